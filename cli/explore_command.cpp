@@ -122,6 +122,9 @@ void run_explore(const Options& options, const ExploreArgs& args) {
 }
 
 void add_space_options(CLI::App& sub, ExploreArgs& args) {
+  sub.add_option("--space", args.explore.space,
+                 "an `explore` item of the rules; what options state comes before it")
+      ->type_name("NAME");
   sub.add_option("--passes", args.explore.passes,
                  "put these in order, and leave the others of the pipeline where they are: before "
                  "or behind them; without, all of it")
@@ -201,7 +204,9 @@ void add_explore_command(CLI::App& app, const Options& options) {
       "A pass is run once on each graph that some order comes to.\n"
       "Examples:\n  pwr explore model.json -r llm -p o2 --passes norm,rope,activation,norm_quant\n"
       "  pwr explore model.json -r mine.pwr -p all --by nodes,bytes --before clean:norm\n"
-      "  pwr explore a.json b.json -r llm -p o2 --study study.db --sample 5000 --shard 1/4\n"
+      "  pwr explore model.json -r mine.pwr --space norms\n"
+      "  pwr explore a.json b.json -r llm -p o2 --passes norm,rope,activation,norm_quant "
+      "--study study.db --shard 1/4\n"
       "  pwr explore --merge study.db part1.db part2.db --report study.html");
   sub->callback([args, &options] { run_explore(options, *args); });
 }

@@ -101,7 +101,7 @@ void add_generate_command(CLI::App& app, const Options& options) {
       app.add_subcommand("generate", "Make a graph of a model family, for examples and benchmarks");
   add_model_options(*sub, generate->model);
   sub->add_option("-o,--output", generate->output,
-                  "the file to write, .json or .pwg; - is standard output (.pwg)");
+                  "the file to write, .json, .pwg or .pwb; - is standard output (.pwg)");
   sub->footer(
       "Examples:\n  pwr generate llama --layers 32 --hidden 4096 --heads 32 --kv-heads 8 --ffn "
       "14336 --quant fp8 -o llama.json\n  pwr generate moe --layers 8 --experts 16 --shuffle 1 -o "

@@ -57,6 +57,7 @@ void add_rule_commands(CLI::App& app, const Options& options) {
   add_test_command(app, options);
 
   add_verify_command(app, options);
+  add_prove_command(app, options);
 }
 
 }  // namespace pw::cli

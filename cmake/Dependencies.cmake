@@ -47,11 +47,22 @@ endif()
 find_library(PW_HTTPLIB cpp-httplib)
 find_path(PW_HTTPLIB_INCLUDE httplib.h)
 
+# Optional: without it `pwr prove` proves what needs no solver.
+find_library(PW_Z3 z3)
+find_path(PW_Z3_INCLUDE z3++.h)
+if(NOT PW_Z3 OR NOT PW_Z3_INCLUDE)
+  message(WARNING "Z3 not found (libz3-dev): pwr prove leaves unproved what needs a solver, and has no verdicts on IEEE arithmetic")
+endif()
+
 # Optional: without it there are no studies. Headers only: the library is loaded where it is.
 find_path(PW_SQLITE_INCLUDE sqlite3.h)
 if(NOT PW_SQLITE_INCLUDE)
   message(WARNING "sqlite3.h not found: `pwr explore --study` will say so; libsqlite3-dev has it")
 endif()
+
+# Optional: without it `pwr extract --solver cbc` says that it is missing.
+find_library(PW_CBC_LIBRARY CbcSolver)
+find_path(PW_CBC_INCLUDE coin/Cbc_C_Interface.h)
 
 # Optional: without it ranks are those of one process.
 set(MPI_CXX_SKIP_MPICXX ON)

@@ -2,7 +2,7 @@
 include(CMakePackageConfigHelpers)
 
 install(
-  DIRECTORY base graph dsl rewriter splitter backends runtime verify viz pipeline
+  DIRECTORY base graph dsl rewriter proof splitter backends runtime verify viz pipeline
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/piecewise"
   FILES_MATCHING PATTERN "*.hpp" PATTERN "*.def")
 install(EXPORT Piecewise

@@ -177,6 +177,33 @@ struct Capture {
   std::vector<Sizes> sizes;
   std::string mode;  ///< empty: not stated
 };
+/// `explore name { … }`: a space of pipelines, as a list of clauses.
+struct Explore {
+  PW_SPECIAL_MEMBERS(Explore);
+  struct Clause {
+    enum class Kind : std::uint8_t {
+      of,
+      orders,
+      before,
+      subsets,
+      over,
+      with,
+      tokens,
+      sample,
+      seed,
+      by
+    } kind = Kind::of;
+    Span span;
+    std::vector<std::pair<std::string, Span>>
+        names;                 ///< passes, rules, costs; of `with` the param; of `before` pairs
+    std::vector<Expr> values;  ///< of `with`
+    std::vector<std::pair<std::int64_t, std::int64_t>>
+        numbers;  ///< of `tokens` first and last; of `sample` and `seed` one, twice
+  };
+  Span span, name_span;
+  std::string name;
+  std::vector<Clause> clauses;
+};
 struct GraphItem {
   PW_SPECIAL_MEMBERS(GraphItem);
   Span span;
@@ -225,7 +252,7 @@ struct Test {
 };
 
 using Item = std::variant<Use, Param, Extern, OpItem, ForeignItem, Table, Pattern, Rule, Group,
-                          Pass, Pipeline, Split, Capture, Test, GraphItem>;
+                          Pass, Pipeline, Split, Capture, Explore, Test, GraphItem>;
 
 struct Comment {
   Span span;

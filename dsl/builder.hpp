@@ -166,6 +166,10 @@ class Builder {
   void end_split();
   void capture_mode();
   void end_capture();
+  void explore_first();
+  void explore_last();
+  void end_explore_clause();
+  void end_explore();
   void symbol_name();
   void symbol_min();
   void symbol_max();
@@ -290,6 +294,8 @@ class Builder {
   ast::Pipeline pipeline_;
   ast::Split split_;
   ast::Capture capture_;
+  ast::Explore explore_;
+  std::vector<std::pair<std::int64_t, std::int64_t>> explore_numbers_;  ///< of the clause at hand
   ast::GraphItem graph_;
   ast::Test test_;
   std::size_t expectations_ = 0;  ///< of test_, before the `expect` at hand

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "dsl/check_explore.hpp"
 #include "dsl/declare_foreign.hpp"
 #include "dsl/declare_op.hpp"
 #include "dsl/equivalence.hpp"
@@ -76,6 +77,7 @@ RuleSet check_files(const ContextPtr& context, std::vector<ast::File> files,
   check_directions(program, set, out);
   build_splits(program, set, out);
   build_capture(program, set, out);
+  check_explores(program, set, out);
   check_reach(program, set, out);
   check_tests(program, set, out);
   out = without_repetitions(std::move(out));

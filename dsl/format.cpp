@@ -174,6 +174,9 @@ Layout format_item(const FormatContext& context, const ast::Split& split) {
 Layout format_item(const FormatContext& context, const ast::Capture& capture) {
   return format_capture(context, capture);
 }
+Layout format_item(const FormatContext& context, const ast::Explore& explore) {
+  return format_explore(context, explore);
+}
 Layout format_item(const FormatContext& context, const ast::Test& test) {
   return format_test(context, test);
 }

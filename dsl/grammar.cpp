@@ -147,7 +147,7 @@ PW_RULE(operand); PW_RULE(attr_decl); PW_RULE(result); PW_RULE(op_decl); PW_RULE
 PW_RULE(foreign_item);
 PW_RULE(pattern_item); PW_RULE(table_item); PW_RULE(small_item); PW_RULE(seq); PW_RULE(strat);
 PW_RULE(core); PW_RULE(option); PW_RULE(strategy_item); PW_RULE(deploy_item); PW_RULE(graph_block);
-PW_RULE(test_clause); PW_RULE(test_item); PW_RULE(item);
+PW_RULE(explore_clause); PW_RULE(explore_item); PW_RULE(test_clause); PW_RULE(test_item); PW_RULE(item);
 // clang-format on
 #undef PW_RULE
 
@@ -363,6 +363,23 @@ const auto deploy_item_def = t(Tok::split)[act<&B::open>] > name[act<&B::push_na
                                    t(Tok::mode) > name[act<&B::capture_mode>]) >
                                  t(Tok::rbrace)[act<&B::end_capture>];
 
+// ---- explore
+
+const auto token_range = t(Tok::integer)[act<&B::explore_first>] > t(Tok::dotdot) >
+                         t(Tok::integer)[act<&B::explore_last>];
+const auto explore_clause_def =
+    (t(Tok::of)[act<&B::open>] > reference | t(Tok::orders)[act<&B::open>] > some_of(reference) |
+     t(Tok::before)[act<&B::open>] > some_of(reference > t(Tok::colon) > reference) |
+     t(Tok::subsets)[act<&B::open>] | t(Tok::over)[act<&B::open>] > some_of(reference) |
+     t(Tok::with)[act<&B::open>] > name[act<&B::push_name>] > t(Tok::in) > some_of(expr) |
+     t(Tok::tokens)[act<&B::open>] > t(Tok::in) > some_of(token_range) |
+     (t(Tok::sample) | t(Tok::seed))[act<&B::open>] > t(Tok::integer)[act<&B::explore_first>] |
+     t(Tok::by)[act<&B::open>] > some_of(name[act<&B::push_name>])) >>
+    x3::eps[act<&B::end_explore_clause>];
+const auto explore_item_def = t(Tok::explore)[act<&B::open>] > name[act<&B::push_name>] >
+                              t(Tok::lbrace) > *explore_clause >
+                              t(Tok::rbrace)[act<&B::end_explore>];
+
 // ---- graphs, tests
 
 const auto symbol_decl = t(Tok::symbol) > name[act<&B::symbol_name>] > t(Tok::in) > -t(Tok::minus) >
@@ -412,15 +429,15 @@ const auto test_item_def = t(Tok::test)[act<&B::open>] > name[act<&B::push_name>
                            *test_clause > t(Tok::rbrace)[act<&B::end_test>];
 
 const auto item_def = op_decl[act<&B::item_op>] | foreign_item | rule_item | pattern_item |
-                      table_item | small_item | strategy_item | deploy_item | test_item |
-                      graph_block[act<&B::item_graph>];
+                      table_item | small_item | strategy_item | deploy_item | explore_item |
+                      test_item | graph_block[act<&B::item_graph>];
 
 BOOST_SPIRIT_DEFINE(path, expr, and_expr, not_expr, comparison, sum, term, unary, primary, call,
                     element, arg, setting, attrs, type, dims)
 BOOST_SPIRIT_DEFINE(binder, binding, stmt, stmts, body, reference, operand, attr_decl, result,
                     op_decl, foreign_item, rule_item, pattern_item, table_item)
-BOOST_SPIRIT_DEFINE(small_item, seq, strat, core, option, strategy_item, deploy_item, graph_block,
-                    test_clause, test_item, item)
+BOOST_SPIRIT_DEFINE(small_item, seq, strat, core, option, strategy_item, deploy_item,
+                    explore_clause, explore_item, graph_block, test_clause, test_item, item)
 
 }  // namespace
 
@@ -438,7 +455,7 @@ bool starts_item(const Token* p) {
   if (first == Tok::graph) return peek_graph(p);
   const bool named = first == Tok::op || first == Tok::table || first == Tok::pattern ||
                      first == Tok::rule || first == Tok::group || first == Tok::pipeline ||
-                     first == Tok::split || first == Tok::test;
+                     first == Tok::split || first == Tok::explore || first == Tok::test;
   return named && is_name(next);
 }
 

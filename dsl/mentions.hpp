@@ -23,6 +23,7 @@ enum class MentionKind : std::uint8_t {
   pass,
   pipeline,
   split,
+  explore,
   param,
   extern_,
   test,

@@ -29,6 +29,7 @@ struct Program {
   std::vector<const ast::Pipeline*> pipelines;
   std::vector<const ast::Split*> splits;
   std::vector<const ast::Capture*> captures;
+  std::vector<const ast::Explore*> explores;
   std::vector<const ast::Test*> tests;
   std::vector<const ast::GraphItem*> graphs;
   std::map<std::string, const ast::Table*, std::less<>> tables;

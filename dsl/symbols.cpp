@@ -97,6 +97,7 @@ SymbolTable::SymbolTable(std::vector<const SourceText*> texts) : texts_(std::mov
         case MentionKind::row:
         case MentionKind::column:
         case MentionKind::split:
+        case MentionKind::explore:
         case MentionKind::test:
         case MentionKind::foreign:
         case MentionKind::callee:
@@ -173,6 +174,7 @@ std::optional<MentionAt> SymbolTable::declaration(MentionAt mention) const {
     case MentionKind::pass:
     case MentionKind::pipeline:
     case MentionKind::split:
+    case MentionKind::explore:
     case MentionKind::extern_:
     case MentionKind::test:
     case MentionKind::foreign:

@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "rewriter/egraph.hpp"
 #include "rewriter/legality.hpp"
 #include "rewriter/written_names.hpp"
 
@@ -90,6 +91,7 @@ bool Search::extend(std::size_t index, State& state) {
   if (NodeId node = fixed(step.node); node.valid()) return try_node(index, node, state);
   if (step.from == SearchStep::From::producer) {
     ValueId value = connector_of(step, state);
+    if (equal_ != nullptr) return extend_equal(index, value, state);
     NodeId node = value.valid() ? graph_.producer(value) : NodeId();
     if (!node.valid()) {
       const PatternNode& wanted = rule_.nodes[step.node];
@@ -106,6 +108,20 @@ bool Search::extend(std::size_t index, State& state) {
   for (NodeId user : users)
     if (!try_node(index, user, state)) return false;
   return true;
+}
+
+/// Any of the nodes that compute the value.
+bool Search::extend_equal(std::size_t index, ValueId value, State& state) {
+  if (!value.valid()) return true;
+  const OpId op = rule_.nodes[layout_.steps[index].node].op;
+  for (NodeId node : equal_->producers(value))
+    if (graph_.op(node) == op && !try_node(index, node, state)) return false;
+  return true;
+}
+
+bool Search::same(ValueId a, ValueId b) const {
+  if (a == b || equal_ == nullptr) return a == b;
+  return a.valid() && b.valid() && equal_->same(a, b);
 }
 
 /// No user of a connecting value has the op. A user of another connecting value may have it, or one
@@ -178,8 +194,17 @@ std::vector<NodeId> Search::users_to_try(const SearchStep& step, const State& st
   const ValueId connector = connector_of(step, state);
   std::vector<NodeId> out;
   if (!connector.valid()) return out;
-  for (UseId u = graph_.first_use(connector); u.valid(); u = graph_.next_use(u))
-    if (graph_.op(graph_.user(u)) == node.op) out.push_back(graph_.user(u));
+  const auto add_users = [&](ValueId v) {
+    for (UseId u = graph_.first_use(v); u.valid(); u = graph_.next_use(u))
+      if (graph_.op(graph_.user(u)) == node.op &&
+          (equal_ == nullptr || equal_->is_form(graph_.user(u))))
+        out.push_back(graph_.user(u));
+  };
+  if (equal_ == nullptr) {
+    add_users(connector);
+  } else {
+    for (ValueId member : equal_->members(connector)) add_users(member);
+  }
   std::sort(out.begin(), out.end(),
             [&](NodeId a, NodeId b) { return graph_.label(a) < graph_.label(b); });
   out.erase(std::unique(out.begin(), out.end()), out.end());
@@ -204,7 +229,7 @@ bool Search::try_node(std::size_t index, NodeId node, const State& before) {
 /// The gates that do not depend on the order of operands.
 bool Search::admit(const SearchStep& step, NodeId node, State& state) {
   if (!check_op(step, node, state)) return false;
-  if (is_taken(node, state))
+  if (is_taken(step.node, node, state))
     return reject(state, "N07", rule_.nodes[step.node].span, node, [&] {
       return fmt::format("{} is matched already by another node of the pattern", shown(node));
     });
@@ -212,12 +237,23 @@ bool Search::admit(const SearchStep& step, NodeId node, State& state) {
   return check_arity(step.node, node, state);
 }
 
-bool Search::is_taken(NodeId node, const State& state) const {
-  for (NodeId other : state.nodes)
-    if (other == node) return true;
+/// Equal nodes are one under equality: it may be matched several times, but replaced only once.
+bool Search::is_taken(PatternNodeId id, NodeId node, const State& state) const {
+  for (std::size_t i = 0; i < state.nodes.size(); ++i) {
+    if (state.nodes[PatternNodeId(i)] != node) continue;
+    if (equal_ == nullptr || (has_output(id) && has_output(PatternNodeId(i)))) return true;
+  }
   for (const GroupPtr& group : state.groups)
     if (group && std::binary_search(group->sorted.begin(), group->sorted.end(), node)) return true;
   return false;
+}
+
+bool Search::has_output(PatternNodeId id) const {
+  const std::vector<PatternValueId>& results = rule_.nodes[id].results;
+  return std::any_of(results.begin(), results.end(), [&](PatternValueId v) {
+    const std::string& name = rule_.values[v].name;
+    return std::find(rule_.outputs.begin(), rule_.outputs.end(), name) != rule_.outputs.end();
+  });
 }
 
 bool Search::commutes(PatternNodeId id, NodeId node) const {

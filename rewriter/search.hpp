@@ -17,6 +17,8 @@
 
 namespace pw {
 
+class EGraph;
+
 /// How far the best failed attempt came, and why it failed. Messages are made on request only.
 struct Failure {
   int matched = -1;
@@ -54,6 +56,8 @@ class Search {
   void run(NodeId anchor, const std::function<bool(const Match&)>& found);
   /// A run ends after so many nodes were tried: orders of operands multiply.
   void limit_steps(std::uint64_t most) { most_steps_ = most; }
+  /// Operands are seen as any value equal to them, and nothing that is matched goes away.
+  void match_equal(const EGraph& equal) { equal_ = &equal; }
   /// Frontiers are found too, by their nodes, operands, types and attributes.
   void look_for_frontiers() { frontiers_ = true; }
   /// The same, where each pattern node that is matched once must be the node given at its
@@ -100,11 +104,14 @@ class Search {
   }
   State first_state() const;
   bool extend(std::size_t step, State& state);
+  bool extend_equal(std::size_t step, ValueId value, State& state);
+  [[nodiscard]] bool same(ValueId a, ValueId b) const;
   bool try_node(std::size_t step, NodeId node, const State& state);
   bool admit(const SearchStep& step, NodeId node, State& state);
   bool bind_node(PatternNodeId id, NodeId node, bool swapped, State& state);
   [[nodiscard]] bool commutes(PatternNodeId id, NodeId node) const;
-  [[nodiscard]] bool is_taken(NodeId node, const State& state) const;
+  [[nodiscard]] bool is_taken(PatternNodeId id, NodeId node, const State& state) const;
+  [[nodiscard]] bool has_output(PatternNodeId id) const;
   bool finish(State& state);
   bool report(const Match& match) { return ++reported_, (*found_)(match); }
   bool split_shape(const State& before);
@@ -153,6 +160,7 @@ class Search {
   bool bind_list(PatternValueId id, NodeId node, std::vector<ValueId> values, State& state);
   bool bind_none(PatternNodeId id, NodeId node, std::size_t slot, State& state);
   bool bind_constant(PatternNodeId id, NodeId node, std::size_t slot, ValueId value, State& state);
+  [[nodiscard]] NodeId literal_of(ValueId value) const;
   bool bind_results(PatternNodeId id, NodeId node, State& state);
   bool check_types(PatternValueId id, NodeId node, State& state);
   bool check_type(PatternValueId id, std::size_t type, NodeId node, State& state, bool last);
@@ -195,6 +203,7 @@ class Search {
   const RuleLayout& layout_;
   const Rule& rule_;
   const Env& base_;
+  const EGraph* equal_ = nullptr;  ///< none: a value equals itself only
   bool explain_;
   bool frontiers_ = false;
   Failure failure_;

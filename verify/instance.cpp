@@ -182,6 +182,7 @@ class Attempt {
 
   Done add_node(const PatternNode& node) {
     const Op& op = rules_.context->ops[node.op];
+    draw_convolution(node, op);
     Env local;  // the op's own variables
     unify_known(node, op, local);
     bind_attributes(node, op, local);
@@ -205,6 +206,29 @@ class Attempt {
     for (std::size_t i = 0; i < node.results.size() && i < graph_.result_count(*made); ++i)
       bind_result(node.results[i], graph_.result(*made, i));
     return std::monostate{};
+  }
+
+  /// The operands of a convolution: their axes, channels and kernel fit each other too seldom where
+  /// each is drawn by itself.
+  void draw_convolution(const PatternNode& node, const Op& op) {
+    const bool convolves = op.attribute("dilation") != nullptr && node.operands.size() >= 2 &&
+                           declared(op, 1) != nullptr && declared(op, 1)->dims.size() == 3 &&
+                           declared(op, 1)->dims.back().kind == Expr::Kind::star;
+    if (!convolves || values_[node.operands[0]].valid() || values_[node.operands[1]].valid())
+      return;
+    const auto [x, w] = draw_.convolution_operands();
+    Env drawn = env_;
+    if (bind_shape(node.operands[0], x, drawn) && bind_shape(node.operands[1], w, drawn))
+      env_ = std::move(drawn);
+  }
+
+  /// The variables of what the pattern says of an operand's type, for it to have this shape.
+  bool bind_shape(PatternValueId id, const Shape& shape, Env& env) {
+    const std::vector<TypeExpr>& types = rule_.values[id].types;
+    return std::all_of(types.begin(), types.end(), [&](const TypeExpr& type) {
+      const DType dtype = dtype_of(type, env).value_or(draw_.float_dtype());
+      return unify(*rules_.context, type, rules_.context->types.get(dtype, shape), env);
+    });
   }
 
   void bind_result(PatternValueId id, ValueId value) {
@@ -287,9 +311,25 @@ class Attempt {
     return add_constant(graph_, real == nullptr ? 0 : *real, DType::f64);
   }
 
+  /// Whole numbers, small ones and one beyond most extents, where the annotation asks for integers.
   ValueId variable_constant(PatternValueId id) {
+    for (const TypeExpr& type : rule_.values[id].types) {
+      if (type.dtype.empty()) continue;
+      draw_.bind_variables(type, env_, true);
+      const auto dtype = dtype_of(type, env_);
+      if (dtype && !is_float(*dtype)) return whole_constant(id, *dtype);
+    }
     const double number = draw_.once_in(2) ? 1e-6 : 1e-2;
     const ValueId value = add_constant(graph_, number, DType::f64);
+    values_[id] = value;
+    env_.insert_or_assign(rule_.values[id].name, Attribute(number));
+    return value;
+  }
+
+  ValueId whole_constant(PatternValueId id, DType dtype) {
+    constexpr std::int64_t kWhole[] = {1, 2, 3, 5, 8, 64, 4096};
+    const std::int64_t number = kWhole[draw_.below(std::size(kWhole))];
+    const ValueId value = add_constant(graph_, static_cast<double>(number), dtype);
     values_[id] = value;
     env_.insert_or_assign(rule_.values[id].name, Attribute(number));
     return value;

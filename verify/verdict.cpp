@@ -1,35 +1,11 @@
-// Exports the names of verdicts, Specials and Judgement.
+// Exports Judgement.
 #include "verify/verdict.hpp"
 
 #include <algorithm>
-#include <vector>
 
 #include <fmt/format.h>
 
 namespace pw {
-
-std::string_view name(RuleVerdict verdict) {
-  switch (verdict) {
-    case RuleVerdict::same_bits: return "same_bits";
-    case RuleVerdict::rounds: return "rounds";
-    case RuleVerdict::differs_only_for: return "differs_only_for";
-    case RuleVerdict::refuted: return "refuted";
-    case RuleVerdict::no_instance: return "no_instance";
-    case RuleVerdict::cannot_run: return "cannot_run";
-  }
-  return "?";
-}
-
-std::string Specials::print() const {
-  std::vector<std::string_view> parts;
-  if (nan) parts.emplace_back("NaN");
-  if (infinity) parts.emplace_back("infinity");
-  if (zero_sign) parts.emplace_back("the sign of zero");
-  std::string out;
-  for (std::size_t i = 0; i < parts.size(); ++i)
-    out += fmt::format("{}{}", i == 0 ? "" : i + 1 == parts.size() ? " and " : ", ", parts[i]);
-  return out;
-}
 
 void Judgement::rounds(double more) {
   ulps = std::max(ulps, more);
@@ -44,13 +20,14 @@ void Judgement::differs_for(const Specials& more, std::string sample) {
   if (more.any() && holds()) verdict = RuleVerdict::differs_only_for;
 }
 
-void Judgement::refute(std::string why) {
+void Judgement::refute(std::string why, bool without_rounding) {
+  unrounded = unrounded || without_rounding;
   if (verdict != RuleVerdict::refuted) reason = std::move(why);
   verdict = RuleVerdict::refuted;
 }
 
 void Judgement::merge(const Judgement& other) {
-  if (other.verdict == RuleVerdict::refuted) refute(other.reason);
+  if (other.verdict == RuleVerdict::refuted) refute(other.reason, other.unrounded);
   differs_for(other.specials, other.reason);
   if (other.verdict == RuleVerdict::rounds || other.ulps > 0) rounds(other.ulps);
 }
@@ -64,6 +41,7 @@ std::string Judgement::print() const {
     case RuleVerdict::refuted: return "refuted: " + reason;
     case RuleVerdict::no_instance: return "no instance: " + reason;
     case RuleVerdict::cannot_run: return "cannot run: " + reason;
+    case RuleVerdict::not_proved: return "not proved: " + reason;
   }
   return "?";
 }

@@ -130,6 +130,7 @@ class Completing {
       case MentionKind::pass:
       case MentionKind::pipeline:
       case MentionKind::split:
+      case MentionKind::explore:
       case MentionKind::extern_:
       case MentionKind::test:
       case MentionKind::foreign: return;  // a new name

@@ -60,7 +60,7 @@ def _values(params: _commands.Params) -> _t.Dict[str, str]:
 
 
 def _session_load(self, path: _commands.Path, symbols: _commands.Symbols = None) -> Graph:
-    """Reads graph.json, .pwg, .pt2 or an FX dump; `symbols` as "n=arg0_1.0,arg1_1.0", a list of such texts, or {"n": ["arg0_1.0"]} makes dims of a dump symbolic."""
+    """Reads graph.json, .pwg, .pwb, .pt2 or an FX dump; `symbols` as "n=arg0_1.0,arg1_1.0", a list of such texts, or {"n": ["arg0_1.0"]} makes dims of a dump symbolic."""
     return _commands._graph(self, path, symbols, None)
 
 

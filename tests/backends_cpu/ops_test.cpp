@@ -53,7 +53,7 @@ void check_bits_on_vectors(std::size_t most) {
   const auto oracle = make_interpreter(Precision::single);
   std::size_t cases = 0, collectives = 0;
   for (const std::string& path : case_files()) {
-    const vectors::CaseFile file = vectors::read_case_file(path);
+    const vectors::CaseFile file = vectors::read_case_file(path, context->dims);
     std::map<DType, std::size_t> seen;
     for (const vectors::Case& one : file.cases) {
       if (++seen[one.inputs.front().dtype()] > most) continue;

@@ -53,6 +53,9 @@ def texts(value):
         yield from texts(below)
 
 
+EGRAPH = '{"nodes": {"a": {"op": "f", "children": ["b"], "eclass": "0", "cost": 2}, "b": {"op": "x", "eclass": "1"}}, "root_eclasses": ["0"]}'
+
+
 class Schema(unittest.TestCase):
     def test_it_is_one(self):
         jsonschema.Draft202012Validator.check_schema(SCHEMA)
@@ -116,12 +119,15 @@ class Answers(ProgramTest):
             ("stats", 0, "stats", g),
             ("diff", 1, "diff", g, h),
             ("diff", 0, "diff", g, g),
+            ("equal", 0, "equal", g, g),
+            ("equal", 1, "equal", g, h),
             ("check", 0, "check", r),
             ("check", 3, "check", self.path("oops.pwr")),
             ("check --order", 0, "check", r, "--order"),
             ("fmt", 1, "fmt", "--check", self.path("odd.pwr")),
             ("test", 1, "test", r),
             ("verify", 0, "verify", "-r", r),
+            ("prove", 0, "prove", "-r", r),
             ("fuzz-order", 1, "fuzz-order", g, "-r", self.path("orders.pwr"), "-p", "both"),
             ("bisect", 0, "bisect", g, "-r", self.path("wrong.pwr"), "-p", "p"),
             ("bisect", 1, "bisect", g, "-r", r, "-p", "p"),
@@ -145,6 +151,7 @@ class Answers(ProgramTest):
             ),
             ("explore --study", 0, "explore", g, h, "-r", r, "-p", "p", "--study", self.path("study.db")),
             ("explore --rows", 0, "explore", "--study", self.path("study.db"), "--rows"),
+            ("extract", 0, "extract", self.file("egraph.json", EGRAPH)),
             ("run", 4, "run", g, "-r", self.path("wrong.pwr"), "-p", "p", "--tokens", "3", "--check-each"),
             ("opt", 0, "opt", g, "-r", r, "-p", "p"),
             ("opt", 0, "opt", *DEMO, *LLM, "--stats"),

@@ -44,6 +44,8 @@ std::string dump(const ast::Pass& i);
 std::string dump(const ast::Pipeline& i);
 std::string dump(const ast::Split& i);
 std::string dump(const ast::Capture& i);
+std::string dump(const ast::Explore::Clause& c);
+std::string dump(const ast::Explore& i);
 std::string dump(const ast::Test& i);
 std::string dump(const ast::GraphItem& i);
 
@@ -140,6 +142,10 @@ std::string dump(const ast::Pipeline& i) {
 }
 std::string dump(const ast::Split& i) { return node("split", i.name, i.at); }
 std::string dump(const ast::Capture& i) { return node("capture", i.sizes, i.mode); }
+std::string dump(const ast::Explore::Clause& c) {
+  return node("clause", number(c.kind), c.names, c.values, c.numbers);
+}
+std::string dump(const ast::Explore& i) { return node("explore", i.name, i.clauses); }
 std::string dump(const ast::Test& i) {
   return node("test", i.name, i.graph, i.file, i.apply, i.with, i.expectations);
 }

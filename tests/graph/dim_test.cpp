@@ -185,15 +185,11 @@ TEST_CASE_METHOD(Symbols, "dims: substitution and evaluation agree", "[graph]") 
   CHECK(dims.symbols(e) == std::vector<std::string>{"d", "n"});
 }
 
-TEST_CASE("dim: quotients by a known divisor are exact", "[graph]") {
-  Strings strings;
-  Dims dims(strings);
-  Facts facts;
+TEST_CASE_METHOD(Symbols, "dims: quotients by a known divisor are exact", "[graph]") {
   facts.symbols["n"].multiple = 6;
-  const DimId n = dims.symbol("n");
-  const DimId twice_half = dims.mul(dims.div(n, dims.constant(2)), dims.constant(2));
+  const DimId twice_half = dims.mul(dims.div(n, c(2)), c(2));
   CHECK(dims.prove(Compare::eq, twice_half, n, facts) == Truth::yes);
-  CHECK(dims.prove(Compare::eq, dims.mul(dims.div(n, dims.constant(4)), dims.constant(4)), n,
+  CHECK(dims.prove(Compare::eq, dims.mul(dims.div(n, c(4)), c(4)), n,
                    facts) == Truth::unknown);
   CHECK(dims.prove(Compare::eq, twice_half, n, Facts{}) == Truth::unknown);
 }

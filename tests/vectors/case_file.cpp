@@ -41,7 +41,7 @@ Tensor read_tensor(const Json& json) {
   return tensor;
 }
 
-Attribute read_attribute(const Json& json) {
+Attribute read_attribute(const Json& json, Dims& dims) {
   if (json.is_boolean()) return json.get<bool>();
   if (json.is_number_integer()) return json.get<std::int64_t>();
   if (json.is_number()) return json.get<double>();
@@ -50,14 +50,19 @@ Attribute read_attribute(const Json& json) {
     if (const auto dtype = dtype_named(text)) return *dtype;
     return text;
   }
+  if (json.is_array()) {
+    std::vector<DimId> list;
+    for (const Json& each : json) list.push_back(dims.constant(each.get<std::int64_t>()));
+    return list;
+  }
   throw std::runtime_error("unreadable attribute " + json.dump());
 }
 
-Case read_case(const Json& json) {
+Case read_case(const Json& json, Dims& dims) {
   Case result;
   result.name = json.at("name").get<std::string>();
   for (const auto& [name, value] : json.at("attributes").items())
-    result.attributes.emplace_back(name, read_attribute(value));
+    result.attributes.emplace_back(name, read_attribute(value, dims));
   for (const Json& input : json.at("inputs")) result.inputs.push_back(read_tensor(input));
   for (const Json& output : json.at("outputs"))
     result.outputs.push_back({read_tensor(output), output.value("ulps", 0.0),
@@ -83,12 +88,12 @@ bool same(DType dtype, double want, double have) {
 
 }  // namespace
 
-CaseFile read_case_file(const std::string& path) {
+CaseFile read_case_file(const std::string& path, Dims& dims) {
   std::ifstream in(path);
   if (!in) throw std::runtime_error("cannot open " + path);
   const Json json = Json::parse(in);
   CaseFile file{json.at("op").get<std::string>(), {}};
-  for (const Json& one : json.at("cases")) file.cases.push_back(read_case(one));
+  for (const Json& one : json.at("cases")) file.cases.push_back(read_case(one, dims));
   return file;
 }
 

@@ -30,9 +30,9 @@ struct CaseFile {
   std::vector<Case> cases;
 };
 
-/// Throws std::runtime_error on a file that is not as README.md says; a test's own data, so a
-/// failure is a bug.
-CaseFile read_case_file(const std::string& path);
+/// Lists among the attributes are of `dims`. Throws std::runtime_error on a file that is not as
+/// README.md says; a test's own data, so a failure is a bug.
+CaseFile read_case_file(const std::string& path, Dims& dims);
 
 /// Why `actual` is not what is expected, with the worst element; empty when it is near enough.
 std::string mismatch(const Expected& expected, const TensorView& actual);

@@ -161,6 +161,66 @@ def layout():
         case("slice_scatter", label(x, f"[{start}, {end}) of axis {dim}"), [x, src], [(want, {})], {"dim": dim, "start": start, "end": end})
 
 
+def placing():
+    """Padding by hand into a tensor of the value; torch's flip, narrow and einsum."""
+    for dtype, shape, dim, low, high, interior in (
+        (BF16, (3, 5), 1, 2, 1, 0),
+        (F32, (3, 5), 0, 1, 2, 2),
+        (F16, (2, 4, 3), 1, -1, 3, 1),
+        (F32, (2, 6), -1, 1, -4, 1),
+        (F32, (2, 6), 1, -2, -3, 0),
+        (BF16, (4, 1), 1, 0, 2, 3),
+        (F32, (7,), 0, -3, 20, 2),
+        (F32, (2, 3), 1, 9, -9, 1),
+    ):
+        x, value = rows(dtype, *shape), torch.tensor(-1.5, dtype=dtype)
+        n, axis = shape[dim], dim % len(shape)
+        spread = n + (n - 1) * interior
+        whole = torch.full([spread + 40 if a == axis else e for a, e in enumerate(shape)], -1.5, dtype=dtype)
+        whole.transpose(0, axis)[20 : 20 + spread : 1 + interior] = x.transpose(0, axis)
+        want = whole.narrow(axis, 20 - low, spread + low + high)
+        attributes = {"dim": dim, "low": low, "high": high, "interior": interior}
+        case("pad", label(x, f"axis {dim}, {low} {interior} {high}"), [x, value], [(want, {})], attributes)
+        if axis == len(shape) - 1:
+            del attributes["dim"]
+            case("pad_last", label(x, f"{low} {interior} {high}"), [x, value], [(want, {})], attributes)
+    for dtype, shape, dim in ((F32, (3, 5), 1), (BF16, (4, 2, 3), 0), (F16, (2, 3, 4), -2), (torch.int64, (6,), 0), (F32, (4, 1), 1)):
+        x = torch.arange(torch.Size(shape).numel()).view(shape).to(dtype)
+        case("reverse", label(x, f"axis {dim}"), [x], [(torch.flip(x, [dim]), {})], {"dim": dim})
+    for dtype, shape, dim, size in ((F32, (5, 3), 0, 2), (BF16, (2, 6), -1, 4), (torch.int64, (3, 4, 2), 1, 1), (F16, (4,), 0, 4)):
+        x = (torch.arange(torch.Size(shape).numel()).view(shape) - 5).to(dtype)
+        part = x.narrow(dim, 0, size).shape
+        src = (100 + torch.arange(part.numel()).view(part)).to(dtype)
+        for at, index in ((0, torch.int64), (1, torch.int32), (-3, torch.int64), (100, torch.int32)):
+            first = min(max(at, 0), shape[dim] - size)
+            where = torch.tensor(at, dtype=index)
+            case(
+                "dynamic_slice",
+                label(x, f"{size} of axis {dim} from {at}"),
+                [x, where],
+                [(x.narrow(dim, first, size), {})],
+                {"dim": dim, "size": size},
+            )
+            want = x.clone()
+            want.narrow(dim, first, size).copy_(src)
+            case("dynamic_update_slice", label(x, f"{size} of axis {dim} from {at}"), [x, src, where], [(want, {})], {"dim": dim})
+    for dtype, batch, left, contract, right in (
+        (F32, [2], [3, 4], [5, 6], [7]),
+        (BF16, [], [3], [4], [2, 2]),
+        (F16, [2, 3], [], [4], []),
+        (F32, [], [], [9], []),
+        (F32, [3], [2], [], [4]),
+        (F32, [2], [3], [1], []),
+    ):
+        a, b = rows(dtype, *batch, *left, *contract), rows(dtype, *batch, *contract, *right)
+        letters = iter("abcdefghij")
+        bs, ls, cs, rs = ("".join(next(letters) for _ in dims) for dims in (batch, left, contract, right))
+        want = torch.einsum(f"{bs}{ls}{cs},{bs}{cs}{rs}->{bs}{ls}{rs}", a.double(), b.double()).to(dtype)
+        near = {"ulps": 1 if dtype != F32 else 8, "floor": 1.0}
+        attributes = {"batch": batch, "left": left, "contract": contract, "right": right}
+        case("dot", label(a, f"{batch} {left} {contract} {right}"), [a, b], [(want, near)], attributes)
+
+
 def norms():
     for dtype, wdtype, shape, eps in (
         (BF16, BF16, (4, 64), 1e-6),
@@ -623,6 +683,7 @@ def main():
         norms_with_gates,
         three_positions,
         padded_rows,
+        placing,
     ):
         make()
     for op, cases in files.items():

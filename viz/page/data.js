@@ -337,6 +337,7 @@ const data = (() => {
     goneBy,
     matchedIn,
     misses,
+    tried: raw.tried || {},
     missesAt,
     ruleName,
     rulePlace,

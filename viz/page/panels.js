@@ -189,8 +189,8 @@ const side = (() => {
     add(legend,
         add(make('li'), data.overlay.title + ': ' + String(data.overlay.least) + ' ', ramp,
             ' ' + String(data.overlay.most) + ' (' + counted(data.overlay.of.size, 'node') +
-                (data.overlay.of.size === 1 ? ' has' : ' have') + ' a number, ' +
-                digits(data.overlay.given) + ' were given)'));
+                (data.overlay.of.size === 1 ? ' has' : ' have') + ' a number, ' + digits(data.overlay.given) +
+                ' were given)'));
   }
   add(parent, legend, summary(), passes, detail);
 

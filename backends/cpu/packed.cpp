@@ -1,0 +1,291 @@
+// Exports the ops of packed weights and what runs them.
+#include "backends/cpu/packed.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "backends/panels.hpp"
+#include "backends/parallel.hpp"
+#include "backends/winograd.hpp"
+#include "graph/constancy.hpp"
+
+namespace pw::cpu {
+namespace {
+
+constexpr std::string_view kPrefix = "packed ";
+
+/// An op with a weight, and where its operands are; -1: it has none.
+struct Form {
+  std::string_view op;
+  int x, weight, bias, other;
+  Then then;
+  bool convolves;
+};
+constexpr Form kForms[] = {
+    {"mm", 0, 1, -1, -1, Then::nothing, false},
+    {"addmm", 1, 2, 0, -1, Then::nothing, false},
+    {"addmm_gelu", 1, 2, 0, -1, Then::gelu, false},
+    {"convolution", 0, 1, 2, -1, Then::nothing, true},
+    {"convolution_relu", 0, 1, 2, -1, Then::relu, true},
+    {"convolution_gelu", 0, 1, 2, -1, Then::gelu, true},
+    {"convolution_add_relu", 0, 1, 2, 3, Then::relu, true},
+};
+
+const Form* form_of(std::string_view op) {
+  const auto* const found = std::find_if(std::begin(kForms), std::end(kForms),
+                                         [&](const Form& form) { return form.op == op; });
+  return found == std::end(kForms) ? nullptr : found;
+}
+
+const Form* packed_form(const Graph& graph, NodeId node) {
+  const std::string_view op = graph.op_of(node).name;
+  return op.substr(0, kPrefix.size()) == kPrefix ? form_of(op.substr(kPrefix.size())) : nullptr;
+}
+
+bool is_f32(const Graph& graph, ValueId value) {
+  return graph.type(value) != Types::unknown() &&
+         graph.context().types[graph.type(value)].dtype == DType::f32;
+}
+
+/// One group: more of them are other kernels' work.
+bool has_one_group(const Graph& graph, NodeId node) {
+  const Attribute* groups = graph.attribute(node, "groups");
+  const auto* number = groups == nullptr ? nullptr : std::get_if<std::int64_t>(groups);
+  return groups == nullptr || (number != nullptr && *number == 1);
+}
+
+/// The dims from the outermost in memory to the innermost: batch, axes, channels.
+std::vector<std::size_t> channels_last_order(std::size_t rank) {
+  std::vector<std::size_t> order{0};
+  for (std::size_t i = 2; i < rank; ++i) order.push_back(i);
+  order.push_back(1);
+  return order;
+}
+
+/// Fresh memory for [n, c, axes…], the channels of a place together.
+Array make_channels_last(const Extents& extents) {
+  const std::vector<std::size_t> order = channels_last_order(extents.size());
+  Extents turned;
+  for (const std::size_t dim : order) turned.push_back(extents[dim]);
+  Array out = make_array(DType::f32, turned);
+  const Extents strides = out.strides;
+  out.extents = extents;
+  for (std::size_t i = 0; i < order.size(); ++i) out.strides[order[i]] = strides[i];
+  return out;
+}
+
+/// Whether the channels of each place stand together, and the places without gaps.
+bool is_channels_last(const Array& x) {
+  std::int64_t step = 1;
+  const std::vector<std::size_t> order = channels_last_order(x.extents.size());
+  for (auto dim = order.rbegin(); dim != order.rend(); ++dim) {
+    if (x.extents[*dim] != 1 && x.strides[*dim] != step) return false;
+    step *= x.extents[*dim];
+  }
+  return true;
+}
+
+Array channels_last(const Array& x) {
+  if (is_channels_last(x)) return x;
+  Array out = make_channels_last(x.extents);
+  copy(x, out);
+  return out;
+}
+
+const float* floats(const Array& x) { return reinterpret_cast<const float*>(x.data); }
+float* floats(Array& x) { return reinterpret_cast<float*>(x.data); }
+
+using Weight = std::variant<Panels, WinogradWeights>;
+
+/// A node's packed weight, while the weights it is made of are what they were.
+struct Packed {
+  std::uint64_t stamp = 0;
+  Weight weight;
+};
+
+Weight weight_of(const Convolution& c, const Array& w) {
+  const Array row_major = contiguous(w);
+  if (suits_winograd(c))
+    if (auto points = winograd_weights(c, floats(row_major))) return std::move(*points);
+  return panels_of(c, floats(row_major));
+}
+
+class PackedCall {
+ public:
+  /// Without inputs the weight is packed each time.
+  PackedCall(const Form& form, FrozenWeightsPtr weights,
+             std::optional<std::vector<std::size_t>> inputs)
+      : form_(form), weights_(std::move(weights)), inputs_(std::move(inputs)) {}
+
+  Result<std::monostate> operator()(Call& call) const {
+    return form_.convolves ? convolve(call) : multiply_matrix(call);
+  }
+
+ private:
+  /// Made now, where it is not what it would be. Its form stays the same until then: what it is
+  /// made of may be gone.
+  template <class Make>
+  [[nodiscard]] const Weight& packed(const Make& make) const {
+    const std::uint64_t stamp = inputs_ ? weights_->stamp(*inputs_) : 0;
+    if (packed_->stamp != stamp || stamp == 0) {
+      packed_->weight = Panels();
+      packed_->weight = make();
+      packed_->stamp = stamp;
+    }
+    return packed_->weight;
+  }
+
+  [[nodiscard]] const Array* operand(const Call& call, int i) const {
+    return i < 0 || static_cast<std::size_t>(i) >= call.operands.size()
+               ? nullptr
+               : call.operands[static_cast<std::size_t>(i)];
+  }
+
+  Result<std::monostate> multiply_matrix(Call& call) const {
+    const Array& w = *operand(call, form_.weight);
+    const Weight& weight = packed([&] {
+      return panels_of(
+          Matrix{w.dtype, w.data, w.extents[0], w.extents[1], w.strides[0], w.strides[1]});
+    });
+    Array x = *operand(call, form_.x);
+    if (x.extents[1] > 1 && x.strides[1] != 1) x = contiguous(x);
+    Finish finish;
+    Array bias;
+    if (const Array* given = operand(call, form_.bias)) {
+      bias = contiguous(*given);
+      finish.bias = floats(bias);
+    }
+    finish.then = form_.then;
+    Array& y = call.result();
+    multiply(rows_of(floats(x), x.extents[0], x.extents[1], x.strides[0]), std::get<Panels>(weight),
+             finish, floats(y));
+    return std::monostate{};
+  }
+
+  Result<std::monostate> convolve(Call& call) const {
+    const Array& w = *operand(call, form_.weight);
+    const Convolution c =
+        convolution_of(call, operand(call, form_.x)->extents, w.extents, call.extents[0]);
+    const Weight& weight = packed([&] { return weight_of(c, w); });
+    const Array x = channels_last(*operand(call, form_.x));
+    Finish finish;
+    Array bias, other;
+    if (const Array* given = operand(call, form_.bias)) {
+      bias = contiguous(*given);
+      finish.bias = floats(bias);
+    }
+    if (const Array* given = operand(call, form_.other)) {
+      Array whole = *given;  // as `+` broadcasts it
+      whole.strides = broadcast_strides(whole, call.extents[0]);
+      whole.extents = call.extents[0];
+      other = channels_last(whole);
+      finish.other = floats(other);
+    }
+    finish.then = form_.then;
+    Array y = make_channels_last(call.extents[0]);
+    const Pixels pixels{floats(x), c.channels, c.channels, c.batch, c.window};
+    if (const auto* points = std::get_if<WinogradWeights>(&weight)) {
+      pw::convolve(pixels, *points, finish, floats(y));
+    } else {
+      multiply(pixels, std::get<Panels>(weight), finish, floats(y));
+    }
+    if (!call.places.empty() && call.places[0] != nullptr) {
+      copy(y, call.result());
+    } else {
+      call.results[0] = std::move(y);
+    }
+    return std::monostate{};
+  }
+
+  const Form& form_;
+  FrozenWeightsPtr weights_;
+  std::optional<std::vector<std::size_t>> inputs_;
+  std::shared_ptr<Packed> packed_ = std::make_shared<Packed>();
+};
+
+/// The largest elements under a window, by all channels at once.
+void pool_channels(const Window& w, const float* x, std::int64_t channels, std::int64_t row,
+                   float* y) {
+  const Axes place{row / (w.out[1] * w.out[2]) % w.out[0], row / w.out[2] % w.out[1],
+                   row % w.out[2]};
+  std::fill_n(y, channels, -std::numeric_limits<float>::infinity());
+  for (std::int64_t tap = 0; tap < w.kernel_count(); ++tap) {
+    const Axes taps{tap / (w.kernel[1] * w.kernel[2]), tap / w.kernel[2] % w.kernel[1],
+                    tap % w.kernel[2]};
+    std::int64_t at = 0;
+    bool inside = true;
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      const std::int64_t index = w.source(axis, place[axis], taps[axis]);
+      inside = inside && index >= 0 && index < w.in[axis];
+      at = at * w.in[axis] + index;
+    }
+    if (!inside) continue;
+    const float* const from = x + at * channels;
+    for (std::int64_t i = 0; i < channels; ++i)
+      y[i] = from[i] > y[i] || from[i] != from[i] ? from[i] : y[i];
+  }
+}
+
+/// A max_pool whose indices nobody reads.
+Result<std::monostate> pool(Call& call, const RunCall& otherwise) {
+  constexpr std::int64_t kWorthIt = 16, kWorthAThread = 1 << 15;
+  const Array& x = call.operand(0);
+  const bool fits = x.rank() >= 3 && x.extents[1] >= kWorthIt && is_channels_last(x) &&
+                    !x.contiguous() && (call.places.empty() || call.places[0] == nullptr);
+  if (!fits) return otherwise(call);
+  const Window w = window_of(call, call.dims("kernel"), x.extents, call.extents[0]);
+  if (w.out_count() > 0 && w.has_padding_alone()) return otherwise(call);
+  Array y = make_channels_last(call.extents[0]);
+  const std::int64_t channels = x.extents[1], places = w.out_count();
+  parallel_for(x.extents[0] * places, 1 + kWorthAThread / (channels * w.kernel_count()),
+               [&](std::int64_t begin, std::int64_t end) {
+                 for (std::int64_t i = begin; i < end; ++i)
+                   pool_channels(w, floats(x) + i / places * w.in_count() * channels, channels,
+                                 i % places, floats(y) + i * channels);
+               });
+  call.results[0] = std::move(y);
+  call.result(1);
+  return std::monostate{};
+}
+
+}  // namespace
+
+OpId packed_op(const Graph& graph, NodeId node) {
+  const Form* form = form_of(graph.op_of(node).name);
+  if (form == nullptr || !has_one_group(graph, node)) return {};
+  const std::vector<ValueId> operands = graph.operands(node);
+  for (ValueId operand : operands)
+    if (operand.valid() && !is_f32(graph, operand)) return {};
+  const ValueId weight = operands[static_cast<std::size_t>(form->weight)];
+  if (!is_f32(graph, graph.result(node)) || is_constant(graph, weight) != Truth::yes) return {};
+  const std::string name = std::string(kPrefix) + std::string(form->op);
+  Context& context = graph.context();
+  if (const OpId known = context.ops.find(name); known.valid()) return known;
+  Op op;
+  op.name = name;
+  op.imported = true;
+  return context.ops.declare(std::move(op)).value();
+}
+
+std::optional<std::size_t> packed_operand(const Graph& graph, NodeId node) {
+  const Form* form = packed_form(graph, node);
+  if (form == nullptr) return std::nullopt;
+  return static_cast<std::size_t>(form->weight);
+}
+
+RunCall packed_call(const Graph& graph, NodeId node, const ConstantParts& parts,
+                    const FrozenWeightsPtr& weights, RunCall otherwise) {
+  if (const Form* form = packed_form(graph, node))
+    return PackedCall(*form, weights,
+                      parts.inputs_of(graph.operand(node, static_cast<std::size_t>(form->weight))));
+  const bool pools = graph.op_of(node).name == "max_pool" && otherwise &&
+                     is_f32(graph, graph.operand(node, 0)) && graph.unused(graph.result(node, 1));
+  if (!pools) return otherwise;
+  return [otherwise = std::move(otherwise)](Call& call) { return pool(call, otherwise); };
+}
+
+}  // namespace pw::cpu

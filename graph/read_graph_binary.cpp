@@ -1,0 +1,324 @@
+// Exports looks_like_binary_graph and graph_from_binary. All counts are held against the size of
+// the file before anything is made, and all numbers against the counts.
+#include <fmt/format.h>
+
+#include "base/try.hpp"
+#include "graph/binary_layout.hpp"
+#include "graph/graph_binary.hpp"
+#include "graph/import/foreign.hpp"
+#include "graph/writes.hpp"
+
+namespace pw {
+namespace {
+
+using binary::Counts;
+using binary::kNone;
+
+/// Numbers that were seen, each of them once.
+class Seen {
+ public:
+  /// False where it was seen before.
+  bool add(std::uint32_t number) {
+    const std::size_t word = number / 64;
+    if (bits_.size() <= word) bits_.resize(std::max(word + 1, bits_.size() * 2));
+    const std::uint64_t bit = std::uint64_t{1} << number % 64;
+    const bool fresh = (bits_[word] & bit) == 0;
+    bits_[word] |= bit;
+    return fresh;
+  }
+
+ private:
+  std::vector<std::uint64_t> bits_;
+};
+
+class BinaryReader {
+ public:
+  BinaryReader(const ContextPtr& context, std::string_view bytes, const std::string& file,
+               const OpParser& parse_op, const StageProgress& progress)
+      : context_(context),
+        bytes_(bytes),
+        file_(file),
+        parse_op_(parse_op),
+        progress_(progress),
+        graph_(context) {
+    graph_.trust_names(true);  // take() sees to it
+  }
+
+  Result<Graph> read() {
+    PW_TRY(header());
+    PW_TRY(texts());
+    PW_TRY(kinds());
+    PW_TRY(names());
+    PW_TRY(places());
+    graph_.expect(counts_[Counts::nodes],
+                  std::size_t{counts_[Counts::inputs]} + counts_[Counts::results],
+                  counts_[Counts::operands]);
+    for (std::uint32_t i = 0; i < counts_[Counts::inputs]; ++i) PW_TRY(input(i));
+    for (std::uint32_t i = 0; i < counts_[Counts::nodes]; ++i) {
+      if (i % 65536 == 0) tell(progress_, "building", i, counts_[Counts::nodes], "nodes");
+      PW_TRY(node(i));
+    }
+    if (operand_ != counts_[Counts::operands] || result_ != counts_[Counts::results])
+      return wrong("its nodes have fewer operands or results than the file");
+    PW_TRY(own_names());
+    PW_TRY(outputs());
+    return finish();
+  }
+
+ private:
+  /// The i-th of a column, or the part `k` of it.
+  [[nodiscard]] std::uint32_t at(std::size_t column, std::size_t i, std::size_t k = 0) const {
+    return binary::number_at(bytes_, begin_[column] + 4 * (i * binary::kWidths[column] + k));
+  }
+  [[nodiscard]] tl::unexpected<Diagnostics> damaged(std::string why) const {
+    return fail(error_in(file_, "PW1040", std::move(why), "copy it again, or write it anew"));
+  }
+  [[nodiscard]] tl::unexpected<Diagnostics> wrong(std::string why) const {
+    return fail(error_in(file_, "PW1041", std::move(why), "only a faulty program writes this"));
+  }
+
+  Result<std::monostate> header() {
+    if (bytes_.size() < binary::kHeader) return damaged("the file is cut off in its header");
+    const std::uint32_t version = binary::number_at(bytes_, binary::kMagic.size());
+    if (version != binary::kVersion)
+      return fail(error_in(file_, "PW1040", fmt::format("its version is {}", version),
+                           fmt::format("this program reads version {}", binary::kVersion)));
+    std::size_t end = binary::kHeader;
+    for (std::size_t i = 0; i < Counts::count; ++i) {
+      counts_[i] = binary::number_at(bytes_, binary::kBody + 4 * i);
+      begin_[i] = end;
+      if (i == Counts::json || i == Counts::characters) end += counts_[i];
+      end += std::size_t{4} * binary::kWidths[i] * counts_[i];
+    }
+    if (end != bytes_.size())
+      return damaged(fmt::format("it has {} bytes, and its header says {}", bytes_.size(), end));
+    const std::size_t place = binary::kMagic.size() + 4;
+    const std::uint64_t stated = binary::number_at(bytes_, place) |
+                                 std::uint64_t{binary::number_at(bytes_, place + 4)} << 32;
+    if (binary::checksum(bytes_.substr(binary::kBody)) != stated)
+      return damaged("its checksum is another one: bytes were changed");
+    return std::monostate{};
+  }
+
+  Result<std::monostate> texts() {
+    const std::string_view characters =
+        bytes_.substr(begin_[Counts::characters], counts_[Counts::characters]);
+    std::size_t begin = 0;
+    HashIndex index;
+    for (std::uint32_t i = 0; i < counts_[Counts::texts]; ++i) {
+      const std::size_t end = at(Counts::texts, i);
+      if (end < begin || end > characters.size()) return wrong("a text ends before it begins");
+      texts_.push_back(characters.substr(begin, end - begin));
+      const std::uint64_t hash = hash_text(texts_.back());
+      if (index.find(hash, [&](std::uint32_t k) { return texts_[k] == texts_.back(); }) !=
+          HashIndex::kNone)
+        return wrong("a text is there twice");
+      index.insert(hash, i);
+      begin = end;
+    }
+    return std::monostate{};
+  }
+  Result<std::string_view> text(std::uint32_t i) const {
+    if (i >= texts_.size()) return wrong("a text is missing");
+    return texts_[i];
+  }
+
+  struct Kind {
+    OpId op;
+    AttributesId attributes;
+    std::vector<TypeId> reads, gives;
+  };
+  Result<std::monostate> kinds() {
+    const std::string_view json = bytes_.substr(begin_[Counts::json], counts_[Counts::json]);
+    const Graph kinds =
+        PW_TRY(graph_from_json(context_, json, file_ + " (kinds)", parse_op_, {}, false));
+    if (kinds.inputs().size() < counts_[Counts::input_kinds]) return wrong("a kind is missing");
+    graph_.name = kinds.name;
+    graph_.facts = kinds.facts;
+    for (std::uint32_t i = 0; i < counts_[Counts::input_kinds]; ++i) {
+      const ValueId v = kinds.inputs()[i];
+      input_kinds_.push_back({kinds.type(v), kinds.input_kind(v), kinds.replicated_over(v)});
+    }
+    for (NodeId n = kinds.first(); n.valid(); n = kinds.next(n)) {
+      Kind kind{kinds.op(n), kinds.attributes(n), {}, {}};
+      for (ValueId v : kinds.operands(n))
+        kind.reads.push_back(v.valid() ? kinds.type(v) : TypeId());
+      for (std::size_t i = 0; i < kinds.result_count(n); ++i)
+        kind.gives.push_back(kinds.type(kinds.result(n, i)));
+      imported_ = imported_ || kinds.op_of(n).imported;
+      kinds_.push_back(std::move(kind));
+    }
+    return std::monostate{};
+  }
+
+  Result<std::monostate> names() {
+    named_.resize(counts_[Counts::patterns]);
+    for (std::uint32_t i = 0; i < counts_[Counts::patterns]; ++i) {
+      const std::string_view before = PW_TRY(text(at(Counts::patterns, i, 0)));
+      const std::string_view after = PW_TRY(text(at(Counts::patterns, i, 1)));
+      const std::string zero = fmt::format("{}0{}", before, after);
+      const NameParts parts = take_apart(zero);
+      if (!parts.numbered() || parts.before != before || parts.after != after)
+        return wrong("a pattern of names would be taken apart otherwise");
+      if (!known_patterns_.insert({std::string(before), std::string(after)}).second)
+        return wrong("a pattern of names is there twice");
+      patterns_.push_back({before, after, context_->value_names.add_pattern(before, after)});
+    }
+    return std::monostate{};
+  }
+  /// The id of a name that nothing has yet.
+  Result<ValueNameId> take(std::uint32_t name) {
+    if ((name & binary::kPatternBit) == 0) {
+      const std::string_view words = PW_TRY(text(name));
+      const NameParts parts = take_apart(words);
+      if (words.empty() ||
+          (parts.numbered() &&
+           known_patterns_.contains({std::string(parts.before), std::string(parts.after)})))
+        return wrong("a name is empty, or is a pattern's");
+      if (!texts_named_.add(name)) return taken(words);
+      return context_->value_names.add(words);
+    }
+    const std::uint32_t pattern = (name & ~binary::kPatternBit) >> NameParts::kNumberBits;
+    const std::uint32_t number = name & (NameParts::kNumbers - 1);
+    if (pattern >= patterns_.size()) return wrong("a pattern of names is missing");
+    const Pattern& p = patterns_[pattern];
+    if (!named_[pattern].add(number))
+      return taken(fmt::format("{}{}{}", p.before, number, p.after));
+    if (p.first) return ValueNameId(p.first->index + number);
+    return context_->value_names.add(fmt::format("{}{}{}", p.before, number, p.after));
+  }
+  [[nodiscard]] tl::unexpected<Diagnostics> taken(std::string_view name) const {
+    return wrong(fmt::format("two values are called `{}`", name.substr(0, 80)));
+  }
+
+  Result<std::monostate> places() {
+    const auto words = [&](std::uint32_t number) -> Result<std::string_view> {
+      return number == 0 ? Result<std::string_view>(std::string_view()) : text(number - 1);
+    };
+    places_.push_back(graph_.place_of({}, {}));
+    for (std::uint32_t i = 0; i < counts_[Counts::places]; ++i) {
+      const std::string_view group = PW_TRY(words(at(Counts::places, i, 0)));
+      const std::string_view source = PW_TRY(words(at(Counts::places, i, 1)));
+      places_.push_back(graph_.place_of(group, source));
+    }
+    return std::monostate{};
+  }
+
+  Result<std::monostate> input(std::uint32_t i) {
+    const std::uint32_t kind = at(Counts::inputs, i, 0);
+    if (kind >= input_kinds_.size()) return wrong("a kind is missing");
+    const InputShown& shown = input_kinds_[kind];
+    const ValueNameId name = PW_TRY(take(at(Counts::inputs, i, 1)));
+    const ValueId v = graph_.add_input(name, shown.type, shown.kind);
+    for (const std::string& over : shown.replicated) graph_.declare_replicated(v, over);
+    return std::monostate{};
+  }
+
+  Result<std::monostate> node(std::uint32_t i) {
+    const std::uint32_t number = at(Counts::nodes, i, 0), place = at(Counts::nodes, i, 1);
+    if (number >= kinds_.size() || place >= places_.size())
+      return wrong("a kind or a place is missing");
+    const Kind& kind = kinds_[number];
+    if (kind.reads.size() > counts_[Counts::operands] - operand_ ||
+        kind.gives.size() > counts_[Counts::results] - result_)
+      return wrong("its nodes have more operands or results than the file");
+    operands_.clear();
+    for (const TypeId type : kind.reads) {
+      const std::uint32_t v = at(Counts::operands, operand_++);
+      if (v == kNone && !type.valid()) {
+        operands_.emplace_back();
+        continue;
+      }
+      if (v >= graph_.value_bound())
+        return wrong(fmt::format("node {} reads what is not there yet", i));
+      if (graph_.type(ValueId(v)) != type)
+        return wrong(fmt::format("node {} reads a value of another type than its kind", i));
+      operands_.emplace_back(v);
+    }
+    results_.clear();
+    for (std::size_t k = 0; k < kind.gives.size(); ++k)
+      results_.push_back(PW_TRY(take(at(Counts::results, result_++))));
+    graph_.add_node(kind.op, operands_, kind.attributes, kind.gives, results_, places_[place]);
+    return std::monostate{};
+  }
+
+  Result<std::monostate> own_names() {
+    std::uint32_t next = 0;
+    for (std::uint32_t i = 0; i < counts_[Counts::own_names]; ++i) {
+      const std::uint32_t node = at(Counts::own_names, i, 0);
+      if (node < next || node >= counts_[Counts::nodes]) return wrong("a node has two names");
+      graph_.give_name(NodeId(node), PW_TRY(text(at(Counts::own_names, i, 1))));
+      next = node + 1;
+    }
+    return std::monostate{};
+  }
+
+  Result<std::monostate> outputs() {
+    const auto value = [&](std::uint32_t v) -> Result<ValueId> {
+      return v < graph_.value_bound() ? Result<ValueId>(ValueId(v)) : wrong("an output is missing");
+    };
+    for (std::uint32_t i = 0; i < counts_[Counts::outputs]; ++i)
+      graph_.add_output(PW_TRY(value(at(Counts::outputs, i))));
+    for (std::uint32_t i = 0; i < counts_[Counts::writes]; ++i) {
+      const ValueId input = PW_TRY(value(at(Counts::writes, i, 0)));
+      const ValueId written = PW_TRY(value(at(Counts::writes, i, 1)));
+      if (!graph_.is_input(input) || graph_.type(input) != graph_.type(written))
+        return wrong("what is written is no input, or of another type");
+      graph_.add_write(input, written);
+    }
+    return std::monostate{};
+  }
+
+  Result<Graph> finish() {
+    if (imported_) {
+      graph_.trust_names(false);  // refining makes names up
+      PW_TRY(refine_imported(graph_));
+    }
+    for (const WriteProblem& p : declare_writes(graph_))
+      return fail(error_in(file_, kUndeclaredWrite, p.message, p.help));
+    graph_.settle();
+    return std::move(graph_);
+  }
+
+  ContextPtr context_;
+  std::string_view bytes_;
+  const std::string& file_;
+  const OpParser& parse_op_;
+  const StageProgress& progress_;
+  Graph graph_;
+  Counts counts_;
+  std::array<std::size_t, Counts::count> begin_{};
+  std::vector<std::string_view> texts_;
+  struct InputShown {
+    TypeId type;
+    InputKind kind;
+    std::vector<std::string> replicated;
+  };
+  std::vector<InputShown> input_kinds_;
+  std::vector<Kind> kinds_;
+  struct Pattern {
+    std::string_view before, after;
+    std::optional<ValueNameId> first;  // absent: the context has no room for it
+  };
+  std::vector<Pattern> patterns_;
+  std::set<std::pair<std::string, std::string>> known_patterns_;
+  std::vector<Seen> named_;  // by pattern
+  Seen texts_named_;
+  std::vector<std::uint32_t> places_;
+  std::uint32_t operand_ = 0, result_ = 0;  // the next ones
+  bool imported_ = false;
+  std::vector<ValueId> operands_;  // of the node in hand
+  std::vector<ValueNameId> results_;
+};
+
+}  // namespace
+
+bool looks_like_binary_graph(std::string_view bytes) { return bytes.starts_with(binary::kMagic); }
+
+Result<Graph> graph_from_binary(const ContextPtr& context, std::string_view bytes,
+                                const std::string& file, const OpParser& parse_op,
+                                const StageProgress& progress) {
+  return BinaryReader(context, bytes, file, parse_op, progress).read();
+}
+
+}  // namespace pw

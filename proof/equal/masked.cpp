@@ -1,0 +1,266 @@
+// Exports common_index, reads_its_rows.
+#include "proof/equal/masked.hpp"
+
+#include <cmath>
+#include <map>
+#include <set>
+#include <string_view>
+
+namespace pw::proof {
+namespace {
+
+/// factor * base + rest; of b8: rest is 0 or 1.
+struct Line {
+  std::int64_t factor = 0, rest = 0;
+};
+
+bool is_view(std::string_view op) { return op == "reshape" || op == "cast"; }
+
+/// Sums of truths, bits of numbers, and dtypes that hold few numbers are not understood.
+bool keeps_numbers(DType dtype, std::string_view op) {
+  const bool truth = dtype == DType::b8;
+  if (op.starts_with("bitwise_")) return truth;
+  if (is_float(dtype)) return true;  // of few numbers, see Interval
+  if (op == "add" || op == "sub" || op == "neg" || op == "mul")
+    return dtype == DType::i32 || dtype == DType::i64;
+  return truth || dtype == DType::i32 || dtype == DType::i64;
+}
+
+bool is_pointwise(std::string_view op) {
+  static const std::set<std::string_view> kOps = {
+      "add", "sub", "mul",         "neg",        "eq",          "ne",          "lt",    "le",
+      "gt",  "ge",  "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "select"};
+  return kOps.contains(op);
+}
+
+std::optional<std::int64_t> whole_number(const Wholes& wholes, ValueId value) {
+  const auto number = wholes.number_of(value);
+  constexpr double kMost = 1LL << 53;
+  if (!number || std::abs(*number) > kMost || std::floor(*number) != *number) return std::nullopt;
+  return static_cast<std::int64_t>(*number);
+}
+
+DimId count(const Wholes& wholes, ValueId value) {
+  DimId product = wholes.dims().constant(1);
+  for (DimId d : wholes.shape(value)) product = wholes.dims().mul(product, d);
+  return product;
+}
+
+/// Collects what is no number and computed by nothing that is understood. False where an operation
+/// repeats elements of a tensor.
+bool collect(const Wholes& wholes, ValueId value, DimId elements, std::set<ValueId>& leaves,
+             std::set<ValueId>& seen) {
+  if (!value.valid()) return false;
+  if (!seen.insert(value).second || whole_number(wholes, value)) return true;
+  if (count(wholes, value) != elements) return false;
+  const Graph& graph = wholes.graph();
+  if (!graph.is_input(value)) {
+    const NodeId node = graph.producer(value);
+    const std::string_view op = graph.op_of(node).name;
+    if (is_view(op) || is_pointwise(op)) {
+      for (ValueId operand : graph.operands(node))
+        if (!collect(wholes, operand, elements, leaves, seen)) return false;
+      return true;
+    }
+  }
+  leaves.insert(value);
+  return true;
+}
+
+/// Evaluates on an interval of the base, on which all comparisons have to be the same.
+class Interval {
+ public:
+  Interval(const Wholes& wholes, ValueId base, std::int64_t low, std::int64_t high)
+      : wholes_(wholes), low_(low), high_(high) {
+    known_.emplace(base, Line{1, 0});
+  }
+
+  std::optional<Line> line(ValueId value) {
+    if (const auto found = known_.find(value); found != known_.end()) return found->second;
+    const auto line = evaluate(value);
+    known_.emplace(value, line);
+    return line;
+  }
+  /// A comparison is true here and false there.
+  [[nodiscard]] bool mixed() const { return mixed_; }
+
+ private:
+  std::optional<Line> evaluate(ValueId value) {
+    if (const auto number = whole_number(wholes_, value)) return Line{0, *number};
+    const Graph& graph = wholes_.graph();
+    if (graph.is_input(value)) return std::nullopt;
+    const NodeId node = graph.producer(value);
+    const std::string_view op = graph.op_of(node).name;
+    if (!is_view(op) && !is_pointwise(op)) return std::nullopt;
+    if (!keeps_numbers(wholes_.dtype(value), op)) return std::nullopt;
+    std::vector<Line> in;
+    for (ValueId operand : graph.operands(node)) {
+      const auto line = this->line(operand);
+      if (!line) return std::nullopt;
+      in.push_back(*line);
+    }
+    const auto out = is_view(op) ? view(value, in[0]) : combine(op, in);
+    constexpr std::int64_t kExact = 256;  // whole numbers up to here are held by every float
+    if (out && is_float(wholes_.dtype(value)) &&
+        (out->factor != 0 || out->rest > kExact || out->rest < -kExact))
+      return std::nullopt;
+    return out;
+  }
+
+  std::optional<Line> view(ValueId value, Line line) {
+    if (wholes_.dtype(value) != DType::b8) return line;
+    return compare("ne", {line, Line{0, 0}});
+  }
+
+  std::optional<Line> combine(std::string_view op, const std::vector<Line>& in) {
+    if (op == "add") return sum(in[0], in[1], 1);
+    if (op == "sub") return sum(in[0], in[1], -1);
+    if (op == "neg") return sum(Line{}, in[0], -1);
+    if (op == "mul") return product(in[0], in[1]);
+    if (op == "select") {
+      if (in[0].factor != 0) return std::nullopt;
+      return in[0].rest != 0 ? in[1] : in[2];
+    }
+    if (op.starts_with("bitwise_")) return truths(op, in);
+    return compare(op, in);
+  }
+
+  static std::optional<Line> sum(Line a, Line b, std::int64_t sign) {
+    const auto b_times = product(b, Line{0, sign});
+    Line out;
+    if (!b_times || __builtin_add_overflow(a.factor, b_times->factor, &out.factor) ||
+        __builtin_add_overflow(a.rest, b_times->rest, &out.rest))
+      return std::nullopt;
+    return out;
+  }
+
+  static std::optional<std::int64_t> at(Line line, std::int64_t place) {
+    std::int64_t out = 0;
+    if (__builtin_mul_overflow(line.factor, place, &out) ||
+        __builtin_add_overflow(out, line.rest, &out))
+      return std::nullopt;
+    return out;
+  }
+
+  static std::optional<Line> product(Line a, Line b) {
+    if (a.factor != 0 && b.factor != 0) return std::nullopt;
+    if (a.factor != 0) std::swap(a, b);
+    Line out;
+    if (__builtin_mul_overflow(a.rest, b.factor, &out.factor) ||
+        __builtin_mul_overflow(a.rest, b.rest, &out.rest))
+      return std::nullopt;
+    return out;
+  }
+
+  /// Of 0 and 1 alone, which are the same as bits and as numbers.
+  static std::optional<Line> truths(std::string_view op, const std::vector<Line>& in) {
+    for (const Line& line : in)
+      if (line.factor != 0 || (line.rest != 0 && line.rest != 1)) return std::nullopt;
+    const std::int64_t a = in[0].rest;
+    if (op == "bitwise_not") return Line{0, 1 - a};
+    const std::int64_t b = in[1].rest;
+    if (op == "bitwise_and") return Line{0, a & b};
+    if (op == "bitwise_or") return Line{0, a | b};
+    return Line{0, a ^ b};
+  }
+
+  std::optional<Line> compare(std::string_view op, const std::vector<Line>& in) {
+    const auto d = sum(in[0], in[1], -1);
+    const auto first = d ? at(*d, low_) : std::nullopt, last = d ? at(*d, high_) : std::nullopt;
+    if (!first || !last) return std::nullopt;
+    const auto sign = [](std::int64_t x) { return x < 0 ? -1 : x > 0 ? 1 : 0; };
+    const int a = sign(*first), b = sign(*last);
+    const auto truth = [&](int s) {
+      if (op == "lt") return s < 0;
+      if (op == "le") return s <= 0;
+      if (op == "gt") return s > 0;
+      if (op == "ge") return s >= 0;
+      return (op == "eq") == (s == 0);
+    };
+    // Between ends of one sign all have it; a sign that changes, or is 0 at one end only, need not
+    // decide otherwise everywhere.
+    const bool steady = a == b && (a != 0 || d->factor == 0);
+    const bool ordered = op != "eq" && op != "ne" && truth(a) == truth(b);
+    if (!steady && !ordered) {
+      mixed_ = low_ < high_;
+      if (mixed_) return std::nullopt;
+    }
+    return Line{0, truth(a) ? 1 : 0};
+  }
+
+  const Wholes& wholes_;
+  std::int64_t low_, high_;
+  std::map<ValueId, std::optional<Line>> known_;
+  bool mixed_ = false;
+};
+
+bool holds_between(const Wholes& wholes, const MaskedLookup& lookup, ValueId base, std::int64_t low,
+                   std::int64_t high, bool inside) {
+  if (low > high) return true;
+  Interval interval(wholes, base, low, high);
+  const auto mask = interval.line(lookup.mask);
+  std::optional<Line> index;
+  const bool counts = mask && mask->factor == 0 && (mask->rest != 0) == lookup.where;
+  if (mask && counts) index = interval.line(lookup.index);
+  if (interval.mixed()) {
+    const std::int64_t middle = low + (high - low) / 2;
+    return holds_between(wholes, lookup, base, low, middle, inside) &&
+           holds_between(wholes, lookup, base, middle + 1, high, inside);
+  }
+  if (!mask || mask->factor != 0 || counts != inside) return false;
+  if (!inside) return true;
+  if (!index) return false;
+  // Of one index alone any line through it will do.
+  const Line wanted{1, -lookup.first};
+  if (low == high && index->factor == 0) return index->rest == low + wanted.rest;
+  return index->factor == wanted.factor && index->rest == wanted.rest;
+}
+
+/// 0 for an interval outside, else one number for all of it.
+std::optional<double> step_between(const Wholes& wholes, const MaskedStep& step, ValueId base,
+                                   std::int64_t low, std::int64_t high, bool inside) {
+  Interval interval(wholes, base, low, high);
+  const auto index = interval.line(step.index), by = interval.line(step.step);
+  if (interval.mixed()) {
+    const std::int64_t middle = low + (high - low) / 2;
+    const auto a = step_between(wholes, step, base, low, middle, inside);
+    const auto b = step_between(wholes, step, base, middle + 1, high, inside);
+    return a == b ? a : std::nullopt;
+  }
+  if (!index || !by || by->factor != 0) return std::nullopt;
+  if (!inside) {
+    const bool there =
+        index->factor == 0 && index->rest >= 0 && index->rest < step.last - step.first;
+    return there && by->rest == 0 ? std::optional(0.0) : std::nullopt;
+  }
+  const bool single = low == high && index->factor == 0 && index->rest == low - step.first;
+  if (!single && (index->factor != 1 || index->rest != -step.first)) return std::nullopt;
+  return static_cast<double>(by->rest);
+}
+
+}  // namespace
+
+std::optional<double> step_of_rows(const Wholes& wholes, const MaskedStep& step, ValueId base) {
+  const auto outside = [&](std::int64_t low, std::int64_t high) {
+    return low > high || step_between(wholes, step, base, low, high, false).has_value();
+  };
+  if (!outside(0, step.first - 1) || !outside(step.last, step.rows - 1)) return std::nullopt;
+  return step_between(wholes, step, base, step.first, step.last - 1, true);
+}
+
+std::optional<ValueId> common_index(const Wholes& wholes, ValueId index, ValueId mask) {
+  std::set<ValueId> leaves, seen;
+  const DimId elements = count(wholes, index);
+  if (!collect(wholes, index, elements, leaves, seen) ||
+      !collect(wholes, mask, elements, leaves, seen) || leaves.size() != 1)
+    return std::nullopt;
+  return *leaves.begin();
+}
+
+bool reads_its_rows(const Wholes& wholes, const MaskedLookup& lookup, ValueId base) {
+  return holds_between(wholes, lookup, base, 0, lookup.first - 1, false) &&
+         holds_between(wholes, lookup, base, lookup.first, lookup.last - 1, true) &&
+         holds_between(wholes, lookup, base, lookup.last, lookup.rows - 1, false);
+}
+
+}  // namespace pw::proof

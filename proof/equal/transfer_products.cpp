@@ -1,0 +1,238 @@
+// Exports the rules of Transfer for reductions, products, lookups and ops without a meaning.
+#include <algorithm>
+#include <set>
+#include <string_view>
+
+#include "proof/equal/masked.hpp"
+#include "proof/equal/transfer.hpp"
+
+namespace pw::proof {
+
+Transfer::Found Transfer::reduce() {
+  static const std::set<std::string_view> kOps = {"sum", "mean", "amax", "amin", "prod"};
+  if (!kOps.contains(op_.name) || in_[0]->kind != Spread::Kind::cut) return std::nullopt;
+  const Spread& x = *in_[0];
+  const auto at = axis();
+  if (!at) return std::nullopt;
+  if (*at == x.axis) {
+    if (is("mean") || is("prod")) return std::nullopt;
+    return one(partial(made(), op_.name));
+  }
+  const bool keeps = *attribute("keepdim") == Attribute(true);
+  return one(cut(made(), x.axis - (!keeps && *at < x.axis ? 1 : 0), x.parts));
+}
+
+Transfer::Found Transfer::along_axis() {
+  static const std::set<std::string_view> kOps = {"cumsum", "cumprod", "sort",
+                                                  "topk",   "argmax",  "argmin"};
+  if (!kOps.contains(op_.name) || in_[0]->kind != Spread::Kind::cut) return std::nullopt;
+  const Spread& x = *in_[0];
+  const auto at = axis();
+  if (!at || *at == x.axis) return std::nullopt;
+  const Attribute* keepdim = attribute("keepdim");
+  const bool goes = keepdim != nullptr && *keepdim == Attribute(false);
+  auto made = wholes_.make(graph().op(nodes_[0]), wholes_in(), attributes());
+  if (!made) return std::nullopt;
+  Results out;
+  for (ValueId value : *made)
+    out.push_back(cut(value, x.axis - (goes && *at < x.axis ? 1 : 0), x.parts));
+  return out;
+}
+
+/// Rows of the first and columns of the second go through, and so do axes that both have in front.
+/// What is summed over in parts is a part of the sum.
+Transfer::Found Transfer::product() {
+  if (!is("mm") && !is("bmm") && !is("addmm")) return std::nullopt;
+  const std::size_t first = is("addmm") ? 1 : 0;
+  if (some(Spread::Kind::each) || some(Spread::Kind::partial)) return std::nullopt;
+  const Spread &a = *in_[first], &b = *in_[first + 1];
+  const std::size_t rank = local_operand(first).size(), columns = rank - 1, rows = rank - 2;
+  const bool a_cut = a.kind == Spread::Kind::cut, b_cut = b.kind == Spread::Kind::cut;
+  const Spread* bias = first == 1 ? in_[0] : nullptr;
+  const bool whole_bias = bias == nullptr || bias->kind == Spread::Kind::whole;
+  if (a_cut && !b_cut && a.axis == rows && whole_bias) return one(cut(made(), rows, a.parts));
+  if (!a_cut && b_cut && b.axis == columns) {
+    const bool fits =
+        bias == nullptr || (bias->kind == Spread::Kind::cut && bias->parts == b.parts);
+    return fits ? one(cut(made(), columns, b.parts)) : std::nullopt;
+  }
+  if (!a_cut || !b_cut || bias != nullptr || a.parts != b.parts) return std::nullopt;
+  if (a.axis == b.axis && a.axis < rows) return one(cut(made(), a.axis, a.parts));
+  if (a.axis == columns && b.axis == rows) return one(partial(made(), "sum"));
+  return std::nullopt;
+}
+
+/// Rows that are read, or axes that are not indexed.
+Transfer::Found Transfer::index() {
+  if (!is("index") && !is("embedding")) return std::nullopt;
+  const std::size_t dim = is("index") ? axis().value_or(0) : 0;
+  const std::size_t count = in_.size() - 1, rank = local_operand(0).size();
+  std::size_t spread_rank = 0;
+  for (std::size_t i = 1; i < in_.size(); ++i)
+    spread_rank = std::max(spread_rank, local_operand(i).size());
+  if (const Spread* table = only_cut(0)) {
+    if (table->axis >= dim && table->axis < dim + count) return std::nullopt;
+    const std::size_t at = table->axis < dim ? table->axis : table->axis - count + spread_rank;
+    return one(cut(made(), at, table->parts));
+  }
+  if (rank < dim + count || in_[0]->kind != Spread::Kind::whole) return std::nullopt;
+  const Spread* taken = nullptr;
+  std::size_t place = 0;
+  for (std::size_t i = 1; i < in_.size(); ++i) {
+    if (in_[i]->kind == Spread::Kind::whole && local_operand(i).empty()) continue;
+    if (in_[i]->kind != Spread::Kind::cut) return std::nullopt;
+    const std::size_t at = in_[i]->axis + spread_rank - local_operand(i).size();
+    if (taken != nullptr && (at != place || taken->parts != in_[i]->parts)) return std::nullopt;
+    taken = in_[i];
+    place = at;
+  }
+  return taken == nullptr ? std::nullopt : one(cut(made(), dim + place, taken->parts));
+}
+
+/// A lookup in a table whose rows the ranks share out, at an index that differs from rank to rank.
+Transfer::Found Transfer::lookup() {
+  if ((!is("index") && !is("embedding")) || in_[0]->kind != Spread::Kind::cut) return std::nullopt;
+  const Spread& table = *in_[0];
+  const std::size_t dim = is("index") ? axis().value_or(1) : 0;
+  if (dim != 0 || table.axis + 1 >= in_.size() || table.parts.size() != 1) return std::nullopt;
+  const auto part = wholes_.dims().value(table.parts[0]);
+  if (!part) return std::nullopt;
+  Lookup found;
+  found.table = table.whole;
+  found.slot = table.axis;
+  found.part = *part;
+  for (std::size_t i = 1; i < in_.size(); ++i) {
+    found.at.push_back(in_[i]->whole);
+    if (i - 1 != found.slot && in_[i]->kind != Spread::Kind::whole) return std::nullopt;
+    if (local_operand(i) != local_operand(found.slot + 1)) return std::nullopt;
+  }
+  const auto each = spreader_.each_of(*in_[found.slot + 1]);
+  if (!each) return std::nullopt;
+  found.each_at = *each;
+  Spread out;
+  out.lookup = std::move(found);
+  return one(std::move(out));
+}
+
+namespace {
+
+/// values = x[at] - step, of which the step is given back.
+ValueId step_from(const Wholes& wholes, ValueId values, ValueId table, const Wholes::Values& at) {
+  const Graph& graph = wholes.graph();
+  if (graph.is_input(values) || graph.op_of(graph.producer(values)).name != "sub") return {};
+  const NodeId difference = graph.producer(values);
+  const ValueId read = graph.operand(difference, 0);
+  if (!read.valid() || graph.is_input(read) || graph.op_of(graph.producer(read)).name != "index")
+    return {};
+  const NodeId index = graph.producer(read);
+  Wholes::Values wanted = {table};
+  wanted.insert(wanted.end(), at.begin(), at.end());
+  return graph.operands(index) == wanted ? graph.operand(difference, 1) : ValueId();
+}
+
+bool counts_all(const Wholes& wholes, ValueId at) {
+  const Graph& graph = wholes.graph();
+  return wholes.shape(at).size() == 1 && !graph.is_input(at) &&
+         graph.op_of(graph.producer(at)).name == "iota";
+}
+
+}  // namespace
+
+/// One element of each row is made smaller, at an index of which each rank takes those of its part:
+/// the gradient of a loss.
+Transfer::Found Transfer::stepped() {
+  if (!is("index_put") || in_.size() != 4 || axis() != std::optional<std::size_t>(0) ||
+      *attribute("reduce") != Attribute(std::string("set")))
+    return std::nullopt;
+  const Spread& x = *in_[0];
+  const bool is_cut = x.kind == Spread::Kind::cut;
+  const std::size_t ranks = is_cut ? spreader_.ranks() : 1;
+  if (is_cut ? x.axis != 1 || x.parts.size() != 1
+             : !all(Spread::Kind::whole) || local_operand(0).size() < 2)
+    return std::nullopt;
+  const auto part = wholes_.dims().value(is_cut ? x.parts[0] : local_operand(0)[1]);
+  const auto tables = spreader_.each_of(x), values = spreader_.each_of(*in_[1]),
+             rows = spreader_.each_of(*in_[2]), places = spreader_.each_of(*in_[3]);
+  if (!part || !tables || !values || !rows || !places || !counts_all(wholes_, rows->front()))
+    return std::nullopt;
+  std::optional<ValueId> base;
+  std::optional<double> amount;
+  for (std::size_t r = 0; r < ranks; ++r) {
+    MaskedStep step;
+    step.index = (*places)[r];
+    step.step = step_from(wholes_, (*values)[r], (*tables)[r], {(*rows)[r], (*places)[r]});
+    step.first = static_cast<std::int64_t>(r) * *part;
+    step.last = step.first + *part;
+    step.rows = static_cast<std::int64_t>(ranks) * *part;
+    if (!step.step.valid()) return std::nullopt;
+    const auto common = common_index(wholes_, step.index, step.step);
+    if (!common || (base && *base != *common)) return std::nullopt;
+    base = common;
+    const auto by = step_of_rows(wholes_, step, *base);
+    if (!by || (amount && *amount != *by)) return std::nullopt;
+    amount = by;
+  }
+  const ValueId at = wholes_.one("reshape", {*base}, {{"shape", wholes_.shape(places->front())}});
+  if (!at.valid()) return std::nullopt;
+  const ValueId read =
+      wholes_.one("index", {x.whole, rows->front(), at}, {{"dim", std::int64_t{0}}});
+  if (!read.valid()) return std::nullopt;
+  const ValueId less = wholes_.one("sub", {read, wholes_.number(*amount, wholes_.dtype(read))}, {});
+  if (!less.valid()) return std::nullopt;
+  const ValueId whole = wholes_.one("index_put", {x.whole, less, rows->front(), at},
+                                    {{"dim", std::int64_t{0}}, {"reduce", std::string("set")}});
+  wholes_.granted.insert("indices into tables are inside them");
+  return one(is_cut ? cut(whole, 1, x.parts) : replicated_as(whole));
+}
+
+/// An op without a meaning that takes each place of an axis by itself: because it is said to, or
+/// because its rows are. The single graph has to have it on the whole.
+Transfer::Found Transfer::granted() {
+  if (!some(Spread::Kind::cut) || some(Spread::Kind::each) || some(Spread::Kind::partial))
+    return std::nullopt;
+  const auto said = spreader_.granted_.find(op_.name);
+  if (said == spreader_.granted_.end() && !op_.traits.rowwise) return std::nullopt;
+  std::optional<std::size_t> at;
+  Shape parts;
+  for (std::size_t i = 0; i < in_.size(); ++i) {
+    if (in_[i] == nullptr || in_[i]->kind != Spread::Kind::cut) continue;
+    const bool consistent = !at || *at == in_[i]->axis;
+    const bool even = parts.size() <= 1 && in_[i]->parts.size() == 1;
+    if (!consistent || (at && parts != in_[i]->parts && !even)) return std::nullopt;
+    at = in_[i]->axis;
+    parts = in_[i]->parts;
+  }
+  const bool by_rows = op_.traits.rowwise && *at + 1 < local_operand(0).size();
+  const bool by_word =
+      said != spreader_.granted_.end() && said->second.contains(static_cast<std::int64_t>(*at));
+  if (!by_rows && !by_word) return std::nullopt;
+  const auto there = wholes_.find(graph().op(nodes_[0]), wholes_in(), attributes());
+  if (!there) return std::nullopt;
+  Results out;
+  for (std::size_t i = 0; i < there->size(); ++i) {
+    const Shape small = local_result(i);
+    const Shape& large = wholes_.shape((*there)[i]);
+    std::optional<Spread> result;
+    const bool empty = std::any_of(small.begin(), small.end(),
+                                   [&](DimId d) { return wholes_.dims().value(d) == 0; });
+    if (empty && small == large) result = replicated_as((*there)[i]);
+    if (*at < small.size() && small.size() == large.size() &&
+        spreader_.times_ranks(small[*at]) == large[*at]) {
+      result = cut((*there)[i], *at, {small[*at]});
+      for (std::size_t d = 0; d < small.size(); ++d)
+        if (d != *at && small[d] != large[d]) result.reset();
+    }
+    if (!result) {
+      if (auto each = each_result(i)) {
+        result.emplace();
+        result->each = std::move(*each);
+      }
+    }
+    out.push_back(std::move(result));
+  }
+  wholes_.granted.insert("`" + op_.name + "` takes each place of axis " + std::to_string(*at) +
+                         " by itself");
+  return out;
+}
+
+}  // namespace pw::proof

@@ -1,0 +1,489 @@
+// Exports Prover, compare_pairs.
+#include "proof/prove.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "graph/build.hpp"
+#include "graph/text.hpp"
+#include "proof/elements.hpp"
+#include "proof/fold.hpp"
+#include "proof/reals.hpp"
+#include "proof/schema.hpp"
+
+namespace pw::proof {
+namespace {
+
+constexpr int kMostSplits = 64;
+
+RuleVerdict worse(RuleVerdict a, RuleVerdict b) {
+  const auto rank = [](RuleVerdict v) {
+    if (v == RuleVerdict::same_bits) return 0;
+    if (v == RuleVerdict::rounds) return 1;
+    return v == RuleVerdict::differs_only_for ? 2 : 3;
+  };
+  return rank(a) >= rank(b) ? a : b;
+}
+
+int mantissa(DType dtype) {
+  switch (dtype) {
+    case DType::f8e5m2: return 3;
+    case DType::f8e4m3: return 4;
+    case DType::bf16: return 8;
+    case DType::f16: return 11;
+    case DType::f32: return 24;
+    case DType::f64:
+    case DType::b8:
+    case DType::i8:
+    case DType::i32:
+    case DType::i64:
+    case DType::u8: break;
+  }
+  return 53;
+}
+
+/// The least number of bits that anything in it is rounded to.
+int least_precision(const Terms& terms, TermId id) {
+  int least = 53;
+  std::set<TermId> seen;
+  std::vector<TermId> todo = {id};
+  while (!todo.empty()) {
+    const TermId next = todo.back();
+    todo.pop_back();
+    if (!seen.insert(next).second) continue;
+    const Term& term = terms[next];
+    todo.insert(todo.end(), term.args.begin(), term.args.end());
+    const bool kept = term.name == "neg" || term.name == "abs" || term.name == "maximum" ||
+                      term.name == "minimum" || term.name == "select" || term.name == "amax" ||
+                      term.name == "amin" ||
+                      (term.name == "cast" && holds_all(term.dtype, terms[term.args[0]].dtype));
+    if ((term.kind == Term::Kind::call || term.kind == Term::Kind::reduce) && !kept)
+      least = std::min(least, mantissa(term.dtype));
+  }
+  return least;
+}
+
+constexpr const char* kAnyZero =
+    "of two zeros of unlike signs, the larger and the smaller may be either";
+
+/// Compares one pair of values element by element; where an index decides what an element is, both
+/// ways are gone.
+class PairProof {
+ public:
+  PairProof(Elements& elements, Terms& terms, Reals* reals, ValueId left, ValueId right, int* ieee)
+      : elements_(elements),
+        terms_(terms),
+        reals_(reals),
+        left_(left),
+        right_(right),
+        ieee_(ieee) {}
+
+  PairVerdict run() {
+    out_.verdict = RuleVerdict::same_bits;
+    go();
+    return out_;
+  }
+
+ private:
+  void go() {
+    if (out_.verdict == RuleVerdict::not_proved) return;
+    if (++steps_ > kMostSplits) return fail("more cases of indices than are looked at");
+    Ix cut;
+    try {
+      compare();
+      return;
+    } catch (const NeedSplit& split) {
+      cut = split.at_least_zero;
+    } catch (const NoMeaning& none) {
+      return fail(none.why);
+    }
+    Integers& integers = terms_.integers();
+    for (std::uint32_t level = 0; level < 64; ++level)
+      if (integers.mentions(cut, level))
+        return fail("whether " + integers.print(cut) + " >= 0, inside of a sum");
+    const Ix below = integers.sub(integers.constant(-1), cut);
+    for (Ix fact : {cut, below}) {
+      const auto mark = integers.mark();
+      integers.assume(fact);
+      elements_.forget();
+      if (!integers.contradictory()) go();
+      integers.back_to(mark);
+    }
+    elements_.forget();
+  }
+
+  void compare() {
+    for (Ix extent : elements_.extents(left_))
+      if (terms_.integers().number(extent) == 0) return;  // no element
+    const TermId a = elements_.general(left_), b = elements_.general(right_, left_);
+    if (a == b || same(a, b)) return;
+    if (reals_ == nullptr) return fail("the terms differ");
+    const bool real = reals_->equal(a, b);
+    const bool precise = least_precision(terms_, b) >= least_precision(terms_, a);
+    const FloatAnswer ieee = ask_ieee(a, b, real ? 14 : 7);
+    if (ieee.kind == FloatAnswer::Kind::same) return;
+    if (!ieee.element.empty()) show(ieee);
+    if (ieee.kind == FloatAnswer::Kind::special) {
+      out_.verdict = worse(out_.verdict, RuleVerdict::differs_only_for);
+      out_.specials.nan |= ieee.nan;
+      out_.specials.infinity |= ieee.infinity;
+      out_.specials.zero_sign |= ieee.zero_sign;
+      return;
+    }
+    if (real && precise) {
+      out_.verdict = worse(out_.verdict, RuleVerdict::rounds);
+      return;
+    }
+    if (real) return fail("the right side rounds to fewer bits than the left");
+    fail(fmt::format("{} = {}", terms_.print(a), terms_.print(b)));
+  }
+
+  /// The same arithmetic of elements at places that are equal by what is known of indices.
+  bool same(TermId a, TermId b) {
+    if (a == b) return true;
+    Integers& integers = terms_.integers();
+    if (integers.facts().empty()) return false;
+    const Term x = terms_[a], y = terms_[b];
+    if (x.kind != y.kind || x.dtype != y.dtype || x.level != y.level || x.number != y.number ||
+        x.name != y.name || x.args.size() != y.args.size() || x.at.size() != y.at.size())
+      return false;
+    for (std::size_t i = 0; i < x.at.size(); ++i)
+      if (!integers.equal(x.at[i], y.at[i])) return false;
+    for (std::size_t i = 0; i < x.args.size(); ++i)
+      if (!same(x.args[i], y.args[i])) return false;
+    return true;
+  }
+
+  /// Of small pointwise terms; of what differs over the reals only tiny ones.
+  FloatAnswer ask_ieee(TermId a, TermId b, std::size_t most_nodes) {
+    if (ieee_ == nullptr || *ieee_ <= 0 || !terms_.pointwise(a) || !terms_.pointwise(b)) return {};
+    FloatQuestion question;
+    std::map<TermId, std::size_t> places;
+    question.left = encode(a, question, places);
+    question.right = encode(b, question, places);
+    if (question.nodes.size() > most_nodes) return {};
+    FloatAnswer answer = terms_.integers().solver().same_bits(question);
+    *ieee_ -= answer.kind == FloatAnswer::Kind::unknown ? 3 : 1;  // which took long
+    return answer;
+  }
+
+  std::size_t encode(TermId id, FloatQuestion& question, std::map<TermId, std::size_t>& places) {
+    const auto found = places.find(id);
+    if (found != places.end()) return found->second;
+    const Term term = terms_[id];
+    FloatNode node;
+    node.dtype = term.dtype;
+    node.op = term.kind == Term::Kind::read     ? "input"
+              : term.kind == Term::Kind::number ? "number"
+                                                : term.name;
+    node.number = term.number;
+    if (term.kind == Term::Kind::read) node.name = terms_.print(id);
+    for (TermId arg : term.args) node.operands.push_back(encode(arg, question, places));
+    question.nodes.push_back(std::move(node));
+    return places.emplace(id, question.nodes.size() - 1).first->second;
+  }
+
+  void show(const FloatAnswer& answer) {
+    std::string text;
+    for (const auto& [name, value] : answer.element)
+      text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", name, value);
+    out_.element =
+        fmt::format("for {} the left is {} and the right {}", text, answer.left, answer.right);
+  }
+
+  void fail(std::string why) {
+    if (out_.verdict != RuleVerdict::not_proved) out_.obligation = std::move(why);
+    out_.verdict = RuleVerdict::not_proved;
+  }
+
+  Elements& elements_;
+  Terms& terms_;
+  Reals* reals_;  ///< null: equal terms alone
+  ValueId left_, right_;
+  int* ieee_;
+  PairVerdict out_;
+  int steps_ = 0;
+};
+
+/// The effects of nodes, as often as each is there.
+std::vector<std::string> effects_of(const Graph& graph, const std::vector<NodeId>& nodes) {
+  const Numbering numbers(graph);
+  std::vector<std::string> out;
+  for (NodeId node : nodes) {
+    if (!graph.alive(node) || !graph.op_of(node).traits.effect) continue;
+    out.push_back(fmt::format("{} {}", graph.op_of(node).name, numbers.of(node)));
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+/// Unfolds ops until none with an effect hides in a body; keeps the list of nodes up to date.
+Result<std::monostate> unfold(Graph& graph, std::vector<NodeId>& nodes) {
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (!graph.alive(nodes[i]) || !graph.op_of(nodes[i]).has_body()) continue;
+    auto made = inline_node(graph, nodes[i]);
+    if (!made) return forward(made);
+    nodes.insert(nodes.end(), made->begin(), made->end());
+  }
+  return std::monostate();
+}
+
+bool any_effect(const Context& context, OpId id, std::set<OpId>& seen) {
+  const Op& op = context.ops[id];
+  if (op.traits.effect) return true;
+  if (!seen.insert(id).second) return false;
+  std::vector<const Expr*> todo;
+  for (const Statement& statement : op.body) todo.push_back(&statement.value);
+  while (!todo.empty()) {
+    const Expr* expr = todo.back();
+    todo.pop_back();
+    if (expr->kind == Expr::Kind::call)
+      if (const OpId called = context.ops.find(expr->text);
+          called.valid() && any_effect(context, called, seen))
+        return true;
+    for (const Expr& arg : expr->args) todo.push_back(&arg);
+  }
+  return false;
+}
+
+bool any_effect(const Graph& graph, const std::vector<NodeId>& nodes) {
+  return std::any_of(nodes.begin(), nodes.end(), [&](NodeId node) {
+    std::set<OpId> seen;
+    return any_effect(graph.context(), graph.op(node), seen);
+  });
+}
+
+/// A fork in which ops with a meaning of their own have no body.
+ContextPtr with_own_meanings(const Context& context) {
+  ContextPtr out = fork(context);
+  OpTable ops;
+  for (std::size_t i = 0; i < context.ops.size(); ++i) {
+    Op op = context.ops[OpId(i)];
+    if (std::find(std::begin(kOwnMeaning), std::end(kOwnMeaning), op.name) != std::end(kOwnMeaning))
+      op.body.clear();
+    (void)ops.declare(std::move(op));
+  }
+  out->ops = std::move(ops);
+  return out;
+}
+
+}  // namespace
+
+RuleVerdict Comparison::verdict() const {
+  RuleVerdict out = RuleVerdict::same_bits;
+  for (const PairVerdict& pair : pairs) out = worse(out, pair.verdict);
+  return out;
+}
+
+Comparison compare_pairs(Graph& graph, std::size_t pairs, Integers& integers, int* ieee) {
+  Comparison out;
+  out.pairs.resize(pairs);
+  std::string problem;
+  const std::vector<bool> same = fold_pairs(graph, pairs, &problem);
+  for (std::size_t i = 0; i < pairs; ++i)
+    if (same[i]) out.pairs[i].verdict = RuleVerdict::same_bits;
+  if (std::find(same.begin(), same.end(), false) == same.end()) return out;
+  if (auto inlined = inline_bodies(graph); !inlined) problem = inlined.error().front().message;
+  for (std::size_t i = 0; i < pairs; ++i) {
+    if (same[i]) continue;
+    if (!problem.empty()) {
+      out.pairs[i].obligation = problem;
+      continue;
+    }
+    Terms terms(integers);
+    Elements elements(graph, terms);
+    Reals reals(terms);
+    out.pairs[i] =
+        PairProof(elements, terms, &reals, graph.outputs()[i], graph.outputs()[pairs + i], ieee)
+            .run();
+    out.granted.insert(elements.granted().begin(), elements.granted().end());
+    if (terms.any_zero()) out.granted.insert(kAnyZero);
+    if (integers.overflowed())
+      out.pairs[i] = {RuleVerdict::not_proved, "sizes beyond 64 bits", {}, ""};
+  }
+  return out;
+}
+
+Prover::Prover(const RuleSet& rules, const Env& params, const ProveOptions& options)
+    : rules_(rules), params_(params), options_(options) {
+  rules_.context = with_own_meanings(*rules.context);
+  unguarded_ = rules_;
+  for (std::size_t i = 0; i < unguarded_.rules.size(); ++i) {
+    unguarded_.rules[RuleId(i)].where.clear();
+    unguarded_.rules[RuleId(i)].assume.clear();
+    unguarded_.rules[RuleId(i)].unless.clear();
+  }
+}
+
+namespace {
+
+/// Effects of both sides are the same; where there are any, both are unfolded.
+bool same_effects(Schema& schema) {
+  Graph& graph = schema.graph;
+  if (!any_effect(graph, schema.replaced) && !any_effect(graph, schema.fresh)) return true;
+  return unfold(graph, schema.replaced) && unfold(graph, schema.fresh) &&
+         effects_of(graph, schema.replaced) == effects_of(graph, schema.fresh);
+}
+
+bool equal_for_any_dtype(Graph& graph, std::size_t pairs, Integers& integers,
+                         std::set<std::string>& granted) {
+  const std::vector<bool> same = fold_pairs(graph, pairs, nullptr);
+  if (std::find(same.begin(), same.end(), false) == same.end()) return true;
+  if (!inline_bodies(graph)) return false;
+  for (std::size_t i = 0; i < pairs; ++i) {
+    if (same[i]) continue;
+    Terms terms(integers, true);
+    Elements elements(graph, terms);
+    const PairVerdict seen =
+        PairProof(elements, terms, nullptr, graph.outputs()[i], graph.outputs()[pairs + i], nullptr)
+            .run();
+    if (seen.verdict != RuleVerdict::same_bits || integers.overflowed()) return false;
+    granted.insert(elements.granted().begin(), elements.granted().end());
+    if (terms.any_zero()) granted.insert(kAnyZero);
+  }
+  return true;
+}
+
+/// Whether both sides are the same for dtypes that stand for any, given in one way; `several` where
+/// two variables are such.
+bool proved_for_any_dtype(const RuleSet& rules, const RuleSet& unguarded, RuleId id,
+                          const Env& params, Solver& solver, std::size_t most, Proof& proof,
+                          SchemaOptions options, bool& several) {
+  const Rule& rule = rules.rules[id];
+  const bool lists = !rule.members.empty() || !rule.lists.empty();
+  std::size_t cases = 0;
+  std::set<std::string> granted, guards, used;
+  for (options.lists = lists ? 1 : 2; options.lists <= (lists ? 3u : 2u); ++options.lists) {
+    Choices choices;
+    do {
+      Integers integers(solver);
+      auto schema = make_schema(rules, unguarded, id, params, choices, integers, options, granted);
+      if (!schema) {
+        if (schema.error().mistyped) continue;
+        return false;
+      }
+      if (++cases > most || integers.contradictory()) return false;
+      several = several || schema->any_dtypes > 1;
+      Graph& graph = schema->graph;
+      if (!same_effects(*schema)) return false;
+      integers.forget_used();
+      if (!equal_for_any_dtype(graph, schema->outputs.size(), integers, granted)) return false;
+      for (const SchemaGuard& guard : schema->guards) {
+        guards.insert(guard.text);
+        if (integers.used().contains(guard.fact)) used.insert(guard.text);
+      }
+    } while (choices.next());
+  }
+  if (cases == 0) return false;
+  proof.needed.clear();
+  proof.unneeded.clear();
+  for (const std::string& guard : guards)
+    (used.contains(guard) ? proof.needed : proof.unneeded).push_back(guard);
+  if (lists) granted.insert("lists of one to three elements");
+  proof.granted = std::move(granted);
+  proof.cases = cases;
+  return true;
+}
+
+bool proved_for_any_dtype(const RuleSet& rules, const RuleSet& unguarded, RuleId id,
+                          const Env& params, Solver& solver, std::size_t most, Proof& proof) {
+  SchemaOptions options;
+  bool several = false;
+  options.any_dtype = SchemaOptions::AnyDType::one_way;
+  if (!proved_for_any_dtype(rules, unguarded, id, params, solver, most, proof, options, several))
+    return false;
+  options.any_dtype = SchemaOptions::AnyDType::other_way;
+  return !several ||
+         proved_for_any_dtype(rules, unguarded, id, params, solver, most, proof, options, several);
+}
+
+}  // namespace
+
+Proof Prover::prove(RuleId id) {
+  const auto start = std::chrono::steady_clock::now();
+  const Rule& rule = rules_.rules[id];
+  Proof proof;
+  proof.rule = rule.name;
+  proof.verdict = RuleVerdict::same_bits;
+  if (proved_for_any_dtype(rules_, unguarded_, id, params_, solver_, options_.cases, proof)) {
+    proof.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return proof;
+  }
+  proof = {};
+  proof.rule = rule.name;
+  proof.verdict = RuleVerdict::same_bits;
+  const bool lists = !rule.members.empty() || !rule.lists.empty();
+  std::string none;
+  std::set<std::string> made, refused;
+  std::set<std::string> guards, used;
+  std::map<std::string, std::string> why_refused;
+  SchemaOptions options;
+  int ieee = 6;
+  for (options.lists = lists ? 1 : 2; options.lists <= (lists ? 3u : 2u); ++options.lists) {
+    Choices choices;
+    do {
+      if (proof.cases + refused.size() > options_.cases) {
+        proof.verdict = RuleVerdict::not_proved;
+        proof.reason = "more cases than are looked at";
+        break;
+      }
+      Integers integers(solver_);
+      auto schema =
+          make_schema(rules_, unguarded_, id, params_, choices, integers, options, proof.granted);
+      if (!schema) {
+        if (none.empty() || !schema.error().mistyped) none = schema.error().why;
+        if (!schema.error().shapes.empty()) {
+          refused.insert(schema.error().shapes);
+          why_refused.emplace(schema.error().shapes, schema.error().why);
+        }
+        continue;
+      }
+      made.insert(shapes_of(schema->graph));
+      if (integers.contradictory()) {
+        none = "its guards contradict each other";
+        continue;
+      }
+      ++proof.cases;
+      for (const SchemaGuard& guard : schema->guards) guards.insert(guard.text);
+      integers.forget_used();
+      Graph& graph = schema->graph;
+      if (!same_effects(*schema)) {
+        proof.verdict = RuleVerdict::not_proved;
+        proof.reason = "both sides have the same effects";
+        break;
+      }
+      const Comparison seen = compare_pairs(graph, schema->outputs.size(), integers, &ieee);
+      proof.granted.insert(seen.granted.begin(), seen.granted.end());
+      for (const SchemaGuard& guard : schema->guards)
+        if (integers.used().contains(guard.fact)) used.insert(guard.text);
+      proof.verdict = worse(proof.verdict, seen.verdict());
+      for (const PairVerdict& pair : seen.pairs) {
+        proof.specials.nan |= pair.specials.nan;
+        proof.specials.infinity |= pair.specials.infinity;
+        proof.specials.zero_sign |= pair.specials.zero_sign;
+        if (proof.element.empty()) proof.element = pair.element;
+      }
+      for (std::size_t i = 0; i < seen.pairs.size() && proof.reason.empty(); ++i)
+        if (seen.pairs[i].verdict == RuleVerdict::not_proved)
+          proof.reason = fmt::format("`{}`: {}", schema->outputs[i].name, seen.pairs[i].obligation);
+    } while (proof.verdict != RuleVerdict::not_proved && choices.next());
+    if (proof.verdict == RuleVerdict::not_proved) break;
+  }
+  if (lists) proof.granted.insert("lists of one to three elements");
+  if (proof.cases == 0 && proof.verdict != RuleVerdict::not_proved) {
+    proof.verdict = RuleVerdict::not_proved;
+    proof.reason = "no general graph could be made: " + none;
+  }
+  for (const std::string& shapes : refused)
+    if (!made.contains(shapes) && proof.uncovered.empty())
+      proof.uncovered = shapes + "(" + why_refused[shapes] + ")";
+  for (const std::string& guard : guards)
+    (used.contains(guard) ? proof.needed : proof.unneeded).push_back(guard);
+  proof.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return proof;
+}
+
+}  // namespace pw::proof

@@ -1,0 +1,721 @@
+// Exports Reals.
+#include "proof/reals.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace pw::proof {
+namespace {
+
+constexpr std::size_t kMostSummands = 4000;
+constexpr std::size_t kMostClauses = 64;
+
+struct TooLarge {};
+
+bool is_zero_sum(long double sum, long double a, long double b) {
+  return std::abs(sum) <= 1e-13L * std::max(std::abs(a), std::abs(b));
+}
+
+}  // namespace
+
+void Reals::throw_too_large() { throw TooLarge{}; }
+
+// ---- polynomials
+
+Reals::Fraction Reals::number(long double value) {
+  Fraction out;
+  if (value != 0) out.over.emplace(Monomial(), value);
+  out.under.emplace(Monomial(), 1);
+  return out;
+}
+
+Reals::Polynomial Reals::plus(const Polynomial& a, const Polynomial& b, long double times) {
+  Polynomial out = a;
+  for (const auto& [monomial, factor] : b) {
+    long double& sum = out[monomial];
+    const long double before = sum, more = factor * times;
+    sum += more;
+    if (is_zero_sum(sum, before, more)) out.erase(monomial);
+  }
+  if (out.size() > kMostSummands) throw TooLarge{};
+  return out;
+}
+
+/// exp(p)^m · exp(q)^n is one exponential; what is 0 or 1 is its own square.
+void Reals::merge_exponentials(Monomial& monomial) {
+  std::vector<Factor> exponentials;
+  for (auto& [factor, power] : monomial) {
+    if (atoms_[factor].boolean) power = 1;
+    if (atoms_[factor].function == "exp") exponentials.push_back(factor);
+  }
+  if (exponentials.empty() || (exponentials.size() == 1 && monomial[exponentials[0]] == 1)) return;
+  Fraction exponent = number(0);
+  for (Factor factor : exponentials) {
+    exponent = add(exponent, fractions_[atoms_[factor].args[0]], monomial[factor]);
+    monomial.erase(factor);
+  }
+  if (const auto value = constant(exponent); value && *value == 0) return;
+  const Fraction made = function("exp", {intern(exponent)});
+  monomial[made.over.begin()->first.begin()->first] += 1;
+}
+
+Reals::Polynomial Reals::product(const Polynomial& a, const Polynomial& b) {
+  if (a.size() * b.size() > kMostSummands) throw TooLarge{};
+  Polynomial out;
+  for (const auto& [m, f] : a) {
+    for (const auto& [n, g] : b) {
+      Monomial both = m;
+      for (const auto& [factor, power] : n)
+        if ((both[factor] += power) == 0) both.erase(factor);
+      merge_exponentials(both);
+      if (const auto square = square_of_absolute(both)) {
+        Polynomial rest;
+        rest.emplace(both, f * g);
+        out = plus(out, product(rest, *square), 1);
+        continue;
+      }
+      long double& sum = out[both];
+      const long double before = sum, more = f * g;
+      sum += more;
+      if (is_zero_sum(sum, before, more)) out.erase(both);
+    }
+  }
+  return out;
+}
+
+/// Takes |x|² out of a monomial; x² where it was there.
+std::optional<Reals::Polynomial> Reals::square_of_absolute(Monomial& monomial) {
+  for (auto it = monomial.begin(); it != monomial.end(); ++it) {
+    const Atom& a = atoms_[it->first];
+    if (a.function != "abs" || it->second < 2) continue;
+    const Fraction x = fractions_[a.args[0]];
+    if (x.under != number(1).under) continue;
+    if ((it->second -= 2) == 0) monomial.erase(it);
+    return product(x.over, x.over);
+  }
+  return std::nullopt;
+}
+
+Reals::Fraction Reals::add(const Fraction& a, const Fraction& b, long double times) {
+  if (a.under == b.under) return tidy({plus(a.over, b.over, times), a.under});
+  return tidy(
+      {plus(product(a.over, b.under), product(b.over, a.under), times), product(a.under, b.under)});
+}
+
+Reals::Fraction Reals::multiply(const Fraction& a, const Fraction& b) {
+  return tidy({product(a.over, b.over), product(a.under, b.under)});
+}
+
+Reals::Fraction Reals::inverse(const Fraction& a) { return tidy({a.under, a.over}); }
+
+/// Shared powers are taken out of both, exponentials out of a single term below, and the first
+/// coefficient below is 1.
+Reals::Fraction Reals::tidy(Fraction f) {
+  if (f.over.empty()) return number(0);
+  if (f.under.empty()) return f;
+  Monomial shared = f.under.begin()->first;
+  for (const Polynomial* p : {&f.over, &f.under}) {
+    for (const auto& [monomial, factor] : *p) {
+      for (auto it = shared.begin(); it != shared.end();) {
+        const auto found = monomial.find(it->first);
+        const int power = found == monomial.end() ? 0 : found->second;
+        it->second = std::min(it->second, power);
+        it = it->second <= 0 ? shared.erase(it) : std::next(it);
+      }
+    }
+  }
+  // An exponential is never 0: of one term below it goes up with its exponent negated.
+  if (f.under.size() == 1) {
+    Monomial up;
+    for (const auto& [factor, power] : f.under.begin()->first)
+      if (atoms_[factor].function == "exp") up.emplace(factor, power);
+    if (!up.empty()) {
+      Polynomial raise;
+      Monomial negative;
+      for (const auto& [factor, power] : up) negative.emplace(factor, -power);
+      merge_exponentials(negative);
+      raise.emplace(negative, 1);
+      f.over = product(f.over, raise);
+      Monomial rest = f.under.begin()->first;
+      for (const auto& [factor, power] : up) rest.erase(factor);
+      f.under = {{rest, f.under.begin()->second}};
+      for (const auto& [factor, power] : up) shared.erase(factor);
+    }
+  }
+  const auto divide = [&](const Polynomial& p, long double by) {
+    Polynomial out;
+    for (const auto& [before, factor] : p) {
+      Monomial monomial = before;
+      for (const auto& [shared_factor, power] : shared)
+        if ((monomial[shared_factor] -= power) == 0) monomial.erase(shared_factor);
+      out.emplace(std::move(monomial), factor / by);
+    }
+    return out;
+  };
+  const long double first = f.under.begin()->second;
+  f = {divide(f.over, first), divide(f.under, first)};
+  // A multiple of what is below is a number.
+  if (f.over.size() == f.under.size() && f.under.size() > 1) {
+    const long double ratio = f.over.begin()->second / f.under.begin()->second;
+    const bool multiple = std::equal(
+        f.over.begin(), f.over.end(), f.under.begin(), [&](const auto& x, const auto& y) {
+          return x.first == y.first &&
+                 std::abs(x.second - ratio * y.second) <= 1e-13L * std::abs(x.second);
+        });
+    if (multiple) return number(ratio);
+  }
+  return f;
+}
+
+std::optional<long double> Reals::constant(const Fraction& f) {
+  if (f.over.empty()) return 0;
+  if (f.over.size() != 1 || !f.over.begin()->first.empty() || f.under.size() != 1 ||
+      !f.under.begin()->first.empty())
+    return std::nullopt;
+  return f.over.begin()->second / f.under.begin()->second;
+}
+
+long double Reals::lead(const Fraction& f) {
+  return f.over.empty() ? 0 : f.over.rbegin()->second / f.under.begin()->second;
+}
+
+std::string Reals::key(const Polynomial& p) const {
+  std::string out;
+  for (const auto& [monomial, factor] : p) {
+    out += fmt::format("{:+.11e}", static_cast<double>(factor));
+    for (const auto& [f, power] : monomial) out += fmt::format("*{}^{}", f, power);
+  }
+  return out;
+}
+
+Reals::FractionId Reals::intern(const Fraction& f) {
+  const auto [found, fresh] =
+      fraction_ids_.emplace(key(f), static_cast<FractionId>(fractions_.size()));
+  if (fresh) fractions_.push_back(f);
+  return found->second;
+}
+
+Reals::Fraction Reals::atom(Atom a) {
+  const auto [found, fresh] = atom_ids_.emplace(a, static_cast<Factor>(atoms_.size()));
+  if (fresh) atoms_.push_back(std::move(a));
+  Fraction out;
+  out.over.emplace(Monomial{{found->second, 1}}, 1);
+  out.under.emplace(Monomial(), 1);
+  return out;
+}
+
+Reals::Fraction Reals::function(std::string name, const std::vector<FractionId>& args,
+                                bool boolean) {
+  return atom({std::move(name), args, 0, {}, boolean});
+}
+
+bool Reals::nonnegative(Factor factor) {
+  const Atom& a = atoms_[factor];
+  return a.boolean || a.function == "exp" || a.function == "sqrt" || a.function == "extent" ||
+         a.function == "abs";
+}
+
+/// Whether it is above 0 wherever it is defined.
+bool Reals::positive(const Polynomial& p) {
+  bool strict = false;
+  for (const auto& [monomial, factor] : p) {
+    bool never_zero = true;
+    for (const auto& [f, power] : monomial) {
+      if (power % 2 != 0 && !nonnegative(f)) return false;
+      never_zero = never_zero && (atoms_[f].function == "exp" || atoms_[f].function == "extent");
+    }
+    if (factor < 0) return false;
+    strict = strict || never_zero;
+  }
+  return strict;
+}
+
+// ---- terms
+
+const Reals::Fraction& Reals::of(TermId term) {
+  const auto found = known_.find(term);
+  if (found != known_.end()) return found->second;
+  Fraction out = made(term);
+  return known_.emplace(term, std::move(out)).first->second;
+}
+
+Reals::Fraction Reals::made(TermId id) {
+  const Term term = terms_[id];
+  switch (term.kind) {
+    case Term::Kind::number:
+      if (!std::isfinite(term.number))
+        return atom({fmt::format("number {}", term.number), {}, 0, {}, false});
+      return number(static_cast<long double>(term.number));
+    case Term::Kind::read: {
+      Fraction out = atom({"read " + term.name, {}, 0, term.at, term.dtype == DType::b8});
+      if (term.dtype == DType::b8) ranges_[out.over.begin()->first.begin()->first] = {0, 1};
+      if (term.dtype == DType::i8) ranges_[out.over.begin()->first.begin()->first] = {-128, 127};
+      if (term.dtype == DType::u8) ranges_[out.over.begin()->first.begin()->first] = {0, 255};
+      read_of_.emplace(key(out.over), id);
+      return out;
+    }
+    case Term::Kind::index: return extent_of(term.at[0]);
+    case Term::Kind::call: return call(term);
+    case Term::Kind::reduce: return reduce(term);
+    case Term::Kind::lambda: {
+      return atom({"lambda", {intern(of(term.args[0]))}, term.level, term.at, false});
+    }
+    case Term::Kind::opaque: {
+      Atom a{"opaque " + term.name, {}, term.level, term.at, term.dtype == DType::b8};
+      for (TermId arg : term.args) a.args.push_back(intern(of(arg)));
+      return atom(std::move(a));
+    }
+  }
+  return number(0);
+}
+
+Reals::Fraction Reals::extent_of(Ix extent) {
+  if (const auto value = integers_.number(extent)) return number(static_cast<long double>(*value));
+  return atom({"index", {}, 0, {extent}, false});
+}
+
+/// |x|, of which the square is that of x.
+Reals::Fraction Reals::absolute(const Fraction& x) {
+  if (const auto value = constant(x)) return number(std::abs(*value));
+  const long double scale = lead(x);
+  return multiply(number(std::abs(scale)),
+                  function("abs", {intern(multiply(number(1 / scale), x))}));
+}
+
+Reals::Fraction Reals::exponential(const Fraction& x) {
+  if (const auto value = constant(x); value && *value == 0) return number(1);
+  return function("exp", {intern(x)});
+}
+
+Reals::Fraction Reals::call(const Term& term) {
+  std::vector<Fraction> x;
+  for (TermId arg : term.args) x.push_back(of(arg));
+  const std::string& op = term.name;
+  const bool whole = !is_float(term.dtype);
+  const bool whole_args = !terms_[term.args[0]].args.empty() &&
+                          !is_float(terms_[term.args[0]].dtype) &&
+                          terms_[term.args[0]].dtype != DType::b8;
+  const Fraction one = number(1);
+  const auto plain = [&] {
+    std::vector<FractionId> args;
+    for (const Fraction& f : x) args.push_back(intern(f));
+    return function(op + (whole ? std::string(" ") + std::string(name(term.dtype)) : ""), args,
+                    term.dtype == DType::b8);
+  };
+  if (op == "cast") return cast(term);
+  if (op == "add" || op == "addmm" || op == "join_sum") return add(x[0], x[1]);
+  if (op == "sub") return add(x[0], x[1], -1);
+  if (op == "neg") return multiply(number(-1), x[0]);
+  if (op == "mul" || op == "join_product") return multiply(x[0], x[1]);
+  if (op == "div") return whole || x[1].over.empty() ? plain() : multiply(x[0], inverse(x[1]));
+  if (op == "select") {
+    return add(multiply(x[0], x[1]), multiply(add(one, x[0], -1), x[2]));
+  }
+  if (term.dtype == DType::b8 && terms_[term.args[0]].dtype == DType::b8) {
+    if (op == "bitwise_and" || op == "mul" || op == "minimum") return multiply(x[0], x[1]);
+    if (op == "bitwise_or" || op == "maximum")
+      return add(add(x[0], x[1]), multiply(x[0], x[1]), -1);
+    if (op == "bitwise_not") return add(one, x[0], -1);
+    if (op == "bitwise_xor" || op == "ne") return add(add(x[0], x[1]), multiply(x[0], x[1]), -2);
+    if (op == "eq") return add(one, add(add(x[0], x[1]), multiply(x[0], x[1]), -2), -1);
+  }
+  // Whole numbers that were computed may have wrapped around: no order is known of them.
+  if (whole_args && (op == "lt" || op == "le" || op == "maximum" || op == "minimum" || op == "abs"))
+    return plain();
+  if (op == "maximum" || op == "minimum") return extreme(op == "maximum", x[0], x[1]);
+  if (op == "abs") return absolute(x[0]);
+  if (op == "lt") return positive_sign(add(x[1], x[0], -1));
+  if (op == "le") return add(one, positive_sign(add(x[0], x[1], -1)), -1);
+  if (op == "eq") return is_zero(add(x[0], x[1], -1));
+  if (op == "ne") return add(one, is_zero(add(x[0], x[1], -1)), -1);
+  if (op == "exp") return exponential(x[0]);
+  if (op == "expm1") return add(exponential(x[0]), one, -1);
+  if (op == "log1p") return function("log", {intern(add(x[0], one))});
+  if (op == "tanh") {  // 2 / (1 + exp(-2 x)) - 1
+    const Fraction e = exponential(multiply(number(-2), x[0]));
+    return add(multiply(number(2), inverse(add(one, e))), one, -1);
+  }
+  if (op == "rsqrt") return inverse(function("sqrt", {intern(x[0])}));
+  if (op == "remainder") {  // of what is a period more or less
+    for (const int sign : {1, -1})
+      for (Fraction less = add(x[0], x[1], -sign);
+           x[1].over.size() == 1 && less.over.size() < x[0].over.size();
+           less = add(x[0], x[1], -sign))
+        x[0] = less;
+    return plain();
+  }
+  if (op == "pow" && !whole) {
+    const auto power = constant(x[1]);
+    if (power && *power >= 0 && *power <= 8 && std::floor(*power) == *power) {
+      Fraction out = one;
+      for (int i = 0; i < static_cast<int>(*power); ++i) out = multiply(out, x[0]);
+      return out;
+    }
+  }
+  return plain();
+}
+
+Reals::Fraction Reals::cast(const Term& term) {
+  const DType to = term.dtype, from = terms_[term.args[0]].dtype;
+  const Fraction x = of(term.args[0]);
+  if (const double most = saturation(to); most > 0 && from != to)
+    return extreme(false, extreme(true, x, number(-most)), number(most));
+  if (is_float(to)) return x;
+  if (to == DType::b8) return add(number(1), is_zero(x), -1);
+  if (holds_all(to, from)) return x;
+  if (is_float(from) && whole_number(term.args[0], to)) return x;
+  return function("to " + std::string(name(to)) + " of " + std::string(name(from)), {intern(x)});
+}
+
+/// Whether a float term is one of whole numbers that the dtype holds.
+bool Reals::whole_number(TermId id, DType in) {
+  const Term& term = terms_[id];
+  if (term.kind == Term::Kind::number)
+    return std::floor(term.number) == term.number && std::abs(term.number) < 2147483648.0;
+  if (term.kind == Term::Kind::read || term.kind == Term::Kind::index)
+    return !is_float(term.dtype) && holds_all(in, term.dtype);
+  if (term.kind != Term::Kind::call) return false;
+  if (term.name == "cast")
+    return holds_all(term.dtype, terms_[term.args[0]].dtype) && whole_number(term.args[0], in);
+  return (term.name == "maximum" || term.name == "minimum") && whole_number(term.args[0], in) &&
+         whole_number(term.args[1], in);
+}
+
+// ---- order
+
+Reals::Clauses Reals::clauses_of(const Fraction& f) {
+  // One atom of clauses alone.
+  if (f.over.size() == 1 && f.under.size() == 1 && f.under.begin()->first.empty()) {
+    const auto& [monomial, factor] = *f.over.begin();
+    if (monomial.size() == 1 && monomial.begin()->second == 1 &&
+        atoms_[monomial.begin()->first].function == "clauses") {
+      const long double scale = factor / f.under.begin()->second;
+      const std::vector<FractionId> args = atoms_[monomial.begin()->first].args;
+      Clauses out;
+      std::set<FractionId> clause;
+      for (FractionId arg : args) {
+        if (arg == kClause) {
+          out.insert(clause);
+          clause.clear();
+        } else {
+          clause.insert(intern(multiply(number(scale), Fraction(fractions_[arg]))));
+        }
+      }
+      return scale > 0 ? out : dual(out);
+    }
+  }
+  return {{intern(f)}};
+}
+
+/// The least of the greatest from the greatest of the least.
+Reals::Clauses Reals::dual(const Clauses& clauses) {
+  Clauses out = {{}};
+  for (const auto& clause : clauses) {
+    Clauses next;
+    for (const auto& part : out) {
+      for (FractionId literal : clause) {
+        auto more = part;
+        more.insert(literal);
+        next.insert(std::move(more));
+      }
+    }
+    if (next.size() > kMostClauses) throw TooLarge{};
+    out = std::move(next);
+  }
+  return out;
+}
+
+Reals::Clauses Reals::either(const Clauses& a, const Clauses& b) {
+  Clauses out;
+  for (const auto& x : a) {
+    for (const auto& y : b) {
+      auto both = x;
+      both.insert(y.begin(), y.end());
+      out.insert(std::move(both));
+    }
+  }
+  if (out.size() > kMostClauses) throw TooLarge{};
+  return out;
+}
+
+bool Reals::below(FractionId a, FractionId b) {
+  if (a == b) return true;
+  const Fraction x = fractions_[a], y = fractions_[b];
+  const auto difference = constant(add(y, x, -1));
+  if (difference) return *difference >= 0;
+  const auto range = [&](const Fraction& f) -> const std::pair<long double, long double>* {
+    if (f.over.size() != 1 || f.over.begin()->first.size() != 1 || f.over.begin()->second != 1 ||
+        f.over.begin()->first.begin()->second != 1 || constant({f.under, number(1).under}) != 1)
+      return nullptr;
+    const auto found = ranges_.find(f.over.begin()->first.begin()->first);
+    return found == ranges_.end() ? nullptr : &found->second;
+  };
+  if (const auto low = constant(x))
+    if (const auto* of = range(y)) return *low <= of->first;
+  if (const auto high = constant(y))
+    if (const auto* of = range(x)) return of->second <= *high;
+  return false;
+}
+
+void Reals::absorb(Clauses& clauses) {
+  Clauses shorter;
+  for (const auto& clause : clauses) {
+    std::set<FractionId> kept;
+    for (FractionId literal : clause) {
+      const bool covered = std::any_of(clause.begin(), clause.end(), [&](FractionId other) {
+        return other != literal && below(literal, other);
+      });
+      if (!covered) kept.insert(literal);
+    }
+    shorter.insert(kept.empty() ? clause : kept);
+  }
+  clauses.clear();
+  for (const auto& clause : shorter) {
+    const bool implied = std::any_of(shorter.begin(), shorter.end(), [&](const auto& other) {
+      if (other == clause) return false;
+      return std::all_of(other.begin(), other.end(), [&](FractionId x) {
+        return std::any_of(clause.begin(), clause.end(), [&](FractionId y) { return below(x, y); });
+      });
+    });
+    if (!implied) clauses.insert(clause);
+  }
+}
+
+Reals::Fraction Reals::extreme(bool greatest, const Fraction& a, const Fraction& b) {
+  const Clauses x = clauses_of(a), y = clauses_of(b);
+  Clauses both;
+  if (greatest) {
+    both = either(x, y);
+  } else {
+    both = x;
+    both.insert(y.begin(), y.end());
+  }
+  absorb(both);
+  return of_clauses(std::move(both));
+}
+
+/// Scaled so that the first literal that is no number leads with 1.
+Reals::Fraction Reals::of_clauses(Clauses clauses) {
+  if (clauses.size() == 1 && clauses.begin()->size() == 1)
+    return fractions_[*clauses.begin()->begin()];
+  std::string least;
+  long double scale = 1;
+  for (const auto& clause : clauses) {
+    for (FractionId literal : clause) {
+      const Fraction f = fractions_[literal];
+      if (constant(f)) continue;
+      const std::string shape = key(multiply(number(1 / lead(f)), f));
+      if (!least.empty() && (shape > least || (shape == least && lead(f) <= scale))) continue;
+      least = shape;
+      scale = lead(f);
+    }
+  }
+  const auto scaled = [&](const Clauses& of, long double by) {
+    Clauses out;
+    for (const auto& clause : of) {
+      std::set<FractionId> literals;
+      for (FractionId literal : clause)
+        literals.insert(intern(multiply(number(by), Fraction(fractions_[literal]))));
+      out.insert(std::move(literals));
+    }
+    return out;
+  };
+  Clauses normal = scaled(clauses, 1 / scale);
+  if (scale < 0) {
+    normal = dual(normal);
+    absorb(normal);
+  }
+  std::vector<FractionId> args;
+  for (const auto& clause : normal) {
+    args.insert(args.end(), clause.begin(), clause.end());
+    args.push_back(kClause);
+  }
+  return multiply(number(scale), function("clauses", args));
+}
+
+/// 1 where x is above 0, else 0.
+Reals::Fraction Reals::positive_sign(const Fraction& x) {
+  if (const auto value = constant(x)) return number(*value > 0 ? 1 : 0);
+  // Of one extreme beside other terms: each literal beside these.
+  if (x.under.size() == 1 && x.under.begin()->first.empty()) {
+    for (const auto& [monomial, factor] : x.over) {
+      if (monomial.size() != 1 || monomial.begin()->second != 1 ||
+          atoms_[monomial.begin()->first].function != "clauses")
+        continue;
+      Fraction extreme, rest = x;
+      extreme.over.emplace(monomial, factor);
+      extreme.under = x.under;
+      rest.over.erase(monomial);
+      if (rest.over.empty()) rest = number(0);
+      Fraction all = number(1);
+      for (const auto& clause : clauses_of(extreme)) {
+        Fraction none = number(1);
+        for (FractionId literal : clause) {
+          const Fraction holds = positive_sign(add(Fraction(fractions_[literal]), rest));
+          none = multiply(none, add(number(1), holds, -1));
+        }
+        all = multiply(all, add(number(1), none, -1));
+      }
+      return all;
+    }
+  }
+  if (x.under.size() == 1 && x.under.begin()->first.empty() && positive(x.over)) return number(1);
+  const long double scale = std::abs(lead(x));
+  return function("above", {intern(multiply(number(1 / scale), x))}, true);
+}
+
+Reals::Fraction Reals::is_zero(const Fraction& x) {
+  if (const auto value = constant(x)) return number(*value == 0 ? 1 : 0);
+  if (x.over.size() == 1 && x.over.begin()->first.size() == 1 &&
+      atoms_[x.over.begin()->first.begin()->first].boolean && lead(x) == 1)
+    return add(number(1), x, -1);
+  return function("zero", {intern(multiply(number(1 / lead(x)), x))}, true);
+}
+
+// ---- reductions
+
+bool Reals::depends(Factor factor, std::uint32_t level) {
+  const Atom a = atoms_[factor];
+  if (std::any_of(a.at.begin(), a.at.end(), [&](Ix ix) { return integers_.mentions(ix, level); }))
+    return true;
+  for (Ix ix : a.at) {  // an index may be read from a tensor
+    std::set<std::uint32_t> values;
+    integers_.collect_values(ix, values);
+    for (std::uint32_t value : values)
+      if (depends(of(TermId(std::size_t{value})), level)) return true;
+  }
+  return std::any_of(a.args.begin(), a.args.end(), [&](FractionId arg) {
+    return arg != kClause && depends(Fraction(fractions_[arg]), level);
+  });
+}
+
+bool Reals::depends(const Polynomial& p, std::uint32_t level) {
+  for (const auto& [monomial, factor] : p)
+    for (const auto& [f, power] : monomial)
+      if (depends(f, level)) return true;
+  return false;
+}
+
+// ---- equality
+
+/// What is divided by and may be 0, by its factors.
+void Reals::collect_under(TermId id, std::set<std::string>& out, std::set<TermId>& seen) {
+  if (!seen.insert(id).second) return;
+  const Term term = terms_[id];
+  for (TermId arg : term.args) collect_under(arg, out, seen);
+  if (term.kind != Term::Kind::call) return;
+  const bool inverse_root = term.name == "rsqrt";
+  if (term.name != "div" && !inverse_root) return;
+  const Fraction by = of(term.args[inverse_root ? 0 : 1]);
+  if (positive(by.over)) return;
+  if (by.over.size() == 1) {
+    for (const auto& [f, power] : by.over.begin()->first) {
+      Polynomial alone;
+      alone.emplace(Monomial{{f, 1}}, 1);
+      if (!positive(alone)) out.insert(key(alone));
+    }
+    if (by.over.begin()->first.empty()) return;
+    return;
+  }
+  Fraction normal;
+  normal.over = by.over;
+  normal.under = number(1).over;
+  out.insert(key(multiply(number(1 / lead(normal)), normal).over));
+}
+
+/// Where only one side divides by an input, both have to be the same where that is 0.
+bool Reals::agree_at_zeros(TermId a, TermId b, const std::set<std::string>& zeros) {
+  if (!terms_.pointwise(a) || !terms_.pointwise(b)) return false;
+  std::vector<TermId> inputs;
+  for (std::size_t i = 0; i < terms_.size(); ++i)
+    if (terms_[TermId(i)].kind == Term::Kind::read) inputs.push_back(TermId(i));
+  for (const std::string& zero : zeros) {
+    const auto read = read_of_.find(zero);
+    if (read == read_of_.end()) return false;
+    for (int sample = 0; sample < 8; ++sample) {
+      std::map<TermId, double> values;
+      for (std::size_t i = 0; i < inputs.size(); ++i)
+        values[inputs[i]] = ((sample >> (i % 3)) & 1 ? -1 : 1) *
+                            (1.25 + 0.37 * static_cast<double>(i) + 0.11 * sample);
+      values[read->second] = 0;
+      const double x = evaluate(terms_, a, values), y = evaluate(terms_, b, values);
+      if (std::isnan(x) != std::isnan(y)) return false;
+      if (std::isnan(x)) continue;
+      if (std::isinf(x) || std::isinf(y)) {
+        if (x != y) return false;
+      } else if (std::abs(x - y) > 1e-9 * std::max(std::abs(x), std::abs(y))) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+bool Reals::equal(TermId a, TermId b) {
+  try {
+    const Fraction x = of(a), y = of(b);
+    if (x.under.empty() || y.under.empty()) return false;
+    const Polynomial left = product(x.over, y.under), right = product(y.over, x.under);
+    const Polynomial difference = plus(left, right, -1);
+    long double most = 0;
+    for (const auto& [monomial, factor] : left) most = std::max(most, std::abs(factor));
+    for (const auto& [monomial, factor] : difference)
+      if (std::abs(factor) > 1e-12L * most) return false;
+    std::set<std::string> under_a, under_b, apart;
+    std::set<TermId> seen;
+    collect_under(a, under_a, seen);
+    seen.clear();
+    collect_under(b, under_b, seen);
+    std::set_symmetric_difference(under_a.begin(), under_a.end(), under_b.begin(), under_b.end(),
+                                  std::inserter(apart, apart.begin()));
+    return apart.empty() || agree_at_zeros(a, b, apart);
+  } catch (const TooLarge&) {
+    return false;
+  }
+}
+
+double evaluate(const Terms& terms, TermId id, const std::map<TermId, double>& inputs) {
+  const Term& term = terms[id];
+  if (term.kind == Term::Kind::number) return term.number;
+  if (term.kind == Term::Kind::read) {
+    const auto found = inputs.find(id);
+    return found == inputs.end() ? 1 : found->second;
+  }
+  if (term.kind != Term::Kind::call) return std::nan("");
+  std::vector<double> x;
+  for (TermId arg : term.args) x.push_back(evaluate(terms, arg, inputs));
+  const std::string& op = term.name;
+  if (op == "cast") {
+    const double most = saturation(term.dtype);
+    return most > 0 && !std::isnan(x[0]) ? std::clamp(x[0], -most, most) : x[0];
+  }
+  if (op == "add" || op == "addmm") return x[0] + x[1];
+  if (op == "sub") return x[0] - x[1];
+  if (op == "mul") return x[0] * x[1];
+  if (op == "div") return x[0] / x[1];
+  if (op == "neg") return -x[0];
+  if (op == "abs") return std::abs(x[0]);
+  if (op == "exp") return std::exp(x[0]);
+  if (op == "log") return std::log(x[0]);
+  if (op == "sqrt") return std::sqrt(x[0]);
+  if (op == "rsqrt") return 1 / std::sqrt(x[0]);
+  if (op == "tanh") return std::tanh(x[0]);
+  if (op == "pow") return std::pow(x[0], x[1]);
+  if (op == "lt") return x[0] < x[1] ? 1 : 0;
+  if (op == "le") return x[0] <= x[1] ? 1 : 0;
+  if (op == "eq") return x[0] == x[1] ? 1 : 0;
+  if (op == "ne") return x[0] != x[1] ? 1 : 0;
+  if (op == "select") return x[0] != 0 ? x[1] : x[2];
+  if (op == "bitwise_and") return x[0] != 0 && x[1] != 0 ? 1 : 0;
+  if (op == "bitwise_or") return x[0] != 0 || x[1] != 0 ? 1 : 0;
+  if (op == "bitwise_not") return x[0] == 0 ? 1 : 0;
+  if (op == "maximum" || op == "minimum") {
+    if (std::isnan(x[0]) || std::isnan(x[1])) return std::nan("");
+    return op == "maximum" ? std::max(x[0], x[1]) : std::min(x[0], x[1]);
+  }
+  return std::nan("");
+}
+
+}  // namespace pw::proof

@@ -1,0 +1,389 @@
+// Exports Terms.
+#include "proof/terms.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <set>
+#include <string_view>
+
+#include <fmt/format.h>
+
+namespace pw::proof {
+namespace {
+
+bool commutes(std::string_view name) {
+  constexpr std::string_view kNames[] = {"add", "mul",         "maximum",    "minimum",    "eq",
+                                         "ne",  "bitwise_and", "bitwise_or", "bitwise_xor"};
+  return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
+}
+bool idempotent(std::string_view name) {
+  return name == "maximum" || name == "minimum" || name == "bitwise_and" || name == "bitwise_or";
+}
+
+/// Bits of the mantissa, the hidden one included, and of the exponent.
+struct Format {
+  int mantissa, exponent;
+};
+Format format_of(DType dtype) {
+  switch (dtype) {
+    case DType::f64: return {53, 11};
+    case DType::f32: return {24, 8};
+    case DType::bf16: return {8, 8};
+    case DType::f16: return {11, 5};
+    case DType::f8e4m3: return {4, 4};
+    case DType::f8e5m2: return {3, 5};
+    case DType::b8:
+    case DType::i8:
+    case DType::i32:
+    case DType::i64:
+    case DType::u8: break;
+  }
+  return {0, 0};
+}
+int integer_bits(DType dtype) {
+  switch (dtype) {
+    case DType::b8: return 1;
+    case DType::u8: return 8;
+    case DType::i8: return 7;
+    case DType::i32: return 31;
+    case DType::i64: return 63;
+    case DType::f8e4m3:
+    case DType::f8e5m2:
+    case DType::f16:
+    case DType::bf16:
+    case DType::f32:
+    case DType::f64: break;
+  }
+  return 0;
+}
+
+}  // namespace
+
+bool holds_all(DType wide, DType narrow) {
+  if (wide == narrow) return true;
+  if (is_float(wide) && is_float(narrow)) {
+    const Format w = format_of(wide), n = format_of(narrow);
+    return w.mantissa >= n.mantissa && w.exponent >= n.exponent;
+  }
+  if (is_float(narrow)) return false;
+  if (narrow == DType::b8) return true;
+  if (is_float(wide))
+    return format_of(wide).mantissa >= integer_bits(narrow) && wide != DType::f8e4m3 &&
+           wide != DType::f8e5m2;
+  if (wide == DType::b8 || wide == DType::u8) return false;
+  return integer_bits(wide) >= integer_bits(narrow);
+}
+
+double saturation(DType dtype) {
+  return dtype == DType::f8e4m3 ? 448.0 : dtype == DType::f8e5m2 ? 57344.0 : 0.0;
+}
+
+TermId Terms::intern(Term term) {
+  Key key{term.kind, term.dtype, term.level, std::bit_cast<std::uint64_t>(term.number),
+          term.name, term.args,  term.at};
+  const auto [found, fresh] = ids_.emplace(std::move(key), TermId(terms_.size()));
+  if (fresh) terms_.push_back(std::move(term));
+  return found->second;
+}
+
+TermId Terms::number(double value, DType dtype) {
+  Term term;
+  term.kind = Term::Kind::number;
+  term.dtype = dtype;
+  term.number = value;
+  return intern(std::move(term));
+}
+
+TermId Terms::index(Ix at, DType dtype) {
+  if (const auto value = integers_.number(at)) return number(static_cast<double>(*value), dtype);
+  Term term;
+  term.kind = Term::Kind::index;
+  term.dtype = dtype;
+  term.at = {at};
+  return intern(std::move(term));
+}
+
+TermId Terms::call(std::string name, DType dtype, std::vector<TermId> args) {
+  Term term;
+  term.kind = Term::Kind::call;
+  term.dtype = dtype;
+  term.name = std::move(name);
+  term.args = std::move(args);
+  return make(std::move(term));
+}
+
+TermId Terms::make(Term term) {
+  return term.kind == Term::Kind::call ? simplified(std::move(term)) : intern(std::move(term));
+}
+
+bool Terms::is_number(TermId id, double value) const {
+  const Term& term = terms_[id.index];
+  return term.kind == Term::Kind::number && term.number == value &&
+         std::signbit(term.number) == std::signbit(value);
+}
+
+TermId Terms::cast(Term term) {
+  const TermId x = term.args[0];
+  const Term inner = terms_[x.index];
+  if (inner.dtype == term.dtype) return x;
+  if (inner.kind == Term::Kind::call && inner.name == "cast") {
+    const Term innermost = terms_[inner.args[0].index];
+    // A value that the dtype between holds is cast as if that were not there.
+    if (holds_all(inner.dtype, innermost.dtype)) {
+      Term direct = term;
+      direct.args = inner.args;
+      return cast(std::move(direct));
+    }
+  }
+  if (inner.kind == Term::Kind::number && is_float(term.dtype) && is_float(inner.dtype) &&
+      holds_all(term.dtype, DType::f32) &&
+      static_cast<double>(static_cast<float>(inner.number)) == inner.number)
+    return number(inner.number, term.dtype);
+  // To a dtype that saturates where this does.
+  const double most = saturation(term.dtype);
+  if (most > 0 && inner.kind == Term::Kind::call && is_float(inner.dtype) &&
+      (inner.name == "minimum" || inner.name == "maximum")) {
+    for (std::size_t i = 0; i < 2; ++i) {
+      const double bound = inner.name == "minimum" ? most : -most;
+      if (!is_number(inner.args[i], bound)) continue;
+      const Term rest = terms_[inner.args[1 - i].index];
+      // A whole number below the bounds is exact in 11 bits, and what is rounded beyond saturates.
+      const bool whole = !is_float(rest.dtype) && format_of(inner.dtype).mantissa >= 11;
+      if (rest.dtype != inner.dtype && !whole) continue;
+      Term direct = term;
+      direct.args = {inner.args[1 - i]};
+      return cast(std::move(direct));
+    }
+  }
+  return intern(std::move(term));
+}
+
+/// Rewrites that keep every bit and ask no dtype but whether two are one.
+std::optional<TermId> Terms::of_any_dtype(const Term& term) {
+  const auto arg = [&](std::size_t i) -> const Term& { return terms_[term.args[i].index]; };
+  const auto same_dtype = [&](std::size_t i) { return arg(i).dtype == term.dtype; };
+  const auto is = [&](std::size_t i, std::string_view name) {
+    return arg(i).kind == Term::Kind::call && arg(i).name == name;
+  };
+  const std::string& op = term.name;
+  if (op == "sub" && is_number(term.args[1], 0.0) && same_dtype(0)) return term.args[0];
+  if ((op == "div" || op == "mul") && is_number(term.args[1], 1.0) && same_dtype(0))
+    return term.args[0];
+  if (op == "mul" && is_number(term.args[0], 1.0) && same_dtype(1)) return term.args[1];
+  // |x| is x or -x, of which the squares are one.
+  if (op == "mul" && term.args[0] == term.args[1] && is(0, "abs") && same_dtype(0)) {
+    const TermId x = arg(0).args[0];
+    if (terms_[x.index].dtype == term.dtype) return call(op, term.dtype, {x, x});
+  }
+  // What is left is smaller than the divisor, and has the sign of what was divided.
+  if (op == "fmod" && is(0, "fmod") && arg(0).args[1] == term.args[1] && same_dtype(0) &&
+      arg(0).dtype == terms_[arg(0).args[0].index].dtype)
+    return term.args[0];
+  if (op == "gt") return call("lt", term.dtype, {term.args[1], term.args[0]});
+  if (op == "ge") return call("le", term.dtype, {term.args[1], term.args[0]});
+  if (op != "lt") return std::nullopt;
+  // A NaN is below nothing and nothing is below it, and an extreme of it is one.
+  if (term.args[0] == term.args[1]) return number(0, DType::b8);
+  const auto below = [&](TermId a, TermId b) { return call("lt", term.dtype, {a, b}); };
+  const auto of = [&](std::size_t i) { return std::pair(arg(i).args[0], arg(i).args[1]); };
+  const auto plain = [&](std::size_t i) {
+    const auto [c, d] = of(i);
+    return terms_[c.index].dtype == arg(i).dtype && terms_[d.index].dtype == arg(i).dtype;
+  };
+  const TermId a = term.args[0], b = term.args[1];
+  if (is(1, "maximum") && plain(1)) {
+    const auto [c, d] = of(1);
+    if (c == a) return below(a, d);
+    if (d == a) return below(a, c);
+  }
+  if (is(0, "minimum") && plain(0)) {
+    const auto [c, d] = of(0);
+    if (c == b) return below(d, b);
+    if (d == b) return below(c, b);
+  }
+  if (is(1, "minimum") && plain(1)) {
+    const auto [c, d] = of(1);
+    return call("bitwise_and", DType::b8, {below(a, c), below(a, d)});
+  }
+  if (is(0, "maximum") && plain(0)) {
+    const auto [c, d] = of(0);
+    return call("bitwise_and", DType::b8, {below(c, b), below(d, b)});
+  }
+  return std::nullopt;
+}
+
+/// Which of two zeros an extreme takes, its order decides.
+void Terms::order_is_lost(const Term& term) {
+  const auto never_zero = [&](TermId id) {
+    const Term& arg = terms_[id.index];
+    return arg.kind == Term::Kind::number && arg.number != 0;
+  };
+  any_zero_ =
+      any_zero_ || ((term.name == "maximum" || term.name == "minimum") && is_float(term.dtype) &&
+                    !never_zero(term.args[0]) && !never_zero(term.args[1]));
+}
+
+void Terms::commute(Term& term) {
+  if (!commutes(term.name) || term.args.size() != 2 || !(term.args[1] < term.args[0])) return;
+  std::swap(term.args[0], term.args[1]);
+  order_is_lost(term);
+}
+
+/// The extreme of x, y and x again is that of x and y: what was taken once is taken again.
+std::optional<TermId> Terms::taken_again(const Term& term) {
+  if (term.name != "maximum" && term.name != "minimum") return std::nullopt;
+  for (std::size_t i = 0; i < 2; ++i) {
+    const Term& inner = terms_[term.args[i].index];
+    if (inner.kind != Term::Kind::call || inner.name != term.name || inner.dtype != term.dtype ||
+        (inner.args[0] != term.args[1 - i] && inner.args[1] != term.args[1 - i]))
+      continue;
+    order_is_lost(inner);
+    return term.args[i];
+  }
+  return std::nullopt;
+}
+
+/// Rewrites that keep every bit, in every dtype.
+TermId Terms::simplified(Term term) {
+  if (const auto simple = of_any_dtype(term)) return *simple;
+  if (const auto taken = taken_again(term)) return *taken;
+  if (any_dtype_) {
+    commute(term);
+    return intern(std::move(term));
+  }
+  const auto arg = [&](std::size_t i) -> const Term& { return terms_[term.args[i].index]; };
+  const auto same_dtype = [&](std::size_t i) { return arg(i).dtype == term.dtype; };
+  const bool real = is_float(term.dtype);
+  const std::string op = term.name;
+  if (op == "cast") return cast(std::move(term));
+  if (op == "sub" && is_float(arg(1).dtype)) {
+    const TermId negated = call("neg", arg(1).dtype, {term.args[1]});
+    return call("add", term.dtype, {term.args[0], negated});
+  }
+  commute(term);
+  if (op == "neg" || op == "bitwise_not") {
+    if (arg(0).kind == Term::Kind::call && arg(0).name == op) return arg(0).args[0];
+    if (op == "neg" && real && arg(0).kind == Term::Kind::number)
+      return number(-arg(0).number, term.dtype);
+  }
+  if (op == "abs" && arg(0).kind == Term::Kind::call &&
+      (arg(0).name == "abs" || (arg(0).name == "neg" && real)))
+    return arg(0).name == "abs" ? term.args[0] : call("abs", term.dtype, arg(0).args);
+  if (op == "select") {
+    if (term.args[1] == term.args[2] && same_dtype(1)) return term.args[1];
+    if (arg(0).kind == Term::Kind::number) {
+      const std::size_t taken = arg(0).number != 0 ? 1 : 2;
+      if (same_dtype(taken)) return term.args[taken];
+      return call("cast", term.dtype, {term.args[taken]});
+    }
+    if (arg(0).kind == Term::Kind::call && arg(0).name == "bitwise_not")
+      return call(op, term.dtype, {arg(0).args[0], term.args[2], term.args[1]});
+  }
+  if (idempotent(op) && term.args[0] == term.args[1] && same_dtype(0)) return term.args[0];
+  if (op == "maximum" || op == "minimum") {
+    const double least = op == "maximum" ? -HUGE_VAL : HUGE_VAL;
+    for (std::size_t i = 0; i < 2; ++i)
+      if (is_number(term.args[i], least) && same_dtype(1 - i)) return term.args[1 - i];
+    // f8e4m3 has no infinity: its numbers lie between its bounds.
+    const double bound = op == "maximum" ? -448 : 448;
+    for (std::size_t i = 0; i < 2; ++i)
+      if (is_number(term.args[i], bound) && same_dtype(1 - i) && term.dtype == DType::f8e4m3)
+        return term.args[1 - i];
+  }
+  if (op == "mul" && real) {
+    for (std::size_t i = 0; i < 2; ++i)
+      if (is_number(term.args[i], 1.0) && same_dtype(1 - i)) return term.args[1 - i];
+    if (term.args[0] == term.args[1] && arg(0).kind == Term::Kind::call && arg(0).name == "abs" &&
+        same_dtype(0))
+      return call(op, term.dtype, {arg(0).args[0], arg(0).args[0]});
+  }
+  if ((op == "mul" || op == "div") && real) {
+    for (std::size_t i = 0; i < 2; ++i) {
+      if (arg(i).kind != Term::Kind::call || arg(i).name != "neg" || !is_float(arg(i).dtype))
+        continue;
+      Term positive = term;
+      positive.args[i] = arg(i).args[0];
+      return call("neg", term.dtype, {simplified(std::move(positive))});
+    }
+  }
+  if (op == "div" && real && is_number(term.args[1], 1.0) && same_dtype(0)) return term.args[0];
+  if (op == "add" && real) {
+    for (std::size_t i = 0; i < 2; ++i)
+      if (is_number(term.args[i], -0.0) && same_dtype(1 - i)) return term.args[1 - i];
+  }
+  if (!real && !is_float(arg(0).dtype) && term.args.size() == 2) {
+    // Whole numbers and booleans wrap around, and have no other zero.
+    for (std::size_t i = 0; i < 2; ++i) {
+      if (!same_dtype(1 - i)) continue;
+      if (is_number(term.args[i], 0.0) &&
+          (op == "add" || op == "bitwise_or" || op == "bitwise_xor"))
+        return term.args[1 - i];
+      if (is_number(term.args[i], 0.0) && (op == "mul" || op == "bitwise_and"))
+        return number(0, term.dtype);
+      if (is_number(term.args[i], 1.0) && op == "mul") return term.args[1 - i];
+      if (is_number(term.args[i], 1.0) && term.dtype == DType::b8) {
+        if (op == "bitwise_and") return term.args[1 - i];
+        if (op == "bitwise_or") return number(1, term.dtype);
+      }
+    }
+    if (term.args[0] == term.args[1]) {
+      if (op == "eq" || op == "le") return number(1, DType::b8);
+      if (op == "ne" || op == "lt") return number(0, DType::b8);
+    }
+  }
+  if (op == "sub" && !real && !is_float(arg(0).dtype)) {
+    if (term.args[0] == term.args[1]) return number(0, term.dtype);
+    if (is_number(term.args[1], 0.0) && same_dtype(0)) return term.args[0];
+  }
+  return intern(std::move(term));
+}
+
+bool Terms::mentions(TermId id, std::uint32_t level) const {
+  std::set<TermId> seen;
+  std::vector<TermId> todo = {id};
+  while (!todo.empty()) {
+    const TermId next = todo.back();
+    todo.pop_back();
+    if (!seen.insert(next).second) continue;
+    const Term& term = terms_[next.index];
+    todo.insert(todo.end(), term.args.begin(), term.args.end());
+    for (Ix ix : term.at) {
+      if (integers_.mentions(ix, level)) return true;
+      std::set<std::uint32_t> values;
+      integers_.collect_values(ix, values);
+      for (std::uint32_t value : values) todo.emplace_back(std::size_t{value});
+    }
+  }
+  return false;
+}
+
+bool Terms::pointwise(TermId id) const {
+  const Term& term = terms_[id.index];
+  if (term.kind == Term::Kind::read || term.kind == Term::Kind::number) return true;
+  return term.kind == Term::Kind::call && std::all_of(term.args.begin(), term.args.end(),
+                                                      [&](TermId arg) { return pointwise(arg); });
+}
+
+std::string Terms::print(TermId id, int depth) const {
+  const Term& term = terms_[id.index];
+  if (depth == 0) return "…";
+  std::string args, at;
+  for (TermId arg : term.args) args += (args.empty() ? "" : ", ") + print(arg, depth - 1);
+  for (Ix ix : term.at) at += (at.empty() ? "" : ", ") + integers_.print(ix);
+  switch (term.kind) {
+    case Term::Kind::read: return fmt::format("{}[{}]", term.name, at);
+    case Term::Kind::number: return fmt::format("{}", term.number);
+    case Term::Kind::index: return at;
+    case Term::Kind::call:
+      if (term.name == "cast") return fmt::format("{}({})", name(term.dtype), args);
+      return fmt::format("{}({})", term.name, args);
+    case Term::Kind::reduce:
+      return fmt::format("{}(i{} < {}: {})", term.name, term.level, at, args);
+    case Term::Kind::opaque: return fmt::format("{}({})[{}]", term.name, args, at);
+    case Term::Kind::lambda: return fmt::format("[{}: {}]", at, args);
+  }
+  return "?";
+}
+
+}  // namespace pw::proof
