@@ -22,9 +22,10 @@ constexpr const char* kName = "piecewise.toml";
 constexpr const char* kOtherProgram = "pwviz";  // whose table pwr leaves alone
 
 /// Options that write, or that are about the command line itself.
-constexpr std::array<std::string_view, 12> kWriting = {
+constexpr std::array<std::string_view, 16> kWriting = {
     "output", "save",  "save-weights", "dump",           "report",     "trace",
-    "junit",  "tests", "update",       "diagnostics-to", "reproducer", "on-failure"};
+    "junit",  "tests", "update",       "diagnostics-to", "reproducer", "on-failure",
+    "study",  "merge", "write-egraph", "choices"};
 constexpr std::array<std::string_view, 7> kOfCommandLine = {
     "config", "no-config", "help", "version", "man", "completion", "watch"};
 
