@@ -69,7 +69,7 @@ int run(int argc, char** argv) {
   Promises promises;
   const std::string table = report(std::max<std::int64_t>(1, nodes / 24), promises);
   const std::string text = fmt::format(
-      "# Reading graphs\n\nOne thread of {}. Processor time, medians of five runs that take turns, "
+      "# Reading graphs\n\n{}. Processor time, medians of five runs that take turns, "
       "each in a context of its own, from the file's bytes in memory to the checked graph. Only "
       "the "
       "ratios carry over to other machines.\n\n{}\n{}",
