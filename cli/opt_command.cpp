@@ -22,8 +22,6 @@ void print_tables(const Options& options, const OptArgs& args,
     answer.add("rules", rule_table(variants));
     Table choices = choice_table(variants);
     if (!choices.empty() || options.format == "json") answer.add("choices", std::move(choices));
-    Table saturations = saturation_table(variants);
-    if (!saturations.empty()) answer.add("saturations", std::move(saturations));
   }
   print_out(answer.print(options.format));
 }
@@ -53,10 +51,9 @@ void add_opt_command(CLI::App& app, const Options& options) {
   auto* sub = app.add_subcommand("opt", "Rewrite a graph with a pipeline of rules");
   opt->graph.add_to(*sub);
   opt->rules.add_to(*sub);
-  sub->add_option(
-      "-o,--output", opt->output,
-      "the rewritten graph, .json, .pwg or .pwb; a pipeline with ranges of tokens writes one "
-      "file each: out.1-256.pwg");
+  sub->add_option("-o,--output", opt->output,
+                  "the rewritten graph, .json or .pwg; a pipeline with ranges of tokens writes one "
+                  "file each: out.1-256.pwg");
   sub->add_option("--trace", opt->optimize.trace,
                   "write the graph after each pass and the journal into this folder")
       ->type_name("DIR");

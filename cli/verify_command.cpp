@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/counted.hpp"
 #include "base/file.hpp"
 #include "base/printable.hpp"
 #include "base/standard_output.hpp"
@@ -49,8 +48,7 @@ std::string row(const RuleCheck& check, std::size_t width) {
                         fmt::join(parts, fmt::format("\n{:<{}}    ", "", width)));
   }
   if (check.runs == 0) return text + "\n";
-  return fmt::format("{} ({}, {}{}{})\n", text, counted(check.instances, "graph"),
-                     counted(check.runs, "sample"),
+  return fmt::format("{} ({} graphs, {} samples{}{})\n", text, check.instances, check.runs,
                      check.ranks == std::vector<std::int64_t>{1}
                          ? ""
                          : fmt::format(" on {} ranks", fmt::join(check.ranks, " and ")),

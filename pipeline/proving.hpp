@@ -21,10 +21,10 @@ struct RuleProof {
   proof::Proof proof;
   RuleVerdict verdict = RuleVerdict::not_proved;
   KnownBy known = KnownBy::proof;
-  double ulps = 0;     ///< seen by samples, of `rounds`
-  Specials specials;   ///< of differs_only_for
-  std::string reason;  ///< the obligation, the element, or the sample
-  std::string test;    ///< refuted: a test of the graph, for `pwr test`
+  double ulps = 0;       ///< seen by samples, of `rounds`
+  Specials specials;     ///< of differs_only_for
+  std::string reason;    ///< the obligation, the element, or the sample
+  std::string test;      ///< refuted: a test of the graph, for `pwr test`
   /// "rounds differently (over the reals)"
   [[nodiscard]] std::string print() const;
 };

@@ -17,13 +17,12 @@ constexpr std::size_t kMostTerms = 200000;
 /// Pointwise primitives: operands broadcast, the result's dtype is the node's.
 const std::set<std::string, std::less<>>& pointwise_ops() {
   static const std::set<std::string, std::less<>> kOps = {
-      "add",    "sub",   "mul",     "div",         "pow",        "fmod",        "remainder",
-      "rem",    "atan2", "maximum", "minimum",     "eq",         "ne",          "lt",
-      "le",     "gt",    "ge",      "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not",
-      "select", "neg",   "abs",     "floor",       "ceil",       "trunc",       "round",
-      "sqrt",   "rsqrt", "exp",     "log",         "tanh",       "sin",         "cos",
-      "tan",    "asin",  "acos",    "atan",        "sinh",       "cosh",        "asinh",
-      "acosh",  "atanh", "expm1",   "log1p",       "log2",       "log10",       "cast"};
+      "add",   "sub",   "mul",   "div",   "pow",   "fmod",  "remainder", "rem",   "atan2", "maximum",
+      "minimum", "eq",  "ne",    "lt",    "le",    "gt",    "ge",        "bitwise_and",
+      "bitwise_or", "bitwise_xor", "bitwise_not", "select", "neg", "abs", "floor", "ceil",
+      "trunc", "round", "sqrt",  "rsqrt", "exp",   "log",   "tanh",      "sin",   "cos",   "tan",
+      "asin",  "acos",  "atan",  "sinh",  "cosh",  "asinh", "acosh",     "atanh", "expm1", "log1p",
+      "log2",  "log10", "cast"};
   return kOps;
 }
 
@@ -59,16 +58,12 @@ class NodeElements {
     if (op == "split") return split();
     if (op == "cat") return cat();
     if (op == "reverse") return reverse();
-    if (op == "pad_last") return padded();
     if (op == "embedding") return embedding();
     if (op == "index") return index();
     if (op == "sum" || op == "mean" || op == "amax" || op == "amin" || op == "prod")
       return reduction(op);
     if (op == "mm" || op == "bmm") return product(0);
     if (op == "addmm") return addmm();
-    if (op == "convolution") return convolution();
-    if (op == "index_put")
-      if (const auto placed = index_put()) return *placed;
     if (op == "all_reduce" || op == "all_gather" || op == "reduce_scatter" || op == "shard")
       return collective(op);
     return opaque();
@@ -140,7 +135,6 @@ class NodeElements {
       args.push_back(operand(i, broadcast(i)));
     }
     if (const auto whole = on_indices(op, args)) return *whole;
-    if (const auto bounded = extreme_of_integers(op, args)) return *bounded;
     return e_.terms_.call(op, dtype(), std::move(args));
   }
 
@@ -161,7 +155,8 @@ class NodeElements {
       }
     }
     if (!any) return std::nullopt;
-    const bool wide = dtype() == DType::i64 || (dtype() == DType::i32 && !e_.terms_.any_dtype());
+    const bool wide =
+        dtype() == DType::i64 || (dtype() == DType::i32 && !e_.terms_.any_dtype());
     if (wide) e_.granted_.insert("whole numbers made of indices do not wrap around");
     if (op == "cast" && wide) return e_.terms_.index(of[0], dtype());
     if (op == "add" && wide) return e_.terms_.index(i_.add(of[0], of[1]), dtype());
@@ -178,31 +173,11 @@ class NodeElements {
     if (op == "le") return truth(e_.at_least(i_.sub(of[1], of[0])));
     if (op == "ge") return truth(e_.at_least(i_.sub(of[0], of[1])));
     if (op == "eq" || op == "ne") {
-      const bool equal = e_.at_least(i_.sub(of[0], of[1])) && e_.at_least(i_.sub(of[1], of[0]));
+      const bool equal =
+          e_.at_least(i_.sub(of[0], of[1])) && e_.at_least(i_.sub(of[1], of[0]));
       return truth(equal == (op == "eq"));
     }
     return std::nullopt;
-  }
-
-  /// The larger and the smaller of whole numbers, where one of them is an index or a number: which
-  /// it is is a case.
-  std::optional<TermId> extreme_of_integers(const std::string& op,
-                                            const std::vector<TermId>& args) {
-    if (op != "maximum" && op != "minimum") return std::nullopt;
-    if (dtype() != DType::i64 && (dtype() != DType::i32 || e_.terms_.any_dtype()))
-      return std::nullopt;
-    bool known = false;
-    for (TermId arg : args) {
-      const Term& term = e_.terms_[arg];
-      const bool literal = term.kind == Term::Kind::number &&
-                           std::floor(term.number) == term.number && std::abs(term.number) < 1e15;
-      if (!literal && term.kind != Term::Kind::index && term.dtype != dtype()) return std::nullopt;
-      known = known || literal || term.kind == Term::Kind::index;
-    }
-    if (!known) return std::nullopt;
-    const Ix a = as_index(args[0]), b = as_index(args[1]);
-    const bool first = e_.at_least(i_.sub(a, b)) == (op == "maximum");
-    return e_.terms_.index(first ? a : b, dtype());
   }
 
   // ---- layout
@@ -312,27 +287,10 @@ class NodeElements {
           if (const auto value = context().dims.value(dim)) axes.push_back(*value);
     if (axes.empty()) axes.push_back(static_cast<std::int64_t>(axis("dim", at.size())));
     for (std::int64_t axis_ : axes) {
-      const auto k = static_cast<std::size_t>(
-          axis_ < 0 ? axis_ + static_cast<std::int64_t>(at.size()) : axis_);
+      const auto k = static_cast<std::size_t>(axis_ < 0 ? axis_ + static_cast<std::int64_t>(at.size()) : axis_);
       if (k >= at.size()) throw NoMeaning{"an axis outside of the rank"};
       at[k] = i_.sub(i_.sub(extents[k], i_.constant(1)), at[k]);
     }
-    return operand(0, at);
-  }
-
-  /// The last axis with copies of a value in front, behind and between neighbours.
-  TermId padded() {
-    std::vector<Ix> at = at_;
-    const Ix n = shape(0).back(), one = i_.constant(1);
-    const Ix stride = i_.add(size("interior"), one), place = i_.sub(at.back(), size("low"));
-    if (!i_.nonnegative(i_.sub(stride, one))) throw NoMeaning{"fewer than no elements between two"};
-    const auto value = [&] { return operand(1, {}); };
-    if (!e_.at_least(place)) return value();
-    const Ix last = i_.mul(i_.sub(n, one), stride);
-    if (!e_.at_least(i_.sub(last, place))) return value();
-    const Ix rest = i_.mod(place, stride);
-    if (e_.at_least(i_.sub(rest, one))) return value();
-    at.back() = i_.div(place, stride);
     return operand(0, at);
   }
 
@@ -375,89 +333,7 @@ class NodeElements {
     return operand(0, at);
   }
 
-  /// Elements that go to places one behind the other; nothing where another order may be.
-  std::optional<TermId> index_put() {
-    const Attribute* reduce = graph_.attribute(node_, "reduce");
-    const auto* how = reduce == nullptr ? nullptr : std::get_if<std::string>(reduce);
-    if (how == nullptr || *how != "set" || flag("wrap") || graph_.operand_count(node_) != 3)
-      return std::nullopt;
-    const std::vector<Ix> values = shape(1), places = shape(2);
-    const std::size_t k = axis("dim", at_.size());
-    if (places.size() != 1 || values.size() != at_.size()) return std::nullopt;
-    const Ix v = i_.variable(level_, places[0]);
-    const Term place = e_.terms_[e_.element(input(2), {v}, rank_, level_ + 1)];
-    Ix first;
-    if (place.kind == Term::Kind::index) {
-      const auto line = i_.line(place.at[0], level_);
-      if (!line) return std::nullopt;
-      first = line->rest;
-      if (v != i_.constant(0) && line->factor != i_.constant(1)) return std::nullopt;
-    } else if (v == i_.constant(0)) {
-      first = as_index(e_.element(input(2), {v}, rank_, level_ + 1));
-    } else {
-      return std::nullopt;
-    }
-    if (reads_level(first)) return std::nullopt;
-    for (std::size_t d = 0; d < values.size(); ++d)
-      if (!i_.equal(values[d], d == k ? places[0] : shape(0)[d])) return std::nullopt;
-    e_.granted_.insert("indices lie inside their tables");
-    std::vector<Ix> at = at_;
-    at[k] = i_.sub(at_[k], first);
-    const Ix one = i_.constant(1);
-    if (!e_.at_least(at[k]) || !e_.at_least(i_.sub(i_.sub(places[0], one), at[k])))
-      return operand(0, at_);
-    return operand(1, at);
-  }
-  /// Whether a value that it is made of is another one for each place.
-  bool reads_level(Ix index) {
-    std::set<std::uint32_t> values;
-    i_.collect_values(index, values);
-    return std::any_of(values.begin(), values.end(), [&](std::uint32_t value) {
-      return e_.terms_.mentions(TermId(std::size_t{value}), level_);
-    });
-  }
-
   // ---- reductions
-
-  /// A sum over the channels of the group and, for each axis, the places of the kernel.
-  TermId convolution() {
-    const std::vector<Ix> x = shape(0), w = shape(1);
-    const std::size_t axes = w.size() - 2;
-    const std::vector<Ix> stride = sizes("stride"), padding = sizes("padding"),
-                          dilation = sizes("dilation");
-    if (x.size() != w.size() || stride.size() != axes || padding.size() != axes ||
-        dilation.size() != axes)
-      throw NoMeaning{"a convolution without a batch"};
-    const Ix groups = size("groups"), each = i_.div(w[0], groups);
-    const Ix group = i_.div(at_[1], each);
-    e_.granted_.insert("convolutions add in an order that their sizes decide");
-    std::vector<Ix> places(axes + 1);
-    const std::function<TermId(std::size_t, std::uint32_t)> over = [&](std::size_t k,
-                                                                       std::uint32_t level) {
-      if (k <= axes)
-        return e_.reduce("sum", dtype(), w[k + 1], level, [&, k](Ix v, std::uint32_t inner) {
-          places[k] = v;
-          return std::vector<TermId>{over(k + 1, inner)};
-        });
-      std::vector<Ix> from = {at_[0], i_.add(i_.mul(group, w[1]), places[0])};
-      std::vector<Ix> kernel = {at_[1], places[0]};
-      for (std::size_t a = 0; a < axes; ++a) {
-        const Ix place = i_.sub(
-            i_.add(i_.mul(at_[a + 2], stride[a]), i_.mul(places[a + 1], dilation[a])), padding[a]);
-        const bool inside =
-            e_.at_least(place) && e_.at_least(i_.sub(i_.sub(x[a + 2], i_.constant(1)), place));
-        if (!inside) return e_.terms_.number(0, dtype());
-        from.push_back(place);
-        kernel.push_back(places[a + 1]);
-      }
-      return e_.terms_.call(
-          "mul", dtype(),
-          {e_.element(input(0), from, rank_, level), e_.element(input(1), kernel, rank_, level)});
-    };
-    const TermId sum = over(0, level_);
-    if (graph_.operand_count(node_) < 3 || !input(2).valid()) return sum;
-    return e_.terms_.call("addmm", dtype(), {operand(2, {at_[1]}), sum});
-  }
 
   TermId reduction(const std::string& op) {
     const std::vector<Ix> extents = shape(0);
@@ -540,8 +416,8 @@ class NodeElements {
       std::vector<Ix> at;
       for (std::size_t k = 0; k < lambda.at.size(); ++k)
         at.push_back(i_.variable(level_ + static_cast<std::uint32_t>(k), lambda.at[k]));
-      lambda.args = {
-          e_.element(input(i), at, rank_, level_ + static_cast<std::uint32_t>(lambda.at.size()))};
+      lambda.args = {e_.element(input(i), at, rank_,
+                                level_ + static_cast<std::uint32_t>(lambda.at.size()))};
       term.args.push_back(e_.terms_.make(std::move(lambda)));
     }
     term.at = at_;
@@ -593,8 +469,8 @@ std::vector<Ix> Elements::extents(ValueId value) {
   return out;
 }
 
-TermId Elements::general(ValueId value, ValueId like) {
-  const std::vector<Ix> sizes = extents(like);
+TermId Elements::general(ValueId value) {
+  const std::vector<Ix> sizes = extents(value);
   std::vector<Ix> at;
   for (std::size_t k = 0; k < sizes.size(); ++k)
     at.push_back(integers_.variable(kAxisLevel + static_cast<std::uint32_t>(k), sizes[k]));
@@ -635,8 +511,6 @@ TermId Elements::element(ValueId value, const std::vector<Ix>& at, Ix rank, std:
 /// Where the body parts at a place of the index, the range is cut there.
 TermId Elements::reduce(const std::string& name, DType dtype, Ix extent, std::uint32_t level,
                         const std::function<std::vector<TermId>(Ix, std::uint32_t)>& body) {
-  if (integers_.number(extent) == 0 && name != "amax" && name != "amin" && name != "mean")
-    return terms_.number(name == "prod" ? 1 : 0, dtype);
   const auto over = [&](Ix from, Ix count) {
     const Ix v = integers_.add(from, integers_.variable(level, count));
     Term term;

@@ -8,7 +8,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "graph/graph.hpp"
@@ -25,9 +24,6 @@ struct NoMeaning {
   std::string why;
 };
 
-/// Ops whose meaning is known here though they have a body: nothing is to unfold them.
-inline constexpr std::string_view kOwnMeaning[] = {"pad_last"};
-
 class Elements {
  public:
   Elements(const Graph& graph, Terms& terms);
@@ -35,9 +31,7 @@ class Elements {
   /// Of the rank that the proof is about; without ranks the same for all.
   TermId element(ValueId value, const std::vector<Ix>& at) { return element(value, at, rank_, 0); }
   /// The term at an index of its own for each axis.
-  TermId general(ValueId value) { return general(value, value); }
-  /// At the indices of another value of the same sizes.
-  TermId general(ValueId value, ValueId like);
+  TermId general(ValueId value);
   [[nodiscard]] std::vector<Ix> extents(ValueId value);
   /// Forgets what was found under other facts.
   void forget() { known_.clear(); }

@@ -86,10 +86,8 @@ class DimReader {
             text_[at_] == '\'' || text_[at_] == '#' || text_[at_] == '.'))
       name += text_[at_++];
     if (name.empty()) ++at_;
-    if (at_ < text_.size() && text_[at_] == '(') {
+    if (at_ < text_.size() && text_[at_] == '(') {  // an extreme of two: any number
       const std::size_t from = at_;
-      if (const auto known = extreme(name == "max")) return *known;
-      at_ = from;  // which of them is not known: any number
       for (int open = 0; at_ < text_.size();) {
         open += text_[at_] == '(' ? 1 : text_[at_] == ')' ? -1 : 0;
         ++at_;
@@ -99,26 +97,6 @@ class DimReader {
       integers_.free(name);
     }
     return integers_.symbol(name);
-  }
-
-  /// The largest or smallest of a list, where that is decided.
-  std::optional<Ix> extreme(bool largest) {
-    std::optional<Ix> best;
-    ++at_;
-    do {
-      const Ix next = sum();
-      const Ix more = best ? integers_.sub(next, *best) : next;
-      if (!best) {
-        best = next;
-      } else if (integers_.nonnegative(more)) {
-        if (largest) best = next;
-      } else if (integers_.nonnegative(integers_.sub(*best, next))) {
-        if (!largest) best = next;
-      } else {
-        return std::nullopt;
-      }
-    } while (take(','));
-    return take(')') ? best : std::nullopt;
   }
 
   Integers& integers_;
@@ -138,7 +116,8 @@ Ix Integers::intern(std::map<Monomial, std::int64_t> terms) {
 }
 
 Ix Integers::of_atom(Atom atom) {
-  const auto [found, fresh] = atom_ids_.emplace(atom, static_cast<AtomNumber>(atoms_.size()));
+  const auto [found, fresh] =
+      atom_ids_.emplace(atom, static_cast<AtomNumber>(atoms_.size()));
   if (fresh) atoms_.push_back(std::move(atom));
   return intern({{{found->second}, 1}});
 }
@@ -155,7 +134,9 @@ Ix Integers::variable(std::uint32_t level, Ix extent) {
   if (number(extent) == 1) return constant(0);
   return of_atom({Atom::Kind::variable, "", level, extent, {}});
 }
-Ix Integers::value(std::uint32_t term) { return of_atom({Atom::Kind::value, "", term, {}, {}}); }
+Ix Integers::value(std::uint32_t term) {
+  return of_atom({Atom::Kind::value, "", term, {}, {}});
+}
 
 Ix Integers::add(Ix a, Ix b) {
   std::map<Monomial, std::int64_t> terms;
@@ -194,8 +175,8 @@ std::pair<Ix, Ix> Integers::split(Ix a, Ix b) {
   const Polynomial divisor = polynomials_[b.index];
   if (divisor.empty()) return {constant(0), a};
   // The divisor's greatest term leads; of several terms all must follow it.
-  const auto& [lead, lead_factor] =
-      *std::max_element(divisor.begin(), divisor.end(), [](const auto& x, const auto& y) {
+  const auto& [lead, lead_factor] = *std::max_element(
+      divisor.begin(), divisor.end(), [](const auto& x, const auto& y) {
         return std::pair(x.first.size(), x.first) < std::pair(y.first.size(), y.first);
       });
   Ix quotient = constant(0), rest = a;
@@ -238,7 +219,8 @@ Ix Integers::div(Ix a, Ix b) {
     }
   }
   Ix left = zero_;
-  if (rest != zero_ && !(positive && nonnegative(rest) && nonnegative(sub(sub(b, one), rest)))) {
+  if (rest != zero_ &&
+      !(positive && nonnegative(rest) && nonnegative(sub(sub(b, one), rest)))) {
     const Polynomial divisor = polynomials_[b.index];
     bool done = false;
     // b = f * c and rest = f * r + s with 0 <= s < f: rest / b = r / c.
@@ -248,8 +230,8 @@ Ix Integers::div(Ix a, Ix b) {
       if (divisor[0].second > 1) factors.push_back(constant(divisor[0].second));
       for (std::size_t i = 0; i < factors.size() && factors.size() > 1 && !done; ++i) {
         const auto [r, s] = split(rest, factors[i]);
-        if (r == zero_ ||
-            !(s == zero_ || (nonnegative(s) && nonnegative(sub(sub(factors[i], one), s)))))
+        if (r == zero_ || !(s == zero_ || (nonnegative(s) &&
+                                           nonnegative(sub(sub(factors[i], one), s)))))
           continue;
         left = div(r, *exact(b, factors[i]));
         done = true;
@@ -297,38 +279,6 @@ void Integers::back_to(Mark mark) {
   known_.clear();
   quotients_.clear();
   dims_.clear();
-}
-
-Ix Integers::substituted(Ix p, std::uint32_t level, Ix with) {
-  if (!mentions(p, level)) return p;
-  Ix out = constant(0);
-  for (const auto& [monomial, factor] : Polynomial(polynomials_[p.index])) {
-    Ix product = constant(factor);
-    for (AtomNumber number : monomial) {
-      const Atom atom = atoms_[number];
-      Ix part = of_monomial({number}, 1);
-      if (atom.kind == Atom::Kind::variable && atom.number == level) part = with;
-      if (atom.kind == Atom::Kind::quotient)
-        part = div(substituted(atom.a, level, with), substituted(atom.b, level, with));
-      product = mul(product, part);
-    }
-    out = add(out, product);
-  }
-  return out;
-}
-
-void Integers::divisors(Ix p, std::uint32_t level, std::set<Ix>& out) {
-  std::set<AtomNumber> atoms;
-  mention(p, atoms);
-  for (AtomNumber number : atoms) {
-    const Atom atom = atoms_[number];
-    if (atom.kind != Atom::Kind::quotient) continue;
-    const Polynomial& over = polynomials_[atom.a.index];
-    const bool alone = over.size() == 1 && over[0].second == 1 && over[0].first.size() == 1;
-    if (!alone) continue;
-    const Atom& inner = atoms_[over[0].first[0]];
-    if (inner.kind == Atom::Kind::variable && inner.number == level) out.insert(atom.b);
-  }
 }
 
 std::optional<std::int64_t> Integers::number(Ix p) const {
@@ -487,7 +437,7 @@ std::optional<std::int64_t> Integers::sample(Ix p, std::size_t n) {
 }
 
 bool Integers::refuted_by_samples(Ix p) {
-  constexpr std::size_t kSamples = 256;
+  constexpr std::size_t kSamples = 48;
   samples_.resize(kSamples);
   if (fits_.empty()) {
     for (std::size_t n = 0; n < kSamples; ++n)
@@ -509,8 +459,7 @@ bool Integers::search(Ix p, int depth) {
     if (*value >= 0) return true;
     if (depth > 0) return false;
   }
-  if (depth > kDeepest || ++steps_ > kMostSteps || (depth > 0 && refuted_by_samples(p)))
-    return false;
+  if (depth > kDeepest || ++steps_ > kMostSteps || (depth > 0 && refuted_by_samples(p))) return false;
   if (!open_.insert(p).second) return false;
   const bool out = by_signs(p) || by_extremes(p, depth) || by_facts(p, depth);
   open_.erase(p);
@@ -523,8 +472,7 @@ bool Integers::at_least_zero(AtomNumber number, int depth) {
     case Atom::Kind::symbol: return !free_.contains(atom.name);
     case Atom::Kind::variable: return true;
     case Atom::Kind::value: return false;
-    case Atom::Kind::quotient:
-      return search(atom.a, depth + 1) && search(sub(atom.b, constant(1)), depth + 1);
+    case Atom::Kind::quotient: return search(atom.a, depth + 1) && search(sub(atom.b, constant(1)), depth + 1);
   }
   return false;
 }
@@ -556,10 +504,10 @@ bool Integers::by_signs(Ix p) {
     for (const Monomial& part : parts) sums[part] += factor;
   }
   return std::all_of(sums.begin(), sums.end(), [&](const auto& term) {
-    return term.second == 0 || (term.second > 0 && std::all_of(term.first.begin(), term.first.end(),
-                                                               [&](AtomNumber atom) {
-                                                                 return at_least_zero(atom, 3);
-                                                               }));
+    return term.second == 0 ||
+           (term.second > 0 &&
+            std::all_of(term.first.begin(), term.first.end(),
+                        [&](AtomNumber atom) { return at_least_zero(atom, 3); }));
   });
 }
 
@@ -652,8 +600,8 @@ bool Integers::by_solver(Ix p) {
     mention(fact, fact_atoms);
     facts.push_back(encode(fact));
   }
-  const bool related =
-      std::any_of(atoms.begin(), atoms.end(), [&](AtomNumber a) { return fact_atoms.contains(a); });
+  const bool related = std::any_of(atoms.begin(), atoms.end(),
+                                   [&](AtomNumber a) { return fact_atoms.contains(a); });
   if (!related && !number(p)) return false;
   atoms.insert(fact_atoms.begin(), fact_atoms.end());
   for (bool more = true; more;) {

@@ -59,19 +59,9 @@ class Integers {
   bool nonnegative(Ix p);
   bool zero(Ix p) { return p == constant(0) || (nonnegative(p) && nonnegative(negated(p))); }
   bool equal(Ix a, Ix b) { return a == b || zero(sub(a, b)); }
-  /// Whether some numbers that all facts allow make them unequal.
-  bool may_differ(Ix a, Ix b) {
-    return refuted_by_samples(sub(a, b)) || refuted_by_samples(sub(b, a));
-  }
   /// Whether what is taken for granted cannot be.
   bool contradictory() { return nonnegative(constant(-1)); }
 
-  /// With something else for the index of a level.
-  Ix substituted(Ix p, std::uint32_t level, Ix with);
-  /// What the index of a level is divided by in it.
-  void divisors(Ix p, std::uint32_t level, std::set<Ix>& out);
-  /// a / b where that is a polynomial.
-  std::optional<Ix> whole_quotient(Ix a, Ix b) { return exact(a, b); }
   [[nodiscard]] std::optional<std::int64_t> number(Ix p) const;
   /// A symbol, and what it is where p is 0: one that stands alone, in one term, with factor ±1.
   [[nodiscard]] std::optional<std::pair<std::string, Ix>> solve(Ix p);
@@ -138,7 +128,7 @@ class Integers {
   std::map<DimId, Ix> dims_;
   std::vector<std::map<AtomNumber, std::optional<std::int64_t>>> samples_;
   std::vector<bool> fits_;  ///< which samples meet the facts; empty: not asked yet
-  std::size_t steps_ = 0;   ///< of a search
+  std::size_t steps_ = 0;  ///< of a search
   bool overflowed_ = false;
 };
 

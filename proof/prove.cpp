@@ -66,31 +66,6 @@ int least_precision(const Terms& terms, TermId id) {
   return least;
 }
 
-/// What is read and stays f64 on one of its ways; what the result is rounded to last does not count.
-std::set<TermId> read_as_f64(const Terms& terms, TermId id) {
-  while (terms[id].name == "cast" && terms[id].args.size() == 1) id = terms[id].args[0];
-  std::set<TermId> seen, reads;
-  std::vector<TermId> todo = {id};
-  while (!todo.empty()) {
-    const TermId next = todo.back();
-    todo.pop_back();
-    const Term& term = terms[next];
-    if (!seen.insert(next).second || (is_float(term.dtype) && term.dtype != DType::f64)) continue;
-    if (term.args.empty()) reads.insert(next);
-    todo.insert(todo.end(), term.args.begin(), term.args.end());
-  }
-  return reads;
-}
-
-/// Whether no f64 that `a` computes with is narrowed by `b` first, where it may overflow.
-bool reads_as_widely(const Terms& terms, TermId b, TermId a) {
-  const std::set<TermId> left = read_as_f64(terms, a), right = read_as_f64(terms, b);
-  return std::includes(right.begin(), right.end(), left.begin(), left.end());
-}
-
-constexpr const char* kAnyZero =
-    "of two zeros of unlike signs, the larger and the smaller may be either";
-
 /// Compares one pair of values element by element; where an index decides what an element is, both
 /// ways are gone.
 class PairProof {
@@ -138,14 +113,11 @@ class PairProof {
   }
 
   void compare() {
-    for (Ix extent : elements_.extents(left_))
-      if (terms_.integers().number(extent) == 0) return;  // no element
-    const TermId a = elements_.general(left_), b = elements_.general(right_, left_);
-    if (a == b || same(a, b)) return;
+    const TermId a = elements_.general(left_), b = elements_.general(right_);
+    if (a == b) return;
     if (reals_ == nullptr) return fail("the terms differ");
     const bool real = reals_->equal(a, b);
-    const bool precise = least_precision(terms_, b) >= least_precision(terms_, a) &&
-                         reads_as_widely(terms_, b, a);
+    const bool precise = least_precision(terms_, b) >= least_precision(terms_, a);
     const FloatAnswer ieee = ask_ieee(a, b, real ? 14 : 7);
     if (ieee.kind == FloatAnswer::Kind::same) return;
     if (!ieee.element.empty()) show(ieee);
@@ -164,22 +136,6 @@ class PairProof {
     fail(fmt::format("{} = {}", terms_.print(a), terms_.print(b)));
   }
 
-  /// The same arithmetic of elements at places that are equal by what is known of indices.
-  bool same(TermId a, TermId b) {
-    if (a == b) return true;
-    Integers& integers = terms_.integers();
-    if (integers.facts().empty()) return false;
-    const Term x = terms_[a], y = terms_[b];
-    if (x.kind != y.kind || x.dtype != y.dtype || x.level != y.level || x.number != y.number ||
-        x.name != y.name || x.args.size() != y.args.size() || x.at.size() != y.at.size())
-      return false;
-    for (std::size_t i = 0; i < x.at.size(); ++i)
-      if (!integers.equal(x.at[i], y.at[i])) return false;
-    for (std::size_t i = 0; i < x.args.size(); ++i)
-      if (!same(x.args[i], y.args[i])) return false;
-    return true;
-  }
-
   /// Of small pointwise terms; of what differs over the reals only tiny ones.
   FloatAnswer ask_ieee(TermId a, TermId b, std::size_t most_nodes) {
     if (ieee_ == nullptr || *ieee_ <= 0 || !terms_.pointwise(a) || !terms_.pointwise(b)) return {};
@@ -188,9 +144,8 @@ class PairProof {
     question.left = encode(a, question, places);
     question.right = encode(b, question, places);
     if (question.nodes.size() > most_nodes) return {};
-    FloatAnswer answer = terms_.integers().solver().same_bits(question);
-    *ieee_ -= answer.kind == FloatAnswer::Kind::unknown ? 3 : 1;  // which took long
-    return answer;
+    --*ieee_;
+    return terms_.integers().solver().same_bits(question);
   }
 
   std::size_t encode(TermId id, FloatQuestion& question, std::map<TermId, std::size_t>& places) {
@@ -213,8 +168,8 @@ class PairProof {
     std::string text;
     for (const auto& [name, value] : answer.element)
       text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", name, value);
-    out_.element =
-        fmt::format("for {} the left is {} and the right {}", text, answer.left, answer.right);
+    out_.element = fmt::format("for {} the left is {} and the right {}", text, answer.left,
+                               answer.right);
   }
 
   void fail(std::string why) {
@@ -279,20 +234,6 @@ bool any_effect(const Graph& graph, const std::vector<NodeId>& nodes) {
   });
 }
 
-/// A fork in which ops with a meaning of their own have no body.
-ContextPtr with_own_meanings(const Context& context) {
-  ContextPtr out = fork(context);
-  OpTable ops;
-  for (std::size_t i = 0; i < context.ops.size(); ++i) {
-    Op op = context.ops[OpId(i)];
-    if (std::find(std::begin(kOwnMeaning), std::end(kOwnMeaning), op.name) != std::end(kOwnMeaning))
-      op.body.clear();
-    (void)ops.declare(std::move(op));
-  }
-  out->ops = std::move(ops);
-  return out;
-}
-
 }  // namespace
 
 RuleVerdict Comparison::verdict() const {
@@ -323,7 +264,6 @@ Comparison compare_pairs(Graph& graph, std::size_t pairs, Integers& integers, in
         PairProof(elements, terms, &reals, graph.outputs()[i], graph.outputs()[pairs + i], ieee)
             .run();
     out.granted.insert(elements.granted().begin(), elements.granted().end());
-    if (terms.any_zero()) out.granted.insert(kAnyZero);
     if (integers.overflowed())
       out.pairs[i] = {RuleVerdict::not_proved, "sizes beyond 64 bits", {}, ""};
   }
@@ -331,9 +271,7 @@ Comparison compare_pairs(Graph& graph, std::size_t pairs, Integers& integers, in
 }
 
 Prover::Prover(const RuleSet& rules, const Env& params, const ProveOptions& options)
-    : rules_(rules), params_(params), options_(options) {
-  rules_.context = with_own_meanings(*rules.context);
-  unguarded_ = rules_;
+    : rules_(rules), params_(params), options_(options), unguarded_(rules) {
   for (std::size_t i = 0; i < unguarded_.rules.size(); ++i) {
     unguarded_.rules[RuleId(i)].where.clear();
     unguarded_.rules[RuleId(i)].assume.clear();
@@ -360,36 +298,35 @@ bool equal_for_any_dtype(Graph& graph, std::size_t pairs, Integers& integers,
     if (same[i]) continue;
     Terms terms(integers, true);
     Elements elements(graph, terms);
-    const PairVerdict seen =
-        PairProof(elements, terms, nullptr, graph.outputs()[i], graph.outputs()[pairs + i], nullptr)
-            .run();
+    const PairVerdict seen = PairProof(elements, terms, nullptr, graph.outputs()[i],
+                                       graph.outputs()[pairs + i], nullptr)
+                                 .run();
     if (seen.verdict != RuleVerdict::same_bits || integers.overflowed()) return false;
     granted.insert(elements.granted().begin(), elements.granted().end());
-    if (terms.any_zero()) granted.insert(kAnyZero);
   }
   return true;
 }
 
-/// Whether both sides are the same for dtypes that stand for any, given in one way; `several` where
-/// two variables are such.
+/// Whether both sides are the same for dtypes that stand for any.
 bool proved_for_any_dtype(const RuleSet& rules, const RuleSet& unguarded, RuleId id,
-                          const Env& params, Solver& solver, std::size_t most, Proof& proof,
-                          SchemaOptions options, bool& several) {
+                         const Env& params, Solver& solver, std::size_t most, Proof& proof) {
   const Rule& rule = rules.rules[id];
   const bool lists = !rule.members.empty() || !rule.lists.empty();
+  SchemaOptions options;
+  options.any_dtype = true;
   std::size_t cases = 0;
   std::set<std::string> granted, guards, used;
   for (options.lists = lists ? 1 : 2; options.lists <= (lists ? 3u : 2u); ++options.lists) {
     Choices choices;
     do {
       Integers integers(solver);
-      auto schema = make_schema(rules, unguarded, id, params, choices, integers, options, granted);
+      auto schema =
+          make_schema(rules, unguarded, id, params, choices, integers, options, granted);
       if (!schema) {
         if (schema.error().mistyped) continue;
         return false;
       }
       if (++cases > most || integers.contradictory()) return false;
-      several = several || schema->any_dtypes > 1;
       Graph& graph = schema->graph;
       if (!same_effects(*schema)) return false;
       integers.forget_used();
@@ -401,26 +338,13 @@ bool proved_for_any_dtype(const RuleSet& rules, const RuleSet& unguarded, RuleId
     } while (choices.next());
   }
   if (cases == 0) return false;
-  proof.needed.clear();
-  proof.unneeded.clear();
   for (const std::string& guard : guards)
     (used.contains(guard) ? proof.needed : proof.unneeded).push_back(guard);
   if (lists) granted.insert("lists of one to three elements");
   proof.granted = std::move(granted);
   proof.cases = cases;
+  proof.verdict = RuleVerdict::same_bits;
   return true;
-}
-
-bool proved_for_any_dtype(const RuleSet& rules, const RuleSet& unguarded, RuleId id,
-                          const Env& params, Solver& solver, std::size_t most, Proof& proof) {
-  SchemaOptions options;
-  bool several = false;
-  options.any_dtype = SchemaOptions::AnyDType::one_way;
-  if (!proved_for_any_dtype(rules, unguarded, id, params, solver, most, proof, options, several))
-    return false;
-  options.any_dtype = SchemaOptions::AnyDType::other_way;
-  return !several ||
-         proved_for_any_dtype(rules, unguarded, id, params, solver, most, proof, options, several);
 }
 
 }  // namespace
@@ -432,39 +356,37 @@ Proof Prover::prove(RuleId id) {
   proof.rule = rule.name;
   proof.verdict = RuleVerdict::same_bits;
   if (proved_for_any_dtype(rules_, unguarded_, id, params_, solver_, options_.cases, proof)) {
-    proof.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    proof.seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return proof;
   }
-  proof = {};
-  proof.rule = rule.name;
-  proof.verdict = RuleVerdict::same_bits;
   const bool lists = !rule.members.empty() || !rule.lists.empty();
   std::string none;
+  std::set<std::string> made, refused;
   std::set<std::string> guards, used;
+  std::map<std::string, std::string> why_refused;
   SchemaOptions options;
   int ieee = 6;
   for (options.lists = lists ? 1 : 2; options.lists <= (lists ? 3u : 2u); ++options.lists) {
     Choices choices;
     do {
-      if (proof.cases > options_.cases) {
+      if (proof.cases + refused.size() > options_.cases) {
         proof.verdict = RuleVerdict::not_proved;
         proof.reason = "more cases than are looked at";
         break;
       }
       Integers integers(solver_);
-      auto schema =
-          make_schema(rules_, unguarded_, id, params_, choices, integers, options, proof.granted);
+      auto schema = make_schema(rules_, unguarded_, id, params_, choices, integers, options,
+                                proof.granted);
       if (!schema) {
         if (none.empty() || !schema.error().mistyped) none = schema.error().why;
-        // The left side matches there, and the right side cannot stand in its place.
-        if (!schema.error().mistyped) {
-          proof.uncovered = fmt::format("{} ({})", schema.error().shapes, schema.error().why);
-          proof.verdict = RuleVerdict::not_proved;
-          proof.reason = "not every match can be applied: " + proof.uncovered;
-          break;
+        if (!schema.error().shapes.empty()) {
+          refused.insert(schema.error().shapes);
+          why_refused.emplace(schema.error().shapes, schema.error().why);
         }
         continue;
       }
+      made.insert(shapes_of(schema->graph));
       if (integers.contradictory()) {
         none = "its guards contradict each other";
         continue;
@@ -491,7 +413,8 @@ Proof Prover::prove(RuleId id) {
       }
       for (std::size_t i = 0; i < seen.pairs.size() && proof.reason.empty(); ++i)
         if (seen.pairs[i].verdict == RuleVerdict::not_proved)
-          proof.reason = fmt::format("`{}`: {}", schema->outputs[i].name, seen.pairs[i].obligation);
+          proof.reason =
+              fmt::format("`{}`: {}", schema->outputs[i].name, seen.pairs[i].obligation);
     } while (proof.verdict != RuleVerdict::not_proved && choices.next());
     if (proof.verdict == RuleVerdict::not_proved) break;
   }
@@ -500,9 +423,13 @@ Proof Prover::prove(RuleId id) {
     proof.verdict = RuleVerdict::not_proved;
     proof.reason = "no general graph could be made: " + none;
   }
+  for (const std::string& shapes : refused)
+    if (!made.contains(shapes) && proof.uncovered.empty())
+      proof.uncovered = shapes + "(" + why_refused[shapes] + ")";
   for (const std::string& guard : guards)
     (used.contains(guard) ? proof.needed : proof.unneeded).push_back(guard);
-  proof.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  proof.seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return proof;
 }
 

@@ -42,16 +42,16 @@ Comparison compare_pairs(Graph& graph, std::size_t pairs, Integers& integers, in
 struct Proof {
   std::string rule;
   RuleVerdict verdict = RuleVerdict::not_proved;
-  Specials specials;                  ///< of differs_only_for
-  std::string reason;                 ///< the obligation, the element or the counterexample
-  std::set<std::string> granted;      ///< what was taken for granted
-  std::vector<std::string> needed;    ///< guards on sizes that the proof rests on
-  std::vector<std::string> unneeded;  ///< those that it does not
-  std::size_t cases = 0;              ///< general graphs looked at
+  Specials specials;                 ///< of differs_only_for
+  std::string reason;                ///< the obligation, the element or the counterexample
+  std::set<std::string> granted;     ///< what was taken for granted
+  std::vector<std::string> needed;   ///< guards on sizes that the proof rests on
+  std::vector<std::string> unneeded; ///< those that it does not
+  std::size_t cases = 0;             ///< general graphs looked at
   /// Some case could not be made general: what holds in the others is proved, this is not.
   std::string uncovered;
-  std::string element;  ///< inputs for which the sides differ, found by a solver
-  double seconds = 0;   ///< not part of deterministic output
+  std::string element;      ///< inputs for which the sides differ, found by a solver
+  double seconds = 0;           ///< not part of deterministic output
   [[nodiscard]] bool proved() const {
     return verdict == RuleVerdict::same_bits || verdict == RuleVerdict::rounds ||
            verdict == RuleVerdict::differs_only_for;
@@ -69,7 +69,7 @@ class Prover {
   Proof prove(RuleId rule);
 
  private:
-  RuleSet rules_;  ///< in a context of its own
+  const RuleSet& rules_;
   const Env& params_;
   ProveOptions options_;
   RuleSet unguarded_;

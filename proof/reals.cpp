@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::size_t kMostSummands = 4000;
 constexpr std::size_t kMostClauses = 64;
+constexpr std::uint32_t kClause = 0xffffffffu;  // separates clauses in the arguments of an atom
 
 struct TooLarge {};
 
@@ -19,8 +20,6 @@ bool is_zero_sum(long double sum, long double a, long double b) {
 }
 
 }  // namespace
-
-void Reals::throw_too_large() { throw TooLarge{}; }
 
 // ---- polynomials
 
@@ -50,7 +49,9 @@ void Reals::merge_exponentials(Monomial& monomial) {
     if (atoms_[factor].boolean) power = 1;
     if (atoms_[factor].function == "exp") exponentials.push_back(factor);
   }
-  if (exponentials.empty() || (exponentials.size() == 1 && monomial[exponentials[0]] == 1)) return;
+  if (exponentials.empty() ||
+      (exponentials.size() == 1 && monomial[exponentials[0]] == 1))
+    return;
   Fraction exponent = number(0);
   for (Factor factor : exponentials) {
     exponent = add(exponent, fractions_[atoms_[factor].args[0]], monomial[factor]);
@@ -100,8 +101,8 @@ std::optional<Reals::Polynomial> Reals::square_of_absolute(Monomial& monomial) {
 
 Reals::Fraction Reals::add(const Fraction& a, const Fraction& b, long double times) {
   if (a.under == b.under) return tidy({plus(a.over, b.over, times), a.under});
-  return tidy(
-      {plus(product(a.over, b.under), product(b.over, a.under), times), product(a.under, b.under)});
+  return tidy({plus(product(a.over, b.under), product(b.over, a.under), times),
+               product(a.under, b.under)});
 }
 
 Reals::Fraction Reals::multiply(const Fraction& a, const Fraction& b) {
@@ -161,8 +162,8 @@ Reals::Fraction Reals::tidy(Fraction f) {
     const long double ratio = f.over.begin()->second / f.under.begin()->second;
     const bool multiple = std::equal(
         f.over.begin(), f.over.end(), f.under.begin(), [&](const auto& x, const auto& y) {
-          return x.first == y.first &&
-                 std::abs(x.second - ratio * y.second) <= 1e-13L * std::abs(x.second);
+          return x.first == y.first && std::abs(x.second - ratio * y.second) <=
+                                           1e-13L * std::abs(x.second);
         });
     if (multiple) return number(ratio);
   }
@@ -224,7 +225,8 @@ bool Reals::positive(const Polynomial& p) {
     bool never_zero = true;
     for (const auto& [f, power] : monomial) {
       if (power % 2 != 0 && !nonnegative(f)) return false;
-      never_zero = never_zero && (atoms_[f].function == "exp" || atoms_[f].function == "extent");
+      never_zero = never_zero &&
+                   (atoms_[f].function == "exp" || atoms_[f].function == "extent");
     }
     if (factor < 0) return false;
     strict = strict || never_zero;
@@ -280,8 +282,7 @@ Reals::Fraction Reals::extent_of(Ix extent) {
 Reals::Fraction Reals::absolute(const Fraction& x) {
   if (const auto value = constant(x)) return number(std::abs(*value));
   const long double scale = lead(x);
-  return multiply(number(std::abs(scale)),
-                  function("abs", {intern(multiply(number(1 / scale), x))}));
+  return multiply(number(std::abs(scale)), function("abs", {intern(multiply(number(1 / scale), x))}));
 }
 
 Reals::Fraction Reals::exponential(const Fraction& x) {
@@ -318,7 +319,8 @@ Reals::Fraction Reals::call(const Term& term) {
     if (op == "bitwise_or" || op == "maximum")
       return add(add(x[0], x[1]), multiply(x[0], x[1]), -1);
     if (op == "bitwise_not") return add(one, x[0], -1);
-    if (op == "bitwise_xor" || op == "ne") return add(add(x[0], x[1]), multiply(x[0], x[1]), -2);
+    if (op == "bitwise_xor" || op == "ne")
+      return add(add(x[0], x[1]), multiply(x[0], x[1]), -2);
     if (op == "eq") return add(one, add(add(x[0], x[1]), multiply(x[0], x[1]), -2), -1);
   }
   // Whole numbers that were computed may have wrapped around: no order is known of them.
@@ -338,14 +340,6 @@ Reals::Fraction Reals::call(const Term& term) {
     return add(multiply(number(2), inverse(add(one, e))), one, -1);
   }
   if (op == "rsqrt") return inverse(function("sqrt", {intern(x[0])}));
-  if (op == "remainder") {  // of what is a period more or less
-    for (const int sign : {1, -1})
-      for (Fraction less = add(x[0], x[1], -sign);
-           x[1].over.size() == 1 && less.over.size() < x[0].over.size();
-           less = add(x[0], x[1], -sign))
-        x[0] = less;
-    return plain();
-  }
   if (op == "pow" && !whole) {
     const auto power = constant(x[1]);
     if (power && *power >= 0 && *power <= 8 && std::floor(*power) == *power) {
@@ -377,8 +371,8 @@ bool Reals::whole_number(TermId id, DType in) {
   if (term.kind == Term::Kind::read || term.kind == Term::Kind::index)
     return !is_float(term.dtype) && holds_all(in, term.dtype);
   if (term.kind != Term::Kind::call) return false;
-  if (term.name == "cast")
-    return holds_all(term.dtype, terms_[term.args[0]].dtype) && whole_number(term.args[0], in);
+  if (term.name == "cast") return holds_all(term.dtype, terms_[term.args[0]].dtype) &&
+                                  whole_number(term.args[0], in);
   return (term.name == "maximum" || term.name == "minimum") && whole_number(term.args[0], in) &&
          whole_number(term.args[1], in);
 }
@@ -596,6 +590,53 @@ bool Reals::depends(const Polynomial& p, std::uint32_t level) {
     for (const auto& [f, power] : monomial)
       if (depends(f, level)) return true;
   return false;
+}
+
+/// Linear: factors that the index is not in stand before the sum.
+Reals::Fraction Reals::sum(const Fraction& body, std::uint32_t level, Ix extent) {
+  if (integers_.number(extent) == 1 && !depends(body, level)) return body;
+  if (depends(body.under, level)) {
+    Atom a{"sum", {intern(body)}, level, {extent}, false};
+    return atom(std::move(a));
+  }
+  Fraction out = number(0);
+  for (const auto& [monomial, factor] : body.over) {
+    Fraction inside = number(1), outside = number(factor);
+    for (const auto& [f, power] : monomial) {
+      Fraction& part = depends(f, level) ? inside : outside;
+      Fraction power_of;
+      power_of.over.emplace(Monomial{{f, power}}, 1);
+      power_of.under.emplace(Monomial(), 1);
+      part = multiply(part, power_of);
+    }
+    const Fraction whole = depends(inside, level)
+                               ? atom({"sum", {intern(inside)}, level, {extent}, false})
+                               : extent_of(extent);
+    out = add(out, multiply(outside, whole));
+  }
+  return multiply(out, inverse({body.under, number(1).over}));
+}
+
+Reals::Fraction Reals::reduce(const Term& term) {
+  Fraction body = of(term.args[0]);
+  if (term.name == "dot") body = multiply(body, Fraction(of(term.args[1])));
+  const Ix extent = term.at[0];
+  if (!is_float(term.dtype) && term.name != "sum" && term.name != "dot" && term.name != "ranks")
+    return atom({term.name + " " + std::string(name(term.dtype)), {intern(body)}, term.level,
+                 {extent}, false});
+  if (term.name == "sum" || term.name == "dot" || term.name == "ranks")
+    return sum(body, term.level, extent);
+  if (term.name == "mean")
+    return multiply(sum(body, term.level, extent), inverse(extent_of(extent)));
+  if (term.name == "amax" || term.name == "amin") {
+    if (!depends(body, term.level)) return body;
+    const long double sign = term.name == "amax" ? 1 : -1;
+    body = multiply(number(sign), body);
+    const long double scale = std::abs(lead(body));
+    const FractionId inner = intern(multiply(number(1 / scale), body));
+    return multiply(number(sign * scale), atom({"amax", {inner}, term.level, {extent}, false}));
+  }
+  return atom({term.name, {intern(body)}, term.level, {extent}, false});
 }
 
 // ---- equality

@@ -67,29 +67,7 @@ class Reals {
   Fraction positive_sign(const Fraction& x);
   Fraction is_zero(const Fraction& x);
   Fraction reduce(const Term& term);
-  struct Index {
-    std::uint32_t level;
-    Ix extent;
-  };
-  using Indices = std::vector<Index>;
-  static constexpr FractionId kClause = 0xffffffffu;  ///< separates clauses in an atom's arguments
-  static constexpr std::uint32_t kUnknownHeight = 0xffffffffu;
-  [[noreturn]] static void throw_too_large();
-  std::uint32_t height(Factor factor);
-  std::uint32_t height(const Fraction& f);
-  std::optional<Fraction> replaced(const Fraction& f, std::uint32_t level, Ix with);
-  std::optional<Fraction> replaced(Factor factor, std::uint32_t level, Ix with);
-  std::optional<Fraction> replaced_clauses(const Fraction& f, std::uint32_t level, Ix with);
-  std::optional<Fraction> replaced_sum(const Atom& sum, std::uint32_t level, Ix with);
-  std::optional<Fraction> opened(const Atom& sum, Indices& indices);
-  Fraction bound(const std::string& function, const Fraction& body, std::uint32_t level, Ix extent);
   Fraction sum(const Fraction& body, std::uint32_t level, Ix extent);
-  Fraction sum_over(Indices indices, const Fraction& body);
-  Fraction sum_of_product(const Indices& indices, const Monomial& monomial);
-  Fraction tied_sum(const Indices& indices, const Monomial& product);
-  std::optional<Fraction> renumbered(const Indices& indices, const Monomial& product);
-  void collect_divisors(Factor factor, std::uint32_t level, std::set<Ix>& out);
-  static Fraction product_of(const Monomial& monomial);
   Fraction extent_of(Ix extent);
   bool depends(const Polynomial& p, std::uint32_t level);
   bool depends(const Fraction& f, std::uint32_t level) {
@@ -111,8 +89,6 @@ class Reals {
   std::map<std::string, FractionId> fraction_ids_;
   std::vector<Atom> atoms_;
   std::map<Atom, Factor> atom_ids_;
-  std::vector<std::uint32_t> heights_;  ///< by factor
-  std::uint32_t loose_ = 0;             ///< names that are given on the way
   std::map<Factor, std::pair<long double, long double>> ranges_;  ///< of reads of few bits
   std::map<TermId, Fraction> known_;
   std::map<std::string, TermId> read_of_;  ///< by the key of a polynomial that is one read

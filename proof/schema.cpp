@@ -24,8 +24,8 @@ struct Mistyped {
 };
 
 constexpr int kRestarts = 64;
-constexpr DType kDTypes[] = {DType::bf16, DType::f16,    DType::f32,   DType::f64,
-                             DType::i64,  DType::i32,    DType::i8,    DType::u8,
+constexpr DType kDTypes[] = {DType::bf16, DType::f16,    DType::f32,    DType::f64,
+                             DType::i64,  DType::i32,    DType::i8,     DType::u8,
                              DType::b8,   DType::f8e4m3, DType::f8e5m2};
 
 void collect_names(const Expr& expr, std::vector<std::string>& names) {
@@ -38,7 +38,8 @@ void collect_names(const Expr& expr, std::vector<std::string>& names) {
 /// A name that dims may be called by.
 std::string plain_name(std::string_view name) {
   std::string out;
-  for (char c : name) out += std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' ? c : '_';
+  for (char c : name)
+    out += std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' ? c : '_';
   if (out.empty() || std::isdigit(static_cast<unsigned char>(out[0])) != 0) out = "v" + out;
   return out;
 }
@@ -49,8 +50,7 @@ class Sketch {
          Integers& integers, const std::map<std::string, DimId, std::less<>>& solved,
          std::map<std::string, DimId, std::less<>>& found,
          std::map<std::string, std::size_t>& answers, std::set<std::string>& zero,
-         std::set<std::string>& any, std::set<std::string>& granted,
-         SchemaOptions::AnyDType any_dtype)
+         std::set<std::string>& granted, bool any_dtype)
       : context_(*rules.context),
         rule_(rule),
         choices_(choices),
@@ -59,7 +59,6 @@ class Sketch {
         found_(found),
         answers_(answers),
         zero_(zero),
-        any_(any),
         granted_(granted),
         any_dtype_(any_dtype),
         graph_(rules.context, "general"),
@@ -71,10 +70,7 @@ class Sketch {
         binding = Attribute(symbol(name));
     }
     for (const auto& [name, binding] : rule.constants) env_.insert_or_assign(name, binding);
-    pair_stars();
   }
-
-  [[nodiscard]] std::size_t any_dtypes() const { return generic_; }
 
   Graph build() {
     for (const Expr& guard : rule_.where) equal_dims(guard, true);
@@ -123,10 +119,10 @@ class Sketch {
     Dims& dims = context_.dims;
     if (dims.prove(Compare::eq, a, b, graph_.facts) == Truth::yes) return;
     auto [x, y] = integers_.reduced(integers_.of(dims, a), integers_.of(dims, b));
-    if (x == y) return;
     const auto solution = integers_.solve(integers_.sub(x, y));
     if (!solution) four_numbers(x, y);
-    if (!solution) throw Mistyped{fmt::format("{} is not {}", dims.print(a), dims.print(b))};
+    if (!solution)
+      throw Mistyped{fmt::format("{} is not {}", dims.print(a), dims.print(b))};
     learn(solution->first, solution->second);
   }
 
@@ -148,8 +144,7 @@ class Sketch {
                 {(*right)[0], product(p, r)},
                 {(*right)[1], product(q, s)}};
     } else {
-      const auto factor =
-          integers_.factor_of(y) == 1 ? integers_.factor_of(x) : integers_.factor_of(y);
+      const auto factor = integers_.factor_of(y) == 1 ? integers_.factor_of(x) : integers_.factor_of(y);
       std::vector<std::int64_t> divisors;
       for (std::int64_t n = 1; n <= factor; ++n)
         if (factor % n == 0) divisors.push_back(n);
@@ -188,7 +183,8 @@ class Sketch {
       return;
     }
     const auto a = dim_of(left), b = dim_of(guard.args[1]);
-    if (a && b && *a != *b && (!context_.dims.value(*a) || !context_.dims.value(*b))) equal(*a, *b);
+    if (a && b && *a != *b && (!context_.dims.value(*a) || !context_.dims.value(*b)))
+      equal(*a, *b);
   }
 
   void multiple(DimId a, DimId b) {
@@ -216,12 +212,8 @@ class Sketch {
 
   /// Names of an expression of sizes that are free become symbols.
   void bind_names(const Expr& expr, Env& env, bool own) {
-    if (expr.kind == Expr::Kind::star && !expr.text.empty() && env.count(expr.text) == 0) {
-      if (own)
-        bind_star(expr.text);
-      else
-        env.emplace(expr.text, Shape{fresh(expr.text)});
-    }
+    if (expr.kind == Expr::Kind::star && !expr.text.empty() && env.count(expr.text) == 0)
+      env.emplace(expr.text, Shape{own ? symbol(expr.text) : fresh(expr.text)});
     if (expr.kind == Expr::Kind::path && env.count(expr.text) == 0 && !dtype_named(expr.text) &&
         expr.text.find('.') == std::string::npos)
       env.emplace(expr.text, own ? symbol(expr.text) : fresh(expr.text));
@@ -235,86 +227,6 @@ class Sketch {
         if (a && b) multiple(*a, *b);
       }
     }
-  }
-
-  // ---- sequences of axes that `expand` repeats
-
-  /// `*r` of an operand of `expand`, and `*s` of the shape that it gets; empty: not a sequence.
-  void pair_stars() {
-    for (const PatternNode& node : rule_.nodes) {
-      if (context_.ops[node.op].name != "expand" || node.operands.empty()) continue;
-      std::string to;
-      for (const PatternAttribute& attribute : node.attributes)
-        if (attribute.name == "shape" && !attribute.value.args.empty() &&
-            attribute.value.args[0].kind == Expr::Kind::star)
-          to = attribute.value.args[0].text;
-      for (const TypeExpr& type : rule_.values[node.operands[0]].types)
-        if (!type.dims.empty() && type.dims[0].kind == Expr::Kind::star && type.dims[0].text != to)
-          repeated_.emplace_back(type.dims[0].text, to);
-    }
-  }
-
-  /// One axis of unknown extent stands for any number of them. Of axes that `expand` repeats: the
-  /// same, one that repeats, both with one in front, in either order, and none.
-  void bind_star(const std::string& name) {
-    for (const auto& [from, to] : repeated_) {
-      if (name != from && name != to) continue;
-      if (to.empty()) return bind_repeated(from);
-      if (env_.count(from) == 0 && env_.count(to) == 0) return bind_pair(from, to);
-      if (name == from) {
-        const Shape wanted = std::get<Shape>(env_.at(to));
-        if (ask("repeated " + from, 2) == 0) {
-          env_.emplace(from, wanted);
-        } else {
-          env_.emplace(from, Shape(wanted.size(), context_.dims.constant(1)));
-        }
-        return;
-      }
-    }
-    Shape shape;
-    for (std::size_t n = 0; n < 2 * axis_variables() + 1; ++n)
-      shape.push_back(symbol(n == 0 ? name : fmt::format("{}_{}", name, n)));
-    env_.emplace(name, std::move(shape));
-  }
-  /// How many axes the rule names without a number: of a sequence that they may be in, these and
-  /// what is before, between and behind are axes of their own.
-  [[nodiscard]] std::size_t axis_variables() const {
-    std::set<std::string> names;
-    for (const PatternNode& node : rule_.nodes) {
-      for (const PatternAttribute& attribute : node.attributes) {
-        const AttributeDecl* decl = context_.ops[node.op].attribute(attribute.name);
-        if (decl != nullptr && decl->kind == AttributeKind::axis &&
-            attribute.value.kind == Expr::Kind::path)
-          names.insert(attribute.value.text);
-      }
-    }
-    return names.size();
-  }
-  void bind_repeated(const std::string& from) {
-    const DimId one = context_.dims.constant(1), kept = symbol(from);
-    const Shape shapes[] = {{kept}, {kept, one, one}, {}};
-    env_.emplace(from, shapes[ask("repeated " + from, 3)]);
-  }
-  void bind_pair(const std::string& from, const std::string& to) {
-    granted_.insert("axes that are repeated are one of the cases looked at");
-    const DimId one = context_.dims.constant(1), kept = symbol(from), more = symbol(to),
-                front = symbol(to + "_front");
-    const Shape before[] = {{kept}, {one}, {kept, one}, {one, kept}, {}};
-    const Shape after[] = {{kept}, {more}, {front, kept, more}, {front, more, kept}, {front}};
-    const std::size_t way = ask("repeated " + from + " " + to, std::size(before));
-    env_.emplace(from, before[way]);
-    env_.emplace(to, after[way]);
-  }
-  /// A shape that `expand` may give to this one.
-  Shape expanded(const Shape& shape, const std::string& base) {
-    const DimId one = context_.dims.constant(1);
-    const std::size_t way = ask("expanded " + base, 3);
-    Shape out = shape;
-    for (std::size_t k = 0, widened = 0; k < out.size(); ++k)
-      if (out[k] == one && way > 0 && (way == 1 || widened++ == 0))
-        out[k] = symbol(fmt::format("{}_{}", base, k));
-    if (way == 1) out.insert(out.begin(), symbol(base + "_front"));
-    return out;
   }
 
   std::optional<DimId> as_dim(const Attribute& value) {
@@ -332,24 +244,15 @@ class Sketch {
     for (DType dtype : kDTypes)
       if (!own || guard_allows(name, dtype)) allowed.push_back(dtype);
     if (allowed.empty()) throw Mistyped{"no dtype is allowed"};
-    if (const auto any = any_dtype(name); any && allowed.size() == std::size(kDTypes)) {
-      env.insert_or_assign(name, DTypeBinding{*any, false});
-      ++generic_;
+    constexpr DType kGeneric[] = {DType::bf16, DType::f16, DType::f64, DType::f8e5m2};
+    if (any_dtype_ && allowed.size() == std::size(kDTypes) &&
+        (name == "I" || generic_ < std::size(kGeneric))) {
+      const DType dtype = name == "I" ? DType::i32 : kGeneric[generic_++];
+      env.insert_or_assign(name, DTypeBinding{dtype, false});
       return;
     }
     const std::string key = own ? "dtype " + name : fmt::format("dtype {} {}", name, site_);
     env.insert_or_assign(name, DTypeBinding{allowed[ask(key, allowed.size())], false});
-  }
-
-  [[nodiscard]] std::optional<DType> any_dtype(const std::string& name) const {
-    using Any = SchemaOptions::AnyDType;
-    if (any_dtype_ == Any::no) return std::nullopt;
-    const bool first = any_dtype_ == Any::one_way;
-    if (name == "I") return first ? DType::i32 : DType::i64;
-    constexpr DType kFirst[] = {DType::bf16, DType::f16, DType::f64};
-    constexpr DType kOther[] = {DType::f16, DType::f64, DType::f8e5m2};
-    if (generic_ >= std::size(kFirst)) return std::nullopt;
-    return first ? kFirst[generic_] : kOther[generic_];
   }
 
   /// Of an attribute that a guard may speak of.
@@ -364,8 +267,8 @@ class Sketch {
   [[nodiscard]] bool guard_allows(const std::string& name, DType dtype) const {
     return std::all_of(rule_.where.begin(), rule_.where.end(), [&](const Expr& guard) {
       const bool equal = guard.kind == Expr::Kind::binary && guard.text == "==";
-      if ((!equal && guard.kind != Expr::Kind::in_set) || guard.args[0].kind != Expr::Kind::path ||
-          guard.args[0].text != name)
+      if ((!equal && guard.kind != Expr::Kind::in_set) ||
+          guard.args[0].kind != Expr::Kind::path || guard.args[0].text != name)
         return true;
       return std::any_of(guard.args.begin() + 1, guard.args.end(), [&](const Expr& choice) {
         if (choice.kind != Expr::Kind::path) return true;
@@ -382,8 +285,9 @@ class Sketch {
     if (type == Types::unknown()) return;
     const Type actual = context_.types[type];
     if (!text.any_shape) {
-      const auto stars = std::count_if(text.dims.begin(), text.dims.end(),
-                                       [](const Expr& e) { return e.kind == Expr::Kind::star; });
+      const auto stars = std::count_if(text.dims.begin(), text.dims.end(), [](const Expr& e) {
+        return e.kind == Expr::Kind::star;
+      });
       if (stars <= 1) fit_dims(text, actual.shape, env, own);
     }
     std::string why;
@@ -461,7 +365,7 @@ class Sketch {
   void bind_attributes(const PatternNode& node, const Op& op, Env& local) {
     for (const PatternAttribute& attribute : node.attributes) {
       const AttributeDecl* decl = op.attribute(attribute.name);
-      if (decl == nullptr || decl->kind != AttributeKind::int_ || is_step(decl->name)) continue;
+      if (decl == nullptr || decl->kind != AttributeKind::int_) continue;
       bind_attribute_names(attribute.value, attribute.name);
       if (const auto value = evaluate(context_, &graph_, attribute.value, env_))
         if (const auto dim = as_dim(*value)) local.insert_or_assign(attribute.name, *dim);
@@ -479,26 +383,8 @@ class Sketch {
     }
   }
 
-  /// Bounds of slices begin at 0; what is padded may be less, and so may a number.
+  /// Bounds of slices begin at 0.
   void may_be_zero(const std::string& attribute, DimId dim) {
-    if (attribute == "low" || attribute == "high" || attribute == "value") {
-      if (!context_.dims.is_symbol(dim)) return;
-      const std::string name = context_.dims.symbols(dim).front();
-      constexpr std::int64_t kFar = std::int64_t{1} << 40;
-      graph_.facts.symbols.try_emplace(name, SymbolFact{-kFar, kFar, 1, ""});
-      integers_.free(name);
-      any_.insert(name);
-      return;
-    }
-    if (attribute == "interior") {
-      if (!context_.dims.is_symbol(dim)) return;
-      const std::string name = context_.dims.symbols(dim).front();
-      zero_.insert(name);
-      graph_.facts.symbols.try_emplace(name, SymbolFact{0, std::int64_t{1} << 40, 1, ""});
-      integers_.free(name);
-      integers_.assume(integers_.symbol(name));
-      return;
-    }
     if (attribute != "start" && attribute != "end" && attribute.find("first") != 0 &&
         attribute.find("last") != 0)
       return;
@@ -538,16 +424,8 @@ class Sketch {
     return add_constant(graph_, real == nullptr ? 0 : *real, DType::f64);
   }
 
-  /// Any number: ones that no rule writes stand for it, of several signs, sizes and orders.
-  double any_number() {
-    const int n = ++numbers_;
-    switch (ask("numbers", 4)) {
-      case 0: return 0.0173205080756887729 + 0.00271828182845904 * n;
-      case 1: return 17.320508075688773 / n - 0.0271828182845904;
-      case 2: return -3.1622776601683795 + 0.0271828182845904 * n;
-      default: return (n % 2 == 0 ? 2.23606797749979 : -1.4142135623730951) / n;
-    }
-  }
+  /// Any number: one that no rule writes stands for it.
+  double any_number() { return 0.0173205080756887729 + 0.00271828182845904 * ++numbers_; }
 
   ValueId constant_variable(PatternValueId id) {
     const double number = any_number();
@@ -582,8 +460,7 @@ class Sketch {
       shape = context_.types[*made].shape;
     }
     const TypeExpr* text = declared(op, i);
-    if (!shape && text != nullptr && !text->any_shape)
-      shape = signature_shape(*text, node, op, i, local);
+    if (!shape && text != nullptr && !text->any_shape) shape = signature_shape(*text, node, op, i, local);
     if (!shape) shape = open_shape(node, op, i);
     if (!dtype && text != nullptr && !text->dtype.empty() &&
         text->dtype[0].kind == Expr::Kind::path) {
@@ -646,37 +523,13 @@ class Sketch {
   /// that stand before or behind these; beside another operand what broadcasts with it.
   Shape open_shape(const PatternNode& node, const Op& op, std::size_t i) {
     const std::string base = name_of(node.operands[i], i);
-    const bool joined = broadcasts(op) || op.operands.back().variadic;
-    for (std::size_t k = 0; k < node.operands.size(); ++k) {
-      const PatternValueId other = node.operands[k];
+    for (PatternValueId other : node.operands) {
       const PatternValue& pattern = rule_.values[other];
       if (!values_[other].valid() || pattern.literal || pattern.attribute_variable) continue;
-      const Shape shape = context_.types[graph_.type(values_[other])].shape;
-      if (joined)
-        return beside(shape, base, op.operands[std::min(i, op.operands.size() - 1)].variadic);
-      const TypeExpr* type = declared(op, k);
-      const bool sequence =
-          type != nullptr && type->dims.size() == 1 && type->dims[0].kind == Expr::Kind::star;
-      if (!sequence) continue;
-      if (auto same = but_along_axes(node, op, shape, base)) return *same;
+      return beside(context_.types[graph_.type(values_[other])].shape, base,
+                    op.operands[std::min(i, op.operands.size() - 1)].variadic);
     }
     return by_axes(node, op, base);
-  }
-
-  /// The sizes of another operand but along the axes that are written; nothing without any.
-  std::optional<Shape> but_along_axes(const PatternNode& node, const Op& op, Shape shape,
-                                      const std::string& base) {
-    bool some = false;
-    for (const PatternAttribute& attribute : node.attributes) {
-      const AttributeDecl* decl = op.attribute(attribute.name);
-      if (decl == nullptr || decl->kind != AttributeKind::axis) continue;
-      const auto value = evaluate(context_, &graph_, attribute.value, env_);
-      const auto axis = value ? axis_of(&*value, shape.size()) : std::nullopt;
-      if (!axis) return std::nullopt;
-      shape[*axis] = symbol(fmt::format("{}_{}", base, *axis));
-      some = true;
-    }
-    return some ? std::optional(shape) : std::nullopt;
   }
 
   std::string name_of(PatternValueId id, std::size_t i) const {
@@ -749,8 +602,9 @@ class Sketch {
     for (const PatternAttribute& attribute : node.attributes) {
       const AttributeDecl* decl = op.attribute(attribute.name);
       written.insert(attribute.name);
-      request.attributes.emplace_back(context_.strings.intern(attribute.name),
-                                      written_value(attribute, decl, request, node.results.size()));
+      request.attributes.emplace_back(
+          context_.strings.intern(attribute.name),
+          written_value(attribute, decl, request, node.results.size()));
     }
     for (const AttributeDecl& decl : op.attributes) {
       if (written.contains(decl.name)) continue;
@@ -758,9 +612,10 @@ class Sketch {
       if (decl.default_value && decl.kind != AttributeKind::bool_ &&
           ask(fmt::format("default {} {}", decl.name, site_), 2) == 0)
         continue;
-      request.attributes.emplace_back(context_.strings.intern(decl.name),
-                                      any_attribute(fmt::format("{}_{}", decl.name, site_), decl,
-                                                    request, node.results.size()));
+      request.attributes.emplace_back(
+          context_.strings.intern(decl.name),
+          any_attribute(fmt::format("{}_{}", decl.name, site_), decl, request,
+                        node.results.size()));
     }
   }
 
@@ -771,9 +626,7 @@ class Sketch {
     const bool alone = attribute.value.kind == Expr::Kind::path;
     for (const std::string& name : names) {
       if (env_.count(name) != 0) continue;
-      if (decl != nullptr && is_step(decl->name)) {
-        env_.emplace(name, any_step(name, decl->name));
-      } else if (!alone || decl == nullptr) {
+      if (!alone || decl == nullptr) {
         const DimId dim = symbol(name);
         if (decl != nullptr && decl->kind == AttributeKind::int_) {
           may_be_zero(attribute.name, dim);
@@ -785,44 +638,14 @@ class Sketch {
         env_.emplace(name, any_attribute(name, *decl, request, results));
       }
     }
-    bind_list(attribute, request);
+    for (const Expr& element : attribute.value.args)
+      if (element.kind == Expr::Kind::star && !element.text.empty() &&
+          env_.count(element.text) == 0)
+        env_.emplace(element.text, Shape{symbol(element.text)});
     bind_names(attribute.value, env_, true);
     auto value = evaluate(context_, &graph_, attribute.value, env_);
     if (!value) throw Mistyped{value.error().front().message};
     return *value;
-  }
-
-  void bind_list(const PatternAttribute& attribute, const NodeRequest& request) {
-    for (const Expr& element : attribute.value.args) {
-      if (element.kind != Expr::Kind::star || element.text.empty() || env_.count(element.text) != 0)
-        continue;
-      const bool paired = std::any_of(repeated_.begin(), repeated_.end(), [&](const auto& pair) {
-        return pair.second == element.text;
-      });
-      const bool grows = attribute.name == "shape" && !paired && !request.operands.empty() &&
-                         request.operands[0].valid() && context_.ops[request.op].name == "expand" &&
-                         !context_.types[graph_.type(request.operands[0])].shape.empty();
-      if (!grows) {
-        bind_star(element.text);
-        continue;
-      }
-      Shape shape = context_.types[graph_.type(request.operands[0])].shape;
-      const std::size_t others = attribute.value.args.size() - 1;
-      if (shape.size() < others) throw Mistyped{"a shape of fewer axes"};
-      shape.resize(shape.size() - others);
-      env_.emplace(element.text, expanded(shape, element.text));
-    }
-  }
-
-  /// 1 to 3: an attribute that the sizes of results are computed with as a number.
-  Attribute any_step(const std::string& name, std::string_view attribute) {
-    granted_.insert("steps of slices and convolutions are 1 to 3, paddings 0 to 2");
-    const std::size_t least = attribute == "padding" ? 0 : 1;
-    return static_cast<std::int64_t>(least + ask("step " + name, 3));
-  }
-  static bool is_step(std::string_view attribute) {
-    return attribute == "step" || attribute == "stride" || attribute == "dilation" ||
-           attribute == "padding";
   }
 
   Attribute any_attribute(const std::string& name, const AttributeDecl& decl,
@@ -835,13 +658,17 @@ class Sketch {
       case AttributeKind::float_: return any_number();
       case AttributeKind::bool_: return ask(key, 2) == 1;
       case AttributeKind::str: return "\"" + name + "\"";
-      case AttributeKind::dtype: return kDTypes[ask_dtype(key, name)];
+      case AttributeKind::dtype:
+        return kDTypes[ask_dtype(key, name)];
       case AttributeKind::axis:
         if (first.empty()) throw Mistyped{"no axis"};
         return static_cast<std::int64_t>(ask(key, first.size()));
       case AttributeKind::int_: {
         if (decl.nullable && ask(key, 2) == 0) return None{};
-        if (decl.name == "step") return any_step(key, decl.name);
+        if (decl.name == "step") {
+          granted_.insert("steps of slices are 1 to 3");
+          return static_cast<std::int64_t>(1 + ask(key + " step", 3));
+        }
         const DimId dim = symbol(name);
         may_be_zero(decl.name, dim);
         return dim;
@@ -856,9 +683,6 @@ class Sketch {
         }
         DimId product = context_.dims.constant(1);
         for (DimId dim : first) product = context_.dims.mul(product, dim);
-        if (decl.name == "shape" && !request.operands.empty() &&
-            context_.ops[request.op].name == "expand")
-          return expanded(first, name);
         if (decl.name == "shape" && !request.operands.empty()) {
           granted_.insert("a shape that nothing is said of is one axis");
           return std::vector<DimId>{product};
@@ -871,15 +695,11 @@ class Sketch {
     return None{};
   }
 
-  static bool broadcasts(const Op& op) {
-    if (op.results.empty() || !op.results[0].type) return false;
-    const std::vector<Expr>& dims = op.results[0].type->dims;
-    return dims.size() == 1 && dims[0].kind == Expr::Kind::call && dims[0].text == "broadcast";
-  }
-
   /// Of operands that broadcast, each two axes that meet are equal, or one of them has size 1.
   void fit_broadcast(const Op& op, const NodeRequest& request) {
-    if (!broadcasts(op)) return;
+    if (op.results.empty() || !op.results[0].type) return;
+    const std::vector<Expr>& dims = op.results[0].type->dims;
+    if (dims.size() != 1 || dims[0].kind != Expr::Kind::call || dims[0].text != "broadcast") return;
     Shape out;
     const DimId one = context_.dims.constant(1);
     for (std::size_t i = 0; i < request.operands.size(); ++i) {
@@ -894,23 +714,13 @@ class Sketch {
             context_.dims.prove(Compare::eq, from, to, graph_.facts) == Truth::yes)
           continue;
         const bool free = !context_.dims.value(from) && !context_.dims.value(to);
-        const std::size_t kind = free ? ask(fmt::format("meets {} {} {}", site_, i, k), 3) : 0;
+        const std::size_t kind =
+            free ? ask(fmt::format("meets {} {} {}", site_, i, k), 3) : 0;
         if (kind == 0) equal(from, to);
         if (kind == 1) equal(from, one);
         if (kind == 2) equal(to, one);
       }
     }
-  }
-
-  /// What goes to places of one axis has the sizes of all others.
-  void fit_put(const Op& op, const NodeRequest& request, const Attribute* dim) {
-    if (op.name != "index_put" || request.operands.size() < 2) return;
-    const Shape to = context_.types[graph_.type(request.operands[0])].shape,
-                values = context_.types[graph_.type(request.operands[1])].shape;
-    const auto axis = axis_of(dim, to.size());
-    if (!axis || to.size() != values.size()) return;
-    for (std::size_t k = 0; k < to.size(); ++k)
-      if (k != *axis && context_.dims.value(values[k]) != 1) equal(to[k], values[k]);
   }
 
   void fit_cat(const Op& op, const NodeRequest& request, const Attribute* dim) {
@@ -937,7 +747,6 @@ class Sketch {
     };
     Dims& dims = context_.dims;
     fit_cat(op, request, find("dim"));
-    fit_put(op, request, find("dim"));
     if (const Attribute* sizes = find("sizes"); sizes != nullptr && op.name == "split") {
       const auto* list = std::get_if<std::vector<DimId>>(sizes);
       const auto axis = axis_of(find("dim"), shape.size());
@@ -951,17 +760,8 @@ class Sketch {
       if (list == nullptr) return;
       DimId a = dims.constant(1), b = a;
       for (DimId dim : shape) a = dims.mul(a, dim);
-      bool rest = false;
-      for (DimId dim : *list) {
-        if (dims.value(dim) == -1)
-          rest = true;
-        else
-          b = dims.mul(b, dim);
-      }
-      if (rest)
-        multiple(a, b);
-      else
-        equal(a, b);
+      for (DimId dim : *list) b = dims.mul(b, dim);
+      equal(a, b);
     }
   }
 
@@ -975,8 +775,7 @@ class Sketch {
       types.push_back(value.valid() ? graph_.type(value) : TypeId());
       if (const TypeExpr* type = declared(op, i); type != nullptr && value.valid())
         unify(context_, *type, graph_.type(value), local);
-      if (i < op.operands.size() && value.valid())
-        local.insert_or_assign(op.operands[i].name, value);
+      if (i < op.operands.size() && value.valid()) local.insert_or_assign(op.operands[i].name, value);
     }
     for (const AttributeDecl& decl : op.attributes)
       if (decl.default_value) local.insert_or_assign(decl.name, *decl.default_value);
@@ -1032,8 +831,8 @@ class Sketch {
       Expr own;
       own.kind = Expr::Kind::path;
       own.text = attribute.name;
-      const auto value =
-          evaluate(context_, &graph_, attribute.value.empty() ? own : attribute.value[0], env);
+      const auto value = evaluate(context_, &graph_,
+                                  attribute.value.empty() ? own : attribute.value[0], env);
       if (value) local.insert_or_assign(attribute.name, *value);
     }
     for (const Statement& statement : op.body) whole_fractions(statement.value, local);
@@ -1043,26 +842,21 @@ class Sketch {
     whole_fractions(expr, env);
     for (const Expr& arg : expr.args) fit_call(arg, env);
     if (expr.kind == Expr::Kind::call) fit_called(expr, env);
-    if (expr.kind != Expr::Kind::call ||
-        (expr.text != "split" && expr.text != "reshape" && expr.text != "index_put"))
+    if (expr.kind != Expr::Kind::call || (expr.text != "split" && expr.text != "reshape") ||
+        expr.args.empty() || expr.args[0].kind != Expr::Kind::path)
       return;
+    const auto bound = env.find(expr.args[0].text);
+    const auto* value = bound == env.end() ? nullptr : std::get_if<ValueId>(&bound->second);
+    if (value == nullptr || !value->valid()) return;
     NodeRequest request;
     request.op = context_.ops.find(expr.text);
-    for (const Expr& arg : expr.args) {
-      const auto bound = env.find(arg.text);
-      const auto* value = arg.kind != Expr::Kind::path || bound == env.end()
-                              ? nullptr
-                              : std::get_if<ValueId>(&bound->second);
-      if (value == nullptr || !value->valid()) break;
-      request.operands.push_back(*value);
-    }
-    if (request.operands.empty()) return;
+    request.operands = {*value};
     for (const AttributeArg& attribute : expr.attributes) {
       Expr name;
       name.kind = Expr::Kind::path;
       name.text = attribute.name;
-      const auto made =
-          evaluate(context_, &graph_, attribute.value.empty() ? name : attribute.value[0], env);
+      const auto made = evaluate(context_, &graph_,
+                                 attribute.value.empty() ? name : attribute.value[0], env);
       if (!made) return;
       request.attributes.emplace_back(context_.strings.intern(attribute.name), *made);
     }
@@ -1108,11 +902,9 @@ class Sketch {
   std::map<std::string, DimId, std::less<>>& found_;
   std::map<std::string, std::size_t>& answers_;
   std::set<std::string>& zero_;
-  std::set<std::string>& any_;
   std::set<std::string>& granted_;
-  SchemaOptions::AnyDType any_dtype_;
-  std::size_t generic_ = 0;                                    ///< dtypes given to variables
-  std::vector<std::pair<std::string, std::string>> repeated_;  ///< see pair_stars
+  bool any_dtype_;
+  std::size_t generic_ = 0;  ///< dtypes given to variables
   Graph graph_;
   Env env_;
   IdVec<PatternValueId, ValueId> values_;
@@ -1168,11 +960,6 @@ void assume_guard(const Expr& guard, Schema& schema, Integers& integers) {
   }
   if (guard.kind != Expr::Kind::binary || guard.args.size() != 2) return;
   const auto a = dim(guard.args[0]), b = dim(guard.args[1]);
-  if (!a && !b) {  // of numbers
-    const auto holds =
-        evaluate_guard(context, &schema.graph, guard, schema.env, schema.graph.facts);
-    if (holds && *holds == Truth::no) integers.assume(integers.constant(-1));
-  }
   if (!a || !b) return;
   const Ix one = integers.constant(1), difference = integers.sub(*a, *b);
   const Ix reverse = integers.sub(*b, *a);
@@ -1200,10 +987,10 @@ tl::expected<Schema, NoSchema> with_right_side(Graph graph, const RuleSet& ungua
   std::vector<Match> matches = find_matches(graph, run, id, params);
   if (matches.empty()) {
     const auto why = explain(graph, run, id, params);
-    return tl::unexpected(
-        NoSchema{why ? why->code + " " + why->message : "it does not match", false, shapes});
+    return tl::unexpected(NoSchema{why ? why->code + " " + why->message : "it does not match", false,
+                                   shapes});
   }
-  Schema schema{std::move(graph), {}, {}, {}, {}, {}, {}, 0};
+  Schema schema{std::move(graph), {}, {}, {}, {}, {}, {}};
   const Match& match = matches.front();
   schema.replaced = own_nodes(schema.graph, lay_out(run, id), match);
   const std::set<NodeId> old = nodes_of(schema.graph);
@@ -1230,8 +1017,8 @@ tl::expected<Schema, NoSchema> with_right_side(Graph graph, const RuleSet& ungua
   return schema;
 }
 
-/// An application leaves types as they are. Sizes that this asks to be equal are facts, where they
-/// cannot differ. An end of a slice that a guard puts at the size or behind it is solved for.
+/// An application leaves types as they are. Sizes that this asks to be equal: a symbol to solve
+/// for, or facts.
 std::optional<NoSchema> same_types(const Schema& schema, Integers& integers,
                                    std::map<std::string, DimId, std::less<>>& found) {
   Context& context = schema.graph.context();
@@ -1250,21 +1037,15 @@ std::optional<NoSchema> same_types(const Schema& schema, Integers& integers,
       const Ix difference = integers.sub(x, y);
       if (integers.number(difference))
         return NoSchema{fmt::format("`{}` would have another size", output.name)};
-      if (integers.nonnegative(difference)) {
-        if (const auto solution = integers.solve(difference)) {
-          if (const auto dim =
-                  parse_dim(context.dims, integers.print(solution->second))) {
-            std::map<std::string, DimId, std::less<>> one = {{solution->first, *dim}};
-            for (auto& [other, known] : found) known = context.dims.substitute(known, one);
-            found.insert_or_assign(solution->first, *dim);
-            throw Restart{};
-          }
+      if (const auto solution = integers.solve(difference)) {
+        const auto dim = parse_dim(context.dims, integers.print(solution->second));
+        if (dim) {
+          std::map<std::string, DimId, std::less<>> one = {{solution->first, *dim}};
+          for (auto& [other, known] : found) known = context.dims.substitute(known, one);
+          found.insert_or_assign(solution->first, *dim);
+          throw Restart{};
         }
       }
-      if (integers.may_differ(x, y))
-        return NoSchema{fmt::format("`{}` is {} and would become {}", output.name,
-                                    context.types.print(a), context.types.print(b)), false,
-                        shapes_of(schema.graph)};
       integers.assume(difference);
       integers.assume(integers.sub(y, x));
     }
@@ -1291,20 +1072,19 @@ tl::expected<Schema, NoSchema> make_schema(const RuleSet& rules, const RuleSet& 
       lists ? std::optional(unroll(rule, options.lists)) : std::nullopt;
   std::map<std::string, DimId, std::less<>> solved;
   std::map<std::string, std::size_t> answers;
-  std::set<std::string> zero, any;  // symbols that may be 0, and any number
+  std::set<std::string> zero;  // symbols that may be 0
   choices.rewind();
   for (int i = 0; i < kRestarts; ++i) {
     integers.back_to({0});
     for (const auto& [name, dim] : solved) {  // a size that was solved for is still one
-      if (any.contains(name)) continue;
       const Ix least = integers.constant(zero.contains(name) ? 0 : 1);
       const Ix fact = integers.sub(integers.of(rules.context->dims, dim), least);
       if (!integers.nonnegative(fact)) integers.assume(fact);
     }
     std::map<std::string, DimId, std::less<>> found = solved;
     try {
-      Sketch sketch(rules, plain ? *plain : rule, params, choices, integers, solved, found, answers,
-                    zero, any, granted, options.any_dtype);
+      Sketch sketch(rules, plain ? *plain : rule, params, choices, integers, solved, found, answers, zero,
+                    granted, options.any_dtype);
       Graph graph = sketch.build();
       Env symbolic = params;
       for (auto& [name, binding] : symbolic) {
@@ -1317,7 +1097,6 @@ tl::expected<Schema, NoSchema> make_schema(const RuleSet& rules, const RuleSet& 
       }
       auto schema = with_right_side(std::move(graph), unguarded, id, symbolic);
       if (!schema) return schema;
-      schema->any_dtypes = sketch.any_dtypes();
       for (const auto* guards : {&rule.where, &rule.assume})
         for (const Expr& guard : *guards) assume_guard(guard, *schema, integers);
       if (auto none = same_types(*schema, integers, found)) return tl::unexpected(*none);

@@ -3,7 +3,6 @@
 // stands in the same graph.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <set>
 #include <string>
@@ -31,15 +30,13 @@ struct Schema {
   std::vector<NodeId> fresh;     ///< nodes of the right side
   std::vector<SchemaGuard> guards;
   std::set<std::string> solved;  ///< guards that sizes were chosen by
-  std::size_t any_dtypes = 0;    ///< variables that stand for any dtype
 };
 
 struct SchemaOptions {
   std::size_t lists = 2;  ///< elements of each list
-  /// One dtype of its own for each variable that no guard speaks of, none that bodies name, in one
-  /// of two ways, so that two dtypes that promote do not come to the same in both. What is the same
-  /// ops of the same elements in both, is for all dtypes.
-  enum class AnyDType : std::uint8_t { no, one_way, other_way } any_dtype = AnyDType::no;
+  /// One dtype of its own for each variable that no guard speaks of, none that bodies name. What
+  /// is the same ops of the same elements so, is for all dtypes.
+  bool any_dtype = false;
 };
 
 /// The shapes of a graph's inputs, as text.
@@ -48,7 +45,7 @@ struct SchemaOptions {
 /// Why a case is none: it is not well typed, or the rule does not match or apply there.
 struct NoSchema {
   std::string why;
-  bool mistyped = false;    ///< before the whole left side stood
+  bool mistyped = false;  ///< before the whole left side stood
   std::string shapes = {};  ///< of the inputs, where sizes may be why
 };
 

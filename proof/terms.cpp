@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <set>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -13,7 +12,7 @@ namespace pw::proof {
 namespace {
 
 bool commutes(std::string_view name) {
-  constexpr std::string_view kNames[] = {"add", "mul",         "maximum",    "minimum",    "eq",
+  constexpr std::string_view kNames[] = {"add", "mul", "maximum",     "minimum",    "eq",
                                          "ne",  "bitwise_and", "bitwise_or", "bitwise_xor"};
   return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
 }
@@ -159,97 +158,11 @@ TermId Terms::cast(Term term) {
   return intern(std::move(term));
 }
 
-/// Rewrites that keep every bit and ask no dtype but whether two are one.
-std::optional<TermId> Terms::of_any_dtype(const Term& term) {
-  const auto arg = [&](std::size_t i) -> const Term& { return terms_[term.args[i].index]; };
-  const auto same_dtype = [&](std::size_t i) { return arg(i).dtype == term.dtype; };
-  const auto is = [&](std::size_t i, std::string_view name) {
-    return arg(i).kind == Term::Kind::call && arg(i).name == name;
-  };
-  const std::string& op = term.name;
-  if (op == "sub" && is_number(term.args[1], 0.0) && same_dtype(0)) return term.args[0];
-  if ((op == "div" || op == "mul") && is_number(term.args[1], 1.0) && same_dtype(0))
-    return term.args[0];
-  if (op == "mul" && is_number(term.args[0], 1.0) && same_dtype(1)) return term.args[1];
-  // |x| is x or -x, of which the squares are one.
-  if (op == "mul" && term.args[0] == term.args[1] && is(0, "abs") && same_dtype(0)) {
-    const TermId x = arg(0).args[0];
-    if (terms_[x.index].dtype == term.dtype) return call(op, term.dtype, {x, x});
-  }
-  // What is left is smaller than the divisor, and has the sign of what was divided.
-  if (op == "fmod" && is(0, "fmod") && arg(0).args[1] == term.args[1] && same_dtype(0) &&
-      arg(0).dtype == terms_[arg(0).args[0].index].dtype)
-    return term.args[0];
-  if (op == "gt") return call("lt", term.dtype, {term.args[1], term.args[0]});
-  if (op == "ge") return call("le", term.dtype, {term.args[1], term.args[0]});
-  if (op != "lt") return std::nullopt;
-  // A NaN is below nothing and nothing is below it, and an extreme of it is one.
-  if (term.args[0] == term.args[1]) return number(0, DType::b8);
-  const auto below = [&](TermId a, TermId b) { return call("lt", term.dtype, {a, b}); };
-  const auto of = [&](std::size_t i) { return std::pair(arg(i).args[0], arg(i).args[1]); };
-  const auto plain = [&](std::size_t i) {
-    const auto [c, d] = of(i);
-    return terms_[c.index].dtype == arg(i).dtype && terms_[d.index].dtype == arg(i).dtype;
-  };
-  const TermId a = term.args[0], b = term.args[1];
-  if (is(1, "maximum") && plain(1)) {
-    const auto [c, d] = of(1);
-    if (c == a) return below(a, d);
-    if (d == a) return below(a, c);
-  }
-  if (is(0, "minimum") && plain(0)) {
-    const auto [c, d] = of(0);
-    if (c == b) return below(d, b);
-    if (d == b) return below(c, b);
-  }
-  if (is(1, "minimum") && plain(1)) {
-    const auto [c, d] = of(1);
-    return call("bitwise_and", DType::b8, {below(a, c), below(a, d)});
-  }
-  if (is(0, "maximum") && plain(0)) {
-    const auto [c, d] = of(0);
-    return call("bitwise_and", DType::b8, {below(c, b), below(d, b)});
-  }
-  return std::nullopt;
-}
-
-/// Which of two zeros an extreme takes, its order decides.
-void Terms::order_is_lost(const Term& term) {
-  const auto never_zero = [&](TermId id) {
-    const Term& arg = terms_[id.index];
-    return arg.kind == Term::Kind::number && arg.number != 0;
-  };
-  any_zero_ =
-      any_zero_ || ((term.name == "maximum" || term.name == "minimum") && is_float(term.dtype) &&
-                    !never_zero(term.args[0]) && !never_zero(term.args[1]));
-}
-
-void Terms::commute(Term& term) {
-  if (!commutes(term.name) || term.args.size() != 2 || !(term.args[1] < term.args[0])) return;
-  std::swap(term.args[0], term.args[1]);
-  order_is_lost(term);
-}
-
-/// The extreme of x, y and x again is that of x and y: what was taken once is taken again.
-std::optional<TermId> Terms::taken_again(const Term& term) {
-  if (term.name != "maximum" && term.name != "minimum") return std::nullopt;
-  for (std::size_t i = 0; i < 2; ++i) {
-    const Term& inner = terms_[term.args[i].index];
-    if (inner.kind != Term::Kind::call || inner.name != term.name || inner.dtype != term.dtype ||
-        (inner.args[0] != term.args[1 - i] && inner.args[1] != term.args[1 - i]))
-      continue;
-    order_is_lost(inner);
-    return term.args[i];
-  }
-  return std::nullopt;
-}
-
 /// Rewrites that keep every bit, in every dtype.
 TermId Terms::simplified(Term term) {
-  if (const auto simple = of_any_dtype(term)) return *simple;
-  if (const auto taken = taken_again(term)) return *taken;
   if (any_dtype_) {
-    commute(term);
+    if (commutes(term.name) && term.args.size() == 2 && term.args[1] < term.args[0])
+      std::swap(term.args[0], term.args[1]);
     return intern(std::move(term));
   }
   const auto arg = [&](std::size_t i) -> const Term& { return terms_[term.args[i].index]; };
@@ -261,7 +174,10 @@ TermId Terms::simplified(Term term) {
     const TermId negated = call("neg", arg(1).dtype, {term.args[1]});
     return call("add", term.dtype, {term.args[0], negated});
   }
-  commute(term);
+  if (op == "gt") return call("lt", term.dtype, {term.args[1], term.args[0]});
+  if (op == "ge") return call("le", term.dtype, {term.args[1], term.args[0]});
+  if (commutes(op) && term.args.size() == 2 && term.args[1] < term.args[0])
+    std::swap(term.args[0], term.args[1]);
   if (op == "neg" || op == "bitwise_not") {
     if (arg(0).kind == Term::Kind::call && arg(0).name == op) return arg(0).args[0];
     if (op == "neg" && real && arg(0).kind == Term::Kind::number)
@@ -300,8 +216,7 @@ TermId Terms::simplified(Term term) {
   }
   if ((op == "mul" || op == "div") && real) {
     for (std::size_t i = 0; i < 2; ++i) {
-      if (arg(i).kind != Term::Kind::call || arg(i).name != "neg" || !is_float(arg(i).dtype))
-        continue;
+      if (arg(i).kind != Term::Kind::call || arg(i).name != "neg" || !is_float(arg(i).dtype)) continue;
       Term positive = term;
       positive.args[i] = arg(i).args[0];
       return call("neg", term.dtype, {simplified(std::move(positive))});
@@ -316,8 +231,7 @@ TermId Terms::simplified(Term term) {
     // Whole numbers and booleans wrap around, and have no other zero.
     for (std::size_t i = 0; i < 2; ++i) {
       if (!same_dtype(1 - i)) continue;
-      if (is_number(term.args[i], 0.0) &&
-          (op == "add" || op == "bitwise_or" || op == "bitwise_xor"))
+      if (is_number(term.args[i], 0.0) && (op == "add" || op == "bitwise_or" || op == "bitwise_xor"))
         return term.args[1 - i];
       if (is_number(term.args[i], 0.0) && (op == "mul" || op == "bitwise_and"))
         return number(0, term.dtype);
@@ -339,30 +253,12 @@ TermId Terms::simplified(Term term) {
   return intern(std::move(term));
 }
 
-bool Terms::mentions(TermId id, std::uint32_t level) const {
-  std::set<TermId> seen;
-  std::vector<TermId> todo = {id};
-  while (!todo.empty()) {
-    const TermId next = todo.back();
-    todo.pop_back();
-    if (!seen.insert(next).second) continue;
-    const Term& term = terms_[next.index];
-    todo.insert(todo.end(), term.args.begin(), term.args.end());
-    for (Ix ix : term.at) {
-      if (integers_.mentions(ix, level)) return true;
-      std::set<std::uint32_t> values;
-      integers_.collect_values(ix, values);
-      for (std::uint32_t value : values) todo.emplace_back(std::size_t{value});
-    }
-  }
-  return false;
-}
-
 bool Terms::pointwise(TermId id) const {
   const Term& term = terms_[id.index];
   if (term.kind == Term::Kind::read || term.kind == Term::Kind::number) return true;
-  return term.kind == Term::Kind::call && std::all_of(term.args.begin(), term.args.end(),
-                                                      [&](TermId arg) { return pointwise(arg); });
+  return term.kind == Term::Kind::call &&
+         std::all_of(term.args.begin(), term.args.end(),
+                     [&](TermId arg) { return pointwise(arg); });
 }
 
 std::string Terms::print(TermId id, int depth) const {
@@ -378,8 +274,7 @@ std::string Terms::print(TermId id, int depth) const {
     case Term::Kind::call:
       if (term.name == "cast") return fmt::format("{}({})", name(term.dtype), args);
       return fmt::format("{}({})", term.name, args);
-    case Term::Kind::reduce:
-      return fmt::format("{}(i{} < {}: {})", term.name, term.level, at, args);
+    case Term::Kind::reduce: return fmt::format("{}(i{} < {}: {})", term.name, term.level, at, args);
     case Term::Kind::opaque: return fmt::format("{}({})[{}]", term.name, args, at);
     case Term::Kind::lambda: return fmt::format("[{}: {}]", at, args);
   }

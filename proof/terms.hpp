@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -52,10 +51,6 @@ class Terms {
   [[nodiscard]] std::string print(TermId id, int depth = 6) const;
   [[nodiscard]] Integers& integers() const { return integers_; }
   [[nodiscard]] bool any_dtype() const { return any_dtype_; }
-  /// Whether an index of this level is in it.
-  [[nodiscard]] bool mentions(TermId id, std::uint32_t level) const;
-  /// Whether the larger or smaller of two zeros of unlike signs was taken to be either.
-  [[nodiscard]] bool any_zero() const { return any_zero_; }
   /// Whether it is made of inputs, numbers and pointwise ops alone.
   [[nodiscard]] bool pointwise(TermId id) const;
 
@@ -71,17 +66,12 @@ class Terms {
     friend auto operator<=>(const Key&, const Key&) = default;
   };
   TermId intern(Term term);
-  std::optional<TermId> of_any_dtype(const Term& term);
   TermId simplified(Term term);
   TermId cast(Term term);
-  void order_is_lost(const Term& term);
-  void commute(Term& term);
-  std::optional<TermId> taken_again(const Term& term);
   [[nodiscard]] bool is_number(TermId id, double value) const;
 
   Integers& integers_;
   bool any_dtype_;
-  bool any_zero_ = false;
   std::vector<Term> terms_;
   std::map<Key, TermId> ids_;
 };

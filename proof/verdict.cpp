@@ -20,7 +20,9 @@ std::string_view name(RuleVerdict verdict) {
   return "?";
 }
 
-std::string_view name(KnownBy known) { return known == KnownBy::proof ? "proof" : "samples"; }
+std::string_view name(KnownBy known) {
+  return known == KnownBy::proof ? "proof" : "samples";
+}
 
 std::string Specials::print() const {
   std::vector<std::string_view> parts;

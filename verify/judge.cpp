@@ -156,8 +156,7 @@ class Judge {
     const bool fp8 = dtype == DType::f8e4m3 || dtype == DType::f8e5m2;
     const bool few = fp8 && apart * 100 <= count && largest <= ulp(dtype, magnitude);
     if (largest <= options_.exact * magnitude || few) return;
-    out_.refute(fmt::format("{}; without rounding they are {:.4g} apart", shown(i, at), largest),
-                true);
+    out_.refute(fmt::format("{}; without rounding they are {:.4g} apart", shown(i, at), largest));
   }
 
   /// The element, and the inputs at the same place.

@@ -20,14 +20,13 @@ void Judgement::differs_for(const Specials& more, std::string sample) {
   if (more.any() && holds()) verdict = RuleVerdict::differs_only_for;
 }
 
-void Judgement::refute(std::string why, bool without_rounding) {
-  unrounded = unrounded || without_rounding;
+void Judgement::refute(std::string why) {
   if (verdict != RuleVerdict::refuted) reason = std::move(why);
   verdict = RuleVerdict::refuted;
 }
 
 void Judgement::merge(const Judgement& other) {
-  if (other.verdict == RuleVerdict::refuted) refute(other.reason, other.unrounded);
+  if (other.verdict == RuleVerdict::refuted) refute(other.reason);
   differs_for(other.specials, other.reason);
   if (other.verdict == RuleVerdict::rounds || other.ulps > 0) rounds(other.ulps);
 }

@@ -114,13 +114,13 @@ const std::map<std::string, Mutation>& mutations() {
        }},
       {"sizes",
        [](Rule& rule, Random& random) {
-         return change_attribute(
-             rule, random, {"sizes", "shape", "start", "end", "head", "heads_q"}, [&](Expr& e) {
-               if (e.kind == Expr::Kind::list && e.args.size() >= 2)
-                 std::swap(e.args.front(), e.args.back());
-               else
-                 e = binary("+", e, integer(1));
-             });
+         return change_attribute(rule, random, {"sizes", "shape", "start", "end", "head", "heads_q"},
+                                 [&](Expr& e) {
+                                   if (e.kind == Expr::Kind::list && e.args.size() >= 2)
+                                     std::swap(e.args.front(), e.args.back());
+                                   else
+                                     e = binary("+", e, integer(1));
+                                 });
        }},
       {"dtype",
        [](Rule& rule, Random& random) {
@@ -156,10 +156,12 @@ const std::map<std::string, Mutation>& mutations() {
          return change_one(
              rule, random,
              [](const Expr& e) {
-               return is_call(e) &&
-                      (e.text == "reduce_scatter" || e.text == "shard" || e.text == "all_gather");
+               return is_call(e) && (e.text == "reduce_scatter" || e.text == "shard" ||
+                                     e.text == "all_gather");
              },
-             [](Expr& e) { e.text = e.text == "shard" ? "reduce_scatter" : "shard"; });
+             [](Expr& e) {
+               e.text = e.text == "shard" ? "reduce_scatter" : "shard";
+             });
        }},
   };
   return kMutations;
