@@ -275,14 +275,6 @@ void Weights::give(std::string_view input, Tensor tensor) {
   if (const auto made = made_.find(input); made != made_.end()) made_.erase(made);
 }
 
-void Weights::add(std::string_view input, TypeId type, Tensor tensor) {
-  Use use;
-  use.type = type;
-  use.fixed = true;
-  uses_.insert_or_assign(std::string(input), use);
-  give(input, std::move(tensor));
-}
-
 std::vector<std::string> Weights::write_back(const Graph& graph,
                                              const std::vector<Tensor>& outputs) {
   std::vector<std::string> names;

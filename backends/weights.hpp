@@ -49,8 +49,6 @@ class Weights {
   /// These contents instead. An input of tokens then has as many as the tensor has rows: PW1272 in
   /// a step of another number.
   void give(std::string_view input, Tensor tensor);
-  /// An input besides those of the source: of a graph that reads it as a weight of fixed extents.
-  void add(std::string_view input, TypeId type, Tensor tensor);
   /// After a step: weights and buffers of fixed extents that the graph writes hold what it wrote.
   /// `outputs` are the graph's. Names of the inputs.
   std::vector<std::string> write_back(const Graph& graph, const std::vector<Tensor>& outputs);

@@ -2,7 +2,6 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "base/counted.hpp"
 #include "base/file.hpp"
 #include "cli/commands.hpp"
 #include "pipeline/checking.hpp"
@@ -36,11 +35,10 @@ void run_check(const Options& options, const CheckArgs& args) {
     session.need(write_file(args.tests, finding_tests(checked.report, args.files)));
   print_out(format == "json" ? check_to_json(checked) : check_table(checked).print(format));
   for (const std::string& line : scope_lines(checked.report)) session.say(line);
-  session.say(fmt::format("{}, {}, {}, {}, {}", counted(checked.rules.rules.size(), "rule"),
-                          counted(checked.rules.passes.size(), "pass"),
-                          counted(checked.rules.pipelines.size(), "pipeline"),
-                          counted(session.context->ops.size(), "op"),
-                          counted(warnings.size(), "warning")));
+  session.say(fmt::format("{} rules, {} passes, {} pipelines, {} ops, {} warnings",
+                          checked.rules.rules.size(), checked.rules.passes.size(),
+                          checked.rules.pipelines.size(), session.context->ops.size(),
+                          warnings.size()));
 }
 
 }  // namespace

@@ -25,7 +25,6 @@ void add_compile_commands(CLI::App& app, const Options& options);  ///< compile,
 void add_run_commands(CLI::App& app, const Options& options);      ///< run, report
 void add_failure_commands(CLI::App& app, const Options& options);  ///< bisect, reduce
 void add_explore_command(CLI::App& app, const Options& options);
-void add_extract_command(CLI::App& app, const Options& options);
 void add_bench_command(CLI::App& app, const Options& options);
 void add_cache_commands(CLI::App& app, const Options& options);  ///< cache stats, verify, clear
 void add_ops_command(CLI::App& app, const Options& options);

@@ -2,7 +2,6 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "base/counted.hpp"
 #include "base/file.hpp"
 #include "base/printable.hpp"
 #include "cli/commands.hpp"
@@ -66,7 +65,7 @@ void run_compile(const Options& options, const CompileArgs& args) {
   if (!args.dump.empty())
     session.need(write_dump(done.record, rules.set, args.dump, session.log()));
   if (done.report.failed() > 0)
-    session.die(fmt::format("{} did not compile", counted(done.report.failed(), "kernel")),
+    session.die(fmt::format("{} kernels did not compile", done.report.failed()),
                 "the report holds the compiler's messages", kInternalError);
 }
 
@@ -85,9 +84,8 @@ void run_tune(const Options& options, const TuneArgs& args) {
   print_out(schedule_table(tuned).print(options.format));
   if (!args.output.empty()) {
     session.need(write_file(args.output, tuned.schedules.to_json()));
-    session.say(fmt::format("{} {} in {}; use it with `pwr compile --schedules {}`",
-                            counted(tuned.schedules.entries().size(), "schedule"),
-                            are(tuned.schedules.entries().size()), args.output, args.output));
+    session.say(fmt::format("{} schedules are in {}; use it with `pwr compile --schedules {}`",
+                            tuned.schedules.entries().size(), args.output, args.output));
   }
   session.say(fmt::format("{} of {} are not the usual schedule", tuned.gains, tuned.rows.size()));
 }

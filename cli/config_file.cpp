@@ -22,10 +22,9 @@ constexpr const char* kName = "piecewise.toml";
 constexpr const char* kOtherProgram = "pwviz";  // whose table pwr leaves alone
 
 /// Options that write, or that are about the command line itself.
-constexpr std::array<std::string_view, 16> kWriting = {
+constexpr std::array<std::string_view, 12> kWriting = {
     "output", "save",  "save-weights", "dump",           "report",     "trace",
-    "junit",  "tests", "update",       "diagnostics-to", "reproducer", "on-failure",
-    "study",  "merge", "write-egraph", "choices"};
+    "junit",  "tests", "update",       "diagnostics-to", "reproducer", "on-failure"};
 constexpr std::array<std::string_view, 7> kOfCommandLine = {
     "config", "no-config", "help", "version", "man", "completion", "watch"};
 

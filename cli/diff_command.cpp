@@ -2,7 +2,6 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "base/counted.hpp"
 #include "cli/commands.hpp"
 #include "pipeline/comparing.hpp"
 
@@ -21,18 +20,16 @@ void say_rest(const Session& session, const DiffArgs& args, const GraphDiff& dif
   if (args.limit != 0 && diff.changes.size() > args.limit) {
     std::size_t times = 0;
     for (std::size_t i = args.limit; i < diff.changes.size(); ++i) times += diff.changes[i].count;
-    session.say(fmt::format("and {} for {}; --limit 0 prints all",
-                            counted(diff.changes.size() - args.limit, "more row"),
-                            counted(times, "difference")));
+    session.say(fmt::format("and {} more rows for {} differences; --limit 0 prints all",
+                            diff.changes.size() - args.limit, times));
   }
   const auto tell = [&](const std::string& path, std::size_t lone) {
-    session.say(fmt::format("{}: {} of {} are not in the other graph", path, lone,
-                            counted(diff.matched + lone, "node")));
+    session.say(fmt::format("{}: {} of {} nodes are not in the other graph", path, lone,
+                            diff.matched + lone));
   };
   tell(args.before.path, diff.removed);
   tell(args.after.path, diff.added);
-  session.say(fmt::format("{} {} in both, {} of them changed", counted(diff.matched, "node"),
-                          are(diff.matched), diff.changed));
+  session.say(fmt::format("{} nodes are in both, {} of them changed", diff.matched, diff.changed));
 }
 
 void run_diff(const Options& options, const DiffArgs& args) {
@@ -44,11 +41,10 @@ void run_diff(const Options& options, const DiffArgs& args) {
   if (!diff.equal() || options.format != "table")
     print_out(diff_answer(diff, args.limit).print(options.format));
   if (diff.renamed_inputs > 0)
-    session.say(fmt::format("{} {} called otherwise, and told apart by use",
-                            counted(diff.renamed_inputs, "input"), are(diff.renamed_inputs)));
+    session.say(fmt::format("{} inputs are called otherwise, and are told apart by their use",
+                            diff.renamed_inputs));
   if (diff.equal()) {
-    session.say(fmt::format("the graphs are equal up to names and order ({})",
-                            counted(diff.matched, "node")));
+    session.say(fmt::format("the graphs are equal up to names and order ({} nodes)", diff.matched));
     return;
   }
   say_rest(session, args, diff);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "base/counted.hpp"
 #include "base/printable.hpp"
 #include "cli/commands.hpp"
 #include "pipeline/explaining.hpp"
@@ -25,16 +24,16 @@ std::string title_of(const NearMiss& miss) {
   if (!miss.at) return miss.why.message;
   if (miss.complete)
     return fmt::format("`{}` matched at %{}, and was not applied", name, miss.at->name);
-  return fmt::format("`{}` matched {} of {} at %{}, then stopped", name, miss.why.matched,
-                     counted(miss.rule_size, "node"), miss.at->name);
+  return fmt::format("`{}` matched {} of {} nodes at %{}, then stopped", name, miss.why.matched,
+                     miss.rule_size, miss.at->name);
 }
 
 std::string alike(const NearMissGroup& group) {
   std::string out;
   if (group.matched_alike > 0 && !group.first.place.empty())
-    out = fmt::format("{} of {} like {} match; {} differ{} by {}", group.matched_alike,
-                      counted(group.matched_alike + group.count, "place"), group.first.place,
-                      group.count, group.count == 1 ? "s" : "", group.first.why.code);
+    out = fmt::format("{} of {} places like {} match; {} differ{} by {}", group.matched_alike,
+                      group.matched_alike + group.count, group.first.place, group.count,
+                      group.count == 1 ? "s" : "", group.first.why.code);
   if (group.others.empty()) return out;
   constexpr std::size_t kShown = 6;
   out += fmt::format("{}the same at {} more: ", out.empty() ? "" : "; ", group.others.size());

@@ -4,7 +4,6 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "base/counted.hpp"
 #include "base/file.hpp"
 #include "base/shown_path.hpp"
 #include "cli/commands.hpp"
@@ -74,9 +73,8 @@ void run_study_command(const Session& session, const Options& options, const Exp
                        session.need(parse_shard(args.shard))};
   const StudyProgress progress =
       session.need(run_study(study_graphs(session, args), rules, request, session.log()));
-  session.say(fmt::format("{}, {} of them were there; {} of a pass",
-                          counted(progress.units, "unit"), progress.done,
-                          counted(progress.runs, "run")));
+  session.say(fmt::format("{} units, {} of them were there; {} runs of a pass", progress.units,
+                          progress.done, progress.runs));
   show_study(session, options, args, args.study);
 }
 
@@ -88,9 +86,8 @@ void run_explore_one(const Session& session, const Options& options, const Explo
   const ExploreRequest request = explore_request(session, args);
   const Exploration found = session.need(explore(graph, rules, request, session.log()));
   print_out(explore_answer(found, args.most).print(options.format));
-  session.say(fmt::format("{}, with {} at their end; {} of a pass",
-                          counted(found.orders(), "order"), counted(found.graphs(), "graph"),
-                          counted(found.runs(), "run")));
+  session.say(fmt::format("{} orders end with {} graphs; {} runs of a pass", found.orders(),
+                          found.graphs(), found.runs()));
   for (const std::string& circle : found.left_out)
     session.say("left out, since other precedence makes a circle of it: " + circle);
   const bool more = std::any_of(found.settings.begin(), found.settings.end(),
@@ -122,9 +119,6 @@ void run_explore(const Options& options, const ExploreArgs& args) {
 }
 
 void add_space_options(CLI::App& sub, ExploreArgs& args) {
-  sub.add_option("--space", args.explore.space,
-                 "an `explore` item of the rules; what options state comes before it")
-      ->type_name("NAME");
   sub.add_option("--passes", args.explore.passes,
                  "put these in order, and leave the others of the pipeline where they are: before "
                  "or behind them; without, all of it")
@@ -204,9 +198,7 @@ void add_explore_command(CLI::App& app, const Options& options) {
       "A pass is run once on each graph that some order comes to.\n"
       "Examples:\n  pwr explore model.json -r llm -p o2 --passes norm,rope,activation,norm_quant\n"
       "  pwr explore model.json -r mine.pwr -p all --by nodes,bytes --before clean:norm\n"
-      "  pwr explore model.json -r mine.pwr --space norms\n"
-      "  pwr explore a.json b.json -r llm -p o2 --passes norm,rope,activation,norm_quant "
-      "--study study.db --shard 1/4\n"
+      "  pwr explore a.json b.json -r llm -p o2 --study study.db --sample 5000 --shard 1/4\n"
       "  pwr explore --merge study.db part1.db part2.db --report study.html");
   sub->callback([args, &options] { run_explore(options, *args); });
 }

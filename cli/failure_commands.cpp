@@ -2,7 +2,6 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "base/counted.hpp"
 #include "base/file.hpp"
 #include "cli/commands.hpp"
 #include "cli/failure_options.hpp"
@@ -37,7 +36,7 @@ void run_bisect(const Options& options, const FailureArgs& args) {
   const BisectOutcome found = session.need(bisect(graph, rules, request, session.log()));
   print_out(bisect_answer(found).print(options.format));
   if (!found.culprit) {
-    session.say(fmt::format("the run of {} does not fail", counted(found.changes, "change")));
+    session.say(fmt::format("the run of {} changes does not fail", found.changes));
     throw Exit{kNegative};
   }
   const Culprit& culprit = *found.culprit;
@@ -45,7 +44,7 @@ void run_bisect(const Options& options, const FailureArgs& args) {
     session.say(fmt::format("changes {} to {} cannot be told: one of them or {} is at fault",
                             culprit.first, culprit.number - 1, culprit.number));
   if (!found.reason.empty()) session.say(found.reason);
-  session.say(counted(found.runs, "run"));
+  session.say(fmt::format("{} runs", found.runs));
 }
 
 void run_reduce(const Options& options, const FailureArgs& args) {

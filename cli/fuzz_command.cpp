@@ -2,7 +2,6 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "base/counted.hpp"
 #include "base/file.hpp"
 #include "cli/commands.hpp"
 #include "pipeline/checking.hpp"
@@ -45,9 +44,8 @@ void run_fuzz(const Options& options, const FuzzArgs& args) {
   answer.add("orders", order_run_table(report));
   answer.add("different", Cell(report.different.size()));
   print_out(answer.print(options.format));
-  session.say(fmt::format("{}, seed {}: {} with another result",
-                          counted(report.runs.size() - 1, "order"), request.options.seed,
-                          report.different.size()));
+  session.say(fmt::format("{} orders, seed {}: {} with another result", report.runs.size() - 1,
+                          request.options.seed, report.different.size()));
   if (report.different.empty()) return;
   show(session, args, session.need(find_difference(graph, rules, request, session.log())));
   throw Exit{kNegative};

@@ -2,7 +2,6 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "base/counted.hpp"
 #include "base/standard_output.hpp"
 #include "cli/commands.hpp"
 #include "pipeline/folder.hpp"
@@ -87,9 +86,8 @@ void run_generate(const Options& options, const GenerateArgs& args) {
     answer.add("nodes", Cell(graph.node_count()));
     print_out(answer.print("json"));
   }
-  session.say(fmt::format("{}: {}, {}{}", args.model.model.family,
-                          counted(model_layers(args.model), "layer"),
-                          counted(graph.node_count(), "node"),
+  session.say(fmt::format("{}: {} layers, {} nodes{}", args.model.model.family,
+                          model_layers(args.model), graph.node_count(),
                           args.model.shuffle ? fmt::format(", seed {}", *args.model.shuffle) : ""));
 }
 
@@ -101,7 +99,7 @@ void add_generate_command(CLI::App& app, const Options& options) {
       app.add_subcommand("generate", "Make a graph of a model family, for examples and benchmarks");
   add_model_options(*sub, generate->model);
   sub->add_option("-o,--output", generate->output,
-                  "the file to write, .json, .pwg or .pwb; - is standard output (.pwg)");
+                  "the file to write, .json or .pwg; - is standard output (.pwg)");
   sub->footer(
       "Examples:\n  pwr generate llama --layers 32 --hidden 4096 --heads 32 --kv-heads 8 --ffn "
       "14336 --quant fp8 -o llama.json\n  pwr generate moe --layers 8 --experts 16 --shuffle 1 -o "

@@ -65,13 +65,13 @@ void add_graph_commands(CLI::App& app, const Options& options) {
   auto import = std::make_shared<ImportArgs>();
   auto* sub = app.add_subcommand(
       "import",
-      "Read an FX dump, .pt2, an ONNX model, graph.json, .pwg or .pwb, check it, and write it as "
-      "graph.json, .pwg or .pwb");
+      "Read an FX dump, .pt2, an ONNX model, graph.json or .pwg, check it, and write it as "
+      "graph.json or .pwg");
   import->graph.add_to(*sub);
   import->rules.add_to(*sub, false);
   sub->add_option(
       "-o,--output", import->output,
-      "the file to write, .json, .pwg, .pwb or .onnx; - is standard output (.pwg). What an ONNX "
+      "the file to write, .json, .pwg or .onnx; - is standard output (.pwg). What an ONNX "
       "model holds of its weights goes beside it, as .weights.safetensors");
   sub->add_option("--save-weights", import->weights,
                   "of a .pt2: a file for its tensors, in the safetensors format")
@@ -89,11 +89,9 @@ void add_graph_commands(CLI::App& app, const Options& options) {
       app.add_subcommand("export", "Write a graph in another form; the type follows the extension");
   exported->graph.add_to(*sub);
   exported->rules.add_to(*sub, false);
-  sub->add_option("-o,--output", exported->output, "the file to write, .json, .pwg, .pwb or .onnx");
+  sub->add_option("-o,--output", exported->output, "the file to write, .json, .pwg or .onnx");
   sub->footer(
-      "Examples:\n  pwr export model.json -o model.pwg\n  pwr export model.pwg -o model.onnx\n  "
-      "pwr "
-      "export model.json -o model.pwb      for large graphs: read in a fraction of the time");
+      "Examples:\n  pwr export model.json -o model.pwg\n  pwr export model.pwg -o model.onnx");
   sub->callback([exported, &options] { run_import(options, *exported); });
 
   auto stats = std::make_shared<ImportArgs>();

@@ -16,7 +16,7 @@ void group_commands(CLI::App& app) {
   const std::pair<const char*, std::vector<const char*>> groups[] = {
       {"Graphs", {"import", "export", "stats", "generate", "diff", "equal"}},
       {"Rules", {"check", "fmt", "test", "verify", "prove", "fuzz-order"}},
-      {"Rewriting", {"opt", "explain", "match", "explore", "extract"}},
+      {"Rewriting", {"opt", "explain", "match", "explore"}},
       {"Plans and kernels", {"split", "plan", "sizes", "compile", "tune"}},
       {"Running", {"run", "report", "bench", "bisect", "reduce"}},
       {"Editors", {"serve", "lsp", "grammar"}},
@@ -58,7 +58,6 @@ int run(int argc, char** argv) {
   add_opt_command(app, options);
   add_explain_commands(app, options);
   add_explore_command(app, options);
-  add_extract_command(app, options);
   add_diff_command(app, options);
   add_equal_command(app, options);
   add_split_command(app, options);

@@ -3,7 +3,6 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "base/counted.hpp"
 #include "cli/commands.hpp"
 #include "pipeline/op_list.hpp"
 
@@ -30,7 +29,7 @@ void run_ops(const Options& options, const OpsArgs& args) {
     for (const OpLine& line : lines) print_out(op_text(context, line));
   } else {
     print_out(op_table(lines, false).print("table"));
-    session.say(counted(lines.size(), "op"));
+    session.say(fmt::format("{} ops", lines.size()));
   }
 }
 

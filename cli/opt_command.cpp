@@ -1,8 +1,11 @@
 // Exports the command opt.
+#include <optional>
+
 #include <CLI/CLI.hpp>
 
 #include "cli/commands.hpp"
 #include "pipeline/optimizing.hpp"
+#include "pipeline/proving_runs.hpp"
 
 namespace pw::cli {
 namespace {
@@ -11,19 +14,19 @@ struct OptArgs {
   GraphOptions graph;
   RuleOptions rules;
   OptimizeRequest optimize;
+  bool prove = false;
   std::string output, engine = "compiled", emit;
 };
 
 void print_tables(const Options& options, const OptArgs& args,
-                  const std::vector<GraphVariant>& variants) {
+                  const std::vector<GraphVariant>& variants, const std::optional<RunProof>& proof) {
   Answer answer;
   answer.add("passes", pass_table(variants));
+  if (proof) answer.add("proofs", run_proof_table(*proof));
   if (args.optimize.stats) {
     answer.add("rules", rule_table(variants));
     Table choices = choice_table(variants);
     if (!choices.empty() || options.format == "json") answer.add("choices", std::move(choices));
-    Table saturations = saturation_table(variants);
-    if (!saturations.empty()) answer.add("saturations", std::move(saturations));
   }
   print_out(answer.print(options.format));
 }
@@ -42,8 +45,16 @@ void run_opt(const Options& options, const OptArgs& args) {
   request.pipeline = args.rules.pipeline;
   request.naive = args.engine == "naive";
   const auto variants = session.need(optimize(graph, rules, request, session.log()));
+  std::optional<RunProof> proof;
+  if (args.prove) {
+    std::vector<const RewriteReport*> reports;
+    for (const GraphVariant& variant : variants) reports.push_back(&variant.result.report);
+    proof = prove_run(reports, rules, session.log());
+    session.say(proof->print());
+  }
   if (!args.output.empty()) session.need(save_variants(variants, args.output, session.log()));
-  if (request.stats || args.output.empty() || session.json()) print_tables(options, args, variants);
+  if (request.stats || args.output.empty() || args.prove || session.json())
+    print_tables(options, args, variants, proof);
 }
 
 }  // namespace
@@ -53,10 +64,9 @@ void add_opt_command(CLI::App& app, const Options& options) {
   auto* sub = app.add_subcommand("opt", "Rewrite a graph with a pipeline of rules");
   opt->graph.add_to(*sub);
   opt->rules.add_to(*sub);
-  sub->add_option(
-      "-o,--output", opt->output,
-      "the rewritten graph, .json, .pwg or .pwb; a pipeline with ranges of tokens writes one "
-      "file each: out.1-256.pwg");
+  sub->add_option("-o,--output", opt->output,
+                  "the rewritten graph, .json or .pwg; a pipeline with ranges of tokens writes one "
+                  "file each: out.1-256.pwg");
   sub->add_option("--trace", opt->optimize.trace,
                   "write the graph after each pass and the journal into this folder")
       ->type_name("DIR");
@@ -66,6 +76,8 @@ void add_opt_command(CLI::App& app, const Options& options) {
   sub->add_option("--limit", opt->optimize.most_rewrites, "stop after this many rewrites");
   sub->add_flag("--verify-each", opt->optimize.verify_each,
                 "check the graph's invariants after each pass");
+  sub->add_flag("--prove", opt->prove,
+                "print which rewrites are applications of proved rules, and name those that are not");
   sub->add_option("--engine", opt->engine,
                   "compiled, or naive: the definition written out, quadratic, to compare with")
       ->check(CLI::IsMember({"compiled", "naive"}));

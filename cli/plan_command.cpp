@@ -98,7 +98,6 @@ void run_plan(const Options& options, const PlanCommandArgs& args) {
   std::map<std::string, Counting> counting;  // what the variants of a graph share is compiled once
   for (const auto& [file, variant] : variants) {
     const StitchedGraph pieces = session.need(cut_graph(variant.result.graph, rules, request));
-    if (variant.at_load) session.say(at_load_summary(*variant.at_load));
     const Plan plan = session.need(plan_variant(pieces, variant, rules, request, session.log()));
     counting[file].add(pieces, plan);
     if (!file.empty()) session.say(file + ":");

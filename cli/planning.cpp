@@ -13,8 +13,8 @@ namespace {
 
 void run_split(const Options& options, const SplitArgs& args) {
   Session session(options);
-  const auto [rules, graph, pieces, at_load] = prepared(session, args);
-  if (!args.output.empty()) session.need(write_pieces(pieces, at_load, args.output, args.output));
+  const auto [rules, graph, pieces] = prepared(session, args);
+  if (!args.output.empty()) session.need(write_pieces(pieces, args.output, args.output));
   print_out(piece_table(pieces).print(options.format));
   session.say(split_summary(pieces));
 }

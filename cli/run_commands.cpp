@@ -8,7 +8,6 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
-#include "base/counted.hpp"
 #include "base/file.hpp"
 #include "base/standard_output.hpp"
 #include "cli/command_text.hpp"
@@ -114,7 +113,7 @@ void reduce_failure(const Session& session, const RunArgs& args, const FailedRun
     return session.say(
         "nothing to reduce: the whole graph passes on the eager engine, with inputs by the seed");
   session.need(write_file(args.reproducer, found->test));
-  session.say(fmt::format("{} and {} show it: {}", counted(found->nodes, "node"),
+  session.say(fmt::format("{} nodes and {} show it: {}", found->nodes,
                           fmt::join(found->rules, ", "), args.reproducer));
 }
 
@@ -151,10 +150,9 @@ void run_all(
   if (summary.failed > 0) {
     const std::string rank =
         request.others ? fmt::format("rank {}: ", request.others->rank()) : std::string();
-    session.say(fmt::format(
-        "{}{} of {} {} from {} by more than {} may", rank, summary.failed,
-        counted(summary.steps, "step"), summary.failed == 1 ? "differs" : "differ",
-        request.check ? "the reference" : request.expect, summary.failed == 1 ? "it" : "they"));
+    session.say(fmt::format("{}{} of {} steps differ from {} by more than they may", rank,
+                            summary.failed, summary.steps,
+                            request.check ? "the reference" : request.expect));
     failing();
     throw Exit{kNumericMismatch};
   }
@@ -166,9 +164,9 @@ void add_pass_checks(const Session& session, const RunRequest& request, const Ru
   answer.add("checks", pass_check_table(checks));
   if (const PassCheck* first = first_failing(checks); first != nullptr)
     session.say(fmt::format(
-        "{} is the first pass after which the numbers fail, at {}: {}; `pwr bisect` finds "
+        "{} is the first pass after which the numbers fail, at {} tokens: {}; `pwr bisect` finds "
         "the rewrite",
-        first->pass, counted(first->tokens, "token"), first->reason));
+        first->pass, first->tokens, first->reason));
 }
 
 std::string inside(const std::string& folder, const std::string& variant) {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/counted.hpp"
 #include "base/file.hpp"
 #include "base/standard_output.hpp"
 #include "cli/commands.hpp"
@@ -40,10 +39,10 @@ void print_choices(const Session& session, const SizesArgs& args,
   } else {
     print_out(table.print(format));
   }
-  session.say(
-      fmt::format("{} of {} shown; least is a graph for every count that occurs; times are {}",
-                  table.rows().size() - choices.size(), counted(points, "point"),
-                  args.sizes.times.empty() ? "a roofline's" : "those of " + args.sizes.times));
+  session.say(fmt::format(
+      "{} of {} points shown; least is a graph for every count that occurs; times are {}",
+      table.rows().size() - choices.size(), points,
+      args.sizes.times.empty() ? "a roofline's" : "those of " + args.sizes.times));
 }
 
 void run_sizes(const Options& options, const SizesArgs& args) {

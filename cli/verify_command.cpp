@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/counted.hpp"
 #include "base/file.hpp"
 #include "base/printable.hpp"
 #include "base/standard_output.hpp"
@@ -49,8 +48,8 @@ std::string row(const RuleCheck& check, std::size_t width) {
                         fmt::join(parts, fmt::format("\n{:<{}}    ", "", width)));
   }
   if (check.runs == 0) return text + "\n";
-  return fmt::format("{} ({}, {}{}{})\n", text, counted(check.instances, "graph"),
-                     counted(check.runs, "sample"),
+  return fmt::format("{}, known by {} ({} graphs, {} samples{}{})\n", text, name(check.known),
+                     check.instances, check.runs,
                      check.ranks == std::vector<std::int64_t>{1}
                          ? ""
                          : fmt::format(" on {} ranks", fmt::join(check.ranks, " and ")),
@@ -61,7 +60,7 @@ std::string row(const RuleCheck& check, std::size_t width) {
 class Rows {
  public:
   Rows(std::string format, std::size_t width) : format_(std::move(format)), width_(width) {
-    if (format_ == "csv") print_out("rule,verdict,ulps,graphs,samples\n");
+    if (format_ == "csv") print_out("rule,verdict,known_by,ulps,graphs,samples\n");
   }
   void add(const RuleCheck& check) {
     ++counts_[check.judgement.verdict];
@@ -79,8 +78,8 @@ class Rows {
     if (format_ == "json")
       return (first_ ? "[\n" : ",\n") + printable_json(rule_check_to_json(check));
     if (format_ == "csv")
-      return fmt::format("{},{},{:.4g},{},{}\n", check.rule, name(check.judgement.verdict),
-                         check.judgement.ulps, check.instances, check.runs);
+      return fmt::format("{},{},{},{:.4g},{},{}\n", check.rule, name(check.judgement.verdict),
+                         name(check.known), check.judgement.ulps, check.instances, check.runs);
     return row(check, width_);
   }
 

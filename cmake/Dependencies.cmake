@@ -60,10 +60,6 @@ if(NOT PW_SQLITE_INCLUDE)
   message(WARNING "sqlite3.h not found: `pwr explore --study` will say so; libsqlite3-dev has it")
 endif()
 
-# Optional: without it `pwr extract --solver cbc` says that it is missing.
-find_library(PW_CBC_LIBRARY CbcSolver)
-find_path(PW_CBC_INCLUDE coin/Cbc_C_Interface.h)
-
 # Optional: without it ranks are those of one process.
 set(MPI_CXX_SKIP_MPICXX ON)
 find_package(MPI QUIET COMPONENTS CXX)

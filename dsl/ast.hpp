@@ -71,18 +71,9 @@ struct Clause {
   std::vector<Expr> guards;           ///< where, assume
   std::vector<Statement> statements;  ///< given, unless
 };
-/// `op f: pointwise`: f stands for each op that has the trait.
-struct OpVariable {
-  Span span;
-  std::string name;
-  Span name_span;
-  std::string trait;
-  Span trait_span;
-};
 struct Body {
   std::vector<Clause> clauses;
   std::vector<Statement> statements;
-  std::vector<OpVariable> ops;
 };
 struct Rule {
   PW_SPECIAL_MEMBERS(Rule);
@@ -103,7 +94,6 @@ struct Pattern {
   std::vector<std::string> operands;
   std::vector<AttributeArg> attributes;
   std::vector<std::string> results;
-  std::vector<std::vector<TypeExpr>> operand_types, result_types;  ///< none or one each
   std::vector<Body> alternatives;
 };
 struct Table {
@@ -177,33 +167,6 @@ struct Capture {
   std::vector<Sizes> sizes;
   std::string mode;  ///< empty: not stated
 };
-/// `explore name { … }`: a space of pipelines, as a list of clauses.
-struct Explore {
-  PW_SPECIAL_MEMBERS(Explore);
-  struct Clause {
-    enum class Kind : std::uint8_t {
-      of,
-      orders,
-      before,
-      subsets,
-      over,
-      with,
-      tokens,
-      sample,
-      seed,
-      by
-    } kind = Kind::of;
-    Span span;
-    std::vector<std::pair<std::string, Span>>
-        names;                 ///< passes, rules, costs; of `with` the param; of `before` pairs
-    std::vector<Expr> values;  ///< of `with`
-    std::vector<std::pair<std::int64_t, std::int64_t>>
-        numbers;  ///< of `tokens` first and last; of `sample` and `seed` one, twice
-  };
-  Span span, name_span;
-  std::string name;
-  std::vector<Clause> clauses;
-};
 struct GraphItem {
   PW_SPECIAL_MEMBERS(GraphItem);
   Span span;
@@ -252,7 +215,7 @@ struct Test {
 };
 
 using Item = std::variant<Use, Param, Extern, OpItem, ForeignItem, Table, Pattern, Rule, Group,
-                          Pass, Pipeline, Split, Capture, Explore, Test, GraphItem>;
+                          Pass, Pipeline, Split, Capture, Test, GraphItem>;
 
 struct Comment {
   Span span;

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "dsl/check_call.hpp"
-#include "dsl/rename.hpp"
 #include "dsl/suggest.hpp"
 #include "dsl/walk.hpp"
 
@@ -38,8 +37,6 @@ class RuleBuilder {
     copy_guards(ast);
     copy_replacement(ast);
     sort_values();
-    name_sequences();
-    ask_for_elements();
     if (out_.size() != before) return {};
     return std::move(rule_);
   }
@@ -331,45 +328,6 @@ class RuleBuilder {
     for (const Statement& s : ast.replacement) {
       if (!is_drop(s)) rule_.replacement.push_back(s);
     }
-  }
-
-  /// So that what they hold is the same wherever the shape is looked at.
-  void name_sequences() {
-    int made = 0;
-    for (PatternValue& value : rule_.values) {
-      for (TypeExpr& type : value.types) {
-        const auto is_sequence = [](const Expr& e) { return e.kind == Expr::Kind::star; };
-        if (std::count_if(type.dims.begin(), type.dims.end(), is_sequence) < 2) continue;
-        for (Expr& dim : type.dims)
-          if (is_sequence(dim) && dim.text.empty()) dim.text = "_#" + std::to_string(made++);
-      }
-    }
-  }
-
-  /// `xs[2]` on the right needs three of them.
-  void ask_for_elements() {
-    for (const Statement& s : rule_.replacement) ask_for_elements(s.value);
-  }
-  void ask_for_elements(const Expr& e) {
-    for (const Expr& arg : e.args) ask_for_elements(arg);
-    if (e.kind != Expr::Kind::index || e.args[0].kind != Expr::Kind::path) return;
-    const Name* name = names_.find(e.args[0].text);
-    const std::optional<std::int64_t> at = element_of(e);
-    if (name == nullptr || name->kind != NameKind::value || !name->list || !at) return;
-    Expr count = path_expr("count", e.span);
-    count.kind = Expr::Kind::call;
-    count.args = {e.args[0]};
-    count.args[0].type.clear();
-    Expr least;
-    least.kind = Expr::Kind::integer;
-    least.span = e.span;
-    least.integer = *at < 0 ? -*at : *at + 1;
-    Expr guard;
-    guard.kind = Expr::Kind::binary;
-    guard.text = ">=";
-    guard.span = e.span;
-    guard.args = {std::move(count), std::move(least)};
-    rule_.where.push_back(std::move(guard));
   }
 
   void sort_values() {

@@ -115,13 +115,10 @@ class Builder {
   void rule_variant();
   void rule_over();
   void rule_arrow();
-  void op_variable();
-  void end_op_variable();
   void end_rule();
   void end_alternative();
   void pattern_recursive();
   void pattern_operands();
-  void pattern_type();
   void pattern_attributes();
   void pattern_results();
   void end_pattern();
@@ -166,10 +163,6 @@ class Builder {
   void end_split();
   void capture_mode();
   void end_capture();
-  void explore_first();
-  void explore_last();
-  void end_explore_clause();
-  void end_explore();
   void symbol_name();
   void symbol_min();
   void symbol_max();
@@ -258,7 +251,6 @@ class Builder {
   void extend_strategy();
   std::vector<Expr> take_expressions(std::size_t mark, unsigned& depth);
   std::vector<std::string> take_words(std::size_t mark);
-  std::vector<std::vector<TypeExpr>> take_pattern_types(std::size_t count);
   std::vector<std::pair<std::string, Span>> take_names(std::size_t mark);
   Expr leaf(Expr::Kind kind) const;
   ast::Strategy& strategy() { return strategies_.back().value; }
@@ -288,14 +280,10 @@ class Builder {
   ast::ForeignItem foreign_;
   ast::Table table_;
   ast::Pattern pattern_;
-  std::vector<std::pair<std::size_t, TypeExpr>> pattern_types_;  ///< by the place of its name
-  std::vector<ast::OpVariable> op_variables_;
   ast::Rule rule_;
   ast::Pipeline pipeline_;
   ast::Split split_;
   ast::Capture capture_;
-  ast::Explore explore_;
-  std::vector<std::pair<std::int64_t, std::int64_t>> explore_numbers_;  ///< of the clause at hand
   ast::GraphItem graph_;
   ast::Test test_;
   std::size_t expectations_ = 0;  ///< of test_, before the `expect` at hand

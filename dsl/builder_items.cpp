@@ -225,31 +225,14 @@ void Builder::pattern_operands() {
   pattern_.name = names_[mark].text;
   pattern_.name_span = names_[mark].span;
   pattern_.operands = take_words(mark + 1);
-  pattern_.operand_types = take_pattern_types(pattern_.operands.size());
-}
-void Builder::pattern_type() {
-  const std::size_t place = names_.size() - marks_.back().names - 2;
-  pattern_types_.emplace_back(place, pop_type());
-}
-/// Those of the names that were just read, by their places.
-std::vector<std::vector<TypeExpr>> Builder::take_pattern_types(std::size_t count) {
-  std::vector<std::vector<TypeExpr>> out(count);
-  for (auto& [place, type] : pattern_types_) out[place].push_back(std::move(type));
-  pattern_types_.clear();
-  return out;
 }
 void Builder::pattern_attributes() {
   pattern_.attributes = take_values(attributes_, close().attributes);
 }
-void Builder::pattern_results() {
-  pattern_.results = take_words(marks_.back().names + 1);
-  pattern_.result_types = take_pattern_types(pattern_.results.size());
-}
+void Builder::pattern_results() { pattern_.results = take_words(marks_.back().names + 1); }
 void Builder::end_alternative() {
   const Mark m = close();
-  pattern_.alternatives.push_back(
-      {take(clauses_, m.clauses), take(statements_, m.statements), std::move(op_variables_)});
-  op_variables_.clear();
+  pattern_.alternatives.push_back({take(clauses_, m.clauses), take(statements_, m.statements)});
 }
 void Builder::end_pattern() {
   pattern_.span = since(close());
@@ -267,20 +250,7 @@ void Builder::rule_over() {
 void Builder::rule_arrow() {
   const Mark& m = marks_.back();
   rule_.equivalence = last().kind == Tok::equivalent;
-  rule_.body = {take(clauses_, m.clauses), take(statements_, m.statements),
-                std::move(op_variables_)};
-  op_variables_.clear();
-}
-void Builder::op_variable() {
-  op_variables_.emplace_back();
-  op_variables_.back().name = word(last());
-  op_variables_.back().name_span = span(last());
-}
-void Builder::end_op_variable() {
-  ast::OpVariable& variable = op_variables_.back();
-  variable.trait = word(last());
-  variable.trait_span = span(last());
-  variable.span = since(close());
+  rule_.body = {take(clauses_, m.clauses), take(statements_, m.statements)};
 }
 void Builder::end_rule() {
   const Mark m = close();

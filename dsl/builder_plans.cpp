@@ -28,19 +28,6 @@ ast::Strategy::Kind simple_kind(Tok t) {
   return t == Tok::walk ? ast::Strategy::Kind::walk : ast::Strategy::Kind::saturate;
 }
 
-/// Of the word that a clause of `explore` begins with.
-ast::Explore::Clause::Kind clause_kind(Tok t) {
-  using Kind = ast::Explore::Clause::Kind;
-  constexpr std::pair<Tok, Kind> kKinds[] = {
-      {Tok::of, Kind::of},           {Tok::orders, Kind::orders}, {Tok::before, Kind::before},
-      {Tok::subsets, Kind::subsets}, {Tok::over, Kind::over},     {Tok::with, Kind::with},
-      {Tok::tokens, Kind::tokens},   {Tok::sample, Kind::sample}, {Tok::seed, Kind::seed},
-  };
-  for (const auto& [word, kind] : kKinds)
-    if (word == t) return kind;
-  return Kind::by;
-}
-
 }  // namespace
 
 // ---- strategies
@@ -161,29 +148,6 @@ void Builder::capture_mode() { capture_.mode = word(last()); }
 void Builder::end_capture() {
   capture_.span = since(close());
   items.emplace_back(std::move(capture_));
-}
-
-// ---- explore
-
-void Builder::explore_first() { explore_numbers_.emplace_back(integer(), integer()); }
-void Builder::explore_last() { explore_numbers_.back().second = integer(); }
-void Builder::end_explore_clause() {
-  const Mark m = close();
-  ast::Explore::Clause clause;
-  clause.kind = clause_kind(m.begin->kind);
-  clause.span = since(m);
-  clause.names = take_names(m.names);
-  clause.values = take_values(expressions_, m.expressions);
-  clause.numbers = std::move(explore_numbers_);
-  explore_numbers_.clear();
-  explore_.clauses.push_back(std::move(clause));
-}
-void Builder::end_explore() {
-  explore_.span = since(close());
-  Named n = pop_name();
-  explore_.name = std::move(n.text);
-  explore_.name_span = n.span;
-  items.emplace_back(std::move(explore_));
 }
 
 // ---- graphs

@@ -3,14 +3,12 @@
 
 #include <algorithm>
 
-#include "dsl/check_explore.hpp"
 #include "dsl/declare_foreign.hpp"
 #include "dsl/declare_op.hpp"
 #include "dsl/equivalence.hpp"
 #include "dsl/families.hpp"
 #include "dsl/natives.hpp"
 #include "dsl/params.hpp"
-#include "dsl/pattern_items.hpp"
 #include "dsl/patterns.hpp"
 #include "dsl/rule_stage.hpp"
 #include "dsl/split_items.hpp"
@@ -57,11 +55,10 @@ RuleSet check_files(const ContextPtr& context, std::vector<ast::File> files,
   RuleSet set;
   set.context = context;
   set.files = std::move(files);
-  Program program = collect_program(set.files, root, out);
+  const Program program = collect_program(set.files, root, out);
+  check_dtype_names(program, out);
   declare_ops(*context, program, out);
   declare_foreign(*context, program, out);
-  settle_patterns(*context, program, out);
-  check_dtype_names(program, out);
   for (const auto& [name, table] : program.tables) check_table(*context, *table, out);
   build_params(program, set, out);
   bind_library_natives(*context);
@@ -77,7 +74,6 @@ RuleSet check_files(const ContextPtr& context, std::vector<ast::File> files,
   check_directions(program, set, out);
   build_splits(program, set, out);
   build_capture(program, set, out);
-  check_explores(program, set, out);
   check_reach(program, set, out);
   check_tests(program, set, out);
   out = without_repetitions(std::move(out));

@@ -4,12 +4,15 @@
 #include <algorithm>
 #include <set>
 
-#include "base/counted.hpp"
 #include "dsl/suggest.hpp"
 #include "graph/dtype_names.hpp"
 
 namespace pw {
 namespace {
+
+std::string counted(std::size_t n, std::string_view noun) {
+  return std::to_string(n) + " " + std::string(noun) + (n == 1 ? "" : "s");
+}
 
 Diagnostic with_declaration(Diagnostic d, const Op& op) {
   if (op.span.valid()) d.secondary.push_back({op.span, "declared here"});

@@ -12,13 +12,8 @@ namespace {
 using Kind = ast::Strategy::Kind;
 
 bool states_direction(std::string_view reference) {
-  for (const std::string_view direction : {"[forward", "[backward"}) {
-    const std::size_t at = reference.find(direction);
-    if (at == std::string_view::npos) continue;
-    const std::string_view behind = reference.substr(at + direction.size());
-    if (behind.starts_with(']') || behind.starts_with('_')) return true;
-  }
-  return false;
+  return reference.find("[forward]") != std::string_view::npos ||
+         reference.find("[backward]") != std::string_view::npos;
 }
 
 class DirectionCheck {

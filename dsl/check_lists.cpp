@@ -19,10 +19,8 @@ class ListCheck {
   void run() {
     for (const PatternStatement& p : pattern_statements(checked_.ast.body)) pattern(*p.statement);
     for (const ast::Clause& clause : checked_.ast.body.clauses) {
-      for (const Expr& guard : clause.guards) {
+      for (const Expr& guard : clause.guards)
         visit_scalar(guard, Place::guard, [&](const Occurrence& o) { in_guard(o); });
-        elements(guard);
-      }
       if (clause.kind == ast::Clause::Kind::unless)
         for (const Statement& s : clause.statements) negated(s);
     }
@@ -144,20 +142,8 @@ class ListCheck {
     const Name* name = checked_.names.find(o.name);
     if (name == nullptr) return;
     if (name->negated) return bound_in_unless(o, *name);
-    if (name->list && !o.spread && !o.element) one_value(o, *name);
-    if (!name->list && (o.spread || o.element) && name->kind == NameKind::value) no_list(o, *name);
-  }
-
-  /// Which element of a list of values it is can be told when the rule is read.
-  void elements(const Expr& e) {
-    for (const Expr& arg : e.args) elements(arg);
-    if (e.kind != Expr::Kind::index || e.args[0].kind != Expr::Kind::path) return;
-    const Name* name = checked_.names.find(e.args[0].text);
-    const bool values = lists_.contains(e.args[0].text) ||
-                        (name != nullptr && name->list && name->kind == NameKind::value);
-    if (values && !element_of(e))
-      say(e.args[1].span, "PW0299", "an element of a list of values is named by a number",
-          "write `" + e.args[0].text + "[0]`, or `" + e.args[0].text + "[-1]` for the last one");
+    if (name->list && !o.spread) one_value(o, *name);
+    if (!name->list && o.spread && name->kind == NameKind::value) no_list(o, *name);
   }
 
   void negated(const Statement& s) {
@@ -188,7 +174,6 @@ class ListCheck {
       say(s.span, "PW0293", "`many` stands on the left side only",
           "on the right, `y... = relu(x)...` makes a node for each element");
     mapped(s.value);
-    elements(s.value);
     visit_operand(s.value, [&](const Occurrence& o) { in_right(o); });
     for (std::size_t i = 0; i < s.binders.size(); ++i) rebind(s, i);
   }
@@ -199,10 +184,6 @@ class ListCheck {
     if (!is_member_spread(expr)) return;
     bool any = false;
     visit_operand(expr.args.front(), [&](const Occurrence& o) {
-      if (o.element)
-        say(o.span, "PW0299",
-            "`...` goes through " + in_ticks(o.name) + " here, element by element",
-            "bind the one element before: `first = " + std::string(o.name) + "[0]`");
       const Name* name = checked_.names.find(o.name);
       any = any || lists_.contains(o.name) || (name != nullptr && name->list);
     });
@@ -211,7 +192,7 @@ class ListCheck {
 
   void in_right(const Occurrence& o) {
     if (lists_.contains(o.name) || singles_.contains(o.name)) {
-      if (lists_.contains(o.name) && !o.spread && !o.element && o.members == nullptr)
+      if (lists_.contains(o.name) && !o.spread && o.members == nullptr)
         say(o.span, "PW0290", in_ticks(o.name) + " is a list", "write " + spread_of(o.name));
       if (singles_.contains(o.name) && o.spread)
         say(o.span, "PW0291", in_ticks(o.name) + " is no list", "leave out the `...`");
@@ -220,10 +201,8 @@ class ListCheck {
     const Name* name = checked_.names.find(o.name);
     if (name == nullptr) return;
     if (name->negated) return bound_in_unless(o, *name);
-    if (name->list && !o.spread && !o.element && o.members == nullptr) one_value(o, *name);
+    if (name->list && !o.spread && o.members == nullptr) one_value(o, *name);
     if (!name->list && o.spread && name->kind != NameKind::sequence) no_list(o, *name);
-    if (!name->list && o.element && name->kind == NameKind::value && !name->attribute_variable)
-      no_list(o, *name);
   }
 
   void rebind(const Statement& s, std::size_t i) {

@@ -26,29 +26,20 @@ class TypeCheck {
 
   void run() {
     for (const PatternStatement& p : pattern_statements(checked_.ast.body)) {
-      statement(*p.statement, p.statement->many);
-    }
-    for (const ast::Clause& clause : checked_.ast.body.clauses) {
-      if (clause.kind != ast::Clause::Kind::unless) continue;
-      for (const Statement& s : clause.statements) statement(s, true);
+      for (const Binder& binder : p.statement->binders) {
+        for (const TypeExpr& type : binder.type) check(type);
+      }
+      operand(p.statement->value);
     }
   }
 
  private:
-  /// `whole`: a shape has one way to be read here, as there are many members, or none at all.
-  void statement(const Statement& s, bool whole) {
-    for (const Binder& binder : s.binders) {
-      for (const TypeExpr& type : binder.type) check(type, whole || binder.spread);
-    }
-    operand(s.value, whole);
+  void operand(const Expr& expr) {
+    for (const TypeExpr& type : expr.type) check(type);
+    for (const Expr& arg : expr.args) operand(arg);
   }
 
-  void operand(const Expr& expr, bool whole) {
-    for (const TypeExpr& type : expr.type) check(type, whole);
-    for (const Expr& arg : expr.args) operand(arg, whole || arg.kind == Expr::Kind::spread);
-  }
-
-  void check(const TypeExpr& type, bool whole) {
+  void check(const TypeExpr& type) {
     for (const Expr& dtype : type.dtype) {
       if (dtype.kind != Expr::Kind::path)
         out_.push_back(error_at(dtype.span, "PW0256", "a pattern's dtype is a dtype or a variable",
@@ -56,10 +47,9 @@ class TypeCheck {
     }
     int unbound_sequences = 0;
     for (const Expr& dim : type.dims) {
-      if (dim.kind == Expr::Kind::star && ++unbound_sequences == 2 && whole)
+      if (dim.kind == Expr::Kind::star && ++unbound_sequences == 2)
         out_.push_back(error_at(dim.span, "PW0257",
-                                "what is matched many times, and what must be absent, has at most "
-                                "one sequence in a shape, or its split would be ambiguous",
+                                "a shape has at most one sequence, or its split would be ambiguous",
                                 "name the dims of one of them"));
       if (dim.kind != Expr::Kind::star && dim.kind != Expr::Kind::path) check_dim(dim);
     }

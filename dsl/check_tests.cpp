@@ -122,13 +122,12 @@ class TestCheck {
     if (set_.params.contains(name)) return;
     const std::vector<RuleId> rules = index_.resolve(name);
     if (rules.empty()) {
-      if (name == "nodes" || program_.declares(name)) return;
+      if (program_.declares(name)) return;
       out_.push_back(error_at(
           span, "PW0445", "no rule, group or param is called " + in_ticks(name),
           did_you_mean(
               name, program_.strategy_names(),
-              "an expectation counts rewrites by a rule's name, nodes by `nodes`, and those of "
-              "an op by `count(op)`")));
+              "an expectation counts rewrites by a rule's name, or nodes by `count(op)`")));
       return;
     }
     const bool reachable =

@@ -20,14 +20,13 @@ struct NamedTrait {
   std::string_view name;
   bool Traits::* flag;
 };
-constexpr std::array<NamedTrait, 8> kTraits{{{"commutative", &Traits::commutative},
+constexpr std::array<NamedTrait, 7> kTraits{{{"commutative", &Traits::commutative},
                                              {"associative", &Traits::associative},
                                              {"view", &Traits::view},
                                              {"collective", &Traits::collective},
                                              {"effect", &Traits::effect},
                                              {"splitting", &Traits::splitting},
-                                             {"rowwise", &Traits::rowwise},
-                                             {"pointwise", &Traits::pointwise}}};
+                                             {"rowwise", &Traits::rowwise}}};
 constexpr std::array kCapturable{Capturable::decode, Capturable::uniform, Capturable::always};
 
 void set_trait(Traits& traits, const std::string& word, Span span, Diagnostics& out) {
@@ -47,35 +46,16 @@ void set_trait(Traits& traits, const std::string& word, Span span, Diagnostics& 
     traits.capturable = capturable;
     return;
   }
-  out.push_back(
-      error_at(span, "PW0210", "unknown trait " + in_ticks(word),
-               did_you_mean(word, trait_names(),
-                            "traits are commutative, associative, view, collective, effect, "
-                            "splitting, rowwise, pointwise, capturable, capturable_uniform, "
-                            "capturable_decode")));
-}
-
-}  // namespace
-
-std::vector<std::string> trait_names() {
   std::vector<std::string> names;
   for (const NamedTrait& trait : kTraits) names.emplace_back(trait.name);
   for (const Capturable capturable : kCapturable) names.emplace_back(name(capturable));
-  return names;
+  out.push_back(
+      error_at(span, "PW0210", "unknown trait " + in_ticks(word),
+               did_you_mean(word, names,
+                            "traits are commutative, associative, view, collective, effect, "
+                            "splitting, rowwise, capturable, capturable_uniform, "
+                            "capturable_decode")));
 }
-
-bool is_trait(std::string_view word) {
-  const std::vector<std::string> names = trait_names();
-  return std::find(names.begin(), names.end(), word) != names.end();
-}
-
-bool has_trait(const Op& op, std::string_view trait) {
-  for (const NamedTrait& known : kTraits)
-    if (known.name == trait) return op.traits.*known.flag;
-  return op.traits.capturable != Capturable::never && name(op.traits.capturable) == trait;
-}
-
-namespace {
 
 /// One namespace over operands and attributes; results may not reuse an operand's name either.
 class UniqueNames {

@@ -17,10 +17,6 @@ std::optional<Op> lower_op(Context& context, const ast::OpItem& item, Diagnostic
 /// Declares it. An op of the same name must agree in signature and in its body. `local`: by a
 /// graph's own text.
 OpId declare_op(Context& context, const ast::OpItem& item, Diagnostics& out, bool local = false);
-/// Whether the word is a trait that an op may have.
-[[nodiscard]] bool is_trait(std::string_view word);
-[[nodiscard]] std::vector<std::string> trait_names();
-[[nodiscard]] bool has_trait(const Op& op, std::string_view trait);
 /// A literal as an attribute of that kind; nothing, and a diagnostic, when it is none.
 std::optional<Attribute> literal_attribute(const Expr& expr, AttributeKind kind, bool nullable,
                                            Dims& dims, Diagnostics& out);

@@ -8,10 +8,9 @@
 namespace pw {
 namespace {
 
-constexpr Tok kItemWords[] = {Tok::use,     Tok::param,   Tok::extern_,  Tok::op,
-                              Tok::foreign, Tok::table,   Tok::pattern,  Tok::rule,
-                              Tok::group,   Tok::pass,    Tok::pipeline, Tok::split,
-                              Tok::capture, Tok::explore, Tok::test,     Tok::graph};
+constexpr Tok kItemWords[] = {Tok::use,      Tok::param,   Tok::extern_, Tok::op,    Tok::foreign,
+                              Tok::table,    Tok::pattern, Tok::rule,    Tok::group, Tok::pass,
+                              Tok::pipeline, Tok::split,   Tok::capture, Tok::test,  Tok::graph};
 
 std::string spelt(Tok t) {
   const std::string described = describe(t);  // in backquotes

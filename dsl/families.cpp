@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <set>
 
-#include "dsl/cost_tables.hpp"
 #include "dsl/row_lists.hpp"
 #include "dsl/suggest.hpp"
 
@@ -185,15 +184,15 @@ void check_table(Context& context, const ast::Table& table, Diagnostics& out) {
     for (std::size_t i = 0; i < row.cells.size() && i < table.columns.size(); ++i) {
       const Expr& cell = row.cells[i];
       const bool op = names_op(cell);
-      if (op && !context.ops.find(cell.text).valid() && !is_cost_table(table))
+      if (op && !context.ops.find(cell.text).valid())
         out.push_back(error_at(cell.span, "PW0220", "unknown op " + in_ticks(cell.text),
                                did_you_mean(cell.text, context.ops.names())));
       const Expr& first = i < table.rows.front().cells.size() ? table.rows.front().cells[i] : cell;
       const bool comparable = cell.kind != Expr::Kind::none && first.kind != Expr::Kind::none;
-      if (comparable && op != names_op(first) && !is_cost_table(table))
+      if (comparable && op != names_op(first))
         out.push_back(error_at(cell.span, "PW0375",
                                "column " + in_ticks(table.columns[i]) + " mixes ops and values"));
-      if (!op && !cell_value(cell) && !is_cost_table(table))
+      if (!op && !cell_value(cell))
         out.push_back(
             error_at(cell.span, "PW0375", "a cell is a literal, or the name of an op or a dtype"));
     }

@@ -99,8 +99,6 @@ Layout format_clause(const FormatContext& context, const ast::Clause& c) {
 std::vector<Layout> format_body(const FormatContext& context, const ast::Body& body) {
   std::vector<Layout> out = statement_lines(context, body.statements);
   for (const ast::Clause& c : body.clauses) out.push_back(format_clause(context, c));
-  for (const ast::OpVariable& v : body.ops)
-    out.push_back({v.span, "op " + print_name(v.name) + ": " + print_name(v.trait)});
   std::stable_sort(out.begin(), out.end(),
                    [](const Layout& a, const Layout& b) { return a.span.begin < b.span.begin; });
   return out;
@@ -137,21 +135,17 @@ Layout format_item(const FormatContext& context, const ast::Group& g) {
 }
 
 Layout format_item(const FormatContext& context, const ast::Pattern& p) {
-  const auto names = [&](const std::vector<std::string>& list,
-                         const std::vector<std::vector<TypeExpr>>& types) {
+  const auto names = [](const std::vector<std::string>& list) {
     std::vector<std::string> out;
-    for (std::size_t i = 0; i < list.size(); ++i) {
-      out.push_back(print_name(list[i]));
-      for (const TypeExpr& type : types[i]) out.back() += ": " + print(type, &context.sources);
-    }
+    for (const std::string& n : list) out.push_back(print_name(n));
     return comma_separated(out);
   };
   Layout out{p.span, std::string("pattern ") + (p.recursive ? "rec " : "") + print_name(p.name) +
-                         "(" + names(p.operands, p.operand_types) + ")"};
+                         "(" + names(p.operands) + ")"};
   std::vector<std::string> settings;
   for (const AttributeArg& a : p.attributes) settings.push_back(setting(context, a));
   if (!settings.empty()) out.text += "{" + comma_separated(settings) + "}";
-  out.text += " -> " + names(p.results, p.result_types) + " {";
+  out.text += " -> " + names(p.results) + " {";
   out.block = true;
   for (std::size_t i = 0; i < p.alternatives.size(); ++i) {
     std::vector<Layout> lines = format_body(context, p.alternatives[i]);
@@ -173,9 +167,6 @@ Layout format_item(const FormatContext& context, const ast::Split& split) {
 }
 Layout format_item(const FormatContext& context, const ast::Capture& capture) {
   return format_capture(context, capture);
-}
-Layout format_item(const FormatContext& context, const ast::Explore& explore) {
-  return format_explore(context, explore);
 }
 Layout format_item(const FormatContext& context, const ast::Test& test) {
   return format_test(context, test);

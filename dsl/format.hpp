@@ -18,7 +18,6 @@ Layout format_test(const FormatContext& context, const ast::Test& test);
 Layout format_pass(const FormatContext& context, const ast::Pass& pass);
 Layout format_pipeline(const FormatContext& context, const ast::Pipeline& pipeline);
 Layout format_split(const FormatContext& context, const ast::Split& split);
-Layout format_explore(const FormatContext& context, const ast::Explore& explore);
 Layout format_capture(const FormatContext& context, const ast::Capture& capture);
 
 std::vector<Layout> statement_lines(const FormatContext& context,

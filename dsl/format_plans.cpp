@@ -221,45 +221,6 @@ Layout format_capture(const FormatContext&, const ast::Capture& capture) {
   return out;
 }
 
-namespace {
-
-std::string explore_clause(const FormatContext& context, const ast::Explore::Clause& clause) {
-  using Clause = ast::Explore::Clause::Kind;
-  std::vector<std::string> list;
-  const auto numbers_of = [&] {
-    for (const auto& [first, last] : clause.numbers)
-      list.push_back(std::to_string(first) + ".." + std::to_string(last));
-    return comma_separated(list);
-  };
-  switch (clause.kind) {
-    case Clause::of: return "of " + clause.names[0].first;
-    case Clause::orders: return "orders " + comma_separated(clause.names);
-    case Clause::over: return "over " + comma_separated(clause.names);
-    case Clause::by: return "by " + comma_separated(clause.names);
-    case Clause::subsets: return "subsets";
-    case Clause::tokens: return "tokens in " + numbers_of();
-    case Clause::sample: return "sample " + std::to_string(clause.numbers[0].first);
-    case Clause::seed: return "seed " + std::to_string(clause.numbers[0].first);
-    case Clause::before:
-      for (std::size_t i = 0; i + 1 < clause.names.size(); i += 2)
-        list.push_back(clause.names[i].first + ": " + clause.names[i + 1].first);
-      return "before " + comma_separated(list);
-    case Clause::with: break;
-  }
-  for (const Expr& value : clause.values) list.push_back(print(value, &context.sources));
-  return "with " + clause.names[0].first + " in " + comma_separated(list);
-}
-
-}  // namespace
-
-Layout format_explore(const FormatContext& context, const ast::Explore& explore) {
-  Layout out{explore.span, "explore " + print_name(explore.name) + " {"};
-  out.block = true;
-  for (const ast::Explore::Clause& clause : explore.clauses)
-    out.parts.push_back({clause.span, explore_clause(context, clause)});
-  return out;
-}
-
 Layout format_graph(const FormatContext& context, const ast::GraphItem& graph) {
   Layout out{graph.span, "graph " + (graph.name.empty() ? "" : print_name(graph.name) + " ") + "{"};
   out.block = true;

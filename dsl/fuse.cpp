@@ -7,7 +7,6 @@
 #include "dsl/declare_op.hpp"
 #include "dsl/rename.hpp"
 #include "dsl/suggest.hpp"
-#include "dsl/unroll.hpp"
 #include "dsl/walk.hpp"
 #include "graph/text.hpp"
 
@@ -51,14 +50,10 @@ AttributeKind element_of(AttributeKind kind) {
 
 class Fusion {
  public:
-  Fusion(Context& context, const std::set<std::string>& params, Rule& rule, Diagnostics& out)
-      : context_(context), params_(params), rule_(rule), out_(out) {}
+  Fusion(Context& context, const Program& program, Rule& rule, Diagnostics& out)
+      : context_(context), program_(program), rule_(rule), out_(out) {}
 
-  /// In which order the op has its operands; by first use otherwise.
-  void order_operands(std::vector<std::string> names) { order_ = std::move(names); }
-
-  /// `declares`: else the right side calls an op that is not there yet.
-  bool run(bool declares = true) {
+  bool run() {
     const std::size_t before = out_.size();
     check_shape();
     if (out_.size() != before) return false;
@@ -70,31 +65,7 @@ class Fusion {
     add_attributes();
     add_body();
     add_traits();
-    op_.name = rule_.name;
-    if (declares && !declare()) return false;
-    call_it();
-    return true;
-  }
-
-  /// What the pattern leaves open may be anything, and the op must know what it was.
-  void capture_attributes() {
-    int made = 0;
-    for (PatternNode& node : rule_.nodes) {
-      if (!node.own()) continue;
-      const auto fresh = [&](const std::string& name) {
-        return path_expr(name + "#a" + std::to_string(made++), node.span);
-      };
-      for (PatternAttribute& a : node.attributes) {
-        if (a.value.kind == Expr::Kind::path && a.value.text == "_") a.value = fresh(a.name);
-      }
-      for (const AttributeDecl& decl : context_.ops[node.op].attributes) {
-        const bool written = std::any_of(node.attributes.begin(), node.attributes.end(),
-                                         [&](const auto& a) { return a.name == decl.name; });
-        if (node.open && !written)
-          node.attributes.push_back({decl.name, node.span, fresh(decl.name)});
-      }
-      node.open = false;
-    }
+    return declare();
   }
 
  private:
@@ -107,6 +78,9 @@ class Fusion {
     if (rule_.replacement.size() != 1 || s.value.kind != Expr::Kind::fuse)
       refuse(s.span, "PW0390", "`fuse` is the whole right side of a rule",
              "write `q, r = fuse` and nothing else; shape its results in another rule");
+    if (!rule_.members.empty() || !rule_.lists.empty())
+      refuse(s.value.span, "PW0391", "a rule with `many` or a spread has no one op to fuse to",
+             "write the op, or a rule for a fixed number of siblings");
   }
 
   static bool anonymous(const std::string& name) { return name.empty() || name == "_"; }
@@ -142,10 +116,30 @@ class Fusion {
     });
   }
 
+  /// What the pattern leaves open may be anything, and the op must know what it was.
+  void capture_attributes() {
+    int made = 0;
+    for (PatternNode& node : rule_.nodes) {
+      if (!node.own()) continue;
+      const auto fresh = [&](const std::string& name) {
+        return path_expr(name + "#a" + std::to_string(made++), node.span);
+      };
+      for (PatternAttribute& a : node.attributes) {
+        if (a.value.kind == Expr::Kind::path && a.value.text == "_") a.value = fresh(a.name);
+      }
+      for (const AttributeDecl& decl : context_.ops[node.op].attributes) {
+        const bool written = std::any_of(node.attributes.begin(), node.attributes.end(),
+                                         [&](const auto& a) { return a.name == decl.name; });
+        if (node.open && !written)
+          node.attributes.push_back({decl.name, node.span, fresh(decl.name)});
+      }
+      node.open = false;
+    }
+  }
+
   // ---- the signature
 
   void add_operands() {
-    for (const std::string& name : order_) operands_.push_back(rule_.value_named(name));
     for (const PatternNode& node : rule_.nodes) {
       if (!node.own()) continue;
       for (PatternValueId id : node.operands) {
@@ -154,16 +148,13 @@ class Fusion {
             std::find(operands_.begin(), operands_.end(), id) != operands_.end())
           continue;
         operands_.push_back(id);
+        OperandDecl decl;
+        decl.name = plain_.of(value.name);
+        decl.span = value.span;
+        decl.optional = value.optional;
+        decl.type = type_of(value);
+        op_.operands.push_back(std::move(decl));
       }
-    }
-    for (PatternValueId id : operands_) {
-      const PatternValue& value = rule_.values[id];
-      OperandDecl decl;
-      decl.name = plain_.of(value.name);
-      decl.span = value.span;
-      decl.optional = value.optional;
-      decl.type = type_of(value);
-      op_.operands.push_back(std::move(decl));
     }
   }
 
@@ -184,7 +175,7 @@ class Fusion {
     std::set<std::string, std::less<>> bare(bound_.begin(), bound_.end());
     bool params = false;
     const auto note = [&](const Occurrence& o) {
-      params = params || params_.contains(std::string(o.name));
+      params = params || program_.params.contains(o.name);
       if (o.bare) bare.insert(std::string(o.name));
     };
     visit_type(type, note);
@@ -337,6 +328,7 @@ class Fusion {
   }
 
   bool declare() {
+    op_.name = rule_.name;
     op_.span = rule_.name_span;
     op_.local = true;
     const OpId known = context_.ops.find(op_.name);
@@ -357,6 +349,7 @@ class Fusion {
         return false;
       }
     }
+    call_it();
     return true;
   }
 
@@ -376,10 +369,9 @@ class Fusion {
   }
 
   Context& context_;
-  const std::set<std::string>& params_;
+  const Program& program_;
   Rule& rule_;
   Diagnostics& out_;
-  std::vector<std::string> order_;
   PlainNames plain_;
   Op op_;
   std::vector<PatternValueId> operands_;
@@ -387,140 +379,7 @@ class Fusion {
   std::set<std::string, std::less<>> bound_;  ///< by types of operands, or captured
 };
 
-/// `w#1` is of the list `w`.
-std::string list_of(const Rule& rule, const std::string& element) {
-  const std::string list = element.substr(0, element.rfind('#'));
-  return rule.lists.contains(list) && element != list ? list : std::string();
-}
-
-std::string name_for(const std::string& rule, std::size_t count) {
-  return rule + "*" + std::to_string(count);
-}
-
-/// The pattern with lists of so many, as a rule whose right side is one new op. `operands`: lists
-/// by their own names; where there are none yet, nothing is declared.
-bool fuse_unrolled(Context& context, const FusedLists& lists, std::size_t count, Rule& unrolled,
-                   Diagnostics& out) {
-  unrolled = unroll(lists.pattern, count);
-  unrolled.name = name_for(lists.pattern.name, count);
-  std::vector<Binder>& binders = unrolled.replacement.front().binders;
-  if (binders.front().spread) {
-    const Binder list = binders.front();
-    binders.assign(count, list);
-    for (std::size_t i = 0; i < count; ++i) {
-      binders[i].name = element_name(list.name, i);
-      binders[i].spread = false;
-    }
-  }
-  Fusion fusion(context, lists.params, unrolled, out);
-  std::vector<std::string> order;
-  for (const std::string& operand : lists.operands) {
-    if (!lists.pattern.lists.contains(operand)) {
-      order.push_back(operand);
-      continue;
-    }
-    for (std::size_t i = 0; i < count; ++i) order.push_back(element_name(operand, i));
-  }
-  fusion.order_operands(std::move(order));
-  return fusion.run(!lists.operands.empty());
-}
-
-/// All lists of a rule have one length where they are of one `many`, or there is but one of them.
-bool has_one_length(const Rule& rule) {
-  std::set<PatternValueId> of_members;
-  for (const PatternNode& node : rule.nodes) {
-    if (!node.members.valid()) continue;
-    of_members.insert(node.operands.begin(), node.operands.end());
-    of_members.insert(node.results.begin(), node.results.end());
-  }
-  std::size_t apart = 0;
-  for (std::size_t i = 0; i < rule.values.size(); ++i)
-    if (const PatternValueId id(i); rule.values[id].list && !of_members.contains(id)) ++apart;
-  return rule.members.size() + apart == 1;
-}
-
-/// A value that the members read, and that is theirs alone.
-const PatternValue* nameless_operand(const Rule& rule) {
-  for (const PatternNode& node : rule.nodes)
-    for (PatternValueId id : node.operands) {
-      const PatternValue& value = rule.values[id];
-      const bool free = !value.producer.valid() && !value.literal && !value.literal_none;
-      if (node.own() && free && (value.name.empty() || value.name == "_")) return &value;
-    }
-  return nullptr;
-}
-
-bool lower_fused_lists(Context& context, std::set<std::string> params, Rule& rule,
-                       Diagnostics& out) {
-  const Statement& right = rule.replacement.front();
-  if (!has_one_length(rule)) {
-    out.push_back(error_at(right.value.span, "PW0391",
-                           "the lists of this rule may have several lengths, and the fused op is "
-                           "one for each length",
-                           "write a rule for one list, or a fixed number of operands"));
-    return false;
-  }
-  if (const PatternValue* value = nameless_operand(rule)) {
-    out.push_back(error_at(value->span, "PW0391", "the fused op needs a name for this operand",
-                           "write a name instead of `_`"));
-    return false;
-  }
-  Fusion(context, params, rule, out).capture_attributes();
-  auto lists = std::make_shared<FusedLists>();
-  lists->pattern = rule;
-  lists->params = std::move(params);
-  Rule two;
-  if (!fuse_unrolled(context, *lists, 2, two, out)) return false;
-  Expr call = two.replacement.front().value;
-  std::vector<Expr> operands;
-  for (Expr& arg : call.args) {
-    const std::string list = list_of(rule, arg.text);
-    const std::string& name = list.empty() ? arg.text : list;
-    if (std::find(lists->operands.begin(), lists->operands.end(), name) != lists->operands.end())
-      continue;
-    lists->operands.push_back(name);
-    Expr operand = path_expr(name, arg.span);
-    if (!list.empty()) {
-      Expr spread;
-      spread.kind = Expr::Kind::spread;
-      spread.span = arg.span;
-      spread.args = {std::move(operand)};
-      operand = std::move(spread);
-    }
-    operands.push_back(std::move(operand));
-  }
-  for (const AttributeArg& attribute : call.attributes)
-    if (attribute.value.empty() || !list_of(rule, attribute.value.front().text).empty()) {
-      out.push_back(error_at(right.value.span, "PW0391",
-                             in_ticks(list_of(rule, attribute.value.front().text)) +
-                                 " is a list of attributes, which the fused op cannot have",
-                             "let all members have the same one"));
-      return false;
-    }
-  call.args = std::move(operands);
-  call.text = name_for(rule.name, 2);
-  rule.fused = lists;
-  rule.replacement.front().value = std::move(call);
-  // What the checks look at.
-  for (const std::size_t count : {1, 2, 3, 4})
-    if (!fuse_unrolled(context, *lists, count, two, out)) return false;
-  return true;
-}
-
 }  // namespace
-
-Result<std::vector<Statement>> fused_replacement(Context& context, const Rule& rule,
-                                                 std::size_t count) {
-  std::vector<Statement> out = rule.replacement;
-  Expr& call = out.front().value;
-  call.text = name_for(rule.fused->pattern.name, count);
-  if (context.ops.find(call.text).valid()) return out;
-  Rule unrolled;
-  Diagnostics wrong;
-  if (!fuse_unrolled(context, *rule.fused, count, unrolled, wrong))
-    return tl::unexpected<Diagnostics>(std::move(wrong));
-  return out;
-}
 
 bool has_fuse(const ast::Rule& rule) {
   return std::any_of(rule.replacement.begin(), rule.replacement.end(),
@@ -528,10 +387,7 @@ bool has_fuse(const ast::Rule& rule) {
 }
 
 bool lower_fuse(Context& context, const Program& program, Rule& rule, Diagnostics& out) {
-  std::set<std::string> params;
-  for (const auto& [name, param] : program.params) params.insert(name);
-  if (rule.lists.empty() && rule.members.empty()) return Fusion(context, params, rule, out).run();
-  return lower_fused_lists(context, std::move(params), rule, out);
+  return Fusion(context, program, rule, out).run();
 }
 
 }  // namespace pw

@@ -108,9 +108,6 @@ bool peek_write(const Token* p) {
 }
 bool no_write(const Token* p) { return !peek_write(p); }
 bool peek_op(const Token* p) { return p[0].kind == Tok::op && is_name(p[1].kind); }
-bool peek_op_variable(const Token* p) {
-  return p[0].kind == Tok::op && is_name(p[1].kind) && p[2].kind == Tok::colon;
-}
 bool peek_input_kind(const Token* p) {
   return (p->kind == Tok::weight || p->kind == Tok::buffer) && is_name(p[1].kind);
 }
@@ -147,7 +144,7 @@ PW_RULE(operand); PW_RULE(attr_decl); PW_RULE(result); PW_RULE(op_decl); PW_RULE
 PW_RULE(foreign_item);
 PW_RULE(pattern_item); PW_RULE(table_item); PW_RULE(small_item); PW_RULE(seq); PW_RULE(strat);
 PW_RULE(core); PW_RULE(option); PW_RULE(strategy_item); PW_RULE(deploy_item); PW_RULE(graph_block);
-PW_RULE(explore_clause); PW_RULE(explore_item); PW_RULE(test_clause); PW_RULE(test_item); PW_RULE(item);
+PW_RULE(test_clause); PW_RULE(test_item); PW_RULE(item);
 // clang-format on
 #undef PW_RULE
 
@@ -217,10 +214,7 @@ const auto stmt_def =
 const auto stmts_def = t(Tok::lbrace) > +stmt > t(Tok::rbrace);
 const auto body_def = +(
     (t(Tok::where) | t(Tok::assume))[act<&B::open>] > some_of(expr) > x3::eps[act<&B::end_guards>] |
-    (t(Tok::given) | t(Tok::unless))[act<&B::open>] > stmts > x3::eps[act<&B::end_block>] |
-    Peek(peek_op_variable) >> t(Tok::op)[act<&B::open>] > name[act<&B::op_variable>] >
-        t(Tok::colon) > name[act<&B::end_op_variable>] |
-    stmt);
+    (t(Tok::given) | t(Tok::unless))[act<&B::open>] > stmts > x3::eps[act<&B::end_block>] | stmt);
 const auto reference_def = name[act<&B::push_name>] >>
                            *(t(Tok::dot) > (word | t(Tok::star))[act<&B::extend_name>]) >>
                            -(t(Tok::lbracket)[act<&B::extend_name>] >
@@ -278,15 +272,14 @@ const auto rule_item_def = t(Tok::rule)[act<&B::open>] > name[act<&B::push_name>
                            t(Tok::rbrace)[act<&B::end_rule>];
 
 const auto alternative = x3::eps[act<&B::open_next>] > body > x3::eps[act<&B::end_alternative>];
-const auto typed_name = name[act<&B::push_name>] >> -(t(Tok::colon) > type[act<&B::pattern_type>]);
-const auto names = list_of(typed_name);
+const auto names = list_of(name[act<&B::push_name>]);
 const auto pattern_item_def =
     t(Tok::pattern)[act<&B::open>] >
     -(Peek(peek_recursive) >> t(Tok::rec)[act<&B::pattern_recursive>]) > name[act<&B::push_name>] >
     t(Tok::lparen) > names > t(Tok::rparen)[act<&B::pattern_operands>] >
     -(t(Tok::lbrace)[act<&B::open>] > list_of(setting) >
       t(Tok::rbrace)[act<&B::pattern_attributes>]) > t(Tok::arrow) >
-    (t(Tok::lparen) > names > t(Tok::rparen) | some_of(typed_name)) >
+    (t(Tok::lparen) > names > t(Tok::rparen) | some_of(name[act<&B::push_name>])) >
     t(Tok::lbrace)[act<&B::pattern_results>] > (alternative >> *(t(Tok::bar) > alternative)) >
     t(Tok::rbrace)[act<&B::end_pattern>];
 
@@ -363,23 +356,6 @@ const auto deploy_item_def = t(Tok::split)[act<&B::open>] > name[act<&B::push_na
                                    t(Tok::mode) > name[act<&B::capture_mode>]) >
                                  t(Tok::rbrace)[act<&B::end_capture>];
 
-// ---- explore
-
-const auto token_range = t(Tok::integer)[act<&B::explore_first>] > t(Tok::dotdot) >
-                         t(Tok::integer)[act<&B::explore_last>];
-const auto explore_clause_def =
-    (t(Tok::of)[act<&B::open>] > reference | t(Tok::orders)[act<&B::open>] > some_of(reference) |
-     t(Tok::before)[act<&B::open>] > some_of(reference > t(Tok::colon) > reference) |
-     t(Tok::subsets)[act<&B::open>] | t(Tok::over)[act<&B::open>] > some_of(reference) |
-     t(Tok::with)[act<&B::open>] > name[act<&B::push_name>] > t(Tok::in) > some_of(expr) |
-     t(Tok::tokens)[act<&B::open>] > t(Tok::in) > some_of(token_range) |
-     (t(Tok::sample) | t(Tok::seed))[act<&B::open>] > t(Tok::integer)[act<&B::explore_first>] |
-     t(Tok::by)[act<&B::open>] > some_of(name[act<&B::push_name>])) >>
-    x3::eps[act<&B::end_explore_clause>];
-const auto explore_item_def = t(Tok::explore)[act<&B::open>] > name[act<&B::push_name>] >
-                              t(Tok::lbrace) > *explore_clause >
-                              t(Tok::rbrace)[act<&B::end_explore>];
-
 // ---- graphs, tests
 
 const auto symbol_decl = t(Tok::symbol) > name[act<&B::symbol_name>] > t(Tok::in) > -t(Tok::minus) >
@@ -429,15 +405,15 @@ const auto test_item_def = t(Tok::test)[act<&B::open>] > name[act<&B::push_name>
                            *test_clause > t(Tok::rbrace)[act<&B::end_test>];
 
 const auto item_def = op_decl[act<&B::item_op>] | foreign_item | rule_item | pattern_item |
-                      table_item | small_item | strategy_item | deploy_item | explore_item |
-                      test_item | graph_block[act<&B::item_graph>];
+                      table_item | small_item | strategy_item | deploy_item | test_item |
+                      graph_block[act<&B::item_graph>];
 
 BOOST_SPIRIT_DEFINE(path, expr, and_expr, not_expr, comparison, sum, term, unary, primary, call,
                     element, arg, setting, attrs, type, dims)
 BOOST_SPIRIT_DEFINE(binder, binding, stmt, stmts, body, reference, operand, attr_decl, result,
                     op_decl, foreign_item, rule_item, pattern_item, table_item)
-BOOST_SPIRIT_DEFINE(small_item, seq, strat, core, option, strategy_item, deploy_item,
-                    explore_clause, explore_item, graph_block, test_clause, test_item, item)
+BOOST_SPIRIT_DEFINE(small_item, seq, strat, core, option, strategy_item, deploy_item, graph_block,
+                    test_clause, test_item, item)
 
 }  // namespace
 
@@ -455,7 +431,7 @@ bool starts_item(const Token* p) {
   if (first == Tok::graph) return peek_graph(p);
   const bool named = first == Tok::op || first == Tok::table || first == Tok::pattern ||
                      first == Tok::rule || first == Tok::group || first == Tok::pipeline ||
-                     first == Tok::split || first == Tok::explore || first == Tok::test;
+                     first == Tok::split || first == Tok::test;
   return named && is_name(next);
 }
 

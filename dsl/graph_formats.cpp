@@ -5,7 +5,7 @@
 
 #include "base/file.hpp"
 #include "base/file_kind.hpp"
-#include "graph/graph_binary.hpp"
+#include "graph/graph_json.hpp"
 
 namespace pw {
 namespace {
@@ -36,11 +36,6 @@ Result<ReadGraph> read_json(const ContextPtr& context, const std::string& text,
   return wrapped(graph_from_json(context, text, options.file, parse_op, options.progress));
 }
 
-Result<ReadGraph> read_binary(const ContextPtr& context, const std::string& bytes,
-                              const FxOptions& options) {
-  return wrapped(graph_from_binary(context, bytes, options.file, parse_op, options.progress));
-}
-
 std::string format_names() {
   std::string out;
   for (const GraphFormat& format : graph_formats())
@@ -58,7 +53,6 @@ Result<ReadGraph> read_pwg(const ContextPtr& context, const std::string& text,
 
 }  // namespace
 
-GraphFormat binary_format() { return {".pwb", looks_like_binary_graph, read_binary}; }
 GraphFormat fx_format() { return {"torch.fx text", looks_like_fx, read_fx}; }
 GraphFormat json_format() { return {"graph.json", looks_like_json, read_json}; }
 GraphFormat pwg_format() {

@@ -115,7 +115,6 @@ std::size_t MentionReader::step(std::size_t i, Reading& at) {
   if (closes(t)) return leave(i, at);
   if (t == Tok::colon) at.type_next = top.in != In::attributes;
   if (top.in == In::block) mark_clause(t, top);
-  if (top.in == In::block && !at.graph && is_op_variable(i)) return op_variable(i, top);
   if (at.graph && at.stack.size() == 1)
     if (const std::size_t next = graph_line(i, at.lines); next != i) return next;
   if (top.in == In::attributes && is_word(t) && starts_element(i, top))
@@ -125,18 +124,6 @@ std::size_t MentionReader::step(std::size_t i, Reading& at) {
     return i + 2;
   }
   return is_name(t) || (t == Tok::out && top.in != In::operands) ? named(i, at) : i + 1;
-}
-
-bool MentionReader::is_op_variable(std::size_t i) const {
-  return kind(i) == Tok::op && is_name(kind(i + 1)) && kind(i + 2) == Tok::colon;
-}
-
-std::size_t MentionReader::op_variable(std::size_t i, Frame& block) {
-  block.guard = block.binding = false;
-  put(i + 1, MentionKind::callee);
-  if (!is_name(kind(i + 3))) return i + 3;
-  put(i + 3, MentionKind::trait);
-  return i + 4;
 }
 
 void MentionReader::mark_clause(Tok t, Frame& block) {

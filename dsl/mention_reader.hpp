@@ -95,9 +95,6 @@ class MentionReader {
 
   std::size_t step(std::size_t i, Reading& at);
   static void mark_clause(Tok t, Frame& block);
-  /// `op f: pointwise`
-  [[nodiscard]] bool is_op_variable(std::size_t i) const;
-  std::size_t op_variable(std::size_t i, Frame& block);
   std::size_t enter(std::size_t i, Reading& at);
   std::size_t leave(std::size_t i, Reading& at);
   std::size_t named(std::size_t i, Reading& at);

@@ -101,7 +101,6 @@ class ItemReader : MentionReader {
         {Tok::pass, &ItemReader::pass},
         {Tok::pipeline, &ItemReader::pipeline},
         {Tok::split, &ItemReader::split},
-        {Tok::explore, &ItemReader::explore},
         {Tok::test, &ItemReader::test},
         {Tok::graph, &ItemReader::graph_item},
     };  // a capture has no names
@@ -223,7 +222,7 @@ class ItemReader : MentionReader {
     if (kind(i) != Tok::lparen) return;
     std::size_t next = behind(i);
     for (++i; i < next; ++i)
-      if (is_name(kind(i))) i = typed_name(i, next - 1, true);
+      if (is_name(kind(i))) put_name(i, NamePlace::value, true);
     if (kind(i) == Tok::lbrace) {
       next = behind(i);
       for (++i; i < next; ++i)
@@ -231,13 +230,8 @@ class ItemReader : MentionReader {
           put_name(i, NamePlace::attribute, true);
     }
     for (; i < end_ && kind(i) != Tok::lbrace; ++i)
-      if (is_name(kind(i))) i = typed_name(i, end_, false);
+      if (is_name(kind(i))) put_name(i, NamePlace::value);
     body(i);
-  }
-  /// The last token of `x` or `x: T[n]`.
-  std::size_t typed_name(std::size_t i, std::size_t end, bool declares) {
-    put_name(i, NamePlace::value, declares);
-    return kind(i + 1) == Tok::colon ? type(i + 2, end) - 1 : i;
   }
 
   void rule(std::size_t i) {
@@ -349,40 +343,6 @@ class ItemReader : MentionReader {
       else
         ++i;
     }
-  }
-
-  /// Whether a clause of `explore` begins here, and no name of a list: by what stands before it.
-  [[nodiscard]] bool explore_clause(std::size_t i) const {
-    const Tok before = kind(i - 1);
-    return before != Tok::comma && before != Tok::colon && before != Tok::of &&
-           before != Tok::orders && before != Tok::before && before != Tok::over &&
-           before != Tok::with && before != Tok::by;
-  }
-  void explore(std::size_t i) {
-    declare(i++, MentionKind::explore);
-    if (kind(i) != Tok::lbrace) return;
-    Tok clause = Tok::end;
-    for (++i; i < end_;) {
-      if (!is_name(kind(i))) {
-        ++i;
-      } else if (explore_clause(i)) {
-        clause = kind(i++);
-      } else if (clause == Tok::with) {
-        put(i, MentionKind::param);
-        i = kind(i + 1) == Tok::in ? explore_values(i + 2) : i + 1;
-      } else {
-        i = clause == Tok::by ? i + 1 : reference(i);
-      }
-    }
-  }
-  /// Behind `with tp in`.
-  std::size_t explore_values(std::size_t i) {
-    while (i < end_ && kind(i) != Tok::rbrace) {
-      i = guard(i);
-      if (kind(i) != Tok::comma) break;
-      ++i;
-    }
-    return i;
   }
 
   void test(std::size_t i) {

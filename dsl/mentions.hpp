@@ -23,7 +23,6 @@ enum class MentionKind : std::uint8_t {
   pass,
   pipeline,
   split,
-  explore,
   param,
   extern_,
   test,

@@ -193,7 +193,7 @@ class Collector {
     if (it == names_.names.end()) return;
     Name& name = it->second;
     ++(right ? name.right : name.guards);
-    if (o.spread || (o.element && name.kind == NameKind::value)) spread_reads_.emplace(o.name);
+    if (o.spread) spread_reads_.emplace(o.name);
     const bool scalar =
         o.place == Place::attribute || o.place == Place::guard || o.place == Place::dim;
     if (name.kind == NameKind::value && scalar) {
@@ -286,19 +286,6 @@ bool is_member_spread(const Expr& expr) {
 bool is_drop(const Statement& s) {
   return s.binders.size() == 1 && s.binders.front().name == "_" &&
          s.value.kind == Expr::Kind::path && s.value.text.find('.') == std::string::npos;
-}
-
-bool is_repetition(const Expr& expr) {
-  return expr.kind == Expr::Kind::binary && expr.text == "*" &&
-         expr.args[0].kind == Expr::Kind::list;
-}
-
-std::optional<std::int64_t> element_of(const Expr& index) {
-  const Expr& at = index.args[1];
-  if (at.kind == Expr::Kind::integer) return at.integer;
-  if (at.kind == Expr::Kind::negate && at.args[0].kind == Expr::Kind::integer)
-    return -at.args[0].integer;
-  return std::nullopt;
 }
 
 std::vector<PatternStatement> pattern_statements(const ast::Body& body) {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <map>
-#include <optional>
 #include <set>
 #include <string>
 
@@ -55,12 +54,6 @@ std::vector<PatternStatement> pattern_statements(const ast::Body& body);
 [[nodiscard]] bool is_member_spread(const Expr& expr);
 /// `_ = name`: says that a captured attribute is dropped on purpose.
 [[nodiscard]] bool is_drop(const Statement& statement);
-
-/// The number in `xs[2]`; none where it is no literal.
-[[nodiscard]] std::optional<std::int64_t> element_of(const Expr& index);
-
-/// `[d] * tp`
-[[nodiscard]] bool is_repetition(const Expr& expr);
 
 RuleNames collect_names(const Context& context, const ast::Rule& rule, const OuterNames& outer,
                         Diagnostics& out);

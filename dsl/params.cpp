@@ -1,4 +1,4 @@
-// Exports build_params, parse_param, binding_of, bind_params.
+// Exports build_params, parse_param, bind_params.
 #include "dsl/params.hpp"
 
 #include <charconv>
@@ -18,6 +18,11 @@ std::optional<Attribute> parse_number(std::string_view text) {
   return Attribute(value);
 }
 
+Binding binding(const Attribute& value) {
+  if (const auto* dtype = std::get_if<DType>(&value)) return DTypeBinding{*dtype, false};
+  return value;
+}
+
 Diagnostic unknown_param(const RuleSet& rules, const std::string& name) {
   std::vector<std::string> names;
   for (const auto& [known, param] : rules.params) names.push_back(known);
@@ -29,11 +34,6 @@ Diagnostic unknown_param(const RuleSet& rules, const std::string& name) {
 }
 
 }  // namespace
-
-Binding binding_of(const Attribute& value) {
-  if (const auto* dtype = std::get_if<DType>(&value)) return DTypeBinding{*dtype, false};
-  return value;
-}
 
 void build_params(const Program& program, RuleSet& set, Diagnostics& out) {
   for (const auto& [name, item] : program.params) {
@@ -83,7 +83,7 @@ Result<Env> bind_params(const RuleSet& rules,
     }
     auto value = parse_param(it->second.kind, text);
     if (value) {
-      env.insert_or_assign(name, binding_of(*value));
+      env.insert_or_assign(name, binding(*value));
     } else {
       out.push_back(error_in("-D " + name + "=" + text, "PW0422",
                              "param " + in_ticks(name) + " is of kind " +
@@ -94,7 +94,7 @@ Result<Env> bind_params(const RuleSet& rules,
   for (const auto& [name, param] : rules.params) {
     if (env.contains(name)) continue;
     if (!std::holds_alternative<None>(param.value)) {
-      env.emplace(name, binding_of(param.value));
+      env.emplace(name, binding(param.value));
     } else {
       out.push_back(error_at(param.span, "PW0423",
                              "param " + in_ticks(name) + " has no default and was not set",

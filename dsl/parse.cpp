@@ -13,15 +13,15 @@ namespace {
 
 constexpr std::size_t kMaxErrors = 100;
 
-const std::vector<std::string> kItemWords = {
-    "use",   "param", "extern",   "op",    "foreign", "table",   "pattern", "rule",
-    "group", "pass",  "pipeline", "split", "capture", "explore", "test",    "graph"};
+const std::vector<std::string> kItemWords = {"use",      "param",   "extern",  "op",    "foreign",
+                                             "table",    "pattern", "rule",    "group", "pass",
+                                             "pipeline", "split",   "capture", "test",  "graph"};
 
 bool item_word(Tok t) {
-  static constexpr std::array<Tok, 16> kWords = {
-      Tok::use,     Tok::param,   Tok::extern_, Tok::op,   Tok::foreign,  Tok::table,
-      Tok::pattern, Tok::rule,    Tok::group,   Tok::pass, Tok::pipeline, Tok::split,
-      Tok::capture, Tok::explore, Tok::test,    Tok::graph};
+  static constexpr std::array<Tok, 15> kWords = {
+      Tok::use,      Tok::param,   Tok::extern_, Tok::op,    Tok::foreign,
+      Tok::table,    Tok::pattern, Tok::rule,    Tok::group, Tok::pass,
+      Tok::pipeline, Tok::split,   Tok::capture, Tok::test,  Tok::graph};
   return std::find(kWords.begin(), kWords.end(), t) != kWords.end();
 }
 
@@ -142,12 +142,12 @@ class Parser {
           span(*at_), "PW0108", "this " + describe(at_->kind) + " closes nothing", "remove it"));
     } else {
       const std::string near = at_->kind == Tok::word ? nearest(text(*at_), kItemWords) : "";
-      diagnostics_.push_back(
-          error_at(span(*at_), "PW0110", "expected an item, found " + found(*at_),
-                   near.empty() ? "items begin with use, param, extern, op, "
-                                  "foreign, table, pattern, rule, group, pass, "
-                                  "pipeline, split, capture, explore, test or graph"
-                                : "did you mean `" + near + "`?"));
+      diagnostics_.push_back(error_at(span(*at_), "PW0110",
+                                      "expected an item, found " + found(*at_),
+                                      near.empty() ? "items begin with use, param, extern, op, "
+                                                     "foreign, table, pattern, rule, group, pass, "
+                                                     "pipeline, split, capture, test or graph"
+                                                   : "did you mean `" + near + "`?"));
     }
     recover(begin);
   }

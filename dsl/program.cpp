@@ -32,8 +32,7 @@ class Namespace {
 
 class Collection {
  public:
-  explicit Collection(Diagnostics& out)
-      : out_(out), strategies_(out), tests_(out), explores_(out) {}
+  explicit Collection(Diagnostics& out) : out_(out), strategies_(out), tests_(out) {}
 
   void file(const ast::File& file, bool root) {
     root_ = root;
@@ -126,10 +125,6 @@ class Collection {
     if (program_.captures.size() == 2)
       out_.push_back(twice("`capture`", "capture", c.span, program_.captures.front()->span));
   }
-  void add(const ast::Explore& e) {
-    explores_.declare("explore", e.name, e.name_span);
-    program_.explores.push_back(&e);
-  }
   void add(const ast::Test& t) {
     tests_.declare("test", t.name, t.name_span);
     program_.tests.push_back(&t);
@@ -149,7 +144,7 @@ class Collection {
 
   Diagnostics& out_;
   Program program_;
-  Namespace strategies_, tests_, explores_;
+  Namespace strategies_, tests_;
   bool root_ = false;
 };
 

@@ -29,13 +29,11 @@ struct Program {
   std::vector<const ast::Pipeline*> pipelines;
   std::vector<const ast::Split*> splits;
   std::vector<const ast::Capture*> captures;
-  std::vector<const ast::Explore*> explores;
   std::vector<const ast::Test*> tests;
   std::vector<const ast::GraphItem*> graphs;
   std::map<std::string, const ast::Table*, std::less<>> tables;
   std::vector<std::shared_ptr<const ast::Table>> products;  ///< `table P = A * B`, multiplied out
   std::map<std::string, const ast::Pattern*, std::less<>> patterns;
-  std::vector<std::shared_ptr<const ast::Pattern>> settled;  ///< by settle_patterns()
   std::map<std::string, const ast::Param*, std::less<>> params;
   std::map<std::string, const ast::Extern*, std::less<>> externs;
 

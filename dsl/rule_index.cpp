@@ -20,7 +20,6 @@ RuleIndex::RuleIndex(const RuleSet& set) {
     for (const std::string& name :
          {rule.name.substr(0, rule.name.find('#')), rule.name, family, rule.group})
       put(names_[name], id);
-    if (!rule.row.empty()) put(names_[rule.row], id);
     put(families_[family], id);
     put(groups_[rule.group], id);
   }

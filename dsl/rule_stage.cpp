@@ -10,7 +10,6 @@
 #include "dsl/families.hpp"
 #include "dsl/fuse.hpp"
 #include "dsl/inferred_types.hpp"
-#include "dsl/op_variables.hpp"
 #include "dsl/patterns.hpp"
 #include "dsl/suggest.hpp"
 #include "dsl/walk.hpp"
@@ -26,8 +25,8 @@ constexpr std::array<RuleCheck, 8> kRuleChecks{check_rule_shape, check_guard_kin
                                                check_members,    check_opened,      check_dropped,
                                                check_unused,     check_output_types};
 /// Those that make sense of a left side that is the right side as well: it reads everything.
-constexpr std::array<RuleCheck, 5> kFuseChecks{check_rule_shape, check_guard_kinds, check_connected,
-                                               check_members, check_output_types};
+constexpr std::array<RuleCheck, 4> kFuseChecks{check_rule_shape, check_guard_kinds, check_connected,
+                                               check_output_types};
 
 void note_direction(const ast::Rule& rule, Diagnostics& found) {
   for (Diagnostic& d : found)
@@ -74,32 +73,23 @@ std::vector<Rule> RuleStage::variants(const RuleDecl& decl, bool patterns_sound)
   outer_.table_variable = decl.rule->variant;
   if (decl.rule->equivalence) {
     for (const ast::Rule& half : directions_of(*decl.rule, out_))
-      expand_ops({decl.rule->name, decl.group, {}, {}}, half, rules);
+      expand({decl.rule->name, decl.group, {}}, half, kOpenLevels, rules);
     return rules;
   }
   const std::size_t before = out_.size();
   std::vector<Variant> variants = expand_family(*context_, *decl.rule, table, out_);
   if (out_.size() != before) return rules;
   for (Variant& variant : variants)
-    expand_ops({decl.rule->name, decl.group, std::move(variant.constants), {}}, variant.rule,
-               rules);
+    expand({decl.rule->name, decl.group, std::move(variant.constants)}, variant.rule, kOpenLevels,
+           rules);
   return rules;
-}
-
-/// A rule for each choice of its op variables.
-void RuleStage::expand_ops(Origin origin, const ast::Rule& text, std::vector<Rule>& out) {
-  if (text.body.ops.empty()) return expand(origin, text, kOpenLevels, out);
-  if (text.name != origin.base_name) origin.row = text.name;
-  for (const ast::Rule& chosen : choose_ops(*context_, text, out_))
-    expand(origin, chosen, kOpenLevels, out);
 }
 
 std::vector<Rule> RuleStage::open(const ClosedRule& closed) {
   scope_ = closed.scope;
   outer_.table_variable = closed.table_variable;
   std::vector<Rule> rules;
-  expand({closed.base_name, closed.group, closed.constants, {}}, closed.text, closed.levels + 1,
-         rules);
+  expand({closed.base_name, closed.group, closed.constants}, closed.text, closed.levels + 1, rules);
   return rules;
 }
 
@@ -177,8 +167,6 @@ void RuleStage::put(const Origin& origin, Rule rule, std::vector<Rule>& out) {
   rule.base_name = origin.base_name;
   rule.group = origin.group;
   if (!origin.group.empty()) rule.name = origin.group + "." + rule.name;
-  rule.row =
-      origin.row.empty() || origin.group.empty() ? origin.row : origin.group + "." + origin.row;
   rule.constants = origin.constants;
   out.push_back(std::move(rule));
 }

@@ -41,10 +41,8 @@ class RuleStage {
   struct Origin {
     std::string base_name, group;
     Env constants;
-    std::string row;  ///< Rule::row
   };
   std::vector<Rule> variants(const RuleDecl& decl, bool patterns_sound);
-  void expand_ops(Origin origin, const ast::Rule& text, std::vector<Rule>& out);
   [[nodiscard]] bool calls_pattern(const ast::Rule& rule) const;
   const ast::Table* find_table(const ast::Rule& rule);
   void expand(const Origin& origin, const ast::Rule& text, std::int64_t levels,

@@ -47,7 +47,7 @@ std::vector<RuleId> RuleSet::resolve(std::string_view reference) const {
   }
   return select(*this, [&](const Rule& r) {
     return unnumbered(r.name) == reference || r.name == reference || base_of(r) == reference ||
-           r.group == reference || (!r.row.empty() && r.row == reference);
+           r.group == reference;
   });
 }
 

@@ -81,8 +81,7 @@ struct Rule {
   std::string name;       ///< full: "group.rule", "rms_quant_dyn[token]"
   std::string base_name;  ///< as written: "rms_quant_dyn"
   std::string group;      ///< enclosing group or empty
-  std::string row;  ///< "dyn[token]" of `dyn[token_relu]`, which an op variable made; or empty
-  Span span;        ///< the whole rule
+  Span span;              ///< the whole rule
   Span name_span;
   int rank = 0;  ///< by name in the rule set; breaks ties deterministically
   IdVec<PatternNodeId, PatternNode>
@@ -103,8 +102,6 @@ struct Rule {
   /// A use of a recursive pattern is still closed in it: where the rest matches, the variants one
   /// level deeper are asked. Never applied itself.
   bool frontier = false;
-  /// Of `y... = fuse`: the op on the right has the number of members in its name.
-  std::shared_ptr<const struct FusedLists> fused;
   std::shared_ptr<const struct ClosedRule> closed;  ///< of a frontier: what RunRules::open() opens
   [[nodiscard]] PatternValueId value_named(std::string_view name) const;
 };

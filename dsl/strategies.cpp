@@ -221,7 +221,6 @@ class StrategyBuilder {
     }
     for (const Rule& rule : set_.rules) {
       greedy(rule.name, rule.span);
-      if (!rule.row.empty()) greedy(rule.row, rule.span);
       greedy(rule.group.empty() ? rule.base_name : rule.group + "." + rule.base_name, rule.span);
       if (!rule.group.empty()) greedy(rule.group, rule.span);
     }

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "dsl/cost_tables.hpp"
 #include "dsl/suggest.hpp"
 #include "dsl/walk.hpp"
 
@@ -53,11 +52,7 @@ class OptionCheck {
 
   void check_cost(const std::string& name, std::string_view option) {
     if (std::find(kCostNames.begin(), kCostNames.end(), name) != kCostNames.end()) return;
-    const auto table = program_.tables.find(name);
-    if (table != program_.tables.end() && is_cost_table(*table->second))
-      return check_cost_table(program_, set_, *table->second, out_);
-    const std::string known =
-        "the costs are `nodes`, `ops` and `bytes`, and tables with one column, `cost`";
+    const std::string known = "the costs are `nodes`, `ops` and `bytes`";
     if (name.empty())
       return error("PW0417", "`best of` does not say what is best",
                    "write `" + std::string(option) + " nodes` behind it; " + known);

@@ -97,7 +97,6 @@ SymbolTable::SymbolTable(std::vector<const SourceText*> texts) : texts_(std::mov
         case MentionKind::row:
         case MentionKind::column:
         case MentionKind::split:
-        case MentionKind::explore:
         case MentionKind::test:
         case MentionKind::foreign:
         case MentionKind::callee:
@@ -174,7 +173,6 @@ std::optional<MentionAt> SymbolTable::declaration(MentionAt mention) const {
     case MentionKind::pass:
     case MentionKind::pipeline:
     case MentionKind::split:
-    case MentionKind::explore:
     case MentionKind::extern_:
     case MentionKind::test:
     case MentionKind::foreign:

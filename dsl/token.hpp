@@ -44,9 +44,7 @@ inline constexpr unsigned kMaxDepth = 256;  ///< of one expression's or strategy
   X(best, "best") X(of, "of") X(fuel, "fuel") X(when, "when") X(ensures, "ensures")               \
   X(nodes, "nodes") X(rounds, "rounds") X(cost, "cost") X(symbol, "symbol") X(tokens, "tokens")   \
   X(role, "role") X(weight, "weight") X(buffer, "buffer") X(replicated, "replicated")             \
-  X(foreign, "foreign") X(write, "write") X(pointwise, "pointwise") X(explore, "explore")          \
-  X(orders, "orders") X(before, "before") X(subsets, "subsets") X(sample, "sample")                \
-  X(seed, "seed")
+  X(foreign, "foreign") X(write, "write")
 // clang-format on
 
 enum class Tok : std::uint8_t {

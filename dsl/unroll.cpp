@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "dsl/names.hpp"
-
 namespace pw {
 namespace {
 
@@ -28,10 +26,6 @@ class Unroller {
       if (!rule_.lists.contains(name)) out_.outputs.push_back(name);
       for (std::size_t k = 0; rule_.lists.contains(name) && k < count_; ++k)
         out_.outputs.push_back(element_name(name, k));
-    }
-    if (out_.fused) {
-      std::string& op = out_.replacement.front().value.text;
-      op = op.substr(0, op.rfind('*') + 1) + std::to_string(count_);
     }
     return std::move(out_);
   }
@@ -120,25 +114,9 @@ class Unroller {
       }
     }
     expr.args = std::move(args);
-    if (take_element(expr)) return;
     const bool name = expr.kind == Expr::Kind::path || expr.kind == Expr::Kind::star;
     if (name && member && rule_.lists.contains(expr.text))
       expr.text = element_name(expr.text, *member);
-  }
-
-  /// `xs[1]` is the name of that element.
-  bool take_element(Expr& expr) const {
-    if (expr.kind != Expr::Kind::index || expr.args[0].kind != Expr::Kind::path ||
-        !rule_.lists.contains(expr.args[0].text))
-      return false;
-    const std::optional<std::int64_t> at = element_of(expr);
-    const auto length = static_cast<std::int64_t>(count_);
-    if (!at || *at < -length || *at >= length) return false;
-    Expr element = expr.args[0];
-    element.text =
-        element_name(element.text, static_cast<std::size_t>(*at < 0 ? *at + length : *at));
-    expr = std::move(element);
-    return true;
   }
 
   const Rule& rule_;

@@ -32,13 +32,6 @@ Visit of_spread(const Expr& spread, const Visit& visit) {
   };
 }
 
-Visit of_element(const Visit& visit) {
-  return [&visit](Occurrence o) {
-    o.element = true;
-    visit(o);
-  };
-}
-
 Visit of_members(const Expr& members, const Visit& visit) {
   return [&members, &visit](Occurrence o) {
     o.members = &members;
@@ -89,10 +82,6 @@ void visit_scalar(const Expr& expr, Place place, const Visit& visit, bool bare) 
     case Expr::Kind::spread:
       visit_scalar(expr.args.front(), place, of_spread(expr, visit), bare);
       return;
-    case Expr::Kind::index:
-      visit_scalar(expr.args[0], place, of_element(visit), false);
-      visit_scalar(expr.args[1], place == Place::property ? Place::guard : place, visit, false);
-      return;
     case Expr::Kind::integer:
     case Expr::Kind::real:
     case Expr::Kind::string:
@@ -103,6 +92,7 @@ void visit_scalar(const Expr& expr, Place place, const Visit& visit, bool bare) 
     case Expr::Kind::binary:
     case Expr::Kind::in_set:
     case Expr::Kind::in_range:
+    case Expr::Kind::index:
     case Expr::Kind::fuse:
       for (const Expr& arg : expr.args) visit_scalar(arg, place, visit, false);
       return;
@@ -114,12 +104,6 @@ void visit_operand(const Expr& expr, const Visit& visit) {
     const Visit each = of_spread(expr, visit);
     visit_operand(expr.args.front(), each);
     for (const TypeExpr& type : expr.type) visit_type(type, each);
-    return;
-  }
-  if (expr.kind == Expr::Kind::index) {
-    visit_operand(expr.args[0], of_element(visit));
-    visit_scalar(expr.args[1], Place::attribute, visit, false);
-    for (const TypeExpr& type : expr.type) visit_type(type, visit);
     return;
   }
   if (expr.kind == Expr::Kind::path) {

@@ -30,7 +30,6 @@ struct Occurrence {
   const Expr* expr = nullptr;  ///< none for binders and `{k}`
   const Binder* binder = nullptr;
   bool spread = false;            ///< `xs...`, or all of it is counted: `count(xs)`
-  bool element = false;           ///< `xs[0]`
   const Expr* members = nullptr;  ///< the `many` statement's value, or the spread, `relu(x)...`, it
                                   ///< stands in
 };

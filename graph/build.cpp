@@ -53,7 +53,6 @@ class Builder {
   Result<ValueId> operand(const Expr& e, int depth);
   std::optional<Result<ValueId>> chosen_side(const Expr& e, int depth);
   Result<ValueId> named(const Expr& e);
-  Result<ValueId> element(const Expr& e);
   Result<Values> spread(const Expr& e, int depth);
   void lists_in(const Expr& e, std::map<std::string, Values>& out) const;
   Result<ValueId> number(const Expr& e);
@@ -238,20 +237,6 @@ Result<ValueId> Builder::named(const Expr& e) {
   return number(e);
 }
 
-/// `xs[1]` of a list of tensors, or a number out of a list of numbers.
-Result<ValueId> Builder::element(const Expr& e) {
-  const auto it = e.args[0].kind == Kind::path ? env_.find(e.args[0].text) : env_.end();
-  const auto* list = it == env_.end() ? nullptr : std::get_if<Values>(&it->second);
-  if (list == nullptr) return number(e);
-  Result<Attribute> at = evaluate(context_, &graph_, e.args[1], env_);
-  if (!at) return forward(at);
-  const auto* place = std::get_if<std::int64_t>(&*at);
-  const auto length = static_cast<std::int64_t>(list->size());
-  if (place == nullptr || *place < -length || *place >= length)
-    return error(e, "PW0326", fmt::format("`{}` is outside a list of {}", print(e), length));
-  return (*list)[static_cast<std::size_t>(*place < 0 ? *place + length : *place)];
-}
-
 void Builder::lists_in(const Expr& e, std::map<std::string, Values>& out) const {
   if (e.kind == Kind::path)
     if (auto it = env_.find(e.text); it != env_.end())
@@ -338,7 +323,6 @@ Result<ValueId> Builder::operand(const Expr& e, int depth) {
   if (depth > kMaxExpressionDepth) return error(e, "PW0323", "the expression is nested too deeply");
   if (e.kind == Kind::none) return ValueId();
   if (e.kind == Kind::path) return named(e);
-  if (e.kind == Kind::index) return element(e);
   bool is_call = e.kind == Kind::call || e.kind == Kind::negate ||
                  (e.kind == Kind::binary && !primitive_of(e.text).empty());
   if (!is_call) return number(e);

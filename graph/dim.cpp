@@ -359,16 +359,6 @@ DimId Dims::div(DimId a, DimId b) {
     if (value(rest) && value(b)) return add(whole, constant(floor_div(*value(rest), *value(b))));
   }
   if (const DimId flat = nested_quotient(rest, b)) return add(whole, flat);
-  if (const auto vb = value(b); vb && *vb > 1)  // (x + -x % b) / b is x / b, rounded up
-    for (const auto& [monomial, factor] : Polynomial(dims_[rest])) {
-      if (factor != 1 || monomial.size() != 1 || monomial.front().second != 1) continue;
-      const Atom fill = atoms_[monomial.front().first];
-      if (fill.kind != Atom::Kind::remainder || fill.b != b) continue;
-      const DimId x = sub(rest, intern({{monomial, 1}}));
-      if (!x || (fill.a != mul(x, constant(-1)) && fill.a != mul(mod(x, b), constant(-1))))
-        continue;
-      if (const DimId up = add(x, constant(*vb - 1))) return add(whole, div(up, b));
-    }
   return add(whole, of_atom(Atom::Kind::quotient, rest, b));
 }
 

@@ -34,7 +34,6 @@ class Evaluator {
   Result<Attribute> binding(const Expr& e, const Binding& b);
   Result<Attribute> list(const Expr& e, int depth);
   Result<Attribute> arithmetic(const Expr& e, int depth);
-  Result<Attribute> repeated(const Expr& e, const Attribute& list, const Attribute& times);
   Result<Attribute> call(const Expr& e, int depth);
   Result<Attribute> index(const Expr& e, int depth);
   Result<Attribute> native(const Expr& e, const Native& function, int depth);
@@ -47,7 +46,6 @@ class Evaluator {
   Result<Truth> member(const Expr& e, std::string* why, int depth);
   Truth equal(const Attribute& a, const Attribute& b);
   Result<Shape> shape_of(const Expr& e);
-  [[nodiscard]] std::optional<ValueId> element(const Expr& e);
   Attribute dim(DimId d) const {
     if (auto v = context_.dims.value(d)) return *v;
     return d;
@@ -151,32 +149,12 @@ Result<Attribute> Evaluator::list(const Expr& e, int depth) {
   return error(e, "the elements of `" + print(e) + "` are of different kinds");
 }
 
-/// `[d] * tp`: the list, so many times.
-Result<Attribute> Evaluator::repeated(const Expr& e, const Attribute& list,
-                                      const Attribute& times) {
-  constexpr std::int64_t kMost = std::int64_t{1} << 16;
-  const auto* count = std::get_if<std::int64_t>(&times);
-  if (count == nullptr || *count < 0 || *count > kMost)
-    return error(e, "`" + print(e.args[1]) + "` is how often a list stands here, and is " +
-                        context_.attributes.print(times));
-  const auto repeat = [&](const auto& items) {
-    std::decay_t<decltype(items)> out;
-    for (std::int64_t i = 0; i < *count; ++i) out.insert(out.end(), items.begin(), items.end());
-    return Attribute(std::move(out));
-  };
-  if (const auto* dims = std::get_if<std::vector<DimId>>(&list)) return repeat(*dims);
-  if (const auto* reals = std::get_if<std::vector<double>>(&list)) return repeat(*reals);
-  if (const auto* texts = std::get_if<std::vector<std::string>>(&list)) return repeat(*texts);
-  return error(e, "`" + print(e.args[0]) + "` is not a list");
-}
-
 Result<Attribute> Evaluator::arithmetic(const Expr& e, int depth) {
   Result<Attribute> left = value(e.args.at(0), depth + 1);
   if (!left) return left;
   Result<Attribute> right = value(e.args.at(1), depth + 1);
   if (!right) return right;
   auto a = as_dim(*left), b = as_dim(*right);
-  if (e.text == "*" && e.args[0].kind == Kind::list) return repeated(e, *left, *right);
   if (a && b) {
     Dims& dims = context_.dims;
     DimId r;
@@ -207,25 +185,7 @@ Result<Attribute> Evaluator::arithmetic(const Expr& e, int depth) {
   }
 }
 
-/// `xs[1]` of a list of tensors.
-std::optional<ValueId> Evaluator::element(const Expr& e) {
-  if (e.kind != Kind::index || e.args[0].kind != Kind::path) return std::nullopt;
-  const auto it = env_.find(e.args[0].text);
-  const auto* list = it == env_.end() ? nullptr : std::get_if<std::vector<ValueId>>(&it->second);
-  const Result<Attribute> at = value(e.args[1]);
-  const auto* place = at ? std::get_if<std::int64_t>(&*at) : nullptr;
-  if (list == nullptr || place == nullptr) return std::nullopt;
-  const auto length = static_cast<std::int64_t>(list->size());
-  if (*place < -length || *place >= length) return std::nullopt;
-  return (*list)[static_cast<std::size_t>(*place < 0 ? *place + length : *place)];
-}
-
 Result<Shape> Evaluator::shape_of(const Expr& e) {
-  if (const std::optional<ValueId> v = element(e); v && graph_ != nullptr) {
-    if (graph_->type(*v) == Types::unknown())
-      return error(e, "the type of `" + print(e) + "` is not known");
-    return context_.types[graph_->type(*v)].shape;
-  }
   if (e.kind == Kind::path) {
     auto it = env_.find(e.text);
     if (it != env_.end()) {
@@ -326,9 +286,6 @@ Result<Attribute> Evaluator::native(const Expr& e, const Native& function, int d
 
 Result<std::vector<ValueId>> Evaluator::tensors(const Expr& call) {
   std::vector<ValueId> values;
-  if (const std::optional<ValueId> v =
-          call.args.empty() || graph_ == nullptr ? std::nullopt : element(call.args[0]))
-    return std::vector<ValueId>{*v};
   if (call.args.empty() || call.args[0].kind != Kind::path)
     return error(call, "`" + print(call) + "` needs a value");
   const auto it = env_.find(call.args[0].text);

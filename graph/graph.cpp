@@ -108,44 +108,6 @@ NodeId Graph::add_node(OpId op, std::span<const ValueId> operands, AttributesId 
   return id;
 }
 
-void Graph::expect(std::size_t nodes, std::size_t values, std::size_t operands) {
-  const auto grow = [](auto& array, std::size_t more) { array.reserve(array.size() + more); };
-  grow(nodes_, nodes);
-  grow(places_, nodes);
-  grow(values_, values);
-  grow(uses_, operands);
-}
-
-ValueId Graph::add_input(ValueNameId given, TypeId type, InputKind kind) {
-  reserve_given(given);
-  const ValueId id = push_value({}, type, given);
-  set_input_kind(id, kind);
-  inputs_.push_back(id);
-  return id;
-}
-
-NodeId Graph::add_node(OpId op, std::span<const ValueId> operands, AttributesId attributes,
-                       std::span<const TypeId> results, std::span<const ValueNameId> names,
-                       std::uint32_t place) {
-  const NodeId id = push_node(op, attributes, results.size(), place);
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    reserve_given(names[i]);
-    push_value(id, results[i], names[i]);
-  }
-  push_operands(id, operands);
-  link_node(id, insertion_);
-  record(Undo::Kind::added, id.index, 0);
-  return id;
-}
-
-std::uint32_t Graph::place_of(std::string_view group_name, std::string_view source_name) {
-  return provenance(text_id(group_name), text_id(source_name));
-}
-
-void Graph::give_name(NodeId n, std::string_view own) {
-  node_names_[n.index] = context_->value_names.add(own);
-}
-
 NodeId Graph::add_node(const NodeSpec& spec) {
   const NodeId id = push_node(spec.op, spec.attributes, spec.results.size(),
                               provenance(text_id(spec.group), text_id(spec.source)));

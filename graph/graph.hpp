@@ -71,17 +71,6 @@ class Graph {
   /// results get names when one is asked for.
   NodeId add_node(OpId op, std::span<const ValueId> operands, AttributesId attributes,
                   std::span<const TypeId> results, NodeId like);
-  // The way in for a reader of a million nodes, which has checked them; names are ids of the
-  // context's value_names, and unique (see trust_names).
-  void expect(std::size_t nodes, std::size_t values, std::size_t operands);
-  ValueId add_input(ValueNameId name, TypeId type, InputKind kind);
-  NodeId add_node(OpId op, std::span<const ValueId> operands, AttributesId attributes,
-                  std::span<const TypeId> results, std::span<const ValueNameId> names,
-                  std::uint32_t place);
-  /// Of nodes of this group and source, for add_node.
-  [[nodiscard]] std::uint32_t place_of(std::string_view group, std::string_view source);
-  /// Another name than that of its first result.
-  void give_name(NodeId n, std::string_view name);
   void add_output(ValueId value);
   /// Declares that `value` is what `input` holds once the graph has run, and makes it the last
   /// output. Nothing is written in place: the caller copies it back.
@@ -382,7 +371,6 @@ class Graph {
   void attach(NodeId n, NodeId before);
   // ---- names
   ValueNameId claim(std::string_view name);
-  void reserve_given(ValueNameId name);
   void set_name(ValueId v, ValueNameId name);
   void know_names();
   void forget_names();

@@ -15,11 +15,10 @@ using OpParser = std::function<Result<Op>(Context&, std::string_view text)>;
 
 /// Diagnoses with JSON pointers: syntax, unknown op, arity, type, duplicate name, use before
 /// definition, cycle, dangling output, number out of range, nesting over 64, size over limits.
-/// `file` names the text in messages. `whole`: it is a graph that can run; else a list of nodes,
-/// whose writes and unknown ops are looked at where they are put together.
+/// `file` names the text in messages.
 Result<Graph> graph_from_json(const ContextPtr& context, std::string_view text,
                               const std::string& file, const OpParser& parse_op,
-                              const StageProgress& progress = {}, bool whole = true);
+                              const StageProgress& progress = {});
 std::string graph_to_json(const Graph& graph);
 
 }  // namespace pw

@@ -68,10 +68,6 @@ void Graph::reserve(std::string_view wanted) {
     reserved_[n->number] = static_cast<std::uint32_t>(n->underscores + 1);
 }
 
-void Graph::reserve_given(ValueNameId given) {
-  if (context_->value_names.like_a_call(given)) reserve(context_->value_names.copy(given));
-}
-
 bool Graph::is_taken(std::string_view wanted) const {
   if (names_.contains(wanted)) return true;
   const std::optional<Numbered> n = numbered(wanted);

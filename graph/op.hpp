@@ -64,7 +64,6 @@ struct Traits {
   bool effect = false;
   bool splitting = false;
   bool rowwise = false;
-  bool pointwise = false;  ///< an element of a result is computed of those in its place alone
   Capturable capturable = Capturable::never;
 };
 

@@ -56,7 +56,7 @@ class Reader {
     graph_.trust_names(true);  // define() sees to it
   }
 
-  Result<Graph> read(std::string_view text, bool whole) {
+  Result<Graph> read(std::string_view text) {
     json::Sink sink;
     sink.streamed = {"inputs", "nodes", "ops"};
     sink.element = [&](std::string_view key, std::size_t i, const Tree& tree) {
@@ -75,7 +75,6 @@ class Reader {
     if (check_.passed()) check_symbols();
     if (check_.passed()) build();
     if (!check_.passed()) return tl::unexpected<Diagnostics>(check_.take());
-    if (!whole) return std::move(graph_);
     if (!imported_.empty()) graph_.trust_names(false);  // refining makes names up
     if (!imported_.empty())
       if (auto refined = refine_imported(graph_); !refined) return forward(refined);
@@ -674,8 +673,8 @@ class Reader {
 
 Result<Graph> graph_from_json(const ContextPtr& context, std::string_view text,
                               const std::string& file, const OpParser& parse_op,
-                              const StageProgress& progress, bool whole) {
-  return Reader(context, file, parse_op, progress).read(text, whole);
+                              const StageProgress& progress) {
+  return Reader(context, file, parse_op, progress).read(text);
 }
 
 }  // namespace pw

@@ -210,7 +210,6 @@ std::string print_traits(const Traits& t) {
   add(t.effect, "effect");
   add(t.splitting, "splitting");
   add(t.rowwise, "rowwise");
-  add(t.pointwise, "pointwise");
   if (t.capturable != Capturable::never) out += " " + std::string(name(t.capturable));
   return out;
 }

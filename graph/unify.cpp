@@ -34,20 +34,18 @@ class Unifier {
 
   bool shape(const std::vector<Expr>& pattern, const Shape& shape) {
     std::size_t fixed = 0;
-    const Expr* open = nullptr;  // the first sequence that is not bound yet
-    bool several = false;
+    const Expr* open = nullptr;  // the one sequence that is not bound yet
     for (const Expr& e : pattern) {
       if (e.kind != Expr::Kind::star) {
         ++fixed;
       } else if (const Shape* known = sequence(e)) {
         fixed += known->size();
       } else if (open) {
-        several = true;
+        return say("two sequences of unknown length in one shape");
       } else {
         open = &e;
       }
     }
-    if (several && fixed <= shape.size()) return first_split(pattern, shape, fixed);
     if (open ? shape.size() < fixed : shape.size() != fixed)
       return say(fmt::format("rank {} does not fit", shape.size()));
     std::size_t at = 0;
@@ -72,30 +70,6 @@ class Unifier {
   }
 
  private:
-  /// Several sequences of unknown lengths: the first one is as short as it can be.
-  bool first_split(const std::vector<Expr>& pattern, const Shape& shape, std::size_t fixed) {
-    const auto open = std::find_if(pattern.begin(), pattern.end(), [&](const Expr& e) {
-      return e.kind == Expr::Kind::star && sequence(e) == nullptr;
-    });
-    std::size_t begin = 0;
-    for (auto e = pattern.begin(); e != open; ++e)
-      begin += e->kind == Expr::Kind::star ? sequence(*e)->size() : 1;
-    for (std::size_t length = 0; length <= shape.size() - fixed; ++length) {
-      const Env before = env_;
-      std::vector<Expr> left = pattern;
-      Expr& first = left[static_cast<std::size_t>(open - pattern.begin())];
-      if (first.text.empty()) first.text = "*";  // no name, but the same in all tries
-      const auto from = shape.begin() + static_cast<std::ptrdiff_t>(begin);
-      const std::string name = first.text;
-      env_.insert_or_assign(name, Shape(from, from + static_cast<std::ptrdiff_t>(length)));
-      const bool fits = this->shape(left, shape);
-      if (name == "*") env_.erase(name);
-      if (fits) return true;
-      env_ = before;
-    }
-    return say("no end of the first sequence fits");
-  }
-
   bool say(std::string text) {
     if (why_) *why_ = std::move(text);
     return false;

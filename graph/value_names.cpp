@@ -9,18 +9,19 @@ namespace pw {
 namespace {
 
 constexpr std::uint32_t kPatternBit = 1u << 31;
-constexpr unsigned kNumberBits = NameParts::kNumberBits, kPoolBits = 31;
-constexpr std::uint32_t kNumbers = NameParts::kNumbers;
+constexpr unsigned kNumberBits = 21, kPoolBits = 31;
+constexpr std::uint32_t kNumbers = 1u << kNumberBits;
 constexpr std::size_t kPatterns = (1u << (31 - kNumberBits)) - 1;  // one less: all bits set is none
 
 bool is_decimal_digit(char c) { return c >= '0' && c <= '9'; }
 
-std::uint32_t number_of(std::uint32_t id) { return id & (kNumbers - 1); }
-
-}  // namespace
-
-NameParts take_apart(std::string_view text) {
-  NameParts parts;
+/// The first run of digits, if it is a number of kNumberBits written without zeros in front.
+struct Parts {
+  std::string_view before, after;
+  std::uint32_t number = kNumbers;  // none
+};
+Parts take_apart(std::string_view text) {
+  Parts parts;
   std::size_t begin = 0;
   while (begin < text.size() && !is_decimal_digit(text[begin])) ++begin;
   std::size_t end = begin;
@@ -33,10 +34,14 @@ NameParts take_apart(std::string_view text) {
   return {text.substr(0, begin), text.substr(end), number};
 }
 
+std::uint32_t number_of(std::uint32_t id) { return id & (kNumbers - 1); }
+
+}  // namespace
+
 /// Nothing where there is no number in it, or as many patterns already and none that fits.
 std::optional<std::uint32_t> ValueNames::add_pattern(Patterns& patterns, std::string_view text) {
-  const NameParts parts = take_apart(text);
-  if (!parts.numbered()) return std::nullopt;
+  const Parts parts = take_apart(text);
+  if (parts.number >= kNumbers) return std::nullopt;
   const std::hash<std::string_view> hash;
   const std::uint64_t h = combine(hash(parts.before), hash(parts.after));
   std::uint32_t found = patterns.index.find(h, [&](std::uint32_t i) {
@@ -56,23 +61,6 @@ ValueNameId ValueNames::add(std::string_view text) {
   if (const auto pattern = add_pattern(names_, text)) return ValueNameId(*pattern);
   const auto place = pool_.add(text, kPoolBits);
   return place ? ValueNameId(*place) : ValueNameId();
-}
-
-std::optional<ValueNameId> ValueNames::add_pattern(std::string_view before,
-                                                   std::string_view after) {
-  std::string zero(before);
-  zero += '0';
-  zero += after;
-  const NameParts parts = take_apart(zero);
-  if (!parts.numbered() || parts.before != before || parts.after != after) return std::nullopt;
-  const auto id = add_pattern(names_, zero);
-  return id ? std::optional(ValueNameId(*id)) : std::nullopt;
-}
-
-bool ValueNames::like_a_call(ValueNameId id) const {
-  const Pattern* p = pattern(names_, id.index);
-  return !p || (strings_.text(p->before).ends_with("__") &&
-                strings_.text(p->after).find_first_not_of('_') == std::string_view::npos);
 }
 
 TextId ValueNames::intern(std::string_view text) {

@@ -19,17 +19,6 @@ using ValueNameId = Id<struct ValueNameTag>;
 /// Equal texts have equal ids.
 using TextId = Id<struct TextTag>;
 
-/// A name as a pattern and the number in it, its first run of digits.
-struct NameParts {
-  static constexpr unsigned kNumberBits = 21;
-  static constexpr std::uint32_t kNumbers = 1u << kNumberBits;
-  std::string_view before, after;
-  std::uint32_t number =
-      kNumbers;  ///< that is none: too large, written with zeros in front, or no digits
-  [[nodiscard]] bool numbered() const { return number < kNumbers; }
-};
-[[nodiscard]] NameParts take_apart(std::string_view name);
-
 class ValueNames {
  public:
   explicit ValueNames(Strings& strings) : strings_(strings) {}
@@ -38,11 +27,6 @@ class ValueNames {
       : strings_(strings), pool_(other.pool_), names_(other.names_), texts_(other.texts_) {}
   /// Invalid where the text is too long or the pool is full (8 GiB).
   ValueNameId add(std::string_view text);
-  /// The name with the number 0 between these; the one with another number is so many ids further.
-  /// Nothing where there are too many patterns, or such a name would be taken apart otherwise.
-  std::optional<ValueNameId> add_pattern(std::string_view before, std::string_view after);
-  /// Whether it may look like what an unnamed value is called (see Graph::value_name).
-  [[nodiscard]] bool like_a_call(ValueNameId id) const;
   /// Stays where it is; a text put together from a pattern is interned for that.
   [[nodiscard]] std::string_view text(ValueNameId id) const;
   [[nodiscard]] std::string copy(ValueNameId id) const;

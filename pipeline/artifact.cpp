@@ -9,7 +9,6 @@
 #include "backends/cache/digest.hpp"
 #include "backends/safetensors.hpp"
 #include "backends/toolchain.hpp"
-#include "base/counted.hpp"
 #include "base/file.hpp"
 #include "base/try.hpp"
 #include "base/version.hpp"
@@ -27,7 +26,6 @@ constexpr std::array<std::string_view, 6> kCompares{"==", "!=", "<", "<=", ">", 
 constexpr std::string_view kDivides = "%", kManifest = "manifest.json", kOriginal = "original.json";
 
 std::string object_name(const std::string& key) { return "objects/" + key; }
-std::string at_load_name(std::size_t i) { return fmt::format("variants/{}/at_load.json", i); }
 std::string graph_name(std::size_t i) { return fmt::format("variants/{}/graph.json", i); }
 std::string plan_name(std::size_t i) { return fmt::format("variants/{}/plan.json", i); }
 
@@ -61,8 +59,6 @@ Result<std::monostate> write_file_of(const Artifact& artifact, const std::string
   for (std::size_t i = 0; i < artifact.variants.size(); ++i) {
     parts.emplace_back(graph_name(i), artifact.variants[i].graph);
     parts.emplace_back(plan_name(i), artifact.variants[i].plan);
-    if (!artifact.variants[i].at_load.empty())
-      parts.emplace_back(at_load_name(i), artifact.variants[i].at_load);
   }
   for (const auto& [key, payload] : artifact.objects->by_key())
     parts.emplace_back(object_name(key), payload);
@@ -106,9 +102,9 @@ std::vector<std::string> present(const std::vector<std::string>& ops, const Grap
 }
 
 void say_artifact(const Artifact& artifact, const Log& log) {
-  log.say(fmt::format("compiled by version {} for {}{}, {}", artifact.version, artifact.backend,
-                      artifact.arch.empty() ? "" : " " + artifact.arch,
-                      counted(artifact.objects->by_key().size(), "object")));
+  log.say(fmt::format("compiled by version {} for {}{}, {} objects", artifact.version,
+                      artifact.backend, artifact.arch.empty() ? "" : " " + artifact.arch,
+                      artifact.objects->by_key().size()));
   const std::string here = Toolchain::find().identity;
   if (!here.empty() && !artifact.compiler.empty() && here != artifact.compiler)
     log.say("note: another compiler made it: " + artifact.compiler + "; here is " + here);
@@ -164,10 +160,6 @@ Result<std::monostate> write_artifact(const ContextPtr& context, const RunReques
       out.conditions.push_back(text_of(condition, context->dims));
     out.graph = graph_to_json(variant.result.graph);
     out.plan = plan_to_json(record.plan, *record.pieces);
-    if (variant.at_load) {
-      out.at_load = graph_to_json(*variant.at_load);
-      PW_TRY(compute_at_load(*engine, record, std::span(&weights, 1), nullptr, log));
-    }
     out.split_at = present(split_at, variant.result.graph);
     (void)PW_TRY(build_executable(*engine, variant.result.graph, record, weights, log));
     artifact.arch = record.arch;
@@ -178,8 +170,8 @@ Result<std::monostate> write_artifact(const ContextPtr& context, const RunReques
   if (compiled) artifact.compiler = Toolchain::find().identity;
   if (compiled && request.backend == "cpu") artifact.machine = processor();
   PW_TRY(write_file_of(artifact, path));
-  log.say(fmt::format("{}: {}, {}", path, counted(artifact.variants.size(), "graph"),
-                      counted(artifact.objects->by_key().size(), "compiled object")));
+  log.say(fmt::format("{}: {} graphs, {} compiled objects", path, artifact.variants.size(),
+                      artifact.objects->by_key().size()));
   return std::monostate{};
 }
 
@@ -194,8 +186,6 @@ Result<std::shared_ptr<Artifact>> read_artifact(const std::string& path) {
   for (std::size_t i = 0; i < out->variants.size(); ++i) {
     out->variants[i].graph = PW_TRY(part_of(file, graph_name(i)));
     out->variants[i].plan = PW_TRY(part_of(file, plan_name(i)));
-    if (file.find(at_load_name(i)) != nullptr)
-      out->variants[i].at_load = PW_TRY(part_of(file, at_load_name(i)));
   }
   const std::string objects = object_name("");
   for (const StoredTensor& stored : file.tensors())
@@ -257,8 +247,6 @@ Result<RunRequest> with_artifact(const ContextPtr& context, const RunRequest& as
          {variant.range, std::move(conditions), variant.otherwise, std::move(graph), {}},
          std::move(versions),
          declared_tokens(prepared->graph)});
-    if (!variant.at_load.empty())
-      prepared->variants.back().at_load = PW_TRY(parsed(variant.at_load, at_load_name(i)));
   }
   RunRequest out = asked;
   out.backend = artifact->backend;

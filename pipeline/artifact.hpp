@@ -24,7 +24,6 @@ struct ArtifactVariant {
   };
   std::vector<Condition> conditions;
   std::string graph, plan;            ///< JSON
-  std::string at_load;                ///< JSON; empty: nothing is computed of weights alone
   std::vector<std::string> split_at;  ///< all ops that it is cut at
 };
 

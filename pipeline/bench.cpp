@@ -129,7 +129,6 @@ Result<BenchReport> bench_model(const ContextPtr& context, const BenchRequest& r
   log.say(plan_summary(out.record.plan));
   std::vector<Weights> weights = weights_of_ranks(graph, request.engine.seed, 1);
   PW_TRY(give_contents_of(request, graph, weights.front(), log));
-  PW_TRY(compute_at_load(*engine, out.record, weights, nullptr, log));
   const auto executable = PW_TRY(
       build_executable(*engine, variants.front().result.graph, out.record, weights.front(), log));
   PW_TRY(Measurement(request, *executable, weights, out, log).run());

@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "base/counted.hpp"
 #include "base/try.hpp"
 #include "pipeline/failure.hpp"
 
@@ -67,8 +66,7 @@ Result<std::vector<PassCheck>> check_each_pass(const RunRequest& request, const 
     const Yardstick yardstick = PW_TRY(run_yardstick(
         original, engine->whole(), weights, planned.step, {}, goes_on ? &caches : nullptr));
     for (PassState& pass : passes) {
-      log.progress(
-          {fmt::format("checking {} after {}", counted(tokens, "token"), pass.version->pass)});
+      log.progress({fmt::format("checking {} tokens after {}", tokens, pass.version->pass)});
       Step step = planned.step;
       step.cache = goes_on ? &pass.cache : nullptr;
       const RankOutputs outputs = PW_TRY(

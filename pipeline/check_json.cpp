@@ -5,7 +5,6 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "base/counted.hpp"
 #include "base/printable.hpp"
 #include "pipeline/checking.hpp"
 #include "pipeline/diagnostics.hpp"
@@ -91,11 +90,10 @@ class CheckRows {
 
   void add_rule(const Rule& rule) {
     const std::string written = written_name(rule);
-    Json row{
-        {"kind", rule.frontier ? "frontier" : "rule"},
-        {"name", rule.name},
-        {"of", fmt::format("{} → {}", counted(rule.nodes.size(), "node"), rule.replacement.size())},
-        {"place", sources_.describe(rule.name_span)}};
+    Json row{{"kind", rule.frontier ? "frontier" : "rule"},
+             {"name", rule.name},
+             {"of", fmt::format("{} nodes → {}", rule.nodes.size(), rule.replacement.size())},
+             {"place", sources_.describe(rule.name_span)}};
     const std::vector<std::string> reasons = reasons_against(written);
     row["verdict"] = reasons.empty() ? "nothing_found" : "not_analysed";
     row["findings"] = Json::array();
@@ -124,8 +122,9 @@ class CheckRows {
     for (const auto& [name, pass] : checked_.rules.passes)
       rows_.push_back({{"kind", "pass"}, {"name", name}, {"of", ""}});
     for (const auto& [name, pipeline] : checked_.rules.pipelines)
-      rows_.push_back(
-          {{"kind", "pipeline"}, {"name", name}, {"of", counted(pipeline.parts.size(), "step")}});
+      rows_.push_back({{"kind", "pipeline"},
+                       {"name", name},
+                       {"of", fmt::format("{} steps", pipeline.parts.size())}});
     for (const auto& [name, param] : checked_.rules.params)
       rows_.push_back(
           {{"kind", "param"}, {"name", name}, {"of", context_.attributes.print(param.value)}});

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/counted.hpp"
 #include "base/try.hpp"
 #include "dsl/dsl.hpp"
 #include "rewriter/analysis/enables.hpp"
@@ -43,12 +42,11 @@ Table check_table(const CheckedRules& checked) {
   const RuleSet& set = checked.rules;
   Table table({"kind", "name", "of"});
   for (const Rule& rule : set.rules)
-    table.add(
-        {rule.frontier ? "frontier" : "rule", rule.name,
-         fmt::format("{} → {}", counted(rule.nodes.size(), "node"), rule.replacement.size())});
+    table.add({rule.frontier ? "frontier" : "rule", rule.name,
+               fmt::format("{} nodes → {}", rule.nodes.size(), rule.replacement.size())});
   for (const auto& [name, pass] : set.passes) table.add({"pass", name, ""});
   for (const auto& [name, pipeline] : set.pipelines)
-    table.add({"pipeline", name, counted(pipeline.parts.size(), "step")});
+    table.add({"pipeline", name, fmt::format("{} steps", pipeline.parts.size())});
   for (const auto& [name, param] : set.params)
     table.add({"param", name, set.context->attributes.print(param.value)});
   for (const Finding& finding : checked.report.findings)
@@ -61,8 +59,8 @@ std::vector<std::string> scope_lines(const AnalysisReport& report) {
   std::vector<std::string> out;
   for (const NotAnalysed& some : report.not_analysed) out.push_back("not analysed: " + some.line);
   if (report.left_out > 0)
-    out.push_back(fmt::format("{} of rules were looked at, {} more were left out",
-                              counted(report.pairs, "pair"), report.left_out));
+    out.push_back(fmt::format("{} pairs of rules were looked at, {} more were left out",
+                              report.pairs, report.left_out));
   return out;
 }
 

@@ -9,7 +9,6 @@
 #include <fmt/ranges.h>
 
 #include "base/try.hpp"
-#include "pipeline/dump.hpp"
 #include "pipeline/folder.hpp"
 
 namespace pw {
@@ -42,8 +41,6 @@ Result<std::monostate> fill_record(GraphVariant& variant, const LoadedRules& rul
   record.plan = PW_TRY(plan_graph(*record.pieces, graph, rules, request.plan, log));
   record.versions = std::move(variant.versions);
   record.rewrite = variant.result.report;
-  record.at_load = variant.at_load;
-  if (record.at_load) log.say(at_load_summary(*record.at_load));
   return std::monostate{};
 }
 
@@ -91,7 +88,6 @@ Result<CompiledGraph> compile_graph(GraphVariant& variant, const LoadedRules& ru
   PW_TRY(make_folder(request.output));
   PW_TRY(cuda::write_compiled(out.report, request.output,
                               plan_to_json(out.record.plan, *out.record.pieces)));
-  PW_TRY(write_at_load(out.record.at_load, request.output));
   if (cache) {
     out.cache = cache->counts();
     out.cache_problem = cache->problem();

@@ -1,4 +1,4 @@
-// Exports write_dump, write_pieces and write_at_load.
+// Exports write_dump and write_pieces.
 #include "pipeline/dump.hpp"
 
 #include <fmt/format.h>
@@ -45,17 +45,9 @@ Result<std::monostate> write_kernels(const RunRecord& record, const std::string&
 
 }  // namespace
 
-Result<std::monostate> write_at_load(const std::optional<Graph>& at_load,
-                                     const std::string& folder) {
-  if (at_load) PW_TRY(save_graph(*at_load, folder + "/at_load.pwg"));
-  return std::monostate{};
-}
-
-Result<std::monostate> write_pieces(const StitchedGraph& pieces,
-                                    const std::optional<Graph>& at_load, const std::string& folder,
+Result<std::monostate> write_pieces(const StitchedGraph& pieces, const std::string& folder,
                                     const std::string& pieces_folder) {
   PW_TRY(make_folder(pieces_folder));
-  PW_TRY(write_at_load(at_load, folder));
   PW_TRY(save_graph(pieces.stitch, folder + "/stitch.pwg"));
   for (const Piece& piece : pieces.pieces)
     PW_TRY(save_graph(piece.graph, fmt::format("{}/{}.pwg", pieces_folder, piece.name)));
@@ -66,7 +58,7 @@ Result<std::monostate> write_dump(const RunRecord& record, const RuleSet& rules,
                                   const std::string& folder, const Log& log) {
   PW_TRY(make_folder(folder));
   PW_TRY(write_passes(record, rules, folder + "/passes"));
-  PW_TRY(write_pieces(*record.pieces, record.at_load, folder, folder + "/pieces"));
+  PW_TRY(write_pieces(*record.pieces, folder, folder + "/pieces"));
   PW_TRY(write_kernels(record, folder + "/kernels"));
   PW_TRY(write_file(folder + "/plan.json", plan_to_json(record.plan, *record.pieces)));
   PW_TRY(write_file(folder + "/stats.json", stats_to_json(record)));

@@ -8,7 +8,6 @@
 #include "backends/padding.hpp"
 #include "backends/run_given.hpp"
 #include "backends/safetensors.hpp"
-#include "base/counted.hpp"
 #include "base/file.hpp"
 #include "base/file_kind.hpp"
 #include "base/try.hpp"
@@ -44,9 +43,9 @@ Result<std::monostate> give_file(const ExecutionRequest& request, const Graph& g
                                   request.map));
   const GivenTensors given = PW_TRY(give_tensors(graph, file, map, weights));
   log.say(fmt::format(
-      "{} {} of {}, {} {} drawn by the seed; {} {} not used{}", counted(given.inputs, "input"),
-      given.inputs == 1 ? "is a tensor" : "are tensors", path, given.of_seed, are(given.of_seed),
-      counted(given.unused.size(), "tensor"), are(given.unused.size()),
+      "{} inputs are tensors of {}, {} are drawn by the seed; {} tensors are "
+      "not used{}",
+      given.inputs, path, given.of_seed, given.unused.size(),
       given.unused.empty() ? ""
                            : ": " + given.unused.front() + (given.unused.size() > 1 ? ", …" : "")));
   return std::monostate{};
@@ -148,7 +147,6 @@ Result<std::monostate> cut_and_plan(const ExecutionRequest& request, const Loade
   record.variant = variant.name;
   record.versions = std::move(variant.versions);
   record.rewrite = variant.result.report;
-  record.at_load = variant.at_load;
   if (request.prepared) return take_prepared(request, rules, variant, record);
   record.pieces = PW_TRY(cut_graph(variant.result.graph, rules, request.plan));
   if (request.planned.empty()) {
@@ -174,24 +172,6 @@ Result<std::unique_ptr<StepExecutable>> build_executable(StepEngine& engine, con
   record.kernels = std::move(report.kernels);
   record.build_times = std::move(report.times);
   return executable;
-}
-
-Result<std::monostate> compute_at_load(StepEngine& engine, const RunRecord& record,
-                                       std::span<Weights> ranks, Communicator* others,
-                                       const Log& log) {
-  if (!record.at_load) return std::monostate{};
-  const Graph& at_load = *record.at_load;
-  Step step = one_sequence(1);
-  step.ranks = others;
-  RankOutputs outputs = PW_TRY(run_whole(at_load, engine.whole(), ranks, step));
-  for (std::size_t rank = 0; rank < ranks.size(); ++rank)
-    for (std::size_t i = 0; i < outputs[rank].size(); ++i) {
-      const ValueId output = at_load.outputs()[i];
-      ranks[rank].add(at_load.value_name(output), at_load.type(output),
-                      std::move(outputs[rank][i]));
-    }
-  log.say(at_load_summary(at_load));
-  return std::monostate{};
 }
 
 void finish_record(const StepExecutable& executable, RunRecord& record, const Log& log) {

@@ -4,7 +4,6 @@
 
 #include <map>
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -55,11 +54,6 @@ Result<std::monostate> cut_and_plan(const ExecutionRequest& request, const Loade
 Result<std::unique_ptr<StepExecutable>> build_executable(StepEngine& engine, const Graph& graph,
                                                          RunRecord& record, Weights& weights,
                                                          const Log& log);
-/// Computes what the record's graph has of weights alone, on all ranks of this process, and gives
-/// it to the graph that reads it as weights.
-Result<std::monostate> compute_at_load(StepEngine& engine, const RunRecord& record,
-                                       std::span<Weights> ranks, Communicator* others,
-                                       const Log& log);
 /// After the last step: says what went otherwise than planned; the record gets the counters of a
 /// device.
 void finish_record(const StepExecutable& executable, RunRecord& record, const Log& log);

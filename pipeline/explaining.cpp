@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "base/counted.hpp"
 #include "base/diagnostic_codes.hpp"
 #include "base/try.hpp"
 #include "graph/text.hpp"
@@ -118,7 +117,7 @@ std::string binding_text(const Graph& graph, const Binding& binding) {
   if (const auto* shape = std::get_if<Shape>(&binding)) return graph.context().types.print(*shape);
   if (const auto* a = std::get_if<Attribute>(&binding)) return graph.context().attributes.print(*a);
   if (const auto* list = std::get_if<std::vector<ValueId>>(&binding))
-    return counted(list->size(), "value");
+    return fmt::format("{} values", list->size());
   return "none";
 }
 

@@ -10,7 +10,6 @@
 
 #include "base/try.hpp"
 #include "dsl/params.hpp"
-#include "pipeline/explore_item.hpp"
 #include "pipeline/variants.hpp"
 #include "rewriter/driver.hpp"
 #include "rewriter/narrowing.hpp"
@@ -173,7 +172,9 @@ Result<Choices> values_of(const LoadedRules& rules, const std::string& name,
       PW_TRY(bind_params(rules.set, {{name, text}}));  // says what is wrong
       continue;
     }
-    const Binding value = binding_of(*parsed);
+    const auto* dtype = std::get_if<DType>(&*parsed);
+    const Binding value =
+        dtype != nullptr ? Binding(DTypeBinding{*dtype, false}) : Binding(*parsed);
     out.push_back({name + "=" + text, [name, value](ExploreSetting& setting) {
                      setting.params.insert_or_assign(name, value);
                    }});
@@ -267,7 +268,8 @@ Result<std::vector<TokenRange>> parse_token_ranges(const std::string& text) {
 }
 
 Result<ExploreSpace> explore_space(const LoadedRules& rules, const ExploreRequest& stated) {
-  const ExploreRequest request = PW_TRY(with_explore_item(rules, stated));
+  ExploreRequest request = stated;
+  if (request.by.empty()) request.by = {"nodes"};
   ExploreSpace out;
   out.by = PW_TRY(objectives_named(request.by));
   PW_TRY(take_passes(rules, request, out));

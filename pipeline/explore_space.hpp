@@ -1,5 +1,5 @@
 // The space of an exploration: which passes are put in order within which pipeline, under which
-// params, ranges of tokens and precedence of rules. From an `explore` item, from options, or both.
+// params, ranges of tokens and precedence of rules.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,7 @@
 
 namespace pw {
 
-/// What is left out here is the item's, where one is named, or a default.
 struct ExploreRequest {
-  std::string space;                ///< an `explore` item of the rules; empty: none
   std::string pipeline;             ///< empty: `passes` alone
   std::vector<std::string> passes;  ///< to be put in order; empty: all of the pipeline
   std::vector<std::pair<std::string, std::string>> before;
@@ -64,7 +62,7 @@ Result<std::pair<std::string, std::vector<std::string>>> parse_with(const std::s
 Result<std::vector<TokenRange>> parse_token_ranges(const std::string& text);
 
 /// What stands in the pipeline before the first of the passes runs first, and the rest of it last.
-/// PW1101 for an unknown item, pipeline, pass or rule, PW1402 for an objective that there is not,
+/// PW1101 for an unknown pipeline, pass or rule, PW1402 for an objective that there is not,
 /// PW1407 for a pipeline of ranges, PW1114 for more settings than can be looked at.
 Result<ExploreSpace> explore_space(const LoadedRules& rules, const ExploreRequest& request);
 /// The rules of a setting.

@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/counted.hpp"
 #include "base/try.hpp"
 #include "pipeline/objectives.hpp"
 
@@ -40,8 +39,7 @@ Result<ExploredSetting> explore_setting(const Graph& graph, const LoadedRules& r
   const Graph start = PW_TRY(setting_start(graph, space, setting, rules));
   const OrderSpace orders = order_space(space);
   const std::string under = setting.name.empty() ? "" : " under " + setting.name;
-  log.progress(
-      {fmt::format("exploring the orders of {}{}", counted(space.passes.size(), "pass"), under)});
+  log.progress({fmt::format("exploring the orders of {} passes{}", space.passes.size(), under)});
   out.results = PW_TRY(explore_orders(start, own.set, own.params, orders));
   log.progress({"looking for what takes whose nodes" + under});
   out.thefts = PW_TRY(find_thefts(start, own.set, own.params, orders));

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "backends/eager/eager.hpp"
-#include "base/counted.hpp"
 #include "base/hash.hpp"
 #include "base/try.hpp"
 #include "graph/text.hpp"
@@ -126,7 +125,7 @@ Saying FailureCheck::numbers(const Graph& before, const Graph& after) {
     out = Saying::good;
     for (const NumericReport& report : check_outputs(before, measured->second, *outputs))
       if (const auto failure = number_failure(report)) {
-        reason_ = fmt::format("{}, {}", counted(tokens, "token"), *failure);
+        reason_ = fmt::format("{} tokens, {}", tokens, *failure);
         return Saying::bad;
       }
   }

@@ -13,7 +13,7 @@
 #include "base/printable.hpp"
 #include "base/standard_output.hpp"
 #include "base/try.hpp"
-#include "graph/graph_binary.hpp"
+#include "graph/graph_json.hpp"
 #include "graph/import/onnx/export.hpp"
 #include "graph/text.hpp"
 
@@ -48,9 +48,7 @@ Result<SavedGraph> save_graph(const Graph& graph, const std::string& path, bool 
     PW_TRY(write_file(path, model.bytes));
     return SavedGraph{"", model.custom};
   }
-  if (path.ends_with(".pwb"))
-    PW_TRY(write_file(path, graph_to_binary(graph)));
-  else if (as_json)
+  if (as_json)
     PW_TRY(write_file(path, printable_json(graph_to_json(graph))));
   else
     PW_TRY(write_file(path, path.ends_with(".json") ? graph_to_json(graph) : print_pwg(graph)));

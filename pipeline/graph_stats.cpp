@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/counted.hpp"
 #include "base/try.hpp"
 #include "graph/text.hpp"
 #include "graph/verify.hpp"
@@ -58,8 +57,8 @@ Answer stats_answer(const GraphStats& stats) {
 }
 
 std::string size_line(const GraphStats& stats) {
-  return fmt::format("{}, {}, {}{}{}", counted(stats.nodes, "node"), counted(stats.inputs, "input"),
-                     counted(stats.outputs, "output"), stats.written.empty() ? "" : ", writes ",
+  return fmt::format("{} nodes, {} inputs, {} outputs{}{}", stats.nodes, stats.inputs,
+                     stats.outputs, stats.written.empty() ? "" : ", writes ",
                      fmt::join(stats.written, ", "));
 }
 

@@ -31,7 +31,7 @@ double middle_of(std::vector<double> values) {
   return *middle;
 }
 
-std::optional<Cost> counted_cost(Objective objective) {
+std::optional<Cost> counted(Objective objective) {
   return static_cast<std::size_t>(objective) < kCostNames.size()
              ? std::optional(static_cast<Cost>(objective))
              : std::nullopt;
@@ -126,7 +126,7 @@ Result<std::vector<std::vector<double>>> objectives_of(
     return std::find(by.begin(), by.end(), objective) != by.end();
   };
   std::vector<Planned> planned;
-  if (std::any_of(by.begin(), by.end(), [](Objective each) { return !counted_cost(each); }))
+  if (std::any_of(by.begin(), by.end(), [](Objective each) { return !counted(each); }))
     for (const Graph* graph : graphs) {
       log.progress({"planning", planned.size(), graphs.size(), "graphs"});
       const auto begin = std::chrono::steady_clock::now();
@@ -147,7 +147,7 @@ Result<std::vector<std::vector<double>>> objectives_of(
         case Objective::nodes:
         case Objective::ops:
         case Objective::bytes:
-          value = static_cast<double>(cost_of(*graphs[i], *counted_cost(objective)));
+          value = static_cast<double>(cost_of(*graphs[i], *counted(objective)));
           break;
         case Objective::launches:
           value = static_cast<double>(PW_TRY(launches_of(planned[i].pieces)));

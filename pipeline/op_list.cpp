@@ -28,7 +28,6 @@ std::string traits_of(const Op& op) {
   add(op.traits.collective, "collective");
   add(op.traits.effect, "effect");
   add(op.traits.rowwise, "rowwise");
-  add(op.traits.pointwise, "pointwise");
   add(op.traits.capturable != Capturable::never, name(op.traits.capturable));
   return fmt::format("{}", fmt::join(out, " "));
 }

@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "base/counted.hpp"
 #include "base/standard_output.hpp"
 #include "base/try.hpp"
 #include "pipeline/folder.hpp"
@@ -38,7 +37,7 @@ class Tracing {
       if (variant.result.otherwise || next == traces_.end()) continue;
       const auto& [path, trace] = *next++;
       PW_TRY(trace.finish(variant.result.report, variant.result.graph, rules));
-      log.say(fmt::format("{} and the journal are in {}", counted(trace.graphs(), "graph"), path));
+      log.say(fmt::format("{} graphs and the journal are in {}", trace.graphs(), path));
     }
     return std::monostate{};
   }
@@ -67,46 +66,9 @@ class Tracing {
   Result<std::monostate> state_;
 };
 
-double gap_of(const Saturated& found) {
-  if (found.cost <= 0) return 0;
-  return static_cast<double>(found.cost - found.bound) / static_cast<double>(found.cost);
-}
-
-Table saturations_of(const RewriteReport& report) {
-  Table table({Column("saturate", "strategy"), "by", "stop", "rounds", "forms", "before", "greedy",
-               "cost", "bound", "gap", "exact", "parts", "like parts", "left"});
-  for (const Saturated& found : report.saturations) {
-    Cell::Counts left;
-    for (const auto& [rule, matches] : found.left)
-      left.emplace_back(rule, static_cast<std::int64_t>(matches));
-    table.add({found.strategy, found.by, found.stop, found.rounds, found.forms, found.before,
-               found.greedy, found.cost, found.bound,
-               real_cell(gap_of(found), fmt::format("{:.3g} %", 100 * gap_of(found))),
-               yes_cell(found.exact, "no"), found.parts, found.like_parts,
-               counts_cell(std::move(left))});
-  }
-  return table;
-}
-
-/// "as", or "at most 0.4 % above".
-std::string distance_text(const Saturated& found) {
-  if (found.bound >= found.cost) return "as";
-  if (found.bound <= 0) return "above";
-  const auto cost = static_cast<double>(found.cost), bound = static_cast<double>(found.bound);
-  return fmt::format("at most {:.3g} % above", 100 * (cost / bound - 1));
-}
-
-/// "saturate: bytes 1203 of 1250, at most 0.4 % above the best of 10^31 ways to choose among …".
-std::string saturation_line(const Saturated& found) {
-  return fmt::format("{}: {} {} of {}, {} the best of 10^{:.0f} ways to choose among {} forms",
-                     found.strategy, found.by, found.cost, found.before, distance_text(found),
-                     found.ways, found.forms);
-}
-
 void say_conditions(const std::vector<GraphVariant>& variants, bool idle, const Log& log) {
   for (std::size_t i = 0; i < variants.size(); ++i) {
     const RangedResult& result = variants[i].result;
-    for (const Saturated& found : result.report.saturations) log.say(saturation_line(found));
     if (!result.otherwise)
       log.warn(warnings_of(result.report, result.graph.context().sources, idle));
     if (!result.conditions.empty() && i + 1 < variants.size())
@@ -146,11 +108,11 @@ Result<std::vector<GraphVariant>> optimize(const Graph& graph, const LoadedRules
 }
 
 Result<std::monostate> check_graph_path(const std::string& path) {
-  if (path.empty() || path.ends_with(".json") || path.ends_with(".pwg") || path.ends_with(".pwb") ||
+  if (path.empty() || path.ends_with(".json") || path.ends_with(".pwg") ||
       path.ends_with(".onnx") || names_stream(path))
     return std::monostate{};
   return fail(error_at({}, "PW1426", "cannot tell the type of `" + path + "` from its extension",
-                       "graphs are written as .json, .pwg, .pwb or .onnx"));
+                       "graphs are written as .json, .pwg or .onnx"));
 }
 
 Result<std::monostate> save_variants(const std::vector<GraphVariant>& variants,
@@ -181,10 +143,6 @@ Table rule_table(const std::vector<GraphVariant>& variants) {
 
 Table choice_table(const std::vector<GraphVariant>& variants) {
   return of_variants(variants, choices_of);
-}
-
-Table saturation_table(const std::vector<GraphVariant>& variants) {
-  return of_variants(variants, saturations_of);
 }
 
 Result<std::string> matcher_text(const Graph& graph, const LoadedRules& rules,

@@ -32,8 +32,6 @@ Result<std::monostate> save_variants(const std::vector<GraphVariant>& variants,
 [[nodiscard]] Table pass_table(const std::vector<GraphVariant>& variants);
 [[nodiscard]] Table rule_table(const std::vector<GraphVariant>& variants);
 [[nodiscard]] Table choice_table(const std::vector<GraphVariant>& variants);
-/// What each `saturate` found, what ended it, and how much better its graph could be.
-[[nodiscard]] Table saturation_table(const std::vector<GraphVariant>& variants);
 
 /// The instructions that each pass compiles to. PW1428 for an unknown pipeline.
 Result<std::string> matcher_text(const Graph& graph, const LoadedRules& rules,

@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "base/counted.hpp"
 #include "base/try.hpp"
 #include "rewriter/driver.hpp"
 #include "verify/isomorphism.hpp"
@@ -47,8 +46,8 @@ Result<OrderDifference> find_difference(const Graph& graph, const LoadedRules& r
   Graph shown = graph;
   if (request.reduce) {
     shown = reduce_order_dependence(graph, rules.set, *strategy, rules.params, request.options);
-    log.say(fmt::format("the smallest graph found that shows it has {} of {}", shown.node_count(),
-                        counted(graph.node_count(), "node")));
+    log.say(fmt::format("the smallest graph found that shows it has {} of {} nodes",
+                        shown.node_count(), graph.node_count()));
   }
   const FuzzReport report = PW_TRY(fuzz_orders(shown, rules, request));
   const OrderRun& usual = report.runs.front();

@@ -35,14 +35,13 @@ Result<std::vector<std::string>> graph_files(const std::string& given) {
   std::vector<std::string> out;
   std::error_code unreadable;
   for (const auto& entry : std::filesystem::directory_iterator(path, unreadable))
-    if (entry.path().extension() == ".pwg" || entry.path().extension() == ".json" ||
-        entry.path().extension() == ".pwb")
+    if (entry.path().extension() == ".pwg" || entry.path().extension() == ".json")
       out.push_back(entry.path().string());
   std::sort(out.begin(), out.end());
   if (unreadable)
     return no_graphs("cannot read the folder `" + path + "`: " + unreadable.message());
   if (out.empty())
-    return no_graphs("the folder `" + path + "` holds no graph (.pwg, .json, .pwb)",
+    return no_graphs("the folder `" + path + "` holds no graph (.pwg, .json)",
                      "`pwr opt --trace DIR` writes such a folder");
   return out;
 }
@@ -126,14 +125,12 @@ class Picture {
     input_.versions.clear();
     RewriteOptions watched;
     watched.limits.rewrites = request_.most_rewrites;
-    watched.stats = wants_page();
     watched.after_pass = [&](const std::string& pass, const Graph& g) {
       input_.versions.push_back({pass, g});
     };
     report_ = PW_TRY(rewrite(graph, *rules_, request_.rules.pipeline, watched, log_));
     if (!request_.times) report_.journal = without_times(report_.journal);
     input_.journal = &report_.journal;
-    if (wants_page()) input_.tried = &report_.passes;
     input_.rules = &rules_->set;
     return std::monostate{};
   }

@@ -5,8 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "base/counted.hpp"
-
 namespace pw {
 
 Table memory_table(const Plan& plan) {
@@ -29,7 +27,7 @@ Table memory_table(const Plan& plan) {
   Capture largest;
   largest.input_bytes = memory.input_bytes;
   largest.live_bytes = memory.live_bytes;
-  add("none", plan.tokens.empty() ? "static" : counted(plan.max_tokens, "token"), largest);
+  add("none", plan.tokens.empty() ? "static" : fmt::format("{} tokens", plan.max_tokens), largest);
   return table;
 }
 

@@ -7,10 +7,8 @@
 #include <fmt/ranges.h>
 
 #include "backends/eager/eager.hpp"
-#include "base/counted.hpp"
 #include "base/quantities.hpp"
 #include "base/try.hpp"
-#include "graph/at_load.hpp"
 #include "pipeline/static_rows.hpp"
 
 namespace pw {
@@ -144,10 +142,8 @@ Result<CutGraph> load_and_cut(const ContextPtr& context, const SplitRequest& req
 Result<CutGraph> rewrite_and_cut(Graph graph, LoadedRules rules, const std::string& pipeline,
                                  const PlanRequest& request, const Log& log) {
   if (!pipeline.empty()) PW_TRY(rewrite(graph, rules, pipeline, {}, log));
-  std::optional<Graph> at_load = take_constants(graph);
-  if (at_load) log.say(at_load_summary(*at_load));
   StitchedGraph pieces = PW_TRY(cut_graph(graph, rules, request));
-  return CutGraph{std::move(rules), std::move(graph), std::move(pieces), std::move(at_load)};
+  return CutGraph{std::move(rules), std::move(graph), std::move(pieces)};
 }
 
 std::string split_summary(const StitchedGraph& pieces) {
@@ -155,28 +151,20 @@ std::string split_summary(const StitchedGraph& pieces) {
                                 [](const Piece& piece) { return !piece.host_op.empty(); });
   const std::size_t eager = pieces.classes.size() - pieces.capturable_classes();
   return fmt::format(
-      "{}, {} capturable, {}{}", counted(pieces.pieces.size(), "piece"), pieces.capturable(),
-      counted(pieces.capturable_classes(), "class"),
+      "{} pieces, {} capturable, {} classes{}", pieces.pieces.size(), pieces.capturable(),
+      pieces.capturable_classes(),
       eager ? fmt::format(" (and {} {})", eager, host ? "that run eagerly" : "of splitting ops")
             : "");
-}
-
-std::string at_load_summary(const Graph& at_load) {
-  return fmt::format("{} of weights alone, {}, computed once, at load",
-                     counted(at_load.outputs().size(), "tensor"),
-                     counted(at_load.node_count(), "node"));
 }
 
 std::string plan_summary(const Plan& plan) {
   const std::string sizes =
       plan.capture.sizes.empty()
           ? "no capture sizes"
-          : fmt::format("{} {}..{}", counted(plan.capture.sizes.size(), "capture size"),
+          : fmt::format("{} capture sizes {}..{}", plan.capture.sizes.size(),
                         plan.capture.sizes.front(), plan.capture.sizes.back());
   const std::string exact =
-      plan.compile_sizes.empty()
-          ? ""
-          : fmt::format(" and {}", counted(plan.compile_sizes.size(), "size"));
+      plan.compile_sizes.empty() ? "" : fmt::format(" and {} sizes", plan.compile_sizes.size());
   return fmt::format("{}, {} range{}{}, arena {} (live {}), weights {}", sizes, plan.ranges.size(),
                      plan.ranges.size() == 1 ? "" : "s", exact, bytes(plan.memory.arena_bytes),
                      bytes(plan.memory.live_bytes), bytes(plan.memory.weight_bytes));

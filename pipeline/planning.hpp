@@ -37,12 +37,11 @@ struct SplitRequest {
   RuleSource rules;
   PlanRequest plan;
 };
-/// The graph, rewritten if a pipeline is named, without what is computed of weights alone, and cut.
+/// The graph, rewritten if a pipeline is named, and cut.
 struct CutGraph {
   LoadedRules rules;
   Graph graph;
   StitchedGraph pieces;
-  std::optional<Graph> at_load;  ///< see take_constants()
 };
 Result<CutGraph> load_and_cut(const ContextPtr& context, const SplitRequest& request,
                               const Log& log);
@@ -51,8 +50,6 @@ Result<CutGraph> rewrite_and_cut(Graph graph, LoadedRules rules, const std::stri
                                  const PlanRequest& request, const Log& log);
 
 [[nodiscard]] std::string split_summary(const StitchedGraph& pieces);
-/// "2 tensors of weights alone, 3 nodes, computed once, at load".
-[[nodiscard]] std::string at_load_summary(const Graph& at_load);
 [[nodiscard]] std::string plan_summary(const Plan& plan);
 
 }  // namespace pw

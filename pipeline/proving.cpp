@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/try.hpp"
+#include "pipeline/proof_store.hpp"
 #include "pipeline/verifying.hpp"
 
 namespace pw {
@@ -89,15 +90,33 @@ std::string RuleProof::print() const {
   return "?";
 }
 
+struct RuleProver::State {
+  const LoadedRules& rules;
+  ProveRequest request;
+  proof::Prover prover;
+  ProofStore store;
+};
+
+RuleProver::RuleProver(const LoadedRules& rules, const ProveRequest& request)
+    : state_(new State{rules, request, proof::Prover(rules.set, rules.params),
+                       ProofStore(request.keep)}) {}
+RuleProver::~RuleProver() = default;
+
+RuleProof RuleProver::prove(RuleId rule) {
+  State& s = *state_;
+  return s.store.get(s.rules, rule, s.request.samples ? "samples" : "proof",
+                     [&] { return prove_one(s.rules, rule, s.prover, s.request); });
+}
+
 Result<std::vector<RuleProof>> prove_rules(const LoadedRules& rules, const ProveRequest& request,
                                            const Log& log,
                                            const std::function<void(const RuleProof&)>& done) {
   const std::vector<RuleId> ids = PW_TRY(rules_to_verify(rules.set, request.only));
-  proof::Prover prover(rules.set, rules.params);
+  RuleProver prover(rules, request);
   std::vector<RuleProof> out;
   for (RuleId id : ids) {
     log.progress({"proving", out.size(), ids.size(), "rules"});
-    done(out.emplace_back(prove_one(rules, id, prover, request)));
+    done(out.emplace_back(prover.prove(id)));
   }
   return out;
 }

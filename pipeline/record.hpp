@@ -42,7 +42,6 @@ struct RunRecord {
   bool collectives = false;      ///< on one rank they run as the identity
   std::vector<Version> versions;
   RewriteReport rewrite;
-  std::optional<Graph> at_load;  ///< what is computed once, of weights alone
   std::optional<StitchedGraph> pieces;
   Plan plan;
   std::vector<StepRun> steps;

@@ -8,7 +8,6 @@
 #include <fmt/ranges.h>
 
 #include "backends/toolchain.hpp"
-#include "base/counted.hpp"
 #include "base/file.hpp"
 #include "base/try.hpp"
 #include "dsl/dsl.hpp"
@@ -84,7 +83,7 @@ class Reduction {
   /// The first mistake is kept: then nothing shows it.
   bool shows(const Graph& graph, const Strategy& strategy) {
     if (!state_ || has_errors(verify(graph))) return false;
-    log_.progress({fmt::format("reducing: {}", counted(graph.node_count(), "node")), check_.runs(),
+    log_.progress({fmt::format("reducing: {} nodes", graph.node_count()), check_.runs(),
                    request_.most_runs, "runs"});
     const Result<Saying> said = check_.of_run(graph, strategy);
     if (!said) state_ = tl::unexpected(said.error());

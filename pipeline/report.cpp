@@ -23,7 +23,6 @@ Result<std::string> page_of(const RunRecord& record, const LoadedRules& rules, c
   input.pieces = &*record.pieces;
   input.plan = &record.plan;
   input.journal = &journal;
-  input.tried = &record.rewrite.passes;
   input.rules = &rules.set;
   input.report = &report;
   VizOptions options;

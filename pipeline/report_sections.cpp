@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "base/counted.hpp"
 #include "base/quantities.hpp"
 #include "base/shown_path.hpp"
 #include "base/version.hpp"
@@ -39,22 +38,6 @@ std::string ranks_sentence(const RunRecord& record) {
     return fmt::format("{} ranks in one process, in step, with their collectives.", record.ranks);
   return record.collectives ? "One rank: collectives ran as the identity, up to their shape."
                             : "One rank.";
-}
-
-/// What no step computes again, with the op that gives it.
-ReportTable at_load_table(const Graph& at_load) {
-  ReportTable out{{"weight", "type", "by", "of"}, {}, "computed once, at load, of weights alone"};
-  for (const ValueId v : at_load.outputs()) {
-    const NodeId node = at_load.producer(v);
-    std::string of;
-    for (const ValueId operand : at_load.operands(node))
-      if (operand.valid())
-        of += (of.empty() ? "" : ", ") + std::string(at_load.value_name(operand));
-    out.rows.push_back({std::string(at_load.value_name(v)),
-                        at_load.context().types.print(at_load.type(v)), at_load.op_of(node).name,
-                        std::move(of)});
-  }
-  return out;
 }
 
 /// Warnings of rules and passes, and what the plan could not keep.
@@ -93,12 +76,11 @@ ReportSection overview(const RunRecord& record, const RuleSet& rules) {
     built_in += built_in_steps(pass);
   }
   section.items.push_back(ReportText{
-      {fmt::format("{}: {} before, {} after, by {} of rules and {}.", shown_path(record.graph_path),
-                   counted(before.node_count(), "node"), after.node_count(),
-                   counted(by_rules, "match"), counted(built_in, "built-in step")),
+      {fmt::format("{}: {} nodes before, {} after, by {} matches of rules and {} built-in steps.",
+                   shown_path(record.graph_path), before.node_count(), after.node_count(), by_rules,
+                   built_in),
        split_summary(*record.pieces) + ".", plan_summary(record.plan) + "."}});
   if (record.executed) section.items.push_back(prose(ranks_sentence(record)));
-  if (record.at_load) section.items.push_back(at_load_table(*record.at_load));
   for (const Condition& condition : record.rewrite.conditions)
     section.items.push_back(prose("Right for steps where " + condition.text + "."));
   ReportTable warned = warnings(record, rules);
@@ -313,9 +295,9 @@ ReportSection kernels(const CpuReport& cpu) {
     section.items.push_back(ReportText{{"No C++ compiler was found: everything ran on eager."}});
     return section;
   }
-  section.items.push_back(ReportText{{fmt::format(
-      "{}, {} from the compile cache, {} compiled by {}.", counted(cpu.kernels.size(), "kernel"),
-      cpu.cache.found, cpu.compiled, shown_path(cpu.compiler))}});
+  section.items.push_back(ReportText{
+      {fmt::format("{} kernels, {} from the compile cache, {} compiled by {}.", cpu.kernels.size(),
+                   cpu.cache.found, cpu.compiled, shown_path(cpu.compiler))}});
   ReportTable compiled{{"ops of one kernel", "uses"}, {}, "row kernels, over all pieces"};
   for (const CpuReport::Kernel& k : cpu.kernels)
     compiled.rows.push_back({k.ops, std::to_string(k.uses)});
@@ -366,15 +348,11 @@ Report make_report(const RunRecord& record, const RuleSet& rules, bool plan_too)
   const bool checked = !record.steps.empty() && !record.steps.front().numbers.empty();
   report.verdict =
       !record.executed ? "rewritten, split and planned; nothing was run"
-      : !checked       ? fmt::format("{} ran; the numbers were not compared",
-                                     counted(record.steps.size(), "step"))
-      : failed         ? fmt::format("{} of {} {} from the reference by more than {} may", failed,
-                                     counted(record.steps.size(), "step"),
-                             failed == 1 ? "differs" : "differ", failed == 1 ? "it" : "they")
-                       : fmt::format("all outputs of {} pass the numeric comparison",
-                             record.steps.size() == 1
-                                         ? "the step"
-                                         : fmt::format("all {} steps", record.steps.size()));
+      : !checked ? fmt::format("{} steps ran; the numbers were not compared", record.steps.size())
+      : failed   ? fmt::format("{} of {} steps differ from the reference by more than they may",
+                               failed, record.steps.size())
+                 : fmt::format("all outputs of all {} steps pass the numeric comparison",
+                               record.steps.size());
   report.sections.push_back(overview(record, rules));
   report.sections.push_back(rewriting(record));
   if (plan_too) {

@@ -9,7 +9,6 @@
 #include "backends/cache/digest.hpp"
 #include "backends/kv_cache.hpp"
 #include "backends/safetensors.hpp"
-#include "base/counted.hpp"
 #include "base/file.hpp"
 #include "base/try.hpp"
 #include "dsl/embedded_rules.hpp"
@@ -39,7 +38,6 @@ class StepLoop {
           weights_of_ranks(original_, request_.engine.seed, request_.ranks, request_.replication);
     for (std::size_t i = 0; i < weights_.size(); ++i)
       PW_TRY(give_contents_of(request_, original_, weights_[i], log_, rank_of(i)));
-    PW_TRY(compute_at_load(engine_, record_, weights_, request_.others.get(), log_));
     if (!request_.expect.empty()) expected_ = PW_TRY(Safetensors::open(request_.expect));
     const auto executable =
         PW_TRY(build_executable(engine_, graph, record_, weights_.front(), log_));
@@ -78,8 +76,8 @@ class StepLoop {
     StepRun run{result.report, {}, {}, {}};
     std::optional<Yardstick> yardstick;
     if (request_.check || (expected_ && !request_.tolerance.named())) {
-      log_.progress({fmt::format("checking {} against the double-precision interpreter",
-                                 counted(step.tokens(), "token"))});
+      log_.progress({fmt::format("checking {} tokens against the double-precision interpreter",
+                                 step.tokens())});
       yardstick = PW_TRY(run_yardstick(original_, engine_.whole(), weights_, step, {},
                                        goes_on ? &others_ : nullptr));
     }

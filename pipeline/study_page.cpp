@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/counted.hpp"
 #include "viz/svg.hpp"
 
 namespace pw {
@@ -164,9 +163,8 @@ std::string state_svg(const StudiedBlock& block, const std::vector<StudiedBlock:
   for (const StudyStep& step : block.steps) {
     const auto a = picture.places.find(step.state), b = picture.places.find(step.next);
     if (step.next == step.state || a == picture.places.end() || b == picture.places.end()) continue;
-    out += fmt::format("<path class=\"step\" d=\"{}\"><title>{}: {}</title></path>\n",
-                       curve(a->second, b->second), xml_escaped(step.pass),
-                       counted(step.rewrites, "rewrite"));
+    out += fmt::format("<path class=\"step\" d=\"{}\"><title>{}: {} rewrites</title></path>\n",
+                       curve(a->second, b->second), xml_escaped(step.pass), step.rewrites);
   }
   out += path_svg(picture, path_of(block, next, block.block.passes), "written", false);
   if (!ranked.empty())
@@ -261,10 +259,10 @@ std::string pareto_svg(const StudiedBlock& block, const std::vector<StudiedBlock
     const double radius =
         4 + std::min(8.0, std::log10(static_cast<double>(ranked[i].orders) + 1) * 2);
     out += fmt::format(
-        "<circle class=\"{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{:.1f}\"><title>{}, such as "
+        "<circle class=\"{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{:.1f}\"><title>{} orders, such as "
         "{}</title></circle>\n",
-        on_front ? "front" : "end", x.at(xs[i]), y.at(ys[i]), radius,
-        counted(ranked[i].orders, "order"), xml_escaped(joined(ranked[i].first)));
+        on_front ? "front" : "end", x.at(xs[i]), y.at(ys[i]), radius, ranked[i].orders,
+        xml_escaped(joined(ranked[i].first)));
     if (ranked[i].state == block.block.written)
       out += fmt::format("<circle class=\"mark\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{:.1f}\"/>\n",
                          x.at(xs[i]), y.at(ys[i]), radius + 3);
@@ -309,8 +307,8 @@ std::string block_html(const StudiedBlock& block, Objective by, bool open) {
   std::string out = fmt::format(
       "<details{}><summary>{}{}</summary>\n", open ? " open" : "", xml_escaped(block.block.graph),
       block.block.setting.empty() ? "" : " — " + xml_escaped(block.block.setting));
-  out += fmt::format("<p>{} of {}, {}.</p>\n", block.done, counted(block.block.orders, "order"),
-                     counted(ranked.size(), "end graph"));
+  out += fmt::format("<p>{} of {} orders, {} end graphs.</p>\n", block.done, block.block.orders,
+                     ranked.size());
   return out + state_svg(block, ranked, by) + pareto_svg(block, ranked) + "</details>\n";
 }
 
@@ -331,8 +329,8 @@ std::string study_page(const StudySummary& summary, const std::string& title) {
     done += each.done;
     units += each.block.units;
   }
-  out += fmt::format("<p>{} under their settings, {} of {} orders done.</p>\n",
-                     counted(summary.blocks.size(), "graph"), done, units);
+  out += fmt::format("<p>{} graphs under their settings, {} of {} orders done.</p>\n",
+                     summary.blocks.size(), done, units);
   const Answer answer = study_answer(summary);
   if (const Table* blocks = table_of(answer, "blocks"))
     out += "<h2>Graphs</h2>\n" + table_html(*blocks);

@@ -9,7 +9,6 @@
 
 #include "base/try.hpp"
 #include "dsl/embedded_rules.hpp"
-#include "graph/at_load.hpp"
 #include "rewriter/driver.hpp"
 
 namespace pw {
@@ -82,25 +81,14 @@ Result<std::vector<GraphVariant>> rewrite_ranges(const Graph& graph, const Loade
   return out;
 }
 
-namespace {
-
-void take_constants(std::vector<GraphVariant>& variants) {
-  for (GraphVariant& variant : variants) variant.at_load = pw::take_constants(variant.result.graph);
-}
-
-}  // namespace
-
 Result<std::vector<GraphVariant>> make_variants(const Graph& graph, const LoadedRules& rules,
                                                 const std::string& pipeline, const Log& log,
                                                 bool keep) {
-  if (pipeline.empty()) {
-    std::vector<GraphVariant> one{{"",
-                                   {{1, SymbolFact().max}, {}, false, graph, {}},
-                                   {{"input", graph}},
-                                   declared_tokens(graph)}};
-    take_constants(one);
-    return one;
-  }
+  if (pipeline.empty())
+    return std::vector<GraphVariant>{{"",
+                                      {{1, SymbolFact().max}, {}, false, graph, {}},
+                                      {{"input", graph}},
+                                      declared_tokens(graph)}};
   std::deque<std::vector<Version>> versions;  // one list a range; they stay where they are
   std::vector<GraphVariant> out =
       PW_TRY(rewrite_ranges(graph, rules, pipeline, [&](const std::string&) {
@@ -118,7 +106,6 @@ Result<std::vector<GraphVariant>> make_variants(const Graph& graph, const Loaded
     if (!variant.result.conditions.empty())
       log.say(conditions_line(variant.result, "a second graph"));
   }
-  take_constants(out);
   return out;
 }
 

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,8 +17,6 @@ struct GraphVariant {
   RangedResult result;
   std::vector<Version> versions;  ///< with `keep`: after each pass
   SymbolFact declared;            ///< of the tokens, before ranges and conditions narrowed it
-  /// What the graph has of weights alone, to be computed once; see take_constants().
-  std::optional<Graph> at_load = {};
 };
 
 /// The strategy of that name, of one graph: PW1101 for an unknown name, PW1407 for one that makes a
@@ -39,8 +36,7 @@ using OptionsFor = std::function<RewriteOptions(const std::string& variant)>;
 Result<std::vector<GraphVariant>> rewrite_ranges(const Graph& graph, const LoadedRules& rules,
                                                  const std::string& pipeline,
                                                  const OptionsFor& options);
-/// The same with warnings and conditions said, as graphs to run: what they compute of weights alone
-/// is taken out of them. The graph as it is where no pipeline is named.
+/// The same with warnings and conditions said; the graph as it is where no pipeline is named.
 Result<std::vector<GraphVariant>> make_variants(const Graph& graph, const LoadedRules& rules,
                                                 const std::string& pipeline, const Log& log,
                                                 bool keep = false);

@@ -6,6 +6,7 @@
 
 #include "base/try.hpp"
 #include "dsl/dsl.hpp"
+#include "pipeline/proving.hpp"
 #include "verify/traits.hpp"
 
 namespace pw {
@@ -21,6 +22,21 @@ Result<std::vector<RuleCheck>> checked_traits(const RuleSet& rules, const Verify
   std::vector<RuleCheck> own = check_traits(graph, options);
   std::move(own.begin(), own.end(), std::back_inserter(out));
   return out;
+}
+
+/// Whether the verdict of samples is proved: what is known of all graphs is no worse.
+bool proves(const proof::Proof& proof, const Judgement& seen) {
+  if (!proof.complete()) return false;
+  switch (seen.verdict) {
+    case RuleVerdict::same_bits: return proof.verdict == RuleVerdict::same_bits;
+    case RuleVerdict::rounds: return proof.verdict != RuleVerdict::differs_only_for;
+    case RuleVerdict::differs_only_for: return true;
+    case RuleVerdict::refuted:
+    case RuleVerdict::no_instance:
+    case RuleVerdict::cannot_run:
+    case RuleVerdict::not_proved: break;
+  }
+  return false;
 }
 
 }  // namespace
@@ -51,9 +67,12 @@ Result<std::vector<RuleCheck>> verify_rules(const LoadedRules& rules, const Veri
   options.ranks = request.ranks;
   std::vector<RuleCheck> out;
   const auto add = [&](RuleCheck check) { done(out.emplace_back(std::move(check))); };
+  RuleProver prover(rules, {.only = {}, .samples = false, .keep = true});
   for (RuleId id : ids) {
     log.progress({"verifying", out.size(), ids.size(), "rules"});
-    add(check_rule(rules.set, id, rules.params, options));
+    RuleCheck check = check_rule(rules.set, id, rules.params, options);
+    if (proves(prover.prove(id).proof, check.judgement)) check.known = KnownBy::proof;
+    add(std::move(check));
   }
   for (RuleCheck& trait : PW_TRY(checked_traits(rules.set, request, options)))
     add(std::move(trait));

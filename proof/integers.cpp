@@ -487,7 +487,7 @@ std::optional<std::int64_t> Integers::sample(Ix p, std::size_t n) {
 }
 
 bool Integers::refuted_by_samples(Ix p) {
-  constexpr std::size_t kSamples = 256;
+  constexpr std::size_t kSamples = 48;
   samples_.resize(kSamples);
   if (fits_.empty()) {
     for (std::size_t n = 0; n < kSamples; ++n)

@@ -59,10 +59,6 @@ class Integers {
   bool nonnegative(Ix p);
   bool zero(Ix p) { return p == constant(0) || (nonnegative(p) && nonnegative(negated(p))); }
   bool equal(Ix a, Ix b) { return a == b || zero(sub(a, b)); }
-  /// Whether some numbers that all facts allow make them unequal.
-  bool may_differ(Ix a, Ix b) {
-    return refuted_by_samples(sub(a, b)) || refuted_by_samples(sub(b, a));
-  }
   /// Whether what is taken for granted cannot be.
   bool contradictory() { return nonnegative(constant(-1)); }
 

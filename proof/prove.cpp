@@ -66,28 +66,6 @@ int least_precision(const Terms& terms, TermId id) {
   return least;
 }
 
-/// What is read and stays f64 on one of its ways; what the result is rounded to last does not count.
-std::set<TermId> read_as_f64(const Terms& terms, TermId id) {
-  while (terms[id].name == "cast" && terms[id].args.size() == 1) id = terms[id].args[0];
-  std::set<TermId> seen, reads;
-  std::vector<TermId> todo = {id};
-  while (!todo.empty()) {
-    const TermId next = todo.back();
-    todo.pop_back();
-    const Term& term = terms[next];
-    if (!seen.insert(next).second || (is_float(term.dtype) && term.dtype != DType::f64)) continue;
-    if (term.args.empty()) reads.insert(next);
-    todo.insert(todo.end(), term.args.begin(), term.args.end());
-  }
-  return reads;
-}
-
-/// Whether no f64 that `a` computes with is narrowed by `b` first, where it may overflow.
-bool reads_as_widely(const Terms& terms, TermId b, TermId a) {
-  const std::set<TermId> left = read_as_f64(terms, a), right = read_as_f64(terms, b);
-  return std::includes(right.begin(), right.end(), left.begin(), left.end());
-}
-
 constexpr const char* kAnyZero =
     "of two zeros of unlike signs, the larger and the smaller may be either";
 
@@ -144,8 +122,7 @@ class PairProof {
     if (a == b || same(a, b)) return;
     if (reals_ == nullptr) return fail("the terms differ");
     const bool real = reals_->equal(a, b);
-    const bool precise = least_precision(terms_, b) >= least_precision(terms_, a) &&
-                         reads_as_widely(terms_, b, a);
+    const bool precise = least_precision(terms_, b) >= least_precision(terms_, a);
     const FloatAnswer ieee = ask_ieee(a, b, real ? 14 : 7);
     if (ieee.kind == FloatAnswer::Kind::same) return;
     if (!ieee.element.empty()) show(ieee);
@@ -440,13 +417,15 @@ Proof Prover::prove(RuleId id) {
   proof.verdict = RuleVerdict::same_bits;
   const bool lists = !rule.members.empty() || !rule.lists.empty();
   std::string none;
+  std::set<std::string> made, refused;
   std::set<std::string> guards, used;
+  std::map<std::string, std::string> why_refused;
   SchemaOptions options;
   int ieee = 6;
   for (options.lists = lists ? 1 : 2; options.lists <= (lists ? 3u : 2u); ++options.lists) {
     Choices choices;
     do {
-      if (proof.cases > options_.cases) {
+      if (proof.cases + refused.size() > options_.cases) {
         proof.verdict = RuleVerdict::not_proved;
         proof.reason = "more cases than are looked at";
         break;
@@ -456,15 +435,13 @@ Proof Prover::prove(RuleId id) {
           make_schema(rules_, unguarded_, id, params_, choices, integers, options, proof.granted);
       if (!schema) {
         if (none.empty() || !schema.error().mistyped) none = schema.error().why;
-        // The left side matches there, and the right side cannot stand in its place.
-        if (!schema.error().mistyped) {
-          proof.uncovered = fmt::format("{} ({})", schema.error().shapes, schema.error().why);
-          proof.verdict = RuleVerdict::not_proved;
-          proof.reason = "not every match can be applied: " + proof.uncovered;
-          break;
+        if (!schema.error().shapes.empty()) {
+          refused.insert(schema.error().shapes);
+          why_refused.emplace(schema.error().shapes, schema.error().why);
         }
         continue;
       }
+      made.insert(shapes_of(schema->graph));
       if (integers.contradictory()) {
         none = "its guards contradict each other";
         continue;
@@ -500,6 +477,9 @@ Proof Prover::prove(RuleId id) {
     proof.verdict = RuleVerdict::not_proved;
     proof.reason = "no general graph could be made: " + none;
   }
+  for (const std::string& shapes : refused)
+    if (!made.contains(shapes) && proof.uncovered.empty())
+      proof.uncovered = shapes + "(" + why_refused[shapes] + ")";
   for (const std::string& guard : guards)
     (used.contains(guard) ? proof.needed : proof.unneeded).push_back(guard);
   proof.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

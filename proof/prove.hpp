@@ -56,6 +56,8 @@ struct Proof {
     return verdict == RuleVerdict::same_bits || verdict == RuleVerdict::rounds ||
            verdict == RuleVerdict::differs_only_for;
   }
+  /// Of all cases that there are.
+  [[nodiscard]] bool complete() const { return proved() && uncovered.empty(); }
 };
 
 struct ProveOptions {

@@ -647,36 +647,14 @@ class Sketch {
   Shape open_shape(const PatternNode& node, const Op& op, std::size_t i) {
     const std::string base = name_of(node.operands[i], i);
     const bool joined = broadcasts(op) || op.operands.back().variadic;
-    for (std::size_t k = 0; k < node.operands.size(); ++k) {
-      const PatternValueId other = node.operands[k];
+    for (PatternValueId other : node.operands) {
       const PatternValue& pattern = rule_.values[other];
-      if (!values_[other].valid() || pattern.literal || pattern.attribute_variable) continue;
-      const Shape shape = context_.types[graph_.type(values_[other])].shape;
-      if (joined)
-        return beside(shape, base, op.operands[std::min(i, op.operands.size() - 1)].variadic);
-      const TypeExpr* type = declared(op, k);
-      const bool sequence =
-          type != nullptr && type->dims.size() == 1 && type->dims[0].kind == Expr::Kind::star;
-      if (!sequence) continue;
-      if (auto same = but_along_axes(node, op, shape, base)) return *same;
+      if (!joined || !values_[other].valid() || pattern.literal || pattern.attribute_variable)
+        continue;
+      return beside(context_.types[graph_.type(values_[other])].shape, base,
+                    op.operands[std::min(i, op.operands.size() - 1)].variadic);
     }
     return by_axes(node, op, base);
-  }
-
-  /// The sizes of another operand but along the axes that are written; nothing without any.
-  std::optional<Shape> but_along_axes(const PatternNode& node, const Op& op, Shape shape,
-                                      const std::string& base) {
-    bool some = false;
-    for (const PatternAttribute& attribute : node.attributes) {
-      const AttributeDecl* decl = op.attribute(attribute.name);
-      if (decl == nullptr || decl->kind != AttributeKind::axis) continue;
-      const auto value = evaluate(context_, &graph_, attribute.value, env_);
-      const auto axis = value ? axis_of(&*value, shape.size()) : std::nullopt;
-      if (!axis) return std::nullopt;
-      shape[*axis] = symbol(fmt::format("{}_{}", base, *axis));
-      some = true;
-    }
-    return some ? std::optional(shape) : std::nullopt;
   }
 
   std::string name_of(PatternValueId id, std::size_t i) const {
@@ -800,8 +778,7 @@ class Sketch {
         return pair.second == element.text;
       });
       const bool grows = attribute.name == "shape" && !paired && !request.operands.empty() &&
-                         request.operands[0].valid() && context_.ops[request.op].name == "expand" &&
-                         !context_.types[graph_.type(request.operands[0])].shape.empty();
+                         request.operands[0].valid() && context_.ops[request.op].name == "expand";
       if (!grows) {
         bind_star(element.text);
         continue;
@@ -1111,7 +1088,7 @@ class Sketch {
   std::set<std::string>& any_;
   std::set<std::string>& granted_;
   SchemaOptions::AnyDType any_dtype_;
-  std::size_t generic_ = 0;                                    ///< dtypes given to variables
+  std::size_t generic_ = 0;  ///< dtypes given to variables
   std::vector<std::pair<std::string, std::string>> repeated_;  ///< see pair_stars
   Graph graph_;
   Env env_;
@@ -1230,8 +1207,8 @@ tl::expected<Schema, NoSchema> with_right_side(Graph graph, const RuleSet& ungua
   return schema;
 }
 
-/// An application leaves types as they are. Sizes that this asks to be equal are facts, where they
-/// cannot differ. An end of a slice that a guard puts at the size or behind it is solved for.
+/// An application leaves types as they are. Sizes that this asks to be equal: a symbol to solve
+/// for, or facts.
 std::optional<NoSchema> same_types(const Schema& schema, Integers& integers,
                                    std::map<std::string, DimId, std::less<>>& found) {
   Context& context = schema.graph.context();
@@ -1250,21 +1227,15 @@ std::optional<NoSchema> same_types(const Schema& schema, Integers& integers,
       const Ix difference = integers.sub(x, y);
       if (integers.number(difference))
         return NoSchema{fmt::format("`{}` would have another size", output.name)};
-      if (integers.nonnegative(difference)) {
-        if (const auto solution = integers.solve(difference)) {
-          if (const auto dim =
-                  parse_dim(context.dims, integers.print(solution->second))) {
-            std::map<std::string, DimId, std::less<>> one = {{solution->first, *dim}};
-            for (auto& [other, known] : found) known = context.dims.substitute(known, one);
-            found.insert_or_assign(solution->first, *dim);
-            throw Restart{};
-          }
+      if (const auto solution = integers.solve(difference)) {
+        const auto dim = parse_dim(context.dims, integers.print(solution->second));
+        if (dim) {
+          std::map<std::string, DimId, std::less<>> one = {{solution->first, *dim}};
+          for (auto& [other, known] : found) known = context.dims.substitute(known, one);
+          found.insert_or_assign(solution->first, *dim);
+          throw Restart{};
         }
       }
-      if (integers.may_differ(x, y))
-        return NoSchema{fmt::format("`{}` is {} and would become {}", output.name,
-                                    context.types.print(a), context.types.print(b)), false,
-                        shapes_of(schema.graph)};
       integers.assume(difference);
       integers.assume(integers.sub(y, x));
     }

@@ -1,34 +1,22 @@
-// Exports Solver: libpw_z3.so, loaded where it is.
+// Exports Solver: Z3, where it was found at build time.
 #include "proof/solver.hpp"
 
-#include <filesystem>
+#include <cmath>
+#include <map>
+#include <optional>
 
-#include <dlfcn.h>
-
-#include "proof/z3/pw_z3.hpp"
+#ifdef PW_HAS_Z3
+#include <z3++.h>
+#endif
 
 namespace pw::proof {
+
+#ifdef PW_HAS_Z3
+
 namespace {
 
-using Make = decltype(&pw_z3_solver);
-
-/// Beside what this code is in, where a build puts it, or where an installation does. The library
-/// stays loaded for as long as the process lives.
-Make find_z3() {
-  Dl_info own{};
-  if (::dladdr(reinterpret_cast<void*>(&find_z3), &own) == 0) return nullptr;
-  std::error_code ignored;
-  const auto folder = std::filesystem::canonical(own.dli_fname, ignored).parent_path();
-  for (const char* place : {"libpw_z3.so", "../bin/libpw_z3.so", "../lib/piecewise/libpw_z3.so"})
-    if (void* library = ::dlopen((folder / place).c_str(), RTLD_NOW | RTLD_LOCAL))
-      return reinterpret_cast<Make>(::dlsym(library, "pw_z3_solver"));
-  return nullptr;
-}
-
-Make z3() {
-  static const Make make = find_z3();
-  return make;
-}
+constexpr unsigned kEffort = 200000;        // of a question about whole numbers
+constexpr unsigned kFloatEffort = 1500000;  // of one about floats
 
 std::string text_of(const SolverTerm& term) {
   std::string out;
@@ -40,38 +28,248 @@ std::string text_of(const SolverTerm& term) {
   return out;
 }
 
+struct Unsupported {};
+
+/// The meaning of scalar nodes in IEEE arithmetic: bf16 and f16 are computed in f32 and rounded
+/// once.
+class Floats {
+ public:
+  Floats(z3::context& context, const FloatQuestion& question) : c_(context) {
+    c_.set_rounding_mode(z3::RNE);
+    for (const FloatNode& node : question.nodes) values_.push_back(of(node));
+  }
+  [[nodiscard]] const z3::expr& value(std::size_t node) const { return values_[node]; }
+  [[nodiscard]] const std::map<std::string, z3::expr>& inputs() const { return inputs_; }
+
+ private:
+  z3::sort sort(DType dtype) {
+    switch (dtype) {
+      case DType::f16: return c_.fpa_sort(5, 11);
+      case DType::bf16: return c_.fpa_sort(8, 8);
+      case DType::f32: return c_.fpa_sort(8, 24);
+      case DType::f64: return c_.fpa_sort(11, 53);
+      case DType::b8: return c_.bool_sort();
+      case DType::f8e4m3:
+      case DType::f8e5m2:
+      case DType::i8:
+      case DType::i32:
+      case DType::i64:
+      case DType::u8: break;
+    }
+    throw Unsupported{};
+  }
+  static DType computed_in(DType dtype) {
+    return dtype == DType::f16 || dtype == DType::bf16 ? DType::f32 : dtype;
+  }
+  z3::expr converted(const z3::expr& x, DType to) {
+    const z3::sort target = sort(to);
+    if (z3::eq(x.get_sort(), target)) return x;
+    if (x.is_bool()) {
+      if (to == DType::b8) return x;
+      return z3::ite(x, number(1, to), number(0, to));
+    }
+    if (to == DType::b8) throw Unsupported{};
+    return z3::fpa_to_fpa(x, target);
+  }
+  z3::expr number(double value, DType dtype) {
+    if (dtype == DType::b8) return c_.bool_val(value != 0);
+    return z3::fpa_to_fpa(c_.fpa_val(value), sort(dtype));
+  }
+
+  z3::expr of(const FloatNode& node) {
+    if (node.op == "input") {
+      const z3::expr input = c_.constant(node.name.c_str(), sort(node.dtype));
+      inputs_.emplace(node.name, input);
+      return input;
+    }
+    if (node.op == "number") {
+      const bool whole = !is_float(node.dtype) && node.dtype != DType::b8;
+      return number(node.number, whole ? DType::f64 : node.dtype);
+    }
+    std::vector<z3::expr> x;
+    for (std::size_t i : node.operands) x.push_back(values_[i]);
+    return node.dtype == DType::b8 ? truth(node, x) : arithmetic(node, x);
+  }
+
+  z3::expr truth(const FloatNode& node, std::vector<z3::expr>& x) {
+    if (node.op == "bitwise_not") return !x[0];
+    if (x.size() == 2 && x[0].is_bool() && x[1].is_bool()) {
+      if (node.op == "bitwise_and") return x[0] && x[1];
+      if (node.op == "bitwise_or") return x[0] || x[1];
+      if (node.op == "bitwise_xor" || node.op == "ne") return x[0] != x[1];
+      if (node.op == "eq") return x[0] == x[1];
+    }
+    if (node.op == "select" && x[0].is_bool() && x[1].is_bool() && x[2].is_bool())
+      return z3::ite(x[0], x[1], x[2]);
+    if (x.size() != 2 || x[0].is_bool() || x[1].is_bool()) throw Unsupported{};
+    const z3::expr a = converted(x[0], DType::f64), b = converted(x[1], DType::f64);
+    if (node.op == "lt") return a < b;
+    if (node.op == "le") return a <= b;
+    if (node.op == "eq") return z3::fp_eq(a, b);
+    if (node.op == "ne") return !z3::fp_eq(a, b);
+    throw Unsupported{};
+  }
+
+  z3::expr arithmetic(const FloatNode& node, std::vector<z3::expr>& x) {
+    if (node.op == "cast") return converted(x[0], node.dtype);
+    if (node.op == "select")
+      return z3::ite(x[0], converted(x[1], node.dtype), converted(x[2], node.dtype));
+    const DType in = computed_in(node.dtype);
+    for (z3::expr& operand : x) operand = converted(operand, in);
+    return converted(in_full(node, x, in), node.dtype);
+  }
+
+  z3::expr in_full(const FloatNode& node, const std::vector<z3::expr>& x, DType in) {
+    if (node.op == "add") return x[0] + x[1];
+    if (node.op == "mul") return x[0] * x[1];
+    if (node.op == "div") return x[0] / x[1];
+    if (node.op == "neg") return -x[0];
+    if (node.op == "abs") return z3::abs(x[0]);
+    if (node.op == "sqrt") return z3::sqrt(x[0], c_.fpa_rounding_mode());
+    if (node.op == "maximum" || node.op == "minimum") {
+      const z3::expr nan = c_.fpa_nan(sort(in));
+      const z3::expr first = node.op == "maximum" ? x[0] > x[1] : x[0] < x[1];
+      return z3::ite(x[0].mk_is_nan() || x[1].mk_is_nan(), nan, z3::ite(first, x[0], x[1]));
+    }
+    if (x.size() == 1) {  // a function of which only this is known, that it is one
+      const z3::sort s = sort(in);
+      const z3::func_decl f = c_.function((node.op + std::string(name(in))).c_str(), s, s);
+      return f(x[0]);
+    }
+    throw Unsupported{};
+  }
+
+  z3::context& c_;
+  std::vector<z3::expr> values_;
+  std::map<std::string, z3::expr> inputs_;
+};
+
 }  // namespace
 
 struct Solver::State {
-  std::unique_ptr<SolverLibrary> library;
+  z3::context context;
 };
 
-Solver::Solver() : state_(std::make_unique<State>()) {
-  if (z3() != nullptr) state_->library.reset(z3()(kSolverVersion));
-}
+Solver::Solver() : state_(std::make_unique<State>()) {}
 Solver::~Solver() = default;
-bool Solver::present() { return z3() != nullptr; }
+bool Solver::present() { return true; }
 
 bool Solver::implies(const std::vector<SolverTerm>& facts, const SolverTerm& goal) {
-  if (!state_->library) return false;
   std::string question = text_of(goal);
   for (const SolverTerm& fact : facts) question += ";" + text_of(fact);
   const auto known = implied_.find(question);
   if (known != implied_.end()) return known->second;
+  const bool answer = ask(facts, goal);
+  implied_.emplace(std::move(question), answer);
+  return answer;
+}
+
+bool Solver::ask(const std::vector<SolverTerm>& facts, const SolverTerm& goal) {
   ++asked;
-  const SolverLibrary::Answer answer = state_->library->implies(facts, goal);
-  if (answer == SolverLibrary::Answer::unknown) ++unanswered;
-  const bool yes = answer == SolverLibrary::Answer::yes;
-  implied_.emplace(std::move(question), yes);
-  return yes;
+  try {
+    z3::context& c = state_->context;
+    std::map<std::string, z3::expr> unknowns;
+    const auto term = [&](const SolverTerm& t) {
+      z3::expr sum = c.int_val(0);
+      for (const SolverTerm::Product& p : t.products) {
+        z3::expr product = c.int_val(p.factor);
+        for (const std::string& name : p.unknowns)
+          product = product * unknowns.emplace(name, c.int_const(name.c_str())).first->second;
+        sum = sum + product;
+      }
+      return sum;
+    };
+    z3::solver solver(c);
+    z3::params params(c);
+    params.set("rlimit", kEffort);
+    solver.set(params);
+    for (const SolverTerm& fact : facts) solver.add(term(fact) >= 0);
+    solver.add(term(goal) < 0);
+    const z3::check_result result = solver.check();
+    if (result == z3::unknown) ++unanswered;
+    return result == z3::unsat;
+  } catch (const z3::exception&) {
+    ++unanswered;
+    return false;
+  }
 }
 
 FloatAnswer Solver::same_bits(const FloatQuestion& question) {
-  if (!state_->library) return {};
   ++asked;
-  FloatAnswer answer = state_->library->same_bits(question);
-  if (answer.unanswered) ++unanswered;
-  return answer;
+  FloatAnswer answer;
+  try {
+    z3::context& c = state_->context;
+    Floats floats(c, question);
+    const z3::expr a = floats.value(question.left), b = floats.value(question.right);
+    if (!z3::eq(a.get_sort(), b.get_sort())) return answer;
+    z3::expr nan = c.bool_val(false), infinite = c.bool_val(false);
+    for (const auto& [name, input] : floats.inputs()) {
+      if (input.is_bool()) continue;
+      nan = nan || input.mk_is_nan();
+      infinite = infinite || input.mk_is_inf();
+    }
+    std::optional<z3::model> model;
+    const auto some = [&](const z3::expr& where) {
+      z3::solver solver(c);
+      z3::params params(c);
+      params.set("rlimit", kFloatEffort);
+      solver.set(params);
+      solver.add(where);
+      const z3::check_result result = solver.check();
+      if (result == z3::sat) model = solver.get_model();
+      return result;
+    };
+    const auto show = [&] {
+      for (const auto& [name, input] : floats.inputs())
+        answer.element.emplace_back(name, model->eval(input, true).to_string());
+      answer.left = model->eval(a, true).to_string();
+      answer.right = model->eval(b, true).to_string();
+    };
+    const z3::expr apart = a != b;
+    const z3::expr zeros = a.is_bool() ? c.bool_val(false) : a.mk_is_zero() && b.mk_is_zero();
+    const z3::expr finite = !nan && !infinite;
+    const z3::check_result all = some(apart);
+    if (all == z3::unsat) {
+      answer.kind = FloatAnswer::Kind::same;
+      return answer;
+    }
+    if (all == z3::unknown) {
+      ++unanswered;
+      return answer;
+    }
+    show();
+    const z3::check_result values = some(apart && finite && !zeros);
+    if (values == z3::unknown) {
+      ++unanswered;
+      return answer;
+    }
+    if (values == z3::sat) {
+      answer.element.clear();
+      show();
+      answer.kind = FloatAnswer::Kind::differs;
+      return answer;
+    }
+    answer.kind = FloatAnswer::Kind::special;
+    answer.nan = some(apart && nan) == z3::sat;
+    answer.infinity = some(apart && !nan && infinite) == z3::sat;
+    answer.zero_sign = some(apart && finite && zeros) == z3::sat;
+    return answer;
+  } catch (const Unsupported&) {
+  } catch (const z3::exception&) {
+    ++unanswered;
+  }
+  return {};
 }
+
+#else
+
+struct Solver::State {};
+Solver::Solver() = default;
+Solver::~Solver() = default;
+bool Solver::present() { return false; }
+bool Solver::implies(const std::vector<SolverTerm>&, const SolverTerm&) { return false; }
+FloatAnswer Solver::same_bits(const FloatQuestion&) { return {}; }
+
+#endif
 
 }  // namespace pw::proof

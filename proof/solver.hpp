@@ -44,7 +44,6 @@ struct FloatAnswer {
   bool nan = false, infinity = false, zero_sign = false;     ///< of special
   std::vector<std::pair<std::string, std::string>> element;  ///< inputs where they differ
   std::string left, right;
-  bool unanswered = false;  ///< unknown since a limit was reached
 };
 
 class Solver {
@@ -62,6 +61,7 @@ class Solver {
   std::size_t asked = 0, unanswered = 0;
 
  private:
+  bool ask(const std::vector<SolverTerm>& facts, const SolverTerm& goal);
   std::map<std::string, bool> implied_;  ///< by the question as text
   struct State;
   std::unique_ptr<State> state_;

@@ -159,6 +159,37 @@ TermId Terms::cast(Term term) {
   return intern(std::move(term));
 }
 
+/// Which of two zeros an extreme takes, its order decides.
+void Terms::order_is_lost(const Term& term) {
+  const auto never_zero = [&](TermId id) {
+    const Term& arg = terms_[id.index];
+    return arg.kind == Term::Kind::number && arg.number != 0;
+  };
+  any_zero_ = any_zero_ || ((term.name == "maximum" || term.name == "minimum") &&
+                            is_float(term.dtype) && !never_zero(term.args[0]) &&
+                            !never_zero(term.args[1]));
+}
+
+void Terms::commute(Term& term) {
+  if (!commutes(term.name) || term.args.size() != 2 || !(term.args[1] < term.args[0])) return;
+  std::swap(term.args[0], term.args[1]);
+  order_is_lost(term);
+}
+
+/// The extreme of x, y and x again is that of x and y: what was taken once is taken again.
+std::optional<TermId> Terms::taken_again(const Term& term) {
+  if (term.name != "maximum" && term.name != "minimum") return std::nullopt;
+  for (std::size_t i = 0; i < 2; ++i) {
+    const Term& inner = terms_[term.args[i].index];
+    if (inner.kind != Term::Kind::call || inner.name != term.name || inner.dtype != term.dtype ||
+        (inner.args[0] != term.args[1 - i] && inner.args[1] != term.args[1 - i]))
+      continue;
+    order_is_lost(inner);
+    return term.args[i];
+  }
+  return std::nullopt;
+}
+
 /// Rewrites that keep every bit and ask no dtype but whether two are one.
 std::optional<TermId> Terms::of_any_dtype(const Term& term) {
   const auto arg = [&](std::size_t i) -> const Term& { return terms_[term.args[i].index]; };
@@ -213,41 +244,10 @@ std::optional<TermId> Terms::of_any_dtype(const Term& term) {
   return std::nullopt;
 }
 
-/// Which of two zeros an extreme takes, its order decides.
-void Terms::order_is_lost(const Term& term) {
-  const auto never_zero = [&](TermId id) {
-    const Term& arg = terms_[id.index];
-    return arg.kind == Term::Kind::number && arg.number != 0;
-  };
-  any_zero_ =
-      any_zero_ || ((term.name == "maximum" || term.name == "minimum") && is_float(term.dtype) &&
-                    !never_zero(term.args[0]) && !never_zero(term.args[1]));
-}
-
-void Terms::commute(Term& term) {
-  if (!commutes(term.name) || term.args.size() != 2 || !(term.args[1] < term.args[0])) return;
-  std::swap(term.args[0], term.args[1]);
-  order_is_lost(term);
-}
-
-/// The extreme of x, y and x again is that of x and y: what was taken once is taken again.
-std::optional<TermId> Terms::taken_again(const Term& term) {
-  if (term.name != "maximum" && term.name != "minimum") return std::nullopt;
-  for (std::size_t i = 0; i < 2; ++i) {
-    const Term& inner = terms_[term.args[i].index];
-    if (inner.kind != Term::Kind::call || inner.name != term.name || inner.dtype != term.dtype ||
-        (inner.args[0] != term.args[1 - i] && inner.args[1] != term.args[1 - i]))
-      continue;
-    order_is_lost(inner);
-    return term.args[i];
-  }
-  return std::nullopt;
-}
-
 /// Rewrites that keep every bit, in every dtype.
 TermId Terms::simplified(Term term) {
-  if (const auto simple = of_any_dtype(term)) return *simple;
   if (const auto taken = taken_again(term)) return *taken;
+  if (const auto simple = of_any_dtype(term)) return *simple;
   if (any_dtype_) {
     commute(term);
     return intern(std::move(term));

@@ -52,10 +52,10 @@ class Terms {
   [[nodiscard]] std::string print(TermId id, int depth = 6) const;
   [[nodiscard]] Integers& integers() const { return integers_; }
   [[nodiscard]] bool any_dtype() const { return any_dtype_; }
-  /// Whether an index of this level is in it.
-  [[nodiscard]] bool mentions(TermId id, std::uint32_t level) const;
   /// Whether the larger or smaller of two zeros of unlike signs was taken to be either.
   [[nodiscard]] bool any_zero() const { return any_zero_; }
+  /// Whether an index of this level is in it.
+  [[nodiscard]] bool mentions(TermId id, std::uint32_t level) const;
   /// Whether it is made of inputs, numbers and pointwise ops alone.
   [[nodiscard]] bool pointwise(TermId id) const;
 

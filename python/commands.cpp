@@ -8,10 +8,8 @@
 #include "pipeline/capabilities.hpp"
 #include "pipeline/checking.hpp"
 #include "pipeline/comparing.hpp"
-#include "pipeline/equality.hpp"
 #include "pipeline/explaining.hpp"
 #include "pipeline/exploring.hpp"
-#include "pipeline/extracting.hpp"
 #include "pipeline/folder.hpp"
 #include "pipeline/formatting.hpp"
 #include "pipeline/generating.hpp"
@@ -20,9 +18,7 @@
 #include "pipeline/op_list.hpp"
 #include "pipeline/optimizing.hpp"
 #include "pipeline/order_fuzzing.hpp"
-#include "pipeline/proving.hpp"
 #include "pipeline/reducing.hpp"
-#include "pipeline/relation_text.hpp"
 #include "pipeline/study_page.hpp"
 #include "pipeline/testing.hpp"
 #include "pipeline/verifying.hpp"
@@ -88,30 +84,6 @@ py::list verify_call(const PyRules& rules, const Texts& params, const VerifyRequ
   for (const RuleCheck& done : need(rules.context, verify_rules(loaded, request, told)))
     out.append(from_json(rule_check_to_json(done)));
   return out;
-}
-
-py::list prove_call(const PyRules& rules, const Texts& params, const Texts& only, bool samples,
-                    const py::object& log) {
-  const Log told = log_to(log, rules.context);
-  const LoadedRules loaded = loaded_rules(rules, params, told, nullptr, true);
-  ProveRequest request;
-  request.only = only;
-  request.samples = samples;
-  py::list out;
-  for (const RuleProof& done : need(rules.context, prove_rules(loaded, request, told)))
-    out.append(from_json(rule_proof_to_json(done)));
-  return out;
-}
-
-py::object equal_call(const PyGraph& single, const std::vector<const PyGraph*>& ranks,
-                      const std::string& relation) {
-  std::vector<const Graph*> graphs;
-  for (const PyGraph* rank : ranks) graphs.push_back(&rank->graph);
-  constexpr const char* kPlace = "relation";
-  const proof::Relation related = need(single.context, parse_relation(relation, kPlace));
-  return from_json(
-      equality_answer(need(single.context, equal_graphs(single.graph, graphs, related, kPlace)))
-          .print("json"));
 }
 
 /// All files are tested before one that cannot be is an error.
@@ -227,7 +199,6 @@ py::dict optimize_call(const PyGraph& graph, const PyRules& rules, const Texts& 
   out["passes"] = rows(pass_table(variants));
   out["rules"] = rows(rule_table(variants));
   out["choices"] = rows(choice_table(variants));
-  out["saturations"] = rows(saturation_table(variants));
   return out;
 }
 
@@ -308,7 +279,6 @@ ExploreRequest take_space(Given& given, const ContextPtr& context, const std::st
   out.pipeline = pipeline;
   std::vector<std::string> before;
   std::vector<std::pair<std::int64_t, std::int64_t>> ranges;
-  given.take("space", out.space);
   given.take("passes", out.passes);
   given.take("before", before);
   given.take("by", out.by);
@@ -369,19 +339,6 @@ py::dict study_call(const std::vector<std::pair<std::string, PyGraph>>& graphs,
   return out;
 }
 
-py::object extract_call(const Texts& files, const py::dict& options) {
-  ExtractRequest request;
-  Given given("extract", options);
-  given.take("solver", request.solver);
-  given.take("steps", request.steps);
-  given.take("seconds", request.seconds);
-  given.end();
-  std::vector<Extracted> found;
-  const auto context = std::make_shared<Context>();
-  for (const std::string& file : files) found.push_back(need(context, extract_file(file, request)));
-  return from_json(to_json(extract_answer(found)));
-}
-
 py::dict compare(const PyGraph& before, const PyGraph& after, bool fold) {
   if (before.context != after.context)
     throw mistake("PW1412", "the graphs are of different sessions");
@@ -421,10 +378,6 @@ void add_rule_commands(py::module_& module) {
          const py::object& log) { return verify_call(rules, params, {only, ranks, graph}, log); },
       py::arg("rules"), py::arg("params"), py::arg("only"), py::arg("ranks"), py::arg("graph"),
       py::arg("log"), "see piecewise.verify");
-  module.def("prove", &prove_call, py::arg("rules"), py::arg("params"), py::arg("only"),
-             py::arg("samples"), py::arg("log"), "see piecewise.prove");
-  module.def("equal", &equal_call, py::arg("single"), py::arg("ranks"), py::arg("relation"),
-             "see piecewise.equal");
   module.def(
       "test",
       [](const Texts& paths, const Texts& params, const std::string& only, std::uint64_t seed,
@@ -483,8 +436,6 @@ void add_graph_commands(py::module_& module) {
   module.def("reduce", &reduce_call, py::arg("graph"), py::arg("rules"), py::arg("files"),
              py::arg("params"), py::arg("pipeline"), py::arg("options"), py::arg("log"),
              "see piecewise.reduce");
-  module.def("extract", &extract_call, py::arg("files"), py::arg("options"),
-             "see piecewise.extract");
   module.def("explore", &explore_call, py::arg("graph"), py::arg("rules"), py::arg("params"),
              py::arg("pipeline"), py::arg("options"), py::arg("log"), "see piecewise.explore");
   module.def("study", &study_call, py::arg("graphs"), py::arg("rules"), py::arg("params"),

@@ -9,9 +9,6 @@
 #include <pybind11/stl.h>
 
 #include "backends/blas.hpp"
-#include "backends/checksums.hpp"
-#include "backends/cpu/cpu.hpp"
-#include "backends/cpu/frozen.hpp"
 #include "backends/host_functions.hpp"
 #include "backends/lent_torch.hpp"
 #include "backends/parallel.hpp"
@@ -51,26 +48,17 @@ HostArrays arrays_by(const py::object& over) {
 class Compiled {
  public:
   Compiled(const PyGraph& g, const std::string& backend, const EngineOptions& options,
-           const std::map<std::string, py::object>& functions, const py::object& over, bool frozen)
+           const std::map<std::string, py::object>& functions, const py::object& over)
       : context_(g.context), graph_(g.graph) {
     context_->host_functions = std::make_shared<HostFunctions>();
     const HostArrays arrays = arrays_by(over);
     for (const auto& [op, function] : functions)
       give_host_function(*context_, op, host_function_of(function, arrays, raised_));
     engine_ = need(context_, open_engine(builtin_engines(), backend, options));
-    if (frozen) freeze();
     executable_ = need(context_, engine_->whole().compile(graph_));
   }
 
   [[nodiscard]] std::vector<std::string> summary() const { return engine_->whole().summary(); }
-
-  /// Which inputs are weights.
-  [[nodiscard]] std::vector<std::size_t> weights() const {
-    std::vector<std::size_t> out;
-    for (std::size_t i = 0; i < graph_.inputs().size(); ++i)
-      if (graph_.input_kind(graph_.inputs()[i]) == InputKind::weight) out.push_back(i);
-    return out;
-  }
 
   /// By output, in order.
   std::vector<Extents> extents(const std::map<std::string, std::int64_t>& symbols) {
@@ -81,12 +69,10 @@ class Compiled {
   }
 
   void run(const std::vector<Address>& inputs, const std::vector<Address>& outputs,
-           const std::map<std::string, std::int64_t>& symbols,
-           const std::vector<std::size_t>& changed, const std::vector<std::size_t>& watched) {
+           const std::map<std::string, std::int64_t>& symbols) {
     prepare({symbols.begin(), symbols.end()});
     place(inputs_, inputs, "inputs");
     place(outputs_, outputs, "outputs");
-    if (frozen_) see_changes(changed, watched);
     *raised_ = nullptr;
     const Step step = one_sequence(tokens_of_step(graph_, symbols_));
     const auto rows = symbols_.find(graph_.facts.tokens());
@@ -100,37 +86,6 @@ class Compiled {
   }
 
  private:
-  void freeze() {
-    auto* cpu = dynamic_cast<CpuBackend*>(&engine_->whole());
-    if (cpu == nullptr)
-      throw mistake("PW1406", "weights are frozen by the backend cpu alone",
-                    "leave out `frozen`, or `backend`");
-    frozen_ = std::make_shared<cpu::FrozenWeights>(graph_.inputs().size());
-    cpu->freeze(frozen_);
-  }
-
-  /// Weights that the caller knows to have changed are read anew; PW1227 for one of `watched`, or
-  /// of the pieces whose turn it is, that holds something else although nobody said so.
-  void see_changes(const std::vector<std::size_t>& changed,
-                   const std::vector<std::size_t>& watched) {
-    for (const std::size_t i : changed) {
-      frozen_->changed(i);
-      checksums_.keep(i, inputs_[i]);
-    }
-    std::optional<std::size_t> other = checksums_.changed_next(inputs_);
-    for (const std::size_t i : watched)
-      if (!other && checksums_.changed(i, inputs_[i])) other = i;
-    if (!other) return;
-    frozen_->changed(*other);
-    checksums_.keep(*other, inputs_[*other]);
-    throw mistake(
-        "PW1227",
-        fmt::format("weight `{}` was written in a way that PyTorch does not count, through .data, "
-                    "NumPy or a pointer: earlier results may be of what it held before",
-                    graph_.value_name(graph_.inputs()[*other])),
-        "write it in place under torch.no_grad(); it is read anew now, and calls go on with it");
-  }
-
   void prepare(Symbols symbols) {
     if (prepared_ && symbols == symbols_) return;
     prepared_ = false;
@@ -167,8 +122,6 @@ class Compiled {
   std::shared_ptr<std::exception_ptr> raised_ = std::make_shared<std::exception_ptr>();
   std::unique_ptr<StepEngine> engine_;
   std::unique_ptr<Executable> executable_;
-  cpu::FrozenWeightsPtr frozen_;
-  Checksums checksums_;  ///< of frozen weights
   bool prepared_ = false;
   Symbols symbols_;
   std::vector<TensorView> inputs_, outputs_;
@@ -197,24 +150,16 @@ void add_compiled(py::module_& module) {
   py::class_<Compiled>(module, "Compiled",
                        "A graph compiled once, which runs on memory that the caller has.")
       .def(py::init([](const PyGraph& graph, const std::string& backend,
-                       const std::map<std::string, py::object>& functions, const py::object& over,
-                       bool frozen) {
-             return std::make_unique<Compiled>(graph, backend, EngineOptions{}, functions, over,
-                                               frozen);
+                       const std::map<std::string, py::object>& functions, const py::object& over) {
+             return std::make_unique<Compiled>(graph, backend, EngineOptions{}, functions, over);
            }),
-           py::arg("graph"), py::arg("backend"), py::arg("functions"), py::arg("over"),
-           py::arg("frozen") = false)
+           py::arg("graph"), py::arg("backend"), py::arg("functions"), py::arg("over"))
       .def_property_readonly("summary", &Compiled::summary, "what the backend made of it, in lines")
-      .def_property_readonly("weights", &Compiled::weights, "which inputs are weights, by number")
       .def("extents", &Compiled::extents, py::arg("symbols"),
            "the extents of each output at these values of symbols")
       .def("run", &Compiled::run, py::arg("inputs"), py::arg("outputs"), py::arg("symbols"),
-           py::arg("changed") = std::vector<std::size_t>(),
-           py::arg("watched") = std::vector<std::size_t>(),
            "runs on row-major tensors at these addresses, of the dtypes and extents of the graph's "
-           "types: nothing here can check them. Of frozen weights: those that have changed, and "
-           "those "
-           "whose contents are compared with what they were");
+           "types: nothing here can check them");
 }
 
 }  // namespace pw::python

@@ -56,7 +56,7 @@ py::object split_call(const PyGraph& graph, const PyRules& rules, const Texts& p
   given.end();
   const Job job = job_of(graph, rules, params, pipeline, log);
   const CutGraph cut = cut_of(job, request);
-  if (!output.empty()) done(job, write_pieces(cut.pieces, cut.at_load, output, output));
+  if (!output.empty()) done(job, write_pieces(cut.pieces, output, output));
   job.log.say(split_summary(cut.pieces));
   return json_rows(piece_table(cut.pieces));
 }
@@ -70,7 +70,6 @@ struct PlanQuestions {
 py::dict plan_variant_call(const Job& job, const GraphVariant& variant, const PlanRequest& request,
                            const PlanQuestions& questions, Counting& counting) {
   const StitchedGraph pieces = done(job, cut_graph(variant.result.graph, job.rules, request));
-  if (variant.at_load) job.log.say(at_load_summary(*variant.at_load));
   const Plan plan = done(job, plan_variant(pieces, variant, job.rules, request, job.log));
   counting.add(pieces, plan);
   py::dict out;

@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "dsl/fuse.hpp"
 #include "graph/same_type.hpp"
 #include "rewriter/legality.hpp"
 #include "rewriter/rewriter.hpp"
@@ -115,24 +114,11 @@ class Application {
       if (NodeId node = representative(PatternNodeId(i)); node.valid())
         options.open_attributes.emplace(graph_.op_of(node).name, graph_.attributes(node));
     Env env = match_.env;
-    Result<std::vector<Statement>> fused;
-    if (rule_.fused) fused = fused_replacement(graph_.context(), rule_, length_of_lists());
-    if (!fused) return forward(fused);
-    const std::vector<Statement>& right = rule_.fused ? *fused : rule_.replacement;
-    if (auto built = build_statements(graph_, right, env, options); !built) return forward(built);
+    if (auto built = build_statements(graph_, rule_.replacement, env, options); !built)
+      return forward(built);
     if (auto paired = pair_outputs(env); !paired) return forward(paired);
     if (auto types = check_types(); !types) return forward(types);
     return check_reads();
-  }
-
-  /// Of a rule in which all have the same.
-  [[nodiscard]] std::size_t length_of_lists() const {
-    if (!rule_.members.empty()) return match_.members.front().size();
-    for (const std::string& name : rule_.lists)
-      if (const auto bound = match_.env.find(name); bound != match_.env.end())
-        if (const auto* list = std::get_if<std::vector<ValueId>>(&bound->second))
-          return list->size();
-    return 0;
   }
 
   /// The node matched; of members the first.

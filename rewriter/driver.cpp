@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "base/counted.hpp"
 #include "graph/text.hpp"
 #include "graph/verify.hpp"
 #include "rewriter/idle.hpp"
@@ -71,12 +70,11 @@ class Driver {
     stats.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     run_.report.journal.add(PassEnd{pass.label, hash(), graph_.node_count(), stats.seconds});
     if (*done == StopReason::limit)
-      run_.report.warnings.push_back(
-          warning_at(pass.span, "PW1104",
-                     fmt::format("pass `{}` was stopped after {}{}, with {} in the graph",
-                                 pass.label, counted(stats.rewrites, "rewrite"), mostly(stats),
-                                 counted(stats.nodes_after, "node")),
-                     "does some rule build what it matches? `fuel N` bounds a pass on purpose"));
+      run_.report.warnings.push_back(warning_at(
+          pass.span, "PW1104",
+          fmt::format("pass `{}` was stopped after {} rewrites{}, with {} nodes in the graph",
+                      pass.label, stats.rewrites, mostly(stats), stats.nodes_after),
+          "does some rule build what it matches? `fuel N` bounds a pass on purpose"));
     if (!run_.options.verify_each) return std::monostate();
     Diagnostics broken = verify(graph_);
     if (!has_errors(broken)) return std::monostate();

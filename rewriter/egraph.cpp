@@ -2,30 +2,25 @@
 #include "rewriter/egraph.hpp"
 
 #include <algorithm>
-#include <utility>
 
 namespace pw {
+namespace {
 
 /// What a node computes, with equal operands made the same.
-EGraph::Form EGraph::form_of(NodeId n) const {
-  Form form{graph_.op(n).index, graph_.attributes(n).index};
-  const std::size_t results = graph_.result_count(n), first = 2 + results;
-  for (std::size_t i = 0; i < results; ++i) form.push_back(graph_.type(graph_.result(n, i)).index);
-  for (std::size_t i = 0; i < graph_.operand_count(n); ++i) {
-    const ValueId v = graph_.operand(n, i);
-    form.push_back(v.valid() ? find(v).index : ValueId::kNone);
-  }
-  if (graph_.op_of(n).traits.commutative && graph_.operand_count(n) >= 2 &&
-      form[first + 1] < form[first])
-    std::swap(form[first], form[first + 1]);
+std::vector<std::uint32_t> form_of(const Graph& graph, const EGraph& equal, NodeId n) {
+  std::vector<std::uint32_t> operands;
+  for (ValueId v : graph.operands(n))
+    operands.push_back(v.valid() ? equal.find(v).index : ValueId::kNone);
+  if (graph.op_of(n).traits.commutative && operands.size() >= 2 && operands[1] < operands[0])
+    std::swap(operands[0], operands[1]);
+  std::vector<std::uint32_t> form{graph.op(n).index, graph.attributes(n).index};
+  for (std::size_t i = 0; i < graph.result_count(n); ++i)
+    form.push_back(graph.type(graph.result(n, i)).index);
+  form.insert(form.end(), operands.begin(), operands.end());
   return form;
 }
 
-std::size_t EGraph::Hash::operator()(const Form& form) const {
-  std::uint64_t hash = 0x9e3779b97f4a7c15U;
-  for (std::uint32_t word : form) hash = (hash ^ word) * 0xff51afd7ed558ccdU ^ (hash >> 29);
-  return hash;
-}
+}  // namespace
 
 ValueId EGraph::find(ValueId v) const {
   while (parent_.size() < graph_.value_bound())
@@ -41,15 +36,17 @@ bool EGraph::merge(ValueId a, ValueId b) {
   b = find(b);
   if (a == b || graph_.type(a) != graph_.type(b)) return false;
   const ValueId low = std::min(a, b), high = std::max(a, b);
-  const std::vector<ValueId> from = members(high);
   parent_[high.index] = low.index;
-  members_.erase(high.index);
-  std::vector<ValueId>& into = members_[low.index];
+  std::vector<ValueId>& into = members_[low];
   if (into.empty()) into.push_back(low);
-  const auto middle = static_cast<std::ptrdiff_t>(into.size());
-  into.insert(into.end(), from.begin(), from.end());
-  std::inplace_merge(into.begin(), into.begin() + middle, into.end());
-  merged_.push_back(low);
+  const auto from = members_.find(high);
+  if (from == members_.end()) {
+    into.push_back(high);
+  } else {
+    into.insert(into.end(), from->second.begin(), from->second.end());
+    members_.erase(from);
+  }
+  std::sort(into.begin(), into.end());
   return true;
 }
 
@@ -57,42 +54,19 @@ void EGraph::close() {
   for (bool changed = true; changed;) {
     changed = false;
     forms_.clear();
-    known_.clear();
-    is_form_.assign(graph_.node_bound(), false);
+    std::map<std::vector<std::uint32_t>, NodeId> known;
     for (NodeId n = graph_.first(); n.valid(); n = graph_.next(n)) {
-      const auto [at, fresh] = known_.emplace(form_of(n), n);
-      if (fresh) {
-        forms_.push_back(n);
-        is_form_[n.index] = true;
-      }
+      const auto [at, fresh] = known.emplace(form_of(graph_, *this, n), n);
+      if (fresh) forms_.push_back(n);
       for (std::size_t i = 0; !fresh && i < graph_.result_count(n); ++i)
         changed = merge(graph_.result(at->second, i), graph_.result(n, i)) || changed;
     }
   }
 }
 
-std::optional<NodeId> EGraph::known(NodeId n) const {
-  const auto found = known_.find(form_of(n));
-  return found == known_.end() ? std::nullopt : std::optional(found->second);
-}
-
-void EGraph::add(NodeId n) { known_.emplace(form_of(n), n); }
-
 std::vector<ValueId> EGraph::members(ValueId v) const {
-  const ValueId root = find(v);
-  const auto found = members_.find(root.index);
-  return found == members_.end() ? std::vector<ValueId>{root} : found->second;
-}
-
-std::vector<NodeId> EGraph::producers(ValueId v) const {
-  std::vector<NodeId> out;
-  for (ValueId member : members(v)) {
-    if (graph_.is_input(member)) continue;
-    const NodeId n = graph_.producer(member);
-    if (!graph_.alive(n) || !is_form(n)) continue;
-    if (std::find(out.begin(), out.end(), n) == out.end()) out.push_back(n);
-  }
-  return out;
+  const auto found = members_.find(find(v));
+  return found == members_.end() ? std::vector<ValueId>{v} : found->second;
 }
 
 }  // namespace pw

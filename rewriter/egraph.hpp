@@ -2,8 +2,7 @@
 // have equal results; Nelson & Oppen 1980). The graph itself holds all forms found so far.
 #pragma once
 
-#include <optional>
-#include <unordered_map>
+#include <map>
 #include <vector>
 
 #include "graph/graph.hpp"
@@ -16,43 +15,20 @@ class EGraph {
 
   /// The value that stands for all values equal to it.
   [[nodiscard]] ValueId find(ValueId v) const;
-  [[nodiscard]] bool same(ValueId a, ValueId b) const { return a == b || find(a) == find(b); }
   /// False where they are equal already, or of different types.
   bool merge(ValueId a, ValueId b);
-  /// Closes under congruence, and chooses one representative node for each form: the oldest.
+  /// Closes under congruence, and chooses one representative node for each form.
   void close();
   /// One node of each form, in order; of the last close().
   [[nodiscard]] const std::vector<NodeId>& forms() const { return forms_; }
-  [[nodiscard]] bool is_form(NodeId n) const {
-    return n.index < is_form_.size() && is_form_[n.index];
-  }
-  /// The node that computes the same by the same op of equal operands, as far as the last close()
-  /// and add() know.
-  [[nodiscard]] std::optional<NodeId> known(NodeId n) const;
-  /// A form that was not known(); it counts as one from now on, and is in forms() after close().
-  void add(NodeId n);
-  [[nodiscard]] std::size_t size() const { return known_.size(); }
   /// The values equal to it, itself included, in the order of their ids.
   [[nodiscard]] std::vector<ValueId> members(ValueId v) const;
-  /// The nodes that compute it, one of each form.
-  [[nodiscard]] std::vector<NodeId> producers(ValueId v) const;
-  /// Values that were merged with another since the last call.
-  std::vector<ValueId> take_merged() { return std::exchange(merged_, {}); }
 
  private:
-  using Form = std::vector<std::uint32_t>;
-  struct Hash {
-    std::size_t operator()(const Form& form) const;
-  };
-  [[nodiscard]] Form form_of(NodeId n) const;
-
   const Graph& graph_;
   mutable std::vector<std::uint32_t> parent_;  // by value; grows with the graph
-  std::unordered_map<std::uint32_t, std::vector<ValueId>> members_;  // looked up only
+  std::map<ValueId, std::vector<ValueId>> members_;
   std::vector<NodeId> forms_;
-  std::vector<bool> is_form_;
-  std::unordered_map<Form, NodeId, Hash> known_;  // looked up only
-  std::vector<ValueId> merged_;
 };
 
 }  // namespace pw

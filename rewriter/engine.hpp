@@ -184,7 +184,8 @@ class RuleEngine {
   [[nodiscard]] ValueId resolve(const Recipe& recipe, Recipe::Source source,
                                 const Candidate& c) const;
   void touch(NodeId node) {
-    if (!program_.ways_of(graph_.op(node)).empty() || !waiters_.empty()) touched_.push_back(node);
+    if (!program_.ways[graph_.op(node).index].empty() || !waiters_.empty())
+      touched_.push_back(node);
   }
   void touch_producer(ValueId v) {
     if (v.valid() && !graph_.is_input(v)) touch(graph_.producer(v));

@@ -235,7 +235,8 @@ bool RuleEngine::blocked(const Entry& entry) {
   std::vector<NodeId> anchors;
   // One that holds all of them is found from any of them.
   for (std::size_t i = 0; i < (rule.under ? own_.size() : 1); ++i)
-    for (const WayBack& way : program_.ways_of(graph_.op(own_[i]))) follow(way, own_[i], anchors);
+    for (const WayBack& way : program_.ways[graph_.op(own_[i]).index])
+      follow(way, own_[i], anchors);
   sort_once(anchors);
   std::vector<NodeId> blocker;
   const auto overlaps = [&](std::uint32_t index, const std::vector<NodeId>& others) {

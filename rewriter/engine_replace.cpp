@@ -96,7 +96,7 @@ void RuleEngine::erase_matched(const Prepared& rule, const Candidate& c) {
     erased_.push_back(*n);
   }
   const bool some = std::any_of(anchors_.begin(), anchors_.end(), [&](NodeId n) {
-    bool used = !graph_.alive(n) || is_barrier(graph_.op_of(n));
+    bool used = barrier_[graph_.op(n).index] != 0 || !graph_.alive(n);
     for (std::size_t k = 0; !used && k < graph_.result_count(n); ++k)
       used = !graph_.unused(graph_.result(n, k));
     return !used;

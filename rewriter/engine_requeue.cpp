@@ -72,14 +72,14 @@ void RuleEngine::wake(NodeId node) {
 void RuleEngine::requeue() {
   anchors_.clear();
   for (NodeId n : touched_) {
-    for (const WayBack& way : program_.ways_of(graph_.op(n))) follow(way, n, anchors_);
+    for (const WayBack& way : program_.ways[graph_.op(n).index]) follow(way, n, anchors_);
     if (!waiters_.empty()) wake(n);
   }
   // A dead node keeps its operands: what it no longer is a user of, or no longer forbids.
   for (NodeId n : erased_) {
     if (!waiters_.empty()) wake(n);
     if (!follow_erased_) continue;
-    for (const WayBack& way : program_.ways_of(graph_.op(n)))
+    for (const WayBack& way : program_.ways[graph_.op(n).index])
       if (!way.steps.empty()) follow(way, n, anchors_);
   }
   sort_once(anchors_);

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "graph/text.hpp"
-#include "rewriter/cost_model.hpp"
+#include "rewriter/cost.hpp"
 #include "rewriter/ensures.hpp"
 #include "rewriter/loop_guard.hpp"
 #include "rewriter/saturation.hpp"
@@ -195,6 +195,7 @@ Done Interpreter::run_atomic(const Strategy& strategy, PassStats& stats) {
 /// Each alternative starts from the same graph. The winner is run again unless it was the last:
 /// runs are deterministic, and so its history is made once more, not kept aside.
 Done Interpreter::run_best(const Strategy& strategy, PassStats& stats) {
+  const Cost cost = cost_named(strategy.by).value_or(Cost::nodes);
   const Snapshot before = take_snapshot(run_, stats);
   const WatchScope watched(run_);
   Choice choice{strategy.label, strategy.by, {}, 0};
@@ -209,9 +210,7 @@ Done Interpreter::run_best(const Strategy& strategy, PassStats& stats) {
   };
   for (std::size_t i = 0; i < strategy.parts.size(); ++i) {
     if (!run_part(i)) return done;
-    CostModel cost(graph_, run_.rules.set(), strategy.by, run_.params);
-    choice.costs.push_back(cost.of_graph());
-    if (!cost.error().empty()) return tl::unexpected<Diagnostics>(cost.error());
+    choice.costs.push_back(cost_of(graph_, cost));
     if (choice.costs[i] < choice.costs[choice.chosen]) choice.chosen = i;
   }
   if (last != choice.chosen && !run_part(choice.chosen)) return done;

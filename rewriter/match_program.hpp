@@ -88,11 +88,6 @@ struct MatchProgram {
   /// By op: the ways from a node with it to anchors whose matches may hold it.
   std::vector<std::vector<WayBack>> ways;
 
-  /// None of an op that a rewrite declared.
-  [[nodiscard]] const std::vector<WayBack>& ways_of(OpId op) const {
-    static const std::vector<WayBack> none;
-    return op.index < ways.size() ? ways[op.index] : none;
-  }
   [[nodiscard]] std::uint32_t entry_of(OpId op) const {
     return op.index < entry.size() ? entry[op.index] : Instruction::kNowhere;
   }

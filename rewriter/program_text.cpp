@@ -2,7 +2,6 @@
 // the rules that ask it.
 #include <fmt/format.h>
 
-#include "base/counted.hpp"
 #include "rewriter/match_program.hpp"
 
 namespace pw {
@@ -67,8 +66,8 @@ std::string print(const MatchProgram& program, const RuleSet& rules) {
   for (std::size_t op = 0; op < program.entry.size(); ++op)
     if (program.entry[op] != Instruction::kNowhere)
       heads[program.entry[op]] = fmt::format("at `{}`:\n", ops[OpId(op)].name);
-  std::string out = fmt::format("{}, {}\n", counted(program.rules.size(), "rule"),
-                                counted(program.code.size(), "instruction"));
+  std::string out =
+      fmt::format("{} rules, {} instructions\n", program.rules.size(), program.code.size());
   for (std::size_t pc = 0; pc < program.code.size(); ++pc) {
     const Instruction& in = program.code[pc];
     const std::string otherwise =

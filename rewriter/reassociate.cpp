@@ -26,7 +26,7 @@ Reassociation::Form Reassociation::form_of(NodeId like, ValueId a, ValueId b) co
 }
 
 bool Reassociation::run(std::size_t most) {
-  changed_ = full_ = false;
+  changed_ = false;
   known_.clear();
   written_.clear();
   std::vector<NodeId> nodes;
@@ -43,8 +43,7 @@ bool Reassociation::run(std::size_t most) {
       for (ValueId v : chain) key.push_back(equal_.find(v));
       if (graph_.op_of(n).traits.commutative) std::sort(key.begin() + 1, key.end());
       if (!written_.insert(std::move(key)).second) continue;
-      full_ = graph_.node_count() + chain.size() * chain.size() > most;
-      if (full_) return changed_;
+      if (graph_.node_count() + chain.size() * chain.size() > most) return changed_;
       regroup(n, chain);
     }
   }

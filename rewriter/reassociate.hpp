@@ -23,8 +23,6 @@ class Reassociation {
   /// Once over the graph as it stands. Whether it made anything new or equal; it stops before the
   /// graph has more nodes than `most`.
   bool run(std::size_t most);
-  /// Whether the last run stopped for that.
-  [[nodiscard]] bool full() const { return full_; }
 
  private:
   using Form = std::tuple<OpId, AttributesId, ValueId, ValueId>;
@@ -44,7 +42,7 @@ class Reassociation {
   std::set<OpId> ops_;
   std::map<Form, ValueId> known_;           ///< of this round
   std::set<std::vector<ValueId>> written_;  ///< of this round: result, then the chain
-  bool changed_ = false, full_ = false;
+  bool changed_ = false;
 };
 
 }  // namespace pw

@@ -12,10 +12,6 @@
 
 namespace pw {
 
-namespace extract {
-struct NamedProblem;
-}
-
 struct Limits {
   std::size_t rewrites = 10'000'000;  ///< a whole run
   std::size_t per_node = 64;  ///< one pass: so many for each node it starts with, and 10 000
@@ -47,28 +43,10 @@ struct Choice {
   std::vector<std::int64_t> costs;  ///< of each alternative, in text order
   std::size_t chosen = 0;
 };
-/// What a `saturate` found. Costs are by the cost that it names.
-struct Saturated {
-  std::string strategy;
-  std::string by;
-  std::string stop;  ///< "complete", or the limit that ended it: "nodes 10000"
-  std::size_t rounds = 0;
-  std::size_t forms = 0;                    ///< distinct nodes of all equal graphs
-  double ways = 0;                          ///< decimal logarithm of the ways to choose among them
-  std::int64_t before = 0;                  ///< cost of the graph as it was
-  std::int64_t greedy = 0;                  ///< of what `greedy` makes with the same rules
-  std::int64_t cost = 0;                    ///< of what was kept
-  std::int64_t bound = 0;                   ///< none of the equal graphs found costs less
-  bool exact = false;                       ///< the bound is reached
-  std::size_t parts = 0;                    ///< that were chosen in by themselves
-  std::size_t like_parts = 0;               ///< of these, equal to another
-  std::map<std::string, std::size_t> left;  ///< by rule: matches that the limit left unapplied
-};
 struct RewriteReport {
   Journal journal;
   std::vector<PassStats> passes;
-  std::vector<Choice> choices;         ///< in the order they were made
-  std::vector<Saturated> saturations;  ///< in the order they ran
+  std::vector<Choice> choices;  ///< in the order they were made
   /// What the `assume` of applied rules rests on, each once: the graph is right for steps that meet
   /// all of these.
   std::vector<Condition> conditions;
@@ -94,8 +72,6 @@ struct RewriteOptions {
   std::function<void(const std::string& pass, std::size_t done, std::size_t total,
                      std::string_view unit)>
       progress;
-  /// Called with all forms that a `saturate` has found, as rewriter/extract states them.
-  std::function<void(const extract::NamedProblem&)> after_saturation;
 };
 
 /// Runs a pipeline, pass or built-in by name on the graph, in place. One that states ranges of

@@ -11,7 +11,6 @@
 
 #include <fmt/format.h>
 
-#include "rewriter/egraph.hpp"
 #include "rewriter/legality.hpp"
 #include "rewriter/written_names.hpp"
 
@@ -91,7 +90,6 @@ bool Search::extend(std::size_t index, State& state) {
   if (NodeId node = fixed(step.node); node.valid()) return try_node(index, node, state);
   if (step.from == SearchStep::From::producer) {
     ValueId value = connector_of(step, state);
-    if (equal_ != nullptr) return extend_equal(index, value, state);
     NodeId node = value.valid() ? graph_.producer(value) : NodeId();
     if (!node.valid()) {
       const PatternNode& wanted = rule_.nodes[step.node];
@@ -108,20 +106,6 @@ bool Search::extend(std::size_t index, State& state) {
   for (NodeId user : users)
     if (!try_node(index, user, state)) return false;
   return true;
-}
-
-/// Any of the nodes that compute the value.
-bool Search::extend_equal(std::size_t index, ValueId value, State& state) {
-  if (!value.valid()) return true;
-  const OpId op = rule_.nodes[layout_.steps[index].node].op;
-  for (NodeId node : equal_->producers(value))
-    if (graph_.op(node) == op && !try_node(index, node, state)) return false;
-  return true;
-}
-
-bool Search::same(ValueId a, ValueId b) const {
-  if (a == b || equal_ == nullptr) return a == b;
-  return a.valid() && b.valid() && equal_->same(a, b);
 }
 
 /// No user of a connecting value has the op. A user of another connecting value may have it, or one
@@ -194,17 +178,8 @@ std::vector<NodeId> Search::users_to_try(const SearchStep& step, const State& st
   const ValueId connector = connector_of(step, state);
   std::vector<NodeId> out;
   if (!connector.valid()) return out;
-  const auto add_users = [&](ValueId v) {
-    for (UseId u = graph_.first_use(v); u.valid(); u = graph_.next_use(u))
-      if (graph_.op(graph_.user(u)) == node.op &&
-          (equal_ == nullptr || equal_->is_form(graph_.user(u))))
-        out.push_back(graph_.user(u));
-  };
-  if (equal_ == nullptr) {
-    add_users(connector);
-  } else {
-    for (ValueId member : equal_->members(connector)) add_users(member);
-  }
+  for (UseId u = graph_.first_use(connector); u.valid(); u = graph_.next_use(u))
+    if (graph_.op(graph_.user(u)) == node.op) out.push_back(graph_.user(u));
   std::sort(out.begin(), out.end(),
             [&](NodeId a, NodeId b) { return graph_.label(a) < graph_.label(b); });
   out.erase(std::unique(out.begin(), out.end()), out.end());
@@ -229,7 +204,7 @@ bool Search::try_node(std::size_t index, NodeId node, const State& before) {
 /// The gates that do not depend on the order of operands.
 bool Search::admit(const SearchStep& step, NodeId node, State& state) {
   if (!check_op(step, node, state)) return false;
-  if (is_taken(step.node, node, state))
+  if (is_taken(node, state))
     return reject(state, "N07", rule_.nodes[step.node].span, node, [&] {
       return fmt::format("{} is matched already by another node of the pattern", shown(node));
     });
@@ -237,23 +212,12 @@ bool Search::admit(const SearchStep& step, NodeId node, State& state) {
   return check_arity(step.node, node, state);
 }
 
-/// Equal nodes are one under equality: it may be matched several times, but replaced only once.
-bool Search::is_taken(PatternNodeId id, NodeId node, const State& state) const {
-  for (std::size_t i = 0; i < state.nodes.size(); ++i) {
-    if (state.nodes[PatternNodeId(i)] != node) continue;
-    if (equal_ == nullptr || (has_output(id) && has_output(PatternNodeId(i)))) return true;
-  }
+bool Search::is_taken(NodeId node, const State& state) const {
+  for (NodeId other : state.nodes)
+    if (other == node) return true;
   for (const GroupPtr& group : state.groups)
     if (group && std::binary_search(group->sorted.begin(), group->sorted.end(), node)) return true;
   return false;
-}
-
-bool Search::has_output(PatternNodeId id) const {
-  const std::vector<PatternValueId>& results = rule_.nodes[id].results;
-  return std::any_of(results.begin(), results.end(), [&](PatternValueId v) {
-    const std::string& name = rule_.values[v].name;
-    return std::find(rule_.outputs.begin(), rule_.outputs.end(), name) != rule_.outputs.end();
-  });
 }
 
 bool Search::commutes(PatternNodeId id, NodeId node) const {
@@ -340,12 +304,10 @@ bool Search::finish(State& state) {
   match.rule = layout_.id;
   match.nodes = state.nodes.raw();
   list_members(state, match);
-  if (!run_deferred(state, true)) return true;
-  if (!state.deferred.empty()) return split_shape(state);
-  if (!bind_lists(state) || !check_read(state, match)) return true;
+  if (!run_deferred(state, true) || !bind_lists(state) || !check_read(state, match)) return true;
   if (rule_.frontier) {
     match.env = std::move(state.env);
-    return report(match);
+    return (*found_)(match);
   }
   if (!check_closed(state, match) || !check_where(state) || !check_assume(state, match) ||
       !check_absent(state))
@@ -355,40 +317,7 @@ bool Search::finish(State& state) {
   after.gate = state.gate;
   match.env = std::move(state.env);
   if (!check_convex(after, match)) return true;
-  return report(match);
-}
-
-/// Of `[*a, d, *b]` with two unknown lengths: `a` is as short as the rest of the pattern allows.
-bool Search::split_shape(const State& before) {
-  const auto waits = std::find_if(before.deferred.begin(), before.deferred.end(),
-                                  [&](const Deferred& d) { return may_split(d, before); });
-  const TypeId type = graph_.type(before.values[waits->value]);
-  const Shape shape = type == Types::unknown() ? Shape{} : context().types[type].shape;
-  std::size_t begin = 0;
-  std::string open;
-  for (const Expr& e : rule_.values[waits->value].types[waits->type].dims) {
-    const auto known = before.env.find(e.text);
-    if (e.kind == Expr::Kind::star && known == before.env.end()) {
-      open = e.text;
-      break;
-    }
-    const auto* sequence =
-        e.kind == Expr::Kind::star ? std::get_if<Shape>(&known->second) : nullptr;
-    begin += sequence != nullptr ? sequence->size() : 1;
-  }
-  const std::uint64_t reported = reported_;
-  for (std::size_t end = begin; end <= shape.size(); ++end) {
-    if (++steps_ > most_steps_) return false;
-    State state = before;
-    state.env.insert_or_assign(open, Shape(shape.begin() + static_cast<std::ptrdiff_t>(begin),
-                                           shape.begin() + static_cast<std::ptrdiff_t>(end)));
-    if (!finish(state)) return false;
-    if (reported_ != reported) return true;
-  }
-  if (begin <= shape.size()) return true;
-  State state = before;
-  check_type(waits->value, waits->type, anchor_, state, true);
-  return true;
+  return (*found_)(match);
 }
 
 /// The operand slot of a list, of which a node has any number.

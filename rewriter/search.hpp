@@ -17,8 +17,6 @@
 
 namespace pw {
 
-class EGraph;
-
 /// How far the best failed attempt came, and why it failed. Messages are made on request only.
 struct Failure {
   int matched = -1;
@@ -56,8 +54,6 @@ class Search {
   void run(NodeId anchor, const std::function<bool(const Match&)>& found);
   /// A run ends after so many nodes were tried: orders of operands multiply.
   void limit_steps(std::uint64_t most) { most_steps_ = most; }
-  /// Operands are seen as any value equal to them, and nothing that is matched goes away.
-  void match_equal(const EGraph& equal) { equal_ = &equal; }
   /// Frontiers are found too, by their nodes, operands, types and attributes.
   void look_for_frontiers() { frontiers_ = true; }
   /// The same, where each pattern node that is matched once must be the node given at its
@@ -104,17 +100,12 @@ class Search {
   }
   State first_state() const;
   bool extend(std::size_t step, State& state);
-  bool extend_equal(std::size_t step, ValueId value, State& state);
-  [[nodiscard]] bool same(ValueId a, ValueId b) const;
   bool try_node(std::size_t step, NodeId node, const State& state);
   bool admit(const SearchStep& step, NodeId node, State& state);
   bool bind_node(PatternNodeId id, NodeId node, bool swapped, State& state);
   [[nodiscard]] bool commutes(PatternNodeId id, NodeId node) const;
-  [[nodiscard]] bool is_taken(PatternNodeId id, NodeId node, const State& state) const;
-  [[nodiscard]] bool has_output(PatternNodeId id) const;
+  [[nodiscard]] bool is_taken(NodeId node, const State& state) const;
   bool finish(State& state);
-  bool report(const Match& match) { return ++reported_, (*found_)(match); }
-  bool split_shape(const State& before);
   [[nodiscard]] std::optional<std::size_t> list_at(PatternNodeId id) const;
   [[nodiscard]] ValueId connector_of(const SearchStep& step, const State& state) const;
   [[nodiscard]] std::vector<NodeId> users_to_try(const SearchStep& step, const State& state) const;
@@ -160,7 +151,6 @@ class Search {
   bool bind_list(PatternValueId id, NodeId node, std::vector<ValueId> values, State& state);
   bool bind_none(PatternNodeId id, NodeId node, std::size_t slot, State& state);
   bool bind_constant(PatternNodeId id, NodeId node, std::size_t slot, ValueId value, State& state);
-  [[nodiscard]] NodeId literal_of(ValueId value) const;
   bool bind_results(PatternNodeId id, NodeId node, State& state);
   bool check_types(PatternValueId id, NodeId node, State& state);
   bool check_type(PatternValueId id, std::size_t type, NodeId node, State& state, bool last);
@@ -177,11 +167,8 @@ class Search {
                std::string* expected);
   Fit fit_name(const std::string& name, const Attribute& value, State& state,
                std::string* expected);
-  Fit fit_repetition(const Expr& expr, const std::vector<DimId>& dims, State& state,
-                     std::string* expected);
   Fit fit_rest(const Expr& expr, const Attribute& value, State& state, std::string* expected);
   bool run_deferred(State& state, bool last);
-  [[nodiscard]] bool may_split(const Deferred& deferred, const State& state) const;
 
   // After the last node (search_gates.cpp).
   bool check_closed(State& state, const Match& match);
@@ -203,7 +190,6 @@ class Search {
   const RuleLayout& layout_;
   const Rule& rule_;
   const Env& base_;
-  const EGraph* equal_ = nullptr;  ///< none: a value equals itself only
   bool explain_;
   bool frontiers_ = false;
   Failure failure_;
@@ -216,15 +202,12 @@ class Search {
   GroupPtr anchored_;   ///< the members that the anchor is one of
   std::unordered_map<ValueId, Groups> groups_at_;  ///< by the value in common; looked up only
   const std::function<bool(const Match&)>* found_ = nullptr;
-  std::uint64_t reported_ = 0;  ///< matches
 };
 
 /// Whether every name in the expression is bound (or is a dtype's).
 bool all_bound(const Expr& expr, const Env& env);
 /// The unbound names in it, sorted.
 std::set<std::string> unbound_names(const Expr& expr, const Env& env);
-/// Sequences of the shape whose length is not known yet.
-std::size_t open_sequences(const TypeExpr& type, const Env& env);
 /// What an environment holds as an attribute: dims, dtypes, sequences too. None for values.
 std::optional<Attribute> as_attribute(Context& context, const Binding& binding);
 /// Equality where ints, reals and booleans compare as numbers.

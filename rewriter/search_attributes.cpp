@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "dsl/names.hpp"
 #include "graph/text.hpp"
 #include "rewriter/search.hpp"
 
@@ -48,13 +47,6 @@ std::set<std::string> unbound_names(const Expr& expr, const Env& env) {
   std::set<std::string> out;
   collect_unbound(expr, env, out);
   return out;
-}
-
-std::size_t open_sequences(const TypeExpr& type, const Env& env) {
-  return static_cast<std::size_t>(
-      std::count_if(type.dims.begin(), type.dims.end(), [&](const Expr& dim) {
-        return dim.kind == Expr::Kind::star && env.find(dim.text) == env.end();
-      }));
 }
 
 bool all_bound(const Expr& expr, const Env& env) { return unbound_names(expr, env).empty(); }
@@ -158,7 +150,6 @@ Search::Fit Search::fit(const Expr& expr, const Attribute& value, AttributeKind 
       expr.args[0].kind == Expr::Kind::spread)
     return fit_rest(expr.args[0].args[0], value, state, expected);
   const auto* dims = std::get_if<std::vector<DimId>>(&value);
-  if (dims && is_repetition(expr)) return fit_repetition(expr, *dims, state, expected);
   if (dims && expr.kind == Expr::Kind::list) return fit_list(expr, *dims, state, expected);
   std::set<std::string> unbound = unbound_names(expr, state.env);
   if (unbound.size() > 1) return Fit::later;
@@ -178,35 +169,6 @@ Search::Fit Search::fit(const Expr& expr, const Attribute& value, AttributeKind 
   if (same_attribute(*result, value)) return Fit::yes;
   *expected = context().attributes.print(*result);
   return variable ? Fit::conflict : Fit::no;
-}
-
-/// `[d] * tp`: the list, so many times; the number is bound where it is a name that is not.
-Search::Fit Search::fit_repetition(const Expr& expr, const std::vector<DimId>& dims, State& state,
-                                   std::string* expected) {
-  const Expr &list = expr.args[0], &times = expr.args[1];
-  const auto is_rest = [](const Expr& e) {
-    return e.kind == Expr::Kind::star || e.kind == Expr::Kind::spread;
-  };
-  if (list.args.empty() || std::any_of(list.args.begin(), list.args.end(), is_rest)) return Fit::no;
-  const std::size_t count = dims.size() / list.args.size();
-  const std::set<std::string> unbound = unbound_names(times, state.env);
-  if (times.kind == Expr::Kind::path && unbound.contains(times.text)) {
-    if (fit_name(times.text, static_cast<std::int64_t>(count), state, expected) != Fit::yes)
-      return Fit::conflict;
-  } else if (!unbound.empty()) {
-    return Fit::later;
-  } else {
-    Result<Attribute> wanted = evaluate(context(), &graph_, times, state.env);
-    if (!wanted || !same_attribute(*wanted, static_cast<std::int64_t>(count))) {
-      if (wanted) *expected = "of " + context().attributes.print(*wanted) + " parts";
-      return Fit::no;
-    }
-  }
-  Expr whole = list;
-  whole.args.clear();
-  for (std::size_t i = 0; i < count; ++i)
-    whole.args.insert(whole.args.end(), list.args.begin(), list.args.end());
-  return fit_list(whole, dims, state, expected);
 }
 
 /// `[m...]`: the whole list.
@@ -286,14 +248,7 @@ Search::Fit Search::fit_name(const std::string& name, const Attribute& value, St
   return Fit::yes;
 }
 
-/// Whether it waits for where one of several sequences of a shape ends.
-bool Search::may_split(const Deferred& deferred, const State& state) const {
-  if (!deferred.value.valid()) return false;
-  return open_sequences(rule_.values[deferred.value].types[deferred.type], state.env) > 1;
-}
-
-/// Evaluates deferred checks to a fixed point; the rest then fails, or stays deferred, as do shapes
-/// that may be split in several places.
+/// Evaluates deferred checks to a fixed point; the rest then fails, or stays deferred.
 bool Search::run_deferred(State& state, bool may_fail) {
   std::vector<Deferred> waiting;
   for (bool last = false; !state.deferred.empty();) {
@@ -307,8 +262,7 @@ bool Search::run_deferred(State& state, bool may_fail) {
     }
     last =
         state.deferred.size() == waiting.size();  // nothing moved: the next round is the last one
-    const auto splits = [&](const Deferred& d) { return may_split(d, state); };
-    if (last && (!may_fail || std::any_of(waiting.begin(), waiting.end(), splits))) return true;
+    if (last && !may_fail) return true;
   }
   ++state.gate;
   return true;

@@ -30,7 +30,6 @@ std::string known_facts(const Facts& facts) {
 }  // namespace
 
 bool Search::check_closed(State& state, const Match& match) {
-  if (equal_ != nullptr) return ++state.gate, true;
   if (std::optional<Escape> escape = find_escape(graph_, layout_, match)) {
     const PatternValue& value = rule_.values[escape->value];
     return reject(state, "N08", value.span.valid() ? value.span : rule_.nodes[value.producer].span,
@@ -144,7 +143,6 @@ std::vector<NodeId> Search::candidates(const SearchStep& step, const State& stat
 }
 
 bool Search::check_convex(State& state, const Match& match) {
-  if (equal_ != nullptr) return ++state.gate, true;
   Boundary boundary = boundary_of(graph_, layout_, match);
   std::vector<NodeId> path = find_bad_path(graph_, layout_, match, boundary);
   if (path.empty()) return ++state.gate, true;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "graph/text.hpp"
-#include "rewriter/egraph.hpp"
 #include "rewriter/search.hpp"
 
 namespace pw {
@@ -84,7 +83,7 @@ bool Search::bind_operand(PatternNodeId id, NodeId node, std::size_t slot, std::
       state.env.insert_or_assign(wanted.name, Binding(value));
     return true;
   }
-  if (state.bound[v] == Bound::value && same(state.values[v], value)) return true;
+  if (state.bound[v] == Bound::value && state.values[v] == value) return true;
   ValueId held = state.values[v];
   for (std::size_t i = 0; i < graph_.operand_count(node); ++i)
     if (i != at && held.valid() && graph_.operand(node, i) == held &&
@@ -136,7 +135,7 @@ bool Search::bind_none(PatternNodeId id, NodeId node, std::size_t slot, State& s
 bool Search::bind_constant(PatternNodeId id, NodeId node, std::size_t slot, ValueId value,
                            State& state) {
   const PatternValue& wanted = rule_.values[rule_.nodes[id].operands[slot]];
-  NodeId constant = literal_of(value);
+  NodeId constant = graph_.producer(value);
   const Attribute* number = nullptr;
   if (constant.valid() && graph_.op_of(constant).is_literal())
     number = graph_.attribute(constant, "value");
@@ -161,15 +160,6 @@ bool Search::bind_constant(PatternNodeId id, NodeId node, std::size_t slot, Valu
   });
 }
 
-/// The node of the number that the value is, if it is one.
-NodeId Search::literal_of(ValueId value) const {
-  const NodeId own = graph_.producer(value);
-  if (equal_ == nullptr || (own.valid() && graph_.op_of(own).is_literal())) return own;
-  for (NodeId n : equal_->producers(value))
-    if (graph_.op_of(n).is_literal()) return n;
-  return own;
-}
-
 bool Search::bind_results(PatternNodeId id, NodeId node, State& state) {
   const PatternNode& pattern = rule_.nodes[id];
   for (std::size_t i = 0; i < pattern.results.size(); ++i) {
@@ -184,7 +174,7 @@ bool Search::bind_results(PatternNodeId id, NodeId node, State& state) {
     }
     ValueId value = graph_.result(node, i);
     if (state.bound[v] != Bound::no) {
-      if (same(state.values[v], value)) continue;
+      if (state.values[v] == value) continue;
       return reject(state, "N07", wanted.span, node, [&] {
         ValueId held = state.values[v];
         return fmt::format("{} is result {} of {}, not result {}", shown(v, held),
@@ -240,10 +230,6 @@ bool Search::check_type_of(ValueId value, PatternValueId id, std::size_t index, 
     return reject(state, "N05", wanted.span, node, [&] { return message(wanted.dtype, ""); });
   ++state.gate;
   if (wanted.any_shape) return true;
-  if (!last && open_sequences(wanted, state.env) > 1) {
-    state.deferred.push_back({{}, 0, id, index});
-    return true;
-  }
   for (const Expr& dim : wanted.dims)
     if (!last && dim.kind != Expr::Kind::star && unbound_names(dim, state.env).size() > 1) {
       state.deferred.push_back({{}, 0, id, index});

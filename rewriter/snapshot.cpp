@@ -10,7 +10,6 @@ Snapshot take_snapshot(RunState& run, const PassStats& stats) {
   out.events = run.report.journal.mark();
   out.warnings = run.report.warnings.size();
   out.choices = run.report.choices.size();
-  out.saturations = run.report.saturations.size();
   out.conditions = run.report.conditions.size();
   out.rewrites = run.rewrites;
   out.barriers = run.barriers;
@@ -26,7 +25,6 @@ void restore(RunState& run, PassStats& stats, const Snapshot& snapshot) {
   run.report.journal.rollback(snapshot.events);
   run.report.warnings.resize(snapshot.warnings);
   run.report.choices.resize(snapshot.choices);
-  run.report.saturations.resize(snapshot.saturations);
   run.report.conditions.resize(snapshot.conditions);
   run.rewrites = snapshot.rewrites;
   run.barriers = snapshot.barriers;

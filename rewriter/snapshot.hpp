@@ -9,7 +9,7 @@ namespace pw {
 struct Snapshot {
   Graph::Checkpoint graph = 0;
   Journal::Mark events = 0;
-  std::size_t warnings = 0, choices = 0, saturations = 0, conditions = 0, rewrites = 0;
+  std::size_t warnings = 0, choices = 0, conditions = 0, rewrites = 0;
   bool barriers = false;
   Facts facts;  ///< of the graph: those that conditions add go with them
   std::vector<std::int64_t> fuel;

@@ -8,7 +8,6 @@
 #include "backends/cuda/host_driver.hpp"
 #include "backends/cuda/runtime.hpp"
 #include "backends/eager/eager.hpp"
-#include "base/counted.hpp"
 #include "base/quantities.hpp"
 #include "base/try.hpp"
 #include "runtime/step_engine.hpp"
@@ -114,14 +113,13 @@ class CudaEngine final : public StepEngine {
           evicted));
     const cuda::RuntimeCounters& c = runtime.counters();
     const bool pieces = c.executables > c.whole_steps;
-    out.push_back(
-        fmt::format("cuda on {}: {} of {} captured, {} compiled; {}{}, {} of "
-                    "{}, arena {}",
-                    driver_->device(), pieces ? c.capturable_pieces : 0, counted(c.pieces, "piece"),
-                    counted(c.compilations, "class"), counted(c.graphs_captured, "graph"),
-                    c.whole_steps > 0 ? fmt::format(", {} of them whole steps", c.whole_steps) : "",
-                    counted(c.executables, "executable"), counted(c.graph_nodes, "node"),
-                    bytes(runtime.memory().arena_bytes)));
+    out.push_back(fmt::format(
+        "cuda on {}: {} of {} pieces captured, {} classes compiled; {} graphs{}, {} executables of "
+        "{} nodes, arena {}",
+        driver_->device(), pieces ? c.capturable_pieces : 0, c.pieces, c.compilations,
+        c.graphs_captured,
+        c.whole_steps > 0 ? fmt::format(", {} of them whole steps", c.whole_steps) : "",
+        c.executables, c.graph_nodes, bytes(runtime.memory().arena_bytes)));
     return out;
   }
 

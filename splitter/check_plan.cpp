@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "base/counted.hpp"
 #include "graph/symbol_fact.hpp"
 
 namespace pw {
@@ -143,7 +142,7 @@ std::string outside_facts(const Plan& plan, const Graph& source) {
                        print_range(*fact));
   };
   if (plan.max_tokens > greatest_value(*fact))
-    return declares(fmt::format("it is made for {}", counted(plan.max_tokens, "token")));
+    return declares(fmt::format("it is made for {} tokens", plan.max_tokens));
   const std::vector<std::int64_t>* const both[] = {&plan.compile_sizes, &plan.capture.sizes};
   for (const auto* sizes : both)
     for (const std::int64_t size : *sizes)

@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "base/counted.hpp"
 #include "splitter/plan.hpp"
 
 namespace pw {
@@ -27,10 +26,10 @@ std::string_view name(DispatchMode mode) {
 }
 
 std::string print(const DispatchKey& key) {
-  std::string out = key.tokens == 0 ? "static" : counted(key.tokens, "token");
-  if (key.requests > 0) out += fmt::format(", {}", counted(key.requests, "request"));
+  std::string out = key.tokens == 0 ? "static" : fmt::format("{} tokens", key.tokens);
+  if (key.requests > 0) out += fmt::format(", {} requests", key.requests);
   if (key.query > 0) out += fmt::format(" of {}", key.query);
-  if (key.loras > 0) out += fmt::format(", {}", counted(key.loras, "adapter"));
+  if (key.loras > 0) out += fmt::format(", {} adapters", key.loras);
   return out;
 }
 
@@ -118,8 +117,8 @@ std::string Dispatcher::explain(const StepShape& step, const Dispatch& found) co
                               decode_query_);
       break;
     case DispatchReason::requests:
-      why = fmt::format("no whole graph has room for {} sequences in {}", step.requests,
-                        counted(step.tokens, "token"));
+      why = fmt::format("no whole graph has room for {} sequences in {} tokens", step.requests,
+                        step.tokens);
       break;
   }
   if (found.mode == DispatchMode::none) return why;

@@ -15,14 +15,6 @@ const Shape* shape_of(const Context& context, const std::vector<TypeId>& operand
   return &context.types[operands[i]].shape;
 }
 
-/// Of a convolution, as its input and its weight have channels; 1 where they do not fit.
-std::int64_t groups_of(const Context& context, const std::vector<TypeId>& operands) {
-  const Shape *x = shape_of(context, operands, 0), *w = shape_of(context, operands, 1);
-  if (x == nullptr || w == nullptr || x->size() < 2 || w->size() < 2) return 1;
-  const auto all = context.dims.value((*x)[1]), one = context.dims.value((*w)[1]);
-  return all && one && *one > 0 && *all % *one == 0 ? std::max<std::int64_t>(*all / *one, 1) : 1;
-}
-
 }  // namespace
 
 DimId Draw::constant(std::int64_t value) { return context_.dims.constant(value); }
@@ -138,29 +130,6 @@ std::vector<DimId> Draw::parts(const Shape& shape, std::size_t count) {
   return sizes;
 }
 
-std::pair<Shape, Shape> Draw::convolution_operands() {
-  const auto small = [&](std::int64_t least, std::size_t choices) {
-    return least + static_cast<std::int64_t>(below(choices));
-  };
-  const std::int64_t groups = once_in(3) ? small(2, 2) : 1, channels = small(1, 4);
-  Shape x = {once_in(2) ? context_.dims.symbol("n") : constant(small(1, 3)),
-             constant(groups * channels)};
-  Shape w = {constant(groups * small(1, 4)), constant(channels)};
-  for (std::size_t axes = 1 + below(2); axes > 0; --axes) {
-    x.push_back(constant(small(5, 4)));
-    w.push_back(constant(small(1, 3)));
-  }
-  return {x, w};
-}
-
-/// Strides, dilations or paddings of a window.
-std::vector<DimId> Draw::window_steps(const std::string& name, std::size_t axes) {
-  const std::int64_t least = name == "padding" ? 0 : 1;
-  std::vector<DimId> steps;
-  for (; axes > 0; --axes) steps.push_back(constant(least + (once_in(3) ? 1 : 0)));
-  return steps;
-}
-
 Attribute Draw::attribute(const std::string& name, AttributeKind kind,
                           const std::vector<TypeId>& operands, std::size_t results) {
   const Shape* first = shape_of(context_, operands, 0);
@@ -173,17 +142,13 @@ Attribute Draw::attribute(const std::string& name, AttributeKind kind,
     case AttributeKind::axis: return static_cast<std::int64_t>(below(rank));
     case AttributeKind::int_:
       if (name == "world") return world_;
-      if (name == "groups") return groups_of(context_, operands);
       if (name == "start" && once_in(2)) return std::int64_t{0};
       if (const auto value = context_.dims.value(dim())) return *value;
       return std::int64_t{8};
     case AttributeKind::ints:
     case AttributeKind::dims:
       if (first == nullptr) return std::vector<DimId>(results, constant(8));
-      if (name == "sizes") return parts(*first, results);
-      if (rank > 2 && (name == "stride" || name == "padding" || name == "dilation"))
-        return window_steps(name, rank - 2);
-      return factored(*first);
+      return name == "sizes" ? parts(*first, results) : factored(*first);
     case AttributeKind::floats: return std::vector<double>(results, 1.0);
     case AttributeKind::strs: return std::vector<std::string>(results, "x");
   }

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "base/hash.hpp"
@@ -26,8 +25,6 @@ class Draw {
   DimId remember(DimId dim);  ///< so that it is drawn again
   Shape sequence();           ///< for `*b`
   Shape shape();              ///< of a value that nothing says anything about
-  /// Shapes of the input and the weight of a convolution that fit each other; small.
-  std::pair<Shape, Shape> convolution_operands();
   /// A value for an attribute, by its kind and the conventions of its name; `operands` are the
   /// node's.
   Attribute attribute(const std::string& name, AttributeKind kind,
@@ -42,7 +39,6 @@ class Draw {
   DimId extent();  ///< a new one
   std::vector<DimId> factored(const Shape& shape);
   std::vector<DimId> parts(const Shape& shape, std::size_t count);
-  std::vector<DimId> window_steps(const std::string& name, std::size_t axes);
   void bind_dim(const Expr& expr, Env& env);
   DimId constant(std::int64_t value);
 

@@ -95,8 +95,6 @@ std::optional<std::int64_t> number(const RangeRun& run, const Expr& expr) {
   }
   if (const std::string reference = reference_of(expr); !reference.empty()) {
     if (!run.rules.resolve(reference).empty()) return rewrites(run, reference);
-    if (reference == "nodes" && !run.rules.params.contains(reference))
-      return static_cast<std::int64_t>(run.after.node_count());
   }
   if (expr.kind == Expr::Kind::binary && expr.args.size() == 2 &&
       std::string_view("+-*").find(expr.text) != std::string_view::npos) {

@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "dsl/names.hpp"
 #include "dsl/unroll.hpp"
 #include "dsl/walk.hpp"
 #include "graph/text.hpp"
@@ -182,7 +181,6 @@ class Attempt {
 
   Done add_node(const PatternNode& node) {
     const Op& op = rules_.context->ops[node.op];
-    draw_convolution(node, op);
     Env local;  // the op's own variables
     unify_known(node, op, local);
     bind_attributes(node, op, local);
@@ -206,29 +204,6 @@ class Attempt {
     for (std::size_t i = 0; i < node.results.size() && i < graph_.result_count(*made); ++i)
       bind_result(node.results[i], graph_.result(*made, i));
     return std::monostate{};
-  }
-
-  /// The operands of a convolution: their axes, channels and kernel fit each other too seldom where
-  /// each is drawn by itself.
-  void draw_convolution(const PatternNode& node, const Op& op) {
-    const bool convolves = op.attribute("dilation") != nullptr && node.operands.size() >= 2 &&
-                           declared(op, 1) != nullptr && declared(op, 1)->dims.size() == 3 &&
-                           declared(op, 1)->dims.back().kind == Expr::Kind::star;
-    if (!convolves || values_[node.operands[0]].valid() || values_[node.operands[1]].valid())
-      return;
-    const auto [x, w] = draw_.convolution_operands();
-    Env drawn = env_;
-    if (bind_shape(node.operands[0], x, drawn) && bind_shape(node.operands[1], w, drawn))
-      env_ = std::move(drawn);
-  }
-
-  /// The variables of what the pattern says of an operand's type, for it to have this shape.
-  bool bind_shape(PatternValueId id, const Shape& shape, Env& env) {
-    const std::vector<TypeExpr>& types = rule_.values[id].types;
-    return std::all_of(types.begin(), types.end(), [&](const TypeExpr& type) {
-      const DType dtype = dtype_of(type, env).value_or(draw_.float_dtype());
-      return unify(*rules_.context, type, rules_.context->types.get(dtype, shape), env);
-    });
   }
 
   void bind_result(PatternValueId id, ValueId value) {
@@ -448,29 +423,12 @@ class Attempt {
         env_.emplace(element.text, draw_.shape());
   }
 
-  /// `{sizes = [m] * 3}`: equal parts of the last axis, as many as there are results.
-  void bind_repetition(const Expr& expr, const std::vector<TypeId>& types, std::size_t results) {
-    const Expr &list = expr.args[0], &times = expr.args[1];
-    if (times.kind == Expr::Kind::path && env_.count(times.text) == 0)
-      env_.emplace(times.text, Attribute(static_cast<std::int64_t>(results)));
-    const auto count = evaluate(*rules_.context, &graph_, times, env_);
-    const auto* number = count ? std::get_if<std::int64_t>(&*count) : nullptr;
-    const bool typed = !types.empty() && types[0].valid() && types[0] != Types::unknown();
-    if (number == nullptr || *number < 1 || !typed || list.args.size() != 1) return;
-    const Shape& shape = rules_.context->types[types[0]].shape;
-    const Expr& part = list.args[0];
-    const auto size = shape.empty() ? std::nullopt : rules_.context->dims.value(shape.back());
-    if (size && *size % *number == 0 && part.kind == Expr::Kind::path && env_.count(part.text) == 0)
-      env_.emplace(part.text, rules_.context->dims.constant(*size / *number));
-  }
-
   Result<Attribute> written_value(const PatternAttribute& attribute, const Op& op,
                                   const std::vector<TypeId>& types, std::size_t results) {
     const AttributeDecl* declared = op.attribute(attribute.name);
     const bool typed = !types.empty() && types[0].valid() && types[0] != Types::unknown();
     if (attribute.name == "shape" && attribute.value.kind == Expr::Kind::list && typed)
       draw_.bind_factors(attribute.value, rules_.context->types[types[0]].shape, env_);
-    if (is_repetition(attribute.value)) bind_repetition(attribute.value, types, results);
     std::vector<std::string> names;
     collect_paths(attribute.value, names);
     bind_sequences(attribute.value);

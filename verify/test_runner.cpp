@@ -8,7 +8,6 @@
 
 #include <fmt/format.h>
 
-#include "base/counted.hpp"
 #include "base/own_folders.hpp"
 #include "dsl/dsl.hpp"
 #include "graph/text.hpp"
@@ -211,9 +210,9 @@ std::string test_lines(const TestReport& report, const SourceMap& sources) {
 }
 
 std::string test_summary(const TestReport& report) {
-  return fmt::format("{}, {} failed, {} with a reason, {}\n", counted(report.tests.size(), "test"),
-                     report.failed(), report.negative(),
-                     counted(report.expectations(), "expectation"));
+  return fmt::format("{} tests, {} failed, {} with a reason, {} expectations\n",
+                     report.tests.size(), report.failed(), report.negative(),
+                     report.expectations());
 }
 
 std::string test_report_text(const TestReport& report, const SourceMap& sources) {

@@ -23,7 +23,6 @@ namespace {
 constexpr const char* kCommutative = "commutative";
 constexpr const char* kAssociative = "associative";
 constexpr const char* kView = "view";
-constexpr const char* kPointwise = "pointwise";
 
 /// Operands that a call has at least: an empty list needs no more than the first two.
 std::size_t arity(const Op& op) {
@@ -52,8 +51,7 @@ std::string results_of(const Op& op) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-/// The trait as a rule; that of a view or a pointwise op is there only for the graphs that it
-/// matches.
+/// The trait as a rule; a view's is there only for the graphs that it matches.
 std::string rule_of(const Op& op, std::string_view trait) {
   std::string before = call_of(op, {}), after = before;
   if (trait == kCommutative) after = call_of(op, {"x1", "x0"});
@@ -103,85 +101,13 @@ void check_view(const Graph& graph, RuleCheck& report) {
             print_pwg(graph)));
 }
 
-Tensor copy_of(const Tensor& tensor) {
-  Tensor out(tensor.dtype(), tensor.extents());
-  std::memcpy(out.data(), tensor.data(), tensor.view().bytes());
-  return out;
-}
-
-std::string element_at(const Tensor& tensor, std::int64_t i) {
-  const auto size = static_cast<std::size_t>(size_of(tensor.dtype()));
-  return {reinterpret_cast<const char*>(tensor.data()) + static_cast<std::size_t>(i) * size, size};
-}
-
-void put_element(const Tensor& tensor, std::int64_t i, const std::string& bytes) {
-  std::memcpy(tensor.data() + static_cast<std::size_t>(i) * bytes.size(), bytes.data(),
-              bytes.size());
-}
-
-/// Whether an element of a result changes with those in its place alone: one element of an input is
-/// changed, and all results are compared but there. Inputs of other extents broadcast, and are left
-/// as they are. Then every input has one number everywhere, and so must the results.
-void check_elements(const Graph& graph, RuleCheck& report) {
-  constexpr std::int64_t kTokens = 7;
-  const Symbols symbols = sample_symbols(graph, kTokens);
-  const Step step = sample_step(graph, symbols);
-  std::vector<Weights> weights = weights_of_ranks(graph, 1, 1);
-  if (!give_contents(weights, graph, symbols, Contents::ordinary, 1)) return;
-  const auto backend = make_eager();
-  const auto before = run_whole(graph, *backend, weights.front(), step, symbols);
-  if (!before) return;
-  ++report.runs;
-  const auto refute = [&](std::string why) {
-    report.judgement.refute(why + "\n" + print_pwg(graph));
-  };
-  const auto run_with = [&](const std::string& name, const Tensor& given) {
-    std::vector<Weights> changed = weights;
-    changed.front().give(name, given);
-    return run_whole(graph, *backend, changed.front(), step, symbols);
-  };
-  for (const ValueId input : graph.inputs()) {
-    const std::string name(graph.value_name(input));
-    auto tensor = weights.front().tensor(name, symbols, step);
-    const std::int64_t count = tensor ? tensor->view().count() : 0;
-    if (!tensor || count < 2 || tensor->extents() != before->front().extents()) continue;
-    for (const std::int64_t place : {std::int64_t{0}, count / 2, count - 1}) {
-      const Tensor other = copy_of(*tensor);
-      put_element(other, place, element_at(*tensor, (place + 1) % count));
-      const auto after = run_with(name, other);
-      if (!after) return;
-      for (std::size_t k = 0; k < after->size(); ++k)
-        for (std::int64_t i = 0; i < count && (*after)[k].view().count() == count; ++i)
-          if (i != place && element_at((*after)[k], i) != element_at((*before)[k], i))
-            return refute(fmt::format("element {} of {} changes with element {} of {}", i,
-                                      graph.value_name(graph.outputs()[k]), place, name));
-    }
-  }
-  std::vector<Weights> equal = weights;
-  for (const ValueId input : graph.inputs()) {
-    const std::string name(graph.value_name(input));
-    auto tensor = weights.front().tensor(name, symbols, step);
-    if (!tensor) continue;
-    const Tensor other = copy_of(*tensor);
-    for (std::int64_t i = 0; i < other.view().count(); ++i)
-      put_element(other, i, element_at(*tensor, 0));
-    equal.front().give(name, other);
-  }
-  const auto same = run_whole(graph, *backend, equal.front(), step, symbols);
-  for (std::size_t k = 0; same && k < same->size(); ++k)
-    if (elements_of((*same)[k]).size() > 1)
-      return refute(fmt::format("{} depends on where an element stands",
-                                graph.value_name(graph.outputs()[k])));
-}
-
-RuleCheck check_each_graph(const RuleSet& rules, RuleId rule, const RuleCheckOptions& options,
-                           void (*check)(const Graph&, RuleCheck&)) {
+RuleCheck check_views(const RuleSet& rules, RuleId rule, const RuleCheckOptions& options) {
   RuleCheck report;
   report.ranks = {1};
   const Instances instances = make_instances(rules, rule, {}, options.instances);
   for (const Instance& instance : instances.found) {
     ++report.instances;
-    if (report.judgement.holds()) check(instance.graph, report);
+    if (report.judgement.holds()) check_view(instance.graph, report);
   }
   if (report.runs > 0 || !report.judgement.holds()) return report;
   report.judgement.verdict = RuleVerdict::no_instance;
@@ -200,13 +126,9 @@ void check_trait(const ContextPtr& context, const Op& op, const char* trait,
   const RuleId rule = rules->resolve("r").at(0);
   RuleCheckOptions ordinary = options;
   ordinary.contents = {Contents::ordinary};
-  RuleCheck check;
-  if (trait == kView)
-    check = check_each_graph(*rules, rule, options, check_view);
-  else if (trait == kPointwise)
-    check = check_each_graph(*rules, rule, options, check_elements);
-  else
-    check = check_rule(*rules, rule, {}, trait == kAssociative ? ordinary : options);
+  RuleCheck check = trait == kView
+                        ? check_views(*rules, rule, options)
+                        : check_rule(*rules, rule, {}, trait == kAssociative ? ordinary : options);
   check.rule = fmt::format("{} {}", trait, op.name);
   out.push_back(std::move(check));
 }
@@ -219,7 +141,6 @@ void check_op(const ContextPtr& context, OpId id, const RuleCheckOptions& option
   if (op.traits.associative && op.results.size() == 1 && arity(op) >= 2)
     check_trait(context, op, kAssociative, options, out);
   if (op.traits.view) check_trait(context, op, kView, options, out);
-  if (op.traits.pointwise) check_trait(context, op, kPointwise, options, out);
 }
 
 std::vector<OpId> declared_in(const RuleSet& rules, bool library) {

@@ -75,8 +75,7 @@ class Outliner {
     const Graph& graph = graph_.versions.back()->graph;
     std::map<InputKind, std::size_t> kinds;
     for (const ValueId v : graph.inputs()) ++kinds[graph.input_kind(v)];
-    out_ += styled(scene_.title, "\x1b[1m") + ": " + grouped_digits(graph.node_count()) +
-            (graph.node_count() == 1 ? " node" : " nodes");
+    out_ += styled(scene_.title, "\x1b[1m") + ": " + grouped_digits(graph.node_count()) + " nodes";
     for (const auto& [kind, count] : kinds)
       out_ +=
           ", " + std::to_string(count) + " " + std::string(name(kind)) + (count == 1 ? "" : "s");

@@ -39,9 +39,8 @@ void shade_boxes(Scene& scene, const UnionGraph& graph, const Overlay& overlay) 
     double& shade = scene.boxes[scene.box_of[at]].shade;
     shade = std::max(shade, high > low ? (number - low) / (high - low) : 1.0);
   }
-  scene.caption += fmt::format(
-      "; {}: {} (dark) to {} (light), {} a number", clean(overlay.title), low, high,
-      grouped_digits(numbers.size()) + (numbers.size() == 1 ? " node has" : " nodes have"));
+  scene.caption += fmt::format("; {}: {} (dark) to {} (light), {} nodes have a number",
+                               clean(overlay.title), low, high, grouped_digits(numbers.size()));
 }
 
 Shade shade_of(double share) {

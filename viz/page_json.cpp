@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "base/shown_path.hpp"
-#include "rewriter/rewriter.hpp"
 #include "viz/label.hpp"
 #include "viz/overlay.hpp"
 #include "viz/page.hpp"
@@ -58,7 +57,6 @@ class PageData {
     put("frame", Ints{pixels(Frame::kSide), pixels(Frame::kTop), pixels(Frame::kBottom)});
     put("whole", "{" + level_json(in_.placement.whole, true) + "}");
     put_rewrites();
-    if (in_.input.tried != nullptr) put("tried", dump(tried_json(*in_.input.tried)));
     if (in_.input.misses != nullptr) put_misses(*in_.input.misses);
     if (in_.input.pieces != nullptr) put("classes", dump(classes_json(*in_.input.pieces)));
     if (in_.input.plan != nullptr) put_plan(*in_.input.plan);
@@ -333,26 +331,6 @@ class PageData {
     }
     put("rules", dump(rules));
     put("rewrites", all);
-  }
-
-  /// By the number of the version that a pass made, its rules that had a node to try. As in the
-  /// journal, the n-th pass made version n + 1, as long as the names agree.
-  [[nodiscard]] Json tried_json(const std::vector<PassStats>& passes) const {
-    Json out = Json::object();
-    std::size_t version = 0;
-    for (const PassStats& pass : passes) {
-      const auto& steps = in_.timeline.steps;
-      if (version + 1 >= steps.size() || clean(pass.pass) != steps[version + 1].pass) continue;
-      Json rules = Json::array();
-      for (const auto& [rule, stats] : pass.rules) {
-        if (stats.attempts == 0) continue;
-        Json codes = Json::array();
-        for (const auto& [code, times] : stats.rejections) codes.push_back({code, times});
-        rules.push_back({clean(rule), stats.attempts, stats.hits, stats.matches, codes});
-      }
-      out[std::to_string(++version)] = std::move(rules);
-    }
-    return out;
   }
 
   /// A flat list: rule, code, message and help as texts, matched, size, where it stopped or −1, and

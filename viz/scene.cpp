@@ -104,8 +104,7 @@ class Composer {
 
   std::string copies_text(const Group& group) const {
     constexpr std::size_t kMost = 64;
-    std::string text =
-        grouped_digits(group.nodes.size()) + (group.nodes.size() == 1 ? " node" : " nodes");
+    std::string text = grouped_digits(group.nodes.size()) + " nodes";
     if (group.beside.size() > 1)
       text += " in each of";
     else
@@ -378,8 +377,7 @@ class Composer {
     for (const Box& box : scene_.boxes)
       shown += box.node != kNobody && box.kind != BoxKind::whole ? 1 : 0;
     scene_.caption = "showing " + grouped_digits(shown) + " of " +
-                     grouped_digits(graph_.nodes.size()) +
-                     (graph_.nodes.size() == 1 ? " node" : " nodes");
+                     grouped_digits(graph_.nodes.size()) + " nodes";
     if (shown == graph_.nodes.size()) return;
     if (!folding_.reason.empty()) scene_.caption += "; equal " + folding_.reason + " drawn once";
     if (form_.whole && !whole_) scene_.caption += "; boxes are whole " + folding_.reason;

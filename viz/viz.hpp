@@ -17,7 +17,6 @@
 namespace pw {
 
 struct NamedRewrite;
-struct PassStats;
 struct Report;
 
 /// The graph after a pass; the first one is the input.
@@ -48,8 +47,6 @@ struct VizInput {
   const Plan* plan = nullptr;
   const Journal* journal = nullptr;
   const RuleSet* rules = nullptr;  ///< with the journal: where the rules are
-  const std::vector<PassStats>* tried =
-      nullptr;  ///< with the journal, where counted: what each rule was tried at
   const std::vector<NamedRewrite>* named_journal =
       nullptr;  ///< instead of the journal, for versions that were read from files
   const PageMisses* misses = nullptr;

@@ -9,15 +9,12 @@
 #include <fmt/format.h>
 
 #include "backends/cpu/attention.hpp"
-#include "backends/cpu/frozen.hpp"
 #include "backends/cpu/kernels.hpp"
-#include "backends/cpu/packed.hpp"
 #include "backends/cpu/run.hpp"
 #include "backends/eager/kernels.hpp"
 #include "backends/interpreter_kernels.hpp"
 #include "backends/program.hpp"
 #include "backends/rowprogram/grouping.hpp"
-#include "base/counted.hpp"
 #include "graph/build.hpp"
 #include "splitter/piece_class.hpp"
 
@@ -93,14 +90,7 @@ struct CpuBackend::State {
   };
   std::map<PieceKey, Made> pieces;
   Made* making = nullptr;
-  cpu::FrozenWeightsPtr weights;  ///< where they are frozen
-  std::size_t packed_nodes = 0;   ///< so far
 
-  [[nodiscard]] OpId packed(const Graph& graph, NodeId n) const {
-    return weights ? cpu::packed_op(graph, n) : OpId();
-  }
-  RunCall special(const Graph& graph, NodeId n, KernelTable table,
-                  std::shared_ptr<const cpu::ConstantParts>& parts) const;
   bool take_apart(Graph& graph, const std::vector<rows::RunUnit>& units);
   std::vector<rows::RunUnit> grouped(Graph& graph);
   void note(const std::string& op, const std::string& reason) {
@@ -135,7 +125,7 @@ bool CpuBackend::State::take_apart(Graph& graph, const std::vector<rows::RunUnit
     if (unit.kind != rows::RunUnit::Kind::opaque) continue;
     const NodeId n = unit.nodes.front();
     const std::string op = graph.op_of(n).name;
-    if (!graph.op_of(n).has_body() || packed(graph, n).valid() || !inline_node(graph, n)) continue;
+    if (!graph.op_of(n).has_body() || !inline_node(graph, n)) continue;
     note(op, "taken apart: " + unit.why.reason);
     changed = true;
   }
@@ -179,8 +169,7 @@ std::map<std::size_t, std::size_t> CpuBackend::State::compiled_units(
     std::string reason;
     if (texts[i].empty()) {
       if (units[i].kind == rows::RunUnit::Kind::opaque &&
-          (options.strict || !is_attention(graph.op_of(units[i].nodes.front()))) &&
-          !packed(graph, units[i].nodes.front()).valid())
+          (options.strict || !is_attention(graph.op_of(units[i].nodes.front()))))
         note(graph.op_of(units[i].nodes.front()).name, units[i].why.reason);
     } else if (const auto function = kernels.function(texts[i], &reason)) {
       numbers.emplace(i, use(texts[i], units[i].program, function));
@@ -222,9 +211,7 @@ Graph CpuBackend::State::with_kernels(const Graph& piece) {
     }
     for (NodeId n : units[i].nodes) {
       spec = NodeSpec{};
-      const OpId own = packed(graph, n);
-      spec.op = own.valid() ? own : graph.op(n);
-      packed_nodes += own.valid() ? 1 : 0;
+      spec.op = graph.op(n);
       spec.attributes = graph.attributes(n);
       std::vector<ValueId> results;
       for (std::size_t r = 0; r < graph.result_count(n); ++r) results.push_back(graph.result(n, r));
@@ -234,22 +221,6 @@ Graph CpuBackend::State::with_kernels(const Graph& piece) {
   for (ValueId v : graph.outputs()) out.add_output(values[v.index]);
   out.erase_dead();
   return out;
-}
-
-/// What runs a node that the table does not, or not as it should be run.
-RunCall CpuBackend::State::special(const Graph& graph, NodeId n, KernelTable table,
-                                   std::shared_ptr<const cpu::ConstantParts>& parts) const {
-  RunCall run = cpu::row_kernel_runner(row_kernels)(graph, n);
-  if (!run && !options.strict && is_attention(graph.op_of(n))) run = cpu::attention;
-  if (!weights) return run;
-  if (!parts || !parts->of(graph)) parts = std::make_shared<cpu::ConstantParts>(graph);
-  const std::string& op = graph.op_of(n).name;
-  if (!run)
-    if (const Kernel kernel = find_kernel(table, op)) run = kernel;
-  if (!run)
-    if (const Kernel kernel = find_kernel(layout_kernels(), op)) run = kernel;
-  run = cpu::packed_call(graph, n, *parts, weights, std::move(run));
-  return run ? parts->kept(n, std::move(run), weights) : run;
 }
 
 CpuBackend::CpuBackend(const BackendOptions& options) : state_(std::make_unique<State>(options)) {}
@@ -266,9 +237,12 @@ Result<std::unique_ptr<Executable>> CpuBackend::compile(const Graph& piece) {
                    "it holds an op `" + piece.op_of(n).name + "`, which only this backend may make",
                    "give the op another name"));
   }
-  engine.special =
-      [state = state_.get(), table, parts = std::shared_ptr<const cpu::ConstantParts>()](
-          const Graph& graph, NodeId n) mutable { return state->special(graph, n, table, parts); };
+  engine.special = [rows = cpu::row_kernel_runner(state_->row_kernels),
+                    strict = state_->options.strict](const Graph& graph, NodeId n) {
+    RunCall run = rows(graph, n);
+    if (!run && !strict && is_attention(graph.op_of(n))) run = cpu::attention;
+    return run;
+  };
   if (names_a_layer(piece)) return compile_program(state_->with_kernels(piece), engine);
   const auto [known, fresh] = state_->pieces.try_emplace(key_of(piece));
   State::Made& made = known->second;
@@ -288,8 +262,6 @@ Result<std::unique_ptr<Executable>> CpuBackend::compile(const Graph& piece) {
   made.executable = std::move(*executable);
   return std::make_unique<SharedExecutable>(made.executable);
 }
-
-void CpuBackend::freeze(cpu::FrozenWeightsPtr weights) { state_->weights = std::move(weights); }
 
 CpuReport CpuBackend::report() const {
   CpuReport out = state_->report;
@@ -313,11 +285,9 @@ std::vector<std::string> CpuBackend::summary() const {
   const std::string how = made.compiler.empty()
                               ? "no C++ compiler was found"
                               : fmt::format("{} compiled now by {}", made.compiled, made.compiler);
-  std::vector<std::string> out{fmt::format("cpu: {}, {} from the cache, {}; {} on eager",
-                                           counted(made.kernels.size(), "kernel"), made.cache.found,
-                                           how, counted(made.nodes_on_eager(), "node"))};
-  if (state_->weights)
-    out.push_back(fmt::format("  frozen: {} packed once", counted(state_->packed_nodes, "weight")));
+  std::vector<std::string> out{
+      fmt::format("cpu: {} kernels, {} from the cache, {}; {} nodes on eager", made.kernels.size(),
+                  made.cache.found, how, made.nodes_on_eager())};
   if (made.cache.evicted > 0)
     out.push_back(
         fmt::format("  {} damaged objects of the cache were thrown away", made.cache.evicted));

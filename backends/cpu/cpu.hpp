@@ -32,10 +32,6 @@ struct CpuReport {
   [[nodiscard]] std::size_t nodes_on_eager() const;
 };
 
-namespace cpu {
-class FrozenWeights;
-}
-
 class CpuBackend final : public Backend {
  public:
   /// Without a cache, the one of the environment is opened when it is first needed.
@@ -43,10 +39,6 @@ class CpuBackend final : public Backend {
   ~CpuBackend() override;
   [[nodiscard]] std::string name() const override { return "cpu"; }
   [[nodiscard]] Result<std::unique_ptr<Executable>> compile(const Graph& piece) override;
-  /// From now on what is computed of weights alone is kept from run to run, and weights of products
-  /// are packed once, as long as `weights` does not say that one has changed: for runs on one rank,
-  /// one after another.
-  void freeze(std::shared_ptr<cpu::FrozenWeights> weights);
   [[nodiscard]] CpuReport report() const;
   [[nodiscard]] std::vector<std::string> summary() const override;
 

@@ -9,6 +9,7 @@
 namespace pw::cpu {
 namespace {
 
+constexpr const char* kOp = "row kernel";
 constexpr std::int64_t kWorthAThread = 1 << 17;  // elements
 
 /// A table that rows look things up in, or a weight, says nothing of the work in a row.
@@ -66,10 +67,10 @@ Result<std::monostate> run(const RowKernel& kernel, Call& call) {
 }  // namespace
 
 OpId row_kernel_op(Context& context) {
-  const OpId known = context.ops.find(kRowKernel);
+  const OpId known = context.ops.find(kOp);
   if (known.valid()) return known;
   Op op;
-  op.name = kRowKernel;
+  op.name = kOp;
   op.imported = true;
   return context.ops.declare(std::move(op)).value();
 }
@@ -82,7 +83,7 @@ AttributesId kernel_attributes(Context& context, std::size_t number) {
 std::function<RunCall(const Graph&, NodeId)> row_kernel_runner(
     std::shared_ptr<const std::vector<RowKernel>> kernels) {
   return [kernels](const Graph& graph, NodeId node) -> RunCall {
-    if (graph.op(node) != graph.context().ops.find(kRowKernel)) return {};
+    if (graph.op(node) != graph.context().ops.find(kOp)) return {};
     const auto number =
         static_cast<std::size_t>(std::get<std::int64_t>(*graph.attribute(node, "kernel")));
     const RowKernel kernel = (*kernels)[number];

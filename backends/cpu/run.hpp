@@ -16,8 +16,6 @@ struct RowKernel {
   bool reads_valid = false;   ///< the last operand is the number of valid tokens
 };
 
-/// The name of the op of such nodes.
-inline constexpr const char* kRowKernel = "row kernel";
 /// The op of such nodes, declared in the context when it is not there. Its name is none that a
 /// graph's text can have.
 [[nodiscard]] OpId row_kernel_op(Context& context);

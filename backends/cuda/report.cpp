@@ -6,7 +6,6 @@
 #include <fmt/ranges.h>
 
 #include "backends/cuda/compile.hpp"
-#include "base/counted.hpp"
 #include "base/file.hpp"
 
 namespace pw::cuda {
@@ -34,15 +33,14 @@ std::string cost(const TargetReport& target) {
 
 std::string shape(const Kernel& k) {
   std::string out = fmt::format("{} thread{} a row", k.team, k.team == 1 ? "" : "s");
-  if (k.rows_per_block > 1)
-    out += fmt::format(", {} a block", pw::counted(k.rows_per_block, "row"));
-  if (k.column_blocks > 1) out += fmt::format(", in {}", pw::counted(k.column_blocks, "block"));
-  if (k.kept_words > 0)
-    out += fmt::format(", {} kept in registers", pw::counted(k.kept_words, "word"));
+  if (k.rows_per_block > 1) out += fmt::format(", {} rows a block", k.rows_per_block);
+  if (k.column_blocks > 1) out += fmt::format(", in {} blocks", k.column_blocks);
+  if (k.kept_words > 0) out += fmt::format(", {} words kept in registers", k.kept_words);
   if (!(k.schedule == Schedule()))
-    out += fmt::format(", tuned ({}, {} resident)",
-                       k.schedule.passes == 1 ? "1 pass" : pw::counted(k.schedule.passes, "pass"),
-                       k.schedule.resident);
+    out +=
+        fmt::format(", tuned ({}, {} resident)",
+                    k.schedule.passes == 1 ? "1 pass" : fmt::format("{} passes", k.schedule.passes),
+                    k.schedule.resident);
   if (k.shared_bytes > 0) out += fmt::format(", {} bytes kept in shared memory", k.shared_bytes);
   return out;
 }
@@ -51,12 +49,10 @@ std::string shape(const Kernel& k) {
 std::string summary(const CompileReport& report) {
   using Kind = NodeReport::Kind;
   std::string out = fmt::format(
-      "Of the classes' nodes {} are in kernels, {}, {}, {}, {} taken "
+      "Of the classes' nodes {} are in kernels, {} views, {} literals, {} library calls, {} taken "
       "apart, {} opaque.\n",
-      report.count(Kind::kernel), pw::counted(report.count(Kind::view), "view"),
-      pw::counted(report.count(Kind::literal), "literal"),
-      pw::counted(report.count(Kind::library), "library call"), report.count(Kind::parts),
-      report.count(Kind::opaque));
+      report.count(Kind::kernel), report.count(Kind::view), report.count(Kind::literal),
+      report.count(Kind::library), report.count(Kind::parts), report.count(Kind::opaque));
   std::map<std::string, std::size_t> reasons;
   for (const ClassReport& c : report.classes) {
     for (const NodeReport& n : c.nodes) {
@@ -82,9 +78,9 @@ std::string_view name(NodeReport::Kind kind) {
 }
 
 std::string print(const CompileReport& report) {
-  std::string out = fmt::format(
-      "{} for {}, {}. NVRTC: {}.\n", pw::counted(report.kernels.size(), "kernel"),
-      fmt::join(report.archs, ", "), pw::counted(report.classes.size(), "class"), report.nvrtc);
+  std::string out =
+      fmt::format("{} kernels for {}, {} classes. NVRTC: {}.\n", report.kernels.size(),
+                  fmt::join(report.archs, ", "), report.classes.size(), report.nvrtc);
   if (!report.compiled) out += "No cubins were made: sources only.\n";
   if (report.compiled)
     out += fmt::format("{} refused, {} with spills.\n", report.failed(), report.spilling());

@@ -9,10 +9,8 @@
 
 #include <fmt/format.h>
 
-#include "backends/eager/attention_sizes.hpp"
 #include "backends/eager/curves.hpp"
 #include "backends/eager/kernels.hpp"
-#include "backends/eager/tiled_attention.hpp"
 #include "backends/gemm.hpp"
 #include "backends/parallel.hpp"
 
@@ -27,6 +25,55 @@ template <class T>
 using Column = Eigen::Array<T, Eigen::Dynamic, 1>;
 template <class T>
 constexpr T kNever = -std::numeric_limits<T>::infinity();
+
+/// Extents of the call; `planes` of queries, one a head.
+struct AttentionSizes {
+  std::int64_t batch = 1, heads, key_heads, queries, keys, width, value_width;
+  bool causal = false;
+  double scale = 1;
+  [[nodiscard]] std::int64_t planes() const { return batch * heads; }
+  [[nodiscard]] std::int64_t group() const { return heads / key_heads; }
+  /// How many keys are seen by queries below `end`.
+  [[nodiscard]] std::int64_t seen(std::int64_t end) const {
+    return causal ? std::min(keys, end) : keys;
+  }
+};
+
+AttentionSizes sizes_of(const Call& call, std::size_t first) {
+  const Extents &q = call.operand(first).extents, &k = call.operand(first + 1).extents,
+                &v = call.operand(first + 2).extents;
+  const std::size_t at = q.size() - 3;
+  AttentionSizes out{.heads = q[at],
+                     .key_heads = k[at],
+                     .queries = q[at + 1],
+                     .keys = k[at + 1],
+                     .width = q[at + 2],
+                     .value_width = v[at + 2]};
+  for (std::size_t i = 0; i < at; ++i) out.batch *= q[i];
+  out.causal = call.integer("causal", 0) != 0;
+  out.scale = call.real("scale", 1 / std::sqrt(static_cast<double>(out.width)));
+  return out;
+}
+
+Done check_heads(const Call& call, const AttentionSizes& sizes) {
+  if (sizes.key_heads > 0 ? sizes.heads % sizes.key_heads == 0 : sizes.heads == 0) return Done{};
+  return fail_call(
+      call, "PW1203",
+      fmt::format("{} query heads do not divide over {} key heads", sizes.heads, sizes.key_heads));
+}
+
+/// The last `last` dims of an operand at a place of those before, taken in row-major order.
+Array plane_of(const Array& x, std::int64_t place, std::size_t last) {
+  const std::size_t before = x.extents.size() - last;
+  std::int64_t offset = 0;
+  for (std::size_t i = before; i-- > 0; place /= x.extents[i])
+    offset += place % x.extents[i] * x.strides[i];
+  Array out = x;
+  out.data = x.at(offset);
+  out.extents.erase(out.extents.begin(), out.extents.begin() + static_cast<std::ptrdiff_t>(before));
+  out.strides.erase(out.strides.begin(), out.strides.begin() + static_cast<std::ptrdiff_t>(before));
+  return out;
+}
 
 Matrix rows_at(const Array& x, std::int64_t begin, std::int64_t rows) {
   return {x.dtype, x.at(begin * x.strides[0]), rows, x.extents[1], x.strides[0], x.strides[1]};
@@ -175,13 +222,8 @@ Done run_attention(Call& call) {
   return Done{};
 }
 Done scaled_attention_kernel(Call& call) {
-  if (call.operand_dtype(0) == DType::f64) return run_attention<double>(call);
-  const AttentionSizes sizes = sizes_of(call, 0);
-  if (auto fits = check_heads(call, sizes); !fits) return fits;
-  call.result(0);
-  call.result(1);
-  attend_by_tiles(call, sizes);
-  return Done{};
+  return call.operand_dtype(0) == DType::f64 ? run_attention<double>(call)
+                                             : run_attention<float>(call);
 }
 
 /// The gradients of one key head, and of the queries that read it.

@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
 """Models through torch.compile: eager, Inductor, ONNX Runtime and Piecewise in one process, calls in turns.
 
-    compare.py [--models NAME …] [--threads N …] [--seconds S] [--open] [--output FILE]
+    compare.py [--models NAME …] [--threads N …] [--seconds S] [--output FILE]
 
-Inductor and Piecewise may keep weights in a form of their own, as ONNX Runtime always does: Inductor's `freezing`, Piecewise's `frozen`; with --open
-neither does. Each model and number of threads is five processes: each peer's compilation with empty caches, and again with what the first has left there; and one
+Each model and number of threads is five processes: each peer's compilation with empty caches, and again with what the first has left there; and one
 whose calls are timed. Exit codes: 0 ok, 1 numbers differ, 77 there is no PyTorch.
 """
 import argparse
@@ -72,34 +71,14 @@ def mean(values):
     return math.exp(sum(map(math.log, values)) / len(values)) if values else None
 
 
-def verdict(whole):
-    """What is asked of the rows that count, and whether it holds."""
-    least = min(whole, key=lambda row: ratio(row, "inductor") or math.inf, default=None)
-    of = {peer: mean(ratio(row, peer) for row in whole) or 0 for peer in ("inductor", "onnxruntime")}
-    slowest = ratio(least, "inductor") or 0 if least else 0
-    named = f" ({least['model']}, {least['threads']} threads)" if least else ""
-    asked = [
-        (f"{len({row['model'] for row in whole})} models count, of at least 5", len({row["model"] for row in whole}) >= 5),
-        (f"{of['inductor']:.3f} × Inductor, of at least 1", of["inductor"] >= 1),
-        (f"none below 0.85 × Inductor: {slowest:.2f}{named}", slowest >= 0.85),
-        (f"{of['onnxruntime']:.3f} × ONNX Runtime, of at least 1", of["onnxruntime"] >= 1),
-    ]
-    return [f"* {'holds' if holds else '**falls short**'}: {what}" for what, holds in asked]
-
-
-def table(rows, said, frozen):
+def table(rows, said):
     whole = [row for row in rows if "seconds" in row and row["taken"] >= 0.95 * row["ops"]]
     lines = [
         "# Models through torch.compile",
         "",
         f"`./dev bench torch`, on {platform.machine()}, {os.cpu_count()} cores, PyTorch {said}. Random weights, f32, batch 1; times of a call are medians of calls that",
         "took turns, in ms; × is the peer's time over Piecewise's, so above 1 Piecewise is faster. Compile and warm are seconds to the first result, with empty",
-        "caches and with what an earlier process has left in them, each in a process of its own. "
-        + (
-            "All three keep weights in a form of their own: Inductor by its option `freezing`, Piecewise by `frozen`, ONNX Runtime always."
-            if frozen
-            else "Inductor and Piecewise read the weights at each call; ONNX Runtime keeps them in a form of its own."
-        ),
+        "caches and with what an earlier process has left in them, each in a process of its own.",
         "",
         "| model | threads | ops taken | eager | Inductor | ONNX Runtime | Piecewise | × eager | × Inductor | × ONNX Runtime | compile: Inductor | Piecewise "
         "| warm: Inductor | Piecewise |",
@@ -110,7 +89,6 @@ def table(rows, said, frozen):
         + ", ".join(f"{cell(mean(ratio(row, peer) for row in whole))} × {peer}" for peer in ("eager", "inductor", "onnxruntime"))
         + f"; compile {cell(mean(row['cold']['inductor'] / row['cold']['piecewise'] for row in whole))} × Inductor's speed.",
     ]
-    lines += ["", *verdict(whole)]
     for row in rows:
         if row.get("left"):
             lines.append(f"\n{row['model']}: left to PyTorch: {', '.join(f'{n} × {op}' for op, n in row['left'].items())}")
@@ -124,7 +102,6 @@ def main():
     parser.add_argument("--models", nargs="+", default=NAMES, choices=NAMES)
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
     parser.add_argument("--seconds", type=float, default=30, help="of calls, for a model and number of threads")
-    parser.add_argument("--open", action="store_true", help="nobody but ONNX Runtime keeps weights in a form of its own")
     parser.add_argument("--build", type=Path, default=ROOT / "build/release")
     parser.add_argument("--env", type=Path, default=ROOT / "build/torch-env")
     parser.add_argument("--base", default="/usr/bin/python3")
@@ -138,7 +115,7 @@ def main():
     for threads in arguments.threads:
         for name in arguments.models:
             with tempfile.TemporaryDirectory() as caches:
-                words = (name, str(threads), str(arguments.seconds), "0" if arguments.open else "1")
+                words = (name, str(threads), str(arguments.seconds))
                 cold, warm = (
                     {peer: run(python, arguments.build, caches, *words, peer).get("seconds") for peer in ("inductor", "piecewise")} for _ in range(2)
                 )
@@ -146,7 +123,7 @@ def main():
             rows.append(row)
             print(line(row), file=sys.stderr, flush=True)
             wrong += [f"{name}: {peer} is {error:.2g} from eager" for peer, error in row.get("error", {}).items() if not error < WRONG]
-    text = table(rows, said, not arguments.open)
+    text = table(rows, said)
     with tempfile.TemporaryDirectory() as caches:
         matcher = [str(python), str(ROOT / "bench/torch/matcher.py")]
         done = subprocess.run(matcher, env=environment_of(arguments.build, caches, "1"), capture_output=True, text=True)

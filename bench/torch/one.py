@@ -1,9 +1,6 @@
 """One model on one number of threads: compiled by each peer, called in turns. Prints a line of JSON.
 
-    one.py MODEL THREADS SECONDS FROZEN [PEER]
-
-FROZEN, 1 or 0: whether Inductor and Piecewise may keep weights in a form of their own, as ONNX Runtime does. PEER, inductor or piecewise: only compile
-by that one, in a process that has done nothing else.
+    one.py MODEL THREADS SECONDS [PEER]     PEER, inductor or piecewise: only compile by that one, in a process that has done nothing else
 """
 import json
 import os
@@ -14,19 +11,16 @@ import warnings
 
 warnings.filterwarnings("ignore")
 import torch  # noqa: E402
-import torch._inductor.config  # noqa: E402
 from models import MODELS  # noqa: E402
 
 from piecewise import pytorch as front  # noqa: E402
 
 
-def compiled(model, x, backend, frozen):
+def compiled(model, x, backend):
     """The function, and the seconds to its first result."""
     start = time.perf_counter()
-    options = {"frozen": True} if frozen and backend == "piecewise" else None
-    function = torch.compile(model, backend=backend, dynamic=False, options=options)
-    with torch._inductor.config.patch(freezing=frozen and backend == "inductor"):
-        function(x)
+    function = torch.compile(model, backend=backend, dynamic=False)
+    function(x)
     return function, time.perf_counter() - start
 
 
@@ -59,17 +53,17 @@ def in_turns(functions, x, seconds):
 
 
 def main():
-    name, threads, seconds, frozen = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), sys.argv[4] == "1"
+    name, threads, seconds = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
     torch.set_num_threads(threads)
     torch.manual_seed(0)
     model, x = MODELS[name]()
     model.eval()
     out = {"model": name, "threads": threads}
     functions, compile_seconds = {"eager": model}, {}
-    peers = sys.argv[5:] or ("inductor", "piecewise")
+    peers = sys.argv[4:] or ("inductor", "piecewise")
     with torch.no_grad():
         for peer in peers:
-            functions[peer], compile_seconds[peer] = compiled(model, x, peer, frozen)
+            functions[peer], compile_seconds[peer] = compiled(model, x, peer)
         if len(peers) == 1:
             print(json.dumps({"seconds": compile_seconds[peers[0]]}))
             return

@@ -28,7 +28,6 @@ std::uint32_t type_of(const Mention& m) {
     case MentionKind::pass:
     case MentionKind::pipeline:
     case MentionKind::split:
-    case MentionKind::explore:
     case MentionKind::table:
     case MentionKind::test:
     case MentionKind::reference: return type_number("class");

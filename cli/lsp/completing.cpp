@@ -116,8 +116,8 @@ class Completing {
           put(kind, kKeyword, "", "1");
         return;
       case MentionKind::trait:
-        for (const char* trait : {"commutative", "associative", "view", "collective", "effect",
-                                  "splitting", "rowwise", "pointwise"})
+        for (const char* trait :
+             {"commutative", "associative", "view", "collective", "effect", "splitting", "rowwise"})
           put(trait, kKeyword, "", "1");
         return;
       case MentionKind::name: names(probe, m); return;
@@ -130,7 +130,6 @@ class Completing {
       case MentionKind::pass:
       case MentionKind::pipeline:
       case MentionKind::split:
-      case MentionKind::explore:
       case MentionKind::extern_:
       case MentionKind::test:
       case MentionKind::foreign: return;  // a new name

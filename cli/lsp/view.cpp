@@ -91,7 +91,7 @@ int symbol_kind(Tok item) {
   };
   for (const auto& [kind, number] : kKinds)
     if (kind == item) return number;
-  return 19;  // object: split, capture, explore, graph
+  return 19;  // object: split, capture, graph
 }
 
 }  // namespace pw::cli

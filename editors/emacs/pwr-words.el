@@ -12,8 +12,7 @@
     "from" "commutative" "associative" "view" "collective" "effect" "splitting" "rowwise"
     "greedy" "once" "walk" "saturate" "atomic" "repeat" "best" "of"
     "fuel" "when" "ensures" "nodes" "rounds" "cost" "symbol" "tokens"
-    "role" "weight" "buffer" "replicated" "foreign" "write" "pointwise" "explore"
-    "orders" "before" "subsets" "sample" "seed"))
+    "role" "weight" "buffer" "replicated" "foreign" "write"))
 
 (defconst pwr-dtypes
   '("b8" "i8" "i32" "i64" "u8" "f8e4m3" "f8e5m2" "f16"

@@ -413,10 +413,6 @@ class Converter {
   void make_equal(DimId from, DimId to, std::string_view target);
   [[nodiscard]] Graph without_layer_names() const;
 
-  // ---- fx_ranks.cpp: rows that the ranks of a group share
-  void find_ranks(const Expr& e);
-  Applied shard_rows(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
-
   // ---- fx_emit.cpp: nodes
   /// Adds a node; checks stated types at the old counts; lets makers' literals become symbols where
   /// nothing else fits.
@@ -456,8 +452,6 @@ class Converter {
   Symbols symbols_;
   std::map<std::string, std::vector<std::string_view>> overloads_;  ///< of ATen, by name
   std::string group_;  ///< of the statement that is converted
-  std::set<std::pair<std::string, std::int64_t>>
-      ranks_;  ///< groups that collectives name, and sizes
   std::unordered_map<std::string, Value> env_;
   std::unordered_set<std::string> names_;          ///< every name of the dump, and those made up
   std::unordered_set<std::string> made_up_;        ///< those made up

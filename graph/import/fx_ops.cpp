@@ -229,7 +229,6 @@ constexpr Row kRows[] = {
      "hidden_states:x router_logits:logits shared_experts_input:shared=None input_ids:ids=None "
      "layer_name:{layer} hidden_dim_unpadded:{unpadded}=0"},
     // collectives
-    {"vllm.sequence_parallel_chunk_impl", "shard_padded", "x:x", Special::shard_rows},
     {"_c10d_functional.wait_tensor", "detach", "self|tensor:x"},
 };
 

@@ -58,7 +58,6 @@ enum class Special : std::uint8_t {
   rotary,          ///< heads may have an axis of their own
   attention,       ///< its output buffer says more than the operands
   scaled_product,  ///< by one scale, one a row, or one a block
-  shard_rows,      ///< of a group that only other calls name
   foreign,         ///< an item of a rule file
 };
 

@@ -69,7 +69,6 @@ Applied Converter::apply_special(const Bound& bound, const std::vector<Wanted>& 
     case Special::rotary: return rotary(bound, wanted, site);
     case Special::attention: return attention(bound, wanted, site);
     case Special::scaled_product: return scaled_product(bound, wanted, site);
-    case Special::shard_rows: return shard_rows(bound, wanted, site);
     case Special::foreign: return foreign(bound, wanted, site);
     case Special::size:
     case Special::none: return kNotThis;

@@ -27,7 +27,6 @@ from _piecewise import Error, Graph, PieceCall, Rules, Run, Session, __version__
 from . import colours as _colours
 from . import commands as _commands
 from .commands import *  # noqa: F401,F403
-from .counting import counted as _counted
 from .graphs import Input, Node, Value
 
 __all__ = [
@@ -60,7 +59,7 @@ def _values(params: _commands.Params) -> _t.Dict[str, str]:
 
 
 def _session_load(self, path: _commands.Path, symbols: _commands.Symbols = None) -> Graph:
-    """Reads graph.json, .pwg, .pwb, .pt2 or an FX dump; `symbols` as "n=arg0_1.0,arg1_1.0", a list of such texts, or {"n": ["arg0_1.0"]} makes dims of a dump symbolic."""
+    """Reads graph.json, .pwg, .pt2 or an FX dump; `symbols` as "n=arg0_1.0,arg1_1.0", a list of such texts, or {"n": ["arg0_1.0"]} makes dims of a dump symbolic."""
     return _commands._graph(self, path, symbols, None)
 
 
@@ -239,7 +238,7 @@ class Diff:
 
     def __repr__(self):
         if not self.rows:
-            return f"equal up to names and order ({_counted(self.counts['matched'], 'node')})"
+            return f"equal up to names and order ({self.counts['matched']} nodes)"
         lines = [
             f"{row['change']} {row['times']} × {row['op']}  {row['first']}: {row['what']}" + (f"  ({row['where']})" if row["where"] else "")
             for row in self.rows
@@ -287,5 +286,5 @@ Graph.rewrite = _rewrite
 Graph.show = _show
 Run.show = _show
 Run.step = _step
-Graph.__repr__ = lambda self: f"<Graph {self.name}: {_counted(len(self), 'node')}>"
-Rules.__repr__ = lambda self: f"<Rules: {_counted(len(self.names), 'rule')}, pipelines {', '.join(self.pipelines) or 'none'}>"
+Graph.__repr__ = lambda self: f"<Graph {self.name}: {len(self)} nodes>"
+Rules.__repr__ = lambda self: f"<Rules: {len(self.names)} rules, pipelines {', '.join(self.pipelines) or 'none'}>"

@@ -23,10 +23,8 @@ __all__ = [
     "compile",
     "doctor",
     "draw",
-    "equal",
     "explain",
     "explore",
-    "extract",
     "export",
     "fmt",
     "format_rules",
@@ -40,7 +38,6 @@ __all__ = [
     "opt",
     "plan",
     "plan_diff",
-    "prove",
     "read_study",
     "reduce",
     "report",
@@ -196,43 +193,6 @@ def verify(
     return _piecewise.verify(loaded, _param_texts(params), [only] if isinstance(only, str) else list(only), list(ranks), os.fspath(graph or ""), log)
 
 
-def prove(
-    rules: RulesLike,
-    only: Union[str, Sequence[str]] = (),
-    params: Params = None,
-    *,
-    samples: bool = True,
-    session: Optional[_Session] = None,
-    log: Log = None,
-) -> Rows:
-    """Proves that rules keep the numbers, for all sizes, dtypes and attributes; only those named, or all. Without `samples` nothing is refuted.
-
-    Returns a row a rule: `rule`, `verdict` (same_bits, rounds, differs_only_for, refuted, not_proved), `known_by` (proof or samples), `ulps`, `only_for`,
-    `reason`, `granted`, `guards`, `cases` and `test`, the graph of a refutation as text.
-    """
-    loaded = _rules(_session_of(session, rules), rules)
-    return _piecewise.prove(loaded, _param_texts(params), [only] if isinstance(only, str) else list(only), samples, log)
-
-
-def equal(
-    single: GraphLike,
-    ranks: Union[GraphLike, Sequence[GraphLike]],
-    relation: str = "",
-    *,
-    symbols: Symbols = None,
-    session: Optional[_Session] = None,
-    log: Log = None,
-) -> Dict[str, Any]:
-    """Proves that the graphs of several ranks, in order, or one other graph, compute what a graph does; `relation` is text, as `--relation` has it.
-
-    Returns `rows` (a row a claim: `output`, `claim`, `of`, `verdict`, `node`, `op`, `source`, `reason`), `verdict` (same_bits, rounds or not_proved), `known_by`,
-    `granted`, `equal_by_name`, `nodes` and `matched`.
-    """
-    others: Sequence[GraphLike] = list(ranks) if isinstance(ranks, (list, tuple)) else [ranks]  # type: ignore[list-item]
-    context = _session_of(session, single, *others)
-    return _piecewise.equal(_graph(context, single, symbols, log), [_graph(context, other, symbols, log) for other in others], relation)
-
-
 def test(
     paths: Union[Path, Sequence[Path]],
     params: Params = None,
@@ -291,7 +251,7 @@ def import_(
 
 
 def export(graph: GraphLike, path: Path, *, symbols: Symbols = None, session: Optional[_Session] = None, log: Log = None) -> None:
-    """Writes a graph into a file, .json, .pwg, .pwb or .onnx; weights that its file held go beside the first two, as .weights.safetensors."""
+    """Writes a graph into a file, .json, .pwg or .onnx; weights that its file held go beside the first two, as .weights.safetensors."""
     _piecewise.export(_graph(_session_of(session, graph), graph, symbols, log), os.fspath(path))
 
 
@@ -471,7 +431,7 @@ def reduce(
 
 
 def _space_options(**options: Any) -> Dict[str, Any]:
-    """What explore and study have in common; None is left out, so that the item of `space` decides."""
+    """What explore and study have in common; what is None is left out."""
     out = {name: value for name, value in options.items() if value is not None}
     for name in ("passes", "before", "by"):
         if name in out:
@@ -495,7 +455,6 @@ def explore(
     pipeline: str = "",
     params: Params = None,
     *,
-    space: Optional[str] = None,
     passes: Optional[Sequence[str]] = None,
     before: Optional[Sequence[str]] = None,
     by: Optional[Sequence[str]] = None,
@@ -513,14 +472,13 @@ def explore(
 ) -> Dict[str, Any]:
     """Runs passes of a pipeline in all orders, or those that keep `before` ("a:b"): what they cost, and which rule takes whose nodes.
 
-    `space` is an `explore` item of the rules; what is given beside it comes first. `values` are of params, `over` lists of rules. Returns
+    `values` are of params, `over` lists of rules. Returns
     rows: `ends` (the best first, at most `most`), `thefts` and `pairs`; `settings`, where there are several; and `orders`, `graphs`,
     `runs`, `suggestion`.
     """
     context = _session_of(session, graph, rules)
     loaded = _rules(context, rules)
     options = _space_options(
-        space=space,
         passes=passes,
         before=before,
         by=by,
@@ -543,7 +501,6 @@ def study(
     pipeline: str = "",
     params: Params = None,
     *,
-    space: Optional[str] = None,
     passes: Optional[Sequence[str]] = None,
     before: Optional[Sequence[str]] = None,
     by: Optional[Sequence[str]] = None,
@@ -569,7 +526,6 @@ def study(
     context = _session_of(session, *named.values(), rules)
     loaded = _rules(context, rules)
     options = _space_options(
-        space=space,
         passes=passes,
         before=before,
         by=by,
@@ -606,21 +562,6 @@ def study_rows(file: Path) -> Rows:
 def study_page(file: Path, *, title: str = "", most: int = 20) -> str:
     """Returns the page of `pwr explore --report`, as HTML."""
     return _piecewise.study_page(os.fspath(file), most, title or os.fspath(file))
-
-
-def extract(
-    files: Union[Path, Sequence[Path]],
-    *,
-    solver: str = "own",
-    steps: int = 20_000_000,
-    seconds: float = 10,
-) -> Dict[str, Any]:
-    """Chooses the cheapest graph from e-graphs in extraction-gym's JSON; what several nodes need is paid once.
-
-    `solver` is "own", with a limit of `steps`, or "cbc", with `seconds` for each part; without CBC an Error of code PW1452. Returns `extractions`: a row a file
-    of cost, bound, gap and exact.
-    """
-    return _piecewise.extract(_texts(files), {"solver": solver, "steps": steps, "seconds": seconds})
 
 
 def _planned(

@@ -26,7 +26,7 @@ class PwrLexer(RegexLexer):
             (r"(?:assume|unless|where|given|many|and|not|out|or|in)(?![A-Za-z0-9_])", Keyword),
             (r"(?<!\.)(?:f8e4m3|f8e5m2|bf16|i32|i64|f16|f32|f64|b8|i8|u8)(?![A-Za-z0-9_])", Keyword.Type),
             (
-                r"(?<!\.)(?:commutative|associative|collective|replicated|splitting|pointwise|pipeline|saturate|pattern|capture|numeric|because|rowwise|ensures|foreign|explore|subsets|extern|ranges|expect|within|effect|greedy|atomic|repeat|rounds|symbol|tokens|weight|buffer|orders|before|sample|param|table|group|split|sizes|graph|apply|error|nodes|write|pred|rule|over|pass|mode|test|with|from|view|once|walk|best|fuel|when|cost|role|seed|use|rec|for|mut|fn|op|at|by|of)(?![A-Za-z0-9_])(?![ \t]*(?:[\=\,\)\}\]\:\.\?\(\+\-\*\%\|\;\<\>\!]|/(?!/)))",
+                r"(?<!\.)(?:commutative|associative|collective|replicated|splitting|pipeline|saturate|pattern|capture|numeric|because|rowwise|ensures|foreign|extern|ranges|expect|within|effect|greedy|atomic|repeat|rounds|symbol|tokens|weight|buffer|param|table|group|split|sizes|graph|apply|error|nodes|write|pred|rule|over|pass|mode|test|with|from|view|once|walk|best|fuel|when|cost|role|use|rec|for|mut|fn|op|at|by|of)(?![A-Za-z0-9_])(?![ \t]*(?:[\=\,\)\}\]\:\.\?\(\+\-\*\%\|\;\<\>\!]|/(?!/)))",
                 Keyword.Pseudo,
             ),
             (r"[A-Za-z_][A-Za-z0-9_]*(?=[ \t]*(?:\?[ \t]*)?\()", Name.Function),

@@ -8,7 +8,6 @@ from IPython.core.error import UsageError
 from IPython.display import display
 
 from . import colours
-from .counting import counted
 
 NAME = "cell.pwr"  # of the cell, in messages
 
@@ -76,6 +75,10 @@ def _pipeline(session, rules, text, wanted):
     return session.rules_text(f"{text}\n{walk}\n", NAME), "all_rules"
 
 
+def _count(number, what):
+    return f"{number} {what}" + ("" if number == 1 else "s")
+
+
 def _show_steps(run, rules):
     """Each pass that changed something: a line, and the picture of it. The reasons where none did."""
     version, idle = 0, []
@@ -84,7 +87,7 @@ def _show_steps(run, rules):
         if row["skipped"] or not row["rewrites"]:
             idle.append(row["pass"])
             continue
-        print(f"{row['pass']}: {counted(row['rewrites'], 'rewrite')}, {row['nodes_before']} → {counted(row['nodes_after'], 'node')}")
+        print(f"{row['pass']}: {_count(row['rewrites'], 'rewrite')}, {row['nodes_before']} → {row['nodes_after']} nodes")
         display(run.step(version))
     if idle:
         print(f"without a change: {', '.join(idle)}")
@@ -103,7 +106,7 @@ def run_cell(shell, line, cell):
         if rules.warnings:
             display(shown_message(rules.warnings))
         if args.graph is None:
-            print(f"{counted(len(rules.names), 'rule')}, {counted(len(rules.pipelines), 'pipeline')}: no mistake")
+            print(f"{_count(len(rules.names), 'rule')}, {_count(len(rules.pipelines), 'pipeline')}: no mistake")
             done = rules
         else:
             rules, pipeline = _pipeline(session, rules, cell, args.pipeline)
@@ -112,7 +115,7 @@ def run_cell(shell, line, cell):
     except Error as error:
         display(shown_message(str(error)))
         mistakes = sum(one["severity"] == "error" for one in error.diagnostics)
-        raise CellError(counted(mistakes, "mistake") + ", and nothing ran") from None
+        raise CellError(_count(mistakes, "mistake") + ", and nothing ran") from None
     if args.output:
         shell.user_ns[args.output] = done
 

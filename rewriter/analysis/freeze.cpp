@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <set>
 
-#include "dsl/names.hpp"
 #include "graph/text.hpp"
 #include "rewriter/analysis/choices.hpp"
 #include "rewriter/search.hpp"
@@ -251,24 +250,11 @@ class Freezer {
     return {};
   }
 
-  /// `[d] * 2` as `[d, d]`.
-  Expr written_out(const Expr& expr) {
-    if (!is_repetition(expr)) return expr;
-    Result<Attribute> times = evaluate(context_, &graph_, expr.args[1], env_);
-    const auto* count = times ? std::get_if<std::int64_t>(&*times) : nullptr;
-    constexpr std::int64_t kMost = 64;
-    if (count == nullptr || *count < 0 || *count > kMost) return expr;
-    Expr list = expr.args[0];
-    for (std::int64_t i = 1; i < *count; ++i)
-      list.args.insert(list.args.end(), expr.args[0].args.begin(), expr.args[0].args.end());
-    return list;
-  }
-
   /// The lists of a node decide what it is given: parts sum to the last axis, and a new shape has
   /// as many elements as the old one.
   std::optional<Shape> shape_for_lists(const PatternNode& node) {
     for (const PatternAttribute& attribute : node.attributes) {
-      const Expr list = written_out(attribute.value);
+      const Expr& list = attribute.value;
       if (list.kind != Expr::Kind::list || list.args.size() < 2) continue;
       const bool parts = attribute.name == "sizes";
       if (!parts && attribute.name != "shape") continue;

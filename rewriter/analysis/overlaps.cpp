@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "base/counted.hpp"
 #include "rewriter/analysis/checks.hpp"
 #include "rewriter/analysis/freeze.hpp"
 #include "rewriter/analysis/meetings.hpp"
@@ -200,8 +199,8 @@ class Overlaps {
     };
     list(only_here, here, there);
     list(only_there, there, here);
-    return fmt::format("today's result has {}; with `{}` first it has {}: {} instead of {}",
-                       counted(today.graph.node_count(), "node"), loser, other.graph.node_count(),
+    return fmt::format("today's result has {} nodes; with `{}` first it has {}: {} instead of {}",
+                       today.graph.node_count(), loser, other.graph.node_count(),
                        only_there.empty() ? "nothing" : only_there,
                        only_here.empty() ? "nothing" : only_here);
   }

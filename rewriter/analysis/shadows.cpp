@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "base/counted.hpp"
 #include "rewriter/analysis/checks.hpp"
 #include "rewriter/analysis/freeze.hpp"
 #include "rewriter/analysis/outcome.hpp"
@@ -109,7 +108,7 @@ class Shadows {
         fmt::format("`{}` never fires: `{}` takes its nodes first", row, row_name(by)),
         a == b ? "order or separate the rows by a guard"
                : fmt::format("write `rule {} over {}`, or leave it out", rule.base_name, a));
-    d.label = fmt::format("not once on {} made of its own pattern", counted(graphs, "graph"));
+    d.label = fmt::format("not once on {} graphs made of its own pattern", graphs);
     d.secondary.push_back({by.name_span, "goes first in `" + pass.owner + "`"});
     const std::string name = word_of(b) + "_in_the_shadow";
     const Application applied = applicable(analysis_, pass, reach, shadow.frozen.graph, name);

@@ -36,7 +36,7 @@ class Pairs(unittest.TestCase):
         self.assertIn(expected, said)
         status, out, _ = pwr("test", self.found)
         self.assertEqual(status, 0, out)
-        self.assertIn("1 test, 0 failed", out)
+        self.assertIn("1 tests, 0 failed", out)
         return text
 
     def fails_with(self, text, old, new):

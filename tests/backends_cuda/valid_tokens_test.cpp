@@ -124,7 +124,7 @@ double apart(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
   return worst;
 }
 
-std::unique_ptr<Backend> cpu_backend(bool strict) {
+std::unique_ptr<Backend> cpu(bool strict) {
   BackendOptions options;
   options.strict = strict;
   return std::make_unique<CpuBackend>(options);
@@ -224,8 +224,8 @@ TEST_CASE("valid tokens: padded steps give what unpadded ones give, on every eng
     check_runner(planned, *make_interpreter(Precision::single), true);
     check_runner(planned, *make_interpreter(), false);
     check_runner(planned, *make_eager(), false);
-    check_runner(planned, *cpu_backend(true), true);
-    check_runner(planned, *cpu_backend(false), false);
+    check_runner(planned, *cpu(true), true);
+    check_runner(planned, *cpu(false), false);
     check_runtime(planned, {});
     cuda::HostDriverOptions refusing;
     refusing.refuse_graph = 0;
@@ -235,7 +235,7 @@ TEST_CASE("valid tokens: padded steps give what unpadded ones give, on every eng
 
 TEST_CASE("valid tokens: what is reduced is what plain loops give", "[cuda][diff]") {
   const PlannedRows planned(kReductions);
-  const auto backend = cpu_backend(true);
+  const auto backend = cpu(true);
   Runner runner =
       need(Runner::make(planned.pieces, planned.graph, planned.plan, *backend), *planned.context);
   Weights weights(planned.graph, 3);
@@ -267,7 +267,7 @@ TEST_CASE("valid tokens: what is reduced is what plain loops give", "[cuda][diff
 TEST_CASE("valid tokens: a piece between attentions reduces over them", "[cuda][diff]") {
   const PlannedRows planned(kDecoder);
   CHECK(planned.pieces.capturable() == 3);
-  check_runner(planned, *cpu_backend(true), true);
+  check_runner(planned, *cpu(true), true);
   check_runtime(planned, {});
   cuda::HostDriverOptions bare;
   bare.libraries = false;
@@ -279,7 +279,7 @@ TEST_CASE("valid tokens: random graphs of rows and reductions over them", "[cuda
     const std::string text = random_text(seed);
     INFO("seed " << seed << ": " << text);
     const PlannedRows planned(text);
-    check_runner(planned, *cpu_backend(true), true);
+    check_runner(planned, *cpu(true), true);
     check_runtime(planned, {});
   }
 }

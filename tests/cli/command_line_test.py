@@ -49,7 +49,7 @@ class Mistakes(ProgramTest):
         rules = self.file("r.pwr", RULES)
         self.assertIn("no test's name holds `wrong`", self.pwr("test", rules, "--only", "wrong", code=1).stderr)
         self.assertIn("there is no test", self.pwr("test", self.file("none.pwr", RULES.partition("test")[0]), code=1).stderr)
-        self.assertIn("1 test, 0 failed", self.pwr("test", rules, "--only", "righ").stdout)
+        self.assertIn("1 tests, 0 failed", self.pwr("test", rules, "--only", "righ").stdout)
 
     def test_all_ops_without_a_kernel_are_counted_before_anything_runs(self):
         nodes, last = [], "x"
@@ -259,14 +259,14 @@ class Watch(ProgramTest):
         Path(used).write_text("rule a { y = rms_nrom(x) => y = x }\n", encoding="utf-8")
         self.assertIn("used.pwr has changed", self.read_until(process, "did you mean `rms_norm`?"))
         Path(used).write_text("", encoding="utf-8")
-        self.read_until(process, "1 rule")
+        self.read_until(process, "1 rules")
 
     def test_a_new_file_in_a_folder(self):
         folder = Path(self.path("tests"))
         folder.mkdir()
         (folder / "a.pwr").write_text(RULES, encoding="utf-8")
         process = self.watch("test", str(folder))
-        self.read_until(process, "1 test, 0 failed")
+        self.read_until(process, "1 tests, 0 failed")
         (folder / "b.pwr").write_text(RULES.replace("== 1", "== 2"), encoding="utf-8")
         self.read_until(process, "2 tests, 1 failed")
 
@@ -276,7 +276,7 @@ class Watch(ProgramTest):
         self.read_until(process, "2 nodes")
         self.assertFalse(select.select([process.stdout], [], [], 1)[0])
         Path(graph).write_text(GRAPH.replace("relu(relu(x))", "relu(x)"), encoding="utf-8")
-        self.read_until(process, "1 node")
+        self.read_until(process, "1 nodes")
 
     def test_standard_input_cannot_be_watched(self):
         self.assertIn("--watch", self.pwr("stats", "-", "--watch", code=2).stderr)

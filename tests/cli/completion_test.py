@@ -83,7 +83,7 @@ class Completion(ProgramTest):
     def test_bash_completes_commands(self):
         self.assertEqual(self.bash("pwr", "ru"), ["run"])
         self.assertEqual(set(self.bash("pwr", "")), {path[0] for path in commands_of("pwr")})
-        self.assertEqual(self.bash("pwr", "--color", "never", "-q", "ex"), ["export", "explain", "explore", "extract"])
+        self.assertEqual(self.bash("pwr", "--color", "never", "-q", "ex"), ["export", "explain", "explore"])
         self.assertEqual(self.bash("pwr", "cache", "st"), ["stats"])
         self.assertEqual(self.bash("pwr", "completion", "z"), ["zsh"])
         self.assertEqual(self.bash("pwr", "generate", "ge"), ["gemma", "gemma2", "gemma3"])

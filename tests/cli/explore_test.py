@@ -1,14 +1,11 @@
 #!/usr/bin/python3
 """All orders of eight passes of the library on 32 layers: the best order, as a pipeline, makes what explore says, and thefts are those of runs."""
 import json
-import re
-import shlex
-import subprocess
 import time
 import unittest
 from pathlib import Path
 
-from program import BIN, ProgramTest
+from program import ProgramTest
 
 PASSES = "norm,rope,norm_quant,attention_quant,activation,activation_quant,allreduce,allreduce_quant"
 
@@ -133,28 +130,6 @@ class Settings(ProgramTest):
             row = next(row for row in self.explore("--with", f"tp={tp}")["ends"] if row["written"])
             self.assertEqual(row, next(row for row in alone["ends"] if row["written"]))
 
-    def test_an_item_is_the_options(self):
-        item = """explore space {
-  of all
-  orders pair, three_of, few
-  before pair: three_of
-  subsets
-  with tp in 1, 2
-  tokens in 1..8, 9..64
-  over a_pair, b_pair
-  by nodes, bytes
-}
-"""
-        Path(self.rules).write_text(SETTINGS + item)
-        words = ["--passes", "pair,three_of,few", "--before", "pair:three_of", "--subsets", "--with", "tp=1,2"]
-        words += ["--token-ranges", "1..8,9..64", "--over", "a_pair,b_pair", "--by", "nodes,bytes"]
-        told = json.loads(self.pwr("explore", self.graph, "-r", self.rules, "--space", "space", "--format", "json").stdout)
-        self.assertEqual(told, self.explore(*words))
-        other = json.loads(self.pwr("explore", self.graph, "-r", self.rules, "--space", "space", "--by", "ops", "--format", "json").stdout)
-        self.assertIn("ops", other["ends"][0])
-        self.assertNotIn("bytes", other["ends"][0])
-        self.assertIn("PW1101", self.pwr("explore", self.graph, "-r", self.rules, "--space", "spade", "--diagnostics", "json", code=2).stderr)
-
     def test_another_precedence_is_tried_and_suggested(self):
         found = self.explore("--over", "a_pair,b_pair")
         best = self.best(found)
@@ -194,31 +169,6 @@ def plan_launches(test, graph, rules):
     test.pwr("run", graph, "-r", rules, "-p", "each", "--backend", "cuda", "--driver", "host", "--tokens", "32", "--dump", folder)
     step = json.loads(Path(folder, "stats.json").read_text())["steps"][0]
     return step["kernels"] + step["library"]
-
-
-MINE = """use "llm"
-pipeline all { clean norm activation }
-explore norms { of all  orders norm, clean  by nodes }
-"""
-
-
-class Examples(ProgramTest):
-    def test_the_examples_of_help_run_as_they_stand(self):
-        lines = re.findall(r"^  pwr (explore .*)$", self.pwr("explore", "--help").stdout, re.MULTILINE)
-        self.assertGreaterEqual(len(lines), 5)
-        for name in ("model", "a", "b"):
-            self.make(name + ".json", "generate", "llama", "--layers", "1", "--quant", "fp8")
-        self.file("mine.pwr", MINE)
-        for part in ("1", "2"):
-            done = self.in_folder(f"explore a.json b.json -r mine.pwr -p all --study part{part}.db --shard {part}/2")
-            self.assertEqual(done.returncode, 0, done.stderr)
-        for line in lines:
-            done = self.in_folder(line)
-            self.assertEqual(done.returncode, 0, line + "\n" + done.stderr)
-            self.assertTrue(done.stdout, line)
-
-    def in_folder(self, line):
-        return subprocess.run([BIN / "pwr", *shlex.split(line)], cwd=self.folder.name, capture_output=True, text=True, timeout=300, check=False)
 
 
 if __name__ == "__main__":

@@ -69,7 +69,7 @@ class Families(ProgramTest):
         model = self.small("llama3")
         done = self.pwr("run", model, "--backend", "cuda", "--driver", "host", "--mode", "full", "--sizes", "8", "--tokens", "7", "--check")
         self.assertIn(CHECKED, done.stderr)
-        self.assertIn("1 graph, 1 of them whole steps", done.stderr)
+        self.assertIn("1 graphs, 1 of them whole steps", done.stderr)
 
     def test_opaque_ops_are_planned_and_refused_to_run(self):
         model = self.small("deepseek-v3", "--opaque")

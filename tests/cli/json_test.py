@@ -53,9 +53,6 @@ def texts(value):
         yield from texts(below)
 
 
-EGRAPH = '{"nodes": {"a": {"op": "f", "children": ["b"], "eclass": "0", "cost": 2}, "b": {"op": "x", "eclass": "1"}}, "root_eclasses": ["0"]}'
-
-
 class Schema(unittest.TestCase):
     def test_it_is_one(self):
         jsonschema.Draft202012Validator.check_schema(SCHEMA)
@@ -151,7 +148,6 @@ class Answers(ProgramTest):
             ),
             ("explore --study", 0, "explore", g, h, "-r", r, "-p", "p", "--study", self.path("study.db")),
             ("explore --rows", 0, "explore", "--study", self.path("study.db"), "--rows"),
-            ("extract", 0, "extract", self.file("egraph.json", EGRAPH)),
             ("run", 4, "run", g, "-r", self.path("wrong.pwr"), "-p", "p", "--tokens", "3", "--check-each"),
             ("opt", 0, "opt", g, "-r", r, "-p", "p"),
             ("opt", 0, "opt", *DEMO, *LLM, "--stats"),

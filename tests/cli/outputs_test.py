@@ -15,8 +15,6 @@ from program import BIN, RULES, ProgramTest
 DEMO = ["examples/tiny-decoder.fx.txt", "--symbol", "n=arg0_1.0,arg1_1.0"]
 NO_DEVICE = {**os.environ, "CUDA_VISIBLE_DEVICES": ""}
 
-EGRAPH = '{"nodes": {"a": {"op": "f", "children": ["b"], "eclass": "0", "cost": 2}, "b": {"op": "x", "eclass": "1"}}, "root_eclasses": ["0"]}'
-
 
 class Files(ProgramTest):
     def setUp(self):
@@ -192,7 +190,6 @@ class Streams(ProgramTest):
         (folder / "odd.pwr").write_text(RULES.replace("rule merge {", "rule merge{"), encoding="utf-8")
         (folder / "g.pwg").write_text("graph g { in x: f32[4]\n  y = relu(relu(x))\n  out y }\n", encoding="utf-8")
         (folder / "h.pwg").write_text("graph g { in x: f32[4]\n  y = relu(x)\n  out y }\n", encoding="utf-8")
-        (folder / "egraph.json").write_text(EGRAPH, encoding="utf-8")
         (folder / "counts.csv").write_text("1 10\n7 3\n", encoding="utf-8")
         g = cls.path("g.pwg")
         cls.commands = {
@@ -225,7 +222,6 @@ class Streams(ProgramTest):
             "bisect": [g, "-r", rules, "-p", "p"],
             "reduce": [g, "-r", rules, "-p", "p"],
             "explore": [g, "-r", rules, "-p", "p"],
-            "extract": [cls.path("egraph.json")],
             "fuzz-order": [g, "-r", rules, "-p", "p"],
             "grammar": ["textmate"],
             "lsp": None,  # prints when it is asked: lsp_test.py

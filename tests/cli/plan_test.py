@@ -90,7 +90,7 @@ class Plan(ProgramTest):
 
     def test_memory_falls_with_the_size(self):
         rows = self.rows("plan", self.model, "--sizes", "1,8,64", "--memory")["graphs"][0]["memory"]
-        self.assertEqual([row["key"] for row in rows], ["64 tokens", "8 tokens", "1 token", "8192 tokens"])
+        self.assertEqual([row["key"] for row in rows], ["64 tokens", "8 tokens", "1 tokens", "8192 tokens"])
         live = [row["live_bytes"] for row in rows]
         self.assertEqual(sorted(live[:3], reverse=True), live[:3])
         self.assertGreaterEqual(rows[3]["arena_bytes"], rows[3]["live_bytes"])

@@ -36,7 +36,7 @@ def rows(done):
 class Help(unittest.TestCase):
     def test_every_command_has_help_with_an_example(self):
         for command in (
-            "import export stats generate check fuzz-order fmt test verify opt explain match split plan sizes compile run report bench diff equal bisect reduce explore extract"
+            "import export stats generate check fuzz-order fmt test verify opt explain match split plan sizes compile run report bench diff equal bisect reduce explore"
         ).split():
             done = pwr(command, "--help")
             self.assertEqual(done.returncode, 0)
@@ -199,7 +199,7 @@ class Writes(unittest.TestCase):
             self.assertEqual(pwr("import", model, "-o", as_json).returncode, 0)
             self.assertEqual(json.loads(as_json.read_text(encoding="utf-8"))["writes"], {"seen": "now"})
             done = pwr("import", as_json, "-o", again)
-            self.assertIn("1 output, writes seen", done.stderr)
+            self.assertIn("1 outputs, writes seen", done.stderr)
             self.assertIn("  out y\n  write seen = now\n}", again.read_text(encoding="utf-8"))
             self.assertEqual(pwr("diff", model, again).returncode, 0)
             again.write_text(again.read_text(encoding="utf-8").replace("  write seen = now\n", ""), encoding="utf-8")

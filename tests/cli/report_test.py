@@ -109,7 +109,7 @@ class Report(ProgramTest):
             encoding="utf-8",
         )
         done = self.pwr("report", *DEMO, "-r", str(rules), "-p", "p", "--run", "--tokens", "3", code=4)
-        self.assertIn("FAILED: 1 of 1 step differs", done.stdout)
+        self.assertIn("FAILED: 1 of 1 steps differ", done.stdout)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,6 @@ std::string dump(const ResultDecl& r);
 std::string dump(const SymbolFact& f);
 std::string dump(const ast::AttributeDecl& a);
 std::string dump(const ast::Clause& c);
-std::string dump(const ast::OpVariable& v);
 std::string dump(const ast::Body& b);
 std::string dump(const ast::Table::Row& r);
 std::string dump(const ast::Strategy& s);
@@ -44,8 +43,6 @@ std::string dump(const ast::Pass& i);
 std::string dump(const ast::Pipeline& i);
 std::string dump(const ast::Split& i);
 std::string dump(const ast::Capture& i);
-std::string dump(const ast::Explore::Clause& c);
-std::string dump(const ast::Explore& i);
 std::string dump(const ast::Test& i);
 std::string dump(const ast::GraphItem& i);
 
@@ -92,8 +89,7 @@ std::string dump(const ast::AttributeDecl& a) {
 std::string dump(const ast::Clause& c) {
   return node("clause", number(c.kind), c.guards, c.statements);
 }
-std::string dump(const ast::OpVariable& v) { return node("op", v.name, v.trait); }
-std::string dump(const ast::Body& b) { return node("body", b.clauses, b.statements, b.ops); }
+std::string dump(const ast::Body& b) { return node("body", b.clauses, b.statements); }
 std::string dump(const ast::Table::Row& r) { return node("row", r.name, r.cells); }
 std::string dump(const ast::Strategy& s) {
   return node("strategy", number(s.kind), s.references, s.parts, s.fuel, s.nodes, s.rounds, s.when,
@@ -129,8 +125,7 @@ std::string dump(const ast::Table& i) {
   return node("table", i.name, i.columns, i.rows, i.factors);
 }
 std::string dump(const ast::Pattern& i) {
-  return node("pattern", i.recursive, i.name, i.operands, i.operand_types, i.attributes, i.results,
-              i.result_types, i.alternatives);
+  return node("pattern", i.recursive, i.name, i.operands, i.attributes, i.results, i.alternatives);
 }
 std::string dump(const ast::Rule& i) {
   return node("rule", i.name, i.variant, i.table, i.over, i.body, i.equivalence, i.replacement);
@@ -142,10 +137,6 @@ std::string dump(const ast::Pipeline& i) {
 }
 std::string dump(const ast::Split& i) { return node("split", i.name, i.at); }
 std::string dump(const ast::Capture& i) { return node("capture", i.sizes, i.mode); }
-std::string dump(const ast::Explore::Clause& c) {
-  return node("clause", number(c.kind), c.names, c.values, c.numbers);
-}
-std::string dump(const ast::Explore& i) { return node("explore", i.name, i.clauses); }
 std::string dump(const ast::Test& i) {
   return node("test", i.name, i.graph, i.file, i.apply, i.with, i.expectations);
 }

@@ -33,7 +33,6 @@ pass p = greedy { g.*, b[*], c } fuel 10 ; once { e } when tp > 1
 pipeline all { p ; dce ; walk { c } }
 split s { at unified_attention, mm at relu when tp > 1 }
 capture { sizes 1, 2, 8..256 by 8 mode piecewise }
-explore e { of all orders p, dce before p: dce over b, c with tp in 1, 2 tokens in 1..256, 257..512 subsets sample 10 seed 3 by nodes, bytes }
 test t { graph { in x: bf16[n, 64], w: bf16[64] y = rms_norm(relu(x), w) out y } apply all with tp = 2 expect c == 1, count(relu) == 1, b[r] == 0 because N05 "x" }
 )";
 

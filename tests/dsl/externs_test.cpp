@@ -17,14 +17,13 @@ TEST_CASE("extern: a result type may call a function that returns dims", "[dsl]"
               });
   auto set = load_rule_texts(context, {{"test.pwr", R"(
     extern fn padded(s: dims, more: int) -> dims
-    op padded_by(x: T[*s]) {more: int = 1} -> T[padded(*s, more)]
+    op pad(x: T[*s]) {more: int = 1} -> T[padded(*s, more)]
     op tall(x: T[*s]) -> T[2, padded(*s, 3)]
   )"}});
   INFO((set ? std::string() : render(set.error(), context->sources)));
   REQUIRE(set);
   auto graph = parse_graph(
-      context, "graph g { in x: f32[n, 4]  y = padded_by(x){more = 4}  z = tall(x)  out y, z }",
-      "g.pwg");
+      context, "graph g { in x: f32[n, 4]  y = pad(x){more = 4}  z = tall(x)  out y, z }", "g.pwg");
   INFO((graph ? std::string() : render(graph.error(), context->sources)));
   REQUIRE(graph);
   const Types& types = context->types;

@@ -46,8 +46,6 @@ class TreeNames {
     for (const ast::Rule& rule : group.rules) add(rule);
   }
   void add(const ast::Pattern& pattern) {
-    for (const auto* types : {&pattern.operand_types, &pattern.result_types})
-      for (const std::vector<TypeExpr>& type : *types) this->types(type);
     for (const ast::Body& b : pattern.alternatives) body(b);
   }
   void add(const ast::OpItem& op) { statements(op.body); }
@@ -58,12 +56,6 @@ class TreeNames {
   }
   void add(const ast::GraphItem& graph) {
     for (const ast::GraphItem::Node& node : graph.nodes) statement(node.statement);
-  }
-  void types(const std::vector<TypeExpr>& all) {
-    for (const TypeExpr& type : all) {
-      covered.emplace_back(type.span.begin, type.span.end);
-      visit_type(type, [&](const Occurrence& o) { see(o); });
-    }
   }
   void body(const ast::Body& body) {
     statements(body.statements);

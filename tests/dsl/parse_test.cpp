@@ -33,7 +33,7 @@ TEST_CASE("parse: every construct of the language", "[dsl]") {
   Parsed parsed(*text);
   INFO(parsed.errors());
   REQUIRE(parsed.file);
-  CHECK(parsed.file->items.size() == 52);
+  CHECK(parsed.file->items.size() == 50);
   CHECK(parsed.file->comments.size() == 14);
 }
 

@@ -185,27 +185,6 @@ TEST_CASE("ruleset: split and capture items", "[dsl]") {
   CHECK(l.set.capture.mode == "full_and_piecewise");
 }
 
-TEST_CASE("ruleset: explore items", "[dsl]") {
-  auto l = load(
-      "rule a { y = relu(relu(x)) => y = relu(x) }\nrule b { y = neg(neg(x)) => y = x }\n"
-      "param tp: int = 1\nparam d: dtype = bf16\npipeline p { a b }\n"
-      "explore e { of p orders a, b before b: a with tp in 1, 2 with d in f16, bf16\n"
-      "tokens in 1..8, 9..16 over a, b sample 5 seed 9 subsets by bytes, launches }");
-  const auto found = std::find_if(
-      l.set.files.back().items.begin(), l.set.files.back().items.end(),
-      [](const pw::ast::Item& item) { return std::holds_alternative<pw::ast::Explore>(item); });
-  REQUIRE(found != l.set.files.back().items.end());
-  const auto& item = std::get<pw::ast::Explore>(*found);
-  using Kind = pw::ast::Explore::Clause::Kind;
-  CHECK(item.name == "e");
-  REQUIRE(item.clauses.size() == 11);
-  CHECK(item.clauses[2].kind == Kind::before);
-  CHECK(item.clauses[2].names[1].first == "a");
-  CHECK(item.clauses[3].values.size() == 2);
-  CHECK(item.clauses[5].numbers[1] == std::pair<std::int64_t, std::int64_t>{9, 16});
-  CHECK(item.clauses[10].names[1].first == "launches");
-}
-
 TEST_CASE("ruleset: every rule file of the library loads without a diagnostic", "[dsl]") {
   for (const pw::EmbeddedFile& file : pw::embedded_rules()) {
     DYNAMIC_SECTION(file.path) {

@@ -205,44 +205,6 @@ TEST_CASE("fx: functional collectives", "[graph][fx]") {
   round_trip(fx.graph);
 }
 
-TEST_CASE("fx: the ranks that share rows out are those of the graph's other collectives",
-          "[graph][fx]") {
-  const std::string body = R"(h: "bf16[s0, 64]" = torch.ops.vllm.all_reduce.default(x, 'tp:0')
-        c: "bf16[((s0 + 3)//4), 64]" = torch.ops.vllm.sequence_parallel_chunk_impl.default(h)
-        y: "bf16[((s0 + 3)//4), 64]" = torch.ops.aten.relu.default(c)
-        g: "bf16[4*(((s0 + 3)//4)), 64]" = torch.ops.vllm.all_gather.default(y, 0, 4, 'tp:0')
-        z: "bf16[s0, 64]" = torch.ops.aten.slice.Tensor(g, 0, 0, s0)
-        return z)";
-  const std::string parameters = "s0: \"Sym(s0)\", x: \"bf16[s0, 64]\"";
-  ContextPtr context = library();
-  const FxImport fx = import_text(context, in_function(body, parameters));
-  check_lines(
-      fx.graph,
-      {"g: bf16[4*((s0 + 3) / (4)), 64] = all_gather(y){dim = 0, group = \"tp:0\", world = 4}"});
-  const NodeId part = fx.graph.producer(fx.graph.find_value("c"));
-  CHECK(fx.graph.op_of(part).name == "shard_padded");
-  CHECK(fx.report.opaque.empty());
-
-  // By name, and of a static graph.
-  const FxImport fixed = import_text(
-      context, in_function("c: \"bf16[2, 64]\" = torch.ops.vllm.sequence_parallel_chunk_impl("
-                           "x);  g = torch.ops.vllm.all_gather.default(c, dim = 0, world_size = 4, "
-                           "group_name = 'tp:0');  return g",
-                           "x: \"bf16[6, 64]\""));
-  CHECK(fixed.report.opaque.empty());
-
-  const std::string call = "c: \"bf16[2, 64]\" = torch.ops.vllm.sequence_parallel_chunk_impl(x)";
-  const std::string gather = "torch.ops.vllm.all_gather.default(c, 0, ";
-  for (const std::string& rest :
-       {std::string(";  return c"),
-        std::string(";  h = torch.ops.vllm.all_reduce(c, 'tp:0');  return h"),
-        ";  g = " + gather + "4, 'tp:0');  h = " + gather + "2, 'dp:0');  return [g, h]"}) {
-    INFO(rest);
-    const FxImport unknown = import_text(context, in_function(call + rest, "x: \"bf16[6, 64]\""));
-    REQUIRE(unknown.report.opaque.size() == 1);
-  }
-}
-
 TEST_CASE("fx: --symbol goes through inference, not by equality of numbers", "[graph][fx]") {
   ContextPtr context = library();
   FxImport fx = import_fixture(context, "symbols.fx.txt", {{"ids", 0}, {"pos", 0}});

@@ -20,7 +20,7 @@ constexpr const char* kOps = R"(
   op flat(mut c: f32[m], x: f32[m]) -> (o: f32[m] from c) { o = c + x }
 )";
 
-Result<Graph> read_written(const ContextPtr& context, const std::string& body) {
+Result<Graph> read(const ContextPtr& context, const std::string& body) {
   REQUIRE(load_op_library(context));
   return parse_graph(context,
                      "graph g {" + std::string(kOps) +
@@ -42,7 +42,7 @@ std::string writes(const Graph& graph) {
 
 std::string writes_of(const std::string& body) {
   const auto context = std::make_shared<Context>();
-  const auto graph = read_written(context, body);
+  const auto graph = read(context, body);
   INFO((graph ? std::string() : render(graph.error(), context->sources)));
   REQUIRE(graph);
   return writes(*graph);
@@ -81,7 +81,7 @@ TEST_CASE("writes: where nothing says what an input holds, the place and a way t
   };
   for (const auto& [body, statement, message, help] : cases) {
     const auto context = std::make_shared<Context>();
-    const auto graph = read_written(context, body);
+    const auto graph = read(context, body);
     INFO(body);
     REQUIRE_FALSE(graph);
     REQUIRE(graph.error().size() == 1);
@@ -95,7 +95,7 @@ TEST_CASE("writes: where nothing says what an input holds, the place and a way t
 
 TEST_CASE("writes: graph.json says the same, and both forms read back", "[graph]") {
   const auto context = std::make_shared<Context>();
-  const Graph graph = read_written(context, "y = put(c, x)  w = exp(y)  out w").value();
+  const Graph graph = read(context, "y = put(c, x)  w = exp(y)  out w").value();
   const std::string text = print_pwg(graph);
   CHECK(text.find("write c = y") != std::string::npos);
   CHECK(print_pwg(parse_graph(context, text, "again.pwg").value()) == text);

@@ -86,7 +86,7 @@ class Wheel(unittest.TestCase):
 
     def test_the_first_example_of_the_readme_runs(self):
         (self.folder / "first_rule.pwr").write_text((ROOT / "examples/first_rule.pwr").read_text())
-        self.assertIn("1 test, 0 failed", self.bin("pwr", "test", "first_rule.pwr", cwd=self.folder))
+        self.assertIn("1 tests, 0 failed", self.bin("pwr", "test", "first_rule.pwr", cwd=self.folder))
 
     def test_the_main_job_runs_with_the_library_that_is_inside(self):
         (self.folder / "model.fx.txt").write_text((ROOT / "examples/tiny-decoder.fx.txt").read_text())

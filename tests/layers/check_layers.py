@@ -25,8 +25,6 @@ LIBRARIES = [
     ("Graphviz", r"(graphviz/.*|gvc\.h|cgraph\.h)", r"viz/.*\.cpp"),
     ("cpp-httplib", r"httplib\.h", r"cli/serve/http_module\.cpp"),
     ("libzip", r"zip\.h", r"base/zip\.cpp"),
-    ("SQLite", r"sqlite3\.h", r"pipeline/study_store\.cpp"),
-    ("CBC", r"coin/", r"rewriter/extract/cbc\.cpp"),
     ("CUDA", r"(cuda|nvrtc|cuda_runtime)[^/]*\.h", r"backends/cuda/.*"),
 ]
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')

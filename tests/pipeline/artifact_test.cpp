@@ -137,31 +137,6 @@ std::string changed(const std::string& path, const std::string& from, const std:
 
 }  // namespace
 
-TEST_CASE("artifact: it holds what is computed of weights alone", "[artifact]") {
-  for (const char* backend : {"eager", "cpu"}) {
-    INFO(backend);
-    RunRequest request = artifact_request(backend);
-    request.graph.path = written("artifact_gemma.pwg", R"(graph gemma {
-  symbol n in 1..64 tokens
-  in x: f32[n, 8]
-  in weight w: f32[8]
-  y = rms_norm(x, exp(w) + 1.0){eps = 1e-5}
-  out y
-}
-)");
-    request.rules = {};
-    const Outcome wanted = outcome_of(request);
-    REQUIRE(wanted.error == "");
-    REQUIRE(wanted.records.at(0).at_load);
-    const std::string path = artifact_of(request, std::string("artifact_gemma_") + backend);
-    const NoCompiler alone;
-    const Outcome got = outcome_of(of_artifact(path));
-    CHECK(got.failed == 0);
-    CHECK(got.records.at(0).at_load);
-    check_same(got, wanted);
-  }
-}
-
 TEST_CASE("artifact: it runs without a compiler, and gives the bits of its run", "[artifact]") {
   for (const char* backend : {"eager", "interpreter", "cpu", "cuda"}) {
     INFO(backend);

@@ -81,34 +81,6 @@ TEST_CASE("pipeline: the main job rewrites, runs and passes the check", "[pipeli
   }
 }
 
-TEST_CASE("pipeline: what is of weights alone is computed once, and the numbers are the same",
-          "[pipeline]") {
-  const std::string graph = written("pipeline_gemma.pwg", R"(graph gemma {
-  symbol n in 1..512 tokens
-  in x: bf16[n, 8]
-  in weight w: bf16[8], m: bf16[16, 8]
-  y = rms_norm(x, w + 1.0){eps = 1e-5}
-  z = mm(y, transpose(m){dim0 = 0, dim1 = 1})
-  out z
-}
-)");
-  for (const char* backend : {"eager", "interpreter", "cpu"}) {
-    INFO(backend);
-    RunRequest request = request_of(graph);
-    request.backend = backend;
-    std::vector<RunRecord> records;
-    const auto done = run(request, records);
-    REQUIRE(done);
-    CHECK((done->steps == 2 && done->failed == 0));
-    REQUIRE(records.at(0).at_load);
-    CHECK(records[0].at_load->outputs().size() == 2);
-    std::size_t nodes = 0;
-    for (const Piece& piece : records[0].pieces->pieces) nodes += piece.graph.node_count();
-    CHECK(nodes == 2);
-    CHECK(records[0].versions.back().graph.node_count() == 5);  // with the number
-  }
-}
-
 TEST_CASE("pipeline: an engine of the caller's own runs, and its wrong numbers are found",
           "[pipeline]") {
   RunRequest request = request_of(written("pipeline_block.pwg", kGraph));

@@ -24,17 +24,6 @@ class Bugs(unittest.TestCase):
         for rule in right:
             self.assertEqual(rows[rule]["verdict"], "same_bits", rule)
 
-    def test_proofs_tell_right_from_wrong(self):
-        done = subprocess.run([BIN / "pwr", "--format", "json", "prove", "-r", RULES], capture_output=True, text=True, timeout=600, check=False)
-        self.assertEqual(done.returncode, 1)  # some is refuted
-        rows = {row["rule"]: row for row in json.loads(done.stdout)}
-        for rule, row in rows.items():
-            if rule.startswith("wrong."):
-                self.assertEqual(row["verdict"], "refuted", rule)
-                self.assertTrue(row["test"], rule)
-            else:
-                self.assertEqual((row["verdict"], row["known_by"]), ("rounds" if rule == "right.flattened" else "same_bits", "proof"), rule)
-
 
 if __name__ == "__main__":
     unittest.main()

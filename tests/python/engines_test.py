@@ -61,7 +61,7 @@ class Backends(Case):
             self.run_on(lambda graph: broken)
         with self.assertRaisesRegex(pw.Error, "output y is"):
             self.run_on(lambda graph: lambda x: x[:, :2])
-        with self.assertRaisesRegex(pw.Error, "0 arrays for 1 output"):
+        with self.assertRaisesRegex(pw.Error, "0 arrays for 1 outputs"):
             self.run_on(lambda graph: lambda x: [])
 
 
@@ -140,7 +140,7 @@ class Artifacts(Case):
         graph, output = self.file("g.pwg", GRAPH.replace("COLUMNS", "8")), self.folder / "g.pwx"
         wanted = pw.run_model(graph, "llm", "o2", tokens=[3], backend="cpu")["graphs"][0]
         said = pw.compile_model(graph, "llm", "o2", output=output, backend="cpu")
-        self.assertIn("1 graph", said[-1])
+        self.assertIn("1 graphs", said[-1])
         done = pw.run_model(output, tokens=[3], check=True)
         self.assertEqual(done["failed"], 0)
         self.assertEqual(done["graphs"][0]["outputs"][0]["y"].tobytes(), wanted["outputs"][0]["y"].tobytes())

@@ -109,13 +109,6 @@ class GraphWriter {
     return sizes;
   }
 
-  /// None where so many parts cannot be equal.
-  Shape equal_parts(std::int64_t rows, std::size_t count) {
-    const auto parts = static_cast<std::int64_t>(count);
-    if (rows % parts != 0) return {};
-    return Shape(count, context_.dims.constant(rows / parts));
-  }
-
   void part() {
     const ValueId v = near();
     Shape sizes = partition(rows(v));
@@ -230,10 +223,7 @@ class GraphWriter {
     }
     std::size_t results = node.results.size();
     if (op == "split") {
-      const bool listed = rule.values[node.results.front()].list;
-      Shape sizes =
-          listed ? partition(rows(operands.front())) : equal_parts(rows(operands.front()), results);
-      if (sizes.empty()) return false;
+      Shape sizes = partition(rows(operands.front()));
       results = sizes.size();
       attributes.emplace_back("sizes", std::move(sizes));
     }

@@ -41,19 +41,12 @@ enum class Construct : std::uint8_t {
   rest,
   result_list,
   fuse,
-  op_variable,
-  typed_pattern,
-  two_sequences,
-  element,
-  repetition,
-  fused_lists,
 };
-inline constexpr std::array<const char*, 26> kConstructs{
-    "two roots",    "three roots", "a shared node", "commutative ops", "given",         "over",
-    "an attribute", "types",       "where",         "assume",          "unless",        "optional",
-    "alternatives", "recursion",   "many",          "two lists",       "member spread", "rest...",
-    "result list",  "fuse",        "f: trait",      "typed pattern",   "[*a, d, *b]",   "xs[0]",
-    "[d] * k",      "y... = fuse"};
+inline constexpr std::array<const char*, 20> kConstructs{
+    "two roots", "three roots",   "a shared node", "commutative ops", "given",
+    "over",      "an attribute",  "types",         "where",           "assume",
+    "unless",    "optional",      "alternatives",  "recursion",       "many",
+    "two lists", "member spread", "rest...",       "result list",     "fuse"};
 using Constructs = std::set<Construct>;
 
 /// The ops that a set of rules and the graphs for it are made of: few, so that they often meet.
@@ -104,7 +97,7 @@ class RuleWriter {
         has(Construct::over);
         out_.rules[below].insert(Construct::over);
       }
-      out_.text += " {\n" + body() + "}\n";
+      out_.text += " {\n" + (mix_ == Mix::all && one_in(3) ? lists() : nodes()) + "}\n";
       names += (i == 0 ? "" : ", ") + name;
     }
     for (const char* pass : {"fixpoint = greedy", "sweep = walk", "single = once"})
@@ -113,12 +106,6 @@ class RuleWriter {
   }
 
  private:
-  std::string body() {
-    if (mix_ == Mix::all && one_in(3)) return lists();
-    if (mix_ == Mix::all && one_in(3)) return forms();
-    return nodes();
-  }
-
   struct Made {
     std::string name;
     bool read = false, given = false;
@@ -162,8 +149,6 @@ class RuleWriter {
     out_.text += Text{" | y = ", binary(), "(", unary(), "(x), z) }\n"};
     out_.text += "pattern d(x) -> p, q { p, q = pair(x)";
     out_.text += Text{" | p = ", unary(), "(x)  q = ", unary(), "(p) }\n"};
-    out_.text += "pattern t(x: T[n, *s], z: T[*r]) -> y: T[n, *s] { y = " + binary() + "(x, z)";
-    out_.text += Text{" | y = ", binary(), "(z, ", unary(), "(x)) }\n"};
     out_.text += "pattern rec c(x) -> y { y = " + (one_in(3) ? unary() + "(x)" : "x");
     out_.text += " | y = " + unary() + "(c(x))";
     if (one_in(3)) out_.text += " | y = tag(c(x)){k = 1}";
@@ -318,63 +303,6 @@ class RuleWriter {
       if (one_in(4)) from.push_back(o);
     }
     return out;
-  }
-
-  // ---- forms of which a rule has one
-
-  /// Ops by their trait, types of a pattern's operands, shapes that may be split in several places,
-  /// elements of lists, lists that are repeated, and one op for lists of any length.
-  std::string forms() {
-    const std::string u = unary(), b = binary(), o = other();
-    switch (random_.below(10)) {
-      case 0:
-        has(Construct::op_variable);
-        return Text{"  op f: associative\n  y = f(", u, "(x), z)\n  =>\n  y = f(x, z)\n"};
-      case 1:
-        has(Construct::op_variable);
-        return Text{"  op f: pointwise\n  y = f(", u, "(f(x)))\n  =>\n  y = f(x)\n"};
-      case 2:
-        has(Construct::typed_pattern);
-        return Text{"  y = t(", u, "(x), z)\n  =>\n  y = sub(x, z)\n"};
-      case 3:
-        has(Construct::two_sequences);
-        return Text{"  y = ",
-                    u,
-                    "(x: T[*a, m, *e])\n  where ",
-                    pick({"m == 4", "count(a) == 1", "count(e) >= 1", "m <= 4"}),
-                    "\n  =>\n  y = ",
-                    o,
-                    "(x)\n"};
-      case 4:
-        has(Construct::two_sequences);
-        return Text{"  h = ",
-                    u,
-                    "(x: [*a, m, *e])\n  y = ",
-                    b,
-                    "(h, z: [*a, m, *e])\n  where ",
-                    pick({"m >= 2", "count(a) <= 1"}),
-                    "\n  =>\n  y = sub(x, z)\n"};
-      case 5:
-        has(Construct::element);
-        return Text{"  many y = ",
-                    b,
-                    "(x, w)\n",
-                    counted("w"),
-                    "  =>\n  z = ",
-                    o,
-                    pick({"(w[0])\n", "(w[-1])\n"}),
-                    "  y... = sub(w, z)...\n"};
-      case 6:
-      case 7:
-        has(Construct::repetition);
-        return Text{"  p, q = split(", u, "(x)){dim, sizes = [m] * ",
-                    pick({"2}\n", "k}\n  where k == 2\n"}),
-                    "  =>\n  p, q = split(x){dim, sizes = [m] * 2}\n"};
-      default:
-        has(Construct::fused_lists);
-        if (one_in(2)) return Text{"  y = cat(", u, "(x)...){dim = 0}\n  =>\n  y = fuse\n"};
-        return Text{"  many y = ", b, "(x, ", u, "(w))\n", counted("w"), "  =>\n  y... = fuse\n"};
-    }
   }
 
   // ---- rules with lists

@@ -215,12 +215,13 @@ TEST_CASE("dispatch: graphs are captured pieces first, largest first", "[splitte
   std::vector<std::string> order;
   for (const Capture& c : plan.captures)
     order.push_back(std::string(name(c.mode)) + " " + print(c.key));
-  CHECK(order == std::vector<std::string>{
-                     "piecewise 8 tokens, 2 adapters", "piecewise 8 tokens",
-                     "piecewise 2 tokens, 2 adapters", "piecewise 2 tokens",
-                     "piecewise 1 token, 2 adapters", "piecewise 1 token",
-                     "full 2 tokens, 2 requests of 1, 2 adapters", "full 2 tokens, 2 requests of 1",
-                     "full 1 token, 1 request of 1, 2 adapters", "full 1 token, 1 request of 1"});
+  CHECK(order == std::vector<std::string>{"piecewise 8 tokens, 2 adapters", "piecewise 8 tokens",
+                                          "piecewise 2 tokens, 2 adapters", "piecewise 2 tokens",
+                                          "piecewise 1 tokens, 2 adapters", "piecewise 1 tokens",
+                                          "full 2 tokens, 2 requests of 1, 2 adapters",
+                                          "full 2 tokens, 2 requests of 1",
+                                          "full 1 tokens, 1 requests of 1, 2 adapters",
+                                          "full 1 tokens, 1 requests of 1"});
 }
 
 TEST_CASE("dispatch: a static graph has one size", "[splitter]") {

@@ -222,7 +222,7 @@ class Rules(WithRules):
         rules = self.rules("foreign pw_test.norm(x, w) = rms_norm(x, w){eps = 1e-6}\n")
         (after,) = self.same_without_gradients(f, *arguments, rules=["llm", rules])
         self.assertEqual(after.left, {})
-        self.assertIn("1 kernel", after.summary[0])
+        self.assertIn("1 kernels", after.summary[0])
 
     def test_a_wrong_rule_is_found(self):
         rules = self.rules("rule r { y = relu(x)  =>  y = neg(x) }\npass p = greedy { r }\npipeline wrong { p }\n")

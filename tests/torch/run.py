@@ -79,7 +79,6 @@ def main():
         [ROOT / "tests/torch/onnx_out.py"],
         [ROOT / "tests/torch/pt2.py", "--pwr", arguments.build / "bin/pwr", *corpus],
         [ROOT / "tests/torch/compiled.py", *corpus],
-        [ROOT / "tests/torch/frozen.py", *corpus],
         [ROOT / "tests/torch/exported.py"],
         [ROOT / "tests/notebooks/run_notebook.py", ROOT / "notebooks/04-your-model.ipynb"],
     ]

@@ -655,46 +655,6 @@ def three_positions():
             )
 
 
-def followed_products():
-    """Products and convolutions with what follows them; gelu by erfc, as in `pointwise`."""
-
-    def gelu(d):
-        y = d / 2 * torch.special.erfc(-d / 2**0.5)
-        assert torch.allclose(y, F.gelu(d), rtol=1e-12, atol=1e-12)
-        return y
-
-    def near(dtype):
-        return {"ulps": 16 if dtype == F32 else 2, "floor": 4.0}
-
-    for dtype, n, k, m in ((BF16, 4, 16, 12), (F16, 3, 33, 7), (F32, 5, 24, 9), (F32, 1, 1, 3), (BF16, 17, 8, 33)):
-        bias, a, b = rows(dtype, m), rows(dtype, n, k), rows(dtype, k, m, scale=k**-0.5)
-        y = gelu(torch.addmm(bias.double(), a.double(), b.double())).to(dtype)
-        case("addmm_gelu", label(a, f"by {m}"), [bias, a, b], [(y, near(dtype))])
-    for dtype, shape, kernel, stride, padding, dilation, groups in (
-        (F32, (2, 3, 7, 6), (4, 3, 3, 3), [1, 1], [1, 1], [1, 1], 1),
-        (BF16, (1, 4, 8, 5), (6, 2, 3, 2), [2, 1], [1, 0], [1, 2], 2),
-        (F16, (2, 4, 5, 5), (4, 1, 3, 3), [1, 2], [0, 1], [1, 1], 4),
-        (F32, (1, 5, 4, 4), (8, 5, 1, 1), [1, 1], [0, 0], [1, 1], 1),
-        (BF16, (2, 3, 11), (5, 3, 4), [3], [2], [1], 1),
-        (F32, (1, 2, 4, 5, 3), (3, 2, 2, 3, 2), [1, 2, 1], [0, 1, 1], [2, 1, 1], 1),
-    ):
-        x, w = rows(dtype, *shape), rows(dtype, *kernel, scale=torch.Size(kernel[1:]).numel() ** -0.5)
-        bias = rows(dtype, kernel[0])
-        of = (F.conv1d, F.conv2d, F.conv3d)[len(stride) - 1]
-        attributes = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
-        for b in (bias, None):
-            d = of(x.double(), w.double(), None if b is None else b.double(), stride, padding, dilation, groups)
-            name = label(x, label(w), "without a bias" if b is None else "with a bias")
-            operands = [x, w] if b is None else [x, w, b]
-            case("convolution_relu", name, operands, [(F.relu(d).to(dtype), near(dtype))], attributes)
-            case("convolution_gelu", name, operands, [(gelu(d).to(dtype), near(dtype))], attributes)
-            if b is not None:
-                for extents in (d.shape, (kernel[0], *[1] * len(stride))):
-                    other = rows(dtype, *extents)
-                    y = F.relu(d + other.double()).to(dtype)
-                    case("convolution_add_relu", f"{name}, {label(other)}", [*operands, other], [(y, near(dtype))], attributes)
-
-
 def main():
     for make in (
         pointwise,
@@ -724,7 +684,6 @@ def main():
         three_positions,
         padded_rows,
         placing,
-        followed_products,
     ):
         make()
     for op, cases in files.items():

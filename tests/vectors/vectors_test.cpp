@@ -50,9 +50,6 @@ Graph graph_of(const ContextPtr& context, const std::string& op, const Case& one
   for (std::size_t i = 0; i < one.inputs.size(); ++i)
     request.operands.push_back(graph.add_input("x" + std::to_string(i),
                                                type_of(*context, one.inputs[i]), InputKind::input));
-  const auto& declared = context->ops[request.op].operands;
-  while (request.operands.size() < declared.size() && declared[request.operands.size()].optional)
-    request.operands.emplace_back();  // absent
   for (const auto& [name, value] : one.attributes)
     request.attributes.emplace_back(context->strings.intern(name), value);
   auto node = build_node(graph, request);

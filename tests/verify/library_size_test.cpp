@@ -36,7 +36,7 @@ std::set<std::string> rules_that_make(const RuleSet& rules, const std::set<std::
 
 TEST_CASE("library: its fusions are at most 70 rules", "[verify][library]") {
   // The others hold what changes no number: no-ops, slices that are a split, quantisations spelled
-  // out; and frozen.pwr is a set of its own, for PyTorch's option `frozen`.
+  // out.
   const std::set<std::string> fusions = {"activation", "attention", "collectives",
                                          "fused",      "merge",     "norm",
                                          "norm_quant", "rope",      "sequence_parallel"};

@@ -16,14 +16,11 @@ inline RuleSet checked(Result<RuleSet> rules, const ContextPtr& context) {
   return std::move(*rules);
 }
 
-/// Files of rules/ by name, ops included.
-inline RuleSet checked_rules(const std::vector<std::string>& files) {
+/// All files of rules/, ops included.
+inline RuleSet library_rules() {
   const auto context = std::make_shared<Context>();
-  return checked(load_rules(context, files), context);
+  return checked(load_rules(context, {"llm"}), context);
 }
-
-/// All that `llm` uses.
-inline RuleSet library_rules() { return checked_rules({"llm"}); }
 
 /// One text on top of the op library.
 inline RuleSet rules_of(const std::string& text) {

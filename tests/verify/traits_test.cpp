@@ -33,14 +33,6 @@ const Declared kOps[] = {
      "f(x, z)", false},
     {"op f(x: T[*s]) -> y: T[*s] view { y = x * 2.0 }", "f(x)", false},
     {"op f(x: T[n, d]) -> y: T[d, n] view { y = transpose(x){dim0 = 0, dim1 = 1} }", "f(x)", true},
-    {"op f(x: f32[*s]) -> y: f32[*s] pointwise { y = x * exp(x) }", "f(x)", true},
-    {"op f(x: f32[*s], z: f32[*s]) -> y: f32[*s] pointwise { y = x * neg(z) }", "f(x, z)", true},
-    {"op f(x: f32[*b, d]) -> y: f32[*b, d] pointwise "
-     "{ y = x - mean(x){dim = -1, keepdim = true} }",
-     "f(x)", false},
-    {"op f(x: f32[n, d]) -> y: f32[n, d] pointwise "
-     "{ y = reshape(transpose(x){dim0 = 0, dim1 = 1}){shape = [n, d]} }",
-     "f(x)", false},
 };
 
 std::string refusal(const Result<std::monostate>& result) {

@@ -337,7 +337,6 @@ const data = (() => {
     goneBy,
     matchedIn,
     misses,
-    tried: raw.tried || {},
     missesAt,
     ruleName,
     rulePlace,

@@ -63,7 +63,7 @@ const bar = (() => {
       found.forEach((hit, n) => {
         if (hit) hits.push(n);
       });
-    count.textContent = found ? digits(hits.length) + ' of ' + counted(data.count, 'node') : '';
+    count.textContent = found ? digits(hits.length) + ' of ' + digits(data.count) + ' nodes' : '';
     app.change({query: search.value, found});
   });
   search.addEventListener('keydown', e => {
@@ -155,7 +155,7 @@ function missSentence(miss) {
 function caption() {
   const {shown, all} = stage.places().shown(n => stage.picture.visible(stateOf(n)), n => stateOf(n) !== 'off'),
                 folded = app.state.folded && data.raw.whole.unfolded;
-  let words = 'showing ' + digits(shown) + ' of ' + counted(all, 'node');
+  let words = 'showing ' + digits(shown) + ' of ' + digits(all) + ' nodes';
   if (data.versions > 1) words += ' of ' + shownName();
   if (folded)
     words += '; equal ' + data.folding + ' drawn once: × says how many, All ' + (data.classes ? 'pieces' : 'groups') +
@@ -188,9 +188,8 @@ const side = (() => {
     ramp.style.background = 'linear-gradient(90deg,' + [0, .25, .5, .75, 1].map(scaleColor).join(',') + ')';
     add(legend,
         add(make('li'), data.overlay.title + ': ' + String(data.overlay.least) + ' ', ramp,
-            ' ' + String(data.overlay.most) + ' (' + counted(data.overlay.of.size, 'node') +
-                (data.overlay.of.size === 1 ? ' has' : ' have') + ' a number, ' + digits(data.overlay.given) +
-                ' were given)'));
+            ' ' + String(data.overlay.most) + ' (' + digits(data.overlay.of.size) + ' nodes have a number, ' +
+                digits(data.overlay.given) + ' were given)'));
   }
   add(parent, legend, summary(), passes, detail);
 
@@ -240,7 +239,7 @@ const side = (() => {
               'n'));
       if (times) tr.append(make('td'));
       tr.title = 'the sums of all passes: +' + sum('added') + ' −' + sum('removed') + ' ~' + sum('changed');
-      act(tr, 'all', 'all passes, ' + counted(data.steps[last].nodes, 'node'), showAll);
+      act(tr, 'all', 'all passes, ' + digits(data.steps[last].nodes) + ' nodes', showAll);
     }
     for (const i of visibleSteps()) {
       const s = data.steps[i], here = !showsAll() && i === app.state.now,

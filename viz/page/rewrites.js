@@ -61,28 +61,6 @@ function showRewrite(r) {
   }
 }
 
-/// What the rules of a pass were tried at, closed until asked for. Of the whole patterns that were
-/// found, those that were not kept back are the rewrites, so that each row adds up.
-function triedIn(version) {
-  const rules = data.tried[version] || [];
-  if (!rules.length) return '';
-  const sum = rules.reduce((all, rule) => all + rule[1], 0),
-        words = counted(rules.length, 'rule') + ' tried at ' + counted(sum, 'node');
-  const explained =
-      'attempts: nodes from which the pattern was looked for. found: all its nodes and edges were there. guarded: ' +
-      'of these, kept back by a guard, by who else reads a value, or by another match. taken: rewritten. why not: ' +
-      'what an attempt ended at, by code, each time that it was asked; `pwr explain` says what a code is.';
-  return add(
-      make('details', undefined, 'tried'), make('summary', words), make('p', explained),
-      table(
-          ['rule', 'attempts', 'found', 'guarded', 'taken', 'why not'],
-          rules.map(
-              ([rule, attempts, found, taken, codes]) =>
-                  [rule, digits(attempts), digits(found), digits(found - taken), digits(taken),
-                   codes.map(([code, times]) => code + ' ×' + digits(times)).join(', ')]),
-          [1, 2, 3, 4]));
-}
-
 if ($('rewrites'))
   (() => {
     const parent = $('rewrites'), list = make('div', undefined, 'half'), detail = make('div', undefined, 'half');
@@ -105,31 +83,29 @@ if ($('rewrites'))
       const rows = [];
       data.steps.forEach((step, v) => {
         const mine = alike.filter(group => group.version === v);
-        if (mine.length || (data.tried[v] || []).length) rows.push({step, mine, v});
+        if (mine.length) rows.push({step, mine});
       });
-      for (const {step, mine, v} of rows) {
+      for (const {step, mine} of rows) {
         const total = mine.reduce((sum, group) => sum + group.all.length, 0);
         add(list, make('h2', 'pass ' + step.pass + ' · ' + counted(total, 'match')));
-        if (mine.length)
-          add(list,
-              longList(
-                  mine,
-                  (box, some) =>
-                      add(box,
-                          table(
-                              ['rule', '×', 'where', 'first'], some.map(group => {
-                                const rewrite = data.rewrites[group.all[0]],
-                                      b = link(
-                                          data.ruleName(rewrite), data.rulePlace(rewrite),
-                                          () => app.change({rewrite: group.all[0]}));
-                                b.dataset.rewrite = group.all[0];
-                                return [
-                                  b, digits(group.all.length), data.rulePlace(rewrite),
-                                  rewrite.matched.filter(n => n >= 0).map(data.name).slice(-1)[0] || ''
-                                ];
-                              }),
-                              [1]))));
-        add(list, triedIn(v));
+        add(list,
+            longList(
+                mine,
+                (box, some) =>
+                    add(box,
+                        table(
+                            ['rule', '×', 'where', 'first'], some.map(group => {
+                              const rewrite = data.rewrites[group.all[0]],
+                                    b = link(
+                                        data.ruleName(rewrite), data.rulePlace(rewrite),
+                                        () => app.change({rewrite: group.all[0]}));
+                              b.dataset.rewrite = group.all[0];
+                              return [
+                                b, digits(group.all.length), data.rulePlace(rewrite),
+                                rewrite.matched.filter(n => n >= 0).map(data.name).slice(-1)[0] || ''
+                              ];
+                            }),
+                            [1]))));
       }
       const builtin = data.rewrites.filter(rewrite => rewrite.rule < 0);
       for (const rewrite of builtin)

@@ -10,7 +10,6 @@ import torch
 import _piecewise
 from _piecewise import Error
 
-from .frozen import FrozenWeights
 from .telling import DTYPES, Told, evaluated, expression
 
 _WORDS = {"torch.device": torch.device("cpu")}
@@ -83,10 +82,9 @@ def _laid_out(tensor: torch.Tensor, strides: t.Sequence[int]) -> torch.Tensor:
 class Call:
     """A compiled graph as AOT autograd calls it: with a list of arguments, which it empties."""
 
-    def __init__(self, told: Told, graph: _piecewise.Graph, compiled: _piecewise.Compiled, frozen: t.Optional[FrozenWeights] = None):
+    def __init__(self, told: Told, graph: _piecewise.Graph, compiled: _piecewise.Compiled):
         self._boxed_call = True  # of the object: wrappers copy no attributes of its class
         self._compiled = compiled
-        self._frozen = frozen
         self._outputs = told.outputs
         self._symbols = list(told.symbols.items())
         self._results = [(fake.dtype, [expression(n) for n in fake.shape], [expression(n) for n in fake.stride()]) for fake in told.results]
@@ -112,11 +110,12 @@ class Call:
         sizes = self._known.get(key)
         if sizes is None:
             sizes = self._sizes(key, symbols)
-        given = [args[place] if isinstance(place, int) else place for place in self._inputs]
-        said = self._frozen.place(given) if self._frozen is not None else ()
-        given = [tensor if tensor.is_contiguous() else tensor.contiguous() for tensor in given]
+        given = []
+        for place in self._inputs:
+            tensor = args[place] if isinstance(place, int) else place
+            given.append(tensor if tensor.is_contiguous() else tensor.contiguous())
         results = [torch.empty(extents, dtype=dtype) for dtype, extents, _ in sizes]
-        self._compiled.run([t.data_ptr() for t in given], [t.data_ptr() for t in results], symbols, *said)
+        self._compiled.run([t.data_ptr() for t in given], [t.data_ptr() for t in results], symbols)
         for i, (dtype, extents, strides) in enumerate(sizes):
             if strides is not None:
                 results[i] = _laid_out(results[i], strides)

@@ -19,13 +19,11 @@ from _piecewise import Error
 from .borrowed import lent_threads
 from .calls import Call, Checked, functions, over
 from .decompositions import decompositions
-from .frozen import FrozenWeights
 from .options import Options
 from .reports import GraphReport, _graphs, origin
 from .telling import Refused, Told
 
 _log = logging.getLogger("piecewise")
-_FROZEN = "frozen"  # the rules, and the pipeline of theirs, for weights that are kept
 
 
 def _static_inputs() -> t.FrozenSet[int]:
@@ -33,11 +31,6 @@ def _static_inputs() -> t.FrozenSet[int]:
     context = torch._guards.TracingContext.try_get()
     metadata = context.fw_metadata if context is not None else None
     return frozenset(metadata.static_input_indices if metadata is not None else ())
-
-
-def pipelines(options: Options) -> t.List[str]:
-    """What a graph goes through."""
-    return [name for name in (options.pipeline, _FROZEN if options.frozen else "") if name]
 
 
 @dataclasses.dataclass
@@ -54,10 +47,10 @@ class _Rewritten:
     def make(cls, told: Told, session: _piecewise.Session, rules: _piecewise.Rules, options: Options) -> bytes:
         said = told.convert()
         graph, rewrites = said["graph"], {}
-        for pipeline in pipelines(options):
-            run = session.run(graph, rules, pipeline, dict(options.params))
+        if options.pipeline:
+            run = session.run(graph, rules, options.pipeline, dict(options.params))
             graph = run.graph
-            rewrites.update({row["pass"]: row["rewrites"] for row in run.passes if row["rewrites"]})
+            rewrites = {row["pass"]: row["rewrites"] for row in run.passes if row["rewrites"]}
         made = cls(said["graph"].json(), graph.json(), said["opaque"], said["reasons"], rewrites)
         return json.dumps(vars(made)).encode()
 
@@ -70,7 +63,7 @@ def _rewritten(told: Told, session: _piecewise.Session, rules: _piecewise.Rules,
         made.append(True)
         return _Rewritten.make(told, session, rules, options)
 
-    parts = [torch.__version__, repr((pipelines(options), options.params)), told.text()]
+    parts = [torch.__version__, repr((options.pipeline, options.params)), told.text()]
     kept = _Rewritten(**json.loads(session.keep("torch", parts, make)))
     report.warm = not made
     report.left, report.reasons, report.rewrites = kept.left, kept.reasons, kept.rewrites
@@ -82,8 +75,6 @@ def _take(
     session: _piecewise.Session, rules: _piecewise.Rules, options: Options, module: torch.fx.GraphModule, report: GraphReport
 ) -> t.Callable[..., t.Any]:
     lent_threads()
-    if options.frozen and report.kind != "inference":
-        options = dataclasses.replace(options, frozen=False)
     told = Told(module.graph, module, session, _static_inputs() if report.kind != "backward" else (), own_attention=options.own_attention)
     report.ops = told.ops
     if not told.results:
@@ -91,9 +82,9 @@ def _take(
     graph = report.graph = _rewritten(told, session, rules, options, report)
     if graph.writes:
         raise Refused("it writes inputs")
-    compiled = _piecewise.Compiled(graph, options.backend, functions(told), over, options.frozen)
+    compiled = _piecewise.Compiled(graph, options.backend, functions(told), over)
     report.summary = compiled.summary
-    call = Call(told, graph, compiled, FrozenWeights(compiled.weights, options.check) if options.frozen else None)
+    call = Call(told, graph, compiled)
     return Checked(call, module) if options.check else call
 
 
@@ -108,7 +99,7 @@ def _write_page(folder: str, report: GraphReport) -> None:
 
 def rules_of(options: Options, session: _piecewise.Session) -> _piecewise.Rules:
     """Those of the options; Error for mistakes of the user's, which are no reasons to run a graph in PyTorch."""
-    rules = session.rules([*options.rules, *([_FROZEN] if options.frozen else [])])
+    rules = session.rules(list(options.rules))
     for what, name, names in (
         ("pipeline", options.pipeline, ["", *rules.pipelines]),
         ("backend", options.backend, [engine["name"] for engine in _piecewise.engines()]),

@@ -16,13 +16,12 @@ from _piecewise import Error
 from .. import commands
 from .borrowed import lent_threads
 from .calls import host_function, over
-from .compiler import pipelines, rules_of
+from .compiler import rules_of
 from .decompositions import decompositions
-from .frozen import FrozenWeights
 from .options import Options
 from .telling import DTYPES, Refused, Told, expression
 
-_FORMAT = 2
+_FORMAT = 1
 _NAMES = {dtype: name for name, dtype in DTYPES.items()}
 _WEIGHTS = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
 _WRITES = (OutputKind.BUFFER_MUTATION, OutputKind.USER_INPUT_MUTATION)
@@ -74,8 +73,8 @@ class _Reader:
         self._read_inputs()
         rules = rules_of(self._options, self._session)
         graph = self._told.convert()["graph"]
-        for pipeline in pipelines(self._options):
-            graph = self._session.run(graph, rules, pipeline, dict(self._options.params)).graph
+        if self._options.pipeline:
+            graph = self._session.run(graph, rules, self._options.pipeline, dict(self._options.params)).graph
         if graph.writes:
             raise Error("the program's graph writes its inputs")
         writes, outputs = self._outputs()
@@ -87,8 +86,6 @@ class _Reader:
             "format": _FORMAT,
             "graph": text,
             "backend": self._options.backend,
-            "frozen": self._options.frozen,
-            "check": self._options.check,
             "weights": self._weights,
             "arguments": self._arguments,
             "inputs": [list((constants | self._places)[i.name]) for i in graph.inputs],
@@ -172,8 +169,7 @@ class Program:
         for name in kept["ops"]:
             op = _operator(name)
             functions[name] = functions[name.removesuffix(".default")] = host_function(op)
-        self._compiled = _piecewise.Compiled(self.graph, kept["backend"], functions, over, kept["frozen"])
-        self._frozen = FrozenWeights(self._compiled.weights, kept["check"]) if kept["frozen"] else None
+        self._compiled = _piecewise.Compiled(self.graph, kept["backend"], functions, over)
         if len(kept["inputs"]) != len(self.graph.inputs):
             raise Error("the file's graph has other inputs than the file says")
 
@@ -189,15 +185,13 @@ class Program:
             raise Error(f"the arguments are {spec}, and those of the program {self._in}")
         symbols = self._symbols(flat)
         places = {"weight": self._kept["weights"], "argument": flat}
-        given = [places[kind][i] for kind, i in self._kept["inputs"]]
-        said = self._frozen.place(given) if self._frozen is not None else ()
-        given = [tensor.contiguous() for tensor in given]
+        given = [places[kind][i].contiguous() for kind, i in self._kept["inputs"]]
         results = [
             torch.empty([extents[dim] for dim in order], dtype=DTYPES[dtype]).permute([order.index(dim) for dim in range(len(order))])
             for extents, (dtype, order) in zip(self._compiled.extents(symbols), self._kept["results"])
         ]
         dense = [torch.empty(result.shape, dtype=result.dtype) if not result.is_contiguous() else result for result in results]
-        self._compiled.run([x.data_ptr() for x in given], [x.data_ptr() for x in dense], symbols, *said)
+        self._compiled.run([x.data_ptr() for x in given], [x.data_ptr() for x in dense], symbols)
         for result, made in zip(results, dense):
             if result is not made:
                 result.copy_(made)

@@ -11,8 +11,7 @@ class Options:
 
     rules: files, or names of the library. pipeline: one of theirs; "" rewrites nothing. params of the rules as {"tp": 2}. backend: eager, cpu, interpreter.
     own_attention: calls of vLLM's attention are Piecewise's, each of a new sequence; without it they are the program's, as their caches are.
-    frozen: weights are kept in a form of the backend's own; changes that PyTorch counts are seen at once, others by and by, as an Error. Not in training.
-    check: the first call at each size runs in PyTorch too, and other numbers raise Error; with `frozen`, all weights are compared at each call. report: a folder, which gets a page for each graph.
+    check: the first call at each size runs in PyTorch too, and other numbers raise Error. report: a folder, which gets a page for each graph.
     """
 
     rules: t.Tuple[str, ...] = ("llm",)
@@ -20,7 +19,6 @@ class Options:
     params: t.Tuple[t.Tuple[str, str], ...] = ()
     backend: str = "cpu"
     own_attention: bool = False
-    frozen: bool = False
     check: bool = False
     report: str = ""
 
@@ -36,8 +34,6 @@ class Options:
             values["rules"] = (values["rules"],) if isinstance(values["rules"], str) else tuple(map(str, values["rules"]))
         if "params" in values:
             values["params"] = tuple(sorted((str(k), str(v)) for k, v in dict(values["params"]).items()))
-        if values.get("frozen") and values.get("backend", "cpu") != "cpu":
-            raise ValueError("piecewise freezes weights with the backend `cpu` alone: leave out `frozen`, or `backend`")
         if "report" in values:
             values["report"] = str(values["report"] or "")
         return cls(**values)

@@ -10,7 +10,6 @@ import weakref
 import _piecewise
 
 from .. import commands
-from ..counting import counted
 from .options import Options
 
 
@@ -109,7 +108,7 @@ class Explanations(t.List[t.Dict[str, t.Any]]):
     def __str__(self) -> str:
         lines = []
         for said in self:
-            lines.append(f"{said['rule']}: {counted(said['matches'], 'match')}")
+            lines.append(f"{said['rule']}: {said['matches']} matches")
             lines += [f"  applied in pass {one['pass']}, {one['count']} ×: {', '.join(one['nodes'])}" for one in said["applied"]]
             lines += [f"  {miss['code']} at {miss['at']}, {miss['count']} ×: {miss['message']}" for miss in said["near_misses"]]
         return "\n".join(lines)
