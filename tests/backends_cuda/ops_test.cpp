@@ -248,10 +248,24 @@ TEST_CASE("kernels: a matrix product has a kernel, with the bits of the interpre
 TEST_CASE("kernels: every op with a body is in the table, or holds a library call", "[cuda]") {
   const ContextPtr context = library();
   // Products by scales of blocks, a scale over all tokens, and a table by positions: several
-  // kernels each. A rank's part of padded rows: a kernel that pads, and what the rank is.
-  const std::set<std::string> taken_apart = {"block_scaled_mm", "scaled_fp4_mm",
-                                             "dynamic_scaled_fp8_quant", "mrotary_embedding",
-                                             "shard_padded"};
+  // kernels each. A rank's part of padded rows: a kernel that pads, and what the rank is. A product
+  // or a convolution with what follows it, which are frozen on the processor alone. What
+  // places by computed indices, and a product over any axes: gathers, and a library's product.
+  const std::set<std::string> taken_apart = {"block_scaled_mm",
+                                             "scaled_fp4_mm",
+                                             "dynamic_scaled_fp8_quant",
+                                             "mrotary_embedding",
+                                             "shard_padded",
+                                             "addmm_gelu",
+                                             "convolution_relu",
+                                             "convolution_gelu",
+                                             "convolution_add_relu",
+                                             "dot",
+                                             "pad",
+                                             "pad_last",
+                                             "reverse",
+                                             "dynamic_slice",
+                                             "dynamic_update_slice"};
   std::set<std::string> known;
   for (const Form& form : kForms) known.insert(form.op);
   for (const Form& form : kSpecial) known.insert(form.op);
