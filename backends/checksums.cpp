@@ -2,30 +2,14 @@
 #include "backends/checksums.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 #include "backends/parallel.hpp"
+#include "base/checksum.hpp"
 
 namespace pw {
 namespace {
 
 constexpr std::int64_t kPieceBytes = 1 << 17;
-
-/// Of eight words at a time, each with a factor of its own place, so that words that change places
-/// are noticed.
-std::uint64_t sum_of(const std::byte* data, std::int64_t bytes) {
-  constexpr std::size_t kWords = 8;
-  constexpr std::uint64_t kFactor = 0x9e3779b97f4a7c15;
-  std::uint64_t sums[kWords] = {1, 2, 3, 4, 5, 6, 7, 8};
-  for (; bytes > 0; bytes -= static_cast<std::int64_t>(sizeof sums), data += sizeof sums) {
-    std::uint64_t words[kWords] = {};
-    std::memcpy(words, data, std::min(sizeof sums, static_cast<std::size_t>(bytes)));
-    for (std::size_t i = 0; i < kWords; ++i) sums[i] = (sums[i] ^ words[i]) * kFactor;
-  }
-  std::uint64_t out = 0;
-  for (const std::uint64_t sum : sums) out = (out ^ (sum >> 29) ^ sum) * kFactor;
-  return out;
-}
 
 std::int64_t bytes_of(const TensorView& view) { return static_cast<std::int64_t>(view.bytes()); }
 std::int64_t pieces_of(const TensorView& view) {
@@ -34,7 +18,9 @@ std::int64_t pieces_of(const TensorView& view) {
 
 std::uint64_t sum_of_piece(const TensorView& view, std::int64_t piece) {
   const std::int64_t begin = piece * kPieceBytes;
-  return sum_of(view.data + begin, std::min(kPieceBytes, bytes_of(view) - begin));
+  const std::int64_t size = std::min(kPieceBytes, bytes_of(view) - begin);
+  return checksum(
+      {reinterpret_cast<const char*>(view.data) + begin, static_cast<std::size_t>(size)});
 }
 
 }  // namespace

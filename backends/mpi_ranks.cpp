@@ -16,6 +16,7 @@
 
 #include "backends/mpi/pw_mpi.h"
 #include "base/environment.hpp"
+#include "base/function_finder.hpp"
 #include "base/try.hpp"
 
 namespace pw {
@@ -29,11 +30,8 @@ constexpr const char* kNoMpi =
 std::vector<std::string> places() {
   if (const std::string stated = environment("PWR_MPI"); !stated.empty())
     return {std::filesystem::absolute(stated).string()};
-  Dl_info own{};
-  if (::dladdr(reinterpret_cast<void*>(&mpi_state), &own) == 0) return {};
-  std::error_code ignored;
-  const auto folder = std::filesystem::canonical(own.dli_fname, ignored).parent_path();
-  return {folder / "libpw_mpi.so", folder / "../lib/piecewise/libpw_mpi.so"};
+  return places_beside(reinterpret_cast<void*>(&mpi_state),
+                       {"libpw_mpi.so", "../lib/piecewise/libpw_mpi.so"});
 }
 
 /// The library stays loaded for as long as the process lives.

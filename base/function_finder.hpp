@@ -1,8 +1,11 @@
 // Libraries that are loaded when they are first needed, and their functions.
 #pragma once
 
+#include <filesystem>
 #include <initializer_list>
 #include <string>
+#include <system_error>
+#include <vector>
 
 #include <dlfcn.h>
 
@@ -16,6 +19,19 @@ inline void* load_library(std::initializer_list<const char*> names, std::string&
   const char* reason = ::dlerror();
   problem = reason != nullptr ? reason : "it cannot be loaded";
   return nullptr;
+}
+
+/// Each of `places` as a path from the folder of the program or library that `inside` is in. Empty
+/// where that cannot be told.
+inline std::vector<std::string> places_beside(const void* inside,
+                                              std::initializer_list<const char*> places) {
+  Dl_info own{};
+  if (::dladdr(inside, &own) == 0) return {};
+  std::error_code ignored;
+  const auto folder = std::filesystem::canonical(own.dli_fname, ignored).parent_path();
+  std::vector<std::string> out;
+  for (const char* place : places) out.push_back(folder / place);
+  return out;
 }
 
 /// Fills pointers to functions and data, and keeps the name of the first that the library lacks.

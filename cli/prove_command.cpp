@@ -1,14 +1,10 @@
 // Exports the command prove.
-#include <algorithm>
-#include <map>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include "base/printable.hpp"
-#include "base/standard_output.hpp"
 #include "cli/commands.hpp"
+#include "cli/verdict_rows.hpp"
 #include "pipeline/proving.hpp"
 #include "pipeline/verifying.hpp"
 
@@ -36,52 +32,24 @@ std::string proof_row(const RuleProof& proof, std::size_t width, bool granted) {
   return text + "\n";
 }
 
-/// Printed as they are done.
-class ProofRows {
- public:
-  ProofRows(std::string format, std::size_t width, bool granted)
-      : format_(std::move(format)), width_(width), granted_(granted) {
-    if (format_ == "csv") print_out("rule,verdict,known_by,cases\n");
-  }
-  void add(const RuleProof& proof) {
-    ++counts_[proof.verdict];
-    if (format_ == "json")
-      print_out((first_ ? "[\n" : ",\n") + printable_json(rule_proof_to_json(proof)));
-    else if (format_ == "csv")
-      print_out(fmt::format("{},{},{},{}\n", proof.proof.rule, name(proof.verdict),
-                            name(proof.known), proof.proof.cases));
-    else
-      print_out(proof_row(proof, width_, granted_));
-    push_standard_output();
-    first_ = false;
-  }
-  void end() const {
-    if (format_ == "json") print_out(first_ ? "[]\n" : "\n]\n");
-  }
-  [[nodiscard]] const std::map<RuleVerdict, std::size_t>& counts() const { return counts_; }
-
- private:
-  std::string format_;
-  std::size_t width_;
-  bool granted_;
-  bool first_ = true;
-  std::map<RuleVerdict, std::size_t> counts_;
-};
+std::string csv_row(const RuleProof& proof) {
+  return fmt::format("{},{},{},{}\n", proof.proof.rule, name(proof.verdict), name(proof.known),
+                     proof.proof.cases);
+}
 
 void run_prove(const Options& options, const ProveArgs& args) {
   Session session(options);
   const LoadedRules rules = load(session, args.rules, true);
   const auto ids = session.need(rules_to_verify(rules.set, args.request.only));
-  std::size_t width = 0;
-  for (RuleId id : ids) width = std::max(width, rules.set.rules[id].name.size());
-  ProofRows rows(options.format, width, args.granted);
-  session.need(prove_rules(rules, args.request, session.log(),
-                           [&](const RuleProof& proof) { rows.add(proof); }));
+  const std::size_t width = name_width(rules.set, ids);
+  VerdictRows rows(options.format, "rule,verdict,known_by,cases");
+  session.need(prove_rules(rules, args.request, session.log(), [&](const RuleProof& proof) {
+    rows.add(
+        proof.verdict, [&] { return rule_proof_to_json(proof); }, [&] { return csv_row(proof); },
+        [&] { return proof_row(proof, width, args.granted); });
+  }));
   rows.end();
-  std::vector<std::string> parts;
-  for (const auto& [verdict, count] : rows.counts())
-    parts.push_back(fmt::format("{} {}", count, name(verdict)));
-  session.say(fmt::format("{}", fmt::join(parts, ", ")));
+  session.say(rows.summary());
   if (rows.counts().contains(RuleVerdict::refuted)) throw Exit{kNegative};
   if (args.strict && rows.counts().contains(RuleVerdict::not_proved)) throw Exit{kNegative};
 }

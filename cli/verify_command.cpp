@@ -1,5 +1,4 @@
 // Exports the command verify.
-#include <algorithm>
 #include <map>
 
 #include <CLI/CLI.hpp>
@@ -8,9 +7,8 @@
 
 #include "base/counted.hpp"
 #include "base/file.hpp"
-#include "base/printable.hpp"
-#include "base/standard_output.hpp"
 #include "cli/commands.hpp"
+#include "cli/verdict_rows.hpp"
 #include "pipeline/junit.hpp"
 #include "pipeline/verifying.hpp"
 
@@ -57,38 +55,10 @@ std::string row(const RuleCheck& check, std::size_t width) {
                      guards_text(check));
 }
 
-/// Printed as they are done, so that a long list can be watched.
-class Rows {
- public:
-  Rows(std::string format, std::size_t width) : format_(std::move(format)), width_(width) {
-    if (format_ == "csv") print_out("rule,verdict,ulps,graphs,samples\n");
-  }
-  void add(const RuleCheck& check) {
-    ++counts_[check.judgement.verdict];
-    print_out(text_of(check));
-    push_standard_output();
-    first_ = false;
-  }
-  void end() const {
-    if (format_ == "json") print_out(first_ ? "[]\n" : "\n]\n");
-  }
-  [[nodiscard]] const std::map<RuleVerdict, std::size_t>& counts() const { return counts_; }
-
- private:
-  [[nodiscard]] std::string text_of(const RuleCheck& check) const {
-    if (format_ == "json")
-      return (first_ ? "[\n" : ",\n") + printable_json(rule_check_to_json(check));
-    if (format_ == "csv")
-      return fmt::format("{},{},{:.4g},{},{}\n", check.rule, name(check.judgement.verdict),
-                         check.judgement.ulps, check.instances, check.runs);
-    return row(check, width_);
-  }
-
-  std::string format_;
-  std::size_t width_;
-  bool first_ = true;
-  std::map<RuleVerdict, std::size_t> counts_;
-};
+std::string csv_row(const RuleCheck& check) {
+  return fmt::format("{},{},{:.4g},{},{}\n", check.rule, name(check.judgement.verdict),
+                     check.judgement.ulps, check.instances, check.runs);
+}
 
 /// 1: some rule differs; else 3: for some there was no graph; else 5: some cannot run.
 int exit_code(const std::map<RuleVerdict, std::size_t>& counts) {
@@ -98,28 +68,23 @@ int exit_code(const std::map<RuleVerdict, std::size_t>& counts) {
   return counts.contains(RuleVerdict::cannot_run) ? kMissingCapability : kOk;
 }
 
-/// Of the longest name.
-std::size_t name_width(const RuleSet& rules, const std::vector<RuleId>& ids) {
-  std::size_t width = 0;
-  for (RuleId id : ids) width = std::max(width, rules.rules[id].name.size());
-  return width;
-}
-
 void run_verify(const Options& options, const VerifyArgs& args) {
   Session session(options);
   const LoadedRules rules = load(session, args.rules, true);
   const auto ids = session.need(rules_to_verify(rules.set, args.verify.only));
   VerifyRequest request = args.verify;
   request.ranks = session.need(parse_numbers(args.ranks, 1, 64));
-  Rows rows(options.format, name_width(rules.set, ids));
-  const std::vector<RuleCheck> checks = session.need(verify_rules(
-      rules, request, session.log(), [&](const RuleCheck& check) { rows.add(check); }));
+  const std::size_t width = name_width(rules.set, ids);
+  VerdictRows rows(options.format, "rule,verdict,ulps,graphs,samples");
+  const std::vector<RuleCheck> checks =
+      session.need(verify_rules(rules, request, session.log(), [&](const RuleCheck& check) {
+        rows.add(
+            check.judgement.verdict, [&] { return rule_check_to_json(check); },
+            [&] { return csv_row(check); }, [&] { return row(check, width); });
+      }));
   rows.end();
   if (!args.junit.empty()) session.need(write_file(args.junit, junit(checks)));
-  std::vector<std::string> parts;
-  for (const auto& [verdict, count] : rows.counts())
-    parts.push_back(fmt::format("{} {}", count, name(verdict)));
-  session.say(fmt::format("{}", fmt::join(parts, ", ")));
+  session.say(rows.summary());
   if (const int code = exit_code(rows.counts()); code != kOk) throw Exit{code};
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "graph/constancy.hpp"
 #include "graph/view.hpp"
 
 namespace pw {
@@ -35,32 +36,10 @@ class Folding {
   }
 
  private:
-  [[nodiscard]] bool has_fixed_type(ValueId v) const {
-    const TypeId type = graph_.type(v);
-    if (type == Types::unknown()) return false;
-    const Shape& shape = graph_.context().types[type].shape;
-    return std::all_of(shape.begin(), shape.end(),
-                       [&](DimId dim) { return graph_.context().dims.value(dim).has_value(); });
-  }
-
   [[nodiscard]] bool is_lasting_input(ValueId v) const {
     const std::vector<ValueId>& written = graph_.written_inputs();
-    return graph_.input_kind(v) == InputKind::weight && has_fixed_type(v) &&
+    return graph_.input_kind(v) == InputKind::weight && has_fixed_type(graph_, v) &&
            std::find(written.begin(), written.end(), v) == written.end();
-  }
-
-  [[nodiscard]] bool reads_a_symbol(NodeId n) const {
-    const Dims& dims = graph_.context().dims;
-    const auto known = [&](DimId dim) { return dims.value(dim).has_value(); };
-    for (const AttributeDecl& decl : graph_.op_of(n).attributes) {
-      const Attribute* attribute = graph_.attribute(n, decl.name);
-      if (attribute == nullptr) continue;
-      if (const auto* dim = std::get_if<DimId>(attribute); dim && !known(*dim)) return true;
-      if (const auto* list = std::get_if<std::vector<DimId>>(attribute);
-          list && !std::all_of(list->begin(), list->end(), known))
-        return true;
-    }
-    return false;
   }
 
   void judge(NodeId n) {
@@ -68,14 +47,14 @@ class Folding {
     const bool writes = std::any_of(op.operands.begin(), op.operands.end(),
                                     [](const OperandDecl& o) { return o.mut || o.out; });
     bool constant = !op.imported && !op.traits.effect && !op.traits.collective &&
-                    !op.traits.splitting && !writes && !reads_a_symbol(n);
+                    !op.traits.splitting && !writes && !reads_a_symbol(graph_, n);
     bool work = false;
     for (ValueId v : graph_.operands(n)) {
       constant = constant && (!v.valid() || constant_[v.index] != 0);
       work = work || (v.valid() && work_[v.index] != 0);
     }
     for (std::size_t i = 0; i < graph_.result_count(n); ++i)
-      constant = constant && has_fixed_type(graph_.result(n, i));
+      constant = constant && has_fixed_type(graph_, graph_.result(n, i));
     if (!constant) return;
     work = work || op.does_work() || moves(n);
     for (std::size_t i = 0; i < graph_.result_count(n); ++i) {

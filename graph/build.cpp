@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "graph/infer.hpp"
+#include "graph/list_place.hpp"
 #include "graph/same_type.hpp"
 #include "graph/text.hpp"
 #include "graph/wrapped.hpp"
@@ -245,11 +246,8 @@ Result<ValueId> Builder::element(const Expr& e) {
   if (list == nullptr) return number(e);
   Result<Attribute> at = evaluate(context_, &graph_, e.args[1], env_);
   if (!at) return forward(at);
-  const auto* place = std::get_if<std::int64_t>(&*at);
-  const auto length = static_cast<std::int64_t>(list->size());
-  if (place == nullptr || *place < -length || *place >= length)
-    return error(e, "PW0326", fmt::format("`{}` is outside a list of {}", print(e), length));
-  return (*list)[static_cast<std::size_t>(*place < 0 ? *place + length : *place)];
+  if (const auto place = place_in(list->size(), *at)) return (*list)[*place];
+  return error(e, "PW0326", fmt::format("`{}` is outside a list of {}", print(e), list->size()));
 }
 
 void Builder::lists_in(const Expr& e, std::map<std::string, Values>& out) const {

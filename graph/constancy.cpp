@@ -1,4 +1,4 @@
-// Exports is_weight, is_constant.
+// Exports is_weight, is_constant, has_fixed_sizes, reads_a_symbol, has_fixed_type.
 #include "graph/constancy.hpp"
 
 #include <algorithm>
@@ -7,25 +7,29 @@
 #include <fmt/format.h>
 
 namespace pw {
-namespace {
 
-bool is_number(const Dims& dims, const Attribute& attribute) {
-  if (const auto* dim = std::get_if<DimId>(&attribute)) return dims.value(*dim).has_value();
+bool has_fixed_sizes(const Dims& dims, const Attribute& attribute) {
+  const auto fixed = [&](DimId dim) { return dims.value(dim).has_value(); };
+  if (const auto* dim = std::get_if<DimId>(&attribute)) return fixed(*dim);
   const auto* list = std::get_if<std::vector<DimId>>(&attribute);
-  return list == nullptr || std::all_of(list->begin(), list->end(),
-                                        [&](DimId dim) { return dims.value(dim).has_value(); });
+  return list == nullptr || std::all_of(list->begin(), list->end(), fixed);
 }
 
-/// A size that the tokens of a step decide.
 bool reads_a_symbol(const Graph& graph, NodeId node) {
   for (const AttributeDecl& decl : graph.op_of(node).attributes) {
     const Attribute* attribute = graph.attribute(node, decl.name);
-    if (attribute != nullptr && !is_number(graph.context().dims, *attribute)) return true;
+    if (attribute != nullptr && !has_fixed_sizes(graph.context().dims, *attribute)) return true;
   }
   return false;
 }
 
-}  // namespace
+bool has_fixed_type(const Graph& graph, ValueId value) {
+  const TypeId type = graph.type(value);
+  if (type == Types::unknown()) return false;
+  const Shape& shape = graph.context().types[type].shape;
+  return std::all_of(shape.begin(), shape.end(),
+                     [&](DimId dim) { return graph.context().dims.value(dim).has_value(); });
+}
 
 Truth is_weight(const Graph& graph, ValueId value, std::string* why) {
   if (graph.is_input(value) && graph.input_kind(value) == InputKind::weight) return Truth::yes;

@@ -14,4 +14,11 @@ namespace pw {
 /// effect, or one that nothing is known of; `why` names the value that decided.
 [[nodiscard]] Truth is_constant(const Graph& graph, ValueId value, std::string* why = nullptr);
 
+/// Whether all sizes that the attribute holds are numbers.
+[[nodiscard]] bool has_fixed_sizes(const Dims& dims, const Attribute& attribute);
+/// Whether an attribute of the node is a size that the tokens of a step decide.
+[[nodiscard]] bool reads_a_symbol(const Graph& graph, NodeId node);
+/// Whether the value's type is known, and all its extents are numbers.
+[[nodiscard]] bool has_fixed_type(const Graph& graph, ValueId value);
+
 }  // namespace pw

@@ -6,6 +6,7 @@
 
 #include "graph/build.hpp"
 #include "graph/constancy.hpp"
+#include "graph/list_place.hpp"
 #include "graph/replication.hpp"
 #include "graph/text.hpp"
 
@@ -213,11 +214,8 @@ std::optional<ValueId> Evaluator::element(const Expr& e) {
   const auto it = env_.find(e.args[0].text);
   const auto* list = it == env_.end() ? nullptr : std::get_if<std::vector<ValueId>>(&it->second);
   const Result<Attribute> at = value(e.args[1]);
-  const auto* place = at ? std::get_if<std::int64_t>(&*at) : nullptr;
-  if (list == nullptr || place == nullptr) return std::nullopt;
-  const auto length = static_cast<std::int64_t>(list->size());
-  if (*place < -length || *place >= length) return std::nullopt;
-  return (*list)[static_cast<std::size_t>(*place < 0 ? *place + length : *place)];
+  const auto place = list != nullptr && at ? place_in(list->size(), *at) : std::nullopt;
+  return place ? std::optional((*list)[*place]) : std::nullopt;
 }
 
 Result<Shape> Evaluator::shape_of(const Expr& e) {
@@ -385,15 +383,14 @@ Result<Attribute> Evaluator::index(const Expr& e, int depth) {
   if (!list_value) return list_value;
   Result<Attribute> position = value(e.args.at(1), depth + 1);
   if (!position) return position;
-  auto i = std::get_if<std::int64_t>(&*position);
   auto at = [&](const auto& items) -> Result<Attribute> {
-    auto n = static_cast<std::int64_t>(items.size());
-    if (!i || *i < -n || *i >= n)
-      return error(e, fmt::format("`{}` is outside a list of {}", print(e), n));
+    const auto place = place_in(items.size(), *position);
+    if (!place)
+      return error(e, fmt::format("`{}` is outside a list of {}", print(e), items.size()));
     if constexpr (std::is_same_v<std::decay_t<decltype(items)>, std::vector<DimId>>)
-      return dim(items[static_cast<std::size_t>(*i < 0 ? *i + n : *i)]);
+      return dim(items[*place]);
     else
-      return Attribute(items[static_cast<std::size_t>(*i < 0 ? *i + n : *i)]);
+      return Attribute(items[*place]);
   };
   if (auto v = std::get_if<std::vector<DimId>>(&*list_value)) return at(*v);
   if (auto v = std::get_if<std::vector<double>>(&*list_value)) return at(*v);

@@ -31,7 +31,11 @@ Graph::~Graph() = default;
 // ---- building
 
 ValueId Graph::add_input(std::string_view input_name, TypeId type, InputKind kind) {
-  const ValueId id = push_value({}, type, claim(input_name));
+  return push_input(claim(input_name), type, kind);
+}
+
+ValueId Graph::push_input(ValueNameId given, TypeId type, InputKind kind) {
+  const ValueId id = push_value({}, type, given);
   set_input_kind(id, kind);
   inputs_.push_back(id);
   return id;
@@ -99,13 +103,8 @@ void Graph::push_operands(NodeId n, std::span<const ValueId> operands) {
 
 NodeId Graph::add_node(OpId op, std::span<const ValueId> operands, AttributesId attributes,
                        std::span<const TypeId> results, NodeId like) {
-  const NodeId id = push_node(op, attributes, results.size(),
-                              like.valid() ? nodes_[like].marks & kProvenance : 0);
-  for (TypeId type : results) push_value(id, type, {});
-  push_operands(id, operands);
-  link_node(id, insertion_);
-  record(Undo::Kind::added, id.index, 0);
-  return id;
+  return add_node(op, operands, attributes, results, {},
+                  like.valid() ? nodes_[like].marks & kProvenance : 0);
 }
 
 void Graph::expect(std::size_t nodes, std::size_t values, std::size_t operands) {
@@ -118,10 +117,7 @@ void Graph::expect(std::size_t nodes, std::size_t values, std::size_t operands) 
 
 ValueId Graph::add_input(ValueNameId given, TypeId type, InputKind kind) {
   reserve_given(given);
-  const ValueId id = push_value({}, type, given);
-  set_input_kind(id, kind);
-  inputs_.push_back(id);
-  return id;
+  return push_input(given, type, kind);
 }
 
 NodeId Graph::add_node(OpId op, std::span<const ValueId> operands, AttributesId attributes,
@@ -129,8 +125,9 @@ NodeId Graph::add_node(OpId op, std::span<const ValueId> operands, AttributesId 
                        std::uint32_t place) {
   const NodeId id = push_node(op, attributes, results.size(), place);
   for (std::size_t i = 0; i < results.size(); ++i) {
-    reserve_given(names[i]);
-    push_value(id, results[i], names[i]);
+    const ValueNameId given = names.empty() ? ValueNameId() : names[i];
+    if (given.valid()) reserve_given(given);
+    push_value(id, results[i], given);
   }
   push_operands(id, operands);
   link_node(id, insertion_);

@@ -72,7 +72,7 @@ class Graph {
   NodeId add_node(OpId op, std::span<const ValueId> operands, AttributesId attributes,
                   std::span<const TypeId> results, NodeId like);
   // The way in for a reader of a million nodes, which has checked them; names are ids of the
-  // context's value_names, and unique (see trust_names).
+  // context's value_names, and unique (see trust_names), or none at all.
   void expect(std::size_t nodes, std::size_t values, std::size_t operands);
   ValueId add_input(ValueNameId name, TypeId type, InputKind kind);
   NodeId add_node(OpId op, std::span<const ValueId> operands, AttributesId attributes,
@@ -341,6 +341,7 @@ class Graph {
     if (recording_) undo_.push_back({kind, subject, old});
   }
   // ---- building
+  ValueId push_input(ValueNameId name, TypeId type, InputKind kind);
   NodeId push_node(OpId op, AttributesId attributes, std::size_t results, std::uint32_t provenance);
   void push_operands(NodeId n, std::span<const ValueId> operands);
   std::uint32_t provenance(TextId group, TextId source);

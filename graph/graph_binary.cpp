@@ -6,7 +6,6 @@
 #include <map>
 #include <unordered_map>
 
-#include "base/assert.hpp"
 #include "graph/binary_layout.hpp"
 
 namespace pw {
@@ -18,7 +17,7 @@ using Numbers = std::vector<std::uint32_t>;
 class BinaryWriter {
  public:
   explicit BinaryWriter(const Graph& graph)
-      : graph_(graph), context_(graph.context()), kinds_(graph.context_ptr(), graph.name) {
+      : graph_(graph), kinds_(graph.context_ptr(), graph.name) {
     kinds_.facts = graph.facts;
   }
 
@@ -148,7 +147,7 @@ class BinaryWriter {
       for (const std::uint32_t number : numbers) put(body, number, 4);
     std::string out(binary::kMagic);
     put(out, binary::kVersion, 4);
-    put(out, binary::checksum(body), 8);
+    put(out, checksum(body), 8);
     return out + body;
   }
   static void put(std::string& out, std::uint64_t number, int bytes) {
@@ -156,7 +155,6 @@ class BinaryWriter {
   }
 
   const Graph& graph_;
-  const Context& context_;
   Graph kinds_;
   Counts counts_;
   std::array<Numbers, Counts::count> columns_;

@@ -68,7 +68,7 @@ class BinaryReader {
  private:
   /// The i-th of a column, or the part `k` of it.
   [[nodiscard]] std::uint32_t at(std::size_t column, std::size_t i, std::size_t k = 0) const {
-    return binary::number_at(bytes_, begin_[column] + 4 * (i * binary::kWidths[column] + k));
+    return number_at(bytes_, begin_[column] + 4 * (i * binary::kWidths[column] + k));
   }
   [[nodiscard]] tl::unexpected<Diagnostics> damaged(std::string why) const {
     return fail(error_in(file_, "PW1040", std::move(why), "copy it again, or write it anew"));
@@ -79,13 +79,13 @@ class BinaryReader {
 
   Result<std::monostate> header() {
     if (bytes_.size() < binary::kHeader) return damaged("the file is cut off in its header");
-    const std::uint32_t version = binary::number_at(bytes_, binary::kMagic.size());
+    const std::uint32_t version = number_at(bytes_, binary::kMagic.size());
     if (version != binary::kVersion)
       return fail(error_in(file_, "PW1040", fmt::format("its version is {}", version),
                            fmt::format("this program reads version {}", binary::kVersion)));
     std::size_t end = binary::kHeader;
     for (std::size_t i = 0; i < Counts::count; ++i) {
-      counts_[i] = binary::number_at(bytes_, binary::kBody + 4 * i);
+      counts_[i] = number_at(bytes_, binary::kBody + 4 * i);
       begin_[i] = end;
       if (i == Counts::json || i == Counts::characters) end += counts_[i];
       end += std::size_t{4} * binary::kWidths[i] * counts_[i];
@@ -93,9 +93,9 @@ class BinaryReader {
     if (end != bytes_.size())
       return damaged(fmt::format("it has {} bytes, and its header says {}", bytes_.size(), end));
     const std::size_t place = binary::kMagic.size() + 4;
-    const std::uint64_t stated = binary::number_at(bytes_, place) |
-                                 std::uint64_t{binary::number_at(bytes_, place + 4)} << 32;
-    if (binary::checksum(bytes_.substr(binary::kBody)) != stated)
+    const std::uint64_t stated =
+        number_at(bytes_, place) | std::uint64_t{number_at(bytes_, place + 4)} << 32;
+    if (checksum(bytes_.substr(binary::kBody)) != stated)
       return damaged("its checksum is another one: bytes were changed");
     return std::monostate{};
   }
@@ -156,9 +156,7 @@ class BinaryReader {
     for (std::uint32_t i = 0; i < counts_[Counts::patterns]; ++i) {
       const std::string_view before = PW_TRY(text(at(Counts::patterns, i, 0)));
       const std::string_view after = PW_TRY(text(at(Counts::patterns, i, 1)));
-      const std::string zero = fmt::format("{}0{}", before, after);
-      const NameParts parts = take_apart(zero);
-      if (!parts.numbered() || parts.before != before || parts.after != after)
+      if (!is_name_pattern(before, after))
         return wrong("a pattern of names would be taken apart otherwise");
       if (!known_patterns_.insert({std::string(before), std::string(after)}).second)
         return wrong("a pattern of names is there twice");

@@ -15,6 +15,12 @@ constexpr std::size_t kPatterns = (1u << (31 - kNumberBits)) - 1;  // one less: 
 
 bool is_decimal_digit(char c) { return c >= '0' && c <= '9'; }
 
+std::string with_zero(std::string_view before, std::string_view after) {
+  std::string out(before);
+  out += '0';
+  return out += after;
+}
+
 std::uint32_t number_of(std::uint32_t id) { return id & (kNumbers - 1); }
 
 }  // namespace
@@ -31,6 +37,12 @@ NameParts take_apart(std::string_view text) {
   if (end < text.size() && is_decimal_digit(text[end])) return parts;
   if (text[begin] == '0' && end - begin > 1) return parts;
   return {text.substr(0, begin), text.substr(end), number};
+}
+
+bool is_name_pattern(std::string_view before, std::string_view after) {
+  const std::string zero = with_zero(before, after);
+  const NameParts parts = take_apart(zero);
+  return parts.numbered() && parts.before == before && parts.after == after;
 }
 
 /// Nothing where there is no number in it, or as many patterns already and none that fits.
@@ -60,12 +72,8 @@ ValueNameId ValueNames::add(std::string_view text) {
 
 std::optional<ValueNameId> ValueNames::add_pattern(std::string_view before,
                                                    std::string_view after) {
-  std::string zero(before);
-  zero += '0';
-  zero += after;
-  const NameParts parts = take_apart(zero);
-  if (!parts.numbered() || parts.before != before || parts.after != after) return std::nullopt;
-  const auto id = add_pattern(names_, zero);
+  if (!is_name_pattern(before, after)) return std::nullopt;
+  const auto id = add_pattern(names_, with_zero(before, after));
   return id ? std::optional(ValueNameId(*id)) : std::nullopt;
 }
 

@@ -29,6 +29,8 @@ struct NameParts {
   [[nodiscard]] bool numbered() const { return number < kNumbers; }
 };
 [[nodiscard]] NameParts take_apart(std::string_view name);
+/// Whether names with a number between these are taken apart into them.
+[[nodiscard]] bool is_name_pattern(std::string_view before, std::string_view after);
 
 class ValueNames {
  public:

@@ -32,8 +32,9 @@ Result<Extracted> extract_problem(const std::string& name, extract::NamedProblem
                                   const ExtractRequest& request) {
   const bool cbc = request.solver == "cbc";
   if (cbc && !extract::has_cbc())
-    return fail(error_in("solver", "PW1452", "this pwr was built without CBC",
-                         "leave out --solver, or build with coinor-libcbc-dev"));
+    return fail(
+        error_in("solver", "PW1452", "CBC is not here, or pwr was built without its header",
+                 "leave out --solver, or install coinor-libcbc3; coinor-libcbc-dev to build"));
   const auto start = std::chrono::steady_clock::now();
   extract::Limits limits;
   limits.steps = request.steps;

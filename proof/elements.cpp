@@ -8,24 +8,12 @@
 #include <fmt/format.h>
 
 #include "graph/build.hpp"
+#include "proof/primitives.hpp"
 
 namespace pw::proof {
 namespace {
 
 constexpr std::size_t kMostTerms = 200000;
-
-/// Pointwise primitives: operands broadcast, the result's dtype is the node's.
-const std::set<std::string, std::less<>>& pointwise_ops() {
-  static const std::set<std::string, std::less<>> kOps = {
-      "add",    "sub",   "mul",     "div",         "pow",        "fmod",        "remainder",
-      "rem",    "atan2", "maximum", "minimum",     "eq",         "ne",          "lt",
-      "le",     "gt",    "ge",      "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not",
-      "select", "neg",   "abs",     "floor",       "ceil",       "trunc",       "round",
-      "sqrt",   "rsqrt", "exp",     "log",         "tanh",       "sin",         "cos",
-      "tan",    "asin",  "acos",    "atan",        "sinh",       "cosh",        "asinh",
-      "acosh",  "atanh", "expm1",   "log1p",       "log2",       "log10",       "cast"};
-  return kOps;
-}
 
 }  // namespace
 
@@ -45,7 +33,7 @@ class NodeElements {
 
   TermId run() {
     const std::string& op = graph_.op_of(node_).name;
-    if (pointwise_ops().contains(op)) return pointwise(op);
+    if (is_pointwise_primitive(op)) return pointwise(op);
     if (op == "constant") return e_.terms_.number(real("value"), dtype());
     if (op == "full") return e_.terms_.number(real("value"), dtype());
     if (op == "empty") return e_.terms_.number(0, dtype());
@@ -168,7 +156,7 @@ class NodeElements {
     if (op == "sub" && wide) return e_.terms_.index(i_.sub(of[0], of[1]), dtype());
     if (op == "mul" && wide) return e_.terms_.index(i_.mul(of[0], of[1]), dtype());
     if (op == "neg" && wide) return e_.terms_.index(i_.sub(i_.constant(0), of[0]), dtype());
-    if ((op == "remainder" || op == "fmod" || op == "rem") && wide &&
+    if ((op == "remainder" || op == "fmod") && wide &&
         i_.nonnegative(i_.sub(of[1], i_.constant(1))) && i_.nonnegative(of[0]))
       return e_.terms_.index(i_.mod(of[0], of[1]), dtype());
     const auto truth = [&](bool value) { return e_.terms_.number(value ? 1 : 0, DType::b8); };

@@ -28,57 +28,36 @@ RuleVerdict worse(RuleVerdict a, RuleVerdict b) {
   return rank(a) >= rank(b) ? a : b;
 }
 
-int mantissa(DType dtype) {
-  switch (dtype) {
-    case DType::f8e5m2: return 3;
-    case DType::f8e4m3: return 4;
-    case DType::bf16: return 8;
-    case DType::f16: return 11;
-    case DType::f32: return 24;
-    case DType::f64:
-    case DType::b8:
-    case DType::i8:
-    case DType::i32:
-    case DType::i64:
-    case DType::u8: break;
-  }
-  return 53;
-}
+constexpr int kMostBits = 53;
 
 /// The least number of bits that anything in it is rounded to.
 int least_precision(const Terms& terms, TermId id) {
-  int least = 53;
-  std::set<TermId> seen;
-  std::vector<TermId> todo = {id};
-  while (!todo.empty()) {
-    const TermId next = todo.back();
-    todo.pop_back();
-    if (!seen.insert(next).second) continue;
-    const Term& term = terms[next];
-    todo.insert(todo.end(), term.args.begin(), term.args.end());
+  int least = kMostBits;
+  terms.walk(id, [&](TermId at, std::vector<TermId>& next) {
+    const Term& term = terms[at];
+    next.insert(next.end(), term.args.begin(), term.args.end());
     const bool kept = term.name == "neg" || term.name == "abs" || term.name == "maximum" ||
                       term.name == "minimum" || term.name == "select" || term.name == "amax" ||
                       term.name == "amin" ||
                       (term.name == "cast" && holds_all(term.dtype, terms[term.args[0]].dtype));
-    if ((term.kind == Term::Kind::call || term.kind == Term::Kind::reduce) && !kept)
-      least = std::min(least, mantissa(term.dtype));
-  }
+    const bool computed = term.kind == Term::Kind::call || term.kind == Term::Kind::reduce;
+    if (computed && !kept && is_float(term.dtype))
+      least = std::min(least, mantissa_bits(term.dtype));
+  });
   return least;
 }
 
-/// What is read and stays f64 on one of its ways; what the result is rounded to last does not count.
+/// What is read and stays f64 on one of its ways; what the result is rounded to last does not
+/// count.
 std::set<TermId> read_as_f64(const Terms& terms, TermId id) {
   while (terms[id].name == "cast" && terms[id].args.size() == 1) id = terms[id].args[0];
-  std::set<TermId> seen, reads;
-  std::vector<TermId> todo = {id};
-  while (!todo.empty()) {
-    const TermId next = todo.back();
-    todo.pop_back();
-    const Term& term = terms[next];
-    if (!seen.insert(next).second || (is_float(term.dtype) && term.dtype != DType::f64)) continue;
-    if (term.args.empty()) reads.insert(next);
-    todo.insert(todo.end(), term.args.begin(), term.args.end());
-  }
+  std::set<TermId> reads;
+  terms.walk(id, [&](TermId at, std::vector<TermId>& next) {
+    const Term& term = terms[at];
+    if (is_float(term.dtype) && term.dtype != DType::f64) return;
+    if (term.args.empty()) reads.insert(at);
+    next.insert(next.end(), term.args.begin(), term.args.end());
+  });
   return reads;
 }
 
@@ -144,8 +123,8 @@ class PairProof {
     if (a == b || same(a, b)) return;
     if (reals_ == nullptr) return fail("the terms differ");
     const bool real = reals_->equal(a, b);
-    const bool precise = least_precision(terms_, b) >= least_precision(terms_, a) &&
-                         reads_as_widely(terms_, b, a);
+    const bool precise =
+        least_precision(terms_, b) >= least_precision(terms_, a) && reads_as_widely(terms_, b, a);
     const FloatAnswer ieee = ask_ieee(a, b, real ? 14 : 7);
     if (ieee.kind == FloatAnswer::Kind::same) return;
     if (!ieee.element.empty()) show(ieee);

@@ -1,10 +1,9 @@
 // Exports Solver: libpw_z3.so, loaded where it is.
 #include "proof/solver.hpp"
 
-#include <filesystem>
-
 #include <dlfcn.h>
 
+#include "base/function_finder.hpp"
 #include "proof/z3/pw_z3.hpp"
 
 namespace pw::proof {
@@ -15,12 +14,10 @@ using Make = decltype(&pw_z3_solver);
 /// Beside what this code is in, where a build puts it, or where an installation does. The library
 /// stays loaded for as long as the process lives.
 Make find_z3() {
-  Dl_info own{};
-  if (::dladdr(reinterpret_cast<void*>(&find_z3), &own) == 0) return nullptr;
-  std::error_code ignored;
-  const auto folder = std::filesystem::canonical(own.dli_fname, ignored).parent_path();
-  for (const char* place : {"libpw_z3.so", "../bin/libpw_z3.so", "../lib/piecewise/libpw_z3.so"})
-    if (void* library = ::dlopen((folder / place).c_str(), RTLD_NOW | RTLD_LOCAL))
+  for (const std::string& place :
+       places_beside(reinterpret_cast<void*>(&find_z3),
+                     {"libpw_z3.so", "../bin/libpw_z3.so", "../lib/piecewise/libpw_z3.so"}))
+    if (void* library = ::dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL))
       return reinterpret_cast<Make>(::dlsym(library, "pw_z3_solver"));
   return nullptr;
 }

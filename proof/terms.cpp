@@ -75,6 +75,8 @@ bool holds_all(DType wide, DType narrow) {
   return integer_bits(wide) >= integer_bits(narrow);
 }
 
+int mantissa_bits(DType dtype) { return format_of(dtype).mantissa; }
+
 double saturation(DType dtype) {
   return dtype == DType::f8e4m3 ? 448.0 : dtype == DType::f8e5m2 ? 57344.0 : 0.0;
 }
@@ -340,22 +342,19 @@ TermId Terms::simplified(Term term) {
 }
 
 bool Terms::mentions(TermId id, std::uint32_t level) const {
-  std::set<TermId> seen;
-  std::vector<TermId> todo = {id};
-  while (!todo.empty()) {
-    const TermId next = todo.back();
-    todo.pop_back();
-    if (!seen.insert(next).second) continue;
-    const Term& term = terms_[next.index];
-    todo.insert(todo.end(), term.args.begin(), term.args.end());
+  bool found = false;
+  walk(id, [&](TermId at, std::vector<TermId>& next) {
+    const Term& term = terms_[at.index];
+    next.insert(next.end(), term.args.begin(), term.args.end());
     for (Ix ix : term.at) {
-      if (integers_.mentions(ix, level)) return true;
+      found = found || integers_.mentions(ix, level);
       std::set<std::uint32_t> values;
       integers_.collect_values(ix, values);
-      for (std::uint32_t value : values) todo.emplace_back(std::size_t{value});
+      for (std::uint32_t value : values) next.emplace_back(std::size_t{value});
     }
-  }
-  return false;
+    if (found) next.clear();
+  });
+  return found;
 }
 
 bool Terms::pointwise(TermId id) const {

@@ -52,6 +52,17 @@ class Terms {
   [[nodiscard]] std::string print(TermId id, int depth = 6) const;
   [[nodiscard]] Integers& integers() const { return integers_; }
   [[nodiscard]] bool any_dtype() const { return any_dtype_; }
+  /// Visits a term and those that the visits lead to, each once: `visit(id, next)` adds the next.
+  template <class Visit>
+  void walk(TermId from, const Visit& visit) const {
+    std::set<TermId> seen;
+    std::vector<TermId> next = {from};
+    while (!next.empty()) {
+      const TermId id = next.back();
+      next.pop_back();
+      if (seen.insert(id).second) visit(id, next);
+    }
+  }
   /// Whether an index of this level is in it.
   [[nodiscard]] bool mentions(TermId id, std::uint32_t level) const;
   /// Whether the larger or smaller of two zeros of unlike signs was taken to be either.
@@ -88,6 +99,8 @@ class Terms {
 
 /// Whether every value of `narrow` is one of `wide`.
 [[nodiscard]] bool holds_all(DType wide, DType narrow);
+/// Of the mantissa, the hidden one included; 0 for what is no float.
+[[nodiscard]] int mantissa_bits(DType dtype);
 /// The largest finite number that casts to a dtype of 8 bits saturate at; 0 for others.
 [[nodiscard]] double saturation(DType dtype);
 

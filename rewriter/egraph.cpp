@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/hash.hpp"
+
 namespace pw {
 
 /// What a node computes, with equal operands made the same.
@@ -22,8 +24,8 @@ EGraph::Form EGraph::form_of(NodeId n) const {
 }
 
 std::size_t EGraph::Hash::operator()(const Form& form) const {
-  std::uint64_t hash = 0x9e3779b97f4a7c15U;
-  for (std::uint32_t word : form) hash = (hash ^ word) * 0xff51afd7ed558ccdU ^ (hash >> 29);
+  std::uint64_t hash = 0;
+  for (std::uint32_t word : form) hash = combine(hash, word);
   return hash;
 }
 

@@ -67,39 +67,55 @@ std::string rule_of(const Op& op, std::string_view trait) {
 }
 
 /// The bytes of each element.
-std::set<std::string> elements_of(const Tensor& tensor) {
+std::string element_at(const Tensor& tensor, std::int64_t i) {
   const auto size = static_cast<std::size_t>(size_of(tensor.dtype()));
+  return {reinterpret_cast<const char*>(tensor.data()) + static_cast<std::size_t>(i) * size, size};
+}
+
+std::set<std::string> elements_of(const Tensor& tensor) {
   std::set<std::string> out;
-  for (std::int64_t i = 0; i < tensor.view().count(); ++i) {
-    std::string bytes(size, '\0');
-    std::memcpy(bytes.data(), tensor.data() + static_cast<std::size_t>(i) * size, size);
-    out.insert(std::move(bytes));
-  }
+  for (std::int64_t i = 0; i < tensor.view().count(); ++i) out.insert(element_at(tensor, i));
   return out;
 }
 
-/// Whether all results of a graph of one node hold nothing but elements of its inputs.
-void check_view(const Graph& graph, RuleCheck& report) {
+/// A graph that was run on one rank, with contents that are drawn.
+struct SampledRun {
+  Symbols symbols;
+  Step step;
+  Weights weights;
+  std::unique_ptr<Backend> backend;
+  std::vector<Tensor> outputs;
+};
+/// Nothing where it cannot be run.
+std::optional<SampledRun> run_sampled(const Graph& graph, RuleCheck& report) {
   constexpr std::int64_t kTokens = 7;
   const Symbols symbols = sample_symbols(graph, kTokens);
   const Step step = sample_step(graph, symbols);
   std::vector<Weights> weights = weights_of_ranks(graph, 1, 1);
-  if (!give_contents(weights, graph, symbols, Contents::ordinary, 1)) return;
-  const auto backend = make_eager();
-  const auto outputs = run_whole(graph, *backend, weights.front(), step, symbols);
-  if (!outputs) return;
+  if (!give_contents(weights, graph, symbols, Contents::ordinary, 1)) return std::nullopt;
+  auto backend = make_eager();
+  auto outputs = run_whole(graph, *backend, weights.front(), step, symbols);
+  if (!outputs) return std::nullopt;
   ++report.runs;
+  return SampledRun{symbols, step, std::move(weights.front()), std::move(backend),
+                    std::move(*outputs)};
+}
+
+/// Whether all results of a graph of one node hold nothing but elements of its inputs.
+void check_view(const Graph& graph, RuleCheck& report) {
+  auto ran = run_sampled(graph, report);
+  if (!ran) return;
   std::set<std::string> known;
   for (const ValueId input : graph.inputs())
-    if (auto tensor = weights.front().tensor(graph.value_name(input), symbols, step))
+    if (auto tensor = ran->weights.tensor(graph.value_name(input), ran->symbols, ran->step))
       known.merge(elements_of(*tensor));
-  for (std::size_t i = 0; i < outputs->size(); ++i)
-    for (const std::string& element : elements_of((*outputs)[i]))
+  for (std::size_t i = 0; i < ran->outputs.size(); ++i)
+    for (const std::string& element : elements_of(ran->outputs[i]))
       if (!known.contains(element))
         return report.judgement.refute(fmt::format(
             "{} holds {}, which is no element of what it is a view of\n{}",
             graph.value_name(graph.outputs()[i]),
-            load((*outputs)[i].dtype(), reinterpret_cast<const std::byte*>(element.data()), 0),
+            load(ran->outputs[i].dtype(), reinterpret_cast<const std::byte*>(element.data()), 0),
             print_pwg(graph)));
 }
 
@@ -107,11 +123,6 @@ Tensor copy_of(const Tensor& tensor) {
   Tensor out(tensor.dtype(), tensor.extents());
   std::memcpy(out.data(), tensor.data(), tensor.view().bytes());
   return out;
-}
-
-std::string element_at(const Tensor& tensor, std::int64_t i) {
-  const auto size = static_cast<std::size_t>(size_of(tensor.dtype()));
-  return {reinterpret_cast<const char*>(tensor.data()) + static_cast<std::size_t>(i) * size, size};
 }
 
 void put_element(const Tensor& tensor, std::int64_t i, const std::string& bytes) {
@@ -123,51 +134,47 @@ void put_element(const Tensor& tensor, std::int64_t i, const std::string& bytes)
 /// changed, and all results are compared but there. Inputs of other extents broadcast, and are left
 /// as they are. Then every input has one number everywhere, and so must the results.
 void check_elements(const Graph& graph, RuleCheck& report) {
-  constexpr std::int64_t kTokens = 7;
-  const Symbols symbols = sample_symbols(graph, kTokens);
-  const Step step = sample_step(graph, symbols);
-  std::vector<Weights> weights = weights_of_ranks(graph, 1, 1);
-  if (!give_contents(weights, graph, symbols, Contents::ordinary, 1)) return;
-  const auto backend = make_eager();
-  const auto before = run_whole(graph, *backend, weights.front(), step, symbols);
-  if (!before) return;
-  ++report.runs;
+  auto ran = run_sampled(graph, report);
+  if (!ran) return;
   const auto refute = [&](std::string why) {
     report.judgement.refute(why + "\n" + print_pwg(graph));
   };
-  const auto run_with = [&](const std::string& name, const Tensor& given) {
-    std::vector<Weights> changed = weights;
-    changed.front().give(name, given);
-    return run_whole(graph, *backend, changed.front(), step, symbols);
+  const auto input_tensor = [&](const std::string& name) {
+    return ran->weights.tensor(name, ran->symbols, ran->step);
+  };
+  const auto run_with = [&](Weights& weights) {
+    return run_whole(graph, *ran->backend, weights, ran->step, ran->symbols);
   };
   for (const ValueId input : graph.inputs()) {
     const std::string name(graph.value_name(input));
-    auto tensor = weights.front().tensor(name, symbols, step);
+    auto tensor = input_tensor(name);
     const std::int64_t count = tensor ? tensor->view().count() : 0;
-    if (!tensor || count < 2 || tensor->extents() != before->front().extents()) continue;
+    if (!tensor || count < 2 || tensor->extents() != ran->outputs.front().extents()) continue;
     for (const std::int64_t place : {std::int64_t{0}, count / 2, count - 1}) {
       const Tensor other = copy_of(*tensor);
       put_element(other, place, element_at(*tensor, (place + 1) % count));
-      const auto after = run_with(name, other);
+      Weights changed = ran->weights;
+      changed.give(name, other);
+      const auto after = run_with(changed);
       if (!after) return;
       for (std::size_t k = 0; k < after->size(); ++k)
         for (std::int64_t i = 0; i < count && (*after)[k].view().count() == count; ++i)
-          if (i != place && element_at((*after)[k], i) != element_at((*before)[k], i))
+          if (i != place && element_at((*after)[k], i) != element_at(ran->outputs[k], i))
             return refute(fmt::format("element {} of {} changes with element {} of {}", i,
                                       graph.value_name(graph.outputs()[k]), place, name));
     }
   }
-  std::vector<Weights> equal = weights;
+  Weights equal = ran->weights;
   for (const ValueId input : graph.inputs()) {
     const std::string name(graph.value_name(input));
-    auto tensor = weights.front().tensor(name, symbols, step);
+    auto tensor = input_tensor(name);
     if (!tensor) continue;
     const Tensor other = copy_of(*tensor);
     for (std::int64_t i = 0; i < other.view().count(); ++i)
       put_element(other, i, element_at(*tensor, 0));
-    equal.front().give(name, other);
+    equal.give(name, other);
   }
-  const auto same = run_whole(graph, *backend, equal.front(), step, symbols);
+  const auto same = run_with(equal);
   for (std::size_t k = 0; same && k < same->size(); ++k)
     if (elements_of((*same)[k]).size() > 1)
       return refute(fmt::format("{} depends on where an element stands",

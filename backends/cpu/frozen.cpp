@@ -7,6 +7,7 @@
 
 #include "backends/cpu/packed.hpp"
 #include "backends/cpu/run.hpp"
+#include "graph/constancy.hpp"
 
 namespace pw::cpu {
 namespace {
@@ -19,23 +20,12 @@ Inputs merged(const Inputs& a, const Inputs& b) {
   return out;
 }
 
-bool is_number(const Dims& dims, const Attribute& attribute) {
-  if (const auto* dim = std::get_if<DimId>(&attribute)) return dims.value(*dim).has_value();
-  const auto* list = std::get_if<std::vector<DimId>>(&attribute);
-  return list == nullptr || std::all_of(list->begin(), list->end(),
-                                        [&](DimId dim) { return dims.value(dim).has_value(); });
-}
-
 bool has_numbers_alone(const Graph& graph, NodeId node) {
   const Context& context = graph.context();
   for (const auto& [name, value] : context.attributes[graph.attributes(node)])
-    if (!is_number(context.dims, value)) return false;
-  for (std::size_t r = 0; r < graph.result_count(node); ++r) {
-    const TypeId type = graph.type(graph.result(node, r));
-    if (type == Types::unknown()) return false;
-    for (DimId dim : context.types[type].shape)
-      if (!context.dims.value(dim)) return false;
-  }
+    if (!has_fixed_sizes(context.dims, value)) return false;
+  for (std::size_t r = 0; r < graph.result_count(node); ++r)
+    if (!has_fixed_type(graph, graph.result(node, r))) return false;
   return true;
 }
 

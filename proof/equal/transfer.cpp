@@ -3,25 +3,13 @@
 
 #include <algorithm>
 #include <array>
-#include <set>
 #include <string_view>
 
 #include "proof/equal/masked.hpp"
+#include "proof/primitives.hpp"
 
 namespace pw::proof {
 namespace {
-
-const std::set<std::string_view>& elementwise() {
-  static const std::set<std::string_view> kOps = {
-      "add",   "sub",     "mul",         "div",        "pow",         "fmod",        "remainder",
-      "atan2", "maximum", "minimum",     "eq",         "ne",          "lt",          "le",
-      "gt",    "ge",      "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "select",
-      "neg",   "abs",     "floor",       "ceil",       "trunc",       "round",       "sqrt",
-      "rsqrt", "exp",     "log",         "tanh",       "sin",         "cos",         "tan",
-      "asin",  "acos",    "atan",        "sinh",       "cosh",        "asinh",       "acosh",
-      "atanh", "expm1",   "log1p",       "log2",       "log10",       "cast"};
-  return kOps;
-}
 
 /// Collectives that an importer knows no other form of, and how they join.
 std::optional<std::string> foreign_join(const Graph& graph, NodeId node) {
@@ -221,7 +209,7 @@ Transfer::Found Transfer::replicated() {
   for (std::size_t r = 1; r < spreader_.ranks(); ++r)
     if (graph(r).attributes(nodes_[r]) != graph().attributes(nodes_[0])) return std::nullopt;
   std::optional<Wholes::Values> made;
-  if (elementwise().contains(op_.name))
+  if (is_pointwise_primitive(op_.name))
     made = wholes_.lifted(graph().op(nodes_[0]), wholes_in(), attributes());
   if (!made) made = wholes_.make(graph().op(nodes_[0]), wholes_in(), attributes(), result_types(0));
   if (!made) return std::nullopt;
@@ -377,7 +365,7 @@ ValueId Transfer::widened(ValueId whole, std::size_t axis, DimId extent) {
 }
 
 Transfer::Found Transfer::pointwise() {
-  if (!elementwise().contains(op_.name) || !some(Spread::Kind::cut)) return std::nullopt;
+  if (!is_pointwise_primitive(op_.name) || !some(Spread::Kind::cut)) return std::nullopt;
   if (some(Spread::Kind::each) || some(Spread::Kind::partial)) return std::nullopt;
   const std::size_t rank = local_result().size();
   std::optional<std::size_t> at;

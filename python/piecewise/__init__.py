@@ -26,7 +26,9 @@ from _piecewise import Error, Graph, PieceCall, Rules, Run, Session, __version__
 
 from . import colours as _colours
 from . import commands as _commands
+from . import exploring as _exploring
 from .commands import *  # noqa: F401,F403
+from .exploring import *  # noqa: F401,F403
 from .counting import counted as _counted
 from .graphs import Input, Node, Value
 
@@ -50,6 +52,7 @@ __all__ = [
     "rules",
     "show",
     *_commands.__all__,
+    *_exploring.__all__,
 ]
 
 _CELL_LIMIT = 2 << 20  # bytes of a cell's output, as a notebook's file holds it

@@ -7,7 +7,7 @@ library, or as a list of such. What is given by path alone is read into a sessio
 from __future__ import annotations
 
 import os
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
 
 import _piecewise
 from _piecewise import Graph, Rules, Session as _Session, cache_clear, cache_stats, cache_verify, doctor, format_rules, code_meaning
@@ -25,7 +25,6 @@ __all__ = [
     "draw",
     "equal",
     "explain",
-    "explore",
     "extract",
     "export",
     "fmt",
@@ -34,14 +33,12 @@ __all__ = [
     "generate",
     "import_",
     "match",
-    "merge_studies",
     "code_meaning",
     "ops",
     "opt",
     "plan",
     "plan_diff",
     "prove",
-    "read_study",
     "reduce",
     "report",
     "rule_order",
@@ -49,9 +46,6 @@ __all__ = [
     "sizes",
     "split",
     "stats",
-    "study",
-    "study_page",
-    "study_rows",
     "test",
     "tune",
     "verify",
@@ -468,144 +462,6 @@ def reduce(
     files = _texts(rules)
     options = {**_failure(command, timeout, code, tokens, seed, runs), "order": order}
     return _piecewise.reduce(_graph(context, graph, symbols, log), _rules(context, rules), files, _param_texts(params), pipeline, options, log)
-
-
-def _space_options(**options: Any) -> Dict[str, Any]:
-    """What explore and study have in common; None is left out, so that the item of `space` decides."""
-    out = {name: value for name, value in options.items() if value is not None}
-    for name in ("passes", "before", "by"):
-        if name in out:
-            out[name] = list(out[name])
-    if "values" in out:
-        out["values"] = [(name, [_text_of_value(value) for value in values]) for name, values in out["values"].items()]
-    if "over" in out:
-        out["over"] = [list(names) for names in out["over"]]
-    if "token_ranges" in out:
-        out["token_ranges"] = [tuple(each) for each in out["token_ranges"]]
-    return out
-
-
-def _text_of_value(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def explore(
-    graph: GraphLike,
-    rules: RulesLike,
-    pipeline: str = "",
-    params: Params = None,
-    *,
-    space: Optional[str] = None,
-    passes: Optional[Sequence[str]] = None,
-    before: Optional[Sequence[str]] = None,
-    by: Optional[Sequence[str]] = None,
-    subsets: Optional[bool] = None,
-    values: Optional[Mapping[str, Sequence[Any]]] = None,
-    token_ranges: Optional[Sequence[Tuple[int, int]]] = None,
-    over: Optional[Sequence[Sequence[str]]] = None,
-    backend: Optional[str] = None,
-    tokens: Optional[int] = None,
-    repeats: Optional[int] = None,
-    most: int = 20,
-    symbols: Symbols = None,
-    session: Optional[_Session] = None,
-    log: Log = None,
-) -> Dict[str, Any]:
-    """Runs passes of a pipeline in all orders, or those that keep `before` ("a:b"): what they cost, and which rule takes whose nodes.
-
-    `space` is an `explore` item of the rules; what is given beside it comes first. `values` are of params, `over` lists of rules. Returns
-    rows: `ends` (the best first, at most `most`), `thefts` and `pairs`; `settings`, where there are several; and `orders`, `graphs`,
-    `runs`, `suggestion`.
-    """
-    context = _session_of(session, graph, rules)
-    loaded = _rules(context, rules)
-    options = _space_options(
-        space=space,
-        passes=passes,
-        before=before,
-        by=by,
-        subsets=subsets,
-        values=values,
-        token_ranges=token_ranges,
-        over=over,
-        backend=backend,
-        tokens=tokens,
-        repeats=repeats,
-        most=most,
-    )
-    return _piecewise.explore(_graph(context, graph, symbols, log), loaded, _param_texts(params), pipeline, options, log)
-
-
-def study(
-    graphs: Union[Mapping[str, GraphLike], Sequence[Path]],
-    rules: RulesLike,
-    file: Path,
-    pipeline: str = "",
-    params: Params = None,
-    *,
-    space: Optional[str] = None,
-    passes: Optional[Sequence[str]] = None,
-    before: Optional[Sequence[str]] = None,
-    by: Optional[Sequence[str]] = None,
-    subsets: Optional[bool] = None,
-    values: Optional[Mapping[str, Sequence[Any]]] = None,
-    token_ranges: Optional[Sequence[Tuple[int, int]]] = None,
-    over: Optional[Sequence[Sequence[str]]] = None,
-    sample: Optional[int] = None,
-    seed: Optional[int] = None,
-    shard: str = "1/1",
-    backend: Optional[str] = None,
-    tokens: Optional[int] = None,
-    repeats: Optional[int] = None,
-    symbols: Symbols = None,
-    session: Optional[_Session] = None,
-    log: Log = None,
-) -> Dict[str, int]:
-    """Explores many graphs into a SQLite file, a row an order, and goes on where it was interrupted; `shard` is one of several parts.
-
-    Graphs are paths, or named ones. Returns how many `units` there are, how many were `done` before, and `runs` of a pass.
-    """
-    named = graphs if isinstance(graphs, Mapping) else {os.fspath(path): path for path in graphs}
-    context = _session_of(session, *named.values(), rules)
-    loaded = _rules(context, rules)
-    options = _space_options(
-        space=space,
-        passes=passes,
-        before=before,
-        by=by,
-        subsets=subsets,
-        values=values,
-        token_ranges=token_ranges,
-        over=over,
-        sample=sample,
-        seed=seed,
-        shard=shard,
-        backend=backend,
-        tokens=tokens,
-        repeats=repeats,
-    )
-    given = [(name, _graph(context, graph, symbols, log)) for name, graph in named.items()]
-    return _piecewise.study(given, loaded, _param_texts(params), pipeline, os.fspath(file), options, log)
-
-
-def merge_studies(file: Path, parts: Sequence[Path]) -> None:
-    """Joins studies into one file, where equal rows are one. Returns nothing; read_study reads it."""
-    _piecewise.merge_studies(os.fspath(file), _texts(parts))
-
-
-def read_study(file: Path, *, most: int = 20) -> Dict[str, Any]:
-    """Returns what a study says: rows of `blocks` (a graph under a setting), `best_orders` over all of them and `thefts`; and `suggestion`."""
-    return _piecewise.read_study(os.fspath(file), most)
-
-
-def study_rows(file: Path) -> Rows:
-    """Returns a row for each order of a graph: `graph`, `setting`, `unit`, `order`, `state`, what it costs, and whether its end is the `written` order's."""
-    return _piecewise.study_rows(os.fspath(file))
-
-
-def study_page(file: Path, *, title: str = "", most: int = 20) -> str:
-    """Returns the page of `pwr explore --report`, as HTML."""
-    return _piecewise.study_page(os.fspath(file), most, title or os.fspath(file))
 
 
 def extract(

@@ -17,7 +17,7 @@ Result<Graph> read_back(const ContextPtr& context, std::string_view bytes) {
 
 /// With the checksum that its bytes have.
 std::string sealed(std::string bytes) {
-  const std::uint64_t sum = binary::checksum(std::string_view(bytes).substr(binary::kBody));
+  const std::uint64_t sum = checksum(std::string_view(bytes).substr(binary::kBody));
   for (int i = 0; i < 8; ++i)
     bytes[binary::kMagic.size() + 4 + i] = static_cast<char>(sum >> (8 * i) & 0xff);
   return bytes;
@@ -115,7 +115,7 @@ TEST_CASE("binary: two values of one name, types and order are refused", "[graph
   const std::string bytes = graph_to_binary(graph_of(
       context, "graph {\n  in x: f32[4], z: f32[5]\n  a = exp(x)\n  b = exp(a)\n  out b\n}\n"));
   const auto count = [&](std::size_t i) {
-    return std::size_t{binary::number_at(bytes, binary::kBody + 4 * i)};
+    return std::size_t{number_at(bytes, binary::kBody + 4 * i)};
   };
   const auto begin = [&](std::size_t column) {
     std::size_t at = binary::kHeader;
@@ -130,12 +130,12 @@ TEST_CASE("binary: two values of one name, types and order are refused", "[graph
   };
   const std::size_t operands = begin(binary::Counts::operands);
   const std::size_t results = begin(binary::Counts::results);
-  CHECK(binary::number_at(bytes, operands + 4) == 2);
+  CHECK(number_at(bytes, operands + 4) == 2);
   CHECK(code_of(context, with(operands + 4, 0)) == "");        // b = exp(x)
   CHECK(code_of(context, with(operands + 4, 1)) == "PW1041");  // of another type
   CHECK(code_of(context, with(operands + 4, 3)) == "PW1041");  // itself
   CHECK(code_of(context, with(operands + 4, binary::kNone)) == "PW1041");
-  CHECK(code_of(context, with(results + 4, binary::number_at(bytes, results))) == "PW1041");
+  CHECK(code_of(context, with(results + 4, number_at(bytes, results))) == "PW1041");
   CHECK(code_of(context, with(results + 4, 0x7fffffff)) == "PW1041");
   CHECK(code_of(context, with(results + 4, 0xfffffffe)) == "PW1041");
   CHECK(code_of(context, with(begin(binary::Counts::outputs), 99)) == "PW1041");

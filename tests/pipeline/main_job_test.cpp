@@ -62,22 +62,28 @@ class Zeros final : public Backend {
   };
 };
 
+/// Of a run of two steps, both of which pass the check.
+RunRecord checked_run(const std::string& graph, const char* backend) {
+  RunRequest request = request_of(graph);
+  request.backend = backend;
+  std::vector<RunRecord> records;
+  const auto done = run(request, records);
+  REQUIRE(done);
+  CHECK((done->steps == 2 && done->failed == 0));
+  REQUIRE(records.size() == 1);
+  return std::move(records.front());
+}
+
 }  // namespace
 
 TEST_CASE("pipeline: the main job rewrites, runs and passes the check", "[pipeline]") {
   const std::string graph = written("pipeline_block.pwg", kGraph);
   for (const char* backend : {"eager", "interpreter", "cpu"}) {
     INFO(backend);
-    RunRequest request = request_of(graph);
-    request.backend = backend;
-    std::vector<RunRecord> records;
-    const auto done = run(request, records);
-    REQUIRE(done);
-    CHECK((done->steps == 2 && done->failed == 0));
-    REQUIRE(records.size() == 1);
-    CHECK(records[0].versions.back().graph.node_count() == 1);
-    REQUIRE(records[0].steps.size() == 2);
-    for (const StepRun& step : records[0].steps) CHECK(step.numbers.front().outputs.size() == 2);
+    const RunRecord record = checked_run(graph, backend);
+    CHECK(record.versions.back().graph.node_count() == 1);
+    REQUIRE(record.steps.size() == 2);
+    for (const StepRun& step : record.steps) CHECK(step.numbers.front().outputs.size() == 2);
   }
 }
 
@@ -94,18 +100,13 @@ TEST_CASE("pipeline: what is of weights alone is computed once, and the numbers 
 )");
   for (const char* backend : {"eager", "interpreter", "cpu"}) {
     INFO(backend);
-    RunRequest request = request_of(graph);
-    request.backend = backend;
-    std::vector<RunRecord> records;
-    const auto done = run(request, records);
-    REQUIRE(done);
-    CHECK((done->steps == 2 && done->failed == 0));
-    REQUIRE(records.at(0).at_load);
-    CHECK(records[0].at_load->outputs().size() == 2);
+    const RunRecord record = checked_run(graph, backend);
+    REQUIRE(record.at_load);
+    CHECK(record.at_load->outputs().size() == 2);
     std::size_t nodes = 0;
-    for (const Piece& piece : records[0].pieces->pieces) nodes += piece.graph.node_count();
+    for (const Piece& piece : record.pieces->pieces) nodes += piece.graph.node_count();
     CHECK(nodes == 2);
-    CHECK(records[0].versions.back().graph.node_count() == 5);  // with the number
+    CHECK(record.versions.back().graph.node_count() == 5);  // with the number
   }
 }
 
