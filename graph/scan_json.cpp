@@ -13,6 +13,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/utf8.hpp"
+
 namespace pw::json {
 namespace {
 
@@ -35,29 +37,6 @@ void append_utf8(std::string& out, std::uint32_t c) {
     put(0x80 | ((c >> 6) & 0x3f));
   }
   put(0x80 | (c & 0x3f));
-}
-
-/// The length of the well-formed UTF-8 sequence at the front (Unicode, table 3-7); 0 if there is
-/// none.
-std::size_t utf8_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) {
-    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;
-  };
-  const auto follows = [&](std::size_t i, unsigned low, unsigned high) {
-    return byte(i) >= low && byte(i) <= high;
-  };
-  const unsigned lead = byte(0);
-  if (lead < 0x80) return 1;
-  if (lead >= 0xc2 && lead <= 0xdf) return follows(1, 0x80, 0xbf) ? 2 : 0;
-  if (lead >= 0xe0 && lead <= 0xef) {
-    const bool second = follows(1, lead == 0xe0 ? 0xa0 : 0x80, lead == 0xed ? 0x9f : 0xbf);
-    return second && follows(2, 0x80, 0xbf) ? 3 : 0;
-  }
-  if (lead >= 0xf0 && lead <= 0xf4) {
-    const bool second = follows(1, lead == 0xf0 ? 0x90 : 0x80, lead == 0xf4 ? 0x8f : 0xbf);
-    return second && follows(2, 0x80, 0xbf) && follows(3, 0x80, 0xbf) ? 4 : 0;
-  }
-  return 0;
 }
 
 class Scanner {
@@ -147,7 +126,7 @@ class Scanner {
   /// Steps over one character.
   bool plain(unsigned char c) {
     if (c < 0x20) return syntax("a control character in a string");
-    const std::size_t length = c < 0x80 ? 1 : utf8_length(text_.substr(at_));
+    const std::size_t length = c < 0x80 ? 1 : first_character(text_.substr(at_)).length;
     if (length == 0) return syntax("a string that is not UTF-8");
     at_ += length;
     return true;
