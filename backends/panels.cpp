@@ -380,12 +380,14 @@ void multiply(const Pixels& a, const Panels& b, const Finish& finish, float* y) 
                      a_row = b.depth * b.columns + 1;
   if (rows < 2 * kBlockRows && panels > 1 && rows * b.padded_depth() <= PackedRows::kMost) {
     const PackedRows packed(a, b);
+    // Of deep products several panels at once: a block of depth is read for all of them.
+    const std::int64_t chunk = (b.padded_depth() + kBlockDepth - 1) / kBlockDepth;
     parallel_for(
         panels, 1 + kWorthAThread / a_panel,
         [&](std::int64_t begin, std::int64_t end) {
           PartOfProduct(a, b, finish, y, &packed).run(0, rows, begin, end - begin);
         },
-        1);
+        chunk);
     return;
   }
   parallel_for(
