@@ -1,0 +1,36 @@
+// Rules found by enumeration and proved, as a file that `pwr check`, `test` and `prove` take.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "discover/discover.hpp"
+#include "pipeline/log.hpp"
+#include "pipeline/table.hpp"
+
+namespace pw {
+
+struct DiscoverRequest {
+  std::vector<std::string> ops;
+  std::size_t nodes = 3, inputs = 4;
+  std::uint64_t seed = 1;
+};
+
+struct Discovery {
+  std::vector<discover::Rule> rules;  ///< those that save most bytes first
+  discover::Counts counts;
+  std::uint64_t seed = 1;
+  std::string text;  ///< the file
+};
+
+/// PW1440 for an op that is not there.
+Result<Discovery> discover_rules(const ContextPtr& context, const DiscoverRequest& request,
+                                 const Log& log);
+
+/// `rules`: a row each; `graphs`, `pairs`, and how many were dropped, by reason; `seed`.
+[[nodiscard]] Answer discovery_answer(const Discovery& found);
+/// "61 rules of 3180 pairs of equal graphs …"
+[[nodiscard]] std::string discovery_summary(const Discovery& found);
+
+}  // namespace pw
