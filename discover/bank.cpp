@@ -203,6 +203,33 @@ void Bank::add(const Made& node, const std::vector<TypeId>& types, std::vector<T
   nodes_.push_back(node);
 }
 
+std::optional<std::vector<std::uint32_t>> Bank::covering(
+    const std::vector<std::uint64_t>& fingerprints, const Made& node) const {
+  std::set<std::uint32_t> inner;
+  for (std::uint32_t operand : node.operands) {
+    const Value& value = values_[operand];
+    for (std::size_t i = 0; i < value.size; ++i)
+      for (std::uint32_t r = 0; r < nodes_[value.cone[i]].results; ++r)
+        inner.insert(nodes_[value.cone[i]].first + r);
+  }
+  std::vector<std::uint32_t> out;
+  bool own = false;
+  for (std::uint64_t wanted : fingerprints) {
+    const auto result = std::find(fresh_.begin(), fresh_.end(), wanted);
+    if (result != fresh_.end()) {
+      out.push_back(node.first + static_cast<std::uint32_t>(result - fresh_.begin()));
+      own = true;
+      continue;
+    }
+    const auto within = std::find_if(inner.begin(), inner.end(), [&](std::uint32_t value) {
+      return values_[value].fingerprint == wanted;
+    });
+    if (within == inner.end()) return std::nullopt;
+    out.push_back(*within);
+  }
+  return own ? std::optional(out) : std::nullopt;
+}
+
 Form Bank::form(const std::vector<std::uint32_t>& outputs, const Made* extra) const {
   std::map<std::uint32_t, std::size_t> place;  // of values
   for (std::uint32_t i = 0; i < inputs_.size(); ++i) place[i] = i;

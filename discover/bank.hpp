@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -54,11 +55,13 @@ class Bank {
   }
   /// A form whose outputs are these values. A node that was not kept is given as `extra`.
   [[nodiscard]] Form form(const std::vector<std::uint32_t>& outputs, const Made* extra) const;
+  /// For each fingerprint the result of the node just made, or the value that the node is made of,
+  /// that has it; nothing where some has none, or none is a result of the node.
+  [[nodiscard]] std::optional<std::vector<std::uint32_t>> covering(
+      const std::vector<std::uint64_t>& fingerprints, const Made& node) const;
   [[nodiscard]] const std::vector<TypeId>& inputs() const { return inputs_; }
   [[nodiscard]] const Tensor& input(std::size_t i) const { return values_[i].tensor; }
   [[nodiscard]] std::size_t tried() const { return tried_; }
-  /// Of the extra node's results.
-  [[nodiscard]] const std::vector<std::uint64_t>& fresh_fingerprints() const { return fresh_; }
 
  private:
   using Cone = std::array<std::uint32_t, kMostNodes>;

@@ -23,6 +23,7 @@ struct Candidate {
   Parts parts;                                ///< of the sizes of its inputs
   std::map<std::int64_t, std::int64_t> real;  ///< what a size was in the graph it is of
   std::size_t seen = 1;                       ///< windows
+  std::optional<std::size_t> window;          ///< that `before` is; one rule of a window stays
 };
 
 struct Rule {
@@ -33,6 +34,10 @@ struct Rule {
 };
 
 struct Counts {
+  std::size_t pieces = 0;       ///< of the graphs of --from
+  std::size_t windows = 0;      ///< unlike pieces
+  std::size_t unsized = 0;      ///< windows without small sizes
+  std::size_t dearer = 0;       ///< equals of windows that save neither bytes nor nodes
   std::size_t graphs = 0;       ///< evaluated
   std::size_t pairs = 0;        ///< of equal fingerprint, each once
   std::size_t other_sizes = 0;  ///< not typed in general, or not equal at other shapes
@@ -62,6 +67,11 @@ struct Search {
 /// there.
 Result<std::vector<Candidate>> enumerate(const ContextPtr& context, const Search& search,
                                          Counts& counts, const StageProgress& progress);
+
+/// Windows of the graphs, each with what it equals and saves bytes or nodes; the best first.
+std::vector<Candidate> replace_windows(const ContextPtr& context, const std::vector<Graph>& graphs,
+                                       const Search& search, std::size_t often, Counts& counts,
+                                       const StageProgress& progress);
 
 /// Those that hold and are not derived, the ones that save most bytes first.
 std::vector<Rule> settle(const ContextPtr& context, std::vector<Candidate> candidates,

@@ -89,7 +89,7 @@ class Enumeration {
     Parts parts;
     for (std::int64_t units = 2; units <= 2; ++units)
       parts[units * kUnit] = std::vector<std::int64_t>(static_cast<std::size_t>(units), kUnit);
-    found.push_back({std::move(pair), std::move(parts), {}, 1});
+    found.push_back({std::move(pair), std::move(parts), {}, 1, {}});
   }
 
   ContextPtr context_;

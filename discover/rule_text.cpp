@@ -155,6 +155,26 @@ void note_symbols(Context& context, const Form& form, std::set<std::string>& out
     }
 }
 
+/// A guard for each weight that the right side computes something of beforehand.
+std::string constants(const Context& context, const Pair& pair) {
+  std::vector<bool> fixed;
+  std::set<std::size_t> guarded;
+  for (std::size_t i = 0; i < pair.inputs.size(); ++i) fixed.push_back(pair.weight(i));
+  for (const Step& step : pair.after.steps) {
+    const bool all = !step.operands.empty() &&
+                     std::all_of(step.operands.begin(), step.operands.end(),
+                                 [&](std::size_t v) { return v == kAbsent || fixed[v]; });
+    if (all && context.ops[step.op].does_work())
+      for (std::size_t v : step.operands)
+        if (v < pair.inputs.size()) guarded.insert(v);
+    fixed.insert(fixed.end(), step.results, all);
+  }
+  std::string out;
+  for (std::size_t v : guarded)
+    out += fmt::format("{}constant(x{})", out.empty() ? "  where " : ", ", v);
+  return out.empty() ? out : out + "\n";
+}
+
 std::set<std::size_t> inputs_of(const Form& form, std::size_t inputs) {
   std::set<std::size_t> out;
   for (const Step& step : form.steps)
@@ -185,7 +205,7 @@ std::optional<std::string> rule_text(Context& context, const General& general,
   if (!options.any_rank)
     for (const std::string& symbol : needed)
       if (!writer.bound().contains(symbol)) return std::nullopt;
-  return fmt::format("rule {} {{\n{}  =>\n{}}}\n", name, left, right);
+  return fmt::format("rule {} {{\n{}{}  =>\n{}}}\n", name, left, constants(context, pair), right);
 }
 
 std::string rule_name(const Context& context, const Pair& pair) {
@@ -209,7 +229,8 @@ std::optional<std::string> test_text(Context& context, const General& general,
   if (!at) return std::nullopt;
   std::string inputs, out;
   for (std::size_t i = 0; i < at->inputs.size(); ++i)
-    inputs += fmt::format("{}x{}: {}", i == 0 ? "" : ", ", i, context.types.print(at->inputs[i]));
+    inputs += fmt::format("  in {}x{}: {}\n", at->weight(i) ? "weight " : "", i,
+                          context.types.print(at->inputs[i]));
   const General plain{*at, {}};
   TextOptions options;
   options.captured = false;
@@ -221,7 +242,7 @@ std::optional<std::string> test_text(Context& context, const General& general,
   std::string text;
   if (once) text += fmt::format("pass once_{0} = once {{ {0} }}\n", name);
   return text + fmt::format(
-                    "test {0}_keeps_the_numbers {{\n  graph {{\n  in {1}\n{2}  out {3}\n  }}\n"
+                    "test {0}_keeps_the_numbers {{\n  graph {{\n{1}{2}  out {3}\n  }}\n"
                     "  apply {4}{0}\n  expect {0} == 1\n  expect numeric within {5}\n}}\n",
                     name, inputs, body, out, once ? "once_" : "", tolerance);
 }

@@ -6,12 +6,12 @@
 #include <fmt/format.h>
 
 #include "discover/discover.hpp"
+#include "discover/weigh.hpp"
 
 namespace pw::discover {
 namespace {
 
-constexpr std::size_t kMostInputs = 16;
-constexpr std::int64_t kNominal = 1024;  // elements of an axis, where no graph says another number
+constexpr std::size_t kBeyond = 1000;  // more than inputs and outputs
 
 std::vector<std::int64_t> sizes_of(std::size_t count, std::size_t turn) {
   constexpr std::int64_t kSizes[] = {2, 3, 5, 4, 7, 6, 9, 8};
@@ -33,20 +33,21 @@ class Settling {
         counts_(counts) {}
 
   void take(const Candidate& candidate) {
+    if (candidate.window && replaced_.contains(*candidate.window)) return;
     std::optional<General> general = generalised(*context_, candidate.pair, candidate.parts);
     if (!general || !equal_at(*general, 0) || !equal_at(*general, 1)) {
       ++counts_.other_sizes;
       return;
     }
-    std::vector<std::int64_t> nominal;
-    for (std::int64_t value : general->symbols.values) {
-      const auto real = candidate.real.find(value);
-      nominal.push_back(real == candidate.real.end() ? kNominal : real->second);
+    const auto bytes = weighed(*context_, *general, candidate.real);
+    if (!bytes) {
+      ++counts_.other_sizes;
+      return;
     }
-    auto [before, after] = bytes_at(*general, nominal);
-    const bool fixed = !candidate.real.empty();  // a window is what is to be replaced
-    if (!fixed && std::tuple(after, general->pair.after.steps.size()) >
-                      std::tuple(before, general->pair.before.steps.size())) {
+    auto [before, after] = *bytes;
+    // A window is what is to be replaced.
+    if (!candidate.window && std::tuple(after, general->pair.after.steps.size()) >
+                                 std::tuple(before, general->pair.before.steps.size())) {
       std::swap(general->pair.before, general->pair.after);
       std::swap(before, after);
     }
@@ -58,9 +59,11 @@ class Settling {
     const auto goal = at_sizes(*context_, *general, sizes);
     if (goal && earlier_.derives(*goal)) {
       ++counts_.derived;
+      if (candidate.window) replaced_.insert(*candidate.window);
       return;
     }
-    keep(*general, before, after, candidate.seen);
+    if (keep(*general, before, after, candidate.seen) && candidate.window)
+      replaced_.insert(*candidate.window);
   }
   std::vector<Rule> kept;
 
@@ -81,16 +84,6 @@ class Settling {
       if ((*left)[at->before.outputs[i]].hash() != (*right)[at->after.outputs[i]].hash())
         return false;
     return true;
-  }
-
-  std::pair<std::int64_t, std::int64_t> bytes_at(const General& general,
-                                                 const std::vector<std::int64_t>& sizes) {
-    const auto at = at_sizes(*context_, general, sizes);
-    const auto before = at ? types_of(*context_, at->before, at->inputs) : std::nullopt;
-    const auto after = at ? types_of(*context_, at->after, at->inputs) : std::nullopt;
-    if (!before || !after) return {0, 0};
-    return {bytes_of(*context_, at->before, *before, *at),
-            bytes_of(*context_, at->after, *after, *at)};
   }
 
   std::optional<std::string> write(const General& general, const std::string& name,
@@ -114,7 +107,7 @@ class Settling {
     return alike(types) && alike(others);
   }
 
-  void keep(const General& general, std::int64_t before, std::int64_t after, std::size_t seen) {
+  bool keep(const General& general, std::int64_t before, std::int64_t after, std::size_t seen) {
     Rule rule;
     rule.name = fresh_name(rule_name(*context_, general.pair));
     const bool loops =
@@ -123,8 +116,9 @@ class Settling {
     for (const TextOptions& options : forms_of(general.pair)) {
       const auto text = write(general, rule.name, options);
       if (!text) continue;
-      const auto test = test_text(*context_, general, rule.name,
-                                  sizes_of(general.symbols.names.size(), 1), "1e-4", loops);
+      const auto test =
+          test_text(*context_, general, rule.name, sizes_of(general.symbols.names.size(), 1),
+                    tolerance_of(general.pair), loops);
       last = judge_(*text, rule.name);
       if (!last.holds) continue;
       if (!test || !test_(*text + *test)) {
@@ -135,11 +129,12 @@ class Settling {
       rule.test = *test;
       rule.verdict = last.words;
       accept(general, std::move(rule), before, after, seen);
-      return;
+      return true;
     }
     names_.erase(rule.name);
     ++counts_.unproved;
     ++counts_.reasons[last.words];
+    return false;
   }
 
   void accept(const General& general, Rule rule, std::int64_t before, std::int64_t after,
@@ -166,6 +161,16 @@ class Settling {
     return out;
   }
 
+  /// Of the least precise float that is there.
+  std::string tolerance_of(const Pair& pair) {
+    std::size_t least = 8;
+    const auto types = types_of(*context_, pair.before, pair.inputs);
+    for (TypeId type : types.value_or(pair.inputs))
+      if (const DType dtype = context_->types[type].dtype; is_float(dtype))
+        least = std::min<std::size_t>(least, size_of(dtype));
+    return least >= 4 ? "1e-4" : least == 2 ? "0.02" : "0.07";
+  }
+
   std::string fresh_name(const std::string& base) {
     std::string name = base;
     for (int i = 2; !names_.insert(name).second; ++i) name = fmt::format("{}_{}", base, i);
@@ -180,6 +185,7 @@ class Settling {
   Derivations& earlier_;
   Counts& counts_;
   std::set<std::string> names_;
+  std::set<std::size_t> replaced_;  // windows
 };
 
 }  // namespace
@@ -188,18 +194,20 @@ std::vector<Rule> settle(const ContextPtr& context, std::vector<Candidate> candi
                          std::uint64_t seed, const Judge& judge, const TestRun& test,
                          Derivations& earlier, Counts& counts, const StageProgress& progress) {
   counts.pairs = candidates.size();
-  std::vector<std::tuple<std::size_t, std::size_t, std::string, std::size_t>> order;
+  std::vector<std::tuple<std::size_t, std::size_t, std::size_t, std::string, std::size_t>> order;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     const Pair& pair = candidates[i].pair;
-    // With more inputs first: the others are cases of it, where some are one.
-    order.emplace_back(pair.before.steps.size() + pair.after.steps.size(),
-                       kMostInputs - pair.inputs.size(), key_of(*context, pair), i);
+    const std::size_t nodes = pair.before.steps.size() + pair.after.steps.size();
+    if (candidates[i].window)  // the cheapest of a window first; those with more outputs do for all
+      order.emplace_back(pair.before.steps.size(), kBeyond - pair.before.outputs.size(), i, "", i);
+    else  // with more inputs first: the others are cases of it, where some are one
+      order.emplace_back(nodes, kBeyond - pair.inputs.size(), 0, key_of(*context, pair), i);
   }
   std::sort(order.begin(), order.end());
   Settling settling(context, seed, judge, test, earlier, counts);
   for (std::size_t i = 0; i < order.size(); ++i) {
     if (progress) progress("settling", i, order.size(), "pairs");
-    settling.take(candidates[std::get<3>(order[i])]);
+    settling.take(candidates[std::get<4>(order[i])]);
   }
   std::stable_sort(settling.kept.begin(), settling.kept.end(), [](const Rule& a, const Rule& b) {
     return a.bytes_before - a.bytes_after > b.bytes_before - b.bytes_after;

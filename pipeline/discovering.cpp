@@ -44,15 +44,20 @@ class RuleJudge {
   }
 };
 
+/// How often the graphs have its left side; nothing where it is of no graph.
+std::string seen_text(const Discovery& found, const discover::Rule& rule) {
+  return found.counts.windows == 0 ? "" : fmt::format("; seen {} times", rule.seen);
+}
+
 std::string file_text(const Discovery& found) {
   std::string text = fmt::format(
-      "// Found by `pwr discover` with seed {}. Above each rule stand its verdict and the bytes "
-      "that\n"
-      "// it saves.\n",
+      "// Found by `pwr discover` with seed {}. Above each rule stand its verdict, and the bytes "
+      "that its\n// sides move.\n",
       found.seed);
   for (const discover::Rule& rule : found.rules)
-    text += fmt::format("\n// {}. Bytes: {} before, {} after.\n{}\n{}", rule.verdict,
-                        rule.bytes_before, rule.bytes_after, rule.text, rule.test);
+    text += fmt::format("\n// {}. Bytes: {} before, {} after{}.\n{}\n{}", rule.verdict,
+                        rule.bytes_before, rule.bytes_after, seen_text(found, rule), rule.text,
+                        rule.test);
   return text;
 }
 
@@ -66,14 +71,20 @@ Result<Discovery> discover_rules(const ContextPtr& context, const DiscoverReques
   const StageProgress progress = told_to(log, "graphs");
   RuleJudge judge;
   discover::Derivations earlier(context);
-  auto candidates = PW_TRY(discover::enumerate(
-      context, {request.ops, request.nodes, request.inputs, request.seed}, out.counts, progress));
+  const discover::Search search{request.ops, request.nodes, request.inputs, request.seed};
+  std::vector<discover::Candidate> candidates;
+  if (!request.ops.empty())
+    candidates = PW_TRY(discover::enumerate(context, search, out.counts, progress));
+  for (discover::Candidate& candidate : discover::replace_windows(
+           context, request.from, search, request.often, out.counts, progress))
+    candidates.push_back(std::move(candidate));
   out.rules = discover::settle(
       context, std::move(candidates), request.seed,
       [&](const std::string& text, const std::string& name) { return judge.judge(text, name); },
       [](const std::string& text) { return RuleJudge::test(text); }, earlier, out.counts, progress);
   out.text =
       PW_TRY(format_rules(std::make_shared<Context>(), "discovered.pwr", file_text(out))).text;
+  if (request.derives) out.derived = derive_rules(*request.derives, earlier, request.seed);
   return out;
 }
 
@@ -91,6 +102,16 @@ Answer discovery_answer(const Discovery& found) {
   Answer answer;
   answer.add("rules", std::move(rules));
   answer.add("seed", Cell(found.seed));
+  if (found.derived) {
+    Table derives({"rule", "derived", "reason"});
+    for (const Derived::Row& row : found.derived->rows)
+      derives.add({row.rule, yes_cell(row.derived), row.reason});
+    answer.add("derives", std::move(derives));
+    answer.add("derives_with", Cell(found.derived->used));
+  }
+  answer.add("windows", Cell(found.counts.windows));
+  answer.add("unsized", Cell(found.counts.unsized));
+  answer.add("dearer", Cell(found.counts.dearer));
   answer.add("graphs", Cell(found.counts.graphs));
   answer.add("pairs", Cell(found.counts.pairs));
   answer.add("other_sizes", Cell(found.counts.other_sizes));
@@ -109,13 +130,20 @@ std::string discovery_summary(const Discovery& found) {
   std::string reasons;
   for (const auto& [reason, count] : counts.reasons)
     reasons += fmt::format("{}{} {}", reasons.empty() ? ": " : ", ", count, reason);
-  return fmt::format(
+  std::string text = fmt::format(
       "{} graphs, {} pairs that agree, seed {}: {} rules; dropped {} that hold at equal sizes "
-      "only, "
-      "{} of which a side does not say what the other needs, {} that earlier rules derive, {} not "
-      "proved{}",
+      "only, {} of which a side does not say what the other needs, {} that earlier rules derive, "
+      "{} not proved{}",
       counts.graphs, counts.pairs, found.seed, found.rules.size(), counts.other_sizes,
       counts.unwritten, counts.derived, counts.unproved, reasons);
+  if (counts.windows > 0)
+    text += fmt::format(
+        "\n{} windows, {} of them unlike, {} without small sizes; {} of their equals cost no less",
+        counts.pieces, counts.windows, counts.unsized, counts.dearer);
+  if (found.derived)
+    text += fmt::format("\nderives {} of {} rules, with {} of the {} found", found.derived->count(),
+                        found.derived->rows.size(), found.derived->used, found.derived->given);
+  return text;
 }
 
 }  // namespace pw
