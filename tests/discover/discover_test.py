@@ -148,18 +148,16 @@ class Derives(unittest.TestCase):
             Path(path).write_text(
                 "rule parts { t = cat(a: f32[n, p], b: f32[n, q]){dim = 1}  y, z = split(t){dim = 1, sizes = [p, q]}\n"
                 "  => y = a  z = b }\n"
-                "rule sink { y = relu(relu(cat(a: f32[n, p], b: f32[n, q]){dim = 1}))\n"
-                "  => y = cat(relu(a), relu(b)){dim = 1} }\n"
-                "rule other { y = exp(a: f32[n, p] + b: f32[n, p]) => y = mul(exp(a), exp(b)) }\n",
+                "rule other { y = exp(add(a: f32[n, p], b: f32[n, p])) => y = mul(exp(a), exp(b)) }\n",
                 encoding="utf-8",
             )
-            done = pwr("--format", "json", "discover", "--ops", "relu,cat,split", "--inputs", "2", "--nodes", "3", "--derives", path)
+            done = pwr("--format", "json", "discover", "--ops", "cat,split", "--inputs", "2", "--nodes", "2", "--derives", path)
             answer = json.loads(done.stdout)
             derived = {row["rule"]: row["derived"] for row in answer["derives"]}
-            self.assertEqual(derived, {"parts": True, "sink": True, "other": False})
-            self.assertGreater(answer["derives_with"], 1)
-            self.assertLessEqual(answer["derives_with"], len(answer["rules"]))
-            self.assertIn("derives 2 of 3", done.stderr)
+            self.assertEqual(derived, {"parts": True, "other": False})
+            self.assertEqual(answer["derives_with"], 1)
+            self.assertGreater(len(answer["rules"]), 1)
+            self.assertIn("derives 1 of 2", done.stderr)
 
 
 if __name__ == "__main__":
