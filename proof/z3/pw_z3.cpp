@@ -16,7 +16,7 @@ namespace pw::proof {
 namespace {
 
 constexpr unsigned kEffort = 200000;        // of a question about whole numbers
-constexpr unsigned kFloatEffort = 4000000;  // of one about floats
+constexpr unsigned kFloatEffort = 2000000;  // of one about floats
 
 struct Unsupported {};
 
