@@ -13,7 +13,7 @@ namespace {
 struct CheckArgs {
   std::vector<std::string> files;
   std::string format, tests;
-  bool no_analysis = false, order = false;
+  bool no_analysis = false, no_proof = false, order = false;
 };
 
 /// The rules in the order in which they enable each other.
@@ -24,8 +24,9 @@ void print_order(const RuleSet& rules, const std::string& format) {
 void run_check(const Options& options, const CheckArgs& args) {
   Session session(options);
   const std::string& format = args.format.empty() ? options.format : args.format;
-  Result<CheckedRules> loaded =
-      check_rule_files(session.context, {args.files, !args.no_analysis && !args.order});
+  const bool whole = !args.no_analysis && !args.order;
+  Result<CheckedRules> loaded = check_rule_files(
+      session.context, {args.files, whole, whole && !args.no_proof}, session.log());
   if (!loaded && format == "json")
     print_out(mistakes_to_json(loaded.error(), session.context->sources));
   const CheckedRules checked = session.need(std::move(loaded));
@@ -34,6 +35,7 @@ void run_check(const Options& options, const CheckArgs& args) {
   session.report(warnings);
   if (!args.tests.empty())
     session.need(write_file(args.tests, finding_tests(checked.report, args.files)));
+  if (const std::string line = proofs_line(checked); !line.empty()) session.say(line);
   print_out(format == "json" ? check_to_json(checked) : check_table(checked).print(format));
   for (const std::string& line : scope_lines(checked.report)) session.say(line);
   session.say(fmt::format("{}, {}, {}, {}, {}", counted(checked.rules.rules.size(), "rule"),
@@ -53,6 +55,8 @@ void add_check_command(CLI::App& app, const Options& options) {
   sub->add_flag("--no-analysis", args->no_analysis,
                 "do not look for rules that want the same nodes, rules that never fire, and passes "
                 "that may not end");
+  sub->add_flag("--no-proof", args->no_proof,
+                "do not prove that rules keep the numbers; neither does --no-analysis");
   sub->add_flag("--order", args->order,
                 "print the rules in the order in which they enable each other, and nothing else");
   sub->add_option("--tests", args->tests, "write the graphs of the warnings as tests, to run them")

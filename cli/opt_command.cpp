@@ -3,6 +3,7 @@
 
 #include "cli/commands.hpp"
 #include "pipeline/optimizing.hpp"
+#include "pipeline/proving_runs.hpp"
 
 namespace pw::cli {
 namespace {
@@ -11,13 +12,15 @@ struct OptArgs {
   GraphOptions graph;
   RuleOptions rules;
   OptimizeRequest optimize;
+  bool prove = false;
   std::string output, engine = "compiled", emit;
 };
 
 void print_tables(const Options& options, const OptArgs& args,
-                  const std::vector<GraphVariant>& variants) {
+                  const std::vector<GraphVariant>& variants, const std::vector<RunProof>& proofs) {
   Answer answer;
   answer.add("passes", pass_table(variants));
+  if (args.prove) add_proofs(answer, variants, proofs);
   if (args.optimize.stats) {
     answer.add("rules", rule_table(variants));
     Table choices = choice_table(variants);
@@ -42,8 +45,16 @@ void run_opt(const Options& options, const OptArgs& args) {
   request.pipeline = args.rules.pipeline;
   request.naive = args.engine == "naive";
   const auto variants = session.need(optimize(graph, rules, request, session.log()));
+  std::vector<RunProof> proofs;
+  if (args.prove) {
+    proofs = prove_variants(graph, rules, request.pipeline, rewrite_options(request), variants,
+                            session.log());
+    for (std::size_t i = 0; i < proofs.size(); ++i)
+      session.say(proof_line(proofs[i], variants[i].name));
+  }
   if (!args.output.empty()) session.need(save_variants(variants, args.output, session.log()));
-  if (request.stats || args.output.empty() || session.json()) print_tables(options, args, variants);
+  if (request.stats || args.output.empty() || args.prove || session.json())
+    print_tables(options, args, variants, proofs);
 }
 
 }  // namespace
@@ -66,6 +77,8 @@ void add_opt_command(CLI::App& app, const Options& options) {
   sub->add_option("--limit", opt->optimize.most_rewrites, "stop after this many rewrites");
   sub->add_flag("--verify-each", opt->optimize.verify_each,
                 "check the graph's invariants after each pass");
+  sub->add_flag("--prove", opt->prove,
+                "prove each rewrite: by its rule, or by itself; name those that are left");
   sub->add_option("--engine", opt->engine,
                   "compiled, or naive: the definition written out, quadratic, to compare with")
       ->check(CLI::IsMember({"compiled", "naive"}));

@@ -64,6 +64,7 @@ void add_prove_command(CLI::App& app, const Options& options) {
   args->rules.add_to(*sub, false);
   sub->add_option("only", args->request.only, "rules, families or groups; all when left out");
   sub->add_flag("--strict", args->strict, "exit with 1 where a rule is not proved");
+  sub->add_flag("!--anew", args->request.keep, "prove what is kept of earlier runs again, too");
   sub->add_flag("--granted", args->granted, "say what each proof takes for granted");
   sub->footer(
       "Verdicts: same_bits; rounds (equal over the reals); differs_only_for NaN, infinity or the "

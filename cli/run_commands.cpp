@@ -16,6 +16,7 @@
 #include "cli/engine.hpp"
 #include "pipeline/check_each.hpp"
 #include "pipeline/dump.hpp"
+#include "pipeline/proving_runs.hpp"
 #include "pipeline/ranks.hpp"
 #include "pipeline/reducing.hpp"
 #include "pipeline/report.hpp"
@@ -81,6 +82,10 @@ Answer answer_of(const RunRecord& record, const RunRequest& request) {
   Answer out;
   out.add("variant", Cell(record.variant));
   out.add("passes", pass_table(record.rewrite));
+  if (record.proof) {
+    out.add("proofs", run_proof_table(*record.proof));
+    out.add("not_proved", left_table(*record.proof));
+  }
   out.add("steps", step_table(record));
   if (request.check) out.add("numbers", number_table(record));
   if (!request.expect.empty()) out.add("expected", expected_table(record));
@@ -282,6 +287,8 @@ void RunArgs::add_to(CLI::App& sub, bool graph_required) {
       })
       ->type_name("N|mpi|nccl")
       ->capture_default_str();
+  sub.add_flag("--prove", run.prove,
+               "prove each rewrite: by its rule, or by itself; name those that are left");
   sub.add_flag("--no-pad", no_pad, "run each step at its own size");
   sub.add_flag("--times", run.times,
                "say in the report how long passes and steps took; without, the same input gives "

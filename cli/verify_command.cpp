@@ -32,13 +32,21 @@ std::string guards_text(const RuleCheck& check) {
   return text;
 }
 
+/// What is proved of a rule that no sample could be made or run for.
+std::string proved_text(const RuleCheck& check) {
+  const bool none = check.judgement.verdict == RuleVerdict::no_instance ||
+                    check.judgement.verdict == RuleVerdict::cannot_run;
+  if (!none || check.proved == RuleVerdict::not_proved) return "";
+  return fmt::format("; {}, known by {}", name(check.proved), name(KnownBy::proof));
+}
+
 /// The verdict, by dtype where these differ, and what it rests on.
 std::string row(const RuleCheck& check, std::size_t width) {
   std::string text = fmt::format("{:<{}}  {}", check.rule, width, check.judgement.print());
   const bool alike = std::all_of(
       check.by_dtype.begin(), check.by_dtype.end(),
       [&](const auto& entry) { return entry.second.verdict == check.judgement.verdict; });
-  if (!check.holds()) return text + "\n";
+  if (!check.holds()) return text + proved_text(check) + "\n";
   if (!alike) {
     std::vector<std::string> parts;
     for (const auto& [dtype, judgement] : check.by_dtype)
@@ -47,8 +55,8 @@ std::string row(const RuleCheck& check, std::size_t width) {
                         fmt::join(parts, fmt::format("\n{:<{}}    ", "", width)));
   }
   if (check.runs == 0) return text + "\n";
-  return fmt::format("{} ({}, {}{}{})\n", text, counted(check.instances, "graph"),
-                     counted(check.runs, "sample"),
+  return fmt::format("{}, known by {} ({}, {}{}{})\n", text, name(check.known),
+                     counted(check.instances, "graph"), counted(check.runs, "sample"),
                      check.ranks == std::vector<std::int64_t>{1}
                          ? ""
                          : fmt::format(" on {} ranks", fmt::join(check.ranks, " and ")),
@@ -56,8 +64,8 @@ std::string row(const RuleCheck& check, std::size_t width) {
 }
 
 std::string csv_row(const RuleCheck& check) {
-  return fmt::format("{},{},{:.4g},{},{}\n", check.rule, name(check.judgement.verdict),
-                     check.judgement.ulps, check.instances, check.runs);
+  return fmt::format("{},{},{},{:.4g},{},{}\n", check.rule, name(check.judgement.verdict),
+                     name(check.known), check.judgement.ulps, check.instances, check.runs);
 }
 
 /// 1: some rule differs; else 3: for some there was no graph; else 5: some cannot run.
@@ -75,7 +83,7 @@ void run_verify(const Options& options, const VerifyArgs& args) {
   VerifyRequest request = args.verify;
   request.ranks = session.need(parse_numbers(args.ranks, 1, 64));
   const std::size_t width = name_width(rules.set, ids);
-  VerdictRows rows(options.format, "rule,verdict,ulps,graphs,samples");
+  VerdictRows rows(options.format, "rule,verdict,known_by,ulps,graphs,samples");
   const std::vector<RuleCheck> checks =
       session.need(verify_rules(rules, request, session.log(), [&](const RuleCheck& check) {
         rows.add(

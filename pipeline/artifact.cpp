@@ -232,9 +232,9 @@ Result<RunRequest> with_artifact(const ContextPtr& context, const RunRequest& as
   const std::string path = asked.graph.path;
   if (!is_artifact(path)) return asked;
   const bool rules = !asked.rules.rules.empty() || asked.rules.loaded != nullptr;
-  if (rules || !asked.rules.pipeline.empty() || !asked.planned.empty())
+  if (rules || !asked.rules.pipeline.empty() || !asked.planned.empty() || asked.prove)
     return fail(error_in(path, "PW1218", "an artifact is rewritten and planned already",
-                         "leave out rules, pipeline and plan"));
+                         "leave out rules, pipeline and plan, and prove what it was made of"));
   const std::shared_ptr<Artifact> artifact = PW_TRY(read_artifact(path));
   PW_TRY(check_artifact(*artifact, path));
   say_artifact(*artifact, log);

@@ -51,6 +51,11 @@ std::string_view verdict_of(Finding::Kind kind) {
   return "?";
 }
 
+RuleVerdict told_of(const RuleProof& proof) {
+  const bool known = proof.complete() || proof.verdict == RuleVerdict::refuted;
+  return known ? proof.verdict : RuleVerdict::not_proved;
+}
+
 class CheckRows {
  public:
   explicit CheckRows(const CheckedRules& checked)
@@ -64,7 +69,7 @@ class CheckRows {
   }
 
   Json all() {
-    for (std::size_t i = 0; i < checked_.rules.rules.size(); ++i) add_rule(rule(RuleId(i)));
+    for (std::size_t i = 0; i < checked_.rules.rules.size(); ++i) add_rule(RuleId(i));
     add_others();
     for (const Finding& finding : checked_.report.findings) add_finding(finding);
     for (const Diagnostic& warning : checked_.rules.warnings)
@@ -89,7 +94,8 @@ class CheckRows {
     return known == in_part_.end() ? std::vector<std::string>() : known->second;
   }
 
-  void add_rule(const Rule& rule) {
+  void add_rule(RuleId id) {
+    const Rule& rule = checked_.rules.rules[id];
     const std::string written = written_name(rule);
     Json row{
         {"kind", rule.frontier ? "frontier" : "rule"},
@@ -100,9 +106,21 @@ class CheckRows {
     row["verdict"] = reasons.empty() ? "nothing_found" : "not_analysed";
     row["findings"] = Json::array();
     row["reasons"] = reasons;
+    add_proof(row, id);
     if (const auto found = found_.find(written); found != found_.end())
       add_found(row, written, found->second);
     rows_.push_back(std::move(row));
+  }
+
+  /// The words of `pwr verify`.
+  void add_proof(Json& row, RuleId id) const {
+    const auto found = checked_.proofs.find(id);
+    if (found == checked_.proofs.end()) return;
+    const RuleProof& proof = found->second;
+    const RuleVerdict verdict = told_of(proof);
+    row["numbers"] = name(verdict);
+    row["known_by"] = verdict == RuleVerdict::not_proved ? Json() : Json(name(proof.known));
+    row["left_to_show"] = proof.left_to_show();
   }
 
   static void add_found(Json& row, const std::string& written,
@@ -147,10 +165,13 @@ class CheckRows {
     std::map<std::string, std::size_t> counts;
     for (const Json& row : rows_)
       if (row["kind"] == "rule") ++counts[row["verdict"].get<std::string>()];
+    std::map<std::string, std::size_t> numbers;
+    for (const auto& [rule, proof] : checked_.proofs) ++numbers[std::string(name(told_of(proof)))];
     const AnalysisReport& report = checked_.report;
     rows_.push_back({{"kind", "summary"},
                      {"name", ""},
                      {"verdicts", counts},
+                     {"numbers", numbers},
                      {"warnings", report.findings.size() + checked_.rules.warnings.size()},
                      {"pairs", report.pairs},
                      {"pairs_left_out", report.left_out}});

@@ -1,6 +1,7 @@
 // Exports check_rule_files, and what is shown of rule files.
 #include "pipeline/checking.hpp"
 
+#include <algorithm>
 #include <filesystem>
 
 #include <fmt/format.h>
@@ -23,6 +24,27 @@ Diagnostic with_test(const Finding& finding) {
   return out;
 }
 
+std::map<RuleId, RuleProof> proofs_of(const LoadedRules& rules, const Log& log) {
+  RuleProver prover(rules, {});
+  std::map<RuleId, RuleProof> out;
+  const std::size_t all = rules.set.rules.size();
+  for (std::size_t i = 0; i < all; ++i) {
+    log.progress({"proving", i, all, "rules"});
+    if (!rules.set.rules[RuleId(i)].frontier) out.emplace(RuleId(i), prover.prove(RuleId(i)));
+  }
+  return out;
+}
+
+/// What is proved of a rule's numbers, and how it is known.
+std::pair<std::string, std::string> proof_cells(const CheckedRules& checked, RuleId rule) {
+  const auto proof = checked.proofs.find(rule);
+  if (proof == checked.proofs.end()) return {};
+  const RuleProof& found = proof->second;
+  const bool known = found.complete() || found.verdict == RuleVerdict::refuted;
+  if (!known) return {std::string(name(RuleVerdict::not_proved)), ""};
+  return {std::string(name(found.verdict)), std::string(name(found.known))};
+}
+
 }  // namespace
 
 Diagnostics CheckedRules::warnings() const {
@@ -31,30 +53,52 @@ Diagnostics CheckedRules::warnings() const {
   return out;
 }
 
-Result<CheckedRules> check_rule_files(const ContextPtr& context, const CheckRequest& request) {
+Result<CheckedRules> check_rule_files(const ContextPtr& context, const CheckRequest& request,
+                                      const Log& log) {
   RuleSet rules = PW_TRY(load_rules(context, request.files));
   PW_TRY(refuse_false_traits(rules));
   AnalysisReport report;
-  if (request.analyse) report = analyse(rules, PW_TRY(bind_params(rules, {})));
-  return CheckedRules{std::move(rules), std::move(report), request.analyse};
+  const Env params = PW_TRY(bind_params(rules, {}));
+  if (request.analyse) report = analyse(rules, params);
+  std::map<RuleId, RuleProof> proofs;
+  if (request.prove) proofs = proofs_of({rules, params}, log);
+  return CheckedRules{std::move(rules), std::move(report), request.analyse, std::move(proofs)};
 }
 
 Table check_table(const CheckedRules& checked) {
   const RuleSet& set = checked.rules;
-  Table table({"kind", "name", "of"});
-  for (const Rule& rule : set.rules)
-    table.add(
-        {rule.frontier ? "frontier" : "rule", rule.name,
-         fmt::format("{} → {}", counted(rule.nodes.size(), "node"), rule.replacement.size())});
-  for (const auto& [name, pass] : set.passes) table.add({"pass", name, ""});
+  const bool proved = !checked.proofs.empty();
+  std::vector<Column> columns{"kind", "name", "of"};
+  if (proved) columns.insert(columns.end(), {"numbers", "known by"});
+  Table table(columns);
+  const auto add = [&](std::vector<Cell> row, RuleId rule = {}) {
+    auto [numbers, known] = proof_cells(checked, rule);
+    if (proved) row.insert(row.end(), {Cell(std::move(numbers)), Cell(std::move(known))});
+    table.add(std::move(row));
+  };
+  for (std::size_t i = 0; i < set.rules.size(); ++i) {
+    const Rule& rule = set.rules[RuleId(i)];
+    add({rule.frontier ? "frontier" : "rule", rule.name,
+         fmt::format("{} → {}", counted(rule.nodes.size(), "node"), rule.replacement.size())},
+        RuleId(i));
+  }
+  for (const auto& [name, pass] : set.passes) add({"pass", name, ""});
   for (const auto& [name, pipeline] : set.pipelines)
-    table.add({"pipeline", name, counted(pipeline.parts.size(), "step")});
+    add({"pipeline", name, counted(pipeline.parts.size(), "step")});
   for (const auto& [name, param] : set.params)
-    table.add({"param", name, set.context->attributes.print(param.value)});
+    add({"param", name, set.context->attributes.print(param.value)});
   for (const Finding& finding : checked.report.findings)
-    table.add({std::string(name(finding.kind)), fmt::format("{}", fmt::join(finding.rules, ", ")),
-               finding.diagnostic.message});
+    add({std::string(name(finding.kind)), fmt::format("{}", fmt::join(finding.rules, ", ")),
+         finding.diagnostic.message});
   return table;
+}
+
+std::string proofs_line(const CheckedRules& checked) {
+  if (checked.proofs.empty()) return "";
+  const auto proved = std::count_if(checked.proofs.begin(), checked.proofs.end(),
+                                    [](const auto& entry) { return entry.second.complete(); });
+  return fmt::format("{} of {} {} proved to keep the numbers", proved,
+                     counted(checked.proofs.size(), "rule"), proved == 1 ? "is" : "are");
 }
 
 std::vector<std::string> scope_lines(const AnalysisReport& report) {

@@ -2,9 +2,11 @@
 // enable each other.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
+#include "pipeline/proving.hpp"
 #include "pipeline/table.hpp"
 #include "rewriter/analysis/analysis.hpp"
 
@@ -13,21 +15,26 @@ namespace pw {
 struct CheckRequest {
   std::vector<std::string> files;
   bool analyse = true;  ///< look for rules that compete, never fire, or may not end
+  bool prove = false;   ///< say which rules are proved to keep the numbers
 };
 
 struct CheckedRules {
   RuleSet rules;
   AnalysisReport report;
   bool analysed = true;
+  std::map<RuleId, RuleProof> proofs;  ///< empty where none was asked for
   /// Those of loading, then what was found, each with its graph as a note.
   [[nodiscard]] Diagnostics warnings() const;
 };
 
 /// Every mistake of the files at once.
-Result<CheckedRules> check_rule_files(const ContextPtr& context, const CheckRequest& request);
+Result<CheckedRules> check_rule_files(const ContextPtr& context, const CheckRequest& request,
+                                      const Log& log = {});
 
-/// Rules, passes, pipelines and params, then what was found.
+/// Rules, and of each what is proved of its numbers; passes, pipelines and params; what was found.
 [[nodiscard]] Table check_table(const CheckedRules& checked);
+/// "196 of 204 rules are proved to keep the numbers"; empty where none was asked for.
+[[nodiscard]] std::string proofs_line(const CheckedRules& checked);
 /// What the analysis did not look at, a line each.
 [[nodiscard]] std::vector<std::string> scope_lines(const AnalysisReport& report);
 /// A rule file with the graphs of the findings as tests.

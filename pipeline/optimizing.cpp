@@ -22,10 +22,8 @@ class Tracing {
   Tracing(const OptimizeRequest& request, const Log& log) : request_(request), log_(log) {}
 
   RewriteOptions options_for(const std::string& variant) {
-    RewriteOptions rewrite;
-    rewrite.limits.rewrites = request_.most_rewrites;
+    RewriteOptions rewrite = rewrite_options(request_);
     rewrite.verify_each = request_.verify_each;
-    rewrite.engine = request_.naive ? EngineKind::naive : EngineKind::compiled;
     rewrite.stats = request_.stats;
     tell_progress(rewrite, log_);
     if (!request_.trace.empty() && state_) trace_into(rewrite, folder_of(variant));
@@ -120,6 +118,13 @@ Table of_variants(const std::vector<GraphVariant>& variants, const TableOf& tabl
 }
 
 }  // namespace
+
+RewriteOptions rewrite_options(const OptimizeRequest& request) {
+  RewriteOptions out;
+  out.limits.rewrites = request.most_rewrites;
+  out.engine = request.naive ? EngineKind::naive : EngineKind::compiled;
+  return out;
+}
 
 Result<std::vector<GraphVariant>> optimize(const Graph& graph, const LoadedRules& rules,
                                            const OptimizeRequest& request, const Log& log) {

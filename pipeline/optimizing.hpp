@@ -18,6 +18,8 @@ struct OptimizeRequest {
   std::size_t most_rewrites = Limits{}.rewrites;
 };
 
+/// With which optimize() rewrites, without what is counted and told.
+[[nodiscard]] RewriteOptions rewrite_options(const OptimizeRequest& request);
 /// The graphs of all ranges; with warnings, conditions and what was traced said.
 Result<std::vector<GraphVariant>> optimize(const Graph& graph, const LoadedRules& rules,
                                            const OptimizeRequest& request, const Log& log);

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/try.hpp"
+#include "pipeline/proof_store.hpp"
 #include "pipeline/verifying.hpp"
 
 namespace pw {
@@ -60,21 +61,33 @@ void take_samples(const LoadedRules& rules, RuleId id, RuleProof& out) {
   }
 }
 
-RuleProof prove_one(const LoadedRules& rules, RuleId id, proof::Prover& prover,
-                    const ProveRequest& request) {
+/// Whether samples cannot add to it.
+bool is_settled(const proof::Proof& proof) {
+  return (proof.verdict == RuleVerdict::same_bits ||
+          proof.verdict == RuleVerdict::differs_only_for) &&
+         proof.uncovered.empty();
+}
+
+RuleProof proved_alone(RuleId id, proof::Prover& prover) {
   RuleProof out;
   out.proof = prover.prove(id);
   out.verdict = out.proof.verdict;
   out.specials = out.proof.specials;
   out.reason = out.proof.reason.empty() ? out.proof.element : out.proof.reason;
-  const bool settled =
-      (out.verdict == RuleVerdict::same_bits || out.verdict == RuleVerdict::differs_only_for) &&
-      out.proof.uncovered.empty();
-  if (!settled && request.samples) take_samples(rules, id, out);
   return out;
 }
 
 }  // namespace
+
+bool RuleProof::complete() const {
+  return proof.proved() && proof.uncovered.empty() && verdict != RuleVerdict::refuted;
+}
+
+std::string RuleProof::left_to_show() const {
+  if (complete()) return "";
+  if (verdict == RuleVerdict::refuted) return "refuted: " + reason.substr(0, reason.find('\n'));
+  return proof.proved() ? "not covered: " + proof.uncovered : proof.reason;
+}
 
 std::string RuleProof::print() const {
   switch (verdict) {
@@ -89,15 +102,38 @@ std::string RuleProof::print() const {
   return "?";
 }
 
+struct RuleProver::State {
+  const LoadedRules& rules;
+  ProveRequest request;
+  proof::Prover prover;
+  ProofStore store;
+};
+
+RuleProver::RuleProver(const LoadedRules& rules, const ProveRequest& request)
+    : state_(new State{rules, request, proof::Prover(rules.set, rules.params),
+                       ProofStore(request.keep)}) {}
+RuleProver::~RuleProver() = default;
+
+RuleProof RuleProver::prove(RuleId rule) {
+  State& s = *state_;
+  RuleProof proved =
+      s.store.get(s.rules, rule, "proof", [&] { return proved_alone(rule, s.prover); });
+  if (!s.request.samples || is_settled(proved.proof)) return proved;
+  return s.store.get(s.rules, rule, "samples", [&] {
+    take_samples(s.rules, rule, proved);
+    return proved;
+  });
+}
+
 Result<std::vector<RuleProof>> prove_rules(const LoadedRules& rules, const ProveRequest& request,
                                            const Log& log,
                                            const std::function<void(const RuleProof&)>& done) {
   const std::vector<RuleId> ids = PW_TRY(rules_to_verify(rules.set, request.only));
-  proof::Prover prover(rules.set, rules.params);
+  RuleProver prover(rules, request);
   std::vector<RuleProof> out;
   for (RuleId id : ids) {
     log.progress({"proving", out.size(), ids.size(), "rules"});
-    done(out.emplace_back(prove_one(rules, id, prover, request)));
+    done(out.emplace_back(prover.prove(id)));
   }
   return out;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@ namespace pw {
 struct ProveRequest {
   std::vector<std::string> only;  ///< rules, families or groups; empty: all
   bool samples = true;            ///< refute by samples, and find how far rounding goes
+  bool keep = true;               ///< proofs in the user's folder, and take those that are there
 };
 
 struct RuleProof {
@@ -25,8 +27,25 @@ struct RuleProof {
   Specials specials;   ///< of differs_only_for
   std::string reason;  ///< the obligation, the element, or the sample
   std::string test;    ///< refuted: a test of the graph, for `pwr test`
+  /// Whether the proof is there, of all cases, and no sample speaks against it: what is equal over
+  /// the reals may overflow.
+  [[nodiscard]] bool complete() const;
+  /// Why it is not complete; empty where it is.
+  [[nodiscard]] std::string left_to_show() const;
   /// "rounds differently (over the reals)"
   [[nodiscard]] std::string print() const;
+};
+
+/// Proves rules of one set, one after another.
+class RuleProver {
+ public:
+  RuleProver(const LoadedRules& rules, const ProveRequest& request);
+  ~RuleProver();
+  RuleProof prove(RuleId rule);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
 };
 
 /// In the order of the rules; `done` is called with each when it is there. PW1420 for a rule that

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "backends/cpu/cpu.hpp"
+#include "pipeline/run_proof.hpp"
 #include "pipeline/table.hpp"
 #include "pipeline/variants.hpp"
 #include "runtime/step_engine.hpp"
@@ -42,7 +43,8 @@ struct RunRecord {
   bool collectives = false;      ///< on one rank they run as the identity
   std::vector<Version> versions;
   RewriteReport rewrite;
-  std::optional<Graph> at_load;  ///< what is computed once, of weights alone
+  std::optional<RunProof> proof;  ///< of its rewrites, where it was asked for
+  std::optional<Graph> at_load;   ///< what is computed once, of weights alone
   std::optional<StitchedGraph> pieces;
   Plan plan;
   std::vector<StepRun> steps;

@@ -13,6 +13,7 @@
 #include "graph/text.hpp"
 #include "pipeline/plan_tables.hpp"
 #include "pipeline/planning.hpp"
+#include "pipeline/proving_runs.hpp"
 
 namespace pw {
 namespace {
@@ -174,6 +175,17 @@ ReportSection rewriting(const RunRecord& record) {
       {"code", "times"}, {}, "rejections by reason (`pwr explain CODE` says what it is)"};
   for (const auto& [code, count] : rejections) codes.rows.push_back({code, std::to_string(count)});
   if (!codes.rows.empty()) section.items.push_back(std::move(codes));
+  return section;
+}
+
+ReportSection proofs(const RunProof& proof) {
+  ReportSection section{"Proofs", {prose(proof.print() + ".")}};
+  section.items.push_back(as_report(
+      run_proof_table(proof),
+      "rules that fired. A rewrite is proved by its rule, for all graphs, or on the spot: what it "
+      "changed is the same for the types and attributes that are there"));
+  if (!proof.left.empty())
+    section.items.push_back(as_report(left_table(proof), "rewrites that are not proved"));
   return section;
 }
 
@@ -377,6 +389,7 @@ Report make_report(const RunRecord& record, const RuleSet& rules, bool plan_too)
                                          : fmt::format("all {} steps", record.steps.size()));
   report.sections.push_back(overview(record, rules));
   report.sections.push_back(rewriting(record));
+  if (record.proof) report.sections.push_back(proofs(*record.proof));
   if (plan_too) {
     report.sections.push_back(splitting(record));
     report.sections.push_back(padding(record));

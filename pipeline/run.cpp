@@ -9,6 +9,7 @@
 #include "base/try.hpp"
 #include "pipeline/artifact.hpp"
 #include "pipeline/op_runs.hpp"
+#include "pipeline/proving_runs.hpp"
 #include "pipeline/rank_sequences.hpp"
 #include "pipeline/run_steps.hpp"
 
@@ -114,6 +115,16 @@ RunRecord empty_record(const RunRequest& request, const Graph& graph,
   return record;
 }
 
+void prove_all(const RunRequest& request, const Graph& graph, const LoadedRules& rules,
+               const std::vector<GraphVariant>& variants, std::vector<RunRecord>& records,
+               const Log& log) {
+  const auto proofs = prove_variants(graph, rules, request.rules.pipeline, {}, variants, log);
+  for (std::size_t i = 0; i < proofs.size(); ++i) {
+    log.say(proof_line(proofs[i], variants[i].name));
+    records[i].proof = proofs[i];
+  }
+}
+
 /// The steps of each variant: by the size that its plan pads them to.
 Result<std::vector<std::vector<PlannedStep>>> assigned(const RunRequest& request,
                                                        const std::vector<GraphVariant>& variants,
@@ -155,6 +166,7 @@ Result<RunSummary> run_model(const ContextPtr& context, const RunRequest& asked,
   for (std::size_t i = 0; i < variants.size(); ++i)
     PW_TRY(cut_and_plan(cut_at_collectives(request, variants[i].result.graph), rules, variants[i],
                         records[i], log));
+  if (request.prove) prove_all(request, graph, rules, variants, records, log);
   const auto steps = PW_TRY(assigned(request, variants, records, wanted));
 
   if (request.others && request.execute)

@@ -15,6 +15,7 @@ namespace pw {
 struct RunRequest : ExecutionRequest {
   bool execute = true;     ///< else the stages up to the plan
   bool check = false;      ///< compare each output with the unrewritten graph's
+  bool prove = false;      ///< each rewrite, by its rule or by itself
   bool pad = true;         ///< false: each step runs at its own size
   bool keep = false;       ///< outputs stay in the record
   std::int64_t ranks = 1;  ///< of this process, in step

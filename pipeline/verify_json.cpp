@@ -26,6 +26,8 @@ Json judgement_to_json(const Judgement& judgement) {
 Json rule_check_json(const RuleCheck& check) {
   Json out{{"rule", check.rule}};
   out.update(judgement_to_json(check.judgement));
+  out["known_by"] = name(check.known);
+  out["proof"] = name(check.proved);
   out["by_dtype"] = Json::object();
   for (const auto& [dtype, judgement] : check.by_dtype)
     out["by_dtype"][dtype] = judgement_to_json(judgement);

@@ -6,6 +6,7 @@
 
 #include "base/try.hpp"
 #include "dsl/dsl.hpp"
+#include "pipeline/proving.hpp"
 #include "verify/traits.hpp"
 
 namespace pw {
@@ -21,6 +22,27 @@ Result<std::vector<RuleCheck>> checked_traits(const RuleSet& rules, const Verify
   std::vector<RuleCheck> own = check_traits(graph, options);
   std::move(own.begin(), own.end(), std::back_inserter(out));
   return out;
+}
+
+bool within(const Specials& a, const Specials& b) {
+  return (!a.nan || b.nan) && (!a.infinity || b.infinity) && (!a.zero_sign || b.zero_sign);
+}
+
+/// Whether the verdict of samples is proved: what is known of all graphs is no worse.
+bool proves(const RuleProof& known, const Judgement& seen) {
+  if (!known.complete()) return false;
+  const RuleVerdict proved = known.proof.verdict;
+  switch (seen.verdict) {
+    case RuleVerdict::same_bits: return proved == RuleVerdict::same_bits;
+    case RuleVerdict::rounds: return proved != RuleVerdict::differs_only_for;
+    case RuleVerdict::differs_only_for:
+      return proved != RuleVerdict::differs_only_for || within(known.proof.specials, seen.specials);
+    case RuleVerdict::refuted:
+    case RuleVerdict::no_instance:
+    case RuleVerdict::cannot_run:
+    case RuleVerdict::not_proved: break;
+  }
+  return false;
 }
 
 }  // namespace
@@ -51,9 +73,14 @@ Result<std::vector<RuleCheck>> verify_rules(const LoadedRules& rules, const Veri
   options.ranks = request.ranks;
   std::vector<RuleCheck> out;
   const auto add = [&](RuleCheck check) { done(out.emplace_back(std::move(check))); };
+  RuleProver prover(rules, {.only = {}, .samples = false, .keep = true});
   for (RuleId id : ids) {
     log.progress({"verifying", out.size(), ids.size(), "rules"});
-    add(check_rule(rules.set, id, rules.params, options));
+    RuleCheck check = check_rule(rules.set, id, rules.params, options);
+    const RuleProof proof = prover.prove(id);
+    if (proof.complete()) check.proved = proof.proof.verdict;
+    if (proves(proof, check.judgement)) check.known = KnownBy::proof;
+    add(std::move(check));
   }
   for (RuleCheck& trait : PW_TRY(checked_traits(rules.set, request, options)))
     add(std::move(trait));

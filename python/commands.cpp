@@ -21,6 +21,7 @@
 #include "pipeline/optimizing.hpp"
 #include "pipeline/order_fuzzing.hpp"
 #include "pipeline/proving.hpp"
+#include "pipeline/proving_runs.hpp"
 #include "pipeline/reducing.hpp"
 #include "pipeline/relation_text.hpp"
 #include "pipeline/study_page.hpp"
@@ -38,9 +39,10 @@ using Texts = std::vector<std::string>;
 
 py::object rows(const Table& table) { return from_json(table.print("json")); }
 
-py::object check(const ContextPtr& context, const Texts& files, bool analysis,
+py::object check(const ContextPtr& context, const Texts& files, bool analysis, bool proof,
                  const py::object& log) {
-  const Result<CheckedRules> checked = check_rule_files(context, {files, analysis});
+  const Result<CheckedRules> checked =
+      check_rule_files(context, {files, analysis, analysis && proof}, log_to(log, context));
   if (!checked) return from_json(mistakes_to_json(checked.error(), context->sources));
   const Log told = log_to(log, context);
   told.warn(checked->warnings());
@@ -207,7 +209,7 @@ PyGraph generate(const ContextPtr& context, const std::string& family, const py:
 }
 
 py::dict optimize_call(const PyGraph& graph, const PyRules& rules, const Texts& params,
-                       const OptimizeRequest& request, const std::string& output,
+                       const OptimizeRequest& request, bool prove, const std::string& output,
                        const py::object& log) {
   const ContextPtr& context = graph.context;
   const Log told = log_to(log, context);
@@ -228,6 +230,13 @@ py::dict optimize_call(const PyGraph& graph, const PyRules& rules, const Texts& 
   out["rules"] = rows(rule_table(variants));
   out["choices"] = rows(choice_table(variants));
   out["saturations"] = rows(saturation_table(variants));
+  if (!prove) return out;
+  const auto proofs = prove_variants(graph.graph, loaded, request.pipeline,
+                                     rewrite_options(request), variants, told);
+  Answer proved;
+  add_proofs(proved, variants, proofs);
+  for (const auto& [key, table] : proved.members) out[py::str(key)] = rows(std::get<Table>(table));
+  for (std::size_t i = 0; i < proofs.size(); ++i) told.say(proof_line(proofs[i], variants[i].name));
   return out;
 }
 
@@ -403,7 +412,7 @@ T need_cache(Result<T> result) {
 
 void add_rule_commands(py::module_& module) {
   module.def("check", &check, py::arg("session"), py::arg("files"), py::arg("analysis"),
-             py::arg("log"), "see piecewise.check");
+             py::arg("proof"), py::arg("log"), "see piecewise.check");
   module.def("rule_order", &rule_order, py::arg("session"), py::arg("files"), py::arg("dot"),
              "see piecewise.check");
   module.def("explain", &explain_call, py::arg("graph"), py::arg("rules"), py::arg("params"),
@@ -459,8 +468,10 @@ void add_graph_commands(py::module_& module) {
         given.take("verify_each", request.verify_each);
         given.take("naive", request.naive);
         given.take("limit", request.most_rewrites);
+        bool prove = false;
+        given.take("prove", prove);
         given.end();
-        return optimize_call(graph, rules, params, request, output, log);
+        return optimize_call(graph, rules, params, request, prove, output, log);
       },
       py::arg("graph"), py::arg("rules"), py::arg("params"), py::arg("pipeline"), py::arg("output"),
       py::arg("options"), py::arg("log"), "see piecewise.opt");

@@ -15,6 +15,7 @@
 #include "graph/text.hpp"
 #include "pipeline/explaining.hpp"
 #include "pipeline/load.hpp"
+#include "pipeline/proving_runs.hpp"
 #include "python/engines.hpp"
 #include "rewriter/rewriter.hpp"
 #include "splitter/plan.hpp"
@@ -32,6 +33,8 @@ struct PyRun {
   std::shared_ptr<const RuleSet> rules;
   std::vector<Version> versions;
   RewriteReport report;
+  std::string pipeline;
+  Env params;
 };
 
 /// `symbols` as the command line writes them: n=arg0_1.0,arg6_1.0.
@@ -53,12 +56,27 @@ py::dict pass_row(const PassStats& pass) {
   return row;
 }
 
+/// What is proved of its rewrites.
+py::dict proofs_of(const PyRun& run, const py::object& log) {
+  const Graph& before = run.versions.front().graph;
+  const SymbolFact tokens = declared_tokens(before);
+  const Log told = log_to(log, run.context);
+  const LoadedRules rules{*run.rules, run.params};
+  RunProver prover(rules, run.pipeline, {}, told);
+  const RunProof proof = prover.prove(before, run.report, {tokens.min, tokens.max});
+  py::dict out;
+  out["proofs"] = from_json(run_proof_table(proof).print("json"));
+  out["not_proved"] = from_json(left_table(proof).print("json"));
+  out["summary"] = proof.print();
+  return out;
+}
+
 PyRun run(const PyGraph& input, const PyRules& rules, const std::string& pipeline,
           const std::map<std::string, std::string>& params) {
   if (input.context != rules.context)
     throw mistake("PW1412", "the graph and the rules are of different sessions");
   Env env = need(rules.context, bind_params(*rules.set, {params.begin(), params.end()}));
-  PyRun out{rules.context, rules.set, {}, {}};
+  PyRun out{rules.context, rules.set, {}, {}, pipeline, env};
   Graph graph = input.graph;
   RewriteOptions options;
   options.after_pass = [&](const std::string& pass, const Graph& g) {
@@ -210,6 +228,9 @@ PYBIND11_MODULE(_piecewise, m) {
             return r.report.journal.count(*r.rules, rule);
           },
           py::arg("rule"), "rewrites by a rule, family or group")
+      .def("prove", &proofs_of, py::arg("log") = py::none(),
+           "proves each rewrite: a dict of proofs, a row a rule that fired; not_proved, a row a "
+           "rewrite that is left; and a summary")
       .def(
           "before", [](const PyRun& r) { return PyGraph{r.context, r.versions.front().graph}; },
           "the graph as it was")

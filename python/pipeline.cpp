@@ -6,6 +6,7 @@
 #include "base/try.hpp"
 #include "pipeline/artifact.hpp"
 #include "pipeline/bench.hpp"
+#include "pipeline/proving_runs.hpp"
 #include "pipeline/report.hpp"
 #include "pipeline/run.hpp"
 #include "python/engines.hpp"
@@ -39,6 +40,10 @@ py::dict dict_of(const RunRecord& record) {
   out["graph"] = PyGraph{record.versions.back().graph.context_ptr(), record.versions.back().graph};
   out["passes"] = rows_of(pass_table(record.rewrite));
   out["rules"] = rows_of(rule_table(record.rewrite));
+  if (record.proof) {
+    out["proofs"] = rows_of(run_proof_table(*record.proof));
+    out["not_proved"] = rows_of(left_table(*record.proof));
+  }
   out["pieces"] = rows_of(piece_table(*record.pieces));
   out["plan"] = plan_to_json(record.plan, *record.pieces);
   out["steps"] = rows_of(step_table(record));
@@ -111,6 +116,7 @@ void take_execution(Given& given, const Named& named, ExecutionRequest& request)
 
 void take_run(Given& given, RunRequest& request) {
   given.take("check", request.check);
+  given.take("prove", request.prove);
   given.take("pad", request.pad);
   given.take("ranks", request.ranks);
   std::vector<std::string> replicated;

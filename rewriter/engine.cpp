@@ -569,6 +569,8 @@ std::optional<StopReason> RuleEngine::take(const Entry& entry) {
   if (rewrites_ >= limit_ || run_.rewrites >= run_.options.limits.rewrites)
     return StopReason::limit;
   note_conditions(verdict->conditions);
+  if (run_.watch != nullptr)
+    run_.watch->rewriting(rules_[entry.rule].layout().id, taken_.nodes, run_);
   replace(entry.rule, taken_, verdict->recipe);
   return after_rewrite(entry.rule);
 }

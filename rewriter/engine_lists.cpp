@@ -172,6 +172,8 @@ std::optional<StopReason> RuleEngine::take_listed(const Entry& entry) {
   if (run_.out_of_fuel()) return StopReason::fuel;
   if (rewrites_ >= limit_ || run_.rewrites >= run_.options.limits.rewrites)
     return StopReason::limit;
+  if (run_.watch != nullptr)
+    run_.watch->rewriting(rules_[entry.rule].layout().id, all_nodes(*match), run_);
   Result<Applied> applied = apply(graph_, rules_[entry.rule].layout(), *match, run_.barriers);
   for (const std::unique_ptr<Search>& search : searches_)
     if (search) search->graph_changed();

@@ -111,6 +111,7 @@ class NaiveDriver {
 
   std::optional<StopReason> replace(const Known& known) {
     const PreparedRule& rule = run_.prepare(known.rule);
+    if (run_.watch != nullptr) run_.watch->rewriting(known.rule, all_nodes(known.match), run_);
     Result<Applied> applied = apply(graph_, rule.layout, known.match, run_.barriers);
     if (!applied) return StopReason::interrupted;  // it was tried a moment ago
     for (const Condition& c : known.match.conditions) run_.note_condition(c);

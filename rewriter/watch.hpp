@@ -2,6 +2,8 @@
 // watches pays one test a rewrite.
 #pragma once
 
+#include <span>
+
 #include "rewriter/ensures.hpp"
 #include "rewriter/rewriter.hpp"
 
@@ -22,6 +24,9 @@ class RunWatch {
   virtual void begin_pass(const Strategy& pass, RunState& run) = 0;
   /// A strategy is about to run, or is left out because its `when` is not true.
   virtual void reach(const Strategy& strategy, bool wanted, RunState& run) = 0;
+  /// A match is about to be replaced; its nodes as they stand, in the pattern's order, invalid
+  /// where an operand is absent. Where nothing came of it, rewrote() does not follow.
+  virtual void rewriting(RuleId /*rule*/, std::span<const NodeId> /*nodes*/, RunState& /*run*/) {}
   /// After each rewrite by rules of `strategy`; the last event of the journal is the rewrite.
   virtual void rewrote(const Strategy& strategy, RunState& run) = 0;
   /// A strategy that was reached has run.

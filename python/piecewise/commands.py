@@ -108,14 +108,18 @@ def _rules(session: _Session, given: RulesLike) -> Rules:
     return given if isinstance(given, Rules) else _piecewise.Session.rules(session, _texts(given))
 
 
-def check(files: Union[Path, Sequence[Path]], *, analysis: bool = True, session: Optional[_Session] = None, log: Log = None) -> Rows:
-    """Reads rule files and says what is in them, what is wrong, and what rules do to each other; analysis=False leaves out the last.
+def check(
+    files: Union[Path, Sequence[Path]], *, analysis: bool = True, proof: bool = True, session: Optional[_Session] = None, log: Log = None
+) -> Rows:
+    """Reads rule files and says what is in them, what is wrong, what rules do to each other and which are proved to keep the numbers.
 
-    Returns a row for each rule, pass, pipeline and param (`kind`, `name`, `of`; rules have `place`, `verdict`, `findings`, `reasons`), each
+    analysis=False leaves out the last two, proof=False the last.
+    Returns a row for each rule, pass, pipeline and param (`kind`, `name`, `of`; rules have `place`, `verdict`, `findings`, `reasons`, and of proofs
+    `numbers`, in the words of verify(), `known_by` and `left_to_show`), each
     finding and each mistake (`code`, `place`, `message`, `help`), and one of the kind `summary`. Mistakes in the files are rows of the kind
     `error`, and not raised.
     """
-    return _piecewise.check(session or _Session(), _texts(files), analysis, log)
+    return _piecewise.check(session or _Session(), _texts(files), analysis, proof, log)
 
 
 def rule_order(files: Union[Path, Sequence[Path]], *, dot: bool = False, session: Optional[_Session] = None) -> Any:
@@ -183,8 +187,8 @@ def verify(
 ) -> Rows:
     """Checks that rules keep the numbers, on graphs made from their patterns; only those named, or all and the traits of declared ops (those of `graph`, a file, too).
 
-    Returns a row a rule: `rule`, `verdict` (same_bits, rounds, differs_only_for, refuted, no_instance, cannot_run), `ulps`, `only_for`, `reason`, `by_dtype`,
-    `graphs`, `samples`, `ranks` and `guards`.
+    Returns a row a rule: `rule`, `verdict` (same_bits, rounds, differs_only_for, refuted, no_instance, cannot_run), `known_by` (proof or samples), `proof`
+    (what a proof says by itself, or not_proved), `ulps`, `only_for`, `reason`, `by_dtype`, `graphs`, `samples`, `ranks` and `guards`.
     """
     loaded = _rules(_session_of(session, rules), rules)
     return _piecewise.verify(loaded, _param_texts(params), [only] if isinstance(only, str) else list(only), list(ranks), os.fspath(graph or ""), log)
@@ -370,17 +374,25 @@ def opt(
     verify_each: bool = False,
     naive: bool = False,
     limit: Optional[int] = None,
+    prove: bool = False,
     symbols: Symbols = None,
     session: Optional[_Session] = None,
     log: Log = None,
 ) -> Dict[str, Any]:
     """Rewrites a graph with a pipeline, and counts; `output` is a file for it, `trace` a folder for the graph after each pass and the journal.
 
-    Returns `graphs` (for each that the pipeline makes `variant`, "1-256" or "", and `graph`), and rows: `passes`, `rules` and `choices`, as `pwr opt --stats` prints them.
+    Returns `graphs` (for each that the pipeline makes `variant`, "1-256" or "", and `graph`), and rows: `passes`, `rules` and `choices`, as `pwr opt --stats` prints them;
+    with `prove` also `proofs` and `not_proved`, as `pwr opt --prove` does.
     """
     context = _session_of(session, graph, rules)
     loaded = _rules(context, rules)
-    options = {"trace": os.fspath(trace or ""), "verify_each": verify_each, "naive": naive, **({} if limit is None else {"limit": limit})}
+    options = {
+        "trace": os.fspath(trace or ""),
+        "verify_each": verify_each,
+        "naive": naive,
+        "prove": prove,
+        **({} if limit is None else {"limit": limit}),
+    }
     return _piecewise.optimize(_graph(context, graph, symbols, log), loaded, _param_texts(params), pipeline, os.fspath(output or ""), options, log)
 
 
@@ -638,7 +650,7 @@ def run_model(
 ) -> Dict[str, Any]:
     """The main job, as `pwr run` does it: load, rewrite, split, plan, build, run, and with check=True compare.
 
-    options: backend, driver, cached_tokens, strict, fuse, schedules, seed, tokens, steps, weights, map, plan, those of plan(), execute, check, pad, ranks, replicated (a list), save,
+    options: backend, driver, cached_tokens, strict, fuse, schedules, seed, tokens, steps, weights, map, plan, those of plan(), execute, check, prove, pad, ranks, replicated (a list), save,
     expect, rtol and atol; they mean what the options of `pwr run` of these names do (execute=False: as `pwr report`). `given` are contents of inputs, by name: numpy
     arrays, or what has __dlpack__ in CPU memory. `backends`: others than the program's, by name, each a callable: backend(graph) is called once for each piece, and returns what runs
     it, a callable that takes an array for each input and returns one for each output, in order. `hook`: an object with before(call), after(call) or one of them, called around each

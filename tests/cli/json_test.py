@@ -71,7 +71,7 @@ class Schema(unittest.TestCase):
         page = Path("docs/formats.md").read_text(encoding="utf-8")
         answers = page.partition("## Answers of commands")[2].partition("\n## ")[0]
         named = set(re.findall(r"\| `([^`]+)` \|$", answers, flags=re.M))
-        helpers = {"pass", "rule", "place", "file_place", "judgement", "memory", "dispatch"}
+        helpers = {"pass", "rule", "proofs", "not_proved", "place", "file_place", "judgement", "memory", "dispatch"}
         self.assertEqual(named, set(SCHEMA["$defs"]) - helpers)
 
 
@@ -157,6 +157,10 @@ class Answers(ProgramTest):
             ("opt", 0, "opt", g, "-r", r, "-p", "p"),
             ("opt", 0, "opt", *DEMO, *LLM, "--stats"),
             ("opt", 0, "opt", g, "-r", r, "-p", "few", "--stats", "-o", out + ".pwg"),
+            ("opt", 0, "opt", *DEMO, *LLM, "--prove"),
+            ("opt", 0, "opt", g, "-r", self.path("wrong.pwr"), "-p", "p", "--prove"),
+            ("run", 0, "run", g, "-r", self.path("wrong.pwr"), "-p", "p", "--tokens", "3", "--prove"),
+            ("check", 0, "check", r, "--no-proof"),
             ("explain", 0, "explain", "merge", g, "-r", r),
             ("explain", 1, "explain", "merge", h, "-r", r, "-p", "p"),
             ("explain CODE", 0, "explain", "PW0220"),

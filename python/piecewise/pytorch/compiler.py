@@ -49,16 +49,24 @@ class _Rewritten:
     left: t.Dict[str, int]
     reasons: t.Dict[str, int]
     rewrites: t.Dict[str, int]
+    proofs: t.List[t.Dict[str, t.Any]]
+    not_proved: t.List[t.Dict[str, t.Any]]
 
     @classmethod
     def make(cls, told: Told, session: _piecewise.Session, rules: _piecewise.Rules, options: Options) -> bytes:
         said = told.convert()
         graph, rewrites = said["graph"], {}
+        proofs: t.List[t.Dict[str, t.Any]] = []
+        left: t.List[t.Dict[str, t.Any]] = []
         for pipeline in pipelines(options):
             run = session.run(graph, rules, pipeline, dict(options.params))
             graph = run.graph
             rewrites.update({row["pass"]: row["rewrites"] for row in run.passes if row["rewrites"]})
-        made = cls(said["graph"].json(), graph.json(), said["opaque"], said["reasons"], rewrites)
+            if options.prove:
+                proved = run.prove()
+                proofs += proved["proofs"]
+                left += proved["not_proved"]
+        made = cls(said["graph"].json(), graph.json(), said["opaque"], said["reasons"], rewrites, proofs, left)
         return json.dumps(vars(made)).encode()
 
 
@@ -70,10 +78,11 @@ def _rewritten(told: Told, session: _piecewise.Session, rules: _piecewise.Rules,
         made.append(True)
         return _Rewritten.make(told, session, rules, options)
 
-    parts = [torch.__version__, repr((pipelines(options), options.params)), told.text()]
+    parts = [torch.__version__, repr((pipelines(options), options.params, options.prove)), told.text()]
     kept = _Rewritten(**json.loads(session.keep("torch", parts, make)))
     report.warm = not made
     report.left, report.reasons, report.rewrites = kept.left, kept.reasons, kept.rewrites
+    report.proofs, report.not_proved = kept.proofs, kept.not_proved
     report.read = functools.partial(session.loads, kept.imported, "torch")
     return session.loads(kept.graph, "torch")
 
@@ -101,7 +110,8 @@ def _write_page(folder: str, report: GraphReport) -> None:
     path = pathlib.Path(folder)
     path.mkdir(parents=True, exist_ok=True)
     stem = f"{len(_graphs) - 1:03d}-{report.kind}"
-    (path / f"{stem}.txt").write_text("\n".join([str(report), *report.summary]) + "\n", encoding="utf-8")
+    left = [f"not proved: {row['rule']} at {row['node']} in {row['pass']}: {row['left_to_show']}" for row in report.not_proved]
+    (path / f"{stem}.txt").write_text("\n".join([str(report), *left, *report.summary]) + "\n", encoding="utf-8")
     if report.graph is not None:
         (path / f"{stem}.html").write_bytes(report.graph.draw("html"))
 

@@ -12,6 +12,7 @@ class Options:
     rules: files, or names of the library. pipeline: one of theirs; "" rewrites nothing. params of the rules as {"tp": 2}. backend: eager, cpu, interpreter.
     own_attention: calls of vLLM's attention are Piecewise's, each of a new sequence; without it they are the program's, as their caches are.
     frozen: weights are kept in a form of the backend's own; changes that PyTorch counts are seen at once, others by and by, as an Error. Not in training.
+    prove: each rewrite is proved, by its rule or by itself; the report names those that are left.
     check: the first call at each size runs in PyTorch too, and other numbers raise Error; with `frozen`, all weights are compared at each call. report: a folder, which gets a page for each graph.
     """
 
@@ -21,6 +22,7 @@ class Options:
     backend: str = "cpu"
     own_attention: bool = False
     frozen: bool = False
+    prove: bool = False
     check: bool = False
     report: str = ""
 

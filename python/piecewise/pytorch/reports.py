@@ -26,6 +26,8 @@ class GraphReport:
     refused: str = ""  # why the graph runs in PyTorch as a whole; empty: it does not
     seconds: float = 0.0  # to compile it
     rewrites: t.Dict[str, int] = dataclasses.field(default_factory=dict)  # by pass
+    proofs: t.List[t.Dict[str, t.Any]] = dataclasses.field(default_factory=list)  # with `prove`, a row a rule that fired, as of `pwr opt --prove`
+    not_proved: t.List[t.Dict[str, t.Any]] = dataclasses.field(default_factory=list)  # with `prove`, a row a rewrite that is left
     warm: bool = False  # it was rewritten by an earlier process
     summary: t.List[str] = dataclasses.field(default_factory=list)  # what the backend made of it
     graph: t.Optional[_piecewise.Graph] = None  # as it runs
@@ -51,7 +53,15 @@ class GraphReport:
             f"{self.kind}: {self.taken} of {self.ops} ops taken"
             + (f"; PyTorch's own: {left}" if left else "")
             + (f"; rewrites: {rewrites}" if rewrites else "")
+            + (f"; {self.proved}" if self.options.prove else "")
         )
+
+    @property
+    def proved(self) -> str:
+        """How many rewrites are proved, in a line."""
+        fired = sum(row["rewrites"] for row in self.proofs)
+        left = sum(row["left"] for row in self.proofs)
+        return f"proved: {fired - left} of {counted(fired, 'rewrite')} by rules"
 
 
 class Reports(t.List[GraphReport]):

@@ -1,0 +1,102 @@
+#!/usr/bin/python3
+"""docs/verdicts.md is what `pwr prove` says of the library's rules; PW_UPDATE_GOLDEN=1 writes it anew."""
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+BIN = Path(os.environ.get("PW_BIN", "build/release/bin")).resolve()
+PAGE = Path("docs/verdicts.md")
+WORDS = {
+    "same_bits": "same bits",
+    "rounds": "rounds differently (over the reals)",
+    "differs_only_for": "differs only for",
+    "refuted": "refuted",
+    "not_proved": "not proved",
+}
+SPECIALS = {"nan": "NaN", "infinity": "infinity", "zero_sign": "the sign of zero"}
+HEAD = """# Verdicts on the library
+
+What `pwr prove` says of each rule of the library, and how it is known; [proof.md](proof.md) has what the words mean. Each row of a table is a rule of its own. The page is
+made by `PW_UPDATE_GOLDEN=1 tests/docs/check_verdicts.py`, and a test compares it.
+
+"""
+
+
+def pwr(*args):
+    done = subprocess.run([BIN / "pwr", "--format", "json", *args], capture_output=True, text=True, timeout=900, check=False)
+    assert done.returncode in (0, 1), done.stderr
+    return json.loads(done.stdout)
+
+
+def files():
+    """The library's files with rules, by name; those that only gather others have none."""
+    return sorted(path for path in Path("rules").glob("*.pwr"))
+
+
+def verdict(row):
+    word = WORDS[row["verdict"]]
+    if row["only_for"] and row["verdict"] == "differs_only_for":
+        word += " " + ", ".join(SPECIALS[name] for name in row["only_for"])
+    return word
+
+
+def cell(text):
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def why(row):
+    """Why there is no proof, or what it leaves out."""
+    if row["verdict"] == "refuted":
+        return cell(row["reason"].partition("\n")[0])
+    if row["verdict"] == "not_proved":
+        return "`" + cell(row["reason"]).replace("`", "'") + "`" if row["reason"] else ""
+    return "not covered: " + cell(row["uncovered"]) if row["uncovered"] else ""
+
+
+def sections():
+    """File by file: the rules that stand in it."""
+    proved = {}
+    places = {}
+    for file in files():
+        for row in pwr("check", "--no-analysis", str(file)):
+            if row["kind"] == "rule":
+                places[row["name"]] = Path(row["place"].partition(":")[0]).name
+        for row in pwr("prove", "-r", str(file)):
+            proved.setdefault(row["rule"], row)
+    by_file = {}
+    for name, row in proved.items():
+        by_file.setdefault(places[name], []).append(row)
+    return by_file
+
+
+def page():
+    by_file = sections()
+    rows = [row for some in by_file.values() for row in some]
+    done = [
+        row for row in rows if row["known_by"] == "proof" and row["verdict"] in ("same_bits", "rounds", "differs_only_for") and not row["uncovered"]
+    ]
+    reals = sum(row["verdict"] == "rounds" for row in done)
+    out = HEAD + f"{len(done)} of {len(rows)} rules are proved, {reals} of these over the reals.\n"
+    for file in sorted(by_file):
+        out += f"\n## rules/{file}\n\n| rule | verdict | known by | why not |\n|---|---|---|---|\n"
+        for row in by_file[file]:
+            known = "" if row["verdict"] == "not_proved" else row["known_by"]
+            out += f"| `{row['rule']}` | {verdict(row)} | {known} | {why(row)} |\n"
+    return out
+
+
+def main():
+    made = page()
+    if os.environ.get("PW_UPDATE_GOLDEN"):
+        PAGE.write_text(made, encoding="utf-8")
+    if not PAGE.exists() or PAGE.read_text(encoding="utf-8") != made:
+        print("docs/verdicts.md is not what is proved; read the difference, then PW_UPDATE_GOLDEN=1 tests/docs/check_verdicts.py")
+        return 1
+    print(f"docs: verdicts.md is up to date, {made.count(chr(10))} lines")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
