@@ -13,7 +13,7 @@ namespace pw::discover {
 class Derivations {
  public:
   explicit Derivations(ContextPtr context) : context_(std::move(context)) {}
-  /// One rule, as a text for each direction in which it can be written.
+  /// One rule, as a text for each direction in which it can be written; its own first.
   void add(const std::vector<std::string>& directions);
   [[nodiscard]] std::size_t size() const { return rules_.size(); }
   /// Whether a rule is not used, by the order in which they were added.
@@ -30,6 +30,7 @@ class Derivations {
     std::string text;
     bool out = false;
   };
+  [[nodiscard]] bool joined(Graph graph, std::size_t pairs, const char* pass) const;
   /// Loads the rules that are used, if they are others than before.
   bool load();
 

@@ -62,6 +62,21 @@ Goal goal_of(const LoadedRules& rules, RuleId id, std::uint64_t seed) {
   return out;
 }
 
+/// Leaves out what is not needed of the rules from `first` to `last`, halves at a time.
+template <class Enough>
+void leave_out_unneeded(discover::Derivations& others, std::size_t first, std::size_t last,
+                        const Enough& enough) {
+  if (first == last) return;
+  for (std::size_t i = first; i < last; ++i) others.leave_out(i, true);
+  if (enough()) return;
+  for (std::size_t i = first; i < last; ++i) others.leave_out(i, false);
+  if (last - first == 1) return;
+  const std::size_t middle = first + (last - first) / 2;
+  // Those found last are left out first: the first are the smallest.
+  leave_out_unneeded(others, middle, last, enough);
+  leave_out_unneeded(others, first, middle, enough);
+}
+
 bool follows(const Goal& goal, discover::Derivations& others) {
   return !goal.graphs.empty() &&
          std::all_of(goal.graphs.begin(), goal.graphs.end(), [&](const Graph& graph) {
@@ -91,13 +106,10 @@ Derived derive_rules(const LoadedRules& rules, discover::Derivations& others, st
     if (row.derived) reached.push_back(std::move(goal));
     out.rows.push_back(std::move(row));
   }
-  // Those found last first: the first are the smallest.
-  for (std::size_t i = others.size(); i-- > 0;) {
-    others.leave_out(i, true);
-    const bool enough = std::all_of(reached.begin(), reached.end(),
-                                    [&](const Goal& goal) { return follows(goal, others); });
-    if (!enough) others.leave_out(i, false);
-  }
+  leave_out_unneeded(others, 0, others.size(), [&] {
+    return std::all_of(reached.begin(), reached.end(),
+                       [&](const Goal& goal) { return follows(goal, others); });
+  });
   out.used = others.size() - others.left_out();
   return out;
 }
