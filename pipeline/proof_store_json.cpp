@@ -1,11 +1,10 @@
 // Exports ProofStore.
-#include "pipeline/proof_store.hpp"
-
 #include <optional>
 
 #include <nlohmann/json.hpp>
 
 #include "backends/cache/digest.hpp"
+#include "pipeline/proof_store.hpp"
 #include "pipeline/rule_text.hpp"
 
 namespace pw {

@@ -74,7 +74,8 @@ struct ProvedRun {
   std::vector<GraphVariant> variants;
   RunProof proof;
 
-  ProvedRun(const std::string& rule_text, const std::string& graph_text, const std::string& pipeline)
+  ProvedRun(const std::string& rule_text, const std::string& graph_text,
+            const std::string& pipeline)
       : rules(rules_of(rule_text, context)), graph(graph_of(context, graph_text)) {
     auto made = make_variants(graph, rules, pipeline, Log());
     REQUIRE(made);
