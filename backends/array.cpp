@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "backends/numerics.hpp"
+#include "backends/parallel.hpp"
 #include "base/assert.hpp"
 
 namespace pw {
@@ -119,12 +120,11 @@ void for_each_run(const Extents& shape, std::span<const Extents> strides, std::i
   }
 }
 
-void copy(const Array& from, const Array& to) {
-  PW_ASSERT(from.extents == to.extents, "a copy between different extents");
+namespace {
+
+void copy_part(const Array& from, const Array& to) {
   const Extents strides[] = {from.strides, to.strides};
   const bool same = from.dtype == to.dtype;
-  if (same && from.data == to.data && from.strides == to.strides)
-    return;  // a view that lives where its operand does
   const auto size = static_cast<std::size_t>(size_of(from.dtype));
   constexpr std::int64_t kLimit = 1024;
   double buffer[kLimit];
@@ -148,6 +148,32 @@ void copy(const Array& from, const Array& to) {
       store_run(to.dtype, target, run.steps[1], run.length, buffer);
     }
   });
+}
+
+/// Elements [begin, end) of an axis.
+Array cut_along(const Array& x, std::size_t axis, std::int64_t begin, std::int64_t end) {
+  Array out = x;
+  out.extents[axis] = end - begin;
+  out.data = x.at(begin * x.strides[axis]);
+  return out;
+}
+
+}  // namespace
+
+void copy(const Array& from, const Array& to) {
+  PW_ASSERT(from.extents == to.extents, "a copy between different extents");
+  if (from.dtype == to.dtype && from.data == to.data && from.strides == to.strides)
+    return;                                        // a view that lives where its operand does
+  constexpr std::int64_t kWorthAThread = 1 << 15;  // elements
+  const auto axis = static_cast<std::size_t>(
+      std::find_if(from.extents.begin(), from.extents.end(), [](std::int64_t n) { return n > 1; }) -
+      from.extents.begin());
+  if (axis == from.extents.size() || from.count() < 2 * kWorthAThread) return copy_part(from, to);
+  const std::int64_t extent = from.extents[axis];
+  parallel_for(extent, 1 + kWorthAThread / (from.count() / extent),
+               [&](std::int64_t begin, std::int64_t end) {
+                 copy_part(cut_along(from, axis, begin, end), cut_along(to, axis, begin, end));
+               });
 }
 
 }  // namespace pw

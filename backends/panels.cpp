@@ -24,6 +24,18 @@ const PanelKernels& kernels() { return panel_kernels(); }
 
 std::int64_t rounded_up(std::int64_t n, std::int64_t to) { return (n + to - 1) / to * to; }
 
+/// Columns that stand one after another, to rows that are `step` apart: some rows of all columns at
+/// a time, so that those stay in the cache.
+void turn(const float* from, std::int64_t rows, std::int64_t columns, float* to,
+          std::int64_t step) {
+  constexpr std::int64_t kRows = 16;
+  for (std::int64_t first = 0; first < rows; first += kRows) {
+    const std::int64_t last = std::min(first + kRows, rows);
+    for (std::int64_t j = 0; j < columns; ++j)
+      for (std::int64_t k = first; k < last; ++k) to[k * step + j] = from[j * rows + k];
+  }
+}
+
 Panels empty_panels(std::int64_t depth, std::int64_t columns) {
   Panels out{depth, columns, nullptr};
   out.data = aligned_floats(out.count() * out.padded_depth() * kernels().columns);
@@ -140,18 +152,64 @@ class Packing {
   std::vector<float> row_;
 };
 
+/// Rows [first, last) in blocks: visit(row, rows).
+template <class Visit>
+void for_each_block(std::int64_t first, std::int64_t last, const Visit& visit) {
+  for (std::int64_t row = first; row < last; row += kBlockRows)
+    visit(row, std::min(kBlockRows, last - row));
+}
+
+/// All of the left operand, packed by all threads for all of them: [blocks of depth][tiles].
+class PackedRows {
+ public:
+  static constexpr std::int64_t kMost = 1 << 23;  // numbers
+
+  PackedRows(const Pixels& a, const Panels& b)
+      : rows_(a.count()), data_(aligned_floats(rows_ * b.padded_depth())) {
+    std::vector<Tile> tiles;
+    for_each_block(0, rows_, [&](std::int64_t row, std::int64_t rows) {
+      for (const Tile& tile : tiles_of(row, rows)) tiles.push_back(tile);
+    });
+    const std::int64_t depth = b.padded_depth(), blocks = (depth + kBlockDepth - 1) / kBlockDepth,
+                       of_depth = static_cast<std::int64_t>(tiles.size());
+    const std::int64_t grain = 1 + kNumbersWorthAThread / (kernels().rows * kBlockDepth);
+    parallel_for(blocks * of_depth, grain, [&](std::int64_t begin, std::int64_t end) {
+      Packing packing(a);
+      for (std::int64_t i = begin; i < end; ++i) {
+        const Tile& tile = tiles[static_cast<std::size_t>(i % of_depth)];
+        const std::int64_t k = i / of_depth * kBlockDepth, here = std::min(kBlockDepth, depth - k);
+        packing.pack(tile, k, std::min(k + here, b.depth), at(k, here, tile.row));
+      }
+    });
+  }
+
+  /// From row `row` of a tile on, depths [k, k + depth) of a block.
+  [[nodiscard]] float* at(std::int64_t k, std::int64_t depth, std::int64_t row) const {
+    return data_.get() + k * rows_ + row * depth;
+  }
+
+ private:
+  static constexpr std::int64_t kNumbersWorthAThread = 1 << 15;
+  std::int64_t rows_;
+  std::shared_ptr<float> data_;
+};
+
 /// Rows [.., ..) and panels [.., ..) of a product, by one thread.
 class PartOfProduct {
  public:
-  PartOfProduct(const Pixels& a, const Panels& b, const Finish& finish, float* y)
-      : packing_(a), b_(b), finish_(finish), y_(y) {}
+  /// Without `packed` it packs for itself.
+  PartOfProduct(const Pixels& a, const Panels& b, const Finish& finish, float* y,
+                const PackedRows* packed = nullptr)
+      : packing_(a), b_(b), finish_(finish), y_(y), packed_(packed), panels_(b.count()) {}
 
   void run(std::int64_t row, std::int64_t rows, std::int64_t panel, std::int64_t panels) {
     const std::int64_t depth = b_.padded_depth();
-    block_ = aligned_floats(std::min(rows, kBlockRows) * std::min(depth, kBlockDepth));
+    if (packed_ == nullptr)
+      block_ = aligned_floats(std::min(rows, kBlockRows) * std::min(depth, kBlockDepth));
     for (std::int64_t k = 0; k < depth; k += kBlockDepth)
-      for (std::int64_t r = row; r < row + rows; r += kBlockRows)
-        run_block(r, std::min(kBlockRows, row + rows - r), k, panel, panels);
+      for_each_block(row, row + rows, [&](std::int64_t first, std::int64_t count) {
+        run_block(first, count, k, panel, panels);
+      });
   }
 
  private:
@@ -161,26 +219,25 @@ class PartOfProduct {
     const std::vector<Tile> tiles = tiles_of(row, rows);
     // Weights that stay in the cache are read again for each tile, whose results are then written
     // together; of larger ones, each panel is read for all tiles of the block.
-    if (depth * panels * kernels().columns <= kNearWeights) {
+    if (depth * panels_ * kernels().columns <= kNearWeights) {
       for (const Tile& tile : tiles) {
-        packing_.pack(tile, k, std::min(k + depth, b_.depth), block_.get());
-        for (std::int64_t p = panel; p < panel + panels; ++p)
-          run_tile(block_.get(), tile, p, k, depth);
+        const float* const a = packed_rows(tile, k, depth, block_.get());
+        for (std::int64_t p = panel; p < panel + panels; ++p) run_tile(a, tile, p, k, depth);
       }
       return;
     }
-    float* at = block_.get();
-    for (const Tile& tile : tiles) {
-      packing_.pack(tile, k, std::min(k + depth, b_.depth), at);
-      at += tile.rows * depth;
-    }
-    for (std::int64_t p = panel; p < panel + panels; ++p) {
-      at = block_.get();
-      for (const Tile& tile : tiles) {
-        run_tile(at, tile, p, k, depth);
-        at += tile.rows * depth;
-      }
-    }
+    std::vector<const float*> a;
+    for (const Tile& tile : tiles)
+      a.push_back(packed_rows(tile, k, depth, block_.get() + (tile.row - row) * depth));
+    for (std::int64_t p = panel; p < panel + panels; ++p)
+      for (std::size_t i = 0; i < tiles.size(); ++i) run_tile(a[i], tiles[i], p, k, depth);
+  }
+
+  /// A tile's rows: packed now to `to`, unless all are packed already.
+  const float* packed_rows(const Tile& tile, std::int64_t k, std::int64_t depth, float* to) {
+    if (packed_ != nullptr) return packed_->at(k, depth, tile.row);
+    packing_.pack(tile, k, std::min(k + depth, b_.depth), to);
+    return to;
   }
 
   void run_tile(const float* a, const Tile& tile, std::int64_t p, std::int64_t k,
@@ -234,6 +291,8 @@ class PartOfProduct {
   const Panels& b_;
   const Finish& finish_;
   float* y_;
+  const PackedRows* packed_;
+  std::int64_t panels_;  ///< of all of b
   std::shared_ptr<float> block_;
 };
 
@@ -275,18 +334,17 @@ Panels panels_of(const Matrix& b) {
   const std::int64_t wide = kernels().columns, size = size_of(b.dtype);
   const bool by_column = b.row_step == 1 && b.column_step != 1;
   parallel_for(out.count(), 1, [&](std::int64_t begin, std::int64_t end) {
-    std::vector<float> column(static_cast<std::size_t>(by_column ? b.rows : 0));
+    std::vector<float> scratch(static_cast<std::size_t>(by_column ? b.rows * wide : 0));
     for (std::int64_t p = begin; p < end; ++p) {
       float* const to = out.data.get() + p * out.padded_depth() * wide;
       const std::int64_t first = p * wide, columns = std::min(wide, b.columns - first);
       if (columns < wide || out.padded_depth() != b.rows)
         std::fill_n(to, out.padded_depth() * wide, 0.0f);
       if (by_column) {
-        for (std::int64_t j = 0; j < columns; ++j) {
-          load_run(b.dtype, b.data + (first + j) * b.column_step * size, 1, b.rows, column.data());
-          for (std::int64_t k = 0; k < b.rows; ++k)
-            to[k * wide + j] = column[static_cast<std::size_t>(k)];
-        }
+        for (std::int64_t j = 0; j < columns; ++j)
+          load_run(b.dtype, b.data + (first + j) * b.column_step * size, 1, b.rows,
+                   scratch.data() + j * b.rows);
+        turn(scratch.data(), b.rows, columns, to, wide);
         continue;
       }
       for (std::int64_t k = 0; k < b.rows; ++k)
@@ -320,16 +378,24 @@ void multiply(const Pixels& a, const Panels& b, const Finish& finish, float* y) 
   if (rows == 0 || panels == 0) return;
   const std::int64_t a_panel = rows * b.depth * kernels().columns + 1,
                      a_row = b.depth * b.columns + 1;
-  if (rows < 2 * kBlockRows && panels > 1) {
-    parallel_for(panels, 1 + kWorthAThread / a_panel, [&](std::int64_t begin, std::int64_t end) {
-      PartOfProduct(a, b, finish, y).run(0, rows, begin, end - begin);
-    });
+  if (rows < 2 * kBlockRows && panels > 1 && rows * b.padded_depth() <= PackedRows::kMost) {
+    const PackedRows packed(a, b);
+    // Of deep products several panels at once: a block of depth is read for all of them.
+    const std::int64_t chunk = (b.padded_depth() + kBlockDepth - 1) / kBlockDepth;
+    parallel_for(
+        panels, 1 + kWorthAThread / a_panel,
+        [&](std::int64_t begin, std::int64_t end) {
+          PartOfProduct(a, b, finish, y, &packed).run(0, rows, begin, end - begin);
+        },
+        chunk);
     return;
   }
-  parallel_for(rows, kernels().rows + kWorthAThread / a_row,
-               [&](std::int64_t begin, std::int64_t end) {
-                 PartOfProduct(a, b, finish, y).run(begin, end - begin, 0, panels);
-               });
+  parallel_for(
+      rows, kernels().rows + kWorthAThread / a_row,
+      [&](std::int64_t begin, std::int64_t end) {
+        PartOfProduct(a, b, finish, y).run(begin, end - begin, 0, panels);
+      },
+      kBlockRows / 2);
 }
 
 }  // namespace pw

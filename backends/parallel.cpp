@@ -27,6 +27,12 @@ std::int64_t allowed_cores() {
   return std::max(1, CPU_COUNT(&set));
 }
 
+/// Chunks of a parallel_for that one thread has: others take of them once they have none.
+struct alignas(64) Share {
+  std::atomic<std::int64_t> next;
+  std::int64_t end;
+};
+
 /// Calls of `work` whose exceptions are kept, and the first thrown again when all have ended.
 class Guarded {
  public:
@@ -157,20 +163,33 @@ TeamRunner openmp_threads(const std::string& library) {
 }
 
 void parallel_for(std::int64_t count, std::int64_t grain,
-                  const std::function<void(std::int64_t, std::int64_t)>& work) {
+                  const std::function<void(std::int64_t, std::int64_t)>& work, std::int64_t chunk) {
+  constexpr std::int64_t kMostChunks = 16, kGrains = 4;
+  grain = std::max<std::int64_t>(grain, 1);
+  if (chunk <= 0) chunk = kGrains * grain;
   // Asking the system costs more than a small kernel takes.
   static const std::int64_t cores = allowed_cores();
-  const std::int64_t wanted = count / std::max<std::int64_t>(grain, 1);
+  const std::int64_t wanted = count / grain;
   if (wanted <= 1 || inside) return work(0, count);
   const std::unique_lock<std::mutex> lock(team().busy, std::try_to_lock);
   const std::int64_t most =
       lock ? std::min<std::int64_t>(team().most > 0 ? team().most : cores, 16) : 1;
   const std::int64_t parts = std::min(wanted, most);
   if (parts <= 1) return work(0, count);
-  const Work part = [&](std::size_t i) {
+  const std::int64_t each = std::clamp<std::int64_t>(count / chunk / parts, 1, kMostChunks),
+                     chunks = each * parts;
+  std::vector<Share> shares(static_cast<std::size_t>(parts));
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    shares[i].next = static_cast<std::int64_t>(i) * each;
+    shares[i].end = static_cast<std::int64_t>(i + 1) * each;
+  }
+  const Work part = [&](std::size_t first) {
     const Inside here;
-    const auto at = static_cast<std::int64_t>(i);
-    work(count * at / parts, count * (at + 1) / parts);
+    for (std::size_t i = 0; i < shares.size(); ++i) {
+      Share& share = shares[(first + i) % shares.size()];
+      for (std::int64_t at; (at = share.next.fetch_add(1, std::memory_order_relaxed)) < share.end;)
+        work(count * at / chunks, count * (at + 1) / chunks);
+    }
   };
   Guarded guarded(static_cast<std::size_t>(parts), part);
   team().run(static_cast<std::size_t>(parts), [&](std::size_t i) { guarded(i); });

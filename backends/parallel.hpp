@@ -11,9 +11,11 @@ namespace pw {
 
 /// On threads that wait for the next call; inside of `work`, and while another thread's call is
 /// running, all of it is done by the caller. Calls work(begin, end) on disjoint parts of [0,
-/// count), at least `grain` long but for the last; returns when all are done.
+/// count), at least `grain` long but for the last; returns when all are done. A thread has several
+/// parts, of at least `chunk` each, so that what is late holds nobody up; 0: four grains.
 void parallel_for(std::int64_t count, std::int64_t grain,
-                  const std::function<void(std::int64_t begin, std::int64_t end)>& work);
+                  const std::function<void(std::int64_t begin, std::int64_t end)>& work,
+                  std::int64_t chunk = 0);
 
 /// Runs work(i) for each i below `count`, which is small, at the same time.
 using TeamRunner =

@@ -148,10 +148,23 @@ Result<OpProgram> OpProgram::make(const Graph& graph, const Engine& engine) {
   OpProgram program(graph.compact(), engine);
   if (auto inlined = inline_bodies(program.graph_); !inlined) return forward(inlined);
   if (auto chosen = program.choose_kernels(); !chosen) return forward(chosen);
-  const std::vector<ValueId>& outputs = program.graph_.outputs();
-  for (std::size_t i = 0; i < outputs.size(); ++i) program.output_places_[outputs[i]].push_back(i);
+  program.find_output_places();
   program.find_last_uses();
   return program;
+}
+
+void OpProgram::find_output_places() {
+  for (std::size_t i = 0; i < graph_.outputs().size(); ++i) {
+    ValueId value = graph_.outputs()[i];
+    output_places_[value].push_back(i);
+    bool reshaped = false;
+    for (; !graph_.is_input(value); reshaped = true) {
+      const NodeId producer = graph_.producer(value);
+      if (graph_.op_of(producer).name != "reshape") break;
+      value = graph_.operand(producer, 0);
+    }
+    if (reshaped && !graph_.is_input(value)) reshaped_places_[value].push_back(i);
+  }
 }
 
 Result<std::monostate> OpProgram::choose_kernels() {
@@ -262,12 +275,20 @@ void OpProgram::keep_results(const Instruction& instruction, Call& call, Values&
   for (ValueId dead : instruction.dies) values[dead.index] = Array{};
 }
 
-/// Results that are outputs go to their places at once, where nothing else needs these places.
-void OpProgram::place_results(const Instruction& instruction, Call& call,
-                              const RankRun& rank) const {
+/// Results that are outputs, also reshaped, go to their places at once, where nothing else needs
+/// these places.
+void OpProgram::place_results(const Instruction& instruction, Call& call, RankRun& rank) const {
   call.places.resize(call.results.size(), nullptr);
   for (std::size_t r = 0; r < call.results.size(); ++r) {
-    const auto places = output_places_.find(graph_.result(instruction.node, r));
+    const ValueId result = graph_.result(instruction.node, r);
+    const auto reshaped = reshaped_places_.find(result), places = output_places_.find(result);
+    if (reshaped != reshaped_places_.end())
+      for (std::size_t i : reshaped->second) {
+        const TensorView& whole = rank.tensors.outputs[i];
+        if (!rank.alone[i] || element_count(call.extents[r]) != whole.count()) continue;
+        call.places[r] =
+            &rank.reshaped.emplace_back(TensorView{whole.dtype, call.extents[r], whole.data});
+      }
     if (places == output_places_.end()) continue;
     for (std::size_t i : places->second) {
       if (rank.alone[i]) call.places[r] = &rank.tensors.outputs[i];
@@ -320,8 +341,8 @@ Result<std::monostate> OpProgram::run_ranks(std::span<const RankTensors> ranks,
                                             const RunContext& context) const {
   std::vector<RankRun> runs;
   for (const RankTensors& tensors : ranks) {
-    RankRun& run =
-        runs.emplace_back(RankRun{tensors, standing_alone(tensors), Values(graph_.value_bound())});
+    RankRun& run = runs.emplace_back(
+        RankRun{tensors, standing_alone(tensors), Values(graph_.value_bound()), {}});
     if (auto bound = bind_inputs(tensors.inputs, context, run.values); !bound) return bound;
   }
   for (const Instruction& instruction : instructions_) {

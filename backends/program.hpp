@@ -2,7 +2,9 @@
 // computed. The interpreter and eager are this with different kernels and storage.
 #pragma once
 
+#include <deque>
 #include <functional>
+#include <map>
 #include <span>
 #include <vector>
 
@@ -62,16 +64,20 @@ class OpProgram {
     const RankTensors& tensors;
     std::vector<bool> alone;  ///< by output: may be written to before all inputs are read
     Values values;
+    std::deque<TensorView> reshaped;  ///< places of results that reshapes make outputs of
   };
   Result<std::monostate> step(const Instruction& instruction, std::span<RankRun> ranks,
                               const RunContext& context) const;
-  void place_results(const Instruction& instruction, Call& call, const RankRun& rank) const;
+  void find_output_places();
+  void place_results(const Instruction& instruction, Call& call, RankRun& rank) const;
   void keep_results(const Instruction& instruction, Call& call, Values& values) const;
 
   Graph graph_;
   Engine engine_;
   std::vector<Instruction> instructions_;
-  std::map<ValueId, std::vector<std::size_t>> output_places_;  ///< of what the graph returns
+  using OutputPlaces = std::map<ValueId, std::vector<std::size_t>>;
+  OutputPlaces output_places_;    ///< of what the graph returns
+  OutputPlaces reshaped_places_;  ///< of what it returns reshaped
 };
 
 /// A value of no type that nobody reads: engines pass nothing for it.

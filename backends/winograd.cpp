@@ -19,7 +19,8 @@ const WinogradKernels& kernels() {
   return chosen;
 }
 
-constexpr std::int64_t kStep = 2;  // a tile's results on an axis
+constexpr std::int64_t kLeastRows = 56;  // that weights are read for at once
+constexpr std::int64_t kStep = 2;        // a tile's results on an axis
 
 std::int64_t tiles_on(std::int64_t extent) { return (extent + kStep - 1) / kStep; }
 
@@ -57,7 +58,7 @@ class PartOfConvolution {
   bool run(std::int64_t first, std::int64_t rows) {
     // The points of a block, in and out, are to stay in the second-level cache; weights are to be
     // read for many tiles.
-    constexpr std::int64_t kFloats = 1 << 17, kLeastRows = 56;
+    constexpr std::int64_t kFloats = 1 << 17;
     const std::int64_t most =
         std::max(kLeastRows, kFloats / (kWinogradPoints * (channels_ + outputs_)));
     const std::int64_t blocks = (rows + most - 1) / most, block = (rows + blocks - 1) / blocks;
@@ -218,10 +219,12 @@ void convolve(const Pixels& x, const WinogradWeights& w, const Finish& finish, f
   const std::int64_t tiles = x.batch * tiles_on(x.window.out[1]) * tiles_on(x.window.out[2]);
   const std::int64_t grain = 1 + kWorthAThread / (x.channels * w.points[0].columns);
   std::atomic<bool> finite = true;
-  parallel_for(tiles, std::max(grain, panel_kernels().rows),
-               [&](std::int64_t begin, std::int64_t end) {
-                 if (!PartOfConvolution(x, w, finish, y).run(begin, end - begin)) finite = false;
-               });
+  parallel_for(
+      tiles, std::max(grain, panel_kernels().rows),
+      [&](std::int64_t begin, std::int64_t end) {
+        if (!PartOfConvolution(x, w, finish, y).run(begin, end - begin)) finite = false;
+      },
+      kLeastRows);
   if (finite) return;
   Convolution c;
   c.window = x.window;

@@ -314,8 +314,6 @@ constexpr DiagnosticCode kCodes[] = {
      "write `for tokens in ranges(…)`"},
     {"PW0436", "the ends of ranges do not rise",
      "each number is the last number of tokens of its range"},
-    {"PW0438", "a rule of this form cannot be saturated",
-     "rules with `many`, `unless`, spreads or recursive patterns run under `greedy`"},
     {"PW0439", "a cost of a table reads what is not known",
      "it reads params, `bytes`, `read`, `written`, and what the op's signature names"},
     {"PW0441", "a test has no graph", "write `graph { … }` or `graph \"file\"`"},

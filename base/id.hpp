@@ -44,6 +44,7 @@ class IdVec {
   [[nodiscard]] decltype(auto) back() { return items_.back(); }
   [[nodiscard]] decltype(auto) back() const { return items_.back(); }
   [[nodiscard]] std::size_t size() const { return items_.size(); }
+  [[nodiscard]] std::size_t capacity() const { return items_.capacity(); }
   [[nodiscard]] bool empty() const { return items_.empty(); }
   [[nodiscard]] bool contains(I id) const { return id.index < items_.size(); }
   auto begin() { return items_.begin(); }

@@ -14,6 +14,7 @@ void add_check_command(CLI::App& app, const Options& options);
 void add_fuzz_command(CLI::App& app, const Options& options);
 void add_verify_command(CLI::App& app, const Options& options);
 void add_prove_command(CLI::App& app, const Options& options);
+void add_discover_command(CLI::App& app, const Options& options);
 void add_test_command(CLI::App& app, const Options& options);
 void add_opt_command(CLI::App& app, const Options& options);
 void add_diff_command(CLI::App& app, const Options& options);

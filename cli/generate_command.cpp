@@ -66,6 +66,9 @@ void add_model_options(CLI::App& app, ModelRequest& request) {
   app.add_flag("--opaque", request.model.opaque,
                "a mixture of experts, and latent attention, are one op with weights of its own, as "
                "vLLM compiles them: to rewrite, split and plan, not to run");
+  app.add_flag("--separate", request.separate,
+               "of llama and moe: queries, keys and values, and gate and up, have a product each, "
+               "as they are trained");
   app.add_option("--shuffle", request.shuffle,
                  "put the nodes in another topological order, drawn by this seed");
 }

@@ -15,7 +15,7 @@ namespace {
 void group_commands(CLI::App& app) {
   const std::pair<const char*, std::vector<const char*>> groups[] = {
       {"Graphs", {"import", "export", "stats", "generate", "diff", "equal"}},
-      {"Rules", {"check", "fmt", "test", "verify", "prove", "fuzz-order"}},
+      {"Rules", {"check", "fmt", "test", "verify", "prove", "discover", "fuzz-order"}},
       {"Rewriting", {"opt", "explain", "match", "explore", "extract"}},
       {"Plans and kernels", {"split", "plan", "sizes", "compile", "tune"}},
       {"Running", {"run", "report", "bench", "bisect", "reduce"}},
@@ -61,6 +61,7 @@ int run(int argc, char** argv) {
   add_extract_command(app, options);
   add_diff_command(app, options);
   add_equal_command(app, options);
+  add_discover_command(app, options);
   add_split_command(app, options);
   add_plan_command(app, options);
   add_sizes_command(app, options);

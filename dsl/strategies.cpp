@@ -94,22 +94,8 @@ class StrategyBuilder {
     for (const ast::Strategy& part : tree.parts) s.parts.push_back(build(part));
     for (const auto& [name, span] : tree.references) add_rules(s, name, span);
     sort_by_rank(set_, s.rules);
-    if (tree.kind == Kind::saturate) check_equations(s);
     s.label = label(tree, s);
     return s;
-  }
-
-  /// Under `saturate` nothing is taken away, so there is nothing that must not be there, and a list
-  /// would grow with what is found.
-  void check_equations(const Strategy& s) {
-    for (RuleId id : s.rules) {
-      const Rule& rule = set_.rules[id];
-      if (rule.members.empty() && rule.unless.empty() && rule.lists.empty() && !rule.frontier)
-        continue;
-      out_.push_back(error_at(
-          s.span, "PW0438", "rule " + in_ticks(rule.name) + " cannot be saturated",
-          "rules with `many`, `unless`, spreads or recursive patterns run under `greedy`"));
-    }
   }
 
   static std::string label(const ast::Strategy& tree, const Strategy& s) {

@@ -2,6 +2,7 @@
 #include "graph/attribute_json.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <vector>
@@ -22,6 +23,13 @@ bool AttributeReader::read(const Tree& tree, const Pointer& pointer, AttributesI
   if (!given) return true;
   const Pointer at = pointer / "attributes";
   if (!check_.expect(*given, Kind::object, at)) return false;
+  const std::uint64_t hash = std::hash<std::string_view>{}(given->text);
+  const std::uint32_t known =
+      read_index_.find(hash, [&](std::uint32_t i) { return read_[i].text == given->text; });
+  if (known != HashIndex::kNone) {
+    out = read_[known].attributes;
+    return true;
+  }
   bool ok = true;
   AttributeList list;
   for (std::size_t i = 0; i < given->keys.size(); ++i) {
@@ -29,8 +37,11 @@ bool AttributeReader::read(const Tree& tree, const Pointer& pointer, AttributesI
     ok = attribute(given->items[i], at / given->keys[i], value) && ok;
     list.emplace_back(context_.strings.intern(given->keys[i]), std::move(value));
   }
-  if (ok && !list.empty()) out = context_.attributes.intern(std::move(list));
-  return ok;
+  if (!ok) return false;
+  if (!list.empty()) out = context_.attributes.intern(std::move(list));
+  read_index_.insert(hash, static_cast<std::uint32_t>(read_.size()));
+  read_.push_back({given->text, out});
+  return true;
 }
 
 bool AttributeReader::dim(const Tree& tree, const Pointer& pointer, DimId& out) {

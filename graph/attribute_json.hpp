@@ -3,7 +3,10 @@
 
 #include <map>
 #include <string>
+#include <string_view>
+#include <vector>
 
+#include "base/hash_index.hpp"
 #include "graph/context.hpp"
 #include "graph/json_checks.hpp"
 
@@ -11,6 +14,7 @@ namespace pw {
 
 class AttributeReader {
  public:
+  /// The text of the trees must outlive it.
   AttributeReader(Context& context, json::Checks& check) : context_(context), check_(check) {}
 
   /// The member `attributes` of a node's object; none, where it is absent.
@@ -28,6 +32,13 @@ class AttributeReader {
   Context& context_;
   json::Checks& check_;
   std::map<std::string, std::string> symbols_;
+  /// Objects that were read before, as they are written: most nodes have the attributes of another.
+  struct Read {
+    std::string_view text;  // of the file
+    AttributesId attributes;
+  };
+  std::vector<Read> read_;
+  HashIndex read_index_;
 };
 
 }  // namespace pw

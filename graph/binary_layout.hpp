@@ -11,10 +11,12 @@ namespace pw::binary {
 
 // Like PNG's: a transfer as text damages it, and no text begins so.
 inline constexpr std::string_view kMagic = "\x89PWB\r\n\x1a\n";
-inline constexpr std::uint32_t kVersion = 1;
-inline constexpr std::uint32_t kNone = 0xffffffffu;  // no operand
-// Of a name: with the top bit a pattern and the number in it, else a text.
+inline constexpr std::uint32_t kVersion = 2;
+inline constexpr std::uint32_t kNone = 0xffffffffu;  // no operand, group or source
+// Of a name or what else is called by words: with the top bit a pattern and the number in it, else
+// a text.
 inline constexpr std::uint32_t kPatternBit = 1u << 31;
+inline constexpr std::uint32_t kVariantBit = 1u << 31;  // of a node's kind: a variant, else a kind
 inline constexpr std::size_t kMostPatterns = 1023;
 
 /// After magic, version and checksum: how many of each, in the order in which they stand. `json`
@@ -25,9 +27,10 @@ struct Counts {
     characters,  // of all texts
     texts,       // where each ends
     patterns,    // the texts before and after the number
-    places,      // group and source, each a text and one more, or 0
+    places,      // group and source, each words or kNone
+    variants,    // a kind, one of its attributes (a text), the words that it is instead
     inputs,      // kind, name
-    nodes,       // kind, place and one more, or 0
+    nodes,       // kind or variant, place and one more, or 0
     operands,    // of all nodes: a value or kNone
     results,     // of all nodes: a name
     own_names,   // node, text
@@ -40,8 +43,8 @@ struct Counts {
   std::uint32_t operator[](std::size_t i) const { return of[i]; }
   std::uint32_t& operator[](std::size_t i) { return of[i]; }
 };
-inline constexpr std::array<std::uint32_t, Counts::count> kWidths = {0, 0, 1, 2, 2, 2, 2,
-                                                                     1, 1, 2, 1, 2, 0};
+inline constexpr std::array<std::uint32_t, Counts::count> kWidths = {0, 0, 1, 2, 2, 3, 2,
+                                                                     2, 1, 1, 2, 1, 2, 0};
 inline constexpr std::size_t kBody = kMagic.size() + 4 + 8;  // where the checksum begins
 inline constexpr std::size_t kHeader = kBody + 4 * Counts::count;
 

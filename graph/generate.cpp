@@ -100,18 +100,14 @@ class Llama : NodeMaker {
 
   ValueId attention(ValueId x, const std::string& layer_name) {
     const std::int64_t q_width = heads_ * head_, kv_width = kv_heads_ * head_;
-    const ValueId qkv = product(x, "qkv", o_.hidden, q_width + 2 * kv_width);
-    const NodeId parts = node(
-        "split", {qkv}, {{"dim", std::int64_t{-1}}, {"sizes", dims({q_width, kv_width, kv_width})}},
-        {"q", "k", "v"});
-    if (!parts.valid()) return x;
-    const NodeId turned = node(
-        "rotary_embedding", {positions_, graph.result(parts, 0), graph.result(parts, 1), cos_sin_},
-        {{"head", head_}, {"neox", true}}, {"qr", "kr"});
+    const auto parts = products(x, "qkv", {{"q", q_width}, {"k", kv_width}, {"v", kv_width}});
+    if (parts.empty()) return x;
+    const NodeId turned = node("rotary_embedding", {positions_, parts[0], parts[1], cos_sin_},
+                               {{"head", head_}, {"neox", true}}, {"qr", "kr"});
     if (!turned.valid()) return x;
     const ValueId q = heads_of(graph.result(turned, 0), heads_, "qh");
     const ValueId k = heads_of(graph.result(turned, 1), kv_heads_, "kh");
-    const ValueId v = heads_of(graph.result(parts, 2), kv_heads_, "vh");
+    const ValueId v = heads_of(parts[2], kv_heads_, "vh");
     const ValueId y =
         call("unified_attention", {q, k, v, ValueId()}, {{"layer", layer_name}}, {"attended"});
     const ValueId flat = call("reshape", {y}, {{"shape", Shape{tokens_, dim(q_width)}}}, {"flat"});
@@ -119,13 +115,10 @@ class Llama : NodeMaker {
   }
 
   ValueId mlp(ValueId x) {
-    const ValueId both = product(x, "gate_up", o_.hidden, 2 * ffn_);
-    const NodeId parts =
-        node("split", {both}, {{"dim", std::int64_t{-1}}, {"sizes", dims({ffn_, ffn_})}},
-             {"gate", "up"});
-    if (!parts.valid()) return x;
-    const ValueId gate = call("silu", {graph.result(parts, 0)}, {}, {"gated"});
-    const ValueId both_halves = call("mul", {gate, graph.result(parts, 1)}, {}, {"activated"});
+    const auto parts = products(x, "gate_up", {{"gate", ffn_}, {"up", ffn_}});
+    if (parts.empty()) return x;
+    const ValueId gate = call("silu", {parts[0]}, {}, {"gated"});
+    const ValueId both_halves = call("mul", {gate, parts[1]}, {}, {"activated"});
     return product(both_halves, "down", ffn_, o_.hidden);
   }
 
@@ -165,16 +158,59 @@ class Llama : NodeMaker {
     return call("reshape", {x}, {{"shape", Shape{tokens_, dim(heads), dim(head_)}}}, {value});
   }
 
-  ValueId product(ValueId x, const std::string& what, std::int64_t from, std::int64_t to) {
-    if (o_.quant == "none") {
-      const ValueId w = weight(what + "_w", DType::bf16, {from, to});
-      return call("mm", {x, w}, {}, {what});
+  /// Of x with several weights: one product of all that is taken apart, or one each.
+  std::vector<ValueId> products(ValueId x, const std::string& all,
+                                const std::vector<std::pair<std::string, std::int64_t>>& parts) {
+    std::vector<ValueId> out;
+    if (o_.separate) {
+      const Operand in = operand(x, all);
+      for (const auto& [what, width] : parts) out.push_back(product(in, what, o_.hidden, width));
+      return out;
     }
+    Shape widths;
+    std::vector<std::string> names;
+    std::int64_t sum = 0;
+    for (const auto& [what, width] : parts) {
+      widths.push_back(dim(width));
+      names.push_back(what);
+      sum += width;
+    }
+    const ValueId whole = product(x, all, o_.hidden, sum);
+    const NodeId split =
+        node("split", {whole}, {{"dim", std::int64_t{-1}}, {"sizes", widths}}, names);
+    if (!split.valid()) return {};
+    for (std::size_t i = 0; i < parts.size(); ++i) out.push_back(graph.result(split, i));
+    return out;
+  }
+
+  /// The left operand of a product: quantised once where several weights follow.
+  struct Operand {
+    ValueId value, scale;
+  };
+  Operand operand(ValueId x, const std::string& what) {
+    if (o_.quant == "none") return {x, {}};
+    const ValueId scale = everywhere(weight(what + "_xs", DType::f32, {1}));
+    return {call("static_scaled_fp8_quant", {x, scale}, {}, {what + "_q"}), scale};
+  }
+
+  ValueId product(ValueId x, const std::string& what, std::int64_t from, std::int64_t to) {
+    if (o_.quant == "none") return product(Operand{x, {}}, what, from, to);
+    // The weight stands before the scales among the inputs.
     const ValueId w = weight(what + "_w", DType::f8e4m3, {from, to});
     const ValueId x_scale = everywhere(weight(what + "_xs", DType::f32, {1}));
     const ValueId w_scale = weight(what + "_ws", DType::f32, {1});
     const ValueId q = call("static_scaled_fp8_quant", {x, x_scale}, {}, {what + "_q"});
     return call("scaled_mm", {q, w, x_scale, w_scale}, {{"out", DType::bf16}}, {what});
+  }
+
+  ValueId product(const Operand& x, const std::string& what, std::int64_t from, std::int64_t to) {
+    if (o_.quant == "none") {
+      const ValueId w = weight(what + "_w", DType::bf16, {from, to});
+      return call("mm", {x.value, w}, {}, {what});
+    }
+    const ValueId w = weight(what + "_w", DType::f8e4m3, {from, to});
+    const ValueId scale = weight(what + "_ws", DType::f32, {1});
+    return call("scaled_mm", {x.value, w, x.scale, scale}, {{"out", DType::bf16}}, {what});
   }
 
   ValueId reduced(ValueId x) {

@@ -20,6 +20,8 @@ struct LlamaOptions {
   /// Of each feed-forward layer: a mixture, every expert a branch of its own, summed by the weights
   /// of a router that keeps the best `topk`. 0: one feed-forward layer, without a router.
   std::int64_t experts = 0, topk = 2;
+  /// Queries, keys and values, and gate and up, have a product each, as they are trained.
+  bool separate = false;
 };
 
 /// The graph of one rank, from token ids and positions to the last hidden state, over the symbol

@@ -108,7 +108,9 @@ NodeId Graph::add_node(OpId op, std::span<const ValueId> operands, AttributesId 
 }
 
 void Graph::expect(std::size_t nodes, std::size_t values, std::size_t operands) {
-  const auto grow = [](auto& array, std::size_t more) { array.reserve(array.size() + more); };
+  const auto grow = [](auto& array, std::size_t more) {
+    array.reserve(with_room(array.size() + more));
+  };
   grow(nodes_, nodes);
   grow(places_, nodes);
   grow(values_, values);
@@ -133,10 +135,6 @@ NodeId Graph::add_node(OpId op, std::span<const ValueId> operands, AttributesId 
   link_node(id, insertion_);
   record(Undo::Kind::added, id.index, 0);
   return id;
-}
-
-std::uint32_t Graph::place_of(std::string_view group_name, std::string_view source_name) {
-  return provenance(text_id(group_name), text_id(source_name));
 }
 
 void Graph::give_name(NodeId n, std::string_view own) {

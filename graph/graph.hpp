@@ -79,7 +79,9 @@ class Graph {
                   std::span<const TypeId> results, std::span<const ValueNameId> names,
                   std::uint32_t place);
   /// Of nodes of this group and source, for add_node.
-  [[nodiscard]] std::uint32_t place_of(std::string_view group, std::string_view source);
+  [[nodiscard]] std::uint32_t place_of(TextId group, TextId source) {
+    return provenance(group, source);
+  }
   /// Another name than that of its first result.
   void give_name(NodeId n, std::string_view name);
   void add_output(ValueId value);
@@ -336,6 +338,9 @@ class Graph {
   using NameSet = std::unordered_set<std::string, TextHash, std::equal_to<>>;
   using NameCounters = std::unordered_map<std::string, std::uint32_t, TextHash, std::equal_to<>>;
 
+  /// Of an array of so many, with room for what rewriting adds: memory that is not touched is not
+  /// resident, and arrays that do not move are not copied.
+  static std::size_t with_room(std::size_t size) { return size + size / 2; }
   void record(Undo::Kind kind, std::uint32_t subject, std::uint32_t old) {
     ++edition_;
     if (recording_) undo_.push_back({kind, subject, old});

@@ -1,10 +1,14 @@
 // Exports graph_to_binary. Nodes that differ in nothing but in what they read and how things are
 // called are of one kind; the kinds are written as graph.json, so that reading them checks ops,
-// attributes and types, and each node is a few numbers.
+// attributes and types, and each node is a few numbers. A kind for each layer that an attribute
+// names would be as many kinds as layers: those are variants of one.
 #include "graph/graph_binary.hpp"
 
+#include <array>
 #include <map>
 #include <unordered_map>
+
+#include <fmt/format.h>
 
 #include "graph/binary_layout.hpp"
 
@@ -59,7 +63,8 @@ class BinaryWriter {
   }
 
   void node(NodeId n) {
-    Numbers key{graph_.op(n).index, graph_.attributes(n).index,
+    const Varied& varied = varied_of(graph_.attributes(n));
+    Numbers key{graph_.op(n).index, varied.base.index,
                 static_cast<std::uint32_t>(graph_.operand_count(n))};
     std::vector<TypeId> reads, gives;
     for (std::size_t i = 0; i < graph_.operand_count(n); ++i) {
@@ -72,8 +77,8 @@ class BinaryWriter {
     for (TypeId type : reads) key.push_back(type.index);
     for (TypeId type : gives) key.push_back(type.index);
     const auto [kind, fresh] = node_kinds_.try_emplace(std::move(key), node_kinds_.size());
-    if (fresh) show(n, reads, gives);
-    append(Counts::nodes, {static_cast<std::uint32_t>(kind->second), place(n)});
+    if (fresh) show(n, varied.base, reads, gives);
+    append(Counts::nodes, {variant(static_cast<std::uint32_t>(kind->second), varied), place(n)});
     const std::string_view own = graph_.node_name(n);
     if (gives.empty() || own != graph_.value_name(graph_.result(n)))
       append(Counts::own_names, {nodes_, text(own)});
@@ -85,7 +90,50 @@ class BinaryWriter {
     ++nodes_;
   }
 
-  void show(NodeId n, const std::vector<TypeId>& reads, const std::vector<TypeId>& gives) {
+  /// Attributes as others, the base, of which one is other words.
+  struct Varied {
+    AttributesId base;
+    std::uint32_t attribute = binary::kNone, words = 0;  // a text; none: they are the base
+  };
+  /// By the first attribute of words with a number in them. The base is the first that was met of
+  /// those that differ in this number alone.
+  const Varied& varied_of(AttributesId id) {
+    const auto [it, fresh] = varied_.try_emplace(id, Varied{id});
+    if (!fresh) return it->second;
+    const Context& context = graph_.context();
+    std::string rest;
+    const std::string* words = nullptr;
+    for (const auto& [key, value] : context.attributes[id]) {
+      const auto* text_of = std::get_if<std::string>(&value);
+      rest += fmt::format("{} = ", context.strings.text(key));
+      if (words == nullptr && text_of != nullptr && take_apart(*text_of).numbered()) {
+        words = text_of;
+        it->second.attribute = text(context.strings.text(key));
+        const NameParts parts = take_apart(*words);
+        rest += quote(parts.before) + " " + quote(parts.after);
+      } else {
+        rest += context.attributes.print(value);
+      }
+      rest += '\n';
+    }
+    if (words == nullptr) return it->second;
+    it->second.base = bases_.try_emplace(rest, id).first->second;
+    if (it->second.base == id)
+      it->second.attribute = binary::kNone;
+    else
+      it->second.words = phrase(*words);
+    return it->second;
+  }
+  std::uint32_t variant(std::uint32_t kind, const Varied& varied) {
+    if (varied.attribute == binary::kNone) return kind;
+    const std::array row{kind, varied.attribute, varied.words};
+    const auto [found, fresh] = variants_.try_emplace(row, variants_.size());
+    if (fresh) append(Counts::variants, {row[0], row[1], row[2]});
+    return binary::kVariantBit | static_cast<std::uint32_t>(found->second);
+  }
+
+  void show(NodeId n, AttributesId attributes, const std::vector<TypeId>& reads,
+            const std::vector<TypeId>& gives) {
     std::vector<ValueId> operands;
     for (TypeId type : reads) {
       if (!type.valid()) {
@@ -96,13 +144,15 @@ class BinaryWriter {
       if (fresh) found->second = kinds_.add_input("v", type, InputKind::input);
       operands.push_back(found->second);
     }
-    kinds_.add_node(graph_.op(n), operands, graph_.attributes(n), gives, NodeId());
+    kinds_.add_node(graph_.op(n), operands, attributes, gives, NodeId());
   }
 
   std::uint32_t place(NodeId n) {
     const std::string_view group = graph_.group(n), source = graph_.source(n);
     if (group.empty() && source.empty()) return 0;
-    const auto number = [&](std::string_view words) { return words.empty() ? 0 : text(words) + 1; };
+    const auto number = [&](std::string_view words) {
+      return words.empty() ? binary::kNone : phrase(words);
+    };
     const std::uint64_t key = std::uint64_t{number(group)} << 32 | number(source);
     const auto [found, fresh] = places_.try_emplace(key, places_.size() + 1);
     if (fresh) append(Counts::places, {number(group), number(source)});
@@ -118,13 +168,18 @@ class BinaryWriter {
     return static_cast<std::uint32_t>(found->second);
   }
 
-  std::uint32_t name(std::string_view words) {
+  std::uint32_t name(std::string_view words) { return words_of(words, binary::kMostPatterns); }
+  /// What is no name: leaves patterns for names.
+  std::uint32_t phrase(std::string_view words) {
+    return words_of(words, binary::kMostPatterns / 2);
+  }
+  std::uint32_t words_of(std::string_view words, std::size_t most_patterns) {
     const NameParts parts = take_apart(words);
     if (!parts.numbered()) return text(words);
     const std::pair key(text(parts.before), text(parts.after));
     auto found = patterns_.find(key);
     if (found == patterns_.end()) {
-      if (patterns_.size() == binary::kMostPatterns) return text(words);
+      if (patterns_.size() >= most_patterns) return text(words);
       found = patterns_.emplace(key, patterns_.size()).first;
       append(Counts::patterns, {key.first, key.second});
     }
@@ -163,6 +218,9 @@ class BinaryWriter {
   std::uint32_t values_ = 0, nodes_ = 0;
   std::map<Numbers, std::size_t> input_kinds_, node_kinds_;
   std::map<TypeId, ValueId> read_;
+  std::map<AttributesId, Varied> varied_;
+  std::map<std::string, AttributesId> bases_;
+  std::map<std::array<std::uint32_t, 3>, std::size_t> variants_;
   std::unordered_map<std::uint64_t, std::size_t> places_;
   std::unordered_map<std::string, std::size_t> texts_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> patterns_;

@@ -1,4 +1,4 @@
-// graph.pwb (format piecewise.graph.binary/1), both ways: a million nodes are read in a fraction of
+// graph.pwb (format piecewise.graph.binary/2), both ways: a million nodes are read in a fraction of
 // the time of graph.json. docs/formats.md has the layout.
 #pragma once
 

@@ -192,11 +192,10 @@ void Graph::trust_names(bool trust) {
 void Graph::settle() {
   trust_names(false);
   provenance_index_.clear();
-  // Room for what rewriting adds: memory that is not touched is not resident, and arrays that do
-  // not move are not copied.
   const auto fit = [](auto& array) {
+    if (array.capacity() == with_room(array.size())) return;
     std::remove_reference_t<decltype(array)> exact;
-    exact.reserve(array.size() + array.size() / 2);
+    exact.reserve(with_room(array.size()));
     for (auto& item : array) exact.push_back(std::move(item));
     array = std::move(exact);
   };

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include "base/try.hpp"
+#include "base/utf8.hpp"
 #include "graph/binary_layout.hpp"
 #include "graph/graph_binary.hpp"
 #include "graph/import/foreign.hpp"
+#include "graph/infer.hpp"
 #include "graph/writes.hpp"
 
 namespace pw {
@@ -31,6 +33,33 @@ class Seen {
   std::vector<std::uint64_t> bits_;
 };
 
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t length = first_character(text).length;
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
+bool mentions(const std::vector<Expr>& exprs, std::string_view word) {
+  return std::any_of(exprs.begin(), exprs.end(), [&](const Expr& e) {
+    return e.text.find(word) != std::string::npos || mentions(e.args, word);
+  });
+}
+
+/// Whether the types of results may depend on the attribute: they come from the body, or the
+/// signature names it.
+bool may_type_by(const Op& op, std::string_view attribute) {
+  if (op.imported) return false;  // they are stated
+  const auto type_mentions = [&](const auto& decl) {
+    return decl.type &&
+           (mentions(decl.type->dtype, attribute) || mentions(decl.type->dims, attribute));
+  };
+  return op.has_body() || std::any_of(op.operands.begin(), op.operands.end(), type_mentions) ||
+         std::any_of(op.results.begin(), op.results.end(), type_mentions);
+}
+
 class BinaryReader {
  public:
   BinaryReader(const ContextPtr& context, std::string_view bytes, const std::string& file,
@@ -47,8 +76,9 @@ class BinaryReader {
   Result<Graph> read() {
     PW_TRY(header());
     PW_TRY(texts());
+    PW_TRY(patterns());
     PW_TRY(kinds());
-    PW_TRY(names());
+    PW_TRY(variants());
     PW_TRY(places());
     graph_.expect(counts_[Counts::nodes],
                   std::size_t{counts_[Counts::inputs]} + counts_[Counts::results],
@@ -109,6 +139,7 @@ class BinaryReader {
       const std::size_t end = at(Counts::texts, i);
       if (end < begin || end > characters.size()) return wrong("a text ends before it begins");
       texts_.push_back(characters.substr(begin, end - begin));
+      if (!is_utf8(texts_.back())) return wrong("a text is not UTF-8");
       const std::uint64_t hash = hash_text(texts_.back());
       if (index.find(hash, [&](std::uint32_t k) { return texts_[k] == texts_.back(); }) !=
           HashIndex::kNone)
@@ -121,6 +152,35 @@ class BinaryReader {
   Result<std::string_view> text(std::uint32_t i) const {
     if (i >= texts_.size()) return wrong("a text is missing");
     return texts_[i];
+  }
+
+  /// What is called by a text, or by a pattern and the number in it.
+  struct Words {
+    std::string_view before, after;
+    std::uint32_t pattern = kNone, number = 0;
+    [[nodiscard]] std::string put_together() const {
+      return pattern == kNone ? std::string(before) : fmt::format("{}{}{}", before, number, after);
+    }
+  };
+  Result<Words> words(std::uint32_t id) const {
+    if ((id & binary::kPatternBit) == 0) return Words{PW_TRY(text(id)), {}};
+    const std::uint32_t pattern = (id & ~binary::kPatternBit) >> NameParts::kNumberBits;
+    if (pattern >= patterns_.size()) return wrong("a pattern of names is missing");
+    const Pattern& p = patterns_[pattern];
+    return Words{p.before, p.after, pattern, id & (NameParts::kNumbers - 1)};
+  }
+  Result<std::monostate> patterns() {
+    named_.resize(counts_[Counts::patterns]);
+    for (std::uint32_t i = 0; i < counts_[Counts::patterns]; ++i) {
+      const std::string_view before = PW_TRY(text(at(Counts::patterns, i, 0)));
+      const std::string_view after = PW_TRY(text(at(Counts::patterns, i, 1)));
+      if (!is_name_pattern(before, after))
+        return wrong("a pattern of names would be taken apart otherwise");
+      if (!known_patterns_.insert({std::string(before), std::string(after)}).second)
+        return wrong("a pattern of names is there twice");
+      patterns_.push_back({before, after, {}, {}});
+    }
+    return std::monostate{};
   }
 
   struct Kind {
@@ -151,52 +211,82 @@ class BinaryReader {
     return std::monostate{};
   }
 
-  Result<std::monostate> names() {
-    named_.resize(counts_[Counts::patterns]);
-    for (std::uint32_t i = 0; i < counts_[Counts::patterns]; ++i) {
-      const std::string_view before = PW_TRY(text(at(Counts::patterns, i, 0)));
-      const std::string_view after = PW_TRY(text(at(Counts::patterns, i, 1)));
-      if (!is_name_pattern(before, after))
-        return wrong("a pattern of names would be taken apart otherwise");
-      if (!known_patterns_.insert({std::string(before), std::string(after)}).second)
-        return wrong("a pattern of names is there twice");
-      patterns_.push_back({before, after, context_->value_names.add_pattern(before, after)});
+  /// Each is checked as its kind was where a type may depend on the words.
+  Result<std::monostate> variants() {
+    for (std::uint32_t i = 0; i < counts_[Counts::variants]; ++i) {
+      const std::uint32_t number = at(Counts::variants, i, 0);
+      if (number >= kinds_.size()) return wrong("a kind is missing");
+      const Kind& kind = kinds_[number];
+      const std::string_view attribute = PW_TRY(text(at(Counts::variants, i, 1)));
+      const NameId key = context_->strings.find(attribute);
+      AttributeList list = context_->attributes[kind.attributes];
+      const auto varied = std::find_if(list.begin(), list.end(),
+                                       [&](const auto& other) { return other.first == key; });
+      if (varied == list.end() || !std::holds_alternative<std::string>(varied->second))
+        return wrong("a variant of a kind has other attributes");
+      varied->second = PW_TRY(words(at(Counts::variants, i, 2))).put_together();
+      const AttributesId attributes = context_->attributes.intern(std::move(list));
+      if (may_type_by(context_->ops[kind.op], attribute) &&
+          PW_TRY(types_of(kind, attributes)) != PW_TRY(types_of(kind, kind.attributes)))
+        return wrong("a variant of a kind has other types");
+      variants_.push_back({number, attributes});
     }
     return std::monostate{};
   }
+  [[nodiscard]] Result<std::vector<TypeId>> types_of(const Kind& kind,
+                                                     AttributesId attributes) const {
+    return infer_types(*context_, graph_.facts, kind.op, kind.reads, attributes,
+                       static_cast<int>(kind.gives.size()));
+  }
+
+  /// take() for most names: of a pattern that was met before.
+  std::optional<ValueNameId> take_numbered(std::uint32_t name) {
+    const std::uint32_t pattern = (name & ~binary::kPatternBit) >> NameParts::kNumberBits;
+    if ((name & binary::kPatternBit) == 0 || pattern >= patterns_.size()) return std::nullopt;
+    const auto& first = patterns_[pattern].first_name.known();
+    const std::uint32_t number = name & (NameParts::kNumbers - 1);
+    if (!first || !named_[pattern].add(number)) return std::nullopt;
+    return ValueNameId(first->index + number);
+  }
   /// The id of a name that nothing has yet.
   Result<ValueNameId> take(std::uint32_t name) {
-    if ((name & binary::kPatternBit) == 0) {
-      const std::string_view words = PW_TRY(text(name));
-      const NameParts parts = take_apart(words);
-      if (words.empty() ||
+    if (const auto known = take_numbered(name)) return *known;
+    const Words called = PW_TRY(words(name));
+    ValueNames& names = context_->value_names;
+    if (called.pattern == kNone) {
+      const NameParts parts = take_apart(called.before);
+      if (called.before.empty() ||
           (parts.numbered() &&
            known_patterns_.contains({std::string(parts.before), std::string(parts.after)})))
         return wrong("a name is empty, or is a pattern's");
-      if (!texts_named_.add(name)) return taken(words);
-      return context_->value_names.add(words);
+      if (!texts_named_.add(name)) return taken(called);
+      return names.add(called.before);
     }
-    const std::uint32_t pattern = (name & ~binary::kPatternBit) >> NameParts::kNumberBits;
-    const std::uint32_t number = name & (NameParts::kNumbers - 1);
-    if (pattern >= patterns_.size()) return wrong("a pattern of names is missing");
-    const Pattern& p = patterns_[pattern];
-    if (!named_[pattern].add(number))
-      return taken(fmt::format("{}{}{}", p.before, number, p.after));
-    if (p.first) return ValueNameId(p.first->index + number);
-    return context_->value_names.add(fmt::format("{}{}{}", p.before, number, p.after));
+    if (!named_[called.pattern].add(called.number)) return taken(called);
+    const auto& first = patterns_[called.pattern].first_name.of(
+        [&] { return names.add_pattern(called.before, called.after); });
+    if (first) return ValueNameId(first->index + called.number);
+    return names.add(called.put_together());
   }
-  [[nodiscard]] tl::unexpected<Diagnostics> taken(std::string_view name) const {
-    return wrong(fmt::format("two values are called `{}`", name.substr(0, 80)));
+  [[nodiscard]] tl::unexpected<Diagnostics> taken(const Words& name) const {
+    return wrong(fmt::format("two values are called `{}`", name.put_together().substr(0, 80)));
   }
 
   Result<std::monostate> places() {
-    const auto words = [&](std::uint32_t number) -> Result<std::string_view> {
-      return number == 0 ? Result<std::string_view>(std::string_view()) : text(number - 1);
+    const auto place = [&](std::uint32_t id) -> Result<TextId> {
+      if (id == kNone) return TextId();
+      const Words called = PW_TRY(words(id));
+      ValueNames& names = context_->value_names;
+      if (called.pattern == kNone)
+        return called.before.empty() ? TextId() : names.intern(called.before);
+      const auto& first = patterns_[called.pattern].first_text.of(
+          [&] { return names.intern_pattern(called.before, called.after); });
+      return first ? TextId(first->index + called.number) : names.intern(called.put_together());
     };
     places_.push_back(graph_.place_of({}, {}));
     for (std::uint32_t i = 0; i < counts_[Counts::places]; ++i) {
-      const std::string_view group = PW_TRY(words(at(Counts::places, i, 0)));
-      const std::string_view source = PW_TRY(words(at(Counts::places, i, 1)));
+      const TextId group = PW_TRY(place(at(Counts::places, i, 0)));
+      const TextId source = PW_TRY(place(at(Counts::places, i, 1)));
       places_.push_back(graph_.place_of(group, source));
     }
     return std::monostate{};
@@ -214,9 +304,12 @@ class BinaryReader {
 
   Result<std::monostate> node(std::uint32_t i) {
     const std::uint32_t number = at(Counts::nodes, i, 0), place = at(Counts::nodes, i, 1);
-    if (number >= kinds_.size() || place >= places_.size())
+    const bool varies = (number & binary::kVariantBit) != 0;
+    const std::uint32_t variant = number & ~binary::kVariantBit;
+    if (variant >= (varies ? variants_.size() : kinds_.size()) || place >= places_.size())
       return wrong("a kind or a place is missing");
-    const Kind& kind = kinds_[number];
+    const Kind& kind = kinds_[varies ? variants_[variant].kind : number];
+    const AttributesId attributes = varies ? variants_[variant].attributes : kind.attributes;
     if (kind.reads.size() > counts_[Counts::operands] - operand_ ||
         kind.gives.size() > counts_[Counts::results] - result_)
       return wrong("its nodes have more operands or results than the file");
@@ -236,7 +329,7 @@ class BinaryReader {
     results_.clear();
     for (std::size_t k = 0; k < kind.gives.size(); ++k)
       results_.push_back(PW_TRY(take(at(Counts::results, result_++))));
-    graph_.add_node(kind.op, operands_, kind.attributes, kind.gives, results_, places_[place]);
+    graph_.add_node(kind.op, operands_, attributes, kind.gives, results_, places_[place]);
     return std::monostate{};
   }
 
@@ -294,9 +387,30 @@ class BinaryReader {
   };
   std::vector<InputShown> input_kinds_;
   std::vector<Kind> kinds_;
+  struct Variant {
+    std::uint32_t kind;
+    AttributesId attributes;
+  };
+  std::vector<Variant> variants_;
+  /// Of the name with the number 0; nothing where the context has no room for the pattern.
+  template <class Id>
+  class First {
+   public:
+    template <class Make>
+    const std::optional<Id>& of(const Make& make) {
+      if (!std::exchange(made_, true)) id_ = make();
+      return id_;
+    }
+    [[nodiscard]] const std::optional<Id>& known() const { return id_; }
+
+   private:
+    std::optional<Id> id_;
+    bool made_ = false;
+  };
   struct Pattern {
     std::string_view before, after;
-    std::optional<ValueNameId> first;  // absent: the context has no room for it
+    First<ValueNameId> first_name;
+    First<TextId> first_text;
   };
   std::vector<Pattern> patterns_;
   std::set<std::pair<std::string, std::string>> known_patterns_;

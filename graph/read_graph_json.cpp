@@ -1,7 +1,8 @@
 // Exports graph_from_json: the reader. The text is streamed into short records; then names are
 // resolved, order and cycles are checked, and nodes are built as by any other front end. Names and
 // words are numbered in tables of the reader's own, which go with it: a graph of a million nodes
-// must not leave a million strings behind.
+// must not leave a million strings behind. What was read before (a type, a list of attributes, a
+// node's types at its operands) is not read again.
 #include <algorithm>
 #include <span>
 
@@ -12,6 +13,7 @@
 #include "graph/graph_json.hpp"
 #include "graph/import/foreign.hpp"
 #include "graph/json_checks.hpp"
+#include "graph/numbered_names.hpp"
 #include "graph/symbol_fact.hpp"
 #include "graph/type_text.hpp"
 #include "graph/writes.hpp"
@@ -87,7 +89,7 @@ class Reader {
   }
 
  private:
-  std::string_view text(NameId name) const { return names_.text(name); }
+  std::string text(NameId name) const { return names_.text(name); }
   std::string_view word(NameId word) const { return words_.text(word); }
   std::string word_or_empty(NameId id) const {
     return id.valid() ? std::string(word(id)) : std::string();
@@ -100,8 +102,9 @@ class Reader {
   }
 
   // A member that is a string and not empty; an invalid id when it is absent and may be.
+  template <class Table>
   bool string_member(const Tree& tree, std::string_view key, bool required, const Pointer& pointer,
-                     Strings& table, NameId& out) {
+                     Table& table, NameId& out) {
     const Tree* value = tree.find(key);
     if (!value)
       return required
@@ -372,7 +375,8 @@ class Reader {
       std::optional<TypeId> t = type(inputs_[i].type, at / "type");
       define(inputs_[i].name, Definition::kInput, at / "name");
       if (!t || !check_.passed()) continue;
-      const ValueId value = graph_.add_input(text(inputs_[i].name), *t, inputs_[i].kind);
+      const ValueId value = graph_.add_input(names_.add_to(context_.value_names, inputs_[i].name),
+                                             *t, inputs_[i].kind);
       for (NameId over : inputs_[i].replicated) graph_.declare_replicated(value, word(over));
       definitions_[inputs_[i].name].value = value;
     }
@@ -390,9 +394,10 @@ class Reader {
         unknown_value(outputs_[i], outputs / i, "PW1013", "dangling output: ");
     const Pointer writes = kTop / "writes";
     for (const auto& [input, value] : writes_) {
-      const Pointer at = writes / text(input);
+      const std::string name = text(input);
+      const Pointer at = writes / name;
       if (!definitions_[input].there() || definitions_[input].node != Definition::kInput)
-        check_.error(at, "PW1013", fmt::format("there is no input `{}`", text(input).substr(0, 80)),
+        check_.error(at, "PW1013", fmt::format("there is no input `{}`", name.substr(0, 80)),
                      "a write is the name of an input and of the value that it holds afterwards");
       else if (!definitions_[value].there())
         unknown_value(value, at, "PW1013", "dangling output: ");
@@ -425,8 +430,7 @@ class Reader {
     for (const ResultRecord& result : results_)
       if (known.size() < kEnough) known.emplace_back(text(result.name));
     std::string near = nearest(text(name), known);
-    check_.error(pointer, code,
-                 prefix + "there is no value `" + std::string(text(name)).substr(0, 80) + "`",
+    check_.error(pointer, code, prefix + "there is no value `" + text(name).substr(0, 80) + "`",
                  near.empty() ? "" : "did you mean `" + near + "`?");
   }
 
@@ -492,12 +496,12 @@ class Reader {
                   std::size_t start) {
     auto from = std::find_if(stack.begin(), stack.end(),
                              [&](const auto& entry) { return entry.first == start; });
-    std::string path(text(nodes_[start].name));
+    std::string path = text(nodes_[start].name);
     constexpr std::ptrdiff_t kShown = 12;
     if (stack.end() - from > kShown) path += " ← …";
     for (auto it = std::max(from + 1, stack.end() - kShown); it < stack.end(); ++it)
-      path += " ← " + std::string(text(nodes_[it->first].name));
-    if (from + 1 <= stack.end()) path += " ← " + std::string(text(nodes_[start].name));
+      path += " ← " + text(nodes_[it->first].name);
+    if (from + 1 <= stack.end()) path += " ← " + text(nodes_[start].name);
     check_.error_at(fmt::format("/nodes/{}", start), "PW1012", "a cycle: " + path,
                     "each node reads the one after the arrow");
     return true;
@@ -531,7 +535,7 @@ class Reader {
                    near.empty() ? "declare it in \"ops\"" : "did you mean `" + near + "`?");
       return poison(record);
     }
-    std::vector<ValueId>& operands = spec_.operands;
+    std::vector<ValueId>& operands = operand_values_;
     operands.clear();
     operand_types_.clear();
     for (NameId name : operands_of(record)) {
@@ -574,18 +578,25 @@ class Reader {
     return "";
   }
   NodeId add_known(const NodeRecord& record, OpId op, const Known& known) {
-    spec_.op = op;
-    spec_.attributes = known.attributes;
-    spec_.name = text(record.name);
-    spec_.group = record.group.valid() ? word(record.group) : std::string_view();
-    spec_.source = record.source.valid() ? word(record.source) : std::string_view();
-    spec_.results.resize(known.types.size());
-    for (std::size_t i = 0; i < known.types.size(); ++i) {
-      spec_.results[i].type = known.types[i];
-      spec_.results[i].name =
-          i < record.result_count ? text(results_of(record)[i].name) : std::string_view();
-    }
-    return graph_.add_node(spec_);
+    const std::span<const ResultRecord> results = results_of(record);
+    result_names_.clear();
+    for (std::size_t i = 0; i < known.types.size(); ++i)
+      result_names_.push_back(i < results.size()
+                                  ? names_.add_to(context_.value_names, results[i].name)
+                                  : ValueNameId());
+    const NodeId node =
+        graph_.add_node(op, operand_values_, known.attributes, known.types, result_names_,
+                        graph_.place_of(place_text(record.group), place_text(record.source)));
+    if (known.types.empty() || results.empty() || results[0].name != record.name)
+      graph_.give_name(node, text(record.name));
+    return node;
+  }
+  TextId place_text(NameId spelt) {
+    if (!spelt.valid()) return {};
+    if (place_texts_.size() <= spelt.index) place_texts_.resize(words_.size());
+    TextId& known = place_texts_[spelt];
+    if (!known.valid()) known = context_.value_names.intern(word(spelt));
+    return known;
   }
   Result<NodeId> add_new(const NodeRecord& record, OpId op, const std::vector<ValueId>& operands,
                          const Pointer& pointer) {
@@ -652,7 +663,8 @@ class Reader {
   json::Checks check_;
   AttributeReader attributes_{context_, check_};
   bool has_format_ = false, has_outputs_ = false;
-  Strings names_, words_;
+  NumberedNames names_;
+  Strings words_;
   std::vector<InputRecord> inputs_;
   std::vector<NodeRecord> nodes_;
   std::vector<NameId> operands_;  // invalid: null
@@ -666,8 +678,11 @@ class Reader {
   std::size_t imported_read_ = 0;                  // those that are in ops_
   std::vector<Known> known_;
   HashIndex known_index_;
-  NodeSpec spec_;  // for the node in hand
+  IdVec<NameId, TextId> place_texts_;  // by word
+  // Of the node in hand.
+  std::vector<ValueId> operand_values_;
   std::vector<TypeId> operand_types_;
+  std::vector<ValueNameId> result_names_;
 };
 
 }  // namespace

@@ -38,7 +38,7 @@ struct Tree {
   bool boolean = false;
   std::int64_t integer = 0;
   double real = 0;
-  std::string_view text;
+  std::string_view text;                   ///< of a string; an object as it is written
   std::span<const Tree> items;             ///< of an array; of an object, in order with `keys`
   std::span<const std::string_view> keys;  ///< of an object; no key twice
   [[nodiscard]] const Tree* find(std::string_view key) const;

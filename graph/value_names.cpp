@@ -58,7 +58,9 @@ std::optional<std::uint32_t> ValueNames::add_pattern(Patterns& patterns, std::st
   if (found == HashIndex::kNone) {
     if (patterns.items.size() >= kPatterns) return std::nullopt;
     found = static_cast<std::uint32_t>(patterns.items.size());
-    patterns.items.push_back({strings_.intern(parts.before), strings_.intern(parts.after)});
+    patterns.items.push_back({strings_.intern(parts.before), strings_.intern(parts.after),
+                              parts.before.ends_with("__") &&
+                                  parts.after.find_first_not_of('_') == std::string_view::npos});
     patterns.index.insert(h, found);
   }
   return kPatternBit | (found << kNumberBits) | parts.number;
@@ -79,13 +81,18 @@ std::optional<ValueNameId> ValueNames::add_pattern(std::string_view before,
 
 bool ValueNames::like_a_call(ValueNameId id) const {
   const Pattern* p = pattern(names_, id.index);
-  return !p || (strings_.text(p->before).ends_with("__") &&
-                strings_.text(p->after).find_first_not_of('_') == std::string_view::npos);
+  return p == nullptr || p->like_a_call;
 }
 
 TextId ValueNames::intern(std::string_view text) {
   const auto pattern = add_pattern(texts_, text);
   return pattern ? TextId(*pattern) : TextId(strings_.intern(text).index);
+}
+
+std::optional<TextId> ValueNames::intern_pattern(std::string_view before, std::string_view after) {
+  if (!is_name_pattern(before, after)) return std::nullopt;
+  const auto id = add_pattern(texts_, with_zero(before, after));
+  return id ? std::optional(TextId(*id)) : std::nullopt;
 }
 
 std::string_view ValueNames::text(TextId id) const {

@@ -51,12 +51,15 @@ class ValueNames {
   [[nodiscard]] bool is(ValueNameId id, std::string_view text) const;
 
   TextId intern(std::string_view text);
+  /// As add_pattern.
+  std::optional<TextId> intern_pattern(std::string_view before, std::string_view after);
   /// Empty for an invalid id.
   [[nodiscard]] std::string_view text(TextId id) const;
 
  private:
   struct Pattern {
     NameId before, after;  // of the number
+    bool like_a_call = false;
   };
   /// Those of names, and those of groups and sources, which must not crowd them out.
   struct Patterns {

@@ -7,6 +7,7 @@
 
 #include "base/file.hpp"
 #include "base/try.hpp"
+#include "pipeline/gap.hpp"
 #include "pipeline/variants.hpp"
 #include "rewriter/extract/cbc.hpp"
 
@@ -14,12 +15,6 @@ namespace pw {
 namespace {
 
 constexpr std::size_t kMostEGraphBytes = std::size_t{1} << 30;
-
-/// "0", or "0.42 %": how much less the best might cost.
-Cell gap_cell(const extract::Answer& answer) {
-  const double gap = answer.cost > 0 ? (answer.cost - answer.bound) / answer.cost : 0;
-  return real_cell(gap, answer.exact ? "0" : fmt::format("{:.3g} %", 100 * gap));
-}
 
 }  // namespace
 
@@ -69,9 +64,9 @@ Answer extract_answer(const std::vector<Extracted>& found) {
       return real_cell(value, fmt::format("{:.10g}", value));
     };
     table.add({one.name, one.egraph.problem.classes.size(), one.egraph.problem.nodes.size(),
-               number(one.answer.cost), number(one.answer.bound), gap_cell(one.answer),
-               yes_cell(one.answer.exact, "no"), one.answer.parts, one.answer.like_parts,
-               seconds_cell(one.seconds)});
+               number(one.answer.cost), number(one.answer.bound),
+               gap_cell(one.answer.cost, one.answer.bound), yes_cell(one.answer.exact, "no"),
+               one.answer.parts, one.answer.like_parts, seconds_cell(one.seconds)});
   }
   Answer answer;
   answer.add("extractions", std::move(table));

@@ -90,8 +90,8 @@ class ModelWords {
       return "";
     }
     if (!seen_.insert(word).second) return word + ": At Most 1 required but received 2";
-    if (word == "--opaque") {
-      request.model.opaque = true;
+    if (word == "--opaque" || word == "--separate") {
+      (word == "--opaque" ? request.model.opaque : request.separate) = true;
       return "";
     }
     if (at + 1 == words_.size()) return word + ": 1 required value missing";
@@ -110,6 +110,7 @@ class ModelWords {
   static bool is_option(const std::string& word) {
     const auto& numbers = model_numbers();
     return word == "--quant" || word == "--eps" || word == "--shuffle" || word == "--opaque" ||
+           word == "--separate" ||
            std::any_of(numbers.begin(), numbers.end(),
                        [&](const ModelNumber& n) { return word.substr(2) == n.name; });
   }
@@ -182,6 +183,7 @@ Result<LlamaOptions> plain_options(const ModelRequest& request) {
                              {&out.tp, request.tp}})
     *size = value.value_or(*size);
   out.quant = given.quant;
+  out.separate = request.separate;
   out.experts = given.family == "moe" ? given.experts.value_or(8) : 0;
   return out;
 }
@@ -189,6 +191,11 @@ Result<LlamaOptions> plain_options(const ModelRequest& request) {
 Result<Graph> generate_any(const ContextPtr& context, const ModelRequest& request) {
   if (is_plain(request.model.family))
     return generate_llama(context, PW_TRY(plain_options(request)));
+  if (request.separate)
+    return fail(error_at(
+        {}, "PW1430",
+        fmt::format("--separate: {} has its products as vLLM has them", request.model.family),
+        "leave it out, or take llama or moe"));
   FamilyOptions options = request.model;
   options.max_tokens = request.max_tokens.value_or(options.max_tokens);
   options.tp = request.tp.value_or(options.tp);

@@ -18,6 +18,7 @@ struct ModelRequest {
   FamilyOptions model;
   std::optional<std::int64_t> max_tokens, tp, rank, group;
   std::optional<std::uint64_t> shuffle;  ///< another topological order, drawn by this seed
+  bool separate = false;                 ///< of llama and moe: see LlamaOptions
 };
 
 /// A whole number of a request, by the name of its option.

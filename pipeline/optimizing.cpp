@@ -9,6 +9,7 @@
 #include "base/standard_output.hpp"
 #include "base/try.hpp"
 #include "pipeline/folder.hpp"
+#include "pipeline/gap.hpp"
 #include "rewriter/match_program.hpp"
 
 namespace pw {
@@ -65,11 +66,6 @@ class Tracing {
   Result<std::monostate> state_;
 };
 
-double gap_of(const Saturated& found) {
-  if (found.cost <= 0) return 0;
-  return static_cast<double>(found.cost - found.bound) / static_cast<double>(found.cost);
-}
-
 Table saturations_of(const RewriteReport& report) {
   Table table({Column("saturate", "strategy"), "by", "stop", "rounds", "forms", "before", "greedy",
                "cost", "bound", "gap", "exact", "parts", "like parts", "left"});
@@ -79,25 +75,18 @@ Table saturations_of(const RewriteReport& report) {
       left.emplace_back(rule, static_cast<std::int64_t>(matches));
     table.add({found.strategy, found.by, found.stop, found.rounds, found.forms, found.before,
                found.greedy, found.cost, found.bound,
-               real_cell(gap_of(found), fmt::format("{:.3g} %", 100 * gap_of(found))),
+               gap_cell(static_cast<double>(found.cost), static_cast<double>(found.bound)),
                yes_cell(found.exact, "no"), found.parts, found.like_parts,
                counts_cell(std::move(left))});
   }
   return table;
 }
 
-/// "as", or "at most 0.4 % above".
-std::string distance_text(const Saturated& found) {
-  if (found.bound >= found.cost) return "as";
-  if (found.bound <= 0) return "above";
-  const auto cost = static_cast<double>(found.cost), bound = static_cast<double>(found.bound);
-  return fmt::format("at most {:.3g} % above", 100 * (cost / bound - 1));
-}
-
 /// "saturate: bytes 1203 of 1250, at most 0.4 % above the best of 10^31 ways to choose among …".
 std::string saturation_line(const Saturated& found) {
   return fmt::format("{}: {} {} of {}, {} the best of 10^{:.0f} ways to choose among {} forms",
-                     found.strategy, found.by, found.cost, found.before, distance_text(found),
+                     found.strategy, found.by, found.cost, found.before,
+                     above_text(static_cast<double>(found.cost), static_cast<double>(found.bound)),
                      found.ways, found.forms);
 }
 

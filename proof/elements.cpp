@@ -135,9 +135,10 @@ class NodeElements {
   /// Arithmetic on integers that are indices stays one. Where i64 holds them nothing wraps.
   std::optional<TermId> on_indices(const std::string& op, const std::vector<TermId>& args) {
     std::vector<Ix> of;
-    bool any = false;
+    bool any = false, all_wide = dtype() == DType::i64;  // i64s that were indices are numbers now
     for (TermId arg : args) {
       const Term& term = e_.terms_[arg];
+      all_wide = all_wide && term.dtype == DType::i64;
       if (term.kind == Term::Kind::index) {
         any = true;
         of.push_back(term.at[0]);
@@ -148,7 +149,7 @@ class NodeElements {
         return std::nullopt;
       }
     }
-    if (!any) return std::nullopt;
+    if (!any && !all_wide) return std::nullopt;
     const bool wide = dtype() == DType::i64 || (dtype() == DType::i32 && !e_.terms_.any_dtype());
     if (wide) e_.granted_.insert("whole numbers made of indices do not wrap around");
     if (op == "cast" && wide) return e_.terms_.index(of[0], dtype());
@@ -326,7 +327,11 @@ class NodeElements {
 
   // ---- by indices
 
+  /// A whole number is the same one as an i64, which holds all of them.
   Ix as_index(TermId term) {
+    while (e_.terms_[term].name == "cast" && e_.terms_[term].dtype == DType::i64 &&
+           !is_float(e_.terms_[e_.terms_[term].args[0]].dtype))
+      term = e_.terms_[term].args[0];
     const Term& t = e_.terms_[term];
     if (t.kind == Term::Kind::index) return t.at[0];
     if (t.kind == Term::Kind::number) return i_.constant(static_cast<std::int64_t>(t.number));

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "graph/graph.hpp"
+#include "proof/index_levels.hpp"
 #include "proof/terms.hpp"
 
 namespace pw::proof {
@@ -60,9 +61,5 @@ class Elements {
   std::map<std::tuple<ValueId, std::vector<Ix>, Ix, std::uint32_t>, TermId> known_;
   std::set<std::string> granted_;
 };
-
-/// From here on levels stand for axes of outputs, and for the rank.
-inline constexpr std::uint32_t kAxisLevel = 1000;
-inline constexpr std::uint32_t kRankLevel = 2000;
 
 }  // namespace pw::proof

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/hash.hpp"
+#include "proof/index_levels.hpp"
 
 namespace pw::proof {
 namespace {
@@ -130,11 +131,24 @@ class DimReader {
 
 Ix Integers::intern(std::map<Monomial, std::int64_t> terms) {
   Polynomial p;
+  p.reserve(terms.size());
   for (auto& [monomial, factor] : terms)
     if (factor != 0) p.emplace_back(monomial, factor);
-  const auto [found, fresh] = ids_.emplace(p, Ix(polynomials_.size()));
-  if (fresh) polynomials_.push_back(std::move(p));
-  return found->second;
+  const auto found = ids_.find(p);
+  if (found != ids_.end()) return found->second;
+  const Ix id(polynomials_.size());
+  ids_.emplace(p, id);
+  polynomials_.push_back(std::move(p));
+  return id;
+}
+
+std::size_t Integers::PolynomialHash::operator()(const Polynomial& p) const {
+  std::uint64_t out = p.size();
+  for (const auto& [monomial, factor] : p) {
+    out = combine(out, static_cast<std::uint64_t>(factor));
+    for (AtomNumber atom : monomial) out = combine(out, atom);
+  }
+  return out;
 }
 
 Ix Integers::of_atom(Atom atom) {
@@ -486,15 +500,65 @@ std::optional<std::int64_t> Integers::sample(Ix p, std::size_t n) {
   return sum;
 }
 
+/// Whether a sample meets the facts; where it does not, numbers of it are changed until it does.
+bool Integers::fit(std::size_t n) {
+  constexpr int kMostMends = 12;
+  for (int mends = 0; mends <= kMostMends; ++mends) {
+    const auto broken = std::find_if(facts_.begin(), facts_.end(), [&](Ix fact) {
+      const auto value = sample(fact, n);
+      return !value || *value < 0;
+    });
+    if (broken == facts_.end()) return true;
+    if (!mend(*broken, n)) return false;
+  }
+  return false;
+}
+
+/// Another number for one atom of a fact, such that the fact holds.
+bool Integers::mend(Ix fact, std::size_t n) {
+  constexpr std::int64_t kFar = 1 << 20;
+  const auto value = sample(fact, n);
+  if (!value || *value < -kFar) return false;
+  const Polynomial terms = polynomials_[fact.index];
+  for (std::size_t i = 0; i < terms.size(); ++i) {
+    const auto& [monomial, factor] = terms[(i + n) % terms.size()];
+    if (monomial.size() != 1 || (factor != 1 && factor != -1)) continue;
+    const Atom& atom = atoms_[monomial[0]];
+    const auto old = sample(monomial[0], n);
+    if (atom.kind == Atom::Kind::quotient || !old) continue;
+    const std::int64_t next = *old + factor * (static_cast<std::int64_t>(n % 3) - *value);
+    if (atom.kind == Atom::Kind::symbol && next < 1 && !free_.contains(atom.name)) continue;
+    if (atom.kind == Atom::Kind::variable) {
+      const auto extent = sample(atom.a, n);
+      if (next < 0 || !extent || next >= *extent) continue;
+    }
+    samples_[n][monomial[0]] = next;
+    forget_dependent(n);
+    return true;
+  }
+  return false;
+}
+
+/// Of a sample of which a number was changed: quotients, and indices beyond their extent.
+void Integers::forget_dependent(std::size_t n) {
+  std::erase_if(samples_[n], [&](const auto& known) {
+    return atoms_[known.first].kind == Atom::Kind::quotient;
+  });
+  std::vector<AtomNumber> beyond;
+  for (const auto& [number, value] : std::map(samples_[n])) {
+    const Atom atom = atoms_[number];
+    if (atom.kind != Atom::Kind::variable) continue;
+    const auto extent = sample(atom.a, n);
+    if (!value || !extent || *value >= *extent) beyond.push_back(number);
+  }
+  for (AtomNumber number : beyond) samples_[n].erase(number);
+}
+
 bool Integers::refuted_by_samples(Ix p) {
   constexpr std::size_t kSamples = 256;
   samples_.resize(kSamples);
   if (fits_.empty()) {
-    for (std::size_t n = 0; n < kSamples; ++n)
-      fits_.push_back(std::all_of(facts_.begin(), facts_.end(), [&](Ix fact) {
-        const auto value = sample(fact, n);
-        return value && *value >= 0;
-      }));
+    for (std::size_t n = 0; n < kSamples; ++n) fits_.push_back(fit(n));
   }
   for (std::size_t n = 0; n < kSamples; ++n) {
     if (!fits_[n]) continue;
@@ -701,7 +765,7 @@ std::string Integers::print(Ix p) const {
       std::string name;
       switch (atom.kind) {
         case Atom::Kind::symbol: name = atom.name; break;
-        case Atom::Kind::variable: name = fmt::format("i{}", atom.number); break;
+        case Atom::Kind::variable: name = index_name(atom.number); break;
         case Atom::Kind::value: name = fmt::format("v{}", atom.number); break;
         case Atom::Kind::quotient:
           name = fmt::format("(({}) // ({}))", print(atom.a), print(atom.b));

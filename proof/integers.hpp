@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -119,6 +120,9 @@ class Integers {
   bool at_least_zero(AtomNumber atom, int depth);
   bool by_solver(Ix p);
   bool refuted_by_samples(Ix p);
+  bool fit(std::size_t n);
+  bool mend(Ix fact, std::size_t n);
+  void forget_dependent(std::size_t n);
   std::optional<std::int64_t> sample(AtomNumber atom, std::size_t n);
   std::optional<std::int64_t> sample(Ix p, std::size_t n);
   void mention(Ix p, std::set<AtomNumber>& out) const;
@@ -126,7 +130,10 @@ class Integers {
 
   Solver& solver_;
   std::vector<Polynomial> polynomials_;
-  std::map<Polynomial, Ix> ids_;
+  struct PolynomialHash {
+    std::size_t operator()(const Polynomial& p) const;
+  };
+  std::unordered_map<Polynomial, Ix, PolynomialHash> ids_;  ///< never walked
   std::vector<Atom> atoms_;
   std::map<Atom, AtomNumber> atom_ids_;
   std::set<std::string, std::less<>> free_;

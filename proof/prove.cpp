@@ -17,7 +17,7 @@
 namespace pw::proof {
 namespace {
 
-constexpr int kMostSplits = 64;
+constexpr int kMostSplits = 256;
 
 RuleVerdict worse(RuleVerdict a, RuleVerdict b) {
   const auto rank = [](RuleVerdict v) {
@@ -47,6 +47,16 @@ int least_precision(const Terms& terms, TermId id) {
   return least;
 }
 
+std::set<TermId> reads_of(const Terms& terms, TermId id) {
+  std::set<TermId> reads;
+  terms.walk(id, [&](TermId at, std::vector<TermId>& next) {
+    const Term& term = terms[at];
+    if (term.args.empty() && term.kind != Term::Kind::number) reads.insert(at);
+    next.insert(next.end(), term.args.begin(), term.args.end());
+  });
+  return reads;
+}
+
 /// What is read and stays f64 on one of its ways; what the result is rounded to last does not
 /// count.
 std::set<TermId> read_as_f64(const Terms& terms, TermId id) {
@@ -55,7 +65,7 @@ std::set<TermId> read_as_f64(const Terms& terms, TermId id) {
   terms.walk(id, [&](TermId at, std::vector<TermId>& next) {
     const Term& term = terms[at];
     if (is_float(term.dtype) && term.dtype != DType::f64) return;
-    if (term.args.empty()) reads.insert(at);
+    if (term.args.empty() && term.kind != Term::Kind::number) reads.insert(at);
     next.insert(next.end(), term.args.begin(), term.args.end());
   });
   return reads;
@@ -64,7 +74,12 @@ std::set<TermId> read_as_f64(const Terms& terms, TermId id) {
 /// Whether no f64 that `a` computes with is narrowed by `b` first, where it may overflow.
 bool reads_as_widely(const Terms& terms, TermId b, TermId a) {
   const std::set<TermId> left = read_as_f64(terms, a), right = read_as_f64(terms, b);
-  return std::includes(right.begin(), right.end(), left.begin(), left.end());
+  std::set<std::string> narrowed;  // inputs of which some element is
+  for (TermId read : reads_of(terms, b))
+    if (!right.contains(read)) narrowed.insert(terms[read].name);
+  return std::all_of(left.begin(), left.end(), [&](TermId read) {
+    return right.contains(read) || !narrowed.contains(terms[read].name);
+  });
 }
 
 constexpr const char* kAnyZero =
@@ -182,10 +197,20 @@ class PairProof {
               : term.kind == Term::Kind::number ? "number"
                                                 : term.name;
     node.number = term.number;
-    if (term.kind == Term::Kind::read) node.name = terms_.print(id);
+    if (term.kind == Term::Kind::read) node.name = own_name(id, question);
     for (TermId arg : term.args) node.operands.push_back(encode(arg, question, places));
     question.nodes.push_back(std::move(node));
     return places.emplace(id, question.nodes.size() - 1).first->second;
+  }
+
+  /// As it is printed; two elements never have one name.
+  std::string own_name(TermId id, const FloatQuestion& question) const {
+    std::string name = terms_.print(id);
+    const auto taken = [&](const FloatNode& node) {
+      return node.op == "input" && node.name == name;
+    };
+    while (std::any_of(question.nodes.begin(), question.nodes.end(), taken)) name += "'";
+    return name;
   }
 
   void show(const FloatAnswer& answer) {

@@ -10,11 +10,6 @@
 #include "graph/type_text.hpp"
 
 namespace pw::proof {
-namespace {
-
-constexpr DType kDTypes[] = {DType::bf16, DType::f16,    DType::f32,   DType::f64,
-                             DType::i64,  DType::i32,    DType::i8,    DType::u8,
-                             DType::b8,   DType::f8e4m3, DType::f8e5m2};
 
 void collect_names(const Expr& expr, std::vector<std::string>& names) {
   if (expr.kind == Expr::Kind::path && !dtype_named(expr.text) &&
@@ -22,8 +17,6 @@ void collect_names(const Expr& expr, std::vector<std::string>& names) {
     names.push_back(expr.text);
   for (const Expr& arg : expr.args) collect_names(arg, names);
 }
-
-}  // namespace
 
 /// A name that dims may be called by.
 std::string plain_name(std::string_view name) {
@@ -70,6 +63,8 @@ Graph Sketch::build() {
   }
   for (const Expr& guard : rule_.where) equal_dims(guard, false);
   for (const Expr& guard : rule_.assume) equal_dims(guard, false);
+  for (const auto* list : {&rule_.where, &rule_.assume})
+    for (const Expr& guard : *list) admit(guard);
   replicate();
   return std::move(graph_);
 }
@@ -184,6 +179,31 @@ void Sketch::multiple(DimId a, DimId b) {
     return equal(b, dims.mul(two, symbol(name + "_half")));
   }
   equal(a, dims.mul(b, quotient));
+}
+
+/// What a guard compares may be numbers of this case, such as axes: then it holds or it does not.
+void Sketch::admit(const Expr& guard) {
+  if (guard.kind != Expr::Kind::binary || guard.args.size() != 2) return;
+  if (guard.text == "and") {
+    for (const Expr& arg : guard.args) admit(arg);
+    return;
+  }
+  const auto a = number_of(guard.args[0]), b = number_of(guard.args[1]);
+  if (!a || !b) return;
+  const bool refused = (guard.text == "==" && *a != *b) || (guard.text == "!=" && *a == *b) ||
+                       (guard.text == "<" && *a >= *b) || (guard.text == "<=" && *a > *b) ||
+                       (guard.text == ">" && *a <= *b) || (guard.text == ">=" && *a < *b);
+  if (refused) throw Mistyped{"its guards contradict each other"};
+}
+
+/// Of an integer, or a variable that one is bound to.
+std::optional<std::int64_t> Sketch::number_of(const Expr& expr) const {
+  if (expr.kind == Expr::Kind::integer) return expr.integer;
+  const auto bound = env_.find(expr.text);
+  if (expr.kind != Expr::Kind::path || bound == env_.end()) return std::nullopt;
+  const auto* attribute = std::get_if<Attribute>(&bound->second);
+  const auto* number = attribute == nullptr ? nullptr : std::get_if<std::int64_t>(attribute);
+  return number == nullptr ? std::nullopt : std::optional(*number);
 }
 
 std::optional<DimId> Sketch::dim_of(const Expr& expr) {
@@ -344,10 +364,13 @@ std::size_t Sketch::ask_dtype(const std::string& key, const std::string& name) {
 
 bool Sketch::guard_allows(const std::string& name, DType dtype) const {
   return std::all_of(rule_.where.begin(), rule_.where.end(), [&](const Expr& guard) {
-    const bool equal = guard.kind == Expr::Kind::binary && guard.text == "==";
-    if ((!equal && guard.kind != Expr::Kind::in_set) || guard.args[0].kind != Expr::Kind::path ||
-        guard.args[0].text != name)
+    const bool binary = guard.kind == Expr::Kind::binary;
+    const bool equal = binary && guard.text == "==", unequal = binary && guard.text == "!=";
+    if ((!equal && !unequal && guard.kind != Expr::Kind::in_set) ||
+        guard.args[0].kind != Expr::Kind::path || guard.args[0].text != name)
       return true;
+    if (unequal)
+      return guard.args[1].kind != Expr::Kind::path || dtype_named(guard.args[1].text) != dtype;
     return std::any_of(guard.args.begin() + 1, guard.args.end(), [&](const Expr& choice) {
       if (choice.kind != Expr::Kind::path) return true;
       const auto named = dtype_named(choice.text);

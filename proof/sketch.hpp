@@ -24,6 +24,12 @@ struct Mistyped {
   std::string why;
 };
 
+inline constexpr DType kDTypes[] = {DType::bf16, DType::f16,    DType::f32,   DType::f64,
+                                    DType::i64,  DType::i32,    DType::i8,    DType::u8,
+                                    DType::b8,   DType::f8e4m3, DType::f8e5m2};
+
+/// The variables of an expression.
+void collect_names(const Expr& expr, std::vector<std::string>& names);
 /// A name that dims may be called by.
 [[nodiscard]] std::string plain_name(std::string_view name);
 
@@ -52,6 +58,8 @@ class Sketch {
   [[noreturn]] void learn(const std::string& name, Ix value);
   void equal_dims(const Expr& guard, bool early);
   void multiple(DimId a, DimId b);
+  void admit(const Expr& guard);
+  [[nodiscard]] std::optional<std::int64_t> number_of(const Expr& expr) const;
   std::optional<DimId> dim_of(const Expr& expr);
   void bind_names(const Expr& expr, Env& env, bool own);
 

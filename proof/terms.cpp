@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "proof/index_levels.hpp"
+
 namespace pw::proof {
 namespace {
 
@@ -378,7 +380,7 @@ std::string Terms::print(TermId id, int depth) const {
       if (term.name == "cast") return fmt::format("{}({})", name(term.dtype), args);
       return fmt::format("{}({})", term.name, args);
     case Term::Kind::reduce:
-      return fmt::format("{}(i{} < {}: {})", term.name, term.level, at, args);
+      return fmt::format("{}({} < {}: {})", term.name, index_name(term.level), at, args);
     case Term::Kind::opaque: return fmt::format("{}({})[{}]", term.name, args, at);
     case Term::Kind::lambda: return fmt::format("[{}: {}]", at, args);
   }

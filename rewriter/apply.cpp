@@ -7,18 +7,13 @@
 
 #include <fmt/format.h>
 
-#include "dsl/fuse.hpp"
 #include "graph/same_type.hpp"
 #include "rewriter/legality.hpp"
 #include "rewriter/rewriter.hpp"
+#include "rewriter/right_side.hpp"
 
 namespace pw {
 namespace {
-
-struct Output {
-  std::string name;  ///< in the rule
-  ValueId from, to;
-};
 
 bool same_node(const Graph& graph, NodeId a, NodeId b, NodeId first_new, int depth);
 
@@ -111,63 +106,19 @@ class Application {
         boundary_.writes.empty() ? own_.back() : graph_.producer(boundary_.writes.front());
     BuildOptions options;
     options.like = root;
-    for (std::size_t i = 0; i < rule_.nodes.size(); ++i)  // what `..` copies
-      if (NodeId node = representative(PatternNodeId(i)); node.valid())
-        options.open_attributes.emplace(graph_.op_of(node).name, graph_.attributes(node));
     Env env = match_.env;
-    Result<std::vector<Statement>> fused;
-    if (rule_.fused) fused = fused_replacement(graph_.context(), rule_, length_of_lists());
-    if (!fused) return forward(fused);
-    const std::vector<Statement>& right = rule_.fused ? *fused : rule_.replacement;
-    if (auto built = build_statements(graph_, right, env, options); !built) return forward(built);
-    if (auto paired = pair_outputs(env); !paired) return forward(paired);
+    if (auto built = build_right_side(graph_, rule_, match_, env, std::move(options)); !built)
+      return forward(built);
+    Result<std::vector<OutputPair>> outputs = outputs_of(graph_, layout_, match_, env);
+    if (!outputs) return refuse(outputs.error().front().code, outputs.error().front().message);
+    outputs_ = std::move(*outputs);
     if (auto types = check_types(); !types) return forward(types);
     return check_reads();
   }
 
-  /// Of a rule in which all have the same.
-  [[nodiscard]] std::size_t length_of_lists() const {
-    if (!rule_.members.empty()) return match_.members.front().size();
-    for (const std::string& name : rule_.lists)
-      if (const auto bound = match_.env.find(name); bound != match_.env.end())
-        if (const auto* list = std::get_if<std::vector<ValueId>>(&bound->second))
-          return list->size();
-    return 0;
-  }
-
-  /// The node matched; of members the first.
-  [[nodiscard]] NodeId representative(PatternNodeId id) const {
-    MembersId members = rule_.nodes[id].members;
-    if (!members.valid()) return match_.nodes[id.index];
-    const auto& ids = rule_.members[members].nodes;
-    const auto at = static_cast<std::size_t>(std::find(ids.begin(), ids.end(), id) - ids.begin());
-    return match_.members[members.index].front()[at];
-  }
-
-  /// Every value that an output stands for gets the new one, an element of a list its own.
-  Result<std::monostate> pair_outputs(const Env& env) {
-    for (std::size_t i = 0; i < rule_.outputs.size(); ++i) {
-      const std::string& name = rule_.outputs[i];
-      std::vector<ValueId> from = result_values(graph_, rule_, match_, layout_.outputs[i]), to;
-      if (auto bound = env.find(name); bound != env.end()) {
-        if (const auto* value = std::get_if<ValueId>(&bound->second)) to = {*value};
-        if (const auto* list = std::get_if<std::vector<ValueId>>(&bound->second)) to = *list;
-      }
-      if (from.size() != to.size() && !to.empty())
-        return refuse("N06", fmt::format("`{}` is a list of {}, and the right side makes {}", name,
-                                         from.size(), to.size()));
-      for (std::size_t k = 0; k < from.size(); ++k) {
-        if (to.empty() || !to[k].valid())
-          return refuse("N07", fmt::format("`{}` would be none", name));
-        outputs_.push_back({name, from[k], to[k]});
-      }
-    }
-    return std::monostate();
-  }
-
   Result<std::monostate> check_types() {
     const Types& types = graph_.context().types;
-    for (const Output& o : outputs_) {
+    for (const OutputPair& o : outputs_) {
       TypeId before = graph_.type(o.from), after = graph_.type(o.to);
       if (before == after) continue;
       const bool is_new = !graph_.is_input(o.to) && !(graph_.producer(o.to) < first_new_);
@@ -191,7 +142,7 @@ class Application {
         if (is_own(v))
           return refuse("N08", fmt::format("the right side reads %{}, which it replaces",
                                            graph_.value_name(v)));
-    for (const Output& o : outputs_)
+    for (const OutputPair& o : outputs_)
       if (is_own(o.to))
         return refuse("N08", fmt::format("`{}` would be %{}, which is consumed", o.name,
                                          graph_.value_name(o.to)));
@@ -203,15 +154,16 @@ class Application {
   }
 
   [[nodiscard]] bool unchanged() const {
-    return !outputs_.empty() && std::all_of(outputs_.begin(), outputs_.end(), [&](const Output& o) {
-      return same_value(graph_, o.from, o.to, first_new_, 0);
-    });
+    return !outputs_.empty() &&
+           std::all_of(outputs_.begin(), outputs_.end(), [&](const OutputPair& o) {
+             return same_value(graph_, o.from, o.to, first_new_, 0);
+           });
   }
 
   Result<Applied> replace() {
     Applied out;
     std::vector<bool> were_outputs;
-    for (const Output& o : outputs_) {
+    for (const OutputPair& o : outputs_) {
       were_outputs.push_back(graph_.output_count(o.from) > 0);
       for (NodeId user : graph_.users(o.from)) touch(user);
       touch_producer(o.to);
@@ -233,15 +185,7 @@ class Application {
   void describe_match(MatchEvent& event) const {
     event.rule = layout_.id;
     event.matched = all_nodes(match_);
-    for (const PatternValue& value : rule_.values) {
-      auto bound = match_.env.find(value.name);
-      if (value.name.empty() || value.name == "_" || bound == match_.env.end()) continue;
-      if (const auto* v = std::get_if<ValueId>(&bound->second))
-        event.bindings.emplace_back(value.name, *v);
-      if (const auto* list = std::get_if<std::vector<ValueId>>(&bound->second))
-        for (std::size_t i = 0; i < list->size(); ++i)
-          event.bindings.emplace_back(fmt::format("{}[{}]", value.name, i), (*list)[i]);
-    }
+    event.bindings = bindings_of(rule_, match_);
   }
 
   void erase(MatchEvent& event) {
@@ -268,7 +212,7 @@ class Application {
 
   /// New values take the names of the old ones; an older value only where a graph output would lose
   /// its name otherwise.
-  void keep_name(const Output& o, bool lost_otherwise) {
+  void keep_name(const OutputPair& o, bool lost_otherwise) {
     if (!named_.insert(o.to).second || graph_.is_input(o.to)) return;
     const bool is_new = !(graph_.producer(o.to) < first_new_);
     if (is_new || lost_otherwise) graph_.take_name(o.to, o.from);
@@ -289,7 +233,7 @@ class Application {
   NodeSet inner_{{}};
   Boundary boundary_;
   NodeId first_new_;
-  std::vector<Output> outputs_;
+  std::vector<OutputPair> outputs_;
   std::unordered_set<ValueId> named_;  // what outputs before stand for; looked up only
   std::vector<bool>
       taken_over_;  ///< the new value was a graph output before, and keeps its own name

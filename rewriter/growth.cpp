@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-#include "rewriter/search.hpp"
+#include "rewriter/right_side.hpp"
 
 namespace pw {
 namespace {
@@ -16,6 +16,15 @@ namespace {
 constexpr std::int64_t kNodes = 10'000, kRounds = 30;
 constexpr std::size_t kMatchesPerNode = 20;  // of the limit of nodes: those that add nothing too
 constexpr std::uint64_t kSearchSteps = 20'000;
+
+/// The nodes of a match of a rule without members, with gaps for what must be absent.
+std::vector<NodeId> by_pattern(const Rule& rule, const std::vector<NodeId>& matched) {
+  std::vector<NodeId> out(rule.nodes.size());
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < rule.nodes.size() && next < matched.size(); ++i)
+    if (rule.nodes[PatternNodeId(i)].negation < 0) out[i] = matched[next++];
+  return out;
+}
 
 }  // namespace
 
@@ -33,15 +42,19 @@ Growth::Growth(RunState& run, const Strategy& strategy)
           std::max(kNodes, 16 * static_cast<std::int64_t>(run.graph.node_count()))))),
       most_matches_(kMatchesPerNode * most_nodes_),
       rounds_(static_cast<std::size_t>(strategy.rounds.value_or(kRounds))) {
-  for (RuleId id : strategy.rules) {
+  std::vector<RuleId> rules;
+  open(strategy.rules, rules);
+  sort_by_rank(run.rules, rules);
+  for (RuleId id : rules) {
     const PreparedRule& prepared = run.prepare(id);
-    Equation equation{prepared.layout, prepared.layout, prepared.base,
-                      anchor_of(*prepared.layout.rule)};
+    Equation equation{
+        prepared.layout, prepared.layout, prepared.base, anchor_of(*prepared.layout.rule), {}};
     equation.open.consumed.clear();
     equation.open.outputs.clear();
     equations_.push_back(std::move(equation));
     note_visible(run.rules[id]);
-    largest_ = std::max(largest_, run.rules[id].nodes.size());
+    const Rule& rule = run.rules[id];
+    largest_ = std::max(largest_, rule.nodes.size() + rule.members.size());
   }
   // Only where a pattern looks at what is combined does it matter how.
   std::set<OpId> looked_into;
@@ -51,6 +64,17 @@ Growth::Growth(RunState& run, const Strategy& strategy)
     return looks_at(op, a) || looks_at(op, b) || (equal_.same(a, b) && shared_.contains({op, 0}));
   });
   equal_.close();
+}
+
+/// Frontiers are opened as deep as the graph is now, or as greedy has come.
+void Growth::open(const std::vector<RuleId>& rules, std::vector<RuleId>& out) {
+  for (RuleId id : rules) {
+    if (!run_.rules[id].frontier)
+      out.push_back(id);
+    else if (run_.rules.variants(id) != nullptr ||
+             frontier_fits(graph_, run_.rules, id, run_.params))
+      open(std::vector<RuleId>(run_.rules.open(id, graph_.context_ptr())), out);
+  }
 }
 
 GrowthStop Growth::grow() {
@@ -106,6 +130,12 @@ bool Growth::looks_at(OpId op, ValueId operand) const {
   return false;
 }
 
+Search Growth::search_of(const Equation& equation) const {
+  Search search(graph_, equation.open, equation.base, false);
+  search.match_equal(equal_, equation.made);
+  return search;
+}
+
 Growth::Matches Growth::find_all() {
   std::map<OpId, std::vector<NodeId>> by_op;
   for (NodeId n : everywhere_ ? equal_.forms() : anchors_near_changes())
@@ -118,15 +148,17 @@ Growth::Matches Growth::find_all() {
     if (!equation.anchor.valid()) continue;
     const auto anchors = by_op.find(equation.full.rule->nodes[equation.anchor].op);
     if (anchors == by_op.end()) continue;
-    Search search(graph_, equation.open, equation.base, false);
-    search.match_equal(equal_);
+    Search search = search_of(equation);
     search.limit_steps(kSearchSteps);
     for (NodeId n : anchors->second)
       search.run(n, [&](const Match& match) {
         std::vector<std::uint32_t> key{equation.full.id.index};
-        for (NodeId node : match.nodes) key.push_back(node.index);
-        for (const auto& [name, bound] : match.env)
+        for (NodeId node : all_nodes(match)) key.push_back(node.index);
+        for (const auto& [name, bound] : match.env) {
           if (const auto* v = std::get_if<ValueId>(&bound)) key.push_back(v->index);
+          if (const auto* list = std::get_if<std::vector<ValueId>>(&bound))
+            for (ValueId v : *list) key.push_back(v.index);
+        }
         if (seen_.insert(std::move(key)).second) {
           ++matches_;
           out[i].push_back(match);
@@ -156,13 +188,20 @@ std::vector<NodeId> Growth::repeat(RuleId rule, const std::vector<NodeId>& match
   const auto equation = std::find_if(equations_.begin(), equations_.end(),
                                      [&](const Equation& e) { return e.full.id == rule; });
   if (equation == equations_.end()) return {};
-  Search search(graph_, equation->open, equation->base, false);
-  search.match_equal(equal_);
+  const Rule& known = *equation->full.rule;
+  Search search = search_of(*equation);
   std::optional<Match> found;
-  search.run_fixed(matched, [&](const Match& match) {
+  const auto take = [&](const Match& match) {
+    if (all_nodes(match) != matched) return true;
     found = match;
     return false;
-  });
+  };
+  if (known.members.empty()) {
+    search.run_fixed(by_pattern(known, matched), take);
+  } else {
+    for (NodeId anchor : matched)
+      if (!found) search.run(anchor, take);
+  }
   std::vector<NodeId> made;
   if (found) apply(*equation, *found, &made);
   return made;
@@ -170,52 +209,40 @@ std::vector<NodeId> Growth::repeat(RuleId rule, const std::vector<NodeId>& match
 
 /// True where something is new or newly equal. A right side that cannot be built, or has other
 /// types, makes nothing equal.
-bool Growth::apply(const Equation& equation, const Match& match, std::vector<NodeId>* made) {
+bool Growth::apply(Equation& equation, const Match& match, std::vector<NodeId>* made) {
   const Rule& rule = *equation.full.rule;
   const Graph::Checkpoint before = graph_.checkpoint();
   const NodeId first_new(graph_.node_bound());
+  const std::vector<NodeId> matched = all_nodes(match);
   BuildOptions options;
-  options.group = graph_.group(match.nodes.front());
-  options.source = graph_.source(match.nodes.front());
-  for (NodeId n : match.nodes)
-    options.open_attributes.emplace(graph_.op_of(n).name, graph_.attributes(n));
+  options.group = graph_.group(matched.front());
+  options.source = graph_.source(matched.front());
   Env env = match.env;
   graph_.insert_before({});
-  auto built = build_statements(graph_, rule.replacement, env, options);
-  std::vector<std::pair<ValueId, ValueId>> pairs;
-  for (std::size_t i = 0; built && i < rule.outputs.size(); ++i) {
-    const PatternValue& value = rule.values[equation.full.outputs[i]];
-    const ValueId from =
-        graph_.result(match.nodes[value.producer.index], static_cast<std::size_t>(value.result));
-    const auto bound = env.find(rule.outputs[i]);
-    const auto* to = bound == env.end() ? nullptr : std::get_if<ValueId>(&bound->second);
-    if (to == nullptr || !to->valid() || graph_.type(*to) != graph_.type(from)) break;
-    pairs.emplace_back(from, *to);
-  }
-  if (!built) run_.warn_refused(rule, graph_, match.nodes.front(), built.error());
-  if (!built || pairs.size() != rule.outputs.size()) {
+  const auto built = build_right_side(graph_, rule, match, env, std::move(options));
+  if (!built) run_.warn_refused(rule, graph_, matched.front(), built.error());
+  const auto outputs = built ? outputs_of(graph_, equation.full, match, env)
+                             : Result<std::vector<OutputPair>>(std::vector<OutputPair>());
+  const auto fits = [&](const OutputPair& o) { return graph_.type(o.from) == graph_.type(o.to); };
+  if (!built || !outputs || !std::all_of(outputs->begin(), outputs->end(), fits)) {
     graph_.rollback(before);
     return false;
   }
-  EqualApplication done{equation.full.id, match.nodes, {}, {}, {}};
+  EqualApplication done{equation.full.id, matched, {}, {}, {}};
   std::map<ValueId, ValueId> instead;
   const std::vector<NodeId> all = settle(first_new, instead);
   if (made != nullptr) *made = all;
   std::copy_if(all.begin(), all.end(), std::back_inserter(done.created),
                [&](NodeId n) { return n >= first_new; });
+  if (!rule.members.empty()) equation.made.insert(done.created.begin(), done.created.end());
   bool news = !done.created.empty();
-  for (const auto& [from, to] : pairs) {
+  for (const auto& [name, from, to] : *outputs) {
     const auto other = instead.find(to);
     news = equal_.merge(from, other == instead.end() ? to : other->second) || news;
     done.replaced.push_back(from);
   }
   if (!news) return false;
-  for (const PatternValue& value : rule.values) {
-    const auto bound = match.env.find(value.name);
-    if (value.name.empty() || value.name == "_" || bound == match.env.end()) continue;
-    if (const auto* v = std::get_if<ValueId>(&bound->second))
-      done.bindings.emplace_back(value.name, *v);
-  }
+  done.bindings = bindings_of(rule, match);
   applications.push_back(std::move(done));
   conditions.insert(conditions.end(), match.conditions.begin(), match.conditions.end());
   return true;

@@ -13,6 +13,7 @@
 #include "rewriter/layout.hpp"
 #include "rewriter/reassociate.hpp"
 #include "rewriter/run_state.hpp"
+#include "rewriter/search.hpp"
 
 namespace pw {
 
@@ -52,18 +53,22 @@ class Growth {
     RuleLayout full, open;
     Env base;
     PatternNodeId anchor;
+    /// What it made of members, which are no members for it: its lists would grow without end.
+    std::unordered_set<NodeId> made;
   };
   struct Hash {
     std::size_t operator()(const std::vector<std::uint32_t>& key) const;
   };
   using Matches = std::vector<std::vector<Match>>;  // by equation
 
+  void open(const std::vector<RuleId>& rules, std::vector<RuleId>& out);
   void note_visible(const Rule& rule);
+  [[nodiscard]] Search search_of(const Equation& equation) const;
   [[nodiscard]] bool looks_at(OpId op, ValueId operand) const;
   [[nodiscard]] bool full() const { return equal_.size() >= most_nodes_; }
   [[nodiscard]] Matches find_all();
   bool apply_all(const Matches& found);
-  bool apply(const Equation& equation, const Match& match, std::vector<NodeId>* made);
+  bool apply(Equation& equation, const Match& match, std::vector<NodeId>* made);
   [[nodiscard]] std::vector<NodeId> settle(NodeId first_new, std::map<ValueId, ValueId>& instead);
   void note_changes(std::size_t first_application);
   [[nodiscard]] std::vector<NodeId> anchors_near_changes() const;

@@ -112,9 +112,8 @@ bool Search::extend(std::size_t index, State& state) {
 
 /// Any of the nodes that compute the value.
 bool Search::extend_equal(std::size_t index, ValueId value, State& state) {
-  if (!value.valid()) return true;
   const OpId op = rule_.nodes[layout_.steps[index].node].op;
-  for (NodeId node : equal_->producers(value))
+  for (NodeId node : producers(value))
     if (graph_.op(node) == op && !try_node(index, node, state)) return false;
   return true;
 }
@@ -122,6 +121,19 @@ bool Search::extend_equal(std::size_t index, ValueId value, State& state) {
 bool Search::same(ValueId a, ValueId b) const {
   if (a == b || equal_ == nullptr) return a == b;
   return a.valid() && b.valid() && equal_->same(a, b);
+}
+
+bool Search::same(const std::vector<ValueId>& a, const std::vector<ValueId>& b) const {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [&](ValueId x, ValueId y) { return same(x, y); });
+}
+
+/// The node that computes the value, or one of each form that does; none of an input.
+std::vector<NodeId> Search::producers(ValueId value) const {
+  if (!value.valid()) return {};
+  if (equal_ != nullptr) return equal_->producers(value);
+  if (graph_.is_input(value)) return {};
+  return {graph_.producer(value)};
 }
 
 /// No user of a connecting value has the op. A user of another connecting value may have it, or one
@@ -238,10 +250,13 @@ bool Search::admit(const SearchStep& step, NodeId node, State& state) {
 }
 
 /// Equal nodes are one under equality: it may be matched several times, but replaced only once.
+/// What must be absent is never what is matched.
 bool Search::is_taken(PatternNodeId id, NodeId node, const State& state) const {
+  const bool absent = rule_.nodes[id].negation >= 0;
   for (std::size_t i = 0; i < state.nodes.size(); ++i) {
     if (state.nodes[PatternNodeId(i)] != node) continue;
-    if (equal_ == nullptr || (has_output(id) && has_output(PatternNodeId(i)))) return true;
+    if (equal_ == nullptr || absent || (has_output(id) && has_output(PatternNodeId(i))))
+      return true;
   }
   for (const GroupPtr& group : state.groups)
     if (group && std::binary_search(group->sorted.begin(), group->sorted.end(), node)) return true;

@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "rewriter/layout.hpp"
@@ -56,8 +57,12 @@ class Search {
   void run(NodeId anchor, const std::function<bool(const Match&)>& found);
   /// A run ends after so many nodes were tried: orders of operands multiply.
   void limit_steps(std::uint64_t most) { most_steps_ = most; }
-  /// Operands are seen as any value equal to them, and nothing that is matched goes away.
-  void match_equal(const EGraph& equal) { equal_ = &equal; }
+  /// Operands are seen as any value equal to them, and nothing that is matched goes away. Nodes in
+  /// `left_out` are no members of `many`; of members whose results are equal the first counts.
+  void match_equal(const EGraph& equal, const std::unordered_set<NodeId>& left_out) {
+    equal_ = &equal;
+    left_out_ = &left_out;
+  }
   /// Frontiers are found too, by their nodes, operands, types and attributes.
   void look_for_frontiers() { frontiers_ = true; }
   /// The same, where each pattern node that is matched once must be the node given at its
@@ -106,6 +111,8 @@ class Search {
   bool extend(std::size_t step, State& state);
   bool extend_equal(std::size_t step, ValueId value, State& state);
   [[nodiscard]] bool same(ValueId a, ValueId b) const;
+  [[nodiscard]] bool same(const std::vector<ValueId>& a, const std::vector<ValueId>& b) const;
+  [[nodiscard]] std::vector<NodeId> producers(ValueId value) const;
   bool try_node(std::size_t step, NodeId node, const State& state);
   bool admit(const SearchStep& step, NodeId node, State& state);
   bool bind_node(PatternNodeId id, NodeId node, bool swapped, State& state);
@@ -139,13 +146,17 @@ class Search {
   std::vector<GroupPtr> read_members(const SearchStep& step, State& state);
   std::vector<GroupPtr> own_members(const SearchStep& step, State& state);
   std::vector<GroupPtr> used_members(const SearchStep& step, State& state);
-  std::vector<GroupPtr> collect(MembersId id, const std::vector<NodeId>& roots, bool last,
-                                State& state);
+  /// The nodes that may be the root of each member; several only where values may be equal.
+  using Roots = std::vector<std::vector<NodeId>>;
+  [[nodiscard]] Roots roots_of_users(const SearchStep& step, const State& state) const;
+  std::vector<GroupPtr> collect(MembersId id, const Roots& roots, bool last, State& state);
   bool member_node(MembersId id, std::size_t step, NodeId node, State& state, const Fits& fits);
   bool settle(std::size_t from, bool last, State& state, bool* open);
   Mark mark(std::span<const PatternNodeId> ids, const State& state) const;
   static void undo(const Mark& mark, State& state);
   void drop_dependents(MembersId id, Group& group) const;
+  void drop_equals(MembersId id, Group& group) const;
+  static void keep_members(Group& group, const std::vector<bool>& kept);
   void note_way(const Group& group) {
     in_the_way_.insert(in_the_way_.end(), group.in_the_way.begin(), group.in_the_way.end());
   }
@@ -203,7 +214,8 @@ class Search {
   const RuleLayout& layout_;
   const Rule& rule_;
   const Env& base_;
-  const EGraph* equal_ = nullptr;  ///< none: a value equals itself only
+  const EGraph* equal_ = nullptr;                         ///< none: a value equals itself only
+  const std::unordered_set<NodeId>* left_out_ = nullptr;  ///< there where equal_ is
   bool explain_;
   bool frontiers_ = false;
   Failure failure_;

@@ -138,9 +138,7 @@ bool Search::is_there(const std::vector<SearchStep>& steps, std::size_t index, c
 
 std::vector<NodeId> Search::candidates(const SearchStep& step, const State& state) const {
   if (step.from != SearchStep::From::producer) return users_to_try(step, state);
-  const ValueId value = connector_of(step, state);
-  if (!value.valid() || graph_.is_input(value)) return {};
-  return {graph_.producer(value)};
+  return producers(connector_of(step, state));
 }
 
 bool Search::check_convex(State& state, const Match& match) {

@@ -8,10 +8,12 @@
 // subsets of them.
 #include <algorithm>
 #include <map>
+#include <set>
 #include <unordered_map>
 
 #include <fmt/format.h>
 
+#include "rewriter/egraph.hpp"
 #include "rewriter/legality.hpp"
 #include "rewriter/search.hpp"
 
@@ -19,7 +21,6 @@ namespace pw {
 namespace {
 
 std::string encode(Context& context, const Binding& binding) {
-  if (const auto* value = std::get_if<ValueId>(&binding)) return fmt::format("v{}", value->index);
   const std::optional<Attribute> attribute = as_attribute(context, binding);
   return attribute ? context.attributes.print(*attribute) : std::string("-");
 }
@@ -92,17 +93,18 @@ bool Search::member_node(MembersId id, std::size_t index, NodeId node, State& st
   const MembersLayout& layout = layout_.members[id];
   if (index == layout.steps.size()) return fits();
   const SearchStep& step = layout.steps[index];
-  if (step.from == SearchStep::From::producer) {
-    const ValueId value = state.values[step.via];
-    node = value.valid() ? graph_.producer(value) : NodeId();
-    if (!node.valid()) {
+  if (step.from == SearchStep::From::producer && !node.valid()) {
+    const std::vector<NodeId> makers = producers(state.values[step.via]);
+    if (makers.empty()) {
       const PatternNode& wanted = rule_.nodes[step.node];
       reject(state, "N01", wanted.span, state.nodes[step.neighbour], [&] {
         return fmt::format("operand {} of {} is not a result of `{}`", step.operand,
                            shown(state.nodes[step.neighbour]), context().ops[wanted.op].name);
       });
-      return true;
     }
+    for (NodeId maker : makers)
+      if (!member_node(id, index, maker, state, fits)) return false;
+    return true;
   }
   state.gate = 0;
   const Mark before = mark(std::span(&step.node, 1), state);
@@ -135,8 +137,7 @@ bool Search::settle(std::size_t from, bool last, State& state, bool* open) {
 
 /// The groups of members with these roots, in order of their first member. `last`: all that the
 /// pattern has outside of them is bound.
-std::vector<GroupPtr> Search::collect(MembersId id, const std::vector<NodeId>& roots, bool last,
-                                      State& state) {
+std::vector<GroupPtr> Search::collect(MembersId id, const Roots& roots, bool last, State& state) {
   const Members& members = rule_.members[id];
   const MembersLayout& layout = layout_.members[id];
   std::vector<PatternValueId> values;
@@ -150,13 +151,21 @@ std::vector<GroupPtr> Search::collect(MembersId id, const std::vector<NodeId>& r
   std::vector<std::size_t> latest;  // the last root taken, by group
   std::map<std::string, std::size_t> by_key;
   const std::size_t from = state.deferred.size();
+  const auto class_of = [&](ValueId v) {
+    return equal_ != nullptr && v.valid() ? equal_->find(v) : v;
+  };
   std::size_t at = 0;
   const auto add = [&](bool open) {
     std::string key;
-    for (PatternValueId v : values) key += fmt::format("{};", state.values[v].index);
+    for (PatternValueId v : values) key += fmt::format("{};", class_of(state.values[v]).index);
     for (const std::string* name : names) {
       const auto bound = state.env.find(*name);
-      key += (bound == state.env.end() ? "?" : encode(context(), bound->second)) + ";";
+      if (bound == state.env.end())
+        key += "?;";
+      else if (const auto* value = std::get_if<ValueId>(&bound->second))
+        key += fmt::format("v{};", class_of(*value).index);
+      else
+        key += encode(context(), bound->second) + ";";
     }
     for (std::size_t k : layout.copied)
       key += fmt::format("a{};", graph_.attributes(state.nodes[members.nodes[k]]).index);
@@ -187,12 +196,16 @@ std::vector<GroupPtr> Search::collect(MembersId id, const std::vector<NodeId>& r
     for (const std::string* name : before.names) state.env.erase(*name);
     return true;
   };
-  for (; at < roots.size(); ++at) member_node(id, 0, roots[at], state, fits);
+  for (; at < roots.size(); ++at)
+    for (NodeId root : roots[at]) member_node(id, 0, root, state, fits);
 
   std::vector<GroupPtr> out;
   for (Group& group : groups) {
     if (members.kind == Members::Kind::operands && group.size() != roots.size()) continue;
-    if (members.kind == Members::Kind::many) drop_dependents(id, group);
+    if (members.kind == Members::Kind::many) {
+      drop_dependents(id, group);
+      if (equal_ != nullptr) drop_equals(id, group);
+    }
     group.sorted = group.nodes;
     std::sort(group.sorted.begin(), group.sorted.end());
     out.push_back(std::make_shared<const Group>(std::move(group)));
@@ -216,8 +229,7 @@ void Search::drop_dependents(MembersId id, Group& group) const {
       }
     }
   };
-  const std::size_t lists = group.lists.size() / group.size();
-  std::size_t kept = 0;
+  std::vector<bool> kept(group.size(), false);
   for (std::size_t i = 0; i < group.size(); ++i) {
     if (reached.contains(group.root(i, root))) {
       for (auto at = reached.find(group.root(i, root)); at != reached.end();
@@ -231,14 +243,38 @@ void Search::drop_dependents(MembersId id, Group& group) const {
       open.pop_back();
       follow(node);
     }
-    for (std::size_t k = 0; k < group.width; ++k)
-      group.nodes[kept * group.width + k] = group.nodes[i * group.width + k];
-    for (std::size_t k = 0; kept != i && k < lists; ++k)
-      group.lists[kept * lists + k] = std::move(group.lists[i * lists + k]);
-    ++kept;
+    kept[i] = true;
   }
-  group.nodes.resize(kept * group.width);
-  group.lists.resize(kept * lists);
+  keep_members(group, kept);
+}
+
+/// Two members that compute the same are one under equality.
+void Search::drop_equals(MembersId id, Group& group) const {
+  const std::size_t root = root_place(id);
+  std::set<std::vector<ValueId>> seen;
+  std::vector<bool> kept;
+  for (std::size_t i = 0; i < group.size(); ++i) {
+    std::vector<ValueId> results;
+    for (std::size_t r = 0; r < graph_.result_count(group.root(i, root)); ++r)
+      results.push_back(equal_->find(graph_.result(group.root(i, root), r)));
+    kept.push_back(seen.insert(std::move(results)).second);
+  }
+  keep_members(group, kept);
+}
+
+void Search::keep_members(Group& group, const std::vector<bool>& kept) {
+  const std::size_t lists = group.size() == 0 ? 0 : group.lists.size() / group.size();
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    if (!kept[i]) continue;
+    for (std::size_t k = 0; k < group.width; ++k)
+      group.nodes[count * group.width + k] = group.nodes[i * group.width + k];
+    for (std::size_t k = 0; count != i && k < lists; ++k)
+      group.lists[count * lists + k] = std::move(group.lists[i * lists + k]);
+    ++count;
+  }
+  group.nodes.resize(count * group.width);
+  group.lists.resize(count * lists);
 }
 
 // ---- where members are looked for
@@ -263,7 +299,7 @@ const Search::Groups& Search::groups_at(ValueId common, MembersId id) {
   step.from = SearchStep::From::user;
   step.node = rule_.members[id].root;
   step.connectors = {static_cast<int>(*layout_.members[id].common)};
-  for (GroupPtr& group : collect(id, users_to_try(step, state), false, state)) {
+  for (GroupPtr& group : collect(id, roots_of_users(step, state), false, state)) {
     if (settled(id, *group))
       out.by_first[group->root(0, root_place(id))].push_back(std::move(group));
     else
@@ -347,15 +383,23 @@ bool Search::extend_members(std::size_t index, State& state) {
 std::vector<GroupPtr> Search::own_members(const SearchStep& step, State& state) {
   if (settled(step.members, *anchored_)) return {anchored_};
   const std::size_t root = root_place(step.members);
-  std::vector<NodeId> roots;
-  for (std::size_t i = 0; i < anchored_->size(); ++i) roots.push_back(anchored_->root(i, root));
+  Roots roots;
+  for (std::size_t i = 0; i < anchored_->size(); ++i) roots.push_back({anchored_->root(i, root)});
   std::vector<GroupPtr> groups = collect(step.members, roots, true, state);
   std::erase_if(groups, [&](const GroupPtr& group) { return group->root(0, root) != anchor_; });
   return groups;
 }
 
+/// A member for each user.
+Search::Roots Search::roots_of_users(const SearchStep& step, const State& state) const {
+  Roots out;
+  for (NodeId user : users_to_try(step, state))
+    if (left_out_ == nullptr || !left_out_->contains(user)) out.push_back({user});
+  return out;
+}
+
 std::vector<GroupPtr> Search::used_members(const SearchStep& step, State& state) {
-  const std::vector<NodeId> roots = users_to_try(step, state);
+  const Roots roots = roots_of_users(step, state);
   if (roots.empty()) reject_users(step, state);
   return collect(step.members, roots, true, state);
 }
@@ -369,12 +413,15 @@ std::vector<GroupPtr> Search::read_members(const SearchStep& step, State& state)
   const std::size_t taken = graph_.operand_count(reader) + 1 - operands.size();
   const auto result = static_cast<std::size_t>(rule_.values[operands[slot]].result);
   const PatternNode& wanted = rule_.nodes[members.root];
-  std::vector<NodeId> roots;
+  Roots roots;
   for (std::size_t i = slot; i < slot + taken; ++i) {
     const ValueId value = graph_.operand(reader, i);
-    const bool made = value.valid() && !graph_.is_input(value);
-    if (made && graph_.result_index(value) == result) {
-      roots.push_back(graph_.producer(value));
+    std::vector<NodeId> makers = producers(value);
+    std::erase_if(makers, [&](NodeId n) {
+      return result >= graph_.result_count(n) || !same(graph_.result(n, result), value);
+    });
+    if (!makers.empty()) {
+      roots.push_back(std::move(makers));
       continue;
     }
     reject(state, "N01", wanted.span, reader, [&] {
@@ -440,10 +487,9 @@ bool Search::check_read(const State& state, const Match& match) {
     if (!maker.valid() || !rule_.nodes[maker].members.valid()) continue;
     const std::vector<ValueId> wanted = result_values(graph_, rule_, match, list);
     const std::size_t taken = graph_.operand_count(node) + 1 - rule_.nodes[id].operands.size();
-    bool same = wanted.size() == taken;
-    for (std::size_t k = 0; same && k < taken; ++k)
-      same = graph_.operand(node, *slot + k) == wanted[k];
-    if (!same)
+    std::vector<ValueId> read;
+    for (std::size_t k = 0; k < taken; ++k) read.push_back(graph_.operand(node, *slot + k));
+    if (!same(wanted, read))
       return reject(state, "N07", rule_.nodes[id].span, node, [&] {
         return fmt::format("{} does not read the {} members that there are, in their order",
                            shown(node), wanted.size());

@@ -106,7 +106,7 @@ bool Search::bind_list(PatternValueId id, NodeId node, std::vector<ValueId> valu
     state.lists[id] = std::make_shared<const std::vector<ValueId>>(std::move(values));
     return true;
   }
-  if (*state.lists[id] == values) return true;
+  if (same(*state.lists[id], values)) return true;
   return reject(state, "N07", rule_.values[id].span, node, [&] {
     return fmt::format("{} is another list already: of {} values, here of {}", shown(id, {}),
                        state.lists[id]->size(), values.size());

@@ -70,7 +70,7 @@ class Judge {
     const Tensor &before = runs_.before[i], &after = runs_.after[i];
     if (before.dtype() != after.dtype() || before.extents() != after.extents())
       return out_.refute(
-          fmt::format("output {} changes its dtype or shape", output_name(original_, i)));
+          fmt::format("output {} changes its dtype or shape", output_name(original_, i)), true);
     if (finite() && !runs_.exact_before.empty() && is_float(before.dtype())) same_function(i);
     if (out_.verdict == RuleVerdict::refuted) return;
     const Output both(before, after);

@@ -109,7 +109,8 @@ class InstanceCheck {
     const std::string place = where();
     Judgement refuted;
     refuted.refute(fmt::format("{}{}{}\n{}", place, place.empty() ? "" : ": ", message,
-                               print_pwg(instance_.graph)));
+                               print_pwg(instance_.graph)),
+                   true);
     report_.by_dtype[dtypes_of(instance_.graph)].merge(refuted);
     report_.judgement.merge(refuted);
   }

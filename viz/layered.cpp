@@ -66,8 +66,9 @@ class Layers {
   /// ones that are too wide stays together: a strip of it over all these ranks, then the next strip
   /// below. All edges still go down.
   void fold_wide() {
+    unfolded_ = out_.rank;
     rows_.assign(ranks_, {});
-    for (std::uint32_t i = 0; i < nodes_.size(); ++i) rows_[out_.rank[i]].push_back(i);
+    for (std::uint32_t i = 0; i < nodes_.size(); ++i) rows_[unfolded_[i]].push_back(i);
     std::uint32_t next = 0;
     for (std::uint32_t begin = 0; begin < ranks_;) {
       std::uint32_t end = begin;
@@ -113,7 +114,7 @@ class Layers {
       return i;
     };
     const auto inside = [&](std::uint32_t i) {
-      return out_.rank[i] >= begin && out_.rank[i] < end && !pinned(i);
+      return unfolded_[i] >= begin && unfolded_[i] < end && !pinned(i);
     };
     for (const LayeredEdge& edge : edges_) {
       if (!forward(edge) || !inside(edge.from) || !inside(edge.to)) continue;
@@ -130,7 +131,7 @@ class Layers {
         parts.push_back({{}, std::vector<double>(end - begin, 0)});
       }
       parts[part].nodes.push_back(i);
-      parts[part].width[out_.rank[i] - begin] += room_of(i);
+      parts[part].width[unfolded_[i] - begin] += room_of(i);
     }
     return parts;
   }
@@ -170,7 +171,7 @@ class Layers {
                           std::uint32_t begin, std::uint32_t next) {
     std::vector<std::vector<std::uint32_t>> rows(parts[first].width.size());
     for (std::size_t p = first; p < last; ++p)
-      for (const std::uint32_t i : parts[p].nodes) rows[out_.rank[i] - begin].push_back(i);
+      for (const std::uint32_t i : parts[p].nodes) rows[unfolded_[i] - begin].push_back(i);
     for (const std::vector<std::uint32_t>& row : rows) {
       double width = 0;
       for (const std::uint32_t i : row) {
@@ -499,6 +500,7 @@ class Layers {
   const LayeredOptions& options_;
   Layered out_;
   std::uint32_t ranks_ = 0;
+  std::vector<std::uint32_t> unfolded_;  // ranks before any was folded
   // Nodes first, then lanes.
   std::vector<double> width_, x_, at_;
   std::vector<std::uint32_t> rank_, first_lane_, last_lane_;  // chains below and above a node

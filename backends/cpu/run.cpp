@@ -9,7 +9,7 @@
 namespace pw::cpu {
 namespace {
 
-constexpr std::int64_t kWorthAThread = 1 << 17;  // elements
+constexpr std::int64_t kWorthAThread = 1 << 15;  // elements
 
 /// A table that rows look things up in, or a weight, says nothing of the work in a row.
 bool has_rows(const Array& array, std::int64_t rows) {

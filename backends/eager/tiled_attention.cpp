@@ -99,6 +99,7 @@ class TiledAttention {
   /// Some keys more.
   void see(std::int64_t key, std::int64_t keys) {
     score(key, keys);
+    const std::int64_t step = out_step();
     for (const Tile& tile : tiles_) {
       hide(tile, key, keys);
       const auto row = static_cast<std::size_t>(tile.row);
@@ -106,8 +107,8 @@ class TiledAttention {
                              &total_[row], &factor_[row]});
       for (std::int64_t r = 0; key > 0 && r < tile.rows; ++r) {
         const float factor = factor_[row + static_cast<std::size_t>(r)];
-        float* const sums = sums_.get() + (tile.row + r) * out_step();
-        for (std::int64_t i = 0; factor != 1 && i < out_step(); ++i) sums[i] *= factor;
+        float* const sums = sums_.get() + (tile.row + r) * step;
+        for (std::int64_t i = 0; factor != 1 && i < step; ++i) sums[i] *= factor;
       }
     }
     for (std::int64_t p = 0; p < values_->count(); ++p)
@@ -116,8 +117,8 @@ class TiledAttention {
         t.a = scores_of(tile);
         t.b = values_->panel(p) + key * wide_;
         t.groups = groups_of(keys);
-        t.c = sums_.get() + tile.row * out_step() + p * wide_;
-        t.step = out_step();
+        t.c = sums_.get() + tile.row * step + p * wide_;
+        t.step = step;
         t.half = wide_ / 2;
         t.add = key > 0;
         panel_kernels().tile(tile.rows, t);
@@ -200,14 +201,16 @@ void attend_by_tiles(Call& call, const AttentionSizes& sizes) {
                      rows = std::max<std::int64_t>((sizes.queries + most - 1) / most, 1),
                      blocks = (sizes.queries + rows - 1) / rows;
   const std::int64_t work = rows * sizes.keys + 1;
-  parallel_for(sizes.planes() * blocks, 1 + kScoresWorthAThread / work,
-               [&](std::int64_t begin, std::int64_t end) {
-                 TiledAttention attention(call, sizes, packed);
-                 for (std::int64_t i = begin; i < end; ++i) {
-                   const std::int64_t first = i % blocks * rows;
-                   attention.run(i / blocks, first, std::min(rows, sizes.queries - first));
-                 }
-               });
+  parallel_for(
+      sizes.planes() * blocks, 1 + kScoresWorthAThread / work,
+      [&](std::int64_t begin, std::int64_t end) {
+        TiledAttention attention(call, sizes, packed);
+        for (std::int64_t i = begin; i < end; ++i) {
+          const std::int64_t first = i % blocks * rows;
+          attention.run(i / blocks, first, std::min(rows, sizes.queries - first));
+        }
+      },
+      1);
 }
 
 }  // namespace pw::eager

@@ -1,9 +1,13 @@
 // libpw_z3.so: pw_z3.hpp by the Z3 that this machine has.
 #include "proof/z3/pw_z3.hpp"
 
+#include <charconv>
 #include <cmath>
+#include <cstring>
+#include <iterator>
 #include <map>
 #include <optional>
+#include <string>
 
 #include <z3++.h>
 
@@ -12,7 +16,7 @@ namespace pw::proof {
 namespace {
 
 constexpr unsigned kEffort = 200000;        // of a question about whole numbers
-constexpr unsigned kFloatEffort = 1500000;  // of one about floats
+constexpr unsigned kFloatEffort = 2000000;  // of one about floats
 
 struct Unsupported {};
 
@@ -124,7 +128,8 @@ class Floats {
     }
     if (x.size() == 1) {  // a function of which only this is known, that it is one
       const z3::sort s = sort(in);
-      const z3::func_decl f = c_.function((node.op + std::to_string(static_cast<int>(in))).c_str(), s, s);
+      const z3::func_decl f =
+          c_.function((node.op + std::to_string(static_cast<int>(in))).c_str(), s, s);
       return f(x[0]);
     }
     throw Unsupported{};
@@ -135,97 +140,121 @@ class Floats {
   std::map<std::string, z3::expr> inputs_;
 };
 
+/// A value of a model as `verify` writes numbers: NaN, -0, inf, or with as many digits as tell it
+/// from all others.
+std::string written(z3::context& c, const z3::expr& value) {
+  if (!value.is_fpa()) return value.to_string();
+  if (Z3_fpa_is_numeral_nan(c, value)) return "NaN";
+  const bool negative = Z3_fpa_is_numeral_negative(c, value);
+  if (Z3_fpa_is_numeral_inf(c, value)) return negative ? "-inf" : "inf";
+  if (Z3_fpa_is_numeral_zero(c, value)) return negative ? "-0" : "0";
+  const z3::sort wide = c.fpa_sort(11, 53);
+  const bool is_wide = z3::eq(value.get_sort(), wide);
+  const z3::expr exact = is_wide ? value : z3::fpa_to_fpa(value, wide);
+  const z3::expr bits = exact.mk_to_ieee_bv().simplify();
+  if (!bits.is_numeral()) return value.to_string();
+  const std::uint64_t image = bits.get_numeral_uint64();
+  double number = 0;
+  std::memcpy(&number, &image, sizeof number);
+  char text[40];
+  const auto end =
+      is_wide ? std::to_chars(std::begin(text), std::end(text), number)
+              : std::to_chars(std::begin(text), std::end(text), static_cast<float>(number));
+  return {std::begin(text), end.ptr};
+}
 
 class Z3 final : public SolverLibrary {
  public:
   Answer implies(const std::vector<SolverTerm>& facts, const SolverTerm& goal) override {
-  try {
-    z3::context& c = context_;
-    std::map<std::string, z3::expr> unknowns;
-    const auto term = [&](const SolverTerm& t) {
-      z3::expr sum = c.int_val(0);
-      for (const SolverTerm::Product& p : t.products) {
-        z3::expr product = c.int_val(p.factor);
-        for (const std::string& name : p.unknowns)
-          product = product * unknowns.emplace(name, c.int_const(name.c_str())).first->second;
-        sum = sum + product;
-      }
-      return sum;
-    };
-    z3::solver solver(c);
-    z3::params params(c);
-    params.set("rlimit", kEffort);
-    solver.set(params);
-    for (const SolverTerm& fact : facts) solver.add(term(fact) >= 0);
-    solver.add(term(goal) < 0);
-    const z3::check_result result = solver.check();
-    if (result == z3::unknown) return Answer::unknown;
-    return result == z3::unsat ? Answer::yes : Answer::no;
-  } catch (const z3::exception&) {
-    return Answer::unknown;
-  }
-}
-
-
-  FloatAnswer same_bits(const FloatQuestion& question) override {
-  FloatAnswer answer;
-  try {
-    z3::context& c = context_;
-    Floats floats(c, question);
-    const z3::expr a = floats.value(question.left), b = floats.value(question.right);
-    if (!z3::eq(a.get_sort(), b.get_sort())) return answer;
-    z3::expr nan = c.bool_val(false), infinite = c.bool_val(false);
-    for (const auto& [name, input] : floats.inputs()) {
-      if (input.is_bool()) continue;
-      nan = nan || input.mk_is_nan();
-      infinite = infinite || input.mk_is_inf();
-    }
-    std::optional<z3::model> model;
-    const auto some = [&](const z3::expr& where) {
+    try {
+      z3::context& c = context_;
+      std::map<std::string, z3::expr> unknowns;
+      const auto term = [&](const SolverTerm& t) {
+        z3::expr sum = c.int_val(0);
+        for (const SolverTerm::Product& p : t.products) {
+          z3::expr product = c.int_val(p.factor);
+          for (const std::string& name : p.unknowns)
+            product = product * unknowns.emplace(name, c.int_const(name.c_str())).first->second;
+          sum = sum + product;
+        }
+        return sum;
+      };
       z3::solver solver(c);
       z3::params params(c);
-      params.set("rlimit", kFloatEffort);
+      params.set("rlimit", kEffort);
       solver.set(params);
-      solver.add(where);
+      for (const SolverTerm& fact : facts) solver.add(term(fact) >= 0);
+      solver.add(term(goal) < 0);
       const z3::check_result result = solver.check();
-      if (result == z3::sat) model = solver.get_model();
-      return result;
-    };
-    const auto show = [&] {
-      for (const auto& [name, input] : floats.inputs())
-        answer.element.emplace_back(name, model->eval(input, true).to_string());
-      answer.left = model->eval(a, true).to_string();
-      answer.right = model->eval(b, true).to_string();
-    };
-    const z3::expr apart = a != b;
-    const z3::expr zeros = a.is_bool() ? c.bool_val(false) : a.mk_is_zero() && b.mk_is_zero();
-    const z3::expr finite = !nan && !infinite;
-    const z3::check_result all = some(apart);
-    if (all == z3::unsat) {
-      answer.kind = FloatAnswer::Kind::same;
-      return answer;
+      if (result == z3::unknown) return Answer::unknown;
+      return result == z3::unsat ? Answer::yes : Answer::no;
+    } catch (const z3::exception&) {
+      return Answer::unknown;
     }
-    if (all == z3::unknown) return unanswered();
-    show();
-    const z3::check_result values = some(apart && finite && !zeros);
-    if (values == z3::unknown) return unanswered();
-    if (values == z3::sat) {
-      answer.element.clear();
-      show();
-      answer.kind = FloatAnswer::Kind::differs;
-      return answer;
-    }
-    answer.kind = FloatAnswer::Kind::special;
-    answer.nan = some(apart && nan) == z3::sat;
-    answer.infinity = some(apart && !nan && infinite) == z3::sat;
-    answer.zero_sign = some(apart && finite && zeros) == z3::sat;
-    return answer;
-  } catch (const Unsupported&) {
-  } catch (const z3::exception&) {
-    return unanswered();
   }
-  return {};
-}
+
+  FloatAnswer same_bits(const FloatQuestion& question) override {
+    FloatAnswer answer;
+    try {
+      z3::context& c = context_;
+      Floats floats(c, question);
+      const z3::expr a = floats.value(question.left), b = floats.value(question.right);
+      if (!z3::eq(a.get_sort(), b.get_sort())) return answer;
+      z3::expr nan = c.bool_val(false), infinite = c.bool_val(false);
+      for (const auto& [name, input] : floats.inputs()) {
+        if (input.is_bool()) continue;
+        nan = nan || input.mk_is_nan();
+        infinite = infinite || input.mk_is_inf();
+      }
+      std::optional<z3::model> model;
+      const auto some = [&](const z3::expr& where) {
+        z3::solver solver(c);
+        z3::params params(c);
+        params.set("rlimit", kFloatEffort);
+        solver.set(params);
+        solver.add(where);
+        const z3::check_result result = solver.check();
+        if (result == z3::sat) model = solver.get_model();
+        return result;
+      };
+      const auto show = [&] {
+        for (const auto& [name, input] : floats.inputs())
+          answer.element.emplace_back(name, written(c, model->eval(input, true)));
+        answer.left = written(c, model->eval(a, true));
+        answer.right = written(c, model->eval(b, true));
+      };
+      const z3::expr apart = a != b;
+      const z3::expr zeros = a.is_bool() ? c.bool_val(false) : a.mk_is_zero() && b.mk_is_zero();
+      const z3::expr finite = !nan && !infinite;
+      const z3::check_result all = some(apart);
+      if (all == z3::unsat) {
+        answer.kind = FloatAnswer::Kind::same;
+        return answer;
+      }
+      if (all == z3::unknown) return unanswered();
+      const z3::check_result values = some(apart && finite && !zeros);
+      if (values == z3::unknown) return unanswered();
+      if (values == z3::sat) {
+        show();
+        answer.kind = FloatAnswer::Kind::differs;
+        return answer;
+      }
+      answer.kind = FloatAnswer::Kind::special;
+      const auto for_some = [&](const z3::expr& where) {
+        if (some(apart && where) != z3::sat) return false;
+        if (answer.element.empty()) show();  // the first kind is shown
+        return true;
+      };
+      answer.infinity = for_some(!nan && infinite);
+      answer.nan = for_some(nan);
+      answer.zero_sign = for_some(finite && zeros);
+      return answer;
+    } catch (const Unsupported&) {
+    } catch (const z3::exception&) {
+      return unanswered();
+    }
+    return {};
+  }
 
  private:
   static FloatAnswer unanswered() {

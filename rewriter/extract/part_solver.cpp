@@ -6,6 +6,8 @@
 #include <limits>
 #include <random>
 
+#include "rewriter/extract/repair.hpp"
+
 namespace pw::extract {
 namespace {
 
@@ -92,6 +94,12 @@ void PartSolver::search(std::uint64_t& steps) {
   };
   everywhere(steps / 8);
   if (closed()) return;
+  std::vector<std::vector<NodeIndex>> open;
+  for (ClassIndex c = 0; c < problem_.classes.size(); ++c) open.push_back(open_nodes(c));
+  std::uint64_t own = steps - steps / 4;
+  steps -= own;
+  learn(repair(network_, open, best_.choice, own));
+  steps += own;
   search_windows(steps, steps / 4);
   if (!closed()) everywhere(steps);
 }

@@ -125,8 +125,12 @@ TEST_CASE("panels: convolutions by im2col are sums of products", "[backends]") {
 }
 
 TEST_CASE("panels: matmuls in several blocks of rows and of depth", "[backends]") {
-  for (const auto& [rows, depth, columns] :
-       {std::tuple{1, 1, 1}, {7, 20, 100}, {500, 33, 65}, {30, 1700, 40}, {460, 800, 96}}) {
+  for (const auto& [rows, depth, columns] : {std::tuple{1, 1, 1},
+                                             {7, 20, 100},
+                                             {500, 33, 65},
+                                             {30, 1700, 40},
+                                             {300, 800, 96},
+                                             {460, 800, 96}}) {
     INFO(rows << " x " << depth << " x " << columns);
     Convolution c;  // of one place a row
     c.batch = rows, c.channels = depth, c.outputs = columns;

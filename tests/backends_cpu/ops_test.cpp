@@ -37,6 +37,9 @@ Graph graph_of_case(const ContextPtr& context, const std::string& op, const vect
                                                context->types.get(input.dtype(), shape),
                                                InputKind::input));
   }
+  const auto& declared = context->ops[request.op].operands;
+  while (request.operands.size() < declared.size() && declared[request.operands.size()].optional)
+    request.operands.emplace_back();  // absent
   for (const auto& [name, value] : one.attributes)
     request.attributes.emplace_back(context->strings.intern(name), value);
   auto node = build_node(graph, request);

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 """Extraction from files: what is chosen, what is refused, and the e-graph of a saturation."""
+
 import json
 import subprocess
 import unittest
@@ -87,6 +88,49 @@ class Extract(ProgramTest):
         done = self.pwr("opt", model, "-r", rules, "-p", "saturated", "--stats")
         self.assertIn("nodes 3 of 4, as the best", done.stderr)
 
+    def test_rules_of_any_form_keep_the_numbers(self):
+        """Siblings, spreads, `unless` and views up to equality: each has to be there, and what is computed stays."""
+        model, rules, after = self.file("forms.pwg", FORMS), self.file("forms.pwr", FORM_RULES), self.path("after.pwg")
+        done = self.pwr("opt", model, "-r", rules, "-p", "saturated", "--stats", "-o", after, "--format", "json")
+        found = json.loads(done.stdout)
+        (row,) = found["saturations"]
+        self.assertEqual((row["stop"], row["exact"]), ("complete", True))
+        counts = {rule["rule"].split("#")[0]: rule["matches"] for rule in found["rules"] if rule["matches"]}
+        self.assertEqual(set(counts), {"merge.sibling_gemms", "merge.sink_relu", "flat", "through_views", "alone", "nothing"})
+        with open(after, encoding="utf-8") as file:
+            text = file.read()
+        self.assertEqual(text.count("mm("), 1, text)
+        self.pwr("run", model, "-r", rules, "-p", "saturated", "--tokens", "1,6", "--check")
+
+
+FORMS = """graph forms {
+  symbol n in 1..64 tokens
+  in x: f32[n, 16]
+  in weight q: f32[16, 8], k: f32[16, 4], v: f32[16, 4]
+  a = mm(x, q)
+  b = mm(detach(x), k)
+  c = mm(detach(detach(x)), v)
+  s = cat(cat(relu(a), relu(detach(b))){dim = 1}, relu(c)){dim = 1}
+  t = reshape(reshape(abs(s)){shape = [-1, 4]}){shape = [n, 16]}
+  u = relu(detach(t))
+  w = sigmoid(u)
+  out w
+}
+"""
+FORM_RULES = """use "merge"
+pattern rec views(x) -> y { y = x | y = reshape(views(x)){..} }
+table price(cost) {
+  mm: 1000
+  sigmoid: 1000
+  split: 0
+  other: 100
+}
+rule nothing { y = detach(x) => y = x }
+rule flat { y = cat(cat(xs...){dim}, z){dim} => y = cat(xs..., z){dim} }
+rule through_views { y = relu(views(abs(x))) => y = reshape(abs(x)){shape = y.shape} }
+rule alone { y = sigmoid(x) unless { _ = tanh(y) } => y = 1.0 / (1.0 + exp(neg(x))) }
+pass saturated = saturate { merge.*, nothing, flat, through_views, alone } cost price
+"""
 
 if __name__ == "__main__":
     unittest.main()

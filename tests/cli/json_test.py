@@ -121,6 +121,7 @@ class Answers(ProgramTest):
             ("diff", 0, "diff", g, g),
             ("equal", 0, "equal", g, g),
             ("equal", 1, "equal", g, h),
+            ("discover", 0, "discover", "--ops", "relu,cat,split", "--nodes", "2", "--inputs", "1"),
             ("check", 0, "check", r),
             ("check", 3, "check", self.path("oops.pwr")),
             ("check --order", 0, "check", r, "--order"),

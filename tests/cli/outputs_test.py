@@ -210,6 +210,7 @@ class Streams(ProgramTest):
             "match": ["y = relu(x)", g],
             "diff": [g, cls.path("h.pwg")],
             "equal": [g, g],
+            "discover": ["--ops", "relu", "--nodes", "2", "--inputs", "1"],
             "split": DEMO,
             "plan": DEMO,
             "sizes": [*DEMO, "--histogram", cls.path("counts.csv")],

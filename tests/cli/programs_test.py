@@ -36,7 +36,7 @@ def rows(done):
 class Help(unittest.TestCase):
     def test_every_command_has_help_with_an_example(self):
         for command in (
-            "import export stats generate check fuzz-order fmt test verify opt explain match split plan sizes compile run report bench diff equal bisect reduce explore extract"
+            "import export stats generate check fuzz-order fmt test verify opt explain match split plan sizes compile run report bench diff equal discover bisect reduce explore extract"
         ).split():
             done = pwr(command, "--help")
             self.assertEqual(done.returncode, 0)

@@ -110,6 +110,37 @@ TEST_CASE("binary: a file that is cut off, changed, or of another version says s
   }
 }
 
+TEST_CASE("binary: layers that differ in a number of an attribute are variants of one kind",
+          "[graph][binary]") {
+  const ContextPtr context = library();
+  std::string text = "graph {\n  in q: f32[4, 2, 8]\n";
+  for (int layer = 0; layer < 3; ++layer)
+    text += "  a_" + std::to_string(layer) + " = unified_attention(q, q, q, none){layer = \"l." +
+            std::to_string(layer) + ".attn\"}\n";
+  const Graph graph = graph_of(context, text + "  out a_0, a_1, a_2\n}\n");
+  const std::string bytes = graph_to_binary(graph);
+  const auto count = [&](std::size_t i) { return number_at(bytes, binary::kBody + 4 * i); };
+  CHECK(count(binary::Counts::variants) == 2);
+  const auto same = read_back(context, bytes);
+  REQUIRE(same);
+  CHECK(graph_to_json(*same) == graph_to_json(graph));
+  // Rows of a kind, an attribute and its words stand behind the places.
+  std::size_t row = binary::kHeader;
+  for (std::size_t i = 0; i < binary::Counts::variants; ++i)
+    row += std::size_t{count(i)} * (i < 2 ? 1 : 4 * binary::kWidths[i]);
+  const auto with = [&](std::size_t at, char byte) {
+    std::string changed = bytes;
+    changed[at] = byte;
+    return sealed(changed);
+  };
+  CHECK(code_of(context, with(row, 99)) == "PW1041");      // no such kind
+  CHECK(code_of(context, with(row + 4, 99)) == "PW1041");  // no such text
+  CHECK(code_of(context, with(row + 11, 0)) == "PW1041");  // a text instead of a pattern
+  const auto other = read_back(context, with(row + 8, 99));
+  REQUIRE(other);
+  CHECK(graph_to_json(*other).find("l.99.attn") != std::string::npos);
+}
+
 TEST_CASE("binary: two values of one name, types and order are refused", "[graph][binary]") {
   const ContextPtr context = library();
   const std::string bytes = graph_to_binary(graph_of(

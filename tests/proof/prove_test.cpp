@@ -86,6 +86,28 @@ TEST_CASE("prove: what is wrong has no proof", "[proof]") {
             RuleVerdict::not_proved);
 }
 
+TEST_CASE("prove: an f64 that the right side narrows may overflow there", "[proof]") {
+  check_all({"y = f32(mul(x: f64[n], z: f64[n])) => y = mul(f32(x), f32(z))",
+             "y = f32(sub(mul(x: f64[n], z: f64[n]), x)) => y = sub(mul(f32(x), f32(z)), f32(x))"},
+            RuleVerdict::not_proved);
+  // One that it has no use for is not narrowed.
+  check_all({"y = sub(add(x: f64[n], z: f64[n]), x) => y = z"}, RuleVerdict::rounds);
+}
+
+TEST_CASE("prove: guards on axes and dtypes leave out cases", "[proof]") {
+  const std::string reads =
+      "y = slice(transpose(a){dim0 = p, dim1 = q}){dim, start = 0, end = k, step = 1}"
+      " where dim != p, ";
+  const std::string moved =
+      "k <= size(a, dim) => y = transpose(slice(a){dim, start = 0, end = k, step = 1})"
+      "{dim0 = p, dim1 = q}";
+  check_all({(reads + "dim != q, " + moved).c_str(),
+             "y = add(x: T[*s], 0) where T in {i64, i32, i8, u8} => y = x"},
+            RuleVerdict::same_bits);
+  check_all({(reads + moved).c_str(), "y = add(x: T[*s], 0) => y = x"}, RuleVerdict::not_proved);
+  CHECK(proved("y = add(x: T[*s], 0) where T != b8 => y = x").proved() == proof::Solver::present());
+}
+
 TEST_CASE("prove: attributes that are any number have any sign and order", "[proof]") {
   check_all({"y = maximum(relu(x: f32[n]), c) => y = maximum(x, c)  _ = c",
              "y = minimum(maximum(x: f32[n], c), d) => y = maximum(minimum(x, d), c)",
@@ -155,6 +177,23 @@ TEST_CASE("prove: a solver names the special values", "[proof][z3]") {
     CHECK(proof.specials.zero_sign == only.zero_sign);
     CHECK_FALSE(proof.element.empty());
   }
+}
+
+TEST_CASE("prove: elements are shown as numbers", "[proof][z3]") {
+  if (!proof::Solver::present()) return;
+  CHECK(proved("y = add(x: f32[*s], 0.0) => y = x").element ==
+        "for x[i0] = -0 the left is 0 and the right -0");
+  const std::string nan = proved(
+                              "y = ge(x: bf16[*s], x) => y = full(){shape = [*s], value = 1.0,"
+                              " dtype = b8}")
+                              .element;
+  CHECK(nan == "for x[i0] = NaN the left is false and the right true");
+  const std::string special =
+      proved("y = sub(x: f16[*s], x) => y = full(){shape = [*s], value = 0.0, dtype = f16}")
+          .element;
+  INFO(special);
+  CHECK(special.ends_with(" the left is NaN and the right 0"));
+  CHECK((special.starts_with("for x[i0] = inf ") || special.starts_with("for x[i0] = -inf ")));
 }
 
 TEST_CASE("prove: guards that a proof needs, and that it does not", "[proof]") {

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "rewriter/extract/repair.hpp"
 #include "rewriter/extract/solve.hpp"
 #include "tests/catch.hpp"
 
@@ -164,4 +165,62 @@ TEST_CASE("extract: thousands of classes above each other need no stack", "[extr
   REQUIRE(answer);
   CHECK(answer->exact);
   CHECK(answer->cost == Approx(1 + 66667 + 2 * 66667 + 2 * 66666));
+}
+
+TEST_CASE("extract: what is forgotten is decided anew, several classes together", "[extract]") {
+  // Along a chain each step has a sum, a norm of it that leads to the next, and an op of both
+  // results that is cheaper than the two, but dearer than either: no single class gains by it.
+  constexpr std::size_t kSteps = 12;
+  Problem problem;
+  ClassIndex sum = problem.add_class(), way = problem.add_class();
+  problem.add_node(sum, 0, {});
+  problem.add_node(way, 0, {});
+  Choice apart{0, 1};
+  for (std::size_t i = 0; i < kSteps; ++i) {
+    const ClassIndex next = problem.add_class(), norm = problem.add_class();
+    const ClassIndex both = problem.add_class(), after = problem.add_class();
+    apart.push_back(problem.add_node(next, 4, {sum, way}));
+    apart.push_back(problem.add_node(norm, 2, {next}));
+    apart.push_back(problem.add_node(both, 5, {sum, way}));
+    apart.push_back(problem.add_node(after, 1, {norm}));
+    problem.add_node(next, 0, {both});
+    problem.add_node(norm, 0, {both});
+    sum = next;
+    way = after;
+  }
+  problem.roots = {sum, way};
+  const Network network(problem);
+  std::uint64_t steps = 2'000'000;
+  const Choice found = repair(network, problem.classes, apart, steps);
+  const auto needed = needed_classes(problem, found);
+  REQUIRE(needed);
+  CHECK(cost_of(problem, *needed, found) == 6 * kSteps);
+  CHECK(steps == 0);
+}
+
+TEST_CASE("extract: a repaired choice is one, and never dearer", "[extract]") {
+  std::size_t best = 0, runs = 0;
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    std::mt19937_64 random(seed);
+    const Problem problem = random_problem(random, {8, 3, 3, seed % 2 == 0, 9});
+    const Derivation derivation = derive(problem);
+    const auto before = needed_classes(problem, derivation.choice);
+    if (!before) continue;
+    INFO("seed " << seed);
+    const Network network(problem);
+    std::uint64_t steps = 20'000, again = 20'000;
+    const Choice found = repair(network, problem.classes, derivation.choice, steps);
+    REQUIRE(repair(network, problem.classes, derivation.choice, again) == found);
+    const auto needed = needed_classes(problem, found);
+    REQUIRE(needed);
+    const double cost = cost_of(problem, *needed, found);
+    REQUIRE(cost <= cost_of(problem, *before, derivation.choice));
+    const std::optional<double> least = brute_force(problem);
+    REQUIRE(least);
+    REQUIRE(cost >= *least);
+    best += cost == *least ? 1 : 0;
+    ++runs;
+  }
+  CHECK(runs > 200);
+  CHECK(best > runs * 9 / 10);
 }

@@ -4,18 +4,13 @@
 
 #include <fmt/format.h>
 
-#include "tests/rewriter/random_graphs.hpp"
+#include "tests/rewriter/saturated.hpp"
 
 using namespace pw;
 using namespace pw::test;
 using Catch::Matchers::Contains;
 
 namespace {
-
-const Saturated& only(const RewriteReport& report) {
-  REQUIRE(report.saturations.size() == 1);
-  return report.saturations.front();
-}
 
 std::string chain_of_layers(int layers) {
   std::string text =
@@ -55,8 +50,8 @@ pass s = saturate { pair }
   const RewriteReport report = world.run(g, "s");
   CHECK(g.node_count() == 2);
   CHECK(count(g, "both") == 1);
-  CHECK(only(report).exact);
-  CHECK(only(report).cost == 2);
+  CHECK(saturated(report).exact);
+  CHECK(saturated(report).cost == 2);
 }
 
 TEST_CASE("saturate: sibling products become one op of two results", "[saturate]") {
@@ -70,7 +65,7 @@ pass s = saturate { siblings } cost bytes
   const RewriteReport report = world.run(g, "s");
   CHECK(count(g, "mm2") == 1);
   CHECK(count(g, "mm") == 0);
-  CHECK(only(report).exact);
+  CHECK(saturated(report).exact);
 }
 
 TEST_CASE("saturate: outputs of a rule may have a weight or an equal value in common only",
@@ -114,7 +109,7 @@ pass g = greedy { pair, whole }
   const RewriteReport report = world.run(h, "s");
   CHECK(h.node_count() == 3);
   CHECK(h.node_count() <= g.node_count());
-  CHECK(only(report).exact);
+  CHECK(saturated(report).exact);
 }
 
 TEST_CASE("saturate: in a graph with shared parts the sum of switches counts, not each by itself",
@@ -131,8 +126,8 @@ pass s = saturate { left, next, short }
     r = relu(x)  a = sin(r)  b = cos(r)  y = add(a, b)  z = neg(y)  w = abs(z)  out w)");
   const RewriteReport report = world.run(g, "s");
   CHECK(g.node_count() == 5);  // the 0 of `maximum` is a node
-  CHECK(only(report).exact);
-  CHECK(only(report).bound == 5);
+  CHECK(saturated(report).exact);
+  CHECK(saturated(report).bound == 5);
 }
 
 TEST_CASE("saturate: greedy never wins with the same rules", "[saturate]") {
@@ -157,7 +152,7 @@ TEST_CASE("saturate: greedy never wins with the same rules", "[saturate]") {
       const RewriteReport report = world.run(s, "s");
       REQUIRE(s.node_count() <= g.node_count());
       REQUIRE(s.node_count() <= start.node_count());
-      const Saturated& found = only(report);
+      const Saturated& found = saturated(report);
       REQUIRE(found.cost == static_cast<std::int64_t>(s.node_count()));
       REQUIRE(found.bound <= found.cost);
       better += s.node_count() < g.node_count() ? 1 : 0;
@@ -176,9 +171,9 @@ TEST_CASE("saturate: equal layers are chosen in once, and every layer is like th
   const RewriteReport alone = world.run(one, "s");
   const RewriteReport report = world.run(many, "s");
   CHECK(many.node_count() - 1 == 12 * (one.node_count() - 1));
-  CHECK(only(report).exact);
-  CHECK(only(report).stop == "complete");
-  CHECK(only(report).parts - only(report).like_parts <= only(alone).parts + 1);
+  CHECK(saturated(report).exact);
+  CHECK(saturated(report).stop == "complete");
+  CHECK(saturated(report).parts - saturated(report).like_parts <= saturated(alone).parts + 1);
 }
 
 TEST_CASE("saturate: along a residual stream the choices of all layers are exact, in parts",
@@ -195,9 +190,9 @@ TEST_CASE("saturate: along a residual stream the choices of all layers are exact
   Graph g = world.graph(text + "\n out y40");
   const RewriteReport report = world.run(g, "s");
   CHECK(count(g, "fused_add_rms_norm") == 40);
-  CHECK(only(report).exact);
-  CHECK(only(report).bound == only(report).cost);
-  CHECK(only(report).parts >= 40);
+  CHECK(saturated(report).exact);
+  CHECK(saturated(report).bound == saturated(report).cost);
+  CHECK(saturated(report).parts >= 40);
 }
 
 TEST_CASE("saturate: each limit is named, and what it left is counted by rule", "[saturate]") {
@@ -216,27 +211,27 @@ pass short = saturate { grow } rounds 3
     text += fmt::format("  a{} = mul(a{}, add(a{}, sin(x)))", i, i - 1, i - 1);
   Graph g = world.graph(text + "  out a13");
   RewriteReport report = world.run(g, "few");
-  CHECK(only(report).stop == "nodes 60");
-  CHECK_FALSE(only(report).left.empty());
-  CHECK(only(report).bound <= only(report).cost);
+  CHECK(saturated(report).stop == "nodes 60");
+  CHECK_FALSE(saturated(report).left.empty());
+  CHECK(saturated(report).bound <= saturated(report).cost);
   const auto warning = std::find_if(report.warnings.begin(), report.warnings.end(),
                                     [](const Diagnostic& d) { return d.code == "PW1116"; });
   REQUIRE(warning != report.warnings.end());
   CHECK_THAT(warning->message, Contains("limit of nodes 60") && Contains("`apart`"));
-  const std::string told = only(report).bound == only(report).cost
+  const std::string told = saturated(report).bound == saturated(report).cost
                                ? "the best of these"
-                               : fmt::format("at least {}", only(report).bound);
+                               : fmt::format("at least {}", saturated(report).bound);
   CHECK_THAT(warning->message, Contains(told));
 
   Graph h = world.graph(text + "  out a13");
   report = world.run(h, "lots");
-  CHECK_THAT(only(report).stop, Contains("nodes") || Contains("matches"));
+  CHECK_THAT(saturated(report).stop, Contains("nodes") || Contains("matches"));
   CHECK(report.passes.at(0).stop == StopReason::fuel);
 
   Graph k = world.graph("in x: f32[n]  y = relu(x)  out y");
   report = world.run(k, "short");
-  CHECK(only(report).stop == "rounds 3");
-  CHECK(only(report).left.at("grow") == 1);
+  CHECK(saturated(report).stop == "rounds 3");
+  CHECK(saturated(report).left.at("grow") == 1);
 }
 
 TEST_CASE("saturate: a cost is a table of the rules", "[saturate]") {
@@ -256,9 +251,9 @@ pass b = best of { greedy { there } | dce } by time
   World world(rules);
   Graph g = world.graph("in x: f32[4, 8], w: f32[8, 2]  y = mm(sin(x), w)  out y");
   const RewriteReport report = world.run(g, "s");
-  CHECK(only(report).by == "time");
-  CHECK(only(report).before == 5 * 4 * 8 * 4 + 2 * 4 * 8 * 2);
-  CHECK(only(report).cost == 1 + 1 + 2 * 4 * 8 * 2);
+  CHECK(saturated(report).by == "time");
+  CHECK(saturated(report).before == 5 * 4 * 8 * 4 + 2 * 4 * 8 * 2);
+  CHECK(saturated(report).cost == 1 + 1 + 2 * 4 * 8 * 2);
   CHECK(count(g, "sin") == 0);
   Graph h = world.graph("in x: f32[4, 8]  y = sin(x)  out y");
   CHECK(world.run(h, "b").choices.at(0).costs == std::vector<std::int64_t>{2, 640});

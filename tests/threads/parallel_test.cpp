@@ -2,6 +2,7 @@
 #include "backends/parallel.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -70,6 +71,27 @@ TEST_CASE("parallel: loops within a loop, and loops of several threads, are done
       });
   }
   CHECK(right == 200);
+}
+
+TEST_CASE("parallel: a part that is late holds up no other", "[threads]") {
+  constexpr std::int64_t kCount = 64;
+  use_threads(2);
+  std::atomic<std::int64_t> done{0};
+  bool all = false;  // of the others were done while the first waited
+  parallel_for(
+      kCount, 1,
+      [&](std::int64_t begin, std::int64_t end) {
+        const auto last = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+        while (begin == 0 && !all && std::chrono::steady_clock::now() < last) {
+          all = done + end == kCount;
+          std::this_thread::yield();
+        }
+        done += end - begin;
+      },
+      1);
+  use_threads(4);
+  CHECK(done == kCount);
+  CHECK(all);
 }
 
 TEST_CASE("parallel: loops on threads of another library", "[threads]") {

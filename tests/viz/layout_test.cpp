@@ -58,6 +58,28 @@ TEST_CASE("layered: edges go down and boxes do not overlap", "[viz]") {
   }
 }
 
+TEST_CASE("layered: edges go down through ranks that are folded", "[viz]") {
+  std::size_t folded = 0;
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    INFO("seed " << seed);
+    const Problem p = random_problem(20 + 5 * seed, seed);
+    viz::LayeredOptions options;
+    options.wide = seed % 2 == 0 ? 500 : 900;
+    const viz::Layered l = viz::lay_out_layers(p.nodes, p.edges, options);
+    folded += l.folded ? 1 : 0;
+    std::vector<double> width(l.top.size(), 0);
+    std::vector<std::size_t> count(l.top.size(), 0);
+    for (std::size_t i = 0; i < p.nodes.size(); ++i)
+      width[l.rank[i]] += p.nodes[i].width, ++count[l.rank[i]];
+    for (std::size_t r = 0; r < width.size(); ++r)
+      REQUIRE((count[r] == 1 || width[r] <= options.wide));
+    for (const LayeredEdge& edge : p.edges) REQUIRE(l.rank[edge.from] < l.rank[edge.to]);
+    for (std::size_t a = 0; a < p.nodes.size(); ++a)
+      for (std::size_t b = a + 1; b < p.nodes.size(); ++b) REQUIRE(apart(p, l, a, b));
+  }
+  CHECK(folded >= 30);
+}
+
 TEST_CASE("layered: a lane does not run through a box", "[viz]") {
   const Problem p = random_problem(150, 7);
   const viz::Layered l = viz::lay_out_layers(p.nodes, p.edges);
