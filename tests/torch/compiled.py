@@ -257,6 +257,28 @@ class Rules(WithRules):
         self.assertEqual(front.Backend(params={"tp": 2}), front.Backend(params={"tp": "2"}))
         self.assertNotEqual(front.Backend(), front.Backend(pipeline=""))
 
+    def test_prove(self):
+        rules = """
+        rule right { y = neg(neg(x)) => y = x }
+        rule wrong { y = relu(x) => y = abs(x) }
+        pipeline both { greedy { right }  greedy { wrong } }
+        """
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "own.pwr"
+            file.write_text(textwrap.dedent(rules))
+            for _ in range(2):  # the second is kept by the first
+                torch._dynamo.reset()
+                compiled = torch.compile(
+                    lambda x: torch.relu(-(-x)), backend="piecewise", options={"rules": str(file), "pipeline": "both", "prove": True, "report": folder}
+                )
+                x = torch.randn(5, 3)
+                self.assertTrue(compiled(x).equal(x.abs()))
+                report = front.report(compiled)[-1]
+                self.assertEqual({row["rule"]: row["left"] for row in report.proofs}, {"right": 0, "wrong": 1})
+                self.assertEqual([row["rule"] for row in report.not_proved], ["wrong"])
+                self.assertIn("proved: 1 of 2 rewrites", str(report))
+            self.assertIn("not proved: wrong at ", next(Path(folder).glob("*.txt")).read_text())
+
     def test_report(self):
         with tempfile.TemporaryDirectory() as folder:
             compiled = torch.compile(Block(), backend="piecewise", options={"report": folder})
