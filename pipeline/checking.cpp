@@ -61,8 +61,10 @@ Result<CheckedRules> check_rule_files(const ContextPtr& context, const CheckRequ
   const Env params = PW_TRY(bind_params(rules, {}));
   if (request.analyse) report = analyse(rules, params);
   std::map<RuleId, RuleProof> proofs;
-  if (request.prove) proofs = proofs_of({rules, params}, log);
-  return CheckedRules{std::move(rules), std::move(report), request.analyse, std::move(proofs)};
+  const bool too_many = rules.rules.size() > kMostProved;
+  if (request.prove && !too_many) proofs = proofs_of({rules, params}, log);
+  return CheckedRules{std::move(rules), std::move(report), request.analyse, std::move(proofs),
+                      request.prove && too_many};
 }
 
 Table check_table(const CheckedRules& checked) {
@@ -94,6 +96,9 @@ Table check_table(const CheckedRules& checked) {
 }
 
 std::string proofs_line(const CheckedRules& checked) {
+  if (checked.proofs_left_out)
+    return fmt::format("more than {} rules: `pwr prove` says which of them keep the numbers",
+                       kMostProved);
   if (checked.proofs.empty()) return "";
   const auto proved = std::count_if(checked.proofs.begin(), checked.proofs.end(),
                                     [](const auto& entry) { return entry.second.complete(); });

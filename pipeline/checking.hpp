@@ -15,14 +15,17 @@ namespace pw {
 struct CheckRequest {
   std::vector<std::string> files;
   bool analyse = true;  ///< look for rules that compete, never fire, or may not end
-  bool prove = false;   ///< say which rules are proved to keep the numbers
+  bool prove = false;   ///< say which rules are proved to keep the numbers, of kMostProved at most
 };
+/// Beyond these a check would take minutes that nobody asked for.
+inline constexpr std::size_t kMostProved = 300;
 
 struct CheckedRules {
   RuleSet rules;
   AnalysisReport report;
   bool analysed = true;
   std::map<RuleId, RuleProof> proofs;  ///< empty where none was asked for
+  bool proofs_left_out = false;        ///< asked for of more than kMostProved rules
   /// Those of loading, then what was found, each with its graph as a note.
   [[nodiscard]] Diagnostics warnings() const;
 };
@@ -33,7 +36,8 @@ Result<CheckedRules> check_rule_files(const ContextPtr& context, const CheckRequ
 
 /// Rules, and of each what is proved of its numbers; passes, pipelines and params; what was found.
 [[nodiscard]] Table check_table(const CheckedRules& checked);
-/// "196 of 204 rules are proved to keep the numbers"; empty where none was asked for.
+/// "196 of 204 rules are proved to keep the numbers", or why nobody looked; empty where none was
+/// asked for.
 [[nodiscard]] std::string proofs_line(const CheckedRules& checked);
 /// What the analysis did not look at, a line each.
 [[nodiscard]] std::vector<std::string> scope_lines(const AnalysisReport& report);
