@@ -269,7 +269,9 @@ class Rules(WithRules):
             for _ in range(2):  # the second is kept by the first
                 torch._dynamo.reset()
                 compiled = torch.compile(
-                    lambda x: torch.relu(-(-x)), backend="piecewise", options={"rules": str(file), "pipeline": "both", "prove": True, "report": folder}
+                    lambda x: torch.relu(-(-x)),
+                    backend="piecewise",
+                    options={"rules": str(file), "pipeline": "both", "prove": True, "report": folder},
                 )
                 x = torch.randn(5, 3)
                 self.assertTrue(compiled(x).equal(x.abs()))
