@@ -1,7 +1,8 @@
 #!/bin/sh
 # compile.sh CCACHE COMPILER ARGUMENTS…: through ccache, but for precompiled headers. One that comes out of the cache
 # remembers the times of the files it was made from, and GCC would take the same files with other times for others. What
-# is compiled with one is found in the cache by a sum of what it was made from: its bytes are others each time.
+# is compiled with one is found in the cache by a sum of what it was made from, macros too: its bytes are others each
+# time.
 ccache=$1; shift
 case " $* " in
   *" c++-header "*)
@@ -19,7 +20,7 @@ case " $* " in
       esac
       set -- "$@" "$argument"
     done
-    "$@" -E -P > "$header.text" || exit
+    "$@" -E -P -dD > "$header.text" || exit
     md5sum < "$header.text" > "$header.sum"
     rm "$header.text"
     exit ;;
