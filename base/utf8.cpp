@@ -1,4 +1,4 @@
-// Exports first_character.
+// Exports first_character and is_utf8.
 #include "base/utf8.hpp"
 
 namespace pw {
@@ -30,6 +30,15 @@ Utf8Character first_character(std::string_view text) {
   }
   if (!shortest_form(code, length) || surrogate(code) || code > 0x10FFFF) return {};
   return {code, length};
+}
+
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t length = first_character(text).length;
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
 }
 
 }  // namespace pw

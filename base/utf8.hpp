@@ -13,5 +13,7 @@ struct Utf8Character {
 };
 /// Refuses overlong forms, surrogates, and codes above U+10FFFF.
 [[nodiscard]] Utf8Character first_character(std::string_view text);
+/// Whether it is made of such characters alone.
+[[nodiscard]] bool is_utf8(std::string_view text);
 
 }  // namespace pw

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <utility>
 
 namespace pw {
 
@@ -75,9 +74,9 @@ ValueNameId NumberedNames::add_to(ValueNames& names, NameId id) {
   const Entry entry = entries_[id.index];
   if (entry.pattern == kNone) return names.add(words_.text(NameId(entry.number)));
   Pattern& pattern = patterns_[entry.pattern];
-  if (!std::exchange(pattern.asked, true))
-    pattern.first = names.add_pattern(words_.text(pattern.before), words_.text(pattern.after));
-  return pattern.first ? ValueNameId(pattern.first->index + entry.number) : names.add(text(id));
+  auto& first = pattern.first;
+  if (!first) first = names.add_pattern(words_.text(pattern.before), words_.text(pattern.after));
+  return *first ? ValueNameId((*first)->index + entry.number) : names.add(text(id));
 }
 
 }  // namespace pw

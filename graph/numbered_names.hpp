@@ -33,8 +33,8 @@ class NumberedNames {
     NameId before, after;               // of words_
     std::vector<std::uint32_t> dense;   // ids by number, as far as numbers are near each other
     std::size_t count = 0, others = 0;  // of names in `dense`, and of those that are not
-    std::optional<ValueNameId> first;   // in the context, of the number 0, once it is asked for
-    bool asked = false;
+    // Of the number 0, once it was asked for; nothing where the context has no room for it.
+    std::optional<std::optional<ValueNameId>> first;
   };
   static constexpr std::uint32_t kNone = 0xffffffffu;
 

@@ -33,15 +33,6 @@ class Seen {
   std::vector<std::uint64_t> bits_;
 };
 
-bool is_utf8(std::string_view text) {
-  while (!text.empty()) {
-    const std::size_t length = first_character(text).length;
-    if (length == 0) return false;
-    text.remove_prefix(length);
-  }
-  return true;
-}
-
 bool mentions(const std::vector<Expr>& exprs, std::string_view word) {
   return std::any_of(exprs.begin(), exprs.end(), [&](const Expr& e) {
     return e.text.find(word) != std::string::npos || mentions(e.args, word);
@@ -243,10 +234,10 @@ class BinaryReader {
   std::optional<ValueNameId> take_numbered(std::uint32_t name) {
     const std::uint32_t pattern = (name & ~binary::kPatternBit) >> NameParts::kNumberBits;
     if ((name & binary::kPatternBit) == 0 || pattern >= patterns_.size()) return std::nullopt;
-    const auto& first = patterns_[pattern].first_name.known();
+    const auto& first = patterns_[pattern].first_name;
     const std::uint32_t number = name & (NameParts::kNumbers - 1);
-    if (!first || !named_[pattern].add(number)) return std::nullopt;
-    return ValueNameId(first->index + number);
+    if (!first || !*first || !named_[pattern].add(number)) return std::nullopt;
+    return ValueNameId((*first)->index + number);
   }
   /// The id of a name that nothing has yet.
   Result<ValueNameId> take(std::uint32_t name) {
@@ -263,9 +254,9 @@ class BinaryReader {
       return names.add(called.before);
     }
     if (!named_[called.pattern].add(called.number)) return taken(called);
-    const auto& first = patterns_[called.pattern].first_name.of(
-        [&] { return names.add_pattern(called.before, called.after); });
-    if (first) return ValueNameId(first->index + called.number);
+    auto& first = patterns_[called.pattern].first_name;
+    if (!first) first = names.add_pattern(called.before, called.after);
+    if (*first) return ValueNameId((*first)->index + called.number);
     return names.add(called.put_together());
   }
   [[nodiscard]] tl::unexpected<Diagnostics> taken(const Words& name) const {
@@ -279,9 +270,9 @@ class BinaryReader {
       ValueNames& names = context_->value_names;
       if (called.pattern == kNone)
         return called.before.empty() ? TextId() : names.intern(called.before);
-      const auto& first = patterns_[called.pattern].first_text.of(
-          [&] { return names.intern_pattern(called.before, called.after); });
-      return first ? TextId(first->index + called.number) : names.intern(called.put_together());
+      auto& first = patterns_[called.pattern].first_text;
+      if (!first) first = names.intern_pattern(called.before, called.after);
+      return *first ? TextId((*first)->index + called.number) : names.intern(called.put_together());
     };
     places_.push_back(graph_.place_of({}, {}));
     for (std::uint32_t i = 0; i < counts_[Counts::places]; ++i) {
@@ -392,25 +383,11 @@ class BinaryReader {
     AttributesId attributes;
   };
   std::vector<Variant> variants_;
-  /// Of the name with the number 0; nothing where the context has no room for the pattern.
-  template <class Id>
-  class First {
-   public:
-    template <class Make>
-    const std::optional<Id>& of(const Make& make) {
-      if (!std::exchange(made_, true)) id_ = make();
-      return id_;
-    }
-    [[nodiscard]] const std::optional<Id>& known() const { return id_; }
-
-   private:
-    std::optional<Id> id_;
-    bool made_ = false;
-  };
   struct Pattern {
     std::string_view before, after;
-    First<ValueNameId> first_name;
-    First<TextId> first_text;
+    // Of the number 0, once it was asked for; nothing where the context has no room for it.
+    std::optional<std::optional<ValueNameId>> first_name;
+    std::optional<std::optional<TextId>> first_text;
   };
   std::vector<Pattern> patterns_;
   std::set<std::pair<std::string, std::string>> known_patterns_;

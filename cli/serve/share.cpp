@@ -38,12 +38,7 @@ Share example_share() {
 }
 
 bool is_text(std::string_view bytes) {
-  while (!bytes.empty()) {
-    const Utf8Character next = first_character(bytes);
-    if (next.length == 0 || next.code == 0) return false;
-    bytes.remove_prefix(next.length);
-  }
-  return true;
+  return is_utf8(bytes) && bytes.find('\0') == std::string_view::npos;
 }
 
 bool is_file_name(std::string_view name) {

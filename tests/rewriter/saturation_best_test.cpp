@@ -131,34 +131,20 @@ pass s = saturate { left, next, short }
 }
 
 TEST_CASE("saturate: greedy never wins with the same rules", "[saturate]") {
-  std::size_t better = 0, equal = 0, runs = 0;
-  for (std::uint64_t seed = 1; runs < 1000 && seed < 5000; ++seed) {
-    const Alphabet alphabet(seed);
-    RandomRules drawn = RuleWriter(alphabet, seed, Mix::plain).run();
-    std::string names;
-    for (std::size_t i = 0; i < drawn.rules.size(); ++i)
-      names += (i == 0 ? "r" : ", r") + std::to_string(i);
-    const auto drawn_context = std::make_shared<Context>();
-    const std::string passes = "pass s = saturate { " + names + " } nodes 400\n" +
-                               "pass g = greedy { " + names + " } fuel 400\n";
-    if (!load_rule_texts(drawn_context, {{"rules.pwr", drawn.text + passes}})) continue;
-    const World world(drawn.text + passes);
-    for (std::uint64_t k = 0; k < 4 && runs < 1000; ++k, ++runs) {
-      INFO("seed " << seed << ", graph " << k << "\n" << drawn.text);
-      const Graph start = GraphWriter(world, drawn.rules.size(), alphabet, seed * 16 + k).run();
-      INFO(print_pwg(start));
-      Graph g = start, s = start;
-      world.run(g, "g");
-      const RewriteReport report = world.run(s, "s");
-      REQUIRE(s.node_count() <= g.node_count());
-      REQUIRE(s.node_count() <= start.node_count());
-      const Saturated& found = saturated(report);
-      REQUIRE(found.cost == static_cast<std::int64_t>(s.node_count()));
-      REQUIRE(found.bound <= found.cost);
-      better += s.node_count() < g.node_count() ? 1 : 0;
-      equal += s.node_count() == g.node_count() ? 1 : 0;
-    }
-  }
+  std::size_t better = 0, equal = 0;
+  const auto look = [&](const World& world, const Graph& start) {
+    Graph g = start, s = start;
+    world.run(g, "g");
+    const RewriteReport report = world.run(s, "s");
+    REQUIRE(s.node_count() <= g.node_count());
+    REQUIRE(s.node_count() <= start.node_count());
+    const Saturated& found = saturated(report);
+    REQUIRE(found.cost == static_cast<std::int64_t>(s.node_count()));
+    REQUIRE(found.bound <= found.cost);
+    better += s.node_count() < g.node_count() ? 1 : 0;
+    equal += s.node_count() == g.node_count() ? 1 : 0;
+  };
+  const std::size_t runs = for_random_saturations(Mix::plain, 1000, 4, look);
   CHECK(runs == 1000);
   CHECK(better > 0);
   CHECK(equal > 0);

@@ -146,35 +146,21 @@ pass s = saturate { alone, back, there, nothing, made } cost price
 }
 
 TEST_CASE("saturate: greedy never wins with rules of any form", "[saturate]") {
-  std::size_t better = 0, runs = 0, made = 0;
-  for (std::uint64_t seed = 1; runs < 600 && seed < 5000; ++seed) {
-    const Alphabet alphabet(seed);
-    RandomRules drawn = RuleWriter(alphabet, seed, Mix::all).run();
-    std::string names;
-    for (std::size_t i = 0; i < drawn.rules.size(); ++i)
-      names += (i == 0 ? "r" : ", r") + std::to_string(i);
-    const auto drawn_context = std::make_shared<Context>();
-    const std::string passes = "pass s = saturate { " + names + " } nodes 400\n" +
-                               "pass g = greedy { " + names + " } fuel 400\n";
-    if (!load_rule_texts(drawn_context, {{"rules.pwr", drawn.text + passes}})) continue;
-    const World world(drawn.text + passes);
-    for (std::uint64_t k = 0; k < 3 && runs < 600; ++k, ++runs) {
-      INFO("seed " << seed << ", graph " << k << "\n" << drawn.text);
-      const Graph start = GraphWriter(world, drawn.rules.size(), alphabet, seed * 16 + k).run();
-      INFO(print_pwg(start));
-      Graph g = start, s = start, again = start;
-      world.run(g, "g");
-      const RewriteReport report = world.run(s, "s");
-      world.run(again, "s");
-      REQUIRE(print_pwg(again) == print_pwg(s));
-      REQUIRE_FALSE(has_errors(verify(s)));
-      REQUIRE(s.node_count() <= g.node_count());
-      REQUIRE(s.node_count() <= start.node_count());
-      REQUIRE(saturated(report).cost == static_cast<std::int64_t>(s.node_count()));
-      better += s.node_count() < g.node_count() ? 1 : 0;
-      for (const auto& [rule, stats] : report.passes.at(0).rules) made += stats.matches;
-    }
-  }
+  std::size_t better = 0, made = 0;
+  const auto look = [&](const World& world, const Graph& start) {
+    Graph g = start, s = start, again = start;
+    world.run(g, "g");
+    const RewriteReport report = world.run(s, "s");
+    world.run(again, "s");
+    REQUIRE(print_pwg(again) == print_pwg(s));
+    REQUIRE_FALSE(has_errors(verify(s)));
+    REQUIRE(s.node_count() <= g.node_count());
+    REQUIRE(s.node_count() <= start.node_count());
+    REQUIRE(saturated(report).cost == static_cast<std::int64_t>(s.node_count()));
+    better += s.node_count() < g.node_count() ? 1 : 0;
+    for (const auto& [rule, stats] : report.passes.at(0).rules) made += stats.matches;
+  };
+  const std::size_t runs = for_random_saturations(Mix::all, 600, 3, look);
   CHECK(runs == 600);
   CHECK(better > 0);
   CHECK(made > 300);

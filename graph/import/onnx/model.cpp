@@ -14,11 +14,7 @@ constexpr std::int64_t kExternal = 1;  // TensorProto.DataLocation
 
 /// Texts of messages are UTF-8; those of attributes are bytes.
 std::string string_of(const WireField& field) {
-  for (std::string_view rest = field.text(); !rest.empty();) {
-    const std::size_t length = first_character(rest).length;
-    if (length == 0) throw Malformed{field.offset, "a name that is no UTF-8"};
-    rest.remove_prefix(length);
-  }
+  if (!is_utf8(field.text())) throw Malformed{field.offset, "a name that is no UTF-8"};
   return std::string(field.text());
 }
 
