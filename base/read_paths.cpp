@@ -1,4 +1,4 @@
-// Exports note_read_path and read_paths.
+// Exports note_read_path, read_paths and ignore_reads_below.
 #include "base/read_paths.hpp"
 
 #include <algorithm>
@@ -12,6 +12,7 @@ namespace {
 struct ReadPaths {
   std::mutex lock;
   std::vector<ReadPath> paths;
+  std::vector<std::string> ignored;  ///< folders, each with its slash
 };
 
 ReadPaths& noted() {
@@ -24,6 +25,8 @@ ReadPaths& noted() {
 void note_read_path(const std::string& path) {
   ReadPaths& all = noted();
   const std::lock_guard held(all.lock);
+  const auto below = [&](const std::string& folder) { return path.starts_with(folder); };
+  if (std::ranges::any_of(all.ignored, below)) return;
   if (std::ranges::find(all.paths, path, &ReadPath::path) == all.paths.end())
     all.paths.push_back({path, file_stamp(path)});
 }
@@ -32,6 +35,13 @@ std::vector<ReadPath> read_paths() {
   ReadPaths& all = noted();
   const std::lock_guard held(all.lock);
   return all.paths;
+}
+
+void ignore_reads_below(const std::string& folder) {
+  ReadPaths& all = noted();
+  const std::lock_guard held(all.lock);
+  if (std::ranges::find(all.ignored, folder + "/") == all.ignored.end())
+    all.ignored.push_back(folder + "/");
 }
 
 }  // namespace pw

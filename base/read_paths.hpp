@@ -15,5 +15,8 @@ struct ReadPath {
 void note_read_path(const std::string& path);
 /// In the order in which they were first read.
 [[nodiscard]] std::vector<ReadPath> read_paths();
+/// Leaves out what is read below a folder from now on: what the program keeps for itself, and other
+/// processes write meanwhile, is nothing that a user edits.
+void ignore_reads_below(const std::string& folder);
 
 }  // namespace pw

@@ -16,6 +16,7 @@
 #include "backends/cache/object.hpp"
 #include "base/assert.hpp"
 #include "base/file.hpp"
+#include "base/read_paths.hpp"
 
 namespace pw {
 namespace {
@@ -91,6 +92,8 @@ CompileCache::CompileCache(CacheOptions options) : options_(std::move(options)) 
       options_.read_only.clear();
     }
   }
+  for (const std::string& folder : {options_.folder, options_.read_only})
+    if (!folder.empty()) ignore_reads_below(folder);
   if (options_.folder.empty()) return;
   for (const char* part : {"/objects", "/locks", "/names"}) {
     std::error_code ignored;

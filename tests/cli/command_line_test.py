@@ -13,6 +13,7 @@ import subprocess
 import termios
 import time
 import unittest
+import unittest.mock
 import zipfile
 from pathlib import Path
 from xml.etree import ElementTree
@@ -260,6 +261,19 @@ class Watch(ProgramTest):
         self.assertIn("used.pwr has changed", self.read_until(process, "did you mean `rms_norm`?"))
         Path(used).write_text("", encoding="utf-8")
         self.read_until(process, "1 rule")
+
+    def test_what_other_processes_do_to_the_cache(self):
+        cache, counts = self.path("cache"), Path(self.path("cache")) / "counts"
+        with unittest.mock.patch.dict(os.environ, {"PWR_CACHE_DIR": cache}):
+            subprocess.run([BIN / "pwr", "check", self.file("first.pwr", RULES)], check=True, capture_output=True)
+            self.assertTrue(counts.exists())
+            rules = self.file("main.pwr", "rule b { y = neg(neg(x)) => y = x }\n")
+            process = self.watch("check", rules)
+        self.read_until(process, "1 rule")
+        counts.write_text("found 1\n", encoding="utf-8")
+        time.sleep(1.5)
+        Path(rules).write_text("rule b { y = neg(neg(x)) => y = x }\n" * 2, encoding="utf-8")
+        self.assertNotIn("counts has changed", self.read_until(process, "main.pwr has changed"))
 
     def test_a_new_file_in_a_folder(self):
         folder = Path(self.path("tests"))
