@@ -46,6 +46,10 @@ constexpr std::string_view kPrologue = R"cpp(
     void (*get)(void* array, long long i, void* value);
     void (*set)(void* array, long long i, const void* value);
     void (*fault)(const char* what);
+    void (*gather)(const void* mine, void* all, int bytes);
+    void (*copy_async)(void* array, long long i, const void* from);
+    void (*commit)();
+    void (*wait)(int groups);
   };
   static const pw_host_api* pw_host;
   extern "C" void pw_bind(const pw_host_api* api) { pw_host = api; }

@@ -47,6 +47,12 @@ class ProgramMaker {
     std::optional<ProductCall> product;
   };
 
+  /// A product on tensor cores.
+  struct Own {
+    Kernel kernel;
+    std::vector<ValueId> reads;
+  };
+
   [[nodiscard]] Call call_of(const std::vector<NodeId>& nodes) const {
     Call out{Graph(graph_.context_ptr(), ""), {}, {}, {}};
     out.alone = rows::isolate(graph_, nodes, out.inputs, out.outputs);
@@ -62,10 +68,31 @@ class ProgramMaker {
       read_by_a_call_.insert(*transposition);
       return;
     }
-    if (!offer({n}, *product) && !refused_.empty())
+    const bool called = offer({n}, *product);
+    if (!called) choose_own(n, transposition);
+    if (!called && !refused_.empty())
       out_.notes.push_back(
           fmt::format("{} is a kernel of our own: {}", graph_.op_of(n).name, refused_));
     refused_.clear();
+  }
+
+  /// A product on tensor cores, b as it is stored if it can be.
+  void choose_own(NodeId n, const std::optional<NodeId>& transposition) {
+    if (!options_.tensor_cores || driver_.calls_libraries()) return;
+    const ScheduleChoice& schedules = options_.schedules;
+    const DimId rows = graph_.context().types[graph_.type(graph_.result(n))].shape[0];
+    const auto count =
+        graph_.context().dims.evaluate(rows, {{schedules.tokens_symbol, schedules.tokens}});
+    auto kernel = tensor_product_kernel(graph_, n, transposition.has_value(),
+                                        {driver_.arch(), count ? *count : schedules.tokens, {}});
+    if (!kernel) return;
+    const auto operands = graph_.operands(n);
+    Own own{std::move(*kernel), {operands.begin(), operands.end()}};
+    if (transposition) {
+      own.reads[product_call(graph_, n)->b] = graph_.operand(*transposition, 0);
+      read_by_a_call_.insert(*transposition);
+    }
+    own_.emplace(n, std::move(own));
   }
 
   /// The node that lays out a matrix for this user alone, with its axes exchanged.
@@ -193,6 +220,10 @@ class ProgramMaker {
     const NodeId n = unit.nodes.front();
     const Op& op = graph_.op_of(n);
     if (const auto call = calls_.find(n); call != calls_.end()) return add_call(call->second);
+    if (const auto own = own_.find(n); own != own_.end()) {
+      add_kernel(std::move(own->second.kernel), own->second.reads, {graph_.result(n)});
+      return std::monostate{};
+    }
     auto kernel = topk_kernel(graph_, n);
     if (!kernel && !driver_.calls_libraries()) kernel = product_kernel(graph_, n);
     if (kernel) {
@@ -279,6 +310,7 @@ class ProgramMaker {
   ProgramOptions options_;
   std::vector<rows::RunUnit> units_;
   std::map<NodeId, Call> calls_;     // products that the driver takes
+  std::map<NodeId, Own> own_;        // products on tensor cores
   std::set<NodeId> read_by_a_call_;  // transpositions that are not run
   std::string refused_;              // why the driver did not take a product
   PieceProgram out_;

@@ -52,6 +52,8 @@ struct ProgramOptions {
   /// The sizes at which the driver has to support a matmul for it to become a library call.
   std::vector<Symbols> sizes = {};
   ScheduleChoice schedules = {};
+  /// Products that no library takes may be summed in the order of tensor cores.
+  bool tensor_cores = false;
 };
 
 /// A product is a library call where the driver says so, else a kernel. A call reads what a

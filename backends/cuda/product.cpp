@@ -1,4 +1,4 @@
-// Exports product_call and product_kernel.
+// Exports product_call, product_kernel and tensor_product_kernel.
 #include "backends/cuda/product.hpp"
 
 #include <fmt/format.h>
@@ -82,6 +82,36 @@ class ProductKernel {
       : graph_(graph), node_(node), call_(call) {}
 
   std::optional<Kernel> run() {
+    const auto value = read();
+    return value ? std::optional(kernel(*value)) : std::nullopt;
+  }
+
+  std::optional<Kernel> run_on_tensor_cores(bool b_transposed, const TensorChoice& choice) {
+    const auto value = read();
+    const Operand &a = operands_[call_.a], &b = operands_[call_.b];
+    if (!value || a.dtype != b.dtype) return std::nullopt;
+    TensorProduct out;
+    out.op = graph_.op_of(node_).name;
+    out.in = a.dtype;
+    out.out = result_.dtype;
+    out.a = call_.a;
+    out.b = call_.b;
+    out.b_transposed = b_transposed;
+    out.arguments = arguments();
+    if (b_transposed)
+      out.arguments[call_.b] =
+          graph_.type(graph_.operand(graph_.producer(graph_.operand(node_, call_.b)), 0));
+    out.signature = signature();
+    out.value = *value;
+    out.rows = rows_;
+    out.depth = depth_;
+    out.columns = columns_;
+    return tensor_product(out, choice);
+  }
+
+ private:
+  /// Reads the operands; what is stored of `sum`, or nothing.
+  std::optional<std::string> read() {
     for (ValueId v : graph_.operands(node_)) {
       auto operand = operand_of(graph_, v);
       if (!operand) return std::nullopt;
@@ -100,10 +130,9 @@ class ProductKernel {
       if (!a || !b) return std::nullopt;
       value = fmt::format("pw_mul(sum, pw_mul({}, {}))", *a, *b);
     }
-    return kernel(value);
+    return value;
   }
 
- private:
   [[nodiscard]] const Shape& shape(const Operand& operand) const {
     return graph_.context().types[operand.id].shape;
   }
@@ -136,17 +165,25 @@ class ProductKernel {
     return by_row ? std::optional<std::string>("row") : std::nullopt;
   }
 
+  [[nodiscard]] std::vector<TypeId> arguments() const {
+    std::vector<TypeId> out;
+    for (const Operand& operand : operands_) out.push_back(operand.id);
+    out.push_back(result_.id);
+    return out;
+  }
+  [[nodiscard]] std::string signature() const {
+    std::string out;
+    for (std::size_t i = 0; i < operands_.size(); ++i)
+      out += fmt::format("const {}* __restrict__ p{}, ", rows::cxx::storage(operands_[i].dtype), i);
+    return out + fmt::format("{}* __restrict__ p{}, long long rows",
+                             rows::cxx::storage(result_.dtype), operands_.size());
+  }
+
   [[nodiscard]] Kernel kernel(const std::string& value) const {
     WrittenKernel out;
     out.op = graph_.op_of(node_).name;
-    for (std::size_t i = 0; i < operands_.size(); ++i) {
-      out.arguments.push_back(operands_[i].id);
-      out.signature +=
-          fmt::format("const {}* __restrict__ p{}, ", rows::cxx::storage(operands_[i].dtype), i);
-    }
-    out.arguments.push_back(result_.id);
-    out.signature += fmt::format("{}* __restrict__ p{}, long long rows",
-                                 rows::cxx::storage(result_.dtype), operands_.size());
+    out.arguments = arguments();
+    out.signature = signature();
     out.rows = rows_;
     out.threads = kThreads;
     out.rows_per_block = kTile;
@@ -213,6 +250,13 @@ std::optional<ProductCall> product_call(const Graph& graph, NodeId node) {
 std::optional<Kernel> product_kernel(const Graph& graph, NodeId node) {
   const auto call = product_call(graph, node);
   return call ? ProductKernel(graph, node, *call).run() : std::nullopt;
+}
+
+std::optional<Kernel> tensor_product_kernel(const Graph& graph, NodeId node, bool b_transposed,
+                                            const TensorChoice& choice) {
+  const auto call = product_call(graph, node);
+  return call ? ProductKernel(graph, node, *call).run_on_tensor_cores(b_transposed, choice)
+              : std::nullopt;
 }
 
 }  // namespace pw::cuda

@@ -1,10 +1,12 @@
-// Matmuls of a graph on a device, and a kernel for those that no library takes: tiles in shared
-// memory, sums in f32 in the order of k. Correct everywhere, not fast.
+// Matmuls of a graph on a device, and kernels for those that no library takes: on tensor cores
+// where there are some for the operands, else tiles in shared memory, sums in f32 in the order of
+// k, which is correct everywhere, and not fast.
 #pragma once
 
 #include <optional>
 
 #include "backends/cuda/driver.hpp"
+#include "backends/cuda/tensor_product.hpp"
 
 namespace pw::cuda {
 
@@ -15,5 +17,11 @@ namespace pw::cuda {
 /// Of a product of floats of at most 32 bits, whose extents but the rows are fixed; none for any
 /// other node. Its results have the bits of the interpreter in f32.
 [[nodiscard]] std::optional<Kernel> product_kernel(const Graph& graph, NodeId node);
+
+/// The same on tensor cores, of two operands of one dtype that the architecture multiplies. Where
+/// `b_transposed`, b is made by a transposition, and the kernel reads what that reads.
+[[nodiscard]] std::optional<Kernel> tensor_product_kernel(const Graph& graph, NodeId node,
+                                                          bool b_transposed,
+                                                          const TensorChoice& choice);
 
 }  // namespace pw::cuda

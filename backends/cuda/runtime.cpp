@@ -99,8 +99,8 @@ Result<std::monostate> Runtime::compile(const PieceClass& c) {
     attention = attention_kernels(piece, KvCache::kPageTokens);
   // What splits is recorded only as a part of whole steps.
   if (c.capturable() || (c.splitting && captures_steps() && !attention)) {
-    auto program =
-        make_program(piece, *host_, driver_, {options_.grouping, asked_sizes(), schedules()});
+    auto program = make_program(piece, *host_, driver_,
+                                {options_.grouping, asked_sizes(), schedules(), !options_.strict});
     if (!program) return forward(program);
     for (const std::string& why : program->notes) note(why);
     for (const std::string& why : program->lacks) note(c.name + " is not captured: " + why);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -35,7 +36,13 @@ const HostApi& ThreadBlock::api() {
       [](void* array, long long i, const void* value) {
         active->set(*static_cast<Shared*>(array), i, value);
       },
-      [](const char* what) { active->fail(fmt::format("thread {}: {}", active->self(), what)); }};
+      [](const char* what) { active->fail(fmt::format("thread {}: {}", active->self(), what)); },
+      [](const void* mine, void* all, int bytes) { active->gather(mine, all, bytes); },
+      [](void* array, long long i, const void* from) {
+        active->copy_async(*static_cast<Shared*>(array), i, from);
+      },
+      [] { active->commit(); },
+      [](int groups) { active->wait(groups); }};
   return table;
 }
 
@@ -67,6 +74,7 @@ std::string ThreadBlock::run(const Launch& launch, const std::function<void()>& 
 
 void ThreadBlock::run_block(const std::function<void()>& kernel) {
   threads_.assign(launch_.threads, {});
+  copies_.assign(launch_.threads, {});
   shared_.clear();
   epoch_ = 1;
   fibers_.start(launch_.threads, [&](std::size_t) { kernel(); });
@@ -89,6 +97,8 @@ void ThreadBlock::run_block(const std::function<void()>& kernel) {
       --left;
     } else if (threads_[thread].state == State::exchanging) {
       release_exchange(static_cast<unsigned>(thread) / kWarp);
+    } else if (threads_[thread].state == State::gathering) {
+      release_gather(static_cast<unsigned>(thread) / kWarp);
     } else if (ready.empty() && threads_[thread].state == State::at_barrier) {
       release_barrier();
     }
@@ -134,14 +144,34 @@ void ThreadBlock::release_exchange(unsigned warp) {
   }
 }
 
+void ThreadBlock::release_gather(unsigned warp) {
+  const std::size_t first = std::size_t{warp} * kWarp;
+  if (first + kWarp > threads_.size())
+    return fail(
+        fmt::format("warp {} has fewer than {} threads for what all lanes do", warp, kWarp));
+  const auto bytes = static_cast<std::size_t>(threads_[first].bytes);
+  for (std::size_t lane = 0; lane < kWarp; ++lane) {
+    const Thread& t = threads_[first + lane];
+    if (t.state != State::gathering || static_cast<std::size_t>(t.bytes) != bytes) return;
+  }
+  std::vector<unsigned char> all(kWarp * bytes);
+  for (std::size_t lane = 0; lane < kWarp; ++lane)
+    std::memcpy(all.data() + lane * bytes, threads_[first + lane].mine, bytes);
+  for (std::size_t lane = 0; lane < kWarp; ++lane) {
+    std::memcpy(threads_[first + lane].other, all.data(), all.size());
+    threads_[first + lane].state = State::ready;
+  }
+}
+
 void ThreadBlock::stuck() {
   std::map<std::string, std::pair<std::size_t, std::size_t>> waits;  // count, first thread
   for (std::size_t i = 0; i < threads_.size(); ++i) {
     const Thread& t = threads_[i];
     const std::string what =
-        t.state == State::ended ? "ended"
-        : t.state == State::at_barrier
-            ? fmt::format("wait at the barrier in line {}", t.line)
+        t.state == State::ended        ? "ended"
+        : t.state == State::at_barrier ? fmt::format("wait at the barrier in line {}", t.line)
+        : t.state == State::gathering
+            ? std::string("wait for all lanes of their warp")
             : fmt::format("wait to exchange {} lanes apart (mask {:08x})", t.distance, t.mask);
     auto& entry = waits.emplace(what, std::pair(std::size_t{0}, i)).first->second;
     ++entry.first;
@@ -171,6 +201,34 @@ void ThreadBlock::exchange(unsigned mask, int distance, const void* mine, void* 
   if (!(mask >> static_cast<unsigned>(self()) % kWarp & 1u))
     fail(fmt::format("thread {} is not in the mask {:08x} that it names", self(), mask));
   fibers_.pause();
+}
+
+void ThreadBlock::gather(const void* mine, void* all, int bytes) {
+  threads_[static_cast<std::size_t>(self())] = {State::gathering, 0, 0, 0, bytes, mine, all};
+  fibers_.pause();
+}
+
+void ThreadBlock::copy_async(Shared& array, long long i, const void* from) {
+  const std::vector<unsigned char> unknown(static_cast<std::size_t>(array.bytes), 0xff);
+  set(array, i, unknown.data());
+  copies_[static_cast<std::size_t>(self())].open.push_back({&array, i, from});
+}
+
+void ThreadBlock::commit() {
+  Copies& own = copies_[static_cast<std::size_t>(self())];
+  own.groups.push_back(std::exchange(own.open, {}));
+}
+
+void ThreadBlock::wait(int groups) {
+  Copies& own = copies_[static_cast<std::size_t>(self())];
+  while (own.groups.size() > static_cast<std::size_t>(groups)) {
+    for (const Copy& copy : own.groups.front()) {
+      std::vector<unsigned char> value(static_cast<std::size_t>(copy.to->bytes), 0);
+      if (copy.from != nullptr) std::memcpy(value.data(), copy.from, value.size());
+      set(*copy.to, copy.i, value.data());
+    }
+    own.groups.erase(own.groups.begin());
+  }
 }
 
 ThreadBlock::Shared* ThreadBlock::shared(const void* site, const char* name, long long count,

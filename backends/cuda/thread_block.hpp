@@ -26,6 +26,10 @@ struct HostApi {
   void (*get)(void* array, long long i, void* value);
   void (*set)(void* array, long long i, const void* value);
   void (*fault)(const char* what);
+  void (*gather)(const void* mine, void* all, int bytes);
+  void (*copy_async)(void* array, long long i, const void* from);
+  void (*commit)();
+  void (*wait)(int groups);
 };
 
 struct Launch {
@@ -42,7 +46,7 @@ class ThreadBlock {
   std::string run(const Launch& launch, const std::function<void()>& kernel);
 
  private:
-  enum class State : std::uint8_t { ready, at_barrier, exchanging, ended };
+  enum class State : std::uint8_t { ready, at_barrier, exchanging, gathering, ended };
   struct Thread {
     State state = State::ready;
     int line = 0;       ///< of the barrier
@@ -62,9 +66,21 @@ class ThreadBlock {
     std::vector<Word> words;
   };
 
+  /// Copies to shared memory that a thread has begun; null: zeros.
+  struct Copy {
+    Shared* to = nullptr;
+    long long i = 0;
+    const void* from = nullptr;
+  };
+  struct Copies {
+    std::vector<Copy> open;                 ///< of no group yet
+    std::vector<std::vector<Copy>> groups;  ///< not there yet, the oldest first
+  };
+
   void run_block(const std::function<void()>& kernel);
   void release_barrier();
   void release_exchange(unsigned warp);
+  void release_gather(unsigned warp);
   void stuck();
   void fail(std::string what);
   std::uint64_t draw();
@@ -72,6 +88,13 @@ class ThreadBlock {
 
   void barrier(int line);
   void exchange(unsigned mask, int distance, const void* mine, void* other, int bytes);
+  /// What every lane of a warp gives, in the order of lanes, to every lane.
+  void gather(const void* mine, void* all, int bytes);
+  /// The place is the thread's from here on, and has nothing of use until it has waited.
+  void copy_async(Shared& array, long long i, const void* from);
+  void commit();
+  /// Until all but the last `groups` are there.
+  void wait(int groups);
   Shared* shared(const void* site, const char* name, long long count, int bytes);
   void get(Shared& array, long long i, void* value);
   void set(Shared& array, long long i, const void* value);
@@ -80,6 +103,7 @@ class ThreadBlock {
   Fibers fibers_;
   Launch launch_;
   std::vector<Thread> threads_;
+  std::vector<Copies> copies_;  ///< by thread
   std::map<const void*, Shared> shared_;
   unsigned block_ = 0;
   std::uint64_t epoch_ = 1, random_ = 1;

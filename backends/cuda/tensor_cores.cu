@@ -1,0 +1,357 @@
+#ifndef PW_TENSOR_CORES
+#define PW_TENSOR_CORES
+// Products on tensor cores: instructions that the lanes of a warp execute together, and tiles of a
+// matrix product made of them. Stands before the kernels that use it; compiled by NVRTC for sm_80
+// and later, and by a C++ compiler for the run on the host, where each instruction is defined by
+// the layout of its fragments in the PTX ISA. Shared memory is an array of 16-byte words.
+//
+// The order of sums: an element of a product is one chain of fused multiply-adds, k ascending, from
+// +0, which is the interpreter's. The host runs it. A device adds the products of one instruction
+// (16 or 32 of them) in an order that is not documented, and the instructions in this order.
+
+struct pw_bf16 {
+  typedef unsigned short stored;
+  enum : int { each = 2, zeros = (int)0x80008000u };
+  PW_FUNCTION float widen(unsigned bits) { return pw_from_bf16((unsigned short)bits); }
+  PW_FUNCTION unsigned narrow(float x) { return pw_to_bf16(x); }
+};
+struct pw_f16 {
+  typedef unsigned short stored;
+  enum : int { each = 2, zeros = (int)0x80008000u };
+  PW_FUNCTION float widen(unsigned bits) { return pw_from_f16((unsigned short)bits); }
+  PW_FUNCTION unsigned narrow(float x) { return pw_to_f16(x); }
+};
+struct pw_f8e4m3 {
+  typedef unsigned char stored;
+  enum : int { each = 1, zeros = (int)0x80808080u };
+  PW_FUNCTION float widen(unsigned bits) { return pw_from_f8e4m3((unsigned char)bits); }
+};
+struct pw_f8e5m2 {
+  typedef unsigned char stored;
+  enum : int { each = 1, zeros = (int)0x80808080u };
+  PW_FUNCTION float widen(unsigned bits) { return pw_from_f8e5m2((unsigned char)bits); }
+};
+
+struct pw_fragment {
+  unsigned r[4];
+};
+
+#if defined(__CUDA_ARCH__)
+
+template <class S>
+PW_FUNCTION unsigned pw_shared_address(S& shared, int i) {
+  unsigned at;
+  asm("{ .reg .u64 t; cvta.to.shared.u64 t, %1; cvt.u32.u64 %0, t; }"
+      : "=r"(at)
+      : "l"((const void*)(&shared[0] + i)));
+  return at;
+}
+/// ldmatrix: four matrices of 8 rows of 16 bytes. Lane l names row l % 8 of matrix l / 8, and gets
+/// bytes 4 (l % 4) to 4 (l % 4) + 3 of row l / 4 of each.
+template <class S>
+PW_FUNCTION pw_fragment pw_rows(S& shared, int i) {
+  pw_fragment f;
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(f.r[0]), "=r"(f.r[1]), "=r"(f.r[2]), "=r"(f.r[3])
+               : "r"(pw_shared_address(shared, i))
+               : "memory");
+  return f;
+}
+/// The same, each matrix transposed as one of 16-bit elements.
+template <class S>
+PW_FUNCTION pw_fragment pw_columns(S& shared, int i) {
+  pw_fragment f;
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(f.r[0]), "=r"(f.r[1]), "=r"(f.r[2]), "=r"(f.r[3])
+               : "r"(pw_shared_address(shared, i))
+               : "memory");
+  return f;
+}
+/// Copies 16 bytes, or zeros; they are there after a wait for their group.
+template <class S>
+PW_FUNCTION void pw_copy_async(S& shared, int i, const void* from, bool take) {
+  asm volatile(
+      "{ .reg .u64 g; cvta.to.global.u64 g, %1; cp.async.cg.shared.global [%0], [g], 16, %2; }" ::
+          "r"(pw_shared_address(shared, i)),
+      "l"(from), "r"(take ? 16 : 0)
+      : "memory");
+}
+/// Ends a group of copies.
+PW_FUNCTION void pw_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+/// Until all but the last N groups of this thread are there.
+template <int N>
+PW_FUNCTION void pw_wait() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
+}
+#define PW_MMA(type, shape, name)                                                               \
+  PW_FUNCTION void pw_mma(type, float(&c)[4], const pw_fragment& a, unsigned b0, unsigned b1) { \
+    asm volatile("mma.sync.aligned." shape ".row.col.f32." name "." name                        \
+                 ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"         \
+                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])                               \
+                 : "r"(a.r[0]), "r"(a.r[1]), "r"(a.r[2]), "r"(a.r[3]), "r"(b0), "r"(b1));       \
+  }
+PW_MMA(pw_bf16, "m16n8k16", "bf16")
+PW_MMA(pw_f16, "m16n8k16", "f16")
+#if __CUDA_ARCH__ >= 890
+PW_MMA(pw_f8e4m3, "m16n8k32", "e4m3")
+PW_MMA(pw_f8e5m2, "m16n8k32", "e5m2")
+#endif
+#undef PW_MMA
+
+#else  // the host
+
+static inline unsigned pw_part(const void* words, int i) {
+  unsigned x;
+  __builtin_memcpy(&x, (const char*)words + 4 * i, 4);
+  return x;
+}
+template <class S>
+PW_FUNCTION pw_fragment pw_rows(S& shared, int i) {
+  const uint4 own = pw_at(shared, i);
+  uint4 all[32];
+  pw_host->gather(&own, all, sizeof own);
+  const int lane = (int)threadIdx.x % 32;
+  pw_fragment f;
+  for (int m = 0; m < 4; ++m) f.r[m] = pw_part(&all[8 * m + lane / 4], lane % 4);
+  return f;
+}
+template <class S>
+PW_FUNCTION pw_fragment pw_columns(S& shared, int i) {
+  const uint4 own = pw_at(shared, i);
+  uint4 all[32];
+  pw_host->gather(&own, all, sizeof own);
+  const int lane = (int)threadIdx.x % 32, column = lane / 4;
+  pw_fragment f;
+  for (int m = 0; m < 4; ++m) {
+    const uint4* two = &all[8 * m + 2 * (lane % 4)];
+    const unsigned low = pw_part(two, column / 2) >> 16 * (column % 2) & 0xffffu;
+    f.r[m] = low | pw_part(two + 1, column / 2) >> 16 * (column % 2) << 16;
+  }
+  return f;
+}
+template <class S>
+PW_FUNCTION void pw_copy_async(S& shared, int i, const void* from, bool take) {
+  if (take) PW_ALIGNED(from, 16);
+  pw_host->copy_async(shared.p, i, take ? from : 0);
+}
+PW_FUNCTION void pw_commit() { pw_host->commit(); }
+template <int N>
+PW_FUNCTION void pw_wait() {
+  pw_host->wait(N);
+}
+/// m16n8k16 of 16-bit elements, m16n8k32 of bytes. With g = lane / 4 and t = lane % 4, and n
+/// elements a register: register i of A has those from k = n t + 4 n (i / 2) on of row
+/// g + 8 (i % 2); register i of B those from k = n t + 4 n i on of column g; c[i] is row
+/// g + 8 (i / 2), column 2 t + i % 2.
+template <class T>
+PW_FUNCTION void pw_mma(T, float (&c)[4], const pw_fragment& a, unsigned b0, unsigned b1) {
+  struct {
+    pw_fragment a;
+    unsigned b[2];
+  } const own = {a, {b0, b1}};
+  unsigned all[32][6];
+  pw_host->gather(&own, all, sizeof own);
+  constexpr int n = 4 / T::each, bits = 8 * T::each;
+  const auto element = [&](const unsigned* registers, int i, int place) {
+    return T::widen(registers[i] >> bits * place & ((1u << bits) - 1u));
+  };
+  const int lane = (int)threadIdx.x % 32;
+  for (int i = 0; i < 4; ++i) {
+    const int row = lane / 4 + 8 * (i / 2), column = 2 * (lane % 4) + i % 2;
+    for (int k = 0; k < 8 * n; ++k) {
+      const int t = k / n % 4, half = k / (4 * n);
+      c[i] = pw_fma(element(all[row % 8 * 4 + t], 2 * half + row / 8, k % n),
+                    element(all[column * 4 + t] + 4, half, k % n), c[i]);
+    }
+  }
+}
+
+#endif
+
+// ---- tiles. A row of a tile is C words of 16 bytes; words are moved within rows so that eight
+// rows of one column of words lie in different banks.
+
+template <int C>
+PW_FUNCTION int pw_word(int row, int word) {
+  constexpr int apart = C < 8 ? 8 / C : 1;
+  return row * C + (word ^ (row / apart) % (C < 8 ? C : 8));
+}
+
+/// 16 bytes of which each element is asked for by itself: from(e), or `outside` where it is none.
+template <class T, class F>
+PW_FUNCTION uint4 pw_assembled(const F& from) {
+  constexpr int n = 4 / T::each;
+  unsigned w[4];
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    w[i] = 0;
+#pragma unroll
+    for (int e = 0; e < n; ++e) w[i] |= from(i * n + e) << e * (32 / n);
+  }
+  return uint4{w[0], w[1], w[2], w[3]};
+}
+
+/// A matrix whose rows lie along k, [count, depth]: the tile of ROWS rows from row0 on, and 128
+/// bytes of each from k0 on. Beyond depth elements are -0 in A and +0 in B, whose product -0
+/// changes no sum; beyond count they belong to results that are not stored.
+template <class T, int ROWS, int THREADS, bool WIDE, bool IS_A, class S>
+PW_FUNCTION void pw_tile_along(S& shared, int at, const typename T::stored* p, long long row0,
+                               long long count, long long k0, long long depth) {
+  constexpr int each = 16 / T::each;
+  constexpr unsigned outside = IS_A ? (unsigned)T::zeros : 0u;
+#pragma unroll
+  for (int i = (int)threadIdx.x; i < ROWS * 8; i += THREADS) {
+    const int row = i / 8, word = i % 8, to = at + pw_word<8>(row, word);
+    const long long k = k0 + word * each, r = row0 + row;
+    if constexpr (WIDE) {
+      if (k < depth)
+        pw_copy_async(shared, to, p + (r < count ? r * depth + k : 0), r < count);
+      else
+        pw_put(shared, to, uint4{outside, outside, outside, outside});
+    } else {
+      pw_put(shared, to, pw_assembled<T>([&](int e) {
+               return k + e >= depth ? outside & ((1u << 8 * T::each) - 1u)
+                      : r < count    ? (unsigned)p[r * depth + k + e]
+                                     : 0u;
+             }));
+    }
+  }
+}
+/// A matrix whose columns lie along k, [depth, count]: the same tile, transposed on the way.
+template <class T, int ROWS, int THREADS, class S>
+PW_FUNCTION void pw_tile_across(S& shared, int at, const typename T::stored* p, long long row0,
+                                long long count, long long k0, long long depth) {
+  constexpr int each = 16 / T::each;
+#pragma unroll 1
+  for (int i = (int)threadIdx.x; i < ROWS * 8; i += THREADS) {
+    const int row = i % ROWS, word = i / ROWS;
+    const long long k = k0 + word * each, r = row0 + row;
+    pw_put(shared, at + pw_word<8>(row, word), pw_assembled<T>([&](int e) {
+             return r < count && k + e < depth ? (unsigned)p[(k + e) * count + r] : 0u;
+           }));
+  }
+}
+/// 16-bit elements as they lie, [depth, count]: 64 rows of k, COLUMNS of each.
+template <class T, int COLUMNS, int THREADS, bool WIDE, class S>
+PW_FUNCTION void pw_tile_down(S& shared, int at, const typename T::stored* p, long long column0,
+                              long long count, long long k0, long long depth) {
+  constexpr int words = COLUMNS / 8;
+#pragma unroll
+  for (int i = (int)threadIdx.x; i < 64 * words; i += THREADS) {
+    const int row = i / words, word = i % words, to = at + pw_word<words>(row, word);
+    const long long k = k0 + row, c = column0 + word * 8;
+    if constexpr (WIDE) {
+      const bool take = k < depth && c < count;
+      pw_copy_async(shared, to, p + (take ? k * count + c : 0), take);
+    } else {
+      pw_put(shared, to, pw_assembled<T>([&](int e) {
+               return k < depth && c + e < count ? (unsigned)p[k * count + c + e] : 0u;
+             }));
+    }
+  }
+}
+
+/// Two neighbours of a row, the second only if there are `two`.
+template <bool EVEN, class R>
+PW_FUNCTION void pw_store_pair(R* p, R x0, R x1, bool two) {
+  if constexpr (EVEN && sizeof(R) == 4) {
+    pw_write2(p, pw_as<R>::to(x0), pw_as<R>::to(x1));
+  } else if constexpr (EVEN && sizeof(R) == 2) {
+    *(unsigned*)p = (unsigned)x0 | (unsigned)x1 << 16;
+  } else if constexpr (EVEN && sizeof(R) == 1) {
+    *(unsigned short*)p = (unsigned short)((unsigned)x0 | (unsigned)x1 << 8);
+  } else {
+    p[0] = x0;
+    if (two) p[1] = x1;
+  }
+}
+
+/// How b lies: [columns, depth], or [depth, columns].
+enum : int { pw_along = 0, pw_down = 1, pw_across = 2 };
+
+/// A block has BM x BN elements of y = a b, warps stand DOWN x ACROSS in it. Tiles of 128 bytes of
+/// k go round STAGES places in shared memory. finish(row, column, s0, s1, two) stores the sums of
+/// two neighbouring columns, or of the first.
+template <class T, int BM, int BN, int DOWN, int ACROSS, int STAGES, int B, bool WIDE_A,
+          bool WIDE_B, long long DEPTH, long long COLUMNS, class S, class F>
+PW_FUNCTION void pw_product(S& shared, const typename T::stored* a, const typename T::stored* b,
+                            long long rows, const F& finish) {
+  constexpr int threads = 32 * DOWN * ACROSS, deep = 128 / T::each, step = 32 / T::each;
+  constexpr int tm = BM / DOWN, tn = BN / ACROSS, stage = (BM + BN) * 8;
+  constexpr int tiles = (int)((DEPTH + deep - 1) / deep);
+  const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
+  const int m0 = warp / ACROSS * tm, n0 = warp % ACROSS * tn;
+  const long long row0 = (long long)blockIdx.x * BM, column0 = (long long)blockIdx.y * BN;
+  const auto fetch = [&](int tile) {
+    const int at = tile % STAGES * stage;
+    const long long k0 = (long long)tile * deep;
+    pw_tile_along<T, BM, threads, WIDE_A, true>(shared, at, a, row0, rows, k0, DEPTH);
+    if constexpr (B == pw_along)
+      pw_tile_along<T, BN, threads, WIDE_B, false>(shared, at + BM * 8, b, column0, COLUMNS, k0,
+                                                   DEPTH);
+    else if constexpr (B == pw_down)
+      pw_tile_down<T, BN, threads, WIDE_B>(shared, at + BM * 8, b, column0, COLUMNS, k0, DEPTH);
+    else
+      pw_tile_across<T, BN, threads>(shared, at + BM * 8, b, column0, COLUMNS, k0, DEPTH);
+  };
+  float sums[tm / 16][tn / 8][4];
+#pragma unroll
+  for (int i = 0; i < tm / 16; ++i)
+#pragma unroll
+    for (int j = 0; j < tn / 8; ++j)
+#pragma unroll
+      for (int e = 0; e < 4; ++e) sums[i][j][e] = 0.0f;
+#pragma unroll
+  for (int tile = 0; tile < STAGES - 1; ++tile) {
+    if (tile < tiles) fetch(tile);
+    pw_commit();
+  }
+#pragma unroll 1
+  for (int tile = 0; tile < tiles; ++tile) {
+    pw_wait<STAGES - 2>();
+    __syncthreads();
+    if (tile + STAGES - 1 < tiles) fetch(tile + STAGES - 1);
+    pw_commit();
+    const int at = tile % STAGES * stage;
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      if (DEPTH % deep != 0 && (long long)tile * deep + k * step >= DEPTH) break;
+      pw_fragment left[tm / 16];
+#pragma unroll
+      for (int i = 0; i < tm / 16; ++i)
+        left[i] = pw_rows(shared, at + pw_word<8>(m0 + i * 16 + lane % 16, 2 * k + lane / 16));
+#pragma unroll
+      for (int j = 0; j < tn / 16; ++j) {
+        pw_fragment right;
+        if constexpr (B == pw_down)
+          right = pw_columns(
+              shared,
+              at + BM * 8 + pw_word<BN / 8>(16 * k + lane % 16, n0 / 8 + 2 * j + lane / 16));
+        else
+          right = pw_rows(
+              shared, at + BM * 8 +
+                          pw_word<8>(n0 + 16 * j + lane / 16 * 8 + lane % 8, 2 * k + lane / 8 % 2));
+#pragma unroll
+        for (int i = 0; i < tm / 16; ++i) {
+          pw_mma(T(), sums[i][2 * j], left[i], right.r[0], right.r[1]);
+          pw_mma(T(), sums[i][2 * j + 1], left[i], right.r[2], right.r[3]);
+        }
+      }
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < tm / 16; ++i) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const long long row = row0 + m0 + i * 16 + half * 8 + lane / 4;
+      if (row >= rows) continue;
+#pragma unroll
+      for (int j = 0; j < tn / 8; ++j) {
+        const long long column = column0 + n0 + j * 8 + lane % 4 * 2;
+        if (column < COLUMNS)
+          finish(row, column, sums[i][j][2 * half], sums[i][j][2 * half + 1], column + 1 < COLUMNS);
+      }
+    }
+  }
+}
+#endif

@@ -1,0 +1,47 @@
+// The text of matrix products on tensor cores (tensor_cores.cu). On the host they have the bits of
+// the interpreter in f32; on a device the order of sums within one instruction is the hardware's,
+// so that they are no kernels of a strict run.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "backends/cuda/emitter.hpp"
+#include "backends/cuda/tensor_model.hpp"
+
+namespace pw::cuda {
+
+/// What the kernels on tensor cores have before them, within their source.
+[[nodiscard]] std::string_view tensor_prelude();
+
+/// Whether an architecture has instructions for products of a dtype: 16-bit floats from sm_80 on,
+/// fp8 from sm_89 on.
+[[nodiscard]] bool has_tensor_cores(std::string_view arch, DType dtype);
+
+struct TensorChoice {
+  std::string arch;
+  std::int64_t rows = 1;                           ///< that a tile is chosen for
+  std::optional<ProductTile> tile = std::nullopt;  ///< in place of the model's
+};
+
+/// A product y = finish(a · b) whose extents but the rows are fixed.
+struct TensorProduct {
+  std::string op;
+  DType in = DType::bf16, out = DType::bf16;
+  std::size_t a = 0, b = 1;  ///< their pointers
+  bool b_transposed = false;
+  std::vector<TypeId> arguments;
+  std::string signature;
+  std::string value;  ///< of `sum`, at `row` and `column`
+  DimId rows;
+  std::int64_t depth = 0, columns = 0;
+};
+
+/// None where the architecture has no instructions for it.
+[[nodiscard]] std::optional<Kernel> tensor_product(const TensorProduct& product,
+                                                   const TensorChoice& choice);
+
+/// A kernel that uses tensor_prelude(), with dynamic shared memory of so many bytes.
+[[nodiscard]] Kernel tensor_kernel(const WrittenKernel& text, std::int64_t shared_bytes);
+
+}  // namespace pw::cuda

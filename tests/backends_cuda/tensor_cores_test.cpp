@@ -1,0 +1,273 @@
+// Products on tensor cores, run on the host: the instructions against the layouts of fragments that
+// the PTX ISA documents, kernels against the interpreter's bits, the machine code where NVRTC and a
+// disassembler are there.
+#include <cmath>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "backends/cuda/host_driver.hpp"
+#include "backends/cuda/piece_program.hpp"
+#include "backends/cuda/product.hpp"
+#include "backends/cuda/runtime.hpp"
+#include "backends/eager/eager.hpp"
+#include "backends/interpreter.hpp"
+#include "backends/numerics.hpp"
+#include "backends/program.hpp"
+#include "backends/toolchain.hpp"
+#include "base/hash.hpp"
+#include "dsl/dsl.hpp"
+#include "splitter/plan.hpp"
+#include "tests/backends_cuda/kernel_run.hpp"
+#include "tests/catch.hpp"
+
+using namespace pw;
+using namespace pw::test;
+
+namespace {
+
+/// Fragments are filled element by element as "Matrix Fragments for mma.m16n8k16" and "m16n8k32" of
+/// the PTX ISA say: a is [16, K], b is [K, 8], c and y are [16, 8], all row-major.
+std::string instruction_body(const std::string& type, int k) {
+  const bool bytes = k == 32;
+  return fmt::format(
+      R"(  const int lane = threadIdx.x, group = lane >> 2, in_group = lane % 4;
+  pw_fragment a = {{{{0, 0, 0, 0}}}};
+  unsigned b[2] = {{0, 0}};
+  for (int i = 0; i < {count_a}; ++i) {{
+    const int row = {row_a} ? group : group + 8;
+    const int col = in_group * {run} + (i & {mask}) + (i >= {count_b} ? {half} : 0);
+    a.r[i / {run}] |= (unsigned)p0[row * {k} + col] << i % {run} * {bits};
+  }}
+  for (int i = 0; i < {count_b}; ++i) {{
+    const int row = in_group * {run} + (i & {mask}) + (i >= {run} ? {half} : 0), col = group;
+    b[i / {run}] |= (unsigned)p1[row * 8 + col] << i % {run} * {bits};
+  }}
+  float c[4];
+  for (int i = 0; i < 4; ++i)
+    c[i] = p2[(i < 2 ? group : group + 8) * 8 + in_group * 2 + (i & 1)];
+  pw_mma({type}(), c, a, b[0], b[1]);
+  for (int i = 0; i < 4; ++i)
+    p3[(i < 2 ? group : group + 8) * 8 + in_group * 2 + (i & 1)] = c[i];
+)",
+      fmt::arg("type", type), fmt::arg("k", k), fmt::arg("count_a", bytes ? 16 : 8),
+      fmt::arg("count_b", bytes ? 8 : 4),
+      fmt::arg("row_a", bytes ? "(i < 4 || (i >= 8 && i < 12))" : "(i < 2 || (i >= 4 && i < 6))"),
+      fmt::arg("run", bytes ? 4 : 2), fmt::arg("mask", bytes ? 3 : 1),
+      fmt::arg("half", bytes ? 16 : 8), fmt::arg("bits", bytes ? 8 : 16));
+}
+
+struct Instruction {
+  cuda::Kernel kernel;
+  DType dtype;
+  int depth;
+};
+
+cuda::Kernel one_warp(const std::string& op, const std::string& signature, const std::string& body,
+                      std::vector<TypeId> arguments, std::int64_t shared_bytes) {
+  cuda::WrittenKernel text;
+  text.op = op;
+  text.arguments = std::move(arguments);
+  text.threads = 32;
+  text.signature = signature + ", long long rows";
+  text.body = body;
+  return cuda::tensor_kernel(text, shared_bytes);
+}
+
+const std::pair<const char*, DType> kTypes[] = {{"pw_bf16", DType::bf16},
+                                                {"pw_f16", DType::f16},
+                                                {"pw_f8e4m3", DType::f8e4m3},
+                                                {"pw_f8e5m2", DType::f8e5m2}};
+
+std::vector<Tensor> fragments(DType dtype, int depth, Random& random) {
+  std::vector<Tensor> out;
+  out.emplace_back(dtype, Extents{16, depth});
+  out.emplace_back(dtype, Extents{depth, 8});
+  out.emplace_back(DType::f32, Extents{16, 8});
+  out.emplace_back(DType::f32, Extents{16, 8});
+  for (std::size_t t = 0; t < 3; ++t)
+    for (std::int64_t i = 0; i < out[t].view().count(); ++i)
+      store(out[t].dtype(), out[t].data(), i, random.normal());
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("tensor cores: mma has the documented fragments and adds k ascending", "[cuda][tensor]") {
+  if (host_compiler().empty()) return;
+  std::vector<cuda::Kernel> kernels;
+  for (const auto& [type, dtype] : kTypes) {
+    const std::string stored = size_of(dtype) == 1 ? "unsigned char" : "unsigned short";
+    kernels.push_back(one_warp(
+        type, fmt::format("const {0}* p0, const {0}* p1, const float* p2, float* p3", stored),
+        instruction_body(type, size_of(dtype) == 1 ? 32 : 16),
+        std::vector<TypeId>(4, Types::unknown()), 0));
+  }
+  const auto host = cuda::HostKernels::build(kernels);
+  REQUIRE(host);
+  Random random(7);
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    const DType dtype = kTypes[i].second;
+    const int depth = size_of(dtype) == 1 ? 32 : 16;
+    for (int round = 0; round < 20; ++round) {
+      const std::vector<Tensor> all = fragments(dtype, depth, random);
+      std::vector<void*> pointers;
+      for (const Tensor& t : all) pointers.push_back(t.data());
+      REQUIRE(host->run(kernels[i].name, pointers, std::vector<std::int64_t>{1}, 1 + round));
+      int wrong = 0;
+      for (int row = 0; row < 16; ++row) {
+        for (int column = 0; column < 8; ++column) {
+          auto sum = static_cast<float>(load(DType::f32, all[2].data(), row * 8 + column));
+          for (int k = 0; k < depth; ++k)
+            sum = std::fma(static_cast<float>(load(dtype, all[0].data(), row * depth + k)),
+                           static_cast<float>(load(dtype, all[1].data(), k * 8 + column)), sum);
+          wrong += load(DType::f32, all[3].data(), row * 8 + column) == sum ? 0 : 1;
+        }
+      }
+      CHECK(wrong == 0);
+    }
+  }
+}
+
+TEST_CASE("tensor cores: ldmatrix gives each lane the documented part of four matrices",
+          "[cuda][tensor]") {
+  if (host_compiler().empty()) return;
+  // Word i of shared memory has elements 8 i to 8 i + 7 of p0; lanes name words in another order.
+  const std::string body = R"(  PW_KEPT(kept);
+  const int lane = threadIdx.x, own = lane ^ 5;
+  pw_put(kept, lane, ((const uint4*)p0)[lane]);
+  __syncthreads();
+  const pw_fragment straight = pw_rows(kept, own), turned = pw_columns(kept, own);
+  for (int m = 0; m < 4; ++m) {
+    p1[lane * 8 + m] = straight.r[m];
+    p1[lane * 8 + 4 + m] = turned.r[m];
+  }
+)";
+  const std::vector<cuda::Kernel> kernels{
+      one_warp("ldmatrix", "const unsigned short* p0, unsigned* p1", body,
+               std::vector<TypeId>(2, Types::unknown()), 32 * 16)};
+  const auto host = cuda::HostKernels::build(kernels);
+  REQUIRE(host);
+  alignas(16) std::uint16_t in[256];
+  for (int i = 0; i < 256; ++i) in[i] = static_cast<std::uint16_t>(i * 257);
+  std::uint32_t out[256] = {};
+  REQUIRE(host->run(kernels[0].name, std::vector<void*>{in, out}, std::vector<std::int64_t>{1}));
+  // PTX ISA, ldmatrix: row r of matrix m is at the address of lane 8 m + r; lane l receives
+  // elements 2 (l % 4) and 2 (l % 4) + 1 of row l / 4, of the transposed matrix with .trans.
+  const auto element = [&](int m, int row, int column) -> std::uint32_t {
+    return in[((8 * m + row) ^ 5) * 8 + column];
+  };
+  for (int lane = 0; lane < 32; ++lane) {
+    const int r = lane / 4, c = lane % 4 * 2;
+    for (int m = 0; m < 4; ++m) {
+      CHECK(out[lane * 8 + m] == (element(m, r, c) | element(m, r, c + 1) << 16));
+      CHECK(out[lane * 8 + 4 + m] == (element(m, c, r) | element(m, c + 1, r) << 16));
+    }
+  }
+}
+
+namespace {
+
+struct Case {
+  std::string text;
+  std::int64_t rows;
+  cuda::ProductTile tile;
+  bool transposed;
+};
+
+/// A product of a random form, and of extents of which most are no multiples of a tile.
+Case random_case(Random& random) {
+  const std::vector<cuda::ProductTile>& tiles = cuda::product_tiles();
+  const auto extent = [&](std::int64_t most) {
+    const auto n = static_cast<std::int64_t>(1 + random.below(static_cast<std::uint64_t>(most)));
+    return random.below(3) == 0 ? (n + 15) / 16 * 16 : n;
+  };
+  static constexpr const char* kIn[] = {"bf16", "f16", "f8e4m3", "f8e5m2"};
+  static constexpr const char* kOut[] = {"bf16", "f16", "f32"};
+  Case out;
+  const std::string in = kIn[random.below(4)];
+  const std::int64_t depth = extent(200), columns = extent(150);
+  out.rows = extent(80);
+  out.tile = tiles[random.below(tiles.size())];
+  out.transposed = random.below(2) == 0;
+  const std::string b = out.transposed ? fmt::format("[{}, {}]", columns, depth)
+                                       : fmt::format("[{}, {}]", depth, columns);
+  std::string operands = fmt::format("in x: {}[n, {}], w: {}{}", in, depth, in, b), product;
+  if (in[1] == '8') {
+    const bool each = random.below(2) == 0;
+    operands +=
+        each ? fmt::format(", s: f32[n, 1], t: f32[{}]", columns) : ", s: f32[1], t: f32[1]";
+    product = fmt::format("y = scaled_mm(x, m, s, t){{out = {}}}", kOut[random.below(3)]);
+  } else if (random.below(2) == 0) {
+    operands += fmt::format(", c: {}[{}]", in, columns);
+    product = "y = addmm(c, x, m)";
+  } else {
+    product = "y = mm(x, m)";
+  }
+  const std::string turn = out.transposed ? "m = transpose(w){dim0 = 0, dim1 = 1}  " : "";
+  if (!out.transposed) {
+    const std::size_t at = product.find(", m");
+    product.replace(at, 3, ", w");
+  }
+  out.text = operands + "  " + turn + product + "  out y";
+  return out;
+}
+
+/// The kernel of the product at the end of a graph.
+std::optional<cuda::Kernel> kernel_of(const Graph& graph, const cuda::TensorChoice& choice,
+                                      bool transposed) {
+  NodeId last;
+  for (NodeId n : graph.order()) last = n;
+  return cuda::tensor_product_kernel(graph, last, transposed, choice);
+}
+
+}  // namespace
+
+TEST_CASE("tensor cores: 200 products of ragged shapes have the interpreter's bits",
+          "[cuda][tensor][diff]") {
+  if (host_compiler().empty()) return;
+  constexpr std::uint64_t kSeed = 20261124;
+  INFO("seed " << kSeed);
+  Random random(kSeed);
+  const ContextPtr context = library();
+  std::vector<Case> cases;
+  std::vector<Graph> graphs;
+  std::vector<cuda::Kernel> kernels;
+  while (cases.size() < 200) {
+    Case c = random_case(random);
+    graphs.push_back(
+        need(parse_graph(context, "graph g {\n  symbol n in 1..4096 tokens\n" + c.text + "\n}\n",
+                         "test"),
+             *context));
+    const auto kernel = kernel_of(graphs.back(), {"sm_90", c.rows, c.tile}, c.transposed);
+    REQUIRE(kernel);
+    kernels.push_back(*kernel);
+    cases.push_back(std::move(c));
+  }
+  const auto host = cuda::HostKernels::build(kernels);
+  if (!host) FAIL(host.error().front().message);
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    INFO(cases[i].text << ", " << cases[i].rows << " rows, a block of " << cases[i].tile.rows
+                       << " x " << cases[i].tile.columns);
+    const Symbols symbols{{"n", cases[i].rows}};
+    const std::vector<Tensor> inputs = inputs_of(graphs[i], symbols, kSeed + i);
+    std::vector<void*> pointers;
+    for (const Tensor& t : inputs) pointers.push_back(t.data());
+    const ValueId y = graphs[i].outputs()[0];
+    const Tensor out(context->types[graphs[i].type(y)].dtype,
+                     need(extents_of(graphs[i], y, symbols), *context));
+    // addmm's operands are c, x, w; the graph's inputs are x, w, c.
+    if (cases[i].text.find("addmm") != std::string::npos)
+      std::rotate(pointers.begin(), pointers.end() - 1, pointers.end());
+    pointers.push_back(out.data());
+    const auto done = host->run(kernels[i].name, pointers, std::vector<std::int64_t>{cases[i].rows},
+                                random.below(1000));
+    if (!done) FAIL(done.error().front().message);
+    std::vector<TensorView> views;
+    for (const Tensor& t : inputs) views.push_back(t.view());
+    RunContext run;
+    run.symbols = symbols;
+    const auto wanted = need(interpret(graphs[i], views, run, Precision::single), *context);
+    CHECK(difference({values_of(out.view())}, {values_of(wanted[0].view())}) == "");
+  }
+}
