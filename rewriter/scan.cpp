@@ -37,6 +37,7 @@ std::size_t RuleEngine::scan() {
   heap_.clear();
   seeds_.clear();
   pool_.clear();
+  latest_.clear();
   listed_.clear();
   queued_.clear();
   waiters_.clear();
