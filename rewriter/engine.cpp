@@ -251,6 +251,9 @@ void RuleEngine::prepare() {
     out.names = run_.report.journal.register_names(std::move(names));
     rules_.push_back(std::move(out));
   }
+  local_ = !walk_ && !once_ && std::all_of(rules_.begin(), rules_.end(), [](const Prepared& rule) {
+    return rule.memo && !rule.lists && !rule.ast().frontier && !rule.verdicts->reads_numbers();
+  });
   find_rules_above();
 }
 
@@ -423,7 +426,7 @@ bool RuleEngine::accept(std::uint32_t index, NodeId anchor) {
     read_candidate(rule, choice.best);
     return true;
   }
-  if (known) return false;
+  if (known || counting_) return counted_ += counting_ ? 1 : 0, false;
   read_candidate(rule, rule.found);
   push(index, anchor, rule.found, rule.verdicts->last());
   return false;
@@ -480,12 +483,11 @@ RuleEngine::Choice& RuleEngine::add_choice(std::size_t at, std::uint32_t index) 
   choice_count_ = std::max(choice_count_, at + 1);
   Choice& choice = choices_[at];
   const Candidate& like = rules_[index].found;
-  const auto fit = [](auto& items, std::size_t size) {
-    if (items.size() != size) items.resize(size);
-  };
-  fit(choice.best.nodes, like.nodes.size());
-  fit(choice.best.swaps, like.swaps.size());
-  fit(choice.best.values, like.values.size());
+  if (choice.rule != index || choice.best.nodes.empty()) {
+    choice.best.nodes.resize(like.nodes.size());
+    choice.best.swaps.resize(like.swaps.size());
+    choice.best.values.resize(like.values.size());
+  }
   choice.rule = index;
   choice.verdict = rules_[index].verdicts->last();
   choice.legal = choice.waits = false;
@@ -504,6 +506,7 @@ bool RuleEngine::comes_first(const Prepared& rule, const Candidate& a, const Can
 
 [[gnu::flatten]] void RuleEngine::push(std::uint32_t index, NodeId anchor, const Candidate& c,
                                        std::uint32_t verdict) {
+  if (counting_) return void(++counted_);
   if (!seeding_ && !counts(index, c.nodes)) return;
   Entry entry;
   entry.position = position_of(rules_[index], c);

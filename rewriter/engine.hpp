@@ -241,6 +241,9 @@ class RuleEngine {
   void erase_matched(const Prepared& rule, const Candidate& c);
   void erase_what_is_unneeded(const Prepared& rule, const Candidate& c);
   [[nodiscard]] bool is_needed(NodeId node) const;
+  [[nodiscard]] bool touches_little() const { return local_ && waiters_.empty(); }
+  [[nodiscard]] bool stands_for(ValueId made, ValueId old) const;
+  [[nodiscard]] bool is_read_by_new(ValueId value) const;
   void note_touched();
   [[nodiscard]] ValueId resolve(const Recipe& recipe, Recipe::Source source,
                                 const Candidate& c) const;
@@ -312,10 +315,13 @@ class RuleEngine {
   std::size_t rewrites_ = 0, limit_ = 0, rewrites_at_release_ = 0, rewrites_at_retry_ = 0;
   bool force_ = false;  ///< take the next match although it should wait: all that is left waits
   bool once_ = false, walk_ = false;
-  bool new_facts_ = false;      ///< a condition joined the facts, and no verdict has seen it
-  bool careful_ = false;        ///< only legal matches are remembered, not promising ones
-  bool seeding_ = false;        ///< the heap is put in order when all are known
+  bool new_facts_ = false;  ///< a condition joined the facts, and no verdict has seen it
+  bool careful_ = false;    ///< only legal matches are remembered, not promising ones
+  bool seeding_ = false;    ///< the heap is put in order when all are known
+  bool counting_ = false;   ///< matches are counted, and not kept
+  std::size_t counted_ = 0;
   bool follow_erased_ = false;  ///< some rule asks what is not there, or counts what is
+  bool local_ = false;          ///< matches depend on their nodes, types and uses alone
   LoopGuard guard_;
 };
 

@@ -57,8 +57,11 @@ void RuleEngine::redirect(const Prepared& rule, const Candidate& c, const Recipe
   for (std::size_t i = 0; i < recipe.outputs.size(); ++i) {
     const ValueId from = writes_[i], to = resolve(recipe, recipe.outputs[i], c);
     were_outputs_.push_back(graph_.is_output(from));
-    for (UseId u = graph_.first_use(from); u.valid(); u = graph_.next_use(u)) touch(graph_.user(u));
-    touch_producer(to);
+    if (!touches_little() || !recipe.outputs[i].fresh() || !stands_for(to, from)) {
+      for (UseId u = graph_.first_use(from); u.valid(); u = graph_.next_use(u))
+        touch(graph_.user(u));
+      touch_producer(to);
+    }
     taken_over_.push_back(graph_.is_output(to));
     graph_.replace_uses(from, to);
   }
@@ -77,6 +80,21 @@ void RuleEngine::redirect(const Prepared& rule, const Candidate& c, const Recipe
   }
 }
 
+/// Whether the matches of a user stay what they are when it reads the new value instead: all who
+/// read the old one do, so that what was equal stays so; those that look beyond the value hold the
+/// new node, from which they are found.
+bool RuleEngine::stands_for(ValueId made, ValueId old) const {
+  return graph_.type(made) == graph_.type(old);
+}
+
+/// Then a match that consumes the value holds the new node, from which it is found.
+bool RuleEngine::is_read_by_new(ValueId value) const {
+  for (std::size_t i = first_new_.index; i < graph_.node_bound(); ++i)
+    for (std::size_t k = 0; k < graph_.operand_count(NodeId(i)); ++k)
+      if (graph_.operand(NodeId(i), k) == value) return true;
+  return false;
+}
+
 /// Whether a result of it is used, or it has an effect.
 bool RuleEngine::is_needed(NodeId node) const {
   for (std::size_t k = 0; k < graph_.result_count(node); ++k)
@@ -89,6 +107,7 @@ void RuleEngine::erase_matched(const Prepared& rule, const Candidate& c) {
   for (std::size_t i = first_new_.index; i < graph_.node_bound(); ++i) {
     const NodeId node(i);
     unneeded = unneeded || !is_needed(node);
+    if (touches_little()) continue;
     for (std::size_t k = 0; k < graph_.operand_count(node); ++k)
       touch_producer(graph_.operand(node, k));
   }
@@ -102,7 +121,7 @@ void RuleEngine::erase_matched(const Prepared& rule, const Candidate& c) {
     for (std::size_t k = 0; k < graph_.operand_count(n); ++k) {
       const ValueId v = graph_.operand(n, k);
       if (!v.valid() || graph_.is_input(v)) continue;
-      touch(graph_.producer(v));
+      if (!touches_little() || !is_read_by_new(v)) touch(graph_.producer(v));
       unneeded = unneeded || (graph_.unused(v) && graph_.alive(graph_.producer(v)));
     }
   if (!unneeded && c.nodes.size() > own_.size())

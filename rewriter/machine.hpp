@@ -63,11 +63,14 @@ inline std::uint32_t rule_behind(const MatchProgram& program, std::uint32_t pc) 
   return at < graph.operand_count(node) ? graph.operand(node, at) : ValueId();
 }
 
-[[gnu::flatten]] inline bool arity_fits(const Graph& graph, NodeId node, std::size_t operands,
-                                        std::size_t required, std::size_t results) {
-  if (graph.result_count(node) != results) return false;
+[[gnu::flatten]] inline bool has_results(const Graph& graph, NodeId node, std::size_t count) {
+  return graph.result_count(node) == count;
+}
+
+/// Whether the node has between `required` and `operands` operands, absent ones at the end aside.
+inline bool operands_fit(const Graph& graph, NodeId node, std::size_t operands,
+                         std::size_t required) {
   const std::size_t there = graph.operand_count(node);
-  if (there == operands) return true;
   for (std::size_t i = operands; i < there; ++i)
     if (graph.operand(node, i).valid()) return false;
   return there >= required;
@@ -92,29 +95,30 @@ inline std::uint32_t rule_behind(const MatchProgram& program, std::uint32_t pc) 
 template <class Trace, class Accept>
 void execute(const MatchProgram& program, const Graph& graph, NodeId anchor, OpId constant,
              Registers& registers, Trace& trace, StepBudget& budget, Accept&& accept) {
-  std::uint32_t pc = program.entry_of(graph.op(anchor));
-  if (pc == Instruction::kNowhere) return;
+  const std::uint32_t entry = program.entry_of(graph.op(anchor));
+  if (entry == Instruction::kNowhere) return;
   // Plain pointers: what is written through them is known not to move the arrays.
   NodeId* const nodes = registers.nodes.data();
   ValueId* const values = registers.values.data();
   UseId* const uses = registers.uses.data();
   std::uint8_t* const swaps = registers.swaps.data();
   const Instruction* const code = program.code.data();
+  const Instruction* at = code + entry;
+  const auto pc = [&] { return static_cast<std::uint32_t>(at - code); };
   std::uint64_t left = budget.left;
   nodes[0] = anchor;
-  while (pc != Instruction::kNowhere) {
-    const Instruction& in = code[pc];
-    const std::uint64_t price = in.code == Code::accept ? StepBudget::kAccept : 1;
-    if (left < price) {
-      budget.stopped = rule_behind(program, pc);
+  for (;;) {
+    const Instruction& in = *at;
+    if (left == 0) {
+      budget.stopped = rule_behind(program, pc());
       break;
     }
-    left -= price;
-    trace.asked(pc);
+    --left;
+    trace.asked(pc());
     const auto operand = [&]() __attribute__((always_inline)) {
       const NodeId node = nodes[in.node];
-      const std::size_t at = in.slot ^ swaps[in.swap];  // only of slots 0 and 1 there is a swap
-      return at < graph.operand_count(node) ? graph.operand(node, at) : ValueId();
+      const std::size_t slot = in.slot ^ swaps[in.swap];  // only of slots 0 and 1 there is a swap
+      return slot < graph.operand_count(node) ? graph.operand(node, slot) : ValueId();
     };
     bool yes = true;
     switch (in.code) {
@@ -144,12 +148,12 @@ void execute(const MatchProgram& program, const Graph& graph, NodeId anchor, OpI
           }
           if (single) break;
         }
-        if (yes && in.code == Code::users) ++pc;  // over next_user
+        if (yes && in.code == Code::users) ++at;  // over next_user
         break;
       }
       case Code::swap:
         swaps[in.swap] = 0;
-        ++pc;
+        ++at;
         break;
       case Code::next_swap: {
         const NodeId node = nodes[in.node];
@@ -158,9 +162,12 @@ void execute(const MatchProgram& program, const Graph& graph, NodeId anchor, OpI
         swaps[in.swap] = 1;
         break;
       }
-      case Code::arity:
-        yes = arity_fits(graph, nodes[in.node], in.number, in.value, in.slot);
+      case Code::arity: {
+        const NodeId node = nodes[in.node];
+        yes = has_results(graph, node, in.slot) && (graph.operand_count(node) == in.number ||
+                                                    operands_fit(graph, node, in.number, in.value));
         break;
+      }
       case Code::operand:
       case Code::operand_or_none: {
         const ValueId value = operand();
@@ -180,22 +187,29 @@ void execute(const MatchProgram& program, const Graph& graph, NodeId anchor, OpI
       case Code::bind_result: values[in.value] = graph.result(nodes[in.node], in.slot); break;
       case Code::distinct: yes = nodes[in.node] != nodes[in.second]; break;
       case Code::accept:
+        if (left < StepBudget::kAccept) {
+          budget = {0, in.number};
+          return;
+        }
+        left -= StepBudget::kAccept;
         if (accept(in.number)) {
-          for (pc = in.fail; pc != Instruction::kNowhere && code[pc].last_choice;)
-            pc = code[pc].fail;
+          std::uint32_t next = in.fail;
+          while (next != Instruction::kNowhere && code[next].last_choice) next = code[next].fail;
+          if (next == Instruction::kNowhere) return;
+          at = code + next;
           continue;
         }
         yes = false;
         break;
     }
     if (yes) {
-      ++pc;
-    } else {
-      if (in.code != Code::accept) trace.failed(pc);
-      pc = in.fail;
+      ++at;
+      continue;
     }
+    if (in.code != Code::accept) trace.failed(pc());
+    if (in.fail == Instruction::kNowhere) return;
+    at = code + in.fail;
   }
-  budget.left = left;
 }
 
 }  // namespace pw
