@@ -13,6 +13,7 @@
 #include "rewriter/idle.hpp"
 #include "rewriter/interpreter.hpp"
 #include "rewriter/legality.hpp"
+#include "rewriter/run_memory.hpp"
 
 namespace pw {
 namespace {
@@ -93,6 +94,14 @@ class Driver {
   Interpreter interpreter_;
 };
 
+Result<RewriteReport> finish(RunState& run, Result<std::monostate> done) {
+  if (!done) return forward(done);
+  warn_of_idle(run);
+  run.report.journal.settle();
+  run.report.journal.keep(run.rules.opened());
+  return std::move(run.report);
+}
+
 std::vector<std::string> strategy_names(const RuleSet& rules) {
   std::vector<std::string> names{"dce", "cse", "elide_clones"};
   for (const auto& [name, strategy] : rules.pipelines) names.push_back(name);
@@ -125,11 +134,16 @@ Result<RewriteReport> run_strategy(Graph& graph, RunRules& rules, const Strategy
                                    const Env& params, const RewriteOptions& options,
                                    RunWatch* watch) {
   RunState run{graph, rules, params, options, {}, has_barriers(graph), 0, {}, {}, {}, {}, watch};
-  if (Result<std::monostate> done = Driver(run).run_all(strategy); !done) return forward(done);
-  warn_of_idle(run);
-  run.report.journal.settle();
-  run.report.journal.keep(rules.opened());
-  return std::move(run.report);
+  return finish(run, Driver(run).run_all(strategy));
+}
+
+Result<RewriteReport> run_remembering(Graph& graph, const RuleSet& set, const Strategy& strategy,
+                                      const Env& params, const RewriteOptions& options,
+                                      RunMemory& memory) {
+  RunRules rules(set);
+  RunState run{graph, rules, params, options, {},     has_barriers(graph), 0, {},
+               {},    {},    {},     nullptr, &memory};
+  return finish(run, Driver(run).run_all(strategy));
 }
 
 Result<RewriteReport> run_strategy(Graph& graph, const RuleSet& set, const Strategy& strategy,

@@ -180,7 +180,8 @@ void RuleEngine::start() {
     waiters_.clear();
     prepare();
     compile();
-    seed();
+    remember();
+    if (!seed_from_memory()) seed();
   } while (!frontiers_.empty());
   note_first();
 }
@@ -333,6 +334,7 @@ StopReason RuleEngine::run() {
     if (!release_parked() && !ask_refused_again()) stop = StopReason::fixpoint;
   }
   finish_stats();
+  if (memory_) keep_memory();
   return *stop;
 }
 
@@ -344,10 +346,15 @@ void RuleEngine::seed() {
   std::size_t seen = 0;
   for (NodeId n = graph_.first(); n.valid(); n = graph_.next(n)) {
     if (seen++ % kTold == 0) tell(seen - 1, graph_.node_count(), "nodes");
-    attempt(n);
+    memory_ ? seed_and_note(n) : attempt(n);
   }
+  order_seeds();
+  if (memory_) note_seeds();
+}
+
+/// Nearly in order already, and taken in order: a sorted list needs no heap.
+void RuleEngine::order_seeds() {
   seeding_ = false;
-  // Nearly in order already, and taken in order: a sorted list needs no heap.
   seeds_ = std::move(heap_);
   heap_.clear();
   std::reverse(seeds_.begin(), seeds_.end());  // the first comes last
@@ -367,6 +374,10 @@ void RuleEngine::attempt(NodeId anchor) {
     execute(program_, graph_, anchor, constant_, *registers_, none, budget, accepted);
   }
   if (budget.stopped) give_up(*budget.stopped, anchor);
+  push_choices(anchor);
+}
+
+void RuleEngine::push_choices(NodeId anchor) {
   for (std::size_t i = 0; i < choice_count_; ++i)
     if (!careful_ || legal(choices_[i].rule, anchor, choices_[i].best))
       push(choices_[i].rule, anchor, choices_[i].best, choices_[i].verdict);
@@ -402,8 +413,13 @@ class RuleEngine::Timed {
 bool RuleEngine::accept(std::uint32_t index, NodeId anchor) {
   Prepared& rule = rules_[index];
   const Timed timed(*this, rule.stats);
-  if (rule.stats != nullptr) ++rule.stats->hits;
   read_candidate(program_.rules[index], *registers_, found_);
+  return accept_found(index, anchor);
+}
+
+bool RuleEngine::accept_found(std::uint32_t index, NodeId anchor) {
+  Prepared& rule = rules_[index];
+  if (rule.stats != nullptr) ++rule.stats->hits;
   if (rule.ambiguous && !rule.lists && !rule.ast().frontier) return choose(index, anchor, found_);
   if (rule.ast().frontier)
     accept_frontier(index, found_);
@@ -475,6 +491,7 @@ void RuleEngine::push(std::uint32_t index, NodeId anchor, const Candidate& c,
   pool_.push_back(verdict);
   heap_.push_back(entry);
   if (!seeding_) std::push_heap(heap_.begin(), heap_.end(), Later{this});
+  if (memory_ && !seeding_) note_match(index, entry.at);
 }
 
 /// Whether `a` comes after `b` at the same position: by rank, the labels of the nodes in
@@ -557,7 +574,8 @@ std::optional<StopReason> RuleEngine::take(const Entry& entry) {
   }
   const std::size_t behind = entry.at + taken_.nodes.size() + 1;
   const NodeId anchor{std::size_t{pool_[behind]}};
-  const Verdict* known = rule.lasting ? &rule.verdicts->number(pool_[behind + 1]) : nullptr;
+  const bool numbered = rule.lasting && pool_[behind + 1] != kNoVerdict;
+  const Verdict* known = numbered ? &rule.verdicts->number(pool_[behind + 1]) : nullptr;
   const Verdict* verdict = legal(entry.rule, anchor, taken_, known);
   if (verdict == nullptr) return std::nullopt;
   if (!force_ && !rule.above.empty()) {
@@ -587,6 +605,7 @@ std::optional<StopReason> RuleEngine::after_rewrite(std::uint32_t index) {
   ++rule.stats->matches;
   run_.count_rewrite();
   if (walk_) move_cursor();
+  if (memory_) note_rewrite(index);
   requeue();
   if (run_.watch != nullptr) run_.watch->rewrote(strategy_, run_);
   const std::vector<RuleId> cycle = guard_.after(graph_, rule.layout().id, own_, created_);

@@ -16,6 +16,7 @@
 #include "rewriter/loop_guard.hpp"
 #include "rewriter/machine.hpp"
 #include "rewriter/near_miss_codes.hpp"
+#include "rewriter/run_memory.hpp"
 #include "rewriter/run_state.hpp"
 #include "rewriter/verdicts.hpp"
 
@@ -24,6 +25,9 @@ namespace pw {
 class RuleEngine {
  public:
   RuleEngine(RunState& run, const Strategy& strategy, PassStats& stats);
+  ~RuleEngine();
+  RuleEngine(const RuleEngine&) = delete;
+  RuleEngine& operator=(const RuleEngine&) = delete;
   StopReason run();
   /// Without run(), in scan.cpp: compiles; then seeds and rewrites nothing, for the number of known
   /// matches.
@@ -75,6 +79,7 @@ class RuleEngine {
     }
   };
   class Timed;
+  struct Memory;
   /// A node that blocks a match, and the anchor to match again when it changes.
   using Waiters = std::unordered_map<std::uint32_t, std::vector<NodeId>>;
 
@@ -87,10 +92,13 @@ class RuleEngine {
   void find_rules_above();
   void note_first();
   void seed();
+  void order_seeds();
   void tell(std::size_t done, std::size_t total, std::string_view unit) const;
   void attempt(NodeId anchor);
   void give_up(std::uint32_t rule, NodeId anchor);
   bool accept(std::uint32_t rule, NodeId anchor);
+  bool accept_found(std::uint32_t rule, NodeId anchor);
+  void push_choices(NodeId anchor);
   void accept_frontier(std::uint32_t rule, const Candidate& candidate);
   bool choose(std::uint32_t rule, NodeId anchor, const Candidate& candidate);
   [[nodiscard]] bool comes_first(const Prepared& rule, const Candidate& a,
@@ -194,12 +202,49 @@ class RuleEngine {
   void requeue();
   void follow(const WayBack& way, NodeId node, std::vector<NodeId>& out);
   void follow_far(const WayBack& way, NodeId node, std::vector<NodeId>& out);
-  template <class Arrive>
-  void leave(const WayBack::SearchStep& step, NodeId node, Arrive&& arrive) const;
   void ask_again(NodeId anchor, std::vector<NodeId>& out);
+  /// The nodes at the other end of one step.
+  template <class Arrive>
+  void leave(const WayBack::SearchStep& step, NodeId n, Arrive&& arrive) const {
+    const bool down = step.kind == Hop::Kind::user_of_result;
+    const std::size_t count = down ? graph_.result_count(n) : graph_.operand_count(n);
+    const auto through = [&](std::size_t slot) {
+      if (slot >= count) return;
+      const ValueId v = down ? graph_.result(n, slot) : graph_.operand(n, slot);
+      if (!v.valid()) return;
+      if (step.kind == Hop::Kind::producer) {
+        const NodeId producer = graph_.producer(v);
+        if (producer.valid() && graph_.op(producer) == step.to) arrive(producer);
+        return;
+      }
+      for (UseId u = graph_.first_use(v); u.valid(); u = graph_.next_use(u))
+        if (const NodeId user = graph_.user(u); graph_.op(user) == step.to) arrive(user);
+    };
+    through(static_cast<std::size_t>(step.slot));
+    if (step.either) through(static_cast<std::size_t>(1 - step.slot));
+  }
   static void sort_once(std::vector<NodeId>& nodes);  ///< each of them once, by id
   void wake(NodeId node);
-  void wait_for(NodeId node, NodeId anchor) { waiters_[node.index].push_back(anchor); }
+  void wait_for(NodeId node, NodeId anchor) {
+    waiters_[node.index].push_back(anchor);
+    ++waits_;
+  }
+
+  // What the run before this one found (engine_memory.cpp).
+  void remember();
+  bool seed_from_memory();
+  void seed_and_note(NodeId anchor);
+  void note_seeds();
+  void ask_fresh_rules(NodeId anchor);
+  void find_near();
+  void mark_ways(NodeId node);
+  bool recall(const PassMemory& old, const PassMemory::KnownMatch& match);
+  void note_match(std::uint32_t rule, std::uint32_t at);
+  void note_rewrite(std::uint32_t rule);
+  void follow_old(std::uint32_t rule, const PassMemory::Rewrite& mine);
+  void lose(std::size_t old_rewrite);
+  void ask_or_recall(NodeId anchor);
+  void keep_memory();
 
   RunState& run_;
   Graph& graph_;
@@ -210,6 +255,7 @@ class RuleEngine {
   MatchProgram program_;
   std::unique_ptr<Registers> registers_;
   std::unique_ptr<CountingTrace> trace_;
+  static constexpr std::uint32_t kNoVerdict = 0xffffffff;  ///< in pool_: it is asked for when taken
   static constexpr std::size_t kTold = 4096;  ///< nodes or matches between two words of progress
   static constexpr std::uint64_t kLeastSteps = std::uint64_t{1} << 14;
   std::uint64_t steps_ = run_.options.limits.matcher_steps;  ///< at an anchor
@@ -258,6 +304,9 @@ class RuleEngine {
   bool careful_ = false;        ///< only legal matches are remembered, not promising ones
   bool seeding_ = false;        ///< the heap is put in order when all are known
   bool follow_erased_ = false;  ///< some rule asks what is not there, or counts what is
+  std::uint64_t waits_ = 0;     ///< calls of wait_for
+  bool tried_memory_ = false;   ///< start() asks once
+  std::unique_ptr<Memory> memory_;
   LoopGuard guard_;
 };
 

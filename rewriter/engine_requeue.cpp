@@ -12,27 +12,6 @@
 
 namespace pw {
 
-/// The nodes at the other end of one step.
-template <class Arrive>
-void RuleEngine::leave(const WayBack::SearchStep& step, NodeId n, Arrive&& arrive) const {
-  const bool down = step.kind == Hop::Kind::user_of_result;
-  const std::size_t count = down ? graph_.result_count(n) : graph_.operand_count(n);
-  const auto through = [&](std::size_t slot) {
-    if (slot >= count) return;
-    const ValueId v = down ? graph_.result(n, slot) : graph_.operand(n, slot);
-    if (!v.valid()) return;
-    if (step.kind == Hop::Kind::producer) {
-      const NodeId producer = graph_.producer(v);
-      if (producer.valid() && graph_.op(producer) == step.to) arrive(producer);
-      return;
-    }
-    for (UseId u = graph_.first_use(v); u.valid(); u = graph_.next_use(u))
-      if (const NodeId user = graph_.user(u); graph_.op(user) == step.to) arrive(user);
-  };
-  through(static_cast<std::size_t>(step.slot));
-  if (step.either) through(static_cast<std::size_t>(1 - step.slot));
-}
-
 void RuleEngine::ask_again(NodeId anchor, std::vector<NodeId>& out) {
   if (graph_.alive(anchor)) out.push_back(anchor);
 }
@@ -84,7 +63,7 @@ void RuleEngine::requeue() {
   }
   sort_once(anchors_);
   again_.swap(anchors_);
-  for (NodeId n : again_) attempt(n);
+  for (NodeId n : again_) memory_ ? ask_or_recall(n) : attempt(n);
 }
 
 }  // namespace pw

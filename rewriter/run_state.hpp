@@ -15,6 +15,8 @@
 
 namespace pw {
 
+class RunMemory;
+
 struct PreparedRule {
   RuleLayout layout;
   Env base;
@@ -33,6 +35,7 @@ struct RunState {
   std::map<std::string, Span> pass_spans;  ///< by label
   std::set<std::string> refused;           ///< rules that were warned of
   RunWatch* watch = nullptr;               ///< none: nobody watches
+  RunMemory* memory = nullptr;             ///< none: everything is asked
 
   const PreparedRule& prepare(RuleId id) {
     std::unique_ptr<PreparedRule>& slot = prepared[id];

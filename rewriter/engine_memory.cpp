@@ -1,0 +1,408 @@
+// Exports RuleEngine's memory: what it notes for the run after this one, and what it takes over
+// from the run before. Described in run_memory.hpp.
+//
+// All rewrites are made anew by the engine itself: a match that is taken over is validated like any
+// other when it is taken. Taking over must only never miss a match. So each node of the graph is
+// paired with one of the old run, and those whose state differs are `changed`: at the start what
+// correspond() says; later the nodes that a rewrite touched which only one of the two runs made. A
+// match without changed nodes stood in the old run, and was noted there; one with a changed node
+// has its anchor at the end of a way back from that node, and these anchors are asked. The ways are
+// followed again when a rewrite touches a node on one of them, since they may lead on from there.
+#include <algorithm>
+
+#include "base/hash.hpp"
+#include "rewriter/engine.hpp"
+
+namespace pw {
+namespace {
+
+constexpr std::uint32_t kNone = Correspondence::kNone;
+constexpr std::uint8_t kOnWay = 1, kAnchor = 2;
+/// Beyond so many a run that asks everything is as fast.
+constexpr std::size_t kMostChanged = 512;
+constexpr std::size_t kMostNear = 4096;
+
+}  // namespace
+
+struct RuleEngine::Memory {
+  std::unique_ptr<PassMemory> now = std::make_unique<PassMemory>();
+  std::size_t refused = 0;                    // of the run, when it began
+  const PassMemory* old = nullptr;            // null: everything is asked
+  std::vector<std::uint32_t> now_of, old_of;  // by old node; by new node
+  std::vector<char> differs;                  // by new node: it is among `changed`
+  std::vector<NodeId> changed, near_nodes;
+  std::vector<std::uint8_t> near;             // by new node
+  std::vector<std::uint32_t> rule_now;        // by old rule; kNone: its matches are asked for
+  std::vector<std::uint32_t> fresh;           // rules to be asked everywhere
+  std::optional<MatchProgram> program;        // of these
+  std::unique_ptr<Registers> registers;       // of that
+  std::vector<std::uint32_t> gone_in;         // by old node: the rewrite that replaced it
+  std::size_t next_old = 0;                   // the first old rewrite that is not behind
+  const PassMemory::Rewrite* same = nullptr;  // the old one that the present one repeats
+  std::vector<NodeId> here, there;
+
+  [[nodiscard]] NodeId now_node(NodeId n) const {
+    return n.index < now_of.size() && now_of[n.index] != kNone
+               ? NodeId(std::size_t{now_of[n.index]})
+               : NodeId();
+  }
+  [[nodiscard]] bool is_near(NodeId n, std::uint8_t bits) const {
+    return n.index < near.size() && (near[n.index] & bits) != 0;
+  }
+  [[nodiscard]] bool is_changed(NodeId n) const {
+    return n.index < differs.size() && differs[n.index] != 0;
+  }
+  void pair(NodeId before, NodeId after) {
+    if (now_of.size() <= before.index) now_of.resize(before.index + 1, kNone);
+    if (old_of.size() <= after.index) old_of.resize(after.index + 1, kNone);
+    now_of[before.index] = after.index;
+    old_of[after.index] = before.index;
+  }
+  void change(NodeId n) {
+    if (differs.size() <= n.index) differs.resize(n.index + 1, 0);
+    if (differs[n.index] != 0) return;
+    differs[n.index] = 1;
+    changed.push_back(n);
+  }
+};
+
+RuleEngine::~RuleEngine() = default;
+
+/// Notes only what depends on the matched nodes alone.
+void RuleEngine::remember() {
+  const bool first = !memory_ && rewrites_ == 0 && run_.memory != nullptr && !tried_memory_;
+  tried_memory_ = true;
+  memory_.reset();
+  if (!first) return;
+  const PassMemory* old = run_.memory->next(strategy_.label, graph_);
+  const bool plain =
+      strategy_.kind == ast::Strategy::Kind::greedy && !trace_ &&
+      std::all_of(rules_.begin(), rules_.end(), [](const Prepared& rule) {
+        return rule.lasting && !rule.lists && !rule.ast().frontier && rule.ast().nodes.size() <= 32;
+      });
+  memory_ = std::make_unique<Memory>();
+  Memory& m = *memory_;
+  m.now->label = strategy_.label;
+  m.now->start = run_.memory->start();
+  m.refused = run_.refused.size();
+  if (!plain) {
+    run_.memory->keep(std::move(m.now));  // not usable, and keeps its turn
+    memory_.reset();
+    return;
+  }
+  const std::uint64_t params = fingerprint(run_.rules, run_.params);
+  for (std::size_t i = 0; i < rules_.size(); ++i) {
+    const Rule& rule = rules_[i].ast();
+    m.now->rules.push_back(
+        {rule.name, combine(run_.memory->meaning_of(run_.rules, rules_[i].layout().id), params),
+         program_.rules[i].anchor.index, static_cast<std::uint32_t>(rule.nodes.size())});
+  }
+  if (old == nullptr) return;
+  const Correspondence& pairs = run_.memory->corresponding(*old);
+  if (pairs.changed.size() > kMostChanged) return;
+  m.old = old;
+  m.now_of = pairs.now_of;
+  m.old_of = pairs.old_of;
+  m.near.assign(graph_.node_bound(), 0);
+  m.differs.assign(graph_.node_bound(), 0);
+  for (NodeId n : pairs.changed) m.change(n);
+  std::vector<char> known(rules_.size(), 0);
+  for (const PassMemory::KnownRule& rule : old->rules) {
+    const auto same = [&](const PassMemory::KnownRule& r) {
+      return r.name == rule.name && r.meaning == rule.meaning && r.anchor == rule.anchor;
+    };
+    const auto it = std::find_if(m.now->rules.begin(), m.now->rules.end(), same);
+    m.rule_now.push_back(
+        it == m.now->rules.end() ? kNone : static_cast<std::uint32_t>(it - m.now->rules.begin()));
+    if (m.rule_now.back() != kNone) known[m.rule_now.back()] = 1;
+  }
+  for (std::uint32_t i = 0; i < rules_.size(); ++i)
+    if (known[i] == 0) m.fresh.push_back(i);
+  if (!m.fresh.empty()) {
+    std::vector<const RuleLayout*> layouts;
+    for (std::uint32_t i : m.fresh) layouts.push_back(&rules_[i].layout());
+    m.program = compile_program(run_.rules.set(), layouts, gather_statistics(graph_));
+    // The same anchors as in the whole program, to which the ways back lead.
+    for (std::size_t i = 0; i < m.fresh.size(); ++i)
+      if (m.program->rules[i].anchor != program_.rules[m.fresh[i]].anchor) m.old = nullptr;
+    m.registers = std::make_unique<Registers>(*m.program);
+  }
+  m.gone_in.assign(old->start->node_bound(), kNone);
+  for (std::uint32_t r = 0; r < old->rewrites.size(); ++r) {
+    const PassMemory::Rewrite& rewrite = old->rewrites[r];
+    for (std::uint32_t i = 0; i < rewrite.erased; ++i) {
+      const std::uint32_t node = old->ids[rewrite.first_erased + i].index;
+      if (m.gone_in.size() <= node) m.gone_in.resize(node + 1, kNone);
+      m.gone_in[node] = r;
+    }
+  }
+}
+
+/// Those that differ, and where ways back from them lead.
+void RuleEngine::find_near() {
+  Memory& m = *memory_;
+  for (NodeId n : m.near_nodes) m.near[n.index] = 0;
+  m.near_nodes.clear();
+  for (NodeId n : m.changed)
+    if (graph_.alive(n)) mark_ways(n);
+  if (m.changed.size() > kMostChanged || m.near_nodes.size() > kMostNear) m.old = nullptr;
+}
+
+void RuleEngine::mark_ways(NodeId node) {
+  Memory& m = *memory_;
+  const auto mark = [&](NodeId n, std::uint8_t bits) {
+    if (m.near.size() <= n.index) m.near.resize(graph_.node_bound(), 0);
+    if (m.near[n.index] == 0) m.near_nodes.push_back(n);
+    m.near[n.index] |= bits;
+  };
+  mark(node, kOnWay);
+  for (const WayBack& way : program_.ways_of(graph_.op(node))) {
+    m.here.assign(1, node);
+    for (const WayBack::SearchStep& step : way.steps) {
+      m.there.clear();
+      for (NodeId n : m.here) leave(step, n, [&](NodeId to) { m.there.push_back(to); });
+      sort_once(m.there);
+      m.here.swap(m.there);
+      for (NodeId n : m.here) mark(n, kOnWay);
+      if (m.near_nodes.size() > kMostNear) return;
+    }
+    for (NodeId n : m.here) mark(n, kAnchor);
+  }
+}
+
+bool RuleEngine::seed_from_memory() {
+  if (!memory_ || memory_->old == nullptr) return false;
+  Memory& m = *memory_;
+  find_near();
+  if (m.old == nullptr) return false;
+  const PassMemory& old = *m.old;
+  version_ = graph_.renumberings();
+  seeding_ = true;
+  for (std::uint32_t i = 0; i < old.seeds; ++i) {
+    const NodeId anchor = m.now_node(NodeId(
+        std::size_t{old.pool[old.matches[i].at + old.rules[old.matches[i].rule].node_count + 1]}));
+    if (anchor.valid() && !m.is_near(anchor, kAnchor)) recall(old, old.matches[i]);
+  }
+  order_seeds();
+  for (NodeId n : old.seeded_again)
+    if (const NodeId now = m.now_node(n); now.valid() && graph_.alive(now)) {
+      if (m.near[now.index] == 0) m.near_nodes.push_back(now);
+      m.near[now.index] |= kAnchor;
+    }
+  if (m.program) {
+    for (NodeId n = graph_.first(); n.valid(); n = graph_.next(n))
+      if (m.is_near(n, kAnchor))
+        seed_and_note(n);
+      else
+        ask_fresh_rules(n);
+  } else {
+    std::vector<NodeId> anchors;
+    for (NodeId n : m.near_nodes)
+      if (m.is_near(n, kAnchor)) anchors.push_back(n);
+    std::sort(anchors.begin(), anchors.end(),
+              [&](NodeId a, NodeId b) { return graph_.label(a) < graph_.label(b); });
+    for (NodeId n : anchors) seed_and_note(n);
+  }
+  note_seeds();
+  return true;
+}
+
+/// All matches that are known before the first rewrite, in order.
+void RuleEngine::note_seeds() {
+  PassMemory& now = *memory_->now;
+  now.matches.clear();
+  now.pool.clear();
+  std::vector<Entry> late = heap_;
+  std::sort(late.begin(), late.end(), Later{this});
+  std::size_t early = seeds_.size();
+  while (early > 0 || !late.empty()) {
+    const bool seed = late.empty() || (early > 0 && Later{this}(late.back(), seeds_[early - 1]));
+    const Entry& entry = seed ? seeds_[--early] : late.back();
+    note_match(entry.rule, entry.at);
+    if (!seed) late.pop_back();
+  }
+  now.seeds = static_cast<std::uint32_t>(now.matches.size());
+}
+
+void RuleEngine::seed_and_note(NodeId anchor) {
+  const std::uint64_t waits = waits_;
+  attempt(anchor);
+  ++run_.memory->asked;
+  if (waits_ != waits) memory_->now->seeded_again.push_back(anchor);
+}
+
+/// Only rules that the old run did not have.
+void RuleEngine::ask_fresh_rules(NodeId anchor) {
+  Memory& m = *memory_;
+  if (!m.program || m.program->entry_of(graph_.op(anchor)) == Instruction::kNowhere) return;
+  const std::uint64_t waits = waits_;
+  choice_count_ = 0;
+  asked_.clear();
+  StepBudget budget{steps_};
+  NoTrace none;
+  execute(*m.program, graph_, anchor, constant_, *m.registers, none, budget,
+          [&](std::uint32_t index) {
+            read_candidate(m.program->rules[index], *m.registers, found_);
+            return accept_found(m.fresh[index], anchor);
+          });
+  if (budget.stopped) give_up(m.fresh[*budget.stopped], anchor);
+  push_choices(anchor);
+  ++run_.memory->asked;
+  if (waits_ != waits && m.now->rewrites.empty()) m.now->seeded_again.push_back(anchor);
+}
+
+/// Takes over a match, unless it holds a node that differs.
+bool RuleEngine::recall(const PassMemory& old, const PassMemory::KnownMatch& match) {
+  Memory& m = *memory_;
+  const std::uint32_t rule = m.rule_now[match.rule];
+  if (rule == kNone) return false;
+  const std::uint32_t count = old.rules[match.rule].node_count;
+  Entry entry;
+  entry.rule = rule;
+  entry.at = static_cast<std::uint32_t>(pool_.size());
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const NodeId before(std::size_t{old.pool[match.at + i]});
+    const NodeId node = m.now_node(before);
+    if (!node.valid() || m.is_changed(node) || !graph_.alive(node)) {
+      pool_.resize(entry.at);
+      return false;
+    }
+    pool_.push_back(node.index);
+  }
+  const NodeId anchor = m.now_node(NodeId(std::size_t{old.pool[match.at + count + 1]}));
+  pool_.push_back(old.pool[match.at + count]);
+  pool_.push_back(anchor.index);
+  pool_.push_back(kNoVerdict);
+  entry.position = ~std::uint64_t{0};
+  for (PatternNodeId id : rules_[rule].layout().own)
+    entry.position =
+        std::min(entry.position, graph_.label(NodeId(std::size_t{pool_[entry.at + id.index]})));
+  heap_.push_back(entry);
+  if (!seeding_) std::push_heap(heap_.begin(), heap_.end(), Later{this});
+  if (!seeding_) note_match(rule, entry.at);
+  ++run_.memory->recalled;
+  return true;
+}
+
+void RuleEngine::note_match(std::uint32_t rule, std::uint32_t at) {
+  PassMemory& now = *memory_->now;
+  now.matches.push_back({rule, static_cast<std::uint32_t>(now.pool.size())});
+  const std::size_t count = now.rules[rule].node_count + 2;
+  now.pool.insert(now.pool.end(), pool_.begin() + at,
+                  pool_.begin() + at + static_cast<std::ptrdiff_t>(count));
+}
+
+/// The old run made a rewrite that this one does not make, or makes at another time.
+void RuleEngine::lose(std::size_t old_rewrite) {
+  Memory& m = *memory_;
+  const PassMemory::Rewrite& rewrite = m.old->rewrites[old_rewrite];
+  for (std::uint32_t i = 0; i < rewrite.erased + rewrite.touched; ++i)
+    if (const NodeId n = m.now_node(m.old->ids[rewrite.first_erased + i]); n.valid()) m.change(n);
+}
+
+/// After a rewrite, before anything is asked again.
+void RuleEngine::note_rewrite(std::uint32_t index) {
+  PassMemory& now = *memory_->now;
+  PassMemory::Rewrite mine;
+  mine.rule = index;
+  mine.nodes = static_cast<std::uint32_t>(now.pool.size());
+  for (std::size_t i = 0; i < taken_.nodes.size(); ++i) {
+    now.pool.push_back(taken_.nodes[i].index);
+    if (taken_.swaps[i] != 0) mine.swaps |= 1u << i;
+  }
+  mine.first_new = first_new_.index;
+  mine.new_count = static_cast<std::uint32_t>(graph_.node_bound() - first_new_.index);
+  mine.first_erased = static_cast<std::uint32_t>(now.ids.size());
+  mine.erased = static_cast<std::uint32_t>(erased_.size());
+  mine.touched = static_cast<std::uint32_t>(touched_.size());
+  now.ids.insert(now.ids.end(), erased_.begin(), erased_.end());
+  now.ids.insert(now.ids.end(), touched_.begin(), touched_.end());
+  mine.first_asked = static_cast<std::uint32_t>(now.asked.size());
+  now.rewrites.push_back(mine);
+  if (memory_->old != nullptr) follow_old(index, mine);
+}
+
+/// Finds the rewrite of the old run that this one repeats, if there is one.
+void RuleEngine::follow_old(std::uint32_t index, const PassMemory::Rewrite& mine) {
+  Memory& m = *memory_;
+  const PassMemory& old = *m.old;
+  const std::size_t changes = m.changed.size();
+  m.same = nullptr;
+  const NodeId first = own_.front();
+  const std::uint32_t before = first.index < m.old_of.size() ? m.old_of[first.index] : kNone;
+  const std::uint32_t which =
+      before < m.gone_in.size() && before != kNone ? m.gone_in[before] : kNone;
+  const auto repeats = [&](const PassMemory::Rewrite& theirs) {
+    if (m.rule_now[theirs.rule] != index || theirs.swaps != mine.swaps ||
+        theirs.new_count != mine.new_count)
+      return false;
+    for (std::size_t i = 0; i < taken_.nodes.size(); ++i)
+      if (m.now_node(NodeId(std::size_t{old.pool[theirs.nodes + i]})) != taken_.nodes[i])
+        return false;
+    return true;
+  };
+  if (which != kNone && which >= m.next_old && repeats(old.rewrites[which])) {
+    for (; m.next_old < which; ++m.next_old) lose(m.next_old);
+    if (std::none_of(taken_.nodes.begin(), taken_.nodes.end(),
+                     [&](NodeId n) { return m.is_changed(n); })) {
+      m.same = &old.rewrites[which];
+      ++m.next_old;
+    }
+  }
+  bool like = m.same != nullptr;
+  if (like) {
+    for (std::uint32_t i = 0; i < mine.new_count; ++i)
+      m.pair(NodeId(std::size_t{m.same->first_new + i}), NodeId(std::size_t{mine.first_new + i}));
+    like = m.same->erased == erased_.size();
+    for (std::size_t i = 0; like && i < erased_.size(); ++i)
+      like = m.now_node(old.ids[m.same->first_erased + i]) == erased_[i];
+    if (!like) lose(static_cast<std::size_t>(m.same - old.rewrites.data()));
+  }
+  if (!like) {
+    for (NodeId n : touched_) m.change(n);
+    for (NodeId n : erased_) m.change(n);
+    for (NodeId n : created_) m.change(n);
+  }
+  const auto near = [&](NodeId n) { return m.is_near(n, kOnWay | kAnchor); };
+  if (m.changed.size() != changes || std::any_of(touched_.begin(), touched_.end(), near) ||
+      std::any_of(erased_.begin(), erased_.end(), near))
+    find_near();
+}
+
+void RuleEngine::ask_or_recall(NodeId anchor) {
+  Memory& m = *memory_;
+  PassMemory& now = *m.now;
+  PassMemory::Asked mine{anchor, static_cast<std::uint32_t>(now.matches.size()), 0, false};
+  const std::uint64_t waits = waits_;
+  const PassMemory::Asked* known = nullptr;
+  if (m.old != nullptr && m.same != nullptr && !m.is_near(anchor, kAnchor)) {
+    const auto begin = m.old->asked.begin() + m.same->first_asked;
+    const auto it = std::find_if(begin, begin + m.same->asked, [&](const PassMemory::Asked& asked) {
+      return m.now_node(asked.anchor) == anchor;
+    });
+    if (it != begin + m.same->asked && !it->again) known = &*it;
+  }
+  if (known == nullptr) {
+    attempt(anchor);
+    ++run_.memory->asked;
+  } else {
+    for (std::uint32_t i = 0; i < known->count; ++i)
+      recall(*m.old, m.old->matches[known->first + i]);
+    ask_fresh_rules(anchor);
+  }
+  mine.count = static_cast<std::uint32_t>(now.matches.size()) - mine.first;
+  mine.again = waits_ != waits;
+  now.asked.push_back(mine);
+  ++now.rewrites.back().asked;
+}
+
+void RuleEngine::keep_memory() {
+  Memory& m = *memory_;
+  const bool warned = run_.refused.size() != m.refused;
+  if (warned && m.old != nullptr) run_.memory->doubtful = true;
+  m.now->usable = !warned;
+  run_.memory->keep(std::move(m.now));
+  memory_.reset();
+}
+
+}  // namespace pw
