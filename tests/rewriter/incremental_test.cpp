@@ -189,3 +189,104 @@ TEST_CASE("incremental: random graphs, rules and edits give what a run from scra
   CHECK(recalled > 5000);
   CHECK(asked > 5000);
 }
+
+namespace {
+
+constexpr const char* kMany = R"(
+op pair(x: T[*s]) -> (p: T[*s], q: T[*s])
+op both(x: T[*s], z: T[*s]) -> (p: T[*s], q: T[*s])
+rule merge { y = relu(relu(x))  => y = relu(x) }
+rule twice { y = neg(neg(x))  => y = x }
+rule sum_up { given { h = neg(z) }  y = add(x, h)  => y = sub(x, z) }
+rule difference { y = sub(x, neg(z))  => y = add(x, z) }
+rule siblings { p = relu(x)  q = abs(x)  => p, q = pair(x) }
+rule stacked { p, q = pair(x)  y = relu(p)  => y, q = pair(x) }
+rule product { y = mul(abs(x), abs(z))  => y = abs(mul(x, z)) }
+rule far { p = sin(x)  q = cos(z)  y = add(p, q)  => p, q = both(x, z)  y = maximum(p, q) }
+rule wide over merge { y = relu(relu(neg(x)))  => y = abs(x) }
+rule folded { y = abs(abs(x))  => y = abs(x) }
+rule swapped { y = sub(abs(x), relu(x))  => y = relu(neg(x)) }
+rule whole { y = abs(relu(x))  => y = relu(x) }
+pass some = greedy { merge, twice, sum_up, difference, siblings, stacked, product }
+pass all = greedy { merge, twice, sum_up, difference, siblings, stacked, product, far, wide, folded, swapped, whole }
+pipeline both_of { some  cse  all  dce  some }
+)";
+
+Graph grown(const World& world, std::uint64_t seed, std::size_t size) {
+  Random random(seed);
+  Graph g(world.context);
+  const TypeId type = world.context->types.get(DType::f32, {world.context->dims.constant(8)});
+  std::vector<ValueId> values{g.add_input("a", type, InputKind::input),
+                              g.add_input("b", type, InputKind::input)};
+  const char* ops[] = {"relu", "neg", "abs", "sin", "cos", "relu", "neg", "add", "sub", "mul"};
+  for (std::size_t i = 0; i < size; ++i) {
+    const std::size_t which = random.below(std::size(ops));
+    NodeSpec spec;
+    spec.op = world.context->ops.find(ops[which]);
+    for (std::size_t k = 0; k < (which < 7 ? 1u : 2u); ++k) {
+      const std::size_t near = std::min<std::size_t>(values.size(), 3);
+      const bool anywhere = random.below(40) == 0;
+      spec.operands.push_back(
+          values[values.size() - 1 - random.below(anywhere ? values.size() : near)]);
+    }
+    spec.results = {{type, ""}};
+    values.push_back(g.result(g.add_node(spec)));
+  }
+  for (std::size_t i = 0; i < 3; ++i) g.add_output(values[values.size() - 1 - i]);
+  return g;
+}
+
+/// Another op in one rule.
+std::shared_ptr<const RuleSet> with_other_op(const World& world, std::string& text,
+                                             Random& random) {
+  const char* ops[] = {"relu(", "neg(", "abs(", "sin("};
+  const std::string from = ops[random.below(4)], to = ops[random.below(4)];
+  const std::size_t begin = text.find("rule merge"), end = text.find("pass some");
+  const std::size_t at = text.find(from, begin + random.below(end - begin));
+  if (at >= end || from == to) return nullptr;
+  std::string edited = text;
+  edited.replace(at, from.size(), to);
+  Result<RuleSet> loaded = load_rule_texts(world.context, {{"rules.pwr", edited}});
+  if (!loaded) return nullptr;
+  text = std::move(edited);
+  return std::make_shared<const RuleSet>(std::move(*loaded));
+}
+
+}  // namespace
+
+TEST_CASE("incremental: long chains of rewrites are followed through edits of graph and rules",
+          "[rewriter][incremental]") {
+  constexpr std::uint64_t most = 150;
+  std::size_t recalled = 0, asked = 0, edits = 0;
+  for (std::uint64_t seed = 1; seed <= most; ++seed) {
+    std::string text = kMany;
+    World world(text);
+    auto rules = std::make_shared<const RuleSet>(world.rules);
+    Graph graph = grown(world, seed, 40 + 5 * (seed % 100));
+    IncrementalRun incremental;
+    Editor editor(seed);
+    Random random(seed);
+    for (int turn = 0; turn < 8; ++turn) {
+      INFO("seed " << seed << ", turn " << turn);
+      const Outcome expected = from_scratch(world, graph, *rules, "both_of");
+      const Outcome found = next_of(incremental, world, graph, rules, "both_of");
+      REQUIRE(found.journal == expected.journal);
+      REQUIRE(found.graph == expected.graph);
+      REQUIRE(found.passes == expected.passes);
+      REQUIRE(found.warnings == expected.warnings);
+      asked += incremental.asked();
+      recalled += incremental.recalled();
+      if (turn % 3 == 2) {
+        if (auto other = with_other_op(world, text, random)) {
+          rules = std::move(other);
+          ++edits;
+        }
+      } else {
+        editor.edit(graph);
+      }
+    }
+  }
+  CHECK(edits * 2 > most);
+  CHECK(recalled > 100 * most);
+  CHECK(asked > 100 * most);
+}
