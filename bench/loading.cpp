@@ -1,9 +1,10 @@
-// Reading a million nodes: .pwb beside graph.json, in one run.
+// Reading a million nodes, in each form a graph has, and rewriting again after an edit, in one run.
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "base/file.hpp"
 #include "base/memory.hpp"
+#include "bench/incremental.hpp"
 #include "bench/measure.hpp"
 #include "dsl/dsl.hpp"
 #include "graph/generate.hpp"
@@ -61,19 +62,21 @@ std::string report(std::int64_t layers, Promises& promises) {
 int run(int argc, char** argv) {
   CLI::App app("Times reading of graphs. Exit code 1: something that must hold does not.");
   std::int64_t nodes = 1'000'000;
-  std::string output;
+  std::string output, rules = PW_BENCH_RULES;
   app.add_option("--nodes", nodes, "about how many");
   app.add_option("-o,--output", output, "also write the report into this file");
+  app.add_option("--rules", rules, "for rewriting again");
   CLI11_PARSE(app, argc, argv);
   keep_large_arrays_apart();  // as pwr does
   Promises promises;
   const std::string table = report(std::max<std::int64_t>(1, nodes / 24), promises);
+  const std::string again = incremental_report(rules, promises);
   const std::string text = fmt::format(
       "# Reading graphs\n\n{}. Processor time, medians of five runs that take turns, "
       "each in a context of its own, from the file's bytes in memory to the checked graph. Only "
       "the "
-      "ratios carry over to other machines.\n\n{}\n{}",
-      machine(), table, promises.print());
+      "ratios carry over to other machines.\n\n{}\n## Rewriting again\n\n{}\n{}",
+      machine(), table, again, promises.print());
   std::fputs(text.c_str(), stdout);
   if (!output.empty()) need(std::make_shared<Context>(), write_file(output, text));
   return promises.kept() ? 0 : 1;

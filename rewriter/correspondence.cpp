@@ -19,10 +19,7 @@ constexpr std::size_t kMostTries = std::size_t{1} << 18;  ///< then the rest cou
 class Pairing {
  public:
   Pairing(const Graph& old, const Graph& now)
-      : old_(old),
-        now_(now),
-        value_now_(old.value_bound(), Correspondence::kNone),
-        flagged_(now.node_bound(), 0) {
+      : old_(old), now_(now), value_now_(old.value_bound(), Correspondence::kNone) {
     out_.now_of.assign(old.node_bound(), Correspondence::kNone);
     out_.old_of.assign(now.node_bound(), Correspondence::kNone);
   }
@@ -31,7 +28,7 @@ class Pairing {
     pair_inputs();
     pair_nodes();
     compare();
-    std::sort(out_.changed.begin(), out_.changed.end());
+    out_.value_now_of = std::move(value_now_);
     return std::move(out_);
   }
 
@@ -108,26 +105,6 @@ class Pairing {
       value_now_[old_.result(a, k).index] = now_.result(b, k).index;
   }
 
-  void flag(NodeId n) {
-    if (flagged_[n.index] != 0) return;
-    flagged_[n.index] = 1;
-    out_.changed.push_back(n);
-  }
-  void flag_producer(ValueId v) {
-    if (v.valid() && !now_.is_input(v)) flag(now_.producer(v));
-  }
-  /// The new node, and those that have other users for it.
-  void flag_with_operands(NodeId n) {
-    flag(n);
-    for (std::size_t k = 0; k < now_.operand_count(n); ++k) flag_producer(now_.operand(n, k));
-  }
-  void flag_operands_of_old(NodeId n) {
-    for (std::size_t k = 0; k < old_.operand_count(n); ++k)
-      if (const ValueId v = old_.operand(n, k);
-          v.valid() && value_now_[v.index] != Correspondence::kNone)
-        flag_producer(ValueId(std::size_t{value_now_[v.index]}));
-  }
-
   [[nodiscard]] bool same_operands(NodeId a, NodeId b) const {
     for (std::size_t k = 0; k < old_.operand_count(a); ++k) {
       const ValueId x = old_.operand(a, k), y = now_.operand(b, k);
@@ -149,24 +126,15 @@ class Pairing {
 
   void compare() {
     for (NodeId b = now_.first(); b.valid(); b = now_.next(b)) {
-      if (out_.old_of[b.index] == Correspondence::kNone) {
-        flag_with_operands(b);
-        continue;
-      }
-      const NodeId a(std::size_t{out_.old_of[b.index]});
-      if (!same_operands(a, b)) {
-        flag_with_operands(b);
-        flag_operands_of_old(a);
-      }
-      if (!same_results(a, b)) flag(b);
+      const std::uint32_t a = out_.old_of[b.index];
+      if (a == Correspondence::kNone || !same_operands(NodeId(std::size_t{a}), b) ||
+          !same_results(NodeId(std::size_t{a}), b))
+        out_.changed.push_back(b);
     }
-    for (NodeId a = old_.first(); a.valid(); a = old_.next(a))
-      if (out_.now_of[a.index] == Correspondence::kNone) flag_operands_of_old(a);
   }
 
   const Graph &old_, &now_;
   std::vector<std::uint32_t> value_now_;  // by old value
-  std::vector<char> flagged_;             // by new node
   std::size_t tries_ = kMostTries;
   Correspondence out_;
 };

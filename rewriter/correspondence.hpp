@@ -11,10 +11,11 @@ namespace pw {
 
 struct Correspondence {
   static constexpr std::uint32_t kNone = 0xffffffff;
-  std::vector<std::uint32_t> now_of;  ///< by node of the old graph
-  std::vector<std::uint32_t> old_of;  ///< by node of the new one; of equal order in both
-  /// Nodes of the new graph that are new, or whose op, attributes, types, operands or users are
-  /// other ones.
+  std::vector<std::uint32_t> now_of;        ///< by node of the old graph
+  std::vector<std::uint32_t> old_of;        ///< by node of the new one; of equal order in both
+  std::vector<std::uint32_t> value_now_of;  ///< by value of the old graph
+  /// Nodes of the new graph that are new, or whose op, attributes, types or operands are other
+  /// ones, or whose results have more or fewer users.
   std::vector<NodeId> changed;
 };
 

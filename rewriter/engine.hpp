@@ -242,7 +242,10 @@ class RuleEngine {
   void note_match(std::uint32_t rule, std::uint32_t at);
   void note_rewrite(std::uint32_t rule);
   void follow_old(std::uint32_t rule, const PassMemory::Rewrite& mine);
-  void lose(std::size_t old_rewrite);
+  void pass(const PassMemory::Rewrite& rewrite);
+  void note_state(NodeId node);
+  void pair_created(const PassMemory::Rewrite& theirs, const PassMemory::Rewrite& mine);
+  bool compare_states();
   void ask_or_recall(NodeId anchor);
   void keep_memory();
 

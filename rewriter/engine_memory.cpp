@@ -4,8 +4,8 @@
 // All rewrites are made anew by the engine itself: a match that is taken over is validated like any
 // other when it is taken. Taking over must only never miss a match. So each node of the graph is
 // paired with one of the old run, and those whose state differs are `changed`: at the start what
-// correspond() says; later the nodes that a rewrite touched which only one of the two runs made. A
-// match without changed nodes stood in the old run, and was noted there; one with a changed node
+// correspond() says; later the states are compared that rewrites of either run left. A match
+// without changed nodes stood in the old run, and was noted there; one with a changed node
 // has its anchor at the end of a way back from that node, and these anchors are asked. The ways are
 // followed again when a rewrite touches a node on one of them, since they may lead on from there.
 #include <algorithm>
@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::uint32_t kNone = Correspondence::kNone;
 constexpr std::uint8_t kOnWay = 1, kAnchor = 2;
+constexpr std::size_t kStateHead = 6, kStateResult = 3;  ///< words of a state
 /// Beyond so many a run that asks everything is as fast.
 constexpr std::size_t kMostChanged = 512;
 constexpr std::size_t kMostNear = 4096;
@@ -29,8 +30,11 @@ struct RuleEngine::Memory {
   std::size_t refused = 0;                    // of the run, when it began
   const PassMemory* old = nullptr;            // null: everything is asked
   std::vector<std::uint32_t> now_of, old_of;  // by old node; by new node
+  std::vector<std::uint32_t> value_now;       // by old value
+  std::vector<std::uint32_t> old_state;       // by old node: in states; kNone: as in `start`
+  std::vector<char> old_dead;                 // by old node
   std::vector<char> differs;                  // by new node: it is among `changed`
-  std::vector<NodeId> changed, near_nodes;
+  std::vector<NodeId> changed, near_nodes, compared;
   std::vector<std::uint8_t> near;             // by new node
   std::vector<std::uint32_t> rule_now;        // by old rule; kNone: its matches are asked for
   std::vector<std::uint32_t> fresh;           // rules to be asked everywhere
@@ -52,11 +56,9 @@ struct RuleEngine::Memory {
   [[nodiscard]] bool is_changed(NodeId n) const {
     return n.index < differs.size() && differs[n.index] != 0;
   }
-  void pair(NodeId before, NodeId after) {
-    if (now_of.size() <= before.index) now_of.resize(before.index + 1, kNone);
-    if (old_of.size() <= after.index) old_of.resize(after.index + 1, kNone);
-    now_of[before.index] = after.index;
-    old_of[after.index] = before.index;
+  static void put(std::vector<std::uint32_t>& list, std::uint32_t at, std::uint32_t value) {
+    if (list.size() <= at) list.resize(at + 1, kNone);
+    list[at] = value;
   }
   void change(NodeId n) {
     if (differs.size() <= n.index) differs.resize(n.index + 1, 0);
@@ -64,7 +66,46 @@ struct RuleEngine::Memory {
     differs[n.index] = 1;
     changed.push_back(n);
   }
+  [[nodiscard]] bool same_value(std::uint32_t before, ValueId after) const {
+    if (before == kNone || !after.valid()) return before == kNone && !after.valid();
+    return before < value_now.size() && value_now[before] == after.index;
+  }
+  [[nodiscard]] bool same_state(const Graph& graph, NodeId n) const;
 };
+
+/// Whether a node is as the old run had it after the rewrites that are behind.
+bool RuleEngine::Memory::same_state(const Graph& graph, NodeId n) const {
+  const std::uint32_t before = n.index < old_of.size() ? old_of[n.index] : kNone;
+  if (before == kNone || (before < old_dead.size() && old_dead[before] != 0)) return false;
+  const std::uint32_t at = before < old_state.size() ? old_state[before] : kNone;
+  if (at == kNone) {
+    const Graph& start = *old->start;
+    const NodeId b(std::size_t{before});
+    if (start.operand_count(b) != graph.operand_count(n)) return false;
+    for (std::size_t k = 0; k < graph.operand_count(n); ++k)
+      if (!same_value(start.operand(b, k).index, graph.operand(n, k))) return false;
+    for (std::size_t k = 0; k < graph.result_count(n); ++k)
+      if (start.use_count(start.result(b, k)) != graph.use_count(graph.result(n, k)) ||
+          start.output_count(start.result(b, k)) != graph.output_count(graph.result(n, k)) ||
+          start.type(start.result(b, k)) != graph.type(graph.result(n, k)))
+        return false;
+    return start.op(b) == graph.op(n) && start.attributes(b) == graph.attributes(n);
+  }
+  const std::uint32_t* state = old->states.data() + at;
+  const std::size_t operands = state[2], results = state[3];
+  if (operands != graph.operand_count(n) || results != graph.result_count(n) ||
+      state[4] != graph.op(n).index || state[5] != graph.attributes(n).index)
+    return false;
+  state += kStateHead;
+  for (std::size_t k = 0; k < operands; ++k)
+    if (!same_value(*state++, graph.operand(n, k))) return false;
+  for (std::size_t k = 0; k < results; ++k) {
+    if (*state++ != graph.use_count(graph.result(n, k))) return false;
+    if (*state++ != graph.output_count(graph.result(n, k))) return false;
+    if (*state++ != graph.type(graph.result(n, k)).index) return false;
+  }
+  return true;
+}
 
 RuleEngine::~RuleEngine() = default;
 
@@ -103,6 +144,7 @@ void RuleEngine::remember() {
   m.old = old;
   m.now_of = pairs.now_of;
   m.old_of = pairs.old_of;
+  m.value_now = pairs.value_now_of;
   m.near.assign(graph_.node_bound(), 0);
   m.differs.assign(graph_.node_bound(), 0);
   for (NodeId n : pairs.changed) m.change(n);
@@ -143,8 +185,8 @@ void RuleEngine::find_near() {
   Memory& m = *memory_;
   for (NodeId n : m.near_nodes) m.near[n.index] = 0;
   m.near_nodes.clear();
-  for (NodeId n : m.changed)
-    if (graph_.alive(n)) mark_ways(n);
+  std::erase_if(m.changed, [&](NodeId n) { return !graph_.alive(n); });
+  for (NodeId n : m.changed) mark_ways(n);
   if (m.changed.size() > kMostChanged || m.near_nodes.size() > kMostNear) m.old = nullptr;
 }
 
@@ -292,12 +334,40 @@ void RuleEngine::note_match(std::uint32_t rule, std::uint32_t at) {
                   pool_.begin() + at + static_cast<std::ptrdiff_t>(count));
 }
 
-/// The old run made a rewrite that this one does not make, or makes at another time.
-void RuleEngine::lose(std::size_t old_rewrite) {
+/// The old run has made one more rewrite.
+void RuleEngine::pass(const PassMemory::Rewrite& rewrite) {
   Memory& m = *memory_;
-  const PassMemory::Rewrite& rewrite = m.old->rewrites[old_rewrite];
-  for (std::uint32_t i = 0; i < rewrite.erased + rewrite.touched; ++i)
-    if (const NodeId n = m.now_node(m.old->ids[rewrite.first_erased + i]); n.valid()) m.change(n);
+  for (std::uint32_t i = 0; i < rewrite.erased; ++i) {
+    const NodeId before = m.old->ids[rewrite.first_erased + i];
+    if (m.old_dead.size() <= before.index) m.old_dead.resize(before.index + 1, 0);
+    m.old_dead[before.index] = 1;
+    if (const NodeId n = m.now_node(before); n.valid()) m.compared.push_back(n);
+  }
+  std::uint32_t at = rewrite.first_state;
+  for (std::uint32_t i = 0; i < rewrite.states; ++i) {
+    const std::uint32_t* state = m.old->states.data() + at;
+    Memory::put(m.old_state, state[0], at);
+    if (const NodeId n = m.now_node(NodeId(std::size_t{state[0]})); n.valid())
+      m.compared.push_back(n);
+    at += static_cast<std::uint32_t>(kStateHead + state[2] + kStateResult * state[3]);
+  }
+}
+
+void RuleEngine::note_state(NodeId node) {
+  std::vector<std::uint32_t>& states = memory_->now->states;
+  const std::size_t operands = graph_.operand_count(node), results = graph_.result_count(node);
+  states.push_back(node.index);
+  states.push_back(results > 0 ? graph_.result(node).index : kNone);
+  states.push_back(static_cast<std::uint32_t>(operands));
+  states.push_back(static_cast<std::uint32_t>(results));
+  states.push_back(graph_.op(node).index);
+  states.push_back(graph_.attributes(node).index);
+  for (std::size_t k = 0; k < operands; ++k) states.push_back(graph_.operand(node, k).index);
+  for (std::size_t k = 0; k < results; ++k) {
+    states.push_back(static_cast<std::uint32_t>(graph_.use_count(graph_.result(node, k))));
+    states.push_back(static_cast<std::uint32_t>(graph_.output_count(graph_.result(node, k))));
+    states.push_back(graph_.type(graph_.result(node, k)).index);
+  }
 }
 
 /// After a rewrite, before anything is asked again.
@@ -310,63 +380,94 @@ void RuleEngine::note_rewrite(std::uint32_t index) {
     now.pool.push_back(taken_.nodes[i].index);
     if (taken_.swaps[i] != 0) mine.swaps |= 1u << i;
   }
-  mine.first_new = first_new_.index;
-  mine.new_count = static_cast<std::uint32_t>(graph_.node_bound() - first_new_.index);
   mine.first_erased = static_cast<std::uint32_t>(now.ids.size());
   mine.erased = static_cast<std::uint32_t>(erased_.size());
-  mine.touched = static_cast<std::uint32_t>(touched_.size());
   now.ids.insert(now.ids.end(), erased_.begin(), erased_.end());
-  now.ids.insert(now.ids.end(), touched_.begin(), touched_.end());
+  // The new ones first, all of them: they are paired by their place.
+  mine.first_state = static_cast<std::uint32_t>(now.states.size());
+  for (NodeId n : created_) note_state(n);
+  mine.new_count = static_cast<std::uint32_t>(created_.size());
+  mine.states = mine.new_count;
+  for (NodeId n : touched_)
+    if (n.index < first_new_.index) note_state(n), ++mine.states;
   mine.first_asked = static_cast<std::uint32_t>(now.asked.size());
   now.rewrites.push_back(mine);
   if (memory_->old != nullptr) follow_old(index, mine);
 }
 
-/// Finds the rewrite of the old run that this one repeats, if there is one.
+/// Finds the rewrite of the old run that this one repeats, if there is one. What both made is
+/// paired, so that graphs which come to agree again behind an edit are seen to agree.
 void RuleEngine::follow_old(std::uint32_t index, const PassMemory::Rewrite& mine) {
   Memory& m = *memory_;
   const PassMemory& old = *m.old;
-  const std::size_t changes = m.changed.size();
+  bool moved = false;
   m.same = nullptr;
-  const NodeId first = own_.front();
-  const std::uint32_t before = first.index < m.old_of.size() ? m.old_of[first.index] : kNone;
+  m.compared.clear();
+  const std::uint32_t before =
+      own_.front().index < m.old_of.size() ? m.old_of[own_.front().index] : kNone;
   const std::uint32_t which =
-      before < m.gone_in.size() && before != kNone ? m.gone_in[before] : kNone;
-  const auto repeats = [&](const PassMemory::Rewrite& theirs) {
-    if (m.rule_now[theirs.rule] != index || theirs.swaps != mine.swaps ||
-        theirs.new_count != mine.new_count)
-      return false;
-    for (std::size_t i = 0; i < taken_.nodes.size(); ++i)
-      if (m.now_node(NodeId(std::size_t{old.pool[theirs.nodes + i]})) != taken_.nodes[i])
-        return false;
-    return true;
-  };
-  if (which != kNone && which >= m.next_old && repeats(old.rewrites[which])) {
-    for (; m.next_old < which; ++m.next_old) lose(m.next_old);
-    if (std::none_of(taken_.nodes.begin(), taken_.nodes.end(),
-                     [&](NodeId n) { return m.is_changed(n); })) {
-      m.same = &old.rewrites[which];
-      ++m.next_old;
-    }
+      before != kNone && before < m.gone_in.size() ? m.gone_in[before] : kNone;
+  if (which != kNone && which >= m.next_old && m.rule_now[old.rewrites[which].rule] == index &&
+      old.rewrites[which].new_count == mine.new_count) {
+    const PassMemory::Rewrite& theirs = old.rewrites[which];
+    for (; m.next_old < which; ++m.next_old) pass(old.rewrites[m.next_old]);
+    moved = compare_states();
+    bool same = theirs.swaps == mine.swaps;
+    for (std::size_t i = 0; same && i < taken_.nodes.size(); ++i)
+      same = m.now_node(NodeId(std::size_t{old.pool[theirs.nodes + i]})) == taken_.nodes[i] &&
+             !m.is_changed(taken_.nodes[i]);
+    if (same) m.same = &theirs;
+    pair_created(theirs, mine);
+    pass(theirs);
+    ++m.next_old;
   }
-  bool like = m.same != nullptr;
-  if (like) {
-    for (std::uint32_t i = 0; i < mine.new_count; ++i)
-      m.pair(NodeId(std::size_t{m.same->first_new + i}), NodeId(std::size_t{mine.first_new + i}));
-    like = m.same->erased == erased_.size();
-    for (std::size_t i = 0; like && i < erased_.size(); ++i)
-      like = m.now_node(old.ids[m.same->first_erased + i]) == erased_[i];
-    if (!like) lose(static_cast<std::size_t>(m.same - old.rewrites.data()));
-  }
-  if (!like) {
-    for (NodeId n : touched_) m.change(n);
-    for (NodeId n : erased_) m.change(n);
-    for (NodeId n : created_) m.change(n);
-  }
+  m.compared.insert(m.compared.end(), touched_.begin(), touched_.end());
+  m.compared.insert(m.compared.end(), created_.begin(), created_.end());
+  moved = compare_states() || moved;
   const auto near = [&](NodeId n) { return m.is_near(n, kOnWay | kAnchor); };
-  if (m.changed.size() != changes || std::any_of(touched_.begin(), touched_.end(), near) ||
+  if (moved || std::any_of(touched_.begin(), touched_.end(), near) ||
       std::any_of(erased_.begin(), erased_.end(), near))
     find_near();
+}
+
+void RuleEngine::pair_created(const PassMemory::Rewrite& theirs, const PassMemory::Rewrite& mine) {
+  Memory& m = *memory_;
+  const std::uint32_t* a = m.old->states.data() + theirs.first_state;
+  const std::uint32_t* b = m.now->states.data() + mine.first_state;
+  for (std::uint32_t i = 0; i < mine.new_count; ++i) {
+    if (a[3] == b[3]) {
+      Memory::put(m.now_of, a[0], b[0]);
+      Memory::put(m.old_of, b[0], a[0]);
+      for (std::uint32_t k = 0; k < a[3]; ++k) Memory::put(m.value_now, a[1] + k, b[1] + k);
+    }
+    a += kStateHead + a[2] + kStateResult * a[3];
+    b += kStateHead + b[2] + kStateResult * b[3];
+  }
+}
+
+/// True if another set of nodes differs.
+bool RuleEngine::compare_states() {
+  Memory& m = *memory_;
+  bool moved = false, left = false;
+  for (NodeId n : m.compared) {
+    if (!graph_.alive(n)) {  // what it was like is not known any more
+      if (m.differs.size() <= n.index) m.differs.resize(n.index + 1, 0);
+      m.differs[n.index] = 1;
+      continue;
+    }
+    const bool differs = !m.same_state(graph_, n);
+    if (differs == m.is_changed(n)) continue;
+    moved = true;
+    if (differs) {
+      m.change(n);
+    } else {
+      m.differs[n.index] = 0;
+      left = true;
+    }
+  }
+  m.compared.clear();
+  if (left) std::erase_if(m.changed, [&](NodeId n) { return m.differs[n.index] == 0; });
+  return moved;
 }
 
 void RuleEngine::ask_or_recall(NodeId anchor) {

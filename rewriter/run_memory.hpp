@@ -34,10 +34,11 @@ struct PassMemory {
     bool again = false;  ///< something outside of the match refused one: ask whatever changed
   };
   struct Rewrite {
-    std::uint32_t rule = 0, nodes = 0, swaps = 0;             ///< `nodes`: in pool
-    std::uint32_t first_new = 0, new_count = 0;               ///< nodes
-    std::uint32_t first_erased = 0, erased = 0, touched = 0;  ///< in `ids`, one behind the other
-    std::uint32_t first_asked = 0, asked = 0;                 ///< in `asked`
+    std::uint32_t rule = 0, nodes = 0, swaps = 0;  ///< `nodes`: in pool
+    std::uint32_t new_count = 0;                   ///< nodes it made: the first states
+    std::uint32_t first_erased = 0, erased = 0;    ///< in `ids`
+    std::uint32_t first_state = 0, states = 0;     ///< in `states`
+    std::uint32_t first_asked = 0, asked = 0;      ///< in `asked`
   };
 
   std::string label;
@@ -50,6 +51,10 @@ struct PassMemory {
   std::vector<NodeId> seeded_again;  ///< anchors as Asked::again
   std::vector<Asked> asked;
   std::vector<NodeId> ids;
+  /// Of each node that a rewrite made or touched, as it left it: its id, its first result's, how
+  /// many operands and results, op and attributes, the operands, and for each result its uses, in
+  /// how many graph outputs it stands, and its type.
+  std::vector<std::uint32_t> states;
   std::vector<Rewrite> rewrites;
 };
 
