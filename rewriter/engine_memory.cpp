@@ -145,6 +145,13 @@ void RuleEngine::remember() {
   m.now_of = pairs.now_of;
   m.old_of = pairs.old_of;
   m.value_now = pairs.value_now_of;
+  const auto room = [](auto& list, const auto& like) { list.reserve(like.size() + 1024); };
+  room(m.now->pool, old->pool);
+  room(m.now->matches, old->matches);
+  room(m.now->asked, old->asked);
+  room(m.now->ids, old->ids);
+  room(m.now->states, old->states);
+  room(m.now->rewrites, old->rewrites);
   m.near.assign(graph_.node_bound(), 0);
   m.differs.assign(graph_.node_bound(), 0);
   for (NodeId n : pairs.changed) m.change(n);
