@@ -116,6 +116,7 @@ class Measuring {
     }
     table_.add(
         {what, milliseconds(median(times)), grouped(rewrites), grouped(asked), grouped(recalled)});
+    return static_cast<double>(asked) / static_cast<double>(all);
   }
   /// The rules are those of before.
   void after_nodes(const std::string& what, double part) {
