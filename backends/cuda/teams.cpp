@@ -88,11 +88,49 @@ class TeamEmitter {
     const std::string head = std::move(text_.out);
     text_.out.clear();
     block(body, all, 1);
+    keep_accesses();
     return head + meeting_places_ + (kernel_.shared_bytes > 0 ? "  PW_KEPT(kept);\n" : "") +
            text_.out;
   }
 
  private:
+  // ---- what is accessed
+  void keep_accesses() {
+    auto tree = std::make_shared<AccessTree>();
+    tree->indices = program_.indices;
+    tree->row = program_.row;
+    tree->team = kernel_.team;
+    tree->rows_per_block = kernel_.rows_per_block;
+    tree->column_blocks = kernel_.column_blocks;
+    tree->nodes = text_.accesses.take();
+    kernel_.accesses = std::move(tree);
+  }
+  /// Over how many blocks the loops of a team are spread.
+  [[nodiscard]] std::int64_t blocks_of(const Team& team) const {
+    return team.spread ? kernel_.column_blocks : 1;
+  }
+  [[nodiscard]] AccessNode shared(AccessNode::Share share, rows::VarId var, std::int64_t lanes,
+                                  const Team& team) const {
+    AccessNode loop;
+    loop.share = share;
+    loop.var = var;
+    loop.lanes = lanes;
+    loop.blocks = blocks_of(team);
+    return loop;
+  }
+  /// Words that a thread moves as one or several accesses.
+  void record_words(Space space, bool write, int words, std::size_t argument = 0) {
+    AccessNode access;
+    access.space = space;
+    access.write = write;
+    access.live = write && space == Space::global;
+    access.argument = argument;
+    const int whole = space == Space::shared ? 4 : std::min(words, 4);
+    access.bytes = 4 * whole;
+    access.times = (words + whole - 1) / whole;
+    text_.accesses.add(access);
+  }
+
   // ---- how many threads
   [[nodiscard]] std::int64_t columns(rows::VarId var) const { return thread_.columns(var); }
   [[nodiscard]] int needed(const Block& body) const {
@@ -180,8 +218,11 @@ class TeamEmitter {
         if (team.spread) condition += (condition.empty() ? "" : " && ") + std::string("part == 0");
         if (!team.live.empty()) condition += (condition.empty() ? "" : " && ") + team.live;
         thread_.note({s.argument, true, "one element for a row or a group"});
-        return line(depth, fmt::format("{}{}", condition.empty() ? "" : "if (" + condition + ") ",
-                                       thread_.store(s)));
+        thread_.one_of = team.size * blocks_of(team);
+        line(depth, fmt::format("{}{}", condition.empty() ? "" : "if (" + condition + ") ",
+                                thread_.store(s)));
+        thread_.one_of = 1;
+        return;
       }
       case StatementKind::loop:
         if (columns_of == scope.loops.end()) return shared_out(s, team, depth);
@@ -232,7 +273,8 @@ class TeamEmitter {
       line(depth + 1, fmt::format("const int t{} = {} % {};", id, team.place, part.size));
       part.place = "t" + id;
     }
-    block(s.first, part, depth + 1);
+    text_.accesses.loop(shared(AccessNode::Share::parts, s.var, parts, team),
+                        [&] { block(s.first, part, depth + 1); });
     line(depth, "}");
   }
 
@@ -246,7 +288,8 @@ class TeamEmitter {
       const std::string chunk = fmt::format("c{}", s.var.index), size = width(s.var);
       line(depth, fmt::format("for (long long {0} = {1}; {0} * {2} < {3}; {0} += {4}) {{", chunk,
                               place, kColumns, size, p.lanes));
-      element_loop(s, p.loop, team, chunk, size, depth + 1, body);
+      text_.accesses.loop(shared(AccessNode::Share::columns, s.var, p.lanes, team),
+                          [&] { element_loop(s, p.loop, team, chunk, size, depth + 1, body); });
       return line(depth, "}");
     }
     const bool unrolled = std::any_of(scope.kept.begin(), scope.kept.end(),
@@ -271,9 +314,14 @@ class TeamEmitter {
     const bool partial = chunks % p.lanes != 0;
     if (partial) line(depth + 1, fmt::format("if ({} < {}) {{", chunk, chunks));
     const int at = depth + 1 + (partial ? 1 : 0);
-    for (std::size_t g = 0; g < p.loop.groups.size(); ++g) read_group(s, p, g, scope, team, at);
+    text_.accesses.loop(shared(AccessNode::Share::chunks, s.var, p.lanes, team), [&] {
+      for (std::size_t g = 0; g < p.loop.groups.size(); ++g) read_group(s, p, g, scope, team, at);
+    });
     const std::string tail = p.loop.columns % kColumns == 0 ? "" : std::to_string(p.loop.columns);
-    element_loop(s, p.loop, team, chunk, tail, at, body);
+    text_.accesses.loop(shared(AccessNode::Share::columns, s.var, p.lanes, team),
+                        [&] { element_loop(s, p.loop, team, chunk, tail, at, body); });
+    text_.accesses.loop(shared(AccessNode::Share::chunks, s.var, p.lanes, team),
+                        [&] { write_groups(s, p.loop, team, at); });
     if (partial) line(depth + 1, "}");
     line(depth, "}");
   }
@@ -302,6 +350,7 @@ class TeamEmitter {
       ++kernel_.again_reads;
       kernel_.again_bytes += p.loop.columns / kColumns * group.words * 4;
     }
+    if (first) record_words(Space::global, false, group.words, group.argument);
     if (first) read_.push_back(group);
     if (kept == scope.kept.end())
       return line(depth, fmt::format("const {} {} = {};", type, name, read));
@@ -311,6 +360,7 @@ class TeamEmitter {
     }
     const std::string place = fmt::format("({} * {} + k) * {} + {}, {}", kept->slot, kept->passes,
                                           team.size, team.place, kept->passes * team.size);
+    record_words(Space::shared, first, group.words);
     if (!first)
       return line(depth, fmt::format("const {} {} = pw_kept<{}>(kept, {});", type, name,
                                      group.words, place));
@@ -324,7 +374,7 @@ class TeamEmitter {
     return n;
   }
 
-  /// One pass: the 8 columns of a chunk, then what was gathered is written.
+  /// One pass: the 8 columns of a chunk.
   template <class Body>
   void element_loop(const Statement& s, const ColumnLoop& loop, const Team& team,
                     const std::string& chunk, const std::string& tail, int depth,
@@ -338,16 +388,20 @@ class TeamEmitter {
     body(depth + (tail.empty() ? 1 : 2));
     if (!tail.empty()) line(depth + 1, "}");
     line(depth, "}");
+    thread_.place = {};
+  }
+
+  void write_groups(const Statement& s, const ColumnLoop& loop, const Team& team, int depth) {
     for (std::size_t g = 0; g < loop.groups.size(); ++g) {
       const GroupRead& group = loop.groups[g];
       if (!program_.arguments[group.argument].result) continue;
       ++kernel_.group_writes;
+      record_words(Space::global, true, group.words, group.argument);
       line(depth,
            fmt::format("{}pw_write(p{} + ({}), {}{});",
                        team.live.empty() ? "" : fmt::format("if ({}) ", team.live), group.argument,
                        accesses_.indices().print(group.base), group_names(s), g));
     }
-    thread_.place = {};
   }
 
   void reduce(const Statement& s, const ColumnPasses& p, const Scope& scope, const Team& team,
@@ -362,7 +416,9 @@ class TeamEmitter {
       const std::string chunk = fmt::format("c{}", s.var.index);
       line(depth, fmt::format("for (long long {0} = {1} % {2}; {0} * {3} < {4}; {0} += {2}) {{",
                               chunk, team.place, lanes, kColumns, width(s.var)));
-      element_loop(s, p.loop, team, chunk, width(s.var), depth + 1, accumulate);
+      text_.accesses.loop(shared(AccessNode::Share::columns, s.var, 0, team), [&] {
+        element_loop(s, p.loop, team, chunk, width(s.var), depth + 1, accumulate);
+      });
       line(depth, "}");
     } else if (p.loop.columns > 0) {
       passes(s, p, scope, team, depth, accumulate);
@@ -373,10 +429,11 @@ class TeamEmitter {
     };
     if (p.lanes > 32) {
       // By the place in the block: parts of the team meet side by side.
-      const std::string shared = meeting_place(s.unit);
-      line(depth, fmt::format("pw_put({}, t, a{});", shared, id));
+      const std::string place = meeting_place(s.unit);
+      line(depth, fmt::format("pw_put({}, t, a{});", place, id));
+      record_meeting(s, known ? p.lanes : 0);
       barrier(depth);
-      meet(32, fmt::format("pw_meet<{}, {}>({}, t, {})", type, of, shared,
+      meet(32, fmt::format("pw_meet<{}, {}>({}, t, {})", type, of, place,
                            known ? std::to_string(p.lanes) : lanes));
       if (team.repeated) barrier(depth);
     }
@@ -393,6 +450,18 @@ class TeamEmitter {
         fmt::format("  PW_SHARED({}, {}, {});\n", type_of(unit), name, kernel_.team);
     if (meeting_places_.find(declaration) == std::string::npos) meeting_places_ += declaration;
     return name;
+  }
+  /// Each thread puts its value, and takes those of the lanes 32 apart.
+  void record_meeting(const Statement& s, std::int64_t lanes) {
+    AccessNode access;
+    access.space = Space::shared;
+    access.write = true;
+    access.bytes = s.unit == rows::Unit::f32 ? 4 : 8;
+    text_.accesses.add(access);
+    access.write = false;
+    if (lanes > 0) access.times = lanes / 32;
+    if (lanes == 0) access.var = s.var;
+    text_.accesses.add(access);
   }
   void barrier(int depth) {
     ++kernel_.barriers;
