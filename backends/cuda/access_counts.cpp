@@ -97,8 +97,9 @@ class Counter {
     const std::int64_t of = n.share == Share::serial ? 1 : lanes * n.blocks;
     const Reached one{reached.all / of, reached.live / of};
     const std::int64_t times = n.share == Share::chunks ? up(passes, kColumns) : passes;
-    const std::int64_t idle =
-        n.share == Share::parts ? reached.all / n.blocks * up(passes, lanes) - one.all * passes : 0;
+    const std::int64_t idle = n.share == Share::parts && !n.live
+                                  ? reached.all / n.blocks * up(passes, lanes) - one.all * passes
+                                  : 0;
     if (!branches(n.first)) return visit(n.first, {one.all * times + idle, one.live * times});
     for (std::int64_t i = 0; i < times && known_; ++i) pass(n, i, one);
     if (idle > 0) pass(n, passes - 1, {idle, 0});

@@ -61,7 +61,7 @@ struct AccessNode {
   std::size_t argument = 0;  ///< of the kernel; of global memory
   std::int64_t times = 1;    ///< a thread that gets there
   std::int64_t one_of = 1;   ///< only one of so many threads gets there
-  bool live = false;         ///< only those that have a row, and a pass
+  bool live = false;         ///< only those that have a row, and a pass; of a loop too
   bool uniform = false;      ///< all threads of a team touch the same element
   // Of a loop. An access with a variable is a meeting of its lanes, 32 apart.
   Share share = Share::serial;

@@ -33,44 +33,58 @@ bool grows(const Kernel& kernel, const Context& context, std::size_t argument) {
   return std::any_of(shape.begin(), shape.end(), [&](DimId d) { return !context.dims.value(d); });
 }
 
-/// Whether an argument has one value for each row, or for each group of a row; or one at all.
+/// Elements of an argument in all dims that are known.
+std::int64_t width_of(const Kernel& kernel, const Context& context, std::size_t argument) {
+  std::int64_t out = 1;
+  for (DimId d : context.types[kernel.arguments[argument]].shape)
+    out *= context.dims.value(d).value_or(1);
+  return out;
+}
+
+/// Whether an argument has one value for each row, or for each group of a row; or a few at all.
 bool is_scalar(const Kernel& kernel, const Context& context, std::size_t argument) {
   constexpr std::int64_t kGroup = 32;  // elements that have a scale in common, at least
-  const auto width = [&](std::size_t i) -> std::int64_t {
-    std::int64_t out = 1;
-    for (DimId d : context.types[kernel.arguments[i]].shape)
-      out *= context.dims.value(d).value_or(1);
-    return out;
-  };
+  constexpr std::int64_t kFew = 8;
+  const std::int64_t width = width_of(kernel, context, argument);
+  if (!grows(kernel, context, argument)) return width < kFew;
   std::int64_t widest = 1;
   for (std::size_t i = 0; i < kernel.arguments.size(); ++i)
-    if (grows(kernel, context, i)) widest = std::max(widest, width(i));
-  return width(argument) * kGroup <= widest;
+    if (grows(kernel, context, i)) widest = std::max(widest, width_of(kernel, context, i));
+  return width * kGroup <= widest;
 }
 
 std::string name_of(const Kernel& kernel, const Context& context, std::size_t argument) {
   return fmt::format("p{} ({})", argument, context.types.print(kernel.arguments[argument]));
 }
 
+/// Why an argument is moved by less than 128 bits, or more than once.
+std::string narrow_reason(const ElementAccess* element, std::size_t size) {
+  return element != nullptr ? element->why
+                            : fmt::format("8 neighbouring elements have {} bytes", 8 * size);
+}
+std::string again_reason(const ElementAccess* element, const ArgumentTraffic& a) {
+  if (element != nullptr) return "columns that are moved one by one are not kept";
+  return a.by_row ? "other threads have it in a later phase, or threads without a pass read along"
+                  : "rows share it, and the caches hold it";
+}
+
 void judge_accesses(Quality& q, const Kernel& kernel, const Context& context) {
   for (const ArgumentTraffic& a : q.traffic->arguments) {
-    const std::size_t size =
-        static_cast<std::size_t>(size_of(context.types[kernel.arguments[a.argument]].dtype));
     if (a.scalar) continue;
+    const auto size =
+        static_cast<std::size_t>(size_of(context.types[kernel.arguments[a.argument]].dtype));
     const std::string what = name_of(kernel, context, a.argument);
-    if (a.accesses.bytes() != a.accesses.times[4] * 16) {
-      const auto why = std::find_if(
-          q.elements.begin(), q.elements.end(),
-          [&](const ElementAccess& e) { return e.argument == a.argument && e.store == a.result; });
-      q.shortcomings.push_back(
-          fmt::format("{} is {} by less than 128 bits: {}", what, a.result ? "written" : "read",
-                      why != q.elements.end()
-                          ? why->why
-                          : fmt::format("8 neighbouring elements have {} bytes", 8 * size)));
-    }
+    const std::string_view done = a.result ? "written" : "read";
+    const auto found = std::find_if(
+        q.elements.begin(), q.elements.end(),
+        [&](const ElementAccess& e) { return e.argument == a.argument && e.store == a.result; });
+    const ElementAccess* element = found == q.elements.end() ? nullptr : &*found;
+    if (a.accesses.bytes() != a.accesses.times[4] * 16)
+      q.shortcomings.push_back(fmt::format("{} is {} by less than 128 bits: {}", what, done,
+                                           narrow_reason(element, size)));
     if (a.passes > 1)
       q.shortcomings.push_back(
-          fmt::format("{} is {} {:.3g} times", what, a.result ? "written" : "read", a.passes));
+          fmt::format("{} is {} {:.3g} times: {}", what, done, a.passes, again_reason(element, a)));
   }
 }
 

@@ -19,6 +19,8 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -52,6 +54,7 @@ struct Team {
   std::string live;         ///< whether it may store; empty: always
   bool repeated = false;    ///< its statements run several times in one block
   bool spread = false;      ///< passes of its loops are shared out over blocks
+  bool whole_warps = true;  ///< all threads of a warp run its statements
 };
 
 class TeamEmitter {
@@ -131,6 +134,16 @@ class TeamEmitter {
     text_.accesses.add(access);
   }
 
+  /// 16 bytes, by one of two threads.
+  void record_pair(std::size_t argument) {
+    AccessNode access;
+    access.write = access.live = true;
+    access.argument = argument;
+    access.bytes = 16;
+    access.one_of = 2;
+    text_.accesses.add(access);
+  }
+
   // ---- how many threads
   [[nodiscard]] std::int64_t columns(rows::VarId var) const { return thread_.columns(var); }
   [[nodiscard]] int needed(const Block& body) const {
@@ -182,13 +195,21 @@ class TeamEmitter {
   // ---- statements of a team
   void block(const Block& body, const Team& team, int depth) {
     Scope scope;
+    std::vector<Reader> readers;
     for (const Statement& s : body) {
-      if (s.kind == StatementKind::reduce ||
-          (s.kind == StatementKind::loop && !holds_loops(s.first)))
-        scope.loops.emplace(&s, passes_through(s, team));
+      if (is_columns(s)) {
+        const auto at = scope.loops.emplace(&s, passes_through(s, team)).first;
+        readers.push_back({&s, &at->second, false});
+      } else if (s.kind == StatementKind::loop && !team.spread) {
+        add_nested(s, team, scope, readers);
+      }
     }
+    const auto lent = [&](const Statement* s, const GroupRead& g) {
+      return lent_.count({s, g.argument, g.base}) != 0;
+    };
     if (!team.spread)
-      scope.kept = store_.choose(body, scope.loops, team.size, !team.repeated && team.place == "t");
+      scope.kept = store_.choose(readers, lent, team.size, !team.repeated && team.place == "t");
+    lend(scope, team);
     for (const Kept& k : scope.kept) {
       if (!k.shared)
         line(depth, fmt::format("pw_words<{}> {}[{}];", k.group.words, k.name, k.passes));
@@ -196,10 +217,70 @@ class TeamEmitter {
     for (const Statement& s : body) statement(s, team, scope, depth);
   }
 
+  /// A loop within a loop whose parts have the groups of a loop over both: pass k of thread t is
+  /// group t + k * threads in either.
+  struct Nested {
+    const Statement* outer;
+    ColumnPasses flat;           ///< groups as the loop over both has them
+    std::vector<GroupRead> own;  ///< and as it has them itself
+    int parts;
+  };
   struct Scope {
     std::map<const Statement*, ColumnPasses> loops;
+    std::map<const Statement*, Nested> nested;
     std::vector<Kept> kept;
   };
+  /// What an outer team keeps for a loop within its loops.
+  struct Lent {
+    Kept kept;
+    std::string pass;  ///< of the outer team
+    int team = 1;
+    std::string place;
+  };
+
+  [[nodiscard]] static bool is_columns(const Statement& s) {
+    return s.kind == StatementKind::reduce ||
+           (s.kind == StatementKind::loop && !holds_loops(s.first));
+  }
+
+  void add_nested(const Statement& s, const Team& team, Scope& scope,
+                  std::vector<Reader>& readers) {
+    const std::int64_t n = columns(s.var);
+    const int size = std::min(team.size, needed(s.first)), parts = team.size / size;
+    if (n < 1 || n % parts != 0) return;
+    Team part = team;
+    part.size = size;
+    for (const Statement& q : s.first) {
+      if (!is_columns(q)) continue;
+      const ColumnPasses p = passes_through(q, part);
+      if (p.lanes != size || p.passes != 1 || p.loop.columns != kColumns * size) continue;
+      Nested nested{&s, {}, {}, parts};
+      nested.flat.lanes = team.size;
+      nested.flat.passes = n / parts;
+      for (const GroupRead& g : p.loop.groups) {
+        auto flat = accesses_.flat(g, p.loop, s.var, n * p.loop.columns);
+        if (!flat || program_.arguments[g.argument].result) continue;
+        nested.flat.loop.groups.push_back(*flat);
+        nested.own.push_back(g);
+      }
+      const auto at = scope.nested.emplace(&q, std::move(nested)).first;
+      readers.push_back({&q, &at->second.flat, true});
+    }
+  }
+
+  void lend(const Scope& scope, const Team& team) {
+    for (const auto& [q, nested] : scope.nested) {
+      for (std::size_t i = 0; i < nested.own.size(); ++i) {
+        for (const Kept& k : scope.kept) {
+          if (!(k.group == nested.flat.loop.groups[i]) || !k.serves(nested.flat)) continue;
+          lent_[{q, nested.own[i].argument, nested.own[i].base}] = {
+              k, fmt::format("g{} / {}", nested.outer->var.index, nested.parts), team.size,
+              team.place};
+          if (!k.shared) unrolled_.insert(nested.outer);
+        }
+      }
+    }
+  }
 
   ColumnPasses passes_through(const Statement& s, const Team& team) {
     ColumnPasses p{accesses_.plan(s.var, s.first), team.size, 0};
@@ -244,6 +325,8 @@ class TeamEmitter {
     const std::int64_t n = columns(s.var);
     const std::string id = std::to_string(s.var.index);
     const bool once = n >= 0 && n <= parts, whole = n >= 0 && n % parts == 0;
+    // Without a reduction within, threads that have no pass need not meet the others.
+    const bool guarded = !whole && reductions(s.first) == 0;
     part.repeated = team.repeated || (!once && !(team.spread && kernel_.schedule.passes == 1));
     part.spread = false;
     if (team.spread && kernel_.schedule.passes > 1) {
@@ -256,6 +339,7 @@ class TeamEmitter {
       line(depth, "{");
       line(depth + 1, fmt::format("const long long g{} = 0;", id));
     } else {
+      if (unrolled_.count(&s) != 0) text_.out += "#pragma unroll\n";
       line(depth, fmt::format("for (long long g{0} = 0; g{0} < {1}; g{0} += {2}) {{", id,
                               width(s.var), parts));
     }
@@ -263,6 +347,9 @@ class TeamEmitter {
         parts == 1 ? "g" + id : fmt::format("g{} + {} / {}", id, team.place, part.size);
     if (whole) {
       line(depth + 1, fmt::format("const long long i{} = {};", id, turn));
+    } else if (guarded) {
+      line(depth + 1, fmt::format("const long long i{} = {};", id, turn));
+      part.whole_warps = false;
     } else {
       line(depth + 1, fmt::format("const bool l{} = {} < {};", id, turn, width(s.var)));
       line(depth + 1,
@@ -273,8 +360,11 @@ class TeamEmitter {
       line(depth + 1, fmt::format("const int t{} = {} % {};", id, team.place, part.size));
       part.place = "t" + id;
     }
-    text_.accesses.loop(shared(AccessNode::Share::parts, s.var, parts, team),
-                        [&] { block(s.first, part, depth + 1); });
+    AccessNode loop = shared(AccessNode::Share::parts, s.var, parts, team);
+    loop.live = guarded;
+    if (guarded) line(depth + 1, fmt::format("if (i{} < {}) {{", id, width(s.var)));
+    text_.accesses.loop(loop, [&] { block(s.first, part, depth + (guarded ? 2 : 1)); });
+    if (guarded) line(depth + 1, "}");
     line(depth, "}");
   }
 
@@ -321,7 +411,7 @@ class TeamEmitter {
     text_.accesses.loop(shared(AccessNode::Share::columns, s.var, p.lanes, team),
                         [&] { element_loop(s, p.loop, team, chunk, tail, at, body); });
     text_.accesses.loop(shared(AccessNode::Share::chunks, s.var, p.lanes, team),
-                        [&] { write_groups(s, p.loop, team, at); });
+                        [&] { write_groups(s, p, team, at); });
     if (partial) line(depth + 1, "}");
     line(depth, "}");
   }
@@ -342,6 +432,8 @@ class TeamEmitter {
       return line(depth, fmt::format("{} {} = {{}};", type, name));
     const std::string read = fmt::format("pw_read<{}>(p{} + ({}))", group.words, group.argument,
                                          accesses_.indices().print(group.base));
+    if (const auto lent = lent_.find({&s, group.argument, group.base}); lent != lent_.end())
+      return read_lent(lent->second, group, name, depth);
     const auto kept = std::find_if(scope.kept.begin(), scope.kept.end(),
                                    [&](const Kept& k) { return k.group == group && k.serves(p); });
     const bool first = kept == scope.kept.end() || kept->first == &s;
@@ -368,6 +460,19 @@ class TeamEmitter {
     line(depth, fmt::format("pw_keep(kept, {}, {});", place, name));
   }
 
+  /// A group that an outer team keeps.
+  void read_lent(const Lent& lent, const GroupRead& group, const std::string& name, int depth) {
+    const std::string type = fmt::format("pw_words<{}>", group.words);
+    if (!lent.kept.shared)
+      return line(depth,
+                  fmt::format("const {} {} = {}[{}];", type, name, lent.kept.name, lent.pass));
+    record_words(Space::shared, false, group.words);
+    line(depth, fmt::format("const {0} {1} = pw_kept<{2}>(kept, (int)({3} * {4} + {5}) * {6} + "
+                            "{7}, {8});",
+                            type, name, group.words, lent.kept.slot, lent.kept.passes, lent.pass,
+                            lent.team, lent.place, lent.kept.passes * lent.team));
+  }
+
   static std::size_t size_of(const Block& body) {
     std::size_t n = body.size();
     for (const Statement& s : body) n += size_of(s.first) + size_of(s.second);
@@ -391,11 +496,27 @@ class TeamEmitter {
     thread_.place = {};
   }
 
-  void write_groups(const Statement& s, const ColumnLoop& loop, const Team& team, int depth) {
+  /// Whether neighbouring threads may put their 8 bytes together: each warp gets here as a whole.
+  bool paired(const ColumnPasses& p, const GroupRead& group, const Team& team) {
+    const std::int64_t chunks = p.loop.columns / kColumns;
+    return group.words == 2 && p.lanes > 1 && team.whole_warps &&
+           chunks % std::min(p.lanes, 32) == 0 && kernel_.threads % 32 == 0 &&
+           accesses_.pairs(group, p.loop);
+  }
+
+  void write_groups(const Statement& s, const ColumnPasses& p, const Team& team, int depth) {
+    const ColumnLoop& loop = p.loop;
     for (std::size_t g = 0; g < loop.groups.size(); ++g) {
       const GroupRead& group = loop.groups[g];
       if (!program_.arguments[group.argument].result) continue;
       ++kernel_.group_writes;
+      if (paired(p, group, team)) {
+        record_pair(group.argument);
+        line(depth, fmt::format("pw_write_pair(p{} + ({}), {}{}, t, {});", group.argument,
+                                accesses_.indices().print(group.base), group_names(s), g,
+                                team.live.empty() ? "true" : team.live));
+        continue;
+      }
       record_words(Space::global, true, group.words, group.argument);
       line(depth,
            fmt::format("{}pw_write(p{} + ({}), {}{});",
@@ -477,6 +598,8 @@ class TeamEmitter {
   int meetings_ = 0;
   std::string meeting_places_;  ///< their declarations
   std::vector<GroupRead> read_;
+  std::map<std::tuple<const Statement*, std::size_t, rows::IndexId>, Lent> lent_;
+  std::set<const Statement*> unrolled_;  ///< loops whose passes index registers
 };
 
 }  // namespace

@@ -111,6 +111,16 @@ PW_FUNCTION void pw_write(void* p, const pw_words<N>& v) {
       pw_write4((uint4*)p + i, v.w[4 * i], v.w[4 * i + 1], v.w[4 * i + 2], v.w[4 * i + 3]);
   }
 }
+// The 8 bytes of two neighbouring threads, of which the even one writes both, aligned to 16. All
+// threads of a warp take part.
+PW_FUNCTION void pw_write_pair(void* p, const pw_words<2>& v, int t, bool live) {
+  const unsigned a = __shfl_xor_sync(0xffffffffu, v.w[0], 1);
+  const unsigned b = __shfl_xor_sync(0xffffffffu, v.w[1], 1);
+  if (live && t % 2 == 0) {
+    PW_ALIGNED(p, 16);
+    pw_write4(p, v.w[0], v.w[1], a, b);
+  }
+}
 // Words kept in shared memory by the thread that will read them again.
 template <int N, class S>
 PW_FUNCTION void pw_keep(S& shared, int at, int step, const pw_words<N>& v) {

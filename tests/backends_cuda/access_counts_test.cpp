@@ -131,6 +131,42 @@ TEST_CASE("accesses: where the width is a symbol, and under branches", "[cuda][a
   check_all(all, {1, 9, 300, 2500});
 }
 
+TEST_CASE("accesses: a row quantised by groups is read once, and its bits stay",
+          "[cuda][accesses][diff]") {
+  if (no_compiler()) return;
+  const auto context = library();
+  std::vector<Subject> all;
+  for (int d : {256, 1024, 4096, 5120, 16384}) {
+    all.push_back(of_text(context, fmt::format("in x: bf16[n, {0}], w: bf16[{0}]  q, t = "
+                                               "rms_norm_per_block_quant(x, w){{group = 128}}  "
+                                               "out q, t",
+                                               d)));
+    all.push_back(of_text(
+        context, fmt::format("in x: bf16[n, {0}], z: bf16[n, {0}], w: bf16[{0}]  q, t, r = "
+                             "fused_add_rms_norm_per_block_quant(x, z, w){{group = 128}}  "
+                             "out q, t, r",
+                             d)));
+  }
+  check_all(all, {1, 5});
+  std::vector<cuda::Kernel> kernels;
+  for (const Subject& s : all) kernels.push_back(s.kernel);
+  const auto host = cuda::HostKernels::build(kernels);
+  if (!host) FAIL(host.error().front().message);
+  for (const Subject& s : all) {
+    INFO(s.name << "\n" << s.kernel.source);
+    const Symbols symbols{{"n", 5}};
+    const auto inputs = inputs_of(s.graph, symbols, 11);
+    CHECK(difference(run_kernel(*host, s, inputs, symbols),
+                     run_interpreter(s, inputs, symbols, false)) == "");
+    const std::vector<std::int64_t> params{5};
+    const auto counts =
+        cuda::count_accesses(*s.kernel.accesses, s.kernel.arguments.size(), params);
+    REQUIRE(counts);
+    const Type& x = context->types[s.kernel.arguments[0]];
+    CHECK(counts->arguments[0].bytes() == 5 * context->dims.value(x.shape[1]).value() * 2);
+  }
+}
+
 TEST_CASE("accesses: with every schedule", "[cuda][accesses]") {
   if (no_compiler()) return;
   const auto context = library();
