@@ -212,7 +212,8 @@ class TeamEmitter {
     lend(scope, team);
     for (const Kept& k : scope.kept) {
       if (!k.shared)
-        line(depth, fmt::format("pw_words<{}> {}[{}];", k.group.words, k.name, k.passes));
+        line(depth, fmt::format("pw_words<{}> {}[{}]{};", k.group.words, k.name, k.passes,
+                                cleared_.count(k.name) != 0 ? " = {}" : ""));
     }
     for (const Statement& s : body) statement(s, team, scope, depth);
   }
@@ -224,6 +225,7 @@ class TeamEmitter {
     ColumnPasses flat;           ///< groups as the loop over both has them
     std::vector<GroupRead> own;  ///< and as it has them itself
     int parts;
+    bool whole;  ///< no thread is without a pass
   };
   struct Scope {
     std::map<const Statement*, ColumnPasses> loops;
@@ -247,16 +249,16 @@ class TeamEmitter {
                   std::vector<Reader>& readers) {
     const std::int64_t n = columns(s.var);
     const int size = std::min(team.size, needed(s.first)), parts = team.size / size;
-    if (n < 1 || n % parts != 0) return;
+    if (n < 1) return;
     Team part = team;
     part.size = size;
     for (const Statement& q : s.first) {
       if (!is_columns(q)) continue;
       const ColumnPasses p = passes_through(q, part);
       if (p.lanes != size || p.passes != 1 || p.loop.columns != kColumns * size) continue;
-      Nested nested{&s, {}, {}, parts};
+      Nested nested{&s, {}, {}, parts, n % parts == 0};
       nested.flat.lanes = team.size;
-      nested.flat.passes = n / parts;
+      nested.flat.passes = (n + parts - 1) / parts;
       for (const GroupRead& g : p.loop.groups) {
         auto flat = accesses_.flat(g, p.loop, s.var, n * p.loop.columns);
         if (!flat || program_.arguments[g.argument].result) continue;
@@ -273,10 +275,12 @@ class TeamEmitter {
       for (std::size_t i = 0; i < nested.own.size(); ++i) {
         for (const Kept& k : scope.kept) {
           if (!(k.group == nested.flat.loop.groups[i]) || !k.serves(nested.flat)) continue;
+          if (k.shared && !nested.whole) continue;  // nobody wrote what threads without a pass read
           lent_[{q, nested.own[i].argument, nested.own[i].base}] = {
               k, fmt::format("g{} / {}", nested.outer->var.index, nested.parts), team.size,
               team.place};
           if (!k.shared) unrolled_.insert(nested.outer);
+          if (!nested.whole) cleared_.insert(k.name);
         }
       }
     }
@@ -600,6 +604,7 @@ class TeamEmitter {
   std::vector<GroupRead> read_;
   std::map<std::tuple<const Statement*, std::size_t, rows::IndexId>, Lent> lent_;
   std::set<const Statement*> unrolled_;  ///< loops whose passes index registers
+  std::set<std::string> cleared_;        ///< what is kept that threads without a pass read, too
 };
 
 }  // namespace

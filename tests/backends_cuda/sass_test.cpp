@@ -13,7 +13,7 @@ using namespace pw::test;
 
 TEST_CASE("sass: instructions are counted by class, accesses by width", "[cuda][sass]") {
   const cuda::SassCounts counts = cuda::parse_sass(R"(
-	.section	.text.f,"ax",@progbits
+        .section        .text.f,"ax",@progbits
 .text.f:
         /*0000*/                   LDC R1, c[0x0][0x28] ;
         /*0010*/               @P0 LDG.E R9, desc[UR6][R2.64] ;
