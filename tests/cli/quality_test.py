@@ -17,7 +17,14 @@ BASELINE = Path("tests/baselines/kernels.quality.json").resolve()
 FUNCTIONS = 16
 ALL = ["--arch", "sm_80,sm_90,sm_100,sm_120"]
 # What no width can change: a cause that every row which falls short has to name.
-REASONS = ("are not whole groups of 8", "8 neighbouring elements have 8 bytes", "one by one are not kept", "rows share it", "in a later phase", "whole groups")
+REASONS = (
+    "are not whole groups of 8",
+    "8 neighbouring elements have 8 bytes",
+    "one by one are not kept",
+    "rows share it",
+    "in a later phase",
+    "whole groups",
+)
 
 
 class Quality(ProgramTest):
@@ -75,7 +82,9 @@ class Quality(ProgramTest):
         self.assertIn("1 difference from the baseline", said)
 
     def test_a_plan(self):
-        graph = self.make("llama.json", "generate", "llama", "--layers", "2", "--hidden", "256", "--heads", "4", "--kv-heads", "2", "--ffn", "512", "--vocab", "512")
+        graph = self.make(
+            "llama.json", "generate", "llama", "--layers", "2", "--hidden", "256", "--heads", "4", "--kv-heads", "2", "--ffn", "512", "--vocab", "512"
+        )
         folder = self.path("compiled")
         answer, _ = self.judge(graph, "-r", "llm", "-p", "o2", "--sources-only", "--tokens", "64", "-o", folder)
         (step,) = answer["step"]
