@@ -7,6 +7,7 @@
 #include "base/printable.hpp"
 #include "cli/commands.hpp"
 #include "cli/planning.hpp"
+#include "cli/quality.hpp"
 #include "pipeline/artifact.hpp"
 #include "pipeline/compiling.hpp"
 #include "pipeline/dump.hpp"
@@ -18,6 +19,7 @@ struct CompileArgs : SplitArgs {
   CompileRequest compile;  ///< what is no option of SplitArgs
   std::string grouping = "auto", dump;
   std::string backend = "cpu", driver = "cuda";  ///< of an artifact
+  QualityArgs quality;
 };
 
 void say_compiled(const Session& session, const CompiledGraph& done, const std::string& folder) {
@@ -47,7 +49,17 @@ void run_artifact(const Session& session, const CompileArgs& args) {
   session.need(write_artifact(session.context, request, args.output, session.log()));
 }
 
+void check_arguments(const CompileArgs& args) {
+  if (args.graph.path.empty()) throw CLI::RequiredError("graph");
+  if (args.output.empty()) throw CLI::RequiredError("--output");
+}
+
 void run_compile(const Options& options, const CompileArgs& args) {
+  if (args.quality.wanted && args.graph.path.empty()) {
+    const Session session(options);
+    return judge_named(session, args.quality, args.compile, args.output);
+  }
+  check_arguments(args);
   Session session(options);
   if (args.output.ends_with(".pwx")) return run_artifact(session, args);
   const LoadedRules rules = load(session, args.rules);
@@ -60,8 +72,11 @@ void run_compile(const Options& options, const CompileArgs& args) {
   request.output = args.output;
   const CompiledGraph done =
       session.need(compile_graph(variants.front(), rules, request, session.log()));
-  print_out(options.format == "json" ? printable_json(cuda::to_json(done.report))
-                                     : cuda::print(done.report));
+  if (args.quality.wanted)
+    judge_plan(session, args.quality, done, args.output);
+  else
+    print_out(options.format == "json" ? printable_json(cuda::to_json(done.report))
+                                       : cuda::print(done.report));
   say_compiled(session, done, args.output);
   if (!args.dump.empty())
     session.need(write_dump(done.record, rules.set, args.dump, session.log()));
@@ -98,19 +113,18 @@ void add_compile_commands(CLI::App& app, const Options& options) {
   auto compile = std::make_shared<CompileArgs>();
   auto* sub = app.add_subcommand(
       "compile", "Rewrite, split, plan, and emit each piece's kernels as CUDA C++ and cubins");
-  compile->graph.add_to(*sub);
+  compile->graph.add_to(*sub, false);
   compile->rules.add_to(*sub);
   compile->plan.add_to(*sub);
   sub->add_option("-o,--output", compile->output,
                   "the folder for sources, cubins, plan.json and the report; or model.pwx: one "
                   "file that `pwr run` runs where no compiler is")
-      ->type_name("DIR|FILE.pwx")
-      ->required();
+      ->type_name("DIR|FILE.pwx");
   sub->add_option("--dump", compile->dump,
                   "write the graph before and after each pass, the pieces, all sources, plan.json "
                   "and stats.json into this folder too")
       ->type_name("DIR");
-  sub->add_option("--arch", compile->compile.archs, "the architectures: sm_80,sm_90,sm_100")
+  sub->add_option("--arch", compile->compile.archs, "the architectures: sm_80,sm_90,sm_100,sm_120")
       ->delimiter(',')
       ->check(CLI::IsMember(cuda_architectures()))
       ->capture_default_str();
@@ -135,10 +149,13 @@ void add_compile_commands(CLI::App& app, const Options& options) {
       ->check(CLI::IsMember({"cuda", "host"}))
       ->capture_default_str();
   sub->add_flag("--sources-only", compile->compile.sources_only, "do not call NVRTC");
+  compile->quality.add_to(*sub);
   sub->footer(
       "Examples:\n  pwr compile model.json -r llm -p o2 -o compiled/\n  pwr compile model.json "
       "-o compiled/ --arch sm_80,sm_90 --grouping none\n  pwr compile model.json -r llm -p o2 "
-      "-o model.pwx && pwr run model.pwx --tokens 1,7");
+      "-o model.pwx && pwr run model.pwx --tokens 1,7\n  pwr compile --quality --functions "
+      "rms_norm "
+      "--widths 1024,4096 --arch sm_90 -o quality.html");
   sub->callback([compile, &options] { run_compile(options, *compile); });
 
   auto tune = std::make_shared<TuneArgs>();
@@ -150,7 +167,7 @@ void add_compile_commands(CLI::App& app, const Options& options) {
   sub->add_option("-o,--output", tune->output,
                   "the table; entries of other kernels that are there already stay")
       ->type_name("FILE");
-  sub->add_option("--arch", tune->tune.archs, "the architectures: sm_80,sm_90,sm_100")
+  sub->add_option("--arch", tune->tune.archs, "the architectures: sm_80,sm_90,sm_100,sm_120")
       ->delimiter(',')
       ->check(CLI::IsMember(cuda_architectures()))
       ->capture_default_str();

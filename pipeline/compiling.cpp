@@ -47,7 +47,19 @@ Result<std::monostate> fill_record(GraphVariant& variant, const LoadedRules& rul
   return std::monostate{};
 }
 
-Result<std::monostate> check_archs(const std::vector<std::string>& archs) {
+std::string described(const cuda::Schedule& s) {
+  return fmt::format("block {}, passes {}, resident {}, kept {}", s.block, s.passes, s.resident,
+                     s.kept_words);
+}
+
+}  // namespace
+
+const std::vector<std::string>& cuda_architectures() {
+  static const std::vector<std::string> kArchitectures{"sm_80", "sm_90", "sm_100", "sm_120"};
+  return kArchitectures;
+}
+
+Result<std::monostate> check_architectures(const std::vector<std::string>& archs) {
   const std::vector<std::string>& known = cuda_architectures();
   for (const std::string& arch : archs)
     if (std::find(known.begin(), known.end(), arch) == known.end())
@@ -59,21 +71,9 @@ Result<std::monostate> check_archs(const std::vector<std::string>& archs) {
   return std::monostate{};
 }
 
-std::string described(const cuda::Schedule& s) {
-  return fmt::format("block {}, passes {}, resident {}, kept {}", s.block, s.passes, s.resident,
-                     s.kept_words);
-}
-
-}  // namespace
-
-const std::vector<std::string>& cuda_architectures() {
-  static const std::vector<std::string> kArchitectures{"sm_80", "sm_90", "sm_100"};
-  return kArchitectures;
-}
-
 Result<CompiledGraph> compile_graph(GraphVariant& variant, const LoadedRules& rules,
                                     const CompileRequest& request, const Log& log) {
-  PW_TRY(check_archs(request.archs));
+  PW_TRY(check_architectures(request.archs));
   PW_TRY(check_number("tokens", request.tokens, 0, kMostTokens));
   CompiledGraph out;
   PW_TRY(fill_record(variant, rules, request, out.record, log));
@@ -88,6 +88,9 @@ Result<CompiledGraph> compile_graph(GraphVariant& variant, const LoadedRules& ru
     options.cache = &cache.emplace(CacheOptions::from_environment());
   log.progress({"compiling"});
   out.report = cuda::compile_pieces(*out.record.pieces, options, nvrtc);
+  out.tokens_symbol = out.record.pieces->stitch.facts.tokens();
+  out.tokens = options.tokens;
+  out.nvrtc_version = nvrtc.version();
   PW_TRY(make_folder(request.output));
   PW_TRY(cuda::write_compiled(out.report, request.output,
                               plan_to_json(out.record.plan, *out.record.pieces)));
@@ -100,7 +103,7 @@ Result<CompiledGraph> compile_graph(GraphVariant& variant, const LoadedRules& ru
 }
 
 Result<Tuner> Tuner::open(const TuneRequest& request) {
-  PW_TRY(check_archs(request.archs));
+  PW_TRY(check_architectures(request.archs));
   PW_TRY(check_numbers("tokens", request.tokens, 1, kMostTokens));
   Tuner out(request, cuda::Nvrtc::open());
   if (!out.nvrtc_.present())

@@ -15,8 +15,10 @@
 
 namespace pw {
 
-/// That kernels are made for: sm_80, sm_90, sm_100.
+/// That kernels are made for: sm_80, sm_90, sm_100, sm_120.
 [[nodiscard]] const std::vector<std::string>& cuda_architectures();
+/// PW1429 where one is none of these, or there is none.
+Result<std::monostate> check_architectures(const std::vector<std::string>& archs);
 
 struct CompileRequest {
   PlanRequest plan;
@@ -31,6 +33,9 @@ struct CompileRequest {
 
 struct CompiledGraph {
   cuda::CompileReport report;
+  std::string tokens_symbol;
+  std::int64_t tokens = 1;    ///< that schedules were taken for
+  std::string nvrtc_version;  ///< empty: absent
   /// What a dump of it holds: passes where the variant has versions, pieces and the plan.
   RunRecord record;
   std::optional<CacheCounts> cache;  ///< where cubins were asked for and NVRTC is there

@@ -58,6 +58,39 @@ ColumnLoop AccessPlan::plan(rows::VarId var, const Block& body) {
   return loop;
 }
 
+std::optional<GroupRead> AccessPlan::flat(const GroupRead& group, const ColumnLoop& inner,
+                                          rows::VarId outer, std::int64_t all) {
+  auto terms = indices_.terms(group.base);
+  if (!terms) return std::nullopt;
+  const IndexId chunk = indices_.use(inner.chunk), pass = indices_.use(outer);
+  const std::int64_t chunks = inner.columns / kColumns;
+  const auto of = [&](IndexId atom) {
+    const auto found = terms->factors.find(atom);
+    return found == terms->factors.end() ? 0 : found->second;
+  };
+  const std::int64_t factor = of(chunk);
+  if (factor == 0 || of(pass) != factor * chunks) return std::nullopt;
+  terms->factors.erase(chunk);
+  terms->factors.erase(pass);
+  const IndexId whole = indices_.use(chunk_of(all));
+  if (terms->factors.count(whole) != 0) return std::nullopt;
+  terms->factors[whole] = factor;
+  GroupRead out = group;
+  out.base = indices_.sum(*terms);
+  return out;
+}
+
+bool AccessPlan::pairs(const GroupRead& group, const ColumnLoop& loop) {
+  const auto terms = indices_.terms(group.base);
+  if (!terms || terms->constant % (2 * group.width) != 0) return false;
+  const IndexId chunk = indices_.use(loop.chunk);
+  const auto found = terms->factors.find(chunk);
+  if (found == terms->factors.end() || found->second != group.width) return false;
+  return std::all_of(terms->factors.begin(), terms->factors.end(), [&](const auto& f) {
+    return f.first == chunk || f.second % (2 * group.width) == 0;
+  });
+}
+
 void AccessPlan::visit(ColumnLoop& loop, const Block& block, bool always) {
   for (const Statement& s : block) {
     if (s.kind == Statement::Kind::load) loop.accesses.emplace(&s, load(loop, s, always));

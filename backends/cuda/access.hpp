@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -53,6 +54,13 @@ class AccessPlan {
   explicit AccessPlan(const rows::RowProgram& program)
       : program_(program), indices_(program.indices) {}
   ColumnLoop plan(rows::VarId var, const rows::Block& body);
+  /// A group that a loop of `columns` within the loop of `outer` reads, as a loop over both, of
+  /// `all` columns, reads it: nothing where they are not neighbours in that.
+  [[nodiscard]] std::optional<GroupRead> flat(const GroupRead& group, const ColumnLoop& inner,
+                                              rows::VarId outer, std::int64_t all);
+  /// Whether two neighbouring groups, beginning with an even one, are an aligned whole of twice
+  /// the width.
+  [[nodiscard]] bool pairs(const GroupRead& group, const ColumnLoop& loop);
   [[nodiscard]] const rows::Indices& indices() const { return indices_; }
 
  private:

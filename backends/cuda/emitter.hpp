@@ -6,10 +6,12 @@
 // gets in, but for the op's name in a comment, reduced to letters, digits and _.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "backends/cuda/access_counts.hpp"
 #include "backends/rowprogram/row_program.hpp"
 
 namespace pw::cuda {
@@ -58,6 +60,8 @@ struct Kernel {
   int barriers = 0;              ///< in the text
   int kept_words = 0;            ///< registers of 4 bytes that hold what is read again
   std::int64_t again_bytes = 0;  ///< a row, read by groups more than once
+  /// All accesses of the text; null where it was written without saying.
+  std::shared_ptr<const AccessTree> accesses;
 };
 
 [[nodiscard]] Kernel emit(const rows::RowProgram& program, const Schedule& schedule = {});
@@ -71,7 +75,8 @@ struct WrittenKernel {
   DimId rows;
   int threads = 0, rows_per_block = 1, column_blocks = 1;
   std::string signature, body;
-  std::string why;  ///< its accesses are by elements
+  std::string why;                   ///< its accesses are by elements
+  std::vector<AccessNode> accesses;  ///< what they are; empty: not said
 };
 [[nodiscard]] Kernel written(const WrittenKernel& text);
 /// The text that stands before kernels: scalars, conversions, a reduction in one thread. The same

@@ -129,7 +129,10 @@ Result<std::monostate> HostDriver::fill(Address at, int byte, std::int64_t bytes
 Result<std::monostate> HostDriver::load(std::span<const Kernel> kernels) {
   std::vector<Kernel> fresh;
   for (const Kernel& k : kernels)
-    if (module_of_.emplace(k.name, modules_.size()).second) fresh.push_back(k);
+    if (module_of_.emplace(k.name, modules_.size()).second) {
+      fresh.push_back(k);
+      trees_[k.name] = k.accesses;
+    }
   if (fresh.empty()) return std::monostate{};
   auto module = HostKernels::build(fresh, {}, options_.cache);
   if (!module) {
@@ -171,19 +174,33 @@ Result<std::monostate> HostDriver::run_node(const LaunchNode& node, std::uint64_
     case LaunchNode::Kind::copy:
       std::memmove(pointer(node.writes[0].address), pointer(node.reads[0].address),
                    static_cast<std::size_t>(node.reads[0].bytes()));
+      copied_ += node.reads[0].bytes();
       return std::monostate{};
     case LaunchNode::Kind::library:
       return node.library->on_host->run(views(node.reads), views(node.writes),
                                         node.library->context);
-    case LaunchNode::Kind::kernel: break;
+    case LaunchNode::Kind::kernel: return run_kernel(node, seed);
   }
+  return std::monostate{};
+}
+
+Result<std::monostate> HostDriver::run_kernel(const LaunchNode& node, std::uint64_t seed) {
   const auto module = module_of_.find(node.name);
   if (module == module_of_.end())
     return fail(error_in(node.name, "PW1223", "the kernel was not loaded"));
   std::vector<void*> pointers;
   for (const auto* tensors : {&node.reads, &node.writes})
     for (const DeviceTensor& t : *tensors) pointers.push_back(pointer(t.address));
-  return modules_[module->second].run(node.name, pointers, node.params, seed);
+  Touched& touched = touched_[node.name];
+  ++touched.launches;
+  const AccessTree* tree = trees_[node.name].get();
+  const auto foretold =
+      tree != nullptr ? count_accesses(*tree, pointers.size(), node.params) : std::nullopt;
+  if (!foretold)
+    touched.foretold.reset();
+  else if (touched.foretold)
+    *touched.foretold += foretold->total;
+  return modules_[module->second].run(node.name, pointers, node.params, seed, &touched.counted);
 }
 
 Result<std::monostate> HostDriver::launch(const LaunchNode& node) {

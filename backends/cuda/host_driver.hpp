@@ -47,18 +47,37 @@ class HostDriver : public Driver {
   /// Bytes that are allocated, each allocation aligned to 256.
   [[nodiscard]] std::int64_t allocated() const { return allocated_; }
   [[nodiscard]] std::size_t replays() const { return replays_; }
+  /// What the launches of a kernel have touched since `forget_accesses`.
+  struct Touched {
+    std::size_t launches = 0;
+    AccessCounts counted;
+    /// By the kernel's tree and the launches' sizes alone; nothing where one is not known.
+    std::optional<AccessCounts> foretold = AccessCounts();
+  };
+  /// By kernel.
+  [[nodiscard]] const std::map<std::string, Touched>& touched() const { return touched_; }
+  /// Bytes that copies moved, each read and written.
+  [[nodiscard]] std::int64_t copied() const { return copied_; }
+  void forget_accesses() {
+    touched_.clear();
+    copied_ = 0;
+  }
 
  private:
   class Replay;
   [[nodiscard]] Result<std::monostate> check(const MemoryRange& range,
                                              const std::string& what) const;
   Result<std::monostate> run_node(const LaunchNode& node, std::uint64_t seed);
+  Result<std::monostate> run_kernel(const LaunchNode& node, std::uint64_t seed);
 
   HostDriverOptions options_;
   std::map<Address, std::int64_t> blocks_;  ///< aligned bytes, by where they begin
   std::int64_t allocated_ = 0;
   std::vector<HostKernels> modules_;
-  std::map<std::string, std::size_t, std::less<>> module_of_;  ///< by kernel
+  std::map<std::string, std::size_t, std::less<>> module_of_;       ///< by kernel
+  std::map<std::string, std::shared_ptr<const AccessTree>> trees_;  ///< by kernel
+  std::map<std::string, Touched> touched_;
+  std::int64_t copied_ = 0;
   std::size_t graphs_ = 0, replays_ = 0;
   bool broken_ = false;
 };

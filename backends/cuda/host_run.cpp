@@ -57,6 +57,26 @@ constexpr std::string_view kPrologue = R"cpp(
 #define blockIdx (pw_dim{pw_host->block(), pw_host->block_y(), 0})
 #define blockDim (pw_dim{pw_host->threads(), 1, 1})
 #define __syncthreads() pw_host->barrier(__LINE__)
+  // Accesses of the calling thread by kind and width: what AccessCounts has.
+  static thread_local long long pw_counted[4][5];
+  extern "C" void pw_take_counts(long long* out) {
+    __builtin_memcpy(out, pw_counted, sizeof pw_counted);
+    __builtin_memset(pw_counted, 0, sizeof pw_counted);
+  }
+  template <class T>
+  static inline void pw_count(int kind) {
+    ++pw_counted[kind][sizeof(T) == 16 ? 4 : sizeof(T) == 8 ? 3 : sizeof(T) == 4 ? 2 : sizeof(T) - 1];
+  }
+  template <class T>
+  static inline T pw_load(const T* p, long long i) {
+    pw_count<T>(0);
+    return p[i];
+  }
+  template <class T, class V>
+  static inline void pw_store(T* p, long long i, V x) {
+    pw_count<T>(1);
+    p[i] = (T)x;
+  }
   template <class T>
   struct pw_array {
     void* p;
@@ -72,11 +92,13 @@ constexpr std::string_view kPrologue = R"cpp(
   template <class T, class V>
   static inline void pw_put(pw_array<T>& shared, int i, V value) {
     const T x = value;
+    pw_count<T>(3);
     pw_host->set(shared.p, i, &x);
   }
   template <class T>
   static inline T pw_at(pw_array<T>& shared, int i) {
     T x;
+    pw_count<T>(2);
     pw_host->get(shared.p, i, &x);
     return x;
   }
@@ -88,7 +110,7 @@ constexpr std::string_view kPrologue = R"cpp(
   }
   template <class T>
   static inline T __ldg(const T* p) {
-    return *p;
+    return pw_load(p, 0);
   }
 )cpp";
 
@@ -146,17 +168,32 @@ Result<HostKernels> HostKernels::build(std::span<const Kernel> kernels, std::str
   return result;
 }
 
+/// Adds what this thread's runs counted since it was last asked.
+void HostKernels::take_counts(AccessCounts* counts) const {
+  const auto take = reinterpret_cast<void (*)(long long*)>(symbol("pw_take_counts"));
+  if (take == nullptr || counts == nullptr) return;
+  long long taken[4][AccessesByWidth::kWidths] = {};
+  take(&taken[0][0]);
+  AccessesByWidth* const kinds[] = {&counts->global_reads, &counts->global_writes,
+                                    &counts->shared_reads, &counts->shared_writes};
+  for (std::size_t kind = 0; kind < 4; ++kind)
+    for (std::size_t i = 0; i < AccessesByWidth::kWidths; ++i)
+      kinds[kind]->times[i] += taken[kind][i];
+}
+
 void* HostKernels::symbol(const std::string& name) const { return library_.symbol(name.c_str()); }
 
 Result<std::monostate> HostKernels::run(const std::string& kernel, std::span<void* const> pointers,
-                                        std::span<const std::int64_t> params,
-                                        std::uint64_t seed) const {
+                                        std::span<const std::int64_t> params, std::uint64_t seed,
+                                        AccessCounts* counts) const {
   using Entry = void (*)(void* const*, const long long*);
   const auto function = reinterpret_cast<Entry>(symbol("host_" + kernel));
   const auto how = launches_.find(kernel);
   if (!function || how == launches_.end())
     return fail(error_in("host run", "PW1223", fmt::format("kernel {} was not compiled", kernel)));
   const std::vector<long long> values(params.begin(), params.end());
+  AccessCounts earlier;  // of a run that nobody asked
+  if (counts != nullptr) take_counts(&earlier);
   Launch launch;
   launch.blocks = static_cast<unsigned>((params[0] + how->second.rows_per_block - 1) /
                                         how->second.rows_per_block);
@@ -166,6 +203,7 @@ Result<std::monostate> HostKernels::run(const std::string& kernel, std::span<voi
   launch.seed = seed;
   thread_local ThreadBlock block;
   const std::string fault = block.run(launch, [&] { function(pointers.data(), values.data()); });
+  take_counts(counts);
   if (fault.empty()) return std::monostate{};
   return fail(error_in("host run", "PW1225",
                        fmt::format("kernel {}, seed {}: {}", kernel, seed, fault),

@@ -13,23 +13,24 @@ constexpr std::int64_t kMaxPasses = 8;     // that are unrolled to stay in regis
 
 }  // namespace
 
-std::vector<Kept> KeptStore::choose(const rows::Block& body,
-                                    const std::map<const rows::Statement*, ColumnPasses>& loops,
-                                    int team, bool whole) {
+std::vector<Kept> KeptStore::choose(
+    const std::vector<Reader>& readers,
+    const std::function<bool(const rows::Statement*, const GroupRead&)>& lent, int team,
+    bool whole) {
   std::vector<std::pair<Kept, int>> read;  // with how many loops read it
-  for (const rows::Statement& s : body) {
-    const auto found = loops.find(&s);
-    if (found == loops.end() || found->second.lanes != team || found->second.passes == 0) continue;
-    const ColumnPasses& p = found->second;
+  for (const Reader& reader : readers) {
+    const ColumnPasses& p = *reader.passes;
+    if (p.lanes != team || p.passes == 0) continue;
     for (const GroupRead& g : p.loop.groups) {
       if (program_.arguments[g.argument].result || g.words < 2) continue;
+      if (lent(reader.statement, g)) continue;
       const auto known = std::find_if(read.begin(), read.end(), [&](const auto& r) {
         return r.first.group == g && r.first.serves(p);
       });
       if (known != read.end())
         ++known->second;
-      else
-        read.push_back({Kept{"", g, p.lanes, p.passes, false, 0, &s}, 1});
+      else if (!reader.nested)
+        read.push_back({Kept{"", g, p.lanes, p.passes, false, 0, reader.statement}, 1});
     }
   }
   std::vector<Kept> chosen;

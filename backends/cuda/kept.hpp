@@ -3,7 +3,7 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -17,6 +17,14 @@ struct ColumnPasses {
   ColumnLoop loop;
   int lanes = 1;
   std::int64_t passes = 0;  ///< 0: not known beforehand
+};
+
+/// A loop that reads groups: one of the block of statements itself, or one within a loop of it,
+/// which reads the groups of its parent's passes (`nested`: it never reads them first).
+struct Reader {
+  const rows::Statement* statement = nullptr;
+  const ColumnPasses* passes = nullptr;
+  bool nested = false;
 };
 
 struct Kept {
@@ -37,11 +45,12 @@ class KeptStore {
  public:
   explicit KeptStore(const rows::RowProgram& program, Kernel& kernel)
       : program_(program), kernel_(kernel) {}
-  /// Of the loops of one block of statements, in its order. `whole`: the team is the block of
-  /// threads, and passes here once.
-  std::vector<Kept> choose(const rows::Block& body,
-                           const std::map<const rows::Statement*, ColumnPasses>& loops, int team,
-                           bool whole);
+  /// Of the loops of one block of statements, in its order; `lent`: groups that an outer team keeps
+  /// for a loop already. `whole`: the team is the block of threads, and passes here once.
+  std::vector<Kept> choose(
+      const std::vector<Reader>& readers,
+      const std::function<bool(const rows::Statement*, const GroupRead&)>& lent, int team,
+      bool whole);
 
  private:
   const rows::RowProgram& program_;

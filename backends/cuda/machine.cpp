@@ -10,17 +10,20 @@ namespace pw::cuda {
 namespace {
 
 constexpr std::int64_t kKiB = 1024;
-constexpr std::array<Machine, 3> kMachines{{
+constexpr std::array<Machine, 4> kMachines{{
     {"sm_80", "A100 SXM 80 GB", 108, 2048, 32, 65536, 164 * kKiB, 2.039e12, 700e-9},
     {"sm_90", "H100 SXM", 132, 2048, 32, 65536, 228 * kKiB, 3.35e12, 700e-9},
     {"sm_100", "B200", 148, 2048, 32, 65536, 228 * kKiB, 8e12, 700e-9},
+    {"sm_120", "RTX PRO 6000 Blackwell", 188, 1536, 24, 65536, 100 * kKiB, 1.792e12, 700e-9},
 }};
 
 constexpr int kWarpThreads = 32;
 constexpr int kMostRegisters = 255;         // of a thread, where the compiler did not say
 constexpr int kRegisterUnit = 256;          // a warp gets multiples of so many
 constexpr std::int64_t kBlockBytes = kKiB;  // of shared memory, the system's own
-constexpr double kLaunch = 2e-6;            // from one node of a replayed graph to the next
+constexpr int kParts = 4;                   // of a multiprocessor, each with its registers
+constexpr std::int64_t kSharedUnit = 128;
+constexpr double kLaunch = 2e-6;  // from one node of a replayed graph to the next
 constexpr double kBarrier = 40e-9;
 constexpr double kAgain = 1.0 / 3;  // of the cost of memory, for what the caches still have
 
@@ -42,16 +45,22 @@ const Machine* machine_of(std::string_view arch) {
 }
 
 int resident_blocks(const Machine& machine, const Kernel& kernel, const Usage& usage) {
-  const int threads = up(kernel.threads, kWarpThreads);
-  const int registers =
-      up((usage.registers > 0 ? usage.registers : kMostRegisters) * kWarpThreads, kRegisterUnit) *
-      (threads / kWarpThreads);
   // Places where reductions meet: one value a thread and barrier, as far as they do not take turns.
   const std::int64_t meeting = std::int64_t{8} * kernel.team * std::min(kernel.barriers, 8);
-  const std::int64_t shared = kernel.shared_bytes + meeting + kBlockBytes;
+  return resident_blocks(machine, kernel.threads,
+                         usage.registers > 0 ? usage.registers : kMostRegisters,
+                         kernel.shared_bytes + meeting);
+}
+
+int resident_blocks(const Machine& machine, int threads, int registers, std::int64_t shared_bytes) {
+  const int warps = up(threads, kWarpThreads) / kWarpThreads;
+  const int of_warp = up(registers * kWarpThreads, kRegisterUnit);
+  const int room = machine.registers / kParts / of_warp * kParts;  // warps, each in one part
+  const std::int64_t shared =
+      (shared_bytes + kBlockBytes + kSharedUnit - 1) / kSharedUnit * kSharedUnit;
   return static_cast<int>(
-      std::min<std::int64_t>({machine.blocks, machine.threads / threads,
-                              machine.registers / registers, machine.shared_bytes / shared}));
+      std::min<std::int64_t>({machine.blocks, machine.threads / (warps * kWarpThreads),
+                              room / warps, machine.shared_bytes / shared}));
 }
 
 double estimate(const Machine& machine, const Kernel& kernel, const Usage& usage,

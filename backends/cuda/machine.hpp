@@ -22,8 +22,9 @@ struct Machine {
 };
 
 /// The machine that an architecture is tuned for; null for one that is not known. sm_80: A100 SXM
-/// 80 GB, sm_90: H100 SXM, sm_100: B200 (multiprocessors and bandwidth by their data sheets, the
-/// rest by the table of compute capabilities in NVIDIA's CUDA programming guide).
+/// 80 GB, sm_90: H100 SXM, sm_100: B200, sm_120: RTX PRO 6000 (multiprocessors and bandwidth by
+/// their data sheets, the rest by the table of compute capabilities in NVIDIA's CUDA programming
+/// guide).
 [[nodiscard]] const Machine* machine_of(std::string_view arch);
 
 /// What a launch works on: rows of the kernel's domain, and bytes of its arguments, each once.
@@ -34,6 +35,10 @@ struct Load {
 
 /// Blocks that a multiprocessor holds at once; 0 where one does not fit.
 [[nodiscard]] int resident_blocks(const Machine& machine, const Kernel& kernel, const Usage& usage);
+/// The same for blocks of so many threads, with so many registers each and so much shared memory,
+/// by the rules of the toolkit's cuda_occupancy.h.
+[[nodiscard]] int resident_blocks(const Machine& machine, int threads, int registers,
+                                  std::int64_t shared_bytes);
 /// Seconds, by the model; infinite where the kernel cannot be launched.
 [[nodiscard]] double estimate(const Machine& machine, const Kernel& kernel, const Usage& usage,
                               const Load& load);

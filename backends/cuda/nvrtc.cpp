@@ -87,6 +87,10 @@ Usage parse_usage(std::string_view log) {
   return usage;
 }
 
+std::int64_t Cubin::shared_bytes() const {
+  return std::max<std::int64_t>(number_before(log, " bytes smem"), 0);
+}
+
 Traffic parse_traffic(std::string_view ptx) {
   Traffic traffic;
   for (std::size_t at = 0; at < ptx.size();) {

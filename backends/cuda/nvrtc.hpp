@@ -30,6 +30,8 @@ struct Cubin {
   Usage usage;
   Traffic traffic;
   std::string log;
+  /// Of static shared memory, as ptxas says.
+  [[nodiscard]] std::int64_t shared_bytes() const;
 };
 
 /// Reads the usage of the (one) kernel of a program out of its log.

@@ -60,7 +60,7 @@ struct Operand {
 };
 
 std::string element(const Operand& operand, std::size_t pointer, std::string_view at) {
-  return rows::cxx::loaded(operand.dtype, fmt::format("p{}[{}]", pointer, at));
+  return rows::cxx::loaded(operand.dtype, fmt::format("pw_load(p{}, {})", pointer, at));
 }
 
 std::optional<Operand> operand_of(const Graph& graph, ValueId v) {
@@ -197,9 +197,54 @@ class ProductKernel {
                            fmt::arg("columns", columns_),
                            fmt::arg("load_a", element(operands_[call_.a], call_.a, "at")),
                            fmt::arg("load_b", element(operands_[call_.b], call_.b, "at")),
-                           fmt::arg("finish", fmt::format("p{}[row * {}LL + column] = {};",
+                           fmt::arg("finish", fmt::format("pw_store(p{}, row * {}LL + column, {});",
                                                           operands_.size(), columns_, stored)));
+    out.accesses = accesses(out);
     return written(out);
+  }
+
+  /// What kBody touches: a's tiles are read for each tile of columns, b's for each tile of rows.
+  [[nodiscard]] std::vector<AccessNode> accesses(const WrittenKernel& text) const {
+    const std::int64_t blocks = text.column_blocks, tiles = (depth_ + kTile - 1) / kTile;
+    const auto size = [](const Operand& o) { return static_cast<int>(size_of(o.dtype)); };
+    std::vector<AccessNode> out;
+    AccessNode a;
+    a.argument = call_.a;
+    a.bytes = size(operands_[call_.a]);
+    a.times = depth_;
+    a.one_of = kThreads / kTile;
+    a.live = true;
+    out.push_back(a);
+    AccessNode b;
+    b.argument = call_.b;
+    b.bytes = size(operands_[call_.b]);
+    b.times = depth_ * columns_;
+    b.one_of = kThreads * blocks;
+    out.push_back(b);
+    AccessNode kept;
+    kept.space = Space::shared;
+    kept.write = true;
+    kept.bytes = 4;
+    kept.times = 2 * tiles * kTile * kTile / kThreads;
+    out.push_back(kept);
+    kept.write = false;
+    kept.times = depth_ * (1 + kTile * kTile / kThreads);
+    out.push_back(kept);
+    AccessNode each;  // of an element of the result
+    each.times = columns_;
+    each.one_of = kThreads / kTile * blocks;
+    each.live = true;
+    for (const auto& factor : {call_.bias, call_.a_scale, call_.b_scale}) {
+      if (!factor) continue;
+      each.argument = *factor;
+      each.bytes = size(operands_[*factor]);
+      out.push_back(each);
+    }
+    each.argument = operands_.size();
+    each.bytes = size(result_);
+    each.write = true;
+    out.push_back(each);
+    return out;
   }
 
   const Graph& graph_;

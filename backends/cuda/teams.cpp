@@ -19,6 +19,8 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -52,6 +54,7 @@ struct Team {
   std::string live;         ///< whether it may store; empty: always
   bool repeated = false;    ///< its statements run several times in one block
   bool spread = false;      ///< passes of its loops are shared out over blocks
+  bool whole_warps = true;  ///< all threads of a warp run its statements
 };
 
 class TeamEmitter {
@@ -88,11 +91,59 @@ class TeamEmitter {
     const std::string head = std::move(text_.out);
     text_.out.clear();
     block(body, all, 1);
+    keep_accesses();
     return head + meeting_places_ + (kernel_.shared_bytes > 0 ? "  PW_KEPT(kept);\n" : "") +
            text_.out;
   }
 
  private:
+  // ---- what is accessed
+  void keep_accesses() {
+    auto tree = std::make_shared<AccessTree>();
+    tree->indices = program_.indices;
+    tree->row = program_.row;
+    tree->team = kernel_.team;
+    tree->rows_per_block = kernel_.rows_per_block;
+    tree->column_blocks = kernel_.column_blocks;
+    tree->nodes = text_.accesses.take();
+    kernel_.accesses = std::move(tree);
+  }
+  /// Over how many blocks the loops of a team are spread.
+  [[nodiscard]] std::int64_t blocks_of(const Team& team) const {
+    return team.spread ? kernel_.column_blocks : 1;
+  }
+  [[nodiscard]] AccessNode shared(AccessNode::Share share, rows::VarId var, std::int64_t lanes,
+                                  const Team& team) const {
+    AccessNode loop;
+    loop.share = share;
+    loop.var = var;
+    loop.lanes = lanes;
+    loop.blocks = blocks_of(team);
+    return loop;
+  }
+  /// Words that a thread moves as one or several accesses.
+  void record_words(Space space, bool write, int words, std::size_t argument = 0) {
+    AccessNode access;
+    access.space = space;
+    access.write = write;
+    access.live = write && space == Space::global;
+    access.argument = argument;
+    const int whole = space == Space::shared ? 4 : std::min(words, 4);
+    access.bytes = 4 * whole;
+    access.times = (words + whole - 1) / whole;
+    text_.accesses.add(access);
+  }
+
+  /// 16 bytes, by one of two threads.
+  void record_pair(std::size_t argument) {
+    AccessNode access;
+    access.write = access.live = true;
+    access.argument = argument;
+    access.bytes = 16;
+    access.one_of = 2;
+    text_.accesses.add(access);
+  }
+
   // ---- how many threads
   [[nodiscard]] std::int64_t columns(rows::VarId var) const { return thread_.columns(var); }
   [[nodiscard]] int needed(const Block& body) const {
@@ -144,24 +195,96 @@ class TeamEmitter {
   // ---- statements of a team
   void block(const Block& body, const Team& team, int depth) {
     Scope scope;
+    std::vector<Reader> readers;
     for (const Statement& s : body) {
-      if (s.kind == StatementKind::reduce ||
-          (s.kind == StatementKind::loop && !holds_loops(s.first)))
-        scope.loops.emplace(&s, passes_through(s, team));
+      if (is_columns(s)) {
+        const auto at = scope.loops.emplace(&s, passes_through(s, team)).first;
+        readers.push_back({&s, &at->second, false});
+      } else if (s.kind == StatementKind::loop && !team.spread) {
+        add_nested(s, team, scope, readers);
+      }
     }
+    const auto lent = [&](const Statement* s, const GroupRead& g) {
+      return lent_.count({s, g.argument, g.base}) != 0;
+    };
     if (!team.spread)
-      scope.kept = store_.choose(body, scope.loops, team.size, !team.repeated && team.place == "t");
+      scope.kept = store_.choose(readers, lent, team.size, !team.repeated && team.place == "t");
+    lend(scope, team);
     for (const Kept& k : scope.kept) {
       if (!k.shared)
-        line(depth, fmt::format("pw_words<{}> {}[{}];", k.group.words, k.name, k.passes));
+        line(depth, fmt::format("pw_words<{}> {}[{}]{};", k.group.words, k.name, k.passes,
+                                cleared_.count(k.name) != 0 ? " = {}" : ""));
     }
     for (const Statement& s : body) statement(s, team, scope, depth);
   }
 
+  /// A loop within a loop whose parts have the groups of a loop over both: pass k of thread t is
+  /// group t + k * threads in either.
+  struct Nested {
+    const Statement* outer;
+    ColumnPasses flat;           ///< groups as the loop over both has them
+    std::vector<GroupRead> own;  ///< and as it has them itself
+    int parts;
+    bool whole;  ///< no thread is without a pass
+  };
   struct Scope {
     std::map<const Statement*, ColumnPasses> loops;
+    std::map<const Statement*, Nested> nested;
     std::vector<Kept> kept;
   };
+  /// What an outer team keeps for a loop within its loops.
+  struct Lent {
+    Kept kept;
+    std::string pass;  ///< of the outer team
+    int team = 1;
+    std::string place;
+  };
+
+  [[nodiscard]] static bool is_columns(const Statement& s) {
+    return s.kind == StatementKind::reduce ||
+           (s.kind == StatementKind::loop && !holds_loops(s.first));
+  }
+
+  void add_nested(const Statement& s, const Team& team, Scope& scope,
+                  std::vector<Reader>& readers) {
+    const std::int64_t n = columns(s.var);
+    const int size = std::min(team.size, needed(s.first)), parts = team.size / size;
+    if (n < 1) return;
+    Team part = team;
+    part.size = size;
+    for (const Statement& q : s.first) {
+      if (!is_columns(q)) continue;
+      const ColumnPasses p = passes_through(q, part);
+      if (p.lanes != size || p.passes != 1 || p.loop.columns != kColumns * size) continue;
+      Nested nested{&s, {}, {}, parts, n % parts == 0};
+      nested.flat.lanes = team.size;
+      nested.flat.passes = (n + parts - 1) / parts;
+      for (const GroupRead& g : p.loop.groups) {
+        auto flat = accesses_.flat(g, p.loop, s.var, n * p.loop.columns);
+        if (!flat || program_.arguments[g.argument].result) continue;
+        nested.flat.loop.groups.push_back(*flat);
+        nested.own.push_back(g);
+      }
+      const auto at = scope.nested.emplace(&q, std::move(nested)).first;
+      readers.push_back({&q, &at->second.flat, true});
+    }
+  }
+
+  void lend(const Scope& scope, const Team& team) {
+    for (const auto& [q, nested] : scope.nested) {
+      for (std::size_t i = 0; i < nested.own.size(); ++i) {
+        for (const Kept& k : scope.kept) {
+          if (!(k.group == nested.flat.loop.groups[i]) || !k.serves(nested.flat)) continue;
+          if (k.shared && !nested.whole) continue;  // nobody wrote what threads without a pass read
+          lent_[{q, nested.own[i].argument, nested.own[i].base}] = {
+              k, fmt::format("g{} / {}", nested.outer->var.index, nested.parts), team.size,
+              team.place};
+          if (!k.shared) unrolled_.insert(nested.outer);
+          if (!nested.whole) cleared_.insert(k.name);
+        }
+      }
+    }
+  }
 
   ColumnPasses passes_through(const Statement& s, const Team& team) {
     ColumnPasses p{accesses_.plan(s.var, s.first), team.size, 0};
@@ -180,8 +303,11 @@ class TeamEmitter {
         if (team.spread) condition += (condition.empty() ? "" : " && ") + std::string("part == 0");
         if (!team.live.empty()) condition += (condition.empty() ? "" : " && ") + team.live;
         thread_.note({s.argument, true, "one element for a row or a group"});
-        return line(depth, fmt::format("{}{}", condition.empty() ? "" : "if (" + condition + ") ",
-                                       thread_.store(s)));
+        thread_.one_of = team.size * blocks_of(team);
+        line(depth, fmt::format("{}{}", condition.empty() ? "" : "if (" + condition + ") ",
+                                thread_.store(s)));
+        thread_.one_of = 1;
+        return;
       }
       case StatementKind::loop:
         if (columns_of == scope.loops.end()) return shared_out(s, team, depth);
@@ -203,6 +329,8 @@ class TeamEmitter {
     const std::int64_t n = columns(s.var);
     const std::string id = std::to_string(s.var.index);
     const bool once = n >= 0 && n <= parts, whole = n >= 0 && n % parts == 0;
+    // Without a reduction within, threads that have no pass need not meet the others.
+    const bool guarded = !whole && reductions(s.first) == 0;
     part.repeated = team.repeated || (!once && !(team.spread && kernel_.schedule.passes == 1));
     part.spread = false;
     if (team.spread && kernel_.schedule.passes > 1) {
@@ -215,6 +343,7 @@ class TeamEmitter {
       line(depth, "{");
       line(depth + 1, fmt::format("const long long g{} = 0;", id));
     } else {
+      if (unrolled_.count(&s) != 0) text_.out += "#pragma unroll\n";
       line(depth, fmt::format("for (long long g{0} = 0; g{0} < {1}; g{0} += {2}) {{", id,
                               width(s.var), parts));
     }
@@ -222,6 +351,9 @@ class TeamEmitter {
         parts == 1 ? "g" + id : fmt::format("g{} + {} / {}", id, team.place, part.size);
     if (whole) {
       line(depth + 1, fmt::format("const long long i{} = {};", id, turn));
+    } else if (guarded) {
+      line(depth + 1, fmt::format("const long long i{} = {};", id, turn));
+      part.whole_warps = false;
     } else {
       line(depth + 1, fmt::format("const bool l{} = {} < {};", id, turn, width(s.var)));
       line(depth + 1,
@@ -232,7 +364,11 @@ class TeamEmitter {
       line(depth + 1, fmt::format("const int t{} = {} % {};", id, team.place, part.size));
       part.place = "t" + id;
     }
-    block(s.first, part, depth + 1);
+    AccessNode loop = shared(AccessNode::Share::parts, s.var, parts, team);
+    loop.live = guarded;
+    if (guarded) line(depth + 1, fmt::format("if (i{} < {}) {{", id, width(s.var)));
+    text_.accesses.loop(loop, [&] { block(s.first, part, depth + (guarded ? 2 : 1)); });
+    if (guarded) line(depth + 1, "}");
     line(depth, "}");
   }
 
@@ -246,7 +382,8 @@ class TeamEmitter {
       const std::string chunk = fmt::format("c{}", s.var.index), size = width(s.var);
       line(depth, fmt::format("for (long long {0} = {1}; {0} * {2} < {3}; {0} += {4}) {{", chunk,
                               place, kColumns, size, p.lanes));
-      element_loop(s, p.loop, team, chunk, size, depth + 1, body);
+      text_.accesses.loop(shared(AccessNode::Share::columns, s.var, p.lanes, team),
+                          [&] { element_loop(s, p.loop, team, chunk, size, depth + 1, body); });
       return line(depth, "}");
     }
     const bool unrolled = std::any_of(scope.kept.begin(), scope.kept.end(),
@@ -271,9 +408,14 @@ class TeamEmitter {
     const bool partial = chunks % p.lanes != 0;
     if (partial) line(depth + 1, fmt::format("if ({} < {}) {{", chunk, chunks));
     const int at = depth + 1 + (partial ? 1 : 0);
-    for (std::size_t g = 0; g < p.loop.groups.size(); ++g) read_group(s, p, g, scope, team, at);
+    text_.accesses.loop(shared(AccessNode::Share::chunks, s.var, p.lanes, team), [&] {
+      for (std::size_t g = 0; g < p.loop.groups.size(); ++g) read_group(s, p, g, scope, team, at);
+    });
     const std::string tail = p.loop.columns % kColumns == 0 ? "" : std::to_string(p.loop.columns);
-    element_loop(s, p.loop, team, chunk, tail, at, body);
+    text_.accesses.loop(shared(AccessNode::Share::columns, s.var, p.lanes, team),
+                        [&] { element_loop(s, p.loop, team, chunk, tail, at, body); });
+    text_.accesses.loop(shared(AccessNode::Share::chunks, s.var, p.lanes, team),
+                        [&] { write_groups(s, p, team, at); });
     if (partial) line(depth + 1, "}");
     line(depth, "}");
   }
@@ -294,6 +436,8 @@ class TeamEmitter {
       return line(depth, fmt::format("{} {} = {{}};", type, name));
     const std::string read = fmt::format("pw_read<{}>(p{} + ({}))", group.words, group.argument,
                                          accesses_.indices().print(group.base));
+    if (const auto lent = lent_.find({&s, group.argument, group.base}); lent != lent_.end())
+      return read_lent(lent->second, group, name, depth);
     const auto kept = std::find_if(scope.kept.begin(), scope.kept.end(),
                                    [&](const Kept& k) { return k.group == group && k.serves(p); });
     const bool first = kept == scope.kept.end() || kept->first == &s;
@@ -302,6 +446,7 @@ class TeamEmitter {
       ++kernel_.again_reads;
       kernel_.again_bytes += p.loop.columns / kColumns * group.words * 4;
     }
+    if (first) record_words(Space::global, false, group.words, group.argument);
     if (first) read_.push_back(group);
     if (kept == scope.kept.end())
       return line(depth, fmt::format("const {} {} = {};", type, name, read));
@@ -311,11 +456,25 @@ class TeamEmitter {
     }
     const std::string place = fmt::format("({} * {} + k) * {} + {}, {}", kept->slot, kept->passes,
                                           team.size, team.place, kept->passes * team.size);
+    record_words(Space::shared, first, group.words);
     if (!first)
       return line(depth, fmt::format("const {} {} = pw_kept<{}>(kept, {});", type, name,
                                      group.words, place));
     line(depth, fmt::format("const {} {} = {};", type, name, read));
     line(depth, fmt::format("pw_keep(kept, {}, {});", place, name));
+  }
+
+  /// A group that an outer team keeps.
+  void read_lent(const Lent& lent, const GroupRead& group, const std::string& name, int depth) {
+    const std::string type = fmt::format("pw_words<{}>", group.words);
+    if (!lent.kept.shared)
+      return line(depth,
+                  fmt::format("const {} {} = {}[{}];", type, name, lent.kept.name, lent.pass));
+    record_words(Space::shared, false, group.words);
+    line(depth, fmt::format("const {0} {1} = pw_kept<{2}>(kept, (int)({3} * {4} + {5}) * {6} + "
+                            "{7}, {8});",
+                            type, name, group.words, lent.kept.slot, lent.kept.passes, lent.pass,
+                            lent.team, lent.place, lent.kept.passes * lent.team));
   }
 
   static std::size_t size_of(const Block& body) {
@@ -324,7 +483,7 @@ class TeamEmitter {
     return n;
   }
 
-  /// One pass: the 8 columns of a chunk, then what was gathered is written.
+  /// One pass: the 8 columns of a chunk.
   template <class Body>
   void element_loop(const Statement& s, const ColumnLoop& loop, const Team& team,
                     const std::string& chunk, const std::string& tail, int depth,
@@ -338,16 +497,36 @@ class TeamEmitter {
     body(depth + (tail.empty() ? 1 : 2));
     if (!tail.empty()) line(depth + 1, "}");
     line(depth, "}");
+    thread_.place = {};
+  }
+
+  /// Whether neighbouring threads may put their 8 bytes together: each warp gets here as a whole.
+  bool paired(const ColumnPasses& p, const GroupRead& group, const Team& team) {
+    const std::int64_t chunks = p.loop.columns / kColumns;
+    return group.words == 2 && p.lanes > 1 && team.whole_warps &&
+           chunks % std::min(p.lanes, 32) == 0 && kernel_.threads % 32 == 0 &&
+           accesses_.pairs(group, p.loop);
+  }
+
+  void write_groups(const Statement& s, const ColumnPasses& p, const Team& team, int depth) {
+    const ColumnLoop& loop = p.loop;
     for (std::size_t g = 0; g < loop.groups.size(); ++g) {
       const GroupRead& group = loop.groups[g];
       if (!program_.arguments[group.argument].result) continue;
       ++kernel_.group_writes;
+      if (paired(p, group, team)) {
+        record_pair(group.argument);
+        line(depth, fmt::format("pw_write_pair(p{} + ({}), {}{}, t, {});", group.argument,
+                                accesses_.indices().print(group.base), group_names(s), g,
+                                team.live.empty() ? "true" : team.live));
+        continue;
+      }
+      record_words(Space::global, true, group.words, group.argument);
       line(depth,
            fmt::format("{}pw_write(p{} + ({}), {}{});",
                        team.live.empty() ? "" : fmt::format("if ({}) ", team.live), group.argument,
                        accesses_.indices().print(group.base), group_names(s), g));
     }
-    thread_.place = {};
   }
 
   void reduce(const Statement& s, const ColumnPasses& p, const Scope& scope, const Team& team,
@@ -362,7 +541,9 @@ class TeamEmitter {
       const std::string chunk = fmt::format("c{}", s.var.index);
       line(depth, fmt::format("for (long long {0} = {1} % {2}; {0} * {3} < {4}; {0} += {2}) {{",
                               chunk, team.place, lanes, kColumns, width(s.var)));
-      element_loop(s, p.loop, team, chunk, width(s.var), depth + 1, accumulate);
+      text_.accesses.loop(shared(AccessNode::Share::columns, s.var, 0, team), [&] {
+        element_loop(s, p.loop, team, chunk, width(s.var), depth + 1, accumulate);
+      });
       line(depth, "}");
     } else if (p.loop.columns > 0) {
       passes(s, p, scope, team, depth, accumulate);
@@ -373,10 +554,11 @@ class TeamEmitter {
     };
     if (p.lanes > 32) {
       // By the place in the block: parts of the team meet side by side.
-      const std::string shared = meeting_place(s.unit);
-      line(depth, fmt::format("pw_put({}, t, a{});", shared, id));
+      const std::string place = meeting_place(s.unit);
+      line(depth, fmt::format("pw_put({}, t, a{});", place, id));
+      record_meeting(s, known ? p.lanes : 0);
       barrier(depth);
-      meet(32, fmt::format("pw_meet<{}, {}>({}, t, {})", type, of, shared,
+      meet(32, fmt::format("pw_meet<{}, {}>({}, t, {})", type, of, place,
                            known ? std::to_string(p.lanes) : lanes));
       if (team.repeated) barrier(depth);
     }
@@ -394,6 +576,18 @@ class TeamEmitter {
     if (meeting_places_.find(declaration) == std::string::npos) meeting_places_ += declaration;
     return name;
   }
+  /// Each thread puts its value, and takes those of the lanes 32 apart.
+  void record_meeting(const Statement& s, std::int64_t lanes) {
+    AccessNode access;
+    access.space = Space::shared;
+    access.write = true;
+    access.bytes = s.unit == rows::Unit::f32 ? 4 : 8;
+    text_.accesses.add(access);
+    access.write = false;
+    if (lanes > 0) access.times = lanes / 32;
+    if (lanes == 0) access.var = s.var;
+    text_.accesses.add(access);
+  }
   void barrier(int depth) {
     ++kernel_.barriers;
     line(depth, "__syncthreads();");
@@ -408,6 +602,9 @@ class TeamEmitter {
   int meetings_ = 0;
   std::string meeting_places_;  ///< their declarations
   std::vector<GroupRead> read_;
+  std::map<std::tuple<const Statement*, std::size_t, rows::IndexId>, Lent> lent_;
+  std::set<const Statement*> unrolled_;  ///< loops whose passes index registers
+  std::set<std::string> cleared_;        ///< what is kept that threads without a pass read, too
 };
 
 }  // namespace

@@ -2,9 +2,17 @@
 // elements moved as one. Stands after the prelude; compiled by NVRTC, and by a C++ compiler for the
 // run on the host.
 
-// Shared memory is declared and reached through these names, so that a run on the host can check
-// who reads what.
+// Memory is reached through these names, and shared memory declared, so that a run on the host can
+// count accesses, and check who reads what.
 #ifndef PW_SHARED
+template <class T>
+PW_FUNCTION T pw_load(const T* p, long long i) {
+  return p[i];
+}
+template <class T, class V>
+PW_FUNCTION void pw_store(T* p, long long i, V x) {
+  p[i] = (T)x;
+}
 #define PW_SHARED(type, name, count) __shared__ type name[count]
 #define PW_KEPT(name) extern __shared__ uint4 name[]
 #define PW_ALIGNED(p, bytes)
@@ -78,7 +86,7 @@ PW_FUNCTION void pw_write4(void* p, unsigned a, unsigned b, unsigned c, unsigned
       "{ .reg .u64 g; cvta.to.global.u64 g, %0; st.global.v4.u32 [g], {%1, %2, %3, %4}; }" ::"l"(p),
       "r"(a), "r"(b), "r"(c), "r"(d));
 #else
-  *(uint4*)p = uint4{a, b, c, d};
+  pw_store((uint4*)p, 0, uint4{a, b, c, d});
 #endif
 }
 PW_FUNCTION void pw_write2(void* p, unsigned a, unsigned b) {
@@ -87,20 +95,30 @@ PW_FUNCTION void pw_write2(void* p, unsigned a, unsigned b) {
       "{ .reg .u64 g; cvta.to.global.u64 g, %0; st.global.v2.u32 [g], {%1, %2}; }" ::"l"(p), "r"(a),
       "r"(b));
 #else
-  *(uint2*)p = uint2{a, b};
+  pw_store((uint2*)p, 0, uint2{a, b});
 #endif
 }
 template <int N>
 PW_FUNCTION void pw_write(void* p, const pw_words<N>& v) {
   PW_ALIGNED(p, N < 4 ? 4 * N : 16);
   if constexpr (N == 1) {
-    *(unsigned*)p = v.w[0];
+    pw_store((unsigned*)p, 0, v.w[0]);
   } else if constexpr (N == 2) {
     pw_write2(p, v.w[0], v.w[1]);
   } else {
 #pragma unroll
     for (int i = 0; i < N / 4; ++i)
       pw_write4((uint4*)p + i, v.w[4 * i], v.w[4 * i + 1], v.w[4 * i + 2], v.w[4 * i + 3]);
+  }
+}
+// The 8 bytes of two neighbouring threads, of which the even one writes both, aligned to 16. All
+// threads of a warp take part.
+PW_FUNCTION void pw_write_pair(void* p, const pw_words<2>& v, int t, bool live) {
+  const unsigned a = __shfl_xor_sync(0xffffffffu, v.w[0], 1);
+  const unsigned b = __shfl_xor_sync(0xffffffffu, v.w[1], 1);
+  if (live && t % 2 == 0) {
+    PW_ALIGNED(p, 16);
+    pw_write4(p, v.w[0], v.w[1], a, b);
   }
 }
 // Words kept in shared memory by the thread that will read them again.

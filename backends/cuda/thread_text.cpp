@@ -49,7 +49,7 @@ void ThreadText::statement(const Statement& s, int depth) {
     case StatementKind::loop:
       text_.line(depth, fmt::format("for (long long {0} = 0; {0} < {1}; ++{0}) {{", variable(s.var),
                                     width(s.var)));
-      block(s.first, depth + 1);
+      text_.accesses.loop(passes(s.var), [&] { block(s.first, depth + 1); });
       return text_.line(depth, "}");
     case StatementKind::reduce: return reduce(s, depth);
   }
@@ -67,7 +67,26 @@ std::string ThreadText::load(const Statement& s) {
     return expressions_.loaded(s.slot, taken(s, *how));
   }
   if (how && how->kind == Access::Kind::element) note({s.argument, false, how->why});
-  return expressions_.loaded(s.slot, fmt::format("p{}[{}]", s.argument, index(s.index)));
+  record(s, how == nullptr || how->kind == Access::Kind::same);
+  return expressions_.loaded(s.slot, fmt::format("pw_load(p{}, {})", s.argument, index(s.index)));
+}
+
+/// The access of one element.
+void ThreadText::record(const Statement& s, bool uniform) {
+  AccessNode access;
+  access.argument = s.argument;
+  access.write = s.kind == StatementKind::store;
+  access.live = access.write;
+  access.bytes = static_cast<int>(size_of(program_.type(s.argument).dtype));
+  access.one_of = one_of;
+  access.uniform = uniform;
+  text_.accesses.add(access);
+}
+
+AccessNode ThreadText::passes(rows::VarId var) {
+  AccessNode loop;
+  loop.var = var;
+  return loop;
 }
 
 /// The element of a group that column e reads.
@@ -107,7 +126,8 @@ std::string ThreadText::store(const Statement& s) {
                        place.groups + std::to_string(how->groups[0]), value);
   }
   if (how) note({s.argument, true, how->why});
-  return fmt::format("{}p{}[{}] = {};",
+  record(s, false);
+  return fmt::format("{}pw_store(p{}, {}, {});",
                      place.live.empty() ? "" : fmt::format("if ({}) ", place.live), s.argument,
                      index(s.index), value);
 }
@@ -122,16 +142,27 @@ void ThreadText::branch(const Statement& s, int depth) {
   const std::string own = "u" + std::to_string(s.slot.index);
   text_.line(depth, fmt::format("{} {};", held(to), own));
   text_.line(depth, fmt::format("if ({} < {}) {{", index(s.index), index(s.bound)));
-  block(s.first, depth + 1);
-  text_.line(depth + 1, fmt::format("{} = {};", own, Expressions::slot(s.operands[0])));
-  text_.line(depth, "} else {");
-  block(s.second, depth + 1);
-  text_.line(depth + 1, fmt::format("{} = {};", own, Expressions::slot(s.operands[1])));
+  const auto side = [&](const rows::Block& body, std::size_t operand) {
+    block(body, depth + 1);
+    text_.line(depth + 1, fmt::format("{} = {};", own, Expressions::slot(s.operands[operand])));
+  };
+  text_.accesses.branch(
+      s.index, s.bound, [&] { side(s.first, 0); },
+      [&] {
+        text_.line(depth, "} else {");
+        side(s.second, 1);
+      });
   text_.line(depth, "}");
   text_.line(depth, expressions_.given(s.slot, own));
 }
 
 void ThreadText::reduce(const Statement& s, int depth) {
+  text_.accesses.loop(passes(s.var), [&] { reduce_alone(s, depth); });
+  total(s, fmt::format("r{}", s.slot.index), depth);
+}
+
+/// The lines that leave the reduction in r.
+void ThreadText::reduce_alone(const Statement& s, int depth) {
   const std::string type(type_of(s.unit)), id = std::to_string(s.slot.index);
   const std::string of = function(s), size = width(s.var), var = variable(s.var);
   text_.line(depth, fmt::format("{} r{};", type, id));
@@ -164,7 +195,6 @@ void ThreadText::reduce(const Statement& s, int depth) {
     text_.line(depth + 1, fmt::format("r{0} = t{0}.total;", id));
   }
   text_.line(depth, "}");
-  total(s, "r" + id, depth);
 }
 
 }  // namespace pw::cuda

@@ -13,6 +13,7 @@ namespace pw::cuda {
 /// The text of a kernel's body under construction.
 struct KernelText {
   std::string out;
+  AccessRecorder accesses;
   void line(int depth, const std::string& text) {
     out += std::string(static_cast<std::size_t>(depth) * 2, ' ') + text + "\n";
   }
@@ -31,13 +32,14 @@ class ThreadText {
       : program_(program), kernel_(kernel), text_(text), expressions_(program) {}
 
   ColumnPlace place;
+  std::int64_t one_of = 1;  ///< threads, of which one runs the statement
 
   void statement(const rows::Statement& s, int depth);
   void block(const rows::Block& body, int depth) {
     for (const rows::Statement& s : body) statement(s, depth);
   }
-  /// `argument[index] = value;`, or the insertion into a group.
-  [[nodiscard]] std::string store(const rows::Statement& s);
+  /// The store of an element, or its insertion into a group.
+  std::string store(const rows::Statement& s);
   /// Adds to the kernel's accesses by element.
   void note(ElementAccess access);
 
@@ -56,10 +58,13 @@ class ThreadText {
 
  private:
   [[nodiscard]] const Access* access(const rows::Statement& s) const;
-  [[nodiscard]] std::string load(const rows::Statement& s);
+  std::string load(const rows::Statement& s);
   [[nodiscard]] std::string taken(const rows::Statement& s, const Access& how) const;
+  void record(const rows::Statement& s, bool uniform);
+  [[nodiscard]] static AccessNode passes(rows::VarId var);
   void branch(const rows::Statement& s, int depth);
   void reduce(const rows::Statement& s, int depth);
+  void reduce_alone(const rows::Statement& s, int depth);
 
   const rows::RowProgram& program_;
   Kernel& kernel_;

@@ -51,7 +51,7 @@ constexpr std::string_view kBody =
   for (long long i = 0; i < {width}; ++i) {{
     const R v = {load};
     const R share = at >= 0 && !before(last, at, v, i) ? pw_div(v, total) : (R)0;
-    w[i] = {store};
+    pw_store(w, i, {store});
   }}
 )";
 
@@ -86,8 +86,18 @@ std::optional<Kernel> topk_kernel(const Graph& graph, NodeId node) {
       kBody, fmt::arg("stored", storage), fmt::arg("held", rows::cxx::held(type.dtype)),
       fmt::arg("threads", kThreads), fmt::arg("width", *width),
       fmt::arg("kept", std::clamp<std::int64_t>(*k, 0, *width)),
-      fmt::arg("load", narrow ? fmt::format("pw_from_{}(p[i])", name(type.dtype)) : "p[i]"),
+      fmt::arg("load", narrow ? fmt::format("pw_from_{}(pw_load(p, i))", name(type.dtype))
+                              : "pw_load(p, i)"),
       fmt::arg("store", narrow ? fmt::format("pw_to_{}(share)", name(type.dtype)) : "share"));
+  AccessNode access;  // a thread looks through its row once for each that it keeps, and twice more
+  access.bytes = static_cast<int>(size_of(type.dtype));
+  access.live = true;
+  access.times = (std::clamp<std::int64_t>(*k, 0, *width) + 2) * *width;
+  out.accesses.push_back(access);
+  access.write = true;
+  access.argument = 1;
+  access.times = *width;
+  out.accesses.push_back(access);
   return written(out);
 }
 

@@ -180,7 +180,7 @@ Result<TuneReport> tune(const CompileReport& report, const std::string& tokens_s
   const Machine* machine = machine_of(options.arch);
   if (machine == nullptr)
     return fail(error_in(options.arch, "PW1243", "no machine of this architecture is known",
-                         "sm_80, sm_90 and sm_100 are"));
+                         "sm_80, sm_90, sm_100 and sm_120 are"));
   if (!nvrtc.present())
     return fail(error_in("NVRTC", "PW1244", "candidates cannot be compiled: " + nvrtc.state(),
                          "install the CUDA toolkit's NVRTC; `pwr doctor` says where it is sought"));

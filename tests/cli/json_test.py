@@ -177,6 +177,8 @@ class Answers(ProgramTest):
             ("sizes", 0, "sizes", *DEMO, "--histogram", self.path("counts.csv")),
             ("sizes --list", 0, "sizes", *DEMO, "--histogram", "uniform", "--list"),
             ("compile", 0, "compile", *DEMO, *LLM, "--sources-only", "-o", out),
+            ("compile --quality", 0, "compile", *DEMO, *LLM, "--quality", "--sources-only", "-o", out),
+            ("compile --quality", 0, "compile", "--quality", "--sources-only", "--widths", "1031,1024", "--arch", "sm_90"),
             ("run", 0, "run", *DEMO, *LLM, "--tokens", "1,7", "--check", "--save", out + ".safetensors"),
             ("run", 0, "run", g, "-r", r, "-p", "few", "--tokens", "1,7"),
             ("run", 0, "run", *DEMO, "--tokens", "1,7", "--expect", out + ".safetensors"),

@@ -1,0 +1,88 @@
+// Exports QualityArgs, judge_named and judge_plan.
+#include "cli/quality.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/counted.hpp"
+#include "base/file.hpp"
+#include "base/printable.hpp"
+#include "cli/help_format.hpp"
+#include "cli/output.hpp"
+
+namespace pw::cli {
+namespace {
+
+constexpr std::int64_t kTokens = 4096;  // where none are given
+
+/// Prints a report, says how it differs from the baseline, and ends with 1 where it does.
+void print_report(const Session& session, const QualityArgs& args, const QualityReport& report) {
+  const Answer answer = quality_answer(report);
+  print_out(session.json() ? printable_json(to_json(answer))
+                           : answer.print(session.options.format));
+  session.say(fmt::format("{} judged, {} with a shortcoming", counted(report.rows.size(), "kernel"),
+                          report.short_rows()));
+  if (args.baseline.empty()) return;
+  const std::vector<std::string> changes =
+      session.need(quality_changes(report, args.baseline, session.log()));
+  for (const std::string& change : changes) session.say(change);
+  if (!changes.empty())
+    session.die(fmt::format("{} from the baseline", counted(changes.size(), "difference")),
+                "where they are wanted, write it anew with -o " + args.baseline, kNegative);
+  session.say("no difference from the baseline");
+}
+
+std::string known_functions() {
+  std::vector<std::string_view> names;
+  for (const QualityFunction& f : quality_functions()) names.push_back(f.name);
+  return fmt::format("all, or of {}", fmt::join(names, ", "));
+}
+
+}  // namespace
+
+void QualityArgs::add_to(CLI::App& app) {
+  const OptionsOf group(app, "Quality");
+  app.add_flag("--quality", wanted,
+               "judge each kernel without a device: registers, occupancy, instructions, bytes; "
+               "without a graph, those of functions that models are made of");
+  app.add_option("--functions", functions, "without a graph: " + known_functions())
+      ->type_name("NAMES")
+      ->delimiter(',')
+      ->capture_default_str();
+  app.add_option("--widths", widths, "without a graph: columns of a row")
+      ->type_name("LIST")
+      ->delimiter(',')
+      ->capture_default_str();
+  app.add_option("--baseline", baseline,
+                 "compare with what --quality -o FILE.json wrote; a difference ends with 1")
+      ->type_name("FILE.json");
+}
+
+void judge_named(const Session& session, const QualityArgs& args, const CompileRequest& compile,
+                 const std::string& output) {
+  QualityRequest request;
+  if (args.functions != std::vector<std::string>{"all"}) request.functions = args.functions;
+  request.widths = args.widths;
+  request.archs = compile.archs;
+  request.strict = compile.strict;
+  request.sources_only = compile.sources_only;
+  request.tokens = compile.tokens > 0 ? compile.tokens : kTokens;
+  const QualityReport report = session.need(judge_functions(request, session.log()));
+  if (!output.empty())
+    session.need(write_file(output, output.ends_with(".json")
+                                        ? printable_json(to_json(quality_answer(report)))
+                                        : quality_page(report, "Kernels without a device")));
+  print_report(session, args, report);
+}
+
+void judge_plan(const Session& session, const QualityArgs& args, const CompiledGraph& compiled,
+                const std::string& folder) {
+  const QualityReport report = judge_compiled(compiled, compiled.tokens, session.log());
+  session.need(
+      write_file(folder + "/quality.json", printable_json(to_json(quality_answer(report)))));
+  session.need(write_file(folder + "/quality.html", quality_page(report, "Kernels of the plan")));
+  print_report(session, args, report);
+}
+
+}  // namespace pw::cli

@@ -1,0 +1,294 @@
+// Accesses foretold ≡ accesses counted: for kernels of single ops at many widths and schedules, and
+// for every kernel of replayed steps of all model families.
+#include "backends/cuda/access_counts.hpp"
+
+#include <set>
+
+#include <fmt/format.h>
+
+#include "backends/cuda/host_driver.hpp"
+#include "backends/cuda/runtime.hpp"
+#include "backends/cuda/tuning.hpp"
+#include "backends/program.hpp"
+#include "backends/toolchain.hpp"
+#include "dsl/dsl.hpp"
+#include "graph/families.hpp"
+#include "graph/generate.hpp"
+#include "rewriter/rewriter.hpp"
+#include "splitter/plan_text.hpp"
+#include "tests/backends_cuda/forms.hpp"
+#include "tests/backends_cuda/kernel_run.hpp"
+#include "tests/catch.hpp"
+
+using namespace pw;
+using namespace pw::test;
+
+namespace {
+
+bool no_compiler() {
+  if (!host_compiler().empty()) return false;
+  WARN("SKIPPED: no C++ compiler on PATH, so the host run is not tested");
+  return true;
+}
+
+std::string shown(const cuda::AccessCounts& counts) {
+  std::string out;
+  for (const auto* kind :
+       {&counts.global_reads, &counts.global_writes, &counts.shared_reads, &counts.shared_writes})
+    out += fmt::format("{} {} {} {} {}; ", kind->times[0], kind->times[1], kind->times[2],
+                       kind->times[3], kind->times[4]);
+  return out;
+}
+
+/// Of a launch on the host, and by the kernel's tree alone.
+void check_counts(const cuda::HostKernels& host, const Subject& s, const cuda::Kernel& kernel,
+                  std::int64_t n) {
+  const Symbols symbols{{"n", n}, {"m", 21}};
+  const auto inputs = inputs_of(s.graph, symbols, 3);
+  Context& context = s.graph.context();
+  std::vector<void*> pointers;
+  const auto& all = s.graph.inputs();
+  for (ValueId v : s.operands) {
+    const auto at = std::find(all.begin(), all.end(), v);
+    pointers.push_back(inputs[static_cast<std::size_t>(at - all.begin())].data());
+  }
+  std::vector<Tensor> outputs;
+  for (ValueId v : s.graph.outputs()) {
+    outputs.emplace_back(context.types[s.graph.type(v)].dtype,
+                         need(extents_of(s.graph, v, symbols), context));
+    pointers.push_back(outputs.back().data());
+  }
+  std::vector<std::int64_t> params;
+  for (DimId d : kernel.params) params.push_back(context.dims.evaluate(d, symbols).value());
+  cuda::AccessCounts counted;
+  need(host.run(kernel.name, pointers, params, 1, &counted), context);
+  REQUIRE(kernel.accesses);
+  const auto foretold = cuda::count_accesses(*kernel.accesses, kernel.arguments.size(), params);
+  REQUIRE(foretold);
+  CHECK(shown(foretold->total) == shown(counted));
+}
+
+void check_all(const std::vector<Subject>& subjects, const std::vector<std::int64_t>& rows) {
+  std::vector<cuda::Kernel> kernels;
+  for (const Subject& s : subjects) kernels.push_back(s.kernel);
+  const auto host = cuda::HostKernels::build(kernels);
+  if (!host) FAIL(host.error().front().message);
+  for (const Subject& s : subjects) {
+    for (std::int64_t n : rows) {
+      INFO(s.name << ", " << n << " rows\n" << s.kernel.source);
+      check_counts(*host, s, s.kernel, n);
+    }
+  }
+}
+
+Subject of_text(const ContextPtr& context, const std::string& text) {
+  return subject(context, text, "graph { " + text + " }");
+}
+
+}  // namespace
+
+TEST_CASE("accesses: foretold and counted are equal for every op and width", "[cuda][accesses]") {
+  if (no_compiler()) return;
+  const auto context = library();
+  std::vector<Subject> all;
+  for (const Form& form : kForms) {
+    for (const auto& [dtype, d] :
+         {std::pair("bf16", 1), {"bf16", 128}, {"bf16", 131}, {"bf16", 4096}, {"f32", 8}})
+      all.push_back(of_text(context, fmt::format(fmt::runtime(form.text), dtype, d, 2 * d)));
+  }
+  for (const Form& form : kSpecial) {
+    Subject s = of_text(context, fmt::format(fmt::runtime(form.text), "bf16", 0, 0));
+    if (s.program) all.push_back(std::move(s));
+  }
+  check_all(all, {1, 3, 37});
+}
+
+TEST_CASE("accesses: of wide rows, kept in shared memory or read twice", "[cuda][accesses]") {
+  if (no_compiler()) return;
+  const auto context = library();
+  std::vector<Subject> all;
+  for (int d : {8192, 16384, 40000, 100003}) {
+    all.push_back(of_text(
+        context, fmt::format("in x: bf16[n, {0}], w: bf16[{0}]  y = rms_norm(x, w)  out y", d)));
+    all.push_back(of_text(context, fmt::format("in x: f32[n, {0}], z: f32[n, {0}], w: f32[{0}]  "
+                                               "y, r = fused_add_rms_norm(x, z, w)  out y, r",
+                                               d)));
+  }
+  check_all(all, {1, 2});
+}
+
+TEST_CASE("accesses: where the width is a symbol, and under branches", "[cuda][accesses]") {
+  if (no_compiler()) return;
+  const auto context = library();
+  std::vector<Subject> all;
+  for (const char* text : {"in x: bf16[24, n]  y = sum(x){dim = -1, keepdim = true}  out y",
+                           "in x: bf16[24, n]  y = silu(x)  out y",
+                           "in x: bf16[n, 24], z: bf16[n, 40]  y = cat(x, z){dim = 1}  out y",
+                           "in x: bf16[n, 24], z: bf16[3, 24]  y = cat(x, z){dim = 0}  out y",
+                           "in x: bf16[n, 3, 11], z: bf16[n, 3, 2]  y = cat(x, z){dim = -1}  out y",
+                           "in i: i64[n], t: bf16[9, 40]  y = embedding(t, i)  out y"})
+    all.push_back(of_text(context, text));
+  check_all(all, {1, 9, 300, 2500});
+}
+
+TEST_CASE("accesses: a row quantised by groups is read once, and its bits stay",
+          "[cuda][accesses][diff]") {
+  if (no_compiler()) return;
+  const auto context = library();
+  std::vector<Subject> all;
+  for (int d : {256, 1024, 4096, 5120, 16384}) {
+    all.push_back(of_text(context, fmt::format("in x: bf16[n, {0}], w: bf16[{0}]  q, t = "
+                                               "rms_norm_per_block_quant(x, w){{group = 128}}  "
+                                               "out q, t",
+                                               d)));
+    all.push_back(
+        of_text(context, fmt::format("in x: bf16[n, {0}], z: bf16[n, {0}], w: bf16[{0}]  q, t, r = "
+                                     "fused_add_rms_norm_per_block_quant(x, z, w){{group = 128}}  "
+                                     "out q, t, r",
+                                     d)));
+  }
+  check_all(all, {1, 5});
+  std::vector<cuda::Kernel> kernels;
+  for (const Subject& s : all) kernels.push_back(s.kernel);
+  const auto host = cuda::HostKernels::build(kernels);
+  if (!host) FAIL(host.error().front().message);
+  for (const Subject& s : all) {
+    INFO(s.name << "\n" << s.kernel.source);
+    const Symbols symbols{{"n", 5}};
+    const auto inputs = inputs_of(s.graph, symbols, 11);
+    CHECK(difference(run_kernel(*host, s, inputs, symbols),
+                     run_interpreter(s, inputs, symbols, false)) == "");
+    const std::vector<std::int64_t> params{8};  // whole blocks
+    const auto counts = cuda::count_accesses(*s.kernel.accesses, s.kernel.arguments.size(), params);
+    REQUIRE(counts);
+    const Type& x = context->types[s.kernel.arguments[0]];
+    CHECK(counts->arguments[0].bytes() == 8 * context->dims.value(x.shape[1]).value() * 2);
+  }
+}
+
+TEST_CASE("accesses: with every schedule", "[cuda][accesses]") {
+  if (no_compiler()) return;
+  const auto context = library();
+  for (const char* text :
+       {"in x: bf16[n, 5120], w: bf16[5120]  y = rms_norm(x, w)  out y",
+        "in x: bf16[n, 10240]  y = silu_and_mul(x)  out y",
+        "in x: bf16[n, 4096]  q, s = silu_and_mul_per_block_quant(x){group = 128}  out q, s"}) {
+    const Subject s = of_text(context, text);
+    const std::vector<cuda::Kernel> kernels = cuda::candidates(*s.program);
+    const auto host = cuda::HostKernels::build(kernels);
+    if (!host) FAIL(host.error().front().message);
+    for (const cuda::Kernel& kernel : kernels) {
+      INFO(kernel.source);
+      check_counts(*host, s, kernel, 3);
+    }
+  }
+}
+
+namespace {
+
+/// A model of two narrow layers, rewritten, cut, planned for some sizes and ready to run.
+struct Family {
+  Family(const std::string& name, const std::string& quant, const std::string& pipeline,
+         const cuda::HostDriverOptions& how)
+      : context(library()), graph(make(name, quant)), driver(how), weights(graph, 7) {
+    RuleSet rules = need(load_rules(context, {"llm"}), *context);
+    const Env params = need(bind_params(rules, {}), *context);
+    if (!pipeline.empty()) need(run_pipeline(graph, rules, pipeline, params), *context);
+    pieces =
+        need(split(graph, need(splitting_ops(context, &rules, params, {}), *context)), *context);
+    PlanOptions options;
+    options.max_tokens = 8;
+    options.capture_sizes = {3, 8};
+    plan = need(make_plan(*pieces, graph, options), *context);
+    cuda::RuntimeOptions strict;
+    strict.strict = true;
+    runtime = need(cuda::Runtime::make(*pieces, graph, *plan, driver, strict), *context);
+    need(runtime->load(weights), *context);
+    need(runtime->capture(), *context);
+  }
+
+  Graph make(const std::string& name, const std::string& quant) const {
+    if (name == "llama" || name == "moe") {
+      LlamaOptions options;
+      options.layers = 2;
+      options.hidden = 64;
+      options.heads = 4;
+      options.kv_heads = 2;
+      options.ffn = 96;
+      options.vocab = 64;
+      options.positions = 64;
+      options.max_tokens = 8;
+      options.quant = quant;
+      options.experts = name == "moe" ? 4 : 0;
+      return need(generate_llama(context, options), *context);
+    }
+    FamilyOptions options;
+    options.family = name;
+    options.layers = 2;
+    options.hidden = 64;
+    options.heads = 4;
+    options.ffn = 128;
+    options.vocab = 64;
+    options.positions = 64;
+    options.max_tokens = 8;
+    options.quant = quant;
+    if (find_family(name)->sizes.experts > 0) options.experts = 4;
+    return need(generate_family(context, options), *context);
+  }
+
+  ContextPtr context;
+  Graph graph;
+  std::optional<StitchedGraph> pieces;
+  std::optional<Plan> plan;
+  cuda::HostDriver driver;
+  Weights weights;
+  KvCache cache;
+  std::unique_ptr<cuda::Runtime> runtime;
+};
+
+/// Each kernel of a replayed step of some tokens. `attention`: where its kernels are launched,
+/// whose accesses depend on the lengths of sequences, which are data.
+void check_step(Family& family, std::int64_t tokens, bool attention) {
+  Step step;
+  step.sequences = {{0, tokens, 0}};
+  family.cache = KvCache();
+  step.cache = &family.cache;
+  family.driver.forget_accesses();
+  RunOptions options;
+  options.pad = true;
+  need(family.runtime->run(step, family.weights, options), *family.context);
+  CHECK_FALSE(family.driver.touched().empty());
+  std::size_t by_data = 0;
+  for (const auto& [name, touched] : family.driver.touched()) {
+    INFO(name << ", " << touched.launches << " launches");
+    CHECK(touched.launches > 0);
+    if (!touched.foretold && attention) {
+      ++by_data;
+      continue;
+    }
+    REQUIRE(touched.foretold);
+    CHECK(touched.counted.global_reads.bytes() + touched.counted.global_writes.bytes() > 0);
+    CHECK(shown(*touched.foretold) == shown(touched.counted));
+  }
+  CHECK(by_data <= 2);  // what puts keys and values into pages, and what attends to them
+}
+
+}  // namespace
+
+TEST_CASE("accesses: of replayed steps of every family, kernel by kernel",
+          "[cuda][accesses][diff]") {
+  if (no_compiler()) return;
+  std::vector<std::string> names{"llama", "moe"};
+  for (const ModelFamily& family : decoder_families()) names.emplace_back(family.name);
+  for (const std::string& name : names) {
+    for (const char* quant : {"none", "fp8"}) {
+      for (const bool libraries : {true, false}) {
+        INFO(name << " " << quant << (libraries ? ", libraries" : ", kernels of its own"));
+        cuda::HostDriverOptions how;
+        how.libraries = libraries;
+        Family family(name, quant, "o2", how);
+        for (std::int64_t tokens : {2, 8}) check_step(family, tokens, !libraries);
+      }
+    }
+  }
+}

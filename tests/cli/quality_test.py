@@ -1,0 +1,129 @@
+#!/usr/bin/python3
+"""pwr compile --quality: kernels judged without a device, against the baseline in the tree, which needs no network.
+
+What the emitter decides is compared everywhere; registers and instructions only where NVRTC is of the baseline's version (and, for instructions,
+nvdisasm is there). PW_UPDATE_GOLDEN=1 writes the baseline anew, PW_QUALITY=all compares all widths and architectures."""
+import json
+import os
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+from program import BIN, ProgramTest  # noqa: E402
+
+BASELINE = Path("tests/baselines/kernels.quality.json").resolve()
+FUNCTIONS = 16
+ALL = ["--arch", "sm_80,sm_90,sm_100,sm_120"]
+# What no width can change: a cause that every row which falls short has to name.
+REASONS = (
+    "are not whole groups of 8",
+    "8 neighbouring elements have 8 bytes",
+    "one by one are not kept",
+    "rows share it",
+    "in a later phase",
+    "whole groups",
+)
+
+
+class Quality(ProgramTest):
+    def judge(self, *options, code=0):
+        done = self.pwr("compile", "--quality", *options, "--format", "json", code=code)
+        return json.loads(done.stdout), done.stderr
+
+    def test_the_baseline_holds(self):
+        if os.environ.get("PW_UPDATE_GOLDEN"):
+            self.pwr("compile", "--quality", *ALL, "-o", BASELINE)
+        some = ALL if os.environ.get("PW_QUALITY") == "all" else ["--arch", "sm_90", "--widths", "1024,1031,5120"]
+        _, said = self.judge(*some, "--baseline", BASELINE)
+        self.assertIn("no difference from the baseline", said)
+        if "are not compared" in said or "are not known" in said:
+            print(f"registers or instructions were not compared: {said.splitlines()[0]}")
+
+    def test_emitter_of_all_widths_and_architectures(self):
+        _, said = self.judge(*ALL, "--sources-only", "--baseline", BASELINE)
+        self.assertIn("no difference from the baseline", said)
+
+    def test_the_baseline_is_whole(self):
+        rows = json.loads(BASELINE.read_text(encoding="utf-8"))["kernels"]
+        self.assertEqual(len({row["function"] for row in rows}), FUNCTIONS)
+        self.assertEqual({row["arch"] for row in rows}, {"sm_80", "sm_90", "sm_100", "sm_120"})
+        for row in rows:
+            with self.subTest(row["function"], width=row["width"], arch=row["arch"]):
+                self.assertEqual((row["spill_bytes"], row["stack_bytes"]), (0, 0))
+                self.assertGreater(row["occupancy"], 0)
+                self.assertGreater(row["instructions"], 0)
+                if row["width"] % 256 == 0:
+                    self.assertEqual(row["wide_share"], 1)
+
+    def test_every_shortcoming_has_a_reason(self):
+        answer, _ = self.judge("--sources-only", "--arch", "sm_90")
+        for row in answer["shortcomings"]:
+            self.assertTrue(any(reason in row["reason"] for reason in REASONS), row)
+        short = {(row["function"], row["width"]) for row in answer["shortcomings"]}
+        self.assertEqual(short, {(row["function"], row["width"]) for row in answer["kernels"] if row["shortcomings"]})
+
+    def test_bytes_of_a_norm(self):
+        """x and y once, the weight once: 2 bytes an element."""
+        answer, _ = self.judge("--sources-only", "--arch", "sm_90", "--functions", "rms_norm", "--widths", "4096", "--tokens", "100")
+        (row,) = answer["kernels"]
+        self.assertEqual(row["least_bytes"], 2 * 100 * 4096 * 2 + 4096 * 2)
+        self.assertEqual(row["moved_bytes"], row["least_bytes"])
+        self.assertEqual((row["wide_share"], row["input_passes"]), (1, ["1", "1"]))
+
+    def test_a_change_is_a_difference(self):
+        changed = json.loads(BASELINE.read_text(encoding="utf-8"))
+        for row in changed["kernels"]:
+            row["moved_bytes"] -= 16
+        path = self.file("changed.json", json.dumps(changed))
+        _, said = self.judge("--sources-only", "--arch", "sm_90", "--functions", "softmax", "--widths", "1024", "--baseline", path, code=1)
+        self.assertIn("softmax 1024 sm_90: moved_bytes was", said)
+        self.assertIn("1 difference from the baseline", said)
+
+    def test_a_plan(self):
+        graph = self.make(
+            "llama.json", "generate", "llama", "--layers", "2", "--hidden", "256", "--heads", "4", "--kv-heads", "2", "--ffn", "512", "--vocab", "512"
+        )
+        folder = self.path("compiled")
+        answer, _ = self.judge(graph, "-r", "llm", "-p", "o2", "--sources-only", "--tokens", "64", "-o", folder)
+        (step,) = answer["step"]
+        self.assertEqual(step["launches"], sum(row["uses"] for row in answer["kernels"]))
+        self.assertEqual(step["saved"], step["nodes"] - step["launches"])
+        self.assertGreaterEqual(step["moved_bytes"], step["least_bytes"])
+        self.assertEqual(json.loads(Path(folder, "quality.json").read_text(encoding="utf-8")), answer)
+        page = Path(folder, "quality.html").read_text(encoding="utf-8")
+        self.assertTrue(page.startswith("<!DOCTYPE html>"))
+        self.assertIn("fused_add_rms_norm", page)
+
+    def test_a_page_of_functions_is_the_same_each_time(self):
+        pages = []
+        for name in ("a.html", "b.html"):
+            self.pwr("compile", "--quality", "--sources-only", "--functions", "rope", "--widths", "1024,1031", "-o", self.path(name))
+            pages.append(Path(self.path(name)).read_bytes())
+        self.assertEqual(*pages)
+        self.assertIn(b"rope", pages[0])
+
+    def test_mistakes(self):
+        for options, words in (
+            (["--functions", "norm"], "there is no function `norm`"),
+            (["--widths", "0"], "widths"),
+            (["--widths", "x"], "x"),
+            (["--baseline", self.file("no.json", "[]"), "--sources-only", "--widths", "8"], "no JSON object with a list of `kernels`"),
+            (["--baseline", self.path("absent.json"), "--sources-only", "--widths", "8"], "absent.json"),
+            (["--baseline", self.file("half.json", '{"kernels": [{"width": 3}]}'), "--sources-only", "--widths", "8"], "lacks its `function`"),
+        ):
+            with self.subTest(options):
+                done = self.fails("compile", "--quality", *options)
+                self.assertIn(words, done.stderr)
+        self.assertIn("graph is required", self.fails("compile", "-o", self.path("x")).stderr)
+        self.assertIn("--output is required", self.fails("compile", self.file("g.pwg", "in x: f32[n]  y = relu(x)  out y")).stderr)
+
+    def fails(self, *command):
+        done = subprocess.run([BIN / "pwr", *command], capture_output=True, text=True, timeout=600, check=False)
+        self.assertIn(done.returncode, (1, 2, 3), done.stderr)
+        return done
+
+
+if __name__ == "__main__":
+    unittest.main()
