@@ -112,7 +112,8 @@ NodeId attention_node(const Graph& piece) {
 
 }  // namespace
 
-std::optional<AttentionKernels> attention_kernels(const Graph& piece, std::int64_t page_tokens) {
+std::optional<AttentionKernels> attention_kernels(const Graph& piece, std::int64_t page_tokens,
+                                                  std::string_view arch) {
   const NodeId node = attention_node(piece);
   if (!node.valid() || piece.outputs().size() != 1) return std::nullopt;
   AttentionKernels out;
@@ -131,7 +132,8 @@ std::optional<AttentionKernels> attention_kernels(const Graph& piece, std::int64
   const auto dtype = [&](std::size_t i) { return context.types[types[i]].dtype; };
   for (std::size_t i = 0; i < types.size(); ++i)
     if (!fits(dtype(i))) return std::nullopt;
-  const Shape &q = context.types[types[0]].shape, &k = context.types[types[1]].shape;
+  // Copies: types are interned below.
+  const Shape q = context.types[types[0]].shape, k = context.types[types[1]].shape;
   if (q.size() != 3 || k.size() != 3 || context.types[types[2]].shape != k) return std::nullopt;
   const auto heads = context.dims.value(q[1]), width = context.dims.value(q[2]),
              groups = context.dims.value(k[1]);
@@ -144,12 +146,12 @@ std::optional<AttentionKernels> attention_kernels(const Graph& piece, std::int64
   out.k = dtype(1);
   out.v = dtype(2);
 
-  const TypeId numbers = context.types.get(DType::i64, {q[0]});
+  const TypeId numbers = context.types.get(DType::i64, {out.rows});
   WrittenKernel put;
   put.op = "put keys and values";
   put.arguments = {types[1], types[2], numbers, types[1], types[2]};
   put.results = 2;
-  put.rows = q[0];
+  put.rows = out.rows;
   put.threads = kThreads;
   put.signature = pointer(out.k, false, 0) + pointer(out.v, false, 1) +
                   pointer(DType::i64, false, 2) + pointer(out.k, true, 3) +
@@ -174,9 +176,11 @@ std::optional<AttentionKernels> attention_kernels(const Graph& piece, std::int64
     attend.signature += pointer(dtype(3), false, 6);
   }
   const DType to = dtype(types.size() - 1);
+  const std::string divide =
+      divided ? fmt::format("y = pw_div(y, {});\n    ", load(dtype(3), "p6[0]")) : "";
   attend.arguments.push_back(types.back());
   attend.signature += pointer(to, true, last) + "long long rows";
-  attend.rows = context.dims.mul(q[0], context.dims.constant(*heads));
+  attend.rows = context.dims.mul(out.rows, context.dims.constant(*heads));
   attend.threads = kThreads;
   attend.body = fmt::format(
       kAttend, fmt::arg("threads", kThreads), fmt::arg("heads", *heads),
@@ -185,12 +189,15 @@ std::optional<AttentionKernels> attention_kernels(const Graph& piece, std::int64
       fmt::arg("scale", rows::cxx::literal(1 / std::sqrt(static_cast<float>(*width)), DType::f32)),
       fmt::arg("load_q", load(dtype(0), "p0[own + d]")),
       fmt::arg("load_k", load(out.k, "p1[at + d]")), fmt::arg("load_v", load(out.v, "p2[at + d]")),
-      fmt::arg("divide",
-               divided ? fmt::format("y = pw_div(y, {});\n    ", load(dtype(3), "p6[0]")) : ""),
-      fmt::arg("out", last),
+      fmt::arg("divide", divide), fmt::arg("out", last),
       fmt::arg("store", rows::cxx::is_narrow(to) ? fmt::format("pw_to_{}(y)", name(to)) : "y"));
   attend.why = "keys are where their pages are";
   out.attend = written(attend);
+  if (dtype(0) == out.k && out.k == out.v) {
+    attend.rows = out.rows;
+    out.forms = tensor_attention(
+        attend, {dtype(0), to, *heads, *groups, *width, page_tokens, divide}, arch);
+  }
   return out;
 }
 
@@ -317,6 +324,10 @@ std::vector<LaunchNode> DeviceAttention::launches(const AttentionKernels& kernel
   if (kernels.operands.size() > 3) attend.reads.push_back(inputs[kernels.operands[3]]);
   attend.writes = {output};
   attend.params = {rows * kernels.heads};
+  if (kernels.forms) {
+    attend.name = kernels.forms->of(rows).kernel.name;
+    attend.params = {rows};
+  }
   return {std::move(put), std::move(attend)};
 }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "backends/cuda/driver.hpp"
+#include "backends/cuda/tensor_attention.hpp"
 #include "backends/kv_cache.hpp"
 
 namespace pw::cuda {
@@ -20,8 +21,9 @@ namespace pw::cuda {
 /// Shared by all pieces of a class: each launch gets the layer whose pages it reads.
 struct AttentionKernels {
   Kernel put, attend;
-  std::vector<std::size_t> operands;  ///< inputs of the piece: q, k, v, and the divisor if any
-  DimId rows;                         ///< of the step
+  std::optional<AttentionForms> forms;  ///< in place of `attend`
+  std::vector<std::size_t> operands;    ///< inputs of the piece: q, k, v, and the divisor if any
+  DimId rows;                           ///< of the step
   std::int64_t page_tokens = 0;
   std::int64_t heads = 0;
   std::int64_t row = 0;  ///< elements of a token's keys, and of its values
@@ -30,9 +32,11 @@ struct AttentionKernels {
 
 /// Of a piece that is one unified_attention of floats of at most 32 bits, whose heads and widths
 /// are fixed, with or without the write of its keys and values to the cache; none for any other.
-/// `page_tokens` is the cache's.
+/// `page_tokens` is the cache's. On the tensor cores of `arch`, where that names an architecture
+/// with products for its operands: in their order of sums, not the interpreter's.
 [[nodiscard]] std::optional<AttentionKernels> attention_kernels(const Graph& piece,
-                                                                std::int64_t page_tokens);
+                                                                std::int64_t page_tokens,
+                                                                std::string_view arch = {});
 
 /// The memory that attention has on a device, and its launches.
 class DeviceAttention {

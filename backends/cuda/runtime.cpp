@@ -96,7 +96,8 @@ Result<std::monostate> Runtime::compile(const PieceClass& c) {
   ++counters_.piece_classes;
   std::optional<AttentionKernels> attention;
   if (captures_steps() || !driver_.calls_libraries())
-    attention = attention_kernels(piece, KvCache::kPageTokens);
+    attention =
+        attention_kernels(piece, KvCache::kPageTokens, options_.strict ? "" : driver_.arch());
   // What splits is recorded only as a part of whole steps.
   if (c.capturable() || (c.splitting && captures_steps() && !attention)) {
     auto program = make_program(piece, *host_, driver_,
@@ -114,7 +115,12 @@ Result<std::monostate> Runtime::compile(const PieceClass& c) {
   } else if (attention && (!attention_rows_.valid() || attention->rows == attention_rows_)) {
     attention_rows_ = attention->rows;
     keep(attention->put);
-    keep(attention->attend);
+    if (attention->forms) {
+      keep(attention->forms->few.kernel);
+      keep(attention->forms->many.kernel);
+    } else {
+      keep(attention->attend);
+    }
     made.attention = std::move(attention);
   }
   return std::monostate{};

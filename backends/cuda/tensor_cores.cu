@@ -313,7 +313,9 @@ PW_FUNCTION void pw_product(S& shared, const typename T::stored* a, const typena
     if (tile + STAGES - 1 < tiles) fetch(tile + STAGES - 1);
     pw_commit();
     const int at = tile % STAGES * stage;
-#pragma unroll
+    // Where fp8 is widened to f16 first, as sm_90 and sm_100 do, all steps at once need too many
+    // registers.
+#pragma unroll(T::each == 1 ? 1 : 4)
     for (int k = 0; k < 4; ++k) {
       if (DEPTH % deep != 0 && (long long)tile * deep + k * step >= DEPTH) break;
       pw_fragment left[tm / 16];

@@ -95,7 +95,7 @@ double product_time(const TensorMachine& machine, const ProductShape& shape,
 
 const std::vector<ProductTile>& product_tiles() {
   static const std::vector<ProductTile> tiles{
-      {128, 128, 2, 2, 3}, {128, 64, 2, 2, 4}, {64, 128, 2, 2, 4}, {64, 64, 2, 2, 4},
+      {128, 128, 2, 4, 3}, {128, 64, 2, 2, 4}, {64, 128, 2, 2, 4}, {64, 64, 2, 2, 4},
       {32, 64, 1, 4, 6},   {16, 64, 1, 4, 6},  {16, 32, 1, 2, 8},
   };
   return tiles;

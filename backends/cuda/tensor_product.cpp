@@ -57,9 +57,10 @@ bool has_tensor_cores(std::string_view arch, DType dtype) {
                                                      : is_byte(dtype) && number >= 89;
 }
 
-Kernel tensor_kernel(const WrittenKernel& text, std::int64_t shared_bytes) {
+Kernel tensor_kernel(const WrittenKernel& text, std::int64_t shared_bytes,
+                     std::string_view more_prelude) {
   Kernel out = written(text);
-  out.source = fmt::format("{}\n{}", tensor_prelude(), out.source);
+  out.source = fmt::format("{}\n{}\n{}", tensor_prelude(), more_prelude, out.source);
   out.shared_bytes = shared_bytes;
   return out;
 }

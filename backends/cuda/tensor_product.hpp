@@ -41,7 +41,9 @@ struct TensorProduct {
 [[nodiscard]] std::optional<Kernel> tensor_product(const TensorProduct& product,
                                                    const TensorChoice& choice);
 
-/// A kernel that uses tensor_prelude(), with dynamic shared memory of so many bytes.
-[[nodiscard]] Kernel tensor_kernel(const WrittenKernel& text, std::int64_t shared_bytes);
+/// A kernel that uses tensor_prelude() and what stands after it, with dynamic shared memory of so
+/// many bytes.
+[[nodiscard]] Kernel tensor_kernel(const WrittenKernel& text, std::int64_t shared_bytes,
+                                   std::string_view more_prelude = {});
 
 }  // namespace pw::cuda

@@ -271,3 +271,100 @@ TEST_CASE("tensor cores: 200 products of ragged shapes have the interpreter's bi
     CHECK(difference({values_of(out.view())}, {values_of(wanted[0].view())}) == "");
   }
 }
+
+TEST_CASE("tensor cores: a plan takes them where no library is, but not in strict runs",
+          "[cuda][tensor]") {
+  const ContextPtr context = library();
+  const Graph graph =
+      need(parse_graph(
+               context,
+               "graph g {\n  symbol n in 1..64 tokens\n  in x: bf16[n, 40], w: bf16[24, 40], v: "
+               "bf16[24, 7], u: f32[7, 3]\n  m = transpose(w){dim0 = 0, dim1 = 1}  a = mm(x, m)  b "
+               "= mm(a, v)  c = mm(f32(b), u)  out c\n}\n",
+               "test"),
+           *context);
+  const auto eager = make_eager();
+  const auto on_tensor_cores = [&](const std::string& arch, bool libraries, bool allowed) {
+    cuda::HostDriverOptions how;
+    how.arch = arch;
+    how.libraries = libraries;
+    const cuda::HostDriver driver(how);
+    cuda::ProgramOptions options;
+    options.tensor_cores = allowed;
+    const auto program = need(cuda::make_program(graph, *eager, driver, options), *context);
+    std::pair<int, std::size_t> out{0, program.launches.size()};
+    for (const cuda::Kernel& k : program.kernels)
+      out.first += k.source.find("pw_product<pw_bf16") != std::string::npos ? 1 : 0;
+    return out;
+  };
+  using Counts = std::pair<int, std::size_t>;
+  // The transposition is read as it is stored, and is no launch; f32 has no tensor cores.
+  CHECK(on_tensor_cores("sm_90", false, true) == Counts{2, 4});
+  CHECK(on_tensor_cores("sm_75", false, true) == Counts{0, 5});
+  CHECK(on_tensor_cores("sm_90", false, false) == Counts{0, 5});
+  CHECK(on_tensor_cores("sm_90", true, true).first == 0);
+}
+
+TEST_CASE("tensor cores: without a barrier or a wait a product is refused or wrong",
+          "[cuda][tensor]") {
+  if (host_compiler().empty()) return;
+  const ContextPtr context = library();
+  const Graph graph =
+      need(parse_graph(
+               context,
+               "graph g {\n  symbol n in 1..64 tokens\n  in x: bf16[n, 520], w: bf16[520, 64]\n  "
+               "y = mm(x, w)  out y\n}\n",
+               "test"),
+           *context);
+  const auto kernel = kernel_of(graph, {"sm_90", 40, cuda::ProductTile{32, 64, 1, 4, 3}}, false);
+  REQUIRE(kernel);
+  const Symbols symbols{{"n", 40}};
+  const std::vector<Tensor> inputs = inputs_of(graph, symbols, 3);
+  const auto result = [&](const cuda::Kernel& k) -> std::string {
+    const auto host = cuda::HostKernels::build({&k, 1});
+    REQUIRE(host);
+    const Tensor out(DType::bf16, {40, 64});
+    const auto done =
+        host->run(k.name, std::vector<void*>{inputs[0].data(), inputs[1].data(), out.data()},
+                  std::vector<std::int64_t>{40});
+    if (!done) return done.error().front().code;
+    return std::string(reinterpret_cast<const char*>(out.data()), out.view().bytes());
+  };
+  const std::string right = result(*kernel);
+  CHECK(right.size() == 40 * 64 * 2);
+  for (const char* line : {"    __syncthreads();\n", "    pw_wait<STAGES - 2>();\n"}) {
+    INFO(line);
+    cuda::Kernel broken = *kernel;
+    const std::size_t at = broken.source.find(line);
+    REQUIRE(at != std::string::npos);
+    broken.source.erase(at, std::string(line).size());
+    CHECK((result(broken) != right));
+  }
+}
+
+TEST_CASE("tensor cores: the model's tile is the best, within 1.3 of the bound of most products",
+          "[cuda][tensor]") {
+  for (const char* arch : {"sm_80", "sm_90", "sm_100", "sm_120"}) {
+    const cuda::TensorMachine& machine = *cuda::tensor_machine(arch);
+    for (std::int64_t rows : {1, 16, 64, 256, 1024, 4096, 8192}) {
+      for (const auto& [depth, columns] :
+           {std::pair<std::int64_t, std::int64_t>{4096, 4096}, {4096, 28672}, {14336, 4096}}) {
+        const cuda::ProductShape shape{rows, depth, columns, 2, 2};
+        const cuda::ProductTile tile = cuda::choose_tile(machine, shape);
+        const double ratio =
+            cuda::product_time(machine, shape, tile) / cuda::product_bound(machine, shape);
+        CHECK(ratio >= 1);
+        // Few rows are bound by memory, many by multiplications; in between the last wave of blocks
+        // leaves multiprocessors idle (docs/running.md says where).
+        if (rows <= 64 || rows >= 4096) CHECK(ratio <= 1.3);
+        for (const cuda::ProductTile& other : cuda::product_tiles())
+          CHECK(cuda::product_time(machine, shape, tile) <=
+                cuda::product_time(machine, shape, other));
+        if (std::getenv("PW_SHOW_MODEL") != nullptr)
+          WARN(fmt::format("{} {}x{}x{}: {:.2f} us, {:.3f} of the bound, tile {}x{}", arch, rows,
+                           depth, columns, 1e6 * cuda::product_time(machine, shape, tile), ratio,
+                           tile.rows, tile.columns));
+      }
+    }
+  }
+}

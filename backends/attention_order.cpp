@@ -1,0 +1,143 @@
+// Exports the interpreter whose attention adds as tensor cores do.
+#include "backends/attention_order.hpp"
+
+#include <array>
+#include <cmath>
+#include <vector>
+
+#include "backends/interpreter_kernels.hpp"
+#include "backends/numerics.hpp"
+#include "backends/primitives.hpp"
+#include "backends/program.hpp"
+#include "backends/sequences.hpp"
+
+namespace pw {
+namespace {
+
+using Floats = std::vector<float>;
+
+float larger(float a, float b) { return a != a || a > b ? a : b; }
+float shrink(float before, float after) {
+  return before == after ? 1.0F : scalar::exp::of(before - after);
+}
+
+/// One query row, and what it sees.
+struct OrderedRow {
+  const float *q, *k, *v;
+  std::int64_t step, seen, width;
+  DType dtype;  ///< of the operands: what weights are rounded to
+  float scale;
+};
+
+struct Strand {
+  float largest = -INFINITY;
+  std::array<float, 4> totals{};
+  Floats sums;
+
+  void block(const OrderedRow& row, std::int64_t begin, std::int64_t end) {
+    Floats weights;
+    float most = largest;
+    for (std::int64_t j = begin; j < end; ++j) {
+      float dot = 0;
+      for (std::int64_t d = 0; d < row.width; ++d)
+        dot = std::fma(row.q[d], row.k[j * row.step + d], dot);
+      weights.push_back(dot * row.scale);
+      most = larger(most, weights.back());
+    }
+    const float factor = shrink(largest, most);
+    largest = most;
+    for (float& x : totals) x *= factor;
+    for (float& x : sums) x *= factor;
+    for (std::int64_t j = begin; j < end; ++j) {
+      float& weight = weights[static_cast<std::size_t>(j - begin)];
+      weight = scalar::exp::of(weight - most);
+      totals[static_cast<std::size_t>((j - begin) % 8 / 2)] += weight;
+      std::array<std::byte, 2> rounded{};
+      store(row.dtype, rounded.data(), 0, static_cast<double>(weight));
+      const auto narrow = static_cast<float>(load(row.dtype, rounded.data(), 0));
+      for (std::int64_t d = 0; d < row.width; ++d)
+        sums[static_cast<std::size_t>(d)] =
+            std::fma(narrow, row.v[j * row.step + d], sums[static_cast<std::size_t>(d)]);
+    }
+  }
+  [[nodiscard]] float total() const { return (totals[0] + totals[1]) + (totals[2] + totals[3]); }
+};
+
+void attend_in_order(const OrderedRow& row, const AttentionOrder& order, float* out) {
+  std::vector<Strand> strands(static_cast<std::size_t>(order.strands));
+  for (Strand& s : strands) s.sums.assign(static_cast<std::size_t>(row.width), 0.0F);
+  for (std::int64_t begin = 0, b = 0; begin < row.seen; begin += order.keys, ++b)
+    strands[static_cast<std::size_t>(b % order.strands)].block(
+        row, begin, std::min(begin + order.keys, row.seen));
+  float most = -INFINITY, total = 0;
+  for (const Strand& s : strands) most = larger(most, s.largest);
+  for (std::size_t i = 0; i < strands.size(); ++i) {
+    const float factor = shrink(strands[i].largest, most), add = strands[i].total() * factor;
+    total = i == 0 ? add : total + add;
+    for (std::int64_t d = 0; d < row.width; ++d) {
+      const float x = strands[i].sums[static_cast<std::size_t>(d)] * factor;
+      out[d] = i == 0 ? x : out[d] + x;
+    }
+  }
+  for (std::int64_t d = 0; d < row.width; ++d) out[d] /= total;
+}
+
+Result<std::monostate> ordered_attention(Call& call, const AttentionOrder& order) {
+  const Array& query = call.operand(0);
+  const std::int64_t heads = query.extents[1], width = query.extents[2],
+                     groups = call.operand(1).extents[1];
+  const auto keys = seen_keys(call);
+  if (!keys) return tl::unexpected(keys.error());
+  const Floats q = elements_of<float>(query), k = elements_of<float>(keys->k),
+               v = elements_of<float>(keys->v);
+  const bool divided = call.operands.size() > 3 && call.operands[3] != nullptr;
+  const float divisor = divided ? elements_of<float>(call.operand(3))[0] : 1.0F;
+  Floats out(q.size(), 0.0F);
+  for (std::size_t s = 0; s < keys->keys.size(); ++s) {
+    const RowSpan& rows = keys->queries[s];
+    for (std::int64_t i = rows.begin * heads; i < rows.end * heads; ++i) {
+      const std::int64_t head = i % heads;
+      const auto first = static_cast<std::size_t>(
+          (keys->keys[s].begin * groups + head / (heads / groups)) * width);
+      float* const y = &out[static_cast<std::size_t>(i * width)];
+      attend_in_order({&q[static_cast<std::size_t>(i * width)], &k[first], &v[first],
+                       groups * width, keys->past(s) + i / heads - rows.begin + 1, width,
+                       call.operand_dtype(0), 1 / std::sqrt(static_cast<float>(width))},
+                      order, y);
+      for (std::int64_t d = 0; d < width && divided; ++d) y[d] /= divisor;
+    }
+  }
+  Array& y = call.result();
+  store_declared(call.result_dtype(), y, 0, 1, y.count(), out.data());
+  return std::monostate{};
+}
+
+class OrderedInterpreter final : public Backend {
+ public:
+  explicit OrderedInterpreter(const AttentionOrder& order) : order_(order) {}
+  [[nodiscard]] std::string name() const override { return "interpreter"; }
+  [[nodiscard]] Result<std::unique_ptr<Executable>> compile(const Graph& piece) override {
+    Engine engine{"interpreter", single_kernels(), [](DType declared) { return declared; }};
+    engine.special = [order = order_](const Graph& graph, NodeId node) -> RunCall {
+      if (graph.op_of(node).name != "unified_attention" || graph.op_of(node).has_body()) return {};
+      const auto dtype = [&](std::size_t i) {
+        return graph.context().types[graph.type(graph.operand(node, i))].dtype;
+      };
+      const bool halves = dtype(0) == DType::bf16 || dtype(0) == DType::f16;
+      if (!halves || dtype(1) != dtype(0) || dtype(2) != dtype(0)) return {};
+      return [order](Call& call) { return ordered_attention(call, order); };
+    };
+    return compile_program(piece, engine);
+  }
+
+ private:
+  AttentionOrder order_;
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> make_interpreter(const AttentionOrder& order) {
+  return std::make_unique<OrderedInterpreter>(order);
+}
+
+}  // namespace pw

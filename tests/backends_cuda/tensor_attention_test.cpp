@@ -1,0 +1,164 @@
+// Attention on tensor cores, run on the host: over pages, several sequences, prefills and decodes,
+// with the bits of the interpreter that adds in the same order.
+#include <fmt/format.h>
+
+#include "backends/attention_order.hpp"
+#include "backends/cuda/attention.hpp"
+#include "backends/cuda/host_driver.hpp"
+#include "backends/interpreter.hpp"
+#include "backends/numerics.hpp"
+#include "backends/runner.hpp"
+#include "backends/toolchain.hpp"
+#include "base/hash.hpp"
+#include "dsl/dsl.hpp"
+#include "tests/backends_cuda/kernel_run.hpp"
+#include "tests/catch.hpp"
+
+using namespace pw;
+using namespace pw::test;
+
+namespace {
+
+struct Heads {
+  const char* dtype;
+  int heads, groups, width;
+  const char* divisor;
+};
+
+/// Shares of 1 to 16 heads a group, of which some do not divide 64; widths with and without a
+/// whole number of 128 bytes.
+constexpr Heads kHeads[] = {{"bf16", 4, 2, 16, "none"},   {"f16", 3, 1, 32, "none"},
+                            {"bf16", 8, 2, 64, "none"},   {"f16", 5, 5, 48, "d"},
+                            {"bf16", 16, 1, 128, "none"}, {"f16", 6, 2, 80, "none"},
+                            {"bf16", 7, 1, 112, "d"},     {"f16", 8, 1, 128, "none"},
+                            {"bf16", 12, 4, 96, "none"},  {"f16", 1, 1, 64, "none"}};
+
+std::string text_of(const Heads& h) {
+  return fmt::format(
+      "graph g {{\n  symbol n in 1..4096 tokens\n  in q: {0}[n, {1}, {3}], k: {0}[n, {2}, {3}], v: "
+      "{0}[n, {2}, {3}]{4}\n  y = unified_attention(q, k, v, {5}){{layer = \"a\"}}  out y\n}}\n",
+      h.dtype, h.heads, h.groups, h.width, std::string_view(h.divisor) == "d" ? ", d: f32[1]" : "",
+      h.divisor);
+}
+
+/// One layer of attention on the emulated device.
+class Device {
+ public:
+  Device(const Graph& graph, const std::string& arch, std::uint64_t seed, std::int64_t few_rows)
+      : graph_(graph),
+        driver_({seed}),
+        attention_(driver_, [this](std::int64_t bytes, const std::string&) {
+          return driver_.allocate(bytes);
+        }) {
+    const auto made = cuda::attention_kernels(graph, KvCache::kPageTokens, arch);
+    REQUIRE(made);
+    kernels_ = *made;
+    if (kernels_.forms) kernels_.forms->few_rows = few_rows;
+    attention_.add(kernels_, "a");
+    need(attention_.reserve(4, 8), graph.context());
+    std::vector<cuda::Kernel> all{kernels_.put, kernels_.attend};
+    if (kernels_.forms) {
+      all.push_back(kernels_.forms->few.kernel);
+      all.push_back(kernels_.forms->many.kernel);
+    }
+    need(driver_.load(all), graph.context());
+  }
+  [[nodiscard]] const cuda::AttentionKernels& kernels() const { return kernels_; }
+
+  /// With rows of padding behind those of the step.
+  Tensor run(const Step& step, const std::vector<Tensor>& inputs, std::int64_t padding) {
+    const Context& context = graph_.context();
+    const std::int64_t rows = step.tokens() + padding;
+    std::vector<cuda::DeviceTensor> there;
+    for (const Tensor& t : inputs) {
+      Extents extents = t.extents();
+      if (extents.size() == 3) extents[0] = rows;
+      cuda::DeviceTensor tensor{t.dtype(), extents, 0};
+      tensor.address = need(driver_.allocate(tensor.bytes()), context);
+      need(driver_.fill(tensor.address, 0xff, tensor.bytes()), context);  // NaN
+      need(driver_.write(tensor.address, t.data(), static_cast<std::int64_t>(t.view().bytes())),
+           context);
+      there.push_back(tensor);
+    }
+    cuda::DeviceTensor y = there[0];
+    y.address = need(driver_.allocate(y.bytes()), context);
+    need(attention_.begin(step, rows), context);
+    for (const cuda::LaunchNode& node : attention_.launches(kernels_, "a", there, y))
+      need(driver_.launch(node), context);
+    Tensor out(y.dtype, inputs[0].extents());
+    need(driver_.read(out.data(), y.address, static_cast<std::int64_t>(out.view().bytes())),
+         context);
+    for (const cuda::DeviceTensor& t : there) driver_.release(t.address);
+    driver_.release(y.address);
+    return out;
+  }
+
+ private:
+  const Graph& graph_;
+  cuda::HostDriver driver_;
+  cuda::DeviceAttention attention_;
+  cuda::AttentionKernels kernels_;
+};
+
+/// Sequences that begin with some tokens and go on by a few at a time; now and then a long one.
+class Traffic {
+ public:
+  explicit Traffic(std::uint64_t seed) : random_(seed) {}
+  Step next() {
+    for (Sequence& s : running_) {
+      s.past += s.new_tokens;
+      s.new_tokens = random_.below(4) == 0 ? fresh(10) : 1;
+    }
+    std::erase_if(running_, [&](const Sequence&) { return random_.below(6) == 0; });
+    while (running_.empty() || (running_.size() < 5 && random_.below(2) == 0))
+      running_.push_back({next_++, fresh(random_.below(8) == 0 ? 90 : 12), 0});
+    Step step;
+    step.sequences = running_;
+    return step;
+  }
+
+ private:
+  std::int64_t fresh(std::uint64_t most) {
+    return 1 + static_cast<std::int64_t>(random_.below(most));
+  }
+  Random random_;
+  std::vector<Sequence> running_;
+  std::int64_t next_ = 0;
+};
+
+}  // namespace
+
+TEST_CASE("tensor cores: 200 steps of attention have the bits of their order of sums",
+          "[cuda][tensor][diff]") {
+  if (host_compiler().empty()) return;
+  constexpr std::uint64_t kSeed = 1124;
+  INFO("seed " << kSeed);
+  std::size_t few = 0, many = 0;
+  for (const Heads& h : kHeads) {
+    const ContextPtr context = library();
+    const Graph graph = need(parse_graph(context, text_of(h), "test"), *context);
+    Device device(graph, "sm_90", kSeed, 12);
+    REQUIRE(device.kernels().forms);
+    const cuda::AttentionForms& forms = *device.kernels().forms;
+    Weights weights(graph, kSeed);
+    KvCache there, here;
+    Traffic traffic(kSeed + static_cast<std::uint64_t>(h.width * h.heads));
+    for (int i = 0; i < 20; ++i) {
+      Step step = traffic.next();
+      INFO(text_of(h) << "step " << i << " of " << step.tokens() << " tokens in "
+                      << step.sequences.size() << " sequences");
+      const std::int64_t rows = step.tokens() + i % 3;
+      (rows <= forms.few_rows ? few : many) += 1;
+      const std::vector<Tensor> inputs =
+          need(input_tensors(graph, weights, {{"n", step.tokens()}}, step), *context);
+      step.cache = &there;
+      const Tensor got = device.run(step, inputs, i % 3);
+      step.cache = &here;
+      const auto interpreter = make_interpreter(forms.of(rows).order);
+      const auto wanted = need(run_whole(graph, *interpreter, weights, step), *context);
+      CHECK(bits_apart({got}, wanted) == "");
+    }
+  }
+  CHECK(few >= 50);
+  CHECK(many >= 30);
+}

@@ -1,0 +1,122 @@
+// The machine code of tensor-core kernels: NVRTC's cubins for each architecture, disassembled.
+#include <set>
+
+#include <fmt/format.h>
+
+#include "backends/cuda/attention.hpp"
+#include "backends/cuda/emitter.hpp"
+#include "backends/cuda/nvrtc.hpp"
+#include "backends/cuda/product.hpp"
+#include "dsl/dsl.hpp"
+#include "tests/backends_cuda/kernel_run.hpp"
+#include "tests/backends_cuda/sass.hpp"
+#include "tests/catch.hpp"
+
+using namespace pw;
+using namespace pw::test;
+
+namespace {
+
+constexpr const char* kArchs[] = {"sm_80", "sm_90", "sm_100", "sm_120"};
+
+/// Registers, spills and instructions of a kernel on one architecture, as one line.
+std::string check_machine_code(const cuda::Nvrtc& nvrtc, const std::string& nvdisasm,
+                               const cuda::Kernel& kernel, const std::string& arch) {
+  const auto cubin = nvrtc.compile(cuda::source_file(kernel), kernel.name, {arch, false});
+  if (!cubin) FAIL(cubin.error().front().message);
+  CHECK_FALSE(cubin->usage.spills());
+  CHECK(cubin->usage.stack == 0);
+  const auto sass = disassemble(nvdisasm, cubin->bytes);
+  REQUIRE(sass);
+  const int halves = count_instructions(*sass, "HMMA."), bytes = count_instructions(*sass, "QMMA.");
+  CHECK(halves + bytes > 0);
+  CHECK(count_instructions(*sass, "LDSM.") > 0);
+  CHECK(count_instructions(*sass, "LDL") == 0);
+  CHECK(count_instructions(*sass, "STL") == 0);
+  return fmt::format("{} {}: {} threads, {} registers, {} HMMA, {} QMMA, {} ldmatrix, {} cp.async",
+                     kernel.op, arch, kernel.threads, cubin->usage.registers, halves, bytes,
+                     count_instructions(*sass, "LDSM."), count_instructions(*sass, "LDGSTS."));
+}
+
+}  // namespace
+
+TEST_CASE("tensor cores: machine code of products has tensor-core instructions and no local memory",
+          "[cuda][sass]") {
+  const cuda::Nvrtc nvrtc = cuda::Nvrtc::open();
+  const std::string nvdisasm = find_nvdisasm();
+  if (!nvrtc.present() || nvdisasm.empty()) {
+    WARN("SKIPPED: NVRTC is " << nvrtc.state() << ", nvdisasm "
+                              << (nvdisasm.empty() ? "absent (PW_NVDISASM names one)" : nvdisasm));
+    return;
+  }
+  const ContextPtr context = library();
+  // Aligned, and with rows of no multiple of 16 bytes; b as it lies and transposed.
+  const std::pair<const char*, bool> texts[] = {
+      {"in x: bf16[n, 4096], w: bf16[4096, 4096]  y = mm(x, w)", false},
+      {"in x: f16[n, 4096], w: f16[4096, 4096]  m = transpose(w){dim0 = 0, dim1 = 1}  y = mm(x, m)",
+       true},
+      {"in x: bf16[n, 1001], w: bf16[1001, 999]  y = mm(x, w)", false},
+      {"in x: f8e4m3[n, 4096], w: f8e4m3[4096, 4096], s: f32[n, 1], t: f32[4096]  y = "
+       "scaled_mm(x, w, s, t){out = bf16}",
+       false},
+      {"in x: f8e5m2[n, 4096], w: f8e5m2[4100, 4096], s: f32[1], t: f32[1]  m = transpose(w){dim0 "
+       "= "
+       "0, dim1 = 1}  y = scaled_mm(x, m, s, t){out = f16}",
+       true}};
+  for (const auto& [text, transposed] : texts) {
+    const Graph graph =
+        need(parse_graph(
+                 context,
+                 fmt::format("graph g {{\n  symbol n in 1..8192 tokens\n  {}  out y\n}}\n", text),
+                 "test"),
+             *context);
+    NodeId last;
+    for (NodeId n : graph.order()) last = n;
+    for (const std::string arch : kArchs) {
+      for (std::int64_t rows : {16, 4096}) {
+        const auto kernel = cuda::tensor_product_kernel(graph, last, transposed, {arch, rows, {}});
+        if (arch == "sm_80" && std::string_view(text).find("f8") != std::string_view::npos) {
+          CHECK_FALSE(kernel);  // it has no instructions for fp8
+          continue;
+        }
+        REQUIRE(kernel);
+        INFO(text << ", " << arch << ", " << rows << " rows");
+        const std::string line = check_machine_code(nvrtc, nvdisasm, *kernel, arch);
+        if (std::getenv("PW_SHOW_SASS") != nullptr) WARN(line);
+      }
+    }
+  }
+}
+
+TEST_CASE(
+    "tensor cores: machine code of attention has tensor-core instructions and no local memory",
+    "[cuda][sass]") {
+  const cuda::Nvrtc nvrtc = cuda::Nvrtc::open();
+  const std::string nvdisasm = find_nvdisasm();
+  if (!nvrtc.present() || nvdisasm.empty()) {
+    WARN("SKIPPED: NVRTC is " << nvrtc.state() << ", nvdisasm "
+                              << (nvdisasm.empty() ? "absent (PW_NVDISASM names one)" : nvdisasm));
+    return;
+  }
+  const ContextPtr context = library();
+  for (const char* types : {"q: bf16[n, 32, 128], k: bf16[n, 8, 128], v: bf16[n, 8, 128]",
+                            "q: f16[n, 16, 64], k: f16[n, 16, 64], v: f16[n, 16, 64]"}) {
+    const Graph graph = need(
+        parse_graph(context,
+                    fmt::format("graph g {{\n  symbol n in 1..8192 tokens\n  in {}\n  y = "
+                                "unified_attention(q, k, v, none){{layer = \"a\"}}  out y\n}}\n",
+                                types),
+                    "test"),
+        *context);
+    for (const std::string arch : kArchs) {
+      const auto kernels = cuda::attention_kernels(graph, 16, arch);
+      REQUIRE(kernels);
+      REQUIRE(kernels->forms);
+      for (const auto* form : {&kernels->forms->few, &kernels->forms->many}) {
+        INFO(types << ", " << arch);
+        const std::string line = check_machine_code(nvrtc, nvdisasm, form->kernel, arch);
+        if (std::getenv("PW_SHOW_SASS") != nullptr) WARN(line);
+      }
+    }
+  }
+}
