@@ -10,6 +10,8 @@
 //  * After a rewrite the anchors that the patterns reach from the touched nodes are matched again
 //    (engine_requeue.cpp). A match refused for a path or a barrier waits at the nodes in its way,
 //    one blocked by a larger or preferred match at the nodes of that.
+//  * Where all rules of the pass depend on nodes, types and uses alone, and nothing waits, a node is
+//    not touched if each new match that holds it also holds a new node (engine_replace.cpp).
 //  * Invariants: a match that may be legal is in seeds_, heap_ or parked_, or its anchor is in
 //    waiters_ or refused_. A stored position is at most the present one, since nodes move only to
 //    larger labels; where labels were spread anew, rekey() reads all positions again.
@@ -21,6 +23,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -350,9 +353,11 @@ void RuleEngine::seed() {
   heap_.reserve(graph_.node_count() / 4);
   seeding_ = true;
   std::size_t seen = 0;
+  const std::span<const std::uint32_t> entries = program_.entry;
   for (NodeId n = graph_.first(); n.valid(); n = graph_.next(n)) {
     if (seen++ % kTold == 0) tell(seen - 1, graph_.node_count(), "nodes");
-    if (program_.entry_of(graph_.op(n)) != Instruction::kNowhere) attempt(n);
+    const std::uint32_t op = graph_.op(n).index;
+    if (op < entries.size() && entries[op] != Instruction::kNowhere) attempt(n);
   }
   seeding_ = false;
   // Nearly in order already, and taken in order: a sorted list needs no heap.
