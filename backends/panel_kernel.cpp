@@ -155,25 +155,21 @@ Vector abs_of(Vector x) { return x < Vector{} ? -x : x; }
 
 /// The body of op gelu (rules/ops/activation.pwr).
 Vector gelu_of(Vector h) {
-  const Vector z = abs_of(h) * 0.7071067811865476f, t = 1.0f / (z * 0.5f + 1.0f), u = z * z;
-  Vector p = t * 0.17087277f - 0.82215223f;
-  p = t * p + 1.48851587f;
-  p = t * p - 1.13520398f;
-  p = t * p + 0.27886807f;
-  p = t * p - 0.18628806f;
-  p = t * p + 0.09678418f;
-  p = t * p + 0.37409196f;
-  p = t * p + 1.00002368f;
-  p = t * p - 1.26551223f;
+  const Vector z = abs_of(h) * 0.7071067811865476f, t = 1.0f / (z * 0.55f + 1.0f), u = z * z;
+  Vector p = t * -0.297397098f + 0.976238151f;
+  p = t * p - 1.04890436f;
+  p = t * p + 0.252950668f;
+  p = t * p - 0.0784424921f;
+  p = t * p + 0.366569016f;
+  p = t * p + 0.99840409f;
+  p = t * p - 1.17014166f;
   const Vector tail = 0.5f * t * exp_of(p - u);
-  Vector s = u * 0.00010683760683760684f - 0.0007575757575757576f;
-  s = u * s + 0.004629629629629629f;
-  s = u * s - 0.023809523809523808f;
-  s = u * s + 0.1f;
-  s = u * s - 0.3333333333333333f;
-  const Vector near = 0.3989422804014327f * h * (u * s + 1.0f) + 0.5f;
+  Vector q = u * 0.00146891479f - 0.00931873719f;
+  q = u * q + 0.039858538f;
+  q = u * q - 0.132978263f;
+  q = u * q + 0.398942252f;
   const Vector far = h < Vector{} ? tail : 1.0f - tail;
-  return h * (z < 0.5f ? near : far);
+  return h * (z < 0.75f ? h * q + 0.5f : far);
 }
 
 void gelu(float* x, std::int64_t n) {

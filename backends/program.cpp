@@ -48,6 +48,7 @@ Result<Extents> extents_of(const Context& context, TypeId type, const Symbols& s
     return fail(error_in(place(), "PW1202",
                          "the type of this value is not known, so it cannot be computed"));
   Extents extents;
+  extents.reserve(context.types[type].shape.size());
   for (DimId dim : context.types[type].shape) {
     const auto extent = context.dims.evaluate(dim, symbols);
     if (!extent || *extent < 0) {
@@ -116,19 +117,21 @@ Diagnostics untyped_reads(const Graph& graph) {
 
 /// By output: whether a result may be written to where it belongs before all inputs are read. In
 /// one pass over all places in their order, as there may be many thousands.
-std::vector<bool> standing_alone(const RankTensors& tensors) {
+std::vector<bool> standing_alone(std::span<const TensorView> inputs,
+                                 std::span<const TensorView> outputs) {
   struct Place {
     const std::byte *begin, *end;
     std::size_t output;  ///< or how many there are, for an input
   };
-  const std::size_t count = tensors.outputs.size();
+  const std::size_t count = outputs.size();
   std::vector<Place> places;
+  places.reserve(inputs.size() + count);
   const auto add = [&](const TensorView& view, std::size_t output) {
     const std::size_t bytes = view.data == nullptr ? 0 : view.bytes();  // an input nobody reads
     if (bytes > 0) places.push_back({view.data, view.data + bytes, output});
   };
-  for (const TensorView& input : tensors.inputs) add(input, count);
-  for (std::size_t i = 0; i < count; ++i) add(tensors.outputs[i], i);
+  for (const TensorView& input : inputs) add(input, count);
+  for (std::size_t i = 0; i < count; ++i) add(outputs[i], i);
   std::sort(places.begin(), places.end(),
             [](const Place& a, const Place& b) { return std::less<>()(a.begin, b.begin); });
   std::vector<bool> out(count, true);
@@ -249,10 +252,13 @@ Result<std::monostate> OpProgram::bind_inputs(std::span<const TensorView> inputs
 Result<Call> OpProgram::call_of(const Instruction& instruction, const Values& values,
                                 const RunContext& context) const {
   Call call{graph_, instruction.node, context, {}, {}, {}, engine_.storage, {}, 0};
+  const std::size_t results = graph_.result_count(instruction.node);
+  call.operands.reserve(graph_.operand_count(instruction.node));
+  call.extents.reserve(results);
   for (ValueId operand : graph_.operands(instruction.node)) {
     call.operands.push_back(operand.valid() ? &values[operand.index] : nullptr);
   }
-  for (std::size_t r = 0; r < graph_.result_count(instruction.node); ++r) {
+  for (std::size_t r = 0; r < results; ++r) {
     const ValueId result = graph_.result(instruction.node, r);
     if (graph_.type(result) == Types::unknown()) {  // nobody reads it
       call.extents.emplace_back();
@@ -284,14 +290,14 @@ void OpProgram::place_results(const Instruction& instruction, Call& call, RankRu
     const auto reshaped = reshaped_places_.find(result), places = output_places_.find(result);
     if (reshaped != reshaped_places_.end())
       for (std::size_t i : reshaped->second) {
-        const TensorView& whole = rank.tensors.outputs[i];
+        const TensorView& whole = rank.outputs[i];
         if (!rank.alone[i] || element_count(call.extents[r]) != whole.count()) continue;
         call.places[r] =
             &rank.reshaped.emplace_back(TensorView{whole.dtype, call.extents[r], whole.data});
       }
     if (places == output_places_.end()) continue;
     for (std::size_t i : places->second) {
-      if (rank.alone[i]) call.places[r] = &rank.tensors.outputs[i];
+      if (rank.alone[i]) call.places[r] = &rank.outputs[i];
     }
   }
 }
@@ -337,25 +343,38 @@ Result<std::monostate> OpProgram::step(const Instruction& instruction, std::span
   return std::monostate{};
 }
 
-Result<std::monostate> OpProgram::run_ranks(std::span<const RankTensors> ranks,
-                                            const RunContext& context) const {
-  std::vector<RankRun> runs;
-  for (const RankTensors& tensors : ranks) {
-    RankRun& run = runs.emplace_back(
-        RankRun{tensors, standing_alone(tensors), Values(graph_.value_bound()), {}});
-    if (auto bound = bind_inputs(tensors.inputs, context, run.values); !bound) return bound;
+Result<std::monostate> OpProgram::run_all(std::vector<RankRun>& ranks,
+                                          const RunContext& context) const {
+  for (RankRun& run : ranks) {
+    run.alone = standing_alone(run.inputs, run.outputs);
+    run.values.resize(graph_.value_bound());
+    if (auto bound = bind_inputs(run.inputs, context, run.values); !bound) return bound;
   }
   for (const Instruction& instruction : instructions_) {
-    if (auto done = step(instruction, runs, context); !done) return done;
+    if (auto done = step(instruction, ranks, context); !done) return done;
   }
-  for (const RankRun& run : runs) {
-    const std::vector<TensorView>& outputs = run.tensors.outputs;
-    PW_ASSERT(outputs.size() == graph_.outputs().size(),
+  for (const RankRun& run : ranks) {
+    PW_ASSERT(run.outputs.size() == graph_.outputs().size(),
               "as many tensors as the graph has outputs");
-    for (std::size_t i = 0; i < outputs.size(); ++i)
-      copy(run.values[graph_.outputs()[i].index], array_of(outputs[i]));
+    for (std::size_t i = 0; i < run.outputs.size(); ++i) {
+      const Array& value = run.values[graph_.outputs()[i].index];
+      const TensorView& output = run.outputs[i];
+      const bool in_place = value.data == output.data && value.dtype == output.dtype &&
+                            value.extents == output.extents && value.contiguous();
+      if (!in_place) copy(value, array_of(output));
+    }
   }
   return std::monostate{};
+}
+
+Result<std::monostate> OpProgram::run_ranks(std::span<const RankTensors> ranks,
+                                            const RunContext& context) const {
+  std::vector<RankRun> runs(ranks.size());
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    runs[i].inputs = ranks[i].inputs;
+    runs[i].outputs = ranks[i].outputs;
+  }
+  return run_all(runs, context);
 }
 
 LaunchCounts OpProgram::launches() const {
@@ -373,8 +392,10 @@ LaunchCounts OpProgram::launches() const {
 Result<std::monostate> OpProgram::run(std::span<const TensorView> inputs,
                                       std::span<const TensorView> outputs,
                                       const RunContext& context) const {
-  const RankTensors alone[] = {{{inputs.begin(), inputs.end()}, {outputs.begin(), outputs.end()}}};
-  return run_ranks(alone, context);
+  std::vector<RankRun> alone(1);
+  alone.front().inputs = inputs;
+  alone.front().outputs = outputs;
+  return run_all(alone, context);
 }
 
 namespace {

@@ -61,11 +61,12 @@ class OpProgram {
                                            const RunContext& context) const;
   /// What one rank runs on.
   struct RankRun {
-    const RankTensors& tensors;
+    std::span<const TensorView> inputs, outputs;
     std::vector<bool> alone;  ///< by output: may be written to before all inputs are read
     Values values;
     std::deque<TensorView> reshaped;  ///< places of results that reshapes make outputs of
   };
+  Result<std::monostate> run_all(std::vector<RankRun>& ranks, const RunContext& context) const;
   Result<std::monostate> step(const Instruction& instruction, std::span<RankRun> ranks,
                               const RunContext& context) const;
   void find_output_places();

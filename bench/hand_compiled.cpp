@@ -62,6 +62,7 @@ HandCompiled::HandCompiled(Graph& graph) : graph_(graph), context_(graph.context
   end_ = strings.intern("end");
   step_ = strings.intern("step");
   shape_ = strings.intern("shape");
+  wide_ = strings.intern("wide");
   scale_ = context_.types.get(DType::f32, {context_.dims.constant(1)});
 }
 
@@ -136,7 +137,7 @@ bool HandCompiled::at_add(NodeId add, Sink&& sink) {
   for (NodeId rms : norms_of(r)) {
     const ValueId w = graph_.operand(rms, 1);
     if (!is_weight_of(w, x)) continue;
-    Match match{HandRule::add_rms, fused_, graph_.attributes(rms)};
+    Match match{HandRule::add_rms, fused_, narrow(graph_.attributes(rms))};
     match.set({add, rms}, {x, res, w}, {graph_.result(rms), r});
     if (sink(match)) return true;
   }
@@ -166,10 +167,12 @@ bool HandCompiled::at_fused(NodeId fused, Sink&& sink) {
   const ValueId x = graph_.operand(fused, 0), res = graph_.operand(fused, 1),
                 w = graph_.operand(fused, 2), y = graph_.result(fused, 0),
                 r = graph_.result(fused, 1);
-  const NodeId reduce = graph_.producer(x);
-  if (reduce.valid() && graph_.op(reduce) == reduce_ && only_user(x) == fused) {
-    Match match{HandRule::all_reduce_add_rms, reduce_add_rms_, group_and_eps(reduce, fused)};
-    match.set({reduce, fused}, {graph_.operand(reduce, 0), res, w}, {y, r});
+  if (!is_narrow(graph_.attributes(fused))) return false;
+  for (const auto& [h, other] : {std::pair(x, res), std::pair(res, x)}) {
+    const NodeId reduce = graph_.producer(h);
+    if (!reduce.valid() || graph_.op(reduce) != reduce_ || only_user(h) != fused) continue;
+    Match match{HandRule::all_reduce_add_rms, reduce_add_rms_, merged(reduce, fused)};
+    match.set({reduce, fused}, {graph_.operand(reduce, 0), other, w}, {y, r});
     if (sink(match)) return true;
   }
   const NodeId quant = only_user(y);
@@ -236,7 +239,7 @@ template <class Sink>
 bool HandCompiled::at_reduce(NodeId reduce, Sink&& sink) {
   const ValueId h = graph_.result(reduce);
   for (NodeId rms : norms_of(h)) {
-    Match match{HandRule::all_reduce_rms, reduce_rms_, group_and_eps(reduce, rms)};
+    Match match{HandRule::all_reduce_rms, reduce_rms_, merged(reduce, rms)};
     match.set({reduce, rms}, {graph_.operand(reduce, 0), graph_.operand(rms, 1)},
               {graph_.result(rms), h});
     if (sink(match)) return true;
@@ -319,13 +322,31 @@ bool HandCompiled::is_half(NodeId slice, std::int64_t half) const {
          *step == 1 && *start == half * *width / 2 && *end == (half + 1) * *width / 2;
 }
 
-AttributesId HandCompiled::group_and_eps(NodeId reduce, NodeId norm) {
+/// The group of the one and the attributes of the other.
+AttributesId HandCompiled::merged(NodeId reduce, NodeId norm) {
   const std::pair from(graph_.attributes(reduce), graph_.attributes(norm));
   if (from == merged_from_) return merged_;
+  AttributeList list = context_.attributes[from.second];
+  list.emplace_back(group_, *context_.attributes.find(from.first, group_));
   merged_from_ = from;
-  merged_ = context_.attributes.intern({{eps_, *context_.attributes.find(from.second, eps_)},
-                                        {group_, *context_.attributes.find(from.first, group_)}});
-  return merged_;
+  return merged_ = context_.attributes.intern(std::move(list));
+}
+
+/// With the default of `wide`, as the op library has it.
+AttributesId HandCompiled::narrow(AttributesId attributes) {
+  if (attributes == plain_) return narrowed_;
+  AttributeList list = context_.attributes[attributes];
+  list.emplace_back(wide_, false);
+  plain_ = attributes;
+  return narrowed_ = context_.attributes.intern(std::move(list));
+}
+
+bool HandCompiled::is_narrow(AttributesId fused) {
+  if (fused == known_narrow_) return true;
+  const bool* wide = get<bool>(context_, fused, wide_);
+  if (wide != nullptr && *wide) return false;
+  known_narrow_ = fused;
+  return true;
 }
 
 /// The new node stands where the first of the match stood, if all it reads is there already.

@@ -87,7 +87,9 @@ class HandCompiled {
   [[nodiscard]] bool is_last_axis(NodeId node) const;
   [[nodiscard]] bool is_split_in_two(NodeId split);
   [[nodiscard]] bool is_half(NodeId slice, std::int64_t half) const;
-  [[nodiscard]] AttributesId group_and_eps(NodeId reduce, NodeId norm);
+  [[nodiscard]] AttributesId merged(NodeId reduce, NodeId norm);
+  [[nodiscard]] AttributesId narrow(AttributesId attributes);
+  [[nodiscard]] bool is_narrow(AttributesId fused);
   [[nodiscard]] bool legal(const Match& match) const;
   [[nodiscard]] bool reads_stand_before(const Match& match) const;
   [[nodiscard]] bool leads_back(const Match& match) const;
@@ -99,14 +101,14 @@ class HandCompiled {
   OpId add_, rms_, fused_, quant_, dyn_, silu_, split_, slice_, mul_, act_, reduce_, reshape_;
   OpId rms_quant_, fused_quant_, rms_dyn_, fused_dyn_, act_quant_, act_dyn_, reduce_rms_,
       reduce_add_rms_;
-  NameId eps_, group_, dim_, sizes_, start_, end_, step_, shape_;
+  NameId eps_, group_, dim_, sizes_, start_, end_, step_, shape_, wide_;
   TypeId scale_;
   std::vector<Kind> kinds_;  ///< by op
   // The last answers of yes: layers repeat.
   TypeId weight_, rows_;
   AttributesId halving_;
   std::pair<AttributesId, AttributesId> merged_from_;
-  AttributesId merged_;
+  AttributesId merged_, plain_, narrowed_, known_narrow_;
   std::vector<NodeId> norms_, work_;
   HandCounts counts_{};
 };

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -32,6 +33,9 @@ struct Args {
   std::vector<std::size_t> sizes{10'000, 100'000, 1'000'000};
   std::string output;
   OneGraph one;
+  std::string family = "llama";
+  std::optional<Stage> stage;
+  int times = 1;
 };
 
 int runs_of(std::size_t nodes) { return nodes <= 20'000 ? 15 : nodes <= 200'000 ? 7 : 5; }
@@ -67,6 +71,8 @@ Graph make_moe(const ContextPtr& context, std::size_t nodes) {
   return shuffled(need(context, generate_llama(context, options)), 20);
 }
 
+std::vector<Family> families() { return {{"llama", make_llama}, {"moe", make_moe}}; }
+
 class Report {
  public:
   explicit Report(Args args) : args_(std::move(args)) {}
@@ -88,8 +94,6 @@ class Report {
   }
 
  private:
-  static std::vector<Family> families() { return {{"llama", make_llama}, {"moe", make_moe}}; }
-
   void say(const std::string& text) {
     text_ += text;
     std::fputs(text.c_str(), stdout);
@@ -241,6 +245,15 @@ class Report {
   Promises promises_;
 };
 
+void run_one_stage(const Args& args) {
+  for (const Family& family : families()) {
+    if (family.name != args.family) continue;
+    const auto context = std::make_shared<Context>();
+    const RuleSet rules = need(context, load_rules(context, {args.rules}));
+    run_stage(*args.stage, family.make(context, args.sizes.back()), rules, args.times);
+  }
+}
+
 }  // namespace
 
 int run(int argc, char** argv) {
@@ -252,7 +265,20 @@ int run(int argc, char** argv) {
   app.add_option("--graph", args.one.graph, "instead: one graph file, one line of JSON");
   app.add_option("--pass", args.one.pass, "with --graph: the pass or pipeline to run");
   app.add_flag("--verify", args.one.verify, "with --graph: check the graph afterwards");
+  const std::map<std::string, Stage> stages{{"scan", Stage::scan},
+                                            {"hand-scan", Stage::hand_scan},
+                                            {"fixpoint", Stage::fixpoint},
+                                            {"hand-fixpoint", Stage::hand_fixpoint}};
+  app.add_option("--stage", args.stage, "instead: this stage alone, for a profiler")
+      ->transform(CLI::CheckedTransformer(stages));
+  app.add_option("--family", args.family, "with --stage: llama or moe")
+      ->check(CLI::IsMember({"llama", "moe"}));
+  app.add_option("--times", args.times, "with --stage: how often");
   CLI11_PARSE(app, argc, argv);
+  if (args.stage) {
+    run_one_stage(args);
+    return 0;
+  }
   if (args.one.graph.empty()) return Report(std::move(args)).run();
   keep_large_arrays_apart();  // as pwr does; repeated runs above go on with the memory they have
   args.one.rules = args.rules;

@@ -92,10 +92,37 @@ class Bench {
   Samples samples_;
 };
 
+void engine_once(bool fixpoint, const Graph& loaded, const RuleSet& rules, const Env& params) {
+  Graph graph = loaded;
+  if (fixpoint) {
+    measured_stage([&] { need(graph.context_ptr(), run_pipeline(graph, rules, kPass, params)); });
+    return;
+  }
+  Scan scan(graph, rules, *rules.strategy(kPass), params);
+  measured_stage([&] { scan.run(); });
+}
+
+void by_hand_once(bool fixpoint, const Graph& loaded) {
+  Graph graph = loaded;
+  HandCompiled hand(graph);
+  measured_stage([&] { fixpoint ? hand.run() : hand.scan(); });
+}
+
 }  // namespace
+
+void run_stage(Stage stage, const Graph& graph, const RuleSet& rules, int times) {
+  const bool fixpoint = stage == Stage::fixpoint || stage == Stage::hand_fixpoint;
+  const bool by_hand = stage == Stage::hand_scan || stage == Stage::hand_fixpoint;
+  const Env params = need(graph.context_ptr(), bind_params(rules, {}));
+  for (int i = 0; i < times; ++i)
+    by_hand ? by_hand_once(fixpoint, graph) : engine_once(fixpoint, graph, rules, params);
+}
 
 Stages run_stages(const Graph& graph, const RuleSet& rules, int runs) {
   return Bench(graph, rules).run(runs);
 }
 
 }  // namespace pw::bench
+
+/// Neither inlined nor renamed, so that it is found from outside.
+[[gnu::noinline]] void measured_stage(const std::function<void()>& body) { body(); }

@@ -2,6 +2,8 @@
 // and fixpoint of the rules written by hand, in turn in one process.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <string>
 
 #include "bench/hand_compiled.hpp"
@@ -26,4 +28,11 @@ struct Stages {
 /// or in the final graph.
 Stages run_stages(const Graph& graph, const RuleSet& rules, int runs);
 
+/// Runs one stage, and nothing else of the kind, `times` times: what a profiler or a simulator of
+/// caches is told to look at by the name of measured_stage().
+enum class Stage : std::uint8_t { scan, hand_scan, fixpoint, hand_fixpoint };
+void run_stage(Stage stage, const Graph& graph, const RuleSet& rules, int times);
+
 }  // namespace pw::bench
+
+extern "C" void measured_stage(const std::function<void()>& body);

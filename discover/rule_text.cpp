@@ -2,6 +2,7 @@
 #include "discover/rule_text.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -59,6 +60,13 @@ class Writer {
 
   /// Symbols that the left side binds.
   [[nodiscard]] const std::set<std::string>& bound() const { return bound_; }
+  /// Those that no type of an input has.
+  [[nodiscard]] std::set<std::string> captured_sizes() const {
+    std::set<std::string> out;
+    std::set_difference(bound_.begin(), bound_.end(), typed_.begin(), typed_.end(),
+                        std::inserter(out, out.end()));
+    return out;
+  }
 
  private:
   std::string call(const Step& step, bool left) {
@@ -120,11 +128,19 @@ class Writer {
     std::vector<std::string> dims;
     for (DimId dim : of.shape) {
       const std::string text = context_.dims.print(dim);
-      if (context_.dims.is_symbol(dim)) bound_.insert(text);
+      if (context_.dims.is_symbol(dim)) {
+        bound_.insert(text);
+        typed_.insert(text);
+      }
       const bool plain = context_.dims.is_symbol(dim) || context_.dims.value(dim);
-      dims.push_back(plain ? text : fmt::format("w{}", sums_++));
+      dims.push_back(plain ? text : sum_name(dim));
     }
     return fmt::format("{}[{}]", dtype, fmt::join(dims, ", "));
+  }
+
+  /// One name for equal sums: that they are equal is a condition of the rule.
+  std::string sum_name(DimId dim) {
+    return fmt::format("w{}", sums_.emplace(dim, sums_.size()).first->second);
   }
 
   /// Of the first input that is such a float.
@@ -138,10 +154,11 @@ class Writer {
   const General& general_;
   const TextOptions& options_;
   std::map<std::string, std::string> before_, after_;
-  std::set<std::string> twice_, bound_;
+  std::set<std::string> twice_, bound_, typed_;
   std::set<std::size_t> annotated_;
   std::vector<std::string> names_;
-  std::size_t temporaries_ = 0, sums_ = 0;
+  std::map<DimId, std::size_t> sums_;
+  std::size_t temporaries_ = 0;
 };
 
 void note_symbols(Context& context, const Form& form, std::set<std::string>& out) {
@@ -199,13 +216,19 @@ std::optional<std::string> rule_text(Context& context, const General& general,
   Writer writer(context, general, options);
   const std::string left = writer.side(pair.before, true);
   const std::string right = writer.side(pair.after, false);
-  std::set<std::string> needed;
-  note_symbols(context, pair.after, needed);
+  std::set<std::string> needed, kept;
+  note_symbols(context, pair.after, kept);
   note_symbols(context, pair.before, needed);
+  needed.insert(kept.begin(), kept.end());
   if (!options.any_rank)
     for (const std::string& symbol : needed)
       if (!writer.bound().contains(symbol)) return std::nullopt;
-  return fmt::format("rule {} {{\n{}{}  =>\n{}}}\n", name, left, constants(context, pair), right);
+  // What only attributes of the left side say has to be let go of by name.
+  std::string dropped;
+  for (const std::string& symbol : writer.captured_sizes())
+    if (!kept.contains(symbol)) dropped += fmt::format("  _ = {}\n", symbol);
+  return fmt::format("rule {} {{\n{}{}  =>\n{}{}}}\n", name, left, constants(context, pair), right,
+                     dropped);
 }
 
 std::string rule_name(const Context& context, const Pair& pair) {

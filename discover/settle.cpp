@@ -20,6 +20,14 @@ std::vector<std::int64_t> sizes_of(std::size_t count, std::size_t turn) {
   return out;
 }
 
+/// Sizes of which none is a sum or a product of a few others, so that no rule fits by chance.
+std::vector<std::int64_t> unlike_sizes(std::size_t count) {
+  constexpr std::int64_t kSizes[] = {3, 7, 17, 37, 79, 163, 331, 673};
+  std::vector<std::int64_t> out;
+  for (std::size_t i = 0; i < count; ++i) out.push_back(kSizes[i % 8] + static_cast<int>(i / 8));
+  return out;
+}
+
 class Settling {
  public:
   Settling(const ContextPtr& context, std::uint64_t seed, const Judge& judge, const TestRun& test,
@@ -55,8 +63,8 @@ class Settling {
       ++counts_.unwritten;
       return;
     }
-    const std::vector<std::int64_t> sizes = sizes_of(general->symbols.names.size(), 0);
-    const auto goal = at_sizes(*context_, *general, sizes);
+    const auto goal =
+        at_sizes(*context_, *general, unlike_sizes(general->symbols.names.size()));
     if (goal && earlier_.derives(*goal)) {
       ++counts_.derived;
       if (candidate.window) replaced_.insert(*candidate.window);
@@ -148,7 +156,10 @@ class Settling {
     General back = general;
     std::swap(back.pair.before, back.pair.after);
     if (const auto text = write(back, "back", {})) directions.push_back(*text);
-    earlier_.add(std::move(directions));
+    std::vector<OpId> ops;
+    for (const Form* form : {&general.pair.before, &general.pair.after})
+      for (const Step& step : form->steps) ops.push_back(step.op);
+    earlier_.add(directions, std::move(ops));
     kept.push_back(std::move(rule));
   }
 

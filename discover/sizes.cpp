@@ -99,7 +99,9 @@ class Sizes {
     General out{pair_, {}};
     for (std::size_t i = 0; i < pair_.inputs.size(); ++i) out.pair.inputs[i] = input_type(i);
     const auto before = typed(out.pair.before, out.pair.inputs);
-    const auto after = before ? typed(out.pair.after, out.pair.inputs) : std::nullopt;
+    // Also where the first needs sizes to be equal: of a sum that is equal to a sum, the other side
+    // may know which parts correspond.
+    const auto after = typed(out.pair.after, out.pair.inputs);
     if (!before || !after) return std::nullopt;
     for (std::size_t i = 0; i < pair_.before.outputs.size(); ++i) {
       const TypeId a = (*before)[pair_.before.outputs[i]], b = (*after)[pair_.after.outputs[i]];
@@ -115,15 +117,11 @@ class Sizes {
   /// Gives the steps' attributes their symbols. Nothing: sizes had to be made equal first.
   std::optional<std::vector<TypeId>> typed(Form& form, const std::vector<TypeId>& inputs) {
     std::vector<TypeId> types = inputs;
-    const auto ground = types_of(context_, form, pair_.inputs);
-    if (!ground) return std::nullopt;
     for (Step& step : form.steps) {
-      std::vector<TypeId> operands, numbers;
-      for (std::size_t operand : step.operands) {
+      std::vector<TypeId> operands;
+      for (std::size_t operand : step.operands)
         operands.push_back(operand == kAbsent ? TypeId() : types[operand]);
-        numbers.push_back(operand == kAbsent ? TypeId() : (*ground)[operand]);
-      }
-      step.attributes = with_symbols(step, operands, numbers);
+      step.attributes = with_symbols(step, operands);
       const auto count = static_cast<int>(step.results);
       const auto results = infer_types(context_, step.op, operands, step.attributes, count);
       if (results) {
@@ -143,8 +141,7 @@ class Sizes {
   }
 
   /// A list of sizes along an axis of the first operand becomes sums of that axis' symbols.
-  AttributesId with_symbols(const Step& step, const std::vector<TypeId>& operands,
-                            const std::vector<TypeId>& numbers) {
+  AttributesId with_symbols(const Step& step, const std::vector<TypeId>& operands) {
     AttributeList list = context_.attributes[step.attributes];
     std::optional<std::size_t> axis;
     for (const auto& [name, value] : list)
@@ -157,7 +154,6 @@ class Sizes {
     for (auto& [name, value] : list)
       if (const auto* dims = std::get_if<std::vector<DimId>>(&value))
         if (auto sums = sums_of(shape[*axis], *dims)) value = *sums;
-    (void)numbers;
     return context_.attributes.intern(std::move(list));
   }
 
@@ -219,14 +215,55 @@ class Sizes {
       for (std::size_t i = 0; i < in.size(); ++i)
         block[i] &= (set >> i & 1) != 0 ? set : all & ~set;
     }
-    const auto atom_of = [](const std::string& name) { return std::stoul(name.substr(1)); };
+    bool merged = false;
     for (std::size_t i = 0; i < in.size(); ++i)
       for (std::size_t j = i + 1; j < in.size(); ++j) {
         const std::size_t a = find(atom_of(in[i])), b = find(atom_of(in[j]));
         if ((block[i] >> j & 1) == 0 || a == b || values_[a] != values_[b]) continue;
         one_[std::max(a, b)] = std::min(a, b);
-        changed_ = true;
+        merged = true;
       }
+    changed_ |= merged || pair_up(types, holds);
+  }
+
+  /// Where a sum has to be equal to a sum, no two symbols have to: their parts are made equal in
+  /// order.
+  template <class Holds>
+  bool pair_up(const std::vector<TypeId>& types, const Holds& holds) {
+    std::vector<std::vector<std::size_t>> sums;
+    for (TypeId type : types) {
+      if (!type.valid() || type == Types::unknown()) continue;
+      for (DimId dim : context_.types[type].shape)
+        if (context_.dims.symbols(dim).size() > 1) sums.push_back(parts_of(dim));
+    }
+    for (std::size_t i = 0; i < sums.size(); ++i)
+      for (std::size_t j = i + 1; j < sums.size(); ++j) {
+        if (sums[i] == sums[j] || sums[i].size() != sums[j].size()) continue;
+        Substitution with;
+        bool same = true;
+        for (std::size_t part = 0; part < sums[i].size(); ++part) {
+          same = same && values_[sums[i][part]] == values_[sums[j][part]];
+          with[atom_name(sums[j][part])] = context_.dims.symbol(atom_name(sums[i][part]));
+        }
+        if (!same || !holds(with)) continue;
+        for (std::size_t part = 0; part < sums[i].size(); ++part) {
+          const std::size_t a = find(sums[i][part]), b = find(sums[j][part]);
+          one_[std::max(a, b)] = std::min(a, b);
+        }
+        return true;
+      }
+    return false;
+  }
+
+  static std::size_t atom_of(std::string_view name) {
+    return std::stoul(std::string(name.substr(1)));
+  }
+  /// In the order of their numbers, each once.
+  std::vector<std::size_t> parts_of(DimId dim) {
+    std::vector<std::size_t> out;
+    for (const std::string& name : context_.dims.symbols(dim)) out.push_back(atom_of(name));
+    std::sort(out.begin(), out.end());
+    return out;
   }
 
   General named(General general) {

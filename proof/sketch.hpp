@@ -106,6 +106,7 @@ class Sketch {
   std::string name_of(PatternValueId id, std::size_t i) const;
   Shape beside(Shape shape, const std::string& base, bool variadic);
   Shape by_axes(const PatternNode& node, const Op& op, const std::string& base);
+  [[nodiscard]] bool rank_is_fixed(const PatternNode& node) const;
   static bool shape_attribute(const Op& op) { return op.attribute("shape") != nullptr; }
 
   // ---- attributes

@@ -317,8 +317,29 @@ Shape Sketch::by_axes(const PatternNode& node, const Op& op, const std::string& 
     back = std::max(back, -a);
   }
   const std::size_t named = static_cast<std::size_t>(front + back);
-  for (std::size_t n = 0; n < named + 1; ++n) shape.push_back(axis(n));
+  const bool no_more = rank_is_fixed(node) && ask("axes behind " + base, 2) == 1;
+  for (std::size_t n = 0; n < named + (no_more ? 0 : 1); ++n) shape.push_back(axis(n));
   return shape;
+}
+
+/// Whether it is read, by whatever way, as an array of one rank.
+bool Sketch::rank_is_fixed(const PatternNode& node) const {
+  const auto fixed = [](const TypeExpr& type) {
+    return !type.any_shape && std::none_of(type.dims.begin(), type.dims.end(), [](const Expr& dim) {
+      return dim.kind == Expr::Kind::star || dim.kind == Expr::Kind::call;
+    });
+  };
+  for (PatternValueId result : node.results) {
+    if (std::any_of(rule_.values[result].types.begin(), rule_.values[result].types.end(), fixed))
+      return true;
+    for (const PatternNode& reader : rule_.nodes)
+      for (std::size_t i = 0; i < reader.operands.size(); ++i) {
+        if (reader.operands[i] != result) continue;
+        const TypeExpr* type = declared(context_.ops[reader.op], i);
+        if ((type != nullptr && fixed(*type)) || rank_is_fixed(reader)) return true;
+      }
+  }
+  return false;
 }
 
 }  // namespace pw::proof

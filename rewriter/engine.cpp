@@ -174,6 +174,7 @@ void RuleEngine::start() {
     seeds_.clear();
     parked_.clear();
     pool_.clear();
+    latest_.clear();
     listed_.clear();
     queued_.clear();
     searches_.clear();
@@ -250,6 +251,9 @@ void RuleEngine::prepare() {
     out.names = run_.report.journal.register_names(std::move(names));
     rules_.push_back(std::move(out));
   }
+  local_ = !walk_ && !once_ && std::all_of(rules_.begin(), rules_.end(), [](const Prepared& rule) {
+    return rule.memo && !rule.lists && !rule.ast().frontier && !rule.verdicts->reads_numbers();
+  });
   find_rules_above();
 }
 
@@ -315,6 +319,7 @@ void RuleEngine::compile() {
   program_ = compile_program(run_.rules.set(), layouts, gather_statistics(graph_));
   registers_ = std::make_unique<Registers>(program_);
   if (run_.options.stats) trace_ = std::make_unique<CountingTrace>(program_);
+  for (std::uint32_t i = 0; i < rules_.size(); ++i) note_registers(i);
 }
 
 void RuleEngine::tell(std::size_t done, std::size_t total, std::string_view unit) const {
@@ -338,13 +343,16 @@ StopReason RuleEngine::run() {
 
 void RuleEngine::seed() {
   version_ = graph_.renumberings();
-  pool_.reserve(2 * graph_.node_count());  // more than enough; what is not used costs nothing
+  // More than enough; what is not used costs nothing.
+  pool_.reserve(2 * graph_.node_count());
+  latest_.reserve(2 * graph_.node_bound());
+  latest_.resize(graph_.node_bound(), kNoEntry);
   heap_.reserve(graph_.node_count() / 4);
   seeding_ = true;
   std::size_t seen = 0;
   for (NodeId n = graph_.first(); n.valid(); n = graph_.next(n)) {
     if (seen++ % kTold == 0) tell(seen - 1, graph_.node_count(), "nodes");
-    attempt(n);
+    if (program_.entry_of(graph_.op(n)) != Instruction::kNowhere) attempt(n);
   }
   seeding_ = false;
   // Nearly in order already, and taken in order: a sorted list needs no heap.
@@ -357,19 +365,23 @@ void RuleEngine::seed() {
 void RuleEngine::attempt(NodeId anchor) {
   if (program_.entry_of(graph_.op(anchor)) == Instruction::kNowhere) return;
   choice_count_ = 0;
-  asked_.clear();
-  const auto accepted = [&](std::uint32_t rule) { return accept(rule, anchor); };
+  if (!asked_.empty()) asked_.clear();
   StepBudget budget{steps_};
   if (trace_) {
-    execute(program_, graph_, anchor, constant_, *registers_, *trace_, budget, accepted);
+    execute(program_, graph_, anchor, constant_, *registers_, *trace_, budget,
+            [&](std::uint32_t rule) { return accept(rule, anchor); });
   } else {
     NoTrace none;
-    execute(program_, graph_, anchor, constant_, *registers_, none, budget, accepted);
+    execute(program_, graph_, anchor, constant_, *registers_, none, budget,
+            [&](std::uint32_t rule) { return accept(rule, anchor); });
   }
   if (budget.stopped) give_up(*budget.stopped, anchor);
-  for (std::size_t i = 0; i < choice_count_; ++i)
-    if (!careful_ || legal(choices_[i].rule, anchor, choices_[i].best))
-      push(choices_[i].rule, anchor, choices_[i].best, choices_[i].verdict);
+  for (std::size_t i = 0; i < choice_count_; ++i) {
+    const Choice& choice = choices_[i];
+    if (choice.waits) continue;
+    if (!careful_ || choice.legal || legal(choice.rule, anchor, choice.best))
+      push(choice.rule, anchor, choice.best, choice.verdict);
+  }
 }
 
 /// What was found by then counts. Anchors after it get half, so that many of them end soon too.
@@ -401,16 +413,38 @@ class RuleEngine::Timed {
 /// True: the same nodes with operands exchanged need not be tried.
 bool RuleEngine::accept(std::uint32_t index, NodeId anchor) {
   Prepared& rule = rules_[index];
+  if (!rule.simple || (rule.ambiguous && choice_count_ > 0)) return accept_with_care(index, anchor);
+  const bool known = rule.settled && !seeding_ && waits(index, anchor);
+  const Gate gate = known ? Gate::yes : pass_gates(rule);
+  if (gate == Gate::unknown) return accept_with_care(index, anchor);
+  ++rule.stats->hits;
+  if (gate == Gate::no) return false;
+  if (rule.ambiguous) {
+    Choice& choice = add_choice(0, index);
+    choice.legal = true;
+    choice.waits = known;
+    read_candidate(rule, choice.best);
+    return true;
+  }
+  if (known || counting_) return counted_ += counting_ ? 1 : 0, false;
+  read_candidate(rule, rule.found);
+  push(index, anchor, rule.found, rule.verdicts->last());
+  return false;
+}
+
+bool RuleEngine::accept_with_care(std::uint32_t index, NodeId anchor) {
+  Prepared& rule = rules_[index];
   const Timed timed(*this, rule.stats);
   if (rule.stats != nullptr) ++rule.stats->hits;
-  read_candidate(program_.rules[index], *registers_, found_);
-  if (rule.ambiguous && !rule.lists && !rule.ast().frontier) return choose(index, anchor, found_);
-  if (rule.ast().frontier)
-    accept_frontier(index, found_);
+  read_candidate(rule, rule.found);
+  const bool frontier = rule.stats == nullptr;
+  if (rule.ambiguous && !rule.lists && !frontier) return choose(index, anchor, rule.found);
+  if (frontier)
+    accept_frontier(index, rule.found);
   else if (rule.lists)
-    accept_listed(index, anchor, found_);
-  else if (promising(index, anchor, found_))
-    push(index, anchor, found_, rule.verdicts->last());
+    accept_listed(index, anchor, rule.found);
+  else if (promising(index, anchor, rule.found))
+    push(index, anchor, rule.found, rule.verdicts->last());
   return false;
 }
 
@@ -439,12 +473,25 @@ bool RuleEngine::choose(std::uint32_t index, NodeId anchor, const Candidate& c) 
   // on the nodes' places, so where those may change the way has to be legal now.
   if (rules_[index].permutable ? fits(index, anchor, c) == nullptr : !promising(index, anchor, c))
     return false;
-  if (at == choices_.size()) choices_.emplace_back();
-  choices_[at].rule = index;
-  choices_[at].verdict = rules_[index].verdicts->last();
-  choices_[at].best = c;
-  choice_count_ = std::max(choice_count_, at + 1);
+  add_choice(at, index).best = c;
   return true;
+}
+
+/// As number `at`, which may be one more than there are.
+RuleEngine::Choice& RuleEngine::add_choice(std::size_t at, std::uint32_t index) {
+  if (at == choices_.size()) choices_.emplace_back();
+  choice_count_ = std::max(choice_count_, at + 1);
+  Choice& choice = choices_[at];
+  const Candidate& like = rules_[index].found;
+  if (choice.rule != index || choice.best.nodes.empty()) {
+    choice.best.nodes.resize(like.nodes.size());
+    choice.best.swaps.resize(like.swaps.size());
+    choice.best.values.resize(like.values.size());
+  }
+  choice.rule = index;
+  choice.verdict = rules_[index].verdicts->last();
+  choice.legal = choice.waits = false;
+  return choice;
 }
 
 /// By position, which differs where a `given` node and a consumed one may be exchanged; by the
@@ -457,24 +504,60 @@ bool RuleEngine::comes_first(const Prepared& rule, const Candidate& a, const Can
   return a.swaps < b.swaps;
 }
 
-void RuleEngine::push(std::uint32_t index, NodeId anchor, const Candidate& c,
-                      std::uint32_t verdict) {
+[[gnu::flatten]] void RuleEngine::push(std::uint32_t index, NodeId anchor, const Candidate& c,
+                                       std::uint32_t verdict) {
+  if (counting_) return void(++counted_);
   if (!seeding_ && !counts(index, c.nodes)) return;
   Entry entry;
   entry.position = position_of(rules_[index], c);
   if (is_behind(entry.position)) return;
-  entry.rule = index;
-  entry.at = static_cast<std::uint32_t>(pool_.size());
   std::uint32_t swaps = 0;
-  for (std::size_t i = 0; i < c.nodes.size(); ++i) {
-    pool_.push_back(c.nodes[i].index);
+  for (std::size_t i = 0; i < c.nodes.size(); ++i)
     if (c.swaps[i] != 0 && i < 32) swaps |= 1u << i;
-  }
-  pool_.push_back(swaps);
-  pool_.push_back(anchor.index);
-  pool_.push_back(verdict);
+  if (latest_.size() <= anchor.index) latest_.resize(graph_.node_bound() + 1024, kNoEntry);
+  if (!seeding_ && !walk_ && is_pending(index, anchor, c, swaps, verdict)) return;
+  entry.rule = index;
+  entry.at = static_cast<std::uint32_t>(pool_.size);
+  std::uint32_t* const out = pool_.add(kNodes + c.nodes.size());
+  out[kRule] = index;
+  out[kEarlier] = latest_[anchor.index];
+  out[kAnchor] = anchor.index;
+  out[kVerdict] = verdict;
+  out[kSwaps] = swaps;
+  for (std::size_t i = 0; i < c.nodes.size(); ++i) out[kNodes + i] = c.nodes[i].index;
+  latest_[anchor.index] = entry.at;
   heap_.push_back(entry);
   if (!seeding_) std::push_heap(heap_.begin(), heap_.end(), Later{this});
+}
+
+/// Whether the same match waits already: a rewrite beside it made its anchor be asked again. Its
+/// position may be an older one, which is seen when it is taken.
+[[gnu::flatten]] bool RuleEngine::is_pending(std::uint32_t index, NodeId anchor, const Candidate& c,
+                                             std::uint32_t swaps, std::uint32_t verdict) {
+  const auto equal = [&](const std::uint32_t* entry) {
+    if (entry[kRule] != index || entry[kVerdict] != verdict || entry[kSwaps] != swaps) return false;
+    for (std::size_t i = 0; i < c.nodes.size(); ++i)
+      if (entry[kNodes + i] != c.nodes[i].index) return false;
+    return true;
+  };
+  for (std::uint32_t at = latest_[anchor.index]; at != kNoEntry; at = pool_[at + kEarlier])
+    if (equal(pool_.data() + at)) return true;
+  return false;
+}
+
+/// Takes an entry out of those that wait at its anchor.
+void RuleEngine::forget(const Entry& entry) {
+  if (rules_[entry.rule].lists) return;
+  std::uint32_t* at = &latest_[pool_[entry.at + kAnchor]];
+  while (*at != kNoEntry && *at != entry.at) at = &pool_[*at + kEarlier];
+  if (*at == entry.at) *at = pool_[entry.at + kEarlier];
+}
+
+/// Puts it back among them.
+void RuleEngine::remember(const Entry& entry) {
+  std::uint32_t& latest = latest_[pool_[entry.at + kAnchor]];
+  pool_[entry.at + kEarlier] = latest;
+  latest = entry.at;
 }
 
 /// Whether `a` comes after `b` at the same position: by rank, the labels of the nodes in
@@ -484,11 +567,11 @@ bool RuleEngine::breaks_tie(const Entry& a, const Entry& b) const {
   if (rules_[a.rule].lists) return listed_later(a, b);
   const std::size_t count = rules_[a.rule].ast().nodes.size();
   for (std::size_t i = 0; i < count; ++i) {
-    const NodeId x{std::size_t{pool_[a.at + i]}}, y{std::size_t{pool_[b.at + i]}};
+    const NodeId x{std::size_t{pool_[a.at + kNodes + i]}}, y{std::size_t{pool_[b.at + kNodes + i]}};
     if (x == y || !x.valid() || !y.valid()) continue;
     return graph_.label(x) > graph_.label(y);
   }
-  return pool_[a.at + count] > pool_[b.at + count];
+  return pool_[a.at + kSwaps] > pool_[b.at + kSwaps];
 }
 
 /// All labels changed, and not their order; positions are labels, so all are read anew.
@@ -502,7 +585,9 @@ void RuleEngine::rekey() {
       kept.push_back(entry);  // found out when it is taken
       continue;
     }
+    forget(entry);
     if (!rebind(entry.rule, entry, taken_)) continue;
+    remember(entry);
     entry.position = position_of(rules_[entry.rule], taken_);
     kept.push_back(entry);
   }
@@ -544,6 +629,7 @@ void RuleEngine::ask_under_new_facts() {
 }
 
 std::optional<StopReason> RuleEngine::take(const Entry& entry) {
+  forget(entry);
   if (is_behind(entry.position)) return std::nullopt;
   if (!rebind(entry.rule, entry, taken_)) return std::nullopt;
   Prepared& rule = rules_[entry.rule];
@@ -553,11 +639,12 @@ std::optional<StopReason> RuleEngine::take(const Entry& entry) {
     heap_.push_back(entry);
     heap_.back().position = now;
     std::push_heap(heap_.begin(), heap_.end(), Later{this});
+    remember(entry);
     return std::nullopt;
   }
-  const std::size_t behind = entry.at + taken_.nodes.size() + 1;
-  const NodeId anchor{std::size_t{pool_[behind]}};
-  const Verdict* known = rule.lasting ? &rule.verdicts->number(pool_[behind + 1]) : nullptr;
+  const NodeId anchor = anchor_of_entry(entry);
+  const Verdict* known =
+      rule.lasting ? &rule.verdicts->number(pool_[entry.at + kVerdict]) : nullptr;
   const Verdict* verdict = legal(entry.rule, anchor, taken_, known);
   if (verdict == nullptr) return std::nullopt;
   if (!force_ && !rule.above.empty()) {

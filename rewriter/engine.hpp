@@ -4,6 +4,7 @@
 // described in engine.cpp.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <memory>
@@ -39,6 +40,16 @@ class RuleEngine {
     bool produced = false;  ///< by a node of the pattern
     bool number = false;    ///< its value may come from several nodes
   };
+  /// The registers that a structural match is read from, in the rule's numbering; what the program
+  /// does not find is in the last one of its kind, which is never written.
+  struct Reading {
+    std::vector<std::uint16_t> nodes, values, swaps;
+    std::vector<std::pair<std::uint32_t, std::uint16_t>> numbers;  ///< value, its node's register
+    // The gates: of own nodes, outputs, and what the right side reads; consumed values and their
+    // uses inside.
+    std::vector<std::uint16_t> own, outputs, reads;
+    std::vector<std::pair<std::uint16_t, std::uint32_t>> consumed;
+  };
   /// One rule of the pass, with what is derived from it once.
   struct Prepared {
     const PreparedRule* rule = nullptr;
@@ -49,9 +60,13 @@ class RuleEngine {
     bool lists = false;          ///< members or `unless`: finished by the naive search
     bool ambiguous = false;      ///< one set of nodes may match in several ways
     bool permutable = false;     ///< two of its nodes have the same op, and may change places
+    bool simple = false;         ///< decided by pass_gates() where all is as it mostly is
+    bool settled = false;        ///< and its verdict stands as long as it waits
     bool always_convex = false;  ///< no path can lead from what it defines to what it reads
     std::vector<std::uint32_t> uses_inside;  ///< of each consumed value, by the pattern
     std::vector<Operand> operands;           ///< what rebind() reads
+    Reading reading;
+    Candidate found;  ///< the structural match at hand
     std::vector<PatternValueId> reads;
     std::vector<PatternValueId> named;
     Journal::NamesId names;
@@ -65,14 +80,45 @@ class RuleEngine {
   struct Entry {
     std::uint64_t position = 0;
     std::uint32_t rule = 0;
-    /// In pool_: the nodes by PatternNodeId, a mask of swaps, the anchor, the verdict's number.
-    std::uint32_t at = 0;
+    std::uint32_t at = 0;  ///< in pool_, or of a rule with lists in listed_
   };
+  /// In pool_, from where an entry is: its rule, the entry before it of the same anchor, the
+  /// anchor, the verdict's number, a mask of swaps, the nodes by PatternNodeId.
+  enum Field : std::uint8_t { kRule, kEarlier, kAnchor, kVerdict, kSwaps, kNodes };
+  static constexpr std::uint32_t kNoEntry = 0xffffffff;
   struct Later {
     const RuleEngine* engine;
     bool operator()(const Entry& a, const Entry& b) const {
       return a.position != b.position ? a.position > b.position : engine->breaks_tie(a, b);
     }
+  };
+  /// One set of nodes of an ambiguous rule at the anchor at hand, in the way that comes first.
+  struct Choice {
+    std::uint32_t rule = 0, verdict = 0;
+    bool legal = false;  ///< known to be
+    bool waits = false;  ///< as an entry already
+    Candidate best;
+  };
+  /// Words that are written once, and not before: growing costs nothing but the copy.
+  struct Pool {
+    std::unique_ptr<std::uint32_t[]> words;
+    std::size_t size = 0, room = 0;
+    std::uint32_t* add(std::size_t count) {
+      if (size + count > room) reserve(2 * (size + count));
+      size += count;
+      return words.get() + size - count;
+    }
+    void reserve(std::size_t count) {
+      if (count <= room) return;
+      std::unique_ptr<std::uint32_t[]> more(new std::uint32_t[count]);
+      std::copy_n(words.get(), size, more.get());
+      words = std::move(more);
+      room = count;
+    }
+    void clear() { size = 0; }
+    std::uint32_t& operator[](std::size_t at) { return words[at]; }
+    std::uint32_t operator[](std::size_t at) const { return words[at]; }
+    [[nodiscard]] const std::uint32_t* data() const { return words.get(); }
   };
   class Timed;
   /// A node that blocks a match, and the anchor to match again when it changes.
@@ -91,11 +137,17 @@ class RuleEngine {
   void attempt(NodeId anchor);
   void give_up(std::uint32_t rule, NodeId anchor);
   bool accept(std::uint32_t rule, NodeId anchor);
+  bool accept_with_care(std::uint32_t rule, NodeId anchor);
   void accept_frontier(std::uint32_t rule, const Candidate& candidate);
   bool choose(std::uint32_t rule, NodeId anchor, const Candidate& candidate);
+  Choice& add_choice(std::size_t at, std::uint32_t rule);
   [[nodiscard]] bool comes_first(const Prepared& rule, const Candidate& a,
                                  const Candidate& b) const;
   void push(std::uint32_t rule, NodeId anchor, const Candidate& candidate, std::uint32_t verdict);
+  bool is_pending(std::uint32_t rule, NodeId anchor, const Candidate& candidate,
+                  std::uint32_t swaps, std::uint32_t verdict);
+  void forget(const Entry& entry);
+  void remember(const Entry& entry);
   [[nodiscard]] bool breaks_tie(const Entry& a, const Entry& b) const;
   void rekey();
   Entry next_entry();
@@ -110,9 +162,15 @@ class RuleEngine {
   bool ask_refused_again();
   void finish_stats();
 
+  // The first look at a structural match, in the registers (engine_gates.cpp).
+  enum class Gate : std::uint8_t { no, yes, unknown };
+  Gate pass_gates(Prepared& rule);
+  [[nodiscard]] bool surely_legal(const Prepared& rule) const;
+  [[nodiscard]] bool waits(std::uint32_t rule, NodeId anchor) const;
+  void note_registers(std::uint32_t rule);
+
   // Legality (engine_legality.cpp).
-  void read_candidate(const ProgramRule& compiled, const Registers& registers,
-                      Candidate& out) const;
+  void read_candidate(const Prepared& rule, Candidate& out) const;
   bool rebind(std::uint32_t rule, const Entry& entry, Candidate& out) const;
   [[nodiscard]] std::uint64_t position_of(const Prepared& rule, const Candidate& c) const;
   /// What the right side reads, and what it defines anew.
@@ -130,7 +188,8 @@ class RuleEngine {
   bool changes_nothing(const Recipe& recipe, const Prepared& rule, const Candidate& c) const;
   bool same_as(const Recipe& recipe, Recipe::Source source, ValueId value,
                const Candidate& c) const;
-  bool reject(Prepared& rule, const char* reason);
+  static bool reject(Prepared& rule, const char* reason);
+  static bool reject(Prepared& rule, const Verdict& verdict);
   [[nodiscard]] static bool is_own(const Prepared& rule, const Candidate& c, NodeId node);
   bool blocked(const Entry& entry);
   /// Calls `found` with the nodes that each legal match replaces, for a structural one.
@@ -180,11 +239,17 @@ class RuleEngine {
   void replace(std::uint32_t rule, const Candidate& c, const Recipe& recipe);
   void redirect(const Prepared& rule, const Candidate& c, const Recipe& recipe);
   void erase_matched(const Prepared& rule, const Candidate& c);
+  void erase_what_is_unneeded(const Prepared& rule, const Candidate& c);
+  [[nodiscard]] bool is_needed(NodeId node) const;
+  [[nodiscard]] bool touches_little() const { return local_ && waiters_.empty(); }
+  [[nodiscard]] bool stands_for(ValueId made, ValueId old) const;
+  [[nodiscard]] bool is_read_by_new(ValueId value) const;
   void note_touched();
   [[nodiscard]] ValueId resolve(const Recipe& recipe, Recipe::Source source,
                                 const Candidate& c) const;
   void touch(NodeId node) {
-    if (!program_.ways_of(graph_.op(node)).empty() || !waiters_.empty()) touched_.push_back(node);
+    if (program_.ways_of(graph_.op(node)).empty() && waiters_.empty()) return;
+    if (touched_.empty() || touched_.back() != node) touched_.push_back(node);
   }
   void touch_producer(ValueId v) {
     if (v.valid() && !graph_.is_input(v)) touch(graph_.producer(v));
@@ -213,20 +278,16 @@ class RuleEngine {
   static constexpr std::size_t kTold = 4096;  ///< nodes or matches between two words of progress
   static constexpr std::uint64_t kLeastSteps = std::uint64_t{1} << 14;
   std::uint64_t steps_ = run_.options.limits.matcher_steps;  ///< at an anchor
-  std::vector<std::uint32_t> pool_;
+  Pool pool_;
+  std::vector<std::uint32_t> latest_;  ///< by anchor: of the entries that wait, the last one
   std::vector<Entry> heap_, parked_;
   std::vector<Entry> seeds_;  ///< found at first, last one next
   /// once: the matches of the input graph. One that a rewrite blocks may come back.
   std::set<std::vector<std::uint32_t>> first_;
   Waiters waiters_;
   std::vector<NodeId> refused_;  ///< anchors with a match that something stood in the way of
-  Candidate found_, taken_, other_;
+  Candidate taken_;
 
-  /// One set of nodes of an ambiguous rule at the anchor at hand, in the way that comes first.
-  struct Choice {
-    std::uint32_t rule = 0, verdict = 0;
-    Candidate best;
-  };
   std::vector<Choice> choices_;  ///< the first choice_count_; the others keep their memory
   std::size_t choice_count_ = 0;
   std::vector<RuleId> frontiers_;  ///< that fit somewhere, and are to be opened
@@ -254,10 +315,13 @@ class RuleEngine {
   std::size_t rewrites_ = 0, limit_ = 0, rewrites_at_release_ = 0, rewrites_at_retry_ = 0;
   bool force_ = false;  ///< take the next match although it should wait: all that is left waits
   bool once_ = false, walk_ = false;
-  bool new_facts_ = false;      ///< a condition joined the facts, and no verdict has seen it
-  bool careful_ = false;        ///< only legal matches are remembered, not promising ones
-  bool seeding_ = false;        ///< the heap is put in order when all are known
+  bool new_facts_ = false;  ///< a condition joined the facts, and no verdict has seen it
+  bool careful_ = false;    ///< only legal matches are remembered, not promising ones
+  bool seeding_ = false;    ///< the heap is put in order when all are known
+  bool counting_ = false;   ///< matches are counted, and not kept
+  std::size_t counted_ = 0;
   bool follow_erased_ = false;  ///< some rule asks what is not there, or counts what is
+  bool local_ = false;          ///< matches depend on their nodes, types and uses alone
   LoopGuard guard_;
 };
 

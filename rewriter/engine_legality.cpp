@@ -15,43 +15,24 @@
 
 namespace pw {
 
-void RuleEngine::read_candidate(const ProgramRule& compiled, const Registers& r,
-                                Candidate& out) const {
-  out.nodes.resize(compiled.nodes.size());
-  out.swaps.resize(compiled.nodes.size());
-  out.values.resize(compiled.values.size());
-  for (std::size_t i = 0; i < out.nodes.size(); ++i) {
-    const std::uint16_t reg = compiled.nodes[i], swap = compiled.swaps[i];
-    out.nodes[i] = reg == ProgramRule::kNone ? NodeId() : r.nodes[reg];
-    out.swaps[i] = swap == ProgramRule::kNone ? 0 : r.swaps[swap];
-  }
-  for (std::size_t i = 0; i < out.values.size(); ++i) {
-    const std::uint16_t reg = compiled.values[i], constant = compiled.constants[i];
-    out.values[i] = reg != ProgramRule::kNone        ? r.values[reg]
-                    : constant != ProgramRule::kNone ? graph_.result(r.nodes[constant])
-                                                     : ValueId();
-  }
-}
-
 /// Binds a known match anew, from its nodes alone. False: it is not there any more.
-bool RuleEngine::rebind(std::uint32_t index, const Entry& entry, Candidate& out) const {
+[[gnu::flatten]] bool RuleEngine::rebind(std::uint32_t index, const Entry& entry,
+                                         Candidate& out) const {
   const Rule& rule = rules_[index].ast();
   const std::size_t count = rule.nodes.size();
-  const std::uint32_t swaps = pool_[entry.at + count];
+  const std::uint32_t* const known = pool_.data() + entry.at;
+  const std::uint32_t swaps = known[kSwaps];
   out.nodes.resize(count);
-  out.swaps.assign(count, 0);
+  out.swaps.resize(count);
   out.values.assign(rule.values.size(), ValueId());
   for (std::size_t i = 0; i < count; ++i) {
-    const NodeId node{std::size_t{pool_[entry.at + i]}};
-    if (!node.valid() || !graph_.alive(node)) return false;
-    out.nodes[i] = node;
-    if (i < 32) out.swaps[i] = static_cast<std::uint8_t>((swaps >> i) & 1u);
-  }
-  for (std::size_t i = 0; i < count; ++i) {
+    const NodeId node{std::size_t{known[kNodes + i]}};
     const PatternNode& pattern = rule.nodes[PatternNodeId(i)];
-    if (graph_.op(out.nodes[i]) != pattern.op) return false;
+    if (!node.valid() || !graph_.alive(node) || graph_.op(node) != pattern.op) return false;
+    out.nodes[i] = node;
+    out.swaps[i] = i < 32 ? static_cast<std::uint8_t>((swaps >> i) & 1u) : 0;
     for (std::size_t k = 0; k < pattern.results.size(); ++k)
-      out.values[pattern.results[k].index] = graph_.result(out.nodes[i], k);
+      out.values[pattern.results[k].index] = graph_.result(node, k);
   }
   for (const Operand& wanted : rules_[index].operands) {
     const ValueId value =
@@ -85,6 +66,11 @@ bool RuleEngine::reject(Prepared& rule, const char* reason) {
   return false;
 }
 
+bool RuleEngine::reject(Prepared& rule, const Verdict& verdict) {
+  if (verdict.place != Verdict::kNoPlace) ++rule.rejections[verdict.place];
+  return false;
+}
+
 /// The order matters: a cached verdict must not depend on where the match is.
 const Verdict* RuleEngine::fits(std::uint32_t index, NodeId anchor, const Candidate& c,
                                 const Verdict* known) {
@@ -96,7 +82,7 @@ const Verdict* RuleEngine::fits(std::uint32_t index, NodeId anchor, const Candid
                                             : rule.verdicts->ask_anew(c);
   if (verdict.yes()) return &verdict;
   if (!verdict.refused.empty()) run_.warn_refused(rule.ast(), graph_, anchor, verdict.refused);
-  return reject(rule, verdict.reason), nullptr;
+  return reject(rule, verdict), nullptr;
 }
 
 /// Whether a match is worth keeping. A verdict in the guard cache decides alone; without one the
@@ -107,7 +93,7 @@ bool RuleEngine::promising(std::uint32_t index, NodeId anchor, const Candidate& 
     return (rule.ambiguous ? fits(index, anchor, c) : legal(index, anchor, c)) != nullptr;
   const Verdict* known = rule.memo ? rule.verdicts->known(c) : nullptr;
   if (known == nullptr) return fits(index, anchor, c) != nullptr;
-  return known->yes() || reject(rule, known->reason);
+  return known->yes() || reject(rule, *known);
 }
 
 const Verdict* RuleEngine::legal(std::uint32_t index, NodeId anchor, const Candidate& c,
@@ -253,8 +239,9 @@ bool RuleEngine::blocked(const Entry& entry) {
               if (!blocker.empty() ||
                   std::find(rule.above.begin(), rule.above.end(), index) == rule.above.end())
                 return false;
-              read_candidate(program_.rules[index], *registers_, other_);
-              for_each_match(index, anchor, other_, [&](const std::vector<NodeId>& others) {
+              Candidate& other = rules_[index].found;
+              read_candidate(rules_[index], other);
+              for_each_match(index, anchor, other, [&](const std::vector<NodeId>& others) {
                 if (blocker.empty() && overlaps(index, others)) blocker = others;
               });
               return false;

@@ -58,7 +58,7 @@ std::vector<NodeId> RuleEngine::own_nodes_of(std::uint32_t index, const Match& m
 
 NodeId RuleEngine::anchor_of_entry(const Entry& entry) const {
   if (rules_[entry.rule].lists) return listed_[entry.at].anchor;
-  return NodeId{std::size_t{pool_[entry.at + rules_[entry.rule].ast().nodes.size() + 1]}};
+  return NodeId{std::size_t{pool_[entry.at + kAnchor]}};
 }
 
 /// What is matched once, and the member that the search starts from.

@@ -57,8 +57,11 @@ void RuleEngine::redirect(const Prepared& rule, const Candidate& c, const Recipe
   for (std::size_t i = 0; i < recipe.outputs.size(); ++i) {
     const ValueId from = writes_[i], to = resolve(recipe, recipe.outputs[i], c);
     were_outputs_.push_back(graph_.is_output(from));
-    for (UseId u = graph_.first_use(from); u.valid(); u = graph_.next_use(u)) touch(graph_.user(u));
-    touch_producer(to);
+    if (!touches_little() || !recipe.outputs[i].fresh() || !stands_for(to, from)) {
+      for (UseId u = graph_.first_use(from); u.valid(); u = graph_.next_use(u))
+        touch(graph_.user(u));
+      touch_producer(to);
+    }
     taken_over_.push_back(graph_.is_output(to));
     graph_.replace_uses(from, to);
   }
@@ -77,35 +80,69 @@ void RuleEngine::redirect(const Prepared& rule, const Candidate& c, const Recipe
   }
 }
 
+/// Whether the matches of a user stay what they are when it reads the new value instead: all who
+/// read the old one do, so that what was equal stays so; those that look beyond the value hold the
+/// new node, from which they are found.
+bool RuleEngine::stands_for(ValueId made, ValueId old) const {
+  return graph_.type(made) == graph_.type(old);
+}
+
+/// Then a match that consumes the value holds the new node, from which it is found.
+bool RuleEngine::is_read_by_new(ValueId value) const {
+  for (std::size_t i = first_new_.index; i < graph_.node_bound(); ++i)
+    for (std::size_t k = 0; k < graph_.operand_count(NodeId(i)); ++k)
+      if (graph_.operand(NodeId(i), k) == value) return true;
+  return false;
+}
+
+/// Whether a result of it is used, or it has an effect.
+bool RuleEngine::is_needed(NodeId node) const {
+  for (std::size_t k = 0; k < graph_.result_count(node); ++k)
+    if (!graph_.unused(graph_.result(node, k))) return true;
+  return is_barrier(graph_.op_of(node));
+}
+
 void RuleEngine::erase_matched(const Prepared& rule, const Candidate& c) {
-  anchors_.clear();  // here: what may have become unneeded
+  bool unneeded = false;
   for (std::size_t i = first_new_.index; i < graph_.node_bound(); ++i) {
     const NodeId node(i);
-    anchors_.push_back(node);
+    unneeded = unneeded || !is_needed(node);
+    if (touches_little()) continue;
     for (std::size_t k = 0; k < graph_.operand_count(node); ++k)
       touch_producer(graph_.operand(node, k));
   }
-  for (NodeId n : c.nodes)
-    if (n.valid() && !is_own(rule, c, n)) anchors_.push_back(n);
   for (auto n = own_.rbegin(); n != own_.rend(); ++n) {
-    for (std::size_t k = 0; k < graph_.operand_count(*n); ++k) {
-      const ValueId v = graph_.operand(*n, k);
-      if (v.valid() && !graph_.is_input(v)) anchors_.push_back(graph_.producer(v));
-    }
     graph_.erase(*n);
     erased_.push_back(*n);
   }
-  const bool some = std::any_of(anchors_.begin(), anchors_.end(), [&](NodeId n) {
-    bool used = !graph_.alive(n) || is_barrier(graph_.op_of(n));
-    for (std::size_t k = 0; !used && k < graph_.result_count(n); ++k)
-      used = !graph_.unused(graph_.result(n, k));
-    return !used;
-  });
-  if (some) {
-    const std::vector<NodeId> gone = erase_unneeded(graph_, anchors_);
-    erased_.insert(erased_.end(), gone.begin(), gone.end());
-  }
-  for (NodeId n : erased_)
+  // Dead nodes keep their operands. A producer of one, or a node that is no longer looked at, may
+  // have lost its last user.
+  for (NodeId n : own_)
+    for (std::size_t k = 0; k < graph_.operand_count(n); ++k) {
+      const ValueId v = graph_.operand(n, k);
+      if (!v.valid() || graph_.is_input(v)) continue;
+      if (!touches_little() || !is_read_by_new(v)) touch(graph_.producer(v));
+      unneeded = unneeded || (graph_.unused(v) && graph_.alive(graph_.producer(v)));
+    }
+  if (!unneeded && c.nodes.size() > own_.size())
+    unneeded = std::any_of(c.nodes.begin(), c.nodes.end(),
+                           [&](NodeId n) { return n.valid() && graph_.alive(n) && !is_needed(n); });
+  if (unneeded) erase_what_is_unneeded(rule, c);
+}
+
+void RuleEngine::erase_what_is_unneeded(const Prepared& rule, const Candidate& c) {
+  anchors_.clear();  // here: what may have become unneeded
+  for (std::size_t i = first_new_.index; i < graph_.node_bound(); ++i)
+    anchors_.push_back(NodeId(i));
+  for (NodeId n : c.nodes)
+    if (n.valid() && !is_own(rule, c, n)) anchors_.push_back(n);
+  for (auto n = own_.rbegin(); n != own_.rend(); ++n)
+    for (std::size_t k = 0; k < graph_.operand_count(*n); ++k)
+      if (const ValueId v = graph_.operand(*n, k); v.valid() && !graph_.is_input(v))
+        anchors_.push_back(graph_.producer(v));
+  const std::vector<NodeId> gone = erase_unneeded(graph_, anchors_);
+  erased_.insert(erased_.end(), gone.begin(), gone.end());
+  for (NodeId n : gone)
     for (std::size_t k = 0; k < graph_.operand_count(n); ++k) touch_producer(graph_.operand(n, k));
 }
 

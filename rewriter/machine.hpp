@@ -4,6 +4,7 @@
 // therefore bounded by StepBudget. The tracer is a policy: NoTrace costs nothing.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 
@@ -11,6 +12,7 @@
 
 namespace pw {
 
+/// The last of each kind is none of the program's, and stays invalid.
 struct Registers {
   std::vector<NodeId> nodes;
   std::vector<ValueId> values;
@@ -18,10 +20,10 @@ struct Registers {
   std::vector<std::uint8_t> swaps;
 
   explicit Registers(const MatchProgram& program)
-      : nodes(program.nodes + 1),
+      : nodes(std::max<std::size_t>(program.nodes, 1) + 1),  // the anchor has one
         values(program.values + 1),
         uses(program.nodes + 1),
-        swaps(program.swaps + 1) {}
+        swaps(Instruction::kNoSwap + 1) {}  // the last one is what kNoSwap names
 };
 
 struct NoTrace {
@@ -46,11 +48,6 @@ struct StepBudget {
       {};  ///< the index of the rule that was tried when it was spent
 
   static constexpr std::uint64_t kAccept = 64;  ///< guards cost more than a look at the graph
-  bool spend(std::uint64_t steps) {
-    const bool enough = left >= steps;
-    left -= enough ? steps : left;
-    return enough;
-  }
 };
 
 /// The rule that an instruction leads to.
@@ -60,23 +57,32 @@ inline std::uint32_t rule_behind(const MatchProgram& program, std::uint32_t pc) 
 }
 
 /// The operand in a slot, as the rule writes them; absent past the end.
-inline ValueId operand_at(const Graph& graph, NodeId node, std::size_t slot, bool swapped) {
+[[gnu::always_inline]] inline ValueId operand_at(const Graph& graph, NodeId node, std::size_t slot,
+                                                 bool swapped) {
   const std::size_t at = swapped && slot < 2 ? 1 - slot : slot;
   return at < graph.operand_count(node) ? graph.operand(node, at) : ValueId();
 }
 
-inline bool arity_fits(const Graph& graph, NodeId node, std::size_t operands, std::size_t required,
-                       std::size_t results) {
-  if (graph.result_count(node) != results) return false;
+[[gnu::flatten]] inline bool has_results(const Graph& graph, NodeId node, std::size_t count) {
+  return graph.result_count(node) == count;
+}
+
+/// Whether the node has between `required` and `operands` operands, absent ones at the end aside.
+inline bool operands_fit(const Graph& graph, NodeId node, std::size_t operands,
+                         std::size_t required) {
   const std::size_t there = graph.operand_count(node);
-  if (there == operands) return true;
   for (std::size_t i = operands; i < there; ++i)
     if (graph.operand(node, i).valid()) return false;
   return there >= required;
 }
 
+[[gnu::flatten]] inline bool used_once(const Graph& graph, ValueId value) {
+  return graph.use_count(value) == 1;
+}
+
 /// Whether this use is the first of its user's that reads the value.
-inline bool first_of_user(const Graph& graph, UseId use, NodeId user, ValueId value) {
+[[gnu::always_inline]] inline bool first_of_user(const Graph& graph, UseId use, NodeId user,
+                                                 ValueId value) {
   const std::size_t slot = graph.use_operand(use);
   for (std::size_t i = 0; i < slot; ++i)
     if (graph.operand(user, i) == value) return false;
@@ -88,103 +94,121 @@ inline bool first_of_user(const Graph& graph, UseId use, NodeId user, ValueId va
 /// early where the budget is spent.
 template <class Trace, class Accept>
 void execute(const MatchProgram& program, const Graph& graph, NodeId anchor, OpId constant,
-             Registers& r, Trace& trace, StepBudget& budget, Accept&& accept) {
-  std::uint32_t pc = program.entry_of(graph.op(anchor));
-  if (pc == Instruction::kNowhere) return;
-  r.nodes[0] = anchor;
-  const Instruction* code = program.code.data();
-  while (pc != Instruction::kNowhere) {
-    const Instruction& in = code[pc];
-    if (!budget.spend(in.code == Code::accept ? StepBudget::kAccept : 1)) {
-      budget.stopped = rule_behind(program, pc);
-      return;
+             Registers& registers, Trace& trace, StepBudget& budget, Accept&& accept) {
+  const std::uint32_t entry = program.entry_of(graph.op(anchor));
+  if (entry == Instruction::kNowhere) return;
+  // Plain pointers: what is written through them is known not to move the arrays.
+  NodeId* const nodes = registers.nodes.data();
+  ValueId* const values = registers.values.data();
+  UseId* const uses = registers.uses.data();
+  std::uint8_t* const swaps = registers.swaps.data();
+  const Instruction* const code = program.code.data();
+  const Instruction* at = code + entry;
+  const auto pc = [&] { return static_cast<std::uint32_t>(at - code); };
+  std::uint64_t left = budget.left;
+  nodes[0] = anchor;
+  for (;;) {
+    const Instruction& in = *at;
+    if (left == 0) {
+      budget.stopped = rule_behind(program, pc());
+      break;
     }
-    trace.asked(pc);
+    --left;
+    trace.asked(pc());
+    const auto operand = [&]() __attribute__((always_inline)) {
+      const NodeId node = nodes[in.node];
+      const std::size_t slot = in.slot ^ swaps[in.swap];  // only of slots 0 and 1 there is a swap
+      return slot < graph.operand_count(node) ? graph.operand(node, slot) : ValueId();
+    };
     bool yes = true;
     switch (in.code) {
       case Code::producer: {
-        const NodeId node = graph.producer(r.values[in.value]);
+        const NodeId node = graph.producer(values[in.value]);
         yes = node.valid() && graph.op(node).index == in.number;
-        r.nodes[in.node] = node;
+        nodes[in.node] = node;
         break;
       }
-      case Code::result: yes = graph.result(r.nodes[in.node], in.slot) == r.values[in.value]; break;
-      case Code::users: r.uses[in.node] = UseId(); [[fallthrough]];
+      case Code::result: yes = graph.result(nodes[in.node], in.slot) == values[in.value]; break;
+      case Code::users: uses[in.node] = UseId(); [[fallthrough]];
       case Code::next_user: {
-        const ValueId value = r.values[in.value];
-        UseId use = r.uses[in.node];
+        const ValueId value = values[in.value];
+        UseId use = uses[in.node];
         yes = false;
         if (!value.valid()) break;
+        const bool single = used_once(graph, value);  // then the next one is known without a look
+        if (single && use.valid()) break;
         use = use.valid() ? graph.next_use(use) : graph.first_use(value);
         for (; use.valid(); use = graph.next_use(use)) {
           const NodeId user = graph.user(use);
-          if (graph.op(user).index != in.number || !first_of_user(graph, use, user, value))
-            continue;
-          yes = true;
-          r.nodes[in.node] = user;
-          r.uses[in.node] = use;
-          break;
+          if (graph.op(user).index == in.number && first_of_user(graph, use, user, value)) {
+            yes = true;
+            nodes[in.node] = user;
+            uses[in.node] = use;
+            break;
+          }
+          if (single) break;
         }
-        if (yes && in.code == Code::users) ++pc;  // over next_user
+        if (yes && in.code == Code::users) ++at;  // over next_user
         break;
       }
       case Code::swap:
-        r.swaps[in.swap] = 0;
-        ++pc;
+        swaps[in.swap] = 0;
+        ++at;
         break;
       case Code::next_swap: {
-        const NodeId node = r.nodes[in.node];
-        yes = r.swaps[in.swap] == 0 && graph.operand_count(node) >= 2 &&
+        const NodeId node = nodes[in.node];
+        yes = swaps[in.swap] == 0 && graph.operand_count(node) >= 2 &&
               graph.operand(node, 0) != graph.operand(node, 1);
-        r.swaps[in.swap] = 1;
+        swaps[in.swap] = 1;
         break;
       }
-      case Code::arity:
-        yes = arity_fits(graph, r.nodes[in.node], in.number, in.value, in.slot);
+      case Code::arity: {
+        const NodeId node = nodes[in.node];
+        yes = has_results(graph, node, in.slot) && (graph.operand_count(node) == in.number ||
+                                                    operands_fit(graph, node, in.number, in.value));
         break;
+      }
       case Code::operand:
       case Code::operand_or_none: {
-        const bool swapped = in.swap != Instruction::kNoSwap && r.swaps[in.swap] != 0;
-        const ValueId value = operand_at(graph, r.nodes[in.node], in.slot, swapped);
-        r.values[in.value] = value;
+        const ValueId value = operand();
+        values[in.value] = value;
         yes = value.valid() || in.code == Code::operand_or_none;
         break;
       }
-      case Code::same: {
-        const bool swapped = in.swap != Instruction::kNoSwap && r.swaps[in.swap] != 0;
-        yes = operand_at(graph, r.nodes[in.node], in.slot, swapped) == r.values[in.value];
-        break;
-      }
-      case Code::none: {
-        const bool swapped = in.swap != Instruction::kNoSwap && r.swaps[in.swap] != 0;
-        yes = !operand_at(graph, r.nodes[in.node], in.slot, swapped).valid();
-        break;
-      }
+      case Code::same: yes = operand() == values[in.value]; break;
+      case Code::none: yes = !operand().valid(); break;
       case Code::constant: {
-        const bool swapped = in.swap != Instruction::kNoSwap && r.swaps[in.swap] != 0;
-        const ValueId value = operand_at(graph, r.nodes[in.node], in.slot, swapped);
+        const ValueId value = operand();
         const NodeId node = value.valid() ? graph.producer(value) : NodeId();
         yes = node.valid() && graph.op(node) == constant;
-        r.nodes[in.second] = node;
+        nodes[in.second] = node;
         break;
       }
-      case Code::bind_result: r.values[in.value] = graph.result(r.nodes[in.node], in.slot); break;
-      case Code::distinct: yes = r.nodes[in.node] != r.nodes[in.second]; break;
+      case Code::bind_result: values[in.value] = graph.result(nodes[in.node], in.slot); break;
+      case Code::distinct: yes = nodes[in.node] != nodes[in.second]; break;
       case Code::accept:
+        if (left < StepBudget::kAccept) {
+          budget = {0, in.number};
+          return;
+        }
+        left -= StepBudget::kAccept;
         if (accept(in.number)) {
-          for (pc = in.fail; pc != Instruction::kNowhere && code[pc].last_choice;)
-            pc = code[pc].fail;
+          std::uint32_t next = in.fail;
+          while (next != Instruction::kNowhere && code[next].last_choice) next = code[next].fail;
+          if (next == Instruction::kNowhere) return;
+          at = code + next;
           continue;
         }
         yes = false;
         break;
     }
     if (yes) {
-      ++pc;
-    } else {
-      if (in.code != Code::accept) trace.failed(pc);
-      pc = in.fail;
+      ++at;
+      continue;
     }
+    if (in.code != Code::accept) trace.failed(pc());
+    if (in.fail == Instruction::kNowhere) return;
+    at = code + in.fail;
   }
 }
 

@@ -37,13 +37,20 @@ std::size_t RuleEngine::scan() {
   heap_.clear();
   seeds_.clear();
   pool_.clear();
+  latest_.clear();
   listed_.clear();
   queued_.clear();
   waiters_.clear();
   refused_.clear();
+  counting_ = true;
+  counted_ = 0;
   seed();
-  if (!frontiers_.empty()) start();
-  return heap_.size() + seeds_.size();
+  if (!frontiers_.empty()) {
+    counting_ = false;
+    start();
+    return heap_.size() + seeds_.size();
+  }
+  return counted_ + seeds_.size();  // those of rules with lists are kept
 }
 
 std::size_t count_matches(Graph& graph, const RuleSet& rules, const Strategy& strategy,

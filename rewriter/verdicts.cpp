@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/hash.hpp"
+#include "rewriter/near_miss_codes.hpp"
 
 namespace pw {
 namespace {
@@ -44,6 +45,12 @@ std::optional<Match> bind_candidate(const Graph& graph, const RuleLayout& layout
   return out;
 }
 
+void Verdict::refuse(const char* code, Span where) {
+  reason = code;
+  span = where;
+  place = near_miss_code(code) != nullptr ? place_of(code) : kNoPlace;
+}
+
 Verdicts::Verdicts(const Graph& graph, const RuleLayout& layout, const Env& base)
     : graph_(graph), layout_(layout), base_(base) {
   const Rule& rule = *layout.rule;
@@ -56,13 +63,14 @@ Verdicts::Verdicts(const Graph& graph, const RuleLayout& layout, const Env& base
 void Verdicts::read_key(const Candidate& candidate) {
   key_.resize(candidate.values.size() + candidate.nodes.size() + numbers_.size());
   std::uint32_t* at = key_.data();
-  for (ValueId value : candidate.values) *at++ = value.valid() ? graph_.type(value).index : kEmpty;
-  for (NodeId node : candidate.nodes) *at++ = node.valid() ? graph_.attributes(node).index : kEmpty;
+  for (ValueId value : candidate.values) *at++ = value.valid() ? graph_.type(value).index : kAbsent;
+  for (NodeId node : candidate.nodes)
+    *at++ = node.valid() ? graph_.attributes(node).index : kAbsent;
   for (std::uint32_t i : numbers_) {
     const ValueId number = candidate.values[i];
     *at++ = number.valid() && graph_.producer(number).valid()
                 ? graph_.attributes(graph_.producer(number)).index
-                : kEmpty;
+                : kAbsent;
   }
 }
 
@@ -72,16 +80,14 @@ std::uint64_t Verdicts::hash_key() const {
   return h;
 }
 
-/// Where the verdict on key_ stands in the table, or would; last_ where it is the last one.
+/// Where the verdict on key_ stands in the table, or would; elsewhere, if it is the expected one.
 std::uint32_t& Verdicts::slot_of_key() {
   const std::size_t width = key_.size();
   const auto equal = [&](std::uint32_t v) {
-    const std::uint32_t* known = keys_.data() + v * width;
-    std::size_t i = 0;
-    while (i < width && key_[i] == known[i]) ++i;
-    return i == width;
+    return std::equal(key_.begin(), key_.end(),
+                      keys_.begin() + static_cast<std::ptrdiff_t>(v * width));
   };
-  if (!verdicts_.empty() && equal(last_)) return last_;
+  if (!verdicts_.empty() && equal(followers_[last_])) return followers_[last_];
   if ((verdicts_.size() + 1) * 2 > table_.size()) grow();
   std::size_t at = hash_key() & (table_.size() - 1);
   while (table_[at] != kEmpty && !equal(table_[at])) at = (at + 1) & (table_.size() - 1);
@@ -91,18 +97,24 @@ std::uint32_t& Verdicts::slot_of_key() {
 const Verdict* Verdicts::known(const Candidate& candidate) {
   read_key(candidate);
   const std::uint32_t found = slot_of_key();
-  return found == kEmpty ? nullptr : verdicts_[last_ = found].get();
+  return found == kEmpty ? nullptr : follow(found);
+}
+
+const Verdict* Verdicts::follow(std::uint32_t verdict) {
+  followers_[last_] = verdict;
+  return verdicts_[last_ = verdict].get();
 }
 
 const Verdict& Verdicts::ask(const Candidate& candidate) {
   read_key(candidate);
   std::uint32_t& slot = slot_of_key();
-  if (slot != kEmpty) return *verdicts_[last_ = slot];
+  if (slot != kEmpty) return *follow(slot);
   std::unique_ptr<Verdict> verdict = judge(candidate);
-  last_ = slot = static_cast<std::uint32_t>(verdicts_.size());
+  slot = static_cast<std::uint32_t>(verdicts_.size());
   keys_.insert(keys_.end(), key_.begin(), key_.end());
+  followers_.push_back(slot);
   verdicts_.push_back(std::move(verdict));
-  return *verdicts_.back();
+  return *follow(slot);
 }
 
 void Verdicts::grow() {
@@ -124,8 +136,7 @@ std::unique_ptr<Verdict> Verdicts::judge(const Candidate& candidate) {
   Failure why;
   std::optional<Match> match = bind_candidate(graph_, layout_, base_, candidate, &why);
   if (!match) {
-    out->reason = why.any() ? why.code : "N07";
-    out->span = why.span;
+    out->refuse(why.any() ? why.code : "N07", why.span);
     return out;
   }
   out->conditions = match->conditions;
@@ -133,8 +144,7 @@ std::unique_ptr<Verdict> Verdicts::judge(const Candidate& candidate) {
     out->recipe = std::move(*recipe);
   } else {
     const std::string& code = recipe.error().front().code;
-    out->reason = code == "N05" ? "N05" : code == "N06" ? "N06" : "N07";
-    out->span = recipe.error().front().span;
+    out->refuse(code == "N05" ? "N05" : code == "N06" ? "N06" : "N07", recipe.error().front().span);
     if (code.starts_with("PW")) out->refused = std::move(recipe.error());
   }
   return out;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "rewriter/matcher.hpp"
@@ -42,8 +43,11 @@ struct Verdict {
   Span span;
   Recipe recipe;
   std::vector<Condition> conditions;
-  Diagnostics refused;  ///< the right side cannot be built: the rule's mistake
+  Diagnostics refused;           ///< the right side cannot be built: the rule's mistake
+  std::size_t place = kNoPlace;  ///< of the reason, in kNearMissCodes
+  static constexpr std::size_t kNoPlace = ~std::size_t{0};
   [[nodiscard]] bool yes() const { return *reason == '\0'; }
+  void refuse(const char* code, Span where);
 };
 
 /// A structural match of one rule, in the rule's own numbering.
@@ -61,6 +65,22 @@ class Verdicts {
   const Verdict& ask(const Candidate& candidate);
   /// The cached verdict of an equal key, or null.
   const Verdict* known(const Candidate& candidate);
+  /// The registers of a candidate's values and nodes, where a structural match stands in them.
+  struct Places {
+    std::span<const std::uint16_t> values, nodes;
+  };
+  /// The same where it is the verdict that followed the last one before, or the last one itself,
+  /// as it mostly is: null says nothing. Reads no more than the key.
+  const Verdict* guess(const Places& places, const ValueId* values, const NodeId* nodes) {
+    if (verdicts_.empty() || !numbers_.empty()) return nullptr;
+    std::uint32_t verdict = followers_[last_];
+    if (!is_key_of(verdict, places, values, nodes)) {
+      if (verdict == last_ || !is_key_of(last_, places, values, nodes)) return nullptr;
+      verdict = last_;
+    }
+    last_ = verdict;
+    return verdicts_[verdict].get();
+  }
   /// The same, not cached: for guards that depend on more than the key.
   const Verdict& ask_anew(const Candidate& candidate) {
     anew_ = judge(candidate);
@@ -74,9 +94,25 @@ class Verdicts {
   [[nodiscard]] std::size_t size() const { return verdicts_.size(); }
 
  private:
+  static constexpr std::uint32_t kAbsent = 0xffffffff;  ///< in a key
+  [[nodiscard]] bool is_key_of(std::uint32_t verdict, const Places& places, const ValueId* values,
+                               const NodeId* nodes) const {
+    const std::uint32_t* known =
+        keys_.data() + verdict * (places.values.size() + places.nodes.size());
+    for (const std::uint16_t place : places.values) {
+      const ValueId value = values[place];
+      if (*known++ != (value.valid() ? graph_.type(value).index : kAbsent)) return false;
+    }
+    for (const std::uint16_t place : places.nodes) {
+      const NodeId node = nodes[place];
+      if (*known++ != (node.valid() ? graph_.attributes(node).index : kAbsent)) return false;
+    }
+    return true;
+  }
   void read_key(const Candidate& candidate);
   [[nodiscard]] std::uint64_t hash_key() const;
   std::uint32_t& slot_of_key();
+  const Verdict* follow(std::uint32_t verdict);
   std::unique_ptr<Verdict> judge(const Candidate& candidate);
   void grow();
 
@@ -89,6 +125,8 @@ class Verdicts {
   std::vector<std::uint32_t> table_;    // open addressing: verdict, or kEmpty
   std::vector<std::unique_ptr<Verdict>> verdicts_;
   std::unique_ptr<Verdict> anew_;
+  /// The verdict that followed each one the last time: layers repeat, and so do their questions.
+  std::vector<std::uint32_t> followers_;
   std::uint32_t last_ = 0;
 };
 

@@ -293,12 +293,15 @@ class Emitter {
       line(at, fmt::format("l{0}[{1}q{0}] = {2}<{3}>::of(l{0}[{1}q{0}], {4});", id, first, function,
                            type, in_unit(program_, s.operands[0], s.unit)));
     };
+    // c counts pairs where there are pairs: behind a division GCC loses sight of how addresses grow,
+    // and gathers what lies side by side.
+    const std::int64_t step = pairs ? lanes / 2 : lanes;
+    const std::string steps = pairs ? fmt::format("({}) / 2", width) : width;
     const auto lanes_of_a_chunk = [&](int at, const std::string& count) {
       line(at, "#pragma omp simd");
-      line(at, fmt::format("for (long long q{0} = 0; q{0} < ({1}){2}; ++q{0}) {{", id, count,
-                           pairs ? " / 2" : ""));
+      line(at, fmt::format("for (long long q{0} = 0; q{0} < {1}; ++q{0}) {{", id, count));
       if (pairs) {
-        line(at + 1, fmt::format("const long long h{} = c{} / 2 + q{};", s.var.index, id, id));
+        line(at + 1, fmt::format("const long long h{} = c{} + q{};", s.var.index, id, id));
         inner_pair(s.first, at + 1, phases, s.var, [&](int half) {
           lane(at + 2, half == 0 ? "" : fmt::format("{} + ", lanes / 2));
         });
@@ -309,11 +312,11 @@ class Emitter {
       }
       line(at, "}");
     };
-    line(depth, fmt::format("for (; c{0} + {1} <= {2}; c{0} += {1}) {{", id, lanes, width));
-    lanes_of_a_chunk(depth + 1, std::to_string(lanes));
+    line(depth, fmt::format("for (; c{0} + {1} <= {2}; c{0} += {1}) {{", id, step, steps));
+    lanes_of_a_chunk(depth + 1, std::to_string(step));
     line(depth, "}");
     if (extent.low != extent.high || extent.high % lanes != 0)
-      lanes_of_a_chunk(depth, fmt::format("{} - c{}", width, id));
+      lanes_of_a_chunk(depth, fmt::format("{} - c{}", steps, id));
     line(depth, fmt::format("a{0} = pw_met<{1}, {2}<{1}>, {3}>(l{0});", id, type, function, lanes));
   }
 

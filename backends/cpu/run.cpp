@@ -2,6 +2,7 @@
 #include "backends/cpu/run.hpp"
 
 #include <algorithm>
+#include <deque>
 
 #include "backends/parallel.hpp"
 #include "base/assert.hpp"
@@ -29,11 +30,14 @@ std::int32_t valid_tokens(const Call& call) {
 }
 
 Result<std::monostate> run(const RowKernel& kernel, Call& call) {
-  std::vector<Array> held;  // row-major forms of operands
+  std::deque<Array> copies;  // of operands that are not row-major
+  std::vector<const Array*> held;
   std::vector<void*> pointers;
+  held.reserve(call.operands.size());
+  pointers.reserve(kernel.arguments);
   for (const Array* operand : call.operands) {
-    held.push_back(contiguous(*operand));
-    pointers.push_back(held.back().data);
+    held.push_back(operand->contiguous() ? operand : &copies.emplace_back(contiguous(*operand)));
+    pointers.push_back(held.back()->data);
   }
   std::int32_t valid = 0;
   if (kernel.reads_valid) {
@@ -43,6 +47,7 @@ Result<std::monostate> run(const RowKernel& kernel, Call& call) {
   for (std::size_t i = 0; i < call.results.size(); ++i) pointers.push_back(call.result(i).data);
   PW_ASSERT(pointers.size() == kernel.arguments, "a kernel gets its arguments");
   std::vector<long long> params;
+  params.reserve(kernel.params.size());
   for (DimId dim : kernel.params) {
     const auto value = call.graph.context().dims.evaluate(dim, call.context.symbols);
     if (!value)
@@ -53,8 +58,8 @@ Result<std::monostate> run(const RowKernel& kernel, Call& call) {
   const std::int64_t rows = params.front();
   if (rows <= 0) return std::monostate{};
   std::int64_t largest = rows;
-  for (const Array& operand : held)
-    largest = std::max(largest, has_rows(operand, rows) ? operand.count() : 0);
+  for (const Array* operand : held)
+    largest = std::max(largest, has_rows(*operand, rows) ? operand->count() : 0);
   for (const auto& result : call.results) largest = std::max(largest, result.count());
   parallel_for(rows, 1 + kWorthAThread / (largest / rows + 1),
                [&](std::int64_t begin, std::int64_t end) {

@@ -39,10 +39,21 @@ def one_thread():
     return os.environ | {"PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1", "RAYON_NUM_THREADS": "1"}
 
 
-def machine():
-    model = "unknown processor"
+def processor():
     for line in Path("/proc/cpuinfo").read_text().splitlines():
         if line.startswith("model name"):
-            model = line.split(": ", 1)[1]
-            break
-    return f"One thread of {os.cpu_count()} cores, {model}, load {os.getloadavg()[0]:.1f} when it began."
+            return line.split(": ", 1)[1]
+    return "unknown processor"
+
+
+def machine():
+    return f"One thread of {os.cpu_count()} cores, {processor()}, load {os.getloadavg()[0]:.1f} when it began."
+
+
+def write_section(path, title, lines):
+    """Puts the lines below a heading that names the processor; what the page says of other processors stays."""
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    sections = {part.split("\n", 1)[0]: part.split("\n", 1)[1].strip() for part in text.split("\n## ")[1:]}
+    sections[processor()] = "\n".join(lines).strip()
+    parts = [f"# {title}"] + [f"## {name}\n\n{part}" for name, part in sorted(sections.items())]
+    path.write_text("\n\n".join(parts) + "\n", encoding="utf-8")

@@ -142,6 +142,16 @@ class From(unittest.TestCase):
 
 
 class Derives(unittest.TestCase):
+    def test_laws_of_taso_follow_from_what_the_default_ops_give(self):
+        done = pwr("--format", "json", "discover", "--derives", "bench/rules/taso.pwr")
+        rows = json.loads(done.stdout)["derives"]
+        self.assertEqual([row["rule"] for row in rows if not row["derived"]], [])
+        self.assertGreater(len(rows), 15)
+
+    def test_a_law_of_sums_of_sizes(self):
+        found = sides(pwr("discover", "--ops", "add,split", "--nodes", "3", "--inputs", "2", "-o", "-").stdout)
+        self.assertIn("add_split_to_split_split_add", found)
+
     def test_rules_that_follow_and_one_that_does_not(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "known.pwr")

@@ -56,7 +56,10 @@ TEST_CASE("prove: equal over the reals", "[proof]") {
       {"y = mul(x: f32, 0.1) * 0.3 => y = mul(x, 0.03)",
        "y = mul(exp(a: f32[n]), exp(c: f32[n])) => y = exp(a + c)",
        "y = div(x: f32[n], c: f32[n]) * k => y = div(x * k, c)", "y = f32(bf16(x: f32)) => y = x",
-       "y = sum(x: f32[n, d]){dim = 1} * 3.0 => y = sum(x * 3.0){dim = 1}"},
+       "y = sum(x: f32[n, d]){dim = 1} * 3.0 => y = sum(x * 3.0){dim = 1}",
+       // that x and w are matrices is known from what reads them
+       "y = mm(transpose(x){dim0 = 0, dim1 = 1}, transpose(w){dim0 = 0, dim1 = 1})"
+       " => y = transpose(mm(w, x)){dim0 = 0, dim1 = 1}"},
       RuleVerdict::rounds);
 }
 

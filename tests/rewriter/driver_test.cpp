@@ -295,8 +295,9 @@ pipeline p { work  idle }
   CHECK(work.nodes_after == 2);
   CHECK(work.rules.at("merge").matches == 1);
   CHECK(work.rules.at("never").matches == 0);
-  CHECK(work.rules.at("never").attempts == 2);  // once at first, once since its operand changed
-  CHECK(work.rules.at("never").rejections.at("N01") == 2);
+  // Once: what it reads after the rewrite is made by another relu, which `never` does not ask for.
+  CHECK(work.rules.at("never").attempts == 1);
+  CHECK(work.rules.at("never").rejections.at("N01") == 1);
   CHECK(warned(report, "PW1110"));
   CHECK(warned(report, "PW1111"));
 }

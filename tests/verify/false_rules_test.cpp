@@ -52,6 +52,9 @@ constexpr const char* kFalse[] = {
     "y = div(1.0, div(1.0, x: f32)) => y = x",
     "y = gelu(x: f32) => y = gelu_tanh(x)",
     "y = exp(sub(x, y0)) => y = div(exp(x), exp(y0))",
+    "e = exp(sub(x: T[n, m], amax(x){dim = 1, keepdim = true}))"
+    "  y = div(e, sum(e){dim = 1, keepdim = true})"
+    " => f = exp(x)  y = div(f, sum(f){dim = 1, keepdim = true})",
     // dtypes
     "y = f32(bf16(x: f32)) => y = x",
     "y = f32(f16(x: f32)) => y = x",
@@ -163,6 +166,10 @@ TEST_CASE("true rules: equal bits, and equal but for rounding", "[verify]") {
   CHECK(verdict("y = relu(relu(x)) => y = relu(x)") == RuleVerdict::same_bits);
   CHECK(verdict("y = f16(f32(x: f16)) => y = x") == RuleVerdict::same_bits);
   CHECK(verdict("y = mul(x: f32, 0.1) * 0.3 => y = mul(x, 0.03)") == RuleVerdict::rounds);
+  // Sums in another order, in all floats: f64 has no wider reference, and large terms overflow.
+  CHECK(verdict("y = mm(transpose(x: T[n, k]){dim0 = 0, dim1 = 1},"
+                " transpose(w: T[m, n]){dim0 = 0, dim1 = 1})"
+                " => y = transpose(mm(w, x)){dim0 = 0, dim1 = 1}") == RuleVerdict::rounds);
 }
 
 TEST_CASE("true rules: over groups of all ranks, of some, and of one", "[verify]") {

@@ -1,0 +1,112 @@
+// Exports RuleEngine's first look at a structural match: the gates of engine_legality.cpp, asked of
+// the registers where the match stands, before it is read from them.
+//
+// Most matches are decided here: their values are used as often as the pattern uses them, what they
+// read stands before what they write, and their types and attributes are those of the match that
+// followed the last one before. Where anything is otherwise the answer is `unknown`, and the full
+// gates decide.
+#include <algorithm>
+
+#include "rewriter/engine.hpp"
+
+namespace pw {
+
+void RuleEngine::note_registers(std::uint32_t index) {
+  const ProgramRule& compiled = program_.rules[index];
+  Prepared& rule = rules_[index];
+  const auto read = [](const std::vector<std::uint16_t>& registers, std::size_t spare) {
+    std::vector<std::uint16_t> out = registers;
+    std::replace(out.begin(), out.end(), ProgramRule::kNone, static_cast<std::uint16_t>(spare));
+    return out;
+  };
+  Reading reading;
+  reading.nodes = read(compiled.nodes, registers_->nodes.size() - 1);
+  reading.values = read(compiled.values, registers_->values.size() - 1);
+  reading.swaps = read(compiled.swaps, registers_->swaps.size() - 1);
+  for (std::uint32_t v = 0; v < compiled.constants.size(); ++v)
+    if (compiled.values[v] == ProgramRule::kNone && compiled.constants[v] != ProgramRule::kNone)
+      reading.numbers.emplace_back(v, compiled.constants[v]);
+  rule.found.nodes.resize(reading.nodes.size());
+  rule.found.swaps.resize(reading.swaps.size());
+  rule.found.values.resize(reading.values.size());
+  rule.simple =
+      rule.memo && !rule.lists && !rule.ast().frontier && !trace_ && compiled.anchor.valid();
+  rule.settled = rule.simple && rule.lasting && !rule.permutable && !walk_;
+  if (rule.simple) {
+    const RuleLayout& layout = rule.layout();
+    for (PatternNodeId id : layout.own) reading.own.push_back(reading.nodes[id.index]);
+    for (PatternValueId id : layout.outputs) reading.outputs.push_back(reading.values[id.index]);
+    for (PatternValueId id : rule.reads) reading.reads.push_back(reading.values[id.index]);
+    for (std::size_t i = 0; i < layout.consumed.size(); ++i)
+      reading.consumed.emplace_back(reading.values[layout.consumed[i].index], rule.uses_inside[i]);
+  }
+  rule.reading = std::move(reading);
+}
+
+[[gnu::flatten]] void RuleEngine::read_candidate(const Prepared& rule, Candidate& out) const {
+  const Reading& reading = rule.reading;
+  const NodeId* const nodes = registers_->nodes.data();
+  const ValueId* const values = registers_->values.data();
+  const std::uint8_t* const swaps = registers_->swaps.data();
+  for (std::size_t i = 0; i < reading.nodes.size(); ++i) {
+    out.nodes[i] = nodes[reading.nodes[i]];
+    out.swaps[i] = swaps[reading.swaps[i]];
+  }
+  for (std::size_t i = 0; i < reading.values.size(); ++i) out.values[i] = values[reading.values[i]];
+  for (const auto& [value, node] : reading.numbers) out.values[value] = graph_.result(nodes[node]);
+}
+
+/// Every use of a consumed value is one of the pattern's; the right side reads nothing that the
+/// match makes; and nobody who reads an output stands before the last producer of what it reads.
+[[gnu::flatten]] bool RuleEngine::surely_legal(const Prepared& rule) const {
+  const NodeId* const nodes = registers_->nodes.data();
+  const ValueId* const values = registers_->values.data();
+  const Reading& reading = rule.reading;
+  for (const auto& [place, uses] : reading.consumed)
+    if (graph_.use_count(values[place]) != uses || graph_.is_output(values[place])) return false;
+  std::uint64_t last = 0;
+  for (const std::uint16_t place : reading.reads) {
+    const ValueId value = values[place];
+    const NodeId producer = value.valid() ? graph_.producer(value) : NodeId();
+    if (!producer.valid()) continue;
+    for (const std::uint16_t own : reading.own)
+      if (nodes[own] == producer) return false;
+    if (!rule.always_convex) last = std::max(last, graph_.label(producer));
+  }
+  if (rule.always_convex) return true;
+  for (const std::uint16_t place : reading.outputs)
+    if (graph_.label(graph_.producer(values[place])) < last) return false;
+  return true;
+}
+
+[[gnu::flatten]] RuleEngine::Gate RuleEngine::pass_gates(Prepared& rule) {
+  if (careful_ && run_.barriers) return Gate::unknown;
+  if ((careful_ || rule.permutable) && !surely_legal(rule)) return Gate::unknown;
+  const Reading& reading = rule.reading;
+  const Verdict* verdict = rule.verdicts->guess(
+      {reading.values, reading.nodes}, registers_->values.data(), registers_->nodes.data());
+  if (verdict == nullptr || !verdict->refused.empty()) return Gate::unknown;
+  if (!verdict->yes()) return reject(rule, *verdict), Gate::no;
+  return careful_ && verdict->recipe.may_change_nothing ? Gate::unknown : Gate::yes;
+}
+
+/// Whether the match in the registers is an entry already: a rewrite beside it made its anchor be
+/// asked again.
+[[gnu::flatten]] bool RuleEngine::waits(std::uint32_t index, NodeId anchor) const {
+  if (latest_.size() <= anchor.index) return false;
+  const Reading& reading = rules_[index].reading;
+  const auto equal = [&](const std::uint32_t* entry) {
+    if (entry[kRule] != index) return false;
+    std::uint32_t swaps = 0;
+    for (std::size_t i = 0; i < reading.nodes.size(); ++i) {
+      if (entry[kNodes + i] != registers_->nodes[reading.nodes[i]].index) return false;
+      if (i < 32 && registers_->swaps[reading.swaps[i]] != 0) swaps |= 1u << i;
+    }
+    return entry[kSwaps] == swaps;
+  };
+  for (std::uint32_t at = latest_[anchor.index]; at != kNoEntry; at = pool_[at + kEarlier])
+    if (equal(pool_.data() + at)) return true;
+  return false;
+}
+
+}  // namespace pw
