@@ -293,8 +293,8 @@ class Emitter {
       line(at, fmt::format("l{0}[{1}q{0}] = {2}<{3}>::of(l{0}[{1}q{0}], {4});", id, first, function,
                            type, in_unit(program_, s.operands[0], s.unit)));
     };
-    // c counts pairs where there are pairs: behind a division GCC loses sight of how addresses grow,
-    // and gathers what lies side by side.
+    // c counts pairs where there are pairs: behind a division GCC loses sight of how addresses
+    // grow, and gathers what lies side by side.
     const std::int64_t step = pairs ? lanes / 2 : lanes;
     const std::string steps = pairs ? fmt::format("({}) / 2", width) : width;
     const auto lanes_of_a_chunk = [&](int at, const std::string& count) {

@@ -234,7 +234,7 @@ std::vector<Format> formats() {
                  [](const ContextPtr&, const std::string& text) {
                    return done(cuda::ScheduleTable::parse(text, "mutant.json"));
                  }});
-  out.push_back({"baseline", files({"tests/baselines"}, ".json"),
+  out.push_back({"baseline", files({"tests/baselines"}, ".counts.json"),
                  [](const ContextPtr&, const std::string& text) {
                    return done(baseline_from_json(text, "mutant.json"));
                  }});
