@@ -83,10 +83,10 @@ class Nesting {
     any_lists_ = std::find(lists.begin(), lists.end(), true) != lists.end();
     if (any_lists_) return;
     const auto larger = [&](std::uint32_t a, std::uint32_t b) {
-      return rules_[a].total > rules_[b].total;
+      return rules_[a].total != rules_[b].total ? rules_[a].total > rules_[b].total : a < b;
     };
-    std::stable_sort(all_.begin(), all_.end(), larger);
-    for (auto& [op, ids] : with_) std::stable_sort(ids.begin(), ids.end(), larger);
+    std::sort(all_.begin(), all_.end(), larger);
+    for (auto& [op, ids] : with_) std::sort(ids.begin(), ids.end(), larger);
   }
   template <class Ask>
   void for_each_around(std::uint32_t inner, const Ask& ask) const {

@@ -67,9 +67,8 @@ double estimate(const Machine& machine, const Kernel& kernel, const Usage& usage
                 const Load& load) {
   const int resident = resident_blocks(machine, kernel, usage);
   if (resident == 0 || load.rows == 0) return std::numeric_limits<double>::infinity();
-  const double blocks =
-      static_cast<double>((load.rows + kernel.rows_per_block - 1) / kernel.rows_per_block) *
-      kernel.column_blocks;
+  const std::int64_t by_rows = (load.rows + kernel.rows_per_block - 1) / kernel.rows_per_block;
+  const double blocks = static_cast<double>(by_rows) * kernel.column_blocks;
   const double bytes = static_cast<double>(load.bytes) +
                        kAgain * static_cast<double>(kernel.again_bytes * load.rows);
   const double each = bytes / blocks;

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "backends/cuda/driver.hpp"
 #include "backends/cuda/machine.hpp"
 #include "backends/kernel.hpp"
 #include "backends/program.hpp"

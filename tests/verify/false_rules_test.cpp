@@ -52,9 +52,9 @@ constexpr const char* kFalse[] = {
     "y = div(1.0, div(1.0, x: f32)) => y = x",
     "y = gelu(x: f32) => y = gelu_tanh(x)",
     "y = exp(sub(x, y0)) => y = div(exp(x), exp(y0))",
-    "e = exp(sub(x: T[n, m], amax(x){dim = 1, keepdim = true}))"
-    "  y = div(e, sum(e){dim = 1, keepdim = true})"
-    " => f = exp(x)  y = div(f, sum(f){dim = 1, keepdim = true})",
+    ("e = exp(sub(x: T[n, m], amax(x){dim = 1, keepdim = true}))"
+     "  y = div(e, sum(e){dim = 1, keepdim = true})"
+     " => f = exp(x)  y = div(f, sum(f){dim = 1, keepdim = true})"),
     // dtypes
     "y = f32(bf16(x: f32)) => y = x",
     "y = f32(f16(x: f32)) => y = x",
