@@ -11,8 +11,7 @@
 //    (engine_requeue.cpp). A match refused for a path or a barrier waits at the nodes in its way,
 //    one blocked by a larger or preferred match at the nodes of that.
 //  * Where all rules of the pass depend on nodes, types and uses alone, and nothing waits, a node
-//  is
-//    not touched if each new match that holds it also holds a new node (engine_replace.cpp).
+//    is not touched if each new match that holds it also holds a new node (engine_replace.cpp).
 //  * Invariants: a match that may be legal is in seeds_, heap_ or parked_, or its anchor is in
 //    waiters_ or refused_. A stored position is at most the present one, since nodes move only to
 //    larger labels; where labels were spread anew, rekey() reads all positions again.

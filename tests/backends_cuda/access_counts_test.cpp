@@ -45,25 +45,12 @@ void check_counts(const cuda::HostKernels& host, const Subject& s, const cuda::K
                   std::int64_t n) {
   const Symbols symbols{{"n", n}, {"m", 21}};
   const auto inputs = inputs_of(s.graph, symbols, 3);
-  Context& context = s.graph.context();
-  std::vector<void*> pointers;
-  const auto& all = s.graph.inputs();
-  for (ValueId v : s.operands) {
-    const auto at = std::find(all.begin(), all.end(), v);
-    pointers.push_back(inputs[static_cast<std::size_t>(at - all.begin())].data());
-  }
-  std::vector<Tensor> outputs;
-  for (ValueId v : s.graph.outputs()) {
-    outputs.emplace_back(context.types[s.graph.type(v)].dtype,
-                         need(extents_of(s.graph, v, symbols), context));
-    pointers.push_back(outputs.back().data());
-  }
-  std::vector<std::int64_t> params;
-  for (DimId d : kernel.params) params.push_back(context.dims.evaluate(d, symbols).value());
+  const LaunchArguments with = launch_arguments(s, kernel, inputs, symbols);
   cuda::AccessCounts counted;
-  need(host.run(kernel.name, pointers, params, 1, &counted), context);
+  need(host.run(kernel.name, with.pointers, with.params, 1, &counted), s.graph.context());
   REQUIRE(kernel.accesses);
-  const auto foretold = cuda::count_accesses(*kernel.accesses, kernel.arguments.size(), params);
+  const auto foretold =
+      cuda::count_accesses(*kernel.accesses, kernel.arguments.size(), with.params);
   REQUIRE(foretold);
   CHECK(shown(foretold->total) == shown(counted));
 }

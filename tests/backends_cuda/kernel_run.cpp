@@ -65,28 +65,33 @@ std::vector<Tensor> inputs_of(const Graph& graph, const Symbols& symbols, std::u
   return inputs;
 }
 
-Result<std::vector<std::vector<double>>> try_kernel(const cuda::HostKernels& host, const Subject& s,
-                                                    const std::vector<Tensor>& inputs,
-                                                    const Symbols& symbols, std::uint64_t seed) {
-  Context& context = s.graph.context();
-  std::vector<void*> pointers;
+LaunchArguments launch_arguments(const Subject& s, const cuda::Kernel& kernel,
+                                 const std::vector<Tensor>& inputs, const Symbols& symbols) {
+  const Context& context = s.graph.context();
+  LaunchArguments out;
   const auto& all = s.graph.inputs();
   for (ValueId v : s.operands) {
     const auto at = std::find(all.begin(), all.end(), v);
-    pointers.push_back(inputs[static_cast<std::size_t>(at - all.begin())].data());
+    out.pointers.push_back(inputs[static_cast<std::size_t>(at - all.begin())].data());
   }
-  std::vector<Tensor> outputs;
   for (ValueId v : s.graph.outputs()) {
-    outputs.emplace_back(context.types[s.graph.type(v)].dtype,
-                         need(extents_of(s.graph, v, symbols), context));
-    pointers.push_back(outputs.back().data());
+    out.outputs.emplace_back(context.types[s.graph.type(v)].dtype,
+                             need(extents_of(s.graph, v, symbols), context));
+    out.pointers.push_back(out.outputs.back().data());
   }
-  REQUIRE(pointers.size() == s.kernel.arguments.size());
-  std::vector<std::int64_t> params;
-  for (DimId d : s.kernel.params) params.push_back(context.dims.evaluate(d, symbols).value());
-  if (auto done = host.run(s.kernel.name, pointers, params, seed); !done) return forward(done);
+  for (DimId d : kernel.params) out.params.push_back(context.dims.evaluate(d, symbols).value());
+  return out;
+}
+
+Result<std::vector<std::vector<double>>> try_kernel(const cuda::HostKernels& host, const Subject& s,
+                                                    const std::vector<Tensor>& inputs,
+                                                    const Symbols& symbols, std::uint64_t seed) {
+  const LaunchArguments with = launch_arguments(s, s.kernel, inputs, symbols);
+  REQUIRE(with.pointers.size() == s.kernel.arguments.size());
+  if (auto done = host.run(s.kernel.name, with.pointers, with.params, seed); !done)
+    return forward(done);
   std::vector<std::vector<double>> results;
-  for (const Tensor& t : outputs) results.push_back(values_of(t.view()));
+  for (const Tensor& t : with.outputs) results.push_back(values_of(t.view()));
   return results;
 }
 

@@ -37,6 +37,14 @@ Subject subject(const std::string& name, Graph graph, std::span<const NodeId> no
 /// Random inputs: normal; integers below 7; b8 by a coin.
 std::vector<Tensor> inputs_of(const Graph& graph, const Symbols& symbols, std::uint64_t seed);
 [[nodiscard]] std::vector<double> values_of(const TensorView& view);
+/// What a kernel is launched with: its operands, and memory for its results.
+struct LaunchArguments {
+  std::vector<void*> pointers;
+  std::vector<Tensor> outputs;
+  std::vector<std::int64_t> params;
+};
+LaunchArguments launch_arguments(const Subject& s, const cuda::Kernel& kernel,
+                                 const std::vector<Tensor>& inputs, const Symbols& symbols);
 /// The results of the kernel, as stored, read as doubles.
 std::vector<std::vector<double>> run_kernel(const cuda::HostKernels& host, const Subject& s,
                                             const std::vector<Tensor>& inputs,

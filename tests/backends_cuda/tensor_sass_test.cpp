@@ -7,9 +7,9 @@
 #include "backends/cuda/emitter.hpp"
 #include "backends/cuda/nvrtc.hpp"
 #include "backends/cuda/product.hpp"
+#include "backends/cuda/sass.hpp"
 #include "dsl/dsl.hpp"
 #include "tests/backends_cuda/kernel_run.hpp"
-#include "tests/backends_cuda/sass.hpp"
 #include "tests/catch.hpp"
 
 using namespace pw;
@@ -19,14 +19,34 @@ namespace {
 
 constexpr const char* kArchs[] = {"sm_80", "sm_90", "sm_100", "sm_120"};
 
+/// How often an instruction whose name begins so stands in the text.
+int count_instructions(const std::string& sass, const std::string& name) {
+  int out = 0;
+  for (std::size_t at = sass.find(name); at != std::string::npos; at = sass.find(name, at + 1))
+    out += at > 0 && (sass[at - 1] == ' ' || sass[at - 1] == '\t') ? 1 : 0;
+  return out;
+}
+
+struct Tools {
+  cuda::Nvrtc nvrtc = cuda::Nvrtc::open();
+  cuda::Disassembler nvdisasm = cuda::Disassembler::find();
+
+  /// Says so where they are not.
+  [[nodiscard]] bool present() const {
+    const bool both = nvrtc.present() && nvdisasm.present();
+    if (!both) WARN("SKIPPED: NVRTC is " << nvrtc.state() << ", nvdisasm is " << nvdisasm.state());
+    return both;
+  }
+};
+
 /// Registers, spills and instructions of a kernel on one architecture, as one line.
-std::string check_machine_code(const cuda::Nvrtc& nvrtc, const std::string& nvdisasm,
-                               const cuda::Kernel& kernel, const std::string& arch) {
-  const auto cubin = nvrtc.compile(cuda::source_file(kernel), kernel.name, {arch, false});
+std::string check_machine_code(const Tools& tools, const cuda::Kernel& kernel,
+                               const std::string& arch) {
+  const auto cubin = tools.nvrtc.compile(cuda::source_file(kernel), kernel.name, {arch, false});
   if (!cubin) FAIL(cubin.error().front().message);
   CHECK_FALSE(cubin->usage.spills());
   CHECK(cubin->usage.stack == 0);
-  const auto sass = disassemble(nvdisasm, cubin->bytes);
+  const auto sass = tools.nvdisasm.disassemble(cubin->bytes);
   REQUIRE(sass);
   const int halves = count_instructions(*sass, "HMMA."), bytes = count_instructions(*sass, "QMMA.");
   CHECK(halves + bytes > 0);
@@ -42,13 +62,8 @@ std::string check_machine_code(const cuda::Nvrtc& nvrtc, const std::string& nvdi
 
 TEST_CASE("tensor cores: machine code of products has tensor-core instructions and no local memory",
           "[cuda][sass]") {
-  const cuda::Nvrtc nvrtc = cuda::Nvrtc::open();
-  const std::string nvdisasm = find_nvdisasm();
-  if (!nvrtc.present() || nvdisasm.empty()) {
-    WARN("SKIPPED: NVRTC is " << nvrtc.state() << ", nvdisasm "
-                              << (nvdisasm.empty() ? "absent (PW_NVDISASM names one)" : nvdisasm));
-    return;
-  }
+  const Tools tools;
+  if (!tools.present()) return;
   const ContextPtr context = library();
   // Aligned, and with rows of no multiple of 16 bytes; b as it lies and transposed.
   const std::pair<const char*, bool> texts[] = {
@@ -81,7 +96,7 @@ TEST_CASE("tensor cores: machine code of products has tensor-core instructions a
         }
         REQUIRE(kernel);
         INFO(text << ", " << arch << ", " << rows << " rows");
-        const std::string line = check_machine_code(nvrtc, nvdisasm, *kernel, arch);
+        const std::string line = check_machine_code(tools, *kernel, arch);
         if (std::getenv("PW_SHOW_SASS") != nullptr) WARN(line);
       }
     }
@@ -91,13 +106,8 @@ TEST_CASE("tensor cores: machine code of products has tensor-core instructions a
 TEST_CASE(
     "tensor cores: machine code of attention has tensor-core instructions and no local memory",
     "[cuda][sass]") {
-  const cuda::Nvrtc nvrtc = cuda::Nvrtc::open();
-  const std::string nvdisasm = find_nvdisasm();
-  if (!nvrtc.present() || nvdisasm.empty()) {
-    WARN("SKIPPED: NVRTC is " << nvrtc.state() << ", nvdisasm "
-                              << (nvdisasm.empty() ? "absent (PW_NVDISASM names one)" : nvdisasm));
-    return;
-  }
+  const Tools tools;
+  if (!tools.present()) return;
   const ContextPtr context = library();
   for (const char* types : {"q: bf16[n, 32, 128], k: bf16[n, 8, 128], v: bf16[n, 8, 128]",
                             "q: f16[n, 16, 64], k: f16[n, 16, 64], v: f16[n, 16, 64]"}) {
@@ -114,7 +124,7 @@ TEST_CASE(
       REQUIRE(kernels->forms);
       for (const auto* form : {&kernels->forms->few, &kernels->forms->many}) {
         INFO(types << ", " << arch);
-        const std::string line = check_machine_code(nvrtc, nvdisasm, form->kernel, arch);
+        const std::string line = check_machine_code(tools, form->kernel, arch);
         if (std::getenv("PW_SHOW_SASS") != nullptr) WARN(line);
       }
     }
