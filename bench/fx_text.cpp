@@ -17,8 +17,9 @@ class Writer {
   std::string write(std::int64_t layers) {
     std::string x = input(tensor("bf16", {kTokens, kHidden}));
     for (std::int64_t i = 0; i < layers; ++i) x = layer(x);
-    return fmt::format("class <lambda>(torch.nn.Module):\n    def forward(self, {}):\n{}        return ({},)\n",
-                       fmt::join(inputs_, ", "), body_, x);
+    return fmt::format(
+        "class <lambda>(torch.nn.Module):\n    def forward(self, {}):\n{}        return ({},)\n",
+        fmt::join(inputs_, ", "), body_, x);
   }
 
  private:
@@ -51,7 +52,8 @@ class Writer {
 
   std::string norm(const std::string& x) {
     const std::string weight = input(tensor("bf16", {kHidden}));
-    const std::string wide = tensor("f32", {kTokens, kHidden}), column = tensor("f32", {kTokens, 1});
+    const std::string wide = tensor("f32", {kTokens, kHidden}),
+                      column = tensor("f32", {kTokens, 1});
     place("norm.py", 41, "forward", "x = x.to(torch.float32)");
     const std::string f = call("_to_copy.default", wide, x + ", dtype = torch.float32");
     place("norm.py", 42, "forward", "variance = x.pow(2).mean(dim=-1, keepdim=True)");
@@ -88,14 +90,17 @@ class Writer {
     const std::string k = heads(linear(x, kHidden, kHidden));
     const std::string v = heads(linear(x, kHidden, kHidden));
     const std::string scores = tensor("bf16", {kHeads, kTokens, kTokens});
-    place("attention.py", 221, "forward", "weights = torch.matmul(q, k.transpose(1, 2)) * self.scale");
-    const std::string turned = call("permute.default", tensor("bf16", {kHeads, kWidth, kTokens}),
-                                    k + ", [0, 2, 1]", {k});
+    place("attention.py", 221, "forward",
+          "weights = torch.matmul(q, k.transpose(1, 2)) * self.scale");
+    const std::string turned =
+        call("permute.default", tensor("bf16", {kHeads, kWidth, kTokens}), k + ", [0, 2, 1]", {k});
     const std::string product = call("bmm.default", scores, q + ", " + turned, {q, turned});
-    const std::string scaled = call("mul.Tensor", scores, product + ", 0.08838834764831845", {product});
+    const std::string scaled =
+        call("mul.Tensor", scores, product + ", 0.08838834764831845", {product});
     place("attention.py", 224, "forward", "weights = F.softmax(weights, dim=-1)");
     const std::string shares = call("_softmax.default", scores, scaled + ", -1, False", {scaled});
-    place("attention.py", 225, "forward", "return self.o_proj((weights @ v).transpose(0, 1).reshape(x.shape))");
+    place("attention.py", 225, "forward",
+          "return self.o_proj((weights @ v).transpose(0, 1).reshape(x.shape))");
     const std::string mixed = call("bmm.default", tensor("bf16", {kHeads, kTokens, kWidth}),
                                    shares + ", " + v, {shares, v});
     const std::string back = call("permute.default", tensor("bf16", {kTokens, kHeads, kWidth}),
@@ -110,7 +115,8 @@ class Writer {
   std::string feed_forward(const std::string& x) {
     const std::string wide = tensor("bf16", {kTokens, kFfn});
     const std::string gate = linear(x, kHidden, kFfn), up = linear(x, kHidden, kFfn);
-    place("mlp.py", 77, "forward", "return self.down_proj(F.silu(self.gate_proj(x)) * self.up_proj(x))");
+    place("mlp.py", 77, "forward",
+          "return self.down_proj(F.silu(self.gate_proj(x)) * self.up_proj(x))");
     const std::string act = call("silu.default", wide, gate, {gate});
     const std::string product = call("mul.Tensor", wide, act + ", " + up, {act, up});
     return linear(product, kFfn, kHidden);

@@ -36,7 +36,9 @@ std::size_t visit(simdjson::ondemand::value value) {
     case simdjson::ondemand::json_type::array:
       for (auto item : value.get_array()) seen += visit(item.value());
       break;
-    case simdjson::ondemand::json_type::string: seen += std::string_view(value.get_string()).size(); break;
+    case simdjson::ondemand::json_type::string:
+      seen += std::string_view(value.get_string()).size();
+      break;
     case simdjson::ondemand::json_type::number: seen += double(value.get_double()) != 0; break;
     case simdjson::ondemand::json_type::boolean: seen += bool(value.get_bool()); break;
     case simdjson::ondemand::json_type::null: seen += value.is_null(); break;

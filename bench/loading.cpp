@@ -106,8 +106,9 @@ int run(int argc, char** argv) {
   app.add_option("--nodes", nodes, "about how many");
   app.add_option("--runs", runs, "of each form; medians are taken")->check(CLI::PositiveNumber);
   app.add_option("--form", only, "one alone, for a profiler: .pwb, graph.json, .pwg, FX text");
-  app.add_option("-o,--output", output, "also write the report into this page, as the section of "
-                                        "this processor");
+  app.add_option("-o,--output", output,
+                 "also write the report into this page, as the section of "
+                 "this processor");
   CLI11_PARSE(app, argc, argv);
   keep_large_arrays_apart();  // as pwr does
   Promises promises;

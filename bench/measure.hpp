@@ -52,8 +52,8 @@ class Promises {
   [[nodiscard]] std::string print() const { return table_.print(); }
 
  private:
-  void add(const std::string& what, double measured, double limit, const std::string& unit,
-           bool ok, const char* otherwise);
+  void add(const std::string& what, double measured, double limit, const std::string& unit, bool ok,
+           const char* otherwise);
 
   Table table_{{"must hold", "measured", "limit", ""}};
   bool kept_ = true;

@@ -28,8 +28,8 @@ Result<std::monostate> write_section(const std::string& path, const std::string&
     const std::size_t name = at + kHeading.size(), body = text.find('\n', name);
     if (body == std::string::npos) break;
     at = text.find(kHeading, body);
-    sections[text.substr(name, body - name)] = trimmed(
-        std::string_view(text).substr(body, at == std::string::npos ? at : at - body));
+    sections[text.substr(name, body - name)] =
+        trimmed(std::string_view(text).substr(body, at == std::string::npos ? at : at - body));
   }
   sections[processor()] = trimmed(lines);
   std::string page = "# " + title + "\n";

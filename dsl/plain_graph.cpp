@@ -73,15 +73,11 @@ bool is_plain_dim(const Expr& e) {
 class PlainReader {
  public:
   PlainReader(const ContextPtr& context, std::string_view text, SourceId source)
-      : context_ptr_(context),
-        context_(*context),
-        source_(source),
-        text_(text),
-        graph_(context) {}
+      : context_ptr_(context), context_(*context), source_(source), text_(text), graph_(context) {}
 
   std::optional<Graph> read() {
-    const bool read = text_.all().size() <= kMaxFileBytes && header() && inputs() && begin() && nodes() &&
-                      outputs() && text_.at_end() && finish();
+    const bool read = text_.all().size() <= kMaxFileBytes && header() && inputs() && begin() &&
+                      nodes() && outputs() && text_.at_end() && finish();
     return read ? std::optional(std::move(graph_)) : std::nullopt;
   }
 
@@ -155,10 +151,10 @@ class PlainReader {
     auto item = parse_item_text("graph { in v: " + std::string(spelt) + " out }", source_);
     if (!item || item->inputs.size() != 1) return false;
     TypeExpr& expr = item->inputs.front().type;
-    const bool plain =
-        expr.dtype.size() == 1 && expr.dtype.front().kind == Kind::path &&
-        dtype_named(expr.dtype.front().text) &&
-        std::all_of(expr.dims.begin(), expr.dims.end(), [](const Expr& e) { return is_plain_dim(e); });
+    const bool plain = expr.dtype.size() == 1 && expr.dtype.front().kind == Kind::path &&
+                       dtype_named(expr.dtype.front().text) &&
+                       std::all_of(expr.dims.begin(), expr.dims.end(),
+                                   [](const Expr& e) { return is_plain_dim(e); });
     if (!plain) return false;
     types_[out].expr = std::move(expr);
     return true;
@@ -212,8 +208,8 @@ class PlainReader {
   // ---- names
   /// Words that name no value here: those of the language, dtypes, symbols.
   static constexpr std::array<std::string_view, 16> kNoNames{
-      "where", "assume", "given", "unless", "many", "and",  "or",   "not",
-      "in",    "out",    "true",  "false",  "none", "inf",  "nan",  "_"};
+      "where", "assume", "given", "unless", "many", "and", "or",  "not",
+      "in",    "out",    "true",  "false",  "none", "inf", "nan", "_"};
   static bool is_no_name(std::string_view word) {
     return std::find(kNoNames.begin(), kNoNames.end(), word) != kNoNames.end();
   }
@@ -248,9 +244,8 @@ class PlainReader {
     result_ids_.clear();
     stated_.clear();
     PlainWord op = first;
-    if (!text_.at_call()) {
-      if (!binders(first) || !text_.word(op)) return false;
-    }
+    // A node without results is given a name, by the grammar's way.
+    if (text_.at_call() || !binders(first) || !text_.word(op)) return false;
     if (!text_.rest_of_path(op) || !text_.take('(') || !operands()) return false;
     std::string_view attributes;
     if (!text_.attributes(attributes)) return false;
@@ -273,8 +268,9 @@ class PlainReader {
         text_.all().substr(statement_begin_, statement_end - statement_begin_);
     if (!build(statement, group, source)) return false;
     const NodeId made = graph_.last();
-    Known kind{op_word,         attribute_word,           operand_types_, stated_,
-               graph_.op(made), graph_.attributes(made), {}};
+    Known kind{op_word, attribute_word,  operand_types_,
+               stated_, graph_.op(made), graph_.attributes(made),
+               {}};
     for (std::size_t i = 0; i < stated_.size(); ++i)
       kind.results.push_back(graph_.type(graph_.result(made, i)));
     known_index_.insert(hash, static_cast<std::uint32_t>(known_.size()));

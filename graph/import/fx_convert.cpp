@@ -103,6 +103,8 @@ ValueId Converter::attribute_input(const std::string& name) {
   std::string word = name.substr(std::string_view("self.").size());
   std::replace(word.begin(), word.end(), '.', '_');
   if (auto it = env_.find(name); it != env_.end()) return it->second.tensor;
+  once();
+  unique_names_ = unique_names_ && !names_.contains(word);
   ValueId v = graph_.add_input(word, Types::unknown(), InputKind::weight);
   env_[name] = input_tensor(v);
   return v;
@@ -135,7 +137,8 @@ void Converter::erase_buffers() {
 // Parts of tuples are named by statements of their own, `a = t[0]`; their names and types belong to
 // the results.
 void Converter::find_getitems() {
-  for (const Parameter& p : function_.parameters) names_.insert(p.name);
+  for (const Parameter& p : function_.parameters)
+    unique_names_ = names_.insert(p.name).second && unique_names_;
   for (const Statement& s : function_.statements) {
     for (const Expr& target : s.targets) find_names(target);
     find_reads(s.value);
@@ -168,6 +171,23 @@ void Converter::find_reads(const Expr& e) {
 
 Result<std::monostate> Converter::statement(const Statement& s) {
   group_ = s.group;
+  if (!statement_key(s)) return convert_statement(s);
+  bool known = false;
+  if (const Repeat<Value>* same = repeat_of(known)) {
+    repeat(*same, s);
+    return std::monostate();
+  }
+  if (known) return convert_statement(s);
+  Repeats<Value>::Entry entry{repeats_.key, {}};
+  const std::uint64_t hash = repeats_.hash;
+  const Before before = now();
+  repeatable_ = true;
+  auto done = convert_statement(s);
+  if (done) keep_repeat(s, std::move(entry), hash, before);
+  return done;
+}
+
+Result<std::monostate> Converter::convert_statement(const Statement& s) {
   if (s.kind == Statement::Kind::return_) return outputs(s.value);
   Site site{s.span, s.source, s.kind == Statement::Kind::assign, {}, {}};
   if (s.kind == Statement::Kind::assign) {

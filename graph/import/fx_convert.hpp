@@ -15,6 +15,7 @@
 #include "graph/import/fx_ast.hpp"
 #include "graph/import/fx_memory.hpp"
 #include "graph/import/fx_ops.hpp"
+#include "graph/import/fx_repeat.hpp"
 #include "graph/import/fx_symbols.hpp"
 #include "graph/import/torch_schemas.hpp"
 
@@ -183,6 +184,7 @@ class Converter {
   void name_output(const Expr& e, std::size_t at);
   Result<std::monostate> write_back();
   Result<std::monostate> statement(const Statement& s);
+  Result<std::monostate> convert_statement(const Statement& s);
   Result<std::monostate> outputs(const Expr& e);
   Result<Value> evaluate(const Expr& e, const Site& site);
   Result<Value> evaluate_name(const Expr& e);
@@ -193,6 +195,31 @@ class Converter {
   Value input_tensor(ValueId input);
   ValueId attribute_input(const std::string& name);
   void erase_buffers();
+
+  // ---- fx_repeat.cpp: statements that are equal to earlier ones
+  struct Before {
+    std::size_t nodes, values, tensors, storages, made_up;
+  };
+  /// What is converted leaves a trace that a copy of its nodes would not.
+  void once() { repeatable_ = false; }
+  bool statement_key(const Statement& s);
+  bool expression_key(const Expr& e);
+  bool name_key(const Expr& e);
+  bool tensor_key(const Value& value);
+  const Repeat<Value>* repeat_of(bool& known);
+  void repeat(const Repeat<Value>& of, const Statement& s);
+  [[nodiscard]] Before now() const;
+  void keep_repeat(const Statement& s, Repeats<Value>::Entry entry, std::uint64_t hash,
+                   const Before& before);
+  bool take_nodes(Repeat<Value>& out, const Statement& s, const Before& before) const;
+  bool take_tensors(Repeat<Value>& out, const Before& before) const;
+  bool take_value(Repeat<Value>& out, const Statement& s, const Before& before);
+  [[nodiscard]] bool rising_names(const Before& before) const;
+  [[nodiscard]] std::optional<RepeatedName> repeated_name(const std::string& name,
+                                                          const Statement& s) const;
+  [[nodiscard]] std::optional<RepeatedValue> repeated_value(ValueId v, const Before& before) const;
+  [[nodiscard]] std::optional<RepeatedValue> repeated_handle(TensorId t,
+                                                             const Before& before) const;
 
   // ---- fx_versions.cpp: tensors that share memory
   Result<ValueId> read(TensorId id, const Site& site);
@@ -435,7 +462,10 @@ class Converter {
   std::optional<std::int64_t> as_int(const Value& value) const;
   [[nodiscard]] const Type* type_of(ValueId value) const;  ///< null: unknown
   std::string fresh(std::string base);
-  void note(std::string text) { report_.substitutions.push_back(std::move(text)); }
+  void note(std::string text) {
+    once();
+    report_.substitutions.push_back(std::move(text));
+  }
   NameId key(std::string_view name) { return context_.strings.intern(name); }
   /// A tensor that is a storage of its own.
   [[nodiscard]] Value tensor(ValueId v);
@@ -470,6 +500,9 @@ class Converter {
   std::set<ValueId> makers_, dropped_, rope_caches_, layer_names_;
   std::map<std::string, DimId, std::less<>> equal_;  ///< symbols that are another one
   Diagnostics errors_;
+  Repeats<Value> repeats_;
+  bool repeatable_ = true;    ///< see once()
+  bool unique_names_ = true;  ///< no name of the dump is bound twice
 };
 
 }  // namespace pw::fx

@@ -139,7 +139,8 @@ std::string_view first_word(std::string_view line) {
 // that a call may find it.
 class Reader {
  public:
-  Reader(std::string_view text, SourceId source) : text_(text), source_(source) {}
+  Reader(std::string_view text, SourceId source, bool by_grammar)
+      : text_(text), source_(source), by_grammar_(by_grammar) {}
 
   Result<Module> read(const std::vector<Line>& lines) {
     for (const Line& line : lines) {
@@ -209,14 +210,22 @@ class Reader {
     }
   }
   void body(const Line& line) {
+    Statement plain;
+    if (!by_grammar_ && parse_plain_line(text_, source_, line, plain)) {
+      body(line, std::move(plain));
+      return;
+    }
     auto statements = parse_line(text_, source_, line);
     if (!statements) return add(std::move(statements.error()));
-    for (Statement& s : *statements) {
-      if (open_.back().returned) return error(line, "PW0504", "a statement after `return`");
-      open_.back().returned = s.kind == Statement::Kind::return_;
-      s.source = line.source;
-      open_.back().module.forward.statements.push_back(std::move(s));
-    }
+    for (Statement& s : *statements)
+      if (!body(line, std::move(s))) return;
+  }
+  bool body(const Line& line, Statement s) {
+    if (open_.back().returned) return error(line, "PW0504", "a statement after `return`"), false;
+    open_.back().returned = s.kind == Statement::Kind::return_;
+    s.source = line.source;
+    open_.back().module.forward.statements.push_back(std::move(s));
+    return true;
   }
   void add(Diagnostics diagnostics) {
     std::move(diagnostics.begin(), diagnostics.end(), std::back_inserter(errors_));
@@ -228,6 +237,7 @@ class Reader {
 
   std::string_view text_;
   SourceId source_;
+  bool by_grammar_;
   std::vector<Open> open_;
   Diagnostics errors_;
   bool skipped_ = false;  // inside a function that is not `forward`
@@ -246,10 +256,10 @@ Result<std::vector<Line>> cut_lines(std::string_view text, SourceId source) {
   return Cutter(text, source).cut();
 }
 
-Result<Module> parse(std::string_view text, SourceId source) {
+Result<Module> parse(std::string_view text, SourceId source, bool by_grammar) {
   Result<std::vector<Line>> lines = cut_lines(text, source);
   if (!lines) return forward(lines);
-  return Reader(text, source).read(*lines);
+  return Reader(text, source, by_grammar).read(*lines);
 }
 
 }  // namespace pw::fx

@@ -229,6 +229,7 @@ Result<Value> Converter::opaque(std::string_view target, const Arguments& argume
                             unknown.why.empty() ? "" : ": ", unknown.why),
                 "mend the declaration, or leave it out to keep the op opaque");
   const std::string name = context_.ops[*op].name;
+  once();
   ++report_.opaque[name];
   if (!unknown.why.empty()) ++report_.reasons[fmt::format("{}: {}", name, unknown.why)];
 

@@ -126,6 +126,7 @@ std::optional<Compare> comparison(std::string_view op) {
 bool Converter::bookkeeping(std::string_view callee) {
   for (std::string_view pattern : kBookkeeping) {
     if (!named(callee, pattern)) continue;
+    once();
     ++report_.dropped[std::string(callee)];
     return true;
   }
@@ -396,7 +397,8 @@ Result<std::monostate> Converter::assign(const Expr& target, const Value& value,
 }
 
 void Converter::find_names(const Expr& target) {
-  if (target.kind == Expr::Kind::name) names_.insert(target.text);
+  if (target.kind == Expr::Kind::name)
+    unique_names_ = names_.insert(target.text).second && unique_names_;
   for (const Expr& part : target.args) find_names(part);
 }
 

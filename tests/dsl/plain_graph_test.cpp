@@ -84,7 +84,8 @@ graph `a "b"` {
 })",
     "graph {\n in x: f32[4]\n in buffer c: f32[4]\n y = relu(x) out y\n write c = y\n}\n",
     "graph {\n in x: f32[4]\n in buffer c: f32[4]\n y = relu(x) out write c = y\n}\n",
-    "graph g {\nin x: f32[2, 3]\nc0 = constant(){value = 1.5, dtype = f32}\ny = mul(x, c0,)\nout y }",
+    "graph g {\nin x: f32[2, 3]\nc0 = constant(){value = 1.5, dtype = f32}\ny = mul(x, c0,)\nout y "
+    "}",
 };
 
 /// What the grammar takes or refuses, and the fast way leaves to it.
@@ -123,7 +124,8 @@ const std::vector<std::string> kOthers = {
     "graph {\n in x: f32[4]\n y = relu(x)\n out y\n}\ngraph { in x: f32[4] out x }",
     "graph {\n in x: f32[4] y = nothing(x)\n out y\n}\n",
     "graph {\n in x: f32[4]\n op f(x: T[*s]) -> y: T[*s]\n y = f(x)\n out y\n}\n",
-    "graph {\n op f(x: T[*s]) -> y: T[*s] {\n y = relu(x)\n }\n in x: f32[4]\n y = f(x)\n out y\n}\n",
+    "graph {\n op f(x: T[*s]) -> y: T[*s] {\n y = relu(x)\n }\n in x: f32[4]\n y = f(x)\n out "
+    "y\n}\n",
     "graph {\n op relu(...)\n in x: f32[4]\n y = relu(x)\n out y\n}\n",
     "graph {\n symbol n in 2..1\n in x: f32[n]\n y = relu(x)\n out y\n}\n",
 };
