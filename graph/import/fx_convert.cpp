@@ -138,7 +138,7 @@ void Converter::erase_buffers() {
 // the results.
 void Converter::find_getitems() {
   for (const Parameter& p : function_.parameters)
-    unique_names_ = names_.insert(p.name).second && unique_names_;
+    unique_names_ = names_.insert(p.name) && unique_names_;
   for (const Statement& s : function_.statements) {
     for (const Expr& target : s.targets) find_names(target);
     find_reads(s.value);

@@ -21,6 +21,22 @@
 
 namespace pw::fx {
 
+/// A set of names, whose characters lie together.
+class WordSet {
+ public:
+  /// Whether it is new.
+  bool insert(std::string_view word) {
+    const std::size_t before = words_.size();
+    words_.intern(word);
+    return words_.size() > before;
+  }
+  [[nodiscard]] bool contains(std::string_view word) const { return words_.find(word).valid(); }
+  [[nodiscard]] std::size_t size() const { return words_.size(); }
+
+ private:
+  Strings words_;
+};
+
 /// What an expression of the dump is.
 struct Value {
   enum class Kind : std::uint8_t {
@@ -489,11 +505,11 @@ class Converter {
   std::set<std::pair<std::string, std::int64_t>>
       ranks_;  ///< groups that collectives name, and sizes
   std::unordered_map<std::string, Value> env_;
-  std::unordered_set<std::string> names_;          ///< every name of the dump, and those made up
-  std::unordered_set<std::string> made_up_;        ///< those made up
+  WordSet names_;          ///< every name of the dump, and those made up
+  WordSet made_up_;        ///< those made up
   std::unordered_map<std::string, int> counters_;  ///< of made-up names, by their base
   std::unordered_map<std::string, std::map<int, Wanted>> getitems_;  ///< by the name of the tuple
-  std::unordered_set<std::string> read_names_;  ///< names that some expression reads
+  WordSet read_names_;  ///< names that some expression reads
   Memory memory_;
   bool functional_ = false;  ///< the dump is functionalised: what is called writes nothing
   bool pure_ = false;        ///< and unknown calls have no effect either
@@ -501,6 +517,7 @@ class Converter {
   std::map<std::string, DimId, std::less<>> equal_;  ///< symbols that are another one
   Diagnostics errors_;
   Repeats<Value> repeats_;
+  std::unordered_map<std::string, TypeId> known_types_;  ///< by what states them
   bool repeatable_ = true;    ///< see once()
   bool unique_names_ = true;  ///< no name of the dump is bound twice
 };

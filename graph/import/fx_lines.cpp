@@ -1,5 +1,6 @@
 // Exports cut_lines and parse: the layer of FX text above single statements.
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <variant>
 
@@ -25,6 +26,18 @@ std::optional<std::string> source_of(std::string_view comment) {
   std::string_view place = comment.substr(0, end);
   while (!place.empty() && (place.back() == ' ' || place.back() == '\r')) place.remove_suffix(1);
   return std::string(place.substr(0, 1024));
+}
+
+/// Of what stands in a line as it is: neither blank, bracket, quote, comment nor end of the line.
+bool is_ordinary(char c) {
+  static constexpr std::array<bool, 256> kOrdinary = [] {
+    std::array<bool, 256> out{};
+    out.fill(true);
+    for (const char other : {' ', '\t', '\n', '\r', '#', '"', '\'', '(', ')', '[', ']', '{', '}'})
+      out[static_cast<unsigned char>(other)] = false;
+    return out;
+  }();
+  return kOrdinary[static_cast<unsigned char>(c)];
 }
 
 class Cutter {
@@ -61,9 +74,12 @@ class Cutter {
       open_.push_back(at_++);
     } else if (c == ')' || c == ']' || c == '}') {
       return close(c);
-    } else {
-      if (c != ' ' && c != '\t') start();
+    } else if (c == ' ' || c == '\t') {
       ++at_;
+    } else {
+      start();
+      do ++at_;
+      while (at_ < text_.size() && is_ordinary(text_[at_]));
     }
     return std::monostate();
   }

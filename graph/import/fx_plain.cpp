@@ -153,6 +153,7 @@ class PlainLine {
     out.kind = Expr::Kind::call;
     out.integer = callee == "True" ? 1 : 0;
     out.text = callee;
+    out.args.reserve(4);
     ++at_;
     while (!take(')')) {
       if (!argument(out, depth)) return false;
@@ -200,6 +201,7 @@ class PlainLine {
     if (depth == kMostNested) return false;
     const std::size_t begin = at_++;
     out.kind = Expr::Kind::list;
+    out.args.reserve(4);
     while (!take(']')) {
       if (!expression(out.args.emplace_back(), depth)) return false;
       if (take(',')) continue;

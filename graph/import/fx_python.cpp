@@ -398,7 +398,7 @@ Result<std::monostate> Converter::assign(const Expr& target, const Value& value,
 
 void Converter::find_names(const Expr& target) {
   if (target.kind == Expr::Kind::name)
-    unique_names_ = names_.insert(target.text).second && unique_names_;
+    unique_names_ = names_.insert(target.text) && unique_names_;
   for (const Expr& part : target.args) find_names(part);
 }
 

@@ -250,6 +250,7 @@ void Converter::make_equal(DimId from, DimId to, std::string_view target) {
   const std::string old = dims.print(from), name = dims.print(to);
   once();
   repeats_ = {};  // they have the old symbol
+  known_types_.clear();
   equal_[old] = to;
   symbols_.rename(old, to);
   for (auto& [symbol, now] : equal_) now = dims.substitute(now, equal_);
