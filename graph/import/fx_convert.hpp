@@ -60,6 +60,7 @@ struct Value {
   std::vector<Value> items;       ///< list; items of a result that was never named are none; other,
                                   ///< "slice": start, end, step
   std::vector<std::string> keys;  ///< of a list that is a dict: the keys of its items
+  bool own_name = false;  ///< the name that it is bound to is known to be that of its tensor
 };
 
 struct Arguments {
@@ -196,7 +197,8 @@ class Converter {
   Result<FxImport> finished();
   // ---- fx_convert.cpp: statements and names
   void find_getitems();
-  void find_reads(const Expr& e);
+  void find_functional(const Expr& e);
+  [[nodiscard]] bool reads(const std::string& name) const;
   void name_output(const Expr& e, std::size_t at);
   Result<std::monostate> write_back();
   Result<std::monostate> statement(const Statement& s);
@@ -218,6 +220,8 @@ class Converter {
   };
   /// What is converted leaves a trace that a copy of its nodes would not.
   void once() { repeatable_ = false; }
+  /// Of a value that may be older than the statement.
+  void rename(ValueId value, const std::string& name);
   bool statement_key(const Statement& s);
   bool expression_key(const Expr& e);
   bool name_key(const Expr& e);
@@ -225,7 +229,7 @@ class Converter {
   const Repeat<Value>* repeat_of(bool& known);
   void repeat(const Repeat<Value>& of, const Statement& s);
   [[nodiscard]] Before now() const;
-  void keep_repeat(const Statement& s, Repeats<Value>::Entry entry, std::uint64_t hash,
+  void keep_repeat(const Statement& s, Repeats<Value, Wanted>::Entry entry, std::uint64_t hash,
                    const Before& before);
   bool take_nodes(Repeat<Value>& out, const Statement& s, const Before& before) const;
   bool take_tensors(Repeat<Value>& out, const Before& before) const;
@@ -505,21 +509,24 @@ class Converter {
   std::set<std::pair<std::string, std::int64_t>>
       ranks_;  ///< groups that collectives name, and sizes
   std::unordered_map<std::string, Value> env_;
-  WordSet names_;          ///< every name of the dump, and those made up
-  WordSet made_up_;        ///< those made up
+  WordSet names_;                                  ///< every name of the dump, and those made up
+  WordSet made_up_;                                ///< those made up
   std::unordered_map<std::string, int> counters_;  ///< of made-up names, by their base
   std::unordered_map<std::string, std::map<int, Wanted>> getitems_;  ///< by the name of the tuple
-  WordSet read_names_;  ///< names that some expression reads
+  mutable std::optional<WordSet>
+      read_names_;  ///< that some expression reads, once it was asked for
   Memory memory_;
   bool functional_ = false;  ///< the dump is functionalised: what is called writes nothing
   bool pure_ = false;        ///< and unknown calls have no effect either
   std::set<ValueId> makers_, dropped_, rope_caches_, layer_names_;
   std::map<std::string, DimId, std::less<>> equal_;  ///< symbols that are another one
   Diagnostics errors_;
-  Repeats<Value> repeats_;
+  Repeats<Value, Wanted> repeats_;
   std::unordered_map<std::string, TypeId> known_types_;  ///< by what states them
-  bool repeatable_ = true;    ///< see once()
-  bool unique_names_ = true;  ///< no name of the dump is bound twice
+  bool repeatable_ = true;                               ///< see once()
+  bool renamed_ = false;         ///< a value may be called otherwise than it was bound
+  std::size_t first_value_ = 0;  ///< of the statement at hand
+  bool unique_names_ = true;     ///< no name of the dump is bound twice
 };
 
 }  // namespace pw::fx

@@ -97,8 +97,7 @@ std::map<std::string, InputKind> signed_kinds(std::string_view signature) {
 }  // namespace
 
 Result<TypeId> Converter::stated_type(const std::string& text, Span span) {
-  if (const auto known = known_types_.find(text); known != known_types_.end())
-    return known->second;
+  if (const auto known = known_types_.find(text); known != known_types_.end()) return known->second;
   if (says_no_type(text)) return Types::unknown();
   const std::string_view word = trimmed(std::string_view(text).substr(0, text.find('[')));
   if (std::find(std::begin(kOtherDTypes), std::end(kOtherDTypes), word) != std::end(kOtherDTypes)) {

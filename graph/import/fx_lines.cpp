@@ -158,8 +158,8 @@ class Reader {
   Reader(std::string_view text, SourceId source, bool by_grammar)
       : text_(text), source_(source), by_grammar_(by_grammar) {}
 
-  Result<Module> read(const std::vector<Line>& lines) {
-    for (const Line& line : lines) {
+  Result<Module> read(std::vector<Line> lines) {
+    for (Line& line : lines) {
       if (errors_.size() >= kMaxDiagnostics) break;
       take(line);
     }
@@ -178,7 +178,7 @@ class Reader {
     bool read = false, returned = false;  // its `forward`; and the `return` of it
   };
 
-  void take(const Line& line) {
+  void take(Line& line) {
     std::string_view text = text_.substr(line.begin, line.end - line.begin);
     std::string_view word = first_word(text);
     if (word == "def") return header(line);
@@ -225,21 +225,23 @@ class Reader {
       add(std::move(parameters.error()));
     }
   }
-  void body(const Line& line) {
+  void body(Line& line) {
     Statement plain;
     if (!by_grammar_ && parse_plain_line(text_, source_, line, plain)) {
+      plain.source = std::move(line.source);
       body(line, std::move(plain));
       return;
     }
     auto statements = parse_line(text_, source_, line);
     if (!statements) return add(std::move(statements.error()));
-    for (Statement& s : *statements)
+    for (Statement& s : *statements) {
+      s.source = line.source;
       if (!body(line, std::move(s))) return;
+    }
   }
   bool body(const Line& line, Statement s) {
     if (open_.back().returned) return error(line, "PW0504", "a statement after `return`"), false;
     open_.back().returned = s.kind == Statement::Kind::return_;
-    s.source = line.source;
     open_.back().module.forward.statements.push_back(std::move(s));
     return true;
   }
@@ -275,7 +277,7 @@ Result<std::vector<Line>> cut_lines(std::string_view text, SourceId source) {
 Result<Module> parse(std::string_view text, SourceId source, bool by_grammar) {
   Result<std::vector<Line>> lines = cut_lines(text, source);
   if (!lines) return forward(lines);
-  return Reader(text, source, by_grammar).read(*lines);
+  return Reader(text, source, by_grammar).read(std::move(*lines));
 }
 
 }  // namespace pw::fx

@@ -244,9 +244,18 @@ class Inliner {
   std::set<std::string, std::less<>> used_;  // names of what comes out
 };
 
-void add_names(const Expr& target, Strings& names) {
-  if (target.kind == Expr::Kind::name) names.intern(target.text);
-  for (const Expr& part : target.args) add_names(part, names);
+/// What stands before the first dot of names and calls.
+void add_heads(const Expr& e, Strings& heads) {
+  const bool names = e.kind == Expr::Kind::name || e.kind == Expr::Kind::call;
+  if (const std::string_view first = names ? head(e.text) : ""; first.size() < e.text.size())
+    heads.intern(first);
+  for (const Expr& part : e.args) add_heads(part, heads);
+}
+
+/// Those alone that a name or a call begins with.
+void add_names(const Expr& target, const Strings& heads, Strings& names) {
+  if (target.kind == Expr::Kind::name && heads.find(target.text).valid()) names.intern(target.text);
+  for (const Expr& part : target.args) add_names(part, heads, names);
 }
 
 Expr name_of(std::string_view text, Span span) {
@@ -362,11 +371,13 @@ void flatten_inputs(Function& function) {
 }
 
 void spell_out(Function& function) {
-  Strings locals;
-  for (const Parameter& p : function.parameters) locals.intern(p.name);
+  Strings heads, locals;
+  for (const Statement& s : function.statements) add_heads(s.value, heads);
+  for (const Parameter& p : function.parameters)
+    if (heads.find(p.name).valid()) locals.intern(p.name);
   for (Statement& s : function.statements) {
     spell_out(s.value, locals);
-    for (const Expr& target : s.targets) add_names(target, locals);
+    for (const Expr& target : s.targets) add_names(target, heads, locals);
   }
 }
 

@@ -177,7 +177,7 @@ std::vector<Wanted> Converter::opaque_results(const Site& site) const {
     wanted.resize(static_cast<std::size_t>(site.items.rbegin()->first) + 1);
     for (const auto& [index, item] : site.items) wanted[static_cast<std::size_t>(index)] = item;
   } else if (site.bound && (site.result.name.empty() || site.result.type != Types::unknown() ||
-                            read_names_.contains(site.result.name))) {
+                            reads(site.result.name))) {
     wanted = {site.result};
   }
   return wanted;

@@ -380,7 +380,9 @@ Result<std::optional<Value>> Converter::python(const std::string& callee,
 // `a, b = f(x)` gives each name its item.
 Result<std::monostate> Converter::assign(const Expr& target, const Value& value, const Site& site) {
   if (target.kind == Expr::Kind::name && is_word(target.text)) {
-    env_[target.text] = value;
+    Value& bound = env_[target.text];
+    bound = value;
+    bound.own_name = false;
     return std::monostate();
   }
   if (target.kind != Expr::Kind::tuple && target.kind != Expr::Kind::list)
@@ -397,8 +399,7 @@ Result<std::monostate> Converter::assign(const Expr& target, const Value& value,
 }
 
 void Converter::find_names(const Expr& target) {
-  if (target.kind == Expr::Kind::name)
-    unique_names_ = names_.insert(target.text) && unique_names_;
+  if (target.kind == Expr::Kind::name) unique_names_ = names_.insert(target.text) && unique_names_;
   for (const Expr& part : target.args) find_names(part);
 }
 

@@ -44,7 +44,7 @@ void each_tensor(Value& value, const F& f) {
 // ---- what a statement depends on
 
 bool Converter::tensor_key(const Value& value) {
-  Repeats<Value>::Key& key = repeats_.key;
+  Repeats<Value, Wanted>::Key& key = repeats_.key;
   if (!value.handle.valid()) return false;
   const Tensor& t = memory_.tensors[value.handle];
   const TypeId type = graph_.type(t.value);
@@ -74,7 +74,7 @@ bool Converter::tensor_key(const Value& value) {
 }
 
 bool Converter::name_key(const Expr& e) {
-  Repeats<Value>::Key& key = repeats_.key;
+  Repeats<Value, Wanted>::Key& key = repeats_.key;
   const auto known = env_.find(e.text);
   if (known == env_.end()) {
     if (e.text.starts_with("self")) return false;
@@ -91,7 +91,7 @@ bool Converter::name_key(const Expr& e) {
 }
 
 bool Converter::expression_key(const Expr& e) {
-  Repeats<Value>::Key& key = repeats_.key;
+  Repeats<Value, Wanted>::Key& key = repeats_.key;
   const auto put = [&](Mark mark, std::uint64_t what) {
     key.push_back(static_cast<std::uint64_t>(mark));
     key.push_back(what);
@@ -130,11 +130,13 @@ bool Converter::statement_key(const Statement& s) {
                    s.targets[0].kind == Expr::Kind::name && s.value.kind == Expr::Kind::call &&
                    is_word(s.targets[0].text);
   if (!may || !expression_key(s.value)) return false;
-  Repeats<Value>::Key& key = repeats_.key;
+  Repeats<Value, Wanted>::Key& key = repeats_.key;
   key.push_back(repeats_.words.intern(s.type).index);
   key.push_back(s.group.empty() && s.source.empty() ? 0 : 1);
-  if (const auto items = getitems_.find(s.targets[0].text); items != getitems_.end())
-    for (const auto& [index, wanted] : items->second) {
+  const auto items = getitems_.find(s.targets[0].text);
+  repeats_.items = items == getitems_.end() ? nullptr : &items->second;
+  if (repeats_.items != nullptr)
+    for (const auto& [index, wanted] : *repeats_.items) {
       key.push_back(static_cast<std::uint64_t>(Mark::item));
       key.push_back(static_cast<std::uint64_t>(index));
       key.push_back(wanted.type.index);
@@ -156,7 +158,6 @@ const Repeat<Value>* Converter::repeat_of(bool& known) {
 
 void Converter::repeat(const Repeat<Value>& of, const Statement& s) {
   const std::string& target = s.targets[0].text;
-  const auto items = getitems_.find(target);
   const auto first_value = graph_.value_bound();
   const auto value_of = [&](const RepeatedValue& v) {
     if (v.index == RepeatedValue::kAbsent) return ValueId();
@@ -166,7 +167,7 @@ void Converter::repeat(const Repeat<Value>& of, const Statement& s) {
   const auto name_of = [&](const RepeatedName& name) {
     switch (name.kind) {
       case RepeatedName::Kind::target: return target;
-      case RepeatedName::Kind::item: return items->second.at(name.item).name;
+      case RepeatedName::Kind::item: return repeats_.items->at(name.item).name;
       case RepeatedName::Kind::made_up: return fresh(target);
       case RepeatedName::Kind::constant: return fresh("c");
     }
@@ -199,6 +200,7 @@ void Converter::repeat(const Repeat<Value>& of, const Statement& s) {
     memory_.tensors.back().inexpressible = made.like.inexpressible;
   }
   Value& value = env_[target] = of.value;
+  value.own_name = of.own_name;
   std::size_t next = 0;
   each_tensor(value, [&](Value& tensor) {
     tensor.handle = handle_of(of.handles[next++]);
@@ -300,6 +302,8 @@ bool Converter::take_tensors(Repeat<Value>& out, const Before& before) const {
 
 bool Converter::take_value(Repeat<Value>& out, const Statement& s, const Before& before) {
   out.value = env_.at(s.targets[0].text);
+  out.own_name = out.value.kind == Value::Kind::tensor &&
+                 graph_.value_name(out.value.tensor) == s.targets[0].text;
   bool sound = true;
   each_tensor(out.value, [&](Value& tensor) {
     const auto handle = tensor.handle.valid() ? repeated_handle(tensor.handle, before)
@@ -310,14 +314,20 @@ bool Converter::take_value(Repeat<Value>& out, const Statement& s, const Before&
   return sound;
 }
 
+void Converter::rename(ValueId value, const std::string& name) {
+  renamed_ = true;
+  if (value.index < first_value_) once();
+  graph_.rename(value, name);
+}
+
 Converter::Before Converter::now() const {
   return {graph_.node_bound(), graph_.value_bound(), memory_.tensors.size(),
           memory_.storages.size(), made_up_.size()};
 }
 
 // Of the statement that was just converted, whose key is at hand.
-void Converter::keep_repeat(const Statement& s, Repeats<Value>::Entry entry, std::uint64_t hash,
-                            const Before& before) {
+void Converter::keep_repeat(const Statement& s, Repeats<Value, Wanted>::Entry entry,
+                            std::uint64_t hash, const Before& before) {
   Repeat<Value> made;
   if (repeatable_ && take_nodes(made, s, before) && take_tensors(made, before) &&
       take_value(made, s, before))

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -47,10 +48,11 @@ struct Repeat {
   std::vector<RepeatedNode> nodes;
   std::vector<RepeatedTensor> tensors;
   Value value;                         ///< of the target
+  bool own_name = false;               ///< the value is called as the target
   std::vector<RepeatedValue> handles;  ///< of the tensors in it, in order: an argument, or one made
 };
 
-template <class Value>
+template <class Value, class Wanted>
 struct Repeats {
   using Key = std::vector<std::uint64_t>;
   struct Entry {
@@ -65,6 +67,7 @@ struct Repeats {
   Key key;
   std::uint64_t hash = 0;
   std::vector<TensorId> arguments;
+  const std::map<int, Wanted>* items = nullptr;  ///< what parts of its result are called
 };
 
 }  // namespace pw::fx
