@@ -127,6 +127,7 @@ class KeptPass {
   void around(std::span<const NodeId> nodes, std::vector<NodeId>& out) const;
   void ask(std::span<const NodeId> nodes);
   Time time_before(std::size_t place);
+  void come_to(Time time);
   [[nodiscard]] bool loose_ends_hold() const;
 
   std::shared_ptr<const RuleSet> rules_;
@@ -150,6 +151,7 @@ class KeptPass {
   std::vector<Touch> touches_;
   std::unordered_map<std::uint32_t, std::vector<Moved>> moved_;  // by index in outputs_
   std::unordered_multimap<std::uint32_t, NodeId> waited_;
+  std::multimap<Time, RuleEngine::Entry> deferred_;  ///< by when their nodes are there
   std::unordered_map<std::uint32_t, std::uint32_t> node_here_, value_here_;  // by id of the input
   std::unordered_map<std::uint32_t, std::uint32_t> node_there_;              // the other way round
   std::size_t inputs_nodes_ = 0, inputs_values_ = 0;  // ids that are the same in both

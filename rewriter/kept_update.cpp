@@ -61,14 +61,22 @@ void KeptPass::pump() {
   while (!broken_) {
     if (!building_ && ++events_ > kMostEvents) return fail("the edit reaches too far");
     if (engine.heap_.empty() && engine.seeds_.empty()) {
-      if (undone_.empty()) break;
-      drop(undone_.begin()->second);
+      const Time undone = undone_.empty() ? kNever : undone_.begin()->first;
+      if (!deferred_.empty() && deferred_.begin()->first <= undone)
+        come_to(deferred_.begin()->first);
+      else if (!undone_.empty())
+        drop(undone_.begin()->second);
+      else
+        break;
       continue;
     }
     if (engine.step()) return fail("the pass does not come to an end by itself");
     if (run_->graph.renumberings() != version) fail("the order list was relabelled");
   }
   if (broken_) return;
+  std::erase_if(engine.parked_, [&](const RuleEngine::Entry& entry) {
+    return !engine.rebind(entry.rule, entry, engine.taken_);
+  });
   if (!engine.parked_.empty()) fail("matches wait for each other");
   if (!engine.refused_.empty()) fail("a match is in the way of itself");
   if (!run_->state.report.conditions.empty()) fail("a rule rests on a condition");
@@ -117,9 +125,15 @@ bool KeptPass::arrives(const RuleEngine::Entry& entry, const Candidate& match,
     std::push_heap(engine.heap_.begin(), engine.heap_.end(), RuleEngine::Later{&engine});
     engine.remember(entry);
   };
+  // It may hold what a kept rewrite makes only later.
+  Time there = 0;
+  for (NodeId n : match.nodes)
+    if (n.valid()) there = std::max(there, made_at(n));
+  if (there > now_) return deferred_.emplace(there, entry), true;
   const std::size_t place = next_kept(entry.position);
   const Time end = place < sequence_.size() ? records_[sequence_[place]].time : kNever;
-  if (!undone_.empty() && undone_.begin()->first < end) {
+  const Time others = deferred_.empty() ? kNever : deferred_.begin()->first;
+  if (!undone_.empty() && undone_.begin()->first < std::min(end, others)) {
     const std::uint32_t first = undone_.begin()->second;
     if (!same(records_[first], entry, match)) {
       later();
@@ -139,6 +153,7 @@ bool KeptPass::arrives(const RuleEngine::Entry& entry, const Candidate& match,
     ask(around_);
     return true;
   }
+  if (others < end) return later(), come_to(others), true;
   // Nothing that comes later may have been done here.
   std::vector<NodeId> nodes;
   around(match.nodes, nodes);
@@ -151,6 +166,19 @@ bool KeptPass::arrives(const RuleEngine::Entry& entry, const Candidate& match,
   if (broken_) return true;
   now_ = current_.time = time_before(place);
   return false;
+}
+
+/// Matches whose nodes have been made by then are there.
+void KeptPass::come_to(Time time) {
+  RuleEngine& engine = run_->engine;
+  now_ = std::max(now_, time);
+  while (!deferred_.empty() && deferred_.begin()->first <= now_) {
+    const RuleEngine::Entry entry = deferred_.begin()->second;
+    deferred_.erase(deferred_.begin());
+    engine.heap_.push_back(entry);
+    std::push_heap(engine.heap_.begin(), engine.heap_.end(), RuleEngine::Later{&engine});
+    engine.remember(entry);
+  }
 }
 
 /// A time between the rewrite before and the one at this place.
@@ -340,6 +368,7 @@ bool KeptPass::update(const Graph& before, const Graph& input) {
   const std::uint64_t version = run_->graph.renumberings();
   engine.pool_.clear();
   engine.waiters_.clear();
+  deferred_.clear();
   engine.latest_.assign(engine.latest_.size(), RuleEngine::kNoEntry);
   engine.limit_ = 10'000 + run_->options.limits.per_node * input.node_count();
   engine.rewrites_ = 0;
