@@ -230,6 +230,11 @@ class Graph {
   /// `writes` (outside `ignoring`) to a producer of `reads`.
   bool make_room(std::span<const ValueId> reads, std::span<const ValueId> writes,
                  std::span<const NodeId> ignoring);
+  // Both are not undone by rollback, and not for a graph that records.
+  /// Brings an erased node back, with other operands: before this node, an invalid one is the end.
+  void revive(NodeId n, NodeId before, std::span<const ValueId> operands);
+  /// Moves a node and gives it a label, which must lie between those of its new neighbours.
+  void place(NodeId n, NodeId before, std::uint64_t label);
   /// Erases nodes without users and without `effect`, transitively; returns how many.
   std::size_t erase_dead();
   /// Gives back the memory of what dead nodes read, if it is worth the copying; they have no

@@ -28,6 +28,7 @@
 #include <fmt/format.h>
 
 #include "rewriter/anchor.hpp"
+#include "rewriter/kept_pass.hpp"
 #include "rewriter/legality.hpp"
 #include "rewriter/naive_driver.hpp"
 
@@ -403,6 +404,7 @@ void RuleEngine::attempt(NodeId anchor) {
 
 /// What was found by then counts. Anchors after it get half, so that many of them end soon too.
 void RuleEngine::give_up(std::uint32_t index, NodeId anchor) {
+  if (kept_ != nullptr) kept_->fail("the matcher ran out of steps");
   run_.warn_given_up(rules_[index].ast(), graph_, anchor, steps_);
   steps_ = std::max(steps_ / 2, kLeastSteps);
 }
@@ -681,9 +683,11 @@ std::optional<StopReason> RuleEngine::take(const Entry& entry) {
   if (run_.out_of_fuel()) return StopReason::fuel;
   if (rewrites_ >= limit_ || run_.rewrites >= run_.options.limits.rewrites)
     return StopReason::limit;
+  if (kept_ != nullptr && kept_->arrives(entry, taken, *verdict)) return std::nullopt;
   note_conditions(verdict->conditions);
   if (run_.watch != nullptr) run_.watch->rewriting(rule.layout().id, taken.nodes, run_);
   replace(entry.rule, taken, verdict->recipe);
+  if (kept_ != nullptr) kept_->made();
   return after_rewrite(entry.rule);
 }
 

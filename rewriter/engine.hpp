@@ -22,6 +22,8 @@
 
 namespace pw {
 
+class KeptPass;
+
 class RuleEngine {
  public:
   RuleEngine(RunState& run, const Strategy& strategy, PassStats& stats);
@@ -32,6 +34,7 @@ class RuleEngine {
   std::size_t scan();
 
  private:
+  friend class KeptPass;
   /// An operand slot of a pattern's node, and what stands there.
   struct Operand {
     std::uint16_t node = 0, slot = 0;
@@ -273,7 +276,7 @@ class RuleEngine {
   void ask_again(NodeId anchor, std::vector<NodeId>& out);
   static void sort_once(std::vector<NodeId>& nodes);  ///< each of them once, by id
   void wake(NodeId node);
-  void wait_for(NodeId node, NodeId anchor) { waiters_[node.index].push_back(anchor); }
+  void wait_for(NodeId node, NodeId anchor);
 
   RunState& run_;
   Graph& graph_;
@@ -331,6 +334,7 @@ class RuleEngine {
   bool follow_erased_ = false;  ///< some rule asks what is not there, or counts what is
   bool local_ = false;          ///< matches depend on their nodes, types and uses alone
   LoopGuard guard_;
+  KeptPass* kept_ = nullptr;  ///< none: nothing is kept of this run
 };
 
 }  // namespace pw

@@ -5,6 +5,7 @@
 
 #include "rewriter/apply.hpp"
 #include "rewriter/engine.hpp"
+#include "rewriter/kept_pass.hpp"
 #include "rewriter/legality.hpp"
 
 namespace pw {
@@ -41,7 +42,9 @@ void RuleEngine::replace(std::uint32_t index, const Candidate& c, const Recipe& 
     for (std::size_t k = 0; k < made.result_count; ++k)
       new_results_.push_back(graph_.result(node, k));
   }
+  if (kept_ != nullptr) kept_->placed(first_new_);
   graph_.insert_before({});
+  if (kept_ != nullptr) kept_->redirects(c, recipe);
   run_.barriers = run_.barriers || recipe.barriers;
   redirect(rule, c, recipe);
   for (std::size_t i = first_new_.index; i < graph_.node_bound(); ++i)

@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "rewriter/engine.hpp"
+#include "rewriter/kept_pass.hpp"
 
 namespace pw {
 
@@ -60,6 +61,11 @@ void RuleEngine::follow_far(const WayBack& way, NodeId node, std::vector<NodeId>
     if (here_.empty()) return;
   }
   for (NodeId n : here_) ask_again(n, out);
+}
+
+void RuleEngine::wait_for(NodeId node, NodeId anchor) {
+  waiters_[node.index].push_back(anchor);
+  if (kept_ != nullptr) kept_->waits_for(node, anchor);
 }
 
 void RuleEngine::wake(NodeId node) {

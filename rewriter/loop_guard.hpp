@@ -18,6 +18,9 @@ class LoopGuard {
   std::vector<RuleId> after(const Graph& graph, RuleId rule, std::span<const NodeId> matched,
                             std::span<const NodeId> created);
 
+  /// Whether it ever looked at whole graphs.
+  [[nodiscard]] bool suspected() const { return watching_ || suspicion_ > kFirstSuspicion; }
+
  private:
   static constexpr std::uint32_t kFirstSuspicion = 64;
   static constexpr std::size_t kWindow = 32;

@@ -1,0 +1,174 @@
+// A greedy pass whose result stays alive: after an edit of its input only the rewrites that the
+// edit can have touched are undone and decided again. docs/decisions/022 says why the outcome is
+// that of a run from scratch. Where that cannot be shown, update() says so and changes nothing that
+// may be used.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "rewriter/engine.hpp"
+#include "rewriter/full_order.hpp"
+#include "rewriter/pattern_edges.hpp"
+
+namespace pw {
+
+class KeptPass {
+ public:
+  struct Counters {
+    std::size_t undone = 0;   ///< rewrites taken back
+    std::size_t redone = 0;   ///< of these, made again as they were
+    std::size_t dropped = 0;  ///< of these, not made again
+    std::size_t fresh = 0;    ///< rewrites that the run before had not
+    std::size_t asked = 0;    ///< anchors
+  };
+  KeptPass(std::shared_ptr<const RuleSet> rules, const Strategy& strategy, const Env& params);
+  ~KeptPass();
+  KeptPass(const KeptPass&) = delete;
+  KeptPass& operator=(const KeptPass&) = delete;
+
+  /// Rewrites from scratch. False: nothing can be kept of such a run; why() says the reason.
+  bool build(const Graph& input);
+  /// After build() or update(): the edited input, with the ids of the one before. `before` is the
+  /// input as it was. False: build() is needed; why() says the reason.
+  bool update(const Graph& before, const Graph& input);
+  [[nodiscard]] const std::string& why() const { return why_; }
+  [[nodiscard]] const Graph& graph() const;
+  [[nodiscard]] const Counters& counters() const { return counters_; }
+  [[nodiscard]] std::size_t rewrites() const { return sequence_.size(); }
+
+  /// Makes the same rewrites in `run`, in the order of a run from scratch. `ids`: by node of the
+  /// input, that of the run's graph; afterwards by node of graph(). False: one did not match.
+  bool replay(RunState& run, const Strategy& strategy, PassStats& stats,
+              std::vector<NodeId>& ids) const;
+
+ private:
+  friend class RuleEngine;
+  static constexpr std::uint32_t kNone = 0xffffffff;
+  using Time = std::uint64_t;
+  static constexpr Time kNever = ~Time{0}, kStep = Time{1} << 32;
+
+  /// A part of ids_.
+  struct Part {
+    std::uint32_t begin = 0, count = 0;
+  };
+  struct Output {
+    ValueId from, to;
+    bool exclusive = true;  ///< all that reads `to` read `from` before
+  };
+  struct Record {
+    Time time = 0;          ///< kNever: it is of no run any more
+    std::uint64_t key = 0;  ///< its position when it was made
+    std::uint32_t rule = 0, verdict = 0, swaps = 0;
+    std::uint32_t first_made = 0, made = 0;
+    Part nodes, values;  ///< by number of the pattern
+    Part own, created, erased;
+    std::uint32_t outputs = 0, output_count = 0;  ///< in outputs_
+    NodeId first_user;                            ///< new nodes stand before it
+    NodeId behind;                                ///< without one: behind this, as soon as may be
+    bool may_change_nothing = false;
+    bool applied = false;
+  };
+  /// A record in whose way a node may be. `strong`: it matched, made or erased it.
+  struct Touch {
+    std::uint32_t record = 0, next = kNone;
+    bool strong = false;
+  };
+  /// An operand slot, or, without a node, an output of the graph.
+  struct Moved {
+    NodeId user;
+    std::uint32_t slot = 0;
+  };
+  struct Run;
+
+  // What the engine calls.
+  /// A match that is to be taken. True: it has been seen to.
+  bool arrives(const RuleEngine::Entry& entry, const Candidate& match, const Verdict& verdict);
+  /// The new nodes are there, and nothing else has changed.
+  void placed(NodeId first_made);
+  void redirects(const Candidate& match, const Recipe& recipe);
+  void made();
+  void waits_for(NodeId node, NodeId anchor) { waited_.emplace(node.index, anchor); }
+  void fail(std::string_view why);
+
+  // Records (kept_records.cpp).
+  [[nodiscard]] std::span<const NodeId> nodes_of(Part part) const;
+  Part keep(std::span<const NodeId> nodes);
+  void note_touches(std::uint32_t record);
+  void touch(NodeId node, std::uint32_t record, bool strong);
+  void undo(std::uint32_t record);
+  void undo_later(NodeId node, Time time);
+  void redo(std::uint32_t record);
+  bool revive(NodeId node);
+  bool erase(NodeId node);
+  [[nodiscard]] ValueId now_called(ValueId value) const;
+  [[nodiscard]] std::vector<Moved> uses_of(ValueId value) const;
+  [[nodiscard]] Time made_at(NodeId node) const;
+  [[nodiscard]] bool stood_then(NodeId node, Time time) const;
+  void put(NodeId node, NodeId behind);
+  [[nodiscard]] NodeId place_at(NodeId target, Time time) const;
+
+  // Updating (kept_update.cpp).
+  [[nodiscard]] bool fits_keeping();
+  bool edit(const Graph& before, const Graph& input);
+  void pump();
+  [[nodiscard]] std::size_t next_kept(std::uint64_t key) const;
+  [[nodiscard]] bool same(const Record& record, const RuleEngine::Entry& entry,
+                          const Candidate& match) const;
+  [[nodiscard]] NodeId first_user_of(std::span<const ValueId> writes,
+                                     std::span<const NodeId> own) const;
+  void drop(std::uint32_t record);
+  bool disturb(std::span<const NodeId> nodes, Time now);
+  void around(std::span<const NodeId> nodes, std::vector<NodeId>& out) const;
+  void ask(std::span<const NodeId> nodes);
+  Time time_before(std::size_t place);
+  void come_to(Time time);
+  [[nodiscard]] bool loose_ends_hold() const;
+
+  std::shared_ptr<const RuleSet> rules_;
+  const Strategy& strategy_;
+  const Env params_;
+  std::unique_ptr<Run> run_;
+  PatternEdges edges_;
+  std::size_t reach_ = 0;
+  FullOrder order_;
+  std::string why_;
+  Counters counters_;
+
+  std::vector<Record> records_;
+  std::vector<NodeId> ids_;
+  std::vector<ValueId> values_;
+  std::vector<Output> outputs_;
+  std::vector<std::uint32_t> sequence_;  // by time
+  std::set<std::pair<Time, std::uint32_t>> undone_;
+  std::vector<std::uint32_t> maker_, eraser_;  // by node; kNone: none
+  std::vector<std::uint32_t> touch_head_, value_touch_head_;
+  std::vector<Touch> touches_;
+  std::unordered_map<std::uint32_t, std::vector<Moved>> moved_;  // by index in outputs_
+  std::unordered_multimap<std::uint32_t, NodeId> waited_;
+  std::multimap<Time, RuleEngine::Entry> deferred_;  ///< by when their nodes are there
+  std::unordered_map<std::uint32_t, std::uint32_t> node_here_, value_here_;  // by id of the input
+  std::unordered_map<std::uint32_t, std::uint32_t> node_there_;              // the other way round
+  std::size_t inputs_nodes_ = 0, inputs_values_ = 0;  // ids that are the same in both
+
+  Time now_ = 0;
+  bool building_ = false, broken_ = false;
+  std::size_t events_ = 0, first_records_ = 0;
+  // Of the rewrite at hand.
+  Record current_;
+  std::vector<NodeId> current_nodes_, restored_, around_;
+  std::vector<ValueId> current_values_;
+  std::vector<Output> current_outputs_;
+  std::vector<std::vector<Moved>> current_moved_;
+  std::vector<NodeId> current_near_;
+  std::vector<ValueId> current_shared_;
+  std::vector<std::uint32_t> seen_;  // by node: the round of disturb()
+  std::uint32_t round_ = 0;
+};
+
+}  // namespace pw

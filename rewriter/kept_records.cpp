@@ -1,0 +1,395 @@
+// Exports KeptPass's records of rewrites: noting them, undoing and redoing one of them in the graph
+// as it stands, whatever was rewritten elsewhere since.
+//
+// Nodes keep their ids: an undone rewrite leaves its nodes dead, and what it replaced is alive
+// again, at the same place of the order list, which holds the dead as well. An operand of a node
+// that comes back is called what it became meanwhile (now_called).
+#include <algorithm>
+#include <unordered_set>
+
+#include "rewriter/kept_run.hpp"
+
+namespace pw {
+
+KeptPass::KeptPass(std::shared_ptr<const RuleSet> rules, const Strategy& strategy,
+                   const Env& params)
+    : rules_(std::move(rules)), strategy_(strategy), params_(params) {}
+KeptPass::~KeptPass() = default;
+
+const Graph& KeptPass::graph() const { return run_->graph; }
+
+void KeptPass::fail(std::string_view why) {
+  if (!broken_) why_ = why;
+  broken_ = true;
+}
+
+std::span<const NodeId> KeptPass::nodes_of(Part part) const {
+  return std::span<const NodeId>(ids_).subspan(part.begin, part.count);
+}
+
+KeptPass::Part KeptPass::keep(std::span<const NodeId> nodes) {
+  const Part out{static_cast<std::uint32_t>(ids_.size()), static_cast<std::uint32_t>(nodes.size())};
+  ids_.insert(ids_.end(), nodes.begin(), nodes.end());
+  return out;
+}
+
+// ---- the order list
+
+/// When a node was made: inputs at 0, what is of no run any more never.
+KeptPass::Time KeptPass::made_at(NodeId node) const {
+  const std::uint32_t maker = node.index < maker_.size() ? maker_[node.index] : kNone;
+  return maker == kNone ? 0 : records_[maker].time;
+}
+
+/// Whether it was there when so much had been rewritten, and not more.
+bool KeptPass::stood_then(NodeId node, Time time) const {
+  if (made_at(node) > time) return false;
+  if (run_->graph.alive(node)) return true;
+  const std::uint32_t eraser = node.index < eraser_.size() ? eraser_[node.index] : kNone;
+  return eraser != kNone && records_[eraser].time > time;
+}
+
+/// Behind which node one goes that is made at `time` before `target`: those made later stand
+/// between.
+NodeId KeptPass::place_at(NodeId target, Time time) const {
+  NodeId out = target.valid() ? order_.previous(target) : order_.last();
+  while (out.valid() && made_at(out) > time) out = order_.previous(out);
+  return out;
+}
+
+/// Into the order list, and to the same place of the graph's.
+void KeptPass::put(NodeId node, NodeId behind) {
+  Graph& graph = run_->graph;
+  const std::uint64_t low = behind.valid() ? graph.label(behind) : 0;
+  order_.insert_behind(behind, node);
+  const NodeId after = order_.next(node);
+  const std::uint64_t high = after.valid() ? graph.label(after) : ~std::uint64_t{0};
+  if (high - low < 2) return fail("the order list has no room at a place");
+  const NodeId alive = order_.alive_from(graph, after);
+  if (graph.next(node) == alive && low < graph.label(node) && graph.label(node) < high) return;
+  const std::uint64_t step =
+      after.valid() ? std::max<std::uint64_t>(1, (high - low) / 32)
+                    : std::min<std::uint64_t>((high - low) / 2, std::uint64_t{1} << 32);
+  graph.place(node, alive, low + step);
+}
+
+/// Outside of the match; the new nodes are none.
+NodeId KeptPass::first_user_of(std::span<const ValueId> writes, std::span<const NodeId> own) const {
+  const Graph& graph = run_->graph;
+  NodeId out;
+  for (ValueId v : writes)
+    for (UseId u = graph.first_use(v); u.valid(); u = graph.next_use(u)) {
+      const NodeId user = graph.user(u);
+      if (out.valid() && graph.label(user) >= graph.label(out)) continue;
+      if (std::find(own.begin(), own.end(), user) == own.end()) out = user;
+    }
+  return out;
+}
+
+// ---- noting
+
+/// The engine's new nodes stand where its list of the living says; here the dead count as well.
+void KeptPass::placed(NodeId first_made) {
+  if (broken_) return;
+  RuleEngine& engine = run_->engine;
+  const Graph& graph = run_->graph;
+  const std::size_t bound = graph.node_bound();
+  current_.first_made = first_made.index;
+  current_.made = static_cast<std::uint32_t>(bound - first_made.index);
+  current_.first_user = first_user_of(engine.writes_, engine.own_);
+  NodeId target = current_.first_user;
+  current_.behind = {};
+  if (!target.valid()) {
+    NodeId latest;
+    for (ValueId v : engine.reads_)
+      if (const NodeId p = graph.producer(v);
+          p.valid() && (!latest.valid() || graph.label(p) > graph.label(latest)))
+        latest = p;
+    for (NodeId n : engine.own_)
+      if (!latest.valid() || graph.label(n) > graph.label(latest)) latest = n;
+    target = latest.valid() ? order_.next(latest) : order_.first();
+    while (target.valid() && !stood_then(target, current_.time)) target = order_.next(target);
+    current_.behind = latest;
+  }
+  NodeId behind = place_at(target, current_.time);
+  maker_.resize(bound, kNone);
+  eraser_.resize(bound, kNone);
+  for (NodeId n = first_made; n.index < bound; ++n.index) {
+    put(n, behind);
+    behind = n;
+  }
+  current_near_.clear();
+  current_outputs_.clear();
+  current_moved_.clear();
+}
+
+/// Who reads what the match defines, before they are led to what it becomes.
+void KeptPass::redirects(const Candidate& match, const Recipe& recipe) {
+  if (broken_) return;
+  const RuleEngine& engine = run_->engine;
+  const Graph& graph = run_->graph;
+  for (std::size_t i = 0; i < recipe.outputs.size(); ++i) {
+    Output output{engine.writes_[i], engine.resolve(recipe, recipe.outputs[i], match), true};
+    output.exclusive = recipe.outputs[i].fresh();
+    for (std::size_t j = 0; j < recipe.outputs.size(); ++j)
+      if (j != i && recipe.outputs[j].code == recipe.outputs[i].code) output.exclusive = false;
+    const OpId before = graph.op(graph.producer(output.from));
+    const NodeId producer = graph.producer(output.to);
+    const bool alike = output.exclusive && graph.type(output.from) == graph.type(output.to);
+    for (const Moved& use : uses_of(output.from)) {
+      if (!use.user.valid()) continue;
+      const OpId op = graph.op(use.user);
+      if (!alike || edges_.reads(before, op) ||
+          (producer.valid() && edges_.reads(graph.op(producer), op)))
+        current_near_.push_back(use.user);
+    }
+    if (!alike && producer.valid()) current_near_.push_back(producer);
+    current_moved_.push_back(output.exclusive ? std::vector<Moved>() : uses_of(output.from));
+    current_outputs_.push_back(output);
+  }
+}
+
+std::vector<KeptPass::Moved> KeptPass::uses_of(ValueId value) const {
+  const Graph& graph = run_->graph;
+  std::vector<Moved> out;
+  for (UseId u = graph.first_use(value); u.valid(); u = graph.next_use(u))
+    out.push_back({graph.user(u), static_cast<std::uint32_t>(graph.use_operand(u))});
+  if (!graph.is_output(value)) return out;
+  for (std::uint32_t i = 0; i < graph.outputs().size(); ++i)
+    if (graph.outputs()[i] == value) out.push_back({NodeId(), i});
+  return out;
+}
+
+/// The rewrite is done.
+void KeptPass::made() {
+  if (broken_) return;
+  RuleEngine& engine = run_->engine;
+  const auto number = static_cast<std::uint32_t>(records_.size());
+  Record record = current_;
+  record.nodes = keep(current_nodes_);
+  record.values = {static_cast<std::uint32_t>(values_.size()),
+                   static_cast<std::uint32_t>(current_values_.size())};
+  values_.insert(values_.end(), current_values_.begin(), current_values_.end());
+  record.own = keep(engine.own_);
+  record.created = keep(engine.created_);
+  // A new node that nothing needed is not to come back.
+  std::vector<NodeId> erased = engine.erased_;
+  std::erase_if(erased, [&](NodeId n) { return n.index >= record.first_made; });
+  record.erased = keep(erased);
+  record.outputs = static_cast<std::uint32_t>(outputs_.size());
+  record.output_count = static_cast<std::uint32_t>(current_outputs_.size());
+  for (std::size_t i = 0; i < current_outputs_.size(); ++i) {
+    if (!current_outputs_[i].exclusive)
+      moved_[static_cast<std::uint32_t>(outputs_.size())] = std::move(current_moved_[i]);
+    outputs_.push_back(current_outputs_[i]);
+  }
+  record.applied = true;
+  for (std::uint32_t i = 0; i < record.made; ++i) maker_[record.first_made + i] = number;
+  for (NodeId n : erased) eraser_[n.index] = number;
+  records_.push_back(record);
+  const auto place =
+      std::lower_bound(sequence_.begin(), sequence_.end(), record.time,
+                       [&](std::uint32_t r, Time time) { return records_[r].time < time; });
+  sequence_.insert(place, number);
+  note_touches(number);
+  if (building_) return;
+  ++counters_.fresh;
+  current_nodes_.insert(current_nodes_.end(), engine.created_.begin(), engine.created_.end());
+  current_nodes_.insert(current_nodes_.end(), engine.erased_.begin(), engine.erased_.end());
+  std::vector<NodeId> nodes;
+  around(current_nodes_, nodes);
+  disturb(nodes, now_);
+  nodes.insert(nodes.end(), restored_.begin(), restored_.end());
+  restored_.clear();
+  for (NodeId n : nodes)
+    if (run_->graph.alive(n)) engine.touched_.push_back(n);
+  RuleEngine::sort_once(engine.touched_);
+}
+
+void KeptPass::touch(NodeId node, std::uint32_t record, bool strong) {
+  if (!node.valid()) return;
+  if (touch_head_.size() <= node.index) touch_head_.resize(run_->graph.node_bound(), kNone);
+  touches_.push_back({record, touch_head_[node.index], strong});
+  touch_head_[node.index] = static_cast<std::uint32_t>(touches_.size() - 1);
+}
+
+void KeptPass::note_touches(std::uint32_t number) {
+  const Record record = records_[number];
+  const Graph& graph = run_->graph;
+  for (NodeId n : nodes_of(record.nodes)) touch(n, number, true);
+  for (NodeId n : nodes_of(record.erased).subspan(record.own.count)) touch(n, number, true);
+  for (std::uint32_t i = 0; i < record.made; ++i)
+    touch(NodeId(std::size_t{record.first_made + i}), number, true);
+  touch(record.first_user, number, false);
+  for (NodeId n : current_near_) touch(n, number, false);
+  // Producers of what was read: where another number of uses, or a use by another op of a pattern,
+  // can be told from before.
+  struct Read {
+    ValueId value;
+    int uses = 0;  ///< new ones less old ones
+    bool told = false;
+  };
+  std::vector<Read> reads;
+  const auto count = [&](NodeId n, int change, bool always) {
+    for (std::size_t k = 0; k < graph.operand_count(n); ++k) {
+      const ValueId v = graph.operand(n, k);
+      if (!v.valid()) continue;
+      auto read =
+          std::find_if(reads.begin(), reads.end(), [&](const Read& r) { return r.value == v; });
+      if (read == reads.end()) read = reads.insert(reads.end(), {v, 0, false});
+      read->uses += change;
+      const NodeId producer = graph.producer(v);
+      read->told = read->told || always ||
+                   (producer.valid() && edges_.reads(graph.op(producer), graph.op(n)));
+      if (!edges_.shares(graph.op(n))) continue;
+      read->told = true;
+      if (value_touch_head_.size() <= v.index) value_touch_head_.resize(graph.value_bound(), kNone);
+      touches_.push_back({number, value_touch_head_[v.index], false});
+      value_touch_head_[v.index] = static_cast<std::uint32_t>(touches_.size() - 1);
+    }
+  };
+  for (NodeId n : nodes_of(record.own)) count(n, -1, current_.may_change_nothing);
+  for (NodeId n : nodes_of(record.erased).subspan(record.own.count)) count(n, -1, true);
+  for (NodeId n : nodes_of(record.created)) count(n, 1, false);
+  for (const Read& read : reads)
+    if (read.uses != 0 || read.told) touch(graph.producer(read.value), number, false);
+}
+
+// ---- undoing and redoing
+
+/// What a value became, or was, in the graph as it stands; invalid where nothing is left of it.
+ValueId KeptPass::now_called(ValueId value) const {
+  const Graph& graph = run_->graph;
+  for (std::size_t steps = 0; steps < 1'000'000; ++steps) {
+    if (!value.valid()) return value;
+    const NodeId producer = graph.producer(value);
+    if (!producer.valid() || graph.alive(producer)) return value;
+    const std::uint32_t maker = maker_[producer.index], eraser = eraser_[producer.index];
+    const bool back = maker != kNone && !records_[maker].applied;
+    if (!back && eraser == kNone) return {};
+    const Record& record = records_[back ? maker : eraser];
+    ValueId next;
+    for (std::uint32_t i = 0; i < record.output_count; ++i) {
+      const Output& output = outputs_[record.outputs + i];
+      if (back && output.to == value && output.exclusive) next = output.from;
+      if (!back && output.from == value) next = output.to;
+    }
+    value = next;
+  }
+  return {};
+}
+
+/// A dead node keeps its operands.
+bool KeptPass::revive(NodeId node) {
+  Graph& graph = run_->graph;
+  if (graph.alive(node)) return fail("a node to be brought back is there"), false;
+  std::vector<ValueId> operands;
+  for (std::size_t k = 0; k < graph.operand_count(node); ++k) {
+    const ValueId before = graph.operand(node, k);
+    ValueId now = now_called(before);
+    // Nobody needed it, once this node was gone.
+    for (int tries = 0; before.valid() && !now.valid() && tries < 8 && !broken_; ++tries) {
+      const std::uint32_t eraser = eraser_[graph.producer(before).index];
+      if (eraser == kNone || !records_[eraser].applied) break;
+      undo(eraser);
+      now = now_called(before);
+    }
+    if (broken_) return false;
+    if (before.valid() && !now.valid()) return fail("an operand is gone"), false;
+    operands.push_back(now);
+  }
+  graph.revive(node, order_.alive_from(graph, order_.next(node)), operands);
+  return true;
+}
+
+bool KeptPass::erase(NodeId node) {
+  Graph& graph = run_->graph;
+  if (!graph.alive(node)) return fail("a node to be erased is gone"), false;
+  for (std::size_t k = 0; k < graph.result_count(node); ++k)
+    if (!graph.unused(graph.result(node, k)))
+      return fail("a node to be erased is still used"), false;
+  graph.erase(node);
+  return true;
+}
+
+/// All that matched, made or erased the node later.
+void KeptPass::undo_later(NodeId node, Time time) {
+  if (node.index >= touch_head_.size()) return;
+  for (std::uint32_t t = touch_head_[node.index]; t != kNone; t = touches_[t].next)
+    if (const Touch touch = touches_[t];
+        touch.strong && records_[touch.record].applied && records_[touch.record].time > time)
+      undo(touch.record);
+}
+
+void KeptPass::undo(std::uint32_t number) {
+  const Record record = records_[number];
+  if (!record.applied || broken_) return;
+  for (NodeId n : nodes_of(record.nodes))
+    if (n.valid()) undo_later(n, record.time);
+  for (std::uint32_t i = 0; i < record.made; ++i)
+    undo_later(NodeId(std::size_t{record.first_made + i}), record.time);
+  for (std::uint32_t i = 0; i < record.output_count; ++i)
+    if (!outputs_[record.outputs + i].exclusive)
+      for (const Moved& use : std::vector<Moved>(moved_[record.outputs + i]))
+        if (use.user.valid()) undo_later(use.user, record.time);
+  if (broken_) return;
+  Graph& graph = run_->graph;
+  const std::vector<NodeId> erased(nodes_of(record.erased).begin(), nodes_of(record.erased).end());
+  for (auto n = erased.rbegin(); n != erased.rend(); ++n)
+    if (!revive(*n)) return;
+  for (NodeId n : erased) eraser_[n.index] = kNone;
+  for (std::uint32_t i = record.output_count; i-- > 0;) {
+    const Output& output = outputs_[record.outputs + i];
+    if (output.exclusive) {
+      graph.replace_uses(output.to, output.from);
+      continue;
+    }
+    const ValueId to = now_called(output.to);
+    for (const Moved& use : moved_[record.outputs + i]) {
+      if (!use.user.valid()) {
+        if (graph.outputs()[use.slot] != to) return fail("an output is something else");
+        graph.set_output(use.slot, output.from);
+        continue;
+      }
+      if (!graph.alive(use.user)) continue;
+      if (graph.operand(use.user, use.slot) != to && graph.operand(use.user, use.slot) != output.to)
+        return fail("a use is of something else");
+      graph.set_operand(use.user, use.slot, output.from);
+    }
+  }
+  const std::span<const NodeId> created = nodes_of(record.created);
+  for (auto n = created.rbegin(); n != created.rend(); ++n)
+    if (!erase(*n)) return;
+  records_[number].applied = false;
+  undone_.emplace(record.time, number);
+  ++counters_.undone;
+  std::vector<NodeId> all(nodes_of(record.nodes).begin(), nodes_of(record.nodes).end());
+  all.insert(all.end(), erased.begin(), erased.end());
+  around(all, restored_);
+}
+
+/// As it was; its match is there, and its operands are what they were.
+void KeptPass::redo(std::uint32_t number) {
+  const Record record = records_[number];
+  Graph& graph = run_->graph;
+  const std::vector<NodeId> created(nodes_of(record.created).begin(),
+                                    nodes_of(record.created).end());
+  for (NodeId n : created)
+    if (!revive(n)) return;
+  for (std::uint32_t i = 0; i < record.output_count; ++i) {
+    const Output& output = outputs_[record.outputs + i];
+    const ValueId to = now_called(output.to);
+    if (!to.valid()) return fail("an output is gone");
+    if (!output.exclusive) moved_[record.outputs + i] = uses_of(output.from);
+    graph.replace_uses(output.from, to);
+  }
+  for (NodeId n : nodes_of(record.erased)) {
+    if (!erase(n)) return;
+    eraser_[n.index] = number;
+  }
+  records_[number].applied = true;
+  undone_.erase({record.time, number});
+  ++counters_.redone;
+}
+
+}  // namespace pw

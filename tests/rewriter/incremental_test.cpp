@@ -1,0 +1,323 @@
+// Incremental rewriting: whatever is edited, graph, ids, journal and report are those of a run from
+// scratch, and what is kept alive is the same graph but for ids.
+#include "rewriter/incremental.hpp"
+
+#include "tests/rewriter/random_graphs.hpp"
+
+using namespace pw;
+using namespace pw::test;
+
+namespace {
+
+struct Outcome {
+  std::string graph, journal, passes, warnings;
+  friend bool operator==(const Outcome&, const Outcome&) = default;
+};
+
+Outcome outcome_of(const Graph& graph, const RewriteReport& report, const RuleSet& rules) {
+  Outcome out{print_pwg(graph), journal_to_json_lines(report.journal, graph, rules), "", ""};
+  for (NodeId n : graph.order()) out.graph += std::to_string(n.index) + " ";
+  for (const PassStats& pass : report.passes) {
+    out.passes += pass.pass + " " + std::to_string(pass.rewrites) + " " +
+                  std::to_string(pass.nodes_after) + " " + std::string(name(pass.stop));
+    for (const auto& [rule, stats] : pass.rules)
+      out.passes += " " + rule + "=" + std::to_string(stats.matches);
+    out.passes += "\n";
+  }
+  for (const Diagnostic& d : report.warnings) {
+    out.warnings += d.code + " " + d.message + "\n";
+    for (const std::string& note : d.notes) out.warnings += note + "\n";
+  }
+  return out;
+}
+
+Outcome from_scratch(const World& world, const Graph& input, const RuleSet& rules,
+                     std::string_view pipeline) {
+  Graph graph = input;
+  Result<RewriteReport> report = run_pipeline(graph, rules, pipeline, world.params);
+  if (!report) FAIL(render(report.error(), world.context->sources));
+  return outcome_of(graph, *report, rules);
+}
+
+/// Whether the rules come to an end by themselves.
+bool ends(const World& world, Graph graph) {
+  RewriteOptions options;
+  options.limits.rewrites = 200;
+  Result<RewriteReport> report = run_pipeline(graph, world.rules, "all", world.params, options);
+  return report && std::ranges::all_of(report->passes, [](const PassStats& pass) {
+           return pass.stop == StopReason::fixpoint;
+         });
+}
+
+Outcome next_of(IncrementalRun& run, const World& world, const Graph& input,
+                const std::shared_ptr<const RuleSet>& rules, std::string_view pipeline) {
+  const auto shared = std::make_shared<const Graph>(input);
+  if (auto done = run.update(shared, rules, pipeline, world.params); !done)
+    FAIL(render(done.error(), world.context->sources));
+  auto result = run.result();
+  if (!result) FAIL(render(result.error(), world.context->sources));
+  CHECK(verify(result->graph).empty());
+  CHECK(verify(run.graph()).empty());
+  CHECK(structural_hash(run.graph()) == structural_hash(result->graph));
+  return outcome_of(result->graph, result->report, *rules);
+}
+
+/// Changes a few things anywhere: operands, ops, outputs; adds and takes away nodes.
+class Editor {
+ public:
+  explicit Editor(std::uint64_t seed) : random_(seed) {}
+
+  void edit(Graph& graph) {
+    const std::size_t edits = 1 + random_.below(3);
+    for (std::size_t i = 0; i < edits; ++i) edit_once(graph);
+  }
+
+ private:
+  NodeId any(const Graph& graph) {
+    const std::vector<NodeId> order = graph.order();
+    return order[random_.below(order.size())];
+  }
+  /// A value of this type that stands before the node.
+  ValueId value_before(const Graph& graph, NodeId node, TypeId type) {
+    std::vector<ValueId> fit;
+    for (ValueId v : graph.inputs())
+      if (graph.type(v) == type) fit.push_back(v);
+    for (NodeId n = graph.first(); n != node; n = graph.next(n))
+      for (std::size_t k = 0; k < graph.result_count(n); ++k)
+        if (graph.type(graph.result(n, k)) == type) fit.push_back(graph.result(n, k));
+    return fit.empty() ? ValueId() : fit[random_.below(fit.size())];
+  }
+  void edit_once(Graph& graph) {
+    if (graph.node_count() == 0) return;
+    const NodeId n = any(graph);
+    switch (random_.below(4)) {
+      case 0: return rewire(graph, n);
+      case 1: return wrap(graph, n);
+      case 2: return drop(graph, n);
+      default: return copy(graph, n);
+    }
+  }
+  void rewire(Graph& graph, NodeId n) {
+    if (graph.operand_count(n) == 0) return;
+    const std::size_t slot = random_.below(graph.operand_count(n));
+    const ValueId old = graph.operand(n, slot);
+    if (!old.valid()) return;
+    const ValueId to = value_before(graph, n, graph.type(old));
+    if (to.valid()) graph.set_operand(n, slot, to);
+  }
+  /// Its uses read relu or neg of it.
+  void wrap(Graph& graph, NodeId n) {
+    if (graph.result_count(n) == 0) return;
+    const ValueId v = graph.result(n);
+    NodeSpec spec;
+    spec.op = graph.context().ops.find(random_.below(2) == 0 ? "relu" : "neg");
+    spec.operands = {v};
+    spec.results = {{graph.type(v), ""}};
+    graph.insert_before(graph.next(n));
+    const NodeId made = graph.add_node(spec);
+    graph.insert_before({});
+    graph.replace_uses(v, graph.result(made));
+    graph.set_operand(made, 0, v);
+  }
+  /// Its users read its first operand.
+  void drop(Graph& graph, NodeId n) {
+    if (graph.result_count(n) != 1 || graph.operand_count(n) == 0) return;
+    const ValueId v = graph.operand(n, 0);
+    if (!v.valid() || graph.type(v) != graph.type(graph.result(n))) return;
+    graph.replace_uses(graph.result(n), v);
+    graph.erase(n);
+  }
+  /// One more like it, which is an output.
+  void copy(Graph& graph, NodeId n) {
+    if (graph.result_count(n) != 1) return;
+    NodeSpec spec;
+    spec.op = graph.op(n);
+    spec.operands = graph.operands(n);
+    spec.attributes = graph.attributes(n);
+    spec.results = {{graph.type(graph.result(n)), ""}};
+    graph.insert_before(graph.next(n));
+    graph.add_output(graph.result(graph.add_node(spec)));
+    graph.insert_before({});
+  }
+
+  Random random_;
+};
+
+constexpr const char* kGreedy =
+    "pipeline all {\n  fixpoint\n  cse\n  fixpoint\n  dce\n  fixpoint\n}\n";
+std::string without_fuel(std::string text) {
+  const std::string fuel = " fuel 60";
+  for (std::size_t at; (at = text.find(fuel)) != std::string::npos;) text.erase(at, fuel.size());
+  return text;
+}
+/// A sweep has to be made anew.
+constexpr const char* kSweep = "pipeline all {\n  fixpoint\n  cse\n  sweep\n  dce\n}\n";
+
+/// With another op at one place of one rule; null where that makes no valid set.
+std::shared_ptr<const RuleSet> edited_rules(const World& world, const RandomRules& drawn,
+                                            std::string& text, Random& random) {
+  const std::string rule = "rule r" + std::to_string(random.below(drawn.rules.size()));
+  const std::size_t begin = text.find(rule), end = text.find("\n}", begin);
+  const auto& unary = drawn.alphabet.unary;
+  const auto& binary = drawn.alphabet.binary;
+  const bool one = random.below(2) == 0;
+  const auto any = [&]() -> std::string {
+    return std::string(one ? unary[random.below(3)] : binary[random.below(2)]) + "(";
+  };
+  const std::string from = any(), to = any();
+  const std::size_t at = text.find(from, begin);
+  if (at >= end) return nullptr;
+  std::string edited = text;
+  edited.replace(at, from.size(), to);
+  Result<RuleSet> loaded = load_rule_texts(world.context, {{"rules.pwr", edited}});
+  if (!loaded) return nullptr;
+  text = std::move(edited);
+  return std::make_shared<const RuleSet>(std::move(*loaded));
+}
+
+}  // namespace
+
+TEST_CASE("incremental: random graphs, rules and edits give what a run from scratch gives",
+          "[rewriter][incremental]") {
+  std::size_t kept = 0, undone = 0, turns = 0, edits = 0;
+  std::map<std::string, std::size_t> why;
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    const RandomRules drawn = random_rules(seed, seed % 4 == 0 ? Mix::all : Mix::plain);
+    std::string text = without_fuel(drawn.text) + (seed % 8 == 0 ? kSweep : kGreedy);
+    World world(text);
+    auto rules = std::make_shared<const RuleSet>(world.rules);
+    Graph graph = random_graph(world, drawn, seed);
+    if (!ends(world, graph)) continue;
+    IncrementalRun incremental;
+    Editor editor(seed);
+    Random random(seed);
+    for (int turn = 0; turn < 6; ++turn) {
+      INFO("seed " << seed << ", turn " << turn << "\n" << text << print_pwg(graph));
+      const Outcome expected = from_scratch(world, graph, *rules, "all");
+      const Outcome found = next_of(incremental, world, graph, rules, "all");
+      REQUIRE(found.graph == expected.graph);
+      REQUIRE(found.journal == expected.journal);
+      REQUIRE(found.passes == expected.passes);
+      REQUIRE(found.warnings == expected.warnings);
+      kept += incremental.counters().kept ? 1 : 0;
+      undone += incremental.counters().undone;
+      ++turns;
+      ++why[incremental.counters().why];
+      if (random.below(3) != 0) {
+        editor.edit(graph);
+      } else if (auto other = edited_rules(world, drawn, text, random)) {
+        rules = std::move(other);
+        ++edits;
+      }
+    }
+  }
+  CHECK(edits > 100);
+  CHECK(why.contains(""));
+  CHECK(kept > 400);
+  CHECK(undone > 300);
+}
+
+namespace {
+
+constexpr const char* kMany = R"(
+op pair(x: T[*s]) -> (p: T[*s], q: T[*s])
+op both(x: T[*s], z: T[*s]) -> (p: T[*s], q: T[*s])
+rule merge { y = relu(relu(x))  => y = relu(x) }
+rule twice { y = neg(neg(x))  => y = x }
+rule sum_up { given { h = neg(z) }  y = add(x, h)  => y = sub(x, z) }
+rule difference { y = sub(x, neg(z))  => y = add(x, z) }
+rule siblings { p = relu(x)  q = abs(x)  => p, q = pair(x) }
+rule stacked { p, q = pair(x)  y = relu(p)  => y, q = pair(x) }
+rule product { y = mul(abs(x), abs(z))  => y = abs(mul(x, z)) }
+rule far { p = sin(x)  q = cos(z)  y = add(p, q)  => p, q = both(x, z)  y = maximum(p, q) }
+rule wide over merge { y = relu(relu(neg(x)))  => y = abs(x) }
+rule folded { y = abs(abs(x))  => y = abs(x) }
+rule swapped { y = sub(abs(x), relu(x))  => y = relu(neg(x)) }
+rule whole { y = abs(relu(x))  => y = relu(x) }
+pass some = greedy { merge, twice, sum_up, difference, siblings, stacked, product }
+pass all = greedy { merge, twice, sum_up, difference, siblings, stacked, product, far, wide, folded, swapped, whole }
+pipeline both_of { some  cse  all  dce  some }
+)";
+
+Graph grown(const World& world, std::uint64_t seed, std::size_t size) {
+  Random random(seed);
+  Graph g(world.context);
+  const TypeId type = world.context->types.get(DType::f32, {world.context->dims.constant(8)});
+  std::vector<ValueId> values{g.add_input("a", type, InputKind::input),
+                              g.add_input("b", type, InputKind::input)};
+  const char* ops[] = {"relu", "neg", "abs", "sin", "cos", "relu", "neg", "add", "sub", "mul"};
+  for (std::size_t i = 0; i < size; ++i) {
+    const std::size_t which = random.below(std::size(ops));
+    NodeSpec spec;
+    spec.op = world.context->ops.find(ops[which]);
+    for (std::size_t k = 0; k < (which < 7 ? 1u : 2u); ++k) {
+      const std::size_t near = std::min<std::size_t>(values.size(), 3);
+      const bool anywhere = random.below(40) == 0;
+      spec.operands.push_back(
+          values[values.size() - 1 - random.below(anywhere ? values.size() : near)]);
+    }
+    spec.results = {{type, ""}};
+    values.push_back(g.result(g.add_node(spec)));
+  }
+  for (std::size_t i = 0; i < 3; ++i) g.add_output(values[values.size() - 1 - i]);
+  return g;
+}
+
+/// Another op in one rule.
+std::shared_ptr<const RuleSet> with_other_op(const World& world, std::string& text,
+                                             Random& random) {
+  const char* ops[] = {"relu(", "neg(", "abs(", "sin("};
+  const std::string from = ops[random.below(4)], to = ops[random.below(4)];
+  const std::size_t begin = text.find("rule merge"), end = text.find("pass some");
+  const std::size_t at = text.find(from, begin + random.below(end - begin));
+  if (at >= end || from == to) return nullptr;
+  std::string edited = text;
+  edited.replace(at, from.size(), to);
+  Result<RuleSet> loaded = load_rule_texts(world.context, {{"rules.pwr", edited}});
+  if (!loaded) return nullptr;
+  text = std::move(edited);
+  return std::make_shared<const RuleSet>(std::move(*loaded));
+}
+
+}  // namespace
+
+TEST_CASE("incremental: long chains of rewrites are followed through edits of graph and rules",
+          "[rewriter][incremental]") {
+  constexpr std::uint64_t most = 150;
+  std::size_t kept = 0, undone = 0, turns = 0, edits = 0;
+  std::map<std::string, std::size_t> why;
+  for (std::uint64_t seed = 1; seed <= most; ++seed) {
+    std::string text = kMany;
+    World world(text);
+    auto rules = std::make_shared<const RuleSet>(world.rules);
+    Graph graph = grown(world, seed, 40 + 5 * (seed % 100));
+    IncrementalRun incremental;
+    Editor editor(seed);
+    Random random(seed);
+    for (int turn = 0; turn < 8; ++turn) {
+      INFO("seed " << seed << ", turn " << turn);
+      const Outcome expected = from_scratch(world, graph, *rules, "both_of");
+      const Outcome found = next_of(incremental, world, graph, rules, "both_of");
+      REQUIRE(found.journal == expected.journal);
+      REQUIRE(found.graph == expected.graph);
+      REQUIRE(found.passes == expected.passes);
+      REQUIRE(found.warnings == expected.warnings);
+      kept += incremental.counters().kept ? 1 : 0;
+      undone += incremental.counters().undone;
+      ++turns;
+      ++why[incremental.counters().why];
+      if (turn % 3 == 2) {
+        if (auto other = with_other_op(world, text, random)) {
+          rules = std::move(other);
+          ++edits;
+        }
+      } else {
+        editor.edit(graph);
+      }
+    }
+  }
+  CHECK(edits * 2 > most);
+  CHECK(why.contains(""));
+  CHECK(kept > 4 * most);
+  CHECK(undone > 5 * most);
+}
