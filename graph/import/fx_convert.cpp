@@ -75,6 +75,7 @@ Result<FxImport> Converter::convert() {
     for (const Expr& target : s.targets)
       env_.emplace(target.text, Value());  // one mistake, one message
   }
+  take_time();
   if (errors_.empty())
     if (auto done = write_back(); !done) return forward(done);
   if (!errors_.empty()) return tl::unexpected<Diagnostics>(std::move(errors_));
@@ -187,6 +188,7 @@ Result<std::monostate> Converter::statement(const Statement& s) {
   if (!statement_key(s)) return convert_statement(s);
   bool known = false;
   if (const Repeat<Value>* same = repeat_of(known)) {
+    hurry();
     repeat(*same, s);
     return std::monostate();
   }
@@ -202,6 +204,7 @@ Result<std::monostate> Converter::statement(const Statement& s) {
 }
 
 Result<std::monostate> Converter::convert_statement(const Statement& s) {
+  take_time();
   if (s.kind == Statement::Kind::return_) return outputs(s.value);
   Site site{s.span, s.source, s.kind == Statement::Kind::assign, {}, {}};
   if (s.kind == Statement::Kind::assign) {

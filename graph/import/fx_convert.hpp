@@ -228,6 +228,12 @@ class Converter {
   bool tensor_key(const Value& value);
   const Repeat<Value>* repeat_of(bool& known);
   void repeat(const Repeat<Value>& of, const Statement& s);
+  void hurry();
+  void take_time();
+  std::uint32_t place_of(const Statement& s);
+  template <class ValueOf, class NameOf>
+  void repeat_node(const RepeatedNode& node, const Statement& s, const ValueOf& value_of,
+                   const NameOf& name_of);
   [[nodiscard]] Before now() const;
   void keep_repeat(const Statement& s, Repeats<Value, Wanted>::Entry entry, std::uint64_t hash,
                    const Before& before);

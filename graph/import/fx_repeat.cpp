@@ -156,6 +156,59 @@ const Repeat<Value>* Converter::repeat_of(bool& known) {
   return known && repeats_.entries[found].repeat ? &*repeats_.entries[found].repeat : nullptr;
 }
 
+// Names are unique in a dump that is copied, so that a set of them is of no use; what is converted
+// needs one, and makes it anew. A run is long before it does without: the set is then made for no
+// more nodes than the run had, four times.
+void Converter::hurry() {
+  constexpr std::size_t kLeast = 64, kTimes = 4;
+  ++repeats_.run;
+  repeats_.quick =
+      repeats_.quick || (repeats_.run >= kLeast && repeats_.run * kTimes >= graph_.node_bound());
+}
+
+void Converter::take_time() {
+  repeats_.run = 0;
+  if (!repeats_.quick) return;
+  repeats_.quick = false;
+  graph_.trust_names(false);  // and asks the values again
+}
+
+std::uint32_t Converter::place_of(const Statement& s) {
+  const auto id = [&](const std::string& text) {
+    return text.empty() ? TextId() : context_.value_names.intern(text);
+  };
+  if (repeats_.group != s.group || repeats_.source != s.source) {
+    repeats_.group = s.group;
+    repeats_.source = s.source;
+    repeats_.place = graph_.place_of(id(s.group), id(s.source));
+  }
+  return repeats_.place;
+}
+
+template <class ValueOf, class NameOf>
+void Converter::repeat_node(const RepeatedNode& node, const Statement& s, const ValueOf& value_of,
+                            const NameOf& name_of) {
+  if (repeats_.quick) {
+    repeats_.operands.clear();
+    for (const RepeatedValue& v : node.operands) repeats_.operands.push_back(value_of(v));
+    repeats_.names.clear();
+    for (const RepeatedName& name : node.names)
+      repeats_.names.push_back(context_.value_names.add(name_of(name)));
+    graph_.add_node(node.op, repeats_.operands, node.attributes, node.types, repeats_.names,
+                    node.placed ? place_of(s) : 0);
+    return;
+  }
+  NodeSpec spec{node.op, {}, node.attributes, {}, "", "", ""};
+  if (node.placed) {
+    spec.group = s.group;
+    spec.source = s.source;
+  }
+  for (const RepeatedValue& v : node.operands) spec.operands.push_back(value_of(v));
+  for (std::size_t i = 0; i < node.types.size(); ++i)
+    spec.results.push_back({node.types[i], name_of(node.names[i])});
+  graph_.add_node(spec);
+}
+
 void Converter::repeat(const Repeat<Value>& of, const Statement& s) {
   const std::string& target = s.targets[0].text;
   const auto first_value = graph_.value_bound();
@@ -164,7 +217,7 @@ void Converter::repeat(const Repeat<Value>& of, const Statement& s) {
     return v.argument ? memory_.tensors[repeats_.arguments[v.index]].value
                       : ValueId(first_value + v.index);
   };
-  const auto name_of = [&](const RepeatedName& name) {
+  const auto name_of = [&](const RepeatedName& name) -> std::string {
     switch (name.kind) {
       case RepeatedName::Kind::target: return target;
       case RepeatedName::Kind::item: return repeats_.items->at(name.item).name;
@@ -173,19 +226,7 @@ void Converter::repeat(const Repeat<Value>& of, const Statement& s) {
     }
     return target;
   };
-  NodeSpec spec;
-  for (const RepeatedNode& node : of.nodes) {
-    spec.group = node.placed ? group_ : "";
-    spec.source = node.placed ? s.source : "";
-    spec.op = node.op;
-    spec.attributes = node.attributes;
-    spec.operands.clear();
-    for (const RepeatedValue& v : node.operands) spec.operands.push_back(value_of(v));
-    spec.results.clear();
-    for (std::size_t i = 0; i < node.types.size(); ++i)
-      spec.results.push_back({node.types[i], name_of(node.names[i])});
-    graph_.add_node(spec);
-  }
+  for (const RepeatedNode& node : of.nodes) repeat_node(node, s, value_of, name_of);
   const std::size_t first_tensor = memory_.tensors.size();
   const auto handle_of = [&](const RepeatedValue& v) {
     return v.argument ? repeats_.arguments[v.index] : TensorId(first_tensor + v.index);

@@ -68,6 +68,14 @@ struct Repeats {
   std::uint64_t hash = 0;
   std::vector<TensorId> arguments;
   const std::map<int, Wanted>* items = nullptr;  ///< what parts of its result are called
+
+  // Of a run of repeated statements.
+  std::size_t run = 0;
+  bool quick = false;         ///< the graph keeps no set of names meanwhile
+  std::string group, source;  ///< of the last
+  std::vector<ValueId> operands;
+  std::vector<ValueNameId> names;
+  std::uint32_t place = 0;  ///< of these in the graph
 };
 
 }  // namespace pw::fx

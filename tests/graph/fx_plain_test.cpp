@@ -87,8 +87,8 @@ std::string read_text(const std::filesystem::path& path) {
 }
 
 /// Layers that differ in names, with views, parts of tuples, writes, unknown ops, numbers beside
-/// tensors, and names that are bound again.
-std::string layers(int count) {
+/// tensors, and names that are bound again; the last four only in some layers, every so many.
+std::string layers(int count, int every = 1) {
   std::string out =
       "class <lambda>(torch.nn.Module):\n    def forward(self, arg0_1: \"f32[8, 16]\", arg1_1: "
       "\"f32[16, 16]\", arg2_1: \"f32[]\", arg3_1: \"Sym(s0)\", arg4_1: \"f32[s0, 4]\"):\n"
@@ -119,11 +119,15 @@ std::string layers(int count) {
            "], 1)\n";
     out += "        d_" + n + ": \"bf16[8, 16]\" = torch.ops.aten._to_copy.default(c_" + n +
            ", dtype = torch.bfloat16)\n";
-    out += "        u_" + n + ": \"f32[s0, 4]\" = torch.ops.lib.unknown.default(arg4_1, arg3_1)\n";
-    out += "        g_" + n + ": \"f32[s0, 4]\" = torch.ops.aten.relu.default(u_" + n + ")\n";
-    if (i % 3 == 1)
+    if (i % every == 0)
+      out +=
+          "        u_" + n + ": \"f32[s0, 4]\" = torch.ops.lib.unknown.default(arg4_1, arg3_1)\n";
+    if (i % every == 0)
+      out += "        g_" + n + ": \"f32[s0, 4]\" = torch.ops.aten.relu.default(u_" + n + ")\n";
+    if (i / every % 3 == 1 && i % every == 0)
       out += "        copy_" + n + " = torch.ops.aten.copy_.default(buffer, c_" + n + ")\n";
-    if (i % 4 == 2) out += "        z = torch.ops.aten.relu.default(buffer)\n";
+    if (i / every % 4 == 2 && i % every == 0)
+      out += "        z = torch.ops.aten.relu.default(buffer)\n";
     out += "        x_" + m + ": \"f32[8, 16]\" = torch.ops.aten.add.Tensor(c_" + n + ", d_" + n +
            ");  d_" + n + " = None\n";
   }
@@ -132,7 +136,7 @@ std::string layers(int count) {
 }
 
 std::vector<std::string> dumps() {
-  std::vector<std::string> out{layers(2), layers(7)};
+  std::vector<std::string> out{layers(2), layers(7), layers(40, 9), layers(60, 50)};
   const std::string near = shared_dump("qwen2-1.5b.tp1.layer1.fx.txt");
   if (near.empty()) return out;
   for (const auto& file :
