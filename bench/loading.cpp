@@ -9,6 +9,7 @@
 #include "bench/measure.hpp"
 #include "bench/page.hpp"
 #include "dsl/dsl.hpp"
+#include "dsl/graph_header.hpp"
 #include "graph/generate.hpp"
 #include "graph/graph_binary.hpp"
 #include "graph/import/fx.hpp"
@@ -21,6 +22,7 @@ constexpr double kMostBinary = 0.15;  // seconds for a million nodes
 constexpr double kMostJson = 1.66;    // the same: half of what it took before it was made faster
 constexpr double kLeastText = 30;     // MB a second
 constexpr std::int64_t kMostTextNodes = 200'000;  // texts may have 64 MiB
+constexpr std::int64_t kTimesLonger = 4;          // that others read than the grammars
 
 struct Form {
   std::string name, text;
@@ -36,13 +38,19 @@ Graph llama(std::int64_t nodes) {
   return need(context, generate_llama(context, options));
 }
 
-std::size_t read_fx(const ContextPtr& context, const std::string& text) {
-  return need(context, import_fx(context, text, {.file = "g.txt"})).graph.node_count();
+Form fx_form(std::string name, std::int64_t nodes, bool one_by_one) {
+  constexpr std::int64_t kLayer = 48;
+  return {std::move(name), fx_text(std::max<std::int64_t>(1, nodes / kLayer)),
+          [one_by_one](const ContextPtr& c, const std::string& text) {
+            FxOptions options{.file = "g.txt"};
+            options.one_by_one = one_by_one;
+            return need(c, import_fx(c, text, options)).graph.node_count();
+          }};
 }
 
 std::vector<Form> forms_of(std::int64_t nodes) {
   const Graph graph = llama(nodes);
-  const std::int64_t fewer = std::min(nodes, kMostTextNodes);
+  const std::int64_t fewer = std::min(nodes, kMostTextNodes), few = fewer / kTimesLonger;
   return {{".pwb", graph_to_binary(graph),
            [](const ContextPtr& c, const std::string& text) {
              return need(c, graph_from_binary(c, text, "g.pwb", parse_op)).node_count();
@@ -55,7 +63,21 @@ std::vector<Form> forms_of(std::int64_t nodes) {
            [](const ContextPtr& c, const std::string& text) {
              return need(c, parse_graph(c, text, "g.pwg")).node_count();
            }},
-          {"FX text", fx_text(std::max<std::int64_t>(1, fewer / 48)), read_fx}};
+          {".pwg, all by the grammar", print_pwg(llama(few)),
+           [](const ContextPtr& c, const std::string& text) {
+             return need(c, parse_graph(c, c->sources.add("g.pwg", text))).node_count();
+           }},
+          fx_form("FX text", fewer, false),
+          fx_form("FX text, each line by the grammar", few, true)};
+}
+
+/// A dump at hand, beside itself by the grammar.
+std::vector<Form> forms_of_dump(const std::string& path) {
+  const std::string text = need(std::make_shared<Context>(), read_file(path));
+  std::vector<Form> out{fx_form("FX text", 0, false),
+                        fx_form("FX text, each line by the grammar", 0, true)};
+  for (Form& form : out) form.text = text;
+  return out;
 }
 
 struct Times {
@@ -88,7 +110,7 @@ std::string report(std::vector<Form> forms, int runs, Promises& promises) {
       promises.at_most("a million nodes from .pwb", each * 1e6, kMostBinary, "s");
     else if (forms[i].name == "graph.json")
       promises.at_most("a million nodes from graph.json", each * 1e6, kMostJson, "s");
-    else
+    else if (forms[i].name == ".pwg" || forms[i].name == "FX text")
       promises.at_least(forms[i].name, size / time / 1e6, kLeastText, " MB/s");
   }
   for (const Form& form : forms)
@@ -102,17 +124,18 @@ int run(int argc, char** argv) {
   CLI::App app("Times reading of graphs. Exit code 1: something that must hold does not.");
   std::int64_t nodes = 1'000'000;
   int runs = 5;
-  std::string output, only;
+  std::string output, only, dump;
   app.add_option("--nodes", nodes, "about how many");
   app.add_option("--runs", runs, "of each form; medians are taken")->check(CLI::PositiveNumber);
   app.add_option("--form", only, "one alone, for a profiler: .pwb, graph.json, .pwg, FX text");
   app.add_option("-o,--output", output,
                  "also write the report into this page, as the section of "
                  "this processor");
+  app.add_option("--dump", dump, "time the reading of this FX text alone");
   CLI11_PARSE(app, argc, argv);
   keep_large_arrays_apart();  // as pwr does
   Promises promises;
-  std::vector<Form> forms = forms_of(nodes);
+  std::vector<Form> forms = dump.empty() ? forms_of(nodes) : forms_of_dump(dump);
   if (!only.empty()) std::erase_if(forms, [&](const Form& form) { return form.name != only; });
   const std::string table = report(std::move(forms), runs, promises);
   const std::string text = fmt::format(

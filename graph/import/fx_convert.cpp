@@ -187,7 +187,8 @@ Result<std::monostate> Converter::statement(const Statement& s) {
   group_ = s.group;
   if (!statement_key(s)) return convert_statement(s);
   bool known = false;
-  if (const Repeat<Value>* same = repeat_of(known)) {
+  const Repeat<Value>* same = repeat_of(known);
+  if (same != nullptr && (same->opaque.empty() || same->read == reads(s.targets[0].text))) {
     hurry();
     repeat(*same, s);
     return std::monostate();
@@ -198,6 +199,7 @@ Result<std::monostate> Converter::statement(const Statement& s) {
   const Before before = now();
   first_value_ = before.values;
   repeatable_ = true;
+  trace_ = {};
   auto done = convert_statement(s);
   if (done) keep_repeat(s, std::move(entry), hash, before);
   return done;

@@ -218,8 +218,18 @@ class Converter {
   struct Before {
     std::size_t nodes, values, tensors, storages, made_up;
   };
-  /// What is converted leaves a trace that a copy of its nodes would not.
+  /// What a statement leaves behind beside its nodes, tensors and value.
+  struct Trace {
+    std::vector<ValueId> makers, dropped, caches;
+    std::vector<std::string> opaque, reasons;
+  };
+  static void leave(std::set<ValueId>& in, std::vector<ValueId>& trace, ValueId value) {
+    in.insert(value);
+    trace.push_back(value);
+  }
+  /// What is converted leaves more than that.
   void once() { repeatable_ = false; }
+  bool take_trace(Repeat<Value>& out, const Statement& s, const Before& before) const;
   /// Of a value that may be older than the statement.
   void rename(ValueId value, const std::string& name);
   bool statement_key(const Statement& s);
@@ -529,6 +539,7 @@ class Converter {
   Diagnostics errors_;
   Repeats<Value, Wanted> repeats_;
   std::unordered_map<std::string, TypeId> known_types_;  ///< by what states them
+  Trace trace_;                                          ///< of the statement at hand
   bool repeatable_ = true;                               ///< see once()
   bool renamed_ = false;         ///< a value may be called otherwise than it was bound
   std::size_t first_value_ = 0;  ///< of the statement at hand

@@ -229,9 +229,10 @@ Result<Value> Converter::opaque(std::string_view target, const Arguments& argume
                             unknown.why.empty() ? "" : ": ", unknown.why),
                 "mend the declaration, or leave it out to keep the op opaque");
   const std::string name = context_.ops[*op].name;
-  once();
+  trace_.opaque.push_back(name);
+  if (!unknown.why.empty()) trace_.reasons.push_back(fmt::format("{}: {}", name, unknown.why));
   ++report_.opaque[name];
-  if (!unknown.why.empty()) ++report_.reasons[fmt::format("{}: {}", name, unknown.why)];
+  if (!unknown.why.empty()) ++report_.reasons[trace_.reasons.back()];
 
   // What the call returns: operands that it wrote, or results of its own.
   const std::vector<std::size_t> written = written_operands(call, target, schema, unknown);

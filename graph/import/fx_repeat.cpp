@@ -49,8 +49,7 @@ bool Converter::tensor_key(const Value& value) {
   const Tensor& t = memory_.tensors[value.handle];
   const TypeId type = graph_.type(t.value);
   if (t.value != value.tensor || t.seen != 0 || !memory_.storage_of(value.handle).writes.empty() ||
-      !t.unsure.empty() || !t.inexpressible.empty() || type == Types::unknown() ||
-      makers_.contains(t.value))
+      !t.unsure.empty() || !t.inexpressible.empty() || type == Types::unknown())
     return false;
   std::vector<TensorId>& arguments = repeats_.arguments;
   const auto known = std::find(arguments.begin(), arguments.end(), value.handle);
@@ -227,6 +226,11 @@ void Converter::repeat(const Repeat<Value>& of, const Statement& s) {
     return target;
   };
   for (const RepeatedNode& node : of.nodes) repeat_node(node, s, value_of, name_of);
+  for (const RepeatedValue& v : of.makers) makers_.insert(value_of(v));
+  for (const RepeatedValue& v : of.dropped) dropped_.insert(value_of(v));
+  for (const RepeatedValue& v : of.caches) rope_caches_.insert(value_of(v));
+  for (const std::string& name : of.opaque) ++report_.opaque[name];
+  for (const std::string& reason : of.reasons) ++report_.reasons[reason];
   const std::size_t first_tensor = memory_.tensors.size();
   const auto handle_of = [&](const RepeatedValue& v) {
     return v.argument ? repeats_.arguments[v.index] : TensorId(first_tensor + v.index);
@@ -341,6 +345,22 @@ bool Converter::take_tensors(Repeat<Value>& out, const Before& before) const {
   return true;
 }
 
+bool Converter::take_trace(Repeat<Value>& out, const Statement& s, const Before& before) const {
+  const auto take = [&](const std::vector<ValueId>& values, std::vector<RepeatedValue>& to) {
+    for (const ValueId v : values) {
+      const auto value = repeated_value(v, before);
+      if (!value) return false;
+      to.push_back(*value);
+    }
+    return true;
+  };
+  out.opaque = trace_.opaque;
+  out.reasons = trace_.reasons;
+  out.read = !out.opaque.empty() && reads(s.targets[0].text);
+  return take(trace_.makers, out.makers) && take(trace_.dropped, out.dropped) &&
+         take(trace_.caches, out.caches);
+}
+
 bool Converter::take_value(Repeat<Value>& out, const Statement& s, const Before& before) {
   out.value = env_.at(s.targets[0].text);
   out.own_name = out.value.kind == Value::Kind::tensor &&
@@ -371,7 +391,7 @@ void Converter::keep_repeat(const Statement& s, Repeats<Value, Wanted>::Entry en
                             std::uint64_t hash, const Before& before) {
   Repeat<Value> made;
   if (repeatable_ && take_nodes(made, s, before) && take_tensors(made, before) &&
-      take_value(made, s, before))
+      take_trace(made, s, before) && take_value(made, s, before))
     entry.repeat = std::move(made);
   repeats_.index.insert(hash, static_cast<std::uint32_t>(repeats_.entries.size()));
   repeats_.entries.push_back(std::move(entry));

@@ -47,8 +47,11 @@ template <class Value>
 struct Repeat {
   std::vector<RepeatedNode> nodes;
   std::vector<RepeatedTensor> tensors;
-  Value value;                         ///< of the target
-  bool own_name = false;               ///< the value is called as the target
+  Value value;                                         ///< of the target
+  std::vector<RepeatedValue> makers, dropped, caches;  ///< see Converter
+  std::vector<std::string> opaque, reasons;            ///< of the report
+  bool read = false;      ///< where an op is opaque: whether something reads the target
+  bool own_name = false;  ///< the value is called as the target
   std::vector<RepeatedValue> handles;  ///< of the tensors in it, in order: an argument, or one made
 };
 
