@@ -1,58 +1,98 @@
-// Reading a million nodes: .pwb beside graph.json, in one run.
+// Reading graphs from .pwb, graph.json, .pwg and FX text, in one run.
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "base/file.hpp"
 #include "base/memory.hpp"
+#include "bench/fx_text.hpp"
+#include "bench/generic_json.hpp"
 #include "bench/measure.hpp"
+#include "bench/page.hpp"
 #include "dsl/dsl.hpp"
 #include "graph/generate.hpp"
 #include "graph/graph_binary.hpp"
+#include "graph/import/fx.hpp"
+#include "graph/text.hpp"
 
 namespace pw::bench {
 namespace {
 
 constexpr double kMostBinary = 0.15;  // seconds for a million nodes
+constexpr double kMostJson = 1.66;    // the same: half of what it took before it was made faster
+constexpr double kLeastText = 30;     // MB a second
+constexpr std::int64_t kMostTextNodes = 200'000;  // texts may have 64 MiB
 
 struct Form {
   std::string name, text;
-  std::function<Result<Graph>(const ContextPtr&, const std::string&)> read;
+  std::function<std::size_t(const ContextPtr&, const std::string&)> read;  // how many nodes
 };
 
-std::string report(std::int64_t layers, Promises& promises) {
+Graph llama(std::int64_t nodes) {
   const auto context = std::make_shared<Context>();
   need(context, load_op_library(context));
   LlamaOptions options;
-  options.layers = layers;
+  options.layers = std::max<std::int64_t>(1, nodes / 24);
   options.quant = "fp8";
-  const Graph graph = need(context, generate_llama(context, options));
-  const std::vector<Form> forms = {
-      {".pwb", graph_to_binary(graph),
-       [](const ContextPtr& c, const std::string& text) {
-         return graph_from_binary(c, text, "g.pwb", parse_op);
-       }},
-      {"graph.json", graph_to_json(graph), [](const ContextPtr& c, const std::string& text) {
-         return graph_from_json(c, text, "g.json", parse_op);
-       }}};
-  constexpr int kRuns = 5;
+  return need(context, generate_llama(context, options));
+}
+
+std::size_t read_fx(const ContextPtr& context, const std::string& text) {
+  return need(context, import_fx(context, text, {.file = "g.txt"})).graph.node_count();
+}
+
+std::vector<Form> forms_of(std::int64_t nodes) {
+  const Graph graph = llama(nodes);
+  const std::int64_t fewer = std::min(nodes, kMostTextNodes);
+  return {{".pwb", graph_to_binary(graph),
+           [](const ContextPtr& c, const std::string& text) {
+             return need(c, graph_from_binary(c, text, "g.pwb", parse_op)).node_count();
+           }},
+          {"graph.json", graph_to_json(graph),
+           [](const ContextPtr& c, const std::string& text) {
+             return need(c, graph_from_json(c, text, "g.json", parse_op)).node_count();
+           }},
+          {".pwg", print_pwg(llama(fewer)),
+           [](const ContextPtr& c, const std::string& text) {
+             return need(c, parse_graph(c, text, "g.pwg")).node_count();
+           }},
+          {"FX text", fx_text(std::max<std::int64_t>(1, fewer / 48)), read_fx}};
+}
+
+struct Times {
+  std::vector<std::size_t> nodes;
+  std::vector<double> medians;
+};
+Times times_of(const std::vector<Form>& forms, int runs) {
+  Times out{std::vector<std::size_t>(forms.size()), {}};
   std::vector<std::vector<double>> times(forms.size());
-  for (int run = 0; run < kRuns; ++run)
+  for (int run = 0; run < runs; ++run)
     for (std::size_t i = 0; i < forms.size(); ++i) {
       const auto fresh = std::make_shared<Context>();
       need(fresh, load_op_library(fresh));
-      times[i].push_back(seconds([&] { need(fresh, forms[i].read(fresh, forms[i].text)); }));
+      times[i].push_back(seconds([&] { out.nodes[i] = forms[i].read(fresh, forms[i].text); }));
     }
-  Table table({"form", "nodes", "bytes", "ms", "ns a node", "MB/s", "beside .pwb"});
-  const double binary = median(times[0]);
+  for (const std::vector<double>& all : times) out.medians.push_back(median(all));
+  return out;
+}
+
+std::string report(std::vector<Form> forms, int runs, Promises& promises) {
+  const Times times = times_of(forms, runs);
+  Table table({"form", "nodes", "bytes", "ms", "ns a node", "MB/s"});
   for (std::size_t i = 0; i < forms.size(); ++i) {
-    const double time = median(times[i]), size = static_cast<double>(forms[i].text.size());
-    table.add({forms[i].name, grouped(graph.node_count()), grouped(forms[i].text.size()),
-               milliseconds(time),
-               fmt::format("{:.0f}", time * 1e9 / static_cast<double>(graph.node_count())),
-               fmt::format("{:.0f}", size / time / 1e6), fmt::format("{:.2f}×", time / binary)});
+    const double time = times.medians[i], size = static_cast<double>(forms[i].text.size());
+    const double each = time / static_cast<double>(times.nodes[i]);
+    table.add({forms[i].name, grouped(times.nodes[i]), grouped(forms[i].text.size()),
+               milliseconds(time), fmt::format("{:.0f}", each * 1e9),
+               fmt::format("{:.0f}", size / time / 1e6)});
+    if (forms[i].name == ".pwb")
+      promises.at_most("a million nodes from .pwb", each * 1e6, kMostBinary, "s");
+    else if (forms[i].name == "graph.json")
+      promises.at_most("a million nodes from graph.json", each * 1e6, kMostJson, "s");
+    else
+      promises.at_least(forms[i].name, size / time / 1e6, kLeastText, " MB/s");
   }
-  promises.at_most("a million nodes from .pwb",
-                   binary * 1e6 / static_cast<double>(graph.node_count()), kMostBinary, "s");
+  for (const Form& form : forms)
+    if (form.name == "graph.json") add_generic(table, form.text, runs);
   return table.print();
 }
 
@@ -61,21 +101,28 @@ std::string report(std::int64_t layers, Promises& promises) {
 int run(int argc, char** argv) {
   CLI::App app("Times reading of graphs. Exit code 1: something that must hold does not.");
   std::int64_t nodes = 1'000'000;
-  std::string output;
+  int runs = 5;
+  std::string output, only;
   app.add_option("--nodes", nodes, "about how many");
-  app.add_option("-o,--output", output, "also write the report into this file");
+  app.add_option("--runs", runs, "of each form; medians are taken")->check(CLI::PositiveNumber);
+  app.add_option("--form", only, "one alone, for a profiler: .pwb, graph.json, .pwg, FX text");
+  app.add_option("-o,--output", output,
+                 "also write the report into this page, as the section of "
+                 "this processor");
   CLI11_PARSE(app, argc, argv);
   keep_large_arrays_apart();  // as pwr does
   Promises promises;
-  const std::string table = report(std::max<std::int64_t>(1, nodes / 24), promises);
+  std::vector<Form> forms = forms_of(nodes);
+  if (!only.empty()) std::erase_if(forms, [&](const Form& form) { return form.name != only; });
+  const std::string table = report(std::move(forms), runs, promises);
   const std::string text = fmt::format(
-      "# Reading graphs\n\n{}. Processor time, medians of five runs that take turns, "
-      "each in a context of its own, from the file's bytes in memory to the checked graph. Only "
-      "the "
-      "ratios carry over to other machines.\n\n{}\n{}",
-      machine(), table, promises.print());
+      "{}. Processor time, medians of {} runs that take turns, each in a context of its own, from "
+      "the file's bytes in memory to the checked graph. Only the ratios carry over to other "
+      "machines.\n\n{}\n{}",
+      machine(), runs, table, promises.print());
   std::fputs(text.c_str(), stdout);
-  if (!output.empty()) need(std::make_shared<Context>(), write_file(output, text));
+  if (!output.empty())
+    need(std::make_shared<Context>(), write_section(output, "Reading graphs", text));
   return promises.kept() ? 0 : 1;
 }
 

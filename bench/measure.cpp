@@ -116,10 +116,19 @@ std::string grouped(std::size_t number) {
 
 void Promises::at_most(const std::string& what, double measured, double limit,
                        const std::string& unit) {
-  const bool ok = measured <= limit;
+  add(what, measured, limit, unit, measured <= limit, "**over**");
+}
+
+void Promises::at_least(const std::string& what, double measured, double limit,
+                        const std::string& unit) {
+  add(what, measured, limit, unit, measured >= limit, "**below**");
+}
+
+void Promises::add(const std::string& what, double measured, double limit, const std::string& unit,
+                   bool ok, const char* otherwise) {
   kept_ = kept_ && ok;
   table_.add({what, fmt::format("{:.2f}{}", measured, unit), fmt::format("{:g}{}", limit, unit),
-              ok ? "ok" : "**over**"});
+              ok ? "ok" : otherwise});
 }
 
 }  // namespace pw::bench

@@ -47,10 +47,14 @@ class Table {
 class Promises {
  public:
   void at_most(const std::string& what, double measured, double limit, const std::string& unit);
+  void at_least(const std::string& what, double measured, double limit, const std::string& unit);
   [[nodiscard]] bool kept() const { return kept_; }
   [[nodiscard]] std::string print() const { return table_.print(); }
 
  private:
+  void add(const std::string& what, double measured, double limit, const std::string& unit, bool ok,
+           const char* otherwise);
+
   Table table_{{"must hold", "measured", "limit", ""}};
   bool kept_ = true;
 };

@@ -24,8 +24,9 @@ void print_report(const Session& session, const QualityArgs& args, const Quality
   session.say(fmt::format("{} judged, {} with a shortcoming", counted(report.rows.size(), "kernel"),
                           report.short_rows()));
   if (args.baseline.empty()) return;
+  const std::string baseline = session.need(read_file(args.baseline));
   const std::vector<std::string> changes =
-      session.need(quality_changes(report, args.baseline, session.log()));
+      session.need(quality_changes(report, baseline, args.baseline, session.log()));
   for (const std::string& change : changes) session.say(change);
   if (!changes.empty())
     session.die(fmt::format("{} from the baseline", counted(changes.size(), "difference")),

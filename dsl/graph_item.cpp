@@ -1,10 +1,12 @@
-// Exports build_graph, parse_graph, parse_op.
+// Exports build_header, build_graph, parse_graph, parse_op.
 #include <algorithm>
 #include <iterator>
 #include <set>
 
 #include "dsl/declare_op.hpp"
 #include "dsl/dsl.hpp"
+#include "dsl/graph_header.hpp"
+#include "dsl/plain_graph.hpp"
 #include "dsl/suggest.hpp"
 #include "dsl/token.hpp"
 #include "dsl/walk.hpp"
@@ -20,10 +22,13 @@ class GraphBuilder {
   GraphBuilder(const ContextPtr& context, const ast::GraphItem& item)
       : context_(context), item_(item), graph_(context, item.name.empty() ? "graph" : item.name) {}
 
+  GraphHeader header() {
+    declare_all();
+    return {std::move(graph_), std::move(env_), imported_, std::move(out_)};
+  }
+
   Result<Graph> run() {
-    for (const ast::OpItem& op : item_.ops) declare(op);
-    check_bodies(*context_, declared_, out_);
-    symbols();
+    declare_all();
     for (const ast::GraphItem::Input& input : item_.inputs) add(input);
     for (const ast::GraphItem::Node& node : item_.nodes) add(node);
     written_nodes_ = graph_.node_bound();
@@ -41,6 +46,12 @@ class GraphBuilder {
     if (!out_.empty()) return tl::unexpected<Diagnostics>(std::move(out_));
     graph_.settle();
     return std::move(graph_);
+  }
+
+  void declare_all() {
+    for (const ast::OpItem& op : item_.ops) declare(op);
+    check_bodies(*context_, declared_, out_);
+    symbols();
   }
 
   /// An op that the graph's text calls unknown may be known by now: then it is known by another
@@ -269,6 +280,10 @@ const ast::GraphItem* only_graph(const ast::File& file, Diagnostics& out) {
 
 }  // namespace
 
+GraphHeader build_header(const ContextPtr& context, const ast::GraphItem& item) {
+  return GraphBuilder(context, item).header();
+}
+
 Result<Graph> build_graph(const ContextPtr& context, const ast::GraphItem& item) {
   return GraphBuilder(context, item).run();
 }
@@ -276,6 +291,12 @@ Result<Graph> build_graph(const ContextPtr& context, const ast::GraphItem& item)
 Result<Graph> parse_graph(const ContextPtr& context, std::string_view text,
                           const std::string& file) {
   const SourceId source = context->sources.add(file, std::string(text));
+  if (auto graph = read_plain_graph(context, context->sources.text(source), source))
+    return std::move(*graph);
+  return parse_graph(context, source);
+}
+
+Result<Graph> parse_graph(const ContextPtr& context, SourceId source) {
   auto tree = parse_file(context->sources, source);
   if (!tree) return forward(tree);
   Diagnostics out;

@@ -447,11 +447,11 @@ void Graph::drop_dead_operands() {
   if (recording_ || !undo_.empty() || dead_operands_ * 4 < uses_.size()) return;
   std::vector<Use> kept;
   kept.reserve(uses_.size() - dead_operands_ + uses_.size() / 4);
+  kept.resize(uses_.size() - dead_operands_);
   // Runs of what is kept are copied as one: [begin, end of the node before).
   std::size_t begin = 0, dropped = 0;
   const auto keep_until = [&](std::size_t end) {
-    kept.insert(kept.end(), uses_.begin() + static_cast<std::ptrdiff_t>(begin),
-                uses_.begin() + static_cast<std::ptrdiff_t>(end));
+    std::copy(uses_.data() + begin, uses_.data() + end, kept.data() + (begin - dropped));
   };
   for (std::size_t i = 0; i < node_bound(); ++i) {
     Node& node = nodes_[NodeId(i)];

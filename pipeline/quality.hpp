@@ -60,10 +60,11 @@ QualityReport judge_compiled(const CompiledGraph& compiled, std::int64_t tokens,
 [[nodiscard]] Answer quality_answer(const QualityReport& report);
 /// One HTML file that needs nothing else; the same report gives the same bytes.
 [[nodiscard]] std::string quality_page(const QualityReport& report, const std::string& title);
-/// Where a report's rows and those of a baseline, a file with what quality_answer gives as JSON,
+/// Where a report's rows and those of a baseline, the text of what quality_answer gives as JSON,
 /// differ, a line each. The compiler's figures are compared only where its version is the same.
-/// PW1438 for a file that is no baseline.
+/// PW1438, at `file`, for a text that is no baseline.
 Result<std::vector<std::string>> quality_changes(const QualityReport& report,
-                                                 const std::string& baseline, const Log& log);
+                                                 const std::string& baseline,
+                                                 const std::string& file, const Log& log);
 
 }  // namespace pw

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "base/file.hpp"
 #include "base/try.hpp"
 #include "pipeline/quality.hpp"
 
@@ -31,8 +30,7 @@ bool is_row(const Json& row) {
          row.contains("arch") && row["arch"].is_string();
 }
 
-Result<Json> read_baseline(const std::string& file) {
-  const std::string text = PW_TRY(read_file(file));
+Result<Json> parse_baseline(const std::string& text, const std::string& file) {
   Json out = Json::parse(text, nullptr, false);
   if (!out.is_object() || !out.contains("kernels") || !out["kernels"].is_array())
     return fail(error_in(file, "PW1438", "it is no JSON object with a list of `kernels`"));
@@ -57,8 +55,9 @@ void compare(const Json& was, const Json& is, const std::array<const char*, N>& 
 }  // namespace
 
 Result<std::vector<std::string>> quality_changes(const QualityReport& report,
-                                                 const std::string& baseline, const Log& log) {
-  const Json was = PW_TRY(read_baseline(baseline));
+                                                 const std::string& baseline,
+                                                 const std::string& file, const Log& log) {
+  const Json was = PW_TRY(parse_baseline(baseline, file));
   const Json is = Json::parse(to_json(quality_answer(report)));
   std::map<std::string, Json> rows;
   for (const Json& row : was["kernels"]) rows[key_of(row)] = row;

@@ -14,6 +14,7 @@
 // This is a discrimination tree of terms (McCune 1992) with edges to users besides those to
 // operands, run as a backtracking automaton.
 #include <algorithm>
+#include <set>
 
 #include "rewriter/anchor.hpp"
 #include "rewriter/match_program.hpp"
@@ -32,7 +33,7 @@ struct Question {
 class LineWriter {
  public:
   LineWriter(const RuleSet& rules, const RuleLayout& layout, const SearchPlan& plan)
-      : context_(*rules.context), rule_(*layout.rule), plan_(plan) {
+      : context_(*rules.context), rule_(*layout.rule), layout_(layout), plan_(plan) {
     out_.layout = &layout;
     out_.anchor = plan.anchor;
     out_.nodes.assign(rule_.nodes.size(), ProgramRule::kNone);
@@ -206,15 +207,53 @@ class LineWriter {
     if (reg != ProgramRule::kNone) {
       in.code = Code::result;
       in.value = reg;
-      return ask(in, "N07", node.span);
+      ask(in, "N07", node.span);
+      return write_few_uses(id, node, node.results[i]);
     }
     reg = static_cast<std::uint16_t>(values_++);
     in.value = reg;
     ask(in, "", node.span);
+    write_few_uses(id, node, node.results[i]);
+  }
+
+  /// Of a value that the match takes away, all uses are in the match: where it has more than the
+  /// pattern has room for, none of its users need be tried. Lists and what a frontier opens may use
+  /// it any number of times.
+  void write_few_uses(PatternNodeId id, const PatternNode& node, PatternValueId v) {
+    if (!layout_.plain() || rule_.frontier) return;
+    const std::vector<PatternValueId>& consumed = layout_.consumed;
+    if (std::find(consumed.begin(), consumed.end(), v) == consumed.end()) return;
+    Instruction in = make(Code::few_uses, id);
+    in.value = out_.values[v.index];
+    in.number = most_uses(id, v);
+    ask(in, "N08", node.span);
+  }
+
+  /// The operands of replaced nodes that are the value, or are found outside the pattern, and so
+  /// may be the value under another name; not of the nodes that its producer reads from.
+  [[nodiscard]] std::uint32_t most_uses(PatternNodeId producer, PatternValueId v) const {
+    std::set<PatternNodeId> before{producer};
+    std::vector<PatternNodeId> open{producer};
+    while (!open.empty()) {
+      const PatternNode& node = rule_.nodes[open.back()];
+      open.pop_back();
+      for (PatternValueId operand : node.operands)
+        if (const PatternNodeId p = rule_.values[operand].producer;
+            p.valid() && before.insert(p).second)
+          open.push_back(p);
+    }
+    std::uint32_t out = 0;
+    for (PatternNodeId n : layout_.own) {
+      if (before.contains(n)) continue;
+      for (PatternValueId operand : rule_.nodes[n].operands)
+        out += operand == v || !rule_.values[operand].producer.valid() ? 1 : 0;
+    }
+    return out;
   }
 
   const Context& context_;
   const Rule& rule_;
+  const RuleLayout& layout_;
   const SearchPlan& plan_;
   ProgramRule out_;
   std::vector<Question> line_;

@@ -196,8 +196,8 @@ void RuleEngine::note_first() {
   for (const Entry& entry : seeds_) {
     if (rules_[entry.rule].lists)
       first_.insert(identity(entry.rule, all_nodes(listed_[entry.at].match)));
-    else if (rebind(entry.rule, entry, taken_))
-      first_.insert(identity(entry.rule, taken_.nodes));
+    else if (rebind(entry))
+      first_.insert(identity(entry.rule, rules_[entry.rule].taken.nodes));
   }
 }
 
@@ -241,7 +241,7 @@ void RuleEngine::prepare() {
       out.uses_inside.push_back(uses);
     }
     for (const std::string& name : layout.reads) out.reads.push_back(rule.value_named(name));
-    out.operands = operands_of(rule);
+    note_slots(out);
     out.always_convex = !out.lists && cannot_close_a_path(layout, out.reads);
     std::vector<std::string> names;
     for (std::size_t i = 0; i < rule.values.size(); ++i) {
@@ -261,25 +261,37 @@ void RuleEngine::prepare() {
   find_rules_above();
 }
 
-std::vector<RuleEngine::Operand> RuleEngine::operands_of(const Rule& rule) {
-  std::vector<Operand> out;
-  for (std::size_t n = 0; n < rule.nodes.size(); ++n) {
+/// What rebind() reads.
+void RuleEngine::note_slots(Prepared& prepared) {
+  const Rule& rule = prepared.ast();
+  std::vector<bool> bound(rule.values.size(), false);
+  for (std::uint16_t n = 0; n < rule.nodes.size(); ++n) {
     const PatternNode& node = rule.nodes[PatternNodeId(n)];
-    for (std::size_t k = 0; k < node.operands.size(); ++k) {
+    prepared.ops.push_back(node.op);
+    for (std::uint16_t k = 0; k < node.results.size(); ++k)
+      prepared.results.push_back({n, k, node.results[k].index});
+  }
+  for (std::uint16_t n = 0; n < rule.nodes.size(); ++n) {
+    const PatternNode& node = rule.nodes[PatternNodeId(n)];
+    for (std::uint16_t k = 0; k < node.operands.size(); ++k) {
       const PatternValueId id = node.operands[k];
       const PatternValue& value = rule.values[id];
       Operand operand;
-      operand.node = static_cast<std::uint16_t>(n);
-      operand.slot = static_cast<std::uint16_t>(k);
+      operand.node = n;
+      operand.slot = k;
       operand.value = id.index;
       operand.none = value.literal_none;
       operand.optional = value.optional;
       operand.produced = value.producer.valid();
-      operand.number = value.literal || value.attribute_variable;
-      out.push_back(operand);
+      const bool number = value.literal || value.attribute_variable;  // of several nodes, perhaps
+      operand.first = number || (!operand.produced && !bound[id.index]);
+      bound[id.index] = true;
+      prepared.operands.push_back(operand);
     }
   }
-  return out;
+  prepared.taken.nodes.resize(rule.nodes.size());
+  prepared.taken.swaps.resize(rule.nodes.size());
+  prepared.taken.values.resize(rule.values.size());
 }
 
 void RuleEngine::find_rules_above() {
@@ -420,14 +432,15 @@ class RuleEngine::Timed {
 /// True: the same nodes with operands exchanged need not be tried.
 bool RuleEngine::accept(std::uint32_t index, NodeId anchor) {
   Prepared& rule = rules_[index];
-  if (!rule.simple || (rule.ambiguous && choice_count_ > 0)) return accept_with_care(index, anchor);
+  if (!rule.simple || (rule.ambiguous && has_choice_of(index)))
+    return accept_with_care(index, anchor);
   const bool known = rule.settled && !seeding_ && waits(index, anchor);
   const Gate gate = known ? Gate::yes : pass_gates(rule);
   if (gate == Gate::unknown) return accept_with_care(index, anchor);
   ++rule.stats->hits;
   if (gate == Gate::no) return false;
   if (rule.ambiguous) {
-    Choice& choice = add_choice(0, index);
+    Choice& choice = add_choice(choice_count_, index);
     choice.legal = true;
     choice.waits = known;
     read_candidate(rule, choice.best);
@@ -482,6 +495,13 @@ bool RuleEngine::choose(std::uint32_t index, NodeId anchor, const Candidate& c) 
     return false;
   add_choice(at, index).best = c;
   return true;
+}
+
+/// Then the next set of nodes may be the same one.
+bool RuleEngine::has_choice_of(std::uint32_t index) const {
+  for (std::size_t i = 0; i < choice_count_; ++i)
+    if (choices_[i].rule == index) return true;
+  return false;
 }
 
 /// As number `at`, which may be one more than there are.
@@ -593,9 +613,9 @@ void RuleEngine::rekey() {
       continue;
     }
     forget(entry);
-    if (!rebind(entry.rule, entry, taken_)) continue;
+    if (!rebind(entry)) continue;
     remember(entry);
-    entry.position = position_of(rules_[entry.rule], taken_);
+    entry.position = position_of(rules_[entry.rule], rules_[entry.rule].taken);
     kept.push_back(entry);
   }
   heap_ = std::move(kept);
@@ -638,11 +658,12 @@ void RuleEngine::ask_under_new_facts() {
 std::optional<StopReason> RuleEngine::take(const Entry& entry) {
   forget(entry);
   if (is_behind(entry.position)) return std::nullopt;
-  if (!rebind(entry.rule, entry, taken_)) return std::nullopt;
+  if (!rebind(entry)) return std::nullopt;
   Prepared& rule = rules_[entry.rule];
+  const Candidate& taken = rule.taken;
   const Timed timed(*this, rule.stats);
   // Moving nodes only makes labels larger, so a stale position is too small and is seen here.
-  if (const std::uint64_t now = position_of(rule, taken_); now != entry.position) {
+  if (const std::uint64_t now = position_of(rule, taken); now != entry.position) {
     heap_.push_back(entry);
     heap_.back().position = now;
     std::push_heap(heap_.begin(), heap_.end(), Later{this});
@@ -652,21 +673,20 @@ std::optional<StopReason> RuleEngine::take(const Entry& entry) {
   const NodeId anchor = anchor_of_entry(entry);
   const Verdict* known =
       rule.lasting ? &rule.verdicts->number(pool_[entry.at + kVerdict]) : nullptr;
-  const Verdict* verdict = legal(entry.rule, anchor, taken_, known);
+  const Verdict* verdict = legal(entry.rule, anchor, taken, known);
   if (verdict == nullptr) return std::nullopt;
   if (!force_ && !rule.above.empty()) {
     own_.clear();
-    for (PatternNodeId id : rule.layout().own) own_.push_back(taken_.nodes[id.index]);
+    for (PatternNodeId id : rule.layout().own) own_.push_back(taken.nodes[id.index]);
     if (blocked(entry)) return std::nullopt;
   }
   if (run_.out_of_fuel()) return StopReason::fuel;
   if (rewrites_ >= limit_ || run_.rewrites >= run_.options.limits.rewrites)
     return StopReason::limit;
-  if (kept_ != nullptr && kept_->arrives(entry, taken_, *verdict)) return std::nullopt;
+  if (kept_ != nullptr && kept_->arrives(entry, taken, *verdict)) return std::nullopt;
   note_conditions(verdict->conditions);
-  if (run_.watch != nullptr)
-    run_.watch->rewriting(rules_[entry.rule].layout().id, taken_.nodes, run_);
-  replace(entry.rule, taken_, verdict->recipe);
+  if (run_.watch != nullptr) run_.watch->rewriting(rule.layout().id, taken.nodes, run_);
+  replace(entry.rule, taken, verdict->recipe);
   if (kept_ != nullptr) kept_->made();
   return after_rewrite(entry.rule);
 }

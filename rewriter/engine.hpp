@@ -41,7 +41,12 @@ class RuleEngine {
     std::uint32_t value = 0;
     bool none = false, optional = false;
     bool produced = false;  ///< by a node of the pattern
-    bool number = false;    ///< its value may come from several nodes
+    bool first = false;     ///< nothing is bound there yet, or what is need not be the same
+  };
+  /// A result slot of a pattern's node, and what stands there.
+  struct ResultSlot {
+    std::uint16_t node = 0, slot = 0;
+    std::uint32_t value = 0;
   };
   /// The registers that a structural match is read from, in the rule's numbering; what the program
   /// does not find is in the last one of its kind, which is never written.
@@ -67,9 +72,12 @@ class RuleEngine {
     bool settled = false;        ///< and its verdict stands as long as it waits
     bool always_convex = false;  ///< no path can lead from what it defines to what it reads
     std::vector<std::uint32_t> uses_inside;  ///< of each consumed value, by the pattern
-    std::vector<Operand> operands;           ///< what rebind() reads
+    std::vector<OpId> ops;                   ///< by PatternNodeId
+    std::vector<ResultSlot> results;         ///< what rebind() reads
+    std::vector<Operand> operands;
     Reading reading;
     Candidate found;  ///< the structural match at hand
+    Candidate taken;  ///< the pending one at hand
     std::vector<PatternValueId> reads;
     std::vector<PatternValueId> named;
     Journal::NamesId names;
@@ -132,7 +140,7 @@ class RuleEngine {
   void collect(const std::vector<RuleId>& ids, std::vector<RuleId>& out) const;
   void prepare();
   void compile();
-  static std::vector<Operand> operands_of(const Rule& rule);
+  static void note_slots(Prepared& rule);
   void find_rules_above();
   void note_first();
   void seed();
@@ -144,6 +152,7 @@ class RuleEngine {
   void accept_frontier(std::uint32_t rule, const Candidate& candidate);
   bool choose(std::uint32_t rule, NodeId anchor, const Candidate& candidate);
   Choice& add_choice(std::size_t at, std::uint32_t rule);
+  [[nodiscard]] bool has_choice_of(std::uint32_t rule) const;
   [[nodiscard]] bool comes_first(const Prepared& rule, const Candidate& a,
                                  const Candidate& b) const;
   void push(std::uint32_t rule, NodeId anchor, const Candidate& candidate, std::uint32_t verdict);
@@ -174,7 +183,7 @@ class RuleEngine {
 
   // Legality (engine_legality.cpp).
   void read_candidate(const Prepared& rule, Candidate& out) const;
-  bool rebind(std::uint32_t rule, const Entry& entry, Candidate& out) const;
+  bool rebind(const Entry& entry);
   [[nodiscard]] std::uint64_t position_of(const Prepared& rule, const Candidate& c) const;
   /// What the right side reads, and what it defines anew.
   static void read_boundary(const Prepared& rule, const Candidate& c, std::vector<ValueId>& reads,
@@ -289,7 +298,6 @@ class RuleEngine {
   std::set<std::vector<std::uint32_t>> first_;
   Waiters waiters_;
   std::vector<NodeId> refused_;  ///< anchors with a match that something stood in the way of
-  Candidate taken_;
 
   std::vector<Choice> choices_;  ///< the first choice_count_; the others keep their memory
   std::size_t choice_count_ = 0;

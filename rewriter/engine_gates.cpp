@@ -58,22 +58,25 @@ void RuleEngine::note_registers(std::uint32_t index) {
 
 /// Every use of a consumed value is one of the pattern's; the right side reads nothing that the
 /// match makes; and nobody who reads an output stands before the last producer of what it reads.
+/// What stands before all own nodes is none of them, and before all outputs.
 [[gnu::flatten]] bool RuleEngine::surely_legal(const Prepared& rule) const {
   const NodeId* const nodes = registers_->nodes.data();
   const ValueId* const values = registers_->values.data();
   const Reading& reading = rule.reading;
   for (const auto& [place, uses] : reading.consumed)
     if (graph_.use_count(values[place]) != uses || graph_.is_output(values[place])) return false;
+  std::uint64_t first = ~std::uint64_t{0};
+  for (const std::uint16_t place : reading.own) first = std::min(first, graph_.label(nodes[place]));
   std::uint64_t last = 0;
   for (const std::uint16_t place : reading.reads) {
     const ValueId value = values[place];
     const NodeId producer = value.valid() ? graph_.producer(value) : NodeId();
-    if (!producer.valid()) continue;
+    if (!producer.valid() || graph_.label(producer) < first) continue;
     for (const std::uint16_t own : reading.own)
       if (nodes[own] == producer) return false;
-    if (!rule.always_convex) last = std::max(last, graph_.label(producer));
+    last = std::max(last, graph_.label(producer));
   }
-  if (rule.always_convex) return true;
+  if (rule.always_convex || last == 0) return true;
   for (const std::uint16_t place : reading.outputs)
     if (graph_.label(graph_.producer(values[place])) < last) return false;
   return true;

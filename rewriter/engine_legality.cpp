@@ -16,35 +16,33 @@
 
 namespace pw {
 
-/// Binds a known match anew, from its nodes alone. False: it is not there any more.
-[[gnu::flatten]] bool RuleEngine::rebind(std::uint32_t index, const Entry& entry,
-                                         Candidate& out) const {
-  const Rule& rule = rules_[index].ast();
-  const std::size_t count = rule.nodes.size();
+/// Binds a known match anew, from its nodes alone, in `taken` of its rule. False: it is not there
+/// any more.
+[[gnu::flatten]] bool RuleEngine::rebind(const Entry& entry) {
+  Prepared& rule = rules_[entry.rule];
   const std::uint32_t* const known = pool_.data() + entry.at;
   const std::uint32_t swaps = known[kSwaps];
-  out.nodes.resize(count);
-  out.swaps.resize(count);
-  out.values.assign(rule.values.size(), ValueId());
-  for (std::size_t i = 0; i < count; ++i) {
+  NodeId* const nodes = rule.taken.nodes.data();
+  ValueId* const values = rule.taken.values.data();
+  std::uint8_t* const exchanged = rule.taken.swaps.data();
+  for (std::size_t i = 0; i < rule.ops.size(); ++i) {
     const NodeId node{std::size_t{known[kNodes + i]}};
-    const PatternNode& pattern = rule.nodes[PatternNodeId(i)];
-    if (!node.valid() || !graph_.alive(node) || graph_.op(node) != pattern.op) return false;
-    out.nodes[i] = node;
-    out.swaps[i] = i < 32 ? static_cast<std::uint8_t>((swaps >> i) & 1u) : 0;
-    for (std::size_t k = 0; k < pattern.results.size(); ++k)
-      out.values[pattern.results[k].index] = graph_.result(node, k);
+    if (!node.valid() || !graph_.alive(node) || graph_.op(node) != rule.ops[i]) return false;
+    nodes[i] = node;
+    exchanged[i] = i < 32 ? static_cast<std::uint8_t>((swaps >> i) & 1u) : 0;
   }
-  for (const Operand& wanted : rules_[index].operands) {
+  for (const ResultSlot& result : rule.results)
+    values[result.value] = graph_.result(nodes[result.node], result.slot);
+  for (const Operand& wanted : rule.operands) {
     const ValueId value =
-        operand_at(graph_, out.nodes[wanted.node], wanted.slot, out.swaps[wanted.node] != 0);
+        operand_at(graph_, nodes[wanted.node], wanted.slot, exchanged[wanted.node] != 0);
     if (wanted.none) {
       if (value.valid()) return false;
       continue;
     }
     if (!value.valid() && !wanted.optional) return false;
-    ValueId& bound = out.values[wanted.value];
-    if (!wanted.number && (wanted.produced || bound.valid()) && bound != value) return false;
+    ValueId& bound = values[wanted.value];
+    if (!wanted.first && (wanted.produced || bound.valid()) && bound != value) return false;
     bound = value;
   }
   return true;

@@ -151,8 +151,7 @@ void RuleEngine::erase_what_is_unneeded(const Prepared& rule, const Candidate& c
 
 void RuleEngine::note_touched() {
   for (NodeId n : created_) touch(n);
-  std::sort(touched_.begin(), touched_.end());
-  touched_.erase(std::unique(touched_.begin(), touched_.end()), touched_.end());
+  if (touched_.size() > 1) sort_once(touched_);
   std::erase_if(touched_, [&](NodeId n) { return !graph_.alive(n); });
 }
 

@@ -83,7 +83,7 @@ void KeptPass::pump() {
   }
   if (broken_) return;
   std::erase_if(engine.parked_, [&](const RuleEngine::Entry& entry) {
-    return !engine.rebind(entry.rule, entry, engine.taken_);
+    return !engine.rebind(entry);
   });
   if (!engine.parked_.empty()) fail("matches wait for each other");
   if (!engine.refused_.empty()) fail("a match is in the way of itself");
@@ -613,9 +613,9 @@ bool KeptPass::replay(RunState& run, const Strategy& strategy, PassStats& stats,
       words[at++] = (n.valid() ? ids[n.index] : NodeId()).index;
     RuleEngine::Entry entry;
     entry.rule = record.rule;
-    if (!engine.rebind(record.rule, entry, engine.taken_)) return false;
+    if (!engine.rebind(entry)) return false;
     const Recipe& recipe = run_->engine.rules_[record.rule].verdicts->number(record.verdict).recipe;
-    engine.replace(record.rule, engine.taken_, recipe);
+    engine.replace(record.rule, engine.rules_[record.rule].taken, recipe);
     ++stats.rewrites;
     ++engine.rules_[record.rule].stats->matches;
     run.count_rewrite();

@@ -185,6 +185,7 @@ void execute(const MatchProgram& program, const Graph& graph, NodeId anchor, OpI
         break;
       }
       case Code::bind_result: values[in.value] = graph.result(nodes[in.node], in.slot); break;
+      case Code::few_uses: yes = graph.use_count(values[in.value]) <= in.number; break;
       case Code::distinct: yes = nodes[in.node] != nodes[in.second]; break;
       case Code::accept:
         if (left < StepBudget::kAccept) {

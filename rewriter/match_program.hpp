@@ -27,6 +27,7 @@ enum class Code : std::uint8_t {
   none,             ///< operand `slot` of node is absent
   constant,         ///< `second` := the constant node that operand `slot` of node comes from
   bind_result,      ///< value := result `slot` of node
+  few_uses,         ///< value has at most `number` uses
   distinct,         ///< node is not `second`
   accept,           ///< rule `number` has matched
 };

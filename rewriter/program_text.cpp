@@ -31,6 +31,7 @@ std::string question(const Instruction& in, const OpTable& ops, const MatchProgr
       return fmt::format("n{} := constant, operand {} of n{}", in.second, slot, in.node);
     case Code::bind_result:
       return fmt::format("v{} := result {} of n{}", in.value, in.slot, in.node);
+    case Code::few_uses: return fmt::format("v{} has at most {} uses", in.value, in.number);
     case Code::distinct: return fmt::format("n{} is not n{}", in.node, in.second);
     case Code::accept:
       return fmt::format("accept `{}`", program.rules[in.number].layout->rule->name);

@@ -158,7 +158,9 @@ void Fibers::resume(std::size_t i) {
   Fibers* const before = running;
   running = this;
   current_ = i;
+  inside_ = true;
   Fiber::change(*main_, *fibers_[i], false);
+  inside_ = false;
   running = before;
 }
 

@@ -24,6 +24,8 @@ class Fibers {
   /// From the running fiber, back to who resumed it.
   void pause();
   [[nodiscard]] std::size_t current() const { return current_; }
+  /// Whether a fiber runs.
+  [[nodiscard]] bool inside() const { return inside_; }
   [[nodiscard]] bool ended(std::size_t i) const;
 
  private:
@@ -33,6 +35,7 @@ class Fibers {
   std::unique_ptr<Fiber> main_;
   std::function<void(std::size_t)> body_;
   std::size_t current_ = 0;
+  bool inside_ = false;
 };
 
 }  // namespace pw::cuda

@@ -14,6 +14,7 @@ thread_local ThreadBlock* active = nullptr;
 
 constexpr unsigned kWarp = 32;
 constexpr int kSeveral = -2;
+constexpr int kMostBytes = 16;  // that a thread exchanges, or has in one word of shared memory
 
 }  // namespace
 
@@ -92,6 +93,7 @@ void ThreadBlock::run_block(const std::function<void()>& kernel) {
     ready[at] = ready.back();
     ready.pop_back();
     fibers_.resume(thread);
+    if (!fault_.empty()) return;
     if (fibers_.ended(thread)) {
       threads_[thread].state = State::ended;
       --left;
@@ -124,12 +126,14 @@ void ThreadBlock::release_exchange(unsigned warp) {
   if (!leader) return;
   const unsigned mask = leader->mask;
   const int distance = leader->distance;
-  unsigned char values[kWarp][8] = {};
+  unsigned char values[kWarp][kMostBytes] = {};
   for (unsigned lane = 0; lane < kWarp; ++lane) {
     if (!(mask >> lane & 1u)) continue;
     if (lane >= lanes) return;
     const Thread& t = threads_[first + lane];
-    if (t.state != State::exchanging || t.mask != mask || t.distance != distance) return;
+    if (t.state != State::exchanging || t.mask != mask || t.distance != distance ||
+        t.bytes != leader->bytes)
+      return;
     std::memcpy(values[lane], t.mine, static_cast<std::size_t>(t.bytes));
   }
   for (unsigned lane = 0; lane < lanes; ++lane) {
@@ -183,9 +187,12 @@ void ThreadBlock::stuck() {
   fail(text);
 }
 
-/// The first fault ends the block: a thread that finds one is never resumed.
+/// The first fault ends the block: a thread that finds one goes no further, since what it would do
+/// with a value that it has not got might be anything. Its stack is not unwound.
 void ThreadBlock::fail(std::string what) {
   if (fault_.empty()) fault_ = fmt::format("block {}, {}", block_, what);
+  what = std::string();
+  if (fibers_.inside()) fibers_.pause();
 }
 
 void ThreadBlock::barrier(int line) {
@@ -196,6 +203,7 @@ void ThreadBlock::barrier(int line) {
 }
 
 void ThreadBlock::exchange(unsigned mask, int distance, const void* mine, void* other, int bytes) {
+  if (bytes > kMostBytes) fail(fmt::format("thread {} exchanges {} bytes", self(), bytes));
   Thread& t = threads_[static_cast<std::size_t>(self())];
   t = {State::exchanging, 0, mask, distance, bytes, mine, other};
   if (!(mask >> static_cast<unsigned>(self()) % kWarp & 1u))
@@ -209,8 +217,9 @@ void ThreadBlock::gather(const void* mine, void* all, int bytes) {
 }
 
 void ThreadBlock::copy_async(Shared& array, long long i, const void* from) {
-  const std::vector<unsigned char> unknown(static_cast<std::size_t>(array.bytes), 0xff);
-  set(array, i, unknown.data());
+  unsigned char unknown[kMostBytes];
+  std::memset(unknown, 0xff, sizeof unknown);
+  set(array, i, unknown);
   copies_[static_cast<std::size_t>(self())].open.push_back({&array, i, from});
 }
 
@@ -223,9 +232,10 @@ void ThreadBlock::wait(int groups) {
   Copies& own = copies_[static_cast<std::size_t>(self())];
   while (own.groups.size() > static_cast<std::size_t>(groups)) {
     for (const Copy& copy : own.groups.front()) {
-      std::vector<unsigned char> value(static_cast<std::size_t>(copy.to->bytes), 0);
-      if (copy.from != nullptr) std::memcpy(value.data(), copy.from, value.size());
-      set(*copy.to, copy.i, value.data());
+      unsigned char value[kMostBytes] = {};
+      if (copy.from != nullptr)
+        std::memcpy(value, copy.from, static_cast<std::size_t>(copy.to->bytes));
+      set(*copy.to, copy.i, value);
     }
     own.groups.erase(own.groups.begin());
   }
@@ -233,6 +243,7 @@ void ThreadBlock::wait(int groups) {
 
 ThreadBlock::Shared* ThreadBlock::shared(const void* site, const char* name, long long count,
                                          int bytes) {
+  if (bytes > kMostBytes) fail(fmt::format("elements of {} have {} bytes", name, bytes));
   const auto [found, fresh] = shared_.try_emplace(site);
   Shared& array = found->second;
   if (fresh) {

@@ -37,6 +37,9 @@ struct FxOptions {
   bool computed_types = false;
   /// No call writes: who shares memory with whom is of no interest.
   bool no_writes = false;
+  /// Each line goes through the grammar, and each call is converted by itself: for tests, which
+  /// compare the short ways with this one.
+  bool one_by_one = false;
   /// Told while a text of any form is read.
   StageProgress progress = {};
 };

@@ -89,13 +89,16 @@ Result<std::vector<Line>> cut_lines(std::string_view text, SourceId source);
 /// `a: "type" = f(x);  x = None` → statements; those that only release names are left out. In
 /// fx_grammar.cpp.
 Result<std::vector<Statement>> parse_line(std::string_view text, SourceId source, const Line& line);
+/// The same of a line with one statement of the most frequent forms, and what it releases, without
+/// the grammar. False: it has another form, and `out` is of no use. In fx_plain.cpp.
+bool parse_plain_line(std::string_view text, SourceId source, const Line& line, Statement& out);
 /// `def forward(self, a: "type", b):`
 Result<std::vector<Parameter>> parse_header(std::string_view text, SourceId source,
                                             const Line& line);
 
 /// What print_readable() and `gm.code` write: a class, or a function alone. Collects the errors of
-/// all lines, at most kMaxDiagnostics.
-Result<Module> parse(std::string_view text, SourceId source);
+/// all lines, at most kMaxDiagnostics. `by_grammar`: no line is read by parse_plain_line.
+Result<Module> parse(std::string_view text, SourceId source, bool by_grammar = false);
 /// `graph():` and a line a node, as str(graph) writes them. In fx_listing.cpp.
 Result<Function> parse_listing(std::string_view text, SourceId source);
 /// The table of print_tabular(): opcode, name, target, args, kwargs. In fx_listing.cpp.

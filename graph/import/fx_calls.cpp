@@ -217,7 +217,7 @@ Applied Converter::apply(const Bound& bound, const std::vector<Wanted>& wanted, 
     drop_buffers(bound, **results);
     if (const Value* cache =
             bound.mapping->op == "rotary_embedding" ? bound.find("cos_sin_cache") : nullptr)
-      if (cache->kind == Value::Kind::tensor) rope_caches_.insert(cache->tensor);
+      if (cache->kind == Value::Kind::tensor) once(), rope_caches_.insert(cache->tensor);
   }
   return results;
 }
@@ -231,6 +231,7 @@ void Converter::drop_buffers(const Bound& bound, const Results& results) {
         bound.values[i]->kind != Value::Kind::tensor)
       continue;
     ValueId buffer = bound.values[i]->tensor;
+    once();
     dropped_.insert(buffer);
     auto r = static_cast<std::size_t>(p.result);
     if (r >= results.size() || !makers_.contains(buffer)) continue;

@@ -62,6 +62,9 @@ Converter::Converter(const ContextPtr& context, const FxOptions& options, const 
 Result<FxImport> Converter::convert() {
   if (auto ok = read_inputs(); !ok) return forward(ok);
   find_getitems();
+  const std::size_t statements = function_.statements.size();
+  env_.reserve(env_.size() + statements);
+  graph_.expect(statements, statements, 2 * statements);
   std::size_t read = 0;
   for (const Statement& s : function_.statements) {
     tell(options_.progress, "building", read++, function_.statements.size(), "calls");
@@ -82,7 +85,8 @@ Result<FxImport> Converter::finished() {
   if (graph_.outputs().empty())
     return fail(function_.span, "PW0513", "the function returns no value");
   for (const auto& [name, value] : env_)
-    if (value.kind == Value::Kind::tensor && value.tensor.valid() && graph_.named(value.tensor) &&
+    if (!(value.own_name && !renamed_) && value.kind == Value::Kind::tensor &&
+        value.tensor.valid() && graph_.named(value.tensor) &&
         graph_.value_name(value.tensor) != name)
       report_.aliases.emplace(name, graph_.value_name(value.tensor));
   erase_buffers();
@@ -103,6 +107,8 @@ ValueId Converter::attribute_input(const std::string& name) {
   std::string word = name.substr(std::string_view("self.").size());
   std::replace(word.begin(), word.end(), '.', '_');
   if (auto it = env_.find(name); it != env_.end()) return it->second.tensor;
+  once();
+  unique_names_ = unique_names_ && !names_.contains(word);
   ValueId v = graph_.add_input(word, Types::unknown(), InputKind::weight);
   env_[name] = input_tensor(v);
   return v;
@@ -135,10 +141,11 @@ void Converter::erase_buffers() {
 // Parts of tuples are named by statements of their own, `a = t[0]`; their names and types belong to
 // the results.
 void Converter::find_getitems() {
-  for (const Parameter& p : function_.parameters) names_.insert(p.name);
+  for (const Parameter& p : function_.parameters)
+    unique_names_ = names_.insert(p.name) && unique_names_;
   for (const Statement& s : function_.statements) {
     for (const Expr& target : s.targets) find_names(target);
-    find_reads(s.value);
+    if (!functional_) find_functional(s.value);
     if (s.kind != Statement::Kind::assign || s.targets.size() != 1) continue;
     const Expr& v = s.value;
     const Expr *tuple = nullptr, *index = nullptr;
@@ -156,18 +163,45 @@ void Converter::find_getitems() {
   }
 }
 
-void Converter::find_reads(const Expr& e) {
-  if (e.kind == Expr::Kind::name) {
-    read_names_.insert(e.text);
+void Converter::find_functional(const Expr& e) {
+  if (e.kind == Expr::Kind::name || e.kind == Expr::Kind::call)
     functional_ = functional_ || e.text.find("auto_functionalized") != std::string::npos;
+  for (const Expr& arg : e.args) find_functional(arg);
+}
+
+// Few dumps ask for it: only what unknown ops give may be no tensor.
+bool Converter::reads(const std::string& name) const {
+  if (!read_names_) {
+    read_names_.emplace();
+    const auto add = [&](const Expr& e, auto&& self) -> void {
+      if (e.kind == Expr::Kind::name) read_names_->insert(e.text);
+      for (const Expr& arg : e.args) self(arg, self);
+    };
+    for (const Statement& s : function_.statements) add(s.value, add);
   }
-  if (e.kind == Expr::Kind::call)
-    functional_ = functional_ || e.text.find("auto_functionalized") != std::string::npos;
-  for (const Expr& arg : e.args) find_reads(arg);
+  return read_names_->contains(name);
 }
 
 Result<std::monostate> Converter::statement(const Statement& s) {
   group_ = s.group;
+  if (!statement_key(s)) return convert_statement(s);
+  bool known = false;
+  if (const Repeat<Value>* same = repeat_of(known)) {
+    repeat(*same, s);
+    return std::monostate();
+  }
+  if (known) return convert_statement(s);
+  Repeats<Value, Wanted>::Entry entry{repeats_.key, {}};
+  const std::uint64_t hash = repeats_.hash;
+  const Before before = now();
+  first_value_ = before.values;
+  repeatable_ = true;
+  auto done = convert_statement(s);
+  if (done) keep_repeat(s, std::move(entry), hash, before);
+  return done;
+}
+
+Result<std::monostate> Converter::convert_statement(const Statement& s) {
   if (s.kind == Statement::Kind::return_) return outputs(s.value);
   Site site{s.span, s.source, s.kind == Statement::Kind::assign, {}, {}};
   if (s.kind == Statement::Kind::assign) {
@@ -226,6 +260,7 @@ void Converter::name_output(const Expr& e, std::size_t at) {
   if (it == env_.end() || it->second.kind != Value::Kind::tensor) return;
   const ValueId value = memory_.tensors[it->second.handle].value;
   if (graph_.value_name(value) == e.text || graph_.is_input(value)) return;
+  renamed_ = true;
   const ValueId held = graph_.find_value(e.text);
   if (held.valid() && (graph_.is_input(held) || graph_.is_output(held))) return;
   if (held.valid()) graph_.rename(held, fresh(e.text));

@@ -15,10 +15,27 @@
 #include "graph/import/fx_ast.hpp"
 #include "graph/import/fx_memory.hpp"
 #include "graph/import/fx_ops.hpp"
+#include "graph/import/fx_repeat.hpp"
 #include "graph/import/fx_symbols.hpp"
 #include "graph/import/torch_schemas.hpp"
 
 namespace pw::fx {
+
+/// A set of names, whose characters lie together.
+class WordSet {
+ public:
+  /// Whether it is new.
+  bool insert(std::string_view word) {
+    const std::size_t before = words_.size();
+    words_.intern(word);
+    return words_.size() > before;
+  }
+  [[nodiscard]] bool contains(std::string_view word) const { return words_.find(word).valid(); }
+  [[nodiscard]] std::size_t size() const { return words_.size(); }
+
+ private:
+  Strings words_;
+};
 
 /// What an expression of the dump is.
 struct Value {
@@ -43,6 +60,7 @@ struct Value {
   std::vector<Value> items;       ///< list; items of a result that was never named are none; other,
                                   ///< "slice": start, end, step
   std::vector<std::string> keys;  ///< of a list that is a dict: the keys of its items
+  bool own_name = false;  ///< the name that it is bound to is known to be that of its tensor
 };
 
 struct Arguments {
@@ -179,10 +197,12 @@ class Converter {
   Result<FxImport> finished();
   // ---- fx_convert.cpp: statements and names
   void find_getitems();
-  void find_reads(const Expr& e);
+  void find_functional(const Expr& e);
+  [[nodiscard]] bool reads(const std::string& name) const;
   void name_output(const Expr& e, std::size_t at);
   Result<std::monostate> write_back();
   Result<std::monostate> statement(const Statement& s);
+  Result<std::monostate> convert_statement(const Statement& s);
   Result<std::monostate> outputs(const Expr& e);
   Result<Value> evaluate(const Expr& e, const Site& site);
   Result<Value> evaluate_name(const Expr& e);
@@ -193,6 +213,33 @@ class Converter {
   Value input_tensor(ValueId input);
   ValueId attribute_input(const std::string& name);
   void erase_buffers();
+
+  // ---- fx_repeat.cpp: statements that are equal to earlier ones
+  struct Before {
+    std::size_t nodes, values, tensors, storages, made_up;
+  };
+  /// What is converted leaves a trace that a copy of its nodes would not.
+  void once() { repeatable_ = false; }
+  /// Of a value that may be older than the statement.
+  void rename(ValueId value, const std::string& name);
+  bool statement_key(const Statement& s);
+  bool expression_key(const Expr& e);
+  bool name_key(const Expr& e);
+  bool tensor_key(const Value& value);
+  const Repeat<Value>* repeat_of(bool& known);
+  void repeat(const Repeat<Value>& of, const Statement& s);
+  [[nodiscard]] Before now() const;
+  void keep_repeat(const Statement& s, Repeats<Value, Wanted>::Entry entry, std::uint64_t hash,
+                   const Before& before);
+  bool take_nodes(Repeat<Value>& out, const Statement& s, const Before& before) const;
+  bool take_tensors(Repeat<Value>& out, const Before& before) const;
+  bool take_value(Repeat<Value>& out, const Statement& s, const Before& before);
+  [[nodiscard]] bool rising_names(const Before& before) const;
+  [[nodiscard]] std::optional<RepeatedName> repeated_name(const std::string& name,
+                                                          const Statement& s) const;
+  [[nodiscard]] std::optional<RepeatedValue> repeated_value(ValueId v, const Before& before) const;
+  [[nodiscard]] std::optional<RepeatedValue> repeated_handle(TensorId t,
+                                                             const Before& before) const;
 
   // ---- fx_versions.cpp: tensors that share memory
   Result<ValueId> read(TensorId id, const Site& site);
@@ -435,7 +482,10 @@ class Converter {
   std::optional<std::int64_t> as_int(const Value& value) const;
   [[nodiscard]] const Type* type_of(ValueId value) const;  ///< null: unknown
   std::string fresh(std::string base);
-  void note(std::string text) { report_.substitutions.push_back(std::move(text)); }
+  void note(std::string text) {
+    once();
+    report_.substitutions.push_back(std::move(text));
+  }
   NameId key(std::string_view name) { return context_.strings.intern(name); }
   /// A tensor that is a storage of its own.
   [[nodiscard]] Value tensor(ValueId v);
@@ -459,17 +509,24 @@ class Converter {
   std::set<std::pair<std::string, std::int64_t>>
       ranks_;  ///< groups that collectives name, and sizes
   std::unordered_map<std::string, Value> env_;
-  std::unordered_set<std::string> names_;          ///< every name of the dump, and those made up
-  std::unordered_set<std::string> made_up_;        ///< those made up
+  WordSet names_;                                  ///< every name of the dump, and those made up
+  WordSet made_up_;                                ///< those made up
   std::unordered_map<std::string, int> counters_;  ///< of made-up names, by their base
   std::unordered_map<std::string, std::map<int, Wanted>> getitems_;  ///< by the name of the tuple
-  std::unordered_set<std::string> read_names_;  ///< names that some expression reads
+  mutable std::optional<WordSet>
+      read_names_;  ///< that some expression reads, once it was asked for
   Memory memory_;
   bool functional_ = false;  ///< the dump is functionalised: what is called writes nothing
   bool pure_ = false;        ///< and unknown calls have no effect either
   std::set<ValueId> makers_, dropped_, rope_caches_, layer_names_;
   std::map<std::string, DimId, std::less<>> equal_;  ///< symbols that are another one
   Diagnostics errors_;
+  Repeats<Value, Wanted> repeats_;
+  std::unordered_map<std::string, TypeId> known_types_;  ///< by what states them
+  bool repeatable_ = true;                               ///< see once()
+  bool renamed_ = false;         ///< a value may be called otherwise than it was bound
+  std::size_t first_value_ = 0;  ///< of the statement at hand
+  bool unique_names_ = true;     ///< no name of the dump is bound twice
 };
 
 }  // namespace pw::fx

@@ -35,7 +35,7 @@ std::string Converter::fresh(std::string base) {
   int& next = counters_[base];
   while (true) {
     std::string name = fmt::format("{}__{}", base, next++);
-    if (!names_.insert(name).second) continue;
+    if (!names_.insert(name)) continue;
     made_up_.insert(name);
     return name;
   }

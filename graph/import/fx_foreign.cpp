@@ -122,7 +122,7 @@ Result<Results> Converter::build_item(const Bound& bound, const std::vector<Want
   }
   for (NodeId node : built->nodes)
     if (const std::string& name = graph_.op_of(node).name; name == "full" || name == "empty")
-      makers_.insert(graph_.result(node));
+      once(), makers_.insert(graph_.result(node));
   name_results(built->nodes, results, wanted, site);
   return results;
 }

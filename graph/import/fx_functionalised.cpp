@@ -70,7 +70,7 @@ Result<Value> Converter::functionalised_unknown(std::string_view target, const A
     const ValueId contents = memory_.tensors[fresh_ones[i].handle].value;
     auto wanted = site.items.find(static_cast<int>(i) + 1);
     if (wanted != site.items.end() && !wanted->second.name.empty())
-      graph_.rename(contents, wanted->second.name);
+      rename(contents, wanted->second.name);
     out.items.push_back(tensor(contents));
   }
   return out;
@@ -132,7 +132,7 @@ Result<Value> Converter::functionalised_v2(const Arguments& arguments, const Sit
     if (wanted != site.items.end() && !wanted->second.name.empty() && *now != bases[i].tensor) {
       if (auto checked = check_stated(*now, wanted->second, target); !checked)
         return forward(checked);
-      if (graph_.value_name(*now) != wanted->second.name) graph_.rename(*now, wanted->second.name);
+      if (graph_.value_name(*now) != wanted->second.name) rename(*now, wanted->second.name);
     }
     out.items.push_back(tensor(*now));
   }

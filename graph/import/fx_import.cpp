@@ -64,7 +64,7 @@ Result<FxImport> import_fx(const ContextPtr& context, std::string_view given,
 
   fx::Module module;
   if (graph.kind == fx::GraphText::Kind::code) {
-    Result<fx::Module> parsed = fx::parse(body, source);
+    Result<fx::Module> parsed = fx::parse(body, source, options.one_by_one);
     if (!parsed) return forward(parsed);
     module = std::move(*parsed);
   } else {

@@ -97,6 +97,7 @@ std::map<std::string, InputKind> signed_kinds(std::string_view signature) {
 }  // namespace
 
 Result<TypeId> Converter::stated_type(const std::string& text, Span span) {
+  if (const auto known = known_types_.find(text); known != known_types_.end()) return known->second;
   if (says_no_type(text)) return Types::unknown();
   const std::string_view word = trimmed(std::string_view(text).substr(0, text.find('[')));
   if (std::find(std::begin(kOtherDTypes), std::end(kOtherDTypes), word) != std::end(kOtherDTypes)) {
@@ -107,7 +108,7 @@ Result<TypeId> Converter::stated_type(const std::string& text, Span span) {
     return Types::unknown();
   }
   TextResult<TypeId> type = parse_fx_type(context_, text);
-  if (type) return symbols_.renamed(*type);
+  if (type) return known_types_[text] = symbols_.renamed(*type);
   auto at = static_cast<std::uint32_t>(
       std::min<std::size_t>(span.begin + type.error().offset, span.end > 0 ? span.end - 1 : 0));
   return fail(Span{span.source, at, at + 1}, "PW0505", type.error().message, type.error().help);
@@ -158,6 +159,7 @@ Result<std::monostate> Converter::rename_symbols(const std::string& place, const
     if (symbols_.renames(s) || graph_.facts.find(s))
       return fail(error_in(place, "PW0506", "this dim is called `" + s + "` already"));
     symbols_.rename(s, context_.dims.symbol(name));
+    known_types_.clear();
     if (s != name) note(fmt::format("{}: is {} now", s, name));
   }
   SymbolFact fact{options_.symbol_min, options_.symbol_max, 1, ""};
@@ -206,6 +208,7 @@ Result<std::monostate> Converter::read_symbols() {
       continue;
     }
     symbols_.add(name, *count);
+    known_types_.clear();
     SymbolFact fact;
     fact.min = std::min(options_.symbol_min, *count);
     fact.max = *count;

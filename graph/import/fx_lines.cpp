@@ -1,5 +1,6 @@
 // Exports cut_lines and parse: the layer of FX text above single statements.
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <variant>
 
@@ -25,6 +26,18 @@ std::optional<std::string> source_of(std::string_view comment) {
   std::string_view place = comment.substr(0, end);
   while (!place.empty() && (place.back() == ' ' || place.back() == '\r')) place.remove_suffix(1);
   return std::string(place.substr(0, 1024));
+}
+
+/// Of what stands in a line as it is: neither blank, bracket, quote, comment nor end of the line.
+bool is_ordinary(char c) {
+  static constexpr std::array<bool, 256> kOrdinary = [] {
+    std::array<bool, 256> out{};
+    out.fill(true);
+    for (const char other : {' ', '\t', '\n', '\r', '#', '"', '\'', '(', ')', '[', ']', '{', '}'})
+      out[static_cast<unsigned char>(other)] = false;
+    return out;
+  }();
+  return kOrdinary[static_cast<unsigned char>(c)];
 }
 
 class Cutter {
@@ -61,9 +74,12 @@ class Cutter {
       open_.push_back(at_++);
     } else if (c == ')' || c == ']' || c == '}') {
       return close(c);
-    } else {
-      if (c != ' ' && c != '\t') start();
+    } else if (c == ' ' || c == '\t') {
       ++at_;
+    } else {
+      start();
+      do ++at_;
+      while (at_ < text_.size() && is_ordinary(text_[at_]));
     }
     return std::monostate();
   }
@@ -139,10 +155,11 @@ std::string_view first_word(std::string_view line) {
 // that a call may find it.
 class Reader {
  public:
-  Reader(std::string_view text, SourceId source) : text_(text), source_(source) {}
+  Reader(std::string_view text, SourceId source, bool by_grammar)
+      : text_(text), source_(source), by_grammar_(by_grammar) {}
 
-  Result<Module> read(const std::vector<Line>& lines) {
-    for (const Line& line : lines) {
+  Result<Module> read(std::vector<Line> lines) {
+    for (Line& line : lines) {
       if (errors_.size() >= kMaxDiagnostics) break;
       take(line);
     }
@@ -161,7 +178,7 @@ class Reader {
     bool read = false, returned = false;  // its `forward`; and the `return` of it
   };
 
-  void take(const Line& line) {
+  void take(Line& line) {
     std::string_view text = text_.substr(line.begin, line.end - line.begin);
     std::string_view word = first_word(text);
     if (word == "def") return header(line);
@@ -208,15 +225,25 @@ class Reader {
       add(std::move(parameters.error()));
     }
   }
-  void body(const Line& line) {
+  void body(Line& line) {
+    Statement plain;
+    if (!by_grammar_ && parse_plain_line(text_, source_, line, plain)) {
+      plain.source = std::move(line.source);
+      body(line, std::move(plain));
+      return;
+    }
     auto statements = parse_line(text_, source_, line);
     if (!statements) return add(std::move(statements.error()));
     for (Statement& s : *statements) {
-      if (open_.back().returned) return error(line, "PW0504", "a statement after `return`");
-      open_.back().returned = s.kind == Statement::Kind::return_;
       s.source = line.source;
-      open_.back().module.forward.statements.push_back(std::move(s));
+      if (!body(line, std::move(s))) return;
     }
+  }
+  bool body(const Line& line, Statement s) {
+    if (open_.back().returned) return error(line, "PW0504", "a statement after `return`"), false;
+    open_.back().returned = s.kind == Statement::Kind::return_;
+    open_.back().module.forward.statements.push_back(std::move(s));
+    return true;
   }
   void add(Diagnostics diagnostics) {
     std::move(diagnostics.begin(), diagnostics.end(), std::back_inserter(errors_));
@@ -228,6 +255,7 @@ class Reader {
 
   std::string_view text_;
   SourceId source_;
+  bool by_grammar_;
   std::vector<Open> open_;
   Diagnostics errors_;
   bool skipped_ = false;  // inside a function that is not `forward`
@@ -246,10 +274,10 @@ Result<std::vector<Line>> cut_lines(std::string_view text, SourceId source) {
   return Cutter(text, source).cut();
 }
 
-Result<Module> parse(std::string_view text, SourceId source) {
+Result<Module> parse(std::string_view text, SourceId source, bool by_grammar) {
   Result<std::vector<Line>> lines = cut_lines(text, source);
   if (!lines) return forward(lines);
-  return Reader(text, source).read(*lines);
+  return Reader(text, source, by_grammar).read(std::move(*lines));
 }
 
 }  // namespace pw::fx

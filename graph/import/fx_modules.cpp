@@ -5,6 +5,7 @@
 #include <tuple>
 #include <variant>
 
+#include "base/strings.hpp"
 #include "graph/import/fx_ast.hpp"
 
 namespace pw::fx {
@@ -243,11 +244,18 @@ class Inliner {
   std::set<std::string, std::less<>> used_;  // names of what comes out
 };
 
-using Names = std::set<std::string, std::less<>>;
+/// What stands before the first dot of names and calls.
+void add_heads(const Expr& e, Strings& heads) {
+  const bool names = e.kind == Expr::Kind::name || e.kind == Expr::Kind::call;
+  if (const std::string_view first = names ? head(e.text) : ""; first.size() < e.text.size())
+    heads.intern(first);
+  for (const Expr& part : e.args) add_heads(part, heads);
+}
 
-void add_names(const Expr& target, Names& names) {
-  if (target.kind == Expr::Kind::name) names.insert(target.text);
-  for (const Expr& part : target.args) add_names(part, names);
+/// Those alone that a name or a call begins with.
+void add_names(const Expr& target, const Strings& heads, Strings& names) {
+  if (target.kind == Expr::Kind::name && heads.find(target.text).valid()) names.intern(target.text);
+  for (const Expr& part : target.args) add_names(part, heads, names);
 }
 
 Expr name_of(std::string_view text, Span span) {
@@ -279,7 +287,7 @@ Expr attributes_of(std::string_view path, Span span) {
   return e;
 }
 
-void spell_out(Expr& e, const Names& locals) {
+void spell_out(Expr& e, const Strings& locals) {
   for (Expr& part : e.args) spell_out(part, locals);
   if (e.kind == Expr::Kind::slice) {
     e.kind = Expr::Kind::call;
@@ -288,7 +296,7 @@ void spell_out(Expr& e, const Names& locals) {
   }
   if (e.kind != Expr::Kind::name && e.kind != Expr::Kind::call) return;
   const std::string_view first = head(e.text);
-  if (first.size() == e.text.size() || first.empty() || !locals.contains(first)) return;
+  if (first.size() == e.text.size() || first.empty() || !locals.find(first).valid()) return;
   if (e.kind == Expr::Kind::name) {
     e = attributes_of(e.text, e.span);
     return;
@@ -303,10 +311,11 @@ void spell_out(Expr& e, const Names& locals) {
 
 namespace {
 
+/// Of names that a parameter of Dynamo's may have.
 void count_names(const Expr& e, std::map<std::string, int, std::less<>>& counts) {
-  if (e.kind == Expr::Kind::name) ++counts[std::string(head(e.text))];
-  if (e.kind == Expr::Kind::call && e.text.find('.') != std::string::npos)
-    ++counts[std::string(head(e.text))];
+  const bool names = e.kind == Expr::Kind::name ||
+                     (e.kind == Expr::Kind::call && e.text.find('.') != std::string::npos);
+  if (names && e.text.starts_with("L_")) ++counts[std::string(head(e.text))];
   for (const Expr& part : e.args) count_names(part, counts);
 }
 
@@ -362,11 +371,13 @@ void flatten_inputs(Function& function) {
 }
 
 void spell_out(Function& function) {
-  Names locals;
-  for (const Parameter& p : function.parameters) locals.insert(p.name);
+  Strings heads, locals;
+  for (const Statement& s : function.statements) add_heads(s.value, heads);
+  for (const Parameter& p : function.parameters)
+    if (heads.find(p.name).valid()) locals.intern(p.name);
   for (Statement& s : function.statements) {
     spell_out(s.value, locals);
-    for (const Expr& target : s.targets) add_names(target, locals);
+    for (const Expr& target : s.targets) add_names(target, heads, locals);
   }
 }
 

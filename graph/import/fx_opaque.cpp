@@ -177,7 +177,7 @@ std::vector<Wanted> Converter::opaque_results(const Site& site) const {
     wanted.resize(static_cast<std::size_t>(site.items.rbegin()->first) + 1);
     for (const auto& [index, item] : site.items) wanted[static_cast<std::size_t>(index)] = item;
   } else if (site.bound && (site.result.name.empty() || site.result.type != Types::unknown() ||
-                            read_names_.contains(site.result.name))) {
+                            reads(site.result.name))) {
     wanted = {site.result};
   }
   return wanted;
@@ -229,6 +229,7 @@ Result<Value> Converter::opaque(std::string_view target, const Arguments& argume
                             unknown.why.empty() ? "" : ": ", unknown.why),
                 "mend the declaration, or leave it out to keep the op opaque");
   const std::string name = context_.ops[*op].name;
+  once();
   ++report_.opaque[name];
   if (!unknown.why.empty()) ++report_.reasons[fmt::format("{}: {}", name, unknown.why)];
 

@@ -38,7 +38,7 @@ Applied Converter::arange(const Bound& bound, const std::vector<Wanted>& wanted,
                      context_.dims.value(step.dim) == 1;
   if (plain && context_.dims.value(end.dim).value_or(0) >= 0) {
     const ValueId made = make("iota", {}, {{key("shape"), Shape{end.dim}}}, wanted);
-    if (made.valid()) makers_.insert(made);  // its literal may be a count
+    if (made.valid()) once(), makers_.insert(made);  // its literal may be a count
     return make.done(made);
   }
   const bool narrow = to != DType::f32 && to != DType::f64;

@@ -126,6 +126,7 @@ std::optional<Compare> comparison(std::string_view op) {
 bool Converter::bookkeeping(std::string_view callee) {
   for (std::string_view pattern : kBookkeeping) {
     if (!named(callee, pattern)) continue;
+    once();
     ++report_.dropped[std::string(callee)];
     return true;
   }
@@ -379,7 +380,9 @@ Result<std::optional<Value>> Converter::python(const std::string& callee,
 // `a, b = f(x)` gives each name its item.
 Result<std::monostate> Converter::assign(const Expr& target, const Value& value, const Site& site) {
   if (target.kind == Expr::Kind::name && is_word(target.text)) {
-    env_[target.text] = value;
+    Value& bound = env_[target.text];
+    bound = value;
+    bound.own_name = false;
     return std::monostate();
   }
   if (target.kind != Expr::Kind::tuple && target.kind != Expr::Kind::list)
@@ -396,7 +399,7 @@ Result<std::monostate> Converter::assign(const Expr& target, const Value& value,
 }
 
 void Converter::find_names(const Expr& target) {
-  if (target.kind == Expr::Kind::name) names_.insert(target.text);
+  if (target.kind == Expr::Kind::name) unique_names_ = names_.insert(target.text) && unique_names_;
   for (const Expr& part : target.args) find_names(part);
 }
 

@@ -282,7 +282,7 @@ Applied Converter::expand(const Bound& bound, const std::vector<Wanted>& wanted,
   }
   Applied out = some(emit("expand", {*x}, {{key("shape"), *shape}}, wanted, site));
   if (out && *out && !symbols_.empty())
-    makers_.insert((*out)->front());  // its leading literals may be counts, too
+    once(), makers_.insert((*out)->front());  // its leading literals may be counts, too
   return out;
 }
 
@@ -318,7 +318,7 @@ Applied Converter::make(const Bound& bound, const std::vector<Wanted>& wanted, c
     attributes.emplace_back(key("value"), std::move(*value));
   }
   Result<Results> made = emit(bound.mapping->op, {}, std::move(attributes), wanted, site);
-  if (made) makers_.insert(made->front());
+  if (made) once(), makers_.insert(made->front());
   return some(std::move(made));
 }
 
@@ -338,6 +338,7 @@ Applied Converter::copy(const Bound& bound, const std::vector<Wanted>& wanted, c
   Shape shape = wanted_type->shape;
   DType dtype = wanted_type->dtype;
   bool same_dtype = given->dtype == dtype;
+  once();
   dropped_.insert(*to);
   if (same_shape && same_dtype) return some(emit("clone", {*from}, {}, wanted, site));
   if (same_shape) return cast(*from, dtype, wanted, site);

@@ -19,6 +19,7 @@ constexpr std::size_t kMaxLook = 64;
 Result<ValueId> Converter::read(TensorId id, const Site& site) {
   const std::size_t now = memory_.storage_of(id).writes.size();
   if (memory_.tensors[id].seen == now) return memory_.tensors[id].value;
+  once();
   Result<ValueId> value =
       memory_.tensors[id].base.valid() ? read_view(id, site) : replay(id, 0, site);
   if (!value) return value;
@@ -91,6 +92,7 @@ Result<ValueId> Converter::derive_step(ValueId value, const ViewStep& step, cons
 // ---- writing
 
 Result<std::monostate> Converter::write(TensorId id, ValueId value, const Site& site) {
+  once();
   const Tensor& t = memory_.tensors[id];
   if (!t.inexpressible.empty())
     return fail(
@@ -193,6 +195,7 @@ Result<ValueId> Converter::put_back_unknown(ValueId part, const Site& site) {
     declared.traits.effect = true;
     if (Result<OpId> op = context_.ops.declare(declared); !op) return forward(op);
   }
+  once();
   ++report_.opaque[std::string(kName)];
   ++report_.reasons[fmt::format("{}: a write through a view of a tensor of unknown shape", kName)];
   Result<Results> whole = emit(kName, {part}, {}, kUnnamed, site);

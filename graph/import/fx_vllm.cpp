@@ -237,6 +237,7 @@ std::optional<ValueId> Converter::as_declared(ValueId value, const OperandDecl& 
 std::optional<Attribute> Converter::as_text(const Value& value) {
   if (value.kind != Value::Kind::tensor) return as_attribute(value, AttributeKind::str);
   if (!graph_.is_input(value.tensor) || type_of(value.tensor)) return std::nullopt;
+  once();
   layer_names_.insert(value.tensor);
   return Attribute(std::string(graph_.value_name(value.tensor)));
 }
@@ -247,6 +248,9 @@ void Converter::make_equal(DimId from, DimId to, std::string_view target) {
   Dims& dims = context_.dims;
   if (from == to || !dims.is_symbol(from) || !dims.is_symbol(to)) return;
   const std::string old = dims.print(from), name = dims.print(to);
+  once();
+  repeats_ = {};  // they have the old symbol
+  known_types_.clear();
   equal_[old] = to;
   symbols_.rename(old, to);
   for (auto& [symbol, now] : equal_) now = dims.substitute(now, equal_);

@@ -29,12 +29,12 @@ ContextPtr library() {
 
 Subject subject(const ContextPtr& context, const std::string& name, const std::string& text) {
   Graph graph = need(parse_graph(context, text, name), *context);
-  NodeId node;
+  std::vector<NodeId> nodes;
   for (NodeId n : graph.order()) {
-    if (graph.op_of(n).name != "constant") node = n;
+    if (graph.op_of(n).name != "constant") nodes.push_back(n);
   }
-  REQUIRE(node.valid());
-  return subject(name, std::move(graph), std::span(&node, 1));
+  REQUIRE(!nodes.empty());
+  return subject(name, std::move(graph), nodes);
 }
 
 Subject subject(const std::string& name, Graph graph, std::span<const NodeId> nodes) {
@@ -72,6 +72,7 @@ LaunchArguments launch_arguments(const Subject& s, const cuda::Kernel& kernel,
   const auto& all = s.graph.inputs();
   for (ValueId v : s.operands) {
     const auto at = std::find(all.begin(), all.end(), v);
+    REQUIRE(at != all.end());
     out.pointers.push_back(inputs[static_cast<std::size_t>(at - all.begin())].data());
   }
   for (ValueId v : s.graph.outputs()) {

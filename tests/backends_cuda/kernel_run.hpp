@@ -28,7 +28,8 @@ T need(Result<T> result, const Context& context) {
 
 /// A context with the op library.
 ContextPtr library();
-/// Parses `in … out …` of a graph; the one node that is not a constant is lowered and emitted.
+/// Parses `in … out …` of a graph; its nodes but the constants are lowered and emitted as one
+/// kernel.
 Subject subject(const ContextPtr& context, const std::string& name, const std::string& text);
 
 /// The kernel of these nodes of a graph, whose results are the graph's outputs.

@@ -127,6 +127,43 @@ TEST_CASE("mutants: of all ops, no barrier and no exchange of lanes can be left 
   check_mutants(all);
 }
 
+TEST_CASE("host run: a thread goes no further than its first fault", "[cuda]") {
+  if (host_compiler().empty()) {
+    WARN("SKIPPED: no C++ compiler on PATH, so the host run is not tested");
+    return;
+  }
+  const auto holds = [](const std::string& text, const char* part) {
+    CHECK_THAT(text, Catch::Matchers::Contains(part));
+  };
+  // What it would do with a value that it has not got: read anywhere, loop for ever.
+  holds(fault_of("PW_SHARED(long long, s, 4); volatile char c = *(const char*)pw_at(s, 2);", 32),
+        "which nobody has written");
+  holds(
+      fault_of("PW_SHARED(long long, s, 4); volatile char c = *(const char*)pw_at(s, 4 + t);", 32),
+      "is outside of its 4 elements");
+  holds(fault_of("PW_SHARED(int, s, 4); while (pw_at(s, 1) != 7) {}", 32),
+        "which nobody has written");
+  holds(fault_of("PW_SHARED(int, s, 32); pw_put(s, t, t); while (pw_at(s, t ^ 1) != 99) {}", 32),
+        " reads s[");
+  holds(fault_of("char c[64]; char* p = c + (16 - (unsigned long long)c % 16) + 1;\n"
+                 "PW_ALIGNED(p, 16); *(volatile char*)0 = 1;",
+                 32),
+        "not aligned to");
+  // Lanes that exchange values of different sizes never meet.
+  holds(fault_of("if (t % 2) __shfl_xor_sync(0xffffffffu, 1.0f, 1);\n"
+                 "else __shfl_xor_sync(0xffffffffu, 1.0, 1);",
+                 32),
+        "wait to exchange 1 lanes apart");
+  holds(fault_of("uint4 x = {1, 2, 3, 4}; uint4 y = __shfl_xor_sync(0xffffffffu, x, 1);\n"
+                 "if (y.w != 4) pw_host->fault(\"wrong\"); struct { int a[5]; } z = {};\n"
+                 "__shfl_xor_sync(0xffffffffu, z, 1);",
+                 32),
+        "exchanges 20 bytes");
+  // A thread that leaves early is missed by those that wait.
+  holds(fault_of("if (t == 5) return; __shfl_xor_sync(0xffffffffu, t, 1);", 32),
+        "1 threads (thread 5 …) ended");
+}
+
 TEST_CASE("host run: faults of threads are found in any order, and named", "[cuda]") {
   if (host_compiler().empty()) {
     WARN("SKIPPED: no C++ compiler on PATH, so the host run is not tested");

@@ -27,6 +27,7 @@
 #include "graph/import/pt2/pt2.hpp"
 #include "graph/text.hpp"
 #include "graph/verify.hpp"
+#include "pipeline/quality.hpp"
 #include "splitter/histogram.hpp"
 #include "splitter/plan_text.hpp"
 #include "splitter/splitter.hpp"
@@ -65,6 +66,15 @@ std::vector<std::string> files(const std::vector<std::string>& folders, std::str
   }
   require(!texts.empty(), "there are files of " + std::string(ending));
   return texts;
+}
+
+/// A report that a baseline can be compared with.
+QualityReport judged() {
+  QualityReport out;
+  out.nvrtc_version = "13.0";
+  out.rows.push_back({.function = "rms_norm", .width = 4096, .quality = {}});
+  out.rows.front().quality.arch = "sm_90";
+  return out;
 }
 
 /// A graph that was read holds together, and is the same read back from its own text.
@@ -237,6 +247,12 @@ std::vector<Format> formats() {
   out.push_back({"baseline", files({"tests/baselines"}, ".counts.json"),
                  [](const ContextPtr&, const std::string& text) {
                    return done(baseline_from_json(text, "mutant.json"));
+                 }});
+  out.push_back({"quality",
+                 {R"({"nvrtc":"13.0","kernels":[{"function":"rms_norm","width":4096,)"
+                  R"("arch":"sm_90","threads":512,"classes":{"math":3}}]})"},
+                 [](const ContextPtr&, const std::string& text) {
+                   return done(quality_changes(judged(), text, "mutant.json", {}));
                  }});
   out.push_back({"arguments",
                  {"%0, 2, dim=$axis, other=[%1, None]", "%0"},
