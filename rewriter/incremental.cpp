@@ -50,6 +50,7 @@ struct IncrementalRun::State {
   RewriteOptions options;
 
   void prepare();
+  bool change(std::shared_ptr<const RuleSet> other, const Strategy* pipeline_now);
   bool collect(const Strategy& pass, std::size_t number);
   /// Why not, or nothing.
   std::string build(std::size_t first);
@@ -77,6 +78,31 @@ void IncrementalRun::State::prepare() {
   bool all = !passes.empty();
   for (std::size_t i = 0; all && i < passes.size(); ++i) all = collect(*passes[i], i);
   if (!all) stages.clear();
+}
+
+/// The same stages by other rules; false: not all that is kept can be.
+bool IncrementalRun::State::change(std::shared_ptr<const RuleSet> other,
+                                   const Strategy* pipeline_now) {
+  State now;
+  now.strategy = pipeline_now;
+  now.prepare();
+  const auto alike = [](const Stage& a, const Stage& b) {
+    return a.pass == b.pass && a.greedy() == b.greedy() && a.strategy->label == b.strategy->label &&
+           a.strategy->builtin == b.strategy->builtin;
+  };
+  if (!std::ranges::equal(stages, now.stages, alike)) return false;
+  if (!std::ranges::equal(passes, now.passes, {}, &Strategy::label, &Strategy::label)) return false;
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    if (stages[i].greedy() && !stages[i].kept->change(other, *now.stages[i].strategy)) {
+      counters.why = stages[i].kept->why();
+      return false;
+    }
+    stages[i].strategy = now.stages[i].strategy;
+  }
+  passes = std::move(now.passes);
+  strategy = pipeline_now;
+  rules = std::move(other);
+  return true;
 }
 
 /// The stages of one pass; false: something else is among them.
@@ -159,10 +185,11 @@ Result<std::monostate> IncrementalRun::update(std::shared_ptr<const Graph> input
                                               std::string_view pipeline, const Env& params) {
   State& s = *state_;
   const Strategy* strategy = PW_TRY(find_strategy(*rules, pipeline));
-  const bool same = s.input && s.rules == rules && s.pipeline == pipeline && s.strategy &&
+  const bool like = s.input && s.pipeline == pipeline && s.params == params &&
                     &s.input->context() == &input->context();
-  const std::shared_ptr<const Graph> before = std::exchange(s.input, std::move(input));
   s.counters = {};
+  const bool same = like && (s.rules == rules || (s.kept && s.change(rules, strategy)));
+  const std::shared_ptr<const Graph> before = std::exchange(s.input, std::move(input));
   s.scratch.reset();
   if (same && s.kept) {
     s.counters.why = s.bring_up_to_date(*before);
@@ -174,7 +201,7 @@ Result<std::monostate> IncrementalRun::update(std::shared_ptr<const Graph> input
     s.pipeline = pipeline;
     s.params = params;
     s.strategy = strategy;
-    s.counters.why = before ? "other rules" : "the first run";
+    if (s.counters.why.empty()) s.counters.why = before ? "other rules" : "the first run";
     s.prepare();
   }
   if (s.stages.empty()) s.counters.why = "a pass is neither greedy nor built in";

@@ -37,6 +37,8 @@ class KeptPass {
   /// After build() or update(): the edited input, with the ids of the one before. `before` is the
   /// input as it was. False: build() is needed; why() says the reason.
   bool update(const Graph& before, const Graph& input);
+  /// The next update() is by these rules. False: build() is needed; why() says the reason.
+  bool change(std::shared_ptr<const RuleSet> rules, const Strategy& strategy);
   [[nodiscard]] const std::string& why() const { return why_; }
   [[nodiscard]] const Graph& graph() const;
   [[nodiscard]] const Counters& counters() const { return counters_; }
@@ -131,9 +133,12 @@ class KeptPass {
   [[nodiscard]] bool loose_ends_hold() const;
 
   std::shared_ptr<const RuleSet> rules_;
-  const Strategy& strategy_;
+  const Strategy* strategy_;
   const Env params_;
   std::unique_ptr<Run> run_;
+  /// Those of older rules: verdicts that were taken over refer to them.
+  std::vector<std::pair<std::shared_ptr<const RuleSet>, std::unique_ptr<Run>>> older_;
+  std::vector<NodeId> changed_;  ///< near what the change of a rule may concern
   PatternEdges edges_;
   std::size_t reach_ = 0;
   FullOrder order_;

@@ -13,7 +13,7 @@ namespace pw {
 
 KeptPass::KeptPass(std::shared_ptr<const RuleSet> rules, const Strategy& strategy,
                    const Env& params)
-    : rules_(std::move(rules)), strategy_(strategy), params_(params) {}
+    : rules_(std::move(rules)), strategy_(&strategy), params_(params) {}
 KeptPass::~KeptPass() = default;
 
 const Graph& KeptPass::graph() const { return run_->graph; }

@@ -11,12 +11,17 @@ namespace pw {
 
 struct KeptPass::Run {
   Run(const Graph& input, const RuleSet& set, const Strategy& strategy, const Env& params)
-      : graph(input),
+      : Run(std::make_shared<Graph>(input), set, strategy, params) {}
+  Run(std::shared_ptr<Graph> rewritten, const RuleSet& set, const Strategy& strategy,
+      const Env& params)
+      : shared(std::move(rewritten)),
+        graph(*shared),
         rules(set),
         state{graph, rules, params, options, {}, has_barriers(graph), 0, {}, {}, {}, {}, nullptr},
         engine(state, strategy, stats) {}
 
-  Graph graph;
+  std::shared_ptr<Graph> shared;  ///< with the runs of older rules
+  Graph& graph;
   RunRules rules;
   RewriteOptions options;
   RunState state;

@@ -10,12 +10,23 @@
 #include <algorithm>
 
 #include "rewriter/kept_run.hpp"
+#include "rewriter/rule_change.hpp"
 
 namespace pw {
 namespace {
 
 /// Beyond so many a run from scratch is as fast.
 constexpr std::size_t kMostEvents = 4096, kMostAround = 16384, kMostEdited = 512;
+constexpr std::size_t kMostChanged = 256;  // rewrites by a rule that was edited
+constexpr std::size_t kMostOlder = 16;     // sets of rules
+
+bool same_facts(const Facts& a, const Facts& b) {
+  const auto same = [](const auto& x, const auto& y) {
+    return x.first == y.first && x.second.min == y.second.min && x.second.max == y.second.max &&
+           x.second.multiple == y.second.multiple && x.second.role == y.second.role;
+  };
+  return std::ranges::equal(a.symbols, b.symbols, same);
+}
 
 }  // namespace
 
@@ -34,10 +45,7 @@ bool KeptPass::fits_keeping() {
 }
 
 bool KeptPass::build(const Graph& input) {
-  if (strategy_.kind != ast::Strategy::Kind::greedy || strategy_.fuel || !strategy_.when.empty() ||
-      !strategy_.ensures.empty())
-    return fail("the pass is more than a greedy one"), false;
-  run_ = std::make_unique<Run>(input, *rules_, strategy_, params_);
+  run_ = std::make_unique<Run>(input, *rules_, *strategy_, params_);
   RuleEngine& engine = run_->engine;
   inputs_nodes_ = input.node_bound();
   inputs_values_ = input.value_bound();
@@ -355,6 +363,65 @@ void KeptPass::ask(std::span<const NodeId> nodes) {
     if (graph.alive(n)) engine.attempt(n);
 }
 
+// ---- rules
+
+/// Rules that differ in guards, types, attributes or what they make are judged again, once for each
+/// question that the run before put. A rewrite that another verdict concerns is decided again.
+bool KeptPass::change(std::shared_ptr<const RuleSet> rules, const Strategy& strategy) {
+  if (broken_ || !run_) return false;
+  const auto no = [&](std::string_view why) { return fail(why), false; };
+  if (older_.size() == kMostOlder) return no("the rules were edited very often");
+  if (!waited_.empty()) return no("a match had to wait for one of another rule");
+  auto next = std::make_unique<Run>(run_->shared, *rules, strategy, params_);
+  RuleEngine &old = run_->engine, &engine = next->engine;
+  engine.prepare();
+  if (engine.rules_.size() != old.rules_.size() || !engine.local_) return no("other rules");
+  std::set<std::pair<std::uint32_t, std::uint32_t>> other;  // verdicts, by rule
+  for (std::uint32_t i = 0; i < engine.rules_.size(); ++i) {
+    RuleEngine::Prepared &before = old.rules_[i], &after = engine.rules_[i];
+    if (before.ast().name != after.ast().name || before.above != after.above ||
+        before.under != after.under)
+      return no("other rules");
+    if (text_of(run_->rules, before.layout().id) == text_of(next->rules, after.layout().id)) {
+      after.verdicts = std::move(before.verdicts);
+      continue;
+    }
+    if (!same_pattern(before.ast(), after.ast())) return no("a rule has another pattern");
+    std::unique_ptr<Verdicts> judged = before.verdicts->judged_by(after.layout(), after.rule->base);
+    if (!judged) return no("a rule cannot be judged apart from the graph");
+    for (std::uint32_t v = 0; v < judged->size(); ++v) {
+      const Verdict &was = before.verdicts->number(v), &is = judged->number(v);
+      if (!is.conditions.empty() || !is.refused.empty() || !was.refused.empty())
+        return no("a rule rests on a condition, or cannot be built");
+      if (is.yes() && !was.yes()) return no("a rule fires where it did not");
+      if (is.yes() && is.recipe.may_change_nothing != was.recipe.may_change_nothing)
+        return no("a rule may change nothing");
+      if (is.yes() != was.yes() || !same_recipe(is.recipe, was.recipe)) other.emplace(i, v);
+    }
+    after.verdicts = std::move(judged);
+  }
+  std::size_t changed = 0;
+  for (std::uint32_t number : sequence_) {
+    Record& record = records_[number];
+    if (!other.contains({record.rule, record.verdict})) continue;
+    if (++changed > kMostChanged) return no("a rule that fires at many places was edited");
+    record.verdict = kNone;  // equal to no match of now
+    const std::span<const NodeId> nodes = nodes_of(record.nodes);
+    changed_.insert(changed_.end(), nodes.begin(), nodes.end());
+  }
+  engine.program_ = std::move(old.program_);
+  engine.registers_ = std::move(old.registers_);
+  for (std::uint32_t i = 0; i < engine.rules_.size(); ++i) engine.note_registers(i);
+  engine.guard_ = old.guard_;
+  engine.version_ = run_->graph.renumberings();
+  engine.latest_.assign(run_->graph.node_bound() + 1024, RuleEngine::kNoEntry);
+  engine.kept_ = this;
+  older_.emplace_back(std::exchange(rules_, std::move(rules)),
+                      std::exchange(run_, std::move(next)));
+  strategy_ = &strategy;
+  return true;
+}
+
 // ---- edits
 
 bool KeptPass::update(const Graph& before, const Graph& input) {
@@ -387,10 +454,12 @@ bool KeptPass::edit(const Graph& before, const Graph& input) {
   if (input.inputs() != before.inputs() || input.written_inputs() != before.written_inputs() ||
       input.outputs().size() < before.outputs().size())
     return no("other inputs or outputs");
+  if (!same_facts(input.facts, before.facts)) return no("other facts of the symbols");
   for (ValueId v : input.inputs())
     if (input.type(v) != before.type(v)) return no("an input has another type");
   std::vector<NodeId> changed, added, erased;
-  std::vector<NodeId> near;  // of the kept graph
+  std::vector<NodeId> near = std::move(changed_);  // of the kept graph
+  changed_.clear();
   const auto here = [&](NodeId n) {
     const auto it = node_here_.find(n.index);
     if (it != node_here_.end()) return NodeId(std::size_t{it->second});

@@ -92,6 +92,10 @@ class Verdicts {
   /// Whether it looks at constants: which of them a value is may change with a rewrite.
   [[nodiscard]] bool reads_numbers() const { return !numbers_.empty(); }
   [[nodiscard]] std::size_t size() const { return verdicts_.size(); }
+  /// The same questions under the same numbers, judged by a rule that has the same pattern, in
+  /// rule_change.cpp; null where one cannot be put. Only of rules that look at no constants.
+  [[nodiscard]] std::unique_ptr<Verdicts> judged_by(const RuleLayout& layout,
+                                                    const Env& base) const;
 
  private:
   static constexpr std::uint32_t kAbsent = 0xffffffff;  ///< in a key

@@ -321,3 +321,97 @@ TEST_CASE("incremental: long chains of rewrites are followed through edits of gr
   CHECK(kept > 4 * most);
   CHECK(undone > 5 * most);
 }
+
+namespace {
+
+/// `tags` chains of three nodes each, with k = 0, 1, 2, 0, …
+std::string chains(std::size_t tags) {
+  std::string out = "in a: f32[4]\n", outputs;
+  for (std::size_t i = 0; i < tags; ++i) {
+    const std::string n = std::to_string(i);
+    out += "x" + n + " = tag(a){k = " + std::to_string(i % 3) + "}\n";
+    out += "y" + n + " = relu(x" + n + ")\nz" + n + " = neg(y" + n + ")\n";
+    outputs += (i == 0 ? "out z" : ", z") + n;
+  }
+  return out + outputs + "\n";
+}
+
+std::string tag_rules(const std::string& guard, const std::string& made) {
+  return "op tag(x: T[*s]) {k: int = 0} -> T[*s]\n"
+         "rule tagged {\n  y = relu(tag(x){k})\n" +
+         guard + "  =>\n  y = " + made +
+         "\n}\n"
+         "rule after { y = neg(abs(x)) => y = sin(x) }\n"
+         "pass all = greedy { tagged, after }\npass sweep = walk { tagged, after }\n";
+}
+
+/// The same run by other rules, against a run from scratch; whether it was kept.
+bool rewrites_alike(IncrementalRun& run, const World& world, const Graph& graph,
+                    const std::string& rules, std::string_view pass = "all") {
+  Result<RuleSet> loaded = load_rule_texts(world.context, {{"rules.pwr", rules}});
+  if (!loaded) FAIL(render(loaded.error(), world.context->sources));
+  const auto shared = std::make_shared<const RuleSet>(std::move(*loaded));
+  const Outcome expected = from_scratch(world, graph, *shared, pass);
+  CHECK(next_of(run, world, graph, shared, pass) == expected);
+  return run.counters().kept;
+}
+
+}  // namespace
+
+TEST_CASE("incremental: an edited guard concerns the rewrites that it judges otherwise",
+          "[rewriter][incremental]") {
+  const World world(tag_rules("", "abs(x)"));
+  const Graph graph = world.graph(chains(12));
+  IncrementalRun run;
+  CHECK(rewrites_alike(run, world, graph, tag_rules("  where k < 2\n", "abs(x)")));
+  CHECK(run.counters().rewrites == 16);
+  SECTION("nothing, where all verdicts stay") {
+    CHECK(rewrites_alike(run, world, graph, tag_rules("  where k <= 1\n", "abs(x)")));
+    CHECK(run.counters().undone == 0);
+  }
+  SECTION("those that no longer fit, and what was built upon them") {
+    CHECK(rewrites_alike(run, world, graph, tag_rules("  where k < 1\n", "abs(x)")));
+    CHECK(run.counters().rewrites == 8);
+    CHECK(run.counters().undone == 8);
+    CHECK(run.counters().why.empty());
+  }
+  SECTION("those that now make something else") {
+    CHECK(rewrites_alike(run, world, graph, tag_rules("  where k < 2\n", "cos(x)")));
+    CHECK(run.counters().rewrites == 8);
+    CHECK(run.counters().fresh == 8);
+  }
+  SECTION("all, where a rule fires that did not") {
+    CHECK(rewrites_alike(run, world, graph, tag_rules("  where k < 3\n", "abs(x)")));
+    CHECK(run.counters().why == "a rule fires where it did not");
+    CHECK(run.counters().rewrites == 24);
+  }
+}
+
+TEST_CASE("incremental: an edit far from the others leaves them alone", "[rewriter][incremental]") {
+  const std::string rules = tag_rules("  where k < 2\n", "abs(x)");
+  const World world(rules);
+  Graph graph = world.graph(chains(300));
+  const auto shared = std::make_shared<const RuleSet>(world.rules);
+  IncrementalRun run;
+  (void)next_of(run, world, graph, shared, "all");
+  for (std::size_t i = 0; i < 40; ++i) {
+    const NodeId node = graph.producer(graph.find_value("x" + std::to_string(7 * i)));
+    const auto k = static_cast<std::int64_t>((i + i / 3) % 3);
+    graph.set_attributes(node, world.context->attributes.intern(
+                                   {{world.context->strings.intern("k"), Attribute(k)}}));
+    INFO("edit " << i);
+    REQUIRE(next_of(run, world, graph, shared, "all") ==
+            from_scratch(world, graph, *shared, "all"));
+    REQUIRE(run.counters().kept);
+    REQUIRE(run.counters().undone <= 2);
+    REQUIRE(run.counters().fresh <= 2);
+  }
+}
+
+TEST_CASE("incremental: what cannot be kept says why", "[rewriter][incremental]") {
+  const World world(tag_rules("", "abs(x)"));
+  const Graph graph = world.graph(chains(4));
+  IncrementalRun run;
+  CHECK(!rewrites_alike(run, world, graph, tag_rules("", "abs(x)"), "sweep"));
+  CHECK(run.counters().why == "a pass is neither greedy nor built in");
+}
