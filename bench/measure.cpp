@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <ctime>
 #include <fstream>
-#include <map>
 
 #include <fmt/format.h>
 #include <malloc.h>
@@ -64,39 +63,17 @@ std::size_t resident_bytes() {
   return resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 }
 
-std::string processor() {
-  std::string line;
-  for (std::ifstream info("/proc/cpuinfo"); std::getline(info, line);)
-    if (line.starts_with("model name")) return line.substr(line.find(": ") + 2);
-  return "unknown processor";
-}
-
 std::string machine() {
+  std::string line, model = "unknown processor";
+  for (std::ifstream info("/proc/cpuinfo"); std::getline(info, line);) {
+    if (!line.starts_with("model name")) continue;
+    model = line.substr(line.find(": ") + 2);
+    break;
+  }
   double load = 0;
   std::ifstream("/proc/loadavg") >> load;
   return fmt::format("One thread of {} cores, {}; load {:.1f} when it began",
-                     sysconf(_SC_NPROCESSORS_ONLN), processor(), load);
-}
-
-std::string with_section(const std::string& page, const std::string& title,
-                         const std::string& section, const std::string& text) {
-  static const std::string kHeading = "\n## ";
-  std::map<std::string, std::string> sections;
-  for (std::size_t at = page.find(kHeading); at != std::string::npos;) {
-    const std::size_t begin = at + kHeading.size(), next = page.find(kHeading, begin);
-    const std::string part = page.substr(begin, next - begin);
-    const std::size_t line = std::min(part.find('\n'), part.size());
-    sections[part.substr(0, line)] = part.substr(line);
-    at = next;
-  }
-  sections[section] = "\n\n" + text;
-  std::string out = "# " + title + "\n";
-  for (const auto& [name, body] : sections) {
-    const std::size_t begin = body.find_first_not_of('\n'), end = body.find_last_not_of('\n');
-    out += kHeading + name + "\n";
-    if (begin != std::string::npos) out += "\n" + body.substr(begin, end + 1 - begin) + "\n";
-  }
-  return out;
+                     sysconf(_SC_NPROCESSORS_ONLN), model, load);
 }
 
 void die(const std::string& message) {
@@ -139,10 +116,19 @@ std::string grouped(std::size_t number) {
 
 void Promises::at_most(const std::string& what, double measured, double limit,
                        const std::string& unit) {
-  const bool ok = measured <= limit;
+  add(what, measured, limit, unit, measured <= limit, "**over**");
+}
+
+void Promises::at_least(const std::string& what, double measured, double limit,
+                        const std::string& unit) {
+  add(what, measured, limit, unit, measured >= limit, "**below**");
+}
+
+void Promises::add(const std::string& what, double measured, double limit, const std::string& unit,
+                   bool ok, const char* otherwise) {
   kept_ = kept_ && ok;
   table_.add({what, fmt::format("{:.2f}{}", measured, unit), fmt::format("{:g}{}", limit, unit),
-              ok ? "ok" : "**over**"});
+              ok ? "ok" : otherwise});
 }
 
 }  // namespace pw::bench

@@ -20,10 +20,6 @@ namespace pw::bench {
 [[nodiscard]] double cold_seconds(const std::function<void()>& body);
 /// What is measured on, in words: cores, processor, load.
 [[nodiscard]] std::string machine();
-[[nodiscard]] std::string processor();
-/// A page with the text below a heading of the section's name: what it says of others stays.
-[[nodiscard]] std::string with_section(const std::string& page, const std::string& title,
-                                       const std::string& section, const std::string& text);
 [[nodiscard]] double median(std::vector<double> values);
 /// Of this process, in bytes, after what is free has been given back.
 [[nodiscard]] std::size_t resident_bytes();
@@ -51,10 +47,14 @@ class Table {
 class Promises {
  public:
   void at_most(const std::string& what, double measured, double limit, const std::string& unit);
+  void at_least(const std::string& what, double measured, double limit, const std::string& unit);
   [[nodiscard]] bool kept() const { return kept_; }
   [[nodiscard]] std::string print() const { return table_.print(); }
 
  private:
+  void add(const std::string& what, double measured, double limit, const std::string& unit, bool ok,
+           const char* otherwise);
+
   Table table_{{"must hold", "measured", "limit", ""}};
   bool kept_ = true;
 };

@@ -16,6 +16,7 @@
 #include "base/memory.hpp"
 #include "bench/measure.hpp"
 #include "bench/one_graph.hpp"
+#include "bench/page.hpp"
 #include "bench/stages.hpp"
 #include "bench/star.hpp"
 #include "graph/generate.hpp"
@@ -91,11 +92,7 @@ class Report {
     bytes();
     say("### What must hold\n\n" + promises_.print());
     if (!args_.output.empty()) {
-      std::string page;
-      if (std::filesystem::exists(args_.output))
-        page = need(std::make_shared<Context>(), read_file(args_.output));
-      page = with_section(page, "Rewriting", processor(), text_);
-      std::ofstream(args_.output) << page;
+      need(std::make_shared<Context>(), write_section(args_.output, "Rewriting", text_));
     }
     return promises_.kept() ? 0 : 1;
   }

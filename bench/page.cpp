@@ -1,0 +1,40 @@
+// Exports processor and write_section.
+#include "bench/page.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+#include "base/blank.hpp"
+#include "base/file.hpp"
+#include "base/try.hpp"
+
+namespace pw::bench {
+
+std::string processor() {
+  std::string line;
+  for (std::ifstream info("/proc/cpuinfo"); std::getline(info, line);)
+    if (line.starts_with("model name")) return line.substr(line.find(": ") + 2);
+  return "unknown processor";
+}
+
+Result<std::monostate> write_section(const std::string& path, const std::string& title,
+                                     const std::string& lines) {
+  std::map<std::string, std::string> sections;
+  constexpr std::string_view kHeading = "\n## ";
+  std::string text;
+  if (std::filesystem::exists(path)) text = PW_TRY(read_file(path));
+  for (std::size_t at = text.find(kHeading); at != std::string::npos;) {
+    const std::size_t name = at + kHeading.size(), body = text.find('\n', name);
+    if (body == std::string::npos) break;
+    at = text.find(kHeading, body);
+    sections[text.substr(name, body - name)] =
+        trimmed(std::string_view(text).substr(body, at == std::string::npos ? at : at - body));
+  }
+  sections[processor()] = trimmed(lines);
+  std::string page = "# " + title + "\n";
+  for (const auto& [name, section] : sections) page += "\n## " + name + "\n\n" + section + "\n";
+  return write_file(path, page);
+}
+
+}  // namespace pw::bench
