@@ -264,6 +264,7 @@ class Graph {
   [[nodiscard]] std::size_t bytes() const;
 
  private:
+  friend struct GraphArrays;  // what code that is compiled apart reads
   // Of Node::marks: whether it is dead, the number of results (kMany: see many_results_), and an
   // index into provenances_.
   static constexpr std::uint32_t kDead = 1u << 31;

@@ -336,6 +336,8 @@ void RuleEngine::compile() {
   registers_ = std::make_unique<Registers>(program_);
   if (run_.options.stats) trace_ = std::make_unique<CountingTrace>(program_);
   for (std::uint32_t i = 0; i < rules_.size(); ++i) note_registers(i);
+  native_ = {};
+  if (run_.options.compiler && !trace_) compile_natively();
 }
 
 void RuleEngine::tell(std::size_t done, std::size_t total, std::string_view unit) const {
@@ -365,13 +367,7 @@ void RuleEngine::seed() {
   latest_.resize(graph_.node_bound(), kNoEntry);
   heap_.reserve(graph_.node_count() / 4);
   seeding_ = true;
-  std::size_t seen = 0;
-  const std::span<const std::uint32_t> entries = program_.entry;
-  for (NodeId n = graph_.first(); n.valid(); n = graph_.next(n)) {
-    if (seen++ % kTold == 0) tell(seen - 1, graph_.node_count(), "nodes");
-    const std::uint32_t op = graph_.op(n).index;
-    if (op < entries.size() && entries[op] != Instruction::kNowhere) attempt(n);
-  }
+  native_.run != nullptr ? seed_natively() : seed_by_interpreter();
   seeding_ = false;
   // Nearly in order already, and taken in order: a sorted list needs no heap.
   seeds_ = std::move(heap_);
@@ -380,8 +376,19 @@ void RuleEngine::seed() {
   sort_nearly_sorted(seeds_, Later{this});
 }
 
+void RuleEngine::seed_by_interpreter() {
+  std::size_t seen = 0;
+  const std::span<const std::uint32_t> entries = program_.entry;
+  for (NodeId n = graph_.first(); n.valid(); n = graph_.next(n)) {
+    if (seen++ % kTold == 0) tell(seen - 1, graph_.node_count(), "nodes");
+    const std::uint32_t op = graph_.op(n).index;
+    if (op < entries.size() && entries[op] != Instruction::kNowhere) attempt(n);
+  }
+}
+
 void RuleEngine::attempt(NodeId anchor) {
   if (program_.entry_of(graph_.op(anchor)) == Instruction::kNowhere) return;
+  if (native_.run != nullptr) return void(run_natively(anchor, 1));
   choice_count_ = 0;
   if (!asked_.empty()) asked_.clear();
   StepBudget budget{steps_};
@@ -394,6 +401,11 @@ void RuleEngine::attempt(NodeId anchor) {
             [&](std::uint32_t rule) { return accept(rule, anchor); });
   }
   if (budget.stopped) give_up(*budget.stopped, anchor);
+  finish_attempt(anchor);
+}
+
+/// Keeps what was chosen at the anchor.
+void RuleEngine::finish_attempt(NodeId anchor) {
   for (std::size_t i = 0; i < choice_count_; ++i) {
     const Choice& choice = choices_[i];
     if (choice.waits) continue;
@@ -430,15 +442,15 @@ class RuleEngine::Timed {
 };
 
 /// True: the same nodes with operands exchanged need not be tried.
-bool RuleEngine::accept(std::uint32_t index, NodeId anchor) {
+bool RuleEngine::accept(std::uint32_t index, NodeId anchor, Gate asked) {
   Prepared& rule = rules_[index];
   if (!rule.simple || (rule.ambiguous && has_choice_of(index)))
     return accept_with_care(index, anchor);
   const bool known = rule.settled && !seeding_ && waits(index, anchor);
-  const Gate gate = known ? Gate::yes : pass_gates(rule);
+  const Gate gate = known ? Gate::yes : asked == Gate::unasked ? pass_gates(rule) : asked;
   if (gate == Gate::unknown) return accept_with_care(index, anchor);
   ++rule.stats->hits;
-  if (gate == Gate::no) return false;
+  if (gate == Gate::no) return reject(rule, rule.verdicts->number(rule.verdicts->last()));
   if (rule.ambiguous) {
     Choice& choice = add_choice(choice_count_, index);
     choice.legal = true;
@@ -653,6 +665,7 @@ void RuleEngine::ask_under_new_facts() {
   if (!once_) return start();
   for (Prepared& rule : rules_)
     rule.verdicts = std::make_unique<Verdicts>(graph_, rule.layout(), rule.rule->base);
+  note_guesses();
 }
 
 std::optional<StopReason> RuleEngine::take(const Entry& entry) {

@@ -16,6 +16,7 @@
 #include "rewriter/apply.hpp"
 #include "rewriter/loop_guard.hpp"
 #include "rewriter/machine.hpp"
+#include "rewriter/native_matcher.hpp"
 #include "rewriter/near_miss_codes.hpp"
 #include "rewriter/run_state.hpp"
 #include "rewriter/verdicts.hpp"
@@ -32,6 +33,7 @@ class RuleEngine {
   /// matches.
   void ready();
   std::size_t scan();
+  [[nodiscard]] bool native() const { return native_.run != nullptr; }
 
  private:
   friend class KeptPass;
@@ -144,10 +146,12 @@ class RuleEngine {
   void find_rules_above();
   void note_first();
   void seed();
+  void seed_by_interpreter();
   void tell(std::size_t done, std::size_t total, std::string_view unit) const;
   void attempt(NodeId anchor);
+  void finish_attempt(NodeId anchor);
   void give_up(std::uint32_t rule, NodeId anchor);
-  bool accept(std::uint32_t rule, NodeId anchor);
+  bool accept(std::uint32_t rule, NodeId anchor, Gate gate = Gate::unasked);
   bool accept_with_care(std::uint32_t rule, NodeId anchor);
   void accept_frontier(std::uint32_t rule, const Candidate& candidate);
   bool choose(std::uint32_t rule, NodeId anchor, const Candidate& candidate);
@@ -175,11 +179,17 @@ class RuleEngine {
   void finish_stats();
 
   // The first look at a structural match, in the registers (engine_gates.cpp).
-  enum class Gate : std::uint8_t { no, yes, unknown };
   Gate pass_gates(Prepared& rule);
   [[nodiscard]] bool surely_legal(const Prepared& rule) const;
   [[nodiscard]] bool waits(std::uint32_t rule, NodeId anchor) const;
   void note_registers(std::uint32_t rule);
+
+  // Match programs as machine code (engine_native.cpp).
+  void compile_natively();
+  [[nodiscard]] NativeGates native_gates(std::uint32_t rule) const;
+  NodeId run_natively(NodeId first, std::size_t count);
+  void seed_natively();
+  void note_guesses();
 
   // Legality (engine_legality.cpp).
   void read_candidate(const Prepared& rule, Candidate& out) const;
@@ -287,7 +297,11 @@ class RuleEngine {
   MatchProgram program_;
   std::unique_ptr<Registers> registers_;
   std::unique_ptr<CountingTrace> trace_;
-  static constexpr std::size_t kTold = 4096;  ///< nodes or matches between two words of progress
+  NativeMatcher native_;  ///< of program_; nothing where it is interpreted
+  NativeState native_state_;
+  std::vector<Guess*> guesses_;                ///< by rule
+  std::vector<std::uint64_t> native_counted_;  ///< by rule
+  static constexpr std::size_t kTold = 4096;   ///< nodes or matches between two words of progress
   static constexpr std::uint64_t kLeastSteps = std::uint64_t{1} << 14;
   std::uint64_t steps_ = run_.options.limits.matcher_steps;  ///< at an anchor
   Pool pool_;

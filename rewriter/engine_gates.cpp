@@ -82,14 +82,14 @@ void RuleEngine::note_registers(std::uint32_t index) {
   return true;
 }
 
-[[gnu::flatten]] RuleEngine::Gate RuleEngine::pass_gates(Prepared& rule) {
+[[gnu::flatten]] Gate RuleEngine::pass_gates(Prepared& rule) {
   if (careful_ && run_.barriers) return Gate::unknown;
   if ((careful_ || rule.permutable) && !surely_legal(rule)) return Gate::unknown;
   const Reading& reading = rule.reading;
   const Verdict* verdict = rule.verdicts->guess(
       {reading.values, reading.nodes}, registers_->values.data(), registers_->nodes.data());
   if (verdict == nullptr || !verdict->refused.empty()) return Gate::unknown;
-  if (!verdict->yes()) return reject(rule, *verdict), Gate::no;
+  if (!verdict->yes()) return Gate::no;
   return careful_ && verdict->recipe.may_change_nothing ? Gate::unknown : Gate::yes;
 }
 

@@ -15,7 +15,8 @@ ValueId RuleEngine::resolve(const Recipe&, Recipe::Source source, const Candidat
   return source.fresh() ? new_results_[source.index()] : c.values[source.index()];
 }
 
-void RuleEngine::replace(std::uint32_t index, const Candidate& c, const Recipe& recipe) {
+[[gnu::flatten]] void RuleEngine::replace(std::uint32_t index, const Candidate& c,
+                                          const Recipe& recipe) {
   const Prepared& rule = rules_[index];
   created_.clear();
   erased_.clear();
@@ -54,7 +55,8 @@ void RuleEngine::replace(std::uint32_t index, const Candidate& c, const Recipe& 
                                 erased_);
 }
 
-void RuleEngine::redirect(const Prepared& rule, const Candidate& c, const Recipe& recipe) {
+[[gnu::flatten]] void RuleEngine::redirect(const Prepared& rule, const Candidate& c,
+                                           const Recipe& recipe) {
   were_outputs_.clear();
   taken_over_.clear();
   for (std::size_t i = 0; i < recipe.outputs.size(); ++i) {

@@ -7,8 +7,10 @@
 namespace pw {
 
 struct Scan::State {
-  State(Graph& graph, const RuleSet& set, const Strategy& strategy, const Env& params)
+  State(Graph& graph, const RuleSet& set, const Strategy& strategy, const Env& params,
+        const RewriteOptions& given)
       : rules(set),
+        options(given),
         run{graph, rules, params, options, {}, has_barriers(graph), 0, {}, {}, {}, {}, nullptr},
         engine(run, strategy, stats) {}
 
@@ -19,12 +21,14 @@ struct Scan::State {
   RuleEngine engine;
 };
 
-Scan::Scan(Graph& graph, const RuleSet& rules, const Strategy& strategy, const Env& params)
-    : state_(std::make_unique<State>(graph, rules, strategy, params)) {
+Scan::Scan(Graph& graph, const RuleSet& rules, const Strategy& strategy, const Env& params,
+           const RewriteOptions& options)
+    : state_(std::make_unique<State>(graph, rules, strategy, params, options)) {
   state_->engine.ready();
 }
 Scan::~Scan() = default;
 
+bool Scan::native() const { return state_->engine.native(); }
 std::size_t Scan::run() { return state_->engine.scan(); }
 
 void RuleEngine::ready() {

@@ -12,12 +12,15 @@ class Scan {
  public:
   /// Compiles the rules for the graph. All arguments must outlive the scan; the graph is not
   /// changed.
-  Scan(Graph& graph, const RuleSet& rules, const Strategy& strategy, const Env& params);
+  Scan(Graph& graph, const RuleSet& rules, const Strategy& strategy, const Env& params,
+       const RewriteOptions& options = {});
   ~Scan();
   Scan(const Scan&) = delete;
   Scan& operator=(const Scan&) = delete;
   /// Visits every anchor; the same number each time.
   std::size_t run();
+  /// Whether it runs machine code: with a compiler in the options that could make it.
+  [[nodiscard]] bool native() const;
 
  private:
   struct State;

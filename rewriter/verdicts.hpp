@@ -57,6 +57,18 @@ struct Candidate {
   std::vector<std::uint8_t> swaps;  ///< by PatternNodeId
 };
 
+/// What guess() reads, for code that is compiled apart.
+struct Guess {
+  const std::uint32_t* keys = nullptr;       ///< by verdict, one after the other
+  const std::uint32_t* followers = nullptr;  ///< by verdict
+  const std::uint8_t* kinds = nullptr;       ///< by verdict
+  std::uint32_t last = 0;
+  std::uint32_t count = 0;
+  /// Of a verdict: decided elsewhere; the rule does not apply; it does; it does, and may change
+  /// nothing.
+  enum Kind : std::uint8_t { unknown, no, yes, yes_perhaps };
+};
+
 class Verdicts {
  public:
   Verdicts(const Graph& graph, const RuleLayout& layout, const Env& base);
@@ -73,12 +85,13 @@ class Verdicts {
   /// as it mostly is: null says nothing. Reads no more than the key.
   const Verdict* guess(const Places& places, const ValueId* values, const NodeId* nodes) {
     if (verdicts_.empty() || !numbers_.empty()) return nullptr;
-    std::uint32_t verdict = followers_[last_];
+    const std::uint32_t last = guess_.last;
+    std::uint32_t verdict = followers_[last];
     if (!is_key_of(verdict, places, values, nodes)) {
-      if (verdict == last_ || !is_key_of(last_, places, values, nodes)) return nullptr;
-      verdict = last_;
+      if (verdict == last || !is_key_of(last, places, values, nodes)) return nullptr;
+      verdict = last;
     }
-    last_ = verdict;
+    guess_.last = verdict;
     return verdicts_[verdict].get();
   }
   /// The same, not cached: for guards that depend on more than the key.
@@ -87,8 +100,9 @@ class Verdicts {
     return *anew_;
   }
   /// The number of the verdict that ask() or known() gave last, and the verdict of a number.
-  [[nodiscard]] std::uint32_t last() const { return last_; }
+  [[nodiscard]] std::uint32_t last() const { return guess_.last; }
   [[nodiscard]] const Verdict& number(std::uint32_t verdict) const { return *verdicts_[verdict]; }
+  [[nodiscard]] Guess* guesses() { return &guess_; }
   /// Whether it looks at constants: which of them a value is may change with a rewrite.
   [[nodiscard]] bool reads_numbers() const { return !numbers_.empty(); }
   [[nodiscard]] std::size_t size() const { return verdicts_.size(); }
@@ -118,6 +132,7 @@ class Verdicts {
   std::uint32_t& slot_of_key();
   const Verdict* follow(std::uint32_t verdict);
   std::unique_ptr<Verdict> judge(const Candidate& candidate);
+  void keep(std::unique_ptr<Verdict> verdict);
   void grow();
 
   const Graph& graph_;
@@ -131,7 +146,8 @@ class Verdicts {
   std::unique_ptr<Verdict> anew_;
   /// The verdict that followed each one the last time: layers repeat, and so do their questions.
   std::vector<std::uint32_t> followers_;
-  std::uint32_t last_ = 0;
+  std::vector<std::uint8_t> kinds_;
+  Guess guess_;
 };
 
 /// The match with exactly these nodes and exchanged operands, with everything bound; nothing, and
