@@ -96,6 +96,8 @@ bool same_recipe(const Recipe& a, const Recipe& b) {
 /// Each key stands for matches; one of them is built in a graph of its own, and judged there.
 std::unique_ptr<Verdicts> Verdicts::judged_by(const RuleLayout& layout, const Env& base) const {
   auto out = std::make_unique<Verdicts>(graph_, layout, base);
+  out->table_ = table_;
+  out->followers_ = followers_;
   const Rule& rule = *layout.rule;
   const std::size_t width = rule.values.size() + rule.nodes.size();
   for (std::size_t v = 0; v < verdicts_.size(); ++v) {
@@ -126,13 +128,11 @@ std::unique_ptr<Verdicts> Verdicts::judged_by(const RuleLayout& layout, const En
       for (std::size_t k = 0; k < node.results.size(); ++k)
         candidate.values[node.results[k].index] = graph.result(made, k);
     }
-    out->verdicts_.push_back(Verdicts(graph, layout, base).judge(candidate));
+    out->key_.assign(key, key + width);
+    out->keep(Verdicts(graph, layout, base).judge(candidate));
   }
   out->key_ = key_;
-  out->keys_ = keys_;
-  out->table_ = table_;
-  out->followers_ = followers_;
-  out->last_ = last_;
+  out->guess_.last = guess_.last;
   return out;
 }
 
