@@ -9,6 +9,7 @@
 
 #include "base/file.hpp"
 #include "bench/measure.hpp"
+#include "bench/page.hpp"
 #include "dsl/dsl.hpp"
 #include "graph/generate.hpp"
 #include "graph/text.hpp"
@@ -82,8 +83,8 @@ class Measuring {
     no_more_ = load(replaced(text, norm, norm + "  where eps > 0.5\n"));
   }
 
-  int run() {
-    fmt::print(
+  int run(const std::string& output) {
+    const std::string head = fmt::format(
         "{}; GCC {}.{}. Processor time, medians of {} runs, each with cold caches. {} nodes of "
         "llama in fp8 on two ranks, the {} rules of rules.pwr.\n\n",
         machine(), __GNUC__, __GNUC_MINOR__, kTurns, grouped(graph_->node_count()),
@@ -96,7 +97,9 @@ class Measuring {
     after("a rule of each layer, which fires as before", graph_, as_before_);
     after("a rule of each layer, which no longer fires", graph_, no_more_);
     after("a rule of each layer, which fires again", graph_, rules_, no_more_);
-    fmt::print("{}\n{}", table_.print(), promises_.print());
+    const std::string text = head + table_.print() + "\n" + promises_.print();
+    std::fputs(text.c_str(), stdout);
+    if (!output.empty()) need(context_, write_section(output, "Rewriting after an edit", text));
     return promises_.kept() ? 0 : 1;
   }
 
@@ -160,8 +163,9 @@ class Measuring {
 
 int main(int argc, char** argv) {
   CLI::App app{"Times rewriting after an edit. Exit code 1: something that must hold does not."};
-  std::string rules = PW_BENCH_RULES;
+  std::string rules = PW_BENCH_RULES, output;
   app.add_option("--rules", rules, "the rules");
+  app.add_option("-o,--output", output, "also write the section of this processor in this page");
   CLI11_PARSE(app, argc, argv);
-  return pw::bench::Measuring(rules).run();
+  return pw::bench::Measuring(rules).run(output);
 }

@@ -82,9 +82,8 @@ void KeptPass::pump() {
     if (run_->graph.renumberings() != version) fail("the order list was relabelled");
   }
   if (broken_) return;
-  std::erase_if(engine.parked_, [&](const RuleEngine::Entry& entry) {
-    return !engine.rebind(entry);
-  });
+  std::erase_if(engine.parked_,
+                [&](const RuleEngine::Entry& entry) { return !engine.rebind(entry); });
   if (!engine.parked_.empty()) fail("matches wait for each other");
   if (!engine.refused_.empty()) fail("a match is in the way of itself");
   if (!run_->state.report.conditions.empty()) fail("a rule rests on a condition");
