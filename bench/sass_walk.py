@@ -9,7 +9,7 @@ import struct
 from dataclasses import dataclass, field
 
 MASK = 0xFFFFFFFF
-MOST = 200_000  # instructions of a thread
+MOST = 20_000  # instructions of a thread: more is a walk that is lost
 # Where the constant bank has parameters, the block's and the grid's extents; by major compute capability.
 PARAMS = {8: 0x160, 9: 0x210, 10: 0x380, 12: 0x380}
 EXTENTS = {8: (0x0, 0xC), 9: (0x0, 0xC), 10: (0x360, 0x370), 12: (0x360, 0x370)}
@@ -29,6 +29,7 @@ class Walk:
     calls: int = 0
     unknown: set = field(default_factory=set)  # addresses of branches that hang on unknown values
     by_op: dict = field(default_factory=dict)
+    lost: bool = False  # how often a loop runs hangs on an unknown value: the count is too small
 
 
 def parse(text):
@@ -148,7 +149,8 @@ class Thread:
             if following is None:
                 return walk
             at = following
-        raise RuntimeError("a walk without an end")
+        walk.lost = True
+        return walk
 
     def jump(self, i, guard, following, walk, stack):
         operands = list(i.operands)
@@ -167,6 +169,7 @@ class Thread:
             return target if guard else following
         if guard is None:
             walk.unknown.add(i.at)
+            walk.lost = walk.lost or (target is not None and target <= i.at)
             return target if self.calls_soon(following) and not self.calls_soon(target) else following
         return target if guard else following
 
@@ -385,6 +388,14 @@ class Thread:
 
     do_VIMNMX = do_IMNMX
 
+    def do_VIADDMNMX(self, i):
+        a, b, c = (self.word(o) for o in i.operands[1:4])
+        which = self.predicate(i.operands[-1])
+        if None in (a, b, c, which):
+            return self.put(i.operands[0], None)
+        key = (lambda v: v) if "U32" in i.op else signed
+        return self.put(i.operands[0], (min if which else max)(a + b & MASK, c, key=key))
+
     def do_IABS(self, i):
         a = self.word(i.operands[1])
         self.put(i.operands[0], None if a is None else abs(signed(a)))
@@ -400,6 +411,14 @@ class Thread:
             byte = parts[pick & 7]
             value |= (0xFF if byte >> 7 and pick & 8 else 0 if pick & 8 else byte) << 8 * k
         return self.put(i.operands[0], value)
+
+    def do_HFMA2(self, i):
+        """A constant where nothing is multiplied: two halves of 16 bits."""
+        value = None
+        if len(i.operands) == 5 and all(o.strip("-") == "RZ" for o in i.operands[1:3]):
+            high, low = (struct.unpack("<H", struct.pack("<e", float(o)))[0] for o in i.operands[3:5])
+            value = high << 16 | low
+        self.put(i.operands[0], value)
 
     # Numbers of floating point, as far as divisions of integers go through them.
     def do_I2F(self, i):
@@ -459,7 +478,10 @@ def walk_block(text, arch, block, grid, params, at=(0, 0)):
         walk = Thread(code, arch, constants, special).run()
         total.issued += walk.issued
         total.calls += walk.calls
+        total.lost = total.lost or walk.lost
         total.unknown |= walk.unknown
         for name, times in walk.by_op.items():
             total.by_op[name] = total.by_op.get(name, 0) + times
+        if total.lost:
+            break
     return total

@@ -212,8 +212,8 @@ TEST_CASE("tuning: what spills or cannot be launched is not chosen", "[cuda]") {
     for (const cuda::TunedSchedule& other : t.others)
       CHECK(t.chosen.seconds < other.seconds / 0.97);
   }
-  CHECK(tuned->tuned[0].bytes == 4 * 8192 + 8192);
-  CHECK(tuned->tuned[1].bytes == 4096 * 4 * 8192 + 8192);
+  CHECK(tuned->tuned[0].bytes == 2 * 8192 + 8192);
+  CHECK(tuned->tuned[1].bytes == 4096 * 2 * 8192 + 8192);
   options.arch = "sm_70";
   const auto unknown = cuda::tune(report, "n", options, nvrtc);
   REQUIRE(!unknown);
