@@ -57,7 +57,7 @@ void check_arguments(const CompileArgs& args) {
 void run_compile(const Options& options, const CompileArgs& args) {
   if (args.quality.wanted && args.graph.path.empty()) {
     const Session session(options);
-    return judge_named(session, args.quality, args.compile, args.output);
+    return judge_named(session, args.quality, args.compile, args.output, args.dump);
   }
   check_arguments(args);
   Session session(options);
@@ -122,7 +122,8 @@ void add_compile_commands(CLI::App& app, const Options& options) {
       ->type_name("DIR|FILE.pwx");
   sub->add_option("--dump", compile->dump,
                   "write the graph before and after each pass, the pieces, all sources, plan.json "
-                  "and stats.json into this folder too")
+                  "and stats.json into this folder too; with --quality and no graph, each "
+                  "kernel's cubin")
       ->type_name("DIR");
   sub->add_option("--arch", compile->compile.archs, "the architectures: sm_80,sm_90,sm_100,sm_120")
       ->delimiter(',')

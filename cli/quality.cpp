@@ -61,8 +61,9 @@ void QualityArgs::add_to(CLI::App& app) {
 }
 
 void judge_named(const Session& session, const QualityArgs& args, const CompileRequest& compile,
-                 const std::string& output) {
+                 const std::string& output, const std::string& dump) {
   QualityRequest request;
+  request.dump = dump;
   if (args.functions != std::vector<std::string>{"all"}) request.functions = args.functions;
   request.widths = args.widths;
   request.archs = compile.archs;

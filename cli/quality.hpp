@@ -19,7 +19,7 @@ struct QualityArgs {
 
 /// Functions of the library at chosen widths; `output`: a page or the JSON, or empty.
 void judge_named(const Session& session, const QualityArgs& args, const CompileRequest& compile,
-                 const std::string& output);
+                 const std::string& output, const std::string& dump);
 /// The kernels of a compilation, with quality.json and quality.html into its folder.
 void judge_plan(const Session& session, const QualityArgs& args, const CompiledGraph& compiled,
                 const std::string& folder);

@@ -8,8 +8,10 @@
 #include <fmt/ranges.h>
 
 #include "base/counted.hpp"
+#include "base/file.hpp"
 #include "base/try.hpp"
 #include "dsl/dsl.hpp"
+#include "pipeline/folder.hpp"
 #include "splitter/splitter.hpp"
 
 namespace pw {
@@ -57,6 +59,18 @@ void say_missing(const QualityReport& report, bool compiled, const Log& log) {
     log.say("instructions are not known: nvdisasm is " + report.disassembler);
 }
 
+/// NAME-ARCH.cubin for each target of a kernel.
+Result<std::monostate> keep_machine_code(const std::string& folder, const std::string& name,
+                                         const cuda::KernelReport& kernel) {
+  if (folder.empty()) return std::monostate{};
+  PW_TRY(make_folder(folder));
+  for (const cuda::TargetReport& target : kernel.targets)
+    if (target.cubin)
+      PW_TRY(write_file(fmt::format("{}/{}-{}.cubin", folder, name, target.arch),
+                        target.cubin->bytes));
+  return std::monostate{};
+}
+
 std::string percent(double share) { return fmt::format("{:.0f} %", share * 100); }
 
 Cell widths_cell(const std::array<std::int64_t, 5>& times) {
@@ -83,6 +97,8 @@ std::vector<Cell> cells_of(const QualityRow& row) {
                         q.kernel,
                         row.uses,
                         q.threads,
+                        q.rows_per_block,
+                        q.column_blocks,
                         q.usage ? Cell(q.usage->registers) : none,
                         q.usage ? Cell(q.usage->spill_stores + q.usage->spill_loads) : none,
                         q.usage ? Cell(q.usage->stack) : none,
@@ -112,6 +128,8 @@ Table kernel_table(const QualityReport& report) {
                "kernel",
                "uses",
                "threads",
+               {"rows a block", "rows_per_block"},
+               {"blocks a row", "column_blocks"},
                "registers",
                {"spilled", "spill_bytes"},
                {"stack", "stack_bytes"},
@@ -270,6 +288,7 @@ Result<QualityReport> judge_functions(const QualityRequest& request, const Log& 
       for (cuda::KernelReport& k : report.kernels) {
         if (k.targets.empty())
           for (const std::string& arch : request.archs) k.targets.push_back({arch, {}, {}});
+        PW_TRY(keep_machine_code(request.dump, fmt::format("{}-{}", f->name, width), k));
         for (Quality& q : cuda::quality_of(k, *context, {{"n", request.tokens}}, disassembler)) {
           if (report.kernels.size() > 1)
             q.shortcomings.push_back(

@@ -26,6 +26,7 @@ struct QualityRequest {
   std::vector<std::string> archs = cuda_architectures();
   std::int64_t tokens = 4096;
   bool strict = false, sources_only = false;
+  std::string dump;  ///< a folder for FUNCTION-WIDTH-ARCH.cubin; empty: none
 };
 
 struct QualityRow {

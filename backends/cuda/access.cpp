@@ -80,6 +80,25 @@ std::optional<GroupRead> AccessPlan::flat(const GroupRead& group, const ColumnLo
   return out;
 }
 
+std::optional<std::int64_t> AccessPlan::distance(const GroupRead& group, const ColumnLoop& loop,
+                                                 const GroupRead& from, const ColumnLoop& other) {
+  if (group.argument != from.argument || group.width != from.width) return std::nullopt;
+  auto a = indices_.terms(group.base), b = indices_.terms(from.base);
+  if (!a || !b) return std::nullopt;
+  const auto take = [&](rows::Terms& terms, rows::VarId chunk) {
+    const auto found = terms.factors.find(indices_.use(chunk));
+    if (found == terms.factors.end()) return std::int64_t{0};
+    const std::int64_t factor = found->second;
+    terms.factors.erase(found);
+    return factor;
+  };
+  if (take(*a, loop.chunk) != group.width || take(*b, other.chunk) != group.width)
+    return std::nullopt;
+  const std::int64_t apart = a->constant - b->constant;
+  if (a->factors != b->factors || apart % group.width != 0) return std::nullopt;
+  return apart / group.width;
+}
+
 bool AccessPlan::pairs(const GroupRead& group, const ColumnLoop& loop) {
   const auto terms = indices_.terms(group.base);
   if (!terms || terms->constant % (2 * group.width) != 0) return false;

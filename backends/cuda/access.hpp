@@ -58,6 +58,11 @@ class AccessPlan {
   /// `all` columns, reads it: nothing where they are not neighbours in that.
   [[nodiscard]] std::optional<GroupRead> flat(const GroupRead& group, const ColumnLoop& inner,
                                               rows::VarId outer, std::int64_t all);
+  /// How many groups a group of a loop lies behind that of another loop with an equal pass number.
+  /// Nothing where that depends on the pass.
+  [[nodiscard]] std::optional<std::int64_t> distance(const GroupRead& group, const ColumnLoop& loop,
+                                                     const GroupRead& from,
+                                                     const ColumnLoop& other);
   /// Whether two neighbouring groups, beginning with an even one, are an aligned whole of twice
   /// the width.
   [[nodiscard]] bool pairs(const GroupRead& group, const ColumnLoop& loop);

@@ -39,7 +39,9 @@ Kernel emit(const rows::RowProgram& program, const Schedule& schedule) {
   const std::string text = emit_body(program, kernel);
   const std::string body = fmt::format("({}) {{\n{}}}\n", fmt::join(signature, ", "), text);
   const std::string bounds =
-      fmt::format("__launch_bounds__({}, {})", kernel.threads, schedule.resident);
+      schedule.resident > 0
+          ? fmt::format("__launch_bounds__({}, {})", kernel.threads, schedule.resident)
+          : fmt::format("__launch_bounds__({0}, PW_FULL({0}))", kernel.threads);
   kernel.name = fmt::format("k_{:016x}",
                             hash_text(fmt::format("{} {} {}", bounds, kernel.column_blocks, body)));
   kernel.source = fmt::format("// {}\nextern \"C\" __global__ void {} {}{}", sanitised(program.op),

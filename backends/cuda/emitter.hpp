@@ -21,7 +21,8 @@ namespace pw::cuda {
 struct Schedule {
   int block = 256;      ///< threads of a block that holds several rows: a power of two, 32 to 1024
   int passes = 1;       ///< groups of 8 columns a thread takes of a row that several blocks share
-  int resident = 1;     ///< blocks that a multiprocessor must have room for; bounds the registers
+  int resident = 0;     ///< blocks that a multiprocessor must have room for; bounds the registers.
+                        ///< 0: as many as its threads make, where that spills nothing
   int kept_words = 48;  ///< registers of 4 bytes, at most, for what is read again
   friend bool operator==(const Schedule&, const Schedule&) = default;
 };

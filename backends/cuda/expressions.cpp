@@ -11,6 +11,7 @@ using rows::Unit;
 namespace cxx = rows::cxx;
 
 std::string Expressions::slot(SlotId id) { return cxx::slot(id); }
+std::string Expressions::unrounded(SlotId id) { return fmt::format("x{}", id.index); }
 std::string Expressions::bits(SlotId id) { return fmt::format("b{}", id.index); }
 
 std::string Expressions::in_unit(SlotId id, Unit unit) const {
@@ -35,6 +36,15 @@ std::string Expressions::loaded(SlotId id, const std::string& element) const {
 std::string Expressions::rounded(SlotId id, const std::string& text, Unit unit) const {
   const DType to = dtype(id);
   if (!is_narrow(to)) return given(id, cxx::rounded(text, unit, to));
+  const std::string before = cxx::before_rounding(text, unit);
+  if (to == DType::bf16)  // either is one instruction; most values need but one of them
+    return fmt::format(
+        "const float {0} = {1}; const {2} {3} = pw_to_bf16({0}); const float {4} = "
+        "pw_round_bf16({0});",
+        unrounded(id), before, storage(to), bits(id), slot(id));
+  if (to == DType::f8e4m3)
+    return fmt::format("const float {} = {}; ", unrounded(id), before) +
+           loaded(id, fmt::format("pw_to_{}({})", name(to), unrounded(id)));
   return loaded(id, fmt::format("pw_to_{}({})", name(to), cxx::before_rounding(text, unit)));
 }
 

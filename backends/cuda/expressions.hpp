@@ -22,6 +22,8 @@ class Expressions {
 
   static std::string slot(rows::SlotId id);  ///< the value: "v7"
   static std::string bits(rows::SlotId id);  ///< as it is in memory, of narrow floats: "b7"
+  /// What it is rounded from, of narrow floats that are computed: "x7".
+  static std::string unrounded(rows::SlotId id);
   [[nodiscard]] DType dtype(rows::SlotId id) const { return program_.slots[id]; }
   [[nodiscard]] std::string in_unit(rows::SlotId id, rows::Unit unit) const;
 

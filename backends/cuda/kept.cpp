@@ -13,6 +13,11 @@ constexpr std::int64_t kMaxPasses = 8;     // that are unrolled to stay in regis
 
 }  // namespace
 
+int most_kept_words(const Schedule& schedule, int team) {
+  constexpr int kLargeTeam = 1024, kItsWords = 24;  // a thread of such a block has 64 registers
+  return team < kLargeTeam ? schedule.kept_words : std::min(schedule.kept_words, kItsWords);
+}
+
 std::vector<Kept> KeptStore::choose(
     const std::vector<Reader>& readers,
     const std::function<bool(const rows::Statement*, const GroupRead&)>& lent, int team,
@@ -38,7 +43,8 @@ std::vector<Kept> KeptStore::choose(
     if (times < 2) continue;
     const std::int64_t words = kept.passes * kept.group.words;
     const std::int64_t units = kept.passes * ((kept.group.words + 3) / 4);
-    if (kept.passes <= kMaxPasses && kernel_.kept_words + words <= kernel_.schedule.kept_words) {
+    if (kept.passes <= kMaxPasses &&
+        kernel_.kept_words + words <= most_kept_words(kernel_.schedule, team)) {
       kernel_.kept_words += static_cast<int>(words);
     } else if (whole && team > 32 && units_ % kept.passes == 0 &&
                (units_ + units) * team * 16 <= kMaxBytes) {

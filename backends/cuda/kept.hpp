@@ -40,6 +40,9 @@ struct Kept {
   }
 };
 
+/// Registers of 4 bytes that a thread of a team may keep.
+[[nodiscard]] int most_kept_words(const Schedule& schedule, int team);
+
 /// Chooses over the phases of a whole kernel: each choice takes of what is left.
 class KeptStore {
  public:

@@ -46,7 +46,8 @@ const Machine* machine_of(std::string_view arch) {
 
 int resident_blocks(const Machine& machine, const Kernel& kernel, const Usage& usage) {
   // Places where reductions meet: one value a thread and barrier, as far as they do not take turns.
-  const std::int64_t meeting = std::int64_t{8} * kernel.team * std::min(kernel.barriers, 8);
+  const std::int64_t meeting =
+      std::int64_t{8} * std::min(kernel.team, 256) * std::min(kernel.barriers, 8);
   return resident_blocks(machine, kernel.threads,
                          usage.registers > 0 ? usage.registers : kMostRegisters,
                          kernel.shared_bytes + meeting);

@@ -154,9 +154,27 @@ std::string Nvrtc::identity() const {
   return fmt::format("{} {} {}", version_, info.dli_fname, file_stamp(info.dli_fname));
 }
 
+/// As many blocks on a multiprocessor as spill nothing: all that its threads make, else a part.
 Result<Cubin> Nvrtc::compile(const std::string& source, const std::string& name,
                              const Target& target) const {
   if (!present()) return fail(error_in("kernel " + name, "PW1220", "NVRTC is " + state_));
+  Result<Cubin> full = compile_with(source, name, nvrtc_options(target));
+  if (!full || !full->usage.spills() ||
+      source.find("PW_FULL(", source.rfind("__global__")) == source.npos)
+    return full;
+  for (int quarters : {3, 2}) {
+    std::vector<std::string> options = nvrtc_options(target);
+    options.push_back(fmt::format("-DPW_QUARTERS={}", quarters));
+    Result<Cubin> some = compile_with(source, name, options);
+    if (some && !some->usage.spills()) return some;
+  }
+  std::vector<std::string> options = nvrtc_options(target);
+  options.emplace_back("-DPW_QUARTERS=0");
+  return compile_with(source, name, options);
+}
+
+Result<Cubin> Nvrtc::compile_with(const std::string& source, const std::string& name,
+                                  const std::vector<std::string>& options) const {
   const Library& l = *library_;
   Program program{l};
   const auto check = [&](int code, std::string_view what) -> Result<std::monostate> {
@@ -170,7 +188,6 @@ Result<Cubin> Nvrtc::compile(const std::string& source, const std::string& name,
           "read the source");
       !ok)
     return forward(ok);
-  const std::vector<std::string> options = nvrtc_options(target);
   std::vector<const char*> pointers;
   for (const std::string& o : options) pointers.push_back(o.c_str());
   if (auto ok = check(l.compile(program.handle, static_cast<int>(pointers.size()), pointers.data()),

@@ -67,6 +67,9 @@ class Nvrtc {
   struct Library;
 
  private:
+  [[nodiscard]] Result<Cubin> compile_with(const std::string& source, const std::string& name,
+                                           const std::vector<std::string>& options) const;
+
   std::shared_ptr<const Library> library_;
   std::string state_, version_;
 };

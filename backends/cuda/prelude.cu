@@ -3,6 +3,23 @@
 // compiler.
 #define PW_FUNCTION static __device__ __forceinline__
 
+// Blocks that a multiprocessor has room for by its threads (the table of compute capabilities in
+// NVIDIA's CUDA programming guide): what __launch_bounds__ asks for, so that registers are no
+// reason for fewer. PW_QUARTERS of them where a kernel would spill otherwise; 0: one block.
+#ifndef PW_QUARTERS
+#define PW_QUARTERS 4
+#endif
+#if defined(__CUDA_ARCH__) && \
+    ((__CUDA_ARCH__ > 800 && __CUDA_ARCH__ < 900) || __CUDA_ARCH__ >= 1100)
+#define PW_THREADS 1536
+#else
+#define PW_THREADS 2048
+#endif
+#define PW_FULL(threads)                                           \
+  (PW_THREADS * PW_QUARTERS / 4 < (threads) ? 1                    \
+   : (threads) < 64                         ? 32 * PW_QUARTERS / 4 \
+                                            : PW_THREADS * PW_QUARTERS / 4 / (threads))
+
 PW_FUNCTION unsigned pw_bits(float x) { return __float_as_uint(x); }
 PW_FUNCTION float pw_float(unsigned bits) { return __uint_as_float(bits); }
 
@@ -94,7 +111,11 @@ PW_FUNCTION unsigned char pw_to_f8e5m2(float x) {
 }
 
 PW_FUNCTION float pw_round_bf16(float x) {
-#if defined(__CUDA_ARCH__)
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  unsigned y;  // as the upper half of two: the number itself
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(y) : "f"(x), "f"(0.0f));
+  return pw_float(y);
+#elif defined(__CUDA_ARCH__)
   return pw_from_bf16(pw_to_bf16(x));
 #else  // without narrowing, for vector units
   const unsigned u = pw_bits(x);
@@ -197,7 +218,7 @@ PW_FUNCTION double pw_rsqrt(double a) { return 1.0 / sqrt(a); }
 // exp, log, tanh, sin, cos and pow in single precision are these polynomials everywhere (the
 // coefficients of all but pow are those of Moshier's Cephes library), so that they give the same
 // bits on every machine and suit vector units; within 2 units in the last place. Only CUDA without
-// --strict takes its own sin, cos and pow.
+// --strict takes its own exp, sin, cos and pow.
 PW_FUNCTION float pw_fma(float a, float b, float c) {
 #if defined(__CUDA_ARCH__)
   return fmaf(a, b, c);
@@ -213,6 +234,9 @@ PW_FUNCTION double pw_fma(double a, double b, double c) {
 #endif
 }
 /// Bounds are kept to by comparing bits, which gives compilers no branches to think about.
+#if defined(__CUDA_ARCH__) && !defined(PW_STRICT)
+PW_FUNCTION float pw_exp(float a) { return expf(a); }
+#else
 PW_FUNCTION float pw_exp(float a) {
   const unsigned u = pw_bits(a), least = u < 0xc2d00000u ? u : 0xc2d00000u;  // -104
   const unsigned bounded = (int)least < 0x42b20000 ? least : 0x42b20000u;    // 89
@@ -233,6 +257,7 @@ PW_FUNCTION float pw_exp(float a) {
       pw_float(((unsigned)(i - k) << 23) + 0x3f800000u);
   return a != a ? a : y;
 }
+#endif
 PW_FUNCTION double pw_exp(double a) { return exp(a); }
 PW_FUNCTION float pw_log(float a) {
   const bool small = a < 1.17549435e-38f;

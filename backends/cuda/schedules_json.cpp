@@ -33,7 +33,7 @@ class EntryReader {
     };
     out.schedule.block = field("block", 32, 1024);
     out.schedule.passes = field("passes", 1, 64);
-    out.schedule.resident = field("resident", 1, 32);
+    out.schedule.resident = field("resident", 0, 32);
     out.schedule.kept_words = field("kept_words", 0, 128);
     if ((out.schedule.block & (out.schedule.block - 1)) != 0) wrong("block", "no power of two");
     out.seconds = seconds("seconds");

@@ -25,7 +25,10 @@
 #include <fmt/format.h>
 
 #include "backends/cuda/kept.hpp"
+#include "backends/cuda/kept_values.hpp"
+#include "backends/cuda/team_size.hpp"
 #include "backends/cuda/thread_text.hpp"
+#include "base/assert.hpp"
 
 namespace pw::cuda {
 namespace {
@@ -34,19 +37,7 @@ using rows::Block;
 using rows::Statement;
 using StatementKind = rows::Statement::Kind;
 
-constexpr int kMaxTeam = 256;              // lanes of the widest reduction
-constexpr int kMeetings = 8;               // for each unit; 40 KiB together
 constexpr std::size_t kMaxUnrolled = 600;  // statements; eight times more would compile for long
-constexpr std::int64_t kMaxParts = 4096;   // blocks that share a row
-int power_of_two_from(std::int64_t n) {
-  int p = 1;
-  while (p < kMaxTeam && p < n) p *= 2;
-  return p;
-}
-int lanes_of(std::int64_t columns) {
-  return power_of_two_from((columns + kColumns - 1) / kColumns);
-}
-
 /// Threads that work on the same row, or on the same pass of a loop within it.
 struct Team {
   int size = 1;
@@ -55,26 +46,34 @@ struct Team {
   bool repeated = false;    ///< its statements run several times in one block
   bool spread = false;      ///< passes of its loops are shared out over blocks
   bool whole_warps = true;  ///< all threads of a warp run its statements
+  int groups = 1;           ///< of 256 threads, each with neighbouring passes of what is wide
 };
 
 class TeamEmitter {
  public:
-  TeamEmitter(const rows::RowProgram& program, Kernel& kernel)
+  TeamEmitter(const rows::RowProgram& program, const std::vector<KeptValue>& values, Kernel& kernel)
       : program_(program),
+        values_(values),
         kernel_(kernel),
         thread_(program, kernel, text_),
         accesses_(program),
+        size_(program),
         store_(program, kernel) {}
+
+  /// Threads that share a row.
+  int team() { return size_.needed(program_.body) * size_.groups(program_.body); }
 
   std::string run() {
     const Block& body = program_.body;
-    const int team = needed(body);
+    const int groups = size_.groups(body), team = needed(body) * groups;
     kernel_.team = team;
     kernel_.rows_per_block = team > 32 ? 1 : std::max(kernel_.schedule.block / team, 1);
     kernel_.threads = team * kernel_.rows_per_block;
-    kernel_.column_blocks = kernel_.rows_per_block == 1 ? parts_of(body) : 1;
+    kernel_.column_blocks =
+        kernel_.rows_per_block == 1 ? size_.parts(body, team, kernel_.schedule) : 1;
     Team all;
     all.size = team;
+    all.groups = groups;
     all.spread = kernel_.column_blocks > 1;
     line(1, fmt::format("const int t = (int)threadIdx.x % {};", team));
     if (kernel_.rows_per_block == 1) {
@@ -146,47 +145,8 @@ class TeamEmitter {
 
   // ---- how many threads
   [[nodiscard]] std::int64_t columns(rows::VarId var) const { return thread_.columns(var); }
-  [[nodiscard]] int needed(const Block& body) const {
-    int most = 1;
-    for (const Statement& s : body) most = std::max(most, needed(s));
-    return most;
-  }
-  [[nodiscard]] int needed(const Statement& s) const {
-    if (s.kind != StatementKind::loop && s.kind != StatementKind::reduce) return 1;
-    const std::int64_t n = columns(s.var);
-    if (n < 0) return kMaxTeam;
-    if (s.kind == StatementKind::reduce || !holds_loops(s.first)) return lanes_of(n);
-    return std::min(kMaxTeam, needed(s.first) * power_of_two_from(n));
-  }
-
-  [[nodiscard]] static int reductions(const Block& body) {
-    int n = 0;
-    for (const Statement& s : body)
-      n += (s.kind == StatementKind::reduce ? 1 : 0) + reductions(s.first) + reductions(s.second);
-    return n;
-  }
-  /// Into how many blocks a row can go: the most passes of a loop, where no reduction is over the
-  /// whole row. A step of few tokens then runs on more than a few multiprocessors.
-  [[nodiscard]] int parts_of(const Block& body) const {
-    if (reductions(body) > kMeetings)
-      return 1;  // blocks skip barriers: places could not take turns
-    std::int64_t most = 1;
-    for (const Statement& s : body) {
-      if (s.kind == StatementKind::reduce || s.kind == StatementKind::branch) return 1;
-      if (s.kind != StatementKind::loop) continue;
-      if (columns(s.var) < 0) return 1;
-      most = std::max(most, passes_of(s));
-    }
-    most = (most + kernel_.schedule.passes - 1) / kernel_.schedule.passes;
-    return most <= kMaxParts ? static_cast<int>(most) : 1;
-  }
-  [[nodiscard]] std::int64_t passes_of(const Statement& loop) const {
-    const std::int64_t n = columns(loop.var);
-    const std::int64_t at_once = holds_loops(loop.first)
-                                     ? kernel_.team / std::min(kernel_.team, needed(loop.first))
-                                     : kernel_.team * kColumns;
-    return (n + at_once - 1) / at_once;
-  }
+  [[nodiscard]] int needed(const Block& body) const { return size_.needed(body); }
+  [[nodiscard]] int needed(const Statement& s) const { return size_.needed(s); }
 
   // ---- text
   void line(int depth, const std::string& text) { text_.line(depth, text); }
@@ -205,10 +165,14 @@ class TeamEmitter {
       }
     }
     const auto lent = [&](const Statement* s, const GroupRead& g) {
-      return lent_.count({s, g.argument, g.base}) != 0;
+      return is_value(g.argument) || lent_.count({s, g.argument, g.base}) != 0;
     };
+    const std::vector<Kept> values = values_of(scope);
     if (!team.spread)
       scope.kept = store_.choose(readers, lent, team.size, !team.repeated && team.place == "t");
+    scope.kept.insert(scope.kept.end(), values.begin(), values.end());
+    if (team.size <= 32 && team.whole_warps && kernel_.threads % 32 == 0)
+      pass_across(body, scope, team);
     lend(scope, team);
     for (const Kept& k : scope.kept) {
       if (!k.shared)
@@ -224,8 +188,8 @@ class TeamEmitter {
     const Statement* outer;
     ColumnPasses flat;           ///< groups as the loop over both has them
     std::vector<GroupRead> own;  ///< and as it has them itself
-    int parts;
-    bool whole;  ///< no thread is without a pass
+    int parts;                   ///< of a group of threads: so far on is the next pass
+    bool whole;                  ///< no thread is without a pass
   };
   struct Scope {
     std::map<const Statement*, ColumnPasses> loops;
@@ -240,9 +204,86 @@ class TeamEmitter {
     std::string place;
   };
 
-  [[nodiscard]] static bool is_columns(const Statement& s) {
-    return s.kind == StatementKind::reduce ||
-           (s.kind == StatementKind::loop && !holds_loops(s.first));
+  /// What a narrower loop reads of a row that a reduction has read: each thread has one group of
+  /// it in registers, and gets that of another thread of its warp.
+  void pass_across(const Block& body, Scope& scope, const Team& team) {
+    for (const Statement& c : body) {
+      const auto loop = scope.loops.find(&c);
+      if (c.kind != StatementKind::loop || loop == scope.loops.end()) continue;
+      const ColumnPasses& narrow = loop->second;
+      for (const GroupRead& g : narrow.loop.groups) {
+        if (writes(c, g.argument) || is_value(g.argument) || narrow.passes != 1 || g.words < 2 ||
+            kept_of(scope, narrow, g) != nullptr || lent_.count({&c, g.argument, g.base}) != 0)
+          continue;
+        for (const Statement& r : body) {
+          if (&r == &c) break;
+          if (r.kind == StatementKind::reduce && across(c, narrow, g, r, scope, team)) break;
+        }
+      }
+    }
+  }
+  bool across(const Statement& c, const ColumnPasses& narrow, const GroupRead& g,
+              const Statement& r, Scope& scope, const Team& team) {
+    const ColumnPasses& wide = scope.loops.at(&r);
+    if (wide.passes != 1 || wide.lanes != team.size) return false;
+    const std::int64_t chunks = narrow.loop.columns / kColumns;
+    for (const GroupRead& from : wide.loop.groups) {
+      const auto far = accesses_.distance(g, narrow.loop, from, wide.loop);
+      if (!far || *far < 0 || *far + chunks > wide.loop.columns / kColumns) continue;
+      if (*far > 0 && (*far < chunks || (*far & (*far - 1)) != 0)) continue;
+      if (lent_.count({&r, from.argument, from.base}) != 0) continue;
+      const Kept* kept = kept_of(scope, wide, from);
+      if (kept == nullptr) {
+        scope.kept.push_back(
+            {fmt::format("y{}", across_.size()), from, wide.lanes, 1, false, 0, &r});
+        kernel_.kept_words += from.words;
+        kept = &scope.kept.back();
+      }
+      if (kept->shared) return false;
+      across_[{&c, g.argument, g.base}] =
+          *far == 0 ? kept->name + "[0]" : fmt::format("pw_swapped({}[0], {})", kept->name, *far);
+      return true;
+    }
+    return false;
+  }
+
+  [[nodiscard]] bool is_value(std::size_t argument) const {
+    return std::any_of(values_.begin(), values_.end(),
+                       [&](const KeptValue& v) { return v.argument == argument; });
+  }
+  /// Whether a loop writes to an argument, or is the one that computes a value which is kept.
+  [[nodiscard]] bool writes(const Statement& s, std::size_t argument) const {
+    return program_.arguments[argument].result ||
+           std::any_of(values_.begin(), values_.end(), [&](const KeptValue& v) {
+             return v.argument == argument && v.producer == s.var;
+           });
+  }
+  /// Whether the columns that a loop stores to an argument are computed in it, and of a type that
+  /// two are rounded to at once.
+  [[nodiscard]] bool is_packed(const Statement& loop, std::size_t argument) const {
+    if (program_.type(argument).dtype != DType::f8e4m3) return false;
+    const auto computed = [&](rows::SlotId slot) {
+      return std::any_of(loop.first.begin(), loop.first.end(), [&](const Statement& c) {
+        return c.kind == StatementKind::compute && c.slot == slot;
+      });
+    };
+    return std::all_of(loop.first.begin(), loop.first.end(), [&](const Statement& q) {
+      return q.kind != StatementKind::store || q.argument != argument || computed(q.operands[0]);
+    });
+  }
+  /// The registers of values that loops of this block compute.
+  std::vector<Kept> values_of(const Scope& scope) {
+    std::vector<Kept> out;
+    for (const auto& [s, p] : scope.loops) {
+      for (const GroupRead& g : p.loop.groups) {
+        if (!is_value(g.argument) || !writes(*s, g.argument)) continue;
+        out.push_back({fmt::format("z{}", g.argument), g, p.lanes, p.passes, false, 0, s});
+        kernel_.kept_words += static_cast<int>(p.passes * g.words);
+      }
+    }
+    std::sort(out.begin(), out.end(),
+              [](const Kept& a, const Kept& b) { return a.group.argument < b.group.argument; });
+    return out;
   }
 
   void add_nested(const Statement& s, const Team& team, Scope& scope,
@@ -256,7 +297,7 @@ class TeamEmitter {
       if (!is_columns(q)) continue;
       const ColumnPasses p = passes_through(q, part);
       if (p.lanes != size || p.passes != 1 || p.loop.columns != kColumns * size) continue;
-      Nested nested{&s, {}, {}, parts, n % parts == 0};
+      Nested nested{&s, {}, {}, parts / team.groups, n % parts == 0};
       nested.flat.lanes = team.size;
       nested.flat.passes = (n + parts - 1) / parts;
       for (const GroupRead& g : p.loop.groups) {
@@ -291,6 +332,7 @@ class TeamEmitter {
     if (s.kind == StatementKind::reduce)
       p.lanes = columns(s.var) < 0 ? kMaxTeam : lanes_of(columns(s.var));
     const std::int64_t chunks = (p.loop.columns + kColumns - 1) / kColumns;
+    if (team.groups > 1 && p.lanes >= kMaxTeam) p.lanes = team.size;
     p.passes = (chunks + p.lanes - 1) / p.lanes;
     return p;
   }
@@ -329,8 +371,12 @@ class TeamEmitter {
     const std::int64_t n = columns(s.var);
     const std::string id = std::to_string(s.var.index);
     const bool once = n >= 0 && n <= parts, whole = n >= 0 && n % parts == 0;
-    // Without a reduction within, threads that have no pass need not meet the others.
-    const bool guarded = !whole && reductions(s.first) == 0;
+    // Threads that have no pass need not meet the others where nothing is reduced, or where
+    // reductions are within a warp, and whole warps have none.
+    const bool apart = n >= 0 && size_.widest_within(s.first) <= 32 &&
+                       (n % parts) * part.size % 32 == 0 && kernel_.threads % 32 == 0 &&
+                       team.whole_warps;
+    const bool guarded = !whole && (TeamSize::reductions(s.first) == 0 || apart);
     part.repeated = team.repeated || (!once && !(team.spread && kernel_.schedule.passes == 1));
     part.spread = false;
     if (team.spread && kernel_.schedule.passes > 1) {
@@ -342,18 +388,28 @@ class TeamEmitter {
     } else if (once) {
       line(depth, "{");
       line(depth + 1, fmt::format("const long long g{} = 0;", id));
+    } else if (team.groups > 1) {
+      // Pass k of a thread is of the same columns as in a loop over all of them.
+      if (unrolled_.count(&s) != 0) text_.out += "#pragma unroll\n";
+      line(depth,
+           fmt::format("for (int g{0} = 0; g{0} < {1}; g{0} += {2}) {{", id,
+                       (n + parts - 1) / parts * (parts / team.groups), parts / team.groups));
     } else {
       if (unrolled_.count(&s) != 0) text_.out += "#pragma unroll\n";
       line(depth, fmt::format("for (long long g{0} = 0; g{0} < {1}; g{0} += {2}) {{", id,
                               width(s.var), parts));
     }
     const std::string turn =
-        parts == 1 ? "g" + id : fmt::format("g{} + {} / {}", id, team.place, part.size);
+        parts == 1 ? "g" + id
+        : team.groups > 1 && !once
+            ? fmt::format("g{} + ({}) / {}", id, place_of(team, (n + parts - 1) / parts), part.size)
+            : fmt::format("g{} + {} / {}", id, team.place, part.size);
+    part.groups = 1;
     if (whole) {
       line(depth + 1, fmt::format("const long long i{} = {};", id, turn));
     } else if (guarded) {
       line(depth + 1, fmt::format("const long long i{} = {};", id, turn));
-      part.whole_warps = false;
+      part.whole_warps = apart;
     } else {
       line(depth + 1, fmt::format("const bool l{} = {} < {};", id, turn, width(s.var)));
       line(depth + 1,
@@ -372,12 +428,23 @@ class TeamEmitter {
     line(depth, "}");
   }
 
+  /// Of a thread's first group of columns, where it takes so many passes of what all threads of
+  /// the team share; the next is as many further on as a group of threads has.
+  [[nodiscard]] static std::string place_of(const Team& team, std::int64_t passes) {
+    if (team.groups == 1 || passes == 1) return team.place;
+    return fmt::format("{0} % {1} + {0} / {1} * {2}", team.place, kMaxTeam, kMaxTeam * passes);
+  }
+
+  /// What is done in a thread's passes: a reduction by several groups of threads reads beforehand.
+  enum class Part : std::uint8_t { all, reads, rest };
+
   /// The passes of a thread over its groups of 8 columns.
   template <class Body>
   void passes(const Statement& s, const ColumnPasses& p, const Scope& scope, const Team& team,
-              int depth, const Body& body) {
-    const std::string place =
-        p.lanes == team.size ? team.place : fmt::format("{} % {}", team.place, p.lanes);
+              int depth, const Body& body, Part part = Part::all) {
+    const std::string place = p.lanes == team.size ? place_of(team, p.passes)
+                                                   : fmt::format("{} % {}", team.place, p.lanes);
+    const std::int64_t step = p.lanes == team.size ? p.lanes / team.groups : p.lanes;
     if (p.loop.columns == 0) {
       const std::string chunk = fmt::format("c{}", s.var.index), size = width(s.var);
       line(depth, fmt::format("for (long long {0} = {1}; {0} * {2} < {3}; {0} += {4}) {{", chunk,
@@ -386,8 +453,9 @@ class TeamEmitter {
                           [&] { element_loop(s, p.loop, team, chunk, size, depth + 1, body); });
       return line(depth, "}");
     }
-    const bool unrolled = std::any_of(scope.kept.begin(), scope.kept.end(),
-                                      [&](const Kept& k) { return !k.shared && uses(p, k); });
+    const bool unrolled =
+        part != Part::all || std::any_of(scope.kept.begin(), scope.kept.end(),
+                                         [&](const Kept& k) { return !k.shared && uses(p, k); });
     if (team.spread && kernel_.schedule.passes > 1) {
       line(depth,
            fmt::format("for (int k = part; k < {}; k += {}) {{", p.passes, kernel_.column_blocks));
@@ -404,18 +472,31 @@ class TeamEmitter {
     }
     const std::string chunk = ThreadText::variable(p.loop.chunk);
     const std::int64_t chunks = (p.loop.columns + kColumns - 1) / kColumns;
-    line(depth + 1, fmt::format("const long long {} = {} + k * {};", chunk, place, p.lanes));
+    line(depth + 1, fmt::format("const long long {} = {} + k * {};", chunk, place, step));
+    for (std::size_t g = 0; g < p.loop.groups.size(); ++g) {
+      const GroupRead& group = p.loop.groups[g];
+      if (const auto far = across_.find({&s, group.argument, group.base}); far != across_.end())
+        line(depth + 1, fmt::format("const pw_words<{}> {}{} = {};", group.words, group_names(s), g,
+                                    far->second));
+    }
     const bool partial = chunks % p.lanes != 0;
     if (partial) line(depth + 1, fmt::format("if ({} < {}) {{", chunk, chunks));
     const int at = depth + 1 + (partial ? 1 : 0);
     text_.accesses.loop(shared(AccessNode::Share::chunks, s.var, p.lanes, team), [&] {
-      for (std::size_t g = 0; g < p.loop.groups.size(); ++g) read_group(s, p, g, scope, team, at);
+      for (std::size_t g = 0; g < p.loop.groups.size(); ++g) {
+        if (part == Part::reads)
+          read_ahead(s, p, g, scope, team, at);
+        else
+          read_group(s, p, g, scope, team, at, part == Part::rest);
+      }
     });
-    const std::string tail = p.loop.columns % kColumns == 0 ? "" : std::to_string(p.loop.columns);
-    text_.accesses.loop(shared(AccessNode::Share::columns, s.var, p.lanes, team),
-                        [&] { element_loop(s, p.loop, team, chunk, tail, at, body); });
-    text_.accesses.loop(shared(AccessNode::Share::chunks, s.var, p.lanes, team),
-                        [&] { write_groups(s, p, team, at); });
+    if (part != Part::reads) {
+      const std::string tail = p.loop.columns % kColumns == 0 ? "" : std::to_string(p.loop.columns);
+      text_.accesses.loop(shared(AccessNode::Share::columns, s.var, p.lanes, team),
+                          [&] { element_loop(s, p.loop, team, chunk, tail, at, body); });
+      text_.accesses.loop(shared(AccessNode::Share::chunks, s.var, p.lanes, team),
+                          [&] { write_groups(s, p, team, at); });
+    }
     if (partial) line(depth + 1, "}");
     line(depth, "}");
   }
@@ -427,49 +508,94 @@ class TeamEmitter {
 
   static std::string group_names(const Statement& s) { return fmt::format("w{}_", s.var.index); }
 
-  void read_group(const Statement& s, const ColumnPasses& p, std::size_t g, const Scope& scope,
-                  const Team& team, int depth) {
-    const GroupRead& group = p.loop.groups[g];
-    const std::string name = group_names(s) + std::to_string(g);
-    const std::string type = fmt::format("pw_words<{}>", group.words);
-    if (program_.arguments[group.argument].result)
-      return line(depth, fmt::format("{} {} = {{}};", type, name));
-    const std::string read = fmt::format("pw_read<{}>(p{} + ({}))", group.words, group.argument,
-                                         accesses_.indices().print(group.base));
-    if (const auto lent = lent_.find({&s, group.argument, group.base}); lent != lent_.end())
-      return read_lent(lent->second, group, name, depth);
+  [[nodiscard]] std::string global_read(const GroupRead& group) const {
+    return fmt::format("pw_read<{}>(p{} + ({}))", group.words, group.argument,
+                       accesses_.indices().print(group.base));
+  }
+  [[nodiscard]] std::string shared_place(const Kept& kept, const Team& team) const {
+    return fmt::format("({} * {} + k) * {} + {}, {}", kept.slot, kept.passes, team.size, team.place,
+                       kept.passes * team.size);
+  }
+  [[nodiscard]] static std::string ahead(const Statement& s, std::size_t g) {
+    return fmt::format("l{}_{}", s.var.index, g);
+  }
+  [[nodiscard]] static const Kept* kept_of(const Scope& scope, const ColumnPasses& p,
+                                           const GroupRead& group) {
     const auto kept = std::find_if(scope.kept.begin(), scope.kept.end(),
                                    [&](const Kept& k) { return k.group == group && k.serves(p); });
-    const bool first = kept == scope.kept.end() || kept->first == &s;
-    kernel_.group_reads += first ? 1 : 0;
-    if (first && std::find(read_.begin(), read_.end(), group) != read_.end()) {
+    return kept == scope.kept.end() ? nullptr : &*kept;
+  }
+  void count_read(const ColumnPasses& p, const GroupRead& group) {
+    ++kernel_.group_reads;
+    if (std::find(read_.begin(), read_.end(), group) != read_.end()) {
       ++kernel_.again_reads;
       kernel_.again_bytes += p.loop.columns / kColumns * group.words * 4;
     }
-    if (first) record_words(Space::global, false, group.words, group.argument);
-    if (first) read_.push_back(group);
-    if (kept == scope.kept.end())
-      return line(depth, fmt::format("const {} {} = {};", type, name, read));
-    if (!kept->shared) {
-      if (first) line(depth, fmt::format("{}[k] = {};", kept->name, read));
-      return line(depth, fmt::format("const {} {} = {}[k];", type, name, kept->name));
+    record_words(Space::global, false, group.words, group.argument);
+    read_.push_back(group);
+  }
+
+  /// Words that an earlier phase has had, too: where there are many, without what was made of them.
+  [[nodiscard]] static std::string again(const std::string& words, std::int64_t passes) {
+    return passes > 1 ? "pw_again(" + words + ")" : words;
+  }
+
+  /// What a reduction reads from memory, before it begins: kept, or in registers of its own.
+  void read_ahead(const Statement& s, const ColumnPasses& p, std::size_t g, const Scope& scope,
+                  const Team& team, int depth) {
+    const GroupRead& group = p.loop.groups[g];
+    const Kept* kept = kept_of(scope, p, group);
+    if (writes(s, group.argument) || (kept != nullptr && kept->first != &s)) return;
+    count_read(p, group);
+    if (kept == nullptr || !kept->shared)
+      return line(depth, fmt::format("{}[k] = {};", kept == nullptr ? ahead(s, g) : kept->name,
+                                     global_read(group)));
+    record_words(Space::shared, true, group.words);
+    line(depth,
+         fmt::format("pw_keep(kept, {}, {});", shared_place(*kept, team), global_read(group)));
+  }
+
+  void read_group(const Statement& s, const ColumnPasses& p, std::size_t g, const Scope& scope,
+                  const Team& team, int depth, bool read_before) {
+    const GroupRead& group = p.loop.groups[g];
+    const std::string name = group_names(s) + std::to_string(g);
+    const std::string type = fmt::format("pw_words<{}>", group.words);
+    if (writes(s, group.argument)) {
+      if (is_packed(s, group.argument)) line(depth, fmt::format("float x{}[{}];", name, kColumns));
+      return line(depth, fmt::format("{} {} = {{}};", type, name));
     }
-    const std::string place = fmt::format("({} * {} + k) * {} + {}, {}", kept->slot, kept->passes,
-                                          team.size, team.place, kept->passes * team.size);
+    if (const auto lent = lent_.find({&s, group.argument, group.base}); lent != lent_.end())
+      return read_lent(lent->second, group, name, depth);
+    if (across_.count({&s, group.argument, group.base}) != 0) return;
+    const Kept* kept = kept_of(scope, p, group);
+    const bool first = !read_before && (kept == nullptr || kept->first == &s);
+    PW_ASSERT(kept != nullptr || !is_value(group.argument), "a value that is kept nowhere is read");
+    if (first) count_read(p, group);
+    if (kept == nullptr)
+      return line(depth, fmt::format("const {} {} = {};", type, name,
+                                     read_before ? again(ahead(s, g) + "[k]", p.passes)
+                                                 : global_read(group)));
+    if (!kept->shared) {
+      if (first) line(depth, fmt::format("{}[k] = {};", kept->name, global_read(group)));
+      return line(depth,
+                  fmt::format("const {} {} = {};", type, name,
+                              first ? kept->name + "[k]" : again(kept->name + "[k]", p.passes)));
+    }
     record_words(Space::shared, first, group.words);
     if (!first)
       return line(depth, fmt::format("const {} {} = pw_kept<{}>(kept, {});", type, name,
-                                     group.words, place));
-    line(depth, fmt::format("const {} {} = {};", type, name, read));
-    line(depth, fmt::format("pw_keep(kept, {}, {});", place, name));
+                                     group.words, shared_place(*kept, team)));
+    line(depth, fmt::format("const {} {} = {};", type, name, global_read(group)));
+    line(depth, fmt::format("pw_keep(kept, {}, {});", shared_place(*kept, team), name));
   }
 
   /// A group that an outer team keeps.
   void read_lent(const Lent& lent, const GroupRead& group, const std::string& name, int depth) {
     const std::string type = fmt::format("pw_words<{}>", group.words);
     if (!lent.kept.shared)
-      return line(depth,
-                  fmt::format("const {} {} = {}[{}];", type, name, lent.kept.name, lent.pass));
+      return line(depth, fmt::format("const {} {} = {};", type, name,
+                                     again(fmt::format("{}[{}]", lent.kept.name, lent.pass),
+                                           lent.kept.passes)));
     record_words(Space::shared, false, group.words);
     line(depth, fmt::format("const {0} {1} = pw_kept<{2}>(kept, (int)({3} * {4} + {5}) * {6} + "
                             "{7}, {8});",
@@ -489,6 +615,9 @@ class TeamEmitter {
                     const std::string& chunk, const std::string& tail, int depth,
                     const Body& body) {
     thread_.place = {&loop, group_names(s), team.live};
+    for (const GroupRead& g : loop.groups)
+      if (writes(s, g.argument) && is_packed(s, g.argument))
+        thread_.place.packed.insert(g.argument);
     const std::string column = ThreadText::variable(s.var);
     text_.out += size_of(s.first) > kMaxUnrolled ? "#pragma unroll 1\n" : "#pragma unroll\n";
     line(depth, fmt::format("for (int e = 0; e < {}; ++e) {{", kColumns));
@@ -512,7 +641,14 @@ class TeamEmitter {
     const ColumnLoop& loop = p.loop;
     for (std::size_t g = 0; g < loop.groups.size(); ++g) {
       const GroupRead& group = loop.groups[g];
-      if (!program_.arguments[group.argument].result) continue;
+      if (!writes(s, group.argument)) continue;
+      if (is_packed(s, group.argument))
+        line(depth, fmt::format("pw_pack_{0}({1}{2}, x{1}{2});",
+                                name(program_.type(group.argument).dtype), group_names(s), g));
+      if (is_value(group.argument)) {
+        line(depth, fmt::format("z{}[k] = {}{};", group.argument, group_names(s), g));
+        continue;
+      }
       ++kernel_.group_writes;
       if (paired(p, group, team)) {
         record_pair(group.argument);
@@ -545,16 +681,18 @@ class TeamEmitter {
         element_loop(s, p.loop, team, chunk, width(s.var), depth + 1, accumulate);
       });
       line(depth, "}");
-    } else if (p.loop.columns > 0) {
+    } else if (p.loop.columns > 0 && (team.groups == 1 || p.lanes != team.size)) {
       passes(s, p, scope, team, depth, accumulate);
     }
     const auto meet = [&](int more_than, const std::string& text) {
       const std::string condition = known ? "" : fmt::format("if ({} > {}) ", lanes, more_than);
       line(depth, fmt::format("{}a{} = {};", condition, id, text));
     };
-    if (p.lanes > 32) {
+    if (team.groups > 1 && p.lanes == team.size) {
+      in_turns(s, p, scope, team, depth, accumulate);
+    } else if (p.lanes > 32) {
       // By the place in the block: parts of the team meet side by side.
-      const std::string place = meeting_place(s.unit);
+      const std::string place = meeting_place(s.unit, team.groups > 1 ? kMaxTeam : kernel_.team);
       line(depth, fmt::format("pw_put({}, t, a{});", place, id));
       record_meeting(s, known ? p.lanes : 0);
       barrier(depth);
@@ -562,17 +700,56 @@ class TeamEmitter {
                            known ? std::to_string(p.lanes) : lanes));
       if (team.repeated) barrier(depth);
     }
-    for (int d = std::min(p.lanes, 32) / 2; d > 0; d /= 2)
+    for (int d = std::min(p.lanes, 32) / 2; d > 0; d /= 2)  // within a warp
       meet(d, fmt::format("pw_pair<{}, {}>(a{}, {}, {})", type, of, id, d, team.place));
     thread_.total(s, "a" + id, depth);
   }
+  /// A reduction by several groups of threads: a lane's passes are those of one thread in each
+  /// group, which go on, in the order of the groups, with what the one before has put.
+  template <class Body>
+  void in_turns(const Statement& s, const ColumnPasses& p, const Scope& scope, const Team& team,
+                int depth, const Body& accumulate) {
+    const std::string id = std::to_string(s.slot.index), place = meeting_place(s.unit, kMaxTeam);
+    for (std::size_t g = 0; g < p.loop.groups.size(); ++g) {
+      const GroupRead& group = p.loop.groups[g];
+      if (!writes(s, group.argument) && kept_of(scope, p, group) == nullptr)
+        line(depth, fmt::format("pw_words<{}> {}[{}];", group.words, ahead(s, g), p.passes));
+    }
+    passes(s, p, scope, team, depth, accumulate, Part::reads);
+    text_.out += "#pragma unroll 1\n";
+    line(depth, fmt::format("for (int turn = 0; turn < {}; ++turn) {{", team.groups));
+    line(depth + 1, fmt::format("if (turn == {} / {}) {{", team.place, kMaxTeam));
+    line(depth + 2,
+         fmt::format("if (turn > 0) a{} = pw_at({}, {} % {});", id, place, team.place, kMaxTeam));
+    passes(s, p, scope, team, depth + 2, accumulate, Part::rest);
+    line(depth + 2, fmt::format("pw_put({}, {} % {}, a{});", place, team.place, kMaxTeam, id));
+    line(depth + 1, "}");
+    line(depth + 1, "__syncthreads();");
+    line(depth, "}");
+    kernel_.barriers += team.groups;
+    record_turns(s, team.groups);
+    record_meeting(s, kMaxTeam);
+    const std::string type(type_of(s.unit));
+    line(depth, fmt::format("a{} = pw_meet<{}, {}>({}, {} % {}, {});", id, type,
+                            ThreadText::function(s), place, team.place, kMaxTeam, kMaxTeam));
+  }
+  /// All but the first group of threads take up what is there.
+  void record_turns(const Statement& s, int groups) {
+    AccessNode access;
+    access.space = Space::shared;
+    access.bytes = s.unit == rows::Unit::f32 ? 4 : 8;
+    access.one_of = groups;
+    access.times = groups - 1;
+    text_.accesses.add(access);
+  }
+
   /// A place of its own for each of the first reductions. Later ones take turns: so many barriers
   /// lie between that everybody has read what was there.
-  std::string meeting_place(rows::Unit unit) {
+  std::string meeting_place(rows::Unit unit, int threads) {
     const int number = meetings_++ % kMeetings;
     const std::string name = fmt::format("s{}_{}", rows::name(unit), number);
     const std::string declaration =
-        fmt::format("  PW_SHARED({}, {}, {});\n", type_of(unit), name, kernel_.team);
+        fmt::format("  PW_SHARED({}, {}, {});\n", type_of(unit), name, threads);
     if (meeting_places_.find(declaration) == std::string::npos) meeting_places_ += declaration;
     return name;
   }
@@ -594,15 +771,19 @@ class TeamEmitter {
   }
 
   const rows::RowProgram& program_;
+  const std::vector<KeptValue>& values_;
   Kernel& kernel_;
   KernelText text_;
   ThreadText thread_;
   AccessPlan accesses_;
+  TeamSize size_;
   KeptStore store_;
   int meetings_ = 0;
   std::string meeting_places_;  ///< their declarations
   std::vector<GroupRead> read_;
   std::map<std::tuple<const Statement*, std::size_t, rows::IndexId>, Lent> lent_;
+  /// Groups that are in registers of this or another thread of the warp, as text.
+  std::map<std::tuple<const Statement*, std::size_t, rows::IndexId>, std::string> across_;
   std::set<const Statement*> unrolled_;  ///< loops whose passes index registers
   std::set<std::string> cleared_;        ///< what is kept that threads without a pass read, too
 };
@@ -610,7 +791,9 @@ class TeamEmitter {
 }  // namespace
 
 std::string emit_body(const rows::RowProgram& program, Kernel& kernel) {
-  return TeamEmitter(program, kernel).run();
+  const int team = TeamEmitter(program, {}, kernel).team();
+  const WithKeptValues kept = keep_values(program, {team, most_kept_words(kernel.schedule, team)});
+  return TeamEmitter(kept.program, kept.values, kernel).run();
 }
 
 }  // namespace pw::cuda

@@ -60,6 +60,23 @@ struct pw_words {
   unsigned w[N];
 };
 
+// The same words, of which the compiler does not know that they are: what it makes of them is made
+// anew, and not held, in more registers, from one phase of a row to the next.
+template <int N>
+PW_FUNCTION pw_words<N> pw_again(pw_words<N> v) {
+#if defined(__CUDA_ARCH__)
+#pragma unroll
+  for (int i = 0; i < N; ++i) asm volatile("" : "+r"(v.w[i]));
+#endif
+  return v;
+}
+// The words of the thread whose number differs in one bit. All threads of a warp take part.
+template <int N>
+PW_FUNCTION pw_words<N> pw_swapped(pw_words<N> v, int distance) {
+#pragma unroll
+  for (int i = 0; i < N; ++i) v.w[i] = __shfl_xor_sync(0xffffffffu, v.w[i], distance);
+  return v;
+}
 template <int N>
 PW_FUNCTION pw_words<N> pw_read(const void* p) {
   PW_ALIGNED(p, N < 4 ? 4 * N : 16);
@@ -182,5 +199,20 @@ PW_FUNCTION void pw_insert(pw_words<N>& v, int e, T x) {
   } else {
     constexpr int each = 4 / sizeof(T);
     v.w[e / each] |= (unsigned)bits << (e % each) * (32 / each);
+  }
+}
+// Eight numbers, rounded, two at a time where there is an instruction for it.
+template <int N>
+PW_FUNCTION void pw_pack_f8e4m3(pw_words<N>& v, const float* x) {
+#pragma unroll
+  for (int e = 0; e < 4 * N; e += 2) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
+    unsigned short y;
+    asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(y) : "f"(x[e + 1]), "f"(x[e]));
+    v.w[e / 4] |= (unsigned)y << (e % 4) * 8;
+#else
+    v.w[e / 4] |= (unsigned)pw_to_f8e4m3(x[e]) << (e % 4) * 8 | (unsigned)pw_to_f8e4m3(x[e + 1])
+                                                                    << (e % 4) * 8 + 8;
+#endif
   }
 }

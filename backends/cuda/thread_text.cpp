@@ -121,6 +121,9 @@ std::string ThreadText::store(const Statement& s) {
   const Access* how = access(s);
   const DType to = program_.type(s.argument).dtype;
   const std::string value = expressions_.stored(s.operands[0]);
+  if (how && how->kind == Access::Kind::groups && place.packed.count(s.argument) != 0)
+    return fmt::format("x{}{}[e] = {};", place.groups, how->groups[0],
+                       Expressions::unrounded(s.operands[0]));
   if (how && how->kind == Access::Kind::groups) {
     return fmt::format("pw_insert<{}>({}, e, {});", storage(to),
                        place.groups + std::to_string(how->groups[0]), value);

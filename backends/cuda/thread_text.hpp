@@ -2,6 +2,7 @@
 // of a loop that is shared out.
 #pragma once
 
+#include <set>
 #include <string>
 
 #include "backends/cuda/access.hpp"
@@ -22,8 +23,9 @@ struct KernelText {
 /// The loop whose column e the statements are for.
 struct ColumnPlace {
   const ColumnLoop* loop = nullptr;
-  std::string groups;  ///< what the names of its groups begin with
-  std::string live;    ///< whether the thread may store; empty: always
+  std::string groups;                 ///< what the names of its groups begin with
+  std::string live;                   ///< whether the thread may store; empty: always
+  std::set<std::size_t> packed = {};  ///< arguments whose columns are rounded together, after all
 };
 
 class ThreadText {

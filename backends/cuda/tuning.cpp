@@ -166,7 +166,7 @@ std::vector<Kernel> candidates(const rows::RowProgram& program) {
   for (int kept_words : {usual.kept_words, 16, 0}) {
     for (int block : {256, 64, 128, 512}) {
       for (int passes : {1, 2, 4}) {
-        for (int resident : {1, 2, 4, 8}) {
+        for (int resident : {0, 1, 2, 4, 8}) {
           add({block, passes, resident, kept_words});
         }
       }

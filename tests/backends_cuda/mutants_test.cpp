@@ -80,6 +80,7 @@ std::vector<Subject> some(const ContextPtr& context) {
         "t",
         "in x: bf16[n, 512]  q, t = per_token_group_fp8_quant(x){group = 128}  out q, t",
         "in x: f32[n, 131]  y = amax(x)  out y",
+        "in x: f32[n, 4608]  y = sum(x)  out y",  // two groups of threads take turns
         "in x: bf16[n, m], w: bf16[m]  y = rms_norm(x, w)  out y",
         "in x: f16[n, 8192, 4]  y = sum(x){dim = 1}  out y"})
     out.push_back(subject(context, text, fmt::format("graph {{ {} }}", text)));
