@@ -49,8 +49,8 @@ class ProgramMaker {
 
   /// A product on tensor cores.
   struct Own {
-    Kernel kernel;
-    std::vector<ValueId> reads;
+    TensorKernels kernels;
+    std::vector<ValueId> operands;
   };
 
   [[nodiscard]] Call call_of(const std::vector<NodeId>& nodes) const {
@@ -83,13 +83,13 @@ class ProgramMaker {
     const DimId rows = graph_.context().types[graph_.type(graph_.result(n))].shape[0];
     const auto count =
         graph_.context().dims.evaluate(rows, {{schedules.tokens_symbol, schedules.tokens}});
-    auto kernel = tensor_product_kernel(graph_, n, transposition.has_value(),
-                                        {driver_.arch(), count ? *count : schedules.tokens, {}});
-    if (!kernel) return;
+    auto kernels = tensor_product_kernels(graph_, n, transposition.has_value(),
+                                          {driver_.arch(), count ? *count : schedules.tokens, {}});
+    if (!kernels) return;
     const auto operands = graph_.operands(n);
-    Own own{std::move(*kernel), {operands.begin(), operands.end()}};
+    Own own{std::move(*kernels), {operands.begin(), operands.end()}};
     if (transposition) {
-      own.reads[product_call(graph_, n)->b] = graph_.operand(*transposition, 0);
+      own.operands[product_call(graph_, n)->b] = graph_.operand(*transposition, 0);
       read_by_a_call_.insert(*transposition);
     }
     own_.emplace(n, std::move(own));
@@ -221,7 +221,7 @@ class ProgramMaker {
     const Op& op = graph_.op_of(n);
     if (const auto call = calls_.find(n); call != calls_.end()) return add_call(call->second);
     if (const auto own = own_.find(n); own != own_.end()) {
-      add_kernel(std::move(own->second.kernel), own->second.reads, {graph_.result(n)});
+      add_own(own->second, graph_.result(n));
       return std::monostate{};
     }
     auto kernel = topk_kernel(graph_, n);
@@ -242,12 +242,35 @@ class ProgramMaker {
 
   void add_kernel(Kernel kernel, const std::vector<ValueId>& reads,
                   const std::vector<ValueId>& writes) {
+    std::vector<Place> read = places(reads);
+    if (kernel.reads_valid) read.push_back({Place::Kind::valid, 0, kernel.arguments[reads.size()]});
+    add_launch(std::move(kernel), std::move(read), places(writes));
+  }
+
+  /// One launch, or one that makes the sums of parts and one that adds them.
+  void add_own(Own& own, ValueId result) {
+    const auto reads = [&](const std::vector<std::size_t>& operands) {
+      std::vector<ValueId> out;
+      for (std::size_t i : operands) out.push_back(own.operands[i]);
+      return out;
+    };
+    TensorKernels& kernels = own.kernels;
+    if (!kernels.add)
+      return add_kernel(std::move(kernels.product), reads(kernels.product_reads), {result});
+    const std::size_t at = out_.launches.size();
+    const Place sums{Place::Kind::scratch, out_.scratch.size(), kernels.sums};
+    out_.scratch.push_back({"sums of parts", kernels.sums, at, at + 1});
+    add_launch(std::move(kernels.product), places(reads(kernels.product_reads)), {sums});
+    std::vector<Place> read = places(reads(kernels.add_reads));
+    read.push_back(sums);
+    add_launch(std::move(*kernels.add), std::move(read), places({result}));
+  }
+
+  void add_launch(Kernel kernel, std::vector<Place> reads, std::vector<Place> writes) {
     ProgramLaunch launch;
     launch.name = kernel.name;
-    launch.reads = places(reads);
-    if (kernel.reads_valid)
-      launch.reads.push_back({Place::Kind::valid, 0, kernel.arguments[reads.size()]});
-    launch.writes = places(writes);
+    launch.reads = std::move(reads);
+    launch.writes = std::move(writes);
     launch.params = kernel.params;
     const bool known = std::any_of(out_.kernels.begin(), out_.kernels.end(),
                                    [&](const Kernel& k) { return k.name == kernel.name; });

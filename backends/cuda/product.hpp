@@ -18,10 +18,13 @@ namespace pw::cuda {
 /// other node. Its results have the bits of the interpreter in f32.
 [[nodiscard]] std::optional<Kernel> product_kernel(const Graph& graph, NodeId node);
 
-/// The same on tensor cores, of two operands of one dtype that the architecture multiplies. Where
-/// `b_transposed`, b is made by a transposition, and the kernel reads what that reads.
-[[nodiscard]] std::optional<Kernel> tensor_product_kernel(const Graph& graph, NodeId node,
-                                                          bool b_transposed,
-                                                          const TensorChoice& choice);
+/// The same for tensor cores, of two operands of one dtype. Where `b_transposed`, b is made by a
+/// transposition, and the kernel reads what that reads.
+[[nodiscard]] std::optional<TensorProduct> tensor_product_of(const Graph& graph, NodeId node,
+                                                             bool b_transposed);
+/// And its kernels, where the architecture multiplies that dtype.
+[[nodiscard]] std::optional<TensorKernels> tensor_product_kernels(const Graph& graph, NodeId node,
+                                                                  bool b_transposed,
+                                                                  const TensorChoice& choice);
 
 }  // namespace pw::cuda
