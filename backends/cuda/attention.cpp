@@ -142,6 +142,8 @@ std::optional<AttentionKernels> attention_kernels(const Graph& piece, std::int64
     return std::nullopt;
   out.page_tokens = page_tokens;
   out.heads = *heads;
+  out.groups = *groups;
+  out.width = *width;
   out.rows = q[0];
   out.row = *groups * *width;
   out.k = dtype(1);

@@ -25,7 +25,7 @@ struct AttentionKernels {
   std::vector<std::size_t> operands;    ///< inputs of the piece: q, k, v, and the divisor if any
   DimId rows;                           ///< of the step
   std::int64_t page_tokens = 0;
-  std::int64_t heads = 0;
+  std::int64_t heads = 0, groups = 0, width = 0;
   std::int64_t row = 0;  ///< elements of a token's keys, and of its values
   DType k = DType::f32, v = DType::f32;
 };

@@ -13,6 +13,7 @@ namespace {
 
 constexpr double kElement = 2;  // bytes
 constexpr double kOfQuery = 16 * kElement;
+constexpr std::int64_t kFewRows = 256, kTypicalKeys = 4096;
 // Instructions of a warp, counted in the machine code: for each score of a lane (mask, maximum,
 // power, sum, half of a conversion), for each copy of 16 bytes, and for each block of keys.
 constexpr double kOfScore = 8, kOfCopy = 10, kOfBlock = 150;
@@ -199,9 +200,15 @@ AttentionTiles::Form AttentionTiles::of(std::int64_t rows) const {
   return found == chosen.end() ? chosen.back().second : found->second;
 }
 
+AttentionWork typical_work(std::int64_t rows, std::int64_t heads, std::int64_t groups,
+                           std::int64_t width) {
+  if (rows <= kFewRows) return {rows, 1, kTypicalKeys - 1, heads, groups, width};
+  return {1, rows, 0, heads, groups, width};
+}
+
 AttentionTiles attention_tiles(const TensorMachine& machine, std::int64_t heads,
                                std::int64_t groups, std::int64_t width) {
-  constexpr std::int64_t kFewRows = 256, kLongRows = 16384, kTypicalKeys = 4096;
+  constexpr std::int64_t kLongRows = 16384;
   constexpr int kMostParts = 64;
   constexpr AttentionTile one{1, 1, {16, 4, 1}};
   AttentionTiles out{{one, one, one, {4, 1, {32, 1, 1}}, {4, 2, {32, 1, 1}}}, {}};
@@ -209,7 +216,7 @@ AttentionTiles attention_tiles(const TensorMachine& machine, std::int64_t heads,
   int& parts = out.all[AttentionTiles::kParts].order.parts;
   while (parts < kMostParts && parts * groups < machine.multiprocessors) parts *= 2;
   out.all[AttentionTiles::kFewParts].order.parts = std::max(parts / 4, 1);
-  AttentionWork work{1, 1, kTypicalKeys - 1, heads, groups, width};
+  AttentionWork work = typical_work(1, heads, groups, width);
   const auto pays = [&](AttentionTiles::Form a, AttentionTiles::Form b) {
     return attention_time(machine, work, out.all[a]).seconds <
            attention_time(machine, work, out.all[b]).seconds;
@@ -222,7 +229,7 @@ AttentionTiles attention_tiles(const TensorMachine& machine, std::int64_t heads,
   take(AttentionTiles::kParts, AttentionTiles::kFewParts);
   take(AttentionTiles::kFewParts, AttentionTiles::kOne);
   if (work.sequences <= kFewRows) out.chosen.emplace_back(kFewRows, AttentionTiles::kOne);
-  work = {1, 2 * kFewRows, 0, heads, groups, width};
+  work = typical_work(2 * kFewRows, heads, groups, width);
   while (work.rows <= kLongRows && pays(AttentionTiles::kLow, AttentionTiles::kTall))
     work.rows *= 2;
   if (work.rows > 2 * kFewRows) out.chosen.emplace_back(work.rows / 2, AttentionTiles::kLow);

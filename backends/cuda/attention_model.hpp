@@ -62,6 +62,8 @@ struct AttentionTiles {
 
 /// Steps of up to 256 rows are taken for a token of each of many sequences of 4096 keys: in parts
 /// as long as that is faster. Longer ones are taken for the beginning of one sequence.
+[[nodiscard]] AttentionWork typical_work(std::int64_t rows, std::int64_t heads, std::int64_t groups,
+                                         std::int64_t width);
 [[nodiscard]] AttentionTiles attention_tiles(const TensorMachine& machine, std::int64_t heads,
                                              std::int64_t groups, std::int64_t width);
 

@@ -64,27 +64,44 @@ class ProgramMaker {
     const auto product = product_call(graph_, n);
     if (!product) return;
     const auto transposition = transposition_of(n, graph_.operand(n, product->b));
+    if (own_is_faster(n, transposition.has_value())) {
+      choose_own(n, transposition);
+      if (own_.contains(n)) return;
+    }
     if (transposition && offer({*transposition, n}, *product)) {
       read_by_a_call_.insert(*transposition);
       return;
     }
     const bool called = offer({n}, *product);
-    if (!called) choose_own(n, transposition);
+    if (!called && !driver_.calls_libraries()) choose_own(n, transposition);
     if (!called && !refused_.empty())
       out_.notes.push_back(
           fmt::format("{} is a kernel of our own: {}", graph_.op_of(n).name, refused_));
     refused_.clear();
   }
 
-  /// A product on tensor cores, b as it is stored if it can be.
-  void choose_own(NodeId n, const std::optional<NodeId>& transposition) {
-    if (!options_.tensor_cores || driver_.calls_libraries()) return;
+  [[nodiscard]] TensorChoice tensor_choice(NodeId n) const {
     const ScheduleChoice& schedules = options_.schedules;
     const DimId rows = graph_.context().types[graph_.type(graph_.result(n))].shape[0];
     const auto count =
         graph_.context().dims.evaluate(rows, {{schedules.tokens_symbol, schedules.tokens}});
-    auto kernels = tensor_product_kernels(graph_, n, transposition.has_value(),
-                                          {driver_.arch(), count ? *count : schedules.tokens, {}});
+    return {driver_.arch(), count ? *count : schedules.tokens, {}, schedules.table};
+  }
+
+  /// Whether tuning measured a kernel of our own and the library, and the kernel won.
+  [[nodiscard]] bool own_is_faster(NodeId n, bool transposed) const {
+    if (!options_.tensor_cores || options_.schedules.table == nullptr) return false;
+    const auto product = tensor_product_of(graph_, n, transposed);
+    if (!product) return false;
+    const TensorChoice choice = tensor_choice(n);
+    const TunedSchedule* tuned = choice.schedules->find(product->key(), choice.arch, choice.rows);
+    return tuned != nullptr && tuned->product && !tuned->product->library;
+  }
+
+  /// A product on tensor cores, b as it is stored if it can be.
+  void choose_own(NodeId n, const std::optional<NodeId>& transposition) {
+    if (!options_.tensor_cores) return;
+    auto kernels = tensor_product_kernels(graph_, n, transposition.has_value(), tensor_choice(n));
     if (!kernels) return;
     const auto operands = graph_.operands(n);
     Own own{std::move(*kernels), {operands.begin(), operands.end()}};

@@ -302,6 +302,23 @@ std::optional<TensorProduct> tensor_product_of(const Graph& graph, NodeId node, 
   return call ? ProductKernel(graph, node, *call).tensor_product(b_transposed) : std::nullopt;
 }
 
+std::vector<FoundProduct> tensor_products_of(const Graph& graph) {
+  std::vector<FoundProduct> out;
+  for (NodeId n : graph.order()) {
+    const auto call = product_call(graph, n);
+    if (!call) continue;
+    const ValueId b = graph.operand(n, call->b);
+    const bool turned = !graph.is_input(b) && graph.op_of(graph.producer(b)).name == "transpose" &&
+                        !graph.is_output(b) && graph.users(b).size() == 1;
+    auto product = tensor_product_of(graph, n, turned);
+    if (!product) continue;
+    FoundProduct found{{n}, std::move(*product)};
+    if (turned) found.nodes.insert(found.nodes.begin(), graph.producer(b));
+    out.push_back(std::move(found));
+  }
+  return out;
+}
+
 std::optional<TensorKernels> tensor_product_kernels(const Graph& graph, NodeId node,
                                                     bool b_transposed, const TensorChoice& choice) {
   const auto product = tensor_product_of(graph, node, b_transposed);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "backends/cuda/driver.hpp"
 #include "backends/cuda/tensor_product.hpp"
@@ -22,6 +23,12 @@ namespace pw::cuda {
 /// transposition, and the kernel reads what that reads.
 [[nodiscard]] std::optional<TensorProduct> tensor_product_of(const Graph& graph, NodeId node,
                                                              bool b_transposed);
+/// A matmul of a graph: its node, after the transposition that makes its b for it alone, if any.
+struct FoundProduct {
+  std::vector<NodeId> nodes;
+  TensorProduct product;
+};
+[[nodiscard]] std::vector<FoundProduct> tensor_products_of(const Graph& graph);
 /// And its kernels, where the architecture multiplies that dtype.
 [[nodiscard]] std::optional<TensorKernels> tensor_product_kernels(const Graph& graph, NodeId node,
                                                                   bool b_transposed,

@@ -5,6 +5,9 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <utility>
+
+#include <fmt/format.h>
 
 namespace pw::cuda {
 namespace {
@@ -123,17 +126,16 @@ ProductTime product_time(const TensorMachine& machine, const ProductShape& shape
 const std::vector<ProductTile>& product_tiles() {
   static const std::vector<ProductTile> tiles{
       {128, 256, 2, 4, 3}, {128, 256, 2, 4, 2}, {192, 128, 4, 2, 3}, {192, 128, 4, 2, 2},
-      {128, 192, 2, 4, 3}, {160, 128, 2, 2, 3}, {128, 128, 2, 2, 3}, {128, 128, 2, 4, 3},
-      {96, 128, 2, 2, 3},  {64, 256, 1, 4, 3},  {64, 256, 1, 4, 2},  {64, 128, 1, 4, 4},
-      {128, 64, 2, 2, 4},  {64, 128, 2, 2, 4},  {64, 64, 2, 2, 4},   {32, 64, 1, 4, 6},
-      {16, 64, 1, 4, 6},   {16, 32, 1, 2, 8},
+      {128, 192, 2, 4, 3}, {128, 128, 2, 2, 3}, {128, 128, 2, 4, 3}, {96, 128, 2, 2, 3},
+      {64, 256, 1, 4, 3},  {64, 256, 1, 4, 2},  {64, 128, 1, 4, 4},  {128, 64, 2, 2, 4},
+      {64, 128, 2, 2, 4},  {64, 64, 2, 2, 4},   {32, 64, 1, 4, 6},   {16, 64, 1, 4, 6},
+      {16, 32, 1, 2, 8},
   };
   return tiles;
 }
 
-ProductTile choose_tile(const TensorMachine& machine, const ProductShape& shape) {
-  ProductTile best = product_tiles().front();
-  double least = std::numeric_limits<double>::infinity();
+std::vector<ProductTile> ranked_tiles(const TensorMachine& machine, const ProductShape& shape) {
+  std::vector<std::pair<double, ProductTile>> all;
   for (ProductTile tile : product_tiles())
     for (int parts : kProductParts) {
       // A part has tiles of k, each but the last equally many.
@@ -141,10 +143,23 @@ ProductTile choose_tile(const TensorMachine& machine, const ProductShape& shape)
         continue;
       tile.parts = parts;
       const double seconds = product_time(machine, shape, tile).seconds;
-      if (seconds < least) best = tile;
-      least = std::min(least, seconds);
+      if (std::isfinite(seconds)) all.emplace_back(seconds, tile);
     }
-  return best;
+  std::stable_sort(all.begin(), all.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<ProductTile> out;
+  for (const auto& [seconds, tile] : all) out.push_back(tile);
+  return out;
+}
+
+ProductTile choose_tile(const TensorMachine& machine, const ProductShape& shape) {
+  const std::vector<ProductTile> all = ranked_tiles(machine, shape);
+  return all.empty() ? product_tiles().back() : all.front();
+}
+
+std::string described(const ProductTile& t) {
+  return fmt::format("{}x{}, {} x {} warps, {} stages{}", t.rows, t.columns, t.down, t.across,
+                     t.stages, t.parts == 1 ? "" : fmt::format(", {} parts", t.parts));
 }
 
 }  // namespace pw::cuda

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -28,6 +29,9 @@ struct ProductTile {
   friend bool operator==(const ProductTile&, const ProductTile&) = default;
 };
 
+/// "128x256, 2 x 4 warps, 3 stages, 2 parts".
+[[nodiscard]] std::string described(const ProductTile& tile);
+
 struct ProductShape {
   std::int64_t rows = 0, depth = 0, columns = 0;
   std::int64_t in_bytes = 2, out_bytes = 2;  ///< of an element
@@ -48,7 +52,10 @@ struct ProductTime {
                                        const ProductTile& tile);
 /// All that kernels are made with, of one part.
 [[nodiscard]] const std::vector<ProductTile>& product_tiles();
-/// The one of least time, in any number of parts that helps; of equal ones the first.
+/// Those of all tiles and numbers of parts that can be launched, the one of least time first.
+[[nodiscard]] std::vector<ProductTile> ranked_tiles(const TensorMachine& machine,
+                                                    const ProductShape& shape);
+/// The first of them.
 [[nodiscard]] ProductTile choose_tile(const TensorMachine& machine, const ProductShape& shape);
 
 }  // namespace pw::cuda

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "backends/rowprogram/cxx.hpp"
+#include "base/hash.hpp"
 
 namespace pw::cuda {
 namespace {
@@ -41,6 +42,10 @@ bool is_byte(DType dtype) { return dtype == DType::f8e4m3 || dtype == DType::f8e
 
 ProductTile tensor_tile_of(const TensorProduct& p, const TensorChoice& choice) {
   if (choice.tile) return *choice.tile;
+  if (choice.schedules != nullptr) {
+    const TunedSchedule* tuned = choice.schedules->find(p.key(), choice.arch, choice.rows);
+    if (tuned != nullptr && tuned->product) return tuned->product->tile;
+  }
   return choose_tile(tensor_machine_or_nearest(choice.arch),
                      p.shape(std::max<std::int64_t>(choice.rows, 1)));
 }
@@ -168,6 +173,12 @@ class TensorWriter {
 
 ProductShape TensorProduct::shape(std::int64_t of_rows) const {
   return {of_rows, depth, columns, size_of(in), size_of(out)};
+}
+
+std::string TensorProduct::key() const {
+  return fmt::format(
+      "{:016x}", hash_text(fmt::format("product {} {} {} {} {} {} {} {}", name(in), name(out), a, b,
+                                       b_transposed, value, depth, columns)));
 }
 
 bool has_tensor_cores(std::string_view arch, DType dtype) {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "backends/cuda/emitter.hpp"
+#include "backends/cuda/schedules.hpp"
 #include "backends/cuda/tensor_model.hpp"
 
 namespace pw::cuda {
@@ -21,7 +22,8 @@ namespace pw::cuda {
 struct TensorChoice {
   std::string arch;
   std::int64_t rows = 1;                           ///< that a tile is chosen for
-  std::optional<ProductTile> tile = std::nullopt;  ///< in place of the model's
+  std::optional<ProductTile> tile = std::nullopt;  ///< in place of the table's and the model's
+  const ScheduleTable* schedules = nullptr;        ///< what tuning found; null: the model's
 };
 
 /// A product y = finish(a · b) whose extents but the rows are fixed.
@@ -36,6 +38,8 @@ struct TensorProduct {
   DimId rows;
   std::int64_t depth = 0, columns = 0;
   [[nodiscard]] ProductShape shape(std::int64_t of_rows) const;
+  /// 16 hexadecimal digits: equal products have equal keys, whatever their rows are called.
+  [[nodiscard]] std::string key() const;
 };
 
 /// One launch, or two where k is in parts: then `product` reads a and b and writes the sums of
