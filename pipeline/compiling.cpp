@@ -156,8 +156,8 @@ Result<TunedGraph> Tuner::tune(const CutGraph& cut, const Log& log) {
       out.schedules.put(tuned.chosen);
       out.rows.push_back({arch, std::move(tuned)});
     }
-    for (const auto* skipped : {&report.skipped, &products.skipped})
-      for (const std::string& why : *skipped) log.say("not tuned: " + why);
+    for (const std::string& why : report.skipped) log.say("not tuned: " + why);
+    for (const std::string& why : products.skipped) log.say("not tuned: " + why);
     log.say(request_.measure
                 ? fmt::format("{}: times are measured on {}", arch, report.by)
                 : fmt::format("{}: times are by the {}, no measurements", arch, report.by));
