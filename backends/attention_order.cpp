@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "backends/interpreter_kernels.hpp"
@@ -17,16 +18,24 @@ namespace {
 using Floats = std::vector<float>;
 
 float larger(float a, float b) { return a != a || a > b ? a : b; }
-float shrink(float before, float after) {
-  return before == after ? 1.0F : scalar::exp::of(before - after);
+constexpr float kLog2E = 1.44269504F;
+
+/// What ex2.approx.ftz.f32 is an approximation of.
+float power2(float x) {
+  const auto y = static_cast<float>(std::exp2(static_cast<double>(x)));
+  return y < std::numeric_limits<float>::min() ? 0.0F : y;
+}
+float shift(float largest, float factor) { return largest == -INFINITY ? 0.0F : largest * factor; }
+float shrink(float before, float after, float factor) {
+  return before == after ? 1.0F : power2(std::fma(before, factor, -shift(after, factor)));
 }
 
 /// One query row, and what it sees.
 struct OrderedRow {
   const float *q, *k, *v;
   std::int64_t step, seen, width;
-  DType dtype;  ///< of the operands: what weights are rounded to
-  float scale;
+  DType dtype;   ///< of the operands: what weights are rounded to
+  float factor;  ///< the scale, times log2 e
 };
 
 struct Strand {
@@ -41,16 +50,16 @@ struct Strand {
       float dot = 0;
       for (std::int64_t d = 0; d < row.width; ++d)
         dot = std::fma(row.q[d], row.k[j * row.step + d], dot);
-      weights.push_back(dot * row.scale);
+      weights.push_back(dot);
       most = larger(most, weights.back());
     }
-    const float factor = shrink(largest, most);
+    const float grown = shrink(largest, most, row.factor), down = shift(most, row.factor);
     largest = most;
-    for (float& x : totals) x *= factor;
-    for (float& x : sums) x *= factor;
+    for (float& x : totals) x *= grown;
+    for (float& x : sums) x *= grown;
     for (std::int64_t j = begin; j < end; ++j) {
       float& weight = weights[static_cast<std::size_t>(j - begin)];
-      weight = scalar::exp::of(weight - most);
+      weight = power2(std::fma(weight, row.factor, -down));
       totals[static_cast<std::size_t>((j - begin) % 8 / 2)] += weight;
       std::array<std::byte, 2> rounded{};
       store(row.dtype, rounded.data(), 0, static_cast<double>(weight));
@@ -60,26 +69,48 @@ struct Strand {
             std::fma(narrow, row.v[j * row.step + d], sums[static_cast<std::size_t>(d)]);
     }
   }
-  [[nodiscard]] float total() const { return (totals[0] + totals[1]) + (totals[2] + totals[3]); }
+  [[nodiscard]] float weights() const { return (totals[0] + totals[1]) + (totals[2] + totals[3]); }
+};
+
+/// Sums, the weights' sum and the largest score of several such, ascending.
+struct AddedUp {
+  float largest = -INFINITY, total = 0;
+  Floats sums;
+
+  template <class Each>
+  static AddedUp of(const std::vector<Each>& all, float factor, std::int64_t width) {
+    AddedUp out;
+    out.sums.assign(static_cast<std::size_t>(width), 0.0F);
+    for (const Each& e : all) out.largest = larger(out.largest, e.largest);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const float grown = shrink(all[i].largest, out.largest, factor);
+      const float add = all[i].weights() * grown;
+      out.total = i == 0 ? add : out.total + add;
+      for (std::size_t d = 0; d < out.sums.size(); ++d) {
+        const float x = all[i].sums[d] * grown;
+        out.sums[d] = i == 0 ? x : out.sums[d] + x;
+      }
+    }
+    return out;
+  }
+  [[nodiscard]] float weights() const { return total; }
 };
 
 void attend_in_order(const OrderedRow& row, const AttentionOrder& order, float* out) {
-  std::vector<Strand> strands(static_cast<std::size_t>(order.strands));
-  for (Strand& s : strands) s.sums.assign(static_cast<std::size_t>(row.width), 0.0F);
-  for (std::int64_t begin = 0, b = 0; begin < row.seen; begin += order.keys, ++b)
-    strands[static_cast<std::size_t>(b % order.strands)].block(
-        row, begin, std::min(begin + order.keys, row.seen));
-  float most = -INFINITY, total = 0;
-  for (const Strand& s : strands) most = larger(most, s.largest);
-  for (std::size_t i = 0; i < strands.size(); ++i) {
-    const float factor = shrink(strands[i].largest, most), add = strands[i].total() * factor;
-    total = i == 0 ? add : total + add;
-    for (std::int64_t d = 0; d < row.width; ++d) {
-      const float x = strands[i].sums[static_cast<std::size_t>(d)] * factor;
-      out[d] = i == 0 ? x : out[d] + x;
-    }
+  std::vector<AddedUp> parts;
+  for (int part = 0; part < order.parts; ++part) {
+    std::vector<Strand> strands(static_cast<std::size_t>(order.strands));
+    for (Strand& s : strands) s.sums.assign(static_cast<std::size_t>(row.width), 0.0F);
+    for (std::int64_t begin = 0, b = 0; begin < row.seen; begin += order.keys, ++b)
+      if (b / order.strands % order.parts == part)
+        strands[static_cast<std::size_t>(b % order.strands)].block(
+            row, begin, std::min(begin + order.keys, row.seen));
+    parts.push_back(AddedUp::of(strands, row.factor, row.width));
   }
-  for (std::int64_t d = 0; d < row.width; ++d) out[d] /= total;
+  const AddedUp all = order.parts == 1 ? parts.front() : AddedUp::of(parts, row.factor, row.width);
+  const float share = 1 / all.total;
+  for (std::int64_t d = 0; d < row.width; ++d)
+    out[d] = all.sums[static_cast<std::size_t>(d)] * share;
 }
 
 Result<std::monostate> ordered_attention(Call& call, const AttentionOrder& order) {
@@ -102,7 +133,7 @@ Result<std::monostate> ordered_attention(Call& call, const AttentionOrder& order
       float* const y = &out[static_cast<std::size_t>(i * width)];
       attend_in_order({&q[static_cast<std::size_t>(i * width)], &k[first], &v[first],
                        groups * width, keys->past(s) + i / heads - rows.begin + 1, width,
-                       call.operand_dtype(0), 1 / std::sqrt(static_cast<float>(width))},
+                       call.operand_dtype(0), 1 / std::sqrt(static_cast<float>(width)) * kLog2E},
                       order, y);
       for (std::int64_t d = 0; d < width && divided; ++d) y[d] /= divisor;
     }

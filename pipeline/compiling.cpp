@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "backends/cuda/product_tuning.hpp"
 #include "base/try.hpp"
 #include "pipeline/dump.hpp"
 #include "pipeline/folder.hpp"
@@ -47,7 +48,11 @@ Result<std::monostate> fill_record(GraphVariant& variant, const LoadedRules& rul
   return std::monostate{};
 }
 
-std::string described(const cuda::Schedule& s) {
+std::string described(const cuda::TunedSchedule& t) {
+  if (t.product)
+    return fmt::format("{}{}", t.product->library ? "library, else " : "",
+                       cuda::described(t.product->tile));
+  const cuda::Schedule& s = t.schedule;
   return fmt::format("block {}, passes {}, resident {}, kept {}", s.block, s.passes, s.resident,
                      s.kept_words);
 }
@@ -144,7 +149,15 @@ Result<TunedGraph> Tuner::tune(const CutGraph& cut, const Log& log) {
       out.rows.push_back({arch, tuned});
       out.schedules.put(tuned.chosen);
     }
+    cuda::TuneReport products =
+        cuda::tune_products(cut.pieces, cut.pieces.stitch.facts.tokens(), options, nvrtc_);
+    for (cuda::Tuned& tuned : products.tuned) {
+      out.gains += tuned.chosen.seconds < tuned.chosen.default_seconds ? 1 : 0;
+      out.schedules.put(tuned.chosen);
+      out.rows.push_back({arch, std::move(tuned)});
+    }
     for (const std::string& why : report.skipped) log.say("not tuned: " + why);
+    for (const std::string& why : products.skipped) log.say("not tuned: " + why);
     log.say(request_.measure
                 ? fmt::format("{}: times are measured on {}", arch, report.by)
                 : fmt::format("{}: times are by the {}, no measurements", arch, report.by));
@@ -171,7 +184,7 @@ Table schedule_table(const TunedGraph& tuned) {
                real_cell(c.seconds, fmt::format("{:.2f}", c.seconds * 1e6)),
                real_cell(c.default_seconds / c.seconds,
                          fmt::format("{:.2f}", c.default_seconds / c.seconds)),
-               described(c.schedule)});
+               described(c)});
   }
   return table;
 }

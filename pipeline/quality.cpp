@@ -192,6 +192,72 @@ Table step_table(const QualityStep& step) {
   return table;
 }
 
+/// The products and attention of a plan on tensor cores, which run where no library is.
+std::vector<cuda::TensorReport> tensor_kernels(const CompiledGraph& compiled, std::int64_t tokens,
+                                               const cuda::Disassembler& disassembler) {
+  if (!compiled.record.pieces || compiled.report.strict) return {};
+  const cuda::Nvrtc nvrtc = cuda::Nvrtc::open();
+  CompileCache cache(CacheOptions::from_environment());
+  cuda::TensorRequest request;
+  request.archs = compiled.report.archs;
+  request.tokens_symbol = compiled.tokens_symbol;
+  request.tokens = tokens;
+  if (compiled.report.compiled) request.nvrtc = &nvrtc;
+  request.cache = &cache;
+  return cuda::tensor_reports(*compiled.record.pieces, request, disassembler);
+}
+
+Table tensor_table(const std::vector<cuda::TensorReport>& reports) {
+  Table table({"op",
+               "arch",
+               "work",
+               "kernel",
+               "uses",
+               "tile",
+               "parts",
+               "threads",
+               "registers",
+               {"spilled", "spill_bytes"},
+               {"local", "local_accesses"},
+               {"shared", "shared_bytes"},
+               {"blocks", "resident_blocks"},
+               "occupancy",
+               {"tensor", "tensor_instructions"},
+               {"bound us", "bound_s"},
+               {"model us", "model_s"},
+               {"second us", "second_kernel_s"},
+               "ratio",
+               {"by", "bound_by"},
+               "error"});
+  const Cell none = null_cell();
+  for (const cuda::TensorReport& r : reports) {
+    const double ratio = r.seconds / r.bound_seconds;
+    const auto micros = [](double s) { return real_cell(s, fmt::format("{:.2f}", s * 1e6)); };
+    table.add({r.op,
+               r.arch,
+               r.work,
+               r.kernel,
+               r.uses,
+               r.tile,
+               r.parts,
+               r.threads,
+               r.usage ? Cell(r.usage->registers) : none,
+               r.usage ? Cell(r.usage->spill_stores + r.usage->spill_loads) : none,
+               r.sass ? Cell(r.sass->local) : none,
+               Cell(r.shared_bytes),
+               r.usage ? Cell(r.resident) : none,
+               r.usage ? real_cell(r.occupancy, percent(r.occupancy)) : none,
+               r.sass ? Cell(r.sass->tensor) : none,
+               micros(r.bound_seconds),
+               micros(r.seconds),
+               micros(r.second_kernel),
+               real_cell(ratio, fmt::format("{:.2f}", ratio)),
+               r.bound_by,
+               r.error.empty() ? none : Cell(r.error)});
+  }
+  return table;
+}
+
 }  // namespace
 
 const std::vector<QualityFunction>& quality_functions() {
@@ -326,6 +392,7 @@ QualityReport judge_compiled(const CompiledGraph& compiled, std::int64_t tokens,
                                     return n.kind == cuda::NodeReport::Kind::kernel;
                                   }));
   out.step = step;
+  out.tensor = tensor_kernels(compiled, tokens, disassembler);
   return out;
 }
 
@@ -334,6 +401,7 @@ Answer quality_answer(const QualityReport& report) {
   answer.add("kernels", kernel_table(report));
   answer.add("shortcomings", shortcoming_table(report));
   if (report.step) answer.add("step", step_table(*report.step));
+  if (!report.tensor.empty()) answer.add("tensor", tensor_table(report.tensor));
   answer.add("nvrtc",
              report.nvrtc_version.empty() ? null_cell("absent") : Cell(report.nvrtc_version));
   answer.add("disassembled", yes_cell(!report.disassembler.starts_with("absent"), "no"));

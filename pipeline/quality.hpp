@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "backends/cuda/quality.hpp"
+#include "backends/cuda/tensor_report.hpp"
 #include "pipeline/compiling.hpp"
 #include "pipeline/table.hpp"
 
@@ -48,6 +49,7 @@ struct QualityReport {
   std::string nvrtc_version;        ///< instructions are comparable where it is the same
   std::vector<QualityRow> rows;
   std::optional<QualityStep> step;
+  std::vector<cuda::TensorReport> tensor = {};  ///< of a plan: in place of library calls
   [[nodiscard]] std::size_t short_rows() const;
 };
 

@@ -67,6 +67,13 @@ std::string quality_page(const QualityReport& report, const std::string& title) 
     out += "<h2>Shortcomings</h2>\n";
     add_table(out, reasons, reasons.columns().size());
   }
+  if (const Table* tensor = table_of(answer, "tensor"); tensor != nullptr) {
+    out +=
+        "<h2>On tensor cores</h2>\n<p>Products and attention where no library is. The bound is "
+        "the larger of what bytes and multiplications take; the model's times are no "
+        "measurements.</p>\n";
+    add_table(out, *tensor, tensor->columns().size());
+  }
   const Table& kernels = *table_of(answer, "kernels");
   out += "<h2>Kernels</h2>\n";
   add_table(out, kernels, kernels.columns().size() - 1);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -141,6 +142,8 @@ std::optional<AttentionKernels> attention_kernels(const Graph& piece, std::int64
     return std::nullopt;
   out.page_tokens = page_tokens;
   out.heads = *heads;
+  out.groups = *groups;
+  out.width = *width;
   out.rows = q[0];
   out.row = *groups * *width;
   out.k = dtype(1);
@@ -194,9 +197,18 @@ std::optional<AttentionKernels> attention_kernels(const Graph& piece, std::int64
   attend.why = "keys are where their pages are";
   out.attend = written(attend);
   if (dtype(0) == out.k && out.k == out.v) {
-    attend.rows = out.rows;
-    out.forms = tensor_attention(
-        attend, {dtype(0), to, *heads, *groups, *width, page_tokens, divide}, arch);
+    AttentionShape shape;
+    shape.in = dtype(0);
+    shape.out = to;
+    shape.rows = out.rows;
+    shape.heads = *heads;
+    shape.groups = *groups;
+    shape.width = *width;
+    shape.page_tokens = page_tokens;
+    shape.reads = {types[0], types[1], types[2], numbers, numbers, numbers};
+    if (divided) shape.divisor = types[3];
+    shape.result = types.back();
+    out.forms = tensor_attention(shape, arch, context);
   }
   return out;
 }
@@ -204,6 +216,13 @@ std::optional<AttentionKernels> attention_kernels(const Graph& piece, std::int64
 void DeviceAttention::add(const AttentionKernels& kernels, const std::string& layer) {
   page_tokens_ = kernels.page_tokens;
   pools_[layer] = {kernels.k, kernels.v, kernels.row, 0, 0};
+  if (kernels.forms) forms_.push_back(*kernels.forms);
+}
+
+std::int64_t DeviceAttention::sums_bytes(std::int64_t rows) const {
+  std::int64_t floats = 0;  // layers have them one after the other
+  for (const AttentionForms& forms : forms_) floats = std::max(floats, forms.part_floats(rows));
+  return floats * size_of(DType::f32);
 }
 
 /// What is there stays.
@@ -232,7 +251,7 @@ std::int64_t DeviceAttention::table_bytes(std::int64_t pages, std::int64_t rows)
 }
 
 std::int64_t DeviceAttention::bytes(std::int64_t pages, std::int64_t rows) const {
-  std::int64_t out = table_bytes(pages, rows);
+  std::int64_t out = table_bytes(pages, rows) + sums_bytes(rows);
   for (const auto& [layer, pool] : pools_)
     out += pages * (page_bytes(pool, pool.k) + page_bytes(pool, pool.v));
   return out;
@@ -248,6 +267,10 @@ Result<std::monostate> DeviceAttention::reserve(std::int64_t pages, std::int64_t
         return done;
     }
     pages_ = pages;
+  }
+  if (const std::int64_t sums = sums_bytes(rows); sums > sums_bytes_) {
+    if (auto done = grow(sums_, 0, sums, "sums of parts of keys"); !done) return done;
+    sums_bytes_ = sums;
   }
   const std::int64_t bytes = table_bytes(pages_, rows);
   if (bytes <= table_bytes_) return std::monostate{};
@@ -324,15 +347,26 @@ std::vector<LaunchNode> DeviceAttention::launches(const AttentionKernels& kernel
   if (kernels.operands.size() > 3) attend.reads.push_back(inputs[kernels.operands[3]]);
   attend.writes = {output};
   attend.params = {rows * kernels.heads};
-  if (kernels.forms) {
-    attend.name = kernels.forms->of(rows).kernel.name;
-    attend.params = {rows};
+  if (!kernels.forms) return {std::move(put), std::move(attend)};
+  const AttentionForm& form = kernels.forms->of(rows);
+  attend.name = form.kernel.name;
+  attend.params = {rows};
+  if (!form.add) return {std::move(put), std::move(attend)};
+  const DeviceTensor sums{DType::f32, {rows * form.part_floats}, sums_};
+  LaunchNode add;
+  add.name = form.add->name;
+  add.reads = {part(2 * rows, rows), sums};
+  if (kernels.operands.size() > 3) {
+    add.reads.push_back(attend.reads.back());
+    attend.reads.pop_back();
   }
-  return {std::move(put), std::move(attend)};
+  add.writes = std::exchange(attend.writes, {sums});
+  add.params = {rows};
+  return {std::move(put), std::move(attend), std::move(add)};
 }
 
 std::uint64_t DeviceAttention::address_hash() const {
-  std::uint64_t hash = combine(table_, static_cast<std::uint64_t>(pages_));
+  std::uint64_t hash = combine(combine(table_, sums_), static_cast<std::uint64_t>(pages_));
   for (const auto& [layer, pool] : pools_)
     hash = combine(combine(hash, pool.k_pages), pool.v_pages);
   return hash;

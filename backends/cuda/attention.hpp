@@ -21,11 +21,11 @@ namespace pw::cuda {
 /// Shared by all pieces of a class: each launch gets the layer whose pages it reads.
 struct AttentionKernels {
   Kernel put, attend;
-  std::optional<AttentionForms> forms;  ///< in place of `attend`
+  std::optional<AttentionForms> forms;  ///< in place of `attend`: one of them by the rows
   std::vector<std::size_t> operands;    ///< inputs of the piece: q, k, v, and the divisor if any
   DimId rows;                           ///< of the step
   std::int64_t page_tokens = 0;
-  std::int64_t heads = 0;
+  std::int64_t heads = 0, groups = 0, width = 0;
   std::int64_t row = 0;  ///< elements of a token's keys, and of its values
   DType k = DType::f32, v = DType::f32;
 };
@@ -71,6 +71,8 @@ class DeviceAttention {
     Address k_pages = 0, v_pages = 0;
   };
   [[nodiscard]] std::int64_t page_bytes(const Pool& pool, DType dtype) const;
+  /// Of what kernels add up that share out parts of the keys.
+  [[nodiscard]] std::int64_t sums_bytes(std::int64_t rows) const;
   [[nodiscard]] static std::int64_t table_bytes(std::int64_t pages, std::int64_t rows);
   Result<std::monostate> grow(Address& address, std::int64_t old_bytes, std::int64_t bytes,
                               const std::string& what);
@@ -89,6 +91,9 @@ class DeviceAttention {
   KvCache once_;  ///< of a step without a cache
   Address table_ = 0;
   std::int64_t table_bytes_ = 0;
+  std::vector<AttentionForms> forms_;  ///< of the layers that have them
+  Address sums_ = 0;
+  std::int64_t sums_bytes_ = 0;
 };
 
 }  // namespace pw::cuda

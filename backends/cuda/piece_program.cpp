@@ -49,8 +49,8 @@ class ProgramMaker {
 
   /// A product on tensor cores.
   struct Own {
-    Kernel kernel;
-    std::vector<ValueId> reads;
+    TensorKernels kernels;
+    std::vector<ValueId> operands;
   };
 
   [[nodiscard]] Call call_of(const std::vector<NodeId>& nodes) const {
@@ -64,32 +64,49 @@ class ProgramMaker {
     const auto product = product_call(graph_, n);
     if (!product) return;
     const auto transposition = transposition_of(n, graph_.operand(n, product->b));
+    if (own_is_faster(n, transposition.has_value())) {
+      choose_own(n, transposition);
+      if (own_.contains(n)) return;
+    }
     if (transposition && offer({*transposition, n}, *product)) {
       read_by_a_call_.insert(*transposition);
       return;
     }
     const bool called = offer({n}, *product);
-    if (!called) choose_own(n, transposition);
+    if (!called && !driver_.calls_libraries()) choose_own(n, transposition);
     if (!called && !refused_.empty())
       out_.notes.push_back(
           fmt::format("{} is a kernel of our own: {}", graph_.op_of(n).name, refused_));
     refused_.clear();
   }
 
-  /// A product on tensor cores, b as it is stored if it can be.
-  void choose_own(NodeId n, const std::optional<NodeId>& transposition) {
-    if (!options_.tensor_cores || driver_.calls_libraries()) return;
+  [[nodiscard]] TensorChoice tensor_choice(NodeId n) const {
     const ScheduleChoice& schedules = options_.schedules;
     const DimId rows = graph_.context().types[graph_.type(graph_.result(n))].shape[0];
     const auto count =
         graph_.context().dims.evaluate(rows, {{schedules.tokens_symbol, schedules.tokens}});
-    auto kernel = tensor_product_kernel(graph_, n, transposition.has_value(),
-                                        {driver_.arch(), count ? *count : schedules.tokens, {}});
-    if (!kernel) return;
+    return {driver_.arch(), count ? *count : schedules.tokens, {}, schedules.table};
+  }
+
+  /// Whether tuning measured a kernel of our own and the library, and the kernel won.
+  [[nodiscard]] bool own_is_faster(NodeId n, bool transposed) const {
+    if (!options_.tensor_cores || options_.schedules.table == nullptr) return false;
+    const auto product = tensor_product_of(graph_, n, transposed);
+    if (!product) return false;
+    const TensorChoice choice = tensor_choice(n);
+    const TunedSchedule* tuned = choice.schedules->find(product->key(), choice.arch, choice.rows);
+    return tuned != nullptr && tuned->product && !tuned->product->library;
+  }
+
+  /// A product on tensor cores, b as it is stored if it can be.
+  void choose_own(NodeId n, const std::optional<NodeId>& transposition) {
+    if (!options_.tensor_cores) return;
+    auto kernels = tensor_product_kernels(graph_, n, transposition.has_value(), tensor_choice(n));
+    if (!kernels) return;
     const auto operands = graph_.operands(n);
-    Own own{std::move(*kernel), {operands.begin(), operands.end()}};
+    Own own{std::move(*kernels), {operands.begin(), operands.end()}};
     if (transposition) {
-      own.reads[product_call(graph_, n)->b] = graph_.operand(*transposition, 0);
+      own.operands[product_call(graph_, n)->b] = graph_.operand(*transposition, 0);
       read_by_a_call_.insert(*transposition);
     }
     own_.emplace(n, std::move(own));
@@ -221,7 +238,7 @@ class ProgramMaker {
     const Op& op = graph_.op_of(n);
     if (const auto call = calls_.find(n); call != calls_.end()) return add_call(call->second);
     if (const auto own = own_.find(n); own != own_.end()) {
-      add_kernel(std::move(own->second.kernel), own->second.reads, {graph_.result(n)});
+      add_own(own->second, graph_.result(n));
       return std::monostate{};
     }
     auto kernel = topk_kernel(graph_, n);
@@ -242,12 +259,35 @@ class ProgramMaker {
 
   void add_kernel(Kernel kernel, const std::vector<ValueId>& reads,
                   const std::vector<ValueId>& writes) {
+    std::vector<Place> read = places(reads);
+    if (kernel.reads_valid) read.push_back({Place::Kind::valid, 0, kernel.arguments[reads.size()]});
+    add_launch(std::move(kernel), std::move(read), places(writes));
+  }
+
+  /// One launch, or one that makes the sums of parts and one that adds them.
+  void add_own(Own& own, ValueId result) {
+    const auto reads = [&](const std::vector<std::size_t>& operands) {
+      std::vector<ValueId> out;
+      for (std::size_t i : operands) out.push_back(own.operands[i]);
+      return out;
+    };
+    TensorKernels& kernels = own.kernels;
+    if (!kernels.add)
+      return add_kernel(std::move(kernels.product), reads(kernels.product_reads), {result});
+    const std::size_t at = out_.launches.size();
+    const Place sums{Place::Kind::scratch, out_.scratch.size(), kernels.sums};
+    out_.scratch.push_back({"sums of parts", kernels.sums, at, at + 1});
+    add_launch(std::move(kernels.product), places(reads(kernels.product_reads)), {sums});
+    std::vector<Place> read = places(reads(kernels.add_reads));
+    read.push_back(sums);
+    add_launch(std::move(*kernels.add), std::move(read), places({result}));
+  }
+
+  void add_launch(Kernel kernel, std::vector<Place> reads, std::vector<Place> writes) {
     ProgramLaunch launch;
     launch.name = kernel.name;
-    launch.reads = places(reads);
-    if (kernel.reads_valid)
-      launch.reads.push_back({Place::Kind::valid, 0, kernel.arguments[reads.size()]});
-    launch.writes = places(writes);
+    launch.reads = std::move(reads);
+    launch.writes = std::move(writes);
     launch.params = kernel.params;
     const bool known = std::any_of(out_.kernels.begin(), out_.kernels.end(),
                                    [&](const Kernel& k) { return k.name == kernel.name; });

@@ -1,4 +1,4 @@
-// Exports product_call, product_kernel and tensor_product_kernel.
+// Exports product_call, product_kernel, tensor_product_of and tensor_product_kernels.
 #include "backends/cuda/product.hpp"
 
 #include <fmt/format.h>
@@ -86,7 +86,7 @@ class ProductKernel {
     return value ? std::optional(kernel(*value)) : std::nullopt;
   }
 
-  std::optional<Kernel> run_on_tensor_cores(bool b_transposed, const TensorChoice& choice) {
+  std::optional<TensorProduct> tensor_product(bool b_transposed) {
     const auto value = read();
     const Operand &a = operands_[call_.a], &b = operands_[call_.b];
     if (!value || a.dtype != b.dtype) return std::nullopt;
@@ -97,16 +97,16 @@ class ProductKernel {
     out.a = call_.a;
     out.b = call_.b;
     out.b_transposed = b_transposed;
-    out.arguments = arguments();
+    for (const Operand& operand : operands_) out.operands.push_back(operand.id);
     if (b_transposed)
-      out.arguments[call_.b] =
+      out.operands[call_.b] =
           graph_.type(graph_.operand(graph_.producer(graph_.operand(node_, call_.b)), 0));
-    out.signature = signature();
+    out.result = result_.id;
     out.value = *value;
     out.rows = rows_;
     out.depth = depth_;
     out.columns = columns_;
-    return tensor_product(out, choice);
+    return out;
   }
 
  private:
@@ -297,11 +297,32 @@ std::optional<Kernel> product_kernel(const Graph& graph, NodeId node) {
   return call ? ProductKernel(graph, node, *call).run() : std::nullopt;
 }
 
-std::optional<Kernel> tensor_product_kernel(const Graph& graph, NodeId node, bool b_transposed,
-                                            const TensorChoice& choice) {
+std::optional<TensorProduct> tensor_product_of(const Graph& graph, NodeId node, bool b_transposed) {
   const auto call = product_call(graph, node);
-  return call ? ProductKernel(graph, node, *call).run_on_tensor_cores(b_transposed, choice)
-              : std::nullopt;
+  return call ? ProductKernel(graph, node, *call).tensor_product(b_transposed) : std::nullopt;
+}
+
+std::vector<FoundProduct> tensor_products_of(const Graph& graph) {
+  std::vector<FoundProduct> out;
+  for (NodeId n : graph.order()) {
+    const auto call = product_call(graph, n);
+    if (!call) continue;
+    const ValueId b = graph.operand(n, call->b);
+    const bool turned = !graph.is_input(b) && graph.op_of(graph.producer(b)).name == "transpose" &&
+                        !graph.is_output(b) && graph.users(b).size() == 1;
+    auto product = tensor_product_of(graph, n, turned);
+    if (!product) continue;
+    FoundProduct found{{n}, std::move(*product)};
+    if (turned) found.nodes.insert(found.nodes.begin(), graph.producer(b));
+    out.push_back(std::move(found));
+  }
+  return out;
+}
+
+std::optional<TensorKernels> tensor_product_kernels(const Graph& graph, NodeId node,
+                                                    bool b_transposed, const TensorChoice& choice) {
+  const auto product = tensor_product_of(graph, node, b_transposed);
+  return product ? tensor_product(*product, choice, graph.context()) : std::nullopt;
 }
 
 }  // namespace pw::cuda

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "backends/cuda/driver.hpp"
 #include "backends/cuda/tensor_product.hpp"
@@ -18,10 +19,19 @@ namespace pw::cuda {
 /// other node. Its results have the bits of the interpreter in f32.
 [[nodiscard]] std::optional<Kernel> product_kernel(const Graph& graph, NodeId node);
 
-/// The same on tensor cores, of two operands of one dtype that the architecture multiplies. Where
-/// `b_transposed`, b is made by a transposition, and the kernel reads what that reads.
-[[nodiscard]] std::optional<Kernel> tensor_product_kernel(const Graph& graph, NodeId node,
-                                                          bool b_transposed,
-                                                          const TensorChoice& choice);
+/// The same for tensor cores, of two operands of one dtype. Where `b_transposed`, b is made by a
+/// transposition, and the kernel reads what that reads.
+[[nodiscard]] std::optional<TensorProduct> tensor_product_of(const Graph& graph, NodeId node,
+                                                             bool b_transposed);
+/// A matmul of a graph: its node, after the transposition that makes its b for it alone, if any.
+struct FoundProduct {
+  std::vector<NodeId> nodes;
+  TensorProduct product;
+};
+[[nodiscard]] std::vector<FoundProduct> tensor_products_of(const Graph& graph);
+/// And its kernels, where the architecture multiplies that dtype.
+[[nodiscard]] std::optional<TensorKernels> tensor_product_kernels(const Graph& graph, NodeId node,
+                                                                  bool b_transposed,
+                                                                  const TensorChoice& choice);
 
 }  // namespace pw::cuda

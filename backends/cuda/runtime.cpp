@@ -116,8 +116,11 @@ Result<std::monostate> Runtime::compile(const PieceClass& c) {
     attention_rows_ = attention->rows;
     keep(attention->put);
     if (attention->forms) {
-      keep(attention->forms->few.kernel);
-      keep(attention->forms->many.kernel);
+      for (const auto& [rows, which] : attention->forms->tiles.chosen) {
+        const AttentionForm& form = attention->forms->all[which];
+        keep(form.kernel);
+        if (form.add) keep(*form.add);
+      }
     } else {
       keep(attention->attend);
     }

@@ -4,23 +4,33 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "backends/cuda/emitter.hpp"
+#include "backends/cuda/tensor_model.hpp"
 #include "base/diagnostic.hpp"
 
 namespace pw::cuda {
 
+/// How a matmul runs: on tensor cores with a tile of its own, or by the library where there is one.
+struct TunedProduct {
+  ProductTile tile;
+  bool library = true;  ///< which is asked first; nothing was measured that says otherwise
+  friend bool operator==(const TunedProduct&, const TunedProduct&) = default;
+};
+
 struct TunedSchedule {
-  std::string program;    ///< see program_key
-  std::string op;         ///< for people
-  std::string arch;       ///< "sm_90"
-  std::int64_t rows = 0;  ///< of the kernel's domain, that it was tuned for
-  Schedule schedule;
+  std::string program;                      ///< see program_key, and TensorProduct::key of a matmul
+  std::string op;                           ///< for people
+  std::string arch;                         ///< "sm_90"
+  std::int64_t rows = 0;                    ///< of the kernel's domain, that it was tuned for
+  Schedule schedule;                        ///< of a row program
   double seconds = 0, default_seconds = 0;  ///< with it, and with the schedule a kernel has untuned
   std::string by;                           ///< "model", or the device it was measured on
+  std::optional<TunedProduct> product = std::nullopt;  ///< of a matmul, in place of the schedule
 };
 
 class ScheduleTable {

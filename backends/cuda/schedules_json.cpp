@@ -1,4 +1,5 @@
 // Exports the text form of ScheduleTable.
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -25,17 +26,10 @@ class EntryReader {
     out.op = text(json_, "op");
     out.arch = text(json_, "arch");
     out.rows = number(json_, "rows", 1, std::int64_t{1} << 40);
-    static const Json nothing = Json::object();
-    const bool there = json_.is_object() && json_.contains("schedule");
-    const Json& s = there ? json_["schedule"] : nothing;
-    const auto field = [&](const char* name, int least, int most) {
-      return static_cast<int>(number(s, name, least, most));
-    };
-    out.schedule.block = field("block", 32, 1024);
-    out.schedule.passes = field("passes", 1, 64);
-    out.schedule.resident = field("resident", 0, 32);
-    out.schedule.kept_words = field("kept_words", 0, 128);
-    if ((out.schedule.block & (out.schedule.block - 1)) != 0) wrong("block", "no power of two");
+    if (json_.is_object() && json_.contains("product"))
+      out.product = product(json_["product"]);
+    else
+      out.schedule = schedule();
     out.seconds = seconds("seconds");
     out.default_seconds = seconds("default_seconds");
     out.by = text(json_, "by");
@@ -44,6 +38,45 @@ class EntryReader {
   [[nodiscard]] const std::string& problem() const { return problem_; }
 
  private:
+  Schedule schedule() {
+    Schedule out;
+    static const Json nothing = Json::object();
+    const bool there = json_.is_object() && json_.contains("schedule");
+    const Json& s = there ? json_["schedule"] : nothing;
+    const auto field = [&](const char* name, int least, int most) {
+      return static_cast<int>(number(s, name, least, most));
+    };
+    out.block = field("block", 32, 1024);
+    out.passes = field("passes", 1, 64);
+    out.resident = field("resident", 0, 32);
+    out.kept_words = field("kept_words", 0, 128);
+    if ((out.block & (out.block - 1)) != 0) wrong("block", "no power of two");
+    return out;
+  }
+
+  /// A tile that kernels are made with, in some number of parts.
+  TunedProduct product(const Json& from) {
+    TunedProduct out;
+    ProductTile& t = out.tile;
+    const auto field = [&](const char* name, int most) {
+      return static_cast<int>(number(from, name, 1, most));
+    };
+    t.rows = field("rows", 1024);
+    t.columns = field("columns", 1024);
+    t.down = field("down", 32);
+    t.across = field("across", 32);
+    t.stages = field("stages", 16);
+    const int parts = field("parts", 64);
+    const std::vector<ProductTile>& known = product_tiles();
+    if (std::find(known.begin(), known.end(), t) == known.end())
+      wrong("product", "no tile that kernels are made with");
+    t.parts = parts;
+    const std::string by = text(from, "by");
+    if (by != "own" && by != "library") wrong("by", "neither \"own\" nor \"library\"");
+    out.library = by == "library";
+    return out;
+  }
+
   void wrong(const char* name, const std::string& why) {
     if (problem_.empty()) problem_ = fmt::format("{}: `{}` is {}", place_, name, why);
   }
@@ -100,22 +133,35 @@ Result<ScheduleTable> ScheduleTable::parse(std::string_view text, const std::str
   return out;
 }
 
+namespace {
+
+Json product_json(const TunedProduct& p) {
+  return {{"by", p.library ? "library" : "own"},
+          {"rows", p.tile.rows},
+          {"columns", p.tile.columns},
+          {"down", p.tile.down},
+          {"across", p.tile.across},
+          {"stages", p.tile.stages},
+          {"parts", p.tile.parts}};
+}
+
+}  // namespace
+
 std::string ScheduleTable::to_json() const {
   std::vector<std::string> lines;  // an entry a line, so that changes are seen
   const auto rounded = [](double s) { return std::round(s * 1e9) / 1e9; };
   for (const TunedSchedule& t : entries_) {
-    const Json entry{{"program", t.program},
-                     {"op", t.op},
-                     {"arch", t.arch},
-                     {"rows", t.rows},
-                     {"schedule",
-                      {{"block", t.schedule.block},
-                       {"passes", t.schedule.passes},
-                       {"resident", t.schedule.resident},
-                       {"kept_words", t.schedule.kept_words}}},
-                     {"seconds", rounded(t.seconds)},
-                     {"default_seconds", rounded(t.default_seconds)},
-                     {"by", t.by}};
+    Json entry{{"program", t.program}, {"op", t.op}, {"arch", t.arch}, {"rows", t.rows}};
+    if (t.product)
+      entry["product"] = product_json(*t.product);
+    else
+      entry["schedule"] = {{"block", t.schedule.block},
+                           {"passes", t.schedule.passes},
+                           {"resident", t.schedule.resident},
+                           {"kept_words", t.schedule.kept_words}};
+    entry["seconds"] = rounded(t.seconds);
+    entry["default_seconds"] = rounded(t.default_seconds);
+    entry["by"] = t.by;
     lines.push_back(
         fmt::format("  {}", entry.dump(-1, ' ', false, Json::error_handler_t::replace)));
   }

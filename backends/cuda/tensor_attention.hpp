@@ -1,43 +1,50 @@
-// Attention on tensor cores (tensor_attention.cu): one form for steps of few rows, where a block
-// has one token and its warps share out the keys, and one for more, where a block has tiles of
-// tokens.
+// Attention on tensor cores (tensor_attention.cu): for steps of few rows a block has one token and
+// its warps share out the keys, and where there are too few tokens for all multiprocessors, blocks
+// share out parts of the keys; for more rows a block has tiles of tokens.
 #pragma once
 
 #include <optional>
+#include <string>
+#include <vector>
 
-#include "backends/attention_order.hpp"
+#include "backends/cuda/attention_model.hpp"
 #include "backends/cuda/emitter.hpp"
 
 namespace pw::cuda {
 
+/// One launch, or two where there are parts: `kernel` writes their sums, `add` adds them.
 struct AttentionForm {
   Kernel kernel;  ///< its rows are tokens
-  AttentionOrder order;
+  std::optional<Kernel> add;
+  AttentionTile tile;
+  std::int64_t part_floats = 0;  ///< of the sums of a token
 };
 
 struct AttentionShape {
   DType in = DType::bf16;  ///< of queries, keys and values
   DType out = DType::bf16;
+  DimId rows;
   std::int64_t heads = 0, groups = 0, width = 0, page_tokens = 0;
-  std::string divide;  ///< a statement that changes `y`, or nothing
+  /// Of the queries, pages of keys and values, where a row's table begins, how many keys it sees,
+  /// and the table.
+  std::vector<TypeId> reads;
+  std::optional<TypeId> divisor;  ///< of one element that results are divided by
+  TypeId result;
 };
 
 struct AttentionForms {
-  AttentionForm few, many;
-  /// Steps of at most so many rows are taken for a token of each of many sequences.
-  std::int64_t few_rows = 256;
-  [[nodiscard]] const AttentionForm& of(std::int64_t rows) const {
-    return rows <= few_rows ? few : many;
-  }
+  std::vector<AttentionForm> all;  ///< as `tiles` has them
+  AttentionTiles tiles;
+  [[nodiscard]] const AttentionForm& of(std::int64_t rows) const { return all[tiles.of(rows)]; }
+  /// Floats of the sums of parts, at most, of a step of so many rows.
+  [[nodiscard]] std::int64_t part_floats(std::int64_t rows) const;
 };
 
-/// `text` has the arguments and the signature of the kernel: q, pages of k and v, where a row's
-/// table begins, how many keys it sees, the table, the divisor if any, y. None for heads of another
-/// width than a multiple of 16 up to 128, for more than 16 heads a group, for other dtypes than
-/// bf16 and f16, and for architectures without their products.
-[[nodiscard]] std::optional<AttentionForms> tensor_attention(const WrittenKernel& text,
-                                                             const AttentionShape& shape,
-                                                             std::string_view arch);
+/// None for heads of another width than a multiple of 16 up to 128, for more than 16 heads a group,
+/// for other dtypes than bf16 and f16, and for architectures without their products.
+[[nodiscard]] std::optional<AttentionForms> tensor_attention(const AttentionShape& shape,
+                                                             std::string_view arch,
+                                                             Context& context);
 
 /// What stands before such kernels, after tensor_prelude().
 [[nodiscard]] std::string_view tensor_attention_prelude();

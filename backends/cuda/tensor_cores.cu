@@ -6,7 +6,9 @@
 // the layout of its fragments in the PTX ISA. Shared memory is an array of 16-byte words.
 //
 // The order of sums: an element of a product is one chain of fused multiply-adds, k ascending, from
-// +0, which is the interpreter's. The host runs it. A device adds the products of one instruction
+// +0, which is the interpreter's. Where k is divided into parts of equally many tiles (of 128 bytes
+// of k; the last part has what is left), each part is such a chain, and their sums are added in
+// f32, ascending. The host runs it. A device adds the products of one instruction
 // (16 or 32 of them) in an order that is not documented, and the instructions in this order.
 
 struct pw_bf16 {
@@ -38,13 +40,14 @@ struct pw_fragment {
 
 #if defined(__CUDA_ARCH__)
 
+/// Of a word: 32 bits, so that addresses that differ by a lane's bits take one register each.
 template <class S>
 PW_FUNCTION unsigned pw_shared_address(S& shared, int i) {
-  unsigned at;
+  unsigned first;
   asm("{ .reg .u64 t; cvta.to.shared.u64 t, %1; cvt.u32.u64 %0, t; }"
-      : "=r"(at)
-      : "l"((const void*)(&shared[0] + i)));
-  return at;
+      : "=r"(first)
+      : "l"((const void*)&shared[0]));
+  return first + 16u * (unsigned)i;
 }
 /// ldmatrix: four matrices of 8 rows of 16 bytes. Lane l names row l % 8 of matrix l / 8, and gets
 /// bytes 4 (l % 4) to 4 (l % 4) + 3 of row l / 4 of each.
@@ -97,6 +100,35 @@ PW_MMA(pw_f8e4m3, "m16n8k32", "e4m3")
 PW_MMA(pw_f8e5m2, "m16n8k32", "e5m2")
 #endif
 #undef PW_MMA
+/// The same number, of which the compiler knows nothing: what is made of it is not made earlier and
+/// kept in registers.
+PW_FUNCTION int pw_here(int x) {
+  asm volatile("" : "+r"(x));
+  return x;
+}
+/// Two roundings to nearest even; the first in the low half.
+PW_FUNCTION unsigned pw_narrow_two(pw_bf16, float low, float high) {
+  unsigned y;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(y) : "f"(high), "f"(low));
+  return y;
+}
+PW_FUNCTION unsigned pw_narrow_two(pw_f16, float low, float high) {
+  unsigned y;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(y) : "f"(high), "f"(low));
+  return y;
+}
+/// The larger, or a NaN.
+PW_FUNCTION float pw_larger(float a, float b) {
+  float y;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
+  return y;
+}
+/// 2 to a power, about: within 2^-22 of it (PTX ISA, ex2.approx.ftz.f32); subnormals are 0.
+PW_FUNCTION float pw_power2(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
 
 #else  // the host
 
@@ -164,6 +196,18 @@ PW_FUNCTION void pw_mma(T, float (&c)[4], const pw_fragment& a, unsigned b0, uns
                     element(all[column * 4 + t] + 4, half, k % n), c[i]);
     }
   }
+}
+
+PW_FUNCTION int pw_here(int x) { return x; }
+template <class T>
+PW_FUNCTION unsigned pw_narrow_two(T, float low, float high) {
+  return T::narrow(low) | T::narrow(high) << 16;
+}
+PW_FUNCTION float pw_larger(float a, float b) { return a != a || a > b ? a : b; }
+/// Rounded to nearest, subnormals to 0.
+PW_FUNCTION float pw_power2(float x) {
+  const float y = (float)exp2((double)x);
+  return y < 1.17549435e-38f ? 0.0f : y;
 }
 
 #endif
@@ -270,21 +314,26 @@ PW_FUNCTION void pw_store_pair(R* p, R x0, R x1, bool two) {
 enum : int { pw_along = 0, pw_down = 1, pw_across = 2 };
 
 /// A block has BM x BN elements of y = a b, warps stand DOWN x ACROSS in it. Tiles of 128 bytes of
-/// k go round STAGES places in shared memory. finish(row, column, s0, s1, two) stores the sums of
-/// two neighbouring columns, or of the first.
-template <class T, int BM, int BN, int DOWN, int ACROSS, int STAGES, int B, bool WIDE_A,
+/// k go round STAGES places in shared memory; the blocks of a row of the grid are those of the
+/// first of PARTS parts of k, then of the next. finish(part, row, column, s0, s1, two) stores the
+/// sums of two neighbouring columns, or of the first.
+template <class T, int BM, int BN, int DOWN, int ACROSS, int STAGES, int PARTS, int B, bool WIDE_A,
           bool WIDE_B, long long DEPTH, long long COLUMNS, class S, class F>
 PW_FUNCTION void pw_product(S& shared, const typename T::stored* a, const typename T::stored* b,
                             long long rows, const F& finish) {
   constexpr int threads = 32 * DOWN * ACROSS, deep = 128 / T::each, step = 32 / T::each;
   constexpr int tm = BM / DOWN, tn = BN / ACROSS, stage = (BM + BN) * 8;
-  constexpr int tiles = (int)((DEPTH + deep - 1) / deep);
+  constexpr int all = (int)((DEPTH + deep - 1) / deep), most = (all + PARTS - 1) / PARTS;
+  constexpr int across = (int)((COLUMNS + BN - 1) / BN);
+  const int part = PARTS == 1 ? 0 : (int)blockIdx.y / across, first = part * most;
+  const int tiles = all - first < most ? all - first : most;
   const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
   const int m0 = warp / ACROSS * tm, n0 = warp % ACROSS * tn;
-  const long long row0 = (long long)blockIdx.x * BM, column0 = (long long)blockIdx.y * BN;
+  const long long row0 = (long long)blockIdx.x * BM,
+                  column0 = ((long long)blockIdx.y - part * across) * BN;
   const auto fetch = [&](int tile) {
     const int at = tile % STAGES * stage;
-    const long long k0 = (long long)tile * deep;
+    const long long k0 = (long long)(first + tile) * deep;
     pw_tile_along<T, BM, threads, WIDE_A, true>(shared, at, a, row0, rows, k0, DEPTH);
     if constexpr (B == pw_along)
       pw_tile_along<T, BN, threads, WIDE_B, false>(shared, at + BM * 8, b, column0, COLUMNS, k0,
@@ -317,7 +366,7 @@ PW_FUNCTION void pw_product(S& shared, const typename T::stored* a, const typena
     // registers.
 #pragma unroll(T::each == 1 ? 1 : 4)
     for (int k = 0; k < 4; ++k) {
-      if (DEPTH % deep != 0 && (long long)tile * deep + k * step >= DEPTH) break;
+      if (DEPTH % deep != 0 && (long long)(first + tile) * deep + k * step >= DEPTH) break;
       pw_fragment left[tm / 16];
 #pragma unroll
       for (int i = 0; i < tm / 16; ++i)
@@ -351,9 +400,38 @@ PW_FUNCTION void pw_product(S& shared, const typename T::stored* a, const typena
       for (int j = 0; j < tn / 8; ++j) {
         const long long column = column0 + n0 + j * 8 + lane % 4 * 2;
         if (column < COLUMNS)
-          finish(row, column, sums[i][j][2 * half], sums[i][j][2 * half + 1], column + 1 < COLUMNS);
+          finish(part, row, column, sums[i][j][2 * half], sums[i][j][2 * half + 1],
+                 column + 1 < COLUMNS);
       }
     }
   }
+}
+
+/// A thread has EACH neighbouring columns of a row, whose sums of parts it adds. sums is [PARTS,
+/// rows, COLUMNS]; finish(row, column, s0, s1, two) stores two.
+template <int PARTS, int EACH, long long COLUMNS, class F>
+PW_FUNCTION void pw_add_parts(const float* sums, long long rows, const F& finish) {
+  const long long row = blockIdx.x;
+  const long long column = ((long long)blockIdx.y * blockDim.x + threadIdx.x) * EACH;
+  if (column >= COLUMNS) return;
+  float total[EACH];
+#pragma unroll
+  for (int part = 0; part < PARTS; ++part) {
+    const float* const from = sums + (part * rows + row) * COLUMNS + column;
+    float add[EACH];
+    if constexpr (EACH == 4) {
+      const pw_words<4> four = pw_read<4>(from);
+#pragma unroll
+      for (int e = 0; e < 4; ++e) add[e] = pw_float(four.w[e]);
+    } else {
+      add[0] = pw_load(from, 0);
+      add[1] = column + 1 < COLUMNS ? pw_load(from, 1) : 0.0f;
+    }
+#pragma unroll
+    for (int e = 0; e < EACH; ++e) total[e] = part == 0 ? add[e] : pw_add(total[e], add[e]);
+  }
+#pragma unroll
+  for (int e = 0; e < EACH; e += 2)
+    finish(row, column + e, total[e], total[e + 1], column + e + 1 < COLUMNS);
 }
 #endif

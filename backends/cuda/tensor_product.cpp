@@ -2,57 +2,187 @@
 #include "backends/cuda/tensor_product.hpp"
 
 #include <algorithm>
-#include <charconv>
 
 #include <fmt/format.h>
 
 #include "backends/rowprogram/cxx.hpp"
+#include "base/hash.hpp"
 
 namespace pw::cuda {
 namespace {
 
-constexpr std::string_view kTensorBody =
+constexpr std::string_view kProductBody =
     R"(  PW_KEPT(kept);
-  pw_product<pw_{in}, {bm}, {bn}, {down}, {across}, {stages}, {form}, {wide_a}, {wide_b}, {depth}LL,
-             {columns}LL>(
-      kept, p{a}, p{b}, rows, [&](long long row, long long column0, float s0, float s1, bool two) {{
-        const auto value = [&](long long column, float sum) {{ return {value}; }};
-        const {stored} x0 = {store_0}, x1 = two ? {store_1} : 0;
-        pw_store_pair<{even}>(p{out} + row * {columns}LL + column0, x0, x1, two);
+  pw_product<pw_{in}, {bm}, {bn}, {down}, {across}, {stages}, {parts}, {form}, {wide_a}, {wide_b},
+             {depth}LL, {columns}LL>(
+      kept, p{a}, p{b}, rows,
+      [&](int part, long long row, long long column0, float s0, float s1, bool two) {{
+        {finish}
       }});
 )";
 
-/// 86 of "sm_86"; 0 where it is none.
-int number_of(std::string_view arch) {
-  int out = 0;
-  if (arch.substr(0, 3) == "sm_") std::from_chars(arch.data() + 3, arch.data() + arch.size(), out);
-  return out;
-}
+constexpr std::string_view kProductAdd =
+    R"(  pw_add_parts<{parts}, {each}, {columns}LL>(
+      sums, rows, [&](long long row, long long column0, float s0, float s1, bool two) {{
+        {finish}
+      }});
+)";
+
+constexpr std::string_view kFinish =
+    R"(const auto value = [&](long long column, float sum) {{ return {value}; }};
+        const {stored} x0 = {store_0}, x1 = two ? {store_1} : 0;
+        pw_store_pair<{even}>(p{out} + row * {columns}LL + column0, x0, x1, two);)";
+
+constexpr std::string_view kKeep =
+    R"(pw_store_pair<{even}>(sums + (part * rows + row) * {columns}LL + column0, s0, s1, two);)";
+
+constexpr int kAddThreads = 128;
 
 bool is_byte(DType dtype) { return dtype == DType::f8e4m3 || dtype == DType::f8e5m2; }
 
-/// What an architecture that the model does not know is taken for.
-const TensorMachine& machine_or_nearest(std::string_view arch) {
-  if (const TensorMachine* known = tensor_machine(arch)) return *known;
-  const int number = number_of(arch);
-  return *tensor_machine(number >= 120   ? "sm_120"
-                         : number >= 100 ? "sm_100"
-                         : number >= 90  ? "sm_90"
-                                         : "sm_80");
+ProductTile tensor_tile_of(const TensorProduct& p, const TensorChoice& choice) {
+  if (choice.tile) return *choice.tile;
+  if (choice.schedules != nullptr) {
+    const TunedSchedule* tuned = choice.schedules->find(p.key(), choice.arch, choice.rows);
+    if (tuned != nullptr && tuned->product) return tuned->product->tile;
+  }
+  return choose_tile(tensor_machine_or_nearest(choice.arch),
+                     p.shape(std::max<std::int64_t>(choice.rows, 1)));
 }
 
-ProductTile tile_of(const TensorProduct& p, const TensorChoice& choice) {
-  if (choice.tile) return *choice.tile;
-  TensorMachine machine = machine_or_nearest(choice.arch);
-  if (machine.byte_flops == 0) machine.byte_flops = machine.flops;
-  return choose_tile(machine, {std::max<std::int64_t>(choice.rows, 1), p.depth, p.columns,
-                               size_of(p.in), size_of(p.out)});
-}
+class TensorWriter {
+ public:
+  TensorWriter(const TensorProduct& product, ProductTile tile, Context& context)
+      : p_(product), context_(context) {
+    out_.tile = tile;
+  }
+
+  TensorKernels run() {
+    const bool whole = out_.tile.parts == 1;
+    for (std::size_t i = 0; i < p_.operands.size(); ++i) {
+      const bool factor = i == p_.a || i == p_.b;
+      if (factor || whole) out_.product_reads.push_back(i);
+      if (!factor && !whole) out_.add_reads.push_back(i);
+    }
+    if (!whole)
+      out_.sums = context_.types.get(DType::f32, {context_.dims.constant(out_.tile.parts), p_.rows,
+                                                  context_.dims.constant(p_.columns)});
+    out_.product = product_kernel();
+    if (!whole) out_.add = add_kernel();
+    return std::move(out_);
+  }
+
+ private:
+  [[nodiscard]] bool even() const { return p_.columns % 2 == 0; }
+  [[nodiscard]] std::size_t result() const { return p_.operands.size(); }
+
+  [[nodiscard]] WrittenKernel text_of(const std::vector<std::size_t>& reads, bool reads_sums,
+                                      bool writes_sums) const {
+    WrittenKernel text;
+    text.op = p_.op;
+    text.rows = p_.rows;
+    text.why = "its rows are not aligned to 16 bytes, or one element for a row or column";
+    const auto pointer = [&](TypeId type, std::string_view name, bool written) {
+      text.arguments.push_back(type);
+      text.signature += fmt::format("{}{}* __restrict__ {}, ", written ? "" : "const ",
+                                    rows::cxx::storage(context_.types[type].dtype), name);
+    };
+    for (std::size_t i : reads) pointer(p_.operands[i], fmt::format("p{}", i), false);
+    if (reads_sums) pointer(out_.sums, "sums", false);
+    if (writes_sums)
+      pointer(out_.sums, "sums", true);
+    else
+      pointer(p_.result, fmt::format("p{}", result()), true);
+    text.signature += "long long rows";
+    return text;
+  }
+
+  [[nodiscard]] std::string finish() const {
+    const auto stored = [&](std::string_view value) {
+      return rows::cxx::is_narrow(p_.out) ? fmt::format("pw_to_{}({})", name(p_.out), value)
+                                          : std::string(value);
+    };
+    return fmt::format(
+        kFinish, fmt::arg("value", p_.value), fmt::arg("stored", rows::cxx::storage(p_.out)),
+        fmt::arg("store_0", stored("value(column0, s0)")),
+        fmt::arg("store_1", stored("value(column0 + 1, s1)")), fmt::arg("even", even()),
+        fmt::arg("out", result()), fmt::arg("columns", p_.columns));
+  }
+
+  [[nodiscard]] Kernel product_kernel() const {
+    const ProductTile& tile = out_.tile;
+    const bool whole = tile.parts == 1;
+    const std::int64_t each = 16 / size_of(p_.in);
+    const std::int64_t along_b = p_.b_transposed ? p_.depth : p_.columns;
+    const bool wide_a = p_.depth % each == 0;
+    const bool wide_b = along_b % each == 0 && (p_.b_transposed || !is_byte(p_.in));
+    const std::string_view form = p_.b_transposed  ? "pw_along"
+                                  : is_byte(p_.in) ? "pw_across"
+                                                   : "pw_down";
+    WrittenKernel text = text_of(out_.product_reads, false, !whole);
+    text.threads = tile.threads();
+    text.rows_per_block = tile.rows;
+    text.column_blocks =
+        static_cast<int>((p_.columns + tile.columns - 1) / tile.columns) * tile.parts;
+    text.body = fmt::format(
+        kProductBody, fmt::arg("in", name(p_.in)), fmt::arg("bm", tile.rows),
+        fmt::arg("bn", tile.columns), fmt::arg("down", tile.down), fmt::arg("across", tile.across),
+        fmt::arg("stages", tile.stages), fmt::arg("parts", tile.parts), fmt::arg("form", form),
+        fmt::arg("wide_a", wide_a), fmt::arg("wide_b", wide_b), fmt::arg("depth", p_.depth),
+        fmt::arg("columns", p_.columns), fmt::arg("a", p_.a), fmt::arg("b", p_.b),
+        fmt::arg("finish", whole ? finish()
+                                 : fmt::format(kKeep, fmt::arg("even", even()),
+                                               fmt::arg("columns", p_.columns))));
+    Kernel out = tensor_kernel(text, tile.shared_bytes());
+    const auto wide = [&](const ElementAccess& e) {
+      if (e.store) return even();
+      const std::size_t operand = out_.product_reads[e.argument];
+      return (operand == p_.a && wide_a) || (operand == p_.b && wide_b);
+    };
+    out.elements.erase(std::remove_if(out.elements.begin(), out.elements.end(), wide),
+                       out.elements.end());
+    out.group_reads = (wide_a ? 1 : 0) + (wide_b ? 1 : 0);
+    return out;
+  }
+
+  [[nodiscard]] Kernel add_kernel() const {
+    const int each = p_.columns % 4 == 0 ? 4 : 2;
+    WrittenKernel text = text_of(out_.add_reads, true, false);
+    text.op = p_.op + " (adds parts)";
+    text.threads = kAddThreads;
+    text.column_blocks =
+        static_cast<int>((p_.columns + each * kAddThreads - 1) / (each * kAddThreads));
+    text.body = fmt::format(kProductAdd, fmt::arg("parts", out_.tile.parts), fmt::arg("each", each),
+                            fmt::arg("columns", p_.columns), fmt::arg("finish", finish()));
+    Kernel out = tensor_kernel(text, 0);
+    const auto wide = [&](const ElementAccess& e) {
+      return e.argument == out_.add_reads.size() && each == 4;
+    };
+    out.elements.erase(std::remove_if(out.elements.begin(), out.elements.end(), wide),
+                       out.elements.end());
+    out.group_reads = each == 4 ? 1 : 0;
+    return out;
+  }
+
+  const TensorProduct& p_;
+  Context& context_;
+  TensorKernels out_;
+};
 
 }  // namespace
 
+ProductShape TensorProduct::shape(std::int64_t of_rows) const {
+  return {of_rows, depth, columns, size_of(in), size_of(out)};
+}
+
+std::string TensorProduct::key() const {
+  return fmt::format(
+      "{:016x}", hash_text(fmt::format("product {} {} {} {} {} {} {} {}", name(in), name(out), a, b,
+                                       b_transposed, value, depth, columns)));
+}
+
 bool has_tensor_cores(std::string_view arch, DType dtype) {
-  const int number = number_of(arch);
+  const int number = arch_number(arch);
   return dtype == DType::bf16 || dtype == DType::f16 ? number >= 80
                                                      : is_byte(dtype) && number >= 89;
 }
@@ -65,48 +195,10 @@ Kernel tensor_kernel(const WrittenKernel& text, std::int64_t shared_bytes,
   return out;
 }
 
-std::optional<Kernel> tensor_product(const TensorProduct& p, const TensorChoice& choice) {
+std::optional<TensorKernels> tensor_product(const TensorProduct& p, const TensorChoice& choice,
+                                            Context& context) {
   if (!has_tensor_cores(choice.arch, p.in) || p.depth < 1 || p.columns < 1) return std::nullopt;
-  const ProductTile tile = tile_of(p, choice);
-  const std::int64_t each = 16 / size_of(p.in);
-  const std::int64_t along_b = p.b_transposed ? p.depth : p.columns;
-  const bool wide_a = p.depth % each == 0;
-  const bool wide_b = along_b % each == 0 && (p.b_transposed || !is_byte(p.in));
-  const std::string_view form = p.b_transposed  ? "pw_along"
-                                : is_byte(p.in) ? "pw_across"
-                                                : "pw_down";
-  const std::size_t result = p.arguments.size() - 1;
-  const auto stored = [&](std::string_view value) {
-    return rows::cxx::is_narrow(p.out) ? fmt::format("pw_to_{}({})", name(p.out), value)
-                                       : std::string(value);
-  };
-  WrittenKernel text;
-  text.op = p.op;
-  text.arguments = p.arguments;
-  text.signature = p.signature;
-  text.rows = p.rows;
-  text.threads = tile.threads();
-  text.rows_per_block = tile.rows;
-  text.column_blocks = static_cast<int>((p.columns + tile.columns - 1) / tile.columns);
-  text.why = "its rows are not aligned to 16 bytes, or one element for a row or column";
-  text.body = fmt::format(
-      kTensorBody, fmt::arg("in", name(p.in)), fmt::arg("bm", tile.rows),
-      fmt::arg("bn", tile.columns), fmt::arg("down", tile.down), fmt::arg("across", tile.across),
-      fmt::arg("stages", tile.stages), fmt::arg("form", form), fmt::arg("wide_a", wide_a),
-      fmt::arg("wide_b", wide_b), fmt::arg("depth", p.depth), fmt::arg("columns", p.columns),
-      fmt::arg("a", p.a), fmt::arg("b", p.b), fmt::arg("out", result), fmt::arg("value", p.value),
-      fmt::arg("stored", rows::cxx::storage(p.out)),
-      fmt::arg("store_0", stored("value(column0, s0)")),
-      fmt::arg("store_1", stored("value(column0 + 1, s1)")), fmt::arg("even", p.columns % 2 == 0));
-  Kernel out = tensor_kernel(text, tile.shared_bytes());
-  const auto wide = [&](const ElementAccess& e) {
-    return (e.argument == p.a && wide_a) || (e.argument == p.b && wide_b) ||
-           (e.argument == result && p.columns % 2 == 0);
-  };
-  out.elements.erase(std::remove_if(out.elements.begin(), out.elements.end(), wide),
-                     out.elements.end());
-  out.group_reads = (wide_a ? 1 : 0) + (wide_b ? 1 : 0);
-  return out;
+  return TensorWriter(p, tensor_tile_of(p, choice), context).run();
 }
 
 }  // namespace pw::cuda

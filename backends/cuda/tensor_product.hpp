@@ -7,6 +7,7 @@
 #include <string>
 
 #include "backends/cuda/emitter.hpp"
+#include "backends/cuda/schedules.hpp"
 #include "backends/cuda/tensor_model.hpp"
 
 namespace pw::cuda {
@@ -21,25 +22,40 @@ namespace pw::cuda {
 struct TensorChoice {
   std::string arch;
   std::int64_t rows = 1;                           ///< that a tile is chosen for
-  std::optional<ProductTile> tile = std::nullopt;  ///< in place of the model's
+  std::optional<ProductTile> tile = std::nullopt;  ///< in place of the table's and the model's
+  const ScheduleTable* schedules = nullptr;        ///< what tuning found; null: the model's
 };
 
 /// A product y = finish(a · b) whose extents but the rows are fixed.
 struct TensorProduct {
   std::string op;
   DType in = DType::bf16, out = DType::bf16;
-  std::size_t a = 0, b = 1;  ///< their pointers
+  std::size_t a = 0, b = 1;  ///< among the operands
   bool b_transposed = false;
-  std::vector<TypeId> arguments;
-  std::string signature;
-  std::string value;  ///< of `sum`, at `row` and `column`
+  std::vector<TypeId> operands;  ///< b's as it is stored
+  TypeId result;
+  std::string value;  ///< of `sum`, at `row` and `column`; operand i is at `p{i}`
   DimId rows;
   std::int64_t depth = 0, columns = 0;
+  [[nodiscard]] ProductShape shape(std::int64_t of_rows) const;
+  /// 16 hexadecimal digits: equal products have equal keys, whatever their rows are called.
+  [[nodiscard]] std::string key() const;
+};
+
+/// One launch, or two where k is in parts: then `product` reads a and b and writes the sums of
+/// parts, which `add` reads after the other operands.
+struct TensorKernels {
+  ProductTile tile;
+  Kernel product;
+  std::optional<Kernel> add;
+  std::vector<std::size_t> product_reads, add_reads;  ///< operands
+  TypeId sums;                                        ///< f32[parts, rows, columns]
 };
 
 /// None where the architecture has no instructions for it.
-[[nodiscard]] std::optional<Kernel> tensor_product(const TensorProduct& product,
-                                                   const TensorChoice& choice);
+[[nodiscard]] std::optional<TensorKernels> tensor_product(const TensorProduct& product,
+                                                          const TensorChoice& choice,
+                                                          Context& context);
 
 /// A kernel that uses tensor_prelude() and what stands after it, with dynamic shared memory of so
 /// many bytes.

@@ -14,7 +14,7 @@ thread_local ThreadBlock* active = nullptr;
 
 constexpr unsigned kWarp = 32;
 constexpr int kSeveral = -2;
-constexpr int kMostBytes = 16;  // that a thread exchanges, or has in one word of shared memory
+constexpr int kMostWord = 16;  // that a thread exchanges, or has in one word of shared memory
 
 }  // namespace
 
@@ -126,7 +126,7 @@ void ThreadBlock::release_exchange(unsigned warp) {
   if (!leader) return;
   const unsigned mask = leader->mask;
   const int distance = leader->distance;
-  unsigned char values[kWarp][kMostBytes] = {};
+  unsigned char values[kWarp][kMostWord] = {};
   for (unsigned lane = 0; lane < kWarp; ++lane) {
     if (!(mask >> lane & 1u)) continue;
     if (lane >= lanes) return;
@@ -203,7 +203,7 @@ void ThreadBlock::barrier(int line) {
 }
 
 void ThreadBlock::exchange(unsigned mask, int distance, const void* mine, void* other, int bytes) {
-  if (bytes > kMostBytes) fail(fmt::format("thread {} exchanges {} bytes", self(), bytes));
+  if (bytes > kMostWord) fail(fmt::format("thread {} exchanges {} bytes", self(), bytes));
   Thread& t = threads_[static_cast<std::size_t>(self())];
   t = {State::exchanging, 0, mask, distance, bytes, mine, other};
   if (!(mask >> static_cast<unsigned>(self()) % kWarp & 1u))
@@ -217,7 +217,7 @@ void ThreadBlock::gather(const void* mine, void* all, int bytes) {
 }
 
 void ThreadBlock::copy_async(Shared& array, long long i, const void* from) {
-  unsigned char unknown[kMostBytes];
+  unsigned char unknown[kMostWord];
   std::memset(unknown, 0xff, sizeof unknown);
   set(array, i, unknown);
   copies_[static_cast<std::size_t>(self())].open.push_back({&array, i, from});
@@ -232,7 +232,7 @@ void ThreadBlock::wait(int groups) {
   Copies& own = copies_[static_cast<std::size_t>(self())];
   while (own.groups.size() > static_cast<std::size_t>(groups)) {
     for (const Copy& copy : own.groups.front()) {
-      unsigned char value[kMostBytes] = {};
+      unsigned char value[kMostWord] = {};
       if (copy.from != nullptr)
         std::memcpy(value, copy.from, static_cast<std::size_t>(copy.to->bytes));
       set(*copy.to, copy.i, value);
@@ -243,7 +243,7 @@ void ThreadBlock::wait(int groups) {
 
 ThreadBlock::Shared* ThreadBlock::shared(const void* site, const char* name, long long count,
                                          int bytes) {
-  if (bytes > kMostBytes) fail(fmt::format("elements of {} have {} bytes", name, bytes));
+  if (bytes > kMostWord) fail(fmt::format("elements of {} have {} bytes", name, bytes));
   const auto [found, fresh] = shared_.try_emplace(site);
   Shared& array = found->second;
   if (fresh) {

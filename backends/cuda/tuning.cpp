@@ -146,7 +146,10 @@ std::optional<double> measure(Driver& device, const Kernel& kernel, const Contex
     if (!value) return std::nullopt;
     node.params.push_back(*value);
   }
-  if (!device.load({&kernel, 1})) return std::nullopt;
+  return device.load({&kernel, 1}) ? measure_node(device, node) : std::nullopt;
+}
+
+std::optional<double> measure_node(Driver& device, const LaunchNode& node) {
   constexpr std::size_t kMany = 65;  // what a replay costs by itself is taken off
   const auto many = replay_seconds(device, node, kMany), one = replay_seconds(device, node, 1);
   if (!many || !one) return std::nullopt;

@@ -52,6 +52,9 @@ struct TuneReport {
 [[nodiscard]] std::optional<double> measure(Driver& device, const Kernel& kernel,
                                             const Context& context, const Symbols& symbols);
 
+/// The same of a node that is ready: its memory is there, and what it needs is loaded.
+[[nodiscard]] std::optional<double> measure_node(Driver& device, const LaunchNode& node);
+
 /// Tunes every kernel of the report once. `tokens_symbol` stands for the tokens in its dims. PW1243
 /// for an architecture without a machine, PW1244 without NVRTC.
 Result<TuneReport> tune(const CompileReport& report, const std::string& tokens_symbol,

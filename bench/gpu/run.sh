@@ -10,6 +10,8 @@ set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 bin=build/gpu/bin cubins=build/gpu/cubins
 
+case "${1:-}" in -h | --help) sed -n '2,8s/^# \{0,1\}//p' bench/gpu/run.sh; exit ;; esac
+
 if [ "${1:-}" = prepare ]; then
   arch=${2:-sm_90}
   ./dev build-gpu || exit

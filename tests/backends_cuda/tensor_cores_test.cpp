@@ -170,10 +170,32 @@ namespace {
 
 struct Case {
   std::string text;
+  std::string in_parts;  ///< the graph that adds parts of k in the order of the kernels
   std::int64_t rows;
   cuda::ProductTile tile;
   bool transposed;
 };
+
+/// y = finish(sum of parts): each part a product in f32, added in f32, ascending.
+std::string text_in_parts(const Case& c, const std::string& operands, const std::string& turn,
+                          const cuda::ProductShape& shape, const std::string& finish) {
+  const std::int64_t each =
+      cuda::tiles_of_part(shape, c.tile.parts) * 128 / shape.in_bytes;  // of k
+  std::string out =
+      fmt::format("{}  {}  a = f32(x)  b = f32({})", operands, turn, c.transposed ? "m" : "w");
+  for (int part = 0; part < c.tile.parts; ++part) {
+    const std::int64_t first = part * each, last = std::min(shape.depth, first + each);
+    out += fmt::format(
+        "  a{0} = slice(a){{dim = 1, start = {1}, end = {2}}}  b{0} = slice(b){{dim = 0, start = "
+        "{1}, end = {2}}}  part{0} = mm(a{0}, b{0})  ",
+        part, first, last);
+    out += part == 0 ? "sum0 = clone(part0)"
+                     : fmt::format("sum{0} = add(sum{1}, part{0})", part, part - 1);
+  }
+  return out +
+         "  y = " + fmt::format(fmt::runtime(finish), fmt::format("sum{}", c.tile.parts - 1)) +
+         "  out y";
+}
 
 /// A product of a random form, and of extents of which most are no multiples of a tile.
 Case random_case(Random& random) {
@@ -186,21 +208,30 @@ Case random_case(Random& random) {
   static constexpr const char* kOut[] = {"bf16", "f16", "f32"};
   Case out;
   const std::string in = kIn[random.below(4)];
-  const std::int64_t depth = extent(200), columns = extent(150);
+  std::int64_t depth = extent(200), columns = extent(150);
   out.rows = extent(80);
   out.tile = tiles[random.below(tiles.size())];
+  const std::int64_t in_bytes = in[1] == '8' ? 1 : 2;
+  if (random.below(3) == 0) {  // two to five parts of k, the last of another size
+    out.tile.parts = static_cast<int>(2 + random.below(4));
+    depth += (out.tile.parts * 2 - 1) * 128 / in_bytes;
+  }
   out.transposed = random.below(2) == 0;
   const std::string b = out.transposed ? fmt::format("[{}, {}]", columns, depth)
                                        : fmt::format("[{}, {}]", depth, columns);
   std::string operands = fmt::format("in x: {}[n, {}], w: {}{}", in, depth, in, b), product;
+  std::string finish = in + "({})";
   if (in[1] == '8') {
     const bool each = random.below(2) == 0;
     operands +=
         each ? fmt::format(", s: f32[n, 1], t: f32[{}]", columns) : ", s: f32[1], t: f32[1]";
-    product = fmt::format("y = scaled_mm(x, m, s, t){{out = {}}}", kOut[random.below(3)]);
+    const std::string to = kOut[random.below(3)];
+    product = fmt::format("y = scaled_mm(x, m, s, t){{out = {}}}", to);
+    finish = to == "f32" ? "mul({}, mul(s, t))" : to + "(mul({}, mul(s, t)))";
   } else if (random.below(2) == 0) {
     operands += fmt::format(", c: {}[{}]", in, columns);
     product = "y = addmm(c, x, m)";
+    finish = in + "(add({}, f32(c)))";
   } else {
     product = "y = mm(x, m)";
   }
@@ -210,15 +241,23 @@ Case random_case(Random& random) {
     product.replace(at, 3, ", w");
   }
   out.text = operands + "  " + turn + product + "  out y";
+  if (out.tile.parts > 1)
+    out.in_parts = text_in_parts(out, operands, turn, {out.rows, depth, columns, in_bytes}, finish);
   return out;
 }
 
-/// The kernel of the product at the end of a graph.
-std::optional<cuda::Kernel> kernel_of(const Graph& graph, const cuda::TensorChoice& choice,
-                                      bool transposed) {
+/// The kernels of the product at the end of a graph.
+std::optional<cuda::TensorKernels> kernels_of(const Graph& graph, const cuda::TensorChoice& choice,
+                                              bool transposed) {
   NodeId last;
   for (NodeId n : graph.order()) last = n;
-  return cuda::tensor_product_kernel(graph, last, transposed, choice);
+  return cuda::tensor_product_kernels(graph, last, transposed, choice);
+}
+
+Graph graph_of(const ContextPtr& context, const std::string& text) {
+  return need(
+      parse_graph(context, "graph g {\n  symbol n in 1..4096 tokens\n" + text + "\n}\n", "test"),
+      *context);
 }
 
 }  // namespace
@@ -232,42 +271,57 @@ TEST_CASE("tensor cores: 200 products of ragged shapes have the interpreter's bi
   const ContextPtr context = library();
   std::vector<Case> cases;
   std::vector<Graph> graphs;
+  std::vector<cuda::TensorKernels> products;
   std::vector<cuda::Kernel> kernels;
+  std::size_t in_parts = 0;
   while (cases.size() < 200) {
     Case c = random_case(random);
-    graphs.push_back(
-        need(parse_graph(context, "graph g {\n  symbol n in 1..4096 tokens\n" + c.text + "\n}\n",
-                         "test"),
-             *context));
-    const auto kernel = kernel_of(graphs.back(), {"sm_90", c.rows, c.tile}, c.transposed);
-    REQUIRE(kernel);
-    kernels.push_back(*kernel);
+    graphs.push_back(graph_of(context, c.text));
+    const auto made = kernels_of(graphs.back(), {"sm_90", c.rows, c.tile}, c.transposed);
+    REQUIRE(made);
+    CHECK(made->add.has_value() == (c.tile.parts > 1));
+    in_parts += made->add ? 1 : 0;
+    kernels.push_back(made->product);
+    if (made->add) kernels.push_back(*made->add);
+    products.push_back(*made);
     cases.push_back(std::move(c));
   }
+  CHECK(in_parts >= 40);
   const auto host = cuda::HostKernels::build(kernels);
   if (!host) FAIL(host.error().front().message);
   for (std::size_t i = 0; i < cases.size(); ++i) {
     INFO(cases[i].text << ", " << cases[i].rows << " rows, a block of " << cases[i].tile.rows
-                       << " x " << cases[i].tile.columns);
+                       << " x " << cases[i].tile.columns << ", " << cases[i].tile.parts
+                       << " parts");
     const Symbols symbols{{"n", cases[i].rows}};
     const std::vector<Tensor> inputs = inputs_of(graphs[i], symbols, kSeed + i);
-    std::vector<void*> pointers;
-    for (const Tensor& t : inputs) pointers.push_back(t.data());
+    std::vector<void*> operands;
+    for (const Tensor& t : inputs) operands.push_back(t.data());
     const ValueId y = graphs[i].outputs()[0];
-    const Tensor out(context->types[graphs[i].type(y)].dtype,
-                     need(extents_of(graphs[i], y, symbols), *context));
+    const Extents extents = need(extents_of(graphs[i], y, symbols), *context);
+    const Tensor out(context->types[graphs[i].type(y)].dtype, extents);
+    const Tensor sums(DType::f32, {cases[i].tile.parts, extents[0], extents[1]});
     // addmm's operands are c, x, w; the graph's inputs are x, w, c.
     if (cases[i].text.find("addmm") != std::string::npos)
-      std::rotate(pointers.begin(), pointers.end() - 1, pointers.end());
-    pointers.push_back(out.data());
-    const auto done = host->run(kernels[i].name, pointers, std::vector<std::int64_t>{cases[i].rows},
-                                random.below(1000));
-    if (!done) FAIL(done.error().front().message);
+      std::rotate(operands.begin(), operands.end() - 1, operands.end());
+    const auto launch = [&](const cuda::Kernel& kernel, const std::vector<std::size_t>& reads,
+                            std::initializer_list<void*> more) {
+      std::vector<void*> pointers;
+      for (std::size_t operand : reads) pointers.push_back(operands[operand]);
+      pointers.insert(pointers.end(), more);
+      const auto done = host->run(kernel.name, pointers, std::vector<std::int64_t>{cases[i].rows},
+                                  random.below(1000));
+      if (!done) FAIL(done.error().front().message);
+    };
+    const cuda::TensorKernels& p = products[i];
+    launch(p.product, p.product_reads, {p.add ? sums.data() : out.data()});
+    if (p.add) launch(*p.add, p.add_reads, {sums.data(), out.data()});
     std::vector<TensorView> views;
     for (const Tensor& t : inputs) views.push_back(t.view());
     RunContext run;
     run.symbols = symbols;
-    const auto wanted = need(interpret(graphs[i], views, run, Precision::single), *context);
+    const Graph oracle = p.add ? graph_of(context, cases[i].in_parts) : graphs[i];
+    const auto wanted = need(interpret(oracle, views, run, Precision::single), *context);
     CHECK(difference({values_of(out.view())}, {values_of(wanted[0].view())}) == "");
   }
 }
@@ -316,8 +370,9 @@ TEST_CASE("tensor cores: without a barrier or a wait a product is refused or wro
                "y = mm(x, w)  out y\n}\n",
                "test"),
            *context);
-  const auto kernel = kernel_of(graph, {"sm_90", 40, cuda::ProductTile{32, 64, 1, 4, 3}}, false);
-  REQUIRE(kernel);
+  const auto made = kernels_of(graph, {"sm_90", 40, cuda::ProductTile{32, 64, 1, 4, 3}}, false);
+  REQUIRE(made);
+  const cuda::Kernel* kernel = &made->product;
   const Symbols symbols{{"n", 40}};
   const std::vector<Tensor> inputs = inputs_of(graph, symbols, 3);
   const auto result = [&](const cuda::Kernel& k) -> std::string {
@@ -339,32 +394,5 @@ TEST_CASE("tensor cores: without a barrier or a wait a product is refused or wro
     REQUIRE(at != std::string::npos);
     broken.source.erase(at, std::string(line).size());
     CHECK((result(broken) != right));
-  }
-}
-
-TEST_CASE("tensor cores: the model's tile is the best, within 1.3 of the bound of most products",
-          "[cuda][tensor]") {
-  for (const char* arch : {"sm_80", "sm_90", "sm_100", "sm_120"}) {
-    const cuda::TensorMachine& machine = *cuda::tensor_machine(arch);
-    for (std::int64_t rows : {1, 16, 64, 256, 1024, 4096, 8192}) {
-      for (const auto& [depth, columns] :
-           {std::pair<std::int64_t, std::int64_t>{4096, 4096}, {4096, 28672}, {14336, 4096}}) {
-        const cuda::ProductShape shape{rows, depth, columns, 2, 2};
-        const cuda::ProductTile tile = cuda::choose_tile(machine, shape);
-        const double ratio =
-            cuda::product_time(machine, shape, tile) / cuda::product_bound(machine, shape);
-        CHECK(ratio >= 1);
-        // Few rows are bound by memory, many by multiplications; in between the last wave of blocks
-        // leaves multiprocessors idle (docs/running.md says where).
-        if (rows <= 64 || rows >= 4096) CHECK(ratio <= 1.3);
-        for (const cuda::ProductTile& other : cuda::product_tiles())
-          CHECK(cuda::product_time(machine, shape, tile) <=
-                cuda::product_time(machine, shape, other));
-        if (std::getenv("PW_SHOW_MODEL") != nullptr)
-          WARN(fmt::format("{} {}x{}x{}: {:.2f} us, {:.3f} of the bound, tile {}x{}", arch, rows,
-                           depth, columns, 1e6 * cuda::product_time(machine, shape, tile), ratio,
-                           tile.rows, tile.columns));
-      }
-    }
   }
 }

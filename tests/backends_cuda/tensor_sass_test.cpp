@@ -89,18 +89,69 @@ TEST_CASE("tensor cores: machine code of products has tensor-core instructions a
     for (NodeId n : graph.order()) last = n;
     for (const std::string arch : kArchs) {
       for (std::int64_t rows : {16, 4096}) {
-        const auto kernel = cuda::tensor_product_kernel(graph, last, transposed, {arch, rows, {}});
+        const auto made = cuda::tensor_product_kernels(graph, last, transposed, {arch, rows, {}});
         if (arch == "sm_80" && std::string_view(text).find("f8") != std::string_view::npos) {
-          CHECK_FALSE(kernel);  // it has no instructions for fp8
+          CHECK_FALSE(made);  // it has no instructions for fp8
           continue;
         }
-        REQUIRE(kernel);
+        REQUIRE(made);
         INFO(text << ", " << arch << ", " << rows << " rows");
-        const std::string line = check_machine_code(tools, *kernel, arch);
+        const std::string line = check_machine_code(tools, made->product, arch);
         if (std::getenv("PW_SHOW_SASS") != nullptr) WARN(line);
       }
     }
   }
+}
+
+/// A product of the tile that is asked for, of bf16 or fp8.
+std::optional<cuda::TensorKernels> product_of(const ContextPtr& context, bool bytes,
+                                              const std::string& arch,
+                                              const cuda::ProductTile& tile) {
+  const Graph graph = need(
+      parse_graph(context,
+                  bytes ? "graph g {\n  symbol n in 1..8192 tokens\n  in x: f8e4m3[n, 4096], w: "
+                          "f8e4m3[4096, 4096], s: f32[n, 1], t: f32[4096]\n  m = transpose(w){dim0 "
+                          "= 0, dim1 = 1}  y = scaled_mm(x, m, s, t){out = bf16}  out y\n}\n"
+                        : "graph g {\n  symbol n in 1..8192 tokens\n  in x: bf16[n, 4096], w: "
+                          "bf16[4096, 4096]\n  y = mm(x, w)  out y\n}\n",
+                  "test"),
+      *context);
+  NodeId last;
+  for (NodeId n : graph.order()) last = n;
+  return cuda::tensor_product_kernels(graph, last, bytes, {arch, 256, tile});
+}
+
+TEST_CASE("tensor cores: every tile compiles without local memory, in the registers of the model",
+          "[.][slow][cuda][sass]") {
+  const Tools tools;
+  if (!tools.present()) return;
+  const ContextPtr context = library();
+  for (const std::string arch : kArchs)
+    for (cuda::ProductTile tile : cuda::product_tiles()) {
+      if (tile.shared_bytes() > cuda::tensor_machine(arch)->block_bytes) continue;
+      tile.parts = tile.rows % 64 == 0 ? 3 : 1;
+      for (bool bytes : {false, true}) {
+        const auto made = product_of(context, bytes, arch, tile);
+        REQUIRE(made.has_value() == (!bytes || arch != "sm_80"));
+        if (!made || (bytes && tile.sums() > cuda::tensor_machine(arch)->byte_sums)) continue;
+        INFO(arch << ", " << tile.rows << " x " << tile.columns << (bytes ? ", fp8" : ""));
+        const std::string line = check_machine_code(tools, made->product, arch);
+        if (std::getenv("PW_SHOW_SASS") != nullptr)
+          WARN(line << "; " << tile.rows << "x" << tile.columns << ", the model has "
+                    << tile.registers());
+        const auto cubin = tools.nvrtc.compile(cuda::source_file(made->product), made->product.name,
+                                               {arch, false});
+        // What decides is how many blocks a multiprocessor holds.
+        const cuda::TensorMachine& machine = *cuda::tensor_machine(arch);
+        CHECK(machine.resident(tile.threads(), cubin->usage.registers, tile.shared_bytes()) >=
+              machine.resident(tile.threads(), tile.registers(), tile.shared_bytes()));
+        if (!made->add) continue;
+        const auto add =
+            tools.nvrtc.compile(cuda::source_file(*made->add), made->add->name, {arch, false});
+        REQUIRE(add);
+        CHECK_FALSE(add->usage.spills());
+      }
+    }
 }
 
 TEST_CASE(
@@ -122,9 +173,16 @@ TEST_CASE(
       const auto kernels = cuda::attention_kernels(graph, 16, arch);
       REQUIRE(kernels);
       REQUIRE(kernels->forms);
-      for (const auto* form : {&kernels->forms->few, &kernels->forms->many}) {
-        INFO(types << ", " << arch);
-        const std::string line = check_machine_code(tools, form->kernel, arch);
+      for (const cuda::AttentionForm& form : kernels->forms->all) {
+        INFO(types << ", " << arch << ", " << form.tile.rows() << " rows, " << form.tile.order.parts
+                   << " parts");
+        const std::string line = check_machine_code(tools, form.kernel, arch);
+        if (form.add) {
+          const auto add =
+              tools.nvrtc.compile(cuda::source_file(*form.add), form.add->name, {arch, false});
+          REQUIRE(add);
+          CHECK_FALSE(add->usage.spills());
+        }
         if (std::getenv("PW_SHOW_SASS") != nullptr) WARN(line);
       }
     }

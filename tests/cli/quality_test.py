@@ -95,6 +95,11 @@ class Quality(ProgramTest):
         page = Path(folder, "quality.html").read_text(encoding="utf-8")
         self.assertTrue(page.startswith("<!DOCTYPE html>"))
         self.assertIn("fused_add_rms_norm", page)
+        self.assertIn("On tensor cores", page)
+        self.assertEqual({row["op"] for row in answer["tensor"]}, {"mm", "unified_attention"})
+        for row in answer["tensor"]:
+            self.assertGreaterEqual(row["model_s"], row["bound_s"])
+            self.assertIsNone(row["registers"])
 
     def test_a_page_of_functions_is_the_same_each_time(self):
         pages = []

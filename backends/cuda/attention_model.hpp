@@ -1,0 +1,70 @@
+// A static model of how long attention on tensor cores takes: blocks given to multiprocessors in
+// the order of their launch, each bound by its multiplications, its instructions or what shared
+// memory gives, all together by what the caches and memory give. Its times are no measurements.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "backends/attention_order.hpp"
+#include "backends/cuda/tensor_machine.hpp"
+
+namespace pw::cuda {
+
+/// How rows, a query's head each, and keys are shared out.
+struct AttentionTile {
+  int down = 1;  ///< warps that share no rows
+  int tall = 1;  ///< tiles of 16 rows of a warp
+  AttentionOrder order;
+  [[nodiscard]] int threads() const { return 32 * down * order.strands; }
+  [[nodiscard]] int rows() const { return down * tall * 16; }
+  /// Tokens of a block; `share` heads have their keys in common.
+  [[nodiscard]] std::int64_t tokens(std::int64_t share) const {
+    return down == 1 ? 1 : rows() / share;
+  }
+  [[nodiscard]] std::int64_t shared_bytes(std::int64_t width) const;
+  /// Of a thread, about.
+  [[nodiscard]] int registers(std::int64_t width) const;
+};
+
+/// A step of some sequences that are alike.
+struct AttentionWork {
+  std::int64_t sequences = 1, rows = 1, past = 0;  ///< rows: new tokens of each
+  std::int64_t heads = 0, groups = 0, width = 0;
+};
+
+struct AttentionTime {
+  double seconds = 0;  ///< infinite where a block does not fit
+  std::string_view
+      bound;  ///< what takes longest: "memory", "cache", "shared memory", "mma", "issue"
+  double second_kernel = 0;  ///< of the seconds
+};
+
+/// Seconds: the larger of what bandwidth takes for queries, keys, values and results, each once,
+/// and of what multiplications take for the keys that rows see.
+[[nodiscard]] double attention_bound(const TensorMachine& machine, const AttentionWork& work);
+[[nodiscard]] AttentionTime attention_time(const TensorMachine& machine, const AttentionWork& work,
+                                           const AttentionTile& tile);
+
+/// What kernels there are, and which a step takes by its rows.
+struct AttentionTiles {
+  /// A block for one of many or of few parts of the keys of a token, for a token, and for tiles of
+  /// 64 and 128 rows.
+  enum Form : std::size_t { kParts, kFewParts, kOne, kLow, kTall };
+  std::array<AttentionTile, 5> all;  ///< by Form
+  /// Up to how many rows, ascending, and which; the last for any number.
+  std::vector<std::pair<std::int64_t, Form>> chosen;
+  [[nodiscard]] Form of(std::int64_t rows) const;
+};
+
+/// Steps of up to 256 rows are taken for a token of each of many sequences of 4096 keys: in parts
+/// as long as that is faster. Longer ones are taken for the beginning of one sequence.
+[[nodiscard]] AttentionWork typical_work(std::int64_t rows, std::int64_t heads, std::int64_t groups,
+                                         std::int64_t width);
+[[nodiscard]] AttentionTiles attention_tiles(const TensorMachine& machine, std::int64_t heads,
+                                             std::int64_t groups, std::int64_t width);
+
+}  // namespace pw::cuda

@@ -1,0 +1,56 @@
+// What is known of a machine's tensor cores: the constants of the models of products
+// (tensor_model.hpp) and of attention (attention_model.hpp), each with its source.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace pw::cuda {
+
+struct TensorMachine {
+  std::string_view arch, name;
+  int multiprocessors = 0;
+  int threads = 2048;             ///< of one multiprocessor at once
+  std::int64_t shared_bytes = 0;  ///< of one multiprocessor
+  std::int64_t block_bytes = 0;   ///< of them, that a block may have
+  double clock = 0;               ///< cycles a second
+  double bandwidth = 0;           ///< of memory, bytes a second
+  double cache_bandwidth = 0;     ///< of the second-level cache, bytes a second
+  double flops = 0;               ///< a second of 16-bit operands with f32 sums, by `mma.sync`
+  double byte_flops = 0;          ///< of fp8 operands; 0: none
+  /// Sums of a thread of a product of fp8, at most. Where `mma` of fp8 is made of conversions to
+  /// f16, the compiler keeps what needs more in local memory.
+  int byte_sums = 256;
+
+  /// Of shared memory of one multiprocessor, bytes a second, read and written: 128 a cycle (CUDA
+  /// programming guide: 32 banks of 4 bytes).
+  [[nodiscard]] double shared_bandwidth() const { return 128 * clock; }
+  /// That one multiprocessor takes from the second-level cache at most: 64 bytes a cycle (Luo et
+  /// al. 2024, as below).
+  [[nodiscard]] double cache_port() const { return 64 * clock; }
+  /// Warps' instructions that one multiprocessor issues a second: one a cycle of each of 4 parts.
+  [[nodiscard]] double issue() const { return 4 * clock; }
+  /// Blocks that one multiprocessor holds.
+  [[nodiscard]] std::int64_t resident(int block_threads, int registers,
+                                      std::int64_t block_shared_bytes) const;
+};
+
+/// Seconds until a read from memory is there, as `Machine::latency`.
+inline constexpr double kReadLatency = 700e-9;
+/// The same of the second-level cache: 260 to 280 cycles (Luo et al. 2024, A100 and H100).
+inline constexpr double kCacheLatency = 200e-9;
+/// Seconds from the end of one kernel of a graph to the next one's first instruction. What a graph
+/// of empty kernels takes a node on an H200.
+inline constexpr double kNextKernel = 1.3e-6;
+/// Warps that a multiprocessor needs to multiply at full rate: one for each of its four parts.
+inline constexpr int kFullWarps = 4;
+
+/// Null for an architecture that is not known.
+[[nodiscard]] const TensorMachine* tensor_machine(std::string_view arch);
+/// For one that is not known the nearest older one, that allows a block no more than all do.
+[[nodiscard]] TensorMachine tensor_machine_or_nearest(std::string_view arch);
+
+/// 86 of "sm_86"; 0 where it is none.
+[[nodiscard]] int arch_number(std::string_view arch);
+
+}  // namespace pw::cuda

@@ -1,0 +1,127 @@
+// Exports tensor_reports.
+#include "backends/cuda/tensor_report.hpp"
+
+#include <fmt/format.h>
+
+#include "backends/cuda/attention.hpp"
+#include "backends/cuda/compile.hpp"
+#include "backends/cuda/cubin_cache.hpp"
+#include "backends/cuda/machine.hpp"
+#include "backends/cuda/product.hpp"
+#include "backends/kv_cache.hpp"
+
+namespace pw::cuda {
+namespace {
+
+class TensorReporter {
+ public:
+  TensorReporter(const TensorRequest& request, const Disassembler& disassembler)
+      : request_(request), disassembler_(disassembler) {}
+
+  void add(const Graph& piece, std::size_t members) {
+    Graph graph = piece.compact();
+    take_apart(graph, [](NodeId, const std::string&) {});
+    graph.erase_dead();
+    uses_ = members;
+    for (const std::string& arch : request_.archs) {
+      const TensorMachine* machine = tensor_machine(arch);
+      if (machine == nullptr) continue;
+      for (const FoundProduct& found : tensor_products_of(graph))
+        add_product(graph, found.product, *machine);
+      add_attention(graph, *machine);
+    }
+  }
+  std::vector<TensorReport> take() { return std::move(out_); }
+
+ private:
+  [[nodiscard]] std::optional<std::int64_t> value_of(const Graph& graph, DimId dim) const {
+    return graph.context().dims.evaluate(dim, {{request_.tokens_symbol, request_.tokens}});
+  }
+
+  void add_product(const Graph& graph, const TensorProduct& product, const TensorMachine& machine) {
+    const auto rows = value_of(graph, product.rows);
+    if (!rows) return;
+    const std::string arch(machine.arch);
+    const auto kernels =
+        tensor_product(product, {arch, *rows, {}, request_.schedules}, graph.context());
+    if (!kernels) return;
+    const ProductShape shape = product.shape(*rows);
+    const ProductTime time = product_time(machine, shape, kernels->tile);
+    TensorReport& report = begin(kernels->product, arch);
+    report.op = product.op;
+    report.work = fmt::format("{}x{}x{}", *rows, shape.depth, shape.columns);
+    report.tile = described(kernels->tile);
+    report.parts = kernels->tile.parts;
+    report.bound_seconds = product_bound(machine, shape);
+    report.seconds = time.seconds;
+    report.second_kernel = time.second_kernel;
+    report.bound_by = time.bound;
+  }
+
+  void add_attention(const Graph& graph, const TensorMachine& machine) {
+    const auto kernels = attention_kernels(graph, KvCache::kPageTokens, machine.arch);
+    const auto rows = kernels ? value_of(graph, kernels->rows) : std::nullopt;
+    if (!rows || !kernels->forms) return;
+    const AttentionForm& form = kernels->forms->of(*rows);
+    const AttentionWork work = typical_work(*rows, kernels->heads, kernels->groups, kernels->width);
+    const AttentionTime time = attention_time(machine, work, form.tile);
+    TensorReport& report = begin(form.kernel, std::string(machine.arch));
+    report.op = form.kernel.op;
+    report.work = fmt::format("{} of {} after {}, {} heads in {} of {}", work.sequences, work.rows,
+                              work.past, work.heads, work.groups, work.width);
+    report.tile = fmt::format("{} rows, {} x {} keys", form.tile.rows(), form.tile.order.strands,
+                              form.tile.order.keys);
+    report.parts = form.tile.order.parts;
+    report.bound_seconds = attention_bound(machine, work);
+    report.seconds = time.seconds;
+    report.second_kernel = time.second_kernel;
+    report.bound_by = time.bound;
+  }
+
+  /// What is known of the kernel itself.
+  TensorReport& begin(const Kernel& kernel, const std::string& arch) {
+    TensorReport& out = out_.emplace_back();
+    out.arch = arch;
+    out.kernel = kernel.name;
+    out.uses = uses_;
+    out.threads = kernel.threads;
+    out.shared_bytes = kernel.shared_bytes;
+    if (request_.nvrtc == nullptr || !request_.nvrtc->present()) return out;
+    const auto cubin = cubin_of(*request_.nvrtc, request_.cache, kernel, {arch, false});
+    if (!cubin) {
+      out.error = cubin.error().front().message;
+      return out;
+    }
+    out.usage = cubin->usage;
+    out.shared_bytes += cubin->shared_bytes();
+    if (const Machine* machine = machine_of(arch)) {
+      out.resident =
+          resident_blocks(*machine, kernel.threads, out.usage->registers, out.shared_bytes);
+      out.occupancy = static_cast<double>(out.resident) * kernel.threads / machine->threads;
+    }
+    if (!disassembler_.present()) return out;
+    const auto text = disassembler_.disassemble(cubin->bytes);
+    if (text)
+      out.sass = parse_sass(*text);
+    else
+      out.error = text.error().front().message;
+    return out;
+  }
+
+  const TensorRequest& request_;
+  const Disassembler& disassembler_;
+  std::size_t uses_ = 0;
+  std::vector<TensorReport> out_;
+};
+
+}  // namespace
+
+std::vector<TensorReport> tensor_reports(const StitchedGraph& pieces, const TensorRequest& request,
+                                         const Disassembler& disassembler) {
+  TensorReporter reporter(request, disassembler);
+  for (const PieceClass& c : pieces.classes)
+    reporter.add(pieces.pieces[c.members.front()].graph, c.members.size());
+  return reporter.take();
+}
+
+}  // namespace pw::cuda
