@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/assert.hpp"
 #include "base/try.hpp"
 #include "rewriter/driver.hpp"
 #include "rewriter/idle.hpp"
@@ -244,7 +245,7 @@ Result<IncrementalRun::Rewritten> IncrementalRun::State::replay() const {
       if (!stage->greedy()) {
         PW_TRY(interpreter.run(*stage->strategy, stats, true));
       } else if (!stage->kept->replay(run, *stage->strategy, stats, ids)) {
-        return fail({}, "PW9001", "a kept rewrite does not match where it was made");
+        throw InternalError("a kept rewrite does not match where it was made");
       }
     }
     graph.drop_dead_operands();
