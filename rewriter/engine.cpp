@@ -27,7 +27,6 @@
 
 #include <fmt/format.h>
 
-#include "rewriter/anchor.hpp"
 #include "rewriter/kept_pass.hpp"
 #include "rewriter/legality.hpp"
 #include "rewriter/naive_driver.hpp"
