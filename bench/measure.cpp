@@ -57,8 +57,10 @@ double median(std::vector<double> values) {
   return values.empty() ? 0 : values[values.size() / 2];
 }
 
+void give_back_free_memory() { malloc_trim(0); }
+
 std::size_t resident_bytes() {
-  malloc_trim(0);
+  give_back_free_memory();
   std::size_t all = 0, resident = 0;
   std::ifstream("/proc/self/statm") >> all >> resident;
   return resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));

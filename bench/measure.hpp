@@ -24,6 +24,7 @@ namespace pw::bench {
 /// What is measured on, in words: cores, processor, load.
 [[nodiscard]] std::string machine();
 [[nodiscard]] double median(std::vector<double> values);
+void give_back_free_memory();  ///< to the system
 /// Of this process, in bytes, after what is free has been given back.
 [[nodiscard]] std::size_t resident_bytes();
 

@@ -269,6 +269,10 @@ UseId Graph::wide_use_of(NodeId n, std::size_t slot) const {
   return UseId(kWideUse | (first_wide_.at(n.index) + (slot - kSlots)));
 }
 
+std::size_t Graph::many_results(NodeId n) const { return many_results_.at(n.index); }
+std::size_t Graph::many_uses(ValueId v) const { return many_uses_.at(v.index); }
+TypeId Graph::wide_type(ValueId v) const { return wide_types_.at(v.index); }
+
 void Graph::set_use_count(ValueId v, std::size_t count) {
   std::uint32_t& marks = values_[v].marks;
   const bool were_many = marks >> kUseShift == kManyUses;
@@ -290,7 +294,7 @@ void Graph::link_use(UseId u, ValueId v) {
   use.next = value.first_use;
   if (use.next.valid()) at(use.next).previous = u;
   value.first_use = u;
-  set_use_count(v, use_count(v) + 1);
+  count_use(v);
 }
 
 void Graph::unlink_use(UseId u) {
@@ -302,7 +306,7 @@ void Graph::unlink_use(UseId u) {
   else
     value.first_use = use.next;
   if (use.next.valid()) at(use.next).previous = use.previous;
-  set_use_count(use.value, use_count(use.value) - 1);
+  discount_use(use.value);
 }
 
 /// Back between the uses that it was unlinked from, if those are neighbours again.
@@ -314,7 +318,7 @@ void Graph::relink_use(UseId u) {
   else
     values_[use.value].first_use = u;
   if (use.next.valid()) at(use.next).previous = u;
-  set_use_count(use.value, use_count(use.value) + 1);
+  count_use(use.value);
 }
 
 void Graph::mark_output(ValueId v) {

@@ -91,6 +91,10 @@ class Graph {
   /// New nodes go directly before this node; an invalid id means the end.
   void insert_before(NodeId node) { insertion_ = node; }
   [[nodiscard]] NodeId insertion_point() const { return insertion_; }
+  /// A place in the order for whoever walks along it while it changes: before this node, and where
+  /// that is moved or erased, before the one that stood behind it. Not undone by rollback.
+  void set_mark(NodeId node) { mark_ = node; }
+  [[nodiscard]] NodeId mark() const { return mark_; }
   /// `base` if it is free, else base_1, base_2, …
   std::string fresh_name(std::string_view base);
   /// While set, names are known to be unique and are not compared with each other.
@@ -147,7 +151,7 @@ class Graph {
   [[nodiscard]] std::vector<ValueId> operands(NodeId n) const;
   [[nodiscard]] std::size_t result_count(NodeId n) const {
     const std::uint32_t count = (nodes_[n].marks >> kCountShift) & kMany;
-    return count < kMany ? count : many_results_.at(n.index);
+    return count < kMany ? count : many_results(n);
   }
   [[nodiscard]] ValueId result(NodeId n, std::size_t i = 0) const {
     return ValueId(nodes_[n].first_result + i);
@@ -155,7 +159,7 @@ class Graph {
 
   [[nodiscard]] TypeId type(ValueId v) const {
     const std::uint32_t type = values_[v].marks & kType;
-    return type != kType ? TypeId(type) : wide_types_.at(v.index);
+    return type != kType ? TypeId(type) : wide_type(v);
   }
   /// A value that was given no name is called by its op and its id, `rms_norm__17`: always the
   /// same, whenever it is asked for, and unlike the name of any other value.
@@ -180,7 +184,7 @@ class Graph {
   /// Operand slots that read it; graph outputs are counted apart.
   [[nodiscard]] std::size_t use_count(ValueId v) const {
     const std::uint32_t count = values_[v].marks >> kUseShift;
-    return count < kManyUses ? count : many_uses_.at(v.index);
+    return count < kManyUses ? count : many_uses(v);
   }
   [[nodiscard]] bool is_output(ValueId v) const { return (values_[v].marks & kOutput) != 0; }
   /// How many of the graph's outputs it is.
@@ -370,7 +374,25 @@ class Graph {
   [[nodiscard]] const Use& at(UseId u) const {
     return uses_[nodes_[user(u)].first_operand + use_operand(u)];
   }
+  // What does not fit into marks: apart, so that the rest is inlined.
+  [[nodiscard, gnu::cold]] std::size_t many_results(NodeId n) const;
+  [[nodiscard, gnu::cold]] std::size_t many_uses(ValueId v) const;
+  [[nodiscard, gnu::cold]] TypeId wide_type(ValueId v) const;
   void set_use_count(ValueId v, std::size_t count);
+  void count_use(ValueId v) {
+    std::uint32_t& marks = values_[v].marks;
+    if (marks >> kUseShift < kManyUses - 1)
+      marks += 1u << kUseShift;
+    else
+      set_use_count(v, use_count(v) + 1);
+  }
+  void discount_use(ValueId v) {
+    std::uint32_t& marks = values_[v].marks;
+    if (marks >> kUseShift < kManyUses)
+      marks -= 1u << kUseShift;
+    else
+      set_use_count(v, use_count(v) - 1);
+  }
   void link_use(UseId u, ValueId v);
   void unlink_use(UseId u);
   void relink_use(UseId u);
@@ -430,7 +452,7 @@ class Graph {
   NameCounters name_counters_;  // last number tried, by base name
   std::unordered_map<std::uint32_t, std::uint32_t> reserved_;  // see graph_names.cpp
 
-  NodeId head_, tail_, insertion_;
+  NodeId head_, tail_, insertion_, mark_;
   std::size_t live_ = 0;
   std::uint64_t renumberings_ = 0, edition_ = 0;
   std::vector<std::vector<std::string>> replicated_{{}};  // sets of groups; the first is empty

@@ -52,6 +52,7 @@ void Graph::unlink_node(NodeId n) {
   (place.previous.valid() ? places_[place.previous].next : head_) = place.next;
   (place.next.valid() ? places_[place.next].previous : tail_) = place.previous;
   if (insertion_ == n) insertion_ = place.next;
+  if (mark_ == n) mark_ = place.next;
   nodes_[n].marks |= kDead;
   --live_;
 }

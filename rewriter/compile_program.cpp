@@ -71,6 +71,7 @@ class LineWriter {
 
   void write(const SearchStep& step, std::size_t position) {
     const PatternNode& node = rule_.nodes[step.node];
+    through_ = way_to(step);
     find(step, node);
     write_distinct(step.node, node);
     write_arity(step.node, node);
@@ -183,6 +184,7 @@ class LineWriter {
     }
     std::uint16_t& reg = out_.values[v.index];
     if (reg != ProgramRule::kNone) {
+      if (v == through_ && node.operands.size() == 1) return;  // it is a user of the value
       in.code = Code::same;
       in.value = reg;
       return ask(in, "N07", span);
@@ -201,19 +203,21 @@ class LineWriter {
 
   void write_result(PatternNodeId id, const PatternNode& node, std::size_t i) {
     if (rule_.values[node.results[i]].list) return;
-    std::uint16_t& reg = out_.values[node.results[i].index];
+    const PatternValueId v = node.results[i];
+    std::uint16_t& reg = out_.values[v.index];
     Instruction in = make(Code::bind_result, id);
     in.slot = static_cast<std::uint16_t>(i);
     if (reg != ProgramRule::kNone) {
       in.code = Code::result;
       in.value = reg;
-      ask(in, "N07", node.span);
-      return write_few_uses(id, node, node.results[i]);
+      const bool only_one = v == through_ && node.results.size() == 1;  // it is the producer
+      if (!only_one) ask(in, "N07", node.span);
+      return write_few_uses(id, node, v);
     }
     reg = static_cast<std::uint16_t>(values_++);
     in.value = reg;
     ask(in, "", node.span);
-    write_few_uses(id, node, node.results[i]);
+    write_few_uses(id, node, v);
   }
 
   /// Of a value that the match takes away, all uses are in the match: where it has more than the
@@ -257,19 +261,23 @@ class LineWriter {
   const SearchPlan& plan_;
   ProgramRule out_;
   std::vector<Question> line_;
+  PatternValueId through_;           ///< that the node at hand was found through
   std::vector<PatternNodeId> late_;  ///< whose exchangeable operands are read at the end
   std::size_t nodes_ = 0, values_ = 0, swaps_ = 0;
 };
 
 class ProgramWriter {
  public:
-  ProgramWriter(const RuleSet& rules, const GraphStatistics& statistics)
-      : rules_(rules), statistics_(statistics) {}
+  ProgramWriter(const RuleSet& rules, const GraphStatistics& statistics, Anchoring anchoring)
+      : rules_(rules), statistics_(statistics), anchoring_(anchoring) {}
 
   MatchProgram run(const std::vector<const RuleLayout*>& layouts) {
+    for (const RuleLayout* layout : layouts)
+      for (const Statement& statement : layout->rule->replacement) note_made(statement.value);
     program_.rules.resize(layouts.size());
     program_.entry.assign(rules_.context->ops.size(), Instruction::kNowhere);
     program_.ways.resize(rules_.context->ops.size());
+    program_.finds.assign(rules_.context->ops.size(), MatchProgram::kNothing);
     for (std::size_t i = 0; i < layouts.size(); ++i)
       add(*layouts[i], static_cast<std::uint32_t>(i));
     for (std::size_t op = 0; op < roots_.size(); ++op) {
@@ -291,15 +299,53 @@ class ProgramWriter {
     const Rule& rule = *layout.rule;
     SearchPlan plan = plan_search(rules_, rule, statistics_);
     if (plan.steps.empty() && !layout.plain()) plan = plan_from_list(rule);
+    const bool from_first = anchoring_ == Anchoring::first && begin_at_first(layout, plan);
     program_.rules[index].layout = &layout;
     if (!plan.anchor.valid()) return;
     LineWriter writer(rules_, layout, plan);
     std::vector<Question> line = writer.run(index, program_.rules[index]);
+    program_.rules[index].from_first = from_first;
+    program_.finds[rule.nodes[plan.anchor].op.index] |=
+        from_first ? MatchProgram::kFromFirst : MatchProgram::kElsewhere;
     program_.nodes = std::max(program_.nodes, writer.nodes());
     program_.values = std::max(program_.values, writer.values());
     program_.swaps = std::max(program_.swaps, writer.swaps());
     insert(rule.nodes[plan.anchor].op, line, index);
     add_ways(rule, plan.anchor);
+  }
+
+  /// Ops that the rules make: there will be nodes of them, whatever the graph has now.
+  void note_made(const Expr& expr) {
+    if (expr.kind == Expr::Kind::call)
+      if (const OpId op = rules_.context->ops.find(expr.text); op.valid()) made_.insert(op);
+    for (const Expr& arg : expr.args) note_made(arg);
+  }
+
+  /// Whether the plan begins at the node that stands before all others that are replaced; makes it
+  /// do so, where that is not much dearer.
+  bool begin_at_first(const RuleLayout& layout, SearchPlan& plan) const {
+    constexpr double kDearer = 4, kMostLooks = 16;  // than the cheapest; from one anchor
+    const Rule& rule = *layout.rule;
+    if (!layout.plain() || rule.frontier || plan.steps.empty()) return false;
+    PatternNodeId first;
+    for (PatternNodeId id : layout.own) {
+      const std::vector<PatternValueId>& operands = rule.nodes[id].operands;
+      if (std::any_of(operands.begin(), operands.end(), [&](PatternValueId v) {
+            const PatternNodeId producer = rule.values[v].producer;
+            return producer.valid() && rule.nodes[producer].own();
+          }))
+        continue;
+      if (first.valid()) return false;  // either of them may come first
+      first = id;
+    }
+    if (plan.anchor == first) return true;
+    SearchPlan other = plan_search_from(rules_, rule, first, statistics_);
+    const double looks = other.cost / std::max(1.0, statistics_.nodes_of(rule.nodes[first].op));
+    const bool made = made_.contains(rule.nodes[plan.anchor].op);
+    if (other.steps.empty() || looks > kMostLooks || (!made && other.cost > kDearer * plan.cost))
+      return false;
+    plan = std::move(other);
+    return true;
   }
 
   /// If only lists connect the pattern, the search finds all nodes but the anchor; of a member that
@@ -415,6 +461,8 @@ class ProgramWriter {
 
   const RuleSet& rules_;
   const GraphStatistics& statistics_;
+  Anchoring anchoring_;
+  std::set<OpId> made_;
   MatchProgram program_;
   std::vector<Branch> branches_;
   std::vector<std::vector<std::uint32_t>> roots_;  ///< by op of the anchor
@@ -422,9 +470,16 @@ class ProgramWriter {
 
 }  // namespace
 
+/// A walk goes on from where it has rewritten, and `once` knows all matches before.
+Anchoring anchoring_of(ast::Strategy::Kind kind) {
+  return kind == ast::Strategy::Kind::walk || kind == ast::Strategy::Kind::once
+             ? Anchoring::cheapest
+             : Anchoring::first;
+}
+
 MatchProgram compile_program(const RuleSet& rules, const std::vector<const RuleLayout*>& layouts,
-                             const GraphStatistics& statistics) {
-  return ProgramWriter(rules, statistics).run(layouts);
+                             const GraphStatistics& statistics, Anchoring anchoring) {
+  return ProgramWriter(rules, statistics, anchoring).run(layouts);
 }
 
 }  // namespace pw

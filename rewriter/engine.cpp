@@ -7,16 +7,19 @@
 //  * Seeding runs the match program at every node once. Matches are kept as node ids in a sorted
 //    list, those found later in a binary heap; both are validated (rebind, legal) when they are
 //    taken.
+//  * Rules whose matches begin at the first node that they replace are not seeded: one walk along
+//    the graph meets each match when it is its turn (engine_sweep.cpp).
 //  * After a rewrite the anchors that the patterns reach from the touched nodes are matched again
 //    (engine_requeue.cpp). A match refused for a path or a barrier waits at the nodes in its way,
 //    one blocked by a larger or preferred match at the nodes of that.
 //  * Where all rules of the pass depend on nodes, types and uses alone, and nothing waits, a node
 //    is not touched if each new match that holds it also holds a new node (engine_replace.cpp).
 //  * Invariants: a match that may be legal is in seeds_, heap_ or parked_, or its anchor is in
-//    waiters_ or refused_. A stored position is at most the present one, since nodes move only to
-//    larger labels; where labels were spread anew, rekey() reads all positions again.
+//    waiters_ or refused_, or ahead of the sweep. A stored position is at most the present one,
+//    since nodes move only to larger labels; where labels were spread anew, rekey() reads all
+//    positions again.
 //
-// A rewrite costs the anchors it reaches and O(log n) for the heap, not a sweep of the graph.
+// A rewrite costs the anchors it reaches and O(log n) for the heap, not a look at the whole graph.
 // Keeping the conflict set and matching again what changed, without partial matches, is TREAT
 // (Miranker 1987); Rete (Forgy 1982) would keep those too.
 #include "rewriter/engine.hpp"
@@ -111,7 +114,10 @@ void RuleEngine::collect(const std::vector<RuleId>& ids, std::vector<RuleId>& ou
 void RuleEngine::compile() {
   std::vector<const RuleLayout*> layouts;
   for (const Prepared& rule : rules_) layouts.push_back(&rule.layout());
-  program_ = compile_program(run_.rules.set(), layouts, gather_statistics(graph_));
+  program_ = compile_program(
+      run_.rules.set(), layouts, gather_statistics(graph_),
+      careful_ || kept_ != nullptr ? Anchoring::cheapest : anchoring_of(strategy_.kind));
+  for (std::size_t i = 0; i < rules_.size(); ++i) rules_[i].swept = program_.rules[i].from_first;
   registers_ = std::make_unique<Registers>(program_);
   if (run_.options.stats) trace_ = std::make_unique<CountingTrace>(program_);
   for (std::uint32_t i = 0; i < rules_.size(); ++i) note_registers(i);
@@ -128,10 +134,11 @@ StopReason RuleEngine::run() {
   std::optional<StopReason> stop;
   const std::size_t found = heap_.size() + seeds_.size();
   for (std::size_t steps = 0; !stop; ++steps) {
-    if (steps % kTold == 0) tell(std::min(steps, found), found, "matches");
+    if (steps % kTold == 0 && !sweep_.valid()) tell(std::min(steps, found), found, "matches");
     stop = step();
     const bool opens = !frontiers_.empty() && !once_;
-    if (stop || opens || new_facts_ || !heap_.empty() || !seeds_.empty()) continue;
+    if (stop || opens || new_facts_ || !heap_.empty() || !seeds_.empty() || sweep_.valid())
+      continue;
     if (!release_parked() && !ask_refused_again()) stop = StopReason::fixpoint;
   }
   finish_stats();
@@ -140,13 +147,23 @@ StopReason RuleEngine::run() {
 
 void RuleEngine::seed() {
   version_ = graph_.renumberings();
+  std::uint8_t finds = MatchProgram::kNothing;
+  for (std::uint8_t of_op : program_.finds) finds |= of_op;
+  any_swept_ = (finds & MatchProgram::kFromFirst) != 0;
+  sweep_ = any_swept_ ? graph_.first() : NodeId();
+  swept_nodes_ = sweep_told_ = 0;
+  sweep_total_ = graph_.node_count();
+  if ((finds & MatchProgram::kElsewhere) == 0) return;
   // More than enough; what is not used costs nothing.
   pool_.reserve(2 * graph_.node_count());
   latest_.reserve(2 * graph_.node_bound());
   latest_.resize(graph_.node_bound(), kNoEntry);
   heap_.reserve(graph_.node_count() / 4);
   seeding_ = true;
-  native_.run != nullptr ? seed_natively() : seed_by_interpreter();
+  if (any_swept_)
+    seed_beside_sweep();
+  else
+    native_.run != nullptr ? seed_natively() : seed_by_interpreter();
   seeding_ = false;
   // Nearly in order already, and taken in order: a sorted list needs no heap.
   seeds_ = std::move(heap_);
@@ -157,11 +174,10 @@ void RuleEngine::seed() {
 
 void RuleEngine::seed_by_interpreter() {
   std::size_t seen = 0;
-  const std::span<const std::uint32_t> entries = program_.entry;
-  for (NodeId n = graph_.first(); n.valid(); n = graph_.next(n)) {
-    if (seen++ % kTold == 0) tell(seen - 1, graph_.node_count(), "nodes");
-    const std::uint32_t op = graph_.op(n).index;
-    if (op < entries.size() && entries[op] != Instruction::kNowhere) attempt(n);
+  for (NodeId n = graph_.first(); n.valid(); seen += kTold) {
+    tell(seen, graph_.node_count(), "nodes");
+    for (std::size_t i = 0; i < kTold && n.valid(); ++i, n = graph_.next(n))
+      if ((program_.finds_of(graph_.op(n)) & MatchProgram::kElsewhere) != 0) attempt(n);
   }
 }
 
@@ -186,7 +202,7 @@ void RuleEngine::attempt(NodeId anchor) {
 /// Keeps what was chosen at the anchor.
 void RuleEngine::finish_attempt(NodeId anchor) {
   for (std::size_t i = 0; i < choice_count_; ++i) {
-    const Choice& choice = choices_[i];
+    Choice& choice = choices_[i];
     if (choice.waits) continue;
     if (!careful_ || choice.legal || legal(choice.rule, anchor, choice.best))
       push(choice.rule, anchor, choice.best, choice.verdict);
@@ -223,6 +239,7 @@ class RuleEngine::Timed {
 /// True: the same nodes with operands exchanged need not be tried.
 bool RuleEngine::accept(std::uint32_t index, NodeId anchor, Gate asked) {
   Prepared& rule = rules_[index];
+  if (rule.swept ? seeding_ : sweeping_) return false;
   if (!rule.simple || (rule.ambiguous && has_choice_of(index)))
     return accept_with_care(index, anchor);
   const bool known = rule.settled && !seeding_ && waits(index, anchor);
@@ -301,7 +318,8 @@ RuleEngine::Choice& RuleEngine::add_choice(std::size_t at, std::uint32_t index) 
   choice_count_ = std::max(choice_count_, at + 1);
   Choice& choice = choices_[at];
   const Candidate& like = rules_[index].found;
-  if (choice.rule != index || choice.best.nodes.empty()) {
+  if (choice.best.nodes.size() != like.nodes.size() ||
+      choice.best.values.size() != like.values.size()) {
     choice.best.nodes.resize(like.nodes.size());
     choice.best.swaps.resize(like.swaps.size());
     choice.best.values.resize(like.values.size());
@@ -322,18 +340,36 @@ bool RuleEngine::comes_first(const Prepared& rule, const Candidate& a, const Can
   return a.swaps < b.swaps;
 }
 
-[[gnu::flatten]] void RuleEngine::push(std::uint32_t index, NodeId anchor, const Candidate& c,
+/// What `c` holds afterwards is not said.
+[[gnu::flatten]] void RuleEngine::push(std::uint32_t index, NodeId anchor, Candidate& c,
                                        std::uint32_t verdict) {
   if (counting_) return void(++counted_);
   if (!seeding_ && !counts(index, c.nodes)) return;
-  Entry entry;
-  entry.position = position_of(rules_[index], c);
-  if (is_behind(entry.position)) return;
+  if (walk_ ? is_behind(position_of(rules_[index], c))
+            : !seeding_ && is_pending(index, anchor, c, verdict))
+    return;
+  sweeping_ ? offer(index, anchor, c, verdict) : push_entry(index, anchor, c, verdict);
+}
+
+[[gnu::flatten]] void RuleEngine::push_entry(std::uint32_t index, NodeId anchor, const Candidate& c,
+                                             std::uint32_t verdict) {
+  heap_.push_back(keep(index, anchor, c, verdict));
+  if (!seeding_) std::push_heap(heap_.begin(), heap_.end(), Later{this});
+}
+
+std::uint32_t RuleEngine::swaps_of(const Candidate& c) {
   std::uint32_t swaps = 0;
   for (std::size_t i = 0; i < c.nodes.size(); ++i)
     if (c.swaps[i] != 0 && i < 32) swaps |= 1u << i;
+  return swaps;
+}
+
+/// As an entry, which waits at its anchor.
+[[gnu::flatten]] RuleEngine::Entry RuleEngine::keep(std::uint32_t index, NodeId anchor,
+                                                    const Candidate& c, std::uint32_t verdict) {
   if (latest_.size() <= anchor.index) latest_.resize(graph_.node_bound() + 1024, kNoEntry);
-  if (!seeding_ && !walk_ && is_pending(index, anchor, c, swaps, verdict)) return;
+  Entry entry;
+  entry.position = position_of(rules_[index], c);
   entry.rule = index;
   entry.at = static_cast<std::uint32_t>(pool_.size);
   std::uint32_t* const out = pool_.add(kNodes + c.nodes.size());
@@ -341,17 +377,18 @@ bool RuleEngine::comes_first(const Prepared& rule, const Candidate& a, const Can
   out[kEarlier] = latest_[anchor.index];
   out[kAnchor] = anchor.index;
   out[kVerdict] = verdict;
-  out[kSwaps] = swaps;
+  out[kSwaps] = swaps_of(c);
   for (std::size_t i = 0; i < c.nodes.size(); ++i) out[kNodes + i] = c.nodes[i].index;
   latest_[anchor.index] = entry.at;
-  heap_.push_back(entry);
-  if (!seeding_) std::push_heap(heap_.begin(), heap_.end(), Later{this});
+  return entry;
 }
 
 /// Whether the same match waits already: a rewrite beside it made its anchor be asked again. Its
 /// position may be an older one, which is seen when it is taken.
 [[gnu::flatten]] bool RuleEngine::is_pending(std::uint32_t index, NodeId anchor, const Candidate& c,
-                                             std::uint32_t swaps, std::uint32_t verdict) {
+                                             std::uint32_t verdict) const {
+  if (latest_.size() <= anchor.index || latest_[anchor.index] == kNoEntry) return false;
+  const std::uint32_t swaps = swaps_of(c);
   const auto equal = [&](const std::uint32_t* entry) {
     if (entry[kRule] != index || entry[kVerdict] != verdict || entry[kSwaps] != swaps) return false;
     for (std::size_t i = 0; i < c.nodes.size(); ++i)
@@ -427,6 +464,9 @@ std::optional<StopReason> RuleEngine::step() {
   if (new_facts_) ask_under_new_facts();
   if (!frontiers_.empty() && !once_) start();
   if (version_ != graph_.renumberings()) rekey();
+  if (sweep_.valid())
+    if (const std::uint64_t until = next_position(); graph_.label(sweep_) <= until)
+      return sweep_on(until);
   if (heap_.empty() && seeds_.empty()) return std::nullopt;
   const Entry entry = next_entry();
   return rules_[entry.rule].lists ? take_listed(entry) : take(entry);
@@ -451,36 +491,51 @@ std::optional<StopReason> RuleEngine::take(const Entry& entry) {
   forget(entry);
   if (is_behind(entry.position)) return std::nullopt;
   if (!rebind(entry)) return std::nullopt;
-  Prepared& rule = rules_[entry.rule];
-  const Candidate& taken = rule.taken;
-  const Timed timed(*this, rule.stats);
+  const Prepared& rule = rules_[entry.rule];
   // Moving nodes only makes labels larger, so a stale position is too small and is seen here.
-  if (const std::uint64_t now = position_of(rule, taken); now != entry.position) {
+  if (const std::uint64_t now = position_of(rule, rule.taken); now != entry.position) {
     heap_.push_back(entry);
     heap_.back().position = now;
     std::push_heap(heap_.begin(), heap_.end(), Later{this});
     remember(entry);
     return std::nullopt;
   }
-  const NodeId anchor = anchor_of_entry(entry);
-  const Verdict* known =
-      rule.lasting ? &rule.verdicts->number(pool_[entry.at + kVerdict]) : nullptr;
-  const Verdict* verdict = legal(entry.rule, anchor, taken, known);
+  return take_found(entry.rule, anchor_of_entry(entry), pool_[entry.at + kVerdict], &entry);
+}
+
+/// The match in `taken` of its rule, an entry's or one that the sweep has come to.
+std::optional<StopReason> RuleEngine::take_found(std::uint32_t index, NodeId anchor,
+                                                 std::uint32_t number, const Entry* entry) {
+  Prepared& rule = rules_[index];
+  const Candidate& taken = rule.taken;
+  const Timed timed(*this, rule.stats);
+  const Verdict* known = rule.lasting ? &rule.verdicts->number(number) : nullptr;
+  const Verdict* verdict = legal(index, anchor, taken, known);
   if (verdict == nullptr) return std::nullopt;
   if (!force_ && !rule.above.empty()) {
     own_.clear();
     for (PatternNodeId id : rule.layout().own) own_.push_back(taken.nodes[id.index]);
-    if (blocked(entry)) return std::nullopt;
+    if (blocked(index, anchor)) {
+      if (entry == nullptr) {
+        parked_.push_back(keep(index, anchor, taken, number));
+        forget(parked_.back());
+      } else {
+        parked_.push_back(*entry);
+      }
+      return std::nullopt;
+    }
   }
   if (run_.out_of_fuel()) return StopReason::fuel;
   if (rewrites_ >= limit_ || run_.rewrites >= run_.options.limits.rewrites)
     return StopReason::limit;
-  if (kept_ != nullptr && kept_->arrives(entry, taken, *verdict)) return std::nullopt;
+  if (kept_ != nullptr && kept_->arrives(*entry, taken, *verdict)) return std::nullopt;
   note_conditions(verdict->conditions);
   if (run_.watch != nullptr) run_.watch->rewriting(rule.layout().id, taken.nodes, run_);
-  replace(entry.rule, taken, verdict->recipe);
+  graph_.set_mark(sweep_);
+  replace(index, taken, verdict->recipe);
+  sweep_ = graph_.mark();
   if (kept_ != nullptr) kept_->made();
-  return after_rewrite(entry.rule);
+  return after_rewrite(index);
 }
 
 /// After a rewrite of either kind: counters, the watch, the loop guard, requeueing.

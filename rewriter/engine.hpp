@@ -50,15 +50,18 @@ class RuleEngine {
     std::uint16_t node = 0, slot = 0;
     std::uint32_t value = 0;
   };
+  /// What the gates look at, as places of nodes and values: own nodes, outputs, and what the right
+  /// side reads; consumed values and their uses inside.
+  struct Ends {
+    std::vector<std::uint16_t> own, outputs, reads;
+    std::vector<std::pair<std::uint16_t, std::uint32_t>> consumed;
+  };
   /// The registers that a structural match is read from, in the rule's numbering; what the program
   /// does not find is in the last one of its kind, which is never written.
   struct Reading {
     std::vector<std::uint16_t> nodes, values, swaps;
     std::vector<std::pair<std::uint32_t, std::uint16_t>> numbers;  ///< value, its node's register
-    // The gates: of own nodes, outputs, and what the right side reads; consumed values and their
-    // uses inside.
-    std::vector<std::uint16_t> own, outputs, reads;
-    std::vector<std::pair<std::uint16_t, std::uint32_t>> consumed;
+    Ends ends;
   };
   /// One rule of the pass, with what is derived from it once.
   struct Prepared {
@@ -72,16 +75,18 @@ class RuleEngine {
     bool permutable = false;     ///< two of its nodes have the same op, and may change places
     bool simple = false;         ///< decided by pass_gates() where all is as it mostly is
     bool settled = false;        ///< and its verdict stands as long as it waits
+    bool swept = false;          ///< found by the sweep, at the first node that it replaces
     bool always_convex = false;  ///< no path can lead from what it defines to what it reads
     std::vector<std::uint32_t> uses_inside;  ///< of each consumed value, by the pattern
     std::vector<OpId> ops;                   ///< by PatternNodeId
     std::vector<ResultSlot> results;         ///< what rebind() reads
     std::vector<Operand> operands;
     Reading reading;
+    Ends ends;        ///< in a candidate
     Candidate found;  ///< the structural match at hand
     Candidate taken;  ///< the pending one at hand
-    std::vector<PatternValueId> reads;
-    std::vector<PatternValueId> named;
+    std::vector<PatternValueId> reads, named;
+    std::vector<PatternValueId> outside;  ///< what own nodes read and none of them makes
     Journal::NamesId names;
     std::vector<std::uint32_t> above;  ///< rules whose matches may make one of this one wait
     bool under = false;                ///< one of them is declared to be over this one
@@ -143,6 +148,7 @@ class RuleEngine {
   void prepare();
   void compile();
   static void note_slots(Prepared& rule);
+  static void note_ends(Prepared& rule);
   void find_rules_above();
   void note_first();
   void seed();
@@ -159,9 +165,13 @@ class RuleEngine {
   [[nodiscard]] bool has_choice_of(std::uint32_t rule) const;
   [[nodiscard]] bool comes_first(const Prepared& rule, const Candidate& a,
                                  const Candidate& b) const;
-  void push(std::uint32_t rule, NodeId anchor, const Candidate& candidate, std::uint32_t verdict);
-  bool is_pending(std::uint32_t rule, NodeId anchor, const Candidate& candidate,
-                  std::uint32_t swaps, std::uint32_t verdict);
+  void push(std::uint32_t rule, NodeId anchor, Candidate& candidate, std::uint32_t verdict);
+  void push_entry(std::uint32_t rule, NodeId anchor, const Candidate& candidate,
+                  std::uint32_t verdict);
+  Entry keep(std::uint32_t rule, NodeId anchor, const Candidate& candidate, std::uint32_t verdict);
+  [[nodiscard]] bool is_pending(std::uint32_t rule, NodeId anchor, const Candidate& candidate,
+                                std::uint32_t verdict) const;
+  [[nodiscard]] static std::uint32_t swaps_of(const Candidate& candidate);
   void forget(const Entry& entry);
   void remember(const Entry& entry);
   [[nodiscard]] bool breaks_tie(const Entry& a, const Entry& b) const;
@@ -169,6 +179,8 @@ class RuleEngine {
   Entry next_entry();
   std::optional<StopReason> step();
   std::optional<StopReason> take(const Entry& entry);
+  std::optional<StopReason> take_found(std::uint32_t rule, NodeId anchor, std::uint32_t verdict,
+                                       const Entry* entry);
   std::optional<StopReason> after_rewrite(std::uint32_t rule);
   void move_cursor();
   bool is_behind(std::uint64_t position);
@@ -178,16 +190,27 @@ class RuleEngine {
   bool ask_refused_again();
   void finish_stats();
 
+  // The sweep (engine_sweep.cpp).
+  void sweep_by_interpreter(std::uint64_t until);
+  void sweep_natively(std::uint64_t until);
+  [[nodiscard]] std::uint64_t next_position() const;
+  std::optional<StopReason> sweep_on(std::uint64_t until);
+  void offer(std::uint32_t rule, NodeId anchor, Candidate& candidate, std::uint32_t verdict);
+  void keep_offer(NodeId anchor);
+  void seed_beside_sweep();
+  [[nodiscard]] bool comes_to(NodeId anchor);
+
   // The first look at a structural match, in the registers (engine_gates.cpp).
   Gate pass_gates(Prepared& rule);
-  [[nodiscard]] bool surely_legal(const Prepared& rule) const;
+  [[nodiscard]] bool surely_legal(const Ends& ends, bool always_convex, const NodeId* nodes,
+                                  const ValueId* values) const;
   [[nodiscard]] bool waits(std::uint32_t rule, NodeId anchor) const;
   void note_registers(std::uint32_t rule);
 
   // Match programs as machine code (engine_native.cpp).
   void compile_natively();
   [[nodiscard]] NativeGates native_gates(std::uint32_t rule) const;
-  NodeId run_natively(NodeId first, std::size_t count);
+  NodeId run_natively(NodeId first, std::size_t count, std::uint64_t until = ~std::uint64_t{0});
   void seed_natively();
   void note_guesses();
 
@@ -213,7 +236,7 @@ class RuleEngine {
   static bool reject(Prepared& rule, const char* reason);
   static bool reject(Prepared& rule, const Verdict& verdict);
   [[nodiscard]] static bool is_own(const Prepared& rule, const Candidate& c, NodeId node);
-  bool blocked(const Entry& entry);
+  bool blocked(std::uint32_t rule, NodeId anchor);
   /// Calls `found` with the nodes that each legal match replaces, for a structural one.
   template <class Found>
   void for_each_match(std::uint32_t rule, NodeId anchor, const Candidate& c, Found&& found) {
@@ -260,17 +283,23 @@ class RuleEngine {
   // Replacing (engine_replace.cpp).
   void replace(std::uint32_t rule, const Candidate& c, const Recipe& recipe);
   void redirect(const Prepared& rule, const Candidate& c, const Recipe& recipe);
-  void erase_matched(const Prepared& rule, const Candidate& c);
+  void erase_matched(const Prepared& rule, const Candidate& c, const Recipe& recipe);
   void erase_what_is_unneeded(const Prepared& rule, const Candidate& c);
   [[nodiscard]] bool is_needed(NodeId node) const;
   [[nodiscard]] bool touches_little() const { return local_ && waiters_.empty(); }
   [[nodiscard]] bool stands_for(ValueId made, ValueId old) const;
-  [[nodiscard]] bool is_read_by_new(ValueId value) const;
   void note_touched();
-  [[nodiscard]] ValueId resolve(const Recipe& recipe, Recipe::Source source,
-                                const Candidate& c) const;
+  void collect_own(const Prepared& rule, const Candidate& c);
+  [[nodiscard]] ValueId resolve(Recipe::Source source, const Candidate& c) const {
+    if (source.absent()) return {};
+    return source.fresh() ? new_results_[source.index()] : c.values[source.index()];
+  }
+  /// Whether anything is asked again because of the node.
+  [[nodiscard]] bool leads_anywhere(NodeId node) const {
+    return !program_.ways_of(graph_.op(node)).empty() || !waiters_.empty();
+  }
   void touch(NodeId node) {
-    if (program_.ways_of(graph_.op(node)).empty() && waiters_.empty()) return;
+    if (!leads_anywhere(node)) return;
     if (touched_.empty() || touched_.back() != node) touched_.push_back(node);
   }
   void touch_producer(ValueId v) {
@@ -322,6 +351,15 @@ class RuleEngine {
   std::vector<std::unique_ptr<Search>> searches_;  ///< by rule; of rules with lists
   /// Searches already run at the current anchor, by rule.
   std::vector<std::pair<std::uint32_t, std::vector<NodeId>>> asked_;
+
+  bool any_swept_ = false;
+  NodeId sweep_;               ///< where the sweep goes on; invalid: nowhere
+  bool sweeping_ = false;      ///< it asks an anchor
+  std::size_t offers_ = 0;     ///< matches of that anchor
+  std::uint32_t offered_ = 0;  ///< the rule of the first of them
+  std::uint32_t offered_verdict_ = 0;
+  NodeId asked_last_;
+  std::size_t swept_nodes_ = 0, sweep_total_ = 0, sweep_told_ = 0;  ///< for progress
 
   // Of the current rewrite.
   NodeId first_new_;

@@ -33,12 +33,14 @@ void RuleEngine::note_registers(std::uint32_t index) {
       rule.memo && !rule.lists && !rule.ast().frontier && !trace_ && compiled.anchor.valid();
   rule.settled = rule.simple && rule.lasting && !rule.permutable && !walk_;
   if (rule.simple) {
-    const RuleLayout& layout = rule.layout();
-    for (PatternNodeId id : layout.own) reading.own.push_back(reading.nodes[id.index]);
-    for (PatternValueId id : layout.outputs) reading.outputs.push_back(reading.values[id.index]);
-    for (PatternValueId id : rule.reads) reading.reads.push_back(reading.values[id.index]);
-    for (std::size_t i = 0; i < layout.consumed.size(); ++i)
-      reading.consumed.emplace_back(reading.values[layout.consumed[i].index], rule.uses_inside[i]);
+    Ends& ends = reading.ends = rule.ends;
+    const auto move = [](std::uint16_t& place, const std::vector<std::uint16_t>& to) {
+      place = to[place];
+    };
+    for (std::uint16_t& place : ends.own) move(place, reading.nodes);
+    for (std::uint16_t& place : ends.outputs) move(place, reading.values);
+    for (std::uint16_t& place : ends.reads) move(place, reading.values);
+    for (auto& [place, uses] : ends.consumed) move(place, reading.values);
   }
   rule.reading = std::move(reading);
 }
@@ -59,37 +61,38 @@ void RuleEngine::note_registers(std::uint32_t index) {
 /// Every use of a consumed value is one of the pattern's; the right side reads nothing that the
 /// match makes; and nobody who reads an output stands before the last producer of what it reads.
 /// What stands before all own nodes is none of them, and before all outputs.
-[[gnu::flatten]] bool RuleEngine::surely_legal(const Prepared& rule) const {
-  const NodeId* const nodes = registers_->nodes.data();
-  const ValueId* const values = registers_->values.data();
-  const Reading& reading = rule.reading;
-  for (const auto& [place, uses] : reading.consumed)
+[[gnu::flatten]] bool RuleEngine::surely_legal(const Ends& ends, bool always_convex,
+                                               const NodeId* nodes, const ValueId* values) const {
+  for (const auto& [place, uses] : ends.consumed)
     if (graph_.use_count(values[place]) != uses || graph_.is_output(values[place])) return false;
   std::uint64_t first = ~std::uint64_t{0};
-  for (const std::uint16_t place : reading.own) first = std::min(first, graph_.label(nodes[place]));
+  for (const std::uint16_t place : ends.own) first = std::min(first, graph_.label(nodes[place]));
   std::uint64_t last = 0;
-  for (const std::uint16_t place : reading.reads) {
+  for (const std::uint16_t place : ends.reads) {
     const ValueId value = values[place];
     const NodeId producer = value.valid() ? graph_.producer(value) : NodeId();
     if (!producer.valid() || graph_.label(producer) < first) continue;
-    for (const std::uint16_t own : reading.own)
+    for (const std::uint16_t own : ends.own)
       if (nodes[own] == producer) return false;
     last = std::max(last, graph_.label(producer));
   }
-  if (rule.always_convex || last == 0) return true;
-  for (const std::uint16_t place : reading.outputs)
+  if (always_convex || last == 0) return true;
+  for (const std::uint16_t place : ends.outputs)
     if (graph_.label(graph_.producer(values[place])) < last) return false;
   return true;
 }
 
 [[gnu::flatten]] Gate RuleEngine::pass_gates(Prepared& rule) {
   if (careful_ && run_.barriers) return Gate::unknown;
-  if ((careful_ || rule.permutable) && !surely_legal(rule)) return Gate::unknown;
   const Reading& reading = rule.reading;
   const Verdict* verdict = rule.verdicts->guess(
       {reading.values, reading.nodes}, registers_->values.data(), registers_->nodes.data());
   if (verdict == nullptr || !verdict->refused.empty()) return Gate::unknown;
-  if (!verdict->yes()) return Gate::no;
+  if (!verdict->yes()) return Gate::no;  // wherever it is
+  if ((careful_ || rule.permutable) &&
+      !surely_legal(reading.ends, rule.always_convex, registers_->nodes.data(),
+                    registers_->values.data()))
+    return Gate::unknown;
   return careful_ && verdict->recipe.may_change_nothing ? Gate::unknown : Gate::yes;
 }
 

@@ -74,8 +74,10 @@ bool RuleEngine::reject(Prepared& rule, const Verdict& verdict) {
 const Verdict* RuleEngine::fits(std::uint32_t index, NodeId anchor, const Candidate& c,
                                 const Verdict* known) {
   Prepared& rule = rules_[index];
-  if (!closed(rule, c)) return reject(rule, "N08"), nullptr;
-  if (!convex(rule, anchor, c)) return reject(rule, "N13"), nullptr;
+  if (!surely_legal(rule.ends, rule.always_convex, c.nodes.data(), c.values.data())) {
+    if (!closed(rule, c)) return reject(rule, "N08"), nullptr;
+    if (!convex(rule, anchor, c)) return reject(rule, "N13"), nullptr;
+  }
   const Verdict& verdict = known != nullptr ? *known
                            : rule.memo      ? rule.verdicts->ask(c)
                                             : rule.verdicts->ask_anew(c);
@@ -215,8 +217,8 @@ std::vector<std::uint32_t> RuleEngine::identity(std::uint32_t rule,
 
 /// A match waits while an overlapping one exists of a rule declared above, or one that holds all of
 /// its nodes and more, and that could be taken. `own_` holds the nodes it replaces.
-bool RuleEngine::blocked(const Entry& entry) {
-  const Prepared& rule = rules_[entry.rule];
+bool RuleEngine::blocked(std::uint32_t rank, NodeId anchor_of_match) {
+  const Prepared& rule = rules_[rank];
   const NodeSet own(own_);
   std::vector<NodeId> anchors;
   // One that holds all of them is found from any of them.
@@ -249,9 +251,7 @@ bool RuleEngine::blocked(const Entry& entry) {
     if (!blocker.empty()) break;
   }
   if (blocker.empty()) return false;
-  const NodeId anchor = anchor_of_entry(entry);
-  for (NodeId n : blocker) wait_for(n, anchor);
-  parked_.push_back(entry);
+  for (NodeId n : blocker) wait_for(n, anchor_of_match);
   return true;
 }
 

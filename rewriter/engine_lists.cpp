@@ -165,7 +165,8 @@ std::optional<StopReason> RuleEngine::take_listed(const Entry& entry) {
     return std::nullopt;
   }
   own_ = own;
-  if (!force_ && !rules_[entry.rule].above.empty() && blocked(entry)) {
+  if (!force_ && !rules_[entry.rule].above.empty() && blocked(entry.rule, anchor)) {
+    parked_.push_back(entry);
     ++queued_[set];
     return std::nullopt;
   }
@@ -174,9 +175,11 @@ std::optional<StopReason> RuleEngine::take_listed(const Entry& entry) {
     return StopReason::limit;
   if (run_.watch != nullptr)
     run_.watch->rewriting(rules_[entry.rule].layout().id, all_nodes(*match), run_);
+  graph_.set_mark(sweep_);
   Result<Applied> applied = apply(graph_, rules_[entry.rule].layout(), *match, run_.barriers);
   for (const std::unique_ptr<Search>& search : searches_)
     if (search) search->graph_changed();
+  if (applied) sweep_ = graph_.mark();
   if (!applied) return refuse_listed(entry.rule, anchor, applied.error()), std::nullopt;
   if (!applied->changed) return std::nullopt;
   note_conditions(match->conditions);

@@ -15,10 +15,10 @@ NativeGates RuleEngine::native_gates(std::uint32_t index) const {
   out.always_convex = rule.always_convex;
   out.nodes = rule.reading.nodes;
   out.values = rule.reading.values;
-  out.own = rule.reading.own;
-  out.outputs = rule.reading.outputs;
-  out.reads = rule.reading.reads;
-  out.consumed = rule.reading.consumed;
+  out.own = rule.reading.ends.own;
+  out.outputs = rule.reading.ends.outputs;
+  out.reads = rule.reading.ends.reads;
+  out.consumed = rule.reading.ends.consumed;
   return out;
 }
 
@@ -44,7 +44,8 @@ void RuleEngine::compile_natively() {
     const std::uint64_t edition = engine.graph_.edition();
     const bool leave_out =
         engine.accept(rule, NodeId(std::size_t{anchor}), static_cast<Gate>(gate));
-    if (engine.choice_count_ > 0 || !engine.asked_.empty()) engine.native_state_.found = 1;
+    if (engine.choice_count_ > 0 || engine.offers_ > 0 || !engine.asked_.empty())
+      engine.native_state_.found = 1;
     if (engine.graph_.edition() != edition)  // tried out, and undone
       engine.native_state_.graph = GraphArrays::of(engine.graph_);
     return std::uint32_t{leave_out};
@@ -61,6 +62,8 @@ void RuleEngine::compile_natively() {
     now.found = 0;
     now.steps = engine.steps_;
     now.graph = GraphArrays::of(engine.graph_);
+    engine.asked_last_ = node;
+    return std::uint32_t{engine.offers_ > 0};
   };
 }
 
@@ -72,10 +75,14 @@ void RuleEngine::note_guesses() {
 }
 
 /// Returns the node behind the last one.
-NodeId RuleEngine::run_natively(NodeId first, std::size_t count) {
+NodeId RuleEngine::run_natively(NodeId first, std::size_t count, std::uint64_t until) {
   NativeState& state = native_state_;
   state.graph = GraphArrays::of(graph_);
   state.steps = steps_;
+  state.until = until;
+  state.phase = seeding_    ? NativeState::seeding
+                : sweeping_ ? NativeState::sweeping
+                            : NativeState::any;
   state.counting = counting_ ? 1 : 0;
   state.careful = careful_ ? 1 : 0;
   state.barriers = run_.barriers ? 1 : 0;

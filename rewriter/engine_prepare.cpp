@@ -141,8 +141,16 @@ void RuleEngine::prepare() {
         for (PatternValueId operand : rule.nodes[n].operands) uses += operand == v ? 1 : 0;
       out.uses_inside.push_back(uses);
     }
+    for (PatternNodeId n : layout.own)
+      for (PatternValueId v : rule.nodes[n].operands) {
+        const PatternNodeId producer = rule.values[v].producer;
+        if ((!producer.valid() || !rule.nodes[producer].own()) &&
+            std::find(out.outside.begin(), out.outside.end(), v) == out.outside.end())
+          out.outside.push_back(v);
+      }
     for (const std::string& name : layout.reads) out.reads.push_back(rule.value_named(name));
     note_slots(out);
+    note_ends(out);
     out.always_convex = !out.lists && cannot_close_a_path(layout, out.reads);
     std::vector<std::string> names;
     for (std::size_t i = 0; i < rule.values.size(); ++i) {
@@ -160,6 +168,17 @@ void RuleEngine::prepare() {
     return rule.memo && !rule.lists && !rule.ast().frontier && !rule.verdicts->reads_numbers();
   });
   find_rules_above();
+}
+
+void RuleEngine::note_ends(Prepared& prepared) {
+  const RuleLayout& layout = prepared.layout();
+  Ends& ends = prepared.ends;
+  const auto place = [](auto id) { return static_cast<std::uint16_t>(id.index); };
+  for (PatternNodeId id : layout.own) ends.own.push_back(place(id));
+  for (PatternValueId id : layout.outputs) ends.outputs.push_back(place(id));
+  for (PatternValueId id : prepared.reads) ends.reads.push_back(place(id));
+  for (std::size_t i = 0; i < layout.consumed.size(); ++i)
+    ends.consumed.emplace_back(place(layout.consumed[i]), prepared.uses_inside[i]);
 }
 
 /// What rebind() reads.

@@ -10,9 +10,13 @@
 
 namespace pw {
 
-ValueId RuleEngine::resolve(const Recipe&, Recipe::Source source, const Candidate& c) const {
-  if (source.absent()) return {};
-  return source.fresh() ? new_results_[source.index()] : c.values[source.index()];
+/// In order; a pattern's nodes mostly stand in it already.
+void RuleEngine::collect_own(const Prepared& rule, const Candidate& c) {
+  own_.resize(rule.ends.own.size());
+  for (std::size_t i = 0; i < own_.size(); ++i) own_[i] = c.nodes[rule.ends.own[i]];
+  const auto before = [&](NodeId a, NodeId b) { return graph_.label(a) < graph_.label(b); };
+  if (!std::is_sorted(own_.begin(), own_.end(), before))
+    std::sort(own_.begin(), own_.end(), before);
 }
 
 [[gnu::flatten]] void RuleEngine::replace(std::uint32_t index, const Candidate& c,
@@ -21,22 +25,20 @@ ValueId RuleEngine::resolve(const Recipe&, Recipe::Source source, const Candidat
   created_.clear();
   erased_.clear();
   touched_.clear();
-  own_.clear();
-  for (PatternNodeId id : rule.layout().own) own_.push_back(c.nodes[id.index]);
-  std::sort(own_.begin(), own_.end(),
-            [&](NodeId a, NodeId b) { return graph_.label(a) < graph_.label(b); });
+  collect_own(rule, c);
   read_boundary(rule, c, reads_, writes_);
-  named_values_.clear();
-  for (PatternValueId id : rule.named) named_values_.push_back(c.values[id.index]);
+  named_values_.resize(rule.named.size());
+  for (std::size_t i = 0; i < rule.named.size(); ++i)
+    named_values_[i] = c.values[rule.named[i].index];
 
   graph_.make_room(reads_, writes_, own_);  // legal() has seen that it can
   const NodeId like = writes_.empty() ? own_.back() : graph_.producer(writes_.front());
   first_new_ = NodeId(graph_.node_bound());
   new_results_.clear();
   for (const Recipe::NewNode& made : recipe.nodes) {
-    operands_.clear();
+    operands_.resize(made.operand_count);
     for (std::size_t k = 0; k < made.operand_count; ++k)
-      operands_.push_back(resolve(recipe, recipe.operands[made.first_operand + k], c));
+      operands_[k] = resolve(recipe.operands[made.first_operand + k], c);
     const NodeId node = graph_.add_node(
         made.op, operands_, made.attributes,
         std::span<const TypeId>(recipe.types).subspan(made.first_result, made.result_count), like);
@@ -60,7 +62,7 @@ ValueId RuleEngine::resolve(const Recipe&, Recipe::Source source, const Candidat
   were_outputs_.clear();
   taken_over_.clear();
   for (std::size_t i = 0; i < recipe.outputs.size(); ++i) {
-    const ValueId from = writes_[i], to = resolve(recipe, recipe.outputs[i], c);
+    const ValueId from = writes_[i], to = resolve(recipe.outputs[i], c);
     were_outputs_.push_back(graph_.is_output(from));
     if (!touches_little() || !recipe.outputs[i].fresh() || !stands_for(to, from)) {
       for (UseId u = graph_.first_use(from); u.valid(); u = graph_.next_use(u))
@@ -70,15 +72,14 @@ ValueId RuleEngine::resolve(const Recipe&, Recipe::Source source, const Candidat
     taken_over_.push_back(graph_.is_output(to));
     graph_.replace_uses(from, to);
   }
-  erase_matched(rule, c);
+  erase_matched(rule, c, recipe);
   // A new value takes the name of the old one; an older value only where a graph output would lose
   // its name otherwise.
   for (std::size_t i = 0; i < recipe.outputs.size(); ++i) {
-    const ValueId to = resolve(recipe, recipe.outputs[i], c);
+    const ValueId to = resolve(recipe.outputs[i], c);
     if (graph_.is_input(to)) continue;
     bool again = false;
-    for (std::size_t j = 0; j < i; ++j)
-      again = again || resolve(recipe, recipe.outputs[j], c) == to;
+    for (std::size_t j = 0; j < i; ++j) again = again || resolve(recipe.outputs[j], c) == to;
     if (again) continue;
     if (recipe.outputs[i].fresh() || (were_outputs_[i] && !taken_over_[i]))
       graph_.take_name(to, writes_[i]);
@@ -92,14 +93,6 @@ bool RuleEngine::stands_for(ValueId made, ValueId old) const {
   return graph_.type(made) == graph_.type(old);
 }
 
-/// Then a match that consumes the value holds the new node, from which it is found.
-bool RuleEngine::is_read_by_new(ValueId value) const {
-  for (std::size_t i = first_new_.index; i < graph_.node_bound(); ++i)
-    for (std::size_t k = 0; k < graph_.operand_count(NodeId(i)); ++k)
-      if (graph_.operand(NodeId(i), k) == value) return true;
-  return false;
-}
-
 /// Whether a result of it is used, or it has an effect.
 bool RuleEngine::is_needed(NodeId node) const {
   for (std::size_t k = 0; k < graph_.result_count(node); ++k)
@@ -107,28 +100,30 @@ bool RuleEngine::is_needed(NodeId node) const {
   return is_barrier(graph_.op_of(node));
 }
 
-void RuleEngine::erase_matched(const Prepared& rule, const Candidate& c) {
-  bool unneeded = false;
-  for (std::size_t i = first_new_.index; i < graph_.node_bound(); ++i) {
-    const NodeId node(i);
-    unneeded = unneeded || !is_needed(node);
-    if (touches_little()) continue;
-    for (std::size_t k = 0; k < graph_.operand_count(node); ++k)
-      touch_producer(graph_.operand(node, k));
-  }
+void RuleEngine::erase_matched(const Prepared& rule, const Candidate& c, const Recipe& recipe) {
   for (auto n = own_.rbegin(); n != own_.rend(); ++n) {
     graph_.erase(*n);
     erased_.push_back(*n);
   }
-  // Dead nodes keep their operands. A producer of one, or a node that is no longer looked at, may
-  // have lost its last user.
-  for (NodeId n : own_)
-    for (std::size_t k = 0; k < graph_.operand_count(n); ++k) {
-      const ValueId v = graph_.operand(n, k);
-      if (!v.valid() || graph_.is_input(v)) continue;
-      if (!touches_little() || !is_read_by_new(v)) touch(graph_.producer(v));
-      unneeded = unneeded || (graph_.unused(v) && graph_.alive(graph_.producer(v)));
-    }
+  bool unneeded = false;
+  const bool little = touches_little();
+  for (std::size_t i = first_new_.index; i < graph_.node_bound(); ++i) {
+    const NodeId node(i);
+    unneeded = unneeded || !is_needed(node);
+    if (little) continue;
+    for (std::size_t k = 0; k < graph_.operand_count(node); ++k)
+      touch_producer(graph_.operand(node, k));
+  }
+  // A producer of what they read, or a node that is no longer looked at, may have lost its last
+  // user. Where a new node reads the value, a match that consumes it holds that node, from which it
+  // is found.
+  for (PatternValueId id : rule.outside) {
+    const ValueId v = c.values[id.index];
+    if (!v.valid() || graph_.is_input(v)) continue;
+    const NodeId producer = graph_.producer(v);
+    if (!little || recipe.reads[id.index] == 0) touch(producer);
+    unneeded = unneeded || (graph_.unused(v) && graph_.alive(producer));
+  }
   if (!unneeded && c.nodes.size() > own_.size())
     unneeded = std::any_of(c.nodes.begin(), c.nodes.end(),
                            [&](NodeId n) { return n.valid() && graph_.alive(n) && !is_needed(n); });

@@ -39,6 +39,7 @@ void RuleEngine::ask_again(NodeId anchor, std::vector<NodeId>& out) {
 }
 
 void RuleEngine::sort_once(std::vector<NodeId>& nodes) {
+  if (nodes.size() < 2) return;
   std::sort(nodes.begin(), nodes.end());
   nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
 }
@@ -90,7 +91,8 @@ void RuleEngine::requeue() {
   }
   sort_once(anchors_);
   again_.swap(anchors_);
-  for (NodeId n : again_) attempt(n);
+  for (NodeId n : again_)
+    if (!comes_to(n)) attempt(n);
 }
 
 }  // namespace pw

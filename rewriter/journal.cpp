@@ -112,8 +112,10 @@ class Writer {
   Writer& operator=(const Writer&) = delete;
 
   void number(std::uint64_t number) {
-    for (; number >= 0x80; number >>= 7) *at_++ = static_cast<std::uint8_t>(number | 0x80u);
-    *at_++ = static_cast<std::uint8_t>(number);
+    std::uint8_t* at = at_;  // bytes may be anything's, also the pointer's own
+    for (; number >= 0x80; number >>= 7) *at++ = static_cast<std::uint8_t>(number | 0x80u);
+    *at++ = static_cast<std::uint8_t>(number);
+    at_ = at;
   }
   void text(std::string_view text) {
     number(text.size());

@@ -129,7 +129,7 @@ void KeptPass::redirects(const Candidate& match, const Recipe& recipe) {
   const RuleEngine& engine = run_->engine;
   const Graph& graph = run_->graph;
   for (std::size_t i = 0; i < recipe.outputs.size(); ++i) {
-    Output output{engine.writes_[i], engine.resolve(recipe, recipe.outputs[i], match), true};
+    Output output{engine.writes_[i], engine.resolve(recipe.outputs[i], match), true};
     output.exclusive = recipe.outputs[i].fresh();
     for (std::size_t j = 0; j < recipe.outputs.size(); ++j)
       if (j != i && recipe.outputs[j].code == recipe.outputs[i].code) output.exclusive = false;

@@ -52,9 +52,9 @@ bool KeptPass::build(const Graph& input) {
   order_.reset(run_->graph);
   maker_.assign(inputs_nodes_, kNone);
   eraser_.assign(inputs_nodes_, kNone);
+  engine.kept_ = this;
   engine.start();
   if (!fits_keeping()) return false;
-  engine.kept_ = this;
   building_ = true;
   pump();
   building_ = false;

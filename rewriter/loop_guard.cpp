@@ -7,29 +7,8 @@
 
 namespace pw {
 
-std::uint32_t LoopGuard::generation(NodeId n) const {
-  return n.index < first_ || n.index - first_ >= generations_.size()
-             ? 0
-             : generations_[n.index - first_];
-}
-
-/// Ids rise, so that no node created later is before the first.
-void LoopGuard::set_generation(std::span<const NodeId> created, std::uint32_t generation) {
-  if (created.empty()) return;
-  const auto [least, most] = std::minmax_element(created.begin(), created.end());
-  if (generations_.empty()) first_ = least->index;
-  if (generations_.size() <= most->index - first_) generations_.resize(most->index - first_ + 1);
-  for (NodeId n : created) generations_[n.index - first_] = generation;
-}
-
-std::vector<RuleId> LoopGuard::after(const Graph& graph, RuleId rule,
-                                     std::span<const NodeId> matched,
-                                     std::span<const NodeId> created) {
-  std::uint32_t oldest = 0;
-  for (NodeId n : matched) oldest = std::max(oldest, generation(n));
-  set_generation(created, oldest + 1);
+std::vector<RuleId> LoopGuard::watch(const Graph& graph, RuleId rule) {
   if (!watching_) {
-    if (created.empty() || oldest < suspicion_) return {};
     watching_ = true;
     seen_.clear();
     window_.clear();

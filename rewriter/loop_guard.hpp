@@ -3,6 +3,7 @@
 // are whole graphs hashed, for a limited number of rewrites.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <span>
 #include <vector>
@@ -16,7 +17,13 @@ class LoopGuard {
   /// Call after each rewrite. The rules of the cycle, once the graph is seen a second time; empty
   /// otherwise.
   std::vector<RuleId> after(const Graph& graph, RuleId rule, std::span<const NodeId> matched,
-                            std::span<const NodeId> created);
+                            std::span<const NodeId> created) {
+    std::uint32_t oldest = 0;
+    for (NodeId n : matched) oldest = std::max(oldest, generation(n));
+    for (NodeId n : created) set_generation(n, oldest + 1);
+    if (!watching_ && (created.empty() || oldest < suspicion_)) return {};
+    return watch(graph, rule);
+  }
 
   /// Whether it ever looked at whole graphs.
   [[nodiscard]] bool suspected() const { return watching_ || suspicion_ > kFirstSuspicion; }
@@ -25,8 +32,19 @@ class LoopGuard {
   static constexpr std::uint32_t kFirstSuspicion = 64;
   static constexpr std::size_t kWindow = 32;
 
-  [[nodiscard]] std::uint32_t generation(NodeId n) const;
-  void set_generation(std::span<const NodeId> created, std::uint32_t generation);
+  [[nodiscard]] std::uint32_t generation(NodeId n) const {
+    return n.index < first_ || n.index - first_ >= generations_.size()
+               ? 0
+               : generations_[n.index - first_];
+  }
+  void set_generation(NodeId created, std::uint32_t generation) {
+    if (created.index < first_) return;
+    if (generations_.empty()) first_ = created.index;
+    if (generations_.size() <= created.index - first_)
+      generations_.resize(created.index - first_ + 1);
+    generations_[created.index - first_] = generation;
+  }
+  std::vector<RuleId> watch(const Graph& graph, RuleId rule);
 
   std::uint32_t first_ = 0;                 // created node; those before it are of generation 0
   std::vector<std::uint32_t> generations_;  // by node, from the first created one on

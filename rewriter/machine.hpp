@@ -63,7 +63,7 @@ inline std::uint32_t rule_behind(const MatchProgram& program, std::uint32_t pc) 
   return at < graph.operand_count(node) ? graph.operand(node, at) : ValueId();
 }
 
-[[gnu::flatten]] inline bool has_results(const Graph& graph, NodeId node, std::size_t count) {
+[[gnu::always_inline]] inline bool has_results(const Graph& graph, NodeId node, std::size_t count) {
   return graph.result_count(node) == count;
 }
 
@@ -76,7 +76,7 @@ inline bool operands_fit(const Graph& graph, NodeId node, std::size_t operands,
   return there >= required;
 }
 
-[[gnu::flatten]] inline bool used_once(const Graph& graph, ValueId value) {
+[[gnu::always_inline]] inline bool used_once(const Graph& graph, ValueId value) {
   return graph.use_count(value) == 1;
 }
 
@@ -93,31 +93,37 @@ inline bool operands_fit(const Graph& graph, NodeId node, std::size_t operands,
 /// where it returns true, other ways that differ in exchanged operands alone are left out. Ends
 /// early where the budget is spent.
 template <class Trace, class Accept>
-void execute(const MatchProgram& program, const Graph& graph, NodeId anchor, OpId constant,
-             Registers& registers, Trace& trace, StepBudget& budget, Accept&& accept) {
+[[gnu::noinline]] void execute(const MatchProgram& program, const Graph& graph, NodeId anchor,
+                               OpId constant, Registers& registers, Trace& trace,
+                               StepBudget& budget, Accept&& accept) {
   const std::uint32_t entry = program.entry_of(graph.op(anchor));
   if (entry == Instruction::kNowhere) return;
   // Plain pointers: what is written through them is known not to move the arrays.
   NodeId* const nodes = registers.nodes.data();
   ValueId* const values = registers.values.data();
-  UseId* const uses = registers.uses.data();
-  std::uint8_t* const swaps = registers.swaps.data();
   const Instruction* const code = program.code.data();
   const Instruction* at = code + entry;
+  const Instruction* run = at;  // since then one after the other; counted where they end
   const auto pc = [&] { return static_cast<std::uint32_t>(at - code); };
   std::uint64_t left = budget.left;
+  // False: the budget was spent among them.
+  const auto count_run = [&] {
+    const auto steps = static_cast<std::uint64_t>(at - run) + 1;
+    if (steps > left) {
+      budget = {0, rule_behind(program, static_cast<std::uint32_t>(run - code + left))};
+      return false;
+    }
+    left -= steps;
+    return true;
+  };
   nodes[0] = anchor;
   for (;;) {
     const Instruction& in = *at;
-    if (left == 0) {
-      budget.stopped = rule_behind(program, pc());
-      break;
-    }
-    --left;
     trace.asked(pc());
     const auto operand = [&]() __attribute__((always_inline)) {
       const NodeId node = nodes[in.node];
-      const std::size_t slot = in.slot ^ swaps[in.swap];  // only of slots 0 and 1 there is a swap
+      const std::size_t slot =
+          in.slot ^ registers.swaps[in.swap];  // only of slots 0 and 1 there is a swap
       return slot < graph.operand_count(node) ? graph.operand(node, slot) : ValueId();
     };
     bool yes = true;
@@ -129,10 +135,10 @@ void execute(const MatchProgram& program, const Graph& graph, NodeId anchor, OpI
         break;
       }
       case Code::result: yes = graph.result(nodes[in.node], in.slot) == values[in.value]; break;
-      case Code::users: uses[in.node] = UseId(); [[fallthrough]];
+      case Code::users: registers.uses[in.node] = UseId(); [[fallthrough]];
       case Code::next_user: {
         const ValueId value = values[in.value];
-        UseId use = uses[in.node];
+        UseId use = registers.uses[in.node];
         yes = false;
         if (!value.valid()) break;
         const bool single = used_once(graph, value);  // then the next one is known without a look
@@ -143,23 +149,23 @@ void execute(const MatchProgram& program, const Graph& graph, NodeId anchor, OpI
           if (graph.op(user).index == in.number && first_of_user(graph, use, user, value)) {
             yes = true;
             nodes[in.node] = user;
-            uses[in.node] = use;
+            registers.uses[in.node] = use;
             break;
           }
           if (single) break;
         }
-        if (yes && in.code == Code::users) ++at;  // over next_user
+        if (yes && in.code == Code::users) ++at, ++run;  // over next_user
         break;
       }
       case Code::swap:
-        swaps[in.swap] = 0;
-        ++at;
+        registers.swaps[in.swap] = 0;
+        ++at, ++run;
         break;
       case Code::next_swap: {
         const NodeId node = nodes[in.node];
-        yes = swaps[in.swap] == 0 && graph.operand_count(node) >= 2 &&
+        yes = registers.swaps[in.swap] == 0 && graph.operand_count(node) >= 2 &&
               graph.operand(node, 0) != graph.operand(node, 1);
-        swaps[in.swap] = 1;
+        registers.swaps[in.swap] = 1;
         break;
       }
       case Code::arity: {
@@ -188,6 +194,7 @@ void execute(const MatchProgram& program, const Graph& graph, NodeId anchor, OpI
       case Code::few_uses: yes = graph.use_count(values[in.value]) <= in.number; break;
       case Code::distinct: yes = nodes[in.node] != nodes[in.second]; break;
       case Code::accept:
+        if (!count_run()) return;
         if (left < StepBudget::kAccept) {
           budget = {0, in.number};
           return;
@@ -197,19 +204,23 @@ void execute(const MatchProgram& program, const Graph& graph, NodeId anchor, OpI
           std::uint32_t next = in.fail;
           while (next != Instruction::kNowhere && code[next].last_choice) next = code[next].fail;
           if (next == Instruction::kNowhere) return;
-          at = code + next;
+          run = at = code + next;
           continue;
         }
         yes = false;
         break;
+      default: __builtin_unreachable();
     }
     if (yes) {
       ++at;
       continue;
     }
-    if (in.code != Code::accept) trace.failed(pc());
+    if (in.code != Code::accept) {
+      trace.failed(pc());
+      if (!count_run()) return;
+    }
     if (in.fail == Instruction::kNowhere) return;
-    at = code + in.fail;
+    run = at = code + in.fail;
   }
 }
 

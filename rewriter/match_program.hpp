@@ -61,6 +61,7 @@ struct ProgramRule {
   static constexpr std::uint16_t kNone = 0xffff;
   const RuleLayout* layout = nullptr;
   PatternNodeId anchor;
+  bool from_first = false;               ///< the anchor stands before all else that is replaced
   std::vector<std::uint16_t> nodes;      ///< register, by PatternNodeId; kNone: not matched here
   std::vector<std::uint16_t> values;     ///< register, by PatternValueId
   std::vector<std::uint16_t> constants;  ///< node register of a number's node, by PatternValueId
@@ -88,20 +89,33 @@ struct MatchProgram {
   std::size_t nodes = 0, values = 0, swaps = 0;  ///< registers
   /// By op: the ways from a node with it to anchors whose matches may hold it.
   std::vector<std::vector<WayBack>> ways;
+  /// By op: whether rules that begin at the first node are found at its nodes, and whether others.
+  static constexpr std::uint8_t kNothing = 0, kFromFirst = 1, kElsewhere = 2;
+  std::vector<std::uint8_t> finds;
 
   /// None of an op that a rewrite declared.
   [[nodiscard]] const std::vector<WayBack>& ways_of(OpId op) const {
     static const std::vector<WayBack> none;
     return op.index < ways.size() ? ways[op.index] : none;
   }
+  [[nodiscard]] std::uint8_t finds_of(OpId op) const {
+    return op.index < finds.size() ? finds[op.index] : kNothing;
+  }
   [[nodiscard]] std::uint32_t entry_of(OpId op) const {
     return op.index < entry.size() ? entry[op.index] : Instruction::kNowhere;
   }
 };
 
+/// Where matches are looked for: where that costs least, or, of rules with one node from which
+/// the others that they replace are reached, there, unless that costs much more. Along the order
+/// of the graph such matches are then found in the order in which they are taken.
+enum class Anchoring : std::uint8_t { cheapest, first };
+/// As a pass of this kind is run.
+[[nodiscard]] Anchoring anchoring_of(ast::Strategy::Kind kind);
 /// `rules` in order of rank. Recursion's frontiers may be among them.
 MatchProgram compile_program(const RuleSet& rules, const std::vector<const RuleLayout*>& layouts,
-                             const GraphStatistics& statistics);
+                             const GraphStatistics& statistics,
+                             Anchoring anchoring = Anchoring::cheapest);
 /// The instructions as text, one a line.
 std::string print(const MatchProgram& program, const RuleSet& rules);
 /// Those of each pass of a strategy, compiled for the graph: `pwr opt --emit matcher`.

@@ -31,10 +31,15 @@ struct NativeState {
                           std::uint32_t gate) = nullptr;
   Guess* const* guesses = nullptr;   ///< by rule
   std::uint64_t* counted = nullptr;  ///< by rule: matches that are counted, and not given
-  /// After an anchor where `stopped` or `found` is set, which it resets.
-  void (*finish)(void* engine, std::uint32_t anchor) = nullptr;
+  /// After an anchor where `stopped` or `found` is set, which it resets. Whether to stop there.
+  std::uint32_t (*finish)(void* engine, std::uint32_t anchor) = nullptr;
   std::uint64_t steps = 0;           ///< at an anchor
+  std::uint64_t until = 0;           ///< the last label to go to
+  std::uint64_t asked = 0;           ///< nodes, so far
   std::uint32_t stopped = kRunning;  ///< the rule that was tried when they were spent
+  /// Of a walk: seeding skips rules that begin at the first node, a sweep the others.
+  enum Phase : std::uint8_t { any, seeding, sweeping };
+  Phase phase = any;
   std::uint8_t counting = 0, careful = 0, barriers = 0;
   std::uint8_t found = 0;  ///< what accept() keeps to the end of the anchor
   static constexpr std::uint32_t kRunning = 0xffffffff;
@@ -42,7 +47,8 @@ struct NativeState {
 
 /// Machine code of one program.
 struct NativeMatcher {
-  /// Tries the rules at `count` nodes in order, from `first` on; returns the one behind them.
+  /// Tries the rules at nodes in order, from `first` on: at `count` of them at most, none of them
+  /// behind `until`, until finish() says so. Returns the node behind them.
   using Run = std::uint32_t (*)(NativeState*, std::uint32_t first, std::uint64_t count);
   std::shared_ptr<const void> held;  ///< the code lives as long as this
   Run run = nullptr;

@@ -27,12 +27,13 @@ struct State {
   u32 (*accept)(void*, u32 rule, u32 anchor, u32 gate);
   Guess* const* guesses;
   u64* counted;
-  void (*finish)(void*, u32 anchor);
-  u64 steps;
+  u32 (*finish)(void*, u32 anchor);
+  u64 steps, until, asked;
   u32 stopped;
-  u8 counting, careful, barriers, found;
+  u8 phase, counting, careful, barriers, found;
 };
 enum { kUnasked, kUnknown, kNo, kYes };
+enum { kAny, kSeeding, kSweeping };
 
 // The operand as the rule writes it; none past the end.
 PW_INLINE u32 slot_of(const Graph& g, u32 n, u32 i) {
@@ -90,12 +91,20 @@ class TextWriter {
 
   void write_run(const std::vector<std::uint32_t>& ops) {
     out_ += "\nextern \"C\" u32 pw_match(State* state, u32 n, u64 count) {\n  State& s = *state;\n";
-    out_ += "  for (; n != kNone && count > 0; n = next(s.graph, n), --count) {\n";
+    out_ +=
+        "  for (const u64 end = s.asked + count; n != kNone && s.asked != end; "
+        "n = next(s.graph, n)) {\n";
+    out_ += "    if (label(s.graph, n) > s.until) break;\n    ++s.asked;\n";
     out_ += "    switch (op(s.graph, n)) {\n";
-    for (std::uint32_t op : ops) say("      case {0}: at_{0}(s, n); break;", op);
+    for (std::uint32_t op : ops) {
+      const char* when = "";
+      if (program_.finds[op] == MatchProgram::kElsewhere) when = "if (s.phase != kSweeping) ";
+      if (program_.finds[op] == MatchProgram::kFromFirst) when = "if (s.phase != kSeeding) ";
+      say("      case {0}: {1}at_{0}(s, n); break;", op, when);
+    }
     out_ += "      default: continue;\n    }\n";
-    out_ += "    if (s.found != 0 || s.stopped != kNone) s.finish(s.engine, n);\n  }\n";
-    out_ += "  return n;\n}\n";
+    out_ += "    if ((s.found != 0 || s.stopped != kNone) && s.finish(s.engine, n) != 0)\n";
+    out_ += "      return next(s.graph, n);\n  }\n  return n;\n}\n";
   }
 
   void write_anchor(std::uint32_t op, std::uint32_t begin, std::uint32_t end) {
@@ -182,6 +191,8 @@ class TextWriter {
 
   void write_accept(std::uint32_t pc, const Instruction& in) {
     const std::uint32_t rule = in.number;
+    say("  if (s.phase == {}) {};", program_.rules[rule].from_first ? "kSeeding" : "kSweeping",
+        jump(in.fail));
     say("  if (left < {0}) {{ s.stopped = {1}; return; }}\n  left -= {0};", StepBudget::kAccept,
         rule);
     out_ += "  {\n    u32 gate = kUnasked;\n";
@@ -218,10 +229,10 @@ class TextWriter {
     const NativeGates& gates = gates_[rule];
     out_ += "    gate = kUnknown;\n    do {\n";
     out_ += "      if (s.careful && s.barriers) break;\n";
+    write_guess(rule, gates);
     say("      if ({}) {{", gates.permutable ? "true" : "s.careful");
     write_legal(gates);
-    out_ += "      }\n";
-    write_guess(rule, gates);
+    out_ += "      }\n      gate = kYes;\n";
     if (gates.only_counted)
       say("      if (gate == kYes && s.counting) {{ ++s.counted[{}]; {}; }}", rule,
           jump(program_.code[pc].fail));
@@ -269,7 +280,7 @@ class TextWriter {
     say("        key = q.keys + found * {}ul;\n        if (!({})) break;\n      }}", width, equal);
     out_ += "      q.last = found;\n      const u8 kind = q.kinds[found];\n";
     out_ += "      if (kind == 0) break;\n      if (kind == 1) { gate = kNo; break; }\n";
-    out_ += "      if (kind == 3 && s.careful) break;\n      gate = kYes;\n";
+    out_ += "      if (kind == 3 && s.careful) break;\n";
   }
 
   const MatchProgram& program_;

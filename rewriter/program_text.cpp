@@ -34,7 +34,8 @@ std::string question(const Instruction& in, const OpTable& ops, const MatchProgr
     case Code::few_uses: return fmt::format("v{} has at most {} uses", in.value, in.number);
     case Code::distinct: return fmt::format("n{} is not n{}", in.node, in.second);
     case Code::accept:
-      return fmt::format("accept `{}`", program.rules[in.number].layout->rule->name);
+      return fmt::format("accept `{}`{}", program.rules[in.number].layout->rule->name,
+                         program.rules[in.number].from_first ? ", in order" : "");
   }
   return {};
 }
@@ -47,8 +48,9 @@ void print_passes(const Graph& graph, const RuleSet& rules, const Strategy& stra
   for (RuleId id : strategy.rules) layouts.push_back(lay_out(rules, id));
   std::vector<const RuleLayout*> pointers;
   for (const RuleLayout& layout : layouts) pointers.push_back(&layout);
-  out += fmt::format("pass {}: {}", strategy.label,
-                     print(compile_program(rules, pointers, gather_statistics(graph)), rules));
+  const MatchProgram program =
+      compile_program(rules, pointers, gather_statistics(graph), anchoring_of(strategy.kind));
+  out += fmt::format("pass {}: {}", strategy.label, print(program, rules));
 }
 
 }  // namespace

@@ -101,6 +101,9 @@ class Writer {
       out_.barriers = out_.barriers || is_barrier(scratch_.op_of(n));
       out_.nodes.push_back(node);
     }
+    out_.reads.resize(rule_.values.size());
+    for (const Recipe::Source& source : out_.operands)
+      if (!source.absent() && !source.fresh()) out_.reads[source.index()] = 1;
     for (ValueId v : results_) out_.outputs.push_back(source_of(v));
   }
 

@@ -32,6 +32,7 @@ struct Recipe {
   std::vector<NewNode> nodes;
   std::vector<Source> operands;
   std::vector<TypeId> types;
+  std::vector<char> reads;      ///< by PatternValueId: whether a new node does
   std::vector<Source> outputs;  ///< in the order of Rule::outputs
   /// The node that makes an output may be equal to what is there already.
   bool may_change_nothing = false;

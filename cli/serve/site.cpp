@@ -155,6 +155,8 @@ HttpAnswer Site::ask(const HttpRequest& request) {
   WorkerResult result = workers_.run(page, question, *content);
   if (result.end == WorkerResult::End::cancelled)
     return {409, "text/plain; charset=utf-8", "a newer question has come\n"};
+  if (result.end == WorkerResult::End::stopped)
+    return {503, "text/plain; charset=utf-8", "the server has been stopped\n"};
   if (result.end != WorkerResult::End::answered) return {200, kJson, no_answer(result.end, most_)};
   HttpAnswer out{200, kJson, std::move(result.answer)};
   if (!result.picture.empty()) {

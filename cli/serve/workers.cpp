@@ -122,7 +122,7 @@ std::shared_ptr<Workers::Running> Workers::begin(const std::string& page, int& t
     ::kill(before->second->process, SIGKILL);
     running_.erase(before);
   }
-  out.end = stopped_ ? WorkerResult::End::cancelled : WorkerResult::End::busy;
+  out.end = stopped_ ? WorkerResult::End::stopped : WorkerResult::End::busy;
   if (stopped_ || running_.size() >= kMostWorkers) return nullptr;
   out.end = WorkerResult::End::failed;
   int input[2], output[2];
@@ -155,7 +155,8 @@ void Workers::end(const std::string& page, const std::shared_ptr<Running>& runni
     const std::lock_guard lock(mutex_);
     const auto it = running_.find(page);
     if (it != running_.end() && it->second == running) running_.erase(it);
-    if (running->cancelled) out = {WorkerResult::End::cancelled, {}, {}};
+    if (running->cancelled)
+      out = {stopped_ ? WorkerResult::End::stopped : WorkerResult::End::cancelled, {}, {}};
   }
   ::kill(running->process, SIGKILL);
   int status = 0;

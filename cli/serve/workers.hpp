@@ -17,7 +17,8 @@ struct WorkerResult {
   enum class End : std::uint8_t {
     answered,
     late,       ///< it took longer than it may
-    cancelled,  ///< by a newer question of its page, or by stop()
+    cancelled,  ///< by a newer question of its page
+    stopped,    ///< by stop()
     failed,     ///< it ended without an answer: memory, or a bug
     busy,       ///< as many as there may be are at work for other pages
   } end = End::failed;

@@ -408,7 +408,8 @@ class Ends(ProgramTest):
                 self.assertFalse(os.path.exists(f"/proc/{pid}"))
             idle.close()
             thread.join(60)
-            self.assertIsInstance(outcome[0], Exception)  # the server has ended before it answers
+            # The connection has ended, or the answer was just in time to say why.
+            self.assertTrue(isinstance(outcome[0], Exception) or outcome[0][0] == 503, outcome[0])
 
     def test_a_port_in_use(self):
         with Serve() as server:
