@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "backends/cuda/attention_accesses.hpp"
 #include "backends/cuda/tensor_product.hpp"
 #include "backends/rowprogram/cxx.hpp"
 
@@ -92,16 +93,23 @@ class AttentionWriter {
     return text;
   }
 
+  [[nodiscard]] AttentionSizes sizes() const {
+    const std::int64_t in = size_of(shape_.in);
+    AttentionSizes out{shape_.heads, shape_.groups, shape_.width, in, in, in, size_of(shape_.out)};
+    if (shape_.divisor) out.divisor = size_of(context_.types[*shape_.divisor].dtype);
+    return out;
+  }
+
   [[nodiscard]] std::string factor() const {
     return rows::cxx::literal(1 / std::sqrt(static_cast<float>(shape_.width)) * kLog2E, DType::f32);
   }
 
   [[nodiscard]] std::string finish() const {
     const std::string divide =
-        shape_.divisor
-            ? fmt::format("y = pw_div(y, {});\n          ",
-                          rows::cxx::loaded(context_.types[*shape_.divisor].dtype, "p6[0]"))
-            : "";
+        shape_.divisor ? fmt::format("y = pw_div(y, {});\n          ",
+                                     rows::cxx::loaded(context_.types[*shape_.divisor].dtype,
+                                                       "pw_load(p6, 0)"))
+                       : "";
     return fmt::format(kAttentionFinish, fmt::arg("divide", divide),
                        fmt::arg("heads", shape_.heads), fmt::arg("width", shape_.width),
                        fmt::arg("store", rows::cxx::is_narrow(shape_.out)
@@ -129,6 +137,7 @@ class AttentionWriter {
         fmt::arg("page", shape_.page_tokens), fmt::arg("parts", tile.order.parts),
         fmt::arg("factor", factor()), fmt::arg("keep", whole ? "" : of_part(kAttentionKeep)),
         fmt::arg("finish", whole ? finish() : of_part(kAttentionPart)));
+    text.by_data = tensor_attention_accesses(sizes(), tile);
     return tensor_kernel(text, tile.shared_bytes(shape_.width), tensor_attention_prelude());
   }
 
@@ -141,6 +150,8 @@ class AttentionWriter {
     text.body = fmt::format(kAttentionAdd, fmt::arg("parts", tile.order.parts),
                             fmt::arg("heads", shape_.heads), fmt::arg("width", shape_.width),
                             fmt::arg("factor", factor()), fmt::arg("finish", finish()));
+    text.accesses =
+        add_attended_accesses(sizes(), tile.order.parts, text.threads, text.column_blocks);
     return tensor_kernel(text, 0, tensor_attention_prelude());
   }
 

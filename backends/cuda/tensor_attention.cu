@@ -224,14 +224,16 @@ PW_FUNCTION void pw_attention(S& shared, const unsigned short* q, const unsigned
     const long long from =
         ((long long)own * SHARE * GROUPS + group * SHARE + row % SHARE) * WIDTH + word * 8;
     pw_put(shared, queries + pw_word<words>(row, word),
-           own < end ? *(const uint4*)(q + from) : uint4{0, 0, 0, 0});
+           own < end ? pw_load((const uint4*)(q + from), 0) : uint4{0, 0, 0, 0});
   }
 
   for (int first = token0; first < end;) {
-    const long long table = at.tables[first];
+    const long long table = pw_load(at.tables, first);
     int last = first, limit = 0;
-    for (; last < end && at.tables[last] == table; ++last)
-      limit = at.seen[last] > limit ? (int)at.seen[last] : limit;
+    do {
+      const int keys = (int)pw_load(at.seen, last);
+      limit = keys > limit ? keys : limit;
+    } while (++last < end && pw_load(at.tables, last) == table);
     const long long* const pages = at.pages + table;
     const int blocks = (limit + block - 1) / block;
     const auto fetch = [&](int number, int count) {
@@ -241,7 +243,7 @@ PW_FUNCTION void pw_attention(S& shared, const unsigned short* q, const unsigned
         const int key = i / used, word = i % used, place = to + pw_word<words>(key, word);
         const int j = number * block + key;
         const bool take = j < limit;
-        const long long row = take ? pages[j / PAGE] * PAGE + j % PAGE : 0;
+        const long long row = take ? pw_load(pages, j / PAGE) * PAGE + j % PAGE : 0;
         const long long from = (row * GROUPS + group) * WIDTH + word * 8;
         pw_copy_async(shared, place, k + from, take);
         pw_copy_async(shared, place + block * words, v + from, take);
@@ -254,7 +256,7 @@ PW_FUNCTION void pw_attention(S& shared, const unsigned short* q, const unsigned
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
         const int token = token_of(pw_here(row0 + t * 16 + h * 8 + lane / 4));
-        seen[t][h] = token >= first && token < last ? (int)at.seen[token] : 0;
+        seen[t][h] = token >= first && token < last ? (int)pw_load(at.seen, token) : 0;
         rows[t].largest[h] = least;
         rows[t].total[h] = 0.0f;
       }
@@ -347,7 +349,7 @@ PW_FUNCTION void pw_add_attended(const float* parts, const long long* seen, long
       sums[e] = part == 0 ? x : pw_add(sums[e], x);
     }
   }
-  const float share = pw_share(seen[token] == 0, total);
+  const float share = pw_share(pw_load(seen, token) == 0, total);
 #pragma unroll
   for (int e = 0; e < 4; e += 2)
     finish(token, head, column + e, pw_mul(sums[e], share), pw_mul(sums[e + 1], share));

@@ -163,7 +163,11 @@ PW_FUNCTION pw_fragment pw_columns(S& shared, int i) {
 }
 template <class S>
 PW_FUNCTION void pw_copy_async(S& shared, int i, const void* from, bool take) {
-  if (take) PW_ALIGNED(from, 16);
+  if (take) {
+    PW_ALIGNED(from, 16);
+    pw_count<uint4>(0);
+  }
+  pw_count<uint4>(3);
   pw_host->copy_async(shared.p, i, take ? from : 0);
 }
 PW_FUNCTION void pw_commit() { pw_host->commit(); }
@@ -301,12 +305,12 @@ PW_FUNCTION void pw_store_pair(R* p, R x0, R x1, bool two) {
   if constexpr (EVEN && sizeof(R) == 4) {
     pw_write2(p, pw_as<R>::to(x0), pw_as<R>::to(x1));
   } else if constexpr (EVEN && sizeof(R) == 2) {
-    *(unsigned*)p = (unsigned)x0 | (unsigned)x1 << 16;
+    pw_store((unsigned*)p, 0, (unsigned)x0 | (unsigned)x1 << 16);
   } else if constexpr (EVEN && sizeof(R) == 1) {
-    *(unsigned short*)p = (unsigned short)((unsigned)x0 | (unsigned)x1 << 8);
+    pw_store((unsigned short*)p, 0, (unsigned)x0 | (unsigned)x1 << 8);
   } else {
-    p[0] = x0;
-    if (two) p[1] = x1;
+    pw_store(p, 0, x0);
+    if (two) pw_store(p, 1, x1);
   }
 }
 

@@ -92,8 +92,14 @@ class Device {
     cuda::DeviceTensor y = there[0];
     y.address = need(driver_.allocate(y.bytes()), context);
     need(attention_.begin(step, rows), context);
+    driver_.forget_accesses();
     for (const cuda::LaunchNode& node : attention_.launches(kernels_, "a", there, y))
       need(driver_.launch(node), context);
+    for (const auto& [name, touched] : driver_.touched()) {
+      INFO(name);
+      REQUIRE(touched.foretold);
+      CHECK(shown(*touched.foretold) == shown(touched.counted));
+    }
     Tensor out(y.dtype, inputs[0].extents());
     need(driver_.read(out.data(), y.address, static_cast<std::int64_t>(out.view().bytes())),
          context);
