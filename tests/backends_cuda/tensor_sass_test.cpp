@@ -5,11 +5,10 @@
 
 #include "backends/cuda/attention.hpp"
 #include "backends/cuda/emitter.hpp"
-#include "backends/cuda/nvrtc.hpp"
 #include "backends/cuda/product.hpp"
-#include "backends/cuda/sass.hpp"
 #include "dsl/dsl.hpp"
 #include "tests/backends_cuda/kernel_run.hpp"
+#include "tests/backends_cuda/machine_code.hpp"
 #include "tests/catch.hpp"
 
 using namespace pw;
@@ -27,20 +26,8 @@ int count_instructions(const std::string& sass, const std::string& name) {
   return out;
 }
 
-struct Tools {
-  cuda::Nvrtc nvrtc = cuda::Nvrtc::open();
-  cuda::Disassembler nvdisasm = cuda::Disassembler::find();
-
-  /// Says so where they are not.
-  [[nodiscard]] bool present() const {
-    const bool both = nvrtc.present() && nvdisasm.present();
-    if (!both) WARN("SKIPPED: NVRTC is " << nvrtc.state() << ", nvdisasm is " << nvdisasm.state());
-    return both;
-  }
-};
-
 /// Registers, spills and instructions of a kernel on one architecture, as one line.
-std::string check_machine_code(const Tools& tools, const cuda::Kernel& kernel,
+std::string check_machine_code(const MachineCodeTools& tools, const cuda::Kernel& kernel,
                                const std::string& arch) {
   const auto cubin = tools.nvrtc.compile(cuda::source_file(kernel), kernel.name, {arch, false});
   if (!cubin) FAIL(cubin.error().front().message);
@@ -61,9 +48,8 @@ std::string check_machine_code(const Tools& tools, const cuda::Kernel& kernel,
 }  // namespace
 
 TEST_CASE("tensor cores: machine code of products has tensor-core instructions and no local memory",
-          "[cuda][sass]") {
-  const Tools tools;
-  if (!tools.present()) return;
+          "[.][cuda][machine_code]") {
+  const MachineCodeTools tools;
   const ContextPtr context = library();
   // Aligned, and with rows of no multiple of 16 bytes; b as it lies and transposed.
   const std::pair<const char*, bool> texts[] = {
@@ -122,9 +108,8 @@ std::optional<cuda::TensorKernels> product_of(const ContextPtr& context, bool by
 }
 
 TEST_CASE("tensor cores: every tile compiles without local memory, in the registers of the model",
-          "[.][slow][cuda][sass]") {
-  const Tools tools;
-  if (!tools.present()) return;
+          "[.][slow][cuda][machine_code]") {
+  const MachineCodeTools tools;
   const ContextPtr context = library();
   for (const std::string arch : kArchs)
     for (cuda::ProductTile tile : cuda::product_tiles()) {
@@ -156,9 +141,8 @@ TEST_CASE("tensor cores: every tile compiles without local memory, in the regist
 
 TEST_CASE(
     "tensor cores: machine code of attention has tensor-core instructions and no local memory",
-    "[cuda][sass]") {
-  const Tools tools;
-  if (!tools.present()) return;
+    "[.][cuda][machine_code]") {
+  const MachineCodeTools tools;
   const ContextPtr context = library();
   for (const char* types : {"q: bf16[n, 32, 128], k: bf16[n, 8, 128], v: bf16[n, 8, 128]",
                             "q: f16[n, 16, 64], k: f16[n, 16, 64], v: f16[n, 16, 64]"}) {
