@@ -43,6 +43,13 @@ struct AccessCounts {
     shared_writes += other.shared_writes;
     return *this;
   }
+  /// Accesses of single threads, of any width.
+  [[nodiscard]] std::int64_t times() const {
+    std::int64_t sum = 0;
+    for (const auto* kind : {&global_reads, &global_writes, &shared_reads, &shared_writes})
+      for (const std::int64_t t : kind->times) sum += t;
+    return sum;
+  }
   friend bool operator==(const AccessCounts&, const AccessCounts&) = default;
 };
 

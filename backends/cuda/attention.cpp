@@ -116,7 +116,8 @@ NodeId attention_node(const Graph& piece) {
 }  // namespace
 
 std::optional<AttentionKernels> attention_kernels(const Graph& piece, std::int64_t page_tokens,
-                                                  std::string_view arch) {
+                                                  std::string_view arch,
+                                                  const AttentionTiles* tiles) {
   const NodeId node = attention_node(piece);
   if (!node.valid() || piece.outputs().size() != 1) return std::nullopt;
   AttentionKernels out;
@@ -216,7 +217,7 @@ std::optional<AttentionKernels> attention_kernels(const Graph& piece, std::int64
     shape.reads = {types[0], types[1], types[2], numbers, numbers, numbers};
     if (divided) shape.divisor = types[3];
     shape.result = types.back();
-    out.forms = tensor_attention(shape, arch, context);
+    out.forms = tensor_attention(shape, arch, tiles, context);
   }
   return out;
 }
@@ -231,6 +232,12 @@ std::int64_t DeviceAttention::sums_bytes(std::int64_t rows) const {
   std::int64_t floats = 0;  // layers have them one after the other
   for (const AttentionForms& forms : forms_) floats = std::max(floats, forms.part_floats(rows));
   return floats * size_of(DType::f32);
+}
+
+std::int64_t DeviceAttention::arrived_bytes(std::int64_t rows) const {
+  std::int64_t groups = 0;
+  for (const AttentionForms& forms : forms_) groups = std::max(groups, forms.groups);
+  return rows * groups * size_of(DType::i32);
 }
 
 /// What is there stays.
@@ -259,7 +266,7 @@ std::int64_t DeviceAttention::table_bytes(std::int64_t pages, std::int64_t rows)
 }
 
 std::int64_t DeviceAttention::bytes(std::int64_t pages, std::int64_t rows) const {
-  std::int64_t out = table_bytes(pages, rows) + sums_bytes(rows);
+  std::int64_t out = table_bytes(pages, rows) + sums_bytes(rows) + arrived_bytes(rows);
   for (const auto& [layer, pool] : pools_)
     out += pages * (page_bytes(pool, pool.k) + page_bytes(pool, pool.v));
   return out;
@@ -279,6 +286,11 @@ Result<std::monostate> DeviceAttention::reserve(std::int64_t pages, std::int64_t
   if (const std::int64_t sums = sums_bytes(rows); sums > sums_bytes_) {
     if (auto done = grow(sums_, 0, sums, "sums of parts of keys"); !done) return done;
     sums_bytes_ = sums;
+  }
+  if (const std::int64_t arrived = arrived_bytes(rows); arrived > arrived_bytes_) {
+    if (auto done = grow(arrived_, 0, arrived, "numbers of parts of keys"); !done) return done;
+    if (auto done = driver_.fill(arrived_, 0, arrived); !done) return done;
+    arrived_bytes_ = arrived;
   }
   const std::int64_t bytes = table_bytes(pages_, rows);
   if (bytes <= table_bytes_) return std::monostate{};
@@ -359,22 +371,16 @@ std::vector<LaunchNode> DeviceAttention::launches(const AttentionKernels& kernel
   const AttentionForm& form = kernels.forms->of(rows);
   attend.name = form.kernel.name;
   attend.params = {rows};
-  if (!form.add) return {std::move(put), std::move(attend)};
-  const DeviceTensor sums{DType::f32, {rows * form.part_floats}, sums_};
-  LaunchNode add;
-  add.name = form.add->name;
-  add.reads = {part(2 * rows, rows), sums};
-  if (kernels.operands.size() > 3) {
-    add.reads.push_back(attend.reads.back());
-    attend.reads.pop_back();
+  if (form.part_floats > 0) {
+    attend.writes.push_back({DType::f32, {rows * form.part_floats}, sums_});
+    attend.writes.push_back({DType::i32, {rows * kernels.groups}, arrived_});
   }
-  add.writes = std::exchange(attend.writes, {sums});
-  add.params = {rows};
-  return {std::move(put), std::move(attend), std::move(add)};
+  return {std::move(put), std::move(attend)};
 }
 
 std::uint64_t DeviceAttention::address_hash() const {
-  std::uint64_t hash = combine(combine(table_, sums_), static_cast<std::uint64_t>(pages_));
+  std::uint64_t hash =
+      combine(combine(combine(table_, sums_), arrived_), static_cast<std::uint64_t>(pages_));
   for (const auto& [layer, pool] : pools_)
     hash = combine(combine(hash, pool.k_pages), pool.v_pages);
   return hash;

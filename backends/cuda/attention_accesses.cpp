@@ -1,5 +1,4 @@
-// Exports put_accesses, attend_accesses, tensor_attention_accesses, add_attended_accesses and
-// tables_of.
+// Exports put_accesses, attend_accesses, tensor_attention_accesses and tables_of.
 #include "backends/cuda/attention_accesses.hpp"
 
 #include <algorithm>
@@ -10,26 +9,32 @@ namespace {
 using Array = AccessesByData::Array;
 
 constexpr std::int64_t kNumber = 8;  // bytes of an element of a table
+constexpr std::int64_t kCount = 4;   // bytes of what counts blocks
 constexpr std::int64_t kWord = 16;   // that tensor cores' operands move by
-constexpr std::int64_t kSums = 8;    // two neighbouring sums, and the largest score and the weights
+constexpr std::int64_t kPair = 8;    // of sums, or the largest score and the weights' sum
 // Arguments of the kernels that attend.
 constexpr std::size_t kQueries = 0, kKeys = 1, kValues = 2, kTables = 3, kSeen = 4, kPages = 5,
-                      kDivisor = 6;  // or the sums of parts, or the results
+                      kDivisor = 6;  // or the results
 
 std::int64_t whole(std::int64_t n, std::int64_t unit) { return (n + unit - 1) / unit; }
 
-/// Rows of one sequence in the tile of tokens from `first` on, and the most keys that one sees.
+/// Tokens `first` to `last` of one sequence, in the tile of those from `begin` to `end`.
 struct Run {
-  std::int64_t rows = 0, limit = 0;
+  std::int64_t begin = 0, end = 0, first = 0, last = 0;
+  Array seen;
+  /// The most keys that one sees of those of them that are between two tokens.
+  [[nodiscard]] std::int64_t most(std::int64_t from, std::int64_t to) const {
+    std::int64_t out = 0;
+    for (std::int64_t i = std::max(from, first); i < std::min(to, last); ++i)
+      out = std::max(out, seen[static_cast<std::size_t>(i)]);
+    return out;
+  }
 };
 
-Run run_from(Array tables, Array seen, std::int64_t first, std::int64_t end) {
-  const auto at = [](Array of, std::int64_t i) { return of[static_cast<std::size_t>(i)]; };
-  Run out;
-  for (std::int64_t i = first; i < end && at(tables, i) == at(tables, first); ++i) {
-    ++out.rows;
-    out.limit = std::max(out.limit, at(seen, i));
-  }
+std::int64_t end_of_run(Array tables, std::int64_t first, std::int64_t end) {
+  const auto table = [&](std::int64_t i) { return tables[static_cast<std::size_t>(i)]; };
+  std::int64_t out = first;
+  while (out < end && table(out) == table(first)) ++out;
   return out;
 }
 
@@ -45,51 +50,87 @@ class TileCounter {
     out_.add_global(kQueries, false, kWord, blocks() * tokens * share_ * words);
     out_.add_shared(true, kWord, blocks() * tile_.rows() * words);
   }
-  /// A sequence in it; `last`: no other follows.
-  void add(const Run& run, bool last) {
-    const std::int64_t of_lanes = run.rows * share_ * 4;  // those that have a row
-    out_.add_global(kTables, false, kNumber, blocks() * threads() * (run.rows + (last ? 0 : 1)),
-                    threads());
+  /// A sequence in it.
+  void add(const Run& run) {
+    const std::int64_t of_lanes = (run.last - run.first) * share_ * 4;  // those that have a row
+    const std::int64_t left = run.end - run.first;
+    out_.add_global(kTables, false, kNumber, blocks() * threads() * (1 + left), threads());
+    const std::int64_t at_end = tile_.order.parts == 1 ? 1 : 0;
     out_.add_global(kSeen, false, kNumber,
-                    blocks() * (threads() * run.rows + of_lanes * tile_.order.strands), threads());
-    keys(run.limit);
+                    blocks() * (threads() * left + of_lanes * (tile_.order.strands + at_end)),
+                    threads());
+    keys(run);
     if (tile_.order.strands > 1) strands();
     finish(of_lanes);
+  }
+
+  /// The last block of each group adds the parts of so many tokens, four columns a thread.
+  void end(std::int64_t tokens) {
+    if (tile_.order.parts == 1) return;
+    out_.add_global(result() + 2, false, kCount, blocks());
+    out_.add_global(result() + 2, true, kCount, blocks() + sizes_.groups);
+    out_.add_shared(true, kWord, blocks());
+    out_.add_shared(false, kWord, blocks() * threads());
+    const std::int64_t fours = tokens * sizes_.heads * sizes_.width / 4;
+    const std::int64_t of_parts = fours * tile_.order.parts;
+    out_.add_global(kSeen, false, kNumber, fours, sizes_.width / 4);
+    out_.add_global(result() + 1, false, 4, of_parts, sizes_.width / 4);
+    out_.add_global(result() + 1, false, kPair, of_parts, sizes_.width / 4);
+    out_.add_global(result() + 1, false, kWord, of_parts);
+    results(2 * fours);
   }
 
  private:
   [[nodiscard]] std::int64_t threads() const { return tile_.threads(); }
   [[nodiscard]] std::int64_t blocks() const { return sizes_.groups * tile_.order.parts; }
 
-  void keys(std::int64_t limit) {
+  void keys(const Run& run) {
+    const std::int64_t limit = run.most(run.first, run.last);
     const std::int64_t words = sizes_.width / 8, steps = sizes_.width / 16;
     const std::int64_t step = std::int64_t{tile_.order.keys} * tile_.order.strands;
-    const std::int64_t rounds = sizes_.groups * whole(limit, step),
-                       fragments = tile_.order.keys / 16;
+    const std::int64_t rounds = sizes_.groups * whole(limit, step);
+    const std::int64_t fragments = tile_.order.keys / 16;
     const std::int64_t taken = sizes_.groups * limit * words;
     out_.add_global(kPages, false, kNumber, taken, words);
     out_.add_global(kKeys, false, kWord, taken);
     out_.add_global(kValues, false, kWord, taken);
     out_.add_shared(true, kWord, 2 * rounds * step * words);
     out_.add_shared(false, kWord,
-                    rounds * threads() * (steps * (tile_.tall + fragments) + fragments * steps));
+                    sizes_.groups * blocks_of_keys(run) * 32 *
+                        (steps * (tile_.tall + fragments) + fragments * steps));
+  }
+
+  /// That warps go through, of all strands and parts.
+  [[nodiscard]] std::int64_t blocks_of_keys(const Run& run) const {
+    std::int64_t out = 0;
+    const std::int64_t rows = std::int64_t{16} * tile_.tall;
+    for (std::int64_t row = 0; row < tile_.rows(); row += rows)
+      out += whole(run.most(run.begin + row / share_, run.begin + (row + rows - 1) / share_ + 1),
+                   tile_.order.keys);
+    return out;
   }
 
   void strands() {
     const std::int64_t each = 1 + sizes_.width / 8;
-    out_.add_shared(true, kWord, blocks() * threads() * each);
+    out_.add_shared(true, kWord, tile_.tall * blocks() * threads() * each);
     // Those of the first strand read the largest scores of all, then all of all.
-    out_.add_shared(false, kWord, blocks() * threads() * (1 + each));
+    out_.add_shared(false, kWord, tile_.tall * blocks() * threads() * (1 + each));
   }
 
   void finish(std::int64_t lanes) {
     const std::int64_t pairs = blocks() * lanes * (sizes_.width / 8);
-    if (tile_.order.parts > 1) {
-      out_.add_global(kDivisor, true, kSums, pairs + blocks() * lanes / 4);
-      return;
-    }
+    if (tile_.order.parts > 1)
+      out_.add_global(result() + 1, true, kPair, pairs + blocks() * lanes / 4);
+    else
+      results(pairs);
+  }
+
+  [[nodiscard]] std::size_t result() const { return kDivisor + (sizes_.divisor > 0 ? 1 : 0); }
+
+  /// Two neighbours each.
+  void results(std::int64_t pairs) {
     if (sizes_.divisor > 0) out_.add_global(kDivisor, false, sizes_.divisor, 2 * pairs, threads());
-    out_.add_global(kDivisor + (sizes_.divisor > 0 ? 1 : 0), true, 2 * sizes_.out, pairs);
+    out_.add_global(result(), true, 2 * sizes_.out, pairs);
   }
 
   const AttentionSizes& sizes_;
@@ -146,34 +187,13 @@ AccessesByData tensor_attention_accesses(const AttentionSizes& sizes, const Atte
               const std::int64_t end = std::min(token + each, rows);
               counter.begin(end - token);
               for (std::int64_t first = token; first < end;) {
-                const Run run = run_from(data[0], data[1], first, end);
-                first += run.rows;
-                counter.add(run, first == end);
+                const std::int64_t last = end_of_run(data[0], first, end);
+                counter.add({token, end, first, last, data[1]});
+                first = last;
               }
+              counter.end(end - token);
             }
           }};
-}
-
-std::vector<AccessNode> add_attended_accesses(const AttentionSizes& sizes, int parts, int threads,
-                                              int column_blocks) {
-  std::vector<AccessNode> out;
-  // Of threads that have four columns.
-  const auto access = [&](std::size_t argument, std::int64_t bytes, std::int64_t times,
-                          bool write = false) {
-    AccessNode node;
-    node.argument = argument;
-    node.bytes = static_cast<int>(bytes);
-    node.times = sizes.heads * sizes.width / 4 * times;
-    node.one_of = std::int64_t{threads} * column_blocks;
-    node.write = write;
-    out.push_back(node);
-  };
-  access(0, kNumber, 1);
-  access(1, 4, std::int64_t{3} * parts);
-  access(1, kWord, parts);
-  if (sizes.divisor > 0) access(2, sizes.divisor, 4);
-  access(sizes.divisor > 0 ? 3 : 2, 2 * sizes.out, 2, true);
-  return out;
 }
 
 StepTables tables_of(const AttentionWork& work) {

@@ -23,13 +23,10 @@ struct AttentionSizes {
 /// Of kAttend: queries, pages of keys and values, where tables begin, keys seen, pages and the
 /// divisor are read, results written.
 [[nodiscard]] AccessesByData attend_accesses(const AttentionSizes& sizes, int threads);
-/// Of pw_attention: the same arguments; where there are parts, their sums are written and the
-/// divisor is not read.
+/// Of pw_attention: the same arguments, and where there are parts, their sums and the number of
+/// those that are there.
 [[nodiscard]] AccessesByData tensor_attention_accesses(const AttentionSizes& sizes,
                                                        const AttentionTile& tile);
-/// Of pw_add_attended, by rows alone: keys seen, sums and the divisor are read, results written.
-[[nodiscard]] std::vector<AccessNode> add_attended_accesses(const AttentionSizes& sizes, int parts,
-                                                            int threads, int column_blocks);
 
 /// The tables of a step as far as counts depend on them, rows ascending: the first row of its
 /// sequence in place of where its pages begin.

@@ -86,6 +86,16 @@ template <int N>
 PW_FUNCTION void pw_wait() {
   asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
 }
+/// Writes of this block before it are seen by the blocks that count after it.
+PW_FUNCTION int pw_count_up(int* p) {
+  int before;
+  asm volatile(
+      "{ .reg .u64 g; cvta.to.global.u64 g, %1; atom.acq_rel.gpu.global.add.s32 %0, [g], 1; }"
+      : "=r"(before)
+      : "l"(p)
+      : "memory");
+  return before;
+}
 #define PW_MMA(type, shape, name)                                                               \
   PW_FUNCTION void pw_mma(type, float(&c)[4], const pw_fragment& a, unsigned b0, unsigned b1) { \
     asm volatile("mma.sync.aligned." shape ".row.col.f32." name "." name                        \
@@ -170,6 +180,12 @@ PW_FUNCTION void pw_copy_async(S& shared, int i, const void* from, bool take) {
   pw_count<uint4>(3);
   pw_host->copy_async(shared.p, i, take ? from : 0);
 }
+/// Blocks run one after the other.
+PW_FUNCTION int pw_count_up(int* p) {
+  const int before = pw_load(p, 0);
+  pw_store(p, 0, before + 1);
+  return before;
+}
 PW_FUNCTION void pw_commit() { pw_host->commit(); }
 template <int N>
 PW_FUNCTION void pw_wait() {
@@ -215,6 +231,20 @@ PW_FUNCTION float pw_power2(float x) {
 }
 
 #endif
+
+/// Whether all `blocks` have come here with this one, by a number that is 0 before and after. Then
+/// this block reads what the others have written. Takes the first word of shared memory.
+template <class S>
+PW_FUNCTION bool pw_last_to_arrive(S& shared, int* arrived, int blocks) {
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    const int before = pw_count_up(arrived);
+    if (before == blocks - 1) pw_store(arrived, 0, 0);
+    pw_put(shared, 0, uint4{(unsigned)before, 0, 0, 0});
+  }
+  __syncthreads();
+  return (int)pw_at(shared, 0).x == blocks - 1;
+}
 
 // ---- tiles. A row of a tile is C words of 16 bytes; words are moved within rows so that eight
 // rows of one column of words lie in different banks.

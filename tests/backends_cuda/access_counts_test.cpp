@@ -236,8 +236,6 @@ std::set<std::string> attention_of(const Family& family, std::int64_t rows, bool
     if (!kernels) continue;
     out.insert(kernels->put.name);
     out.insert(kernels->forms ? kernels->forms->of(rows).kernel.name : kernels->attend.name);
-    if (kernels->forms && kernels->forms->of(rows).add)
-      out.insert(kernels->forms->of(rows).add->name);
   }
   return out;
 }

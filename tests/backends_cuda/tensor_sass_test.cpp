@@ -6,6 +6,7 @@
 #include "backends/cuda/attention.hpp"
 #include "backends/cuda/emitter.hpp"
 #include "backends/cuda/product.hpp"
+#include "backends/cuda/tensor_machine.hpp"
 #include "dsl/dsl.hpp"
 #include "tests/backends_cuda/kernel_run.hpp"
 #include "tests/backends_cuda/machine_code.hpp"
@@ -139,13 +140,13 @@ TEST_CASE("tensor cores: every tile compiles without local memory, in the regist
     }
 }
 
-TEST_CASE(
-    "tensor cores: machine code of attention has tensor-core instructions and no local memory",
-    "[.][cuda][machine_code]") {
+TEST_CASE("tensor cores: machine code of attention has no local memory, in the model's registers",
+          "[.][cuda][machine_code]") {
   const MachineCodeTools tools;
   const ContextPtr context = library();
-  for (const char* types : {"q: bf16[n, 32, 128], k: bf16[n, 8, 128], v: bf16[n, 8, 128]",
-                            "q: f16[n, 16, 64], k: f16[n, 16, 64], v: f16[n, 16, 64]"}) {
+  for (const auto& [types, groups] :
+       {std::pair{"q: bf16[n, 32, 128], k: bf16[n, 8, 128], v: bf16[n, 8, 128]", 8},
+        std::pair{"q: f16[n, 16, 64], k: f16[n, 16, 64], v: f16[n, 16, 64]", 16}}) {
     const Graph graph = need(
         parse_graph(context,
                     fmt::format("graph g {{\n  symbol n in 1..8192 tokens\n  in {}\n  y = "
@@ -154,20 +155,27 @@ TEST_CASE(
                     "test"),
         *context);
     for (const std::string arch : kArchs) {
-      const auto kernels = cuda::attention_kernels(graph, 16, arch);
+      const cuda::TensorMachine& machine = *cuda::tensor_machine(arch);
+      cuda::AttentionTiles tiles;
+      for (std::int64_t rows : {4, 512})  // with some parts, and none
+        for (const cuda::AttentionTile& tile : cuda::attention_candidates(machine, rows, groups))
+          if (tile.order.parts <= 2 && tile.shared_bytes(128) <= machine.block_bytes)
+            tiles.all.push_back(tile);
+      const auto kernels = cuda::attention_kernels(graph, 16, arch, &tiles);
       REQUIRE(kernels);
       REQUIRE(kernels->forms);
       for (const cuda::AttentionForm& form : kernels->forms->all) {
-        INFO(types << ", " << arch << ", " << form.tile.rows() << " rows, " << form.tile.order.parts
-                   << " parts");
+        INFO(types << ", " << arch << ", " << form.tile.rows() << " rows, "
+                   << form.tile.order.strands << " x " << form.tile.order.keys << " keys, "
+                   << form.tile.order.parts << " parts");
         const std::string line = check_machine_code(tools, form.kernel, arch);
-        if (form.add) {
-          const auto add =
-              tools.nvrtc.compile(cuda::source_file(*form.add), form.add->name, {arch, false});
-          REQUIRE(add);
-          CHECK_FALSE(add->usage.spills());
-        }
         if (std::getenv("PW_SHOW_SASS") != nullptr) WARN(line);
+        const auto cubin =
+            tools.nvrtc.compile(cuda::source_file(form.kernel), form.kernel.name, {arch, false});
+        // What decides is how many blocks a multiprocessor holds.
+        const std::int64_t width = kernels->width, shared = form.tile.shared_bytes(width);
+        CHECK(machine.resident(form.tile.threads(), cubin->usage.registers, shared) >=
+              machine.resident(form.tile.threads(), form.tile.registers(width), shared));
       }
     }
   }
