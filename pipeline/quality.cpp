@@ -228,9 +228,19 @@ Table tensor_table(const std::vector<cuda::TensorReport>& reports) {
                {"second us", "second_kernel_s"},
                "ratio",
                {"by", "bound_by"},
+               {"floor us", "floor_s"},
+               {"floor by", "floor_by"},
+               {"read", "read_bytes"},
+               {"written", "written_bytes"},
+               {"from shared", "shared_read_bytes"},
+               {"to shared", "shared_written_bytes"},
+               "accesses",
                "error"});
   const Cell none = null_cell();
   for (const cuda::TensorReport& r : reports) {
+    const auto moved = [&](cuda::AccessesByWidth cuda::AccessCounts::* kind) {
+      return r.accesses ? Cell(((*r.accesses).*kind).bytes()) : none;
+    };
     const double ratio = r.seconds / r.bound_seconds;
     const auto micros = [](double s) { return real_cell(s, fmt::format("{:.2f}", s * 1e6)); };
     table.add({r.op,
@@ -253,6 +263,13 @@ Table tensor_table(const std::vector<cuda::TensorReport>& reports) {
                micros(r.second_kernel),
                real_cell(ratio, fmt::format("{:.2f}", ratio)),
                r.bound_by,
+               r.floor_seconds ? micros(*r.floor_seconds) : none,
+               r.floor_seconds ? Cell(r.floor_by) : none,
+               moved(&cuda::AccessCounts::global_reads),
+               moved(&cuda::AccessCounts::global_writes),
+               moved(&cuda::AccessCounts::shared_reads),
+               moved(&cuda::AccessCounts::shared_writes),
+               r.accesses ? Cell(r.accesses->times()) : none,
                r.error.empty() ? none : Cell(r.error)});
   }
   return table;

@@ -1,4 +1,4 @@
-// Exports count_accesses.
+// Exports count_accesses and LaunchAccesses.
 #include "backends/cuda/access_counts.hpp"
 
 #include <algorithm>
@@ -22,6 +22,10 @@ struct Reached {
 };
 
 std::int64_t up(std::int64_t n, std::int64_t unit) { return (n + unit - 1) / unit; }
+
+std::size_t width_index(std::int64_t bytes) {
+  return static_cast<std::size_t>(std::countr_zero(static_cast<std::uint64_t>(bytes)));
+}
 
 std::int64_t tree_lanes(std::int64_t width) {
   std::int64_t lanes = 1;
@@ -81,14 +85,10 @@ class Counter {
       const std::int64_t lanes = tree_lanes(extent(n.var));
       times = lanes > kWarp ? times * (lanes / kWarp) : 0;
     }
-    const auto width = static_cast<std::size_t>(std::countr_zero(static_cast<unsigned>(n.bytes)));
-    AccessCounts& total = out_.total;
-    AccessesByWidth& kind = n.space == Space::shared
-                                ? (n.write ? total.shared_writes : total.shared_reads)
-                                : (n.write ? total.global_writes : total.global_reads);
-    kind.times[width] += times;
-    if (n.space == Space::global)
-      out_.arguments.at(n.argument).times[width] += n.uniform ? times / tree_.team : times;
+    if (n.space == Space::shared)
+      out_.add_shared(n.write, n.bytes, times);
+    else
+      out_.add_global(n.argument, n.write, n.bytes, times, n.uniform ? tree_.team : 1);
   }
 
   void loop(const AccessNode& n, Reached reached) {
@@ -164,9 +164,24 @@ class Counter {
 
 }  // namespace
 
+void LaunchAccesses::add_global(std::size_t argument, bool write, std::int64_t bytes,
+                                std::int64_t times, std::int64_t alike) {
+  const std::size_t width = width_index(bytes);
+  (write ? total.global_writes : total.global_reads).times[width] += times;
+  arguments.at(argument).times[width] += times / alike;
+}
+
+void LaunchAccesses::add_shared(bool write, std::int64_t bytes, std::int64_t times) {
+  (write ? total.shared_writes : total.shared_reads).times[width_index(bytes)] += times;
+}
+
 std::optional<LaunchAccesses> count_accesses(const AccessTree& tree, std::size_t arguments,
-                                             std::span<const std::int64_t> params) {
-  return Counter(tree, arguments, params).run();
+                                             std::span<const std::int64_t> params,
+                                             std::span<const AccessesByData::Array> data) {
+  if (tree.by_data && data.size() != tree.by_data->arrays.size()) return std::nullopt;
+  auto out = Counter(tree, arguments, params).run();
+  if (out && tree.by_data) tree.by_data->add(params.front(), data, *out);
+  return out;
 }
 
 }  // namespace pw::cuda

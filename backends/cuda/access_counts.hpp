@@ -1,10 +1,12 @@
 // How often a launch of a kernel touches memory, known before it runs. The emitter leaves a tree of
 // a kernel's accesses, loops and branches beside its text; `count_accesses` evaluates it for the
-// sizes of a launch. The emulator counts what really happens (host_driver.hpp), and both are equal.
+// sizes of a launch, and where loops go by lengths that are data, for the arrays that hold them.
+// The emulator counts what really happens (host_driver.hpp), and both are equal.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <utility>
@@ -41,6 +43,13 @@ struct AccessCounts {
     shared_writes += other.shared_writes;
     return *this;
   }
+  /// Accesses of single threads, of any width.
+  [[nodiscard]] std::int64_t times() const {
+    std::int64_t sum = 0;
+    for (const auto* kind : {&global_reads, &global_writes, &shared_reads, &shared_writes})
+      for (const std::int64_t t : kind->times) sum += t;
+    return sum;
+  }
   friend bool operator==(const AccessCounts&, const AccessCounts&) = default;
 };
 
@@ -73,24 +82,39 @@ struct AccessNode {
   std::vector<AccessNode> first, second;  ///< first: of a loop too
 };
 
+struct LaunchAccesses {
+  AccessCounts total;
+  /// By argument, of global memory; what all threads of a team touch alike counts once a team.
+  std::vector<AccessesByWidth> arguments;
+  /// Of one kind, `times` by threads that move so many bytes each. `alike`: so many of them touch
+  /// the same element.
+  void add_global(std::size_t argument, bool write, std::int64_t bytes, std::int64_t times,
+                  std::int64_t alike = 1);
+  void add_shared(bool write, std::int64_t bytes, std::int64_t times);
+};
+
+/// Of a kernel whose loops go by what it reads.
+struct AccessesByData {
+  using Array = std::span<const std::int64_t>;
+  std::vector<std::size_t> arrays;  ///< the arguments that they go by, of dtype i64
+  /// Adds a launch's accesses: by its params, and by the arrays' elements when it begins.
+  std::function<void(std::int64_t rows, std::span<const Array>, LaunchAccesses&)> add;
+};
+
 struct AccessTree {
   rows::Indices indices;
   std::optional<rows::VarId> row;  ///< a variable of the indices
   int team = 1, rows_per_block = 1, column_blocks = 1;
   std::vector<AccessNode> nodes;
+  std::optional<AccessesByData> by_data;  ///< besides the nodes
 };
 
-struct LaunchAccesses {
-  AccessCounts total;
-  /// By argument, of global memory; what all threads of a team touch alike counts once a team.
-  std::vector<AccessesByWidth> arguments;
-};
-
-/// Of a launch with these values of `Kernel::params`, rows first. Nothing where a branch depends on
-/// what is read from memory.
-[[nodiscard]] std::optional<LaunchAccesses> count_accesses(const AccessTree& tree,
-                                                           std::size_t arguments,
-                                                           std::span<const std::int64_t> params);
+/// Of a launch with these values of `Kernel::params`, rows first, and the arrays that the tree asks
+/// for. Nothing where those are absent, or where a branch depends on anything else that is read
+/// from memory.
+[[nodiscard]] std::optional<LaunchAccesses> count_accesses(
+    const AccessTree& tree, std::size_t arguments, std::span<const std::int64_t> params,
+    std::span<const AccessesByData::Array> data = {});
 
 /// Collects the tree while text is written.
 class AccessRecorder {

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "backends/cuda/attention_accesses.hpp"
 #include "backends/rowprogram/cxx.hpp"
 #include "backends/sequences.hpp"
 #include "base/hash.hpp"
@@ -19,11 +20,11 @@ constexpr int kThreads = 64;
 /// A block has a token's keys and values.
 constexpr std::string_view kPut =
     R"(  const long long row = blockIdx.x;
-  const long long slot = p2[row];
+  const long long slot = pw_load(p2, row);
   if (slot < 0) return;
   for (long long i = threadIdx.x; i < {row}LL; i += {threads}) {{
-    p3[slot * {row}LL + i] = p0[row * {row}LL + i];
-    p4[slot * {row}LL + i] = p1[row * {row}LL + i];
+    pw_store(p3, slot * {row}LL + i, pw_load(p0, row * {row}LL + i));
+    pw_store(p4, slot * {row}LL + i, pw_load(p1, row * {row}LL + i));
   }}
 )";
 
@@ -35,10 +36,11 @@ constexpr std::string_view kAttend =
   const long long row = blockIdx.x / {heads}, head = blockIdx.x % {heads};
   const long long group = head / {share};
   const int t = threadIdx.x;
-  const long long seen = p4[row], table = p3[row];
+  const long long seen = pw_load(p4, row), table = pw_load(p3, row);
   const long long own = (row * {heads} + head) * {width};
   const auto place = [&](long long j) {{
-    return ((p5[table + j / {page}] * {page} + j % {page}) * {groups} + group) * {width};
+    const long long page = pw_load(p5, table + j / {page});
+    return ((page * {page} + j % {page}) * {groups} + group) * {width};
   }};
   const auto score = [&](long long j) {{
     const long long at = place(j);
@@ -79,7 +81,7 @@ constexpr std::string_view kAttend =
     const int d = t + e * {threads};
     if (d >= {width}) continue;
     float y = seen == 0 ? 0.0f : pw_div(sums[e], total);
-    {divide}p{out}[own + d] = {store};
+    {divide}pw_store(p{out}, own + d, {store});
   }}
 )";
 
@@ -114,7 +116,8 @@ NodeId attention_node(const Graph& piece) {
 }  // namespace
 
 std::optional<AttentionKernels> attention_kernels(const Graph& piece, std::int64_t page_tokens,
-                                                  std::string_view arch) {
+                                                  std::string_view arch,
+                                                  const AttentionTiles* tiles) {
   const NodeId node = attention_node(piece);
   if (!node.valid() || piece.outputs().size() != 1) return std::nullopt;
   AttentionKernels out;
@@ -149,6 +152,11 @@ std::optional<AttentionKernels> attention_kernels(const Graph& piece, std::int64
   out.k = dtype(1);
   out.v = dtype(2);
 
+  const bool divided = out.operands.size() > 3;
+  const DType to = dtype(types.size() - 1);
+  AttentionSizes sizes{*heads,         *groups,        *width,     size_of(dtype(0)),
+                       size_of(out.k), size_of(out.v), size_of(to)};
+  if (divided) sizes.divisor = size_of(dtype(3));
   const TypeId numbers = context.types.get(DType::i64, {out.rows});
   WrittenKernel put;
   put.op = "put keys and values";
@@ -161,9 +169,9 @@ std::optional<AttentionKernels> attention_kernels(const Graph& piece, std::int64
                   pointer(out.v, true, 4) + "long long rows";
   put.body = fmt::format(kPut, fmt::arg("row", out.row), fmt::arg("threads", kThreads));
   put.why = "rows go where their pages are";
+  put.by_data = put_accesses(sizes, kThreads);
   out.put = written(put);
 
-  const bool divided = out.operands.size() > 3;
   const int last = divided ? 7 : 6;
   const auto load = [&](DType from, const std::string& element) {
     return rows::cxx::loaded(from, element);
@@ -178,9 +186,8 @@ std::optional<AttentionKernels> attention_kernels(const Graph& piece, std::int64
     attend.arguments.push_back(types[3]);
     attend.signature += pointer(dtype(3), false, 6);
   }
-  const DType to = dtype(types.size() - 1);
   const std::string divide =
-      divided ? fmt::format("y = pw_div(y, {});\n    ", load(dtype(3), "p6[0]")) : "";
+      divided ? fmt::format("y = pw_div(y, {});\n    ", load(dtype(3), "pw_load(p6, 0)")) : "";
   attend.arguments.push_back(types.back());
   attend.signature += pointer(to, true, last) + "long long rows";
   attend.rows = context.dims.mul(out.rows, context.dims.constant(*heads));
@@ -190,11 +197,13 @@ std::optional<AttentionKernels> attention_kernels(const Graph& piece, std::int64
       fmt::arg("share", *heads / *groups), fmt::arg("groups", *groups), fmt::arg("width", *width),
       fmt::arg("page", page_tokens), fmt::arg("each", (*width + kThreads - 1) / kThreads),
       fmt::arg("scale", rows::cxx::literal(1 / std::sqrt(static_cast<float>(*width)), DType::f32)),
-      fmt::arg("load_q", load(dtype(0), "p0[own + d]")),
-      fmt::arg("load_k", load(out.k, "p1[at + d]")), fmt::arg("load_v", load(out.v, "p2[at + d]")),
-      fmt::arg("divide", divide), fmt::arg("out", last),
+      fmt::arg("load_q", load(dtype(0), "pw_load(p0, own + d)")),
+      fmt::arg("load_k", load(out.k, "pw_load(p1, at + d)")),
+      fmt::arg("load_v", load(out.v, "pw_load(p2, at + d)")), fmt::arg("divide", divide),
+      fmt::arg("out", last),
       fmt::arg("store", rows::cxx::is_narrow(to) ? fmt::format("pw_to_{}(y)", name(to)) : "y"));
   attend.why = "keys are where their pages are";
+  attend.by_data = attend_accesses(sizes, kThreads);
   out.attend = written(attend);
   if (dtype(0) == out.k && out.k == out.v) {
     AttentionShape shape;
@@ -208,7 +217,7 @@ std::optional<AttentionKernels> attention_kernels(const Graph& piece, std::int64
     shape.reads = {types[0], types[1], types[2], numbers, numbers, numbers};
     if (divided) shape.divisor = types[3];
     shape.result = types.back();
-    out.forms = tensor_attention(shape, arch, context);
+    out.forms = tensor_attention(shape, arch, tiles, context);
   }
   return out;
 }
@@ -223,6 +232,12 @@ std::int64_t DeviceAttention::sums_bytes(std::int64_t rows) const {
   std::int64_t floats = 0;  // layers have them one after the other
   for (const AttentionForms& forms : forms_) floats = std::max(floats, forms.part_floats(rows));
   return floats * size_of(DType::f32);
+}
+
+std::int64_t DeviceAttention::arrived_bytes(std::int64_t rows) const {
+  std::int64_t groups = 0;
+  for (const AttentionForms& forms : forms_) groups = std::max(groups, forms.groups);
+  return rows * groups * size_of(DType::i32);
 }
 
 /// What is there stays.
@@ -251,7 +266,7 @@ std::int64_t DeviceAttention::table_bytes(std::int64_t pages, std::int64_t rows)
 }
 
 std::int64_t DeviceAttention::bytes(std::int64_t pages, std::int64_t rows) const {
-  std::int64_t out = table_bytes(pages, rows) + sums_bytes(rows);
+  std::int64_t out = table_bytes(pages, rows) + sums_bytes(rows) + arrived_bytes(rows);
   for (const auto& [layer, pool] : pools_)
     out += pages * (page_bytes(pool, pool.k) + page_bytes(pool, pool.v));
   return out;
@@ -271,6 +286,11 @@ Result<std::monostate> DeviceAttention::reserve(std::int64_t pages, std::int64_t
   if (const std::int64_t sums = sums_bytes(rows); sums > sums_bytes_) {
     if (auto done = grow(sums_, 0, sums, "sums of parts of keys"); !done) return done;
     sums_bytes_ = sums;
+  }
+  if (const std::int64_t arrived = arrived_bytes(rows); arrived > arrived_bytes_) {
+    if (auto done = grow(arrived_, 0, arrived, "numbers of parts of keys"); !done) return done;
+    if (auto done = driver_.fill(arrived_, 0, arrived); !done) return done;
+    arrived_bytes_ = arrived;
   }
   const std::int64_t bytes = table_bytes(pages_, rows);
   if (bytes <= table_bytes_) return std::monostate{};
@@ -351,22 +371,16 @@ std::vector<LaunchNode> DeviceAttention::launches(const AttentionKernels& kernel
   const AttentionForm& form = kernels.forms->of(rows);
   attend.name = form.kernel.name;
   attend.params = {rows};
-  if (!form.add) return {std::move(put), std::move(attend)};
-  const DeviceTensor sums{DType::f32, {rows * form.part_floats}, sums_};
-  LaunchNode add;
-  add.name = form.add->name;
-  add.reads = {part(2 * rows, rows), sums};
-  if (kernels.operands.size() > 3) {
-    add.reads.push_back(attend.reads.back());
-    attend.reads.pop_back();
+  if (form.part_floats > 0) {
+    attend.writes.push_back({DType::f32, {rows * form.part_floats}, sums_});
+    attend.writes.push_back({DType::i32, {rows * kernels.groups}, arrived_});
   }
-  add.writes = std::exchange(attend.writes, {sums});
-  add.params = {rows};
-  return {std::move(put), std::move(attend), std::move(add)};
+  return {std::move(put), std::move(attend)};
 }
 
 std::uint64_t DeviceAttention::address_hash() const {
-  std::uint64_t hash = combine(combine(table_, sums_), static_cast<std::uint64_t>(pages_));
+  std::uint64_t hash =
+      combine(combine(combine(table_, sums_), arrived_), static_cast<std::uint64_t>(pages_));
   for (const auto& [layer, pool] : pools_)
     hash = combine(combine(hash, pool.k_pages), pool.v_pages);
   return hash;

@@ -33,10 +33,11 @@ struct AttentionKernels {
 /// Of a piece that is one unified_attention of floats of at most 32 bits, whose heads and widths
 /// are fixed, with or without the write of its keys and values to the cache; none for any other.
 /// `page_tokens` is the cache's. On the tensor cores of `arch`, where that names an architecture
-/// with products for its operands: in their order of sums, not the interpreter's.
-[[nodiscard]] std::optional<AttentionKernels> attention_kernels(const Graph& piece,
-                                                                std::int64_t page_tokens,
-                                                                std::string_view arch = {});
+/// with products for its operands: in their order of sums, not the interpreter's, and with these
+/// tiles; null: those that the model chooses.
+[[nodiscard]] std::optional<AttentionKernels> attention_kernels(
+    const Graph& piece, std::int64_t page_tokens, std::string_view arch = {},
+    const AttentionTiles* tiles = nullptr);
 
 /// The memory that attention has on a device, and its launches.
 class DeviceAttention {
@@ -73,6 +74,8 @@ class DeviceAttention {
   [[nodiscard]] std::int64_t page_bytes(const Pool& pool, DType dtype) const;
   /// Of what kernels add up that share out parts of the keys.
   [[nodiscard]] std::int64_t sums_bytes(std::int64_t rows) const;
+  /// Of the numbers by which they know who is the last.
+  [[nodiscard]] std::int64_t arrived_bytes(std::int64_t rows) const;
   [[nodiscard]] static std::int64_t table_bytes(std::int64_t pages, std::int64_t rows);
   Result<std::monostate> grow(Address& address, std::int64_t old_bytes, std::int64_t bytes,
                               const std::string& what);
@@ -92,8 +95,8 @@ class DeviceAttention {
   Address table_ = 0;
   std::int64_t table_bytes_ = 0;
   std::vector<AttentionForms> forms_;  ///< of the layers that have them
-  Address sums_ = 0;
-  std::int64_t sums_bytes_ = 0;
+  Address sums_ = 0, arrived_ = 0;
+  std::int64_t sums_bytes_ = 0, arrived_bytes_ = 0;
 };
 
 }  // namespace pw::cuda

@@ -13,14 +13,31 @@ namespace {
 
 constexpr double kElement = 2;  // bytes
 constexpr double kOfQuery = 16 * kElement;
-constexpr std::int64_t kFewRows = 256, kTypicalKeys = 4096;
+constexpr std::int64_t kFewRows = 256, kTypicalKeys = 4096, kShortPrompt = 512;
+constexpr std::int64_t kTypicalRows[] = {1,  2,  3,  4,   6,   8,   12,  16,   24,   32,
+                                         48, 64, 96, 128, 192, 256, 512, 1024, 2048, 4096};
+constexpr double kAsWell = 1.02;
 // Instructions of a warp, counted in the machine code: for each score of a lane (mask, maximum,
 // power, sum, half of a conversion), for each copy of 16 bytes, and for each block of keys.
 constexpr double kOfScore = 8, kOfCopy = 10, kOfBlock = 150;
 
+constexpr double kWordsUnderWay = 8;  // of 16 bytes, that a thread reads of parts at a time
+// The second-level cache of A100, by its white paper; those of the others are larger.
+constexpr double kCacheBytes = 40e6;
+
+/// Of one block of threads: blocks of keys are those of the tile's order.
 struct KeysOfBlock {
-  double keys = 0;   ///< with those of no row, up to whole blocks
-  double steps = 0;  ///< blocks of keys of a strand
+  double seen = 0;        ///< keys that are read from memory
+  double copied = 0;      ///< with those that fill the last blocks of all strands
+  double blocks = 0;      ///< of keys, that the warp with most goes through, of all its strands
+  double all_blocks = 0;  ///< those of all warps
+  KeysOfBlock& operator+=(const KeysOfBlock& b) {
+    seen += b.seen;
+    copied += b.copied;
+    blocks += b.blocks;
+    all_blocks += b.all_blocks;
+    return *this;
+  }
 };
 
 /// What one block of threads does, in seconds of a multiprocessor that has nothing else.
@@ -39,40 +56,71 @@ struct BlockCost {
   }
 };
 
+/// What a warp does itself takes as long as for the one with most keys; shared memory is read by
+/// all.
 BlockCost cost_of(const TensorMachine& machine, const AttentionWork& work,
                   const AttentionTile& tile, const KeysOfBlock& keys) {
   const auto width = static_cast<double>(work.width);
-  const double rows = tile.rows(), down = tile.down, tall = tile.tall;
   const double pair = 2 * width * kElement;  // of a key and its value
-  const double scores = keys.keys * rows / 32;
-  const double multiply = 4 * rows * keys.keys * width;
+  const double blocks = keys.blocks * tile.down, of_tiles = blocks * tile.tall;
+  const double read = blocks * tile.order.keys, scores = of_tiles * tile.order.keys * 16;
+  const double multiply = 4 * scores * width;
   // Two fragments of 16 by 16 for each ldmatrix; an instruction multiplies 16 by 8 by 16.
-  const double instructions = multiply / (2 * 16 * 8 * 16) + keys.keys * pair * down / 512 +
-                              keys.steps * down * tall * width / 16 + scores * kOfScore +
-                              keys.keys * pair / 16 / 32 * kOfCopy + keys.steps * down * kOfBlock;
+  const double instructions = multiply / (2 * 16 * 8 * 16) + read * pair / 512 +
+                              of_tiles * width / 16 + scores / 32 * kOfScore +
+                              keys.copied * pair / 16 / 32 * kOfCopy + blocks * kOfBlock;
   BlockCost out;
   out.mma = multiply / (machine.flops / machine.multiprocessors);
-  out.shared = (keys.keys * pair * (1 + down) + keys.steps * down * tall * kOfQuery * width) /
+  out.shared = ((keys.copied + keys.all_blocks * tile.order.keys) * pair +
+                keys.all_blocks * tile.tall * kOfQuery * width) /
                machine.shared_bandwidth();
   out.issue = instructions / machine.issue();
-  out.bytes = keys.keys * pair;
+  out.bytes = keys.seen * pair;
   return out;
 }
 
-/// The keys of the block of the n-th tile of tokens: those of each sequence in it, up to the most
-/// that one of its tokens sees, of one part.
+std::int64_t units_of(std::int64_t n, std::int64_t unit) { return (n + unit - 1) / unit; }
+
+/// Tokens `first` to `last` of the sequence that begins with token `begin`.
+struct TokenRun {
+  std::int64_t first = 0, last = 0, begin = 0;
+};
+
+/// Keys of a run of tokens in a block whose first token is `token0`, of one part.
+KeysOfBlock keys_of_run(const AttentionWork& work, const AttentionTile& tile, const TokenRun& run,
+                        std::int64_t token0) {
+  const std::int64_t share = work.heads / work.groups, strands = tile.order.strands;
+  const std::int64_t all_strands = strands * tile.order.parts;
+  const auto seen_before = [&](std::int64_t end) { return work.past + end - run.begin; };
+  const auto blocks_of = [&](std::int64_t seen) { return units_of(seen, tile.order.keys); };
+  // Of the strand, and the part, with most of them; of as many strands.
+  const auto most_blocks_of = [&](std::int64_t seen) {
+    return static_cast<double>(strands * units_of(blocks_of(seen), all_strands));
+  };
+  const double parts = tile.order.parts;
+  KeysOfBlock out;
+  out.seen = static_cast<double>(seen_before(run.last)) / parts;
+  out.copied = most_blocks_of(seen_before(run.last)) * tile.order.keys;
+  const std::int64_t rows = std::int64_t{16} * tile.tall;  // of a warp
+  for (std::int64_t row = 0; row < tile.rows(); row += rows) {
+    const std::int64_t from = token0 + row / share, to = token0 + (row + rows - 1) / share + 1;
+    if (from >= run.last || to <= run.first) continue;
+    const std::int64_t seen = seen_before(std::min(to, run.last));
+    out.blocks = std::max(out.blocks, most_blocks_of(seen));
+    out.all_blocks += static_cast<double>(blocks_of(seen)) / parts;
+  }
+  return out;
+}
+
+/// The keys of the block of the n-th tile of tokens: those of each sequence in it.
 KeysOfBlock keys_of(const AttentionWork& work, const AttentionTile& tile, std::int64_t n) {
   const std::int64_t each = tile.tokens(work.heads / work.groups);
-  const std::int64_t step = std::int64_t{tile.order.keys} * tile.order.strands;
   const std::int64_t end = std::min((n + 1) * each, work.sequences * work.rows);
   KeysOfBlock out;
   for (std::int64_t first = n * each; first < end;) {
-    const std::int64_t last = std::min(end, (first / work.rows + 1) * work.rows);
-    const std::int64_t limit = work.past + (last - 1) % work.rows + 1;
-    const std::int64_t steps =
-        ((limit + step - 1) / step + tile.order.parts - 1) / tile.order.parts;
-    out.keys += static_cast<double>(steps * step);
-    out.steps += static_cast<double>(steps * tile.order.strands);
+    const std::int64_t begin = first / work.rows * work.rows;
+    const std::int64_t last = std::min(end, begin + work.rows);
+    out += keys_of_run(work, tile, {first, last, begin}, n * each);
     first = last;
   }
   return out;
@@ -129,12 +177,26 @@ Loaded load(const TensorMachine& machine, const AttentionWork& work, const Atten
   return out;
 }
 
-double bytes_of_rows(const AttentionWork& w) {
-  return static_cast<double>(2 * w.sequences * w.rows * w.heads * w.width) * kElement;
-}
-
 double bytes_of_keys(const AttentionWork& w) {
   return static_cast<double>(2 * w.sequences * (w.past + w.rows) * w.groups * w.width) * kElement;
+}
+
+double bytes_of_sums(const AttentionWork& w, const AttentionTile& tile) {
+  if (tile.order.parts == 1) return 0;
+  return static_cast<double>(w.sequences * w.rows * w.heads * (w.width + 4)) * 4 * tile.order.parts;
+}
+
+/// What the last block of each tile does when all parts are there.
+double adding_time(const TensorMachine& machine, const AttentionWork& w,
+                   const AttentionTile& tile) {
+  if (tile.order.parts == 1) return 0;
+  const std::int64_t each = tile.tokens(w.heads / w.groups);
+  const std::int64_t adders = w.groups * ((w.sequences * w.rows + each - 1) / each);
+  const double under_way = kWordsUnderWay * 16 * tile.threads() / kCacheLatency;
+  const double busy = static_cast<double>(std::min<std::int64_t>(adders, machine.multiprocessors));
+  return kAddingTrips * kCacheLatency +
+         bytes_of_sums(w, tile) /
+             std::min(machine.cache_bandwidth, busy * std::min(machine.cache_port(), under_way));
 }
 
 }  // namespace
@@ -149,6 +211,10 @@ std::int64_t AttentionTile::shared_bytes(std::int64_t width) const {
 int AttentionTile::registers(std::int64_t width) const {
   constexpr int kRest = 80, kMost = 255;
   return std::min(tall * (static_cast<int>(width) / 2 + order.keys / 2 + 12) + kRest, kMost);
+}
+
+double bytes_of_rows(const AttentionWork& w) {
+  return static_cast<double>(2 * w.sequences * w.rows * w.heads * w.width) * kElement;
 }
 
 double attention_bound(const TensorMachine& machine, const AttentionWork& w) {
@@ -169,11 +235,7 @@ AttentionTime attention_time(const TensorMachine& machine, const AttentionWork& 
       2.0 * tile.order.keys * tile.order.strands * static_cast<double>(work.width) * kElement;
   const double under_way = all.busy * at_once * stage;
   const double share = all.busy / machine.multiprocessors;
-  const double parts = tile.order.parts;
-  const double sums =
-      parts == 1 ? 0
-                 : static_cast<double>(work.sequences * work.rows * work.heads * (work.width + 4)) *
-                       4 * parts;
+  const double sums = bytes_of_sums(work, tile);
   const double from_memory = bytes_of_rows(work) + bytes_of_keys(work);
   const std::array<AttentionTime, 3> bounds{{
       {from_memory / std::min(machine.bandwidth, under_way / kReadLatency), "memory", 0},
@@ -187,14 +249,20 @@ AttentionTime attention_time(const TensorMachine& machine, const AttentionWork& 
   AttentionTime out = *std::max_element(
       bounds.begin(), bounds.end(),
       [](const AttentionTime& a, const AttentionTime& b) { return a.seconds < b.seconds; });
-  // A block waits for its table, then for its first keys; blocks beside it go on meanwhile.
-  out.seconds += 2 * kReadLatency * static_cast<double>((all.deep + resident - 1) / resident);
-  if (parts > 1) out.second_kernel = kNextKernel + kReadLatency + sums / machine.cache_bandwidth;
-  out.seconds += out.second_kernel;
+  // A block waits for its table, then for its first keys; blocks beside it go on meanwhile. Where
+  // tiles share a sequence, those that begin later find table, pages and keys in the cache.
+  const std::int64_t waits = units_of(all.deep, resident) - 1;
+  const bool cached = work.rows > tile.tokens(work.heads / work.groups) &&
+                      bytes_of_keys(work) + bytes_of_rows(work) <= kCacheBytes;
+  const std::int64_t fresh = cached ? std::min(waits, work.sequences - 1) : waits;
+  out.seconds += 2 * kReadLatency * static_cast<double>(1 + fresh) +
+                 3 * kCacheLatency * static_cast<double>(waits - fresh);
+  out.adding = adding_time(machine, work, tile);
+  out.seconds += out.adding;
   return out;
 }
 
-AttentionTiles::Form AttentionTiles::of(std::int64_t rows) const {
+std::size_t AttentionTiles::of(std::int64_t rows) const {
   const auto found = std::find_if(chosen.begin(), chosen.end(),
                                   [&](const auto& entry) { return rows <= entry.first; });
   return found == chosen.end() ? chosen.back().second : found->second;
@@ -206,34 +274,50 @@ AttentionWork typical_work(std::int64_t rows, std::int64_t heads, std::int64_t g
   return {1, rows, 0, heads, groups, width};
 }
 
+std::vector<AttentionTile> attention_candidates(const TensorMachine& machine, std::int64_t rows,
+                                                std::int64_t groups) {
+  if (rows > kFewRows)
+    return {{4, 1, {32, 1, 1}}, {4, 1, {64, 1, 1}}, {4, 1, {32, 2, 1}},
+            {4, 1, {64, 2, 1}}, {4, 2, {32, 1, 1}}, {4, 2, {32, 2, 1}}};
+  std::vector<AttentionTile> out;
+  for (int parts : {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64}) {
+    if (parts > 1 && parts * rows * groups > 4 * machine.multiprocessors) break;
+    for (const auto& [keys, strands] : {std::pair{16, 4}, std::pair{32, 4}, std::pair{16, 8}})
+      out.push_back({1, 1, {keys, strands, parts}});
+  }
+  return out;
+}
+
 AttentionTiles attention_tiles(const TensorMachine& machine, std::int64_t heads,
                                std::int64_t groups, std::int64_t width) {
-  constexpr std::int64_t kLongRows = 16384;
-  constexpr int kMostParts = 64;
-  constexpr AttentionTile one{1, 1, {16, 4, 1}};
-  AttentionTiles out{{one, one, one, {4, 1, {32, 1, 1}}, {4, 2, {32, 1, 1}}}, {}};
-  // As many parts as give each multiprocessor a block of a step of one row, about; and a quarter.
-  int& parts = out.all[AttentionTiles::kParts].order.parts;
-  while (parts < kMostParts && parts * groups < machine.multiprocessors) parts *= 2;
-  out.all[AttentionTiles::kFewParts].order.parts = std::max(parts / 4, 1);
-  AttentionWork work = typical_work(1, heads, groups, width);
-  const auto pays = [&](AttentionTiles::Form a, AttentionTiles::Form b) {
-    return attention_time(machine, work, out.all[a]).seconds <
-           attention_time(machine, work, out.all[b]).seconds;
-  };
-  const auto take = [&](AttentionTiles::Form form, AttentionTiles::Form next) {
-    const std::int64_t before = work.sequences;
-    while (work.sequences <= kFewRows && pays(form, next)) ++work.sequences;
-    if (work.sequences > before) out.chosen.emplace_back(work.sequences - 1, form);
-  };
-  take(AttentionTiles::kParts, AttentionTiles::kFewParts);
-  take(AttentionTiles::kFewParts, AttentionTiles::kOne);
-  if (work.sequences <= kFewRows) out.chosen.emplace_back(kFewRows, AttentionTiles::kOne);
-  work = typical_work(2 * kFewRows, heads, groups, width);
-  while (work.rows <= kLongRows && pays(AttentionTiles::kLow, AttentionTiles::kTall))
-    work.rows *= 2;
-  if (work.rows > 2 * kFewRows) out.chosen.emplace_back(work.rows / 2, AttentionTiles::kLow);
-  out.chosen.emplace_back(std::numeric_limits<std::int64_t>::max(), AttentionTiles::kTall);
+  AttentionTiles out;
+  for (const std::int64_t rows : kTypicalRows) {
+    std::vector<AttentionWork> works{typical_work(rows, heads, groups, width)};
+    if (rows > kShortPrompt)
+      works.push_back({rows / kShortPrompt, kShortPrompt, 0, heads, groups, width});
+    const auto times_bound = [&](const AttentionTile& tile) {
+      double sum = 0;
+      for (const AttentionWork& work : works)
+        sum += attention_time(machine, work, tile).seconds / attention_bound(machine, work);
+      return sum;
+    };
+    double least = std::numeric_limits<double>::infinity();
+    AttentionTile best;
+    for (const AttentionTile& tile : attention_candidates(machine, rows, groups))
+      if (const double sum = times_bound(tile); sum < least) {
+        least = sum;
+        best = tile;
+      }
+    const bool alike =
+        !out.chosen.empty() && (rows > kFewRows) == (out.chosen.back().first > kFewRows);
+    if (alike && times_bound(out.all.back()) <= kAsWell * least) {
+      out.chosen.back().first = rows;
+      continue;
+    }
+    out.chosen.emplace_back(rows, out.all.size());
+    out.all.push_back(best);
+  }
+  out.chosen.back().first = std::numeric_limits<std::int64_t>::max();
   return out;
 }
 

@@ -3,8 +3,8 @@
 // memory gives, all together by what the caches and memory give. Its times are no measurements.
 #pragma once
 
-#include <array>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -39,31 +39,51 @@ struct AttentionWork {
 struct AttentionTime {
   double seconds = 0;  ///< infinite where a block does not fit
   std::string_view
-      bound;  ///< what takes longest: "memory", "cache", "shared memory", "mma", "issue"
-  double second_kernel = 0;  ///< of the seconds
+      bound;          ///< what takes longest: "memory", "cache", "shared memory", "mma", "issue"
+  double adding = 0;  ///< of the seconds: parts of the keys, by the last block that has one
 };
 
+/// Trips to the second-level cache and back of what adds parts: its own sums are written, the
+/// number that says whether it is the last, the largest scores, the sums.
+inline constexpr double kAddingTrips = 4;
+
+/// Queries and results.
+[[nodiscard]] double bytes_of_rows(const AttentionWork& work);
 /// Seconds: the larger of what bandwidth takes for queries, keys, values and results, each once,
 /// and of what multiplications take for the keys that rows see.
 [[nodiscard]] double attention_bound(const TensorMachine& machine, const AttentionWork& work);
+/// Seconds that no tile and no way to share out the keys gets below, by the same model: see
+/// attention_floor.cpp.
+struct AttentionFloor {
+  double seconds = 0;
+  std::string_view bound;  ///< what takes longest
+  bool parts = false;      ///< of the keys, which something adds
+};
+[[nodiscard]] AttentionFloor attention_floor(const TensorMachine& machine,
+                                             const AttentionWork& work);
+/// "latency and cache, adding parts".
+[[nodiscard]] std::string described(const AttentionFloor& floor);
 [[nodiscard]] AttentionTime attention_time(const TensorMachine& machine, const AttentionWork& work,
                                            const AttentionTile& tile);
 
 /// What kernels there are, and which a step takes by its rows.
 struct AttentionTiles {
-  /// A block for one of many or of few parts of the keys of a token, for a token, and for tiles of
-  /// 64 and 128 rows.
-  enum Form : std::size_t { kParts, kFewParts, kOne, kLow, kTall };
-  std::array<AttentionTile, 5> all;  ///< by Form
-  /// Up to how many rows, ascending, and which; the last for any number.
-  std::vector<std::pair<std::int64_t, Form>> chosen;
-  [[nodiscard]] Form of(std::int64_t rows) const;
+  std::vector<AttentionTile> all;
+  /// Up to how many rows, ascending, and which of all; the last for any number.
+  std::vector<std::pair<std::int64_t, std::size_t>> chosen;
+  [[nodiscard]] std::size_t of(std::int64_t rows) const;
 };
 
 /// Steps of up to 256 rows are taken for a token of each of many sequences of 4096 keys: in parts
 /// as long as that is faster. Longer ones are taken for the beginning of one sequence.
 [[nodiscard]] AttentionWork typical_work(std::int64_t rows, std::int64_t heads, std::int64_t groups,
                                          std::int64_t width);
+/// Of the tiles that fit a step of so many rows, whatever is chosen of them.
+[[nodiscard]] std::vector<AttentionTile> attention_candidates(const TensorMachine& machine,
+                                                              std::int64_t rows,
+                                                              std::int64_t groups);
+/// By the model for typical work, and for as many rows of sequences of 512 tokens: the fastest, but
+/// for a few steps that another one's kernel serves as well, within 2 %.
 [[nodiscard]] AttentionTiles attention_tiles(const TensorMachine& machine, std::int64_t heads,
                                              std::int64_t groups, std::int64_t width);
 

@@ -73,12 +73,13 @@ Kernel written(const WrittenKernel& text) {
                               sanitised(text.op), text.threads, kernel.name, all);
   for (std::size_t i = 0; i < text.arguments.size(); ++i)
     kernel.elements.push_back({i, i + text.results >= text.arguments.size(), text.why});
-  if (text.accesses.empty()) return kernel;
+  if (text.accesses.empty() && !text.by_data) return kernel;
   auto tree = std::make_shared<AccessTree>();
   tree->team = kernel.team;
   tree->rows_per_block = kernel.rows_per_block;
   tree->column_blocks = kernel.column_blocks;
   tree->nodes = text.accesses;
+  tree->by_data = text.by_data;
   kernel.accesses = std::move(tree);
   return kernel;
 }

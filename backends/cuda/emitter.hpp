@@ -77,7 +77,8 @@ struct WrittenKernel {
   int threads = 0, rows_per_block = 1, column_blocks = 1;
   std::string signature, body;
   std::string why;                   ///< its accesses are by elements
-  std::vector<AccessNode> accesses;  ///< what they are; empty: not said
+  std::vector<AccessNode> accesses;  ///< what they are; empty, and no others: not said
+  std::optional<AccessesByData> by_data;
   /// Adds an argument, and a pointer of that name to the signature.
   void add_pointer(const Context& context, TypeId type, std::string_view name, bool is_written);
 };

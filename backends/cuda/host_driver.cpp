@@ -193,14 +193,27 @@ Result<std::monostate> HostDriver::run_kernel(const LaunchNode& node, std::uint6
     for (const DeviceTensor& t : *tensors) pointers.push_back(pointer(t.address));
   Touched& touched = touched_[node.name];
   ++touched.launches;
-  const AccessTree* tree = trees_[node.name].get();
-  const auto foretold =
-      tree != nullptr ? count_accesses(*tree, pointers.size(), node.params) : std::nullopt;
+  const auto foretold = foretell(node);
   if (!foretold)
     touched.foretold.reset();
   else if (touched.foretold)
     *touched.foretold += foretold->total;
   return modules_[module->second].run(node.name, pointers, node.params, seed, &touched.counted);
+}
+
+std::optional<LaunchAccesses> HostDriver::foretell(const LaunchNode& node) const {
+  const auto tree = trees_.find(node.name);
+  if (tree == trees_.end() || tree->second == nullptr) return std::nullopt;
+  std::vector<DeviceTensor> arguments = node.reads;
+  arguments.insert(arguments.end(), node.writes.begin(), node.writes.end());
+  std::vector<AccessesByData::Array> data;
+  if (const auto& by_data = tree->second->by_data)
+    for (std::size_t i : by_data->arrays) {
+      const DeviceTensor& array = arguments.at(i);
+      data.emplace_back(reinterpret_cast<const std::int64_t*>(pointer(array.address)),
+                        static_cast<std::size_t>(array.bytes() / size_of(DType::i64)));
+    }
+  return count_accesses(*tree->second, arguments.size(), node.params, data);
 }
 
 Result<std::monostate> HostDriver::launch(const LaunchNode& node) {

@@ -51,7 +51,8 @@ class HostDriver : public Driver {
   struct Touched {
     std::size_t launches = 0;
     AccessCounts counted;
-    /// By the kernel's tree and the launches' sizes alone; nothing where one is not known.
+    /// By the kernel's tree, the launches' sizes and the arrays that the tree asks for, before each
+    /// launch; nothing where one is not known.
     std::optional<AccessCounts> foretold = AccessCounts();
   };
   /// By kernel.
@@ -69,6 +70,7 @@ class HostDriver : public Driver {
                                              const std::string& what) const;
   Result<std::monostate> run_node(const LaunchNode& node, std::uint64_t seed);
   Result<std::monostate> run_kernel(const LaunchNode& node, std::uint64_t seed);
+  [[nodiscard]] std::optional<LaunchAccesses> foretell(const LaunchNode& node) const;
 
   HostDriverOptions options_;
   std::map<Address, std::int64_t> blocks_;  ///< aligned bytes, by where they begin

@@ -116,11 +116,8 @@ Result<std::monostate> Runtime::compile(const PieceClass& c) {
     attention_rows_ = attention->rows;
     keep(attention->put);
     if (attention->forms) {
-      for (const auto& [rows, which] : attention->forms->tiles.chosen) {
-        const AttentionForm& form = attention->forms->all[which];
-        keep(form.kernel);
-        if (form.add) keep(*form.add);
-      }
+      for (const auto& [rows, which] : attention->forms->tiles.chosen)
+        keep(attention->forms->all[which].kernel);
     } else {
       keep(attention->attend);
     }

@@ -26,6 +26,15 @@ PW_FUNCTION float pw_larger_of(float mine, int distance) {
 PW_FUNCTION float pw_sum_of(float mine, int distance) {
   return pw_add(mine, __shfl_xor_sync(0xffffffffu, mine, distance));
 }
+/// The most of what the lanes have that differ in their row.
+PW_FUNCTION int pw_most_of_rows(int mine) {
+#pragma unroll
+  for (int distance = 4; distance < 32; distance *= 2) {
+    const int other = __shfl_xor_sync(0xffffffffu, mine, distance);
+    mine = other > mine ? other : mine;
+  }
+  return mine;
+}
 /// What is taken from a score times the factor; nothing where no key was seen.
 PW_FUNCTION float pw_shift(float largest, float factor) {
   return largest == -pw_float(0x7f800000u) ? 0.0f : pw_mul(largest, factor);
@@ -143,64 +152,106 @@ PW_FUNCTION void pw_attend_block(S& shared, int query, int keys, int values,
   }
 }
 
-/// The strands of a tile of rows, added up by the first.
-template <int STRANDS, int WIDTH, class S>
+/// The strands of a warp's tiles of rows, added up by the first; one tile after the other, in the
+/// same place.
+template <int STRANDS, int WIDTH, int TALL, class S>
 PW_FUNCTION void pw_add_strands(S& shared, int tile, int strand, float factor,
-                                pw_attended<WIDTH>& row) {
+                                pw_attended<WIDTH> (&rows)[TALL]) {
   constexpr int each = 1 + WIDTH / 8;
   const float least = -pw_float(0x7f800000u);
   const int lane = (int)threadIdx.x % 32;
   const auto place = [&](int of, int i) { return ((tile * STRANDS + of) * each + i) * 32 + lane; };
-  pw_put(shared, place(strand, 0),
-         uint4{pw_bits(row.largest[0]), pw_bits(row.largest[1]), pw_bits(row.total[0]),
-               pw_bits(row.total[1])});
 #pragma unroll
-  for (int d = 0; d < WIDTH / 8; ++d)
-    pw_put(shared, place(strand, 1 + d),
-           uint4{pw_bits(row.sums[d][0]), pw_bits(row.sums[d][1]), pw_bits(row.sums[d][2]),
-                 pw_bits(row.sums[d][3])});
-  __syncthreads();
-  if (strand != 0) return;
-  float most[2] = {least, least};
-  for (int s = 0; s < STRANDS; ++s) {
-    const uint4 other = pw_at(shared, place(s, 0));
-    most[0] = pw_larger(most[0], pw_float(other.x));
-    most[1] = pw_larger(most[1], pw_float(other.y));
-  }
+  for (int t = 0; t < TALL; ++t) {
+    pw_attended<WIDTH>& row = rows[t];
+    if (t > 0) __syncthreads();
+    pw_put(shared, place(strand, 0),
+           uint4{pw_bits(row.largest[0]), pw_bits(row.largest[1]), pw_bits(row.total[0]),
+                 pw_bits(row.total[1])});
+#pragma unroll
+    for (int d = 0; d < WIDTH / 8; ++d)
+      pw_put(shared, place(strand, 1 + d),
+             uint4{pw_bits(row.sums[d][0]), pw_bits(row.sums[d][1]), pw_bits(row.sums[d][2]),
+                   pw_bits(row.sums[d][3])});
+    __syncthreads();
+    if (strand != 0) continue;
+    float most[2] = {least, least};
+    for (int s = 0; s < STRANDS; ++s) {
+      const uint4 other = pw_at(shared, place(s, 0));
+      most[0] = pw_larger(most[0], pw_float(other.x));
+      most[1] = pw_larger(most[1], pw_float(other.y));
+    }
 #pragma unroll 1
-  for (int s = 0; s < STRANDS; ++s) {
-    const uint4 other = pw_at(shared, place(s, 0));
-    const float shrink[2] = {pw_shrink(pw_float(other.x), most[0], factor),
-                             pw_shrink(pw_float(other.y), most[1], factor)};
-    const float add[2] = {pw_mul(pw_float(other.z), shrink[0]),
-                          pw_mul(pw_float(other.w), shrink[1])};
-    for (int h = 0; h < 2; ++h) row.total[h] = s == 0 ? add[h] : pw_add(row.total[h], add[h]);
+    for (int s = 0; s < STRANDS; ++s) {
+      const uint4 other = pw_at(shared, place(s, 0));
+      const float shrink[2] = {pw_shrink(pw_float(other.x), most[0], factor),
+                               pw_shrink(pw_float(other.y), most[1], factor)};
+      const float add[2] = {pw_mul(pw_float(other.z), shrink[0]),
+                            pw_mul(pw_float(other.w), shrink[1])};
+      for (int h = 0; h < 2; ++h) row.total[h] = s == 0 ? add[h] : pw_add(row.total[h], add[h]);
 #pragma unroll
-    for (int d = 0; d < WIDTH / 8; ++d) {
-      const uint4 part = pw_at(shared, place(s, 1 + d));
-      const unsigned w[4] = {part.x, part.y, part.z, part.w};
+      for (int d = 0; d < WIDTH / 8; ++d) {
+        const uint4 part = pw_at(shared, place(s, 1 + d));
+        const unsigned w[4] = {part.x, part.y, part.z, part.w};
 #pragma unroll
-      for (int e = 0; e < 4; ++e) {
-        const float x = pw_mul(pw_float(w[e]), shrink[e / 2]);
-        row.sums[d][e] = s == 0 ? x : pw_add(row.sums[d][e], x);
+        for (int e = 0; e < 4; ++e) {
+          const float x = pw_mul(pw_float(w[e]), shrink[e / 2]);
+          row.sums[d][e] = s == 0 ? x : pw_add(row.sums[d][e], x);
+        }
       }
     }
+    row.largest[0] = most[0];
+    row.largest[1] = most[1];
   }
-  row.largest[0] = most[0];
-  row.largest[1] = most[1];
+}
+
+/// Where blocks that have parts of the keys leave their sums: [PARTS, tokens, heads, WIDTH + 4], a
+/// row being WIDTH sums, the largest score, the weights' sum and two unused. `arrived` is a number
+/// for each tile of tokens and group of heads, 0 before and after.
+struct pw_sums {
+  float* sums;
+  int* arrived;
+};
+
+/// One row of all parts, added in their order: `columns` four of its sums.
+template <int PARTS, class R>
+PW_FUNCTION void pw_add_attended(const R& row, int width, int column, bool none, float factor,
+                                 float (&sums)[4]) {
+  constexpr int at_once = PARTS < 16 ? PARTS : 16;
+  float most = -pw_float(0x7f800000u), total = 0.0f;
+#pragma unroll(at_once)
+  for (int part = 0; part < PARTS; ++part) most = pw_larger(most, pw_load(row(part), width));
+#pragma unroll(at_once)
+  for (int part = 0; part < PARTS; ++part) {
+    const uint2 own = pw_load((const uint2*)(row(part) + width), 0);
+    const uint4 four = pw_load((const uint4*)(row(part) + column), 0);
+    const unsigned w[4] = {four.x, four.y, four.z, four.w};
+    const float shrink = pw_shrink(pw_float(own.x), most, factor);
+    const float add = pw_mul(pw_float(own.y), shrink);
+    total = part == 0 ? add : pw_add(total, add);
+#pragma unroll
+    for (int e = 0; e < 4; ++e) {
+      const float x = pw_mul(pw_float(w[e]), shrink);
+      sums[e] = part == 0 ? x : pw_add(sums[e], x);
+    }
+  }
+  const float share = pw_share(none, total);
+#pragma unroll
+  for (int e = 0; e < 4; ++e) sums[e] = pw_mul(sums[e], share);
 }
 
 /// A block has some tokens, and of each the heads of one group of keys: DOWN x TALL tiles of 16
-/// rows, TALL of them a warp's, and for each DOWN STRANDS warps. Blocks begin in the order of their
-/// numbers: first those of the last tokens, which see the most keys, of all groups and PARTS parts
-/// of the keys. Tokens of different sequences are done one after the other, so that nothing of
-/// one reaches another. finish(part, token, head, column, y0, y1) stores; or, where there are
-/// parts, keep(part, token, head, largest, total) and then finish the sums.
+/// rows, TALL of them a warp's, and for each DOWN STRANDS warps. A warp leaves out keys that none
+/// of its rows sees. Blocks begin in the order of their numbers: first those of the last tokens,
+/// which see the most keys, of all groups and PARTS parts of the keys. Tokens of different
+/// sequences are done one after the other, so that nothing of one reaches another. finish(token,
+/// head, column, y0, y1) stores. Where there are parts, the last block of a tile and group that is
+/// done adds them.
 template <class T, int DOWN, int TALL, int STRANDS, int KEYS, int WIDTH, int SHARE, int GROUPS,
-          int PAGE, int PARTS, class S, class K, class F>
+          int PAGE, int PARTS, class S, class F>
 PW_FUNCTION void pw_attention(S& shared, const unsigned short* q, const unsigned short* k,
-                              const unsigned short* v, const pw_pages& at, long long tokens,
-                              float factor, const K& keep, const F& finish) {
+                              const unsigned short* v, const pw_pages& at, const pw_sums& parts,
+                              long long tokens, float factor, const F& finish) {
   constexpr int words = pw_key<WIDTH>::words, used = WIDTH / 8, threads = 32 * DOWN * STRANDS;
   constexpr int block = KEYS * STRANDS, stage = 2 * block * words, own_rows = TALL * 16;
   constexpr int per_tile = DOWN == 1 ? 1 : DOWN * own_rows / SHARE;
@@ -210,13 +261,18 @@ PW_FUNCTION void pw_attention(S& shared, const unsigned short* q, const unsigned
   const int all = (int)tokens, tiles = (all + per_tile - 1) / per_tile;
   const int number_of_block = (int)(blockIdx.y * tiles + blockIdx.x);
   const int column = number_of_block % (GROUPS * PARTS), group = column % GROUPS;
-  const int token0 = (tiles - 1 - number_of_block / (GROUPS * PARTS)) * per_tile;
+  const int tile = tiles - 1 - number_of_block / (GROUPS * PARTS), token0 = tile * per_tile;
   const int part = PARTS == 1 ? 0 : column / GROUPS;
   const int end = token0 + per_tile < all ? token0 + per_tile : all;
   const auto token_of = [&](int row) {
     return row < per_tile * SHARE ? token0 + row / SHARE : all;
   };
-  constexpr int queries = 2 * stage;
+  const auto sums_of = [&](int of, int token, int head) {
+    return parts.sums + ((of * tokens + token) * (SHARE * GROUPS) + head) * (WIDTH + 4);
+  };
+  // Stages, or what strands add; then queries.
+  constexpr int added = STRANDS > 1 ? DOWN * STRANDS * 32 * (1 + used) : 0;
+  constexpr int queries = 2 * stage > added ? 2 * stage : added;
 #pragma unroll 1
   for (int i = (int)threadIdx.x; i < DOWN * own_rows * used; i += threads) {
     const int row = i / used, word = i % used;
@@ -224,37 +280,45 @@ PW_FUNCTION void pw_attention(S& shared, const unsigned short* q, const unsigned
     const long long from =
         ((long long)own * SHARE * GROUPS + group * SHARE + row % SHARE) * WIDTH + word * 8;
     pw_put(shared, queries + pw_word<words>(row, word),
-           own < end ? *(const uint4*)(q + from) : uint4{0, 0, 0, 0});
+           own < end ? pw_load((const uint4*)(q + from), 0) : uint4{0, 0, 0, 0});
   }
 
   for (int first = token0; first < end;) {
-    const long long table = at.tables[first];
+    const int table = (int)pw_load(at.tables, first);
     int last = first, limit = 0;
-    for (; last < end && at.tables[last] == table; ++last)
-      limit = at.seen[last] > limit ? (int)at.seen[last] : limit;
-    const long long* const pages = at.pages + table;
+    // Loads that do not wait for what the one before says.
+#pragma unroll(per_tile < 8 ? per_tile : 8)
+    for (int i = first; i < end; ++i) {
+      const int keys = (int)pw_load(at.seen, i);
+      const bool own = ((int)pw_load(at.tables, i) == table) & (last == i);
+      limit = own && keys > limit ? keys : limit;
+      last = own ? i + 1 : last;
+    }
     const int blocks = (limit + block - 1) / block;
-    const auto fetch = [&](int number, int count) {
-      const int to = count % 2 * stage;
+    const auto fetch = [&](int number) {
+      const int to = number / PARTS % 2 * stage;
 #pragma unroll 1
       for (int i = (int)threadIdx.x; i < block * used; i += threads) {
         const int key = i / used, word = i % used, place = to + pw_word<words>(key, word);
         const int j = number * block + key;
         const bool take = j < limit;
-        const long long row = take ? pages[j / PAGE] * PAGE + j % PAGE : 0;
-        const long long from = (row * GROUPS + group) * WIDTH + word * 8;
+        const int row = take ? (int)pw_load(at.pages, table + j / PAGE) * PAGE + j % PAGE : 0;
+        const long long from = ((long long)row * GROUPS + group) * WIDTH + word * 8;
         pw_copy_async(shared, place, k + from, take);
         pw_copy_async(shared, place + block * words, v + from, take);
       }
     };
-    int seen[TALL][2];
+    // Keys that a row sees from the next block of its strand on.
+    int left[TALL][2], most_left = 0;
     pw_attended<WIDTH> rows[TALL];
 #pragma unroll
     for (int t = 0; t < TALL; ++t) {
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
         const int token = token_of(pw_here(row0 + t * 16 + h * 8 + lane / 4));
-        seen[t][h] = token >= first && token < last ? (int)at.seen[token] : 0;
+        const int seen = token >= first && token < last ? (int)pw_load(at.seen, token) : 0;
+        left[t][h] = seen - part * block - strand * KEYS;
+        most_left = left[t][h] > most_left ? left[t][h] : most_left;
         rows[t].largest[h] = least;
         rows[t].total[h] = 0.0f;
       }
@@ -264,23 +328,25 @@ PW_FUNCTION void pw_attention(S& shared, const unsigned short* q, const unsigned
         for (int e = 0; e < 4; ++e) rows[t].sums[d][e] = 0.0f;
     }
 
-    if (part < blocks) fetch(part, 0);
+    most_left = pw_most_of_rows(most_left);
+
+    if (part < blocks) fetch(part);
     pw_commit();
-    int count = 0;
 #pragma unroll 1
-    for (int number = part; number < blocks; number += PARTS, ++count) {
-      if (number + PARTS < blocks) fetch(number + PARTS, count + 1);
+    for (int number = part; number < blocks; number += PARTS) {
+      if (number + PARTS < blocks) fetch(number + PARTS);
       pw_commit();
       pw_wait<1>();
       __syncthreads();
-      const int own = strand * KEYS * words, keys = count % 2 * stage + own;
-      int left[TALL][2];
+      const int keys = number / PARTS % 2 * stage + strand * KEYS * words;
+      if (most_left > 0)
+        pw_attend_block<T, KEYS, WIDTH, TALL>(shared, queries + row0 * words, keys,
+                                              keys + block * words, left, factor, rows);
+      most_left -= PARTS * block;
 #pragma unroll
       for (int t = 0; t < TALL; ++t)
 #pragma unroll
-        for (int h = 0; h < 2; ++h) left[t][h] = seen[t][h] - number * block - strand * KEYS;
-      pw_attend_block<T, KEYS, WIDTH, TALL>(shared, queries + row0 * words, keys,
-                                            keys + block * words, left, factor, rows);
+        for (int h = 0; h < 2; ++h) left[t][h] -= PARTS * block;
       __syncthreads();
     }
 #pragma unroll
@@ -288,7 +354,7 @@ PW_FUNCTION void pw_attention(S& shared, const unsigned short* q, const unsigned
 #pragma unroll
       for (int h = 0; h < 2; ++h) rows[t].total[h] = pw_sum_of(pw_sum_of(rows[t].total[h], 1), 2);
     if constexpr (STRANDS > 1)
-      pw_add_strands<STRANDS, WIDTH>(shared, warp / STRANDS, strand, factor, rows[0]);
+      pw_add_strands<STRANDS, WIDTH, TALL>(shared, warp / STRANDS, strand, factor, rows);
     if (strand == 0) {
 #pragma unroll
       for (int t = 0; t < TALL; ++t)
@@ -298,58 +364,38 @@ PW_FUNCTION void pw_attention(S& shared, const unsigned short* q, const unsigned
           if (token < first || token >= last) continue;
           const int head = group * SHARE + row % SHARE;
           const float total = rows[t].total[h];
-          const float share = PARTS > 1 ? 1.0f : pw_share(seen[t][h] == 0, total);
-          if (PARTS > 1 && lane % 4 == 0) keep(part, token, head, rows[t].largest[h], total);
+          if constexpr (PARTS > 1) {
+            float* const to = sums_of(part, token, head);
+            if (lane % 4 == 0) pw_write2(to + WIDTH, pw_bits(rows[t].largest[h]), pw_bits(total));
 #pragma unroll
-          for (int d = 0; d < WIDTH / 8; ++d) {
-            const float y0 = rows[t].sums[d][2 * h], y1 = rows[t].sums[d][2 * h + 1];
-            finish(part, token, head, d * 8 + lane % 4 * 2, PARTS > 1 ? y0 : pw_mul(y0, share),
-                   PARTS > 1 ? y1 : pw_mul(y1, share));
+            for (int d = 0; d < WIDTH / 8; ++d)
+              pw_write2(to + d * 8 + lane % 4 * 2, pw_bits(rows[t].sums[d][2 * h]),
+                        pw_bits(rows[t].sums[d][2 * h + 1]));
+          } else {
+            const float share = pw_share(pw_load(at.seen, token) == 0, total);
+#pragma unroll
+            for (int d = 0; d < WIDTH / 8; ++d)
+              finish(token, head, d * 8 + lane % 4 * 2, pw_mul(rows[t].sums[d][2 * h], share),
+                     pw_mul(rows[t].sums[d][2 * h + 1], share));
           }
         }
     }
     __syncthreads();
     first = last;
   }
-}
-
-/// A row of parts is WIDTH sums, the largest score, the weights' sum and two unused.
-template <int WIDTH>
-struct pw_part_row {
-  enum : int { floats = WIDTH + 4 };
-};
-
-/// A block has a token, a thread 4 columns of one of its heads. finish(token, head, column, y0,
-/// y1).
-template <int PARTS, int HEADS, int WIDTH, class F>
-PW_FUNCTION void pw_add_attended(const float* parts, const long long* seen, long long tokens,
-                                 float factor, const F& finish) {
-  constexpr int floats = pw_part_row<WIDTH>::floats;
-  const int i = (int)(blockIdx.y * blockDim.x + threadIdx.x) * 4;
-  if (i >= HEADS * WIDTH) return;
-  const long long token = blockIdx.x;
-  const int head = i / WIDTH, column = i % WIDTH;
-  const auto row = [&](int part) {
-    return parts + ((part * tokens + token) * HEADS + head) * floats;
-  };
-  float most = -pw_float(0x7f800000u), total = 0.0f, sums[4] = {0.0f, 0.0f, 0.0f, 0.0f};
-#pragma unroll(PARTS < 8 ? PARTS : 8)
-  for (int part = 0; part < PARTS; ++part) most = pw_larger(most, pw_load(row(part), WIDTH));
-#pragma unroll(PARTS < 8 ? PARTS : 8)
-  for (int part = 0; part < PARTS; ++part) {
-    const float shrink = pw_shrink(pw_load(row(part), WIDTH), most, factor);
-    const float add = pw_mul(pw_load(row(part), WIDTH + 1), shrink);
-    total = part == 0 ? add : pw_add(total, add);
-    const pw_words<4> four = pw_read<4>(row(part) + column);
-#pragma unroll
-    for (int e = 0; e < 4; ++e) {
-      const float x = pw_mul(pw_float(four.w[e]), shrink);
-      sums[e] = part == 0 ? x : pw_add(sums[e], x);
+  if constexpr (PARTS > 1) {
+    if (!pw_last_to_arrive(shared, parts.arrived + tile * GROUPS + group, PARTS)) return;
+    constexpr int fours = WIDTH / 4;
+#pragma unroll 1
+    for (int i = (int)threadIdx.x; i < (end - token0) * SHARE * fours; i += threads) {
+      const int row = i / fours, column4 = i % fours * 4, token = token0 + row / SHARE;
+      const int head = group * SHARE + row % SHARE;
+      float y[4];
+      pw_add_attended<PARTS>([&](int of) { return sums_of(of, token, head); }, WIDTH, column4,
+                             pw_load(at.seen, token) == 0, factor, y);
+      finish(token, head, column4, y[0], y[1]);
+      finish(token, head, column4 + 2, y[2], y[3]);
     }
   }
-  const float share = pw_share(seen[token] == 0, total);
-#pragma unroll
-  for (int e = 0; e < 4; e += 2)
-    finish(token, head, column + e, pw_mul(sums[e], share), pw_mul(sums[e + 1], share));
 }
 #endif

@@ -1,6 +1,7 @@
 // Attention on tensor cores (tensor_attention.cu): for steps of few rows a block has one token and
 // its warps share out the keys, and where there are too few tokens for all multiprocessors, blocks
-// share out parts of the keys; for more rows a block has tiles of tokens.
+// share out parts of the keys, which the last of them adds; for more rows a block has tiles of
+// tokens.
 #pragma once
 
 #include <optional>
@@ -12,10 +13,9 @@
 
 namespace pw::cuda {
 
-/// One launch, or two where there are parts: `kernel` writes their sums, `add` adds them.
+/// Where there are parts, the kernel writes results, their sums, and how many of them are there.
 struct AttentionForm {
   Kernel kernel;  ///< its rows are tokens
-  std::optional<Kernel> add;
   AttentionTile tile;
   std::int64_t part_floats = 0;  ///< of the sums of a token
 };
@@ -35,15 +35,18 @@ struct AttentionShape {
 struct AttentionForms {
   std::vector<AttentionForm> all;  ///< as `tiles` has them
   AttentionTiles tiles;
+  std::int64_t groups = 0;
   [[nodiscard]] const AttentionForm& of(std::int64_t rows) const { return all[tiles.of(rows)]; }
   /// Floats of the sums of parts, at most, of a step of so many rows.
   [[nodiscard]] std::int64_t part_floats(std::int64_t rows) const;
 };
 
 /// None for heads of another width than a multiple of 16 up to 128, for more than 16 heads a group,
-/// for other dtypes than bf16 and f16, and for architectures without their products.
+/// for other dtypes than bf16 and f16, and for architectures without their products. `tiles`: null
+/// for those that the model chooses.
 [[nodiscard]] std::optional<AttentionForms> tensor_attention(const AttentionShape& shape,
                                                              std::string_view arch,
+                                                             const AttentionTiles* tiles,
                                                              Context& context);
 
 /// What stands before such kernels, after tensor_prelude().

@@ -86,6 +86,16 @@ template <int N>
 PW_FUNCTION void pw_wait() {
   asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
 }
+/// Writes of this block before it are seen by the blocks that count after it.
+PW_FUNCTION int pw_count_up(int* p) {
+  int before;
+  asm volatile(
+      "{ .reg .u64 g; cvta.to.global.u64 g, %1; atom.acq_rel.gpu.global.add.s32 %0, [g], 1; }"
+      : "=r"(before)
+      : "l"(p)
+      : "memory");
+  return before;
+}
 #define PW_MMA(type, shape, name)                                                               \
   PW_FUNCTION void pw_mma(type, float(&c)[4], const pw_fragment& a, unsigned b0, unsigned b1) { \
     asm volatile("mma.sync.aligned." shape ".row.col.f32." name "." name                        \
@@ -163,8 +173,18 @@ PW_FUNCTION pw_fragment pw_columns(S& shared, int i) {
 }
 template <class S>
 PW_FUNCTION void pw_copy_async(S& shared, int i, const void* from, bool take) {
-  if (take) PW_ALIGNED(from, 16);
+  if (take) {
+    PW_ALIGNED(from, 16);
+    pw_count<uint4>(0);
+  }
+  pw_count<uint4>(3);
   pw_host->copy_async(shared.p, i, take ? from : 0);
+}
+/// Blocks run one after the other.
+PW_FUNCTION int pw_count_up(int* p) {
+  const int before = pw_load(p, 0);
+  pw_store(p, 0, before + 1);
+  return before;
 }
 PW_FUNCTION void pw_commit() { pw_host->commit(); }
 template <int N>
@@ -211,6 +231,20 @@ PW_FUNCTION float pw_power2(float x) {
 }
 
 #endif
+
+/// Whether all `blocks` have come here with this one, by a number that is 0 before and after. Then
+/// this block reads what the others have written. Takes the first word of shared memory.
+template <class S>
+PW_FUNCTION bool pw_last_to_arrive(S& shared, int* arrived, int blocks) {
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    const int before = pw_count_up(arrived);
+    if (before == blocks - 1) pw_store(arrived, 0, 0);
+    pw_put(shared, 0, uint4{(unsigned)before, 0, 0, 0});
+  }
+  __syncthreads();
+  return (int)pw_at(shared, 0).x == blocks - 1;
+}
 
 // ---- tiles. A row of a tile is C words of 16 bytes; words are moved within rows so that eight
 // rows of one column of words lie in different banks.
@@ -301,12 +335,12 @@ PW_FUNCTION void pw_store_pair(R* p, R x0, R x1, bool two) {
   if constexpr (EVEN && sizeof(R) == 4) {
     pw_write2(p, pw_as<R>::to(x0), pw_as<R>::to(x1));
   } else if constexpr (EVEN && sizeof(R) == 2) {
-    *(unsigned*)p = (unsigned)x0 | (unsigned)x1 << 16;
+    pw_store((unsigned*)p, 0, (unsigned)x0 | (unsigned)x1 << 16);
   } else if constexpr (EVEN && sizeof(R) == 1) {
-    *(unsigned short*)p = (unsigned short)((unsigned)x0 | (unsigned)x1 << 8);
+    pw_store((unsigned short*)p, 0, (unsigned)x0 | (unsigned)x1 << 8);
   } else {
-    p[0] = x0;
-    if (two) p[1] = x1;
+    pw_store(p, 0, x0);
+    if (two) pw_store(p, 1, x1);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "backends/cuda/attention.hpp"
+#include "backends/cuda/attention_accesses.hpp"
 #include "backends/cuda/compile.hpp"
 #include "backends/cuda/cubin_cache.hpp"
 #include "backends/cuda/machine.hpp"
@@ -74,8 +75,22 @@ class TensorReporter {
     report.parts = form.tile.order.parts;
     report.bound_seconds = attention_bound(machine, work);
     report.seconds = time.seconds;
-    report.second_kernel = time.second_kernel;
+    report.second_kernel = time.adding;
     report.bound_by = time.bound;
+    const AttentionFloor floor = attention_floor(machine, work);
+    report.floor_seconds = floor.seconds;
+    report.floor_by = described(floor);
+    report.accesses = accesses_of(form, work);
+  }
+
+  static std::optional<AccessCounts> accesses_of(const AttentionForm& form,
+                                                 const AttentionWork& work) {
+    const StepTables step = tables_of(work);
+    const AccessesByData::Array data[] = {step.tables, step.seen};
+    const std::int64_t params[] = {work.sequences * work.rows};
+    const auto out =
+        count_accesses(*form.kernel.accesses, form.kernel.arguments.size(), params, data);
+    return out ? std::optional(out->total) : std::nullopt;
   }
 
   /// What is known of the kernel itself.

@@ -27,9 +27,14 @@ struct TensorReport {
   double occupancy = 0;
   std::optional<SassCounts> sass;
   double bound_seconds = 0, seconds = 0;  ///< seconds: by the model, with the second kernel
-  double second_kernel = 0;               ///< of them
+  double second_kernel = 0;               ///< of them; of attention, what adds its parts
   std::string bound_by;                   ///< what the model says takes longest
-  std::string error;                      ///< the compiler's, or the disassembler's
+  /// What no tile can beat, and by what: see AttentionFloor.
+  std::optional<double> floor_seconds = std::nullopt;
+  std::string floor_by = {};
+  /// Of its launches for this work, exact; nothing where they are not known beforehand.
+  std::optional<AccessCounts> accesses;
+  std::string error;  ///< the compiler's, or the disassembler's
 };
 
 struct TensorRequest {

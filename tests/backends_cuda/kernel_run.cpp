@@ -141,4 +141,13 @@ std::string bits_apart(const std::vector<Tensor>& a, const std::vector<Tensor>& 
   return "";
 }
 
+std::string shown(const cuda::AccessCounts& counts) {
+  std::string out;
+  for (const auto* kind :
+       {&counts.global_reads, &counts.global_writes, &counts.shared_reads, &counts.shared_writes})
+    out += fmt::format("{} {} {} {} {}; ", kind->times[0], kind->times[1], kind->times[2],
+                       kind->times[3], kind->times[4]);
+  return out;
+}
+
 }  // namespace pw::test

@@ -63,6 +63,9 @@ std::vector<std::vector<double>> run_interpreter(const Subject& s,
 std::string difference(const std::vector<std::vector<double>>& got,
                        const std::vector<std::vector<double>>& wanted);
 
+/// How often each width is read and written, in global and in shared memory.
+std::string shown(const cuda::AccessCounts& counts);
+
 /// The first output that has not the same extents and bits in both, or an empty text.
 std::string bits_apart(const std::vector<Tensor>& a, const std::vector<Tensor>& b);
 

@@ -3,9 +3,9 @@
 #include "backends/cuda/sass.hpp"
 
 #include "backends/cuda/machine.hpp"
-#include "backends/cuda/nvrtc.hpp"
 #include "backends/cuda/quality.hpp"
 #include "tests/backends_cuda/kernel_run.hpp"
+#include "tests/backends_cuda/machine_code.hpp"
 #include "tests/catch.hpp"
 
 using namespace pw;
@@ -62,13 +62,9 @@ TEST_CASE("occupancy: blocks of a multiprocessor as cuda_occupancy.h counts them
   CHECK(cuda::resident_blocks(*cuda::machine_of("sm_120"), 256, 32, 0) == 6);
 }
 
-TEST_CASE("sass: a kernel's machine code has the accesses that its text has", "[cuda][sass]") {
-  const cuda::Nvrtc nvrtc = cuda::Nvrtc::open();
-  const cuda::Disassembler disassembler = cuda::Disassembler::find();
-  if (!nvrtc.present() || !disassembler.present()) {
-    WARN("SKIPPED: NVRTC is " << nvrtc.state() << "; nvdisasm is " << disassembler.state());
-    return;
-  }
+TEST_CASE("sass: a kernel's machine code has the accesses that its text has",
+          "[.][cuda][machine_code]") {
+  const MachineCodeTools tools;
   const auto context = library();
   const Subject s = subject(context, "norm",
                             "graph { in x: bf16[n, 4096], w: bf16[4096]  y = rms_norm(x, w)  out "
@@ -76,9 +72,9 @@ TEST_CASE("sass: a kernel's machine code has the accesses that its text has", "[
   cuda::Target target;
   target.strict = false;
   const auto cubin =
-      need(nvrtc.compile(cuda::source_file(s.kernel), s.kernel.name, target), *context);
+      need(tools.nvrtc.compile(cuda::source_file(s.kernel), s.kernel.name, target), *context);
   const cuda::SassCounts counts =
-      cuda::parse_sass(need(disassembler.disassemble(cubin.bytes), *context));
+      cuda::parse_sass(need(tools.nvdisasm.disassemble(cubin.bytes), *context));
   CHECK(counts.instructions > 50);
   CHECK(counts.global_reads[4] > 0);
   CHECK(counts.global_writes[4] > 0);
@@ -90,5 +86,5 @@ TEST_CASE("sass: a kernel's machine code has the accesses that its text has", "[
   CHECK(traffic->least == 100 * 4096 * 2 * 2 + 4096 * 2);
   CHECK(traffic->moved == traffic->least);
   CHECK(traffic->wide_share() == 1.0);
-  CHECK_FALSE(disassembler.disassemble("no machine code"));
+  CHECK_FALSE(tools.nvdisasm.disassemble("no machine code"));
 }

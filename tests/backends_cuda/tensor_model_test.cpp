@@ -145,59 +145,79 @@ TEST_CASE("tensor model: tiles of attention are the best for what they are taken
     const cuda::TensorMachine& machine = *cuda::tensor_machine(arch);
     for (const auto& [heads, groups] : kHeadsAndGroups) {
       const cuda::AttentionTiles tiles = cuda::attention_tiles(machine, heads, groups, 128);
-      for (std::int64_t rows : {1, 2, 5, 16, 64, 200, 256}) {
-        const cuda::AttentionWork work{rows, 1, 4095, heads, groups, 128};
+      for (std::int64_t rows : {1, 2, 6, 16, 64, 192, 256, 512, 2048}) {
+        const cuda::AttentionWork work = cuda::typical_work(rows, heads, groups, 128);
         const double chosen =
             cuda::attention_time(machine, work, tiles.all[tiles.of(rows)]).seconds;
-        for (auto form : {cuda::AttentionTiles::kParts, cuda::AttentionTiles::kFewParts,
-                          cuda::AttentionTiles::kOne})
-          CHECK(chosen <= 1.05 * cuda::attention_time(machine, work, tiles.all[form]).seconds);
-      }
-      for (std::int64_t rows : {512, 2048, 8192}) {
-        const cuda::AttentionWork work{1, rows, 0, heads, groups, 128};
-        const double chosen =
-            cuda::attention_time(machine, work, tiles.all[tiles.of(rows)]).seconds;
-        for (auto form : {cuda::AttentionTiles::kLow, cuda::AttentionTiles::kTall})
-          CHECK(chosen <= cuda::attention_time(machine, work, tiles.all[form]).seconds);
+        for (const cuda::AttentionTile& tile : cuda::attention_candidates(machine, rows, groups))
+          CHECK(chosen <= 1.05 * cuda::attention_time(machine, work, tile).seconds);
       }
     }
   }
 }
 
-TEST_CASE("tensor model: attention to long contexts and of long prompts is within 1.3 of its bound",
+namespace {
+
+struct AttentionStep {
+  std::int64_t sequences, rows, past;
+  /// Times the bound, where the floor allows 1.3. More where a tile's queries and keys come from
+  /// shared memory more slowly than they are multiplied, or where a second wave of blocks waits.
+  double most = 1.3;
+};
+constexpr AttentionStep kAttentionSteps[] = {
+    {1, 512, 0, 1.6}, {1, 1024, 0, 1.45}, {8, 512, 0, 1.52}, {1, 2048, 0},    {1, 4096, 0},
+    {1, 8192, 0},     {4, 2048, 0},       {4, 1024, 4096},   {1, 1, 4095},    {1, 1, 16383, 1.32},
+    {1, 1, 32767},    {1, 1, 131071},     {2, 1, 4095},      {8, 1, 4095},    {8, 1, 32767},
+    {8, 1, 131071},   {64, 1, 4095},      {64, 1, 32767},    {64, 1, 131071}, {256, 1, 4095},
+    {256, 1, 32767}};
+/// Of the floor, where that is more than 1.3 of the bound.
+constexpr double kAboveFloor = 1.7;
+
+}  // namespace
+
+TEST_CASE("tensor model: attention is within 1.3 of its bound where that can be",
           "[cuda][tensor]") {
-  struct Step {
-    std::int64_t sequences, rows, past;
-    double most;  ///< times the bound
-  };
-  // Prompts of fewer tokens have too few tiles for all multiprocessors, and the last sees the most
-  // keys; a single short context is read in 2 to 8 µs, of which a second kernel is 2.
-  const Step steps[] = {
-      {1, 4096, 0, 1.3},   {1, 8192, 0, 1.3},    {4, 2048, 0, 1.3},   {4, 1024, 4096, 1.3},
-      {1, 1, 32767, 1.3},  {1, 1, 131071, 1.3},  {8, 1, 4095, 1.3},   {8, 1, 32767, 1.3},
-      {8, 1, 131071, 1.3}, {64, 1, 4095, 1.3},   {64, 1, 32767, 1.3}, {64, 1, 131071, 1.3},
-      {256, 1, 4095, 1.3}, {256, 1, 32767, 1.3}, {1, 2048, 0, 1.32},  {1, 1024, 0, 2.3},
-      {1, 512, 0, 3.0},    {8, 512, 0, 1.75},    {1, 1, 4095, 2.7}};
   for (const char* arch : kModelled) {
     const cuda::TensorMachine& machine = *cuda::tensor_machine(arch);
     for (const auto& [heads, groups] : kHeadsAndGroups) {
       const cuda::AttentionTiles tiles = cuda::attention_tiles(machine, heads, groups, 128);
-      for (const Step& s : steps) {
+      for (const AttentionStep& s : kAttentionSteps) {
         const cuda::AttentionWork work{s.sequences, s.rows, s.past, heads, groups, 128};
         const cuda::AttentionTile& tile = tiles.all[tiles.of(s.sequences * s.rows)];
         const cuda::AttentionTime time = cuda::attention_time(machine, work, tile);
-        const double ratio = time.seconds / cuda::attention_bound(machine, work);
+        const cuda::AttentionFloor floor = cuda::attention_floor(machine, work);
+        const double bound = cuda::attention_bound(machine, work);
+        const double ratio = time.seconds / bound, least = floor.seconds / bound;
         const std::string line = fmt::format(
             "{} {} sequences of {} new tokens after {}, {} heads in {} groups: {:.1f} µs, {:.3f} "
-            "of the bound, by {}; {:.1f} µs of it the second kernel; {} rows, {} parts",
+            "of the bound, by {}; floor {:.3f} ({}); {} rows, {} x {} keys, {} parts",
             arch, s.sequences, s.rows, s.past, heads, groups, 1e6 * time.seconds, ratio, time.bound,
-            1e6 * time.second_kernel, tile.rows(), tile.order.parts);
+            least, cuda::described(floor), tile.rows(), tile.order.strands, tile.order.keys,
+            tile.order.parts);
         INFO(line);
-        CHECK(ratio >= 1);
-        CHECK(ratio <= s.most);
+        CHECK(least >= 1);
+        CHECK(ratio >= least);
+        CHECK(ratio <= (least > 1.3 ? kAboveFloor * least : s.most));
         if (ratio > 1.3 && std::getenv("PW_SHOW_MODEL") != nullptr) WARN(line);
       }
     }
+  }
+}
+
+TEST_CASE("tensor model: no candidate gets below the floor of attention", "[cuda][tensor]") {
+  for (const char* arch : kModelled) {
+    const cuda::TensorMachine& machine = *cuda::tensor_machine(arch);
+    for (const auto& [heads, groups] : kHeadsAndGroups)
+      for (const AttentionStep& s : kAttentionSteps) {
+        const cuda::AttentionWork work{s.sequences, s.rows, s.past, heads, groups, 128};
+        const double floor = cuda::attention_floor(machine, work).seconds;
+        const auto tiles = cuda::attention_candidates(machine, s.sequences * s.rows, groups);
+        for (const cuda::AttentionTile& tile : tiles) {
+          INFO(arch << ", " << s.sequences << " of " << s.rows << " after " << s.past << ", "
+                    << tile.rows() << " rows, " << tile.order.parts << " parts");
+          CHECK(cuda::attention_time(machine, work, tile).seconds >= floor);
+        }
+      }
   }
 }
 
@@ -212,8 +232,8 @@ TEST_CASE("tensor model: what attention costs is counted", "[cuda][tensor]") {
   parts.order.parts = 16;
   const cuda::AttentionWork decode{1, 1, 32767, 32, 8, 128};
   CHECK(seconds(decode, parts) < seconds(decode, one) / 5);
-  CHECK(cuda::attention_time(machine, decode, parts).second_kernel >
-        cuda::kNextKernel + cuda::kReadLatency);
+  CHECK(cuda::attention_time(machine, decode, parts).adding >
+        cuda::kAddingTrips * cuda::kCacheLatency);
   // Keys that no row sees are multiplied too, at the end of each sequence.
   CHECK(seconds({64, 32, 0, 32, 8, 128}, tall) > seconds({1, 32, 0, 32, 8, 128}, tall));
   // Half of a square of queries and keys.

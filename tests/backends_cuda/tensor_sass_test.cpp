@@ -5,11 +5,11 @@
 
 #include "backends/cuda/attention.hpp"
 #include "backends/cuda/emitter.hpp"
-#include "backends/cuda/nvrtc.hpp"
 #include "backends/cuda/product.hpp"
-#include "backends/cuda/sass.hpp"
+#include "backends/cuda/tensor_machine.hpp"
 #include "dsl/dsl.hpp"
 #include "tests/backends_cuda/kernel_run.hpp"
+#include "tests/backends_cuda/machine_code.hpp"
 #include "tests/catch.hpp"
 
 using namespace pw;
@@ -27,20 +27,8 @@ int count_instructions(const std::string& sass, const std::string& name) {
   return out;
 }
 
-struct Tools {
-  cuda::Nvrtc nvrtc = cuda::Nvrtc::open();
-  cuda::Disassembler nvdisasm = cuda::Disassembler::find();
-
-  /// Says so where they are not.
-  [[nodiscard]] bool present() const {
-    const bool both = nvrtc.present() && nvdisasm.present();
-    if (!both) WARN("SKIPPED: NVRTC is " << nvrtc.state() << ", nvdisasm is " << nvdisasm.state());
-    return both;
-  }
-};
-
 /// Registers, spills and instructions of a kernel on one architecture, as one line.
-std::string check_machine_code(const Tools& tools, const cuda::Kernel& kernel,
+std::string check_machine_code(const MachineCodeTools& tools, const cuda::Kernel& kernel,
                                const std::string& arch) {
   const auto cubin = tools.nvrtc.compile(cuda::source_file(kernel), kernel.name, {arch, false});
   if (!cubin) FAIL(cubin.error().front().message);
@@ -61,9 +49,8 @@ std::string check_machine_code(const Tools& tools, const cuda::Kernel& kernel,
 }  // namespace
 
 TEST_CASE("tensor cores: machine code of products has tensor-core instructions and no local memory",
-          "[cuda][sass]") {
-  const Tools tools;
-  if (!tools.present()) return;
+          "[.][cuda][machine_code]") {
+  const MachineCodeTools tools;
   const ContextPtr context = library();
   // Aligned, and with rows of no multiple of 16 bytes; b as it lies and transposed.
   const std::pair<const char*, bool> texts[] = {
@@ -122,9 +109,8 @@ std::optional<cuda::TensorKernels> product_of(const ContextPtr& context, bool by
 }
 
 TEST_CASE("tensor cores: every tile compiles without local memory, in the registers of the model",
-          "[.][slow][cuda][sass]") {
-  const Tools tools;
-  if (!tools.present()) return;
+          "[.][slow][cuda][machine_code]") {
+  const MachineCodeTools tools;
   const ContextPtr context = library();
   for (const std::string arch : kArchs)
     for (cuda::ProductTile tile : cuda::product_tiles()) {
@@ -154,14 +140,13 @@ TEST_CASE("tensor cores: every tile compiles without local memory, in the regist
     }
 }
 
-TEST_CASE(
-    "tensor cores: machine code of attention has tensor-core instructions and no local memory",
-    "[cuda][sass]") {
-  const Tools tools;
-  if (!tools.present()) return;
+TEST_CASE("tensor cores: machine code of attention has no local memory, in the model's registers",
+          "[.][cuda][machine_code]") {
+  const MachineCodeTools tools;
   const ContextPtr context = library();
-  for (const char* types : {"q: bf16[n, 32, 128], k: bf16[n, 8, 128], v: bf16[n, 8, 128]",
-                            "q: f16[n, 16, 64], k: f16[n, 16, 64], v: f16[n, 16, 64]"}) {
+  for (const auto& [types, groups] :
+       {std::pair{"q: bf16[n, 32, 128], k: bf16[n, 8, 128], v: bf16[n, 8, 128]", 8},
+        std::pair{"q: f16[n, 16, 64], k: f16[n, 16, 64], v: f16[n, 16, 64]", 16}}) {
     const Graph graph = need(
         parse_graph(context,
                     fmt::format("graph g {{\n  symbol n in 1..8192 tokens\n  in {}\n  y = "
@@ -170,20 +155,27 @@ TEST_CASE(
                     "test"),
         *context);
     for (const std::string arch : kArchs) {
-      const auto kernels = cuda::attention_kernels(graph, 16, arch);
+      const cuda::TensorMachine& machine = *cuda::tensor_machine(arch);
+      cuda::AttentionTiles tiles;
+      for (std::int64_t rows : {4, 512})  // with some parts, and none
+        for (const cuda::AttentionTile& tile : cuda::attention_candidates(machine, rows, groups))
+          if (tile.order.parts <= 2 && tile.shared_bytes(128) <= machine.block_bytes)
+            tiles.all.push_back(tile);
+      const auto kernels = cuda::attention_kernels(graph, 16, arch, &tiles);
       REQUIRE(kernels);
       REQUIRE(kernels->forms);
       for (const cuda::AttentionForm& form : kernels->forms->all) {
-        INFO(types << ", " << arch << ", " << form.tile.rows() << " rows, " << form.tile.order.parts
-                   << " parts");
+        INFO(types << ", " << arch << ", " << form.tile.rows() << " rows, "
+                   << form.tile.order.strands << " x " << form.tile.order.keys << " keys, "
+                   << form.tile.order.parts << " parts");
         const std::string line = check_machine_code(tools, form.kernel, arch);
-        if (form.add) {
-          const auto add =
-              tools.nvrtc.compile(cuda::source_file(*form.add), form.add->name, {arch, false});
-          REQUIRE(add);
-          CHECK_FALSE(add->usage.spills());
-        }
         if (std::getenv("PW_SHOW_SASS") != nullptr) WARN(line);
+        const auto cubin =
+            tools.nvrtc.compile(cuda::source_file(form.kernel), form.kernel.name, {arch, false});
+        // What decides is how many blocks a multiprocessor holds.
+        const std::int64_t width = kernels->width, shared = form.tile.shared_bytes(width);
+        CHECK(machine.resident(form.tile.threads(), cubin->usage.registers, shared) >=
+              machine.resident(form.tile.threads(), form.tile.registers(width), shared));
       }
     }
   }

@@ -100,6 +100,13 @@ class Quality(ProgramTest):
         for row in answer["tensor"]:
             self.assertGreaterEqual(row["model_s"], row["bound_s"])
             self.assertIsNone(row["registers"])
+        (row,) = (r for r in answer["tensor"] if r["op"] == "unified_attention" and r["arch"] == "sm_90")
+        self.assertEqual(row["work"], "64 of 1 after 4095, 4 heads in 2 of 64")
+        # A block has a token and a group: its keys and values once, as many of the table's entries; queries and results once.
+        keys = 64 * 2 * 4096
+        self.assertGreaterEqual(row["read_bytes"], keys * 2 * 64 * 2 + keys * 8 * 8 + 64 * 4 * 64 * 2)
+        self.assertLess(row["read_bytes"], 1.01 * (keys * 2 * 64 * 2 + keys * 8 * 8 + 64 * 4 * 64 * 2))
+        self.assertEqual(row["written_bytes"], 64 * 4 * 64 * 2)
 
     def test_a_page_of_functions_is_the_same_each_time(self):
         pages = []

@@ -1,0 +1,208 @@
+// Exports put_accesses, attend_accesses, tensor_attention_accesses and tables_of.
+#include "backends/cuda/attention_accesses.hpp"
+
+#include <algorithm>
+
+namespace pw::cuda {
+namespace {
+
+using Array = AccessesByData::Array;
+
+constexpr std::int64_t kNumber = 8;  // bytes of an element of a table
+constexpr std::int64_t kCount = 4;   // bytes of what counts blocks
+constexpr std::int64_t kWord = 16;   // that tensor cores' operands move by
+constexpr std::int64_t kPair = 8;    // of sums, or the largest score and the weights' sum
+// Arguments of the kernels that attend.
+constexpr std::size_t kQueries = 0, kKeys = 1, kValues = 2, kTables = 3, kSeen = 4, kPages = 5,
+                      kDivisor = 6;  // or the results
+
+std::int64_t whole(std::int64_t n, std::int64_t unit) { return (n + unit - 1) / unit; }
+
+/// Tokens `first` to `last` of one sequence, in the tile of those from `begin` to `end`.
+struct Run {
+  std::int64_t begin = 0, end = 0, first = 0, last = 0;
+  Array seen;
+  /// The most keys that one sees of those of them that are between two tokens.
+  [[nodiscard]] std::int64_t most(std::int64_t from, std::int64_t to) const {
+    std::int64_t out = 0;
+    for (std::int64_t i = std::max(from, first); i < std::min(to, last); ++i)
+      out = std::max(out, seen[static_cast<std::size_t>(i)]);
+    return out;
+  }
+};
+
+std::int64_t end_of_run(Array tables, std::int64_t first, std::int64_t end) {
+  const auto table = [&](std::int64_t i) { return tables[static_cast<std::size_t>(i)]; };
+  std::int64_t out = first;
+  while (out < end && table(out) == table(first)) ++out;
+  return out;
+}
+
+/// Of all groups and parts of a tile of tokens.
+class TileCounter {
+ public:
+  TileCounter(const AttentionSizes& sizes, const AttentionTile& tile, LaunchAccesses& out)
+      : sizes_(sizes), tile_(tile), out_(out), share_(sizes.heads / sizes.groups) {}
+
+  /// What a block does once; `tokens` of the tile are there.
+  void begin(std::int64_t tokens) {
+    const std::int64_t words = sizes_.width / 8;
+    out_.add_global(kQueries, false, kWord, blocks() * tokens * share_ * words);
+    out_.add_shared(true, kWord, blocks() * tile_.rows() * words);
+  }
+  /// A sequence in it.
+  void add(const Run& run) {
+    const std::int64_t of_lanes = (run.last - run.first) * share_ * 4;  // those that have a row
+    const std::int64_t left = run.end - run.first;
+    out_.add_global(kTables, false, kNumber, blocks() * threads() * (1 + left), threads());
+    const std::int64_t at_end = tile_.order.parts == 1 ? 1 : 0;
+    out_.add_global(kSeen, false, kNumber,
+                    blocks() * (threads() * left + of_lanes * (tile_.order.strands + at_end)),
+                    threads());
+    keys(run);
+    if (tile_.order.strands > 1) strands();
+    finish(of_lanes);
+  }
+
+  /// The last block of each group adds the parts of so many tokens, four columns a thread.
+  void end(std::int64_t tokens) {
+    if (tile_.order.parts == 1) return;
+    out_.add_global(result() + 2, false, kCount, blocks());
+    out_.add_global(result() + 2, true, kCount, blocks() + sizes_.groups);
+    out_.add_shared(true, kWord, blocks());
+    out_.add_shared(false, kWord, blocks() * threads());
+    const std::int64_t fours = tokens * sizes_.heads * sizes_.width / 4;
+    const std::int64_t of_parts = fours * tile_.order.parts;
+    out_.add_global(kSeen, false, kNumber, fours, sizes_.width / 4);
+    out_.add_global(result() + 1, false, 4, of_parts, sizes_.width / 4);
+    out_.add_global(result() + 1, false, kPair, of_parts, sizes_.width / 4);
+    out_.add_global(result() + 1, false, kWord, of_parts);
+    results(2 * fours);
+  }
+
+ private:
+  [[nodiscard]] std::int64_t threads() const { return tile_.threads(); }
+  [[nodiscard]] std::int64_t blocks() const { return sizes_.groups * tile_.order.parts; }
+
+  void keys(const Run& run) {
+    const std::int64_t limit = run.most(run.first, run.last);
+    const std::int64_t words = sizes_.width / 8, steps = sizes_.width / 16;
+    const std::int64_t step = std::int64_t{tile_.order.keys} * tile_.order.strands;
+    const std::int64_t rounds = sizes_.groups * whole(limit, step);
+    const std::int64_t fragments = tile_.order.keys / 16;
+    const std::int64_t taken = sizes_.groups * limit * words;
+    out_.add_global(kPages, false, kNumber, taken, words);
+    out_.add_global(kKeys, false, kWord, taken);
+    out_.add_global(kValues, false, kWord, taken);
+    out_.add_shared(true, kWord, 2 * rounds * step * words);
+    out_.add_shared(false, kWord,
+                    sizes_.groups * blocks_of_keys(run) * 32 *
+                        (steps * (tile_.tall + fragments) + fragments * steps));
+  }
+
+  /// That warps go through, of all strands and parts.
+  [[nodiscard]] std::int64_t blocks_of_keys(const Run& run) const {
+    std::int64_t out = 0;
+    const std::int64_t rows = std::int64_t{16} * tile_.tall;
+    for (std::int64_t row = 0; row < tile_.rows(); row += rows)
+      out += whole(run.most(run.begin + row / share_, run.begin + (row + rows - 1) / share_ + 1),
+                   tile_.order.keys);
+    return out;
+  }
+
+  void strands() {
+    const std::int64_t each = 1 + sizes_.width / 8;
+    out_.add_shared(true, kWord, tile_.tall * blocks() * threads() * each);
+    // Those of the first strand read the largest scores of all, then all of all.
+    out_.add_shared(false, kWord, tile_.tall * blocks() * threads() * (1 + each));
+  }
+
+  void finish(std::int64_t lanes) {
+    const std::int64_t pairs = blocks() * lanes * (sizes_.width / 8);
+    if (tile_.order.parts > 1)
+      out_.add_global(result() + 1, true, kPair, pairs + blocks() * lanes / 4);
+    else
+      results(pairs);
+  }
+
+  [[nodiscard]] std::size_t result() const { return kDivisor + (sizes_.divisor > 0 ? 1 : 0); }
+
+  /// Two neighbours each.
+  void results(std::int64_t pairs) {
+    if (sizes_.divisor > 0) out_.add_global(kDivisor, false, sizes_.divisor, 2 * pairs, threads());
+    out_.add_global(result(), true, 2 * sizes_.out, pairs);
+  }
+
+  const AttentionSizes& sizes_;
+  const AttentionTile& tile_;
+  LaunchAccesses& out_;
+  std::int64_t share_;
+};
+
+}  // namespace
+
+AccessesByData put_accesses(const AttentionSizes& sizes, int threads) {
+  const std::int64_t each = sizes.groups * sizes.width;
+  return {{2}, [=](std::int64_t rows, std::span<const Array> data, LaunchAccesses& out) {
+            const auto placed = std::count_if(data[0].begin(), data[0].begin() + rows,
+                                              [](std::int64_t slot) { return slot >= 0; });
+            out.add_global(2, false, kNumber, rows * threads, threads);
+            for (const bool write : {false, true}) {
+              out.add_global(write ? 3 : 0, write, sizes.k, placed * each);
+              out.add_global(write ? 4 : 1, write, sizes.v, placed * each);
+            }
+          }};
+}
+
+AccessesByData attend_accesses(const AttentionSizes& sizes, int threads) {
+  return {{kSeen}, [=](std::int64_t rows, std::span<const Array> data, LaunchAccesses& out) {
+            std::int64_t keys = 0, rounds = 0;  // of all rows and heads
+            for (std::int64_t i = 0; i < rows / sizes.heads; ++i) {
+              const std::int64_t seen = data[0][static_cast<std::size_t>(i)];
+              keys += seen * sizes.heads;
+              rounds += whole(seen, threads) * sizes.heads;
+            }
+            const std::int64_t each = keys * sizes.width, results = rows * sizes.width;
+            out.add_global(kTables, false, kNumber, rows * threads, threads);
+            out.add_global(kSeen, false, kNumber, rows * threads, threads);
+            // Each score is computed twice, by one thread; a value's place by all.
+            out.add_global(kQueries, false, sizes.q, 2 * each);
+            out.add_global(kKeys, false, sizes.k, 2 * each);
+            out.add_global(kPages, false, kNumber, 2 * keys);
+            out.add_global(kPages, false, kNumber, threads * keys, threads);
+            out.add_global(kValues, false, sizes.v, each);
+            if (sizes.divisor > 0) out.add_global(kDivisor, false, sizes.divisor, results, threads);
+            out.add_global(kDivisor + (sizes.divisor > 0 ? 1 : 0), true, sizes.out, results);
+            out.add_shared(true, 4, threads * (rows + rounds));
+            out.add_shared(false, 4, threads * (rows * threads + keys));
+          }};
+}
+
+AccessesByData tensor_attention_accesses(const AttentionSizes& sizes, const AttentionTile& tile) {
+  return {{kTables, kSeen},
+          [=](std::int64_t rows, std::span<const Array> data, LaunchAccesses& out) {
+            TileCounter counter(sizes, tile, out);
+            const std::int64_t each = tile.tokens(sizes.heads / sizes.groups);
+            for (std::int64_t token = 0; token < rows; token += each) {
+              const std::int64_t end = std::min(token + each, rows);
+              counter.begin(end - token);
+              for (std::int64_t first = token; first < end;) {
+                const std::int64_t last = end_of_run(data[0], first, end);
+                counter.add({token, end, first, last, data[1]});
+                first = last;
+              }
+              counter.end(end - token);
+            }
+          }};
+}
+
+StepTables tables_of(const AttentionWork& work) {
+  StepTables out;
+  for (std::int64_t i = 0; i < work.sequences * work.rows; ++i) {
+    out.tables.push_back(i / work.rows * work.rows);
+    out.seen.push_back(work.past + i % work.rows + 1);
+  }
+  return out;
+}
+
+}  // namespace pw::cuda
