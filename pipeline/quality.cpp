@@ -228,6 +228,8 @@ Table tensor_table(const std::vector<cuda::TensorReport>& reports) {
                {"second us", "second_kernel_s"},
                "ratio",
                {"by", "bound_by"},
+               {"floor us", "floor_s"},
+               {"floor by", "floor_by"},
                "error"});
   const Cell none = null_cell();
   for (const cuda::TensorReport& r : reports) {
@@ -253,6 +255,8 @@ Table tensor_table(const std::vector<cuda::TensorReport>& reports) {
                micros(r.second_kernel),
                real_cell(ratio, fmt::format("{:.2f}", ratio)),
                r.bound_by,
+               r.floor_seconds ? micros(*r.floor_seconds) : none,
+               r.floor_seconds ? Cell(r.floor_by) : none,
                r.error.empty() ? none : Cell(r.error)});
   }
   return table;

@@ -6,10 +6,10 @@
 // the layout of its fragments in the PTX ISA. Shared memory is an array of 16-byte words.
 //
 // The order of sums: an element of a product is one chain of fused multiply-adds, k ascending, from
-// +0, which is the interpreter's. Where k is divided into parts of equally many tiles (of 128 bytes
-// of k; the last part has what is left), each part is such a chain, and their sums are added in
-// f32, ascending. The host runs it. A device adds the products of one instruction
-// (16 or 32 of them) in an order that is not documented, and the instructions in this order.
+// +0, which is the interpreter's. Where a tile has several pieces of k (tensor_model.hpp says which),
+// each piece is such a chain, and their sums are added in f32, ascending. The host runs it. A device
+// adds the products of one instruction (16 or 32 of them) in an order that is not documented, and
+// the instructions in this order.
 
 struct pw_bf16 {
   typedef unsigned short stored;
@@ -313,27 +313,31 @@ PW_FUNCTION void pw_store_pair(R* p, R x0, R x1, bool two) {
 /// How b lies: [columns, depth], or [depth, columns].
 enum : int { pw_along = 0, pw_down = 1, pw_across = 2 };
 
-/// A block has BM x BN elements of y = a b, warps stand DOWN x ACROSS in it. Tiles of 128 bytes of
-/// k go round STAGES places in shared memory; the blocks of a row of the grid are those of the
-/// first of PARTS parts of k, then of the next. finish(part, row, column, s0, s1, two) stores the
-/// sums of two neighbouring columns, or of the first.
-template <class T, int BM, int BN, int DOWN, int ACROSS, int STAGES, int PARTS, int B, bool WIDE_A,
+/// Tiles of BM x BN elements of y = a b, warps stand DOWN x ACROSS in one. A row of tiles has
+/// SHARES blocks, which divide its steps, one tile's after another's: each is 128 bytes of k, and
+/// they go round STAGES places in shared memory. finish(tile, row, column, s0, s1, two) stores the sums that the block
+/// has of two neighbouring columns, or of the first.
+template <class T, int BM, int BN, int DOWN, int ACROSS, int STAGES, int SHARES, int B, bool WIDE_A,
           bool WIDE_B, long long DEPTH, long long COLUMNS, class S, class F>
 PW_FUNCTION void pw_product(S& shared, const typename T::stored* a, const typename T::stored* b,
                             long long rows, const F& finish) {
-  constexpr int threads = 32 * DOWN * ACROSS, deep = 128 / T::each, step = 32 / T::each;
+  constexpr int threads = 32 * DOWN * ACROSS, deep = 128 / T::each, instruction = 32 / T::each;
   constexpr int tm = BM / DOWN, tn = BN / ACROSS, stage = (BM + BN) * 8;
-  constexpr int all = (int)((DEPTH + deep - 1) / deep), most = (all + PARTS - 1) / PARTS;
+  constexpr int of_tile = (int)((DEPTH + deep - 1) / deep);
   constexpr int across = (int)((COLUMNS + BN - 1) / BN);
-  const int part = PARTS == 1 ? 0 : (int)blockIdx.y / across, first = part * most;
-  const int tiles = all - first < most ? all - first : most;
+  constexpr long long of_row = (long long)across * of_tile;
+  const int begin = (int)(blockIdx.y * of_row / SHARES);
+  const int steps = (int)((blockIdx.y + 1) * of_row / SHARES) - begin;
   const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
   const int m0 = warp / ACROSS * tm, n0 = warp % ACROSS * tn;
-  const long long row0 = (long long)blockIdx.x * BM,
-                  column0 = ((long long)blockIdx.y - part * across) * BN;
-  const auto fetch = [&](int tile) {
-    const int at = tile % STAGES * stage;
-    const long long k0 = (long long)(first + tile) * deep;
+  const long long row0 = (long long)blockIdx.x * BM;
+  const auto tile_of = [&](int step) {
+    return SHARES == across ? (int)blockIdx.y : (begin + step) / of_tile;
+  };
+  const auto fetch = [&](int step) {
+    const int at = step % STAGES * stage, tile = tile_of(step);
+    const long long k0 = (long long)(begin + step - tile * of_tile) * deep;
+    const long long column0 = (long long)tile * BN;
     pw_tile_along<T, BM, threads, WIDE_A, true>(shared, at, a, row0, rows, k0, DEPTH);
     if constexpr (B == pw_along)
       pw_tile_along<T, BN, threads, WIDE_B, false>(shared, at + BM * 8, b, column0, COLUMNS, k0,
@@ -343,95 +347,115 @@ PW_FUNCTION void pw_product(S& shared, const typename T::stored* a, const typena
     else
       pw_tile_across<T, BN, threads>(shared, at + BM * 8, b, column0, COLUMNS, k0, DEPTH);
   };
-  float sums[tm / 16][tn / 8][4];
 #pragma unroll
-  for (int i = 0; i < tm / 16; ++i)
-#pragma unroll
-    for (int j = 0; j < tn / 8; ++j)
-#pragma unroll
-      for (int e = 0; e < 4; ++e) sums[i][j][e] = 0.0f;
-#pragma unroll
-  for (int tile = 0; tile < STAGES - 1; ++tile) {
-    if (tile < tiles) fetch(tile);
+  for (int step = 0; step < STAGES - 1; ++step) {
+    if (step < steps) fetch(step);
     pw_commit();
   }
 #pragma unroll 1
-  for (int tile = 0; tile < tiles; ++tile) {
-    pw_wait<STAGES - 2>();
-    __syncthreads();
-    if (tile + STAGES - 1 < tiles) fetch(tile + STAGES - 1);
-    pw_commit();
-    const int at = tile % STAGES * stage;
-    // Where fp8 is widened to f16 first, as sm_90 and sm_100 do, all steps at once need too many
-    // registers.
+  for (int step = 0; step < steps;) {
+    const int tile = tile_of(step);
+    const int after = (tile + 1) * of_tile - begin, end = after < steps ? after : steps;
+    float sums[tm / 16][tn / 8][4];
+#pragma unroll
+    for (int i = 0; i < tm / 16; ++i)
+#pragma unroll
+      for (int j = 0; j < tn / 8; ++j)
+#pragma unroll
+        for (int e = 0; e < 4; ++e) sums[i][j][e] = 0.0f;
+#pragma unroll 1
+    for (; step < end; ++step) {
+      pw_wait<STAGES - 2>();
+      __syncthreads();
+      if (step + STAGES - 1 < steps) fetch(step + STAGES - 1);
+      pw_commit();
+      const int at = step % STAGES * stage;
+      // Where fp8 is widened to f16 first, as sm_90 and sm_100 do, all steps at once need too many
+      // registers.
 #pragma unroll(T::each == 1 ? 1 : 4)
-    for (int k = 0; k < 4; ++k) {
-      if (DEPTH % deep != 0 && (long long)(first + tile) * deep + k * step >= DEPTH) break;
-      pw_fragment left[tm / 16];
+      for (int k = 0; k < 4; ++k) {
+        if (DEPTH % deep != 0 &&
+            (long long)(begin + step - tile * of_tile) * deep + k * instruction >= DEPTH)
+          break;
+        pw_fragment left[tm / 16];
 #pragma unroll
-      for (int i = 0; i < tm / 16; ++i)
-        left[i] = pw_rows(shared, at + pw_word<8>(m0 + i * 16 + lane % 16, 2 * k + lane / 16));
+        for (int i = 0; i < tm / 16; ++i)
+          left[i] = pw_rows(shared, at + pw_word<8>(m0 + i * 16 + lane % 16, 2 * k + lane / 16));
 #pragma unroll
-      for (int j = 0; j < tn / 16; ++j) {
-        pw_fragment right;
-        if constexpr (B == pw_down)
-          right = pw_columns(
-              shared,
-              at + BM * 8 + pw_word<BN / 8>(16 * k + lane % 16, n0 / 8 + 2 * j + lane / 16));
-        else
-          right = pw_rows(
-              shared, at + BM * 8 +
-                          pw_word<8>(n0 + 16 * j + lane / 16 * 8 + lane % 8, 2 * k + lane / 8 % 2));
+        for (int j = 0; j < tn / 16; ++j) {
+          pw_fragment right;
+          if constexpr (B == pw_down)
+            right = pw_columns(
+                shared,
+                at + BM * 8 + pw_word<BN / 8>(16 * k + lane % 16, n0 / 8 + 2 * j + lane / 16));
+          else
+            right = pw_rows(shared,
+                            at + BM * 8 +
+                                pw_word<8>(n0 + 16 * j + lane / 16 * 8 + lane % 8,
+                                           2 * k + lane / 8 % 2));
 #pragma unroll
-        for (int i = 0; i < tm / 16; ++i) {
-          pw_mma(T(), sums[i][2 * j], left[i], right.r[0], right.r[1]);
-          pw_mma(T(), sums[i][2 * j + 1], left[i], right.r[2], right.r[3]);
+          for (int i = 0; i < tm / 16; ++i) {
+            pw_mma(T(), sums[i][2 * j], left[i], right.r[0], right.r[1]);
+            pw_mma(T(), sums[i][2 * j + 1], left[i], right.r[2], right.r[3]);
+          }
         }
       }
     }
-  }
 #pragma unroll
-  for (int i = 0; i < tm / 16; ++i) {
+    for (int i = 0; i < tm / 16; ++i) {
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const long long row = row0 + m0 + i * 16 + half * 8 + lane / 4;
-      if (row >= rows) continue;
+      for (int half = 0; half < 2; ++half) {
+        const long long row = row0 + m0 + i * 16 + half * 8 + lane / 4;
+        if (row >= rows) continue;
 #pragma unroll
-      for (int j = 0; j < tn / 8; ++j) {
-        const long long column = column0 + n0 + j * 8 + lane % 4 * 2;
-        if (column < COLUMNS)
-          finish(part, row, column, sums[i][j][2 * half], sums[i][j][2 * half + 1],
-                 column + 1 < COLUMNS);
+        for (int j = 0; j < tn / 8; ++j) {
+          const long long column = (long long)tile * BN + n0 + j * 8 + lane % 4 * 2;
+          if (column < COLUMNS)
+            finish(tile, row, column, sums[i][j][2 * half], sums[i][j][2 * half + 1],
+                   column + 1 < COLUMNS);
+        }
       }
     }
   }
 }
 
-/// A thread has EACH neighbouring columns of a row, whose sums of parts it adds. sums is [PARTS,
-/// rows, COLUMNS]; finish(row, column, s0, s1, two) stores two.
-template <int PARTS, int EACH, long long COLUMNS, class F>
-PW_FUNCTION void pw_add_parts(const float* sums, long long rows, const F& finish) {
+/// A thread has EACH neighbouring columns of a row of y, and adds the sums of their tile's pieces,
+/// at most MOST. sums is [pieces, rows, BN]; finish(row, column, s0, s1, two) stores two.
+template <int BN, int OF_TILE, int SHARES, int MOST, int EACH, long long COLUMNS, class F>
+PW_FUNCTION void pw_add_pieces(const float* sums, long long rows, const F& finish) {
   const long long row = blockIdx.x;
   const long long column = ((long long)blockIdx.y * blockDim.x + threadIdx.x) * EACH;
   if (column >= COLUMNS) return;
-  float total[EACH];
+  constexpr long long of_row = (COLUMNS + BN - 1) / BN * OF_TILE;
+  const int tile = (int)(column / BN);
+  const auto share_of = [](long long step) { return (int)(((step + 1) * SHARES - 1) / of_row); };
+  const int first = share_of(tile * OF_TILE);
+  const int pieces = share_of((tile + 1) * OF_TILE - 1) - first + 1;
+  float add[MOST][EACH];
 #pragma unroll
-  for (int part = 0; part < PARTS; ++part) {
-    const float* const from = sums + (part * rows + row) * COLUMNS + column;
-    float add[EACH];
+  for (int piece = 0; piece < MOST; ++piece) {
+    if (piece >= pieces) continue;
+    const float* const from =
+        sums + ((first + tile + piece) * rows + row) * BN + (column - (long long)tile * BN);
     if constexpr (EACH == 4) {
       const pw_words<4> four = pw_read<4>(from);
 #pragma unroll
-      for (int e = 0; e < 4; ++e) add[e] = pw_float(four.w[e]);
+      for (int e = 0; e < 4; ++e) add[piece][e] = pw_float(four.w[e]);
     } else {
-      add[0] = pw_load(from, 0);
-      add[1] = column + 1 < COLUMNS ? pw_load(from, 1) : 0.0f;
+      add[piece][0] = pw_load(from, 0);
+      add[piece][1] = column + 1 < COLUMNS ? pw_load(from, 1) : 0.0f;
     }
-#pragma unroll
-    for (int e = 0; e < EACH; ++e) total[e] = part == 0 ? add[e] : pw_add(total[e], add[e]);
   }
 #pragma unroll
-  for (int e = 0; e < EACH; e += 2)
-    finish(row, column + e, total[e], total[e + 1], column + e + 1 < COLUMNS);
+  for (int e = 0; e < EACH; e += 2) {
+    float s0 = add[0][e], s1 = add[0][e + 1];
+#pragma unroll
+    for (int piece = 1; piece < MOST; ++piece) {
+      if (piece >= pieces) continue;
+      s0 = pw_add(s0, add[piece][e]);
+      s1 = pw_add(s1, add[piece][e + 1]);
+    }
+    finish(row, column + e, s0, s1, column + e + 1 < COLUMNS);
+  }
 }
 #endif
