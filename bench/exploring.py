@@ -15,6 +15,9 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "bench/peers"))
+from environment import processor  # noqa: E402
+
 PWR = Path(os.environ.get("PW_BIN", ROOT / "build/release/bin"), "pwr").resolve()
 PASSES = "norm,rope,norm_quant,attention_quant,activation,activation_quant,allreduce,allreduce_quant"
 CASES = {"bf16": [], "fp8": ["--quant", "fp8"]}
@@ -29,12 +32,7 @@ def pwr(*args):
 
 
 def machine():
-    model = next(
-        (line.split(": ", 1)[1] for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")), "unknown processor"
-    )
-    return (
-        f"One thread of {os.cpu_count()} cores, {model}, load {os.getloadavg()[0]:.1f} when it began. Time of the whole command, medians of {ROUNDS}."
-    )
+    return f"One thread of {os.cpu_count()} cores, {processor()}, load {os.getloadavg()[0]:.1f} when it began. Time of the whole command, medians of {ROUNDS}."
 
 
 def measured(graph):

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <ctime>
 #include <fstream>
+#include <map>
 
 #include <fmt/format.h>
 #include <malloc.h>
@@ -63,17 +64,23 @@ std::size_t resident_bytes() {
   return resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 }
 
+std::string processor() {
+  std::map<std::string, std::string> first;  // of each field
+  std::string line;
+  for (std::ifstream info("/proc/cpuinfo"); std::getline(info, line) && !line.empty();)
+    if (const std::size_t colon = line.find(": "); colon != std::string::npos)
+      first[line.substr(0, line.find_first_of("\t:"))] = line.substr(colon + 2);
+  if (!first.contains("model name")) return "unknown processor";
+  if (!first.contains("cpu family")) return first["model name"];
+  return fmt::format("{}, family {} model {}", first["model name"], first["cpu family"],
+                     first["model"]);
+}
+
 std::string machine() {
-  std::string line, model = "unknown processor";
-  for (std::ifstream info("/proc/cpuinfo"); std::getline(info, line);) {
-    if (!line.starts_with("model name")) continue;
-    model = line.substr(line.find(": ") + 2);
-    break;
-  }
   double load = 0;
   std::ifstream("/proc/loadavg") >> load;
   return fmt::format("One thread of {} cores, {}; load {:.1f} when it began",
-                     sysconf(_SC_NPROCESSORS_ONLN), model, load);
+                     sysconf(_SC_NPROCESSORS_ONLN), processor(), load);
 }
 
 void die(const std::string& message) {

@@ -18,6 +18,9 @@ namespace pw::bench {
 [[nodiscard]] double all_threads_seconds(const std::function<void()>& body);
 /// The thread's from cold caches: a small graph is not helped by the run before it.
 [[nodiscard]] double cold_seconds(const std::function<void()>& body);
+/// The processor as the system calls it, and, as clouds give one name to several models, its
+/// numbers. As processor() of peers/environment.py.
+[[nodiscard]] std::string processor();
 /// What is measured on, in words: cores, processor, load.
 [[nodiscard]] std::string machine();
 [[nodiscard]] double median(std::vector<double> values);

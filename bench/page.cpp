@@ -1,22 +1,15 @@
-// Exports processor and write_section.
+// Exports write_section.
 #include "bench/page.hpp"
 
 #include <filesystem>
-#include <fstream>
 #include <map>
 
 #include "base/blank.hpp"
 #include "base/file.hpp"
 #include "base/try.hpp"
+#include "bench/measure.hpp"
 
 namespace pw::bench {
-
-std::string processor() {
-  std::string line;
-  for (std::ifstream info("/proc/cpuinfo"); std::getline(info, line);)
-    if (line.starts_with("model name")) return line.substr(line.find(": ") + 2);
-  return "unknown processor";
-}
 
 Result<std::monostate> write_section(const std::string& path, const std::string& title,
                                      const std::string& lines) {

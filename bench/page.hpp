@@ -7,8 +7,6 @@
 
 namespace pw::bench {
 
-/// The processor in words, as the system calls it.
-[[nodiscard]] std::string processor();
 /// Puts the lines below a heading that names the processor; what the page says of other processors
 /// stays. As write_section of peers/environment.py.
 Result<std::monostate> write_section(const std::string& path, const std::string& title,

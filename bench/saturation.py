@@ -16,6 +16,9 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "bench/peers"))
+from environment import processor  # noqa: E402
+
 PWR = Path(os.environ.get("PW_BIN", ROOT / "build/release/bin"), "pwr").resolve()
 ROUNDS = 5
 LAYERS = (8, 16, 32, 64)
@@ -244,10 +247,7 @@ def tensat(report, folder):
 
 
 def machine():
-    model = next(
-        (line.split(": ", 1)[1] for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")), "unknown processor"
-    )
-    return f"One thread of {os.cpu_count()} cores, {model}, load {os.getloadavg()[0]:.1f} when it began. Time of the pass, greedy and extraction included."
+    return f"One thread of {os.cpu_count()} cores, {processor()}, load {os.getloadavg()[0]:.1f} when it began. Time of the pass, greedy and extraction included."
 
 
 def main():

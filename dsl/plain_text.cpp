@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/plain_quote.hpp"
+
 namespace pw {
 
 std::size_t PlainText::first_line_of(std::string_view word) const {
@@ -30,15 +32,11 @@ bool PlainText::take_word(std::string_view wanted) {
 }
 
 bool PlainText::between(char quote, std::string_view& out) {
-  const std::size_t begin = ++at_;
-  for (; at_ < text_.size(); ++at_) {
-    const char c = text_[at_];
-    if (c == '\\' || c == '\n') return false;
-    if (c != quote) continue;
-    out = text_.substr(begin, at_++ - begin);
-    return true;
-  }
-  return false;
+  const std::size_t begin = ++at_, end = end_of_plain_quote(text_, begin, quote);
+  if (end == std::string_view::npos) return false;
+  out = text_.substr(begin, end - begin);
+  at_ = end + 1;
+  return true;
 }
 
 bool PlainText::quoted_word(PlainWord& out) {

@@ -49,6 +49,13 @@ Kernel emit(const rows::RowProgram& program, const Schedule& schedule) {
   return kernel;
 }
 
+void WrittenKernel::add_pointer(const Context& context, TypeId type, std::string_view name,
+                                bool is_written) {
+  arguments.push_back(type);
+  signature += fmt::format("{}{}* __restrict__ {}, ", is_written ? "" : "const ",
+                           rows::cxx::storage(context.types[type].dtype), name);
+}
+
 Kernel written(const WrittenKernel& text) {
   Kernel kernel;
   kernel.op = text.op;

@@ -78,6 +78,8 @@ struct WrittenKernel {
   std::string signature, body;
   std::string why;                   ///< its accesses are by elements
   std::vector<AccessNode> accesses;  ///< what they are; empty: not said
+  /// Adds an argument, and a pointer of that name to the signature.
+  void add_pointer(const Context& context, TypeId type, std::string_view name, bool is_written);
 };
 [[nodiscard]] Kernel written(const WrittenKernel& text);
 /// The text that stands before kernels: scalars, conversions, a reduction in one thread. The same

@@ -75,19 +75,15 @@ class AttentionWriter {
     text.op = "unified_attention";
     text.rows = shape_.rows;
     text.why = "keys are where their pages are";
-    const auto pointer = [&](TypeId type, std::string_view name, bool written) {
-      text.arguments.push_back(type);
-      text.signature += fmt::format("{}{}* __restrict__ {}, ", written ? "" : "const ",
-                                    rows::cxx::storage(context_.types[type].dtype), name);
-    };
     for (int i : numbers)
-      pointer(shape_.reads[static_cast<std::size_t>(i)], fmt::format("p{}", i), false);
-    if (reads_sums) pointer(sums_, "sums", false);
-    if (!writes_sums && shape_.divisor) pointer(*shape_.divisor, "p6", false);
+      text.add_pointer(context_, shape_.reads[static_cast<std::size_t>(i)], fmt::format("p{}", i),
+                       false);
+    if (reads_sums) text.add_pointer(context_, sums_, "sums", false);
+    if (!writes_sums && shape_.divisor) text.add_pointer(context_, *shape_.divisor, "p6", false);
     if (writes_sums)
-      pointer(sums_, "sums", true);
+      text.add_pointer(context_, sums_, "sums", true);
     else
-      pointer(shape_.result, "p7", true);
+      text.add_pointer(context_, shape_.result, "p7", true);
     text.signature += "long long rows";
     return text;
   }

@@ -86,17 +86,13 @@ class TensorWriter {
     text.op = p_.op;
     text.rows = p_.rows;
     text.why = "its rows are not aligned to 16 bytes, or one element for a row or column";
-    const auto pointer = [&](TypeId type, std::string_view name, bool written) {
-      text.arguments.push_back(type);
-      text.signature += fmt::format("{}{}* __restrict__ {}, ", written ? "" : "const ",
-                                    rows::cxx::storage(context_.types[type].dtype), name);
-    };
-    for (std::size_t i : reads) pointer(p_.operands[i], fmt::format("p{}", i), false);
-    if (reads_sums) pointer(out_.sums, "sums", false);
+    for (std::size_t i : reads)
+      text.add_pointer(context_, p_.operands[i], fmt::format("p{}", i), false);
+    if (reads_sums) text.add_pointer(context_, out_.sums, "sums", false);
     if (writes_sums)
-      pointer(out_.sums, "sums", true);
+      text.add_pointer(context_, out_.sums, "sums", true);
     else
-      pointer(p_.result, fmt::format("p{}", result()), true);
+      text.add_pointer(context_, p_.result, fmt::format("p{}", result()), true);
     text.signature += "long long rows";
     return text;
   }

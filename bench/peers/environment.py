@@ -40,10 +40,12 @@ def one_thread():
 
 
 def processor():
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.split(": ", 1)[1]
-    return "unknown processor"
+    """As the system calls it; clouds give one name to several models, so with its numbers. As processor() of measure.cpp."""
+    first = Path("/proc/cpuinfo").read_text(encoding="utf-8").split("\n\n", 1)[0].splitlines()
+    fields = {name.strip(): value for name, _, value in (line.partition(": ") for line in first)}
+    if "model name" not in fields or "cpu family" not in fields:
+        return fields.get("model name", "unknown processor")
+    return f"{fields['model name']}, family {fields['cpu family']} model {fields['model']}"
 
 
 def machine():

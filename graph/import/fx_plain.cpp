@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 
+#include "base/plain_quote.hpp"
 #include "graph/import/fx_ast.hpp"
 
 namespace pw::fx {
@@ -72,15 +73,11 @@ class PlainLine {
   bool string(std::string_view& out) {
     const char quote = next();
     if (quote != '"' && quote != '\'') return false;
-    const std::size_t begin = ++at_;
-    for (; at_ < end_; ++at_) {
-      const char c = text_[at_];
-      if (c == '\\' || c == '\n') return false;
-      if (c != quote) continue;
-      out = text_.substr(begin, at_++ - begin);
-      return true;
-    }
-    return false;
+    const std::size_t begin = ++at_, end = end_of_plain_quote(text_.substr(0, end_), begin, quote);
+    if (end == std::string_view::npos) return false;
+    out = text_.substr(begin, end - begin);
+    at_ = end + 1;
+    return true;
   }
 
   bool statement(Statement& out) {

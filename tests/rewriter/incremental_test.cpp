@@ -153,6 +153,18 @@ std::string without_fuel(std::string text) {
 /// A sweep has to be made anew.
 constexpr const char* kSweep = "pipeline all {\n  fixpoint\n  cse\n  sweep\n  dce\n}\n";
 
+/// `text` with `to` in the place of `from` at `at`, as rules; null, and the text as it was, where
+/// that makes no valid set.
+std::shared_ptr<const RuleSet> with_replaced(const World& world, std::string& text, std::size_t at,
+                                             const std::string& from, const std::string& to) {
+  std::string edited = text;
+  edited.replace(at, from.size(), to);
+  Result<RuleSet> loaded = load_rule_texts(world.context, {{"rules.pwr", edited}});
+  if (!loaded) return nullptr;
+  text = std::move(edited);
+  return std::make_shared<const RuleSet>(std::move(*loaded));
+}
+
 /// With another op at one place of one rule; null where that makes no valid set.
 std::shared_ptr<const RuleSet> edited_rules(const World& world, const RandomRules& drawn,
                                             std::string& text, Random& random) {
@@ -166,21 +178,34 @@ std::shared_ptr<const RuleSet> edited_rules(const World& world, const RandomRule
   };
   const std::string from = any(), to = any();
   const std::size_t at = text.find(from, begin);
-  if (at >= end) return nullptr;
-  std::string edited = text;
-  edited.replace(at, from.size(), to);
-  Result<RuleSet> loaded = load_rule_texts(world.context, {{"rules.pwr", edited}});
-  if (!loaded) return nullptr;
-  text = std::move(edited);
-  return std::make_shared<const RuleSet>(std::move(*loaded));
+  return at < end ? with_replaced(world, text, at, from, to) : nullptr;
 }
+
+/// What became of the updates of a test.
+struct Tally {
+  std::size_t kept = 0, undone = 0, edits = 0;
+  std::map<std::string, std::size_t> why;
+
+  /// The update gives what a run from scratch gives.
+  void update(IncrementalRun& run, const World& world, const Graph& graph,
+              const std::shared_ptr<const RuleSet>& rules, const char* pipeline) {
+    const Outcome expected = from_scratch(world, graph, *rules, pipeline);
+    const Outcome found = next_of(run, world, graph, rules, pipeline);
+    REQUIRE(found.journal == expected.journal);
+    REQUIRE(found.graph == expected.graph);
+    REQUIRE(found.passes == expected.passes);
+    REQUIRE(found.warnings == expected.warnings);
+    kept += run.counters().kept ? 1 : 0;
+    undone += run.counters().undone;
+    ++why[run.counters().why];
+  }
+};
 
 }  // namespace
 
 TEST_CASE("incremental: random graphs, rules and edits give what a run from scratch gives",
           "[rewriter][incremental]") {
-  std::size_t kept = 0, undone = 0, turns = 0, edits = 0;
-  std::map<std::string, std::size_t> why;
+  Tally tally;
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     const RandomRules drawn = random_rules(seed, seed % 4 == 0 ? Mix::all : Mix::plain);
     std::string text = without_fuel(drawn.text) + (seed % 8 == 0 ? kSweep : kGreedy);
@@ -193,28 +218,19 @@ TEST_CASE("incremental: random graphs, rules and edits give what a run from scra
     Random random(seed);
     for (int turn = 0; turn < 6; ++turn) {
       INFO("seed " << seed << ", turn " << turn << "\n" << text << print_pwg(graph));
-      const Outcome expected = from_scratch(world, graph, *rules, "all");
-      const Outcome found = next_of(incremental, world, graph, rules, "all");
-      REQUIRE(found.graph == expected.graph);
-      REQUIRE(found.journal == expected.journal);
-      REQUIRE(found.passes == expected.passes);
-      REQUIRE(found.warnings == expected.warnings);
-      kept += incremental.counters().kept ? 1 : 0;
-      undone += incremental.counters().undone;
-      ++turns;
-      ++why[incremental.counters().why];
+      tally.update(incremental, world, graph, rules, "all");
       if (random.below(3) != 0) {
         editor.edit(graph);
       } else if (auto other = edited_rules(world, drawn, text, random)) {
         rules = std::move(other);
-        ++edits;
+        ++tally.edits;
       }
     }
   }
-  CHECK(edits > 100);
-  CHECK(why.contains(""));
-  CHECK(kept > 400);
-  CHECK(undone > 300);
+  CHECK(tally.edits > 100);
+  CHECK(tally.why.contains(""));
+  CHECK(tally.kept > 400);
+  CHECK(tally.undone > 300);
 }
 
 namespace {
@@ -270,13 +286,7 @@ std::shared_ptr<const RuleSet> with_other_op(const World& world, std::string& te
   const std::string from = ops[random.below(4)], to = ops[random.below(4)];
   const std::size_t begin = text.find("rule merge"), end = text.find("pass some");
   const std::size_t at = text.find(from, begin + random.below(end - begin));
-  if (at >= end || from == to) return nullptr;
-  std::string edited = text;
-  edited.replace(at, from.size(), to);
-  Result<RuleSet> loaded = load_rule_texts(world.context, {{"rules.pwr", edited}});
-  if (!loaded) return nullptr;
-  text = std::move(edited);
-  return std::make_shared<const RuleSet>(std::move(*loaded));
+  return at < end && from != to ? with_replaced(world, text, at, from, to) : nullptr;
 }
 
 }  // namespace
@@ -284,8 +294,7 @@ std::shared_ptr<const RuleSet> with_other_op(const World& world, std::string& te
 TEST_CASE("incremental: long chains of rewrites are followed through edits of graph and rules",
           "[rewriter][incremental]") {
   constexpr std::uint64_t most = 150;
-  std::size_t kept = 0, undone = 0, turns = 0, edits = 0;
-  std::map<std::string, std::size_t> why;
+  Tally tally;
   for (std::uint64_t seed = 1; seed <= most; ++seed) {
     std::string text = kMany;
     World world(text);
@@ -296,30 +305,21 @@ TEST_CASE("incremental: long chains of rewrites are followed through edits of gr
     Random random(seed);
     for (int turn = 0; turn < 8; ++turn) {
       INFO("seed " << seed << ", turn " << turn);
-      const Outcome expected = from_scratch(world, graph, *rules, "both_of");
-      const Outcome found = next_of(incremental, world, graph, rules, "both_of");
-      REQUIRE(found.journal == expected.journal);
-      REQUIRE(found.graph == expected.graph);
-      REQUIRE(found.passes == expected.passes);
-      REQUIRE(found.warnings == expected.warnings);
-      kept += incremental.counters().kept ? 1 : 0;
-      undone += incremental.counters().undone;
-      ++turns;
-      ++why[incremental.counters().why];
+      tally.update(incremental, world, graph, rules, "both_of");
       if (turn % 3 == 2) {
         if (auto other = with_other_op(world, text, random)) {
           rules = std::move(other);
-          ++edits;
+          ++tally.edits;
         }
       } else {
         editor.edit(graph);
       }
     }
   }
-  CHECK(edits * 2 > most);
-  CHECK(why.contains(""));
-  CHECK(kept > 4 * most);
-  CHECK(undone > 5 * most);
+  CHECK(tally.edits * 2 > most);
+  CHECK(tally.why.contains(""));
+  CHECK(tally.kept > 4 * most);
+  CHECK(tally.undone > 5 * most);
 }
 
 namespace {
