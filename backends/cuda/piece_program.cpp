@@ -277,7 +277,9 @@ class ProgramMaker {
     const std::size_t at = out_.launches.size();
     const Place sums{Place::Kind::scratch, out_.scratch.size(), kernels.sums};
     out_.scratch.push_back({"sums of pieces", kernels.sums, at, at + 1});
-    add_launch(std::move(kernels.product), places(reads(kernels.product_reads)), {sums});
+    std::vector<Place> writes{sums};
+    if (kernels.finishes) writes.push_back(place_of(result));
+    add_launch(std::move(kernels.product), places(reads(kernels.product_reads)), std::move(writes));
     std::vector<Place> read = places(reads(kernels.add_reads));
     read.push_back(sums);
     add_launch(std::move(*kernels.add), std::move(read), places({result}));

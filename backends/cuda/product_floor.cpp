@@ -45,6 +45,7 @@ class FloorFinder {
       for (std::int64_t columns = kWide;
            columns < shape_.columns + kWide && rows * columns <= kSums; columns += kWide)
         add(rows, columns);
+    best_.seconds = std::max(best_.seconds, product_bound(machine_, shape_));
     return best_;
   }
 
@@ -57,12 +58,13 @@ class FloorFinder {
     // Whole tiles: the multiprocessor with most of them; the last ones' results are stored alone.
     take(tile, static_cast<double>(quotient(tiles, all)), std::min(tiles, all),
          stored_ * std::min(1.0, static_cast<double>(all) / count), false);
-    // Cut tiles: each block has a piece at least.
+    // Cut tiles. Where there are more blocks than tiles, none has a whole one, and all results are
+    // added; else some pieces there are, of which nothing is said.
     for (std::int64_t busy = 1; busy <= all; ++busy) {
       const auto blocks = static_cast<double>(busy);
-      const double pieces = std::max(blocks, count) * results_ * 4 / count;
-      const double kept = pieces / machine_.cache_bandwidth;
-      take(tile, count / blocks, busy, kept + kNextKernel + kReadLatency + std::max(kept, stored_),
+      const double kept =
+          busy > tiles ? blocks * results_ * 4 / count / machine_.cache_bandwidth : 0;
+      take(tile, count / blocks, busy, kept + kNextKernel + kCacheLatency + std::max(kept, stored_),
            true);
     }
   }

@@ -26,54 +26,71 @@ struct BlockWork {
   double warps = 0, flops = 0;
   double read = 0;      ///< bytes that it reads
   double distinct = 0;  ///< its share of what is read from memory: all blocks' bytes, each once
-  double stored = 0;
-  double shared = 0;     ///< bytes of shared memory, read and written
-  double under_way = 0;  ///< bytes of reads that do not wait for another
+  double results = 0, pieces = 0;  ///< bytes that it stores
+  double piece_bandwidth = 0;      ///< of all blocks
+  double shared = 0;               ///< bytes of shared memory, read and written
+  double under_way = 0;            ///< bytes of reads that do not wait for another
 };
 
-/// Of the sums of all pieces.
+/// Of the sums of the pieces of tiles that are cut.
 double piece_bytes(const ProductShape& s, const ProductDivision& d) {
-  return 4.0 * static_cast<double>(s.rows * s.columns * d.pieces) / static_cast<double>(d.across);
+  return 4.0 * static_cast<double>(s.rows * s.columns * (d.pieces - d.whole)) /
+         static_cast<double>(d.across);
+}
+/// Of the results of so many tiles of each row.
+double result_bytes(const ProductShape& s, const ProductDivision& d, std::int64_t tiles) {
+  return static_cast<double>(s.rows * s.columns * s.out_bytes * tiles) /
+         static_cast<double>(d.across);
 }
 
-BlockWork work_of(const ProductShape& s, const ProductTile& t, const ProductDivision& division,
-                  double blocks) {
+/// Where these sums lie between the two kernels: writes stay in the second-level cache,
+/// as far as there is room.
+struct PieceMemory {
+  double bandwidth, latency;
+};
+PieceMemory piece_memory(const TensorMachine& machine, double bytes) {
+  if (bytes <= machine.cache_bytes) return {machine.cache_bandwidth, kCacheLatency};
+  return {machine.bandwidth, kReadLatency};
+}
+
+BlockWork work_of(const TensorMachine& machine, const ProductShape& s, const ProductTile& t,
+                  const ProductDivision& division, double blocks) {
   const auto bytes =
       static_cast<double>(division.most_steps() * kStepBytes);  // of a row of a block
-  const double row = static_cast<double>(division.steps()) / static_cast<double>(division.shares);
   BlockWork out;
   out.warps = t.threads() / 32;
   out.flops = 2.0 * t.rows * t.columns * bytes / static_cast<double>(s.in_bytes);
-  out.read = row * kStepBytes * (t.rows + t.columns);  // caches are all blocks': as the mean has it
+  out.read = bytes * (t.rows + t.columns);
   out.distinct = static_cast<double>((s.rows + s.columns) * s.in_bytes * s.depth) / blocks;
-  out.stored = (division.cut() ? piece_bytes(s, division)
-                               : static_cast<double>(s.rows * s.columns * s.out_bytes)) /
-               blocks;
+  out.results = result_bytes(s, division, division.whole) / blocks;
+  out.pieces = piece_bytes(s, division) / blocks;
+  out.piece_bandwidth = piece_memory(machine, blocks * out.pieces).bandwidth;
   // Each warp loads its rows of a and its columns of b.
   out.shared = bytes * (t.rows + t.columns + t.rows * t.across + t.columns * t.down);
   out.under_way = static_cast<double>((t.stages - 1) * kStepBytes * (t.rows + t.columns));
   return out;
 }
 
-/// The sums of pieces are in the second-level cache, the results go to memory.
+/// Sums are read while the results of these tiles go to memory.
 double adding_seconds(const TensorMachine& machine, const ProductShape& s,
                       const ProductDivision& division) {
-  return kNextKernel + kReadLatency +
-         std::max(piece_bytes(s, division) / machine.cache_bandwidth,
-                  static_cast<double>(s.rows * s.columns * s.out_bytes) / machine.bandwidth);
+  const double bytes = piece_bytes(s, division);
+  const PieceMemory memory = piece_memory(machine, bytes);
+  return kNextKernel + memory.latency +
+         std::max(bytes / memory.bandwidth,
+                  result_bytes(s, division, division.across - division.whole) / machine.bandwidth);
 }
 
-/// The numbers of shares that are tried: those that give each tile equal parts, and those that give
-/// each multiprocessor, or each place for a block on one, a share.
+/// The numbers of shares that are tried: those that give each tile, or each two tiles, equal parts,
+/// and those that give each multiprocessor, or each place for a block on one, a share.
 std::set<std::int64_t> numbers_of_shares(const TensorMachine& machine, const ProductShape& shape,
                                          const ProductTile& tile) {
   constexpr std::int64_t kParts = 16, kLeastSteps = 2;
-  const std::int64_t resident =
-      machine.resident(tile.threads(), tile.registers(), tile.shared_bytes());
   const ProductDivision whole = divided(shape, tile);
   std::set<std::int64_t> out;
-  for (std::int64_t parts = 2; parts <= kParts; ++parts) out.insert(parts * whole.across);
-  for (std::int64_t on_one = 1; on_one <= resident; ++on_one)
+  for (std::int64_t halves = 3; halves <= 2 * kParts; ++halves)
+    out.insert(halves * whole.across / 2);
+  for (std::int64_t on_one = 1; on_one <= resident(machine, tile, shape.in_bytes); ++on_one)
     out.insert(machine.multiprocessors * on_one / quotient(shape.rows, tile.rows));
   out.erase(out.upper_bound(whole.steps() / kLeastSteps), out.end());
   out.erase(0);
@@ -84,7 +101,7 @@ std::set<std::int64_t> numbers_of_shares(const TensorMachine& machine, const Pro
 /// Of one wave: `on_one` blocks on each of `busy` multiprocessors. A block reads its rows of a and
 /// its columns of b. Of what blocks of a wave read, each byte comes from memory once, and from the
 /// second-level cache else. It begins with waiting for its first tile and ends with storing.
-ProductTime wave_time(const TensorMachine& machine, const ProductShape& shape, bool cut,
+ProductTime wave_time(const TensorMachine& machine, const ProductShape& shape,
                       const BlockWork& block, double on_one, double busy) {
   const double share = machine.bandwidth / busy;
   const double cache = std::min(machine.cache_bandwidth / busy, machine.cache_port());
@@ -99,14 +116,15 @@ ProductTime wave_time(const TensorMachine& machine, const ProductShape& shape, b
   }};
   ProductTime out = *std::max_element(
       all.begin(), all.end(), [](const auto& a, const auto& b) { return a.seconds < b.seconds; });
-  out.seconds += kReadLatency + on_one * block.stored / (cut ? cache : share);
+  const double keep = std::min(block.piece_bandwidth / busy, machine.cache_port());
+  out.seconds += kReadLatency + on_one * (block.results / share + block.pieces / keep);
   return out;
 }
 
 }  // namespace
 
 int ProductTile::registers() const {
-  constexpr int kRest = 48;
+  constexpr int kRest = 40;
   const int tall = rows / down;
   return sums() + tall / 16 * 4 + 4 + kRest;
 }
@@ -119,10 +137,22 @@ ProductDivision divided(const ProductShape& shape, const ProductTile& tile) {
   out.pieces = out.across;
   for (std::int64_t share = 1; share < out.shares; ++share)
     out.pieces += out.begin(share) % out.deep == 0 ? 0 : 1;
-  for (std::int64_t tile_at = 0; out.cut() && tile_at < out.across; ++tile_at)
-    out.most_pieces = std::max(out.most_pieces, out.share_of((tile_at + 1) * out.deep - 1) -
-                                                    out.share_of(tile_at * out.deep) + 1);
+  out.whole = out.cut() ? 0 : out.across;
+  for (std::int64_t at = 0; out.cut() && at < out.across; ++at) {
+    const std::int64_t pieces =
+        out.share_of((at + 1) * out.deep - 1) - out.share_of(at * out.deep) + 1;
+    out.most_pieces = std::max(out.most_pieces, pieces);
+    out.whole += pieces == 1 ? 1 : 0;
+  }
   return out;
+}
+
+std::int64_t resident(const TensorMachine& machine, const ProductTile& tile,
+                      std::int64_t in_bytes) {
+  const bool bytes = in_bytes == 1;
+  if (bytes && tile.sums() > machine.byte_sums) return 0;
+  return machine.resident(tile.threads(), tile.registers() + (bytes ? machine.byte_registers : 0),
+                          tile.shared_bytes());
 }
 
 double product_bound(const TensorMachine& machine, const ProductShape& s) {
@@ -135,22 +165,19 @@ double product_bound(const TensorMachine& machine, const ProductShape& s) {
 
 ProductTime product_time(const TensorMachine& machine, const ProductShape& shape,
                          const ProductTile& tile) {
-  const std::int64_t resident =
-      machine.resident(tile.threads(), tile.registers(), tile.shared_bytes());
-  const bool local = shape.in_bytes == 1 && tile.sums() > machine.byte_sums;
-  if (resident == 0 || local) return {std::numeric_limits<double>::infinity(), "shared memory", 0};
+  const std::int64_t together = resident(machine, tile, shape.in_bytes);
+  if (together == 0) return {std::numeric_limits<double>::infinity(), "shared memory", 0};
   const ProductDivision division = divided(shape, tile);
   const auto blocks = static_cast<double>(quotient(shape.rows, tile.rows) * division.shares);
-  const BlockWork block = work_of(shape, tile, division, blocks);
+  const BlockWork block = work_of(machine, shape, tile, division, blocks);
   const double all = machine.multiprocessors, on_one = blocks / all;
-  const double waves = std::floor(on_one / static_cast<double>(resident));
-  const double rest = on_one - waves * static_cast<double>(resident);
-  ProductTime out =
-      wave_time(machine, shape, division.cut(), block, static_cast<double>(resident), all);
+  const double waves = std::floor(on_one / static_cast<double>(together));
+  const double rest = on_one - waves * static_cast<double>(together);
+  ProductTime out = wave_time(machine, shape, block, static_cast<double>(together), all);
   out.seconds *= waves;
   if (rest > 0) {
-    const ProductTime last = wave_time(machine, shape, division.cut(), block, std::ceil(rest),
-                                       std::min(all, std::max(1.0, rest * all)));
+    const ProductTime last =
+        wave_time(machine, shape, block, std::ceil(rest), std::min(all, std::max(1.0, rest * all)));
     if (waves == 0) out.bound = last.bound;
     out.seconds += last.seconds;
   }
@@ -161,7 +188,7 @@ ProductTime product_time(const TensorMachine& machine, const ProductShape& shape
 
 const std::vector<ProductTile>& product_tiles() {
   static const std::vector<ProductTile> tiles{
-      {128, 256, 2, 4, 3}, {128, 256, 2, 4, 2}, {192, 192, 3, 3, 2}, {160, 192, 2, 4, 2},
+      {128, 256, 2, 4, 3}, {128, 256, 2, 4, 2}, {192, 192, 4, 2, 2}, {160, 192, 2, 4, 2},
       {192, 128, 4, 2, 3}, {192, 128, 4, 2, 2}, {128, 192, 2, 4, 3}, {128, 128, 2, 2, 3},
       {128, 128, 2, 4, 3}, {96, 128, 2, 2, 3},  {64, 256, 1, 4, 3},  {64, 256, 1, 4, 2},
       {64, 192, 1, 4, 3},  {64, 128, 1, 4, 4},  {128, 64, 2, 2, 4},  {64, 128, 2, 2, 4},

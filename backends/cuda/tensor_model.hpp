@@ -40,13 +40,13 @@ struct ProductShape {
 /// How the steps of a row of tiles, each 128 bytes of k, are divided among blocks: those of its
 /// first tile first, in shares of equally many, or one more ("Stream-K", Osama et al. 2023, a row
 /// of tiles at a time, so that the order of a result's sums does not depend on other rows). What a
-/// share has of a tile is a piece. Where a tile has several pieces, the sums of all pieces are
-/// written, that of share s and tile t as number s + t, and a second kernel adds those of a tile,
-/// ascending.
+/// share has of a tile is a piece. Where a tile has several pieces, their sums are written, that of
+/// share s and tile t as number s + t, and a second kernel adds those of a tile, ascending.
 struct ProductDivision {
   std::int64_t deep = 0, across = 0;  ///< steps of a tile; tiles of a row
   std::int64_t shares = 0;
   std::int64_t pieces = 0, most_pieces = 1;  ///< of a row; of one of its tiles
+  std::int64_t whole = 0;                    ///< tiles of a row that are one piece
   [[nodiscard]] std::int64_t steps() const { return deep * across; }  ///< of a row
   [[nodiscard]] std::int64_t most_steps() const { return (steps() + shares - 1) / shares; }
   [[nodiscard]] bool cut() const { return pieces > across; }
@@ -64,6 +64,10 @@ struct ProductTime {
   double second_kernel = 0;  ///< of the seconds
 };
 
+/// Blocks that a multiprocessor holds at once of a product of elements of so many bytes, which
+/// bounds the registers of its kernel; 0 where a block does not fit.
+[[nodiscard]] std::int64_t resident(const TensorMachine& machine, const ProductTile& tile,
+                                    std::int64_t in_bytes);
 /// Seconds: the larger of what bandwidth and multiplications alone would take.
 [[nodiscard]] double product_bound(const TensorMachine& machine, const ProductShape& shape);
 [[nodiscard]] ProductTime product_time(const TensorMachine& machine, const ProductShape& shape,

@@ -16,8 +16,11 @@ constexpr std::string_view kProductBody =
   pw_product<pw_{in}, {bm}, {bn}, {down}, {across}, {stages}, {shares}, {form}, {wide_a}, {wide_b},
              {depth}LL, {columns}LL>(
       kept, p{a}, p{b}, rows,
-      [&](int tile, long long row, long long column0, float s0, float s1, bool two) {{
+      [&](long long row, long long column0, float s0, float s1, bool two) {{
         {finish}
+      }},
+      [&](int tile, long long row, long long column0, float s0, float s1, bool two) {{
+        {keep}
       }});
 )";
 
@@ -54,25 +57,27 @@ ProductTile tensor_tile_of(const TensorProduct& p, const TensorChoice& choice) {
 
 class TensorWriter {
  public:
-  TensorWriter(const TensorProduct& product, ProductTile tile, Context& context)
+  TensorWriter(const TensorProduct& product, ProductTile tile, const TensorMachine& machine,
+               Context& context)
       : p_(product), context_(context) {
     out_.tile = tile;
+    resident_ = resident(machine, tile, size_of(product.in));
     division_ = divided(product.shape(0), tile);
   }
 
   TensorKernels run() {
-    const bool whole = !division_.cut();
+    out_.finishes = division_.whole > 0;
     for (std::size_t i = 0; i < p_.operands.size(); ++i) {
       const bool factor = i == p_.a || i == p_.b;
-      if (factor || whole) out_.product_reads.push_back(i);
-      if (!factor && !whole) out_.add_reads.push_back(i);
+      if (factor || out_.finishes) out_.product_reads.push_back(i);
+      if (!factor && division_.cut()) out_.add_reads.push_back(i);
     }
-    if (!whole)
+    if (division_.cut())
       out_.sums = context_.types.get(
           DType::f32, {context_.dims.constant(division_.shares + division_.across - 1), p_.rows,
                        context_.dims.constant(out_.tile.columns)});
     out_.product = product_kernel();
-    if (!whole) out_.add = add_kernel();
+    if (division_.cut()) out_.add = add_kernel();
     return std::move(out_);
   }
 
@@ -80,20 +85,13 @@ class TensorWriter {
   [[nodiscard]] bool even() const { return p_.columns % 2 == 0; }
   [[nodiscard]] std::size_t result() const { return p_.operands.size(); }
 
-  [[nodiscard]] WrittenKernel text_of(const std::vector<std::size_t>& reads, bool reads_sums,
-                                      bool writes_sums) const {
+  [[nodiscard]] WrittenKernel text_of(const std::vector<std::size_t>& reads) const {
     WrittenKernel text;
     text.op = p_.op;
     text.rows = p_.rows;
     text.why = "its rows are not aligned to 16 bytes, or one element for a row or column";
     for (std::size_t i : reads)
       text.add_pointer(context_, p_.operands[i], fmt::format("p{}", i), false);
-    if (reads_sums) text.add_pointer(context_, out_.sums, "sums", false);
-    if (writes_sums)
-      text.add_pointer(context_, out_.sums, "sums", true);
-    else
-      text.add_pointer(context_, p_.result, fmt::format("p{}", result()), true);
-    text.signature += "long long rows";
     return text;
   }
 
@@ -111,7 +109,7 @@ class TensorWriter {
 
   [[nodiscard]] Kernel product_kernel() const {
     const ProductTile& tile = out_.tile;
-    const bool whole = !division_.cut();
+    const bool cut = division_.cut();
     const std::int64_t each = 16 / size_of(p_.in);
     const std::int64_t along_b = p_.b_transposed ? p_.depth : p_.columns;
     const bool wide_a = p_.depth % each == 0;
@@ -119,8 +117,13 @@ class TensorWriter {
     const std::string_view form = p_.b_transposed  ? "pw_along"
                                   : is_byte(p_.in) ? "pw_across"
                                                    : "pw_down";
-    WrittenKernel text = text_of(out_.product_reads, false, !whole);
+    WrittenKernel text = text_of(out_.product_reads);
+    if (cut) text.add_pointer(context_, out_.sums, "sums", true);
+    if (out_.finishes) text.add_pointer(context_, p_.result, fmt::format("p{}", result()), true);
+    text.results = (cut ? 1 : 0) + (out_.finishes ? 1 : 0);
+    text.signature += "long long rows";
     text.threads = tile.threads();
+    text.resident = static_cast<int>(std::max<std::int64_t>(resident_, 1));
     text.rows_per_block = tile.rows;
     text.column_blocks = static_cast<int>(division_.shares);
     text.body = fmt::format(
@@ -129,11 +132,12 @@ class TensorWriter {
         fmt::arg("stages", tile.stages), fmt::arg("shares", division_.shares),
         fmt::arg("form", form), fmt::arg("wide_a", wide_a), fmt::arg("wide_b", wide_b),
         fmt::arg("depth", p_.depth), fmt::arg("columns", p_.columns), fmt::arg("a", p_.a),
-        fmt::arg("b", p_.b),
-        fmt::arg("finish", whole ? finish() : fmt::format(kKeep, fmt::arg("bn", tile.columns))));
+        fmt::arg("b", p_.b), fmt::arg("finish", out_.finishes ? finish() : ""),
+        fmt::arg("keep", cut ? fmt::format(kKeep, fmt::arg("bn", tile.columns)) : ""));
     Kernel out = tensor_kernel(text, tile.shared_bytes());
     const auto wide = [&](const ElementAccess& e) {
-      if (e.store) return even() || !whole;
+      const bool sums = cut && e.argument == out_.product_reads.size();
+      if (e.store) return even() || sums;
       const std::size_t operand = out_.product_reads[e.argument];
       return (operand == p_.a && wide_a) || (operand == p_.b && wide_b);
     };
@@ -145,7 +149,10 @@ class TensorWriter {
 
   [[nodiscard]] Kernel add_kernel() const {
     const int each = p_.columns % 4 == 0 ? 4 : 2;
-    WrittenKernel text = text_of(out_.add_reads, true, false);
+    WrittenKernel text = text_of(out_.add_reads);
+    text.add_pointer(context_, out_.sums, "sums", false);
+    text.add_pointer(context_, p_.result, fmt::format("p{}", result()), true);
+    text.signature += "long long rows";
     text.op = p_.op + " (adds pieces)";
     text.threads = kAddThreads;
     text.column_blocks =
@@ -167,6 +174,7 @@ class TensorWriter {
   const TensorProduct& p_;
   Context& context_;
   ProductDivision division_;
+  std::int64_t resident_ = 0;  // blocks of a multiprocessor, by the model
   TensorKernels out_;
 };
 
@@ -199,7 +207,8 @@ Kernel tensor_kernel(const WrittenKernel& text, std::int64_t shared_bytes,
 std::optional<TensorKernels> tensor_product(const TensorProduct& p, const TensorChoice& choice,
                                             Context& context) {
   if (!has_tensor_cores(choice.arch, p.in) || p.depth < 1 || p.columns < 1) return std::nullopt;
-  return TensorWriter(p, tensor_tile_of(p, choice), context).run();
+  return TensorWriter(p, tensor_tile_of(p, choice), tensor_machine_or_nearest(choice.arch), context)
+      .run();
 }
 
 }  // namespace pw::cuda

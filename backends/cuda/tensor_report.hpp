@@ -32,7 +32,7 @@ struct TensorReport {
   /// Of a product, what no tile can beat, and by what: see ProductFloor.
   std::optional<double> floor_seconds = std::nullopt;
   std::string floor_by = {};
-  std::string error;                      ///< the compiler's, or the disassembler's
+  std::string error;  ///< the compiler's, or the disassembler's
 };
 
 struct TensorRequest {

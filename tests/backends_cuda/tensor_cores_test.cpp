@@ -226,9 +226,12 @@ Case random_case(Random& random) {
   const std::int64_t in_bytes = in[1] == '8' ? 1 : 2;
   if (random.below(2) == 0) {  // blocks that share out rows of tiles, evenly or not
     depth += static_cast<std::int64_t>(random.below(8)) * 128 / in_bytes;
-    const auto steps = static_cast<std::uint64_t>(
-        cuda::divided({out.rows, depth, columns, in_bytes}, out.tile).steps());
-    out.tile.shares = static_cast<int>(1 + random.below(steps));
+    const bool several = random.below(3) == 0;  // tiles of a block
+    if (several) columns += 2 * out.tile.columns;
+    const cuda::ProductDivision whole =
+        cuda::divided({out.rows, depth, columns, in_bytes}, out.tile);
+    const std::int64_t most = several ? whole.across : whole.steps();
+    out.tile.shares = static_cast<int>(1 + random.below(static_cast<std::uint64_t>(most)));
   }
   out.transposed = random.below(2) == 0;
   const std::string b = out.transposed ? fmt::format("[{}, {}]", columns, depth)
@@ -288,7 +291,7 @@ TEST_CASE("tensor cores: 200 products of ragged shapes have the interpreter's bi
   std::vector<Graph> graphs;
   std::vector<cuda::TensorKernels> products;
   std::vector<cuda::Kernel> kernels;
-  std::size_t in_pieces = 0, across = 0;
+  std::size_t in_pieces = 0, across = 0, partly = 0;
   while (cases.size() < 200) {
     Case c = random_case(random);
     graphs.push_back(graph_of(context, c.text));
@@ -297,6 +300,7 @@ TEST_CASE("tensor cores: 200 products of ragged shapes have the interpreter's bi
     CHECK(made->add.has_value() == !c.in_pieces.empty());
     in_pieces += made->add ? 1 : 0;
     across += c.in_pieces.find("cat(") != std::string::npos ? 1 : 0;
+    partly += made->add && made->finishes ? 1 : 0;
     kernels.push_back(made->product);
     if (made->add) kernels.push_back(*made->add);
     products.push_back(*made);
@@ -304,6 +308,7 @@ TEST_CASE("tensor cores: 200 products of ragged shapes have the interpreter's bi
   }
   CHECK(in_pieces >= 60);
   CHECK(across >= 20);
+  CHECK(partly >= 10);
   const auto host = cuda::HostKernels::build(kernels);
   if (!host) FAIL(host.error().front().message);
   for (std::size_t i = 0; i < cases.size(); ++i) {
@@ -329,15 +334,18 @@ TEST_CASE("tensor cores: 200 products of ragged shapes have the interpreter's bi
     if (cases[i].text.find("addmm") != std::string::npos)
       std::rotate(operands.begin(), operands.end() - 1, operands.end());
     const auto launch = [&](const cuda::Kernel& kernel, const std::vector<std::size_t>& reads,
-                            std::initializer_list<void*> more) {
+                            const std::vector<void*>& more) {
       std::vector<void*> pointers;
       for (std::size_t operand : reads) pointers.push_back(operands[operand]);
-      pointers.insert(pointers.end(), more);
+      pointers.insert(pointers.end(), more.begin(), more.end());
       const auto done = host->run(kernel.name, pointers, std::vector<std::int64_t>{cases[i].rows},
                                   random.below(1000));
       if (!done) FAIL(done.error().front().message);
     };
-    launch(p.product, p.product_reads, {p.add ? sums.data() : out.data()});
+    std::vector<void*> writes;
+    if (p.add) writes.push_back(sums.data());
+    if (p.finishes) writes.push_back(out.data());
+    launch(p.product, p.product_reads, writes);
     if (p.add) launch(*p.add, p.add_reads, {sums.data(), out.data()});
     std::vector<TensorView> views;
     for (const Tensor& t : inputs) views.push_back(t.view());
