@@ -124,7 +124,7 @@ ProductTime wave_time(const TensorMachine& machine, const ProductShape& shape,
 }  // namespace
 
 int ProductTile::registers() const {
-  constexpr int kRest = 40;
+  constexpr int kRest = 48;
   const int tall = rows / down;
   return sums() + tall / 16 * 4 + 4 + kRest;
 }
