@@ -6,10 +6,10 @@
 // the layout of its fragments in the PTX ISA. Shared memory is an array of 16-byte words.
 //
 // The order of sums: an element of a product is one chain of fused multiply-adds, k ascending, from
-// +0, which is the interpreter's. Where a tile has several pieces of k (tensor_model.hpp says which),
-// each piece is such a chain, and their sums are added in f32, ascending. The host runs it. A device
-// adds the products of one instruction (16 or 32 of them) in an order that is not documented, and
-// the instructions in this order.
+// +0, which is the interpreter's. Where a tile has several pieces of k (tensor_model.hpp says
+// which), each piece is such a chain, and their sums are added in f32, ascending. The host runs it.
+// A device adds the products of one instruction (16 or 32 of them) in an order that is not
+// documented, and the instructions in this order.
 
 struct pw_bf16 {
   typedef unsigned short stored;
@@ -256,9 +256,9 @@ PW_FUNCTION void pw_fill_rows(S& shared, int at, unsigned word) {
       pw_put(shared, at + row * WORDS, uint4{word, word, word, word});
 }
 
-/// A matrix of any alignment whose rows lie along k, [count, DEPTH]: the tile of ROWS rows from row0
-/// on, and 128 bytes of each from k0 on. Beyond DEPTH elements are OUTSIDE; beyond count they belong
-/// to results that are not stored.
+/// A matrix of any alignment whose rows lie along k, [count, DEPTH]: the tile of ROWS rows from
+/// row0 on, and 128 bytes of each from k0 on. Beyond DEPTH elements are OUTSIDE; beyond count they
+/// belong to results that are not stored.
 template <class T, int ROWS, int THREADS, long long DEPTH, unsigned OUTSIDE, class S>
 PW_FUNCTION void pw_tile_along(S& shared, int at, const typename T::stored* p, long long row0,
                                long long count, long long k0) {
@@ -331,9 +331,8 @@ PW_FUNCTION void pw_fetch_a(S& shared, int at, const typename T::stored* a, cons
   if constexpr (!WIDE)
     pw_tile_along<T, BM, THREADS, DEPTH, outside>(shared, at, a, row0, rows, k0);
   else if (DEPTH % deep == 0 || k0 + word * each < DEPTH)
-    pw_copy_rows<BM, 8, THREADS, DEPTH * T::each>(
-        shared, at + pw_word<8>(row, word), from,
-        rows - row0 < BM ? (int)(rows - row0) - row : BM);
+    pw_copy_rows<BM, 8, THREADS, DEPTH * T::each>(shared, at + pw_word<8>(row, word), from,
+                                                  rows - row0 < BM ? (int)(rows - row0) - row : BM);
   else
     pw_fill_rows<BM, 8, THREADS>(shared, at + pw_word<8>(row, word), outside);
 }
@@ -349,9 +348,8 @@ PW_FUNCTION void pw_fetch_b(S& shared, int at, const typename T::stored* b, cons
     pw_tile_across<T, BN, THREADS, DEPTH, COLUMNS>(shared, at, b, column0, k0);
   } else if constexpr (B == pw_along && WIDE) {
     const int there = whole_columns ? BN : (int)(COLUMNS - column0) - row;
-    pw_copy_rows<BN, 8, THREADS, DEPTH * T::each>(
-        shared, at + pw_word<8>(row, word), from,
-        whole_k || k0 + word * each < DEPTH ? there : 0);
+    pw_copy_rows<BN, 8, THREADS, DEPTH * T::each>(shared, at + pw_word<8>(row, word), from,
+                                                  whole_k || k0 + word * each < DEPTH ? there : 0);
   } else if constexpr (B == pw_along) {
     pw_tile_along<T, BN, THREADS, DEPTH, 0u>(shared, at, b, column0, COLUMNS, k0);
   } else {
@@ -389,12 +387,12 @@ PW_FUNCTION void pw_multiply(S& shared, int at, int m0, int n0, int instructions
       const int column = n0 + 16 * j, b = at + BM * 8;
       pw_fragment right;
       if constexpr (B == pw_down)
-        right = pw_columns(shared, b + column / 8 / words * 64 * words +
-                                       pw_word<words>(16 * k + lane % 16,
-                                                      column / 8 % words + lane / 16));
+        right = pw_columns(shared,
+                           b + column / 8 / words * 64 * words +
+                               pw_word<words>(16 * k + lane % 16, column / 8 % words + lane / 16));
       else
-        right = pw_rows(shared, b + pw_word<8>(column + lane / 16 * 8 + lane % 8,
-                                               2 * k + lane / 8 % 2));
+        right = pw_rows(shared,
+                        b + pw_word<8>(column + lane / 16 * 8 + lane % 8, 2 * k + lane / 8 % 2));
 #pragma unroll
       for (int i = 0; i < TM / 16; ++i) {
         pw_mma(T(), sums[i][2 * j], left[i], right.r[0], right.r[1]);
@@ -459,8 +457,7 @@ PW_FUNCTION void pw_product(S& shared, const typename T::stored* a, const typena
   const auto fetch = [&] {
     constexpr long long down_b = B == pw_down ? deep * COLUMNS * T::each : 128;
     constexpr long long turn_a = (1 - of_tile) * 128ll;
-    constexpr long long turn_b =
-        BN * (B == pw_down ? 1 : DEPTH) * T::each + (1 - of_tile) * down_b;
+    constexpr long long turn_b = BN * (B == pw_down ? 1 : DEPTH) * T::each + (1 - of_tile) * down_b;
     const long long k0 = (long long)next_k * deep;
     pw_fetch_a<T, BM, threads, WIDE_A, DEPTH>(shared, next_at, a, from_a, row0, rows, k0);
     pw_fetch_b<T, BN, threads, B, WIDE_B, DEPTH, COLUMNS>(shared, next_at + BM * 8, b, from_b,
@@ -514,7 +511,8 @@ PW_FUNCTION void pw_product(S& shared, const typename T::stored* a, const typena
 }
 
 /// A thread has EACH neighbouring columns of a row of y, and adds the sums of their tile's pieces,
-/// at most MOST; a tile of one piece is stored. sums is [pieces, rows, BN]; finish(row, column, s0, s1, two) stores two.
+/// at most MOST; a tile of one piece is stored. sums is [pieces, rows, BN]; finish(row, column, s0,
+/// s1, two) stores two.
 template <int BN, int OF_TILE, int SHARES, int MOST, int EACH, long long COLUMNS, class F>
 PW_FUNCTION void pw_add_pieces(const float* sums, long long rows, const F& finish) {
   const long long row = blockIdx.x;

@@ -134,13 +134,10 @@ ProductDivision divided(const ProductShape& shape, const ProductTile& tile) {
   out.deep = quotient(shape.depth * shape.in_bytes, kStepBytes);
   out.across = quotient(shape.columns, tile.columns);
   out.shares = std::min(tile.shares == 0 ? out.across : tile.shares, out.steps());
-  out.pieces = out.across;
-  for (std::int64_t share = 1; share < out.shares; ++share)
-    out.pieces += out.begin(share) % out.deep == 0 ? 0 : 1;
-  out.whole = out.cut() ? 0 : out.across;
-  for (std::int64_t at = 0; out.cut() && at < out.across; ++at) {
+  for (std::int64_t at = 0; at < out.across; ++at) {
     const std::int64_t pieces =
         out.share_of((at + 1) * out.deep - 1) - out.share_of(at * out.deep) + 1;
+    out.pieces += pieces;
     out.most_pieces = std::max(out.most_pieces, pieces);
     out.whole += pieces == 1 ? 1 : 0;
   }
