@@ -22,8 +22,6 @@ constexpr double kAsWell = 1.02;
 constexpr double kOfScore = 8, kOfCopy = 10, kOfBlock = 150;
 
 constexpr double kWordsUnderWay = 8;  // of 16 bytes, that a thread reads of parts at a time
-// The second-level cache of A100, by its white paper; those of the others are larger.
-constexpr double kCacheBytes = 40e6;
 
 /// Of one block of threads: blocks of keys are those of the tile's order.
 struct KeysOfBlock {
@@ -253,7 +251,7 @@ AttentionTime attention_time(const TensorMachine& machine, const AttentionWork& 
   // tiles share a sequence, those that begin later find table, pages and keys in the cache.
   const std::int64_t waits = units_of(all.deep, resident) - 1;
   const bool cached = work.rows > tile.tokens(work.heads / work.groups) &&
-                      bytes_of_keys(work) + bytes_of_rows(work) <= kCacheBytes;
+                      bytes_of_keys(work) + bytes_of_rows(work) <= machine.cache_bytes;
   const std::int64_t fresh = cached ? std::min(waits, work.sequences - 1) : waits;
   out.seconds += 2 * kReadLatency * static_cast<double>(1 + fresh) +
                  3 * kCacheLatency * static_cast<double>(waits - fresh);

@@ -68,9 +68,10 @@ Kernel written(const WrittenKernel& text) {
   kernel.schedule.block = text.threads;
   kernel.team = text.threads / text.rows_per_block > 0 ? text.threads / text.rows_per_block : 1;
   const std::string all = fmt::format("({}) {{\n{}}}\n", text.signature, text.body);
-  kernel.name = fmt::format("k_{:016x}", hash_text(all));
-  kernel.source = fmt::format("// {}\nextern \"C\" __global__ void __launch_bounds__({}, 1) {}{}",
-                              sanitised(text.op), text.threads, kernel.name, all);
+  const std::string bounds = fmt::format("__launch_bounds__({}, {})", text.threads, text.resident);
+  kernel.name = fmt::format("k_{:016x}", hash_text(bounds + all));
+  kernel.source = fmt::format("// {}\nextern \"C\" __global__ void {} {}{}", sanitised(text.op),
+                              bounds, kernel.name, all);
   for (std::size_t i = 0; i < text.arguments.size(); ++i)
     kernel.elements.push_back({i, i + text.results >= text.arguments.size(), text.why});
   if (text.accesses.empty() && !text.by_data) return kernel;

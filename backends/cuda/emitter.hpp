@@ -75,6 +75,7 @@ struct WrittenKernel {
   std::size_t results = 1;
   DimId rows;
   int threads = 0, rows_per_block = 1, column_blocks = 1;
+  int resident = 1;  ///< blocks that a multiprocessor must have room for; bounds the registers
   std::string signature, body;
   std::string why;                   ///< its accesses are by elements
   std::vector<AccessNode> accesses;  ///< what they are; empty, and no others: not said

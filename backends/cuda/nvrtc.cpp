@@ -27,6 +27,8 @@ struct Nvrtc::Library {
   int (*cubin)(void*, char*) = nullptr;
   int (*ptx_size)(void*, std::size_t*) = nullptr;
   int (*ptx)(void*, char*) = nullptr;
+  int (*arch_count)(int*) = nullptr;
+  int (*archs)(int*) = nullptr;
 };
 
 namespace {
@@ -45,6 +47,8 @@ std::string fill(Nvrtc::Library& l, void* library) {
   find(l.cubin, "nvrtcGetCUBIN");
   find(l.ptx_size, "nvrtcGetPTXSize");
   find(l.ptx, "nvrtcGetPTX");
+  find(l.arch_count, "nvrtcGetNumSupportedArchs");
+  find(l.archs, "nvrtcGetSupportedArchs");
   return find.missing();
 }
 
@@ -152,6 +156,16 @@ std::string Nvrtc::identity() const {
   if (dladdr(reinterpret_cast<void*>(library_->version), &info) == 0 || !info.dli_fname)
     return state_;
   return fmt::format("{} {} {}", version_, info.dli_fname, file_stamp(info.dli_fname));
+}
+
+std::vector<std::string> Nvrtc::architectures() const {
+  int count = 0;
+  if (!present() || library_->arch_count(&count) != 0) return {};
+  std::vector<int> numbers(static_cast<std::size_t>(count));
+  if (library_->archs(numbers.data()) != 0) return {};
+  std::vector<std::string> out;
+  for (int number : numbers) out.push_back(fmt::format("sm_{}", number));
+  return out;
 }
 
 /// As many blocks on a multiprocessor as spill nothing: all that its threads make, else a part.

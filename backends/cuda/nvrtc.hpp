@@ -60,6 +60,8 @@ class Nvrtc {
   [[nodiscard]] const std::string& version() const { return version_; }
   /// The library's version, path, size and time of change: another build, another identity.
   [[nodiscard]] std::string identity() const;
+  /// "sm_75", …: what it compiles for, ascending. None where it is absent.
+  [[nodiscard]] std::vector<std::string> architectures() const;
   /// Source → cubin. Errors carry NVRTC's log. May be called from several threads.
   [[nodiscard]] Result<Cubin> compile(const std::string& source, const std::string& name,
                                       const Target& target = {}) const;

@@ -264,7 +264,7 @@ class ProgramMaker {
     add_launch(std::move(kernel), std::move(read), places(writes));
   }
 
-  /// One launch, or one that makes the sums of parts and one that adds them.
+  /// One launch, or one that makes the sums of pieces and one that adds them.
   void add_own(Own& own, ValueId result) {
     const auto reads = [&](const std::vector<std::size_t>& operands) {
       std::vector<ValueId> out;
@@ -276,8 +276,10 @@ class ProgramMaker {
       return add_kernel(std::move(kernels.product), reads(kernels.product_reads), {result});
     const std::size_t at = out_.launches.size();
     const Place sums{Place::Kind::scratch, out_.scratch.size(), kernels.sums};
-    out_.scratch.push_back({"sums of parts", kernels.sums, at, at + 1});
-    add_launch(std::move(kernels.product), places(reads(kernels.product_reads)), {sums});
+    out_.scratch.push_back({"sums of pieces", kernels.sums, at, at + 1});
+    std::vector<Place> writes{sums};
+    if (kernels.finishes) writes.push_back(place_of(result));
+    add_launch(std::move(kernels.product), places(reads(kernels.product_reads)), std::move(writes));
     std::vector<Place> read = places(reads(kernels.add_reads));
     read.push_back(sums);
     add_launch(std::move(*kernels.add), std::move(read), places({result}));

@@ -54,7 +54,7 @@ class EntryReader {
     return out;
   }
 
-  /// A tile that kernels are made with, in some number of parts.
+  /// A tile that kernels are made with, with some number of shares.
   TunedProduct product(const Json& from) {
     TunedProduct out;
     ProductTile& t = out.tile;
@@ -66,11 +66,11 @@ class EntryReader {
     t.down = field("down", 32);
     t.across = field("across", 32);
     t.stages = field("stages", 16);
-    const int parts = field("parts", 64);
+    const int shares = static_cast<int>(number(from, "shares", 0, 65535));
     const std::vector<ProductTile>& known = product_tiles();
     if (std::find(known.begin(), known.end(), t) == known.end())
       wrong("product", "no tile that kernels are made with");
-    t.parts = parts;
+    t.shares = shares;
     const std::string by = text(from, "by");
     if (by != "own" && by != "library") wrong("by", "neither \"own\" nor \"library\"");
     out.library = by == "library";
@@ -142,7 +142,7 @@ Json product_json(const TunedProduct& p) {
           {"down", p.tile.down},
           {"across", p.tile.across},
           {"stages", p.tile.stages},
-          {"parts", p.tile.parts}};
+          {"shares", p.tile.shares}};
 }
 
 }  // namespace

@@ -6,10 +6,10 @@
 // the layout of its fragments in the PTX ISA. Shared memory is an array of 16-byte words.
 //
 // The order of sums: an element of a product is one chain of fused multiply-adds, k ascending, from
-// +0, which is the interpreter's. Where k is divided into parts of equally many tiles (of 128 bytes
-// of k; the last part has what is left), each part is such a chain, and their sums are added in
-// f32, ascending. The host runs it. A device adds the products of one instruction
-// (16 or 32 of them) in an order that is not documented, and the instructions in this order.
+// +0, which is the interpreter's. Where a tile has several pieces of k (tensor_model.hpp says
+// which), each piece is such a chain, and their sums are added in f32, ascending. The host runs it.
+// A device adds the products of one instruction (16 or 32 of them) in an order that is not
+// documented, and the instructions in this order.
 
 struct pw_bf16 {
   typedef unsigned short stored;
@@ -269,63 +269,65 @@ PW_FUNCTION uint4 pw_assembled(const F& from) {
   return uint4{w[0], w[1], w[2], w[3]};
 }
 
-/// A matrix whose rows lie along k, [count, depth]: the tile of ROWS rows from row0 on, and 128
-/// bytes of each from k0 on. Beyond depth elements are -0 in A and +0 in B, whose product -0
-/// changes no sum; beyond count they belong to results that are not stored.
-template <class T, int ROWS, int THREADS, bool WIDE, bool IS_A, class S>
-PW_FUNCTION void pw_tile_along(S& shared, int at, const typename T::stored* p, long long row0,
-                               long long count, long long k0, long long depth) {
-  constexpr int each = 16 / T::each;
-  constexpr unsigned outside = IS_A ? (unsigned)T::zeros : 0u;
+/// ROWS rows of WORDS words, STRIDE bytes apart in memory. A thread copies one word of every
+/// THREADS / WORDS-th row, from its own first word and place on: so many rows apart pw_word moves
+/// words alike, and one address in registers serves all its copies. Zeros from row `there` on.
+template <int ROWS, int WORDS, int THREADS, long long STRIDE, class S>
+PW_FUNCTION void pw_copy_rows(S& shared, int at, const char* from, int there) {
+  constexpr int apart = THREADS / WORDS;
+  static_assert(apart % 8 == 0, "words move alike");
 #pragma unroll
-  for (int i = (int)threadIdx.x; i < ROWS * 8; i += THREADS) {
-    const int row = i / 8, word = i % 8, to = at + pw_word<8>(row, word);
-    const long long k = k0 + word * each, r = row0 + row;
-    if constexpr (WIDE) {
-      if (k < depth)
-        pw_copy_async(shared, to, p + (r < count ? r * depth + k : 0), r < count);
-      else
-        pw_put(shared, to, uint4{outside, outside, outside, outside});
-    } else {
-      pw_put(shared, to, pw_assembled<T>([&](int e) {
-               return k + e >= depth ? outside & ((1u << 8 * T::each) - 1u)
-                      : r < count    ? (unsigned)p[r * depth + k + e]
-                                     : 0u;
-             }));
-    }
-  }
+  for (int row = 0; row < ROWS; row += apart)
+    if (row + apart <= ROWS || (int)threadIdx.x < (ROWS - row) * WORDS)
+      pw_copy_async(shared, at + row * WORDS, from + row * STRIDE, row < there);
 }
-/// A matrix whose columns lie along k, [depth, count]: the same tile, transposed on the way.
-template <class T, int ROWS, int THREADS, class S>
-PW_FUNCTION void pw_tile_across(S& shared, int at, const typename T::stored* p, long long row0,
-                                long long count, long long k0, long long depth) {
-  constexpr int each = 16 / T::each;
-#pragma unroll 1
+/// One word in all places of the same.
+template <int ROWS, int WORDS, int THREADS, class S>
+PW_FUNCTION void pw_fill_rows(S& shared, int at, unsigned word) {
+#pragma unroll
+  for (int row = 0; row < ROWS; row += THREADS / WORDS)
+    if (row + THREADS / WORDS <= ROWS || (int)threadIdx.x < (ROWS - row) * WORDS)
+      pw_put(shared, at + row * WORDS, uint4{word, word, word, word});
+}
+
+/// A matrix of any alignment whose rows lie along k, [count, DEPTH]: the tile of ROWS rows from
+/// row0 on, and 128 bytes of each from k0 on. Beyond DEPTH elements are OUTSIDE; beyond count they
+/// belong to results that are not stored.
+template <class T, int ROWS, int THREADS, long long DEPTH, unsigned OUTSIDE, class S>
+PW_FUNCTION void pw_tile_along(S& shared, int at, const typename T::stored* p, long long row0,
+                               long long count, long long k0) {
+#pragma unroll 2
   for (int i = (int)threadIdx.x; i < ROWS * 8; i += THREADS) {
-    const int row = i % ROWS, word = i / ROWS;
-    const long long k = k0 + word * each, r = row0 + row;
-    pw_put(shared, at + pw_word<8>(row, word), pw_assembled<T>([&](int e) {
-             return r < count && k + e < depth ? (unsigned)p[(k + e) * count + r] : 0u;
+    const long long k = k0 + i % 8 * (16 / T::each), r = row0 + i / 8;
+    pw_put(shared, at + pw_word<8>(i / 8, i % 8), pw_assembled<T>([&](int e) {
+             return k + e >= DEPTH ? OUTSIDE & ((1u << 8 * T::each) - 1u)
+                    : r < count    ? (unsigned)p[r * DEPTH + k + e]
+                                   : 0u;
            }));
   }
 }
-/// 16-bit elements as they lie, [depth, count]: 64 rows of k, COLUMNS of each.
-template <class T, int COLUMNS, int THREADS, bool WIDE, class S>
+/// A matrix whose columns lie along k, [DEPTH, COUNT]: the same tile, transposed on the way.
+template <class T, int ROWS, int THREADS, long long DEPTH, long long COUNT, class S>
+PW_FUNCTION void pw_tile_across(S& shared, int at, const typename T::stored* p, long long row0,
+                                long long k0) {
+#pragma unroll 1
+  for (int i = (int)threadIdx.x; i < ROWS * 8; i += THREADS) {
+    const long long k = k0 + i / ROWS * (16 / T::each), r = row0 + i % ROWS;
+    pw_put(shared, at + pw_word<8>(i % ROWS, i / ROWS), pw_assembled<T>([&](int e) {
+             return r < COUNT && k + e < DEPTH ? (unsigned)p[(k + e) * COUNT + r] : 0u;
+           }));
+  }
+}
+/// 16-bit elements of any alignment as they lie, [DEPTH, COUNT]: 64 rows of k, WORDS words of each.
+template <class T, int WORDS, int THREADS, long long DEPTH, long long COUNT, class S>
 PW_FUNCTION void pw_tile_down(S& shared, int at, const typename T::stored* p, long long column0,
-                              long long count, long long k0, long long depth) {
-  constexpr int words = COLUMNS / 8;
-#pragma unroll
-  for (int i = (int)threadIdx.x; i < 64 * words; i += THREADS) {
-    const int row = i / words, word = i % words, to = at + pw_word<words>(row, word);
-    const long long k = k0 + row, c = column0 + word * 8;
-    if constexpr (WIDE) {
-      const bool take = k < depth && c < count;
-      pw_copy_async(shared, to, p + (take ? k * count + c : 0), take);
-    } else {
-      pw_put(shared, to, pw_assembled<T>([&](int e) {
-               return k < depth && c + e < count ? (unsigned)p[k * count + c + e] : 0u;
-             }));
-    }
+                              long long k0) {
+#pragma unroll 2
+  for (int i = (int)threadIdx.x; i < 64 * WORDS; i += THREADS) {
+    const long long k = k0 + i / WORDS, c = column0 + i % WORDS * 8;
+    pw_put(shared, at + pw_word<WORDS>(i / WORDS, i % WORDS), pw_assembled<T>([&](int e) {
+             return k < DEPTH && c + e < COUNT ? (unsigned)p[k * COUNT + c + e] : 0u;
+           }));
   }
 }
 
@@ -347,125 +349,240 @@ PW_FUNCTION void pw_store_pair(R* p, R x0, R x1, bool two) {
 /// How b lies: [columns, depth], or [depth, columns].
 enum : int { pw_along = 0, pw_down = 1, pw_across = 2 };
 
-/// A block has BM x BN elements of y = a b, warps stand DOWN x ACROSS in it. Tiles of 128 bytes of
-/// k go round STAGES places in shared memory; the blocks of a row of the grid are those of the
-/// first of PARTS parts of k, then of the next. finish(part, row, column, s0, s1, two) stores the
-/// sums of two neighbouring columns, or of the first.
-template <class T, int BM, int BN, int DOWN, int ACROSS, int STAGES, int PARTS, int B, bool WIDE_A,
-          bool WIDE_B, long long DEPTH, long long COLUMNS, class S, class F>
-PW_FUNCTION void pw_product(S& shared, const typename T::stored* a, const typename T::stored* b,
-                            long long rows, const F& finish) {
-  constexpr int threads = 32 * DOWN * ACROSS, deep = 128 / T::each, step = 32 / T::each;
-  constexpr int tm = BM / DOWN, tn = BN / ACROSS, stage = (BM + BN) * 8;
-  constexpr int all = (int)((DEPTH + deep - 1) / deep), most = (all + PARTS - 1) / PARTS;
-  constexpr int across = (int)((COLUMNS + BN - 1) / BN);
-  const int part = PARTS == 1 ? 0 : (int)blockIdx.y / across, first = part * most;
-  const int tiles = all - first < most ? all - first : most;
-  const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
-  const int m0 = warp / ACROSS * tm, n0 = warp % ACROSS * tn;
-  const long long row0 = (long long)blockIdx.x * BM,
-                  column0 = ((long long)blockIdx.y - part * across) * BN;
-  const auto fetch = [&](int tile) {
-    const int at = tile % STAGES * stage;
-    const long long k0 = (long long)(first + tile) * deep;
-    pw_tile_along<T, BM, threads, WIDE_A, true>(shared, at, a, row0, rows, k0, DEPTH);
-    if constexpr (B == pw_along)
-      pw_tile_along<T, BN, threads, WIDE_B, false>(shared, at + BM * 8, b, column0, COLUMNS, k0,
-                                                   DEPTH);
-    else if constexpr (B == pw_down)
-      pw_tile_down<T, BN, threads, WIDE_B>(shared, at + BM * 8, b, column0, COLUMNS, k0, DEPTH);
-    else
-      pw_tile_across<T, BN, threads>(shared, at + BM * 8, b, column0, COLUMNS, k0, DEPTH);
-  };
-  float sums[tm / 16][tn / 8][4];
+/// b's columns lie in `pw_down` in panels of 64 rows of k with up to 64 columns, else row by row.
+template <int B, int BN>
+PW_FUNCTION constexpr int pw_words_of_b() {
+  return B == pw_down && BN < 64 ? BN / 8 : 8;
+}
+
+/// A step of a: 128 bytes of k of BM rows; `from` is this thread's first word where a is WIDE.
+template <class T, int BM, int THREADS, bool WIDE, long long DEPTH, class S>
+PW_FUNCTION void pw_fetch_a(S& shared, int at, const typename T::stored* a, const char* from,
+                            long long row0, long long rows, long long k0) {
+  constexpr unsigned outside = (unsigned)T::zeros;  // times b's +0 it is -0, which changes no sum
+  constexpr int deep = 128 / T::each, each = 16 / T::each;
+  const int row = (int)threadIdx.x / 8, word = (int)threadIdx.x % 8;
+  if constexpr (!WIDE)
+    pw_tile_along<T, BM, THREADS, DEPTH, outside>(shared, at, a, row0, rows, k0);
+  else if (DEPTH % deep == 0 || k0 + word * each < DEPTH)
+    pw_copy_rows<BM, 8, THREADS, DEPTH * T::each>(shared, at + pw_word<8>(row, word), from,
+                                                  rows - row0 < BM ? (int)(rows - row0) - row : BM);
+  else
+    pw_fill_rows<BM, 8, THREADS>(shared, at + pw_word<8>(row, word), outside);
+}
+/// A step of b: 128 bytes of k of BN columns.
+template <class T, int BN, int THREADS, int B, bool WIDE, long long DEPTH, long long COLUMNS,
+          class S>
+PW_FUNCTION void pw_fetch_b(S& shared, int at, const typename T::stored* b, const char* from,
+                            long long column0, long long k0) {
+  constexpr int deep = 128 / T::each, each = 16 / T::each, words = pw_words_of_b<B, BN>();
+  constexpr bool whole_k = DEPTH % deep == 0, whole_columns = COLUMNS % BN == 0;
+  const int row = (int)threadIdx.x / words, word = (int)threadIdx.x % words;
+  if constexpr (B == pw_across) {
+    pw_tile_across<T, BN, THREADS, DEPTH, COLUMNS>(shared, at, b, column0, k0);
+  } else if constexpr (B == pw_along && WIDE) {
+    const int there = whole_columns ? BN : (int)(COLUMNS - column0) - row;
+    pw_copy_rows<BN, 8, THREADS, DEPTH * T::each>(shared, at + pw_word<8>(row, word), from,
+                                                  whole_k || k0 + word * each < DEPTH ? there : 0);
+  } else if constexpr (B == pw_along) {
+    pw_tile_along<T, BN, THREADS, DEPTH, 0u>(shared, at, b, column0, COLUMNS, k0);
+  } else {
 #pragma unroll
-  for (int i = 0; i < tm / 16; ++i)
-#pragma unroll
-    for (int j = 0; j < tn / 8; ++j)
-#pragma unroll
-      for (int e = 0; e < 4; ++e) sums[i][j][e] = 0.0f;
-#pragma unroll
-  for (int tile = 0; tile < STAGES - 1; ++tile) {
-    if (tile < tiles) fetch(tile);
-    pw_commit();
+    for (int panel = 0; panel < BN / 8; panel += words)
+      if constexpr (WIDE)
+        pw_copy_rows<64, words, THREADS, COLUMNS * T::each>(
+            shared, at + panel * 64 + pw_word<words>(row, word), from + panel * 16,
+            !whole_columns && column0 + (panel + word) * 8 >= COLUMNS ? 0
+            : whole_k                                                 ? 64
+                                                                      : (int)(DEPTH - k0) - row);
+      else
+        pw_tile_down<T, words, THREADS, DEPTH, COLUMNS>(shared, at + panel * 64, b,
+                                                        column0 + panel * 8, k0);
   }
-#pragma unroll 1
-  for (int tile = 0; tile < tiles; ++tile) {
-    pw_wait<STAGES - 2>();
-    __syncthreads();
-    if (tile + STAGES - 1 < tiles) fetch(tile + STAGES - 1);
-    pw_commit();
-    const int at = tile % STAGES * stage;
-    // Where fp8 is widened to f16 first, as sm_90 and sm_100 do, all steps at once need too many
-    // registers.
+}
+
+/// What a warp adds in one step to its TM x TN sums, from row m0 and column n0 of the tile on; k
+/// ends after so many instructions.
+template <class T, int BM, int BN, int TM, int TN, int B, class S>
+PW_FUNCTION void pw_multiply(S& shared, int at, int m0, int n0, int instructions,
+                             float (&sums)[TM / 16][TN / 8][4]) {
+  constexpr int words = pw_words_of_b<B, BN>();
+  const int lane = (int)threadIdx.x % 32;
+  // Where fp8 is widened to f16 first, as sm_90 and sm_100 do, all at once need too many registers.
 #pragma unroll(T::each == 1 ? 1 : 4)
-    for (int k = 0; k < 4; ++k) {
-      if (DEPTH % deep != 0 && (long long)(first + tile) * deep + k * step >= DEPTH) break;
-      pw_fragment left[tm / 16];
+  for (int k = 0; k < 4; ++k) {
+    if (k >= instructions) break;
+    pw_fragment left[TM / 16];
 #pragma unroll
-      for (int i = 0; i < tm / 16; ++i)
-        left[i] = pw_rows(shared, at + pw_word<8>(m0 + i * 16 + lane % 16, 2 * k + lane / 16));
+    for (int i = 0; i < TM / 16; ++i)
+      left[i] = pw_rows(shared, at + pw_word<8>(m0 + i * 16 + lane % 16, 2 * k + lane / 16));
 #pragma unroll
-      for (int j = 0; j < tn / 16; ++j) {
-        pw_fragment right;
-        if constexpr (B == pw_down)
-          right = pw_columns(
-              shared,
-              at + BM * 8 + pw_word<BN / 8>(16 * k + lane % 16, n0 / 8 + 2 * j + lane / 16));
-        else
-          right = pw_rows(
-              shared, at + BM * 8 +
-                          pw_word<8>(n0 + 16 * j + lane / 16 * 8 + lane % 8, 2 * k + lane / 8 % 2));
+    for (int j = 0; j < TN / 16; ++j) {
+      const int column = n0 + 16 * j, b = at + BM * 8;
+      pw_fragment right;
+      if constexpr (B == pw_down)
+        right = pw_columns(shared,
+                           b + column / 8 / words * 64 * words +
+                               pw_word<words>(16 * k + lane % 16, column / 8 % words + lane / 16));
+      else
+        right = pw_rows(shared,
+                        b + pw_word<8>(column + lane / 16 * 8 + lane % 8, 2 * k + lane / 8 % 2));
 #pragma unroll
-        for (int i = 0; i < tm / 16; ++i) {
-          pw_mma(T(), sums[i][2 * j], left[i], right.r[0], right.r[1]);
-          pw_mma(T(), sums[i][2 * j + 1], left[i], right.r[2], right.r[3]);
-        }
-      }
-    }
-  }
-#pragma unroll
-  for (int i = 0; i < tm / 16; ++i) {
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const long long row = row0 + m0 + i * 16 + half * 8 + lane / 4;
-      if (row >= rows) continue;
-#pragma unroll
-      for (int j = 0; j < tn / 8; ++j) {
-        const long long column = column0 + n0 + j * 8 + lane % 4 * 2;
-        if (column < COLUMNS)
-          finish(part, row, column, sums[i][j][2 * half], sums[i][j][2 * half + 1],
-                 column + 1 < COLUMNS);
+      for (int i = 0; i < TM / 16; ++i) {
+        pw_mma(T(), sums[i][2 * j], left[i], right.r[0], right.r[1]);
+        pw_mma(T(), sums[i][2 * j + 1], left[i], right.r[2], right.r[3]);
       }
     }
   }
 }
 
-/// A thread has EACH neighbouring columns of a row, whose sums of parts it adds. sums is [PARTS,
-/// rows, COLUMNS]; finish(row, column, s0, s1, two) stores two.
-template <int PARTS, int EACH, long long COLUMNS, class F>
-PW_FUNCTION void pw_add_parts(const float* sums, long long rows, const F& finish) {
+/// f(row, column, s0, s1, two) of this thread's sums, the first of them at row and column of y.
+template <long long COLUMNS, int I, int J, class F>
+PW_FUNCTION void pw_each_pair(const float (&sums)[I][J][4], long long row, long long rows,
+                              long long column, const F& f) {
+#pragma unroll
+  for (int i = 0; i < I; ++i) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const long long r = row + i * 16 + half * 8;
+      if (r >= rows) continue;
+#pragma unroll
+      for (int j = 0; j < J; ++j) {
+        const long long c = column + j * 8;
+        if (c < COLUMNS) f(r, c, sums[i][j][2 * half], sums[i][j][2 * half + 1], c + 1 < COLUMNS);
+      }
+    }
+  }
+}
+
+/// Tiles of BM x BN elements of y = a b, warps stand DOWN x ACROSS in one. A row of tiles has
+/// SHARES blocks, which divide its steps, one tile's after another's: each is 128 bytes of k, and
+/// they go round STAGES places in shared memory. Of two neighbouring columns, or of the first,
+/// finish(row, column, s0, s1, two) stores what is made of sums where the block has a whole tile,
+/// else keep(tile, row, column, s0, s1, two) the sums of its piece.
+template <class T, int BM, int BN, int DOWN, int ACROSS, int STAGES, int SHARES, int B, bool WIDE_A,
+          bool WIDE_B, long long DEPTH, long long COLUMNS, class S, class F, class K>
+PW_FUNCTION void pw_product(S& shared, const typename T::stored* a, const typename T::stored* b,
+                            long long rows, const F& finish, const K& keep) {
+  constexpr int threads = 32 * DOWN * ACROSS, deep = 128 / T::each, each = 16 / T::each;
+  constexpr int tm = BM / DOWN, tn = BN / ACROSS, stage = (BM + BN) * 8;
+  constexpr int of_tile = (int)((DEPTH + deep - 1) / deep);
+  constexpr int across = (int)((COLUMNS + BN - 1) / BN), words = pw_words_of_b<B, BN>();
+  constexpr bool turns = SHARES % across != 0;  // from one tile to the next, within a block
+  constexpr long long of_row = (long long)across * of_tile;
+  const int begin = (int)(blockIdx.y * of_row / SHARES);
+  const int steps = (int)((blockIdx.y + 1) * of_row / SHARES) - begin;
+  const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
+  const int m0 = warp / ACROSS * tm, n0 = warp % ACROSS * tn;
+  const long long row0 = (long long)blockIdx.x * BM;
+  int tile = begin / of_tile;
+
+  // The next step to fetch: where it is, and goes to.
+  int next_tile = tile, next_k = begin - tile * of_tile, next_at = 0;
+  const int own = (int)threadIdx.x;
+  const char* from_a =
+      (const char*)a + ((row0 + own / 8) * DEPTH + next_k * deep + own % 8 * each) * T::each;
+  const char* from_b =
+      (const char*)b +
+      (B == pw_down ? (next_k * (long long)deep + own / words) * COLUMNS + (long long)tile * BN +
+                          own % words * each
+                    : ((long long)tile * BN + own / 8) * DEPTH + next_k * deep + own % 8 * each) *
+          T::each;
+  const auto fetch = [&] {
+    constexpr long long down_b = B == pw_down ? deep * COLUMNS * T::each : 128;
+    constexpr long long turn_a = (1 - of_tile) * 128ll;
+    constexpr long long turn_b = BN * (B == pw_down ? 1 : DEPTH) * T::each + (1 - of_tile) * down_b;
+    const long long k0 = (long long)next_k * deep;
+    pw_fetch_a<T, BM, threads, WIDE_A, DEPTH>(shared, next_at, a, from_a, row0, rows, k0);
+    pw_fetch_b<T, BN, threads, B, WIDE_B, DEPTH, COLUMNS>(shared, next_at + BM * 8, b, from_b,
+                                                          (long long)next_tile * BN, k0);
+    next_at = next_at == (STAGES - 1) * stage ? 0 : next_at + stage;
+    const bool turn = turns && next_k + 1 == of_tile;
+    from_a += turn ? turn_a : 128;
+    from_b += turn ? turn_b : down_b;
+    next_k = turn ? 0 : next_k + 1;
+    next_tile += turn ? 1 : 0;
+  };
+#pragma unroll
+  for (int step = 0; step < STAGES - 1; ++step) {
+    if (step < steps) fetch();
+    pw_commit();
+  }
+  int at = 0;
+#pragma unroll 1
+  for (int step = 0; step < steps; ++tile) {
+    const int after = (tile + 1) * of_tile - begin, end = turns && after < steps ? after : steps;
+    float sums[tm / 16][tn / 8][4];
+#pragma unroll
+    for (int i = 0; i < tm / 16; ++i)
+#pragma unroll
+      for (int j = 0; j < tn / 8; ++j)
+#pragma unroll
+        for (int e = 0; e < 4; ++e) sums[i][j][e] = 0.0f;
+#pragma unroll 1
+    for (; step < end; ++step) {
+      pw_wait<STAGES - 2>();
+      __syncthreads();
+      if (step + STAGES - 1 < steps) fetch();
+      pw_commit();
+      constexpr int last = (int)((DEPTH - (of_tile - 1LL) * deep + 2 * each - 1) / (2 * each));
+      pw_multiply<T, BM, BN, tm, tn, B>(shared, at, m0, n0,
+                                        DEPTH % deep != 0 && step + 1 == after ? last : 4, sums);
+      at = at == (STAGES - 1) * stage ? 0 : at + stage;
+    }
+    // No place of a result is known before there is one.
+    const long long row = row0 + m0 + pw_here(lane / 4);
+    const long long column = (long long)tile * BN + n0 + lane % 4 * 2;
+    const bool whole = turns ? after <= steps && after >= of_tile : SHARES == across;
+    if (whole)
+      pw_each_pair<COLUMNS>(sums, row, rows, column, finish);
+    else
+      pw_each_pair<COLUMNS>(sums, row, rows, column,
+                            [&](long long r, long long c, float s0, float s1, bool two) {
+                              keep(tile, r, c, s0, s1, two);
+                            });
+  }
+}
+
+/// A thread has EACH neighbouring columns of a row of y, and adds the sums of their tile's pieces,
+/// at most MOST; a tile of one piece is stored. sums is [pieces, rows, BN]; finish(row, column, s0,
+/// s1, two) stores two.
+template <int BN, int OF_TILE, int SHARES, int MOST, int EACH, long long COLUMNS, class F>
+PW_FUNCTION void pw_add_pieces(const float* sums, long long rows, const F& finish) {
   const long long row = blockIdx.x;
   const long long column = ((long long)blockIdx.y * blockDim.x + threadIdx.x) * EACH;
   if (column >= COLUMNS) return;
-  float total[EACH];
+  constexpr long long of_row = (COLUMNS + BN - 1) / BN * OF_TILE;
+  const int tile = (int)(column / BN);
+  const auto share_of = [](long long step) { return (int)(((step + 1) * SHARES - 1) / of_row); };
+  const int first = share_of(tile * OF_TILE);
+  const int pieces = share_of((tile + 1) * OF_TILE - 1) - first + 1;
+  if (pieces == 1) return;
+  float add[MOST][EACH];
 #pragma unroll
-  for (int part = 0; part < PARTS; ++part) {
-    const float* const from = sums + (part * rows + row) * COLUMNS + column;
-    float add[EACH];
+  for (int piece = 0; piece < MOST; ++piece) {
+    if (piece >= pieces) continue;
+    const float* const from =
+        sums + ((first + tile + piece) * rows + row) * BN + (column - (long long)tile * BN);
     if constexpr (EACH == 4) {
       const pw_words<4> four = pw_read<4>(from);
 #pragma unroll
-      for (int e = 0; e < 4; ++e) add[e] = pw_float(four.w[e]);
+      for (int e = 0; e < 4; ++e) add[piece][e] = pw_float(four.w[e]);
     } else {
-      add[0] = pw_load(from, 0);
-      add[1] = column + 1 < COLUMNS ? pw_load(from, 1) : 0.0f;
+      add[piece][0] = pw_load(from, 0);
+      add[piece][1] = column + 1 < COLUMNS ? pw_load(from, 1) : 0.0f;
     }
-#pragma unroll
-    for (int e = 0; e < EACH; ++e) total[e] = part == 0 ? add[e] : pw_add(total[e], add[e]);
   }
 #pragma unroll
-  for (int e = 0; e < EACH; e += 2)
-    finish(row, column + e, total[e], total[e + 1], column + e + 1 < COLUMNS);
+  for (int e = 0; e < EACH; e += 2) {
+    float s0 = add[0][e], s1 = add[0][e + 1];
+#pragma unroll
+    for (int piece = 1; piece < MOST; ++piece) {
+      if (piece >= pieces) continue;
+      s0 = pw_add(s0, add[piece][e]);
+      s1 = pw_add(s1, add[piece][e + 1]);
+    }
+    finish(row, column + e, s0, s1, column + e + 1 < COLUMNS);
+  }
 }
 #endif

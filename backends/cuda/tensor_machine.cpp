@@ -5,6 +5,8 @@
 #include <array>
 #include <charconv>
 
+#include "backends/cuda/machine.hpp"
+
 namespace pw::cuda {
 namespace {
 
@@ -21,33 +23,30 @@ constexpr std::int64_t kKibi = 1024;
 // The second-level cache: 4.83 TB/s measured on A100 of 5120 bytes a cycle in its white paper (by
 // Nsight Compute, in NVIDIA's developer forum), 6.65 TB/s measured on H100 (the constant of XLA's
 // model of products). B200 has two dies with one each: twice H100's is assumed. For RTX 5090 three
-// times its memory's bandwidth is assumed.
+// times its memory's bandwidth is assumed. Its bytes: 40 and 50 MB by NVIDIA's white papers of A100
+// and H100, 96 MB by the one of RTX 5090; of B200 the 126 MB that programs are told.
 constexpr double kHopper = 0.629;
 constexpr double kHopperFlops = 989.4e12 * kHopper;
 constexpr double kBlackwellFlops = kHopperFlops * 148 / 132 * 1.85 / 1.755;
 constexpr std::array<TensorMachine, 4> kTensorMachines{{
-    {"sm_80", "A100 SXM 80 GB", 108, 2048, 164 * kKibi, 163 * kKibi, 1.41e9, 2.039e12, 4.83e12,
-     312e12, 0},
-    {"sm_90", "H100 SXM", 132, 2048, 228 * kKibi, 227 * kKibi, 1.755e9, 3.35e12, 6.65e12,
-     kHopperFlops, kHopperFlops, 64},
-    {"sm_100", "B200", 148, 2048, 228 * kKibi, 227 * kKibi, 1.85e9, 8e12, 2 * 6.65e12,
-     kBlackwellFlops, kBlackwellFlops, 64},
-    {"sm_120", "RTX 5090", 170, 1536, 100 * kKibi, 99 * kKibi, 2.407e9, 1.792e12, 3 * 1.792e12,
-     209.5e12, 419e12},
+    {"sm_80", "A100 SXM 80 GB", 108, 163 * kKibi, 1.41e9, 2.039e12, 4.83e12, 40e6, 312e12, 0, 256,
+     0},
+    {"sm_90", "H100 SXM", 132, 227 * kKibi, 1.755e9, 3.35e12, 6.65e12, 50e6, kHopperFlops,
+     kHopperFlops, 64, 32},
+    {"sm_100", "B200", 148, 227 * kKibi, 1.85e9, 8e12, 2 * 6.65e12, 126e6, kBlackwellFlops,
+     kBlackwellFlops, 64, 32},
+    {"sm_120", "RTX 5090", 170, 99 * kKibi, 2.407e9, 1.792e12, 3 * 1.792e12, 96e6, 209.5e12, 419e12,
+     256, 0},
 }};
 
-constexpr std::int64_t kSystemBytes = kKibi;        // of shared memory, the system's own
 constexpr std::int64_t kOfEveryBlock = 99 * kKibi;  // that every architecture allows a block
 
 }  // namespace
 
 std::int64_t TensorMachine::resident(int block_threads, int registers,
                                      std::int64_t block_shared_bytes) const {
-  constexpr std::int64_t kRegisters = 65536, kStep = 8;  // of a multiprocessor; of a thread's
-  const std::int64_t each = (registers + kStep - 1) / kStep * kStep * block_threads;
-  if (block_shared_bytes > block_bytes || each > kRegisters) return 0;
-  return std::min({shared_bytes / (block_shared_bytes + kSystemBytes),
-                   std::int64_t{threads} / block_threads, kRegisters / each});
+  if (block_shared_bytes > block_bytes) return 0;
+  return resident_blocks(*machine_of(arch), block_threads, registers, block_shared_bytes);
 }
 
 const TensorMachine* tensor_machine(std::string_view arch) {

@@ -10,17 +10,16 @@ namespace pw::cuda {
 struct TensorMachine {
   std::string_view arch, name;
   int multiprocessors = 0;
-  int threads = 2048;             ///< of one multiprocessor at once
-  std::int64_t shared_bytes = 0;  ///< of one multiprocessor
-  std::int64_t block_bytes = 0;   ///< of them, that a block may have
-  double clock = 0;               ///< cycles a second
-  double bandwidth = 0;           ///< of memory, bytes a second
-  double cache_bandwidth = 0;     ///< of the second-level cache, bytes a second
-  double flops = 0;               ///< a second of 16-bit operands with f32 sums, by `mma.sync`
-  double byte_flops = 0;          ///< of fp8 operands; 0: none
-  /// Sums of a thread of a product of fp8, at most. Where `mma` of fp8 is made of conversions to
-  /// f16, the compiler keeps what needs more in local memory.
-  int byte_sums = 256;
+  std::int64_t block_bytes = 0;  ///< of shared memory, that a block may have
+  double clock = 0;              ///< cycles a second
+  double bandwidth = 0;          ///< of memory, bytes a second
+  double cache_bandwidth = 0;    ///< of the second-level cache, bytes a second
+  double cache_bytes = 0;
+  double flops = 0;       ///< a second of 16-bit operands with f32 sums, by `mma.sync`
+  double byte_flops = 0;  ///< of fp8 operands; 0: none
+  /// Where `mma` of fp8 is made of conversions to f16: sums of a thread, at most, beyond which the
+  /// compiler keeps some in local memory, and registers that it needs beside those of other types.
+  int byte_sums = 0, byte_registers = 0;
 
   /// Of shared memory of one multiprocessor, bytes a second, read and written: 128 a cycle (CUDA
   /// programming guide: 32 banks of 4 bytes).
@@ -30,7 +29,7 @@ struct TensorMachine {
   [[nodiscard]] double cache_port() const { return 64 * clock; }
   /// Warps' instructions that one multiprocessor issues a second: one a cycle of each of 4 parts.
   [[nodiscard]] double issue() const { return 4 * clock; }
-  /// Blocks that one multiprocessor holds.
+  /// Blocks that one multiprocessor holds, by `resident_blocks` of the same architecture.
   [[nodiscard]] std::int64_t resident(int block_threads, int registers,
                                       std::int64_t block_shared_bytes) const;
 };

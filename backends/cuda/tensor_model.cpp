@@ -1,10 +1,11 @@
-// Exports ProductTile, product_bound, product_time, product_tiles and choose_tile.
+// Exports ProductTile, ProductDivision, product_bound, product_time, product_tiles and choose_tile.
 #include "backends/cuda/tensor_model.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -12,10 +13,9 @@
 namespace pw::cuda {
 namespace {
 
-constexpr std::array<int, 10> kProductParts{1, 2, 3, 4, 5, 6, 8, 9, 12, 16};
-constexpr double kBytesOfK = 128;  // of k
+constexpr std::int64_t kStepBytes = 128;  // of k
 
-double count_of(std::int64_t a, std::int64_t b) { return static_cast<double>((a + b - 1) / b); }
+std::int64_t quotient(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 double flops_of(const TensorMachine& machine, const ProductShape& shape) {
   return shape.in_bytes == 1 ? machine.byte_flops : machine.flops;
@@ -26,40 +26,83 @@ struct BlockWork {
   double warps = 0, flops = 0;
   double read = 0;      ///< bytes that it reads
   double distinct = 0;  ///< its share of what is read from memory: all blocks' bytes, each once
-  double stored = 0;
-  double shared = 0;     ///< bytes of shared memory, read and written
-  double under_way = 0;  ///< bytes of reads that do not wait for another
+  double results = 0, pieces = 0;  ///< bytes that it stores
+  double piece_bandwidth = 0;      ///< of all blocks
+  double shared = 0;               ///< bytes of shared memory, read and written
+  double under_way = 0;            ///< bytes of reads that do not wait for another
 };
 
-BlockWork work_of(const ProductShape& s, const ProductTile& t, double blocks) {
-  const auto tiles = static_cast<double>(tiles_of_part(s, t.parts));
-  const auto depth = static_cast<double>(s.depth);
+/// Of the sums of the pieces of tiles that are cut.
+double piece_bytes(const ProductShape& s, const ProductDivision& d) {
+  return 4.0 * static_cast<double>(s.rows * s.columns * (d.pieces - d.whole)) /
+         static_cast<double>(d.across);
+}
+/// Of the results of so many tiles of each row.
+double result_bytes(const ProductShape& s, const ProductDivision& d, std::int64_t tiles) {
+  return static_cast<double>(s.rows * s.columns * s.out_bytes * tiles) /
+         static_cast<double>(d.across);
+}
+
+/// Where these sums lie between the two kernels: writes stay in the second-level cache,
+/// as far as there is room.
+struct PieceMemory {
+  double bandwidth, latency;
+};
+PieceMemory piece_memory(const TensorMachine& machine, double bytes) {
+  if (bytes <= machine.cache_bytes) return {machine.cache_bandwidth, kCacheLatency};
+  return {machine.bandwidth, kReadLatency};
+}
+
+BlockWork work_of(const TensorMachine& machine, const ProductShape& s, const ProductTile& t,
+                  const ProductDivision& division, double blocks) {
+  const auto bytes =
+      static_cast<double>(division.most_steps() * kStepBytes);  // of a row of a block
   BlockWork out;
   out.warps = t.threads() / 32;
-  out.flops = 2.0 * t.rows * t.columns * tiles * kBytesOfK / static_cast<double>(s.in_bytes);
-  out.read = tiles * kBytesOfK * (t.rows + t.columns);
-  out.distinct = static_cast<double>((s.rows + s.columns) * s.in_bytes) * depth / blocks;
-  out.stored = static_cast<double>(s.rows * s.columns) *
-               static_cast<double>(t.parts == 1 ? s.out_bytes : 4 * t.parts) / blocks;
+  out.flops = 2.0 * t.rows * t.columns * bytes / static_cast<double>(s.in_bytes);
+  out.read = bytes * (t.rows + t.columns);
+  out.distinct = static_cast<double>((s.rows + s.columns) * s.in_bytes * s.depth) / blocks;
+  out.results = result_bytes(s, division, division.whole) / blocks;
+  out.pieces = piece_bytes(s, division) / blocks;
+  out.piece_bandwidth = piece_memory(machine, blocks * out.pieces).bandwidth;
   // Each warp loads its rows of a and its columns of b.
-  out.shared = out.read + tiles * kBytesOfK * (t.rows * t.across + t.columns * t.down);
-  out.under_way = (t.stages - 1) * kBytesOfK * (t.rows + t.columns);
+  out.shared = bytes * (t.rows + t.columns + t.rows * t.across + t.columns * t.down);
+  out.under_way = static_cast<double>((t.stages - 1) * kStepBytes * (t.rows + t.columns));
   return out;
 }
 
-/// The sums of parts are in the second-level cache, the results go to memory.
-double adding_seconds(const TensorMachine& machine, const ProductShape& s, int parts) {
-  const auto count = static_cast<double>(s.rows * s.columns);
-  return kNextKernel + kReadLatency +
-         std::max(count * 4 * parts / machine.cache_bandwidth,
-                  count * static_cast<double>(s.out_bytes) / machine.bandwidth);
+/// Sums are read while the results of these tiles go to memory.
+double adding_seconds(const TensorMachine& machine, const ProductShape& s,
+                      const ProductDivision& division) {
+  const double bytes = piece_bytes(s, division);
+  const PieceMemory memory = piece_memory(machine, bytes);
+  return kNextKernel + memory.latency +
+         std::max(bytes / memory.bandwidth,
+                  result_bytes(s, division, division.across - division.whole) / machine.bandwidth);
+}
+
+/// The numbers of shares that are tried: those that give each tile, or each two tiles, equal parts,
+/// and those that give each multiprocessor, or each place for a block on one, a share.
+std::set<std::int64_t> numbers_of_shares(const TensorMachine& machine, const ProductShape& shape,
+                                         const ProductTile& tile) {
+  constexpr std::int64_t kParts = 16, kLeastSteps = 2;
+  const ProductDivision whole = divided(shape, tile);
+  std::set<std::int64_t> out;
+  for (std::int64_t halves = 3; halves <= 2 * kParts; ++halves)
+    out.insert(halves * whole.across / 2);
+  for (std::int64_t on_one = 1; on_one <= resident(machine, tile, shape.in_bytes); ++on_one)
+    out.insert(machine.multiprocessors * on_one / quotient(shape.rows, tile.rows));
+  out.erase(out.upper_bound(whole.steps() / kLeastSteps), out.end());
+  out.erase(0);
+  out.insert(whole.across);
+  return out;
 }
 
 /// Of one wave: `on_one` blocks on each of `busy` multiprocessors. A block reads its rows of a and
 /// its columns of b. Of what blocks of a wave read, each byte comes from memory once, and from the
 /// second-level cache else. It begins with waiting for its first tile and ends with storing.
 ProductTime wave_time(const TensorMachine& machine, const ProductShape& shape,
-                      const ProductTile& tile, const BlockWork& block, double on_one, double busy) {
+                      const BlockWork& block, double on_one, double busy) {
   const double share = machine.bandwidth / busy;
   const double cache = std::min(machine.cache_bandwidth / busy, machine.cache_port());
   const double under_way = on_one * block.under_way;
@@ -73,7 +116,8 @@ ProductTime wave_time(const TensorMachine& machine, const ProductShape& shape,
   }};
   ProductTime out = *std::max_element(
       all.begin(), all.end(), [](const auto& a, const auto& b) { return a.seconds < b.seconds; });
-  out.seconds += kReadLatency + on_one * block.stored / (tile.parts == 1 ? share : cache);
+  const double keep = std::min(block.piece_bandwidth / busy, machine.cache_port());
+  out.seconds += kReadLatency + on_one * (block.results / share + block.pieces / keep);
   return out;
 }
 
@@ -85,9 +129,27 @@ int ProductTile::registers() const {
   return sums() + tall / 16 * 4 + 4 + kRest;
 }
 
-std::int64_t tiles_of_part(const ProductShape& shape, int parts) {
-  const auto all = static_cast<std::int64_t>(count_of(shape.depth * shape.in_bytes, 128));
-  return (all + parts - 1) / parts;
+ProductDivision divided(const ProductShape& shape, const ProductTile& tile) {
+  ProductDivision out;
+  out.deep = quotient(shape.depth * shape.in_bytes, kStepBytes);
+  out.across = quotient(shape.columns, tile.columns);
+  out.shares = std::min(tile.shares == 0 ? out.across : tile.shares, out.steps());
+  for (std::int64_t at = 0; at < out.across; ++at) {
+    const std::int64_t pieces =
+        out.share_of((at + 1) * out.deep - 1) - out.share_of(at * out.deep) + 1;
+    out.pieces += pieces;
+    out.most_pieces = std::max(out.most_pieces, pieces);
+    out.whole += pieces == 1 ? 1 : 0;
+  }
+  return out;
+}
+
+std::int64_t resident(const TensorMachine& machine, const ProductTile& tile,
+                      std::int64_t in_bytes) {
+  const bool bytes = in_bytes == 1;
+  if (bytes && tile.sums() > machine.byte_sums) return 0;
+  return machine.resident(tile.threads(), tile.registers() + (bytes ? machine.byte_registers : 0),
+                          tile.shared_bytes());
 }
 
 double product_bound(const TensorMachine& machine, const ProductShape& s) {
@@ -100,35 +162,34 @@ double product_bound(const TensorMachine& machine, const ProductShape& s) {
 
 ProductTime product_time(const TensorMachine& machine, const ProductShape& shape,
                          const ProductTile& tile) {
-  const std::int64_t resident =
-      machine.resident(tile.threads(), tile.registers(), tile.shared_bytes());
-  const bool local = shape.in_bytes == 1 && tile.sums() > machine.byte_sums;
-  if (resident == 0 || local) return {std::numeric_limits<double>::infinity(), "shared memory", 0};
-  const double blocks =
-      count_of(shape.rows, tile.rows) * count_of(shape.columns, tile.columns) * tile.parts;
-  const BlockWork block = work_of(shape, tile, blocks);
+  const std::int64_t together = resident(machine, tile, shape.in_bytes);
+  if (together == 0) return {std::numeric_limits<double>::infinity(), "shared memory", 0};
+  const ProductDivision division = divided(shape, tile);
+  const auto blocks = static_cast<double>(quotient(shape.rows, tile.rows) * division.shares);
+  const BlockWork block = work_of(machine, shape, tile, division, blocks);
   const double all = machine.multiprocessors, on_one = blocks / all;
-  const double waves = std::floor(on_one / static_cast<double>(resident));
-  const double rest = on_one - waves * static_cast<double>(resident);
-  ProductTime out = wave_time(machine, shape, tile, block, static_cast<double>(resident), all);
+  const double waves = std::floor(on_one / static_cast<double>(together));
+  const double rest = on_one - waves * static_cast<double>(together);
+  ProductTime out = wave_time(machine, shape, block, static_cast<double>(together), all);
   out.seconds *= waves;
   if (rest > 0) {
-    const ProductTime last = wave_time(machine, shape, tile, block, std::ceil(rest),
-                                       std::min(all, std::max(1.0, rest * all)));
+    const ProductTime last =
+        wave_time(machine, shape, block, std::ceil(rest), std::min(all, std::max(1.0, rest * all)));
     if (waves == 0) out.bound = last.bound;
     out.seconds += last.seconds;
   }
-  if (tile.parts > 1) out.second_kernel = adding_seconds(machine, shape, tile.parts);
+  if (division.cut()) out.second_kernel = adding_seconds(machine, shape, division);
   out.seconds += out.second_kernel;
   return out;
 }
 
 const std::vector<ProductTile>& product_tiles() {
   static const std::vector<ProductTile> tiles{
-      {128, 256, 2, 4, 3}, {128, 256, 2, 4, 2}, {192, 128, 4, 2, 3}, {192, 128, 4, 2, 2},
-      {128, 192, 2, 4, 3}, {128, 128, 2, 2, 3}, {128, 128, 2, 4, 3}, {96, 128, 2, 2, 3},
-      {64, 256, 1, 4, 3},  {64, 256, 1, 4, 2},  {64, 128, 1, 4, 4},  {128, 64, 2, 2, 4},
-      {64, 128, 2, 2, 4},  {64, 64, 2, 2, 4},   {32, 64, 1, 4, 6},   {16, 64, 1, 4, 6},
+      {128, 256, 2, 4, 3}, {128, 256, 2, 4, 2}, {192, 192, 4, 2, 2}, {160, 192, 2, 4, 2},
+      {192, 128, 4, 2, 3}, {192, 128, 4, 2, 2}, {128, 192, 2, 4, 3}, {128, 128, 2, 2, 3},
+      {128, 128, 2, 4, 3}, {96, 128, 2, 2, 3},  {64, 256, 1, 4, 3},  {64, 256, 1, 4, 2},
+      {64, 192, 1, 4, 3},  {64, 128, 1, 4, 4},  {128, 64, 2, 2, 4},  {64, 128, 2, 2, 4},
+      {112, 64, 1, 4, 2},  {64, 64, 2, 2, 4},   {32, 64, 1, 4, 6},   {16, 64, 1, 4, 6},
       {16, 32, 1, 2, 8},
   };
   return tiles;
@@ -136,15 +197,15 @@ const std::vector<ProductTile>& product_tiles() {
 
 std::vector<ProductTile> ranked_tiles(const TensorMachine& machine, const ProductShape& shape) {
   std::vector<std::pair<double, ProductTile>> all;
-  for (ProductTile tile : product_tiles())
-    for (int parts : kProductParts) {
-      // A part has tiles of k, each but the last equally many.
-      if (parts > 1 && tiles_of_part(shape, parts) * (parts - 1) >= tiles_of_part(shape, 1))
-        continue;
-      tile.parts = parts;
+  for (ProductTile tile : product_tiles()) {
+    const std::int64_t across = divided(shape, tile).across;
+    for (std::int64_t shares : numbers_of_shares(machine, shape, tile)) {
+      tile.shares = shares == across ? 0 : static_cast<int>(shares);
       const double seconds = product_time(machine, shape, tile).seconds;
       if (std::isfinite(seconds)) all.emplace_back(seconds, tile);
+      tile.shares = 0;
     }
+  }
   std::stable_sort(all.begin(), all.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<ProductTile> out;
@@ -159,7 +220,7 @@ ProductTile choose_tile(const TensorMachine& machine, const ProductShape& shape)
 
 std::string described(const ProductTile& t) {
   return fmt::format("{}x{}, {} x {} warps, {} stages{}", t.rows, t.columns, t.down, t.across,
-                     t.stages, t.parts == 1 ? "" : fmt::format(", {} parts", t.parts));
+                     t.stages, t.shares == 0 ? "" : fmt::format(", {} shares", t.shares));
 }
 
 }  // namespace pw::cuda

@@ -17,7 +17,7 @@ struct ProductTile {
   int rows = 64, columns = 64;  ///< of a block
   int down = 2, across = 2;     ///< warps
   int stages = 4;               ///< tiles of 128 bytes of k in shared memory
-  int parts = 1;                ///< of k, each a block of its own; added up by a second kernel
+  int shares = 0;               ///< blocks of a row of tiles, see ProductDivision; 0: one a tile
   [[nodiscard]] int threads() const { return 32 * down * across; }
   [[nodiscard]] std::int64_t shared_bytes() const {
     return std::int64_t{stages} * (rows + columns) * 128;
@@ -29,7 +29,7 @@ struct ProductTile {
   friend bool operator==(const ProductTile&, const ProductTile&) = default;
 };
 
-/// "128x256, 2 x 4 warps, 3 stages, 2 parts".
+/// "128x256, 2 x 4 warps, 3 stages, 132 shares".
 [[nodiscard]] std::string described(const ProductTile& tile);
 
 struct ProductShape {
@@ -37,8 +37,26 @@ struct ProductShape {
   std::int64_t in_bytes = 2, out_bytes = 2;  ///< of an element
 };
 
-/// Tiles of 128 bytes along k, of one part.
-[[nodiscard]] std::int64_t tiles_of_part(const ProductShape& shape, int parts);
+/// How the steps of a row of tiles, each 128 bytes of k, are divided among blocks: those of its
+/// first tile first, in shares of equally many, or one more ("Stream-K", Osama et al. 2023, a row
+/// of tiles at a time, so that the order of a result's sums does not depend on other rows). What a
+/// share has of a tile is a piece. Where a tile has several pieces, their sums are written, that of
+/// share s and tile t as number s + t, and a second kernel adds those of a tile, ascending.
+struct ProductDivision {
+  std::int64_t deep = 0, across = 0;  ///< steps of a tile; tiles of a row
+  std::int64_t shares = 0;
+  std::int64_t pieces = 0, most_pieces = 1;  ///< of a row; of one of its tiles
+  std::int64_t whole = 0;                    ///< tiles of a row that are one piece
+  [[nodiscard]] std::int64_t steps() const { return deep * across; }  ///< of a row
+  [[nodiscard]] std::int64_t most_steps() const { return (steps() + shares - 1) / shares; }
+  [[nodiscard]] bool cut() const { return pieces > across; }
+  [[nodiscard]] std::int64_t begin(std::int64_t share) const { return share * steps() / shares; }
+  /// Whose a step is.
+  [[nodiscard]] std::int64_t share_of(std::int64_t step) const {
+    return ((step + 1) * shares - 1) / steps();
+  }
+};
+[[nodiscard]] ProductDivision divided(const ProductShape& shape, const ProductTile& tile);
 
 struct ProductTime {
   double seconds = 0;        ///< infinite where a block does not fit
@@ -46,13 +64,29 @@ struct ProductTime {
   double second_kernel = 0;  ///< of the seconds
 };
 
+/// Blocks that a multiprocessor holds at once of a product of elements of so many bytes, which
+/// bounds the registers of its kernel; 0 where a block does not fit.
+[[nodiscard]] std::int64_t resident(const TensorMachine& machine, const ProductTile& tile,
+                                    std::int64_t in_bytes);
 /// Seconds: the larger of what bandwidth and multiplications alone would take.
 [[nodiscard]] double product_bound(const TensorMachine& machine, const ProductShape& shape);
 [[nodiscard]] ProductTime product_time(const TensorMachine& machine, const ProductShape& shape,
                                        const ProductTile& tile);
-/// All that kernels are made with, of one part.
+/// What the model gives to the best of all tiles of whole instructions whose sums fit in registers,
+/// divided as well as can be, on as many multiprocessors as is best: no kernel of this kind takes
+/// less. More than the bound: the first read's latency, what the second-level cache has
+/// to give, instructions that are not full, and the second kernel where tiles are cut.
+struct ProductFloor {
+  double seconds = 0;
+  std::string_view bound;  ///< what of it takes longest, as of ProductTime
+  bool cut = false;
+};
+[[nodiscard]] ProductFloor product_floor(const TensorMachine& machine, const ProductShape& shape);
+/// "cache" or "cache, second kernel".
+[[nodiscard]] std::string described(const ProductFloor& floor);
+/// All that kernels are made with, undivided.
 [[nodiscard]] const std::vector<ProductTile>& product_tiles();
-/// Those of all tiles and numbers of parts that can be launched, the one of least time first.
+/// Those of all tiles and divisions that can be launched, the one of least time first.
 [[nodiscard]] std::vector<ProductTile> ranked_tiles(const TensorMachine& machine,
                                                     const ProductShape& shape);
 /// The first of them.

@@ -13,16 +13,19 @@ namespace {
 
 constexpr std::string_view kProductBody =
     R"(  PW_KEPT(kept);
-  pw_product<pw_{in}, {bm}, {bn}, {down}, {across}, {stages}, {parts}, {form}, {wide_a}, {wide_b},
+  pw_product<pw_{in}, {bm}, {bn}, {down}, {across}, {stages}, {shares}, {form}, {wide_a}, {wide_b},
              {depth}LL, {columns}LL>(
       kept, p{a}, p{b}, rows,
-      [&](int part, long long row, long long column0, float s0, float s1, bool two) {{
+      [&](long long row, long long column0, float s0, float s1, bool two) {{
         {finish}
+      }},
+      [&](int tile, long long row, long long column0, float s0, float s1, bool two) {{
+        {keep}
       }});
 )";
 
 constexpr std::string_view kProductAdd =
-    R"(  pw_add_parts<{parts}, {each}, {columns}LL>(
+    R"(  pw_add_pieces<{bn}, {of_tile}, {shares}, {most}, {each}, {columns}LL>(
       sums, rows, [&](long long row, long long column0, float s0, float s1, bool two) {{
         {finish}
       }});
@@ -33,8 +36,10 @@ constexpr std::string_view kFinish =
         const {stored} x0 = {store_0}, x1 = two ? {store_1} : 0;
         pw_store_pair<{even}>(p{out} + row * {columns}LL + column0, x0, x1, two);)";
 
+// A piece has BN columns, so that pairs are whole and aligned.
 constexpr std::string_view kKeep =
-    R"(pw_store_pair<{even}>(sums + (part * rows + row) * {columns}LL + column0, s0, s1, two);)";
+    R"(pw_store_pair<true>(sums + (((int)blockIdx.y + tile) * rows + row) * {bn} + column0 -
+                                (long long)tile * {bn}, s0, s1, two);)";
 
 constexpr int kAddThreads = 128;
 
@@ -52,23 +57,27 @@ ProductTile tensor_tile_of(const TensorProduct& p, const TensorChoice& choice) {
 
 class TensorWriter {
  public:
-  TensorWriter(const TensorProduct& product, ProductTile tile, Context& context)
+  TensorWriter(const TensorProduct& product, ProductTile tile, const TensorMachine& machine,
+               Context& context)
       : p_(product), context_(context) {
     out_.tile = tile;
+    resident_ = resident(machine, tile, size_of(product.in));
+    division_ = divided(product.shape(0), tile);
   }
 
   TensorKernels run() {
-    const bool whole = out_.tile.parts == 1;
+    out_.finishes = division_.whole > 0;
     for (std::size_t i = 0; i < p_.operands.size(); ++i) {
       const bool factor = i == p_.a || i == p_.b;
-      if (factor || whole) out_.product_reads.push_back(i);
-      if (!factor && !whole) out_.add_reads.push_back(i);
+      if (factor || out_.finishes) out_.product_reads.push_back(i);
+      if (!factor && division_.cut()) out_.add_reads.push_back(i);
     }
-    if (!whole)
-      out_.sums = context_.types.get(DType::f32, {context_.dims.constant(out_.tile.parts), p_.rows,
-                                                  context_.dims.constant(p_.columns)});
+    if (division_.cut())
+      out_.sums = context_.types.get(
+          DType::f32, {context_.dims.constant(division_.shares + division_.across - 1), p_.rows,
+                       context_.dims.constant(out_.tile.columns)});
     out_.product = product_kernel();
-    if (!whole) out_.add = add_kernel();
+    if (division_.cut()) out_.add = add_kernel();
     return std::move(out_);
   }
 
@@ -76,20 +85,13 @@ class TensorWriter {
   [[nodiscard]] bool even() const { return p_.columns % 2 == 0; }
   [[nodiscard]] std::size_t result() const { return p_.operands.size(); }
 
-  [[nodiscard]] WrittenKernel text_of(const std::vector<std::size_t>& reads, bool reads_sums,
-                                      bool writes_sums) const {
+  [[nodiscard]] WrittenKernel text_of(const std::vector<std::size_t>& reads) const {
     WrittenKernel text;
     text.op = p_.op;
     text.rows = p_.rows;
     text.why = "its rows are not aligned to 16 bytes, or one element for a row or column";
     for (std::size_t i : reads)
       text.add_pointer(context_, p_.operands[i], fmt::format("p{}", i), false);
-    if (reads_sums) text.add_pointer(context_, out_.sums, "sums", false);
-    if (writes_sums)
-      text.add_pointer(context_, out_.sums, "sums", true);
-    else
-      text.add_pointer(context_, p_.result, fmt::format("p{}", result()), true);
-    text.signature += "long long rows";
     return text;
   }
 
@@ -107,7 +109,7 @@ class TensorWriter {
 
   [[nodiscard]] Kernel product_kernel() const {
     const ProductTile& tile = out_.tile;
-    const bool whole = tile.parts == 1;
+    const bool cut = division_.cut();
     const std::int64_t each = 16 / size_of(p_.in);
     const std::int64_t along_b = p_.b_transposed ? p_.depth : p_.columns;
     const bool wide_a = p_.depth % each == 0;
@@ -115,23 +117,27 @@ class TensorWriter {
     const std::string_view form = p_.b_transposed  ? "pw_along"
                                   : is_byte(p_.in) ? "pw_across"
                                                    : "pw_down";
-    WrittenKernel text = text_of(out_.product_reads, false, !whole);
+    WrittenKernel text = text_of(out_.product_reads);
+    if (cut) text.add_pointer(context_, out_.sums, "sums", true);
+    if (out_.finishes) text.add_pointer(context_, p_.result, fmt::format("p{}", result()), true);
+    text.results = (cut ? 1 : 0) + (out_.finishes ? 1 : 0);
+    text.signature += "long long rows";
     text.threads = tile.threads();
+    text.resident = static_cast<int>(std::max<std::int64_t>(resident_, 1));
     text.rows_per_block = tile.rows;
-    text.column_blocks =
-        static_cast<int>((p_.columns + tile.columns - 1) / tile.columns) * tile.parts;
+    text.column_blocks = static_cast<int>(division_.shares);
     text.body = fmt::format(
         kProductBody, fmt::arg("in", name(p_.in)), fmt::arg("bm", tile.rows),
         fmt::arg("bn", tile.columns), fmt::arg("down", tile.down), fmt::arg("across", tile.across),
-        fmt::arg("stages", tile.stages), fmt::arg("parts", tile.parts), fmt::arg("form", form),
-        fmt::arg("wide_a", wide_a), fmt::arg("wide_b", wide_b), fmt::arg("depth", p_.depth),
-        fmt::arg("columns", p_.columns), fmt::arg("a", p_.a), fmt::arg("b", p_.b),
-        fmt::arg("finish", whole ? finish()
-                                 : fmt::format(kKeep, fmt::arg("even", even()),
-                                               fmt::arg("columns", p_.columns))));
+        fmt::arg("stages", tile.stages), fmt::arg("shares", division_.shares),
+        fmt::arg("form", form), fmt::arg("wide_a", wide_a), fmt::arg("wide_b", wide_b),
+        fmt::arg("depth", p_.depth), fmt::arg("columns", p_.columns), fmt::arg("a", p_.a),
+        fmt::arg("b", p_.b), fmt::arg("finish", out_.finishes ? finish() : ""),
+        fmt::arg("keep", cut ? fmt::format(kKeep, fmt::arg("bn", tile.columns)) : ""));
     Kernel out = tensor_kernel(text, tile.shared_bytes());
     const auto wide = [&](const ElementAccess& e) {
-      if (e.store) return even();
+      const bool sums = cut && e.argument == out_.product_reads.size();
+      if (e.store) return even() || sums;
       const std::size_t operand = out_.product_reads[e.argument];
       return (operand == p_.a && wide_a) || (operand == p_.b && wide_b);
     };
@@ -143,13 +149,18 @@ class TensorWriter {
 
   [[nodiscard]] Kernel add_kernel() const {
     const int each = p_.columns % 4 == 0 ? 4 : 2;
-    WrittenKernel text = text_of(out_.add_reads, true, false);
-    text.op = p_.op + " (adds parts)";
+    WrittenKernel text = text_of(out_.add_reads);
+    text.add_pointer(context_, out_.sums, "sums", false);
+    text.add_pointer(context_, p_.result, fmt::format("p{}", result()), true);
+    text.signature += "long long rows";
+    text.op = p_.op + " (adds pieces)";
     text.threads = kAddThreads;
     text.column_blocks =
         static_cast<int>((p_.columns + each * kAddThreads - 1) / (each * kAddThreads));
-    text.body = fmt::format(kProductAdd, fmt::arg("parts", out_.tile.parts), fmt::arg("each", each),
-                            fmt::arg("columns", p_.columns), fmt::arg("finish", finish()));
+    text.body = fmt::format(
+        kProductAdd, fmt::arg("bn", out_.tile.columns), fmt::arg("of_tile", division_.deep),
+        fmt::arg("shares", division_.shares), fmt::arg("most", division_.most_pieces),
+        fmt::arg("each", each), fmt::arg("columns", p_.columns), fmt::arg("finish", finish()));
     Kernel out = tensor_kernel(text, 0);
     const auto wide = [&](const ElementAccess& e) {
       return e.argument == out_.add_reads.size() && each == 4;
@@ -162,6 +173,8 @@ class TensorWriter {
 
   const TensorProduct& p_;
   Context& context_;
+  ProductDivision division_;
+  std::int64_t resident_ = 0;  // blocks of a multiprocessor, by the model
   TensorKernels out_;
 };
 
@@ -194,7 +207,8 @@ Kernel tensor_kernel(const WrittenKernel& text, std::int64_t shared_bytes,
 std::optional<TensorKernels> tensor_product(const TensorProduct& p, const TensorChoice& choice,
                                             Context& context) {
   if (!has_tensor_cores(choice.arch, p.in) || p.depth < 1 || p.columns < 1) return std::nullopt;
-  return TensorWriter(p, tensor_tile_of(p, choice), context).run();
+  return TensorWriter(p, tensor_tile_of(p, choice), tensor_machine_or_nearest(choice.arch), context)
+      .run();
 }
 
 }  // namespace pw::cuda

@@ -42,14 +42,16 @@ struct TensorProduct {
   [[nodiscard]] std::string key() const;
 };
 
-/// One launch, or two where k is in parts: then `product` reads a and b and writes the sums of
-/// parts, which `add` reads after the other operands.
+/// One launch, or two where tiles are cut: then `product` writes the sums of their pieces, and the
+/// results of whole tiles if there are some; `add` reads the sums after the other operands, and
+/// writes the results of tiles that are cut.
 struct TensorKernels {
   ProductTile tile;
   Kernel product;
   std::optional<Kernel> add;
   std::vector<std::size_t> product_reads, add_reads;  ///< operands
-  TypeId sums;                                        ///< f32[parts, rows, columns]
+  TypeId sums;            ///< f32[pieces, rows, columns of a tile], see ProductDivision
+  bool finishes = false;  ///< `product` writes results
 };
 
 /// None where the architecture has no instructions for it.

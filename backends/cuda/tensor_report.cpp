@@ -52,11 +52,14 @@ class TensorReporter {
     report.op = product.op;
     report.work = fmt::format("{}x{}x{}", *rows, shape.depth, shape.columns);
     report.tile = described(kernels->tile);
-    report.parts = kernels->tile.parts;
+    report.parts = static_cast<int>(divided(shape, kernels->tile).most_pieces);
     report.bound_seconds = product_bound(machine, shape);
     report.seconds = time.seconds;
     report.second_kernel = time.second_kernel;
     report.bound_by = time.bound;
+    const ProductFloor floor = product_floor(machine, shape);
+    report.floor_seconds = floor.seconds;
+    report.floor_by = described(floor);
   }
 
   void add_attention(const Graph& graph, const TensorMachine& machine) {

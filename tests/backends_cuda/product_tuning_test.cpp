@@ -73,7 +73,7 @@ TEST_CASE("tuning: a table keeps the tile of a matmul, and refuses what is none"
   const std::string right =
       "{\"by\": \"own\", \"rows\": 64, \"columns\": 128, \"down\": 1, \"across\": 4, \"stages\": "
       "4, "
-      "\"parts\": 3}";
+      "\"shares\": 3}";
   CHECK(problem_of(right) == "");
   const auto with = [&](const std::string& what, const std::string& other) {
     std::string text = right;
@@ -84,8 +84,8 @@ TEST_CASE("tuning: a table keeps the tile of a matmul, and refuses what is none"
         "PW1242 schedules[0]: `by` is neither \"own\" nor \"library\"");
   CHECK(with("\"columns\": 128", "\"columns\": 120") ==
         "PW1242 schedules[0]: `product` is no tile that kernels are made with");
-  CHECK(with("\"parts\": 3", "\"parts\": 0") ==
-        "PW1242 schedules[0]: `parts` is no whole number from 1 to 64");
+  CHECK(with("\"shares\": 3", "\"shares\": -1") ==
+        "PW1242 schedules[0]: `shares` is no whole number from 0 to 65535");
   CHECK(problem_of("7").find("PW1242 schedules[0]: `rows` is missing") == 0);
 }
 

@@ -170,31 +170,43 @@ namespace {
 
 struct Case {
   std::string text;
-  std::string in_parts;  ///< the graph that adds parts of k in the order of the kernels
+  std::string in_pieces;  ///< the graph that adds pieces of k in the order of the kernels
   std::int64_t rows;
   cuda::ProductTile tile;
   bool transposed;
 };
 
-/// y = finish(sum of parts): each part a product in f32, added in f32, ascending.
-std::string text_in_parts(const Case& c, const std::string& operands, const std::string& turn,
-                          const cuda::ProductShape& shape, const std::string& finish) {
-  const std::int64_t each =
-      cuda::tiles_of_part(shape, c.tile.parts) * 128 / shape.in_bytes;  // of k
+/// y = finish(sums), those of a tile's columns the sum of its pieces: each a product in f32, added
+/// in f32, ascending.
+std::string text_in_pieces(const Case& c, const std::string& operands, const std::string& turn,
+                           const cuda::ProductShape& shape, const std::string& finish) {
+  const cuda::ProductDivision division = cuda::divided(shape, c.tile);
+  const std::int64_t of_step = 128 / shape.in_bytes;
   std::string out =
       fmt::format("{}  {}  a = f32(x)  b = f32({})", operands, turn, c.transposed ? "m" : "w");
-  for (int part = 0; part < c.tile.parts; ++part) {
-    const std::int64_t first = part * each, last = std::min(shape.depth, first + each);
-    out += fmt::format(
-        "  a{0} = slice(a){{dim = 1, start = {1}, end = {2}}}  b{0} = slice(b){{dim = 0, start = "
-        "{1}, end = {2}}}  part{0} = mm(a{0}, b{0})  ",
-        part, first, last);
-    out += part == 0 ? "sum0 = clone(part0)"
-                     : fmt::format("sum{0} = add(sum{1}, part{0})", part, part - 1);
+  std::string tiles;
+  for (std::int64_t tile = 0; tile < division.across; ++tile) {
+    const std::int64_t step0 = tile * division.deep, end = step0 + division.deep;
+    out += fmt::format("  b{} = slice(b){{dim = 1, start = {}, end = {}}}", tile,
+                       tile * c.tile.columns, std::min((tile + 1) * c.tile.columns, shape.columns));
+    std::string sum;
+    for (std::int64_t share = division.share_of(step0); division.begin(share) < end; ++share) {
+      const std::int64_t from = std::max(division.begin(share), step0) - step0,
+                         to = std::min(division.begin(share + 1), end) - step0;
+      const std::string piece = fmt::format("{}_{}", tile, share);
+      out += fmt::format(
+          "  a_{0} = slice(a){{dim = 1, start = {2}, end = {3}}}  b_{0} = slice(b{1}){{dim = 0, "
+          "start = {2}, end = {3}}}  piece_{0} = mm(a_{0}, b_{0})",
+          piece, tile, from * of_step, std::min(to * of_step, shape.depth));
+      if (!sum.empty()) out += fmt::format("  sum_{0} = add({1}, piece_{0})", piece, sum);
+      sum = (sum.empty() ? "piece_" : "sum_") + piece;
+      if (share + 1 == division.shares) break;
+    }
+    tiles += (tiles.empty() ? "" : ", ") + sum;
   }
-  return out +
-         "  y = " + fmt::format(fmt::runtime(finish), fmt::format("sum{}", c.tile.parts - 1)) +
-         "  out y";
+  return out + fmt::format("  sums = {}({})", division.across > 1 ? "cat" : "clone", tiles) +
+         (division.across > 1 ? "{dim = 1}" : "") +
+         "  y = " + fmt::format(fmt::runtime(finish), "sums") + "  out y";
 }
 
 /// A product of a random form, and of extents of which most are no multiples of a tile.
@@ -208,13 +220,18 @@ Case random_case(Random& random) {
   static constexpr const char* kOut[] = {"bf16", "f16", "f32"};
   Case out;
   const std::string in = kIn[random.below(4)];
-  std::int64_t depth = extent(200), columns = extent(150);
+  std::int64_t depth = extent(200), columns = extent(250);
   out.rows = extent(80);
   out.tile = tiles[random.below(tiles.size())];
   const std::int64_t in_bytes = in[1] == '8' ? 1 : 2;
-  if (random.below(3) == 0) {  // two to five parts of k, the last of another size
-    out.tile.parts = static_cast<int>(2 + random.below(4));
-    depth += (out.tile.parts * 2 - 1) * 128 / in_bytes;
+  if (random.below(2) == 0) {  // blocks that share out rows of tiles, evenly or not
+    depth += static_cast<std::int64_t>(random.below(8)) * 128 / in_bytes;
+    const bool several = random.below(3) == 0;  // tiles of a block
+    if (several) columns += 2 * out.tile.columns;
+    const cuda::ProductDivision whole =
+        cuda::divided({out.rows, depth, columns, in_bytes}, out.tile);
+    const std::int64_t most = several ? whole.across : whole.steps();
+    out.tile.shares = static_cast<int>(1 + random.below(static_cast<std::uint64_t>(most)));
   }
   out.transposed = random.below(2) == 0;
   const std::string b = out.transposed ? fmt::format("[{}, {}]", columns, depth)
@@ -241,8 +258,9 @@ Case random_case(Random& random) {
     product.replace(at, 3, ", w");
   }
   out.text = operands + "  " + turn + product + "  out y";
-  if (out.tile.parts > 1)
-    out.in_parts = text_in_parts(out, operands, turn, {out.rows, depth, columns, in_bytes}, finish);
+  const cuda::ProductShape shape{out.rows, depth, columns, in_bytes};
+  if (cuda::divided(shape, out.tile).cut())
+    out.in_pieces = text_in_pieces(out, operands, turn, shape, finish);
   return out;
 }
 
@@ -273,26 +291,30 @@ TEST_CASE("tensor cores: 200 products of ragged shapes have the interpreter's bi
   std::vector<Graph> graphs;
   std::vector<cuda::TensorKernels> products;
   std::vector<cuda::Kernel> kernels;
-  std::size_t in_parts = 0;
+  std::size_t in_pieces = 0, across = 0, partly = 0;
   while (cases.size() < 200) {
     Case c = random_case(random);
     graphs.push_back(graph_of(context, c.text));
     const auto made = kernels_of(graphs.back(), {"sm_90", c.rows, c.tile}, c.transposed);
     REQUIRE(made);
-    CHECK(made->add.has_value() == (c.tile.parts > 1));
-    in_parts += made->add ? 1 : 0;
+    CHECK(made->add.has_value() == !c.in_pieces.empty());
+    in_pieces += made->add ? 1 : 0;
+    across += c.in_pieces.find("cat(") != std::string::npos ? 1 : 0;
+    partly += made->add && made->finishes ? 1 : 0;
     kernels.push_back(made->product);
     if (made->add) kernels.push_back(*made->add);
     products.push_back(*made);
     cases.push_back(std::move(c));
   }
-  CHECK(in_parts >= 40);
+  CHECK(in_pieces >= 60);
+  CHECK(across >= 20);
+  CHECK(partly >= 10);
   const auto host = cuda::HostKernels::build(kernels);
   if (!host) FAIL(host.error().front().message);
   for (std::size_t i = 0; i < cases.size(); ++i) {
     INFO(cases[i].text << ", " << cases[i].rows << " rows, a block of " << cases[i].tile.rows
-                       << " x " << cases[i].tile.columns << ", " << cases[i].tile.parts
-                       << " parts");
+                       << " x " << cases[i].tile.columns << ", " << cases[i].tile.shares
+                       << " shares");
     const Symbols symbols{{"n", cases[i].rows}};
     const std::vector<Tensor> inputs = inputs_of(graphs[i], symbols, kSeed + i);
     std::vector<void*> operands;
@@ -300,27 +322,36 @@ TEST_CASE("tensor cores: 200 products of ragged shapes have the interpreter's bi
     const ValueId y = graphs[i].outputs()[0];
     const Extents extents = need(extents_of(graphs[i], y, symbols), *context);
     const Tensor out(context->types[graphs[i].type(y)].dtype, extents);
-    const Tensor sums(DType::f32, {cases[i].tile.parts, extents[0], extents[1]});
+    const cuda::TensorKernels& p = products[i];
+    Extents pieces{0};
+    if (p.add) {
+      const Types& types = context->types;
+      pieces = {*context->dims.value(types[p.sums].shape[0]), extents[0],
+                *context->dims.value(types[p.sums].shape[2])};
+    }
+    const Tensor sums(DType::f32, pieces);
     // addmm's operands are c, x, w; the graph's inputs are x, w, c.
     if (cases[i].text.find("addmm") != std::string::npos)
       std::rotate(operands.begin(), operands.end() - 1, operands.end());
     const auto launch = [&](const cuda::Kernel& kernel, const std::vector<std::size_t>& reads,
-                            std::initializer_list<void*> more) {
+                            const std::vector<void*>& more) {
       std::vector<void*> pointers;
       for (std::size_t operand : reads) pointers.push_back(operands[operand]);
-      pointers.insert(pointers.end(), more);
+      pointers.insert(pointers.end(), more.begin(), more.end());
       const auto done = host->run(kernel.name, pointers, std::vector<std::int64_t>{cases[i].rows},
                                   random.below(1000));
       if (!done) FAIL(done.error().front().message);
     };
-    const cuda::TensorKernels& p = products[i];
-    launch(p.product, p.product_reads, {p.add ? sums.data() : out.data()});
+    std::vector<void*> writes;
+    if (p.add) writes.push_back(sums.data());
+    if (p.finishes) writes.push_back(out.data());
+    launch(p.product, p.product_reads, writes);
     if (p.add) launch(*p.add, p.add_reads, {sums.data(), out.data()});
     std::vector<TensorView> views;
     for (const Tensor& t : inputs) views.push_back(t.view());
     RunContext run;
     run.symbols = symbols;
-    const Graph oracle = p.add ? graph_of(context, cases[i].in_parts) : graphs[i];
+    const Graph oracle = p.add ? graph_of(context, cases[i].in_pieces) : graphs[i];
     const auto wanted = need(interpret(oracle, views, run, Precision::single), *context);
     CHECK(difference({values_of(out.view())}, {values_of(wanted[0].view())}) == "");
   }

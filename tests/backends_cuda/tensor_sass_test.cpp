@@ -90,54 +90,82 @@ TEST_CASE("tensor cores: machine code of products has tensor-core instructions a
   }
 }
 
-/// A product of the tile that is asked for, of bf16 or fp8.
-std::optional<cuda::TensorKernels> product_of(const ContextPtr& context, bool bytes,
-                                              const std::string& arch,
-                                              const cuda::ProductTile& tile) {
+namespace {
+
+/// How a product's operands lie, and whether tiles are cut.
+struct ProductForm {
+  const char* text;
+  bool transposed, bytes;
+  int shares;
+};
+// Of 4096 columns there are at most 64 tiles of those that are cut.
+constexpr ProductForm kForms[] = {
+    {"in x: bf16[n, 4096], w: bf16[4096, 4096]  y = mm(x, w)", false, false, 100},
+    {"in x: f8e4m3[n, 4096], w: f8e4m3[4096, 4096], s: f32[n, 1], t: f32[4096]  m = "
+     "transpose(w){dim0 = 0, dim1 = 1}  y = scaled_mm(x, m, s, t){out = bf16}",
+     true, true, 100},
+    {"in x: bf16[n, 4096], w: bf16[4096, 4096]  y = mm(x, w)", false, false, 0},
+    {"in x: f16[n, 4096], w: f16[4096, 4096]  m = transpose(w){dim0 = 0, dim1 = 1}  y = mm(x, m)",
+     true, false, 100},
+    {"in x: bf16[n, 1001], w: bf16[1001, 999]  y = mm(x, w)", false, false, 0},
+};
+constexpr std::size_t kCommonForms = 2;  // that architectures without a machine are compiled for
+
+std::vector<std::string> tensor_archs(const cuda::Nvrtc& nvrtc) {
+  std::vector<std::string> out;
+  for (const std::string& arch : nvrtc.architectures())
+    if (cuda::has_tensor_cores(arch, DType::bf16)) out.push_back(arch);
+  return out;
+}
+
+/// The compiled registers leave room for as many blocks as the model counts on, and spill nothing.
+void check_tile(const MachineCodeTools& tools, const ContextPtr& context, const ProductForm& form,
+                cuda::ProductTile tile, const std::string& arch) {
+  const cuda::TensorMachine machine = cuda::tensor_machine_or_nearest(arch);
+  const std::int64_t blocks = cuda::resident(machine, tile, form.bytes ? 1 : 2);
+  if (blocks == 0) return;
+  tile.shares = form.shares;
+  INFO(arch << ", " << described(tile) << ": " << form.text);
   const Graph graph = need(
-      parse_graph(context,
-                  bytes ? "graph g {\n  symbol n in 1..8192 tokens\n  in x: f8e4m3[n, 4096], w: "
-                          "f8e4m3[4096, 4096], s: f32[n, 1], t: f32[4096]\n  m = transpose(w){dim0 "
-                          "= 0, dim1 = 1}  y = scaled_mm(x, m, s, t){out = bf16}  out y\n}\n"
-                        : "graph g {\n  symbol n in 1..8192 tokens\n  in x: bf16[n, 4096], w: "
-                          "bf16[4096, 4096]\n  y = mm(x, w)  out y\n}\n",
-                  "test"),
+      parse_graph(
+          context,
+          fmt::format("graph g {{\n  symbol n in 1..8192 tokens\n  {}  out y\n}}\n", form.text),
+          "test"),
       *context);
   NodeId last;
   for (NodeId n : graph.order()) last = n;
-  return cuda::tensor_product_kernels(graph, last, bytes, {arch, 256, tile});
+  const auto made = cuda::tensor_product_kernels(graph, last, form.transposed, {arch, 256, tile});
+  REQUIRE(made.has_value() == (!form.bytes || cuda::has_tensor_cores(arch, DType::f8e4m3)));
+  if (!made) return;
+  const auto compiled = [&](const cuda::Kernel& kernel) {
+    const auto cubin = tools.nvrtc.compile(cuda::source_file(kernel), kernel.name, {arch, false});
+    if (!cubin) FAIL(cubin.error().front().message);
+    CHECK_FALSE(cubin->usage.spills());
+    CHECK(cubin->usage.stack == 0);
+    return cubin->usage.registers;
+  };
+  const int registers = compiled(made->product);
+  CHECK(machine.resident(tile.threads(), registers, tile.shared_bytes()) >= blocks);
+  if (std::getenv("PW_SHOW_SASS") != nullptr)
+    WARN(arch << ", " << described(tile) << ": " << registers << " registers, the model has "
+              << tile.registers() << ", " << blocks << " blocks");
+  CHECK(made->add.has_value() == (form.shares != 0));
+  if (made->add) compiled(*made->add);
 }
 
-TEST_CASE("tensor cores: every tile compiles without local memory, in the registers of the model",
+}  // namespace
+
+TEST_CASE("tensor cores: every tile compiles without local memory, with the model's occupancy",
           "[.][slow][cuda][machine_code]") {
   const MachineCodeTools tools;
   const ContextPtr context = library();
-  for (const std::string arch : kArchs)
-    for (cuda::ProductTile tile : cuda::product_tiles()) {
-      if (tile.shared_bytes() > cuda::tensor_machine(arch)->block_bytes) continue;
-      tile.parts = tile.rows % 64 == 0 ? 3 : 1;
-      for (bool bytes : {false, true}) {
-        const auto made = product_of(context, bytes, arch, tile);
-        REQUIRE(made.has_value() == (!bytes || arch != "sm_80"));
-        if (!made || (bytes && tile.sums() > cuda::tensor_machine(arch)->byte_sums)) continue;
-        INFO(arch << ", " << tile.rows << " x " << tile.columns << (bytes ? ", fp8" : ""));
-        const std::string line = check_machine_code(tools, made->product, arch);
-        if (std::getenv("PW_SHOW_SASS") != nullptr)
-          WARN(line << "; " << tile.rows << "x" << tile.columns << ", the model has "
-                    << tile.registers());
-        const auto cubin = tools.nvrtc.compile(cuda::source_file(made->product), made->product.name,
-                                               {arch, false});
-        // What decides is how many blocks a multiprocessor holds.
-        const cuda::TensorMachine& machine = *cuda::tensor_machine(arch);
-        CHECK(machine.resident(tile.threads(), cubin->usage.registers, tile.shared_bytes()) >=
-              machine.resident(tile.threads(), tile.registers(), tile.shared_bytes()));
-        if (!made->add) continue;
-        const auto add =
-            tools.nvrtc.compile(cuda::source_file(*made->add), made->add->name, {arch, false});
-        REQUIRE(add);
-        CHECK_FALSE(add->usage.spills());
-      }
-    }
+  const std::vector<std::string> archs = tensor_archs(tools.nvrtc);
+  CHECK(archs.size() >= std::size(kArchs));
+  for (const std::string& arch : archs)
+    for (const cuda::ProductTile& tile : cuda::product_tiles())
+      for (std::size_t form = 0; form < std::size(kForms); ++form)
+        if (form < kCommonForms || cuda::tensor_machine(arch) != nullptr)
+          check_tile(tools, context, kForms[form], tile, arch);
 }
 
 TEST_CASE("tensor cores: machine code of attention has no local memory, in the model's registers",

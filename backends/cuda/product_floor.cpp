@@ -1,0 +1,114 @@
+// Exports product_floor: the model of tensor_model.cpp, relaxed. Multiprocessors are as many as is
+// best, blocks have equal work in fractions of steps, warps any extents of a tile, and there are
+// always enough bytes under way.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <string_view>
+
+#include "backends/cuda/tensor_model.hpp"
+
+namespace pw::cuda {
+namespace {
+
+constexpr std::int64_t kTall = 16, kWide = 16;  // an `mma`; two, whose b one ldmatrix loads
+// Of a multiprocessor's registers those that hold no sums: about 52 of a thread's 255, see
+// ProductTile::registers.
+constexpr std::int64_t kSums = 65536 * (255 - 52) / 255;
+
+std::int64_t quotient(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+struct Tile {
+  double rows, columns, count;
+};
+
+struct Part {
+  double seconds;
+  std::string_view name;
+};
+
+class FloorFinder {
+ public:
+  FloorFinder(const TensorMachine& machine, const ProductShape& shape)
+      : machine_(machine),
+        flops_(shape.in_bytes == 1 ? machine.byte_flops : machine.flops),
+        depth_bytes_(static_cast<double>(shape.depth * shape.in_bytes)),
+        depth_(static_cast<double>(shape.depth)),
+        results_(static_cast<double>(shape.rows * shape.columns)),
+        stored_(results_ * static_cast<double>(shape.out_bytes) / machine.bandwidth),
+        shape_(shape) {}
+
+  ProductFloor run() {
+    for (std::int64_t rows = kTall; rows < shape_.rows + kTall; rows += kTall)
+      for (std::int64_t columns = kWide;
+           columns < shape_.columns + kWide && rows * columns <= kSums; columns += kWide)
+        add(rows, columns);
+    best_.seconds = std::max(best_.seconds, product_bound(machine_, shape_));
+    return best_;
+  }
+
+ private:
+  void add(std::int64_t rows, std::int64_t columns) {
+    const std::int64_t tiles = quotient(shape_.rows, rows) * quotient(shape_.columns, columns);
+    const std::int64_t all = machine_.multiprocessors;
+    const auto count = static_cast<double>(tiles);
+    const Tile tile{static_cast<double>(rows), static_cast<double>(columns), count};
+    // Whole tiles: the multiprocessor with most of them; the last ones' results are stored alone.
+    take(tile, static_cast<double>(quotient(tiles, all)), std::min(tiles, all),
+         stored_ * std::min(1.0, static_cast<double>(all) / count), false);
+    // Cut tiles. Where there are more blocks than tiles, none has a whole one, and all results are
+    // added; else some pieces there are, of which nothing is said.
+    for (std::int64_t busy = 1; busy <= all; ++busy) {
+      const auto blocks = static_cast<double>(busy);
+      const double kept =
+          busy > tiles ? blocks * results_ * 4 / count / machine_.cache_bandwidth : 0;
+      take(tile, count / blocks, busy, kept + kNextKernel + kCacheLatency + std::max(kept, stored_),
+           true);
+    }
+  }
+
+  /// With so many tiles on one multiprocessor, so many at work, and seconds after all that.
+  void take(const Tile& tile, double on_one, std::int64_t busy, double after, bool cut) {
+    const auto blocks = static_cast<double>(busy);
+    const double read = tile.count * (tile.rows + tile.columns) * depth_bytes_;
+    const double multiplied =
+        2 * tile.rows * tile.columns * depth_ * on_one * machine_.multiprocessors / flops_;
+    for (int warps = 1; warps <= kFullWarps; ++warps) {
+      // Two blocks on one multiprocessor have twice the warps.
+      const double rate = on_one > 1 ? 1 : static_cast<double>(warps) / kFullWarps;
+      const double loaded =
+          tile.rows + tile.columns + 2 * std::sqrt(warps * tile.rows * tile.columns);
+      const std::array<Part, 4> parts{{
+          {static_cast<double>(shape_.rows + shape_.columns) * depth_bytes_ / machine_.bandwidth,
+           "memory"},
+          {read / std::min(machine_.cache_bandwidth, blocks * machine_.cache_port()), "cache"},
+          {loaded * depth_bytes_ * on_one / machine_.shared_bandwidth(), "shared memory"},
+          {multiplied / rate, "mma"},
+      }};
+      const Part most =
+          *std::max_element(parts.begin(), parts.end(),
+                            [](const Part& a, const Part& b) { return a.seconds < b.seconds; });
+      const double seconds = kReadLatency + most.seconds + after;
+      if (seconds < best_.seconds) best_ = {seconds, most.name, cut};
+    }
+  }
+
+  const TensorMachine& machine_;
+  double flops_, depth_bytes_, depth_, results_, stored_;
+  const ProductShape& shape_;
+  ProductFloor best_{std::numeric_limits<double>::infinity(), "memory", false};
+};
+
+}  // namespace
+
+ProductFloor product_floor(const TensorMachine& machine, const ProductShape& shape) {
+  return FloorFinder(machine, shape).run();
+}
+
+std::string described(const ProductFloor& floor) {
+  return std::string(floor.bound) + (floor.cut ? ", second kernel" : "");
+}
+
+}  // namespace pw::cuda
