@@ -81,13 +81,14 @@ class AttentionFloorFinder {
     const double read = parts ? mean(keys) : on_one(keys);
     // A warp reads a key once for its tiles, whose sums are in its registers.
     const std::int64_t tiles = rows / kRowsOfMma, tall = kThreadRegisters / (work_.width / 2);
-    const auto warps = static_cast<double>((tiles + tall - 1) / tall);
+    const std::int64_t warps = (tiles + tall - 1) / tall;
     const std::array<FloorTerm, 4> bounds{{
         {attention_bound(machine_, work_), "bytes or flops"},
         {std::max((mean(keys) * all * pair + bytes_of_rows(work_)) / machine_.cache_bandwidth,
                   read * pair / machine_.cache_port()),
          "cache"},
-        {read * pair * (1 + warps) / machine_.shared_bandwidth(), "shared memory"},
+        {read * pair * static_cast<double>(1 + warps) / machine_.shared_bandwidth(),
+         "shared memory"},
         {4 * width * (parts ? mean(multiplied) : on_one(multiplied)) * all / machine_.flops, "mma"},
     }};
     const FloorTerm most = *std::max_element(

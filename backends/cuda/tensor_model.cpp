@@ -58,7 +58,7 @@ BlockWork work_of(const TensorMachine& machine, const ProductShape& s, const Pro
   const auto bytes =
       static_cast<double>(division.most_steps() * kStepBytes);  // of a row of a block
   BlockWork out;
-  out.warps = t.threads() / 32;
+  out.warps = static_cast<double>(t.threads()) / 32;
   out.flops = 2.0 * t.rows * t.columns * bytes / static_cast<double>(s.in_bytes);
   out.read = bytes * (t.rows + t.columns);
   out.distinct = static_cast<double>((s.rows + s.columns) * s.in_bytes * s.depth) / blocks;
