@@ -149,8 +149,8 @@ void RuleEngine::seed() {
   version_ = graph_.renumberings();
   std::uint8_t finds = MatchProgram::kNothing;
   for (std::uint8_t of_op : program_.finds) finds |= of_op;
-  any_swept_ = (finds & MatchProgram::kFromFirst) != 0;
-  sweep_ = any_swept_ ? graph_.first() : NodeId();
+  const bool any_swept = (finds & MatchProgram::kFromFirst) != 0;
+  sweep_ = any_swept ? graph_.first() : NodeId();
   swept_nodes_ = sweep_told_ = 0;
   sweep_total_ = graph_.node_count();
   if ((finds & MatchProgram::kElsewhere) == 0) return;
@@ -160,7 +160,7 @@ void RuleEngine::seed() {
   latest_.resize(graph_.node_bound(), kNoEntry);
   heap_.reserve(graph_.node_count() / 4);
   seeding_ = true;
-  if (any_swept_)
+  if (any_swept)
     seed_beside_sweep();
   else
     native_.run != nullptr ? seed_natively() : seed_by_interpreter();

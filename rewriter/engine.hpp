@@ -77,9 +77,8 @@ class RuleEngine {
     bool settled = false;        ///< and its verdict stands as long as it waits
     bool swept = false;          ///< found by the sweep, at the first node that it replaces
     bool always_convex = false;  ///< no path can lead from what it defines to what it reads
-    std::vector<std::uint32_t> uses_inside;  ///< of each consumed value, by the pattern
-    std::vector<OpId> ops;                   ///< by PatternNodeId
-    std::vector<ResultSlot> results;         ///< what rebind() reads
+    std::vector<OpId> ops;       ///< by PatternNodeId
+    std::vector<ResultSlot> results;  ///< what rebind() reads
     std::vector<Operand> operands;
     Reading reading;
     Ends ends;        ///< in a candidate
@@ -352,7 +351,6 @@ class RuleEngine {
   /// Searches already run at the current anchor, by rule.
   std::vector<std::pair<std::uint32_t, std::vector<NodeId>>> asked_;
 
-  bool any_swept_ = false;
   NodeId sweep_;               ///< where the sweep goes on; invalid: nowhere
   bool sweeping_ = false;      ///< it asks an anchor
   std::size_t offers_ = 0;     ///< matches of that anchor

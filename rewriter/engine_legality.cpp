@@ -114,7 +114,7 @@ bool RuleEngine::closed(const Prepared& rule, const Candidate& c) const {
   for (std::size_t i = 0; i < layout.consumed.size(); ++i) {
     const ValueId value = c.values[layout.consumed[i].index];
     if (graph_.is_output(value)) return false;
-    if (graph_.use_count(value) == rule.uses_inside[i]) continue;
+    if (graph_.use_count(value) == rule.ends.consumed[i].second) continue;
     std::size_t inside = 0;  // distinct names may stand for one value
     for (PatternNodeId id : layout.own)
       for (std::size_t k = 0; k < graph_.operand_count(c.nodes[id.index]); ++k)

@@ -135,12 +135,6 @@ void RuleEngine::prepare() {
       out.ambiguous = out.ambiguous || graph_.context().ops[node.op].traits.commutative;
     }
     out.ambiguous = out.ambiguous || out.permutable;
-    for (PatternValueId v : layout.consumed) {
-      std::uint32_t uses = 0;
-      for (PatternNodeId n : layout.own)
-        for (PatternValueId operand : rule.nodes[n].operands) uses += operand == v ? 1 : 0;
-      out.uses_inside.push_back(uses);
-    }
     for (PatternNodeId n : layout.own)
       for (PatternValueId v : rule.nodes[n].operands) {
         const PatternNodeId producer = rule.values[v].producer;
@@ -177,8 +171,12 @@ void RuleEngine::note_ends(Prepared& prepared) {
   for (PatternNodeId id : layout.own) ends.own.push_back(place(id));
   for (PatternValueId id : layout.outputs) ends.outputs.push_back(place(id));
   for (PatternValueId id : prepared.reads) ends.reads.push_back(place(id));
-  for (std::size_t i = 0; i < layout.consumed.size(); ++i)
-    ends.consumed.emplace_back(place(layout.consumed[i]), prepared.uses_inside[i]);
+  for (PatternValueId v : layout.consumed) {
+    std::uint32_t uses = 0;
+    for (PatternNodeId n : layout.own)
+      for (PatternValueId operand : prepared.ast().nodes[n].operands) uses += operand == v ? 1 : 0;
+    ends.consumed.emplace_back(place(v), uses);
+  }
 }
 
 /// What rebind() reads.

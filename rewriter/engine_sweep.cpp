@@ -64,7 +64,6 @@ void RuleEngine::keep_offer(NodeId anchor) {
 /// Walks to the next anchor with a match, at most to the position of the first entry, and takes
 /// the match.
 std::optional<StopReason> RuleEngine::sweep_on(std::uint64_t until) {
-  offers_ = 0;
   sweeping_ = true;
   while (sweep_.valid() && offers_ == 0 && graph_.label(sweep_) <= until) {
     if (sweep_told_ <= swept_nodes_) {

@@ -4,15 +4,11 @@
 #include <algorithm>
 
 #include "base/assert.hpp"
+#include "base/ceil_div.hpp"
 #include "graph/symbol_fact.hpp"
 #include "splitter/product.hpp"
 
 namespace pw {
-namespace {
-
-std::int64_t tiles(std::int64_t extent, std::int64_t tile) { return (extent + tile - 1) / tile; }
-
-}  // namespace
 
 StepCost::StepCost(const StitchedGraph& pieces, const Graph& source, Machine machine)
     : context_(source.context_ptr()), tokens_(source.facts.tokens()), machine_(machine) {
@@ -66,8 +62,8 @@ double StepCost::seconds(const Work& work) const {
   std::int64_t rows = 1;
   for (std::size_t i = 0; i + 1 < a.size(); ++i) rows *= extent(a[i]);
   const std::int64_t all =
-      tiles(rows, machine_.tile_rows) * tiles(extent(b.back()), machine_.tile_columns);
-  const double waves = static_cast<double>(tiles(all, machine_.multiprocessors));
+      ceil_div(rows, machine_.tile_rows) * ceil_div(extent(b.back()), machine_.tile_columns);
+  const double waves = static_cast<double>(ceil_div(all, machine_.multiprocessors));
   const double tile = 2.0 * static_cast<double>(machine_.tile_rows * machine_.tile_columns) *
                       static_cast<double>(extent(b.front()));
   const double rate = machine_.operations / static_cast<double>(machine_.multiprocessors) * 2 /

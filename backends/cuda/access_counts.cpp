@@ -5,6 +5,8 @@
 #include <bit>
 #include <map>
 
+#include "base/ceil_div.hpp"
+
 namespace pw::cuda {
 namespace {
 
@@ -20,8 +22,6 @@ constexpr std::int64_t kColumns = 8, kMostLanes = 256, kWarp = 32;
 struct Reached {
   std::int64_t all = 0, live = 0;
 };
-
-std::int64_t up(std::int64_t n, std::int64_t unit) { return (n + unit - 1) / unit; }
 
 std::size_t width_index(std::int64_t bytes) {
   return static_cast<std::size_t>(std::countr_zero(static_cast<std::uint64_t>(bytes)));
@@ -48,7 +48,7 @@ class Counter {
 
   std::optional<LaunchAccesses> run() {
     if (params_.empty()) return std::nullopt;
-    const std::int64_t rows = params_.front(), blocks = up(rows, tree_.rows_per_block);
+    const std::int64_t rows = params_.front(), blocks = ceil_div(rows, tree_.rows_per_block);
     const std::int64_t each = std::int64_t{tree_.team} * tree_.column_blocks;
     const std::int64_t all = blocks * tree_.rows_per_block * each;
     if (!branches(tree_.nodes) || !tree_.row) {
@@ -96,10 +96,11 @@ class Counter {
     const std::int64_t lanes = n.lanes > 0 ? n.lanes : tree_lanes(passes);
     const std::int64_t of = n.share == Share::serial ? 1 : lanes * n.blocks;
     const Reached one{reached.all / of, reached.live / of};
-    const std::int64_t times = n.share == Share::chunks ? up(passes, kColumns) : passes;
-    const std::int64_t idle = n.share == Share::parts && !n.live
-                                  ? reached.all / n.blocks * up(passes, lanes) - one.all * passes
-                                  : 0;
+    const std::int64_t times = n.share == Share::chunks ? ceil_div(passes, kColumns) : passes;
+    const std::int64_t idle =
+        n.share == Share::parts && !n.live
+            ? reached.all / n.blocks * ceil_div(passes, lanes) - one.all * passes
+            : 0;
     if (!branches(n.first)) return visit(n.first, {one.all * times + idle, one.live * times});
     for (std::int64_t i = 0; i < times && known_; ++i) pass(n, i, one);
     if (idle > 0) pass(n, passes - 1, {idle, 0});

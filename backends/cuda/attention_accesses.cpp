@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/ceil_div.hpp"
+
 namespace pw::cuda {
 namespace {
 
@@ -15,8 +17,6 @@ constexpr std::int64_t kPair = 8;    // of sums, or the largest score and the we
 // Arguments of the kernels that attend.
 constexpr std::size_t kQueries = 0, kKeys = 1, kValues = 2, kTables = 3, kSeen = 4, kPages = 5,
                       kDivisor = 6;  // or the results
-
-std::int64_t whole(std::int64_t n, std::int64_t unit) { return (n + unit - 1) / unit; }
 
 /// Tokens `first` to `last` of one sequence, in the tile of those from `begin` to `end`.
 struct Run {
@@ -88,7 +88,7 @@ class TileCounter {
     const std::int64_t limit = run.most(run.first, run.last);
     const std::int64_t words = sizes_.width / 8, steps = sizes_.width / 16;
     const std::int64_t step = std::int64_t{tile_.order.keys} * tile_.order.strands;
-    const std::int64_t rounds = sizes_.groups * whole(limit, step);
+    const std::int64_t rounds = sizes_.groups * ceil_div(limit, step);
     const std::int64_t fragments = tile_.order.keys / 16;
     const std::int64_t taken = sizes_.groups * limit * words;
     out_.add_global(kPages, false, kNumber, taken, words);
@@ -105,8 +105,8 @@ class TileCounter {
     std::int64_t out = 0;
     const std::int64_t rows = std::int64_t{16} * tile_.tall;
     for (std::int64_t row = 0; row < tile_.rows(); row += rows)
-      out += whole(run.most(run.begin + row / share_, run.begin + (row + rows - 1) / share_ + 1),
-                   tile_.order.keys);
+      out += ceil_div(run.most(run.begin + row / share_, run.begin + (row + rows - 1) / share_ + 1),
+                      tile_.order.keys);
     return out;
   }
 
@@ -160,7 +160,7 @@ AccessesByData attend_accesses(const AttentionSizes& sizes, int threads) {
             for (std::int64_t i = 0; i < rows / sizes.heads; ++i) {
               const std::int64_t seen = data[0][static_cast<std::size_t>(i)];
               keys += seen * sizes.heads;
-              rounds += whole(seen, threads) * sizes.heads;
+              rounds += ceil_div(seen, threads) * sizes.heads;
             }
             const std::int64_t each = keys * sizes.width, results = rows * sizes.width;
             out.add_global(kTables, false, kNumber, rows * threads, threads);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "backends/cuda/attention_model.hpp"
+#include "base/ceil_div.hpp"
 
 namespace pw::cuda {
 namespace {
@@ -19,11 +20,6 @@ constexpr std::int64_t kRowsOfMma = 16;             // rows of an `mma`
 constexpr std::int64_t kThreadRegisters = 255;      // of a thread
 constexpr std::int64_t kRegisterFile = 256 * 1024;  // of a multiprocessor
 constexpr double kOfElement = 2;
-
-struct FloorTerm {
-  double seconds;
-  std::string_view name;
-};
 
 class AttentionFloorFinder {
  public:
@@ -81,8 +77,8 @@ class AttentionFloorFinder {
     const double read = parts ? mean(keys) : on_one(keys);
     // A warp reads a key once for its tiles, whose sums are in its registers.
     const std::int64_t tiles = rows / kRowsOfMma, tall = kThreadRegisters / (work_.width / 2);
-    const std::int64_t warps = (tiles + tall - 1) / tall;
-    const std::array<FloorTerm, 4> bounds{{
+    const std::int64_t warps = ceil_div(tiles, tall);
+    const std::array<TimeTerm, 4> bounds{{
         {attention_bound(machine_, work_), "bytes or flops"},
         {std::max((mean(keys) * all * pair + bytes_of_rows(work_)) / machine_.cache_bandwidth,
                   read * pair / machine_.cache_port()),
@@ -91,9 +87,7 @@ class AttentionFloorFinder {
          "shared memory"},
         {4 * width * (parts ? mean(multiplied) : on_one(multiplied)) * all / machine_.flops, "mma"},
     }};
-    const FloorTerm most = *std::max_element(
-        bounds.begin(), bounds.end(),
-        [](const FloorTerm& a, const FloorTerm& b) { return a.seconds < b.seconds; });
+    const TimeTerm most = longest(bounds);
     const double seconds =
         2 * kReadLatency + most.seconds + (parts ? kAddingTrips * kCacheLatency : 0);
     if (seconds < best_.seconds) best_ = {seconds, most.name, parts};

@@ -8,6 +8,8 @@
 #include <queue>
 #include <vector>
 
+#include "base/ceil_div.hpp"
+
 namespace pw::cuda {
 namespace {
 
@@ -77,8 +79,6 @@ BlockCost cost_of(const TensorMachine& machine, const AttentionWork& work,
   return out;
 }
 
-std::int64_t units_of(std::int64_t n, std::int64_t unit) { return (n + unit - 1) / unit; }
-
 /// Tokens `first` to `last` of the sequence that begins with token `begin`.
 struct TokenRun {
   std::int64_t first = 0, last = 0, begin = 0;
@@ -90,10 +90,10 @@ KeysOfBlock keys_of_run(const AttentionWork& work, const AttentionTile& tile, co
   const std::int64_t share = work.heads / work.groups, strands = tile.order.strands;
   const std::int64_t all_strands = strands * tile.order.parts;
   const auto seen_before = [&](std::int64_t end) { return work.past + end - run.begin; };
-  const auto blocks_of = [&](std::int64_t seen) { return units_of(seen, tile.order.keys); };
+  const auto blocks_of = [&](std::int64_t seen) { return ceil_div(seen, tile.order.keys); };
   // Of the strand, and the part, with most of them; of as many strands.
   const auto most_blocks_of = [&](std::int64_t seen) {
-    return static_cast<double>(strands * units_of(blocks_of(seen), all_strands));
+    return static_cast<double>(strands * ceil_div(blocks_of(seen), all_strands));
   };
   const double parts = tile.order.parts;
   KeysOfBlock out;
@@ -244,12 +244,10 @@ AttentionTime attention_time(const TensorMachine& machine, const AttentionWork& 
        "cache", 0},
       {all.most, all.bound, 0},
   }};
-  AttentionTime out = *std::max_element(
-      bounds.begin(), bounds.end(),
-      [](const AttentionTime& a, const AttentionTime& b) { return a.seconds < b.seconds; });
+  AttentionTime out = longest(bounds);
   // A block waits for its table, then for its first keys; blocks beside it go on meanwhile. Where
   // tiles share a sequence, those that begin later find table, pages and keys in the cache.
-  const std::int64_t waits = units_of(all.deep, resident) - 1;
+  const std::int64_t waits = ceil_div(all.deep, resident) - 1;
   const bool cached = work.rows > tile.tokens(work.heads / work.groups) &&
                       bytes_of_keys(work) + bytes_of_rows(work) <= machine.cache_bytes;
   const std::int64_t fresh = cached ? std::min(waits, work.sequences - 1) : waits;

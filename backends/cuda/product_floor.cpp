@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "backends/cuda/tensor_model.hpp"
+#include "base/ceil_div.hpp"
 
 namespace pw::cuda {
 namespace {
@@ -18,15 +19,8 @@ constexpr std::int64_t kTall = 16, kWide = 16;  // an `mma`; two, whose b one ld
 // ProductTile::registers.
 constexpr std::int64_t kSums = 65536 * (255 - 52) / 255;
 
-std::int64_t quotient(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 struct Tile {
   double rows, columns, count;
-};
-
-struct Part {
-  double seconds;
-  std::string_view name;
 };
 
 class FloorFinder {
@@ -51,12 +45,12 @@ class FloorFinder {
 
  private:
   void add(std::int64_t rows, std::int64_t columns) {
-    const std::int64_t tiles = quotient(shape_.rows, rows) * quotient(shape_.columns, columns);
+    const std::int64_t tiles = ceil_div(shape_.rows, rows) * ceil_div(shape_.columns, columns);
     const std::int64_t all = machine_.multiprocessors;
     const auto count = static_cast<double>(tiles);
     const Tile tile{static_cast<double>(rows), static_cast<double>(columns), count};
     // Whole tiles: the multiprocessor with most of them; the last ones' results are stored alone.
-    take(tile, static_cast<double>(quotient(tiles, all)), std::min(tiles, all),
+    take(tile, static_cast<double>(ceil_div(tiles, all)), std::min(tiles, all),
          stored_ * std::min(1.0, static_cast<double>(all) / count), false);
     // Cut tiles. Where there are more blocks than tiles, none has a whole one, and all results are
     // added; else some pieces there are, of which nothing is said.
@@ -80,16 +74,14 @@ class FloorFinder {
       const double rate = on_one > 1 ? 1 : static_cast<double>(warps) / kFullWarps;
       const double loaded =
           tile.rows + tile.columns + 2 * std::sqrt(warps * tile.rows * tile.columns);
-      const std::array<Part, 4> parts{{
+      const std::array<TimeTerm, 4> terms{{
           {static_cast<double>(shape_.rows + shape_.columns) * depth_bytes_ / machine_.bandwidth,
            "memory"},
           {read / std::min(machine_.cache_bandwidth, blocks * machine_.cache_port()), "cache"},
           {loaded * depth_bytes_ * on_one / machine_.shared_bandwidth(), "shared memory"},
           {multiplied / rate, "mma"},
       }};
-      const Part most =
-          *std::max_element(parts.begin(), parts.end(),
-                            [](const Part& a, const Part& b) { return a.seconds < b.seconds; });
+      const TimeTerm most = longest(terms);
       const double seconds = kReadLatency + most.seconds + after;
       if (seconds < best_.seconds) best_ = {seconds, most.name, cut};
     }

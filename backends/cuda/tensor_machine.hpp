@@ -2,6 +2,8 @@
 // (tensor_model.hpp) and of attention (attention_model.hpp), each with its source.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <string_view>
 
@@ -43,6 +45,18 @@ inline constexpr double kCacheLatency = 200e-9;
 inline constexpr double kNextKernel = 1.3e-6;
 /// Warps that a multiprocessor needs to multiply at full rate: one for each of its four parts.
 inline constexpr int kFullWarps = 4;
+
+/// What something takes at least, and by what.
+struct TimeTerm {
+  double seconds;
+  std::string_view name;
+};
+/// Of what has `seconds`: the first of those with most.
+template <class Time, std::size_t N>
+[[nodiscard]] Time longest(const std::array<Time, N>& times) {
+  return *std::max_element(times.begin(), times.end(),
+                           [](const Time& a, const Time& b) { return a.seconds < b.seconds; });
+}
 
 /// Null for an architecture that is not known.
 [[nodiscard]] const TensorMachine* tensor_machine(std::string_view arch);

@@ -10,12 +10,12 @@
 
 #include <fmt/format.h>
 
+#include "base/ceil_div.hpp"
+
 namespace pw::cuda {
 namespace {
 
 constexpr std::int64_t kStepBytes = 128;  // of k
-
-std::int64_t quotient(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 double flops_of(const TensorMachine& machine, const ProductShape& shape) {
   return shape.in_bytes == 1 ? machine.byte_flops : machine.flops;
@@ -91,7 +91,7 @@ std::set<std::int64_t> numbers_of_shares(const TensorMachine& machine, const Pro
   for (std::int64_t halves = 3; halves <= 2 * kParts; ++halves)
     out.insert(halves * whole.across / 2);
   for (std::int64_t on_one = 1; on_one <= resident(machine, tile, shape.in_bytes); ++on_one)
-    out.insert(machine.multiprocessors * on_one / quotient(shape.rows, tile.rows));
+    out.insert(machine.multiprocessors * on_one / ceil_div(shape.rows, tile.rows));
   out.erase(out.upper_bound(whole.steps() / kLeastSteps), out.end());
   out.erase(0);
   out.insert(whole.across);
@@ -114,8 +114,7 @@ ProductTime wave_time(const TensorMachine& machine, const ProductShape& shape,
       {on_one * block.shared / machine.shared_bandwidth(), "shared memory", 0},
       {on_one * block.flops / rate, "mma", 0},
   }};
-  ProductTime out = *std::max_element(
-      all.begin(), all.end(), [](const auto& a, const auto& b) { return a.seconds < b.seconds; });
+  ProductTime out = longest(all);
   const double keep = std::min(block.piece_bandwidth / busy, machine.cache_port());
   out.seconds += kReadLatency + on_one * (block.results / share + block.pieces / keep);
   return out;
@@ -131,8 +130,8 @@ int ProductTile::registers() const {
 
 ProductDivision divided(const ProductShape& shape, const ProductTile& tile) {
   ProductDivision out;
-  out.deep = quotient(shape.depth * shape.in_bytes, kStepBytes);
-  out.across = quotient(shape.columns, tile.columns);
+  out.deep = ceil_div(shape.depth * shape.in_bytes, kStepBytes);
+  out.across = ceil_div(shape.columns, tile.columns);
   out.shares = std::min(tile.shares == 0 ? out.across : tile.shares, out.steps());
   for (std::int64_t at = 0; at < out.across; ++at) {
     const std::int64_t pieces =
@@ -165,7 +164,7 @@ ProductTime product_time(const TensorMachine& machine, const ProductShape& shape
   const std::int64_t together = resident(machine, tile, shape.in_bytes);
   if (together == 0) return {std::numeric_limits<double>::infinity(), "shared memory", 0};
   const ProductDivision division = divided(shape, tile);
-  const auto blocks = static_cast<double>(quotient(shape.rows, tile.rows) * division.shares);
+  const auto blocks = static_cast<double>(ceil_div(shape.rows, tile.rows) * division.shares);
   const BlockWork block = work_of(machine, shape, tile, division, blocks);
   const double all = machine.multiprocessors, on_one = blocks / all;
   const double waves = std::floor(on_one / static_cast<double>(together));

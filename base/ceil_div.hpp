@@ -1,0 +1,12 @@
+// How many units hold a count: a quotient, rounded up.
+#pragma once
+
+#include <cstdint>
+
+namespace pw {
+
+[[nodiscard]] constexpr std::int64_t ceil_div(std::int64_t count, std::int64_t unit) {
+  return (count + unit - 1) / unit;
+}
+
+}  // namespace pw
