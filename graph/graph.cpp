@@ -360,7 +360,14 @@ void Graph::set_type(ValueId v, TypeId type) {
 
 void Graph::set_op(NodeId n, OpId op) {
   record(Undo::Kind::op, n.index, nodes_[n].op.index);
+  put_op(n, op);
+}
+
+void Graph::put_op(NodeId n, OpId op) {
+  const bool counts = alive(n);
+  if (counts) --live_of(nodes_[n].op);
   nodes_[n].op = op;
+  if (counts) ++live_of(op);
 }
 
 void Graph::set_output(std::size_t i, ValueId v) {

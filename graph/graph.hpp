@@ -108,6 +108,9 @@ class Graph {
   }  ///< ids ever made, dead ones too
   [[nodiscard]] std::size_t value_bound() const { return values_.size(); }
   [[nodiscard]] std::size_t node_count() const { return live_; }
+  [[nodiscard]] std::size_t node_count(OpId op) const {
+    return op.index < live_of_.size() ? live_of_[op.index] : 0;
+  }
   [[nodiscard]] bool alive(NodeId n) const { return (nodes_[n].marks & kDead) == 0; }
   [[nodiscard]] NodeId first() const { return head_; }
   [[nodiscard]] NodeId last() const { return tail_; }
@@ -365,6 +368,11 @@ class Graph {
   }
   ValueId push_value(NodeId producer, TypeId type, ValueNameId name);
   void put_type(ValueId v, TypeId type);
+  void put_op(NodeId n, OpId op);
+  [[nodiscard]] std::uint32_t& live_of(OpId op) {
+    if (live_of_.size() <= op.index) live_of_.resize(op.index + 1);
+    return live_of_[op.index];
+  }
   // ---- uses
   [[nodiscard]] UseId use_of(NodeId n, std::size_t slot) const {
     return slot < kSlots ? UseId((n.index << kSlotBits) | slot) : wide_use_of(n, slot);
@@ -454,6 +462,7 @@ class Graph {
 
   NodeId head_, tail_, insertion_, mark_;
   std::size_t live_ = 0;
+  std::vector<std::uint32_t> live_of_;  // by op
   std::uint64_t renumberings_ = 0, edition_ = 0;
   std::vector<std::vector<std::string>> replicated_{{}};  // sets of groups; the first is empty
   std::map<ValueId, std::vector<std::string>> more_replicated_;

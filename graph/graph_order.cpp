@@ -34,6 +34,7 @@ bool is_sparse(std::size_t count, unsigned bits) {
 void Graph::link_node(NodeId n, NodeId before) {
   nodes_[n].marks &= ~kDead;
   ++live_;
+  ++live_of(op(n));
   Place& place = places_[n];
   place.next = before;
   place.previous = before.valid() ? places_[before].previous : tail_;
@@ -55,6 +56,7 @@ void Graph::unlink_node(NodeId n) {
   if (mark_ == n) mark_ = place.next;
   nodes_[n].marks |= kDead;
   --live_;
+  --live_of(op(n));
 }
 
 /// `n` is linked, and there is no label left for it.

@@ -64,7 +64,7 @@ void Graph::rollback(Checkpoint to) {
       case Undo::Kind::last: PW_ASSERT(false, "undone with the record that follows"); break;
       case Undo::Kind::attributes: nodes_[node].attributes = AttributesId(u.old); break;
       case Undo::Kind::type: put_type(ValueId(u.subject), TypeId(u.old)); break;
-      case Undo::Kind::op: nodes_[node].op = OpId(u.old); break;
+      case Undo::Kind::op: put_op(node, OpId(u.old)); break;
       case Undo::Kind::output: set_output(u.subject, ValueId(u.old)); break;
       case Undo::Kind::provenance: set_provenance(node, u.old); break;
       case Undo::Kind::name: set_name(ValueId(u.subject), id_of<ValueNameId>(u.old)); break;

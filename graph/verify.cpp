@@ -69,7 +69,19 @@ class Verifier {
     if (count != graph_.node_count())
       report("PW0601", "the order list",
              fmt::format("it has {} nodes, the graph {}", count, graph_.node_count()));
+    check_counts();
     return found_.empty();
+  }
+
+  void check_counts() {
+    const OpTable& ops = context_.ops;
+    std::vector<std::size_t> counts(ops.size(), 0);
+    for (NodeId n = graph_.first(); n.valid(); n = graph_.next(n)) ++counts[graph_.op(n).index];
+    for (std::size_t i = 0; i < counts.size(); ++i)
+      if (const OpId op(i); counts[i] != graph_.node_count(op))
+        report("PW0601", "the counts of ops",
+               fmt::format("it has {} nodes of `{}`, the graph {}", counts[i], ops[op].name,
+                           graph_.node_count(op)));
   }
 
   void collect_values() {

@@ -1,7 +1,8 @@
 // Exports plan_search, find_ways_back.
 //
 // plan_search is join ordering by branch and bound. The cost of an order is the expected number of
-// nodes looked at: as many starts as the graph has nodes of the anchor's op, times the average
+// nodes looked at: as many starts as the graph has nodes of the anchor's op (none, where another
+// rule begins there, so that they are looked at anyway), times the average
 // number of users at each step to a user; a step to a producer multiplies nothing, so that those
 // are taken greedily and only the choice of users branches. At most 64 orders are tried from each
 // anchor. An anchor whose op occurs once in the pattern is preferred, as from others one set of
@@ -14,6 +15,7 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <set>
 
 namespace pw {
 namespace {
@@ -23,8 +25,8 @@ namespace {
 /// ones cheap.
 class Planner {
  public:
-  Planner(const RuleSet& rules, const Rule& rule, const GraphStatistics& statistics)
-      : ops_(rules.context->ops), rule_(rule), statistics_(statistics) {}
+  Planner(const Rule& rule, const GraphStatistics& statistics, const std::set<OpId>& begun)
+      : rule_(rule), statistics_(statistics), begun_(begun) {}
 
   SearchPlan run() {
     best_.cost = std::numeric_limits<double>::infinity();
@@ -37,12 +39,14 @@ class Planner {
       }
       if (best_.anchor.valid()) break;
     }
+    best_.cost += best_spared_;
     return std::move(best_);
   }
 
   SearchPlan run_from(PatternNodeId anchor) {
     best_.cost = std::numeric_limits<double>::infinity();
     start(anchor);
+    best_.cost += best_spared_;
     return std::move(best_);
   }
 
@@ -66,7 +70,8 @@ class Planner {
     partial.visited.resize(rule_.nodes.size(), 0);
     partial.bound.resize(rule_.values.size(), 0);
     partial.states = statistics_.nodes_of(rule_.nodes[anchor].op);
-    partial.cost = partial.states;
+    spared_ = begun_.contains(rule_.nodes[anchor].op) ? partial.states : 0;
+    partial.cost = partial.states - spared_;
     visit(partial, {SearchStep::From::anchor, anchor, {}, {}, 0, {}, {}});
     extend(std::move(partial));
   }
@@ -101,6 +106,7 @@ class Planner {
     if (complete) {
       best_.anchor = anchor_;
       best_.cost = partial.cost;
+      best_spared_ = spared_;
       best_.steps = std::move(partial.steps);
     }
   }
@@ -150,11 +156,12 @@ class Planner {
   }
 
   static constexpr double kInfinite = std::numeric_limits<double>::infinity();
-  const OpTable& ops_;
   const Rule& rule_;
   const GraphStatistics& statistics_;
+  const std::set<OpId>& begun_;
   PatternNodeId anchor_;
   SearchPlan best_;
+  double spared_ = 0, best_spared_ = 0;  ///< of the looks at nodes of anchor_, and of the best one
   int tries_ = 0;
 };
 
@@ -210,13 +217,15 @@ std::vector<Edge> edges_of(const RuleSet& rules, const Rule& rule) {
 
 }  // namespace
 
-SearchPlan plan_search(const RuleSet& rules, const Rule& rule, const GraphStatistics& statistics) {
-  return Planner(rules, rule, statistics).run();
+SearchPlan plan_search(const Rule& rule, const GraphStatistics& statistics,
+                       const std::set<OpId>& begun) {
+  return Planner(rule, statistics, begun).run();
 }
 
-SearchPlan plan_search_from(const RuleSet& rules, const Rule& rule, PatternNodeId anchor,
+SearchPlan plan_search_from(const Rule& rule, PatternNodeId anchor,
                             const GraphStatistics& statistics) {
-  return Planner(rules, rule, statistics).run_from(anchor);
+  const std::set<OpId> begun;
+  return Planner(rule, statistics, begun).run_from(anchor);
 }
 
 IdVec<PatternNodeId, std::vector<Hop>> find_ways_back(const RuleSet& rules, const Rule& rule,

@@ -1,6 +1,7 @@
 // The anchor of a rule, and the order in which its nodes are found from there.
 #pragma once
 
+#include <set>
 #include <vector>
 
 #include "rewriter/search_step.hpp"
@@ -16,11 +17,12 @@ struct SearchPlan {
   double cost = 0;  ///< nodes looked at over the whole graph
 };
 /// The cheapest over all anchors; the first in text order among equals. Empty when the pattern is
-/// not connected.
-SearchPlan plan_search(const RuleSet& rules, const Rule& rule, const GraphStatistics& statistics);
+/// not connected. `begun`: ops at which other rules are anchored.
+SearchPlan plan_search(const Rule& rule, const GraphStatistics& statistics,
+                       const std::set<OpId>& begun);
 
 /// From one anchor.
-SearchPlan plan_search_from(const RuleSet& rules, const Rule& rule, PatternNodeId anchor,
+SearchPlan plan_search_from(const Rule& rule, PatternNodeId anchor,
                             const GraphStatistics& statistics);
 
 /// Whether the compiled program finds the node: it is in no list and in no `unless`.

@@ -75,13 +75,14 @@ class LineWriter {
     find(step, node);
     write_distinct(step.node, node);
     write_arity(step.node, node);
+    for (std::size_t i = 0; i < node.results.size(); ++i) write_result(step.node, node, i);
     if (is_exchangeable(node) && may_wait(node, position))
       late_.push_back(step.node);
     else
       write_exchangeable(step.node);
     for (std::size_t slot = 2; slot < node.operands.size(); ++slot)
       write_operand(step.node, node, slot);
-    for (std::size_t i = 0; i < node.results.size(); ++i) write_result(step.node, node, i);
+    for (PatternValueId v : node.results) write_few_uses(step.node, node, v);
   }
 
   /// The value through which a step finds its node; invalid for the anchor.
@@ -144,14 +145,19 @@ class LineWriter {
     Instruction in = make(Code::arity, id);
     in.slot = static_cast<std::uint16_t>(node.results.size());
     in.number = static_cast<std::uint32_t>(node.operands.size());
+    in.value = static_cast<std::uint16_t>(required_of(node));
+    ask(in, "N02", node.span);
+  }
+
+  /// Operands that are not a tail which may be absent.
+  [[nodiscard]] std::size_t required_of(const PatternNode& node) const {
     std::size_t required = node.operands.size();
     while (required > 0) {
       const PatternValue& v = rule_.values[node.operands[required - 1]];
       if (!v.literal_none && !v.optional) break;
       --required;
     }
-    in.value = static_cast<std::uint16_t>(required);
-    ask(in, "N02", node.span);
+    return required;
   }
 
   [[nodiscard]] bool is_exchangeable(const PatternNode& node) const {
@@ -195,7 +201,11 @@ class LineWriter {
       in.second = out_.constants[v.index];
       return ask(in, "N01", span);
     }
-    if (value.optional) in.code = Code::operand_or_none;
+    const bool exchanged = in.swap != Instruction::kNoSwap;
+    if (value.optional)
+      in.code = Code::operand_or_none;
+    else if (!has_list(node) && required_of(node) > (exchanged ? 1 : slot))
+      in.code = Code::operands;
     reg = static_cast<std::uint16_t>(values_++);
     in.value = reg;
     ask(in, "N02", span);
@@ -212,12 +222,11 @@ class LineWriter {
       in.value = reg;
       const bool only_one = v == through_ && node.results.size() == 1;  // it is the producer
       if (!only_one) ask(in, "N07", node.span);
-      return write_few_uses(id, node, v);
+      return;
     }
     reg = static_cast<std::uint16_t>(values_++);
     in.value = reg;
     ask(in, "", node.span);
-    write_few_uses(id, node, v);
   }
 
   /// Of a value that the match takes away, all uses are in the match: where it has more than the
@@ -268,8 +277,8 @@ class LineWriter {
 
 class ProgramWriter {
  public:
-  ProgramWriter(const RuleSet& rules, const GraphStatistics& statistics, Anchoring anchoring)
-      : rules_(rules), statistics_(statistics), anchoring_(anchoring) {}
+  ProgramWriter(const RuleSet& rules, const GraphStatistics& statistics, ProgramOptions options)
+      : rules_(rules), statistics_(statistics), options_(std::move(options)) {}
 
   MatchProgram run(const std::vector<const RuleLayout*>& layouts) {
     for (const RuleLayout* layout : layouts)
@@ -278,6 +287,7 @@ class ProgramWriter {
     program_.entry.assign(rules_.context->ops.size(), Instruction::kNowhere);
     program_.ways.resize(rules_.context->ops.size());
     program_.finds.assign(rules_.context->ops.size(), MatchProgram::kNothing);
+    program_.awaits.assign(rules_.context->ops.size(), 0);
     for (std::size_t i = 0; i < layouts.size(); ++i)
       add(*layouts[i], static_cast<std::uint32_t>(i));
     for (std::size_t op = 0; op < roots_.size(); ++op) {
@@ -285,6 +295,8 @@ class ProgramWriter {
       program_.entry[op] = static_cast<std::uint32_t>(program_.code.size());
       write_all(roots_[op], Instruction::kNowhere);
     }
+    bind_at_once();
+    for (ProgramRule& rule : program_.rules) rule.first_way = first_way(rule);
     return std::move(program_);
   }
 
@@ -297,10 +309,11 @@ class ProgramWriter {
 
   void add(const RuleLayout& layout, std::uint32_t index) {
     const Rule& rule = *layout.rule;
-    SearchPlan plan = plan_search(rules_, rule, statistics_);
-    if (plan.steps.empty() && !layout.plain()) plan = plan_from_list(rule);
-    const bool from_first = anchoring_ == Anchoring::first && begin_at_first(layout, plan);
     program_.rules[index].layout = &layout;
+    if (options_.leave_out && lacks(rule, program_.rules[index].lacks)) return;
+    SearchPlan plan = plan_search(rule, statistics_, begun_);
+    if (plan.steps.empty() && !layout.plain()) plan = plan_from_list(rule);
+    const bool from_first = options_.anchoring == Anchoring::first && begin_at_first(layout, plan);
     if (!plan.anchor.valid()) return;
     LineWriter writer(rules_, layout, plan);
     std::vector<Question> line = writer.run(index, program_.rules[index]);
@@ -312,6 +325,7 @@ class ProgramWriter {
     program_.swaps = std::max(program_.swaps, writer.swaps());
     insert(rule.nodes[plan.anchor].op, line, index);
     add_ways(rule, plan.anchor);
+    begun_.insert(rule.nodes[plan.anchor].op);
   }
 
   /// Ops that the rules make: there will be nodes of them, whatever the graph has now.
@@ -319,6 +333,18 @@ class ProgramWriter {
     if (expr.kind == Expr::Kind::call)
       if (const OpId op = rules_.context->ops.find(expr.text); op.valid()) made_.insert(op);
     for (const Expr& arg : expr.args) note_made(arg);
+  }
+
+  /// Whether the rule needs an op that is not there, which is noted.
+  bool lacks(const Rule& rule, OpId& op) {
+    const auto lacking = std::find_if(rule.nodes.begin(), rule.nodes.end(), [&](const auto& node) {
+      return matched_once(node) && statistics_.nodes_of(node.op) == 0 && !made_.contains(node.op) &&
+             !options_.expected.contains(node.op);
+    });
+    if (lacking == rule.nodes.end()) return false;
+    op = lacking->op;
+    program_.awaits[op.index] = 1;
+    return true;
   }
 
   /// Whether the plan begins at the node that stands before all others that are replaced; makes it
@@ -339,7 +365,7 @@ class ProgramWriter {
       first = id;
     }
     if (plan.anchor == first) return true;
-    SearchPlan other = plan_search_from(rules_, rule, first, statistics_);
+    SearchPlan other = plan_search_from(rule, first, statistics_);
     const double looks = other.cost / std::max(1.0, statistics_.nodes_of(rule.nodes[first].op));
     const bool made = made_.contains(rule.nodes[plan.anchor].op);
     if (other.steps.empty() || looks > kMostLooks || (!made && other.cost > kDearer * plan.cost))
@@ -443,6 +469,65 @@ class ProgramWriter {
     return pc;
   }
 
+  /// Makes one instruction of those that only bind registers in a row: the first results of a node
+  /// with its arity, and operands.
+  void bind_at_once() {
+    std::vector<Instruction>& code = program_.code;
+    std::vector<char> reached(code.size() + 1, 0);  // by another way than from the one before
+    for (const Instruction& in : code)
+      if (in.fail != Instruction::kNowhere) reached[in.fail] = 1;
+    for (const std::uint32_t pc : program_.entry)
+      if (pc != Instruction::kNowhere) reached[pc] = 1;
+    std::vector<std::uint32_t> moved(code.size());
+    std::vector<Instruction> kept;
+    std::vector<Origin> origins;
+    for (std::uint32_t pc = 0; pc < code.size(); ++pc) {
+      const bool joins = reached[pc] == 0 && !kept.empty() && continues(kept.back(), code[pc]);
+      if (joins) {
+        if (kept.back().more++ == 0 && code[pc].code == Code::bind_result)
+          kept.back().second = code[pc].value;
+      } else {
+        kept.push_back(code[pc]);
+        origins.push_back(program_.origins[pc]);
+      }
+      moved[pc] = static_cast<std::uint32_t>(kept.size() - 1);
+    }
+    const auto move = [&](std::uint32_t& pc) {
+      if (pc != Instruction::kNowhere) pc = moved[pc];
+    };
+    for (Instruction& in : kept) move(in.fail);
+    for (std::uint32_t& pc : program_.entry) move(pc);
+    for (ProgramRule& rule : program_.rules) {
+      std::ranges::for_each(rule.path, move);
+      rule.path.erase(std::unique(rule.path.begin(), rule.path.end()), rule.path.end());
+    }
+    code = std::move(kept);
+    program_.origins = std::move(origins);
+  }
+
+  /// Whether `next` binds the register behind those of `in`, and to what follows.
+  [[nodiscard]] static bool continues(const Instruction& in, const Instruction& next) {
+    constexpr std::uint8_t kMost = 0xff;
+    if (in.node != next.node || in.more == kMost || in.swap != next.swap) return false;
+    if (in.code == Code::arity)
+      return next.code == Code::bind_result && next.slot == in.more &&
+             (in.more == 0 || next.value == in.second + in.more);
+    return in.code == Code::operands && next.code == Code::operands &&
+           in.swap == Instruction::kNoSwap && in.fail == next.fail &&
+           next.slot == in.slot + in.more + 1 && next.value == in.value + in.more + 1;
+  }
+
+  /// Its ops differ, so that the nodes of a set have one place each; and where it is accepted,
+  /// other orders of operands are left out.
+  [[nodiscard]] bool first_way(const ProgramRule& compiled) const {
+    std::set<OpId> ops;
+    for (const PatternNode& node : compiled.layout->rule->nodes)
+      if (!ops.insert(node.op).second) return false;
+    return std::all_of(compiled.path.begin(), compiled.path.end(), [&](std::uint32_t pc) {
+      return program_.code[pc].code != Code::next_swap || program_.code[pc].last_choice;
+    });
+  }
+
   void add_ways(const Rule& rule, PatternNodeId anchor) {
     const IdVec<PatternNodeId, std::vector<Hop>> ways = find_ways_back(rules_, rule, anchor);
     for (std::size_t i = 0; i < rule.nodes.size(); ++i) {
@@ -461,8 +546,9 @@ class ProgramWriter {
 
   const RuleSet& rules_;
   const GraphStatistics& statistics_;
-  Anchoring anchoring_;
-  std::set<OpId> made_;
+  ProgramOptions options_;
+  std::set<OpId> made_;   ///< by the rules
+  std::set<OpId> begun_;  ///< at which rules are anchored
   MatchProgram program_;
   std::vector<Branch> branches_;
   std::vector<std::vector<std::uint32_t>> roots_;  ///< by op of the anchor
@@ -478,8 +564,8 @@ Anchoring anchoring_of(ast::Strategy::Kind kind) {
 }
 
 MatchProgram compile_program(const RuleSet& rules, const std::vector<const RuleLayout*>& layouts,
-                             const GraphStatistics& statistics, Anchoring anchoring) {
-  return ProgramWriter(rules, statistics, anchoring).run(layouts);
+                             const GraphStatistics& statistics, ProgramOptions options) {
+  return ProgramWriter(rules, statistics, std::move(options)).run(layouts);
 }
 
 }  // namespace pw

@@ -67,11 +67,16 @@ RuleEngine::RuleEngine(RunState& run, const Strategy& strategy, PassStats& stats
   for (std::size_t op = 0; op < ops.size(); ++op) barrier_.push_back(is_barrier(ops[OpId(op)]));
 }
 
+/// Whether rules have to be compiled in that were left out: variants of a recursive pattern, or
+/// rules for an op that a rewrite has made. `once` takes the matches of the input graph alone.
+bool RuleEngine::opens() const { return !once_ && (!frontiers_.empty() || expects_more_); }
+
 /// Expands requested recursive patterns, then recompiles and reseeds, until none is requested.
 void RuleEngine::start() {
   do {
     for (RuleId id : frontiers_) run_.rules.open(id, graph_.context_ptr());
     frontiers_.clear();
+    expects_more_ = false;
     finish_stats();
     rules_.clear();
     heap_.clear();
@@ -114,9 +119,10 @@ void RuleEngine::collect(const std::vector<RuleId>& ids, std::vector<RuleId>& ou
 void RuleEngine::compile() {
   std::vector<const RuleLayout*> layouts;
   for (const Prepared& rule : rules_) layouts.push_back(&rule.layout());
-  program_ = compile_program(
-      run_.rules.set(), layouts, gather_statistics(graph_),
-      careful_ || kept_ != nullptr ? Anchoring::cheapest : anchoring_of(strategy_.kind));
+  const bool in_order = !careful_ && kept_ == nullptr;
+  program_ = compile_program(run_.rules.set(), layouts, gather_statistics(graph_),
+                             {in_order ? anchoring_of(strategy_.kind) : Anchoring::cheapest,
+                              kept_ == nullptr && !run_.options.stats, expected_});
   for (std::size_t i = 0; i < rules_.size(); ++i) rules_[i].swept = program_.rules[i].from_first;
   registers_ = std::make_unique<Registers>(program_);
   if (run_.options.stats) trace_ = std::make_unique<CountingTrace>(program_);
@@ -136,8 +142,7 @@ StopReason RuleEngine::run() {
   for (std::size_t steps = 0; !stop; ++steps) {
     if (steps % kTold == 0 && !sweep_.valid()) tell(std::min(steps, found), found, "matches");
     stop = step();
-    const bool opens = !frontiers_.empty() && !once_;
-    if (stop || opens || new_facts_ || !heap_.empty() || !seeds_.empty() || sweep_.valid())
+    if (stop || opens() || new_facts_ || !heap_.empty() || !seeds_.empty() || sweep_.valid())
       continue;
     if (!release_parked() && !ask_refused_again()) stop = StopReason::fixpoint;
   }
@@ -154,11 +159,12 @@ void RuleEngine::seed() {
   swept_nodes_ = sweep_told_ = 0;
   sweep_total_ = graph_.node_count();
   if ((finds & MatchProgram::kElsewhere) == 0) return;
-  // More than enough; what is not used costs nothing.
-  pool_.reserve(2 * graph_.node_count());
-  latest_.reserve(2 * graph_.node_bound());
-  latest_.resize(graph_.node_bound(), kNoEntry);
-  heap_.reserve(graph_.node_count() / 4);
+  if (!counting_) {  // more than enough; what is not used costs nothing
+    pool_.reserve(2 * graph_.node_count());
+    latest_.reserve(2 * graph_.node_bound());
+    latest_.resize(graph_.node_bound(), kNoEntry);
+    heap_.reserve(graph_.node_count() / 4);
+  }
   seeding_ = true;
   if (any_swept)
     seed_beside_sweep();
@@ -235,30 +241,6 @@ class RuleEngine::Timed {
   RuleStats* stats_;
   Clock::time_point start_;
 };
-
-/// True: the same nodes with operands exchanged need not be tried.
-bool RuleEngine::accept(std::uint32_t index, NodeId anchor, Gate asked) {
-  Prepared& rule = rules_[index];
-  if (rule.swept ? seeding_ : sweeping_) return false;
-  if (!rule.simple || (rule.ambiguous && has_choice_of(index)))
-    return accept_with_care(index, anchor);
-  const bool known = rule.settled && !seeding_ && waits(index, anchor);
-  const Gate gate = known ? Gate::yes : asked == Gate::unasked ? pass_gates(rule) : asked;
-  if (gate == Gate::unknown) return accept_with_care(index, anchor);
-  ++rule.stats->hits;
-  if (gate == Gate::no) return reject(rule, rule.verdicts->number(rule.verdicts->last()));
-  if (rule.ambiguous) {
-    Choice& choice = add_choice(choice_count_, index);
-    choice.legal = true;
-    choice.waits = known;
-    read_candidate(rule, choice.best);
-    return true;
-  }
-  if (known || counting_) return counted_ += counting_ ? 1 : 0, false;
-  read_candidate(rule, rule.found);
-  push(index, anchor, rule.found, rule.verdicts->last());
-  return false;
-}
 
 bool RuleEngine::accept_with_care(std::uint32_t index, NodeId anchor) {
   Prepared& rule = rules_[index];
@@ -462,7 +444,7 @@ RuleEngine::Entry RuleEngine::next_entry() {
 
 std::optional<StopReason> RuleEngine::step() {
   if (new_facts_) ask_under_new_facts();
-  if (!frontiers_.empty() && !once_) start();
+  if (opens()) start();
   if (version_ != graph_.renumberings()) rekey();
   if (sweep_.valid())
     if (const std::uint64_t until = next_position(); graph_.label(sweep_) <= until)
@@ -550,6 +532,9 @@ std::optional<StopReason> RuleEngine::after_rewrite(std::uint32_t index) {
   ++rule.stats->matches;
   run_.count_rewrite();
   if (walk_) move_cursor();
+  for (NodeId n : created_)
+    if (program_.awaits_op(graph_.op(n)))
+      expects_more_ = expected_.insert(graph_.op(n)).second || expects_more_;
   requeue();
   if (run_.watch != nullptr) run_.watch->rewrote(strategy_, run_);
   const std::vector<RuleId> cycle = guard_.after(graph_, rule.layout().id, own_, created_);

@@ -72,6 +72,7 @@ class RuleEngine {
     bool lasting = true;         ///< and on nothing that a rewrite may change while the nodes live
     bool lists = false;          ///< members or `unless`: finished by the naive search
     bool ambiguous = false;      ///< one set of nodes may match in several ways
+    bool compares = false;       ///< of those, and the program finds some that do not count
     bool permutable = false;     ///< two of its nodes have the same op, and may change places
     bool simple = false;         ///< decided by pass_gates() where all is as it mostly is
     bool settled = false;        ///< and its verdict stands as long as it waits
@@ -142,6 +143,7 @@ class RuleEngine {
   using Waiters = std::unordered_map<std::uint32_t, std::vector<NodeId>>;
 
   // Seeding and taking (engine.cpp).
+  [[nodiscard]] bool opens() const;
   void start();
   void collect(const std::vector<RuleId>& ids, std::vector<RuleId>& out) const;
   void prepare();
@@ -344,6 +346,8 @@ class RuleEngine {
   std::vector<Choice> choices_;  ///< the first choice_count_; the others keep their memory
   std::size_t choice_count_ = 0;
   std::vector<RuleId> frontiers_;  ///< that fit somewhere, and are to be opened
+  std::set<OpId> expected_;        ///< ops that a rewrite has made: no rule is left out for them
+  bool expects_more_ = false;      ///< since the program was compiled
   std::vector<Listed> listed_;     ///< matches of rules with lists; an entry's `at` counts these
   /// Those that wait to be taken, by identity().
   std::map<std::vector<std::uint32_t>, std::uint32_t> queued_;

@@ -1,5 +1,5 @@
-// Exports RuleEngine's first look at a structural match: the gates of engine_legality.cpp, asked of
-// the registers where the match stands, before it is read from them.
+// Exports RuleEngine's first look at a structural match (accept): the gates of engine_legality.cpp,
+// asked of the registers where the match stands, before it is read from them.
 //
 // Most matches are decided here: their values are used as often as the pattern uses them, what they
 // read stands before what they write, and their types and attributes are those of the match that
@@ -31,6 +31,7 @@ void RuleEngine::note_registers(std::uint32_t index) {
   rule.found.values.resize(reading.values.size());
   rule.simple =
       rule.memo && !rule.lists && !rule.ast().frontier && !trace_ && compiled.anchor.valid();
+  rule.compares = rule.ambiguous && !compiled.first_way;
   rule.settled = rule.simple && rule.lasting && !rule.permutable && !walk_;
   if (rule.simple) {
     Ends& ends = reading.ends = rule.ends;
@@ -82,7 +83,7 @@ void RuleEngine::note_registers(std::uint32_t index) {
   return true;
 }
 
-[[gnu::flatten]] Gate RuleEngine::pass_gates(Prepared& rule) {
+[[gnu::always_inline]] inline Gate RuleEngine::pass_gates(Prepared& rule) {
   if (careful_ && run_.barriers) return Gate::unknown;
   const Reading& reading = rule.reading;
   const Verdict* verdict = rule.verdicts->guess(
@@ -113,6 +114,33 @@ void RuleEngine::note_registers(std::uint32_t index) {
   for (std::uint32_t at = latest_[anchor.index]; at != kNoEntry; at = pool_[at + kEarlier])
     if (equal(pool_.data() + at)) return true;
   return false;
+}
+
+/// True: the same nodes with operands exchanged need not be tried.
+bool RuleEngine::accept(std::uint32_t index, NodeId anchor, Gate asked) {
+  Prepared& rule = rules_[index];
+  if (rule.swept ? seeding_ : sweeping_) return false;
+  if (!rule.simple || (rule.compares && has_choice_of(index)))
+    return accept_with_care(index, anchor);
+  const bool known = rule.settled && !seeding_ && waits(index, anchor);
+  const Gate gate = known ? Gate::yes : asked == Gate::unasked ? pass_gates(rule) : asked;
+  if (gate == Gate::unknown) return accept_with_care(index, anchor);
+  ++rule.stats->hits;
+  if (gate == Gate::no) return reject(rule, rule.verdicts->number(rule.verdicts->last()));
+  if (rule.compares) {
+    Choice& choice = add_choice(choice_count_, index);
+    choice.legal = true;
+    choice.waits = known;
+    read_candidate(rule, choice.best);
+    return true;
+  }
+  if (counting_) {
+    ++counted_;
+  } else if (!known) {
+    read_candidate(rule, rule.found);
+    push(index, anchor, rule.found, rule.verdicts->last());
+  }
+  return rule.ambiguous;
 }
 
 }  // namespace pw

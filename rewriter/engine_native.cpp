@@ -10,7 +10,7 @@ NativeGates RuleEngine::native_gates(std::uint32_t index) const {
   const Prepared& rule = rules_[index];
   NativeGates out;
   out.asked = rule.simple && !rule.verdicts->reads_numbers();
-  out.only_counted = !rule.ambiguous;
+  out.only_counted = !rule.compares;
   out.permutable = rule.permutable;
   out.always_convex = rule.always_convex;
   out.nodes = rule.reading.nodes;

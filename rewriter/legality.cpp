@@ -258,10 +258,8 @@ bool is_barrier(const Op& op) {
 
 bool has_barriers(const Graph& graph) {
   const OpTable& ops = graph.context().ops;
-  std::vector<char> barrier;
-  for (std::size_t op = 0; op < ops.size(); ++op) barrier.push_back(is_barrier(ops[OpId(op)]));
-  for (std::size_t i = 0; i < graph.node_bound(); ++i)
-    if (barrier[graph.op(NodeId(i)).index] && graph.alive(NodeId(i))) return true;
+  for (std::size_t i = 0; i < ops.size(); ++i)
+    if (const OpId op(i); graph.node_count(op) > 0 && is_barrier(ops[op])) return true;
   return false;
 }
 

@@ -172,6 +172,19 @@ template <class Trace, class Accept>
         const NodeId node = nodes[in.node];
         yes = has_results(graph, node, in.slot) && (graph.operand_count(node) == in.number ||
                                                     operands_fit(graph, node, in.number, in.value));
+        for (std::size_t i = 0; yes && i < in.more; ++i)
+          values[in.second + i] = graph.result(node, i);
+        break;
+      }
+      case Code::operands: {
+        const NodeId node = nodes[in.node];
+        const std::size_t slot = in.slot ^ registers.swaps[in.swap];
+        values[in.value] = graph.operand(node, slot);
+        yes = values[in.value].valid();
+        for (std::size_t i = 1; i <= in.more; ++i) {
+          values[in.value + i] = graph.operand(node, slot + i);
+          yes = yes && values[in.value + i].valid();
+        }
         break;
       }
       case Code::operand:

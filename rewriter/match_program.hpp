@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,8 +21,11 @@ enum class Code : std::uint8_t {
   next_user,        ///< where `users` goes on
   swap,             ///< the first two operands of node as written, exchanged on failure
   next_swap,        ///< where `swap` goes on
-  arity,            ///< node has `number` operands (a tail of absent ones aside), `slot` results
+  arity,            ///< node has `number` operands (a tail of absent ones aside), `slot` results;
+                    ///< `second` and on := the first `more` results
   operand,          ///< value := operand `slot` of node; it is present
+  operands,         ///< value and on := operand `slot` and `more` behind it, of a node that has as
+                    ///< many; they are present
   operand_or_none,  ///< value := operand `slot` of node
   same,             ///< operand `slot` of node is value
   none,             ///< operand `slot` of node is absent
@@ -39,6 +43,7 @@ struct Instruction {
   std::uint16_t slot = 0;
   std::uint16_t node = 0, second = 0, value = 0;  ///< registers
   bool last_choice = false;  ///< of next_swap: below it are one rule's values, and no nodes
+  std::uint8_t more = 0;
   std::uint32_t number = 0;
   std::uint32_t fail = 0;  ///< where a no continues; kNowhere: this anchor is done
 
@@ -46,7 +51,7 @@ struct Instruction {
   /// Whether both are the same predicate, wherever they continue.
   friend bool same_question(const Instruction& a, const Instruction& b) {
     return a.code == b.code && a.swap == b.swap && a.slot == b.slot && a.node == b.node &&
-           a.second == b.second && a.value == b.value && a.number == b.number;
+           a.second == b.second && a.value == b.value && a.number == b.number && a.more == b.more;
   }
 };
 
@@ -61,7 +66,9 @@ struct ProgramRule {
   static constexpr std::uint16_t kNone = 0xffff;
   const RuleLayout* layout = nullptr;
   PatternNodeId anchor;
-  bool from_first = false;               ///< the anchor stands before all else that is replaced
+  OpId lacks;               ///< it is left out because the graph has no node of this
+  bool from_first = false;  ///< the anchor stands before all else that is replaced
+  bool first_way = false;   ///< of the ways a set of nodes matches, the first one found counts
   std::vector<std::uint16_t> nodes;      ///< register, by PatternNodeId; kNone: not matched here
   std::vector<std::uint16_t> values;     ///< register, by PatternValueId
   std::vector<std::uint16_t> constants;  ///< node register of a number's node, by PatternValueId
@@ -92,6 +99,8 @@ struct MatchProgram {
   /// By op: whether rules that begin at the first node are found at its nodes, and whether others.
   static constexpr std::uint8_t kNothing = 0, kFromFirst = 1, kElsewhere = 2;
   std::vector<std::uint8_t> finds;
+  /// By op: whether a rule is left out because the graph has no node of it.
+  std::vector<std::uint8_t> awaits;
 
   /// None of an op that a rewrite declared.
   [[nodiscard]] const std::vector<WayBack>& ways_of(OpId op) const {
@@ -100,6 +109,9 @@ struct MatchProgram {
   }
   [[nodiscard]] std::uint8_t finds_of(OpId op) const {
     return op.index < finds.size() ? finds[op.index] : kNothing;
+  }
+  [[nodiscard]] bool awaits_op(OpId op) const {
+    return op.index < awaits.size() && awaits[op.index] != 0;
   }
   [[nodiscard]] std::uint32_t entry_of(OpId op) const {
     return op.index < entry.size() ? entry[op.index] : Instruction::kNowhere;
@@ -112,10 +124,16 @@ struct MatchProgram {
 enum class Anchoring : std::uint8_t { cheapest, first };
 /// As a pass of this kind is run.
 [[nodiscard]] Anchoring anchoring_of(ast::Strategy::Kind kind);
+struct ProgramOptions {
+  Anchoring anchoring = Anchoring::cheapest;
+  /// Whether rules stay out that need an op which the graph lacks, and which no rule makes in
+  /// plain words: the program awaits it.
+  bool leave_out = false;
+  std::set<OpId> expected = {};  ///< ops that there will be: no rule stays out for them
+};
 /// `rules` in order of rank. Recursion's frontiers may be among them.
 MatchProgram compile_program(const RuleSet& rules, const std::vector<const RuleLayout*>& layouts,
-                             const GraphStatistics& statistics,
-                             Anchoring anchoring = Anchoring::cheapest);
+                             const GraphStatistics& statistics, ProgramOptions options);
 /// The instructions as text, one a line.
 std::string print(const MatchProgram& program, const RuleSet& rules);
 /// Those of each pass of a strategy, compiled for the graph: `pwr opt --emit matcher`.

@@ -168,8 +168,18 @@ class TextWriter {
                                 in.node, in.swap));
         return say("  s{} = 1;", in.swap);
       case Code::arity:
-        return require(
-            pc, fmt::format("fits(g, n{}, {}, {}, {})", in.node, in.slot, in.number, in.value));
+        require(pc, fmt::format("fits(g, n{}, {}, {}, {})", in.node, in.slot, in.number, in.value));
+        for (std::uint32_t i = 0; i < in.more; ++i)
+          say("  v{} = result(g, n{}, {});", in.second + i, in.node, i);
+        return;
+      case Code::operands:
+        for (std::uint32_t i = 0; i <= in.more; ++i) {
+          const std::string swap =
+              in.swap == Instruction::kNoSwap ? "" : fmt::format(" ^ s{}", in.swap);
+          say("  v{} = operand(g, n{}, {}{});", in.value + i, in.node, in.slot + i, swap);
+          require(pc, fmt::format("v{} != kNone", in.value + i));
+        }
+        return;
       case Code::operand:
         say("  v{} = {};", in.value, operand_of(in));
         return require(pc, fmt::format("v{} != kNone", in.value));
@@ -185,22 +195,22 @@ class TextWriter {
       case Code::few_uses:
         return require(pc, fmt::format("use_count(g, v{}) <= {}", in.value, in.number));
       case Code::distinct: return require(pc, fmt::format("n{} != n{}", in.node, in.second));
-      case Code::accept: return write_accept(pc, in);
+      case Code::accept: return write_accept(in);
     }
   }
 
-  void write_accept(std::uint32_t pc, const Instruction& in) {
+  void write_accept(const Instruction& in) {
     const std::uint32_t rule = in.number;
     say("  if (s.phase == {}) {};", program_.rules[rule].from_first ? "kSeeding" : "kSweeping",
         jump(in.fail));
     say("  if (left < {0}) {{ s.stopped = {1}; return; }}\n  left -= {0};", StepBudget::kAccept,
         rule);
     out_ += "  {\n    u32 gate = kUnasked;\n";
-    if (gates_[rule].asked) write_gates(pc, rule);
-    write_registers(program_.rules[rule]);
-    std::uint32_t next = in.fail;
+    std::uint32_t next = in.fail;  // of other ways than exchanged operands
     while (next != Instruction::kNowhere && program_.code[next].last_choice)
       next = program_.code[next].fail;
+    if (gates_[rule].asked) write_gates(rule, next);
+    write_registers(program_.rules[rule]);
     say("    if (s.accept(s.engine, {}, n0, gate)) {};\n  }}", rule, jump(next));
     say("  {};", jump(in.fail));
   }
@@ -225,7 +235,7 @@ class TextWriter {
   }
 
   /// What RuleEngine::pass_gates asks, in the same order.
-  void write_gates(std::uint32_t pc, std::uint32_t rule) {
+  void write_gates(std::uint32_t rule, std::uint32_t next) {
     const NativeGates& gates = gates_[rule];
     out_ += "    gate = kUnknown;\n    do {\n";
     out_ += "      if (s.careful && s.barriers) break;\n";
@@ -234,8 +244,7 @@ class TextWriter {
     write_legal(gates);
     out_ += "      }\n      gate = kYes;\n";
     if (gates.only_counted)
-      say("      if (gate == kYes && s.counting) {{ ++s.counted[{}]; {}; }}", rule,
-          jump(program_.code[pc].fail));
+      say("      if (gate == kYes && s.counting) {{ ++s.counted[{}]; {}; }}", rule, jump(next));
     out_ += "    } while (false);\n";
   }
 

@@ -12,7 +12,7 @@ std::vector<RuleLayout> layouts_of(const Graph& graph, const RunRules& rules, Ru
   for (std::size_t i = 0; i < rules[id].nodes.size(); ++i) {
     const PatternNodeId anchor(i);
     if (out.front().steps.empty() || anchor == out.front().steps.front().node) continue;
-    SearchPlan plan = plan_search_from(rules.set(), rules[id], anchor, statistics);
+    SearchPlan plan = plan_search_from(rules[id], anchor, statistics);
     if (plan.steps.empty()) continue;
     RuleLayout layout = out.front();
     layout.steps = std::move(plan.steps);

@@ -8,6 +8,11 @@
 namespace pw {
 namespace {
 
+std::string registers(std::uint32_t first, std::uint32_t count) {
+  return count == 1 ? fmt::format("v{}", first)
+                    : fmt::format("v{} to v{}", first, first + count - 1);
+}
+
 std::string question(const Instruction& in, const OpTable& ops, const MatchProgram& program) {
   const auto op = [&] { return ops[OpId(in.number)].name; };
   const std::string slot = fmt::format(
@@ -21,7 +26,12 @@ std::string question(const Instruction& in, const OpTable& ops, const MatchProgr
     case Code::swap: return fmt::format("s{} := as written, of n{}", in.swap, in.node);
     case Code::next_swap: return fmt::format("s{} := exchanged, of n{}", in.swap, in.node);
     case Code::arity:
-      return fmt::format("n{} has {} operands, {} results", in.node, in.number, in.slot);
+      return fmt::format("n{} has {} operands, {} results", in.node, in.number, in.slot) +
+             (in.more > 0 ? fmt::format(": {}", registers(in.second, in.more)) : "");
+    case Code::operands:
+      return in.more == 0 ? fmt::format("v{} := operand {} of n{}", in.value, slot, in.node)
+                          : fmt::format("{} := operands of n{} from {} on",
+                                        registers(in.value, in.more + 1u), in.node, slot);
     case Code::operand: return fmt::format("v{} := operand {} of n{}", in.value, slot, in.node);
     case Code::operand_or_none:
       return fmt::format("v{} := operand {} of n{}, or none", in.value, slot, in.node);
@@ -48,8 +58,8 @@ void print_passes(const Graph& graph, const RuleSet& rules, const Strategy& stra
   for (RuleId id : strategy.rules) layouts.push_back(lay_out(rules, id));
   std::vector<const RuleLayout*> pointers;
   for (const RuleLayout& layout : layouts) pointers.push_back(&layout);
-  const MatchProgram program =
-      compile_program(rules, pointers, gather_statistics(graph), anchoring_of(strategy.kind));
+  const MatchProgram program = compile_program(rules, pointers, gather_statistics(graph),
+                                               {anchoring_of(strategy.kind), true});
   out += fmt::format("pass {}: {}", strategy.label, print(program, rules));
 }
 
@@ -72,6 +82,10 @@ std::string print(const MatchProgram& program, const RuleSet& rules) {
       heads[program.entry[op]] = fmt::format("at `{}`:\n", ops[OpId(op)].name);
   std::string out = fmt::format("{}, {}\n", counted(program.rules.size(), "rule"),
                                 counted(program.code.size(), "instruction"));
+  for (const ProgramRule& rule : program.rules)
+    if (rule.lacks.valid())
+      out += fmt::format("`{}` is left out: the graph has no `{}`\n", rule.layout->rule->name,
+                         ops[rule.lacks].name);
   for (std::size_t pc = 0; pc < program.code.size(); ++pc) {
     const Instruction& in = program.code[pc];
     const std::string otherwise =

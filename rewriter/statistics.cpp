@@ -27,16 +27,14 @@ void sample(std::size_t count, Look&& look) {
 GraphStatistics gather_statistics(const Graph& graph) {
   GraphStatistics out;
   const std::size_t ops = graph.context().ops.size(), bound = graph.node_bound();
-  out.nodes.assign(ops, 0);
+  for (std::size_t op = 0; op < ops; ++op)
+    out.nodes.push_back(static_cast<double>(graph.node_count(OpId(op))));
   out.users.assign(ops, 0);
   std::vector<double> results(ops, 0);
-  const double weight =
-      bound <= kMost ? 1 : static_cast<double>(bound) / static_cast<double>(kMost);
   sample(bound, [&](std::size_t i) {
     const NodeId node(i);
     if (!graph.alive(node)) return;
     const std::size_t op = graph.op(node).index;
-    out.nodes[op] += weight;
     for (std::size_t k = 0; k < graph.result_count(node); ++k) {
       results[op] += 1;
       out.users[op] += static_cast<double>(graph.use_count(graph.result(node, k)));

@@ -114,17 +114,18 @@ class Verdicts {
 
  private:
   static constexpr std::uint32_t kAbsent = 0xffffffff;  ///< in a key
-  [[nodiscard]] bool is_key_of(std::uint32_t verdict, const Places& places, const ValueId* values,
+  [[nodiscard, gnu::always_inline]] bool is_key_of(std::uint32_t verdict, const Places& places, const ValueId* values,
                                const NodeId* nodes) const {
+    const Graph& graph = graph_;
     const std::uint32_t* known =
         keys_.data() + verdict * (places.values.size() + places.nodes.size());
     for (const std::uint16_t place : places.values) {
       const ValueId value = values[place];
-      if (*known++ != (value.valid() ? graph_.type(value).index : kAbsent)) return false;
+      if (*known++ != (value.valid() ? graph.type(value).index : kAbsent)) return false;
     }
     for (const std::uint16_t place : places.nodes) {
       const NodeId node = nodes[place];
-      if (*known++ != (node.valid() ? graph_.attributes(node).index : kAbsent)) return false;
+      if (*known++ != (node.valid() ? graph.attributes(node).index : kAbsent)) return false;
     }
     return true;
   }
