@@ -349,12 +349,12 @@ int run(int argc, char** argv) {
       ->check(CLI::IsMember({"llama", "moe"}));
   app.add_option("--times", args.times, "with --stage: how often");
   CLI11_PARSE(app, argc, argv);
+  keep_large_arrays_apart();  // as pwr does
   if (args.stage) {
     run_one_stage(args);
     return 0;
   }
   if (args.one.graph.empty()) return Report(std::move(args)).run();
-  keep_large_arrays_apart();  // as pwr does; repeated runs above go on with the memory they have
   args.one.rules = args.rules;
   std::puts(run_one_graph(args.one).c_str());
   return 0;

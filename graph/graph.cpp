@@ -95,7 +95,7 @@ void Graph::push_operands(NodeId n, std::span<const ValueId> operands) {
     PW_ASSERT(wide_uses_.size() < kWideUse, "more operands than a graph can hold");
   }
   for (std::size_t i = 0; i < operands.size(); ++i) {
-    uses_.emplace_back();
+    uses_.push_back({});
     link_use(use_of(n, i), operands[i]);
   }
   nodes_.back().first_operand = static_cast<std::uint32_t>(uses_.size());
@@ -456,13 +456,11 @@ std::size_t Graph::erase_dead() {
 
 void Graph::drop_dead_operands() {
   if (recording_ || !undo_.empty() || dead_operands_ * 4 < uses_.size()) return;
-  std::vector<Use> kept;
-  kept.reserve(uses_.size() - dead_operands_ + uses_.size() / 4);
-  kept.resize(uses_.size() - dead_operands_);
-  // Runs of what is kept are copied as one: [begin, end of the node before).
+  // Runs of what is kept are moved as one: [begin, end of the node before).
   std::size_t begin = 0, dropped = 0;
   const auto keep_until = [&](std::size_t end) {
-    std::copy(uses_.data() + begin, uses_.data() + end, kept.data() + (begin - dropped));
+    if (dropped > 0)
+      std::copy(uses_.data() + begin, uses_.data() + end, uses_.data() + (begin - dropped));
   };
   for (std::size_t i = 0; i < node_bound(); ++i) {
     Node& node = nodes_[NodeId(i)];
@@ -474,8 +472,10 @@ void Graph::drop_dead_operands() {
     dropped += last - first;
   }
   keep_until(uses_.size());
-  nodes_.back().first_operand = static_cast<std::uint32_t>(kept.size());
-  uses_ = std::move(kept);
+  const std::size_t kept = uses_.size() - dropped;
+  nodes_.back().first_operand = static_cast<std::uint32_t>(kept);
+  uses_.cut(kept);
+  uses_.fit(kept);
   dead_operands_ = 0;
 }
 

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/block_list.hpp"
+#include "base/trivial_array.hpp"
 #include "graph/contents.hpp"
 #include "graph/context.hpp"
 
@@ -441,7 +442,7 @@ class Graph {
   IdVec<NodeId, Node> nodes_;
   IdVec<NodeId, Place> places_;
   IdVec<ValueId, Value> values_;
-  std::vector<Use> uses_;           // by Node::first_operand and slot
+  TrivialArray<Use> uses_;          // by Node::first_operand and slot
   std::vector<WideUse> wide_uses_;  // of slots from kSlots on
   std::size_t dead_operands_ = 0;   // of uses_
   std::vector<ValueId> inputs_, outputs_, written_inputs_;

@@ -202,7 +202,7 @@ void Graph::settle() {
   fit(nodes_);
   fit(places_);
   fit(values_);
-  fit(uses_);
+  uses_.fit(with_room(uses_.size()));
   inputs_.shrink_to_fit();
   outputs_.shrink_to_fit();
   provenances_.shrink_to_fit();

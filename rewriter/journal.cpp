@@ -45,7 +45,7 @@ class Regions {
 
 class Reader {
  public:
-  Reader(const std::vector<std::uint8_t>& bytes, std::size_t& at) : bytes_(bytes), at_(at) {}
+  Reader(const TrivialArray<std::uint8_t>& bytes, std::size_t& at) : bytes_(bytes), at_(at) {}
 
   std::uint8_t byte() { return bytes_[at_++]; }
 
@@ -60,8 +60,7 @@ class Reader {
 
   std::string text() {
     const auto size = static_cast<std::size_t>(number());
-    std::string out(bytes_.begin() + static_cast<std::ptrdiff_t>(at_),
-                    bytes_.begin() + static_cast<std::ptrdiff_t>(at_ + size));
+    std::string out(bytes_.data() + at_, bytes_.data() + at_ + size);
     at_ += size;
     return out;
   }
@@ -90,24 +89,21 @@ class Reader {
   }
 
  private:
-  const std::vector<std::uint8_t>& bytes_;
+  const TrivialArray<std::uint8_t>& bytes_;
   std::size_t& at_;
 };
 
 constexpr std::size_t kNumber = 10;  // bytes at most
 
-/// Writes one event into the scratch, then behind the bytes that are there.
+/// Writes one event behind the bytes that are there.
 class Writer {
  public:
   /// `most`: bytes behind the tag.
-  Writer(std::vector<std::uint8_t>& bytes, std::vector<std::uint8_t>& scratch, Tag tag,
-         std::size_t most, std::uint8_t flags = 0)
-      : bytes_(bytes) {
-    if (scratch.size() < 1 + most) scratch.resize(1 + most);
-    begin_ = at_ = scratch.data();
+  Writer(TrivialArray<std::uint8_t>& bytes, Tag tag, std::size_t most, std::uint8_t flags = 0)
+      : bytes_(bytes), begin_(bytes.room_for(1 + most)), at_(begin_) {
     *at_++ = static_cast<std::uint8_t>(static_cast<std::uint8_t>(tag) | flags);
   }
-  ~Writer() { bytes_.insert(bytes_.end(), begin_, at_); }
+  ~Writer() { bytes_.add(static_cast<std::size_t>(at_ - begin_)); }
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
 
@@ -140,7 +136,7 @@ class Writer {
   }
 
  private:
-  std::vector<std::uint8_t>& bytes_;
+  TrivialArray<std::uint8_t>& bytes_;
   std::uint8_t *begin_, *at_;
 };
 
@@ -154,14 +150,14 @@ Journal::NamesId Journal::register_names(std::vector<std::string> names) {
 }
 
 void Journal::add(const PassBegin& event) {
-  Writer out(bytes_, scratch_, Tag::pass_begin, event.pass.size() + 3 * kNumber);
+  Writer out(bytes_, Tag::pass_begin, event.pass.size() + 3 * kNumber);
   out.text(event.pass);
   out.number(event.hash);
   out.number(event.nodes);
 }
 
 void Journal::add(const PassEnd& event) {
-  Writer out(bytes_, scratch_, Tag::pass_end, event.pass.size() + 4 * kNumber);
+  Writer out(bytes_, Tag::pass_end, event.pass.size() + 4 * kNumber);
   out.text(event.pass);
   out.number(event.hash);
   out.number(event.nodes);
@@ -180,8 +176,7 @@ void Journal::add(const MatchEvent& event) {
 }
 
 void Journal::add(const BuiltinEvent& event) {
-  Writer out(bytes_, scratch_, Tag::builtin,
-             event.pass.size() + (event.erased.size() + 2) * kNumber);
+  Writer out(bytes_, Tag::builtin, event.pass.size() + (event.erased.size() + 2) * kNumber);
   out.text(event.pass);
   out.number(event.erased.size());
   out.nodes(event.erased);
@@ -199,7 +194,7 @@ void Journal::add_match(RuleId rule, NamesId names, std::span<const NodeId> matc
   if (created.size() == 1) flags |= kOne;
   if (std::equal(erased.begin(), erased.end(), matched.rbegin(), matched.rend()))
     flags |= kMirrored;
-  Writer out(bytes_, scratch_, Tag::match, numbers * kNumber, flags);
+  Writer out(bytes_, Tag::match, numbers * kNumber, flags);
   out.number(rule.index);
   if ((flags & kUsual) == 0) {
     out.number(names.index);

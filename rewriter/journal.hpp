@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/trivial_array.hpp"
 #include "dsl/run_rules.hpp"
 
 namespace pw {
@@ -79,10 +80,10 @@ class Journal {
   /// A position to roll back to.
   using Mark = std::size_t;
   [[nodiscard]] Mark mark() const { return bytes_.size(); }
-  void rollback(Mark to) { bytes_.resize(to); }
+  void rollback(Mark to) { bytes_.cut(to); }
 
   /// At the end of a run: gives back what was kept for more.
-  void settle() { bytes_.shrink_to_fit(); }
+  void settle() { bytes_.fit(bytes_.size()); }
 
   /// What recursive patterns were opened to in the run.
   void keep(std::shared_ptr<OpenedRules> opened) { opened_ = std::move(opened); }
@@ -103,7 +104,7 @@ class Journal {
   friend Journal without_times(const Journal& journal);
   JournalEvent unpack(std::size_t& at) const;
 
-  std::vector<std::uint8_t> bytes_, scratch_;
+  TrivialArray<std::uint8_t> bytes_;
   std::vector<std::vector<std::string>> names_;
   /// What the first match of a rule bound, and how many nodes it matched: most others are alike.
   struct Usual {
