@@ -36,8 +36,8 @@ class ProgramTest(unittest.TestCase):
     def path(cls, name):
         return str(Path(cls.folder.name, name))
 
-    def pwr(self, *args, code=0, program="pwr"):
-        done = subprocess.run([BIN / program, *args], capture_output=True, text=True, timeout=600, check=False)
+    def pwr(self, *args, code=0, program="pwr", seconds=600):
+        done = subprocess.run([BIN / program, *args], capture_output=True, text=True, timeout=seconds, check=False)
         self.assertEqual(done.returncode, code, done.stderr)
         return done
 

@@ -29,7 +29,8 @@ REASONS = (
 
 class Quality(ProgramTest):
     def judge(self, *options, code=0):
-        done = self.pwr("compile", "--quality", *options, "--format", "json", code=code)
+        """With a limit for all kernels: they take some ten minutes, on a machine that does nothing else."""
+        done = self.pwr("compile", "--quality", *options, "--format", "json", code=code, seconds=3600)
         return json.loads(done.stdout), done.stderr
 
     def test_the_baseline_holds(self):
