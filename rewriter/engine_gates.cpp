@@ -86,15 +86,15 @@ void RuleEngine::note_registers(std::uint32_t index) {
 [[gnu::always_inline]] inline Gate RuleEngine::pass_gates(Prepared& rule) {
   if (careful_ && run_.barriers) return Gate::unknown;
   const Reading& reading = rule.reading;
-  const Verdict* verdict = rule.verdicts->guess(
+  const Guess::Kind kind = rule.verdicts->guess(
       {reading.values, reading.nodes}, registers_->values.data(), registers_->nodes.data());
-  if (verdict == nullptr || !verdict->refused.empty()) return Gate::unknown;
-  if (!verdict->yes()) return Gate::no;  // wherever it is
+  if (kind == Guess::unknown) return Gate::unknown;
+  if (kind == Guess::no) return Gate::no;  // wherever it is
   if ((careful_ || rule.permutable) &&
       !surely_legal(reading.ends, rule.always_convex, registers_->nodes.data(),
                     registers_->values.data()))
     return Gate::unknown;
-  return careful_ && verdict->recipe.may_change_nothing ? Gate::unknown : Gate::yes;
+  return careful_ && kind == Guess::yes_perhaps ? Gate::unknown : Gate::yes;
 }
 
 /// Whether the match in the registers is an entry already: a rewrite beside it made its anchor be

@@ -135,7 +135,18 @@ template <class Trace, class Accept>
         break;
       }
       case Code::result: yes = graph.result(nodes[in.node], in.slot) == values[in.value]; break;
-      case Code::users: registers.uses[in.node] = UseId(); [[fallthrough]];
+      case Code::users:
+        if (const ValueId value = values[in.value]; value.valid() && used_once(graph, value)) {
+          const UseId use = graph.first_use(value);  // the only one: without a search
+          const NodeId user = graph.user(use);
+          yes = graph.op(user).index == in.number;
+          nodes[in.node] = user;
+          registers.uses[in.node] = use;
+          if (yes) ++at, ++run;  // over next_user
+          break;
+        }
+        registers.uses[in.node] = UseId();
+        [[fallthrough]];
       case Code::next_user: {
         const ValueId value = values[in.value];
         UseId use = registers.uses[in.node];

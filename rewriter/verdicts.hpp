@@ -60,14 +60,14 @@ struct Candidate {
 
 /// What guess() reads, for code that is compiled apart.
 struct Guess {
-  const std::uint32_t* keys = nullptr;       ///< by verdict, one after the other
-  const std::uint32_t* followers = nullptr;  ///< by verdict
-  const std::uint8_t* kinds = nullptr;       ///< by verdict
-  std::uint32_t last = 0;
-  std::uint32_t count = 0;
   /// Of a verdict: decided elsewhere; the rule does not apply; it does; it does, and may change
   /// nothing.
   enum Kind : std::uint8_t { unknown, no, yes, yes_perhaps };
+  const std::uint32_t* keys = nullptr;       ///< by verdict, one after the other
+  const std::uint32_t* followers = nullptr;  ///< by verdict
+  const Kind* kinds = nullptr;               ///< by verdict
+  std::uint32_t last = 0;
+  std::uint32_t count = 0;
 };
 
 class Verdicts {
@@ -82,18 +82,18 @@ class Verdicts {
   struct Places {
     std::span<const std::uint16_t> values, nodes;
   };
-  /// The same where it is the verdict that followed the last one before, or the last one itself,
-  /// as it mostly is: null says nothing. Reads no more than the key.
-  const Verdict* guess(const Places& places, const ValueId* values, const NodeId* nodes) {
-    if (verdicts_.empty() || !numbers_.empty()) return nullptr;
+  /// Its kind, where it is the verdict that followed the last one before, or the last one itself,
+  /// as it mostly is; else unknown. Reads no more than the key.
+  Guess::Kind guess(const Places& places, const ValueId* values, const NodeId* nodes) {
+    if (kinds_.empty() || !numbers_.empty()) return Guess::unknown;
     const std::uint32_t last = guess_.last;
     std::uint32_t verdict = followers_[last];
     if (!is_key_of(verdict, places, values, nodes)) {
-      if (verdict == last || !is_key_of(last, places, values, nodes)) return nullptr;
+      if (verdict == last || !is_key_of(last, places, values, nodes)) return Guess::unknown;
       verdict = last;
     }
     guess_.last = verdict;
-    return verdicts_[verdict].get();
+    return kinds_[verdict];
   }
   /// The same, not cached: for guards that depend on more than the key.
   const Verdict& ask_anew(const Candidate& candidate) {
@@ -114,8 +114,9 @@ class Verdicts {
 
  private:
   static constexpr std::uint32_t kAbsent = 0xffffffff;  ///< in a key
-  [[nodiscard, gnu::always_inline]] bool is_key_of(std::uint32_t verdict, const Places& places, const ValueId* values,
-                               const NodeId* nodes) const {
+  [[nodiscard, gnu::always_inline]] bool is_key_of(std::uint32_t verdict, const Places& places,
+                                                   const ValueId* values,
+                                                   const NodeId* nodes) const {
     const Graph& graph = graph_;
     const std::uint32_t* known =
         keys_.data() + verdict * (places.values.size() + places.nodes.size());
@@ -148,7 +149,7 @@ class Verdicts {
   std::unique_ptr<Verdict> anew_;
   /// The verdict that followed each one the last time: layers repeat, and so do their questions.
   std::vector<std::uint32_t> followers_;
-  std::vector<std::uint8_t> kinds_;
+  std::vector<Guess::Kind> kinds_;
   Guess guess_;
 };
 
