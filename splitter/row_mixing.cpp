@@ -125,7 +125,8 @@ class Search {
     if (depth >= kMaxDepth) return "";
     std::vector<TypeId> types;
     for (ValueId v : graph.operands(n)) types.push_back(v.valid() ? graph.type(v) : TypeId());
-    if (std::none_of(types.begin(), types.end(), [&](TypeId t) { return has_tokens(t); }))
+    if (std::none_of(types.begin(), types.end(), [&](TypeId t) { return has_tokens(t); }) &&
+        !has_tokens(graph.attributes(n)))
       return "";
     const auto [known, fresh] =
         bodies_.try_emplace({graph.op(n), types, graph.attributes(n)}, std::string());
@@ -188,6 +189,14 @@ class Search {
       for (std::size_t at = rank(graph, n, i) == 1 ? 0 : first; at < rank(graph, n, i); ++at)
         if (std::string how = over(graph, n, i, at, "it lets places of dim {} meet"); !how.empty())
           return how;
+    // Where an attribute alone says how many places there are, what each is of hangs on that.
+    for (std::size_t i = 0; i < graph.result_count(n); ++i) {
+      const std::span<const DimId> dims = dims_of(graph, graph.result(n, i));
+      for (std::size_t at = dims.size() == 1 ? 0 : first; at < dims.size(); ++at)
+        if (has_tokens(dims[at]))
+          return fmt::format("it lays out as many places as dim {} says",
+                             context_.dims.print(dims[at]));
+    }
     return "";
   }
 
@@ -328,6 +337,15 @@ class Search {
     if (!type.valid() || type == Types::unknown()) return false;
     const Shape& shape = context_.types[type].shape;
     return std::any_of(shape.begin(), shape.end(), [&](DimId d) { return has_tokens(d); });
+  }
+  bool has_tokens(AttributesId attributes) {
+    const auto with_tokens = [&](DimId dim) { return has_tokens(dim); };
+    const AttributeList& list = context_.attributes[attributes];
+    return std::any_of(list.begin(), list.end(), [&](const auto& named) {
+      if (const auto* dim = std::get_if<DimId>(&named.second)) return with_tokens(*dim);
+      const auto* dims = std::get_if<std::vector<DimId>>(&named.second);
+      return dims != nullptr && std::any_of(dims->begin(), dims->end(), with_tokens);
+    });
   }
   /// Asked of few dims, and very often.
   bool has_tokens(DimId dim) {

@@ -27,6 +27,8 @@ std::string found(const std::string& text) {
   const auto context = std::make_shared<Context>();
   REQUIRE(load_rule_texts(context, {{"ops.pwr", R"(
 op opposite(x: T[*b, d]) -> (y: T[*b, d], s: T[*b]) { y = keep_topk(x){k = 1}  s = sum(y) }
+op shares() {count: int} -> y: f32[count] { y = f32(iota(){shape = [count]}) / f32(extent(){value = count}) }
+op widened(x: T[*b, d]) {width: int} -> y: T[*b, width] { y = upsample_linear(x){size = [width]} }
 )"}}));
   return row_mixing(graph_of(context, text)).value_or("");
 }
@@ -57,6 +59,21 @@ TEST_CASE("row mixing: what lets one row act on another is named", "[splitter]")
         "node y (scaled_attention) mixes rows: it lets places of dim n meet");
   CHECK(found("in y: f32[4, n]  q, s = opposite(y)  out q, s") ==
         "node q (opposite) mixes rows: keep_topk sorts dim n");
+}
+
+TEST_CASE("row mixing: an attribute may say how many tokens there are", "[splitter]") {
+  CHECK(found("in x: f32[4, 8]  y = upsample_linear(x){size = [8 * n], align = true}  out y") ==
+        "node y (upsample_linear) mixes rows: it lays out as many places as dim 8*n says");
+  CHECK(found("in x: f32[4, 8, 8]  y = upsample_nearest(x){size = [3, n]}  out y") ==
+        "node y (upsample_nearest) mixes rows: it lays out as many places as dim n says");
+  CHECK(found("in x: f32[n, 8]  y = adaptive_avg_pool(x){size = [n]}  out y") ==
+        "node y (adaptive_avg_pool) mixes rows: it lays out as many places as dim n says");
+  CHECK(found("in x: f32[n, 8]  y = upsample_linear(x){size = [16]}  out y") == "");
+  CHECK(found("in x: f32[4, 8]  y = widened(x){width = n}  out y") ==
+        "node y (widened) mixes rows: upsample_linear lays out as many places as dim n says");
+  CHECK(found("in x: f32[n]  y = shares(){count = n}  z = x * y  out z") ==
+        "node y (shares) mixes rows: extent counts the rows of dim n");
+  CHECK(found("in x: f32[n]  y = iota(){shape = [n]}  z = x * f32(y)  out z") == "");
 }
 
 TEST_CASE("row mixing: a reduction leaves out the padding at the end of a dim", "[splitter]") {
