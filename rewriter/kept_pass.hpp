@@ -6,7 +6,6 @@
 
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -53,7 +52,9 @@ class KeptPass {
   friend class RuleEngine;
   static constexpr std::uint32_t kNone = 0xffffffff;
   using Time = std::uint64_t;
-  static constexpr Time kNever = ~Time{0}, kStep = Time{1} << 32;
+  static constexpr Time kNever = ~Time{0}, kStep = Time{1} << 40;
+  /// Between rewrites that come one after another where there is not kStep between two kept ones.
+  static constexpr Time kFine = Time{1} << 20;
 
   /// A part of ids_.
   struct Part {
@@ -64,7 +65,7 @@ class KeptPass {
     bool exclusive = true;  ///< all that reads `to` read `from` before
   };
   struct Record {
-    Time time = 0;          ///< kNever: it is of no run any more
+    Time time = 0;
     std::uint64_t key = 0;  ///< its position when it was made
     std::uint32_t rule = 0, verdict = 0, swaps = 0;
     std::uint32_t first_made = 0, made = 0;
@@ -75,6 +76,11 @@ class KeptPass {
     NodeId behind;                                ///< without one: behind this, as soon as may be
     bool may_change_nothing = false;
     bool applied = false;
+    bool gone = false;  ///< of no run any more
+  };
+  /// How far around a node nothing is applied that is later than where the walk was then.
+  struct Cover {
+    std::uint32_t round = 0, reach = 0;
   };
   /// A record in whose way a node may be. `strong`: it matched, made or erased it.
   struct Touch {
@@ -119,15 +125,21 @@ class KeptPass {
   [[nodiscard]] bool fits_keeping();
   bool edit(const Graph& before, const Graph& input);
   void pump();
-  [[nodiscard]] std::size_t next_kept(std::uint64_t key) const;
+  void settle_sequence();
+  [[nodiscard]] std::size_t next_kept(std::uint64_t key);
   [[nodiscard]] bool same(const Record& record, const RuleEngine::Entry& entry,
                           const Candidate& match) const;
   [[nodiscard]] NodeId first_user_of(std::span<const ValueId> writes,
                                      std::span<const NodeId> own) const;
-  void drop(std::uint32_t record);
+  bool drop(std::uint32_t record);
   bool disturb(std::span<const NodeId> nodes, Time now);
+  void uncover(std::span<const NodeId> nodes);
+  template <class Visit>
+  void for_each_neighbour(NodeId node, const Visit& visit) const;
+  std::uint32_t next_round();
   void around(std::span<const NodeId> nodes, std::vector<NodeId>& out) const;
   void ask(std::span<const NodeId> nodes);
+  void ask_restored(std::span<const NodeId> nodes);
   Time time_before(std::size_t place);
   void come_to(Time time);
   [[nodiscard]] bool loose_ends_hold() const;
@@ -149,9 +161,11 @@ class KeptPass {
   std::vector<NodeId> ids_;
   std::vector<ValueId> values_;
   std::vector<Output> outputs_;
-  std::vector<std::uint32_t> sequence_;  // by time
-  std::set<std::pair<Time, std::uint32_t>> undone_;
-  std::vector<std::uint32_t> maker_, eraser_;  // by node; kNone: none
+  std::vector<std::uint32_t> sequence_;                 // by time
+  std::vector<std::uint32_t> added_;                    ///< by this update, by time
+  std::size_t cursor_ = 0;                              ///< in sequence_: what is later than now_
+  std::vector<std::pair<Time, std::uint32_t>> undone_;  ///< a heap, the first on top
+  std::vector<std::uint32_t> maker_, eraser_;           // by node; kNone: none
   std::vector<std::uint32_t> touch_head_, value_touch_head_;
   std::vector<Touch> touches_;
   std::unordered_map<std::uint32_t, std::vector<Moved>> moved_;  // by index in outputs_
@@ -162,8 +176,8 @@ class KeptPass {
   std::size_t inputs_nodes_ = 0, inputs_values_ = 0;  // ids that are the same in both
 
   Time now_ = 0;
-  bool building_ = false, broken_ = false;
-  std::size_t events_ = 0, first_records_ = 0;
+  bool building_ = false, broken_ = false, crowded_ = false;
+  std::size_t events_ = 0, most_events_ = 0, first_records_ = 0;
   // Of the rewrite at hand.
   Record current_;
   std::vector<NodeId> current_nodes_, restored_, around_;
@@ -172,8 +186,12 @@ class KeptPass {
   std::vector<std::vector<Moved>> current_moved_;
   std::vector<NodeId> current_near_;
   std::vector<ValueId> current_shared_;
-  std::vector<std::uint32_t> seen_;  // by node: the round of disturb()
+  std::vector<std::uint32_t> seen_;  // by node: the round
   std::uint32_t round_ = 0;
+  std::vector<Cover> covers_;  // by node
+  std::uint32_t cover_round_ = 1;
+  Time covered_until_ = 0;
+  std::vector<std::pair<NodeId, std::uint32_t>> open_;
 };
 
 }  // namespace pw

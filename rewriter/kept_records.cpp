@@ -5,7 +5,7 @@
 // again, at the same place of the order list, which holds the dead as well. An operand of a node
 // that comes back is called what it became meanwhile (now_called).
 #include <algorithm>
-#include <unordered_set>
+#include <functional>
 
 #include "rewriter/kept_run.hpp"
 
@@ -38,7 +38,8 @@ KeptPass::Part KeptPass::keep(std::span<const NodeId> nodes) {
 /// When a node was made: inputs at 0, what is of no run any more never.
 KeptPass::Time KeptPass::made_at(NodeId node) const {
   const std::uint32_t maker = node.index < maker_.size() ? maker_[node.index] : kNone;
-  return maker == kNone ? 0 : records_[maker].time;
+  if (maker == kNone) return 0;
+  return records_[maker].gone ? kNever : records_[maker].time;
 }
 
 /// Whether it was there when so much had been rewritten, and not more.
@@ -187,22 +188,20 @@ void KeptPass::made() {
   for (std::uint32_t i = 0; i < record.made; ++i) maker_[record.first_made + i] = number;
   for (NodeId n : erased) eraser_[n.index] = number;
   records_.push_back(record);
-  const auto place =
-      std::lower_bound(sequence_.begin(), sequence_.end(), record.time,
-                       [&](std::uint32_t r, Time time) { return records_[r].time < time; });
-  sequence_.insert(place, number);
+  (building_ ? sequence_ : added_).push_back(number);
   note_touches(number);
   if (building_) return;
   ++counters_.fresh;
   current_nodes_.insert(current_nodes_.end(), engine.created_.begin(), engine.created_.end());
   current_nodes_.insert(current_nodes_.end(), engine.erased_.begin(), engine.erased_.end());
-  std::vector<NodeId> nodes;
-  around(current_nodes_, nodes);
-  disturb(nodes, now_);
-  nodes.insert(nodes.end(), restored_.begin(), restored_.end());
-  restored_.clear();
-  for (NodeId n : nodes)
+  around_.clear();
+  around(current_nodes_, around_);
+  disturb(around_, now_);
+  if (!waited_.empty()) restored_.insert(restored_.end(), around_.begin(), around_.end());
+  if (restored_.empty()) return;
+  for (NodeId n : restored_)
     if (run_->graph.alive(n)) engine.touched_.push_back(n);
+  restored_.clear();
   RuleEngine::sort_once(engine.touched_);
 }
 
@@ -361,15 +360,18 @@ void KeptPass::undo(std::uint32_t number) {
   for (auto n = created.rbegin(); n != created.rend(); ++n)
     if (!erase(*n)) return;
   records_[number].applied = false;
-  undone_.emplace(record.time, number);
+  undone_.emplace_back(record.time, number);
+  std::push_heap(undone_.begin(), undone_.end(), std::greater<>());
   ++counters_.undone;
   std::vector<NodeId> all(nodes_of(record.nodes).begin(), nodes_of(record.nodes).end());
   all.insert(all.end(), erased.begin(), erased.end());
   around(all, restored_);
 }
 
-/// As it was; its match is there, and its operands are what they were.
+/// As it was, the first of those undone; its match is there, and its operands are what they were.
 void KeptPass::redo(std::uint32_t number) {
+  std::pop_heap(undone_.begin(), undone_.end(), std::greater<>());
+  undone_.pop_back();
   const Record record = records_[number];
   Graph& graph = run_->graph;
   const std::vector<NodeId> created(nodes_of(record.created).begin(),
@@ -388,7 +390,6 @@ void KeptPass::redo(std::uint32_t number) {
     eraser_[n.index] = number;
   }
   records_[number].applied = true;
-  undone_.erase({record.time, number});
   ++counters_.redone;
 }
 

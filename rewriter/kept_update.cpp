@@ -8,6 +8,8 @@
 // point, nothing differs because of it, and it is made again with the same ids; otherwise its
 // surroundings differ from now on.
 #include <algorithm>
+#include <functional>
+#include <iterator>
 
 #include "rewriter/kept_run.hpp"
 #include "rewriter/rule_change.hpp"
@@ -15,10 +17,11 @@
 namespace pw {
 namespace {
 
-/// Beyond so many a run from scratch is as fast.
-constexpr std::size_t kMostEvents = 4096, kMostAround = 16384, kMostEdited = 512;
-constexpr std::size_t kMostChanged = 256;  // rewrites by a rule that was edited
-constexpr std::size_t kMostOlder = 16;     // sets of rules
+constexpr std::size_t kMostEdited = 512;  // nodes; beyond so many a run from scratch is as fast
+/// Rewrites by a rule that was edited: a run from scratch makes so many in the time in which one is
+/// found out to be another.
+constexpr std::size_t kRunsPerChange = 8, kFewChanged = 256;
+constexpr std::size_t kMostOlder = 16;  // sets of rules
 
 bool same_facts(const Facts& a, const Facts& b) {
   const auto same = [](const auto& x, const auto& y) {
@@ -67,13 +70,13 @@ void KeptPass::pump() {
   RuleEngine& engine = run_->engine;
   const std::uint64_t version = run_->graph.renumberings();
   while (!broken_) {
-    if (!building_ && ++events_ > kMostEvents) return fail("the edit reaches too far");
+    if (!building_ && ++events_ > most_events_) return fail("the edit reaches too far");
     if (engine.heap_.empty() && engine.seeds_.empty()) {
-      const Time undone = undone_.empty() ? kNever : undone_.begin()->first;
+      const Time undone = undone_.empty() ? kNever : undone_.front().first;
       if (!deferred_.empty() && deferred_.begin()->first <= undone)
         come_to(deferred_.begin()->first);
       else if (!undone_.empty())
-        drop(undone_.begin()->second);
+        drop(undone_.front().second);
       else
         break;
       continue;
@@ -82,6 +85,7 @@ void KeptPass::pump() {
     if (run_->graph.renumberings() != version) fail("the order list was relabelled");
   }
   if (broken_) return;
+  settle_sequence();
   std::erase_if(engine.parked_,
                 [&](const RuleEngine::Entry& entry) { return !engine.rebind(entry); });
   if (!engine.parked_.empty()) fail("matches wait for each other");
@@ -93,14 +97,29 @@ void KeptPass::pump() {
   run_->state.report.journal.rollback(0);
 }
 
+/// What the update made joins what it left, and what it dropped leaves.
+void KeptPass::settle_sequence() {
+  if (counters_.dropped == 0 && added_.empty()) return;
+  std::vector<std::uint32_t> all;
+  all.reserve(sequence_.size() + added_.size());
+  std::merge(sequence_.begin(), sequence_.end(), added_.begin(), added_.end(),
+             std::back_inserter(all),
+             [&](std::uint32_t a, std::uint32_t b) { return records_[a].time < records_[b].time; });
+  std::erase_if(all, [&](std::uint32_t number) { return records_[number].gone; });
+  sequence_ = std::move(all);
+  added_.clear();
+  if (!crowded_) return;
+  Time time = 0;
+  for (std::uint32_t number : sequence_) records_[number].time = time += kStep;
+  crowded_ = false;
+}
+
 // ---- what the engine calls
 
 /// The first kept rewrite after now_ that comes after a match with this key.
-std::size_t KeptPass::next_kept(std::uint64_t key) const {
-  const auto first =
-      std::upper_bound(sequence_.begin(), sequence_.end(), now_,
-                       [&](Time time, std::uint32_t r) { return time < records_[r].time; });
-  auto at = static_cast<std::size_t>(first - sequence_.begin());
+std::size_t KeptPass::next_kept(std::uint64_t key) {
+  while (cursor_ < sequence_.size() && records_[sequence_[cursor_]].time <= now_) ++cursor_;
+  std::size_t at = cursor_;
   while (at < sequence_.size()) {
     const Record& record = records_[sequence_[at]];
     if (record.applied && record.key > key) break;
@@ -140,12 +159,11 @@ bool KeptPass::arrives(const RuleEngine::Entry& entry, const Candidate& match,
   const std::size_t place = next_kept(entry.position);
   const Time end = place < sequence_.size() ? records_[sequence_[place]].time : kNever;
   const Time others = deferred_.empty() ? kNever : deferred_.begin()->first;
-  if (!undone_.empty() && undone_.begin()->first < std::min(end, others)) {
-    const std::uint32_t first = undone_.begin()->second;
+  while (!undone_.empty() && undone_.front().first < std::min(end, others)) {
+    const std::uint32_t first = undone_.front().second;
     if (!same(records_[first], entry, match)) {
-      later();
-      drop(first);
-      return true;
+      if (drop(first)) return later(), true;
+      continue;
     }
     now_ = records_[first].time;
     redo(first);
@@ -156,18 +174,18 @@ bool KeptPass::arrives(const RuleEngine::Entry& entry, const Candidate& match,
     nodes.insert(nodes.end(), erased.begin(), erased.end());
     around_.clear();
     around(nodes, around_);
-    engine.erased_.clear();
+    uncover(around_);
     ask(around_);
     return true;
   }
   if (others < end) return later(), come_to(others), true;
   // Nothing that comes later may have been done here.
-  std::vector<NodeId> nodes;
-  around(match.nodes, nodes);
+  around_.clear();
+  around(match.nodes, around_);
   const Time before = place > 0 ? records_[sequence_[place - 1]].time : 0;
-  if (disturb(nodes, std::max(now_, before))) {
+  if (disturb(around_, std::max(now_, before))) {
     later();
-    ask(nodes);
+    ask_restored(around_);
     return true;
   }
   if (broken_) return true;
@@ -190,13 +208,12 @@ void KeptPass::come_to(Time time) {
 
 /// A time between the rewrite before and the one at this place.
 KeptPass::Time KeptPass::time_before(std::size_t place) {
-  for (int tries = 0; tries < 2; ++tries) {
-    const Time low = std::max(now_, place > 0 ? records_[sequence_[place - 1]].time : 0);
-    const Time high = place < sequence_.size() ? records_[sequence_[place]].time : low + 2 * kStep;
-    if (high - low >= 2) return low + (high - low) / 2;
-    fail("there is no time left between two rewrites");
-  }
-  return now_;
+  const Time low = std::max(now_, place > 0 ? records_[sequence_[place - 1]].time : 0);
+  if (place == sequence_.size()) return low + kStep;
+  const Time between = (records_[sequence_[place]].time - low) / 2;
+  if (between == 0) fail("there is no time left between two rewrites");
+  crowded_ = crowded_ || between < kFine;
+  return low + std::min(between, kFine);
 }
 
 /// Whether a match is a rewrite of the run before, and would do what that did.
@@ -250,23 +267,25 @@ bool KeptPass::same(const Record& record, const RuleEngine::Entry& entry,
   return true;
 }
 
-/// A rewrite that the run before made at this point, and this one does not.
-void KeptPass::drop(std::uint32_t number) {
-  undone_.erase({records_[number].time, number});
-  now_ = std::max(now_, records_[number].time);
-  const auto place = std::find(sequence_.begin(), sequence_.end(), number);
-  sequence_.erase(place);
-  records_[number].time = kNever;
+/// The first of those undone, which this run does not make at this point. Whether anything is asked
+/// because of that: what it leaves as it was had been asked when it was undone.
+bool KeptPass::drop(std::uint32_t number) {
+  std::pop_heap(undone_.begin(), undone_.end(), std::greater<>());
+  undone_.pop_back();
+  Record& record = records_[number];
+  now_ = std::max(now_, record.time);
+  record.gone = true;
   ++counters_.dropped;
-  const Record record = records_[number];
-  std::vector<NodeId> nodes(nodes_of(record.nodes).begin(), nodes_of(record.nodes).end());
+  current_near_.assign(nodes_of(record.nodes).begin(), nodes_of(record.nodes).end());
   const std::span<const NodeId> erased = nodes_of(record.erased);
-  nodes.insert(nodes.end(), erased.begin(), erased.end());
-  nodes.push_back(record.first_user);
-  std::vector<NodeId> all;
-  around(nodes, all);
-  disturb(all, now_);
-  ask(all);
+  current_near_.insert(current_near_.end(), erased.begin(), erased.end());
+  current_near_.push_back(record.first_user);
+  around_.clear();
+  around(current_near_, around_);
+  const bool undoes = disturb(around_, now_);
+  if (!undoes && waited_.empty()) return false;
+  ask_restored(around_);
+  return true;
 }
 
 // ---- surroundings
@@ -291,18 +310,48 @@ void KeptPass::around(std::span<const NodeId> nodes, std::vector<NodeId>& out) c
   }
 }
 
+std::uint32_t KeptPass::next_round() {
+  if (seen_.size() < run_->graph.node_bound()) seen_.resize(run_->graph.node_bound(), 0);
+  if (++round_ == 0) fail("too many rounds");
+  return round_;
+}
+
+/// Those at the other end of an edge that some pattern has.
+template <class Visit>
+void KeptPass::for_each_neighbour(NodeId n, const Visit& visit) const {
+  const Graph& graph = run_->graph;
+  const OpId op = graph.op(n);
+  const bool shares = edges_.shares(op);
+  for (std::size_t k = 0; k < graph.operand_count(n); ++k) {
+    const ValueId v = graph.operand(n, k);
+    if (!v.valid()) continue;
+    if (const NodeId p = graph.producer(v); p.valid() && edges_.reads(graph.op(p), op)) visit(p);
+    if (!shares) continue;
+    for (UseId u = graph.first_use(v); u.valid(); u = graph.next_use(u))
+      if (edges_.share(op, graph.op(graph.user(u)))) visit(graph.user(u));
+  }
+  if (!edges_.is_read(op)) return;
+  for (std::size_t k = 0; k < graph.result_count(n); ++k)
+    for (UseId u = graph.first_use(graph.result(n, k)); u.valid(); u = graph.next_use(u))
+      if (edges_.reads(op, graph.op(graph.user(u)))) visit(graph.user(u));
+}
+
 /// Undoes what was done later than `now` to these nodes, and to whatever a match with one of them
-/// could hold. Whether it did.
+/// could hold. Whether it did. Where that has been seen to before, it still holds: the walk goes
+/// forward, what is rewritten in it is not later than it, and edges that come with that are seen to
+/// from their own nodes.
 bool KeptPass::disturb(std::span<const NodeId> nodes, Time now) {
   const Graph& graph = run_->graph;
   const std::size_t undone = counters_.undone;
-  if (++round_ == 0) return fail("too many rounds"), false;
-  std::vector<std::pair<NodeId, std::size_t>> open;
-  const auto visit = [&](NodeId n, std::size_t depth) {
-    if (seen_.size() <= n.index) seen_.resize(graph.node_bound(), 0);
-    if (seen_[n.index] == round_) return;
-    seen_[n.index] = round_;
-    open.emplace_back(n, depth);
+  if (now < covered_until_) ++cover_round_;
+  covered_until_ = now;
+  if (covers_.size() < graph.node_bound()) covers_.resize(graph.node_bound() + 1024);
+  open_.clear();
+  const auto visit = [&](NodeId n, std::uint32_t reach) {
+    Cover& cover = covers_[n.index];
+    if (cover.round == cover_round_ && cover.reach >= reach) return;
+    cover = {cover_round_, reach};
+    open_.emplace_back(n, reach);
   };
   const auto undo_all = [&](const std::vector<std::uint32_t>& heads, std::size_t index) {
     if (index >= heads.size()) return;
@@ -311,30 +360,43 @@ bool KeptPass::disturb(std::span<const NodeId> nodes, Time now) {
       if (record.applied && record.time > now) undo(touches_[t].record);
     }
   };
+  const auto whole = static_cast<std::uint32_t>(reach_ + 1);
   for (NodeId n : nodes)
-    if (n.valid()) visit(n, 0);
-  for (std::size_t i = 0; i < open.size() && !broken_; ++i) {
-    if (open.size() > kMostAround) fail("the edit reaches too far");
-    const auto [n, depth] = open[i];
+    if (n.valid()) visit(n, whole);
+  for (std::size_t i = 0; i < open_.size() && !broken_; ++i) {
+    const auto [n, reach] = open_[i];
     undo_all(touch_head_, n.index);
-    if (!graph.alive(n) || depth == reach_) continue;
-    const OpId op = graph.op(n);
-    for (std::size_t k = 0; k < graph.operand_count(n); ++k) {
-      const ValueId v = graph.operand(n, k);
-      if (!v.valid()) continue;
-      if (const NodeId p = graph.producer(v); p.valid() && edges_.reads(graph.op(p), op))
-        visit(p, depth + 1);
-      if (!edges_.shares(op)) continue;
-      undo_all(value_touch_head_, v.index);
-      for (UseId u = graph.first_use(v); u.valid(); u = graph.next_use(u))
-        if (edges_.share(op, graph.op(graph.user(u)))) visit(graph.user(u), depth + 1);
-    }
-    if (!edges_.is_read(op)) continue;
-    for (std::size_t k = 0; k < graph.result_count(n); ++k)
-      for (UseId u = graph.first_use(graph.result(n, k)); u.valid(); u = graph.next_use(u))
-        if (edges_.reads(op, graph.op(graph.user(u)))) visit(graph.user(u), depth + 1);
+    if (!graph.alive(n) || reach == 1) continue;
+    if (edges_.shares(graph.op(n)))
+      for (std::size_t k = 0; k < graph.operand_count(n); ++k)
+        if (const ValueId v = graph.operand(n, k); v.valid()) undo_all(value_touch_head_, v.index);
+    for_each_neighbour(n, [&, next = reach - 1](NodeId other) { visit(other, next); });
   }
   return counters_.undone != undone;
+}
+
+/// Other edges lead from these nodes than before: what was seen to along them is not any more.
+void KeptPass::uncover(std::span<const NodeId> nodes) {
+  const std::uint32_t round = next_round();
+  open_.clear();
+  const auto visit = [&](NodeId n, std::uint32_t reach) {
+    if (seen_[n.index] == round) return;
+    seen_[n.index] = round;
+    if (n.index < covers_.size()) covers_[n.index] = {};
+    open_.emplace_back(n, reach);
+  };
+  for (NodeId n : nodes) visit(n, static_cast<std::uint32_t>(reach_ + 1));
+  for (std::size_t i = 0; i < open_.size(); ++i) {
+    const auto [n, reach] = open_[i];
+    if (!run_->graph.alive(n) || reach == 1) continue;
+    for_each_neighbour(n, [&, next = reach - 1](NodeId other) { visit(other, next); });
+  }
+}
+
+/// Matches again at all anchors of matches that may hold what was undone, and what stands around
+/// where some match waited for another: it may be that one.
+void KeptPass::ask_restored(std::span<const NodeId> nodes) {
+  ask(waited_.empty() ? std::span<const NodeId>() : nodes);
 }
 
 /// Matches again at all anchors of matches that may hold one of these nodes, or what was undone.
@@ -344,12 +406,15 @@ void KeptPass::ask(std::span<const NodeId> nodes) {
   const Graph& graph = run_->graph;
   engine.touched_.clear();
   engine.erased_.clear();
-  for (NodeId n : nodes)
-    if (n.valid() && graph.alive(n)) engine.touched_.push_back(n);
-  for (NodeId n : restored_)
-    if (graph.alive(n)) engine.touched_.push_back(n);
+  const std::uint32_t round = next_round();
+  const auto touch = [&](NodeId n) {
+    if (!n.valid() || seen_[n.index] == round || !graph.alive(n)) return;
+    seen_[n.index] = round;
+    engine.touched_.push_back(n);
+  };
+  for (NodeId n : nodes) touch(n);
+  for (NodeId n : restored_) touch(n);
   restored_.clear();
-  RuleEngine::sort_once(engine.touched_);
   std::vector<NodeId> waiting;
   for (NodeId n : engine.touched_) {
     const auto [first, last] = waited_.equal_range(n.index);
@@ -399,11 +464,12 @@ bool KeptPass::change(std::shared_ptr<const RuleSet> rules, const Strategy& stra
     }
     after.verdicts = std::move(judged);
   }
+  const std::size_t most = std::max(kFewChanged, sequence_.size() / kRunsPerChange);
   std::size_t changed = 0;
   for (std::uint32_t number : sequence_) {
     Record& record = records_[number];
     if (!other.contains({record.rule, record.verdict})) continue;
-    if (++changed > kMostChanged) return no("a rule that fires at many places was edited");
+    if (++changed > most) return no("a rule that fires at many places was edited");
     record.verdict = kNone;  // equal to no match of now
     const std::span<const NodeId> nodes = nodes_of(record.nodes);
     changed_.insert(changed_.end(), nodes.begin(), nodes.end());
@@ -427,7 +493,10 @@ bool KeptPass::update(const Graph& before, const Graph& input) {
   if (broken_ || !run_) return false;
   counters_ = {};
   events_ = 0;
-  now_ = 0;
+  most_events_ = 4096 + 8 * sequence_.size();
+  now_ = covered_until_ = 0;
+  cursor_ = 0;
+  ++cover_round_;
   RuleEngine& engine = run_->engine;
   if (records_.size() > 2 * first_records_ + 4096)
     return fail("too much was edited since everything was rewritten"), false;

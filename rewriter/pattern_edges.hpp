@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <unordered_set>
 #include <vector>
 
 #include "dsl/ruleset.hpp"
@@ -15,23 +14,27 @@ class PatternEdges {
   void add(const Rule& rule);
   /// Whether some pattern has a `user` that reads a `producer`.
   [[nodiscard]] bool reads(OpId producer, OpId user) const {
-    return reads_.contains(key(producer, user));
+    return is(reads_, place(producer), place(user));
   }
   /// Whether some pattern has two such nodes that read one value.
-  [[nodiscard]] bool share(OpId a, OpId b) const { return share_.contains(key(a, b)); }
-  [[nodiscard]] bool is_read(OpId op) const { return is(read_, op); }
-  [[nodiscard]] bool shares(OpId op) const { return is(shares_, op); }
+  [[nodiscard]] bool share(OpId a, OpId b) const { return is(share_, place(a), place(b)); }
+  [[nodiscard]] bool is_read(OpId op) const { return !reads_[place(op)].empty(); }
+  [[nodiscard]] bool shares(OpId op) const { return !share_[place(op)].empty(); }
   /// Edges between the two nodes of a match that are farthest apart, at most.
   [[nodiscard]] std::size_t reach() const { return reach_; }
 
  private:
-  static std::uint64_t key(OpId a, OpId b) { return std::uint64_t{a.index} << 32 | b.index; }
-  [[nodiscard]] static bool is(const std::vector<char>& list, OpId op) {
-    return op.index < list.size() && list[op.index] != 0;
+  using Rows = std::vector<std::vector<char>>;
+  [[nodiscard]] std::size_t place(OpId op) const {
+    return op.index < places_.size() ? places_[op.index] : 0;
   }
-  static void set(std::vector<char>& list, OpId op);
-  std::unordered_set<std::uint64_t> reads_, share_;
-  std::vector<char> read_, shares_;  // by op
+  [[nodiscard]] static bool is(const Rows& rows, std::size_t row, std::size_t column) {
+    return column < rows[row].size() && rows[row][column] != 0;
+  }
+  std::size_t add_place(OpId op);
+  static void set(Rows& rows, std::size_t row, std::size_t column);
+  std::vector<std::uint32_t> places_;       // by op; 0: in no pattern
+  Rows reads_ = Rows(1), share_ = Rows(1);  // by place; a row is as long as it has to be
   std::size_t reach_ = 0;
 };
 
