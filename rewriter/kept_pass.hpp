@@ -56,10 +56,6 @@ class KeptPass {
   /// Between rewrites that come one after another where there is not kStep between two kept ones.
   static constexpr Time kFine = Time{1} << 20;
 
-  /// A part of ids_.
-  struct Part {
-    std::uint32_t begin = 0, count = 0;
-  };
   struct Output {
     ValueId from, to;
     bool exclusive = true;  ///< all that reads `to` read `from` before
@@ -69,11 +65,12 @@ class KeptPass {
     std::uint64_t key = 0;  ///< its position when it was made
     std::uint32_t rule = 0, verdict = 0, swaps = 0;
     std::uint32_t first_made = 0, made = 0;
-    Part nodes, values;  ///< by number of the pattern
-    Part own, created, erased;
-    std::uint32_t outputs = 0, output_count = 0;  ///< in outputs_
-    NodeId first_user;                            ///< new nodes stand before it
-    NodeId behind;                                ///< without one: behind this, as soon as may be
+    std::uint32_t ids = 0;     ///< in ids_: by number of the pattern; erased, own first; created
+    std::uint32_t values = 0;  ///< in values_, by number of the pattern
+    std::uint32_t nodes = 0, own = 0, erased = 0, created = 0;  ///< so many
+    std::uint32_t outputs = 0, output_count = 0;                ///< in outputs_
+    NodeId first_user;                                          ///< new nodes stand before it
+    NodeId behind;  ///< without one: behind this, as soon as may be
     bool may_change_nothing = false;
     bool applied = false;
     bool gone = false;  ///< of no run any more
@@ -84,8 +81,10 @@ class KeptPass {
   };
   /// A record in whose way a node may be. `strong`: it matched, made or erased it.
   struct Touch {
-    std::uint32_t record = 0, next = kNone;
-    bool strong = false;
+    std::uint32_t of = 0;  ///< twice the record, and one if it is strong
+    std::uint32_t next = kNone;
+    [[nodiscard]] std::uint32_t record() const { return of / 2; }
+    [[nodiscard]] bool strong() const { return of % 2 != 0; }
   };
   /// An operand slot, or, without a node, an output of the graph.
   struct Moved {
@@ -105,10 +104,25 @@ class KeptPass {
   void fail(std::string_view why);
 
   // Records (kept_records.cpp).
-  [[nodiscard]] std::span<const NodeId> nodes_of(Part part) const;
-  Part keep(std::span<const NodeId> nodes);
+  [[nodiscard]] std::span<const NodeId> nodes_of(const Record& r) const {
+    return {ids_.data() + r.ids, r.nodes};
+  }
+  [[nodiscard]] std::span<const NodeId> erased_by(const Record& r) const {
+    return {ids_.data() + r.ids + r.nodes, r.erased};
+  }
+  [[nodiscard]] std::span<const NodeId> own_of(const Record& r) const {
+    return erased_by(r).first(r.own);
+  }
+  [[nodiscard]] std::span<const NodeId> created_by(const Record& r) const {
+    return {ids_.data() + r.ids + r.nodes + r.erased, r.created};
+  }
   void note_touches(std::uint32_t record);
-  void touch(NodeId node, std::uint32_t record, bool strong);
+  void note_reads(NodeId node, int change, bool always);
+  void touch(std::vector<std::uint32_t>& heads, std::size_t index, std::uint32_t record,
+             bool strong);
+  void touch(NodeId node, std::uint32_t record, bool strong) {
+    if (node.valid()) touch(touch_head_, node.index, record, strong);
+  }
   void undo(std::uint32_t record);
   void undo_later(NodeId node, Time time);
   void redo(std::uint32_t record);
@@ -180,12 +194,16 @@ class KeptPass {
   std::size_t events_ = 0, most_events_ = 0, first_records_ = 0;
   // Of the rewrite at hand.
   Record current_;
+  const Candidate* match_ = nullptr;
   std::vector<NodeId> current_nodes_, restored_, around_;
-  std::vector<ValueId> current_values_;
-  std::vector<Output> current_outputs_;
-  std::vector<std::vector<Moved>> current_moved_;
   std::vector<NodeId> current_near_;
-  std::vector<ValueId> current_shared_;
+  /// A value that own or new nodes read: whether its producer's matches may be others now.
+  struct Read {
+    ValueId value;
+    int uses = 0;  ///< new ones less old ones
+    bool told = false;
+  };
+  std::vector<Read> reads_;
   std::vector<std::uint32_t> seen_;  // by node: the round
   std::uint32_t round_ = 0;
   std::vector<Cover> covers_;  // by node

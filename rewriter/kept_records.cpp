@@ -23,16 +23,6 @@ void KeptPass::fail(std::string_view why) {
   broken_ = true;
 }
 
-std::span<const NodeId> KeptPass::nodes_of(Part part) const {
-  return std::span<const NodeId>(ids_).subspan(part.begin, part.count);
-}
-
-KeptPass::Part KeptPass::keep(std::span<const NodeId> nodes) {
-  const Part out{static_cast<std::uint32_t>(ids_.size()), static_cast<std::uint32_t>(nodes.size())};
-  ids_.insert(ids_.end(), nodes.begin(), nodes.end());
-  return out;
-}
-
 // ---- the order list
 
 /// When a node was made: inputs at 0, what is of no run any more never.
@@ -113,15 +103,12 @@ void KeptPass::placed(NodeId first_made) {
     current_.behind = latest;
   }
   NodeId behind = place_at(target, current_.time);
-  maker_.resize(bound, kNone);
-  eraser_.resize(bound, kNone);
   for (NodeId n = first_made; n.index < bound; ++n.index) {
     put(n, behind);
     behind = n;
   }
   current_near_.clear();
-  current_outputs_.clear();
-  current_moved_.clear();
+  current_.outputs = static_cast<std::uint32_t>(outputs_.size());
 }
 
 /// Who reads what the match defines, before they are led to what it becomes.
@@ -136,17 +123,17 @@ void KeptPass::redirects(const Candidate& match, const Recipe& recipe) {
       if (j != i && recipe.outputs[j].code == recipe.outputs[i].code) output.exclusive = false;
     const OpId before = graph.op(graph.producer(output.from));
     const NodeId producer = graph.producer(output.to);
+    const OpId after = producer.valid() ? graph.op(producer) : before;
     const bool alike = output.exclusive && graph.type(output.from) == graph.type(output.to);
-    for (const Moved& use : uses_of(output.from)) {
-      if (!use.user.valid()) continue;
-      const OpId op = graph.op(use.user);
-      if (!alike || edges_.reads(before, op) ||
-          (producer.valid() && edges_.reads(graph.op(producer), op)))
-        current_near_.push_back(use.user);
+    for (UseId u = graph.first_use(output.from); u.valid(); u = graph.next_use(u)) {
+      const OpId op = graph.op(graph.user(u));
+      if (!alike || edges_.reads(before, op) || edges_.reads(after, op))
+        current_near_.push_back(graph.user(u));
     }
     if (!alike && producer.valid()) current_near_.push_back(producer);
-    current_moved_.push_back(output.exclusive ? std::vector<Moved>() : uses_of(output.from));
-    current_outputs_.push_back(output);
+    if (!output.exclusive)
+      moved_[static_cast<std::uint32_t>(outputs_.size())] = uses_of(output.from);
+    outputs_.push_back(output);
   }
 }
 
@@ -166,34 +153,39 @@ void KeptPass::made() {
   if (broken_) return;
   RuleEngine& engine = run_->engine;
   const auto number = static_cast<std::uint32_t>(records_.size());
-  Record record = current_;
-  record.nodes = keep(current_nodes_);
-  record.values = {static_cast<std::uint32_t>(values_.size()),
-                   static_cast<std::uint32_t>(current_values_.size())};
-  values_.insert(values_.end(), current_values_.begin(), current_values_.end());
-  record.own = keep(engine.own_);
-  record.created = keep(engine.created_);
-  // A new node that nothing needed is not to come back.
-  std::vector<NodeId> erased = engine.erased_;
-  std::erase_if(erased, [&](NodeId n) { return n.index >= record.first_made; });
-  record.erased = keep(erased);
-  record.outputs = static_cast<std::uint32_t>(outputs_.size());
-  record.output_count = static_cast<std::uint32_t>(current_outputs_.size());
-  for (std::size_t i = 0; i < current_outputs_.size(); ++i) {
-    if (!current_outputs_[i].exclusive)
-      moved_[static_cast<std::uint32_t>(outputs_.size())] = std::move(current_moved_[i]);
-    outputs_.push_back(current_outputs_[i]);
+  const auto add = [](auto& to, const auto& items) {
+    to.insert(to.end(), items.data(), items.data() + items.size());
+    return static_cast<std::uint32_t>(items.size());
+  };
+  Record& record = records_.emplace_back(current_);
+  record.ids = static_cast<std::uint32_t>(ids_.size());
+  record.nodes = add(ids_, match_->nodes);
+  record.own = static_cast<std::uint32_t>(engine.own_.size());
+  record.erased = add(ids_, engine.erased_);
+  if (engine.erased_.size() > engine.own_.size()) {
+    // A new node that nothing needed is not to come back.
+    const auto begin = ids_.end() - static_cast<std::ptrdiff_t>(record.erased);
+    ids_.erase(
+        std::remove_if(begin, ids_.end(), [&](NodeId n) { return n.index >= record.first_made; }),
+        ids_.end());
+    record.erased = static_cast<std::uint32_t>(ids_.size()) - record.ids - record.nodes;
   }
+  record.created = add(ids_, engine.created_);
+  record.values = static_cast<std::uint32_t>(values_.size());
+  add(values_, match_->values);
+  record.output_count = static_cast<std::uint32_t>(outputs_.size()) - record.outputs;
   record.applied = true;
-  for (std::uint32_t i = 0; i < record.made; ++i) maker_[record.first_made + i] = number;
-  for (NodeId n : erased) eraser_[n.index] = number;
-  records_.push_back(record);
+  maker_.insert(maker_.end(), record.made, number);
+  eraser_.insert(eraser_.end(), record.made, kNone);
+  for (NodeId n : erased_by(record)) eraser_[n.index] = number;
   (building_ ? sequence_ : added_).push_back(number);
   note_touches(number);
   if (building_) return;
   ++counters_.fresh;
-  current_nodes_.insert(current_nodes_.end(), engine.created_.begin(), engine.created_.end());
-  current_nodes_.insert(current_nodes_.end(), engine.erased_.begin(), engine.erased_.end());
+  current_nodes_.clear();
+  add(current_nodes_, match_->nodes);
+  add(current_nodes_, engine.created_);
+  add(current_nodes_, engine.erased_);
   around_.clear();
   around(current_nodes_, around_);
   disturb(around_, now_);
@@ -205,53 +197,52 @@ void KeptPass::made() {
   RuleEngine::sort_once(engine.touched_);
 }
 
-void KeptPass::touch(NodeId node, std::uint32_t record, bool strong) {
-  if (!node.valid()) return;
-  if (touch_head_.size() <= node.index) touch_head_.resize(run_->graph.node_bound(), kNone);
-  touches_.push_back({record, touch_head_[node.index], strong});
-  touch_head_[node.index] = static_cast<std::uint32_t>(touches_.size() - 1);
+void KeptPass::touch(std::vector<std::uint32_t>& heads, std::size_t index, std::uint32_t record,
+                     bool strong) {
+  if (heads.size() <= index) heads.resize(index + index / 2 + 64, kNone);
+  touches_.push_back({2 * record + (strong ? 1 : 0), heads[index]});
+  heads[index] = static_cast<std::uint32_t>(touches_.size() - 1);
 }
 
 void KeptPass::note_touches(std::uint32_t number) {
-  const Record record = records_[number];
+  const Record& record = records_[number];
   const Graph& graph = run_->graph;
-  for (NodeId n : nodes_of(record.nodes)) touch(n, number, true);
-  for (NodeId n : nodes_of(record.erased).subspan(record.own.count)) touch(n, number, true);
+  const std::span<const NodeId> unneeded = erased_by(record).subspan(record.own);
+  for (NodeId n : nodes_of(record)) touch(n, number, true);
+  for (NodeId n : unneeded) touch(n, number, true);
   for (std::uint32_t i = 0; i < record.made; ++i)
     touch(NodeId(std::size_t{record.first_made + i}), number, true);
   touch(record.first_user, number, false);
   for (NodeId n : current_near_) touch(n, number, false);
   // Producers of what was read: where another number of uses, or a use by another op of a pattern,
   // can be told from before.
-  struct Read {
-    ValueId value;
-    int uses = 0;  ///< new ones less old ones
-    bool told = false;
-  };
-  std::vector<Read> reads;
-  const auto count = [&](NodeId n, int change, bool always) {
-    for (std::size_t k = 0; k < graph.operand_count(n); ++k) {
-      const ValueId v = graph.operand(n, k);
-      if (!v.valid()) continue;
-      auto read =
-          std::find_if(reads.begin(), reads.end(), [&](const Read& r) { return r.value == v; });
-      if (read == reads.end()) read = reads.insert(reads.end(), {v, 0, false});
-      read->uses += change;
-      const NodeId producer = graph.producer(v);
-      read->told = read->told || always ||
-                   (producer.valid() && edges_.reads(graph.op(producer), graph.op(n)));
-      if (!edges_.shares(graph.op(n))) continue;
-      read->told = true;
-      if (value_touch_head_.size() <= v.index) value_touch_head_.resize(graph.value_bound(), kNone);
-      touches_.push_back({number, value_touch_head_[v.index], false});
-      value_touch_head_[v.index] = static_cast<std::uint32_t>(touches_.size() - 1);
-    }
-  };
-  for (NodeId n : nodes_of(record.own)) count(n, -1, current_.may_change_nothing);
-  for (NodeId n : nodes_of(record.erased).subspan(record.own.count)) count(n, -1, true);
-  for (NodeId n : nodes_of(record.created)) count(n, 1, false);
-  for (const Read& read : reads)
+  reads_.clear();
+  for (NodeId n : own_of(record)) note_reads(n, -1, current_.may_change_nothing);
+  for (NodeId n : unneeded) note_reads(n, -1, true);
+  for (NodeId n : created_by(record)) note_reads(n, 1, false);
+  for (const Read& read : reads_)
     if (read.uses != 0 || read.told) touch(graph.producer(read.value), number, false);
+}
+
+void KeptPass::note_reads(NodeId node, int change, bool always) {
+  const Graph& graph = run_->graph;
+  const OpId op = graph.op(node);
+  const bool shares = edges_.shares(op);
+  for (std::size_t k = 0; k < graph.operand_count(node); ++k) {
+    const ValueId v = graph.operand(node, k);
+    if (!v.valid()) continue;
+    const NodeId producer = graph.producer(v);
+    const bool told =
+        always || shares || (producer.valid() && edges_.reads(graph.op(producer), op));
+    if (shares)
+      touch(value_touch_head_, v.index, static_cast<std::uint32_t>(records_.size() - 1), false);
+    if (!producer.valid()) continue;
+    auto read =
+        std::find_if(reads_.begin(), reads_.end(), [&](const Read& r) { return r.value == v; });
+    if (read == reads_.end()) read = reads_.insert(reads_.end(), Read{v});
+    read->uses += change;
+    read->told = read->told || told;
+  }
 }
 
 // ---- undoing and redoing
@@ -316,14 +307,14 @@ void KeptPass::undo_later(NodeId node, Time time) {
   if (node.index >= touch_head_.size()) return;
   for (std::uint32_t t = touch_head_[node.index]; t != kNone; t = touches_[t].next)
     if (const Touch touch = touches_[t];
-        touch.strong && records_[touch.record].applied && records_[touch.record].time > time)
-      undo(touch.record);
+        touch.strong() && records_[touch.record()].applied && records_[touch.record()].time > time)
+      undo(touch.record());
 }
 
 void KeptPass::undo(std::uint32_t number) {
   const Record record = records_[number];
   if (!record.applied || broken_) return;
-  for (NodeId n : nodes_of(record.nodes))
+  for (NodeId n : nodes_of(record))
     if (n.valid()) undo_later(n, record.time);
   for (std::uint32_t i = 0; i < record.made; ++i)
     undo_later(NodeId(std::size_t{record.first_made + i}), record.time);
@@ -333,7 +324,7 @@ void KeptPass::undo(std::uint32_t number) {
         if (use.user.valid()) undo_later(use.user, record.time);
   if (broken_) return;
   Graph& graph = run_->graph;
-  const std::vector<NodeId> erased(nodes_of(record.erased).begin(), nodes_of(record.erased).end());
+  const std::span<const NodeId> erased = erased_by(record);  // nothing is recorded here
   for (auto n = erased.rbegin(); n != erased.rend(); ++n)
     if (!revive(*n)) return;
   for (NodeId n : erased) eraser_[n.index] = kNone;
@@ -356,16 +347,15 @@ void KeptPass::undo(std::uint32_t number) {
       graph.set_operand(use.user, use.slot, output.from);
     }
   }
-  const std::span<const NodeId> created = nodes_of(record.created);
+  const std::span<const NodeId> created = created_by(record);
   for (auto n = created.rbegin(); n != created.rend(); ++n)
     if (!erase(*n)) return;
   records_[number].applied = false;
   undone_.emplace_back(record.time, number);
   std::push_heap(undone_.begin(), undone_.end(), std::greater<>());
   ++counters_.undone;
-  std::vector<NodeId> all(nodes_of(record.nodes).begin(), nodes_of(record.nodes).end());
-  all.insert(all.end(), erased.begin(), erased.end());
-  around(all, restored_);
+  around(nodes_of(record), restored_);
+  around(erased.subspan(record.own), restored_);
 }
 
 /// As it was, the first of those undone; its match is there, and its operands are what they were.
@@ -374,9 +364,7 @@ void KeptPass::redo(std::uint32_t number) {
   undone_.pop_back();
   const Record record = records_[number];
   Graph& graph = run_->graph;
-  const std::vector<NodeId> created(nodes_of(record.created).begin(),
-                                    nodes_of(record.created).end());
-  for (NodeId n : created)
+  for (NodeId n : created_by(record))
     if (!revive(n)) return;
   for (std::uint32_t i = 0; i < record.output_count; ++i) {
     const Output& output = outputs_[record.outputs + i];
@@ -385,7 +373,7 @@ void KeptPass::redo(std::uint32_t number) {
     if (!output.exclusive) moved_[record.outputs + i] = uses_of(output.from);
     graph.replace_uses(output.from, to);
   }
-  for (NodeId n : nodes_of(record.erased)) {
+  for (NodeId n : erased_by(record)) {
     if (!erase(n)) return;
     eraser_[n.index] = number;
   }

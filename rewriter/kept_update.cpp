@@ -140,8 +140,7 @@ bool KeptPass::arrives(const RuleEngine::Entry& entry, const Candidate& match,
   current_.verdict = engine.pool_[entry.at + RuleEngine::kVerdict];
   current_.swaps = engine.pool_[entry.at + RuleEngine::kSwaps];
   current_.may_change_nothing = verdict.recipe.may_change_nothing;
-  current_nodes_ = match.nodes;
-  current_values_ = match.values;
+  match_ = &match;
   if (building_) {
     now_ = current_.time = now_ + kStep;
     return false;
@@ -168,9 +167,9 @@ bool KeptPass::arrives(const RuleEngine::Entry& entry, const Candidate& match,
     now_ = records_[first].time;
     redo(first);
     std::vector<NodeId> nodes(match.nodes);
-    const std::span<const NodeId> created = nodes_of(records_[first].created);
+    const std::span<const NodeId> created = created_by(records_[first]);
     nodes.insert(nodes.end(), created.begin(), created.end());
-    const std::span<const NodeId> erased = nodes_of(records_[first].erased);
+    const std::span<const NodeId> erased = erased_by(records_[first]);
     nodes.insert(nodes.end(), erased.begin(), erased.end());
     around_.clear();
     around(nodes, around_);
@@ -223,15 +222,15 @@ bool KeptPass::same(const Record& record, const RuleEngine::Entry& entry,
   const RuleEngine& engine = run_->engine;
   if (record.rule != entry.rule || record.verdict != current_.verdict ||
       record.swaps != current_.swaps || record.key != entry.position ||
-      record.made != record.created.count || record.own.count != record.erased.count ||
-      !std::ranges::equal(nodes_of(record.nodes), match.nodes))
+      record.made != record.created || record.own != record.erased ||
+      !std::ranges::equal(nodes_of(record), match.nodes))
     return false;
   for (std::size_t i = 0; i < match.values.size(); ++i)
-    if (now_called(values_[record.values.begin + i]) != match.values[i]) return false;
+    if (now_called(values_[record.values + i]) != match.values[i]) return false;
   std::vector<ValueId> writes;
   for (PatternValueId id : engine.rules_[entry.rule].layout().outputs)
     writes.push_back(match.values[id.index]);
-  const std::span<const NodeId> own = nodes_of(record.own);
+  const std::span<const NodeId> own = own_of(record);
   if (first_user_of(writes, own) != record.first_user) return false;
   // Nothing more may become unneeded than did then.
   const auto uses_by = [&](std::span<const NodeId> nodes, ValueId value, bool dead) {
@@ -248,7 +247,7 @@ bool KeptPass::same(const Record& record, const RuleEngine::Entry& entry,
     for (std::size_t k = 0; k < graph.result_count(n); ++k) {
       const ValueId v = graph.result(n, k);
       if (graph.is_output(v) || graph.use_count(v) > uses_by(own, v, false) ||
-          uses_by(nodes_of(record.created), v, true) > 0)
+          uses_by(created_by(record), v, true) > 0)
         return true;
       for (std::uint32_t i = 0; i < record.output_count; ++i)
         if (now_called(outputs_[record.outputs + i].to) == v) return true;
@@ -276,8 +275,8 @@ bool KeptPass::drop(std::uint32_t number) {
   now_ = std::max(now_, record.time);
   record.gone = true;
   ++counters_.dropped;
-  current_near_.assign(nodes_of(record.nodes).begin(), nodes_of(record.nodes).end());
-  const std::span<const NodeId> erased = nodes_of(record.erased);
+  current_near_.assign(nodes_of(record).begin(), nodes_of(record).end());
+  const std::span<const NodeId> erased = erased_by(record);
   current_near_.insert(current_near_.end(), erased.begin(), erased.end());
   current_near_.push_back(record.first_user);
   around_.clear();
@@ -356,8 +355,8 @@ bool KeptPass::disturb(std::span<const NodeId> nodes, Time now) {
   const auto undo_all = [&](const std::vector<std::uint32_t>& heads, std::size_t index) {
     if (index >= heads.size()) return;
     for (std::uint32_t t = heads[index]; t != kNone && !broken_; t = touches_[t].next) {
-      const Record& record = records_[touches_[t].record];
-      if (record.applied && record.time > now) undo(touches_[t].record);
+      const Record& record = records_[touches_[t].record()];
+      if (record.applied && record.time > now) undo(touches_[t].record());
     }
   };
   const auto whole = static_cast<std::uint32_t>(reach_ + 1);
@@ -471,7 +470,7 @@ bool KeptPass::change(std::shared_ptr<const RuleSet> rules, const Strategy& stra
     if (!other.contains({record.rule, record.verdict})) continue;
     if (++changed > most) return no("a rule that fires at many places was edited");
     record.verdict = kNone;  // equal to no match of now
-    const std::span<const NodeId> nodes = nodes_of(record.nodes);
+    const std::span<const NodeId> nodes = nodes_of(record);
     changed_.insert(changed_.end(), nodes.begin(), nodes.end());
   }
   engine.program_ = std::move(old.program_);
@@ -673,12 +672,11 @@ bool KeptPass::replay(RunState& run, const Strategy& strategy, PassStats& stats,
   for (std::uint32_t number : sequence_) {
     const Record& record = records_[number];
     engine.pool_.clear();
-    std::uint32_t* words = engine.pool_.add(RuleEngine::kNodes + record.nodes.count);
+    std::uint32_t* words = engine.pool_.add(RuleEngine::kNodes + record.nodes);
     words[RuleEngine::kRule] = record.rule;
     words[RuleEngine::kSwaps] = record.swaps;
     std::size_t at = RuleEngine::kNodes;
-    for (NodeId n : nodes_of(record.nodes))
-      words[at++] = (n.valid() ? ids[n.index] : NodeId()).index;
+    for (NodeId n : nodes_of(record)) words[at++] = (n.valid() ? ids[n.index] : NodeId()).index;
     RuleEngine::Entry entry;
     entry.rule = record.rule;
     if (!engine.rebind(entry)) return false;
