@@ -67,6 +67,14 @@ RuleEngine::RuleEngine(RunState& run, const Strategy& strategy, PassStats& stats
   for (std::size_t op = 0; op < ops.size(); ++op) barrier_.push_back(is_barrier(ops[OpId(op)]));
 }
 
+/// Of one that has run: what it grew to need not grow again.
+void RuleEngine::take_memory_of(RuleEngine& other) {
+  std::swap(pool_, other.pool_);
+  std::swap(latest_, other.latest_);
+  std::swap(heap_, other.heap_);
+  std::swap(seeds_, other.seeds_);
+}
+
 /// Expands requested recursive patterns, then recompiles and reseeds, until none is requested.
 void RuleEngine::start() {
   do {
@@ -114,9 +122,8 @@ void RuleEngine::collect(const std::vector<RuleId>& ids, std::vector<RuleId>& ou
 void RuleEngine::compile() {
   std::vector<const RuleLayout*> layouts;
   for (const Prepared& rule : rules_) layouts.push_back(&rule.layout());
-  program_ = compile_program(
-      run_.rules.set(), layouts, gather_statistics(graph_),
-      careful_ || kept_ != nullptr ? Anchoring::cheapest : anchoring_of(strategy_.kind));
+  program_ = compile_program(run_.rules.set(), layouts, gather_statistics(graph_),
+                             careful_ ? Anchoring::cheapest : anchoring_of(strategy_.kind));
   for (std::size_t i = 0; i < rules_.size(); ++i) rules_[i].swept = program_.rules[i].from_first;
   registers_ = std::make_unique<Registers>(program_);
   if (run_.options.stats) trace_ = std::make_unique<CountingTrace>(program_);
@@ -528,7 +535,7 @@ std::optional<StopReason> RuleEngine::take_found(std::uint32_t index, NodeId anc
   if (run_.out_of_fuel()) return StopReason::fuel;
   if (rewrites_ >= limit_ || run_.rewrites >= run_.options.limits.rewrites)
     return StopReason::limit;
-  if (kept_ != nullptr && kept_->arrives(*entry, taken, *verdict)) return std::nullopt;
+  if (kept_ != nullptr && kept_->arrives(index, number, entry, *verdict)) return std::nullopt;
   note_conditions(verdict->conditions);
   if (run_.watch != nullptr) run_.watch->rewriting(rule.layout().id, taken.nodes, run_);
   graph_.set_mark(sweep_);

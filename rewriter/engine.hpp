@@ -143,6 +143,7 @@ class RuleEngine {
 
   // Seeding and taking (engine.cpp).
   void start();
+  void take_memory_of(RuleEngine& other);
   void collect(const std::vector<RuleId>& ids, std::vector<RuleId>& out) const;
   void prepare();
   void compile();

@@ -71,7 +71,7 @@ const IncrementalRun::Counters& IncrementalRun::counters() const { return state_
 /// No stages where a pass is not of a kind that can be kept.
 void IncrementalRun::State::prepare() {
   passes.clear();
-  stages.clear();
+  std::vector<Stage> before = std::exchange(stages, {});
   if (strategy->kind != Kind::sequence || strategy->parts.empty())
     passes.push_back(strategy);
   else if (is_plain(*strategy))
@@ -79,6 +79,8 @@ void IncrementalRun::State::prepare() {
   bool all = !passes.empty();
   for (std::size_t i = 0; all && i < passes.size(); ++i) all = collect(*passes[i], i);
   if (!all) stages.clear();
+  for (std::size_t i = 0; i < std::min(before.size(), stages.size()); ++i)
+    if (stages[i].greedy()) stages[i].kept = std::move(before[i].kept);  // for its memory
 }
 
 /// The same stages by other rules; false: not all that is kept can be.
@@ -139,8 +141,8 @@ std::string IncrementalRun::State::build(std::size_t first) {
       if (!run_builtin(*stage.output, stage)) return "a built-in pass fails";
       continue;
     }
-    stage.kept = std::make_unique<KeptPass>(rules, *stage.strategy, params);
-    if (!stage.kept->build(from)) return stage.kept->why();
+    if (!stage.kept) stage.kept = std::make_unique<KeptPass>();
+    if (!stage.kept->build(rules, *stage.strategy, params, from)) return stage.kept->why();
   }
   return "";
 }

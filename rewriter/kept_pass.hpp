@@ -26,19 +26,23 @@ class KeptPass {
     std::size_t fresh = 0;    ///< rewrites that the run before had not
     std::size_t asked = 0;    ///< anchors
   };
-  KeptPass(std::shared_ptr<const RuleSet> rules, const Strategy& strategy, const Env& params);
+  KeptPass();
   ~KeptPass();
   KeptPass(const KeptPass&) = delete;
   KeptPass& operator=(const KeptPass&) = delete;
 
-  /// Rewrites from scratch. False: nothing can be kept of such a run; why() says the reason.
-  bool build(const Graph& input);
+  /// Rewrites from scratch, in the memory of the run before. False: nothing can be kept of such a
+  /// run; why() says the reason.
+  bool build(std::shared_ptr<const RuleSet> rules, const Strategy& strategy, const Env& params,
+             const Graph& input);
   /// After build() or update(): the edited input, with the ids of the one before. `before` is the
   /// input as it was. False: build() is needed; why() says the reason.
   bool update(const Graph& before, const Graph& input);
   /// The next update() is by these rules. False: build() is needed; why() says the reason.
   bool change(std::shared_ptr<const RuleSet> rules, const Strategy& strategy);
   [[nodiscard]] const std::string& why() const { return why_; }
+  /// Whether it rewrites from scratch.
+  [[nodiscard]] bool building() const { return building_; }
   [[nodiscard]] const Graph& graph() const;
   [[nodiscard]] const Counters& counters() const { return counters_; }
   [[nodiscard]] std::size_t rewrites() const { return sequence_.size(); }
@@ -94,8 +98,10 @@ class KeptPass {
   struct Run;
 
   // What the engine calls.
-  /// A match that is to be taken. True: it has been seen to.
-  bool arrives(const RuleEngine::Entry& entry, const Candidate& match, const Verdict& verdict);
+  /// The match in `taken` of a rule is to be taken. True: it has been seen to. `entry`: null where
+  /// the sweep has come to it.
+  bool arrives(std::uint32_t rule, std::uint32_t verdict_number, const RuleEngine::Entry* entry,
+               const Verdict& verdict);
   /// The new nodes are there, and nothing else has changed.
   void placed(NodeId first_made);
   void redirects(const Candidate& match, const Recipe& recipe);
@@ -136,13 +142,13 @@ class KeptPass {
   [[nodiscard]] NodeId place_at(NodeId target, Time time) const;
 
   // Updating (kept_update.cpp).
+  void forget();
   [[nodiscard]] bool fits_keeping();
   bool edit(const Graph& before, const Graph& input);
   void pump();
   void settle_sequence();
   [[nodiscard]] std::size_t next_kept(std::uint64_t key);
-  [[nodiscard]] bool same(const Record& record, const RuleEngine::Entry& entry,
-                          const Candidate& match) const;
+  [[nodiscard]] bool same(const Record& record, const Candidate& match) const;
   [[nodiscard]] NodeId first_user_of(std::span<const ValueId> writes,
                                      std::span<const NodeId> own) const;
   bool drop(std::uint32_t record);
@@ -159,8 +165,8 @@ class KeptPass {
   [[nodiscard]] bool loose_ends_hold() const;
 
   std::shared_ptr<const RuleSet> rules_;
-  const Strategy* strategy_;
-  const Env params_;
+  const Strategy* strategy_ = nullptr;
+  Env params_;
   std::unique_ptr<Run> run_;
   /// Those of older rules: verdicts that were taken over refer to them.
   std::vector<std::pair<std::shared_ptr<const RuleSet>, std::unique_ptr<Run>>> older_;

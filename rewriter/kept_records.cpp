@@ -11,9 +11,7 @@
 
 namespace pw {
 
-KeptPass::KeptPass(std::shared_ptr<const RuleSet> rules, const Strategy& strategy,
-                   const Env& params)
-    : rules_(std::move(rules)), strategy_(&strategy), params_(params) {}
+KeptPass::KeptPass() = default;
 KeptPass::~KeptPass() = default;
 
 const Graph& KeptPass::graph() const { return run_->graph; }
@@ -161,23 +159,21 @@ void KeptPass::made() {
   record.ids = static_cast<std::uint32_t>(ids_.size());
   record.nodes = add(ids_, match_->nodes);
   record.own = static_cast<std::uint32_t>(engine.own_.size());
-  record.erased = add(ids_, engine.erased_);
-  if (engine.erased_.size() > engine.own_.size()) {
-    // A new node that nothing needed is not to come back.
-    const auto begin = ids_.end() - static_cast<std::ptrdiff_t>(record.erased);
-    ids_.erase(
-        std::remove_if(begin, ids_.end(), [&](NodeId n) { return n.index >= record.first_made; }),
-        ids_.end());
-    record.erased = static_cast<std::uint32_t>(ids_.size()) - record.ids - record.nodes;
+  for (NodeId n : engine.erased_) {
+    if (n.index >= record.first_made) continue;  // a new one that nothing needed stays away
+    ids_.push_back(n);
+    eraser_[n.index] = number;
+    ++record.erased;
   }
   record.created = add(ids_, engine.created_);
   record.values = static_cast<std::uint32_t>(values_.size());
   add(values_, match_->values);
   record.output_count = static_cast<std::uint32_t>(outputs_.size()) - record.outputs;
   record.applied = true;
-  maker_.insert(maker_.end(), record.made, number);
-  eraser_.insert(eraser_.end(), record.made, kNone);
-  for (NodeId n : erased_by(record)) eraser_[n.index] = number;
+  for (std::uint32_t i = 0; i < record.made; ++i) {
+    maker_.push_back(number);
+    eraser_.push_back(kNone);
+  }
   (building_ ? sequence_ : added_).push_back(number);
   note_touches(number);
   if (building_) return;
@@ -199,7 +195,7 @@ void KeptPass::made() {
 
 void KeptPass::touch(std::vector<std::uint32_t>& heads, std::size_t index, std::uint32_t record,
                      bool strong) {
-  if (heads.size() <= index) heads.resize(index + index / 2 + 64, kNone);
+  if (heads.size() <= index) heads.resize(index + 1, kNone);
   touches_.push_back({2 * record + (strong ? 1 : 0), heads[index]});
   heads[index] = static_cast<std::uint32_t>(touches_.size() - 1);
 }

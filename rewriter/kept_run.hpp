@@ -10,8 +10,6 @@
 namespace pw {
 
 struct KeptPass::Run {
-  Run(const Graph& input, const RuleSet& set, const Strategy& strategy, const Env& params)
-      : Run(std::make_shared<Graph>(input), set, strategy, params) {}
   Run(std::shared_ptr<Graph> rewritten, const RuleSet& set, const Strategy& strategy,
       const Env& params)
       : shared(std::move(rewritten)),

@@ -47,19 +47,41 @@ bool KeptPass::fits_keeping() {
   return !broken_;
 }
 
-bool KeptPass::build(const Graph& input) {
-  run_ = std::make_unique<Run>(input, *rules_, *strategy_, params_);
+/// Of the run before all but the memory.
+void KeptPass::forget() {
+  why_.clear();
+  counters_ = {};
+  broken_ = crowded_ = false;
+  now_ = 0;
+  edges_ = {};
+  const auto clear = [](auto&... lists) { (lists.clear(), ...); };
+  clear(records_, ids_, values_, outputs_, sequence_, added_, undone_, touches_, touch_head_,
+        value_touch_head_, moved_, waited_, deferred_, changed_, restored_, node_here_, value_here_,
+        node_there_);
+}
+
+bool KeptPass::build(std::shared_ptr<const RuleSet> rules, const Strategy& strategy,
+                     const Env& params, const Graph& input) {
+  forget();
+  const std::shared_ptr<const RuleSet> rules_before = std::exchange(rules_, std::move(rules));
+  const std::unique_ptr<Run> before = std::move(run_);
+  older_.clear();
+  strategy_ = &strategy;
+  params_ = params;
+  if (before) *before->shared = input;
+  run_ = std::make_unique<Run>(before ? before->shared : std::make_shared<Graph>(input), *rules_,
+                               strategy, params_);
   RuleEngine& engine = run_->engine;
+  if (before) engine.take_memory_of(before->engine);
   inputs_nodes_ = input.node_bound();
   inputs_values_ = input.value_bound();
   order_.reset(run_->graph);
   maker_.assign(inputs_nodes_, kNone);
   eraser_.assign(inputs_nodes_, kNone);
   engine.kept_ = this;
-  engine.start();
-  if (!fits_keeping()) return false;
   building_ = true;
-  pump();
+  engine.start();
+  if (fits_keeping()) pump();
   building_ = false;
   first_records_ = records_.size();
   return !broken_;
@@ -71,7 +93,7 @@ void KeptPass::pump() {
   const std::uint64_t version = run_->graph.renumberings();
   while (!broken_) {
     if (!building_ && ++events_ > most_events_) return fail("the edit reaches too far");
-    if (engine.heap_.empty() && engine.seeds_.empty()) {
+    if (engine.heap_.empty() && engine.seeds_.empty() && !engine.sweep_.valid()) {
       const Time undone = undone_.empty() ? kNever : undone_.front().first;
       if (!deferred_.empty() && deferred_.begin()->first <= undone)
         come_to(deferred_.begin()->first);
@@ -94,7 +116,6 @@ void KeptPass::pump() {
   if (!run_->state.report.warnings.empty()) fail("the run warns of a rule");
   if (sequence_.size() >= engine.limit_ || sequence_.size() >= run_->options.limits.rewrites)
     fail("the limit of rewrites");
-  run_->state.report.journal.rollback(0);
 }
 
 /// What the update made joins what it left, and what it dropped leaves.
@@ -128,23 +149,25 @@ std::size_t KeptPass::next_kept(std::uint64_t key) {
   return at;
 }
 
-bool KeptPass::arrives(const RuleEngine::Entry& entry, const Candidate& match,
-                       const Verdict& verdict) {
+bool KeptPass::arrives(std::uint32_t rule, std::uint32_t verdict_number,
+                       const RuleEngine::Entry* known, const Verdict& verdict) {
   if (broken_) return true;
   RuleEngine& engine = run_->engine;
   if (engine.force_) return fail("matches wait for each other"), true;
   if (engine.guard_.suspected()) return fail("rules rewrite each other's results often"), true;
-  current_ = Record();
-  current_.rule = entry.rule;
-  current_.key = entry.position;
-  current_.verdict = engine.pool_[entry.at + RuleEngine::kVerdict];
-  current_.swaps = engine.pool_[entry.at + RuleEngine::kSwaps];
-  current_.may_change_nothing = verdict.recipe.may_change_nothing;
+  const Candidate& match = engine.rules_[rule].taken;
   match_ = &match;
+  current_ = Record();
+  current_.rule = rule;
+  current_.key = engine.position_of(engine.rules_[rule], match);
+  current_.verdict = verdict_number;
+  current_.swaps = RuleEngine::swaps_of(match);
+  current_.may_change_nothing = verdict.recipe.may_change_nothing;
   if (building_) {
     now_ = current_.time = now_ + kStep;
     return false;
   }
+  const RuleEngine::Entry entry = *known;
   const auto later = [&] {
     engine.heap_.push_back(entry);
     std::push_heap(engine.heap_.begin(), engine.heap_.end(), RuleEngine::Later{&engine});
@@ -160,7 +183,7 @@ bool KeptPass::arrives(const RuleEngine::Entry& entry, const Candidate& match,
   const Time others = deferred_.empty() ? kNever : deferred_.begin()->first;
   while (!undone_.empty() && undone_.front().first < std::min(end, others)) {
     const std::uint32_t first = undone_.front().second;
-    if (!same(records_[first], entry, match)) {
+    if (!same(records_[first], match)) {
       if (drop(first)) return later(), true;
       continue;
     }
@@ -216,19 +239,18 @@ KeptPass::Time KeptPass::time_before(std::size_t place) {
 }
 
 /// Whether a match is a rewrite of the run before, and would do what that did.
-bool KeptPass::same(const Record& record, const RuleEngine::Entry& entry,
-                    const Candidate& match) const {
+bool KeptPass::same(const Record& record, const Candidate& match) const {
   const Graph& graph = run_->graph;
   const RuleEngine& engine = run_->engine;
-  if (record.rule != entry.rule || record.verdict != current_.verdict ||
-      record.swaps != current_.swaps || record.key != entry.position ||
+  if (record.rule != current_.rule || record.verdict != current_.verdict ||
+      record.swaps != current_.swaps || record.key != current_.key ||
       record.made != record.created || record.own != record.erased ||
       !std::ranges::equal(nodes_of(record), match.nodes))
     return false;
   for (std::size_t i = 0; i < match.values.size(); ++i)
     if (now_called(values_[record.values + i]) != match.values[i]) return false;
   std::vector<ValueId> writes;
-  for (PatternValueId id : engine.rules_[entry.rule].layout().outputs)
+  for (PatternValueId id : engine.rules_[current_.rule].layout().outputs)
     writes.push_back(match.values[id.index]);
   const std::span<const NodeId> own = own_of(record);
   if (first_user_of(writes, own) != record.first_user) return false;
@@ -543,7 +565,8 @@ bool KeptPass::edit(const Graph& before, const Graph& input) {
   const auto skip = [&] {
     for (; old.valid() && gone(old); old = before.next(old)) erased.push_back(old);
   };
-  for (NodeId n = input.first(); n.valid(); n = input.next(n)) {
+  const bool edited = &input != &before;
+  for (NodeId n = input.first(); edited && n.valid(); n = input.next(n)) {
     if (n.index >= before.node_bound() || !before.alive(n)) {
       added.push_back(n);  // or brought back: with another id here, as if it were new
       continue;
@@ -559,7 +582,7 @@ bool KeptPass::edit(const Graph& before, const Graph& input) {
       equal = input.type(input.result(n, k)) == before.type(before.result(n, k));
     if (!equal) changed.push_back(n);
   }
-  skip();
+  if (edited) skip();
   if (changed.size() + added.size() + erased.size() > kMostEdited) return no("too many edits");
   const auto near_value = [&](const Graph& of, ValueId v) {
     if (!v.valid() || of.is_input(v)) return;
