@@ -67,12 +67,24 @@ RuleEngine::RuleEngine(RunState& run, const Strategy& strategy, PassStats& stats
   for (std::size_t op = 0; op < ops.size(); ++op) barrier_.push_back(is_barrier(ops[OpId(op)]));
 }
 
-/// Of one that has run: what it grew to need not grow again.
-void RuleEngine::take_memory_of(RuleEngine& other) {
-  std::swap(pool_, other.pool_);
-  std::swap(latest_, other.latest_);
-  std::swap(heap_, other.heap_);
-  std::swap(seeds_, other.seeds_);
+/// Of one that has run: what grew need not grow again.
+void RuleEngine::take_memory_of(RuleEngine& before) {
+  std::swap(pool_, before.pool_);
+  std::swap(latest_, before.latest_);
+  std::swap(heap_, before.heap_);
+  std::swap(seeds_, before.seeds_);
+}
+
+/// Of one whose rules have the same patterns as the prepared ones.
+void RuleEngine::take_program_of(RuleEngine& before) {
+  program_ = std::move(before.program_);
+  registers_ = std::move(before.registers_);
+  for (std::uint32_t i = 0; i < rules_.size(); ++i) {
+    program_.rules[i].layout = &rules_[i].layout();
+    rules_[i].swept = program_.rules[i].from_first;
+    note_registers(i);
+  }
+  prepared_ = true;
 }
 
 /// Expands requested recursive patterns, then recompiles and reseeds, until none is requested.
@@ -80,8 +92,6 @@ void RuleEngine::start() {
   do {
     for (RuleId id : frontiers_) run_.rules.open(id, graph_.context_ptr());
     frontiers_.clear();
-    finish_stats();
-    rules_.clear();
     heap_.clear();
     seeds_.clear();
     parked_.clear();
@@ -91,8 +101,12 @@ void RuleEngine::start() {
     queued_.clear();
     searches_.clear();
     waiters_.clear();
-    prepare();
-    compile();
+    if (!std::exchange(prepared_, false)) {
+      finish_stats();
+      rules_.clear();
+      prepare();
+      compile();
+    }
     seed();
   } while (!frontiers_.empty());
   note_first();

@@ -233,7 +233,14 @@ bool RuleEngine::blocked(std::uint32_t rank, NodeId anchor_of_match) {
     if (run_.rules.is_over(rules_[index].layout().id, rule.layout().id)) return true;
     return shared == own_.size() && others.size() > own_.size();
   };
+  const auto begins_here = [&](std::uint32_t above, OpId op) {
+    const PatternNodeId anchor = program_.rules[above].anchor;
+    return !anchor.valid() || rules_[above].ast().nodes[anchor].op == op;
+  };
   for (NodeId anchor : anchors) {
+    if (std::none_of(rule.above.begin(), rule.above.end(),
+                     [&](std::uint32_t above) { return begins_here(above, graph_.op(anchor)); }))
+      continue;
     NoTrace none;
     StepBudget budget{steps_};
     execute(program_, graph_, anchor, constant_, *registers_, none, budget,

@@ -147,7 +147,8 @@ std::string IncrementalRun::State::build(std::size_t first) {
   return "";
 }
 
-/// What one stage makes other is what the next one finds edited.
+/// What one stage makes other is what the next one finds edited. Behind one that was rewritten from
+/// scratch, with ids of its own, all are.
 std::string IncrementalRun::State::bring_up_to_date(const Graph& before) {
   for (std::size_t i = 0; i < stages.size(); ++i) {
     Stage& stage = stages[i];
@@ -159,6 +160,10 @@ std::string IncrementalRun::State::bring_up_to_date(const Graph& before) {
       if (!run_builtin(*stage.output, stage)) return "a built-in pass fails";
     }
     if (i > 0) stage.input = now;
+    if (stage.greedy() && stage.kept->rebuilt()) {
+      counters.why = stage.kept->why();
+      return build(i + 1);
+    }
   }
   return "";
 }
@@ -195,9 +200,11 @@ Result<std::monostate> IncrementalRun::update(std::shared_ptr<const Graph> input
   const std::shared_ptr<const Graph> before = std::exchange(s.input, std::move(input));
   s.scratch.reset();
   if (same && s.kept) {
-    s.counters.why = s.bring_up_to_date(*before);
-    s.kept = s.counters.kept = s.counters.why.empty();
+    const std::string why = s.bring_up_to_date(*before);
+    s.kept = why.empty();
+    s.counters.kept = s.kept && s.counters.why.empty();
     if (s.kept) return s.count(), std::monostate();
+    s.counters.why = why;
   }
   if (!same) {
     s.rules = std::move(rules);

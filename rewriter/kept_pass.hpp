@@ -36,8 +36,11 @@ class KeptPass {
   bool build(std::shared_ptr<const RuleSet> rules, const Strategy& strategy, const Env& params,
              const Graph& input);
   /// After build() or update(): the edited input, with the ids of the one before. `before` is the
-  /// input as it was. False: build() is needed; why() says the reason.
+  /// input as it was. False: build() is needed; why() says the reason. Where change() asked for it,
+  /// it rewrites from scratch.
   bool update(const Graph& before, const Graph& input);
+  /// Whether update() did.
+  [[nodiscard]] bool rebuilt() const { return !broken_ && !why_.empty(); }
   /// The next update() is by these rules. False: build() is needed; why() says the reason.
   bool change(std::shared_ptr<const RuleSet> rules, const Strategy& strategy);
   [[nodiscard]] const std::string& why() const { return why_; }
@@ -124,10 +127,12 @@ class KeptPass {
   }
   void note_touches(std::uint32_t record);
   void note_reads(NodeId node, int change, bool always);
-  void touch(std::vector<std::uint32_t>& heads, std::size_t index, std::uint32_t record,
-             bool strong);
+  void touch(std::uint32_t& head, std::uint32_t record, bool strong) {
+    touches_.push_back({2 * record + (strong ? 1 : 0), head});
+    head = static_cast<std::uint32_t>(touches_.size() - 1);
+  }
   void touch(NodeId node, std::uint32_t record, bool strong) {
-    if (node.valid()) touch(touch_head_, node.index, record, strong);
+    if (node.valid()) touch(touch_head_[node.index], record, strong);
   }
   void undo(std::uint32_t record);
   void undo_later(NodeId node, Time time);
@@ -142,8 +147,10 @@ class KeptPass {
   [[nodiscard]] NodeId place_at(NodeId target, Time time) const;
 
   // Updating (kept_update.cpp).
+  bool rewrite(const Graph& input);
   void forget();
   [[nodiscard]] bool fits_keeping();
+  void note_changed(const std::vector<std::vector<char>>& other);
   bool edit(const Graph& before, const Graph& input);
   void pump();
   void settle_sequence();
@@ -168,8 +175,7 @@ class KeptPass {
   const Strategy* strategy_ = nullptr;
   Env params_;
   std::unique_ptr<Run> run_;
-  /// Those of older rules: verdicts that were taken over refer to them.
-  std::vector<std::pair<std::shared_ptr<const RuleSet>, std::unique_ptr<Run>>> older_;
+  std::string_view again_;       ///< why the next update rewrites from scratch; empty: it does not
   std::vector<NodeId> changed_;  ///< near what the change of a rule may concern
   PatternEdges edges_;
   std::size_t reach_ = 0;

@@ -193,16 +193,10 @@ void KeptPass::made() {
   RuleEngine::sort_once(engine.touched_);
 }
 
-void KeptPass::touch(std::vector<std::uint32_t>& heads, std::size_t index, std::uint32_t record,
-                     bool strong) {
-  if (heads.size() <= index) heads.resize(index + 1, kNone);
-  touches_.push_back({2 * record + (strong ? 1 : 0), heads[index]});
-  heads[index] = static_cast<std::uint32_t>(touches_.size() - 1);
-}
-
 void KeptPass::note_touches(std::uint32_t number) {
   const Record& record = records_[number];
   const Graph& graph = run_->graph;
+  touch_head_.resize(graph.node_bound(), kNone);
   const std::span<const NodeId> unneeded = erased_by(record).subspan(record.own);
   for (NodeId n : nodes_of(record)) touch(n, number, true);
   for (NodeId n : unneeded) touch(n, number, true);
@@ -230,8 +224,10 @@ void KeptPass::note_reads(NodeId node, int change, bool always) {
     const NodeId producer = graph.producer(v);
     const bool told =
         always || shares || (producer.valid() && edges_.reads(graph.op(producer), op));
-    if (shares)
-      touch(value_touch_head_, v.index, static_cast<std::uint32_t>(records_.size() - 1), false);
+    if (shares) {
+      if (value_touch_head_.size() <= v.index) value_touch_head_.resize(graph.value_bound(), kNone);
+      touch(value_touch_head_[v.index], static_cast<std::uint32_t>(records_.size() - 1), false);
+    }
     if (!producer.valid()) continue;
     auto read =
         std::find_if(reads_.begin(), reads_.end(), [&](const Read& r) { return r.value == v; });

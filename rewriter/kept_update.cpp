@@ -21,7 +21,6 @@ constexpr std::size_t kMostEdited = 512;  // nodes; beyond so many a run from sc
 /// Rewrites by a rule that was edited: a run from scratch makes so many in the time in which one is
 /// found out to be another.
 constexpr std::size_t kRunsPerChange = 8, kFewChanged = 256;
-constexpr std::size_t kMostOlder = 16;  // sets of rules
 
 bool same_facts(const Facts& a, const Facts& b) {
   const auto same = [](const auto& x, const auto& y) {
@@ -49,6 +48,7 @@ bool KeptPass::fits_keeping() {
 
 /// Of the run before all but the memory.
 void KeptPass::forget() {
+  again_ = {};
   why_.clear();
   counters_ = {};
   broken_ = crowded_ = false;
@@ -62,17 +62,23 @@ void KeptPass::forget() {
 
 bool KeptPass::build(std::shared_ptr<const RuleSet> rules, const Strategy& strategy,
                      const Env& params, const Graph& input) {
-  forget();
   const std::shared_ptr<const RuleSet> rules_before = std::exchange(rules_, std::move(rules));
   const std::unique_ptr<Run> before = std::move(run_);
-  older_.clear();
   strategy_ = &strategy;
   params_ = params;
-  if (before) *before->shared = input;
   run_ = std::make_unique<Run>(before ? before->shared : std::make_shared<Graph>(input), *rules_,
                                strategy, params_);
+  if (before) run_->engine.take_memory_of(before->engine);
+  return rewrite(input);
+}
+
+/// From scratch, by the rules of run_.
+bool KeptPass::rewrite(const Graph& input) {
+  forget();
   RuleEngine& engine = run_->engine;
-  if (before) engine.take_memory_of(before->engine);
+  run_->graph = input;
+  run_->state.barriers = has_barriers(input);
+  engine.limit_ = 10'000 + run_->options.limits.per_node * input.node_count();
   inputs_nodes_ = input.node_bound();
   inputs_values_ = input.value_bound();
   order_.reset(run_->graph);
@@ -455,13 +461,13 @@ void KeptPass::ask(std::span<const NodeId> nodes) {
 bool KeptPass::change(std::shared_ptr<const RuleSet> rules, const Strategy& strategy) {
   if (broken_ || !run_) return false;
   const auto no = [&](std::string_view why) { return fail(why), false; };
-  if (older_.size() == kMostOlder) return no("the rules were edited very often");
   if (!waited_.empty()) return no("a match had to wait for one of another rule");
   auto next = std::make_unique<Run>(run_->shared, *rules, strategy, params_);
   RuleEngine &old = run_->engine, &engine = next->engine;
   engine.prepare();
   if (engine.rules_.size() != old.rules_.size() || !engine.local_) return no("other rules");
-  std::set<std::pair<std::uint32_t, std::uint32_t>> other;  // verdicts, by rule
+  std::vector<std::vector<char>> other(
+      engine.rules_.size());  // by rule and verdict; none: all stay
   for (std::uint32_t i = 0; i < engine.rules_.size(); ++i) {
     RuleEngine::Prepared &before = old.rules_[i], &after = engine.rules_[i];
     if (before.ast().name != after.ast().name || before.above != after.above ||
@@ -469,6 +475,7 @@ bool KeptPass::change(std::shared_ptr<const RuleSet> rules, const Strategy& stra
       return no("other rules");
     if (text_of(run_->rules, before.layout().id) == text_of(next->rules, after.layout().id)) {
       after.verdicts = std::move(before.verdicts);
+      after.verdicts->adopt(after.layout(), after.rule->base);
       continue;
     }
     if (!same_pattern(before.ast(), after.ast())) return no("a rule has another pattern");
@@ -478,40 +485,57 @@ bool KeptPass::change(std::shared_ptr<const RuleSet> rules, const Strategy& stra
       const Verdict &was = before.verdicts->number(v), &is = judged->number(v);
       if (!is.conditions.empty() || !is.refused.empty() || !was.refused.empty())
         return no("a rule rests on a condition, or cannot be built");
-      if (is.yes() && !was.yes()) return no("a rule fires where it did not");
+      if (is.yes() && !was.yes()) again_ = "a rule fires where it did not";
       if (is.yes() && is.recipe.may_change_nothing != was.recipe.may_change_nothing)
-        return no("a rule may change nothing");
-      if (is.yes() != was.yes() || !same_recipe(is.recipe, was.recipe)) other.emplace(i, v);
+        again_ = "a rule may change nothing";
+      if (is.yes() == was.yes() && same_recipe(is.recipe, was.recipe)) continue;
+      other[i].resize(judged->size(), 0);
+      other[i][v] = 1;
     }
     after.verdicts = std::move(judged);
   }
-  const std::size_t most = std::max(kFewChanged, sequence_.size() / kRunsPerChange);
-  std::size_t changed = 0;
-  for (std::uint32_t number : sequence_) {
-    Record& record = records_[number];
-    if (!other.contains({record.rule, record.verdict})) continue;
-    if (++changed > most) return no("a rule that fires at many places was edited");
-    record.verdict = kNone;  // equal to no match of now
-    const std::span<const NodeId> nodes = nodes_of(record);
-    changed_.insert(changed_.end(), nodes.begin(), nodes.end());
-  }
-  engine.program_ = std::move(old.program_);
-  engine.registers_ = std::move(old.registers_);
-  for (std::uint32_t i = 0; i < engine.rules_.size(); ++i) engine.note_registers(i);
+  if (again_.empty()) note_changed(other);
+  engine.take_program_of(old);
+  engine.take_memory_of(old);
   engine.guard_ = old.guard_;
   engine.version_ = run_->graph.renumberings();
   engine.latest_.assign(run_->graph.node_bound() + 1024, RuleEngine::kNoEntry);
   engine.kept_ = this;
-  older_.emplace_back(std::exchange(rules_, std::move(rules)),
-                      std::exchange(run_, std::move(next)));
+  const std::shared_ptr<const RuleSet> rules_before = std::exchange(rules_, std::move(rules));
+  run_ = std::move(next);
   strategy_ = &strategy;
   return true;
+}
+
+/// The rewrites that another verdict concerns are decided again.
+void KeptPass::note_changed(const std::vector<std::vector<char>>& other) {
+  const std::size_t most = std::max(kFewChanged, sequence_.size() / kRunsPerChange);
+  std::size_t changed = 0;
+  for (std::uint32_t number : sequence_) {
+    Record& record = records_[number];
+    const std::vector<char>& verdicts = other[record.rule];
+    if (verdicts.empty() || verdicts[record.verdict] == 0) continue;
+    if (++changed > most) {
+      again_ = "a rule that fires at many places was edited";
+      return;
+    }
+    record.verdict = kNone;  // equal to no match of now
+    const std::span<const NodeId> nodes = nodes_of(record);
+    changed_.insert(changed_.end(), nodes.begin(), nodes.end());
+  }
 }
 
 // ---- edits
 
 bool KeptPass::update(const Graph& before, const Graph& input) {
   if (broken_ || !run_) return false;
+  if (!again_.empty()) {
+    const std::string_view why = std::exchange(again_, {});
+    if (!rewrite(input)) return false;
+    why_ = why;
+    return true;
+  }
+  why_.clear();
   counters_ = {};
   events_ = 0;
   most_events_ = 4096 + 8 * sequence_.size();
