@@ -12,7 +12,7 @@ void FullOrder::reset(const Graph& graph) {
 }
 
 void FullOrder::insert_behind(NodeId before, NodeId n) {
-  if (places_.size() <= n.index) places_.resize(n.index + 1);
+  if (places_.size() <= n.index) places_.resize(n.index + n.index / 2 + 1);
   const NodeId after = before.valid() ? places_[before.index].next : first_;
   places_[n.index] = {before, after};
   (before.valid() ? places_[before.index].next : first_) = n;

@@ -93,6 +93,18 @@ class KeptPass {
     [[nodiscard]] std::uint32_t record() const { return of / 2; }
     [[nodiscard]] bool strong() const { return of % 2 != 0; }
   };
+  /// A value of a pattern that its match reads from outside, and who does before and after.
+  struct PlannedRead {
+    std::uint32_t value = 0;  ///< by number of the pattern
+    bool always = false;      ///< its producer's matches may be others now
+    bool shared = false;      ///< and those of others that read it
+    std::vector<OpId> by;
+  };
+  /// Of the rewrites of one rule with one verdict.
+  struct ReadPlan {
+    bool known = false;
+    std::vector<PlannedRead> reads;
+  };
   /// An operand slot, or, without a node, an output of the graph.
   struct Moved {
     NodeId user;
@@ -126,7 +138,9 @@ class KeptPass {
     return {ids_.data() + r.ids + r.nodes + r.erased, r.created};
   }
   void note_touches(std::uint32_t record);
-  void note_reads(NodeId node, int change, bool always);
+  void note_reads(const Record& record);
+  void note_unneeded(NodeId node, std::uint32_t record);
+  const ReadPlan& plan_of(const Record& record);
   void touch(std::uint32_t& head, std::uint32_t record, bool strong) {
     touches_.push_back({2 * record + (strong ? 1 : 0), head});
     head = static_cast<std::uint32_t>(touches_.size() - 1);
@@ -134,6 +148,7 @@ class KeptPass {
   void touch(NodeId node, std::uint32_t record, bool strong) {
     if (node.valid()) touch(touch_head_[node.index], record, strong);
   }
+  void touch_value(ValueId value, std::uint32_t record);
   void undo(std::uint32_t record);
   void undo_later(NodeId node, Time time);
   void redo(std::uint32_t record);
@@ -194,6 +209,7 @@ class KeptPass {
   std::vector<std::uint32_t> maker_, eraser_;           // by node; kNone: none
   std::vector<std::uint32_t> touch_head_, value_touch_head_;
   std::vector<Touch> touches_;
+  std::vector<std::vector<ReadPlan>> plans_;                     // by rule and verdict
   std::unordered_map<std::uint32_t, std::vector<Moved>> moved_;  // by index in outputs_
   std::unordered_multimap<std::uint32_t, NodeId> waited_;
   std::multimap<Time, RuleEngine::Entry> deferred_;  ///< by when their nodes are there
@@ -209,13 +225,6 @@ class KeptPass {
   const Candidate* match_ = nullptr;
   std::vector<NodeId> current_nodes_, restored_, around_;
   std::vector<NodeId> current_near_;
-  /// A value that own or new nodes read: whether its producer's matches may be others now.
-  struct Read {
-    ValueId value;
-    int uses = 0;  ///< new ones less old ones
-    bool told = false;
-  };
-  std::vector<Read> reads_;
   std::vector<std::uint32_t> seen_;  // by node: the round
   std::uint32_t round_ = 0;
   std::vector<Cover> covers_;  // by node

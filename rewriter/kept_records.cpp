@@ -6,6 +6,7 @@
 // that comes back is called what it became meanwhile (now_called).
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 #include "rewriter/kept_run.hpp"
 
@@ -123,7 +124,8 @@ void KeptPass::redirects(const Candidate& match, const Recipe& recipe) {
     const NodeId producer = graph.producer(output.to);
     const OpId after = producer.valid() ? graph.op(producer) : before;
     const bool alike = output.exclusive && graph.type(output.from) == graph.type(output.to);
-    for (UseId u = graph.first_use(output.from); u.valid(); u = graph.next_use(u)) {
+    const bool told = !alike || edges_.is_read(before) || edges_.is_read(after);
+    for (UseId u = graph.first_use(output.from); told && u.valid(); u = graph.next_use(u)) {
       const OpId op = graph.op(graph.user(u));
       if (!alike || edges_.reads(before, op) || edges_.reads(after, op))
         current_near_.push_back(graph.user(u));
@@ -157,15 +159,20 @@ void KeptPass::made() {
   };
   Record& record = records_.emplace_back(current_);
   record.ids = static_cast<std::uint32_t>(ids_.size());
-  record.nodes = add(ids_, match_->nodes);
+  ids_.resize(ids_.size() + match_->nodes.size() + engine.erased_.size() + engine.created_.size());
+  NodeId* const ids = ids_.data() + record.ids;
+  NodeId* out = std::copy(match_->nodes.begin(), match_->nodes.end(), ids);
+  record.nodes = static_cast<std::uint32_t>(match_->nodes.size());
   record.own = static_cast<std::uint32_t>(engine.own_.size());
   for (NodeId n : engine.erased_) {
     if (n.index >= record.first_made) continue;  // a new one that nothing needed stays away
-    ids_.push_back(n);
+    *out++ = n;
     eraser_[n.index] = number;
-    ++record.erased;
   }
-  record.created = add(ids_, engine.created_);
+  record.erased = static_cast<std::uint32_t>(out - ids) - record.nodes;
+  out = std::copy(engine.created_.begin(), engine.created_.end(), out);
+  record.created = static_cast<std::uint32_t>(engine.created_.size());
+  ids_.resize(record.ids + static_cast<std::size_t>(out - ids));
   record.values = static_cast<std::uint32_t>(values_.size());
   add(values_, match_->values);
   record.output_count = static_cast<std::uint32_t>(outputs_.size()) - record.outputs;
@@ -195,46 +202,88 @@ void KeptPass::made() {
 
 void KeptPass::note_touches(std::uint32_t number) {
   const Record& record = records_[number];
-  const Graph& graph = run_->graph;
-  touch_head_.resize(graph.node_bound(), kNone);
-  const std::span<const NodeId> unneeded = erased_by(record).subspan(record.own);
+  if (touch_head_.size() < run_->graph.node_bound())
+    touch_head_.resize(run_->graph.node_bound() * 3 / 2, kNone);
   for (NodeId n : nodes_of(record)) touch(n, number, true);
-  for (NodeId n : unneeded) touch(n, number, true);
+  for (NodeId n : erased_by(record).subspan(record.own)) touch(n, number, true);
   for (std::uint32_t i = 0; i < record.made; ++i)
-    touch(NodeId(std::size_t{record.first_made + i}), number, true);
+    touch(touch_head_[record.first_made + i], number, true);
   touch(record.first_user, number, false);
   for (NodeId n : current_near_) touch(n, number, false);
-  // Producers of what was read: where another number of uses, or a use by another op of a pattern,
-  // can be told from before.
-  reads_.clear();
-  for (NodeId n : own_of(record)) note_reads(n, -1, current_.may_change_nothing);
-  for (NodeId n : unneeded) note_reads(n, -1, true);
-  for (NodeId n : created_by(record)) note_reads(n, 1, false);
-  for (const Read& read : reads_)
-    if (read.uses != 0 || read.told) touch(graph.producer(read.value), number, false);
+  note_reads(record);
 }
 
-void KeptPass::note_reads(NodeId node, int change, bool always) {
+void KeptPass::touch_value(ValueId value, std::uint32_t record) {
+  if (value_touch_head_.size() <= value.index)
+    value_touch_head_.resize(run_->graph.value_bound() * 3 / 2, kNone);
+  touch(value_touch_head_[value.index], record, false);
+}
+
+/// Producers of what was read: where another number of uses, or a use by another op of a pattern,
+/// can be told from before.
+void KeptPass::note_reads(const Record& record) {
   const Graph& graph = run_->graph;
-  const OpId op = graph.op(node);
-  const bool shares = edges_.shares(op);
+  const auto number = static_cast<std::uint32_t>(&record - records_.data());
+  for (const PlannedRead& read : plan_of(record).reads) {
+    const ValueId v = match_->values[read.value];
+    if (!v.valid()) continue;
+    if (read.shared) touch_value(v, number);
+    const NodeId producer = graph.producer(v);
+    if (!producer.valid()) continue;
+    const OpId op = graph.op(producer);
+    if (read.always ||
+        std::any_of(read.by.begin(), read.by.end(), [&](OpId by) { return edges_.reads(op, by); }))
+      touch(producer, number, false);
+  }
+  for (NodeId n : erased_by(record).subspan(record.own)) note_unneeded(n, number);
+  for (std::uint32_t i = 0; record.created < record.made && i < record.made; ++i)
+    if (const NodeId n(std::size_t{record.first_made + i}); !graph.alive(n))
+      note_unneeded(n, number);
+}
+
+/// Nothing is planned of a node that went because nothing needed it.
+void KeptPass::note_unneeded(NodeId node, std::uint32_t record) {
+  const Graph& graph = run_->graph;
   for (std::size_t k = 0; k < graph.operand_count(node); ++k) {
     const ValueId v = graph.operand(node, k);
     if (!v.valid()) continue;
-    const NodeId producer = graph.producer(v);
-    const bool told =
-        always || shares || (producer.valid() && edges_.reads(graph.op(producer), op));
-    if (shares) {
-      if (value_touch_head_.size() <= v.index) value_touch_head_.resize(graph.value_bound(), kNone);
-      touch(value_touch_head_[v.index], static_cast<std::uint32_t>(records_.size() - 1), false);
-    }
-    if (!producer.valid()) continue;
-    auto read =
-        std::find_if(reads_.begin(), reads_.end(), [&](const Read& r) { return r.value == v; });
-    if (read == reads_.end()) read = reads_.insert(reads_.end(), Read{v});
-    read->uses += change;
-    read->told = read->told || told;
+    if (edges_.shares(graph.op(node))) touch_value(v, record);
+    touch(graph.producer(v), record, false);
   }
+}
+
+/// What own and new nodes read is the same of all rewrites with one verdict.
+const KeptPass::ReadPlan& KeptPass::plan_of(const Record& record) {
+  const RuleEngine::Prepared& prepared = run_->engine.rules_[record.rule];
+  if (plans_.size() <= record.rule) plans_.resize(run_->engine.rules_.size());
+  std::vector<ReadPlan>& plans = plans_[record.rule];
+  if (plans.size() <= record.verdict) plans.resize(prepared.verdicts->size());
+  ReadPlan& plan = plans[record.verdict];
+  if (std::exchange(plan.known, true)) return plan;
+  const Rule& rule = prepared.ast();
+  const Recipe& recipe = prepared.verdicts->number(record.verdict).recipe;
+  std::vector<PlannedRead> reads(rule.values.size());
+  std::vector<int> uses(rule.values.size(), 0);  // new ones less old ones
+  const auto read = [&](std::uint32_t value, OpId by, int change) {
+    reads[value].value = value;
+    reads[value].by.push_back(by);
+    reads[value].shared = reads[value].shared || edges_.shares(by);
+    uses[value] += change;
+  };
+  for (PatternNodeId n : prepared.layout().own)
+    for (PatternValueId v : rule.nodes[n].operands) read(v.index, rule.nodes[n].op, -1);
+  for (const Recipe::NewNode& node : recipe.nodes)
+    for (std::uint32_t k = 0; k < node.operand_count; ++k)
+      if (const Recipe::Source source = recipe.operands[node.first_operand + k];
+          !source.absent() && !source.fresh())
+        read(source.index(), node.op, 1);
+  for (PlannedRead& one : reads) {
+    const PatternNodeId producer = rule.values[PatternValueId(one.value)].producer;
+    if (one.by.empty() || (producer.valid() && rule.nodes[producer].own())) continue;
+    one.always = one.shared || record.may_change_nothing || uses[one.value] != 0;
+    plan.reads.push_back(std::move(one));
+  }
+  return plan;
 }
 
 // ---- undoing and redoing

@@ -5,7 +5,6 @@
 
 #include "rewriter/engine.hpp"
 #include "rewriter/kept_pass.hpp"
-#include "rewriter/legality.hpp"
 
 namespace pw {
 
@@ -15,7 +14,7 @@ struct KeptPass::Run {
       : shared(std::move(rewritten)),
         graph(*shared),
         rules(set),
-        state{graph, rules, params, options, {}, has_barriers(graph), 0, {}, {}, {}, {}, nullptr},
+        state{graph, rules, params, options, {}, false, 0, {}, {}, {}, {}, nullptr},
         engine(state, strategy, stats) {}
 
   std::shared_ptr<Graph> shared;  ///< with the runs of older rules

@@ -37,11 +37,13 @@ bool KeptPass::fits_keeping() {
   if (!engine.local_) fail("a rule looks at more than its nodes, their types and uses");
   if (run_->state.barriers) fail("ops with effects keep an order");
   bool above = false;
+  std::vector<const Rule*> rules;
   for (const RuleEngine::Prepared& rule : engine.rules_) {
-    edges_.add(rule.ast());
+    rules.push_back(&rule.ast());
     above = above || !rule.above.empty();
     if (rule.ast().nodes.size() > 32) fail("a rule has more than 32 nodes");
   }
+  edges_ = PatternEdges(rules);
   reach_ = (above ? 2 : 1) * edges_.reach();
   return !broken_;
 }
@@ -53,11 +55,10 @@ void KeptPass::forget() {
   counters_ = {};
   broken_ = crowded_ = false;
   now_ = 0;
-  edges_ = {};
   const auto clear = [](auto&... lists) { (lists.clear(), ...); };
   clear(records_, ids_, values_, outputs_, sequence_, added_, undone_, touches_, touch_head_,
         value_touch_head_, moved_, waited_, deferred_, changed_, restored_, node_here_, value_here_,
-        node_there_);
+        node_there_, plans_);
 }
 
 bool KeptPass::build(std::shared_ptr<const RuleSet> rules, const Strategy& strategy,
@@ -501,6 +502,7 @@ bool KeptPass::change(std::shared_ptr<const RuleSet> rules, const Strategy& stra
   engine.version_ = run_->graph.renumberings();
   engine.latest_.assign(run_->graph.node_bound() + 1024, RuleEngine::kNoEntry);
   engine.kept_ = this;
+  plans_.clear();
   const std::shared_ptr<const RuleSet> rules_before = std::exchange(rules_, std::move(rules));
   run_ = std::move(next);
   strategy_ = &strategy;
@@ -685,7 +687,7 @@ bool KeptPass::edit(const Graph& before, const Graph& input) {
   }
   for (auto n = erased.rbegin(); n != erased.rend(); ++n)
     if (!erase(here(*n))) return false;
-  if (has_barriers(input)) return no("ops with effects keep an order");
+  if (edited && has_barriers(input)) return no("ops with effects keep an order");
   std::vector<NodeId> all;
   around(near, all);
   disturb(all, 0);

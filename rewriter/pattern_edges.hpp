@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "dsl/ruleset.hpp"
@@ -11,30 +12,30 @@ namespace pw {
 
 class PatternEdges {
  public:
-  void add(const Rule& rule);
+  PatternEdges() : PatternEdges(std::span<const Rule* const>()) {}
+  explicit PatternEdges(std::span<const Rule* const> rules);
   /// Whether some pattern has a `user` that reads a `producer`.
   [[nodiscard]] bool reads(OpId producer, OpId user) const {
-    return is(reads_, place(producer), place(user));
+    return (edges_[place(producer) * width_ + place(user)] & kReads) != 0;
   }
   /// Whether some pattern has two such nodes that read one value.
-  [[nodiscard]] bool share(OpId a, OpId b) const { return is(share_, place(a), place(b)); }
-  [[nodiscard]] bool is_read(OpId op) const { return !reads_[place(op)].empty(); }
-  [[nodiscard]] bool shares(OpId op) const { return !share_[place(op)].empty(); }
+  [[nodiscard]] bool share(OpId a, OpId b) const {
+    return (edges_[place(a) * width_ + place(b)] & kShare) != 0;
+  }
+  [[nodiscard]] bool is_read(OpId op) const { return (any_[place(op)] & kReads) != 0; }
+  [[nodiscard]] bool shares(OpId op) const { return (any_[place(op)] & kShare) != 0; }
   /// Edges between the two nodes of a match that are farthest apart, at most.
   [[nodiscard]] std::size_t reach() const { return reach_; }
 
  private:
-  using Rows = std::vector<std::vector<char>>;
+  static constexpr std::uint8_t kReads = 1, kShare = 2;
   [[nodiscard]] std::size_t place(OpId op) const {
     return op.index < places_.size() ? places_[op.index] : 0;
   }
-  [[nodiscard]] static bool is(const Rows& rows, std::size_t row, std::size_t column) {
-    return column < rows[row].size() && rows[row][column] != 0;
-  }
-  std::size_t add_place(OpId op);
-  static void set(Rows& rows, std::size_t row, std::size_t column);
-  std::vector<std::uint32_t> places_;       // by op; 0: in no pattern
-  Rows reads_ = Rows(1), share_ = Rows(1);  // by place; a row is as long as it has to be
+  void set(OpId from, OpId to, std::uint8_t edge);
+  std::vector<std::uint32_t> places_;      // by op; 0: in no pattern
+  std::size_t width_ = 1;                  // places
+  std::vector<std::uint8_t> edges_, any_;  // by two places; by place: of its edges to others
   std::size_t reach_ = 0;
 };
 
