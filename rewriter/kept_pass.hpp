@@ -100,10 +100,17 @@ class KeptPass {
     bool shared = false;      ///< and those of others that read it
     std::vector<OpId> by;
   };
+  /// An output of a match.
+  struct PlannedOutput {
+    bool exclusive = true;  ///< as of Output
+    bool alike = true;      ///< and it keeps its type
+    OpId before;            ///< that makes it
+  };
   /// Of the rewrites of one rule with one verdict.
-  struct ReadPlan {
+  struct Plan {
     bool known = false;
     std::vector<PlannedRead> reads;
+    std::vector<PlannedOutput> outputs;
   };
   /// An operand slot, or, without a node, an output of the graph.
   struct Moved {
@@ -140,7 +147,7 @@ class KeptPass {
   void note_touches(std::uint32_t record);
   void note_reads(const Record& record);
   void note_unneeded(NodeId node, std::uint32_t record);
-  const ReadPlan& plan_of(const Record& record);
+  const Plan& plan_of(const Record& record);
   void touch(std::uint32_t& head, std::uint32_t record, bool strong) {
     touches_.push_back({2 * record + (strong ? 1 : 0), head});
     head = static_cast<std::uint32_t>(touches_.size() - 1);
@@ -209,7 +216,7 @@ class KeptPass {
   std::vector<std::uint32_t> maker_, eraser_;           // by node; kNone: none
   std::vector<std::uint32_t> touch_head_, value_touch_head_;
   std::vector<Touch> touches_;
-  std::vector<std::vector<ReadPlan>> plans_;                     // by rule and verdict
+  std::vector<std::vector<Plan>> plans_;                         // by rule and verdict
   std::unordered_map<std::uint32_t, std::vector<Moved>> moved_;  // by index in outputs_
   std::unordered_multimap<std::uint32_t, NodeId> waited_;
   std::multimap<Time, RuleEngine::Entry> deferred_;  ///< by when their nodes are there

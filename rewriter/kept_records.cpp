@@ -79,7 +79,7 @@ NodeId KeptPass::first_user_of(std::span<const ValueId> writes, std::span<const 
 // ---- noting
 
 /// The engine's new nodes stand where its list of the living says; here the dead count as well.
-void KeptPass::placed(NodeId first_made) {
+[[gnu::flatten]] void KeptPass::placed(NodeId first_made) {
   if (broken_) return;
   RuleEngine& engine = run_->engine;
   const Graph& graph = run_->graph;
@@ -111,26 +111,23 @@ void KeptPass::placed(NodeId first_made) {
 }
 
 /// Who reads what the match defines, before they are led to what it becomes.
-void KeptPass::redirects(const Candidate& match, const Recipe& recipe) {
+[[gnu::flatten]] void KeptPass::redirects(const Candidate& match, const Recipe& recipe) {
   if (broken_) return;
   const RuleEngine& engine = run_->engine;
   const Graph& graph = run_->graph;
+  const Plan& plan = plan_of(current_);
   for (std::size_t i = 0; i < recipe.outputs.size(); ++i) {
-    Output output{engine.writes_[i], engine.resolve(recipe.outputs[i], match), true};
-    output.exclusive = recipe.outputs[i].fresh();
-    for (std::size_t j = 0; j < recipe.outputs.size(); ++j)
-      if (j != i && recipe.outputs[j].code == recipe.outputs[i].code) output.exclusive = false;
-    const OpId before = graph.op(graph.producer(output.from));
+    const PlannedOutput& planned = plan.outputs[i];
+    const Output output{engine.writes_[i], engine.resolve(recipe.outputs[i], match),
+                        planned.exclusive};
     const NodeId producer = graph.producer(output.to);
-    const OpId after = producer.valid() ? graph.op(producer) : before;
-    const bool alike = output.exclusive && graph.type(output.from) == graph.type(output.to);
-    const bool told = !alike || edges_.is_read(before) || edges_.is_read(after);
-    for (UseId u = graph.first_use(output.from); told && u.valid(); u = graph.next_use(u)) {
+    const OpId after = producer.valid() ? graph.op(producer) : planned.before;
+    for (UseId u = graph.first_use(output.from); u.valid(); u = graph.next_use(u)) {
       const OpId op = graph.op(graph.user(u));
-      if (!alike || edges_.reads(before, op) || edges_.reads(after, op))
+      if (!planned.alike || edges_.reads(planned.before, op) || edges_.reads(after, op))
         current_near_.push_back(graph.user(u));
     }
-    if (!alike && producer.valid()) current_near_.push_back(producer);
+    if (!planned.alike && producer.valid()) current_near_.push_back(producer);
     if (!output.exclusive)
       moved_[static_cast<std::uint32_t>(outputs_.size())] = uses_of(output.from);
     outputs_.push_back(output);
@@ -149,7 +146,7 @@ std::vector<KeptPass::Moved> KeptPass::uses_of(ValueId value) const {
 }
 
 /// The rewrite is done.
-void KeptPass::made() {
+[[gnu::flatten]] void KeptPass::made() {
   if (broken_) return;
   RuleEngine& engine = run_->engine;
   const auto number = static_cast<std::uint32_t>(records_.size());
@@ -252,13 +249,13 @@ void KeptPass::note_unneeded(NodeId node, std::uint32_t record) {
   }
 }
 
-/// What own and new nodes read is the same of all rewrites with one verdict.
-const KeptPass::ReadPlan& KeptPass::plan_of(const Record& record) {
+/// What own and new nodes read, and types, are the same of all rewrites with one verdict.
+const KeptPass::Plan& KeptPass::plan_of(const Record& record) {
   const RuleEngine::Prepared& prepared = run_->engine.rules_[record.rule];
   if (plans_.size() <= record.rule) plans_.resize(run_->engine.rules_.size());
-  std::vector<ReadPlan>& plans = plans_[record.rule];
+  std::vector<Plan>& plans = plans_[record.rule];
   if (plans.size() <= record.verdict) plans.resize(prepared.verdicts->size());
-  ReadPlan& plan = plans[record.verdict];
+  Plan& plan = plans[record.verdict];
   if (std::exchange(plan.known, true)) return plan;
   const Rule& rule = prepared.ast();
   const Recipe& recipe = prepared.verdicts->number(record.verdict).recipe;
@@ -282,6 +279,19 @@ const KeptPass::ReadPlan& KeptPass::plan_of(const Record& record) {
     if (one.by.empty() || (producer.valid() && rule.nodes[producer].own())) continue;
     one.always = one.shared || record.may_change_nothing || uses[one.value] != 0;
     plan.reads.push_back(std::move(one));
+  }
+  const std::vector<PatternValueId>& outputs = prepared.layout().outputs;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const Recipe::Source to = recipe.outputs[i];
+    PlannedOutput output;
+    output.before = rule.nodes[rule.values[outputs[i]].producer].op;
+    output.exclusive = to.fresh() && std::count_if(recipe.outputs.begin(), recipe.outputs.end(),
+                                                   [&](Recipe::Source other) {
+                                                     return other.code == to.code;
+                                                   }) == 1;
+    output.alike = output.exclusive &&
+                   recipe.types[to.index()] == run_->graph.type(match_->values[outputs[i].index]);
+    plan.outputs.push_back(output);
   }
   return plan;
 }
