@@ -147,7 +147,7 @@ class KeptPass {
   void note_touches(std::uint32_t record);
   void note_reads(const Record& record);
   void note_unneeded(NodeId node, std::uint32_t record);
-  const Plan& plan_of(const Record& record);
+  const Plan& plan_of_current();
   void touch(std::uint32_t& head, std::uint32_t record, bool strong) {
     touches_.push_back({2 * record + (strong ? 1 : 0), head});
     head = static_cast<std::uint32_t>(touches_.size() - 1);
@@ -169,7 +169,7 @@ class KeptPass {
   [[nodiscard]] NodeId place_at(NodeId target, Time time) const;
 
   // Updating (kept_update.cpp).
-  bool rewrite(const Graph& input);
+  bool rewrite();
   void forget();
   [[nodiscard]] bool fits_keeping();
   void note_changed(const std::vector<std::vector<char>>& other);
@@ -230,6 +230,7 @@ class KeptPass {
   // Of the rewrite at hand.
   Record current_;
   const Candidate* match_ = nullptr;
+  const Plan* plan_ = nullptr;
   std::vector<NodeId> current_nodes_, restored_, around_;
   std::vector<NodeId> current_near_;
   std::vector<std::uint32_t> seen_;  // by node: the round

@@ -115,9 +115,9 @@ NodeId KeptPass::first_user_of(std::span<const ValueId> writes, std::span<const 
   if (broken_) return;
   const RuleEngine& engine = run_->engine;
   const Graph& graph = run_->graph;
-  const Plan& plan = plan_of(current_);
+  plan_ = &plan_of_current();
   for (std::size_t i = 0; i < recipe.outputs.size(); ++i) {
-    const PlannedOutput& planned = plan.outputs[i];
+    const PlannedOutput& planned = plan_->outputs[i];
     const Output output{engine.writes_[i], engine.resolve(recipe.outputs[i], match),
                         planned.exclusive};
     const NodeId producer = graph.producer(output.to);
@@ -221,7 +221,7 @@ void KeptPass::touch_value(ValueId value, std::uint32_t record) {
 void KeptPass::note_reads(const Record& record) {
   const Graph& graph = run_->graph;
   const auto number = static_cast<std::uint32_t>(&record - records_.data());
-  for (const PlannedRead& read : plan_of(record).reads) {
+  for (const PlannedRead& read : plan_->reads) {
     const ValueId v = match_->values[read.value];
     if (!v.valid()) continue;
     if (read.shared) touch_value(v, number);
@@ -250,15 +250,15 @@ void KeptPass::note_unneeded(NodeId node, std::uint32_t record) {
 }
 
 /// What own and new nodes read, and types, are the same of all rewrites with one verdict.
-const KeptPass::Plan& KeptPass::plan_of(const Record& record) {
-  const RuleEngine::Prepared& prepared = run_->engine.rules_[record.rule];
-  if (plans_.size() <= record.rule) plans_.resize(run_->engine.rules_.size());
-  std::vector<Plan>& plans = plans_[record.rule];
-  if (plans.size() <= record.verdict) plans.resize(prepared.verdicts->size());
-  Plan& plan = plans[record.verdict];
+const KeptPass::Plan& KeptPass::plan_of_current() {
+  const RuleEngine::Prepared& prepared = run_->engine.rules_[current_.rule];
+  if (plans_.size() <= current_.rule) plans_.resize(run_->engine.rules_.size());
+  std::vector<Plan>& plans = plans_[current_.rule];
+  if (plans.size() <= current_.verdict) plans.resize(prepared.verdicts->size());
+  Plan& plan = plans[current_.verdict];
   if (std::exchange(plan.known, true)) return plan;
   const Rule& rule = prepared.ast();
-  const Recipe& recipe = prepared.verdicts->number(record.verdict).recipe;
+  const Recipe& recipe = prepared.verdicts->number(current_.verdict).recipe;
   std::vector<PlannedRead> reads(rule.values.size());
   std::vector<int> uses(rule.values.size(), 0);  // new ones less old ones
   const auto read = [&](std::uint32_t value, OpId by, int change) {
@@ -277,7 +277,7 @@ const KeptPass::Plan& KeptPass::plan_of(const Record& record) {
   for (PlannedRead& one : reads) {
     const PatternNodeId producer = rule.values[PatternValueId(one.value)].producer;
     if (one.by.empty() || (producer.valid() && rule.nodes[producer].own())) continue;
-    one.always = one.shared || record.may_change_nothing || uses[one.value] != 0;
+    one.always = one.shared || current_.may_change_nothing || uses[one.value] != 0;
     plan.reads.push_back(std::move(one));
   }
   const std::vector<PatternValueId>& outputs = prepared.layout().outputs;

@@ -63,17 +63,18 @@ bool KeptPass::build(std::shared_ptr<const RuleSet> rules, const Strategy& strat
   const std::unique_ptr<Run> before = std::move(run_);
   strategy_ = &strategy;
   params_ = params;
+  if (before) *before->shared = input;
   run_ = std::make_unique<Run>(before ? before->shared : std::make_shared<Graph>(input), *rules_,
                                strategy, params_);
   if (before) run_->engine.take_memory_of(before->engine);
-  return rewrite(input);
+  return rewrite();
 }
 
-/// From scratch, by the rules of run_.
-bool KeptPass::rewrite(const Graph& input) {
+/// From scratch, by the rules of run_, whose graph is the input.
+bool KeptPass::rewrite() {
   forget();
   RuleEngine& engine = run_->engine;
-  run_->graph = input;
+  const Graph& input = run_->graph;
   run_->state.barriers = has_barriers(input);
   engine.limit_ = 10'000 + run_->options.limits.per_node * input.node_count();
   inputs_nodes_ = input.node_bound();
@@ -457,7 +458,8 @@ bool KeptPass::update(const Graph& before, const Graph& input) {
   if (broken_ || !run_) return false;
   if (!again_.empty()) {
     const std::string_view why = std::exchange(again_, {});
-    if (!rewrite(input)) return false;
+    run_->graph = input;
+    if (!rewrite()) return false;
     why_ = why;
     return true;
   }

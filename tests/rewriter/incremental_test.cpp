@@ -448,6 +448,20 @@ TEST_CASE("incremental: an edit far from the others leaves them alone", "[rewrit
   }
 }
 
+TEST_CASE("incremental: a graph of another context is rewritten from scratch",
+          "[rewriter][incremental]") {
+  const std::string rules = tag_rules("  where k < 2\n", "abs(x)");
+  const World here(rules), there("op other(x: T[*s]) -> T[*s]\n" + rules);
+  IncrementalRun run;
+  for (const World* world : {&here, &there, &here}) {
+    const Graph graph = world->graph(chains(9));
+    const auto shared = std::make_shared<const RuleSet>(world->rules);
+    CHECK(next_of(run, *world, graph, shared, "all") ==
+          from_scratch(*world, graph, *shared, "all"));
+    CHECK(!run.counters().kept);
+  }
+}
+
 TEST_CASE("incremental: what cannot be kept says why", "[rewriter][incremental]") {
   const World world(tag_rules("  where k < 9\n", "abs(x)"));
   const Graph graph = world.graph(chains(4));
