@@ -96,7 +96,9 @@ class Measuring {
     after("a rule that fires once, and no longer does", graph_, few_);
     after("a rule of each layer, which fires as before", graph_, as_before_);
     after("a rule of each layer, which no longer fires", graph_, no_more_);
-    after("a rule of each layer, which fires again", graph_, rules_, no_more_);
+    after("a rule of each layer, which fires again", graph_, rules_, {no_more_});
+    after("a few nodes, and a rule of each layer before", edited(*graph_, 0.5), rules_,
+          {rules_, no_more_, rules_});
     const std::string text = head + table_.print() + "\n" + promises_.print();
     std::fputs(text.c_str(), stdout);
     if (!output.empty()) need(context_, write_section(output, "Rewriting after an edit", text));
@@ -119,14 +121,15 @@ class Measuring {
     table_.add({"nothing: from scratch", milliseconds(median(times)), "", grouped(rewrites), "", "",
                 "", ""});
   }
-  /// A run, the edit, and the update that is measured.
+  /// Runs by rules before, and the update that is measured.
   void after(const std::string& what, const Input& graph, const Rules& rules,
-             const Rules& first = nullptr) {
+             std::vector<Rules> before = {}) {
+    if (before.empty()) before.push_back(rules_);
     std::vector<double> updates, results;
     IncrementalRun::Counters counters;
     for (int i = 0; i < kTurns; ++i) {
       IncrementalRun run;
-      need(context_, run.update(graph_, first ? first : rules_, kPass, params_));
+      for (const Rules& one : before) need(context_, run.update(graph_, one, kPass, params_));
       updates.push_back(
           cold_seconds([&] { need(context_, run.update(graph, rules, kPass, params_)); }));
       std::optional<IncrementalRun::Rewritten> done;

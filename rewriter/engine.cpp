@@ -71,14 +71,32 @@ RuleEngine::RuleEngine(RunState& run, const Strategy& strategy, PassStats& stats
 /// rules for an op that a rewrite has made. `once` takes the matches of the input graph alone.
 bool RuleEngine::opens() const { return !once_ && (!frontiers_.empty() || expects_more_); }
 
+/// Of one that has run: what grew need not grow again.
+void RuleEngine::take_memory_of(RuleEngine& before) {
+  std::swap(pool_, before.pool_);
+  std::swap(latest_, before.latest_);
+  std::swap(heap_, before.heap_);
+  std::swap(seeds_, before.seeds_);
+}
+
+/// Of one whose rules have the same patterns as the prepared ones.
+void RuleEngine::take_program_of(RuleEngine& before) {
+  program_ = std::move(before.program_);
+  registers_ = std::move(before.registers_);
+  for (std::uint32_t i = 0; i < rules_.size(); ++i) {
+    program_.rules[i].layout = &rules_[i].layout();
+    rules_[i].swept = program_.rules[i].from_first;
+    note_registers(i);
+  }
+  prepared_ = true;
+}
+
 /// Expands requested recursive patterns, then recompiles and reseeds, until none is requested.
 void RuleEngine::start() {
   do {
     for (RuleId id : frontiers_) run_.rules.open(id, graph_.context_ptr());
     frontiers_.clear();
     expects_more_ = false;
-    finish_stats();
-    rules_.clear();
     heap_.clear();
     seeds_.clear();
     parked_.clear();
@@ -88,8 +106,12 @@ void RuleEngine::start() {
     queued_.clear();
     searches_.clear();
     waiters_.clear();
-    prepare();
-    compile();
+    if (!std::exchange(prepared_, false)) {
+      finish_stats();
+      rules_.clear();
+      prepare();
+      compile();
+    }
     seed();
   } while (!frontiers_.empty());
   note_first();
@@ -119,9 +141,8 @@ void RuleEngine::collect(const std::vector<RuleId>& ids, std::vector<RuleId>& ou
 void RuleEngine::compile() {
   std::vector<const RuleLayout*> layouts;
   for (const Prepared& rule : rules_) layouts.push_back(&rule.layout());
-  const bool in_order = !careful_ && kept_ == nullptr;
   program_ = compile_program(run_.rules.set(), layouts, gather_statistics(graph_),
-                             {in_order ? anchoring_of(strategy_.kind) : Anchoring::cheapest,
+                             {careful_ ? Anchoring::cheapest : anchoring_of(strategy_.kind),
                               kept_ == nullptr && !run_.options.stats, expected_});
   for (std::size_t i = 0; i < rules_.size(); ++i) rules_[i].swept = program_.rules[i].from_first;
   registers_ = std::make_unique<Registers>(program_);
@@ -510,7 +531,7 @@ std::optional<StopReason> RuleEngine::take_found(std::uint32_t index, NodeId anc
   if (run_.out_of_fuel()) return StopReason::fuel;
   if (rewrites_ >= limit_ || run_.rewrites >= run_.options.limits.rewrites)
     return StopReason::limit;
-  if (kept_ != nullptr && kept_->arrives(*entry, taken, *verdict)) return std::nullopt;
+  if (kept_ != nullptr && kept_->arrives(index, number, entry, *verdict)) return std::nullopt;
   note_conditions(verdict->conditions);
   if (run_.watch != nullptr) run_.watch->rewriting(rule.layout().id, taken.nodes, run_);
   graph_.set_mark(sweep_);

@@ -145,6 +145,8 @@ class RuleEngine {
   // Seeding and taking (engine.cpp).
   [[nodiscard]] bool opens() const;
   void start();
+  void take_memory_of(RuleEngine& before);
+  void take_program_of(RuleEngine& before);
   void collect(const std::vector<RuleId>& ids, std::vector<RuleId>& out) const;
   void prepare();
   void compile();
@@ -380,6 +382,7 @@ class RuleEngine {
   std::size_t rewrites_ = 0, limit_ = 0, rewrites_at_release_ = 0, rewrites_at_retry_ = 0;
   bool force_ = false;  ///< take the next match although it should wait: all that is left waits
   bool once_ = false, walk_ = false;
+  bool prepared_ = false;   ///< rules_ and program_ are there before the start
   bool new_facts_ = false;  ///< a condition joined the facts, and no verdict has seen it
   bool careful_ = false;    ///< only legal matches are remembered, not promising ones
   bool seeding_ = false;    ///< the heap is put in order when all are known

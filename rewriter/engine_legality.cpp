@@ -221,9 +221,17 @@ bool RuleEngine::blocked(std::uint32_t rank, NodeId anchor_of_match) {
   const Prepared& rule = rules_[rank];
   const NodeSet own(own_);
   std::vector<NodeId> anchors;
+  const auto begins_at = [&](OpId op) {
+    return std::any_of(rule.above.begin(), rule.above.end(), [&](std::uint32_t above) {
+      const PatternNodeId anchor = program_.rules[above].anchor;
+      return !anchor.valid() || rules_[above].ast().nodes[anchor].op == op;
+    });
+  };
   // One that holds all of them is found from any of them.
   for (std::size_t i = 0; i < (rule.under ? own_.size() : 1); ++i)
-    for (const WayBack& way : program_.ways_of(graph_.op(own_[i]))) follow(way, own_[i], anchors);
+    for (const WayBack& way : program_.ways_of(graph_.op(own_[i])))
+      if (begins_at(way.steps.empty() ? graph_.op(own_[i]) : way.steps.back().to))
+        follow(way, own_[i], anchors);
   sort_once(anchors);
   std::vector<NodeId> blocker;
   const auto overlaps = [&](std::uint32_t index, const std::vector<NodeId>& others) {

@@ -27,10 +27,6 @@ void RuleEngine::collect_own(const Prepared& rule, const Candidate& c) {
   touched_.clear();
   collect_own(rule, c);
   read_boundary(rule, c, reads_, writes_);
-  named_values_.resize(rule.named.size());
-  for (std::size_t i = 0; i < rule.named.size(); ++i)
-    named_values_[i] = c.values[rule.named[i].index];
-
   graph_.make_room(reads_, writes_, own_);  // legal() has seen that it can
   const NodeId like = writes_.empty() ? own_.back() : graph_.producer(writes_.front());
   first_new_ = NodeId(graph_.node_bound());
@@ -53,6 +49,10 @@ void RuleEngine::collect_own(const Prepared& rule, const Candidate& c) {
   for (std::size_t i = first_new_.index; i < graph_.node_bound(); ++i)
     if (graph_.alive(NodeId(i))) created_.push_back(NodeId(i));
   note_touched();
+  if (kept_ != nullptr) return;  // its journal is written when it is read
+  named_values_.resize(rule.named.size());
+  for (std::size_t i = 0; i < rule.named.size(); ++i)
+    named_values_[i] = c.values[rule.named[i].index];
   run_.report.journal.add_match(rule.layout().id, rule.names, c.nodes, named_values_, created_,
                                 erased_);
 }

@@ -9,6 +9,7 @@
 // erased (Graph::mark). Entries, of other rules or of anchors asked again, are taken when the sweep
 // has come to their position.
 #include "rewriter/engine.hpp"
+#include "rewriter/kept_pass.hpp"
 
 namespace pw {
 
@@ -35,6 +36,7 @@ std::uint64_t RuleEngine::next_position() const {
 /// passed the anchor, it goes back: what is there now is mostly the next match.
 bool RuleEngine::comes_to(NodeId anchor) {
   constexpr int kNear = 4;
+  if (kept_ != nullptr && !kept_->building()) return false;  // an update has no sweep
   if (program_.finds_of(graph_.op(anchor)) != MatchProgram::kFromFirst) return false;
   if (sweep_.valid() && graph_.label(anchor) >= graph_.label(sweep_)) return true;
   NodeId n = anchor;

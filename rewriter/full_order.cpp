@@ -1,32 +1,22 @@
 // Exports FullOrder.
 #include "rewriter/full_order.hpp"
 
-#include <algorithm>
-
 namespace pw {
 
 void FullOrder::reset(const Graph& graph) {
-  next_.assign(graph.node_bound(), {});
-  previous_.assign(graph.node_bound(), {});
+  places_.resize(graph.node_bound());
+  for (std::size_t i = 0; i < places_.size(); ++i)
+    places_[i] = {graph.previous(NodeId(i)), graph.next(NodeId(i))};
   first_ = graph.first();
   last_ = graph.last();
-  for (NodeId n = first_; n.valid(); n = graph.next(n)) {
-    next_[n.index] = graph.next(n);
-    previous_[n.index] = graph.previous(n);
-  }
 }
 
 void FullOrder::insert_behind(NodeId before, NodeId n) {
-  const std::size_t size = std::max(next_.size(), std::size_t{n.index} + 1);
-  if (next_.size() < size) {
-    next_.resize(size);
-    previous_.resize(size);
-  }
-  const NodeId after = before.valid() ? next_[before.index] : first_;
-  next_[n.index] = after;
-  previous_[n.index] = before;
-  (before.valid() ? next_[before.index] : first_) = n;
-  (after.valid() ? previous_[after.index] : last_) = n;
+  if (places_.size() <= n.index) places_.resize(n.index + n.index / 2 + 1);
+  const NodeId after = before.valid() ? places_[before.index].next : first_;
+  places_[n.index] = {before, after};
+  (before.valid() ? places_[before.index].next : first_) = n;
+  (after.valid() ? places_[after.index].previous : last_) = n;
 }
 
 NodeId FullOrder::alive_from(const Graph& graph, NodeId n) const {

@@ -11,8 +11,8 @@ class FullOrder {
  public:
   /// Of the nodes that are alive now.
   void reset(const Graph& graph);
-  [[nodiscard]] NodeId next(NodeId n) const { return at(next_, n); }
-  [[nodiscard]] NodeId previous(NodeId n) const { return at(previous_, n); }
+  [[nodiscard]] NodeId next(NodeId n) const { return places_[n.index].next; }
+  [[nodiscard]] NodeId previous(NodeId n) const { return places_[n.index].previous; }
   [[nodiscard]] NodeId first() const { return first_; }
   [[nodiscard]] NodeId last() const { return last_; }
   /// Puts `n` behind `before`; an invalid id is the beginning.
@@ -21,10 +21,10 @@ class FullOrder {
   [[nodiscard]] NodeId alive_from(const Graph& graph, NodeId n) const;
 
  private:
-  [[nodiscard]] static NodeId at(const std::vector<NodeId>& list, NodeId n) {
-    return n.index < list.size() ? list[n.index] : NodeId();
-  }
-  std::vector<NodeId> next_, previous_;
+  struct Place {
+    NodeId previous, next;
+  };
+  std::vector<Place> places_;
   NodeId first_, last_;
 };
 

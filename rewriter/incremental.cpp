@@ -71,7 +71,7 @@ const IncrementalRun::Counters& IncrementalRun::counters() const { return state_
 /// No stages where a pass is not of a kind that can be kept.
 void IncrementalRun::State::prepare() {
   passes.clear();
-  stages.clear();
+  std::vector<Stage> before = std::exchange(stages, {});
   if (strategy->kind != Kind::sequence || strategy->parts.empty())
     passes.push_back(strategy);
   else if (is_plain(*strategy))
@@ -79,6 +79,8 @@ void IncrementalRun::State::prepare() {
   bool all = !passes.empty();
   for (std::size_t i = 0; all && i < passes.size(); ++i) all = collect(*passes[i], i);
   if (!all) stages.clear();
+  for (std::size_t i = 0; i < std::min(before.size(), stages.size()); ++i)
+    if (stages[i].greedy()) stages[i].kept = std::move(before[i].kept);  // for its memory
 }
 
 /// The same stages by other rules; false: not all that is kept can be.
@@ -139,13 +141,14 @@ std::string IncrementalRun::State::build(std::size_t first) {
       if (!run_builtin(*stage.output, stage)) return "a built-in pass fails";
       continue;
     }
-    stage.kept = std::make_unique<KeptPass>(rules, *stage.strategy, params);
-    if (!stage.kept->build(from)) return stage.kept->why();
+    if (!stage.kept) stage.kept = std::make_unique<KeptPass>();
+    if (!stage.kept->build(rules, *stage.strategy, params, from)) return stage.kept->why();
   }
   return "";
 }
 
-/// What one stage makes other is what the next one finds edited.
+/// What one stage makes other is what the next one finds edited. Behind one that was rewritten from
+/// scratch, with ids of its own, all are.
 std::string IncrementalRun::State::bring_up_to_date(const Graph& before) {
   for (std::size_t i = 0; i < stages.size(); ++i) {
     Stage& stage = stages[i];
@@ -157,6 +160,10 @@ std::string IncrementalRun::State::bring_up_to_date(const Graph& before) {
       if (!run_builtin(*stage.output, stage)) return "a built-in pass fails";
     }
     if (i > 0) stage.input = now;
+    if (stage.greedy() && stage.kept->rebuilt()) {
+      counters.why = stage.kept->why();
+      return build(i + 1);
+    }
   }
   return "";
 }
@@ -193,9 +200,11 @@ Result<std::monostate> IncrementalRun::update(std::shared_ptr<const Graph> input
   const std::shared_ptr<const Graph> before = std::exchange(s.input, std::move(input));
   s.scratch.reset();
   if (same && s.kept) {
-    s.counters.why = s.bring_up_to_date(*before);
-    s.kept = s.counters.kept = s.counters.why.empty();
+    const std::string why = s.bring_up_to_date(*before);
+    s.kept = why.empty();
+    s.counters.kept = s.kept && s.counters.why.empty();
     if (s.kept) return s.count(), std::monostate();
+    s.counters.why = why;
   }
   if (!same) {
     s.rules = std::move(rules);

@@ -6,7 +6,6 @@
 
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -27,19 +26,26 @@ class KeptPass {
     std::size_t fresh = 0;    ///< rewrites that the run before had not
     std::size_t asked = 0;    ///< anchors
   };
-  KeptPass(std::shared_ptr<const RuleSet> rules, const Strategy& strategy, const Env& params);
+  KeptPass();
   ~KeptPass();
   KeptPass(const KeptPass&) = delete;
   KeptPass& operator=(const KeptPass&) = delete;
 
-  /// Rewrites from scratch. False: nothing can be kept of such a run; why() says the reason.
-  bool build(const Graph& input);
+  /// Rewrites from scratch, in the memory of the run before. False: nothing can be kept of such a
+  /// run; why() says the reason.
+  bool build(std::shared_ptr<const RuleSet> rules, const Strategy& strategy, const Env& params,
+             const Graph& input);
   /// After build() or update(): the edited input, with the ids of the one before. `before` is the
-  /// input as it was. False: build() is needed; why() says the reason.
+  /// input as it was. False: build() is needed; why() says the reason. Where change() asked for it,
+  /// it rewrites from scratch.
   bool update(const Graph& before, const Graph& input);
+  /// Whether update() did.
+  [[nodiscard]] bool rebuilt() const { return !broken_ && !why_.empty(); }
   /// The next update() is by these rules. False: build() is needed; why() says the reason.
   bool change(std::shared_ptr<const RuleSet> rules, const Strategy& strategy);
   [[nodiscard]] const std::string& why() const { return why_; }
+  /// Whether it rewrites from scratch.
+  [[nodiscard]] bool building() const { return building_; }
   [[nodiscard]] const Graph& graph() const;
   [[nodiscard]] const Counters& counters() const { return counters_; }
   [[nodiscard]] std::size_t rewrites() const { return sequence_.size(); }
@@ -53,33 +59,58 @@ class KeptPass {
   friend class RuleEngine;
   static constexpr std::uint32_t kNone = 0xffffffff;
   using Time = std::uint64_t;
-  static constexpr Time kNever = ~Time{0}, kStep = Time{1} << 32;
+  static constexpr Time kNever = ~Time{0}, kStep = Time{1} << 40;
+  /// Between rewrites that come one after another where there is not kStep between two kept ones.
+  static constexpr Time kFine = Time{1} << 20;
 
-  /// A part of ids_.
-  struct Part {
-    std::uint32_t begin = 0, count = 0;
-  };
   struct Output {
     ValueId from, to;
     bool exclusive = true;  ///< all that reads `to` read `from` before
   };
   struct Record {
-    Time time = 0;          ///< kNever: it is of no run any more
+    Time time = 0;
     std::uint64_t key = 0;  ///< its position when it was made
     std::uint32_t rule = 0, verdict = 0, swaps = 0;
     std::uint32_t first_made = 0, made = 0;
-    Part nodes, values;  ///< by number of the pattern
-    Part own, created, erased;
-    std::uint32_t outputs = 0, output_count = 0;  ///< in outputs_
-    NodeId first_user;                            ///< new nodes stand before it
-    NodeId behind;                                ///< without one: behind this, as soon as may be
+    std::uint32_t ids = 0;     ///< in ids_: by number of the pattern; erased, own first; created
+    std::uint32_t values = 0;  ///< in values_, by number of the pattern
+    std::uint32_t nodes = 0, own = 0, erased = 0, created = 0;  ///< so many
+    std::uint32_t outputs = 0, output_count = 0;                ///< in outputs_
+    NodeId first_user;                                          ///< new nodes stand before it
+    NodeId behind;  ///< without one: behind this, as soon as may be
     bool may_change_nothing = false;
     bool applied = false;
+    bool gone = false;  ///< of no run any more
+  };
+  /// How far around a node nothing is applied that is later than where the walk was then.
+  struct Cover {
+    std::uint32_t round = 0, reach = 0;
   };
   /// A record in whose way a node may be. `strong`: it matched, made or erased it.
   struct Touch {
-    std::uint32_t record = 0, next = kNone;
-    bool strong = false;
+    std::uint32_t of = 0;  ///< twice the record, and one if it is strong
+    std::uint32_t next = kNone;
+    [[nodiscard]] std::uint32_t record() const { return of / 2; }
+    [[nodiscard]] bool strong() const { return of % 2 != 0; }
+  };
+  /// A value of a pattern that its match reads from outside, and who does before and after.
+  struct PlannedRead {
+    std::uint32_t value = 0;  ///< by number of the pattern
+    bool always = false;      ///< its producer's matches may be others now
+    bool shared = false;      ///< and those of others that read it
+    std::vector<OpId> by;
+  };
+  /// An output of a match.
+  struct PlannedOutput {
+    bool exclusive = true;  ///< as of Output
+    bool alike = true;      ///< and it keeps its type
+    OpId before;            ///< that makes it
+  };
+  /// Of the rewrites of one rule with one verdict.
+  struct Plan {
+    bool known = false;
+    std::vector<PlannedRead> reads;
+    std::vector<PlannedOutput> outputs;
   };
   /// An operand slot, or, without a node, an output of the graph.
   struct Moved {
@@ -89,8 +120,10 @@ class KeptPass {
   struct Run;
 
   // What the engine calls.
-  /// A match that is to be taken. True: it has been seen to.
-  bool arrives(const RuleEngine::Entry& entry, const Candidate& match, const Verdict& verdict);
+  /// The match in `taken` of a rule is to be taken. True: it has been seen to. `entry`: null where
+  /// the sweep has come to it.
+  bool arrives(std::uint32_t rule, std::uint32_t verdict_number, const RuleEngine::Entry* entry,
+               const Verdict& verdict);
   /// The new nodes are there, and nothing else has changed.
   void placed(NodeId first_made);
   void redirects(const Candidate& match, const Recipe& recipe);
@@ -99,10 +132,30 @@ class KeptPass {
   void fail(std::string_view why);
 
   // Records (kept_records.cpp).
-  [[nodiscard]] std::span<const NodeId> nodes_of(Part part) const;
-  Part keep(std::span<const NodeId> nodes);
+  [[nodiscard]] std::span<const NodeId> nodes_of(const Record& r) const {
+    return {ids_.data() + r.ids, r.nodes};
+  }
+  [[nodiscard]] std::span<const NodeId> erased_by(const Record& r) const {
+    return {ids_.data() + r.ids + r.nodes, r.erased};
+  }
+  [[nodiscard]] std::span<const NodeId> own_of(const Record& r) const {
+    return erased_by(r).first(r.own);
+  }
+  [[nodiscard]] std::span<const NodeId> created_by(const Record& r) const {
+    return {ids_.data() + r.ids + r.nodes + r.erased, r.created};
+  }
   void note_touches(std::uint32_t record);
-  void touch(NodeId node, std::uint32_t record, bool strong);
+  void note_reads(const Record& record);
+  void note_unneeded(NodeId node, std::uint32_t record);
+  const Plan& plan_of_current();
+  void touch(std::uint32_t& head, std::uint32_t record, bool strong) {
+    touches_.push_back({2 * record + (strong ? 1 : 0), head});
+    head = static_cast<std::uint32_t>(touches_.size() - 1);
+  }
+  void touch(NodeId node, std::uint32_t record, bool strong) {
+    if (node.valid()) touch(touch_head_[node.index], record, strong);
+  }
+  void touch_value(ValueId value, std::uint32_t record);
   void undo(std::uint32_t record);
   void undo_later(NodeId node, Time time);
   void redo(std::uint32_t record);
@@ -116,28 +169,35 @@ class KeptPass {
   [[nodiscard]] NodeId place_at(NodeId target, Time time) const;
 
   // Updating (kept_update.cpp).
+  bool rewrite();
+  void forget();
   [[nodiscard]] bool fits_keeping();
+  void note_changed(const std::vector<std::vector<char>>& other);
   bool edit(const Graph& before, const Graph& input);
   void pump();
-  [[nodiscard]] std::size_t next_kept(std::uint64_t key) const;
-  [[nodiscard]] bool same(const Record& record, const RuleEngine::Entry& entry,
-                          const Candidate& match) const;
+  void settle_sequence();
+  [[nodiscard]] std::size_t next_kept(std::uint64_t key);
+  [[nodiscard]] bool same(const Record& record, const Candidate& match) const;
   [[nodiscard]] NodeId first_user_of(std::span<const ValueId> writes,
                                      std::span<const NodeId> own) const;
-  void drop(std::uint32_t record);
+  bool drop(std::uint32_t record);
   bool disturb(std::span<const NodeId> nodes, Time now);
+  void uncover(std::span<const NodeId> nodes);
+  template <class Visit>
+  void for_each_neighbour(NodeId node, const Visit& visit) const;
+  std::uint32_t next_round();
   void around(std::span<const NodeId> nodes, std::vector<NodeId>& out) const;
   void ask(std::span<const NodeId> nodes);
+  void ask_restored(std::span<const NodeId> nodes);
   Time time_before(std::size_t place);
   void come_to(Time time);
   [[nodiscard]] bool loose_ends_hold() const;
 
   std::shared_ptr<const RuleSet> rules_;
-  const Strategy* strategy_;
-  const Env params_;
+  const Strategy* strategy_ = nullptr;
+  Env params_;
   std::unique_ptr<Run> run_;
-  /// Those of older rules: verdicts that were taken over refer to them.
-  std::vector<std::pair<std::shared_ptr<const RuleSet>, std::unique_ptr<Run>>> older_;
+  std::string_view again_;       ///< why the next update rewrites from scratch; empty: it does not
   std::vector<NodeId> changed_;  ///< near what the change of a rule may concern
   PatternEdges edges_;
   std::size_t reach_ = 0;
@@ -149,11 +209,14 @@ class KeptPass {
   std::vector<NodeId> ids_;
   std::vector<ValueId> values_;
   std::vector<Output> outputs_;
-  std::vector<std::uint32_t> sequence_;  // by time
-  std::set<std::pair<Time, std::uint32_t>> undone_;
-  std::vector<std::uint32_t> maker_, eraser_;  // by node; kNone: none
+  std::vector<std::uint32_t> sequence_;                 // by time
+  std::vector<std::uint32_t> added_;                    ///< by this update, by time
+  std::size_t cursor_ = 0;                              ///< in sequence_: what is later than now_
+  std::vector<std::pair<Time, std::uint32_t>> undone_;  ///< a heap, the first on top
+  std::vector<std::uint32_t> maker_, eraser_;           // by node; kNone: none
   std::vector<std::uint32_t> touch_head_, value_touch_head_;
   std::vector<Touch> touches_;
+  std::vector<std::vector<Plan>> plans_;                         // by rule and verdict
   std::unordered_map<std::uint32_t, std::vector<Moved>> moved_;  // by index in outputs_
   std::unordered_multimap<std::uint32_t, NodeId> waited_;
   std::multimap<Time, RuleEngine::Entry> deferred_;  ///< by when their nodes are there
@@ -162,18 +225,20 @@ class KeptPass {
   std::size_t inputs_nodes_ = 0, inputs_values_ = 0;  // ids that are the same in both
 
   Time now_ = 0;
-  bool building_ = false, broken_ = false;
-  std::size_t events_ = 0, first_records_ = 0;
+  bool building_ = false, broken_ = false, crowded_ = false;
+  std::size_t events_ = 0, most_events_ = 0, first_records_ = 0;
   // Of the rewrite at hand.
   Record current_;
+  const Candidate* match_ = nullptr;
+  const Plan* plan_ = nullptr;
   std::vector<NodeId> current_nodes_, restored_, around_;
-  std::vector<ValueId> current_values_;
-  std::vector<Output> current_outputs_;
-  std::vector<std::vector<Moved>> current_moved_;
   std::vector<NodeId> current_near_;
-  std::vector<ValueId> current_shared_;
-  std::vector<std::uint32_t> seen_;  // by node: the round of disturb()
+  std::vector<std::uint32_t> seen_;  // by node: the round
   std::uint32_t round_ = 0;
+  std::vector<Cover> covers_;  // by node
+  std::uint32_t cover_round_ = 1;
+  Time covered_until_ = 0;
+  std::vector<std::pair<NodeId, std::uint32_t>> open_;
 };
 
 }  // namespace pw

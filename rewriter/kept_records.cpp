@@ -5,15 +5,14 @@
 // again, at the same place of the order list, which holds the dead as well. An operand of a node
 // that comes back is called what it became meanwhile (now_called).
 #include <algorithm>
-#include <unordered_set>
+#include <functional>
+#include <utility>
 
 #include "rewriter/kept_run.hpp"
 
 namespace pw {
 
-KeptPass::KeptPass(std::shared_ptr<const RuleSet> rules, const Strategy& strategy,
-                   const Env& params)
-    : rules_(std::move(rules)), strategy_(&strategy), params_(params) {}
+KeptPass::KeptPass() = default;
 KeptPass::~KeptPass() = default;
 
 const Graph& KeptPass::graph() const { return run_->graph; }
@@ -23,22 +22,13 @@ void KeptPass::fail(std::string_view why) {
   broken_ = true;
 }
 
-std::span<const NodeId> KeptPass::nodes_of(Part part) const {
-  return std::span<const NodeId>(ids_).subspan(part.begin, part.count);
-}
-
-KeptPass::Part KeptPass::keep(std::span<const NodeId> nodes) {
-  const Part out{static_cast<std::uint32_t>(ids_.size()), static_cast<std::uint32_t>(nodes.size())};
-  ids_.insert(ids_.end(), nodes.begin(), nodes.end());
-  return out;
-}
-
 // ---- the order list
 
 /// When a node was made: inputs at 0, what is of no run any more never.
 KeptPass::Time KeptPass::made_at(NodeId node) const {
   const std::uint32_t maker = node.index < maker_.size() ? maker_[node.index] : kNone;
-  return maker == kNone ? 0 : records_[maker].time;
+  if (maker == kNone) return 0;
+  return records_[maker].gone ? kNever : records_[maker].time;
 }
 
 /// Whether it was there when so much had been rewritten, and not more.
@@ -89,7 +79,7 @@ NodeId KeptPass::first_user_of(std::span<const ValueId> writes, std::span<const 
 // ---- noting
 
 /// The engine's new nodes stand where its list of the living says; here the dead count as well.
-void KeptPass::placed(NodeId first_made) {
+[[gnu::flatten]] void KeptPass::placed(NodeId first_made) {
   if (broken_) return;
   RuleEngine& engine = run_->engine;
   const Graph& graph = run_->graph;
@@ -112,40 +102,35 @@ void KeptPass::placed(NodeId first_made) {
     current_.behind = latest;
   }
   NodeId behind = place_at(target, current_.time);
-  maker_.resize(bound, kNone);
-  eraser_.resize(bound, kNone);
   for (NodeId n = first_made; n.index < bound; ++n.index) {
     put(n, behind);
     behind = n;
   }
   current_near_.clear();
-  current_outputs_.clear();
-  current_moved_.clear();
+  current_.outputs = static_cast<std::uint32_t>(outputs_.size());
 }
 
 /// Who reads what the match defines, before they are led to what it becomes.
-void KeptPass::redirects(const Candidate& match, const Recipe& recipe) {
+[[gnu::flatten]] void KeptPass::redirects(const Candidate& match, const Recipe& recipe) {
   if (broken_) return;
   const RuleEngine& engine = run_->engine;
   const Graph& graph = run_->graph;
+  plan_ = &plan_of_current();
   for (std::size_t i = 0; i < recipe.outputs.size(); ++i) {
-    Output output{engine.writes_[i], engine.resolve(recipe.outputs[i], match), true};
-    output.exclusive = recipe.outputs[i].fresh();
-    for (std::size_t j = 0; j < recipe.outputs.size(); ++j)
-      if (j != i && recipe.outputs[j].code == recipe.outputs[i].code) output.exclusive = false;
-    const OpId before = graph.op(graph.producer(output.from));
+    const PlannedOutput& planned = plan_->outputs[i];
+    const Output output{engine.writes_[i], engine.resolve(recipe.outputs[i], match),
+                        planned.exclusive};
     const NodeId producer = graph.producer(output.to);
-    const bool alike = output.exclusive && graph.type(output.from) == graph.type(output.to);
-    for (const Moved& use : uses_of(output.from)) {
-      if (!use.user.valid()) continue;
-      const OpId op = graph.op(use.user);
-      if (!alike || edges_.reads(before, op) ||
-          (producer.valid() && edges_.reads(graph.op(producer), op)))
-        current_near_.push_back(use.user);
+    const OpId after = producer.valid() ? graph.op(producer) : planned.before;
+    for (UseId u = graph.first_use(output.from); u.valid(); u = graph.next_use(u)) {
+      const OpId op = graph.op(graph.user(u));
+      if (!planned.alike || edges_.reads(planned.before, op) || edges_.reads(after, op))
+        current_near_.push_back(graph.user(u));
     }
-    if (!alike && producer.valid()) current_near_.push_back(producer);
-    current_moved_.push_back(output.exclusive ? std::vector<Moved>() : uses_of(output.from));
-    current_outputs_.push_back(output);
+    if (!planned.alike && producer.valid()) current_near_.push_back(producer);
+    if (!output.exclusive)
+      moved_[static_cast<std::uint32_t>(outputs_.size())] = uses_of(output.from);
+    outputs_.push_back(output);
   }
 }
 
@@ -161,98 +146,154 @@ std::vector<KeptPass::Moved> KeptPass::uses_of(ValueId value) const {
 }
 
 /// The rewrite is done.
-void KeptPass::made() {
+[[gnu::flatten]] void KeptPass::made() {
   if (broken_) return;
   RuleEngine& engine = run_->engine;
   const auto number = static_cast<std::uint32_t>(records_.size());
-  Record record = current_;
-  record.nodes = keep(current_nodes_);
-  record.values = {static_cast<std::uint32_t>(values_.size()),
-                   static_cast<std::uint32_t>(current_values_.size())};
-  values_.insert(values_.end(), current_values_.begin(), current_values_.end());
-  record.own = keep(engine.own_);
-  record.created = keep(engine.created_);
-  // A new node that nothing needed is not to come back.
-  std::vector<NodeId> erased = engine.erased_;
-  std::erase_if(erased, [&](NodeId n) { return n.index >= record.first_made; });
-  record.erased = keep(erased);
-  record.outputs = static_cast<std::uint32_t>(outputs_.size());
-  record.output_count = static_cast<std::uint32_t>(current_outputs_.size());
-  for (std::size_t i = 0; i < current_outputs_.size(); ++i) {
-    if (!current_outputs_[i].exclusive)
-      moved_[static_cast<std::uint32_t>(outputs_.size())] = std::move(current_moved_[i]);
-    outputs_.push_back(current_outputs_[i]);
+  const auto add = [](auto& to, const auto& items) {
+    to.insert(to.end(), items.data(), items.data() + items.size());
+    return static_cast<std::uint32_t>(items.size());
+  };
+  Record& record = records_.emplace_back(current_);
+  record.ids = static_cast<std::uint32_t>(ids_.size());
+  ids_.resize(ids_.size() + match_->nodes.size() + engine.erased_.size() + engine.created_.size());
+  NodeId* const ids = ids_.data() + record.ids;
+  NodeId* out = std::copy(match_->nodes.begin(), match_->nodes.end(), ids);
+  record.nodes = static_cast<std::uint32_t>(match_->nodes.size());
+  record.own = static_cast<std::uint32_t>(engine.own_.size());
+  for (NodeId n : engine.erased_) {
+    if (n.index >= record.first_made) continue;  // a new one that nothing needed stays away
+    *out++ = n;
+    eraser_[n.index] = number;
   }
+  record.erased = static_cast<std::uint32_t>(out - ids) - record.nodes;
+  out = std::copy(engine.created_.begin(), engine.created_.end(), out);
+  record.created = static_cast<std::uint32_t>(engine.created_.size());
+  ids_.resize(record.ids + static_cast<std::size_t>(out - ids));
+  record.values = static_cast<std::uint32_t>(values_.size());
+  add(values_, match_->values);
+  record.output_count = static_cast<std::uint32_t>(outputs_.size()) - record.outputs;
   record.applied = true;
-  for (std::uint32_t i = 0; i < record.made; ++i) maker_[record.first_made + i] = number;
-  for (NodeId n : erased) eraser_[n.index] = number;
-  records_.push_back(record);
-  const auto place =
-      std::lower_bound(sequence_.begin(), sequence_.end(), record.time,
-                       [&](std::uint32_t r, Time time) { return records_[r].time < time; });
-  sequence_.insert(place, number);
+  for (std::uint32_t i = 0; i < record.made; ++i) {
+    maker_.push_back(number);
+    eraser_.push_back(kNone);
+  }
+  (building_ ? sequence_ : added_).push_back(number);
   note_touches(number);
   if (building_) return;
   ++counters_.fresh;
-  current_nodes_.insert(current_nodes_.end(), engine.created_.begin(), engine.created_.end());
-  current_nodes_.insert(current_nodes_.end(), engine.erased_.begin(), engine.erased_.end());
-  std::vector<NodeId> nodes;
-  around(current_nodes_, nodes);
-  disturb(nodes, now_);
-  nodes.insert(nodes.end(), restored_.begin(), restored_.end());
-  restored_.clear();
-  for (NodeId n : nodes)
+  current_nodes_.clear();
+  add(current_nodes_, match_->nodes);
+  add(current_nodes_, engine.created_);
+  add(current_nodes_, engine.erased_);
+  around_.clear();
+  around(current_nodes_, around_);
+  disturb(around_, now_);
+  if (!waited_.empty()) restored_.insert(restored_.end(), around_.begin(), around_.end());
+  if (restored_.empty()) return;
+  for (NodeId n : restored_)
     if (run_->graph.alive(n)) engine.touched_.push_back(n);
+  restored_.clear();
   RuleEngine::sort_once(engine.touched_);
 }
 
-void KeptPass::touch(NodeId node, std::uint32_t record, bool strong) {
-  if (!node.valid()) return;
-  if (touch_head_.size() <= node.index) touch_head_.resize(run_->graph.node_bound(), kNone);
-  touches_.push_back({record, touch_head_[node.index], strong});
-  touch_head_[node.index] = static_cast<std::uint32_t>(touches_.size() - 1);
-}
-
 void KeptPass::note_touches(std::uint32_t number) {
-  const Record record = records_[number];
-  const Graph& graph = run_->graph;
-  for (NodeId n : nodes_of(record.nodes)) touch(n, number, true);
-  for (NodeId n : nodes_of(record.erased).subspan(record.own.count)) touch(n, number, true);
+  const Record& record = records_[number];
+  if (touch_head_.size() < run_->graph.node_bound())
+    touch_head_.resize(run_->graph.node_bound() * 3 / 2, kNone);
+  for (NodeId n : nodes_of(record)) touch(n, number, true);
+  for (NodeId n : erased_by(record).subspan(record.own)) touch(n, number, true);
   for (std::uint32_t i = 0; i < record.made; ++i)
-    touch(NodeId(std::size_t{record.first_made + i}), number, true);
+    touch(touch_head_[record.first_made + i], number, true);
   touch(record.first_user, number, false);
   for (NodeId n : current_near_) touch(n, number, false);
-  // Producers of what was read: where another number of uses, or a use by another op of a pattern,
-  // can be told from before.
-  struct Read {
-    ValueId value;
-    int uses = 0;  ///< new ones less old ones
-    bool told = false;
+  note_reads(record);
+}
+
+void KeptPass::touch_value(ValueId value, std::uint32_t record) {
+  if (value_touch_head_.size() <= value.index)
+    value_touch_head_.resize(run_->graph.value_bound() * 3 / 2, kNone);
+  touch(value_touch_head_[value.index], record, false);
+}
+
+/// Producers of what was read: where another number of uses, or a use by another op of a pattern,
+/// can be told from before.
+void KeptPass::note_reads(const Record& record) {
+  const Graph& graph = run_->graph;
+  const auto number = static_cast<std::uint32_t>(&record - records_.data());
+  for (const PlannedRead& read : plan_->reads) {
+    const ValueId v = match_->values[read.value];
+    if (!v.valid()) continue;
+    if (read.shared) touch_value(v, number);
+    const NodeId producer = graph.producer(v);
+    if (!producer.valid()) continue;
+    const OpId op = graph.op(producer);
+    if (read.always ||
+        std::any_of(read.by.begin(), read.by.end(), [&](OpId by) { return edges_.reads(op, by); }))
+      touch(producer, number, false);
+  }
+  for (NodeId n : erased_by(record).subspan(record.own)) note_unneeded(n, number);
+  for (std::uint32_t i = 0; record.created < record.made && i < record.made; ++i)
+    if (const NodeId n(std::size_t{record.first_made + i}); !graph.alive(n))
+      note_unneeded(n, number);
+}
+
+/// Nothing is planned of a node that went because nothing needed it.
+void KeptPass::note_unneeded(NodeId node, std::uint32_t record) {
+  const Graph& graph = run_->graph;
+  for (std::size_t k = 0; k < graph.operand_count(node); ++k) {
+    const ValueId v = graph.operand(node, k);
+    if (!v.valid()) continue;
+    if (edges_.shares(graph.op(node))) touch_value(v, record);
+    touch(graph.producer(v), record, false);
+  }
+}
+
+/// What own and new nodes read, and types, are the same of all rewrites with one verdict.
+const KeptPass::Plan& KeptPass::plan_of_current() {
+  const RuleEngine::Prepared& prepared = run_->engine.rules_[current_.rule];
+  if (plans_.size() <= current_.rule) plans_.resize(run_->engine.rules_.size());
+  std::vector<Plan>& plans = plans_[current_.rule];
+  if (plans.size() <= current_.verdict) plans.resize(prepared.verdicts->size());
+  Plan& plan = plans[current_.verdict];
+  if (std::exchange(plan.known, true)) return plan;
+  const Rule& rule = prepared.ast();
+  const Recipe& recipe = prepared.verdicts->number(current_.verdict).recipe;
+  std::vector<PlannedRead> reads(rule.values.size());
+  std::vector<int> uses(rule.values.size(), 0);  // new ones less old ones
+  const auto read = [&](std::uint32_t value, OpId by, int change) {
+    reads[value].value = value;
+    reads[value].by.push_back(by);
+    reads[value].shared = reads[value].shared || edges_.shares(by);
+    uses[value] += change;
   };
-  std::vector<Read> reads;
-  const auto count = [&](NodeId n, int change, bool always) {
-    for (std::size_t k = 0; k < graph.operand_count(n); ++k) {
-      const ValueId v = graph.operand(n, k);
-      if (!v.valid()) continue;
-      auto read =
-          std::find_if(reads.begin(), reads.end(), [&](const Read& r) { return r.value == v; });
-      if (read == reads.end()) read = reads.insert(reads.end(), {v, 0, false});
-      read->uses += change;
-      const NodeId producer = graph.producer(v);
-      read->told = read->told || always ||
-                   (producer.valid() && edges_.reads(graph.op(producer), graph.op(n)));
-      if (!edges_.shares(graph.op(n))) continue;
-      read->told = true;
-      if (value_touch_head_.size() <= v.index) value_touch_head_.resize(graph.value_bound(), kNone);
-      touches_.push_back({number, value_touch_head_[v.index], false});
-      value_touch_head_[v.index] = static_cast<std::uint32_t>(touches_.size() - 1);
-    }
-  };
-  for (NodeId n : nodes_of(record.own)) count(n, -1, current_.may_change_nothing);
-  for (NodeId n : nodes_of(record.erased).subspan(record.own.count)) count(n, -1, true);
-  for (NodeId n : nodes_of(record.created)) count(n, 1, false);
-  for (const Read& read : reads)
-    if (read.uses != 0 || read.told) touch(graph.producer(read.value), number, false);
+  for (PatternNodeId n : prepared.layout().own)
+    for (PatternValueId v : rule.nodes[n].operands) read(v.index, rule.nodes[n].op, -1);
+  for (const Recipe::NewNode& node : recipe.nodes)
+    for (std::uint32_t k = 0; k < node.operand_count; ++k)
+      if (const Recipe::Source source = recipe.operands[node.first_operand + k];
+          !source.absent() && !source.fresh())
+        read(source.index(), node.op, 1);
+  for (PlannedRead& one : reads) {
+    const PatternNodeId producer = rule.values[PatternValueId(one.value)].producer;
+    if (one.by.empty() || (producer.valid() && rule.nodes[producer].own())) continue;
+    one.always = one.shared || current_.may_change_nothing || uses[one.value] != 0;
+    plan.reads.push_back(std::move(one));
+  }
+  const std::vector<PatternValueId>& outputs = prepared.layout().outputs;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const Recipe::Source to = recipe.outputs[i];
+    PlannedOutput output;
+    output.before = rule.nodes[rule.values[outputs[i]].producer].op;
+    output.exclusive = to.fresh() && std::count_if(recipe.outputs.begin(), recipe.outputs.end(),
+                                                   [&](Recipe::Source other) {
+                                                     return other.code == to.code;
+                                                   }) == 1;
+    output.alike = output.exclusive &&
+                   recipe.types[to.index()] == run_->graph.type(match_->values[outputs[i].index]);
+    plan.outputs.push_back(output);
+  }
+  return plan;
 }
 
 // ---- undoing and redoing
@@ -317,14 +358,14 @@ void KeptPass::undo_later(NodeId node, Time time) {
   if (node.index >= touch_head_.size()) return;
   for (std::uint32_t t = touch_head_[node.index]; t != kNone; t = touches_[t].next)
     if (const Touch touch = touches_[t];
-        touch.strong && records_[touch.record].applied && records_[touch.record].time > time)
-      undo(touch.record);
+        touch.strong() && records_[touch.record()].applied && records_[touch.record()].time > time)
+      undo(touch.record());
 }
 
 void KeptPass::undo(std::uint32_t number) {
   const Record record = records_[number];
   if (!record.applied || broken_) return;
-  for (NodeId n : nodes_of(record.nodes))
+  for (NodeId n : nodes_of(record))
     if (n.valid()) undo_later(n, record.time);
   for (std::uint32_t i = 0; i < record.made; ++i)
     undo_later(NodeId(std::size_t{record.first_made + i}), record.time);
@@ -334,7 +375,7 @@ void KeptPass::undo(std::uint32_t number) {
         if (use.user.valid()) undo_later(use.user, record.time);
   if (broken_) return;
   Graph& graph = run_->graph;
-  const std::vector<NodeId> erased(nodes_of(record.erased).begin(), nodes_of(record.erased).end());
+  const std::span<const NodeId> erased = erased_by(record);  // nothing is recorded here
   for (auto n = erased.rbegin(); n != erased.rend(); ++n)
     if (!revive(*n)) return;
   for (NodeId n : erased) eraser_[n.index] = kNone;
@@ -357,24 +398,24 @@ void KeptPass::undo(std::uint32_t number) {
       graph.set_operand(use.user, use.slot, output.from);
     }
   }
-  const std::span<const NodeId> created = nodes_of(record.created);
+  const std::span<const NodeId> created = created_by(record);
   for (auto n = created.rbegin(); n != created.rend(); ++n)
     if (!erase(*n)) return;
   records_[number].applied = false;
-  undone_.emplace(record.time, number);
+  undone_.emplace_back(record.time, number);
+  std::push_heap(undone_.begin(), undone_.end(), std::greater<>());
   ++counters_.undone;
-  std::vector<NodeId> all(nodes_of(record.nodes).begin(), nodes_of(record.nodes).end());
-  all.insert(all.end(), erased.begin(), erased.end());
-  around(all, restored_);
+  around(nodes_of(record), restored_);
+  around(erased.subspan(record.own), restored_);
 }
 
-/// As it was; its match is there, and its operands are what they were.
+/// As it was, the first of those undone; its match is there, and its operands are what they were.
 void KeptPass::redo(std::uint32_t number) {
+  std::pop_heap(undone_.begin(), undone_.end(), std::greater<>());
+  undone_.pop_back();
   const Record record = records_[number];
   Graph& graph = run_->graph;
-  const std::vector<NodeId> created(nodes_of(record.created).begin(),
-                                    nodes_of(record.created).end());
-  for (NodeId n : created)
+  for (NodeId n : created_by(record))
     if (!revive(n)) return;
   for (std::uint32_t i = 0; i < record.output_count; ++i) {
     const Output& output = outputs_[record.outputs + i];
@@ -383,12 +424,11 @@ void KeptPass::redo(std::uint32_t number) {
     if (!output.exclusive) moved_[record.outputs + i] = uses_of(output.from);
     graph.replace_uses(output.from, to);
   }
-  for (NodeId n : nodes_of(record.erased)) {
+  for (NodeId n : erased_by(record)) {
     if (!erase(n)) return;
     eraser_[n.index] = number;
   }
   records_[number].applied = true;
-  undone_.erase({record.time, number});
   ++counters_.redone;
 }
 

@@ -5,19 +5,16 @@
 
 #include "rewriter/engine.hpp"
 #include "rewriter/kept_pass.hpp"
-#include "rewriter/legality.hpp"
 
 namespace pw {
 
 struct KeptPass::Run {
-  Run(const Graph& input, const RuleSet& set, const Strategy& strategy, const Env& params)
-      : Run(std::make_shared<Graph>(input), set, strategy, params) {}
   Run(std::shared_ptr<Graph> rewritten, const RuleSet& set, const Strategy& strategy,
       const Env& params)
       : shared(std::move(rewritten)),
         graph(*shared),
         rules(set),
-        state{graph, rules, params, options, {}, has_barriers(graph), 0, {}, {}, {}, {}, nullptr},
+        state{graph, rules, params, options, {}, false, 0, {}, {}, {}, {}, nullptr},
         engine(state, strategy, stats) {}
 
   std::shared_ptr<Graph> shared;  ///< with the runs of older rules

@@ -1,4 +1,4 @@
-// Exports KeptPass's build, update and replay.
+// Exports KeptPass's build, update and replay; edits of rules are in kept_change.cpp.
 //
 // update() walks through the run before, in its order, without touching what it leaves as it was:
 // `now_` is how far it has come. Around every node whose state differs from that of the run before
@@ -8,17 +8,15 @@
 // point, nothing differs because of it, and it is made again with the same ids; otherwise its
 // surroundings differ from now on.
 #include <algorithm>
+#include <functional>
+#include <iterator>
 
 #include "rewriter/kept_run.hpp"
-#include "rewriter/rule_change.hpp"
 
 namespace pw {
 namespace {
 
-/// Beyond so many a run from scratch is as fast.
-constexpr std::size_t kMostEvents = 4096, kMostAround = 16384, kMostEdited = 512;
-constexpr std::size_t kMostChanged = 256;  // rewrites by a rule that was edited
-constexpr std::size_t kMostOlder = 16;     // sets of rules
+constexpr std::size_t kMostEdited = 512;  // nodes; beyond so many a run from scratch is as fast
 
 bool same_facts(const Facts& a, const Facts& b) {
   const auto same = [](const auto& x, const auto& y) {
@@ -35,28 +33,59 @@ bool KeptPass::fits_keeping() {
   if (!engine.local_) fail("a rule looks at more than its nodes, their types and uses");
   if (run_->state.barriers) fail("ops with effects keep an order");
   bool above = false;
+  std::vector<const Rule*> rules;
   for (const RuleEngine::Prepared& rule : engine.rules_) {
-    edges_.add(rule.ast());
+    rules.push_back(&rule.ast());
     above = above || !rule.above.empty();
     if (rule.ast().nodes.size() > 32) fail("a rule has more than 32 nodes");
   }
+  edges_ = PatternEdges(rules);
   reach_ = (above ? 2 : 1) * edges_.reach();
   return !broken_;
 }
 
-bool KeptPass::build(const Graph& input) {
-  run_ = std::make_unique<Run>(input, *rules_, *strategy_, params_);
+/// Of the run before all but the memory.
+void KeptPass::forget() {
+  again_ = {};
+  why_.clear();
+  counters_ = {};
+  broken_ = crowded_ = false;
+  now_ = 0;
+  const auto clear = [](auto&... lists) { (lists.clear(), ...); };
+  clear(records_, ids_, values_, outputs_, sequence_, added_, undone_, touches_, touch_head_,
+        value_touch_head_, moved_, waited_, deferred_, changed_, restored_, node_here_, value_here_,
+        node_there_, plans_);
+}
+
+bool KeptPass::build(std::shared_ptr<const RuleSet> rules, const Strategy& strategy,
+                     const Env& params, const Graph& input) {
+  const std::shared_ptr<const RuleSet> rules_before = std::exchange(rules_, std::move(rules));
+  const std::unique_ptr<Run> before = std::move(run_);
+  strategy_ = &strategy;
+  params_ = params;
+  if (before) *before->shared = input;
+  run_ = std::make_unique<Run>(before ? before->shared : std::make_shared<Graph>(input), *rules_,
+                               strategy, params_);
+  if (before) run_->engine.take_memory_of(before->engine);
+  return rewrite();
+}
+
+/// From scratch, by the rules of run_, whose graph is the input.
+bool KeptPass::rewrite() {
+  forget();
   RuleEngine& engine = run_->engine;
+  const Graph& input = run_->graph;
+  run_->state.barriers = has_barriers(input);
+  engine.limit_ = 10'000 + run_->options.limits.per_node * input.node_count();
   inputs_nodes_ = input.node_bound();
   inputs_values_ = input.value_bound();
   order_.reset(run_->graph);
   maker_.assign(inputs_nodes_, kNone);
   eraser_.assign(inputs_nodes_, kNone);
   engine.kept_ = this;
-  engine.start();
-  if (!fits_keeping()) return false;
   building_ = true;
-  pump();
+  engine.start();
+  if (fits_keeping()) pump();
   building_ = false;
   first_records_ = records_.size();
   return !broken_;
@@ -67,13 +96,13 @@ void KeptPass::pump() {
   RuleEngine& engine = run_->engine;
   const std::uint64_t version = run_->graph.renumberings();
   while (!broken_) {
-    if (!building_ && ++events_ > kMostEvents) return fail("the edit reaches too far");
-    if (engine.heap_.empty() && engine.seeds_.empty()) {
-      const Time undone = undone_.empty() ? kNever : undone_.begin()->first;
+    if (!building_ && ++events_ > most_events_) return fail("the edit reaches too far");
+    if (engine.heap_.empty() && engine.seeds_.empty() && !engine.sweep_.valid()) {
+      const Time undone = undone_.empty() ? kNever : undone_.front().first;
       if (!deferred_.empty() && deferred_.begin()->first <= undone)
         come_to(deferred_.begin()->first);
       else if (!undone_.empty())
-        drop(undone_.begin()->second);
+        drop(undone_.front().second);
       else
         break;
       continue;
@@ -82,6 +111,7 @@ void KeptPass::pump() {
     if (run_->graph.renumberings() != version) fail("the order list was relabelled");
   }
   if (broken_) return;
+  settle_sequence();
   std::erase_if(engine.parked_,
                 [&](const RuleEngine::Entry& entry) { return !engine.rebind(entry); });
   if (!engine.parked_.empty()) fail("matches wait for each other");
@@ -90,17 +120,31 @@ void KeptPass::pump() {
   if (!run_->state.report.warnings.empty()) fail("the run warns of a rule");
   if (sequence_.size() >= engine.limit_ || sequence_.size() >= run_->options.limits.rewrites)
     fail("the limit of rewrites");
-  run_->state.report.journal.rollback(0);
+}
+
+/// What the update made joins what it left, and what it dropped leaves.
+void KeptPass::settle_sequence() {
+  if (counters_.dropped == 0 && added_.empty()) return;
+  std::vector<std::uint32_t> all;
+  all.reserve(sequence_.size() + added_.size());
+  std::merge(sequence_.begin(), sequence_.end(), added_.begin(), added_.end(),
+             std::back_inserter(all),
+             [&](std::uint32_t a, std::uint32_t b) { return records_[a].time < records_[b].time; });
+  std::erase_if(all, [&](std::uint32_t number) { return records_[number].gone; });
+  sequence_ = std::move(all);
+  added_.clear();
+  if (!crowded_) return;
+  Time time = 0;
+  for (std::uint32_t number : sequence_) records_[number].time = time += kStep;
+  crowded_ = false;
 }
 
 // ---- what the engine calls
 
 /// The first kept rewrite after now_ that comes after a match with this key.
-std::size_t KeptPass::next_kept(std::uint64_t key) const {
-  const auto first =
-      std::upper_bound(sequence_.begin(), sequence_.end(), now_,
-                       [&](Time time, std::uint32_t r) { return time < records_[r].time; });
-  auto at = static_cast<std::size_t>(first - sequence_.begin());
+std::size_t KeptPass::next_kept(std::uint64_t key) {
+  while (cursor_ < sequence_.size() && records_[sequence_[cursor_]].time <= now_) ++cursor_;
+  std::size_t at = cursor_;
   while (at < sequence_.size()) {
     const Record& record = records_[sequence_[at]];
     if (record.applied && record.key > key) break;
@@ -109,24 +153,25 @@ std::size_t KeptPass::next_kept(std::uint64_t key) const {
   return at;
 }
 
-bool KeptPass::arrives(const RuleEngine::Entry& entry, const Candidate& match,
-                       const Verdict& verdict) {
+bool KeptPass::arrives(std::uint32_t rule, std::uint32_t verdict_number,
+                       const RuleEngine::Entry* known, const Verdict& verdict) {
   if (broken_) return true;
   RuleEngine& engine = run_->engine;
   if (engine.force_) return fail("matches wait for each other"), true;
   if (engine.guard_.suspected()) return fail("rules rewrite each other's results often"), true;
+  const Candidate& match = engine.rules_[rule].taken;
+  match_ = &match;
   current_ = Record();
-  current_.rule = entry.rule;
-  current_.key = entry.position;
-  current_.verdict = engine.pool_[entry.at + RuleEngine::kVerdict];
-  current_.swaps = engine.pool_[entry.at + RuleEngine::kSwaps];
+  current_.rule = rule;
+  current_.key = engine.position_of(engine.rules_[rule], match);
+  current_.verdict = verdict_number;
+  current_.swaps = RuleEngine::swaps_of(match);
   current_.may_change_nothing = verdict.recipe.may_change_nothing;
-  current_nodes_ = match.nodes;
-  current_values_ = match.values;
   if (building_) {
     now_ = current_.time = now_ + kStep;
     return false;
   }
+  const RuleEngine::Entry entry = *known;
   const auto later = [&] {
     engine.heap_.push_back(entry);
     std::push_heap(engine.heap_.begin(), engine.heap_.end(), RuleEngine::Later{&engine});
@@ -140,34 +185,33 @@ bool KeptPass::arrives(const RuleEngine::Entry& entry, const Candidate& match,
   const std::size_t place = next_kept(entry.position);
   const Time end = place < sequence_.size() ? records_[sequence_[place]].time : kNever;
   const Time others = deferred_.empty() ? kNever : deferred_.begin()->first;
-  if (!undone_.empty() && undone_.begin()->first < std::min(end, others)) {
-    const std::uint32_t first = undone_.begin()->second;
-    if (!same(records_[first], entry, match)) {
-      later();
-      drop(first);
-      return true;
+  while (!undone_.empty() && undone_.front().first < std::min(end, others)) {
+    const std::uint32_t first = undone_.front().second;
+    if (!same(records_[first], match)) {
+      if (drop(first)) return later(), true;
+      continue;
     }
     now_ = records_[first].time;
     redo(first);
     std::vector<NodeId> nodes(match.nodes);
-    const std::span<const NodeId> created = nodes_of(records_[first].created);
+    const std::span<const NodeId> created = created_by(records_[first]);
     nodes.insert(nodes.end(), created.begin(), created.end());
-    const std::span<const NodeId> erased = nodes_of(records_[first].erased);
+    const std::span<const NodeId> erased = erased_by(records_[first]);
     nodes.insert(nodes.end(), erased.begin(), erased.end());
     around_.clear();
     around(nodes, around_);
-    engine.erased_.clear();
+    uncover(around_);
     ask(around_);
     return true;
   }
   if (others < end) return later(), come_to(others), true;
   // Nothing that comes later may have been done here.
-  std::vector<NodeId> nodes;
-  around(match.nodes, nodes);
+  around_.clear();
+  around(match.nodes, around_);
   const Time before = place > 0 ? records_[sequence_[place - 1]].time : 0;
-  if (disturb(nodes, std::max(now_, before))) {
+  if (disturb(around_, std::max(now_, before))) {
     later();
-    ask(nodes);
+    ask_restored(around_);
     return true;
   }
   if (broken_) return true;
@@ -190,31 +234,29 @@ void KeptPass::come_to(Time time) {
 
 /// A time between the rewrite before and the one at this place.
 KeptPass::Time KeptPass::time_before(std::size_t place) {
-  for (int tries = 0; tries < 2; ++tries) {
-    const Time low = std::max(now_, place > 0 ? records_[sequence_[place - 1]].time : 0);
-    const Time high = place < sequence_.size() ? records_[sequence_[place]].time : low + 2 * kStep;
-    if (high - low >= 2) return low + (high - low) / 2;
-    fail("there is no time left between two rewrites");
-  }
-  return now_;
+  const Time low = std::max(now_, place > 0 ? records_[sequence_[place - 1]].time : 0);
+  if (place == sequence_.size()) return low + kStep;
+  const Time between = (records_[sequence_[place]].time - low) / 2;
+  if (between == 0) fail("there is no time left between two rewrites");
+  crowded_ = crowded_ || between < kFine;
+  return low + std::min(between, kFine);
 }
 
 /// Whether a match is a rewrite of the run before, and would do what that did.
-bool KeptPass::same(const Record& record, const RuleEngine::Entry& entry,
-                    const Candidate& match) const {
+bool KeptPass::same(const Record& record, const Candidate& match) const {
   const Graph& graph = run_->graph;
   const RuleEngine& engine = run_->engine;
-  if (record.rule != entry.rule || record.verdict != current_.verdict ||
-      record.swaps != current_.swaps || record.key != entry.position ||
-      record.made != record.created.count || record.own.count != record.erased.count ||
-      !std::ranges::equal(nodes_of(record.nodes), match.nodes))
+  if (record.rule != current_.rule || record.verdict != current_.verdict ||
+      record.swaps != current_.swaps || record.key != current_.key ||
+      record.made != record.created || record.own != record.erased ||
+      !std::ranges::equal(nodes_of(record), match.nodes))
     return false;
   for (std::size_t i = 0; i < match.values.size(); ++i)
-    if (now_called(values_[record.values.begin + i]) != match.values[i]) return false;
+    if (now_called(values_[record.values + i]) != match.values[i]) return false;
   std::vector<ValueId> writes;
-  for (PatternValueId id : engine.rules_[entry.rule].layout().outputs)
+  for (PatternValueId id : engine.rules_[current_.rule].layout().outputs)
     writes.push_back(match.values[id.index]);
-  const std::span<const NodeId> own = nodes_of(record.own);
+  const std::span<const NodeId> own = own_of(record);
   if (first_user_of(writes, own) != record.first_user) return false;
   // Nothing more may become unneeded than did then.
   const auto uses_by = [&](std::span<const NodeId> nodes, ValueId value, bool dead) {
@@ -231,7 +273,7 @@ bool KeptPass::same(const Record& record, const RuleEngine::Entry& entry,
     for (std::size_t k = 0; k < graph.result_count(n); ++k) {
       const ValueId v = graph.result(n, k);
       if (graph.is_output(v) || graph.use_count(v) > uses_by(own, v, false) ||
-          uses_by(nodes_of(record.created), v, true) > 0)
+          uses_by(created_by(record), v, true) > 0)
         return true;
       for (std::uint32_t i = 0; i < record.output_count; ++i)
         if (now_called(outputs_[record.outputs + i].to) == v) return true;
@@ -250,23 +292,25 @@ bool KeptPass::same(const Record& record, const RuleEngine::Entry& entry,
   return true;
 }
 
-/// A rewrite that the run before made at this point, and this one does not.
-void KeptPass::drop(std::uint32_t number) {
-  undone_.erase({records_[number].time, number});
-  now_ = std::max(now_, records_[number].time);
-  const auto place = std::find(sequence_.begin(), sequence_.end(), number);
-  sequence_.erase(place);
-  records_[number].time = kNever;
+/// The first of those undone, which this run does not make at this point. Whether anything is asked
+/// because of that: what it leaves as it was had been asked when it was undone.
+bool KeptPass::drop(std::uint32_t number) {
+  std::pop_heap(undone_.begin(), undone_.end(), std::greater<>());
+  undone_.pop_back();
+  Record& record = records_[number];
+  now_ = std::max(now_, record.time);
+  record.gone = true;
   ++counters_.dropped;
-  const Record record = records_[number];
-  std::vector<NodeId> nodes(nodes_of(record.nodes).begin(), nodes_of(record.nodes).end());
-  const std::span<const NodeId> erased = nodes_of(record.erased);
-  nodes.insert(nodes.end(), erased.begin(), erased.end());
-  nodes.push_back(record.first_user);
-  std::vector<NodeId> all;
-  around(nodes, all);
-  disturb(all, now_);
-  ask(all);
+  current_near_.assign(nodes_of(record).begin(), nodes_of(record).end());
+  const std::span<const NodeId> erased = erased_by(record);
+  current_near_.insert(current_near_.end(), erased.begin(), erased.end());
+  current_near_.push_back(record.first_user);
+  around_.clear();
+  around(current_near_, around_);
+  const bool undoes = disturb(around_, now_);
+  if (!undoes && waited_.empty()) return false;
+  ask_restored(around_);
+  return true;
 }
 
 // ---- surroundings
@@ -291,50 +335,93 @@ void KeptPass::around(std::span<const NodeId> nodes, std::vector<NodeId>& out) c
   }
 }
 
+std::uint32_t KeptPass::next_round() {
+  if (seen_.size() < run_->graph.node_bound()) seen_.resize(run_->graph.node_bound(), 0);
+  if (++round_ == 0) fail("too many rounds");
+  return round_;
+}
+
+/// Those at the other end of an edge that some pattern has.
+template <class Visit>
+void KeptPass::for_each_neighbour(NodeId n, const Visit& visit) const {
+  const Graph& graph = run_->graph;
+  const OpId op = graph.op(n);
+  const bool shares = edges_.shares(op);
+  for (std::size_t k = 0; k < graph.operand_count(n); ++k) {
+    const ValueId v = graph.operand(n, k);
+    if (!v.valid()) continue;
+    if (const NodeId p = graph.producer(v); p.valid() && edges_.reads(graph.op(p), op)) visit(p);
+    if (!shares) continue;
+    for (UseId u = graph.first_use(v); u.valid(); u = graph.next_use(u))
+      if (edges_.share(op, graph.op(graph.user(u)))) visit(graph.user(u));
+  }
+  if (!edges_.is_read(op)) return;
+  for (std::size_t k = 0; k < graph.result_count(n); ++k)
+    for (UseId u = graph.first_use(graph.result(n, k)); u.valid(); u = graph.next_use(u))
+      if (edges_.reads(op, graph.op(graph.user(u)))) visit(graph.user(u));
+}
+
 /// Undoes what was done later than `now` to these nodes, and to whatever a match with one of them
-/// could hold. Whether it did.
+/// could hold. Whether it did. Where that has been seen to before, it still holds: the walk goes
+/// forward, what is rewritten in it is not later than it, and edges that come with that are seen to
+/// from their own nodes.
 bool KeptPass::disturb(std::span<const NodeId> nodes, Time now) {
   const Graph& graph = run_->graph;
   const std::size_t undone = counters_.undone;
-  if (++round_ == 0) return fail("too many rounds"), false;
-  std::vector<std::pair<NodeId, std::size_t>> open;
-  const auto visit = [&](NodeId n, std::size_t depth) {
-    if (seen_.size() <= n.index) seen_.resize(graph.node_bound(), 0);
-    if (seen_[n.index] == round_) return;
-    seen_[n.index] = round_;
-    open.emplace_back(n, depth);
+  if (now < covered_until_) ++cover_round_;
+  covered_until_ = now;
+  if (covers_.size() < graph.node_bound()) covers_.resize(graph.node_bound() + 1024);
+  open_.clear();
+  const auto visit = [&](NodeId n, std::uint32_t reach) {
+    Cover& cover = covers_[n.index];
+    if (cover.round == cover_round_ && cover.reach >= reach) return;
+    cover = {cover_round_, reach};
+    open_.emplace_back(n, reach);
   };
   const auto undo_all = [&](const std::vector<std::uint32_t>& heads, std::size_t index) {
     if (index >= heads.size()) return;
     for (std::uint32_t t = heads[index]; t != kNone && !broken_; t = touches_[t].next) {
-      const Record& record = records_[touches_[t].record];
-      if (record.applied && record.time > now) undo(touches_[t].record);
+      const Record& record = records_[touches_[t].record()];
+      if (record.applied && record.time > now) undo(touches_[t].record());
     }
   };
+  const auto whole = static_cast<std::uint32_t>(reach_ + 1);
   for (NodeId n : nodes)
-    if (n.valid()) visit(n, 0);
-  for (std::size_t i = 0; i < open.size() && !broken_; ++i) {
-    if (open.size() > kMostAround) fail("the edit reaches too far");
-    const auto [n, depth] = open[i];
+    if (n.valid()) visit(n, whole);
+  for (std::size_t i = 0; i < open_.size() && !broken_; ++i) {
+    const auto [n, reach] = open_[i];
     undo_all(touch_head_, n.index);
-    if (!graph.alive(n) || depth == reach_) continue;
-    const OpId op = graph.op(n);
-    for (std::size_t k = 0; k < graph.operand_count(n); ++k) {
-      const ValueId v = graph.operand(n, k);
-      if (!v.valid()) continue;
-      if (const NodeId p = graph.producer(v); p.valid() && edges_.reads(graph.op(p), op))
-        visit(p, depth + 1);
-      if (!edges_.shares(op)) continue;
-      undo_all(value_touch_head_, v.index);
-      for (UseId u = graph.first_use(v); u.valid(); u = graph.next_use(u))
-        if (edges_.share(op, graph.op(graph.user(u)))) visit(graph.user(u), depth + 1);
-    }
-    if (!edges_.is_read(op)) continue;
-    for (std::size_t k = 0; k < graph.result_count(n); ++k)
-      for (UseId u = graph.first_use(graph.result(n, k)); u.valid(); u = graph.next_use(u))
-        if (edges_.reads(op, graph.op(graph.user(u)))) visit(graph.user(u), depth + 1);
+    if (!graph.alive(n) || reach == 1) continue;
+    if (edges_.shares(graph.op(n)))
+      for (std::size_t k = 0; k < graph.operand_count(n); ++k)
+        if (const ValueId v = graph.operand(n, k); v.valid()) undo_all(value_touch_head_, v.index);
+    for_each_neighbour(n, [&, next = reach - 1](NodeId other) { visit(other, next); });
   }
   return counters_.undone != undone;
+}
+
+/// Other edges lead from these nodes than before: what was seen to along them is not any more.
+void KeptPass::uncover(std::span<const NodeId> nodes) {
+  const std::uint32_t round = next_round();
+  open_.clear();
+  const auto visit = [&](NodeId n, std::uint32_t reach) {
+    if (seen_[n.index] == round) return;
+    seen_[n.index] = round;
+    if (n.index < covers_.size()) covers_[n.index] = {};
+    open_.emplace_back(n, reach);
+  };
+  for (NodeId n : nodes) visit(n, static_cast<std::uint32_t>(reach_ + 1));
+  for (std::size_t i = 0; i < open_.size(); ++i) {
+    const auto [n, reach] = open_[i];
+    if (!run_->graph.alive(n) || reach == 1) continue;
+    for_each_neighbour(n, [&, next = reach - 1](NodeId other) { visit(other, next); });
+  }
+}
+
+/// Matches again at all anchors of matches that may hold what was undone, and what stands around
+/// where some match waited for another: it may be that one.
+void KeptPass::ask_restored(std::span<const NodeId> nodes) {
+  ask(waited_.empty() ? std::span<const NodeId>() : nodes);
 }
 
 /// Matches again at all anchors of matches that may hold one of these nodes, or what was undone.
@@ -344,12 +431,15 @@ void KeptPass::ask(std::span<const NodeId> nodes) {
   const Graph& graph = run_->graph;
   engine.touched_.clear();
   engine.erased_.clear();
-  for (NodeId n : nodes)
-    if (n.valid() && graph.alive(n)) engine.touched_.push_back(n);
-  for (NodeId n : restored_)
-    if (graph.alive(n)) engine.touched_.push_back(n);
+  const std::uint32_t round = next_round();
+  const auto touch = [&](NodeId n) {
+    if (!n.valid() || seen_[n.index] == round || !graph.alive(n)) return;
+    seen_[n.index] = round;
+    engine.touched_.push_back(n);
+  };
+  for (NodeId n : nodes) touch(n);
+  for (NodeId n : restored_) touch(n);
   restored_.clear();
-  RuleEngine::sort_once(engine.touched_);
   std::vector<NodeId> waiting;
   for (NodeId n : engine.touched_) {
     const auto [first, last] = waited_.equal_range(n.index);
@@ -362,72 +452,24 @@ void KeptPass::ask(std::span<const NodeId> nodes) {
     if (graph.alive(n)) engine.attempt(n);
 }
 
-// ---- rules
-
-/// Rules that differ in guards, types, attributes or what they make are judged again, once for each
-/// question that the run before put. A rewrite that another verdict concerns is decided again.
-bool KeptPass::change(std::shared_ptr<const RuleSet> rules, const Strategy& strategy) {
-  if (broken_ || !run_) return false;
-  const auto no = [&](std::string_view why) { return fail(why), false; };
-  if (older_.size() == kMostOlder) return no("the rules were edited very often");
-  if (!waited_.empty()) return no("a match had to wait for one of another rule");
-  auto next = std::make_unique<Run>(run_->shared, *rules, strategy, params_);
-  RuleEngine &old = run_->engine, &engine = next->engine;
-  engine.prepare();
-  if (engine.rules_.size() != old.rules_.size() || !engine.local_) return no("other rules");
-  std::set<std::pair<std::uint32_t, std::uint32_t>> other;  // verdicts, by rule
-  for (std::uint32_t i = 0; i < engine.rules_.size(); ++i) {
-    RuleEngine::Prepared &before = old.rules_[i], &after = engine.rules_[i];
-    if (before.ast().name != after.ast().name || before.above != after.above ||
-        before.under != after.under)
-      return no("other rules");
-    if (text_of(run_->rules, before.layout().id) == text_of(next->rules, after.layout().id)) {
-      after.verdicts = std::move(before.verdicts);
-      continue;
-    }
-    if (!same_pattern(before.ast(), after.ast())) return no("a rule has another pattern");
-    std::unique_ptr<Verdicts> judged = before.verdicts->judged_by(after.layout(), after.rule->base);
-    if (!judged) return no("a rule cannot be judged apart from the graph");
-    for (std::uint32_t v = 0; v < judged->size(); ++v) {
-      const Verdict &was = before.verdicts->number(v), &is = judged->number(v);
-      if (!is.conditions.empty() || !is.refused.empty() || !was.refused.empty())
-        return no("a rule rests on a condition, or cannot be built");
-      if (is.yes() && !was.yes()) return no("a rule fires where it did not");
-      if (is.yes() && is.recipe.may_change_nothing != was.recipe.may_change_nothing)
-        return no("a rule may change nothing");
-      if (is.yes() != was.yes() || !same_recipe(is.recipe, was.recipe)) other.emplace(i, v);
-    }
-    after.verdicts = std::move(judged);
-  }
-  std::size_t changed = 0;
-  for (std::uint32_t number : sequence_) {
-    Record& record = records_[number];
-    if (!other.contains({record.rule, record.verdict})) continue;
-    if (++changed > kMostChanged) return no("a rule that fires at many places was edited");
-    record.verdict = kNone;  // equal to no match of now
-    const std::span<const NodeId> nodes = nodes_of(record.nodes);
-    changed_.insert(changed_.end(), nodes.begin(), nodes.end());
-  }
-  engine.program_ = std::move(old.program_);
-  engine.registers_ = std::move(old.registers_);
-  for (std::uint32_t i = 0; i < engine.rules_.size(); ++i) engine.note_registers(i);
-  engine.guard_ = old.guard_;
-  engine.version_ = run_->graph.renumberings();
-  engine.latest_.assign(run_->graph.node_bound() + 1024, RuleEngine::kNoEntry);
-  engine.kept_ = this;
-  older_.emplace_back(std::exchange(rules_, std::move(rules)),
-                      std::exchange(run_, std::move(next)));
-  strategy_ = &strategy;
-  return true;
-}
-
 // ---- edits
 
 bool KeptPass::update(const Graph& before, const Graph& input) {
   if (broken_ || !run_) return false;
+  if (!again_.empty()) {
+    const std::string_view why = std::exchange(again_, {});
+    run_->graph = input;
+    if (!rewrite()) return false;
+    why_ = why;
+    return true;
+  }
+  why_.clear();
   counters_ = {};
   events_ = 0;
-  now_ = 0;
+  most_events_ = 4096 + 8 * sequence_.size();
+  now_ = covered_until_ = 0;
+  cursor_ = 0;
+  ++cover_round_;
   RuleEngine& engine = run_->engine;
   if (records_.size() > 2 * first_records_ + 4096)
     return fail("too much was edited since everything was rewritten"), false;
@@ -475,7 +517,8 @@ bool KeptPass::edit(const Graph& before, const Graph& input) {
   const auto skip = [&] {
     for (; old.valid() && gone(old); old = before.next(old)) erased.push_back(old);
   };
-  for (NodeId n = input.first(); n.valid(); n = input.next(n)) {
+  const bool edited = &input != &before;
+  for (NodeId n = input.first(); edited && n.valid(); n = input.next(n)) {
     if (n.index >= before.node_bound() || !before.alive(n)) {
       added.push_back(n);  // or brought back: with another id here, as if it were new
       continue;
@@ -491,7 +534,7 @@ bool KeptPass::edit(const Graph& before, const Graph& input) {
       equal = input.type(input.result(n, k)) == before.type(before.result(n, k));
     if (!equal) changed.push_back(n);
   }
-  skip();
+  if (edited) skip();
   if (changed.size() + added.size() + erased.size() > kMostEdited) return no("too many edits");
   const auto near_value = [&](const Graph& of, ValueId v) {
     if (!v.valid() || of.is_input(v)) return;
@@ -570,7 +613,7 @@ bool KeptPass::edit(const Graph& before, const Graph& input) {
   }
   for (auto n = erased.rbegin(); n != erased.rend(); ++n)
     if (!erase(here(*n))) return false;
-  if (has_barriers(input)) return no("ops with effects keep an order");
+  if (edited && has_barriers(input)) return no("ops with effects keep an order");
   std::vector<NodeId> all;
   around(near, all);
   disturb(all, 0);
@@ -604,12 +647,11 @@ bool KeptPass::replay(RunState& run, const Strategy& strategy, PassStats& stats,
   for (std::uint32_t number : sequence_) {
     const Record& record = records_[number];
     engine.pool_.clear();
-    std::uint32_t* words = engine.pool_.add(RuleEngine::kNodes + record.nodes.count);
+    std::uint32_t* words = engine.pool_.add(RuleEngine::kNodes + record.nodes);
     words[RuleEngine::kRule] = record.rule;
     words[RuleEngine::kSwaps] = record.swaps;
     std::size_t at = RuleEngine::kNodes;
-    for (NodeId n : nodes_of(record.nodes))
-      words[at++] = (n.valid() ? ids[n.index] : NodeId()).index;
+    for (NodeId n : nodes_of(record)) words[at++] = (n.valid() ? ids[n.index] : NodeId()).index;
     RuleEngine::Entry entry;
     entry.rule = record.rule;
     if (!engine.rebind(entry)) return false;

@@ -5,30 +5,32 @@
 
 namespace pw {
 
-void PatternEdges::set(std::vector<char>& list, OpId op) {
-  if (list.size() <= op.index) list.resize(op.index + 1, 0);
-  list[op.index] = 1;
+PatternEdges::PatternEdges(std::span<const Rule* const> rules) {
+  for (const Rule* rule : rules)
+    for (const PatternNode& node : rule->nodes) {
+      if (places_.size() <= node.op.index) places_.resize(node.op.index + 1, 0);
+      std::uint32_t& place = places_[node.op.index];
+      if (place == 0) place = static_cast<std::uint32_t>(width_++);
+    }
+  edges_.resize(width_ * width_, 0);
+  any_.resize(width_, 0);
+  for (const Rule* rule : rules) {
+    reach_ = std::max(reach_, rule->nodes.size());
+    for (const PatternNode& node : rule->nodes)
+      for (PatternValueId v : node.operands) {
+        if (const PatternNodeId producer = rule->values[v].producer; producer.valid())
+          set(rule->nodes[producer].op, node.op, kReads);
+        for (const PatternNode& other : rule->nodes)
+          if (&other != &node &&
+              std::find(other.operands.begin(), other.operands.end(), v) != other.operands.end())
+            set(node.op, other.op, kShare);
+      }
+  }
 }
 
-void PatternEdges::add(const Rule& rule) {
-  reach_ = std::max(reach_, rule.nodes.size());
-  for (std::size_t i = 0; i < rule.nodes.size(); ++i) {
-    const PatternNode& node = rule.nodes[PatternNodeId(i)];
-    for (PatternValueId v : node.operands) {
-      if (const PatternNodeId producer = rule.values[v].producer; producer.valid()) {
-        reads_.insert(key(rule.nodes[producer].op, node.op));
-        set(read_, rule.nodes[producer].op);
-      }
-      for (std::size_t j = 0; j < rule.nodes.size(); ++j) {
-        const PatternNode& other = rule.nodes[PatternNodeId(j)];
-        if (i == j ||
-            std::find(other.operands.begin(), other.operands.end(), v) == other.operands.end())
-          continue;
-        share_.insert(key(node.op, other.op));
-        set(shares_, node.op);
-      }
-    }
-  }
+void PatternEdges::set(OpId from, OpId to, std::uint8_t edge) {
+  edges_[place(from) * width_ + place(to)] |= edge;
+  any_[place(from)] |= edge;
 }
 
 }  // namespace pw

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <cstdint>
-#include <unordered_set>
+#include <span>
 #include <vector>
 
 #include "dsl/ruleset.hpp"
@@ -12,26 +12,30 @@ namespace pw {
 
 class PatternEdges {
  public:
-  void add(const Rule& rule);
+  PatternEdges() : PatternEdges(std::span<const Rule* const>()) {}
+  explicit PatternEdges(std::span<const Rule* const> rules);
   /// Whether some pattern has a `user` that reads a `producer`.
   [[nodiscard]] bool reads(OpId producer, OpId user) const {
-    return reads_.contains(key(producer, user));
+    return (edges_[place(producer) * width_ + place(user)] & kReads) != 0;
   }
   /// Whether some pattern has two such nodes that read one value.
-  [[nodiscard]] bool share(OpId a, OpId b) const { return share_.contains(key(a, b)); }
-  [[nodiscard]] bool is_read(OpId op) const { return is(read_, op); }
-  [[nodiscard]] bool shares(OpId op) const { return is(shares_, op); }
+  [[nodiscard]] bool share(OpId a, OpId b) const {
+    return (edges_[place(a) * width_ + place(b)] & kShare) != 0;
+  }
+  [[nodiscard]] bool is_read(OpId op) const { return (any_[place(op)] & kReads) != 0; }
+  [[nodiscard]] bool shares(OpId op) const { return (any_[place(op)] & kShare) != 0; }
   /// Edges between the two nodes of a match that are farthest apart, at most.
   [[nodiscard]] std::size_t reach() const { return reach_; }
 
  private:
-  static std::uint64_t key(OpId a, OpId b) { return std::uint64_t{a.index} << 32 | b.index; }
-  [[nodiscard]] static bool is(const std::vector<char>& list, OpId op) {
-    return op.index < list.size() && list[op.index] != 0;
+  static constexpr std::uint8_t kReads = 1, kShare = 2;
+  [[nodiscard]] std::size_t place(OpId op) const {
+    return op.index < places_.size() ? places_[op.index] : 0;
   }
-  static void set(std::vector<char>& list, OpId op);
-  std::unordered_set<std::uint64_t> reads_, share_;
-  std::vector<char> read_, shares_;  // by op
+  void set(OpId from, OpId to, std::uint8_t edge);
+  std::vector<std::uint32_t> places_;      // by op; 0: in no pattern
+  std::size_t width_ = 1;                  // places
+  std::vector<std::uint8_t> edges_, any_;  // by two places; by place: of its edges to others
   std::size_t reach_ = 0;
 };
 

@@ -52,7 +52,7 @@ void Verdict::refuse(const char* code, Span where) {
 }
 
 Verdicts::Verdicts(const Graph& graph, const RuleLayout& layout, const Env& base)
-    : graph_(graph), layout_(layout), base_(base) {
+    : graph_(graph), layout_(&layout), base_(&base) {
   const Rule& rule = *layout.rule;
   for (std::uint32_t i = 0; i < rule.values.size(); ++i) {
     const PatternValue& value = rule.values[PatternValueId(i)];
@@ -148,13 +148,13 @@ void Verdicts::grow() {
 std::unique_ptr<Verdict> Verdicts::judge(const Candidate& candidate) {
   auto out = std::make_unique<Verdict>();
   Failure why;
-  std::optional<Match> match = bind_candidate(graph_, layout_, base_, candidate, &why);
+  std::optional<Match> match = bind_candidate(graph_, *layout_, *base_, candidate, &why);
   if (!match) {
     out->refuse(why.any() ? why.code : "N07", why.span);
     return out;
   }
   out->conditions = match->conditions;
-  if (Result<Recipe> recipe = make_recipe(graph_, layout_, *match, candidate)) {
+  if (Result<Recipe> recipe = make_recipe(graph_, *layout_, *match, candidate)) {
     out->recipe = std::move(*recipe);
   } else {
     const std::string& code = recipe.error().front().code;

@@ -73,6 +73,11 @@ struct Guess {
 class Verdicts {
  public:
   Verdicts(const Graph& graph, const RuleLayout& layout, const Env& base);
+  /// From now on of a rule that says the same.
+  void adopt(const RuleLayout& layout, const Env& base) {
+    layout_ = &layout;
+    base_ = &base;
+  }
   /// The candidate must have passed the closed-world and convexity checks: they look at more than
   /// the key. The reference holds until the next call.
   const Verdict& ask(const Candidate& candidate);
@@ -139,8 +144,8 @@ class Verdicts {
   void grow();
 
   const Graph& graph_;
-  const RuleLayout& layout_;
-  const Env& base_;
+  const RuleLayout* layout_;
+  const Env* base_;
   std::vector<std::uint32_t> numbers_;  // values that stand for numbers
   std::vector<std::uint32_t> key_;      // of the question
   std::vector<std::uint32_t> keys_;     // of all verdicts, one after the other
