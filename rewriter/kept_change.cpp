@@ -57,7 +57,7 @@ bool KeptPass::change(std::shared_ptr<const RuleSet> rules, const Strategy& stra
   engine.take_memory_of(old);
   engine.guard_ = old.guard_;
   engine.version_ = run_->graph.renumberings();
-  engine.latest_.assign(run_->graph.node_bound() + 1024, RuleEngine::kNoEntry);
+  if (again_.empty()) engine.latest_.assign(run_->graph.node_bound() + 1024, RuleEngine::kNoEntry);
   engine.kept_ = this;
   plans_.clear();
   const std::shared_ptr<const RuleSet> rules_before = std::exchange(rules_, std::move(rules));

@@ -86,7 +86,14 @@ NodeId KeptPass::first_user_of(std::span<const ValueId> writes, std::span<const 
   const std::size_t bound = graph.node_bound();
   current_.first_made = first_made.index;
   current_.made = static_cast<std::uint32_t>(bound - first_made.index);
-  current_.first_user = first_user_of(engine.writes_, engine.own_);
+  const auto outside = [&](ValueId v) {
+    for (UseId u = graph.first_use(v); u.valid(); u = graph.next_use(u))
+      if (std::find(engine.own_.begin(), engine.own_.end(), graph.user(u)) == engine.own_.end())
+        return true;
+    return false;
+  };
+  const bool used = std::any_of(engine.writes_.begin(), engine.writes_.end(), outside);
+  current_.first_user = used ? graph.insertion_point() : NodeId();  // where there was room made
   NodeId target = current_.first_user;
   current_.behind = {};
   if (!target.valid()) {
