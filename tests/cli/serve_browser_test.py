@@ -64,9 +64,10 @@ class Page(unittest.TestCase):
         self.find("#text").send_keys(new)
 
     def in_picture(self, expression):
-        """A value of the viewer's page."""
+        """A value of the viewer's page, once its script has run."""
         self.driver.switch_to.frame(self.find("#right iframe"))
         try:
+            wait_for(lambda: self.driver.execute_script("return typeof data !== 'undefined'"))
             return self.driver.execute_script(f"return {expression}")
         finally:
             self.driver.switch_to.default_content()
