@@ -2,6 +2,7 @@
 #include "backends/cuda/attention_accesses.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "base/ceil_div.hpp"
 
@@ -13,7 +14,9 @@ using Array = AccessesByData::Array;
 constexpr std::int64_t kNumber = 8;  // bytes of an element of a table
 constexpr std::int64_t kCount = 4;   // bytes of what counts blocks
 constexpr std::int64_t kWord = 16;   // that tensor cores' operands move by
-constexpr std::int64_t kPair = 8;    // of sums, or the largest score and the weights' sum
+constexpr std::int64_t kSixteen =
+    16;                            // keys that a warp leaves out where none of its rows sees them
+constexpr std::int64_t kPair = 8;  // of sums, or the largest score and the weights' sum
 // Arguments of the kernels that attend.
 constexpr std::size_t kQueries = 0, kKeys = 1, kValues = 2, kTables = 3, kSeen = 4, kPages = 5,
                       kDivisor = 6;  // or the results
@@ -27,6 +30,13 @@ struct Run {
     std::int64_t out = 0;
     for (std::int64_t i = std::max(from, first); i < std::min(to, last); ++i)
       out = std::max(out, seen[static_cast<std::size_t>(i)]);
+    return out;
+  }
+  /// The least.
+  [[nodiscard]] std::int64_t least(std::int64_t from, std::int64_t to) const {
+    std::int64_t out = std::numeric_limits<std::int64_t>::max();
+    for (std::int64_t i = std::max(from, first); i < std::min(to, last); ++i)
+      out = std::min(out, seen[static_cast<std::size_t>(i)]);
     return out;
   }
 };
@@ -89,25 +99,33 @@ class TileCounter {
     const std::int64_t words = sizes_.width / 8, steps = sizes_.width / 16;
     const std::int64_t step = std::int64_t{tile_.order.keys} * tile_.order.strands;
     const std::int64_t rounds = sizes_.groups * ceil_div(limit, step);
-    const std::int64_t fragments = tile_.order.keys / 16;
     const std::int64_t taken = sizes_.groups * limit * words;
     out_.add_global(kPages, false, kNumber, taken, words);
     out_.add_global(kKeys, false, kWord, taken);
     out_.add_global(kValues, false, kWord, taken);
     out_.add_shared(true, kWord, 2 * rounds * step * words);
-    out_.add_shared(false, kWord,
-                    sizes_.groups * blocks_of_keys(run) * 32 *
-                        (steps * (tile_.tall + fragments) + fragments * steps));
+    for (int warp = 0; warp < tile_.down; ++warp) of_warps(run, warp);
   }
 
-  /// That warps go through, of all strands and parts.
-  [[nodiscard]] std::int64_t blocks_of_keys(const Run& run) const {
-    std::int64_t out = 0;
-    const std::int64_t rows = std::int64_t{16} * tile_.tall;
-    for (std::int64_t row = 0; row < tile_.rows(); row += rows)
-      out += ceil_div(run.most(run.begin + row / share_, run.begin + (row + rows - 1) / share_ + 1),
-                      tile_.order.keys);
-    return out;
+  /// Of the warps, of all groups, strands and parts, with the same rows.
+  void of_warps(const Run& run, int warp) {
+    const std::int64_t steps = sizes_.width / 16;
+    std::int64_t most = 0, least = std::numeric_limits<std::int64_t>::max(), own = 0;
+    for (int t = 0; t < tile_.tall; ++t) {
+      const std::int64_t row = tile_.first_row(warp, t);
+      const std::int64_t from = run.begin + row / share_, to = run.begin + (row + 15) / share_ + 1;
+      const std::int64_t of_tile = run.most(from, to);
+      most = std::max(most, of_tile);
+      least = of_tile == 0 ? 0 : std::min(least, run.least(from, to));
+      own += std::max<std::int64_t>(0, std::min(row + 16, (run.last - run.begin) * share_) -
+                                           std::max(row, (run.first - run.begin) * share_));
+      out_.add_shared(false, kWord,
+                      sizes_.groups * 32 * steps * ceil_div(of_tile, tile_.order.keys));
+    }
+    out_.add_shared(false, kWord, sizes_.groups * 32 * steps * 2 * ceil_div(most, kSixteen));
+    if (own == 0) return;
+    const std::int64_t cut = ceil_div(most, tile_.order.keys) - least / tile_.order.keys;
+    out_.add_global(kSeen, false, kNumber, sizes_.groups * cut * own * 4, threads());
   }
 
   void strands() {

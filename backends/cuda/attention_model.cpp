@@ -15,6 +15,7 @@ namespace {
 
 constexpr double kElement = 2;  // bytes
 constexpr double kOfQuery = 16 * kElement;
+constexpr std::int64_t kSixteen = 16;  // keys that instructions multiply at a time
 constexpr std::int64_t kFewRows = 256, kTypicalKeys = 4096, kShortPrompt = 512;
 constexpr std::int64_t kTypicalRows[] = {1,  2,  3,  4,   6,   8,   12,  16,   24,   32,
                                          48, 64, 96, 128, 192, 256, 512, 1024, 2048, 4096};
@@ -27,15 +28,24 @@ constexpr double kWordsUnderWay = 8;  // of 16 bytes, that a thread reads of par
 
 /// Of one block of threads: blocks of keys are those of the tile's order.
 struct KeysOfBlock {
-  double seen = 0;        ///< keys that are read from memory
-  double copied = 0;      ///< with those that fill the last blocks of all strands
-  double blocks = 0;      ///< of keys, that the warp with most goes through, of all its strands
-  double all_blocks = 0;  ///< those of all warps
+  double seen = 0;    ///< keys that are read from memory
+  double copied = 0;  ///< with those that fill the last blocks of all strands
+  // Of the warp with most, of all its strands; keys are in sixteens that some row sees.
+  double blocks = 0;       ///< of keys, that it goes through
+  double tile_blocks = 0;  ///< those of its tiles of 16 rows, of each that sees some key of them
+  double read = 0;         ///< keys
+  double tile_read = 0;    ///< those of its tiles
+  // Of all warps.
+  double all_tile_blocks = 0, all_read = 0;
   KeysOfBlock& operator+=(const KeysOfBlock& b) {
     seen += b.seen;
     copied += b.copied;
     blocks += b.blocks;
-    all_blocks += b.all_blocks;
+    tile_blocks += b.tile_blocks;
+    read += b.read;
+    tile_read += b.tile_read;
+    all_tile_blocks += b.all_tile_blocks;
+    all_read += b.all_read;
     return *this;
   }
 };
@@ -62,17 +72,16 @@ BlockCost cost_of(const TensorMachine& machine, const AttentionWork& work,
                   const AttentionTile& tile, const KeysOfBlock& keys) {
   const auto width = static_cast<double>(work.width);
   const double pair = 2 * width * kElement;  // of a key and its value
-  const double blocks = keys.blocks * tile.down, of_tiles = blocks * tile.tall;
-  const double read = blocks * tile.order.keys, scores = of_tiles * tile.order.keys * 16;
-  const double multiply = 4 * scores * width;
+  const double blocks = keys.blocks * tile.down, of_tiles = keys.tile_blocks * tile.down;
+  const double read = keys.read * tile.down, scores = of_tiles * tile.order.keys * 16;
+  const double multiply = 4 * keys.tile_read * tile.down * 16 * width;
   // Two fragments of 16 by 16 for each ldmatrix; an instruction multiplies 16 by 8 by 16.
   const double instructions = multiply / (2 * 16 * 8 * 16) + read * pair / 512 +
                               of_tiles * width / 16 + scores / 32 * kOfScore +
                               keys.copied * pair / 16 / 32 * kOfCopy + blocks * kOfBlock;
   BlockCost out;
   out.mma = multiply / (machine.flops / machine.multiprocessors);
-  out.shared = ((keys.copied + keys.all_blocks * tile.order.keys) * pair +
-                keys.all_blocks * tile.tall * kOfQuery * width) /
+  out.shared = ((keys.copied + keys.all_read) * pair + keys.all_tile_blocks * kOfQuery * width) /
                machine.shared_bandwidth();
   out.issue = instructions / machine.issue();
   out.bytes = keys.seen * pair;
@@ -95,17 +104,34 @@ KeysOfBlock keys_of_run(const AttentionWork& work, const AttentionTile& tile, co
   const auto most_blocks_of = [&](std::int64_t seen) {
     return static_cast<double>(strands * ceil_div(blocks_of(seen), all_strands));
   };
+  const auto sixteens_of = [](std::int64_t keys) { return ceil_div(keys, kSixteen) * kSixteen; };
+  const auto most_read_of = [&](std::int64_t seen) {
+    const std::int64_t round = tile.order.keys * all_strands, left = sixteens_of(seen % round);
+    return static_cast<double>(
+        strands * (seen / round * tile.order.keys + std::min<std::int64_t>(left, tile.order.keys)));
+  };
   const double parts = tile.order.parts;
   KeysOfBlock out;
   out.seen = static_cast<double>(seen_before(run.last)) / parts;
   out.copied = most_blocks_of(seen_before(run.last)) * tile.order.keys;
-  const std::int64_t rows = std::int64_t{16} * tile.tall;  // of a warp
-  for (std::int64_t row = 0; row < tile.rows(); row += rows) {
-    const std::int64_t from = token0 + row / share, to = token0 + (row + rows - 1) / share + 1;
-    if (from >= run.last || to <= run.first) continue;
-    const std::int64_t seen = seen_before(std::min(to, run.last));
-    out.blocks = std::max(out.blocks, most_blocks_of(seen));
-    out.all_blocks += static_cast<double>(blocks_of(seen)) / parts;
+  for (int warp = 0; warp < tile.down; ++warp) {
+    KeysOfBlock own;
+    std::int64_t most = 0;
+    for (int t = 0; t < tile.tall; ++t) {
+      const std::int64_t row = tile.first_row(warp, t);
+      const std::int64_t from = token0 + row / share, to = token0 + (row + 15) / share + 1;
+      if (from >= run.last || to <= run.first) continue;
+      const std::int64_t seen = seen_before(std::min(to, run.last));
+      most = std::max(most, seen);
+      own.tile_blocks += most_blocks_of(seen);
+      own.tile_read += most_read_of(seen);
+      out.all_tile_blocks += static_cast<double>(blocks_of(seen)) / parts;
+    }
+    out.blocks = std::max(out.blocks, most_blocks_of(most));
+    out.tile_blocks = std::max(out.tile_blocks, own.tile_blocks);
+    out.read = std::max(out.read, most_read_of(most));
+    out.tile_read = std::max(out.tile_read, own.tile_read);
+    out.all_read += static_cast<double>(sixteens_of(most)) / parts;
   }
   return out;
 }
@@ -206,6 +232,10 @@ std::int64_t AttentionTile::shared_bytes(std::int64_t width) const {
   return 16 * (std::max(stages, merged) + std::int64_t{rows()} * words);
 }
 
+int AttentionTile::first_row(int warp, int t) const {
+  return 16 * (t * down + (t % 2 == 0 ? warp : down - 1 - warp));
+}
+
 int AttentionTile::registers(std::int64_t width) const {
   constexpr int kRest = 80, kMost = 255;
   return std::min(tall * (static_cast<int>(width) / 2 + order.keys / 2 + 12) + kRest, kMost);
@@ -273,8 +303,9 @@ AttentionWork typical_work(std::int64_t rows, std::int64_t heads, std::int64_t g
 std::vector<AttentionTile> attention_candidates(const TensorMachine& machine, std::int64_t rows,
                                                 std::int64_t groups) {
   if (rows > kFewRows)
-    return {{4, 1, {32, 1, 1}}, {4, 1, {64, 1, 1}}, {4, 1, {32, 2, 1}},
-            {4, 1, {64, 2, 1}}, {4, 2, {32, 1, 1}}, {4, 2, {32, 2, 1}}};
+    return {{4, 1, {32, 1, 1}}, {4, 1, {64, 1, 1}}, {4, 1, {32, 2, 1}}, {3, 1, {16, 3, 1}},
+            {2, 2, {16, 4, 1}}, {2, 2, {32, 2, 1}}, {2, 2, {32, 4, 1}}, {2, 2, {48, 2, 1}},
+            {4, 2, {48, 1, 1}}, {4, 2, {32, 2, 1}}, {4, 2, {48, 2, 1}}};
   std::vector<AttentionTile> out;
   for (int parts : {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64}) {
     if (parts > 1 && parts * rows * groups > 4 * machine.multiprocessors) break;

@@ -21,6 +21,9 @@ struct AttentionTile {
   AttentionOrder order;
   [[nodiscard]] int threads() const { return 32 * down * order.strands; }
   [[nodiscard]] int rows() const { return down * tall * 16; }
+  /// Of a warp's t-th tile of 16 rows: each second round of tiles goes the other way, so that warps
+  /// have about as many keys where later rows see more.
+  [[nodiscard]] int first_row(int warp, int t) const;
   /// Tokens of a block; `share` heads have their keys in common.
   [[nodiscard]] std::int64_t tokens(std::int64_t share) const {
     return down == 1 ? 1 : rows() / share;

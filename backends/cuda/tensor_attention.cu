@@ -56,15 +56,40 @@ struct pw_attended {
   float largest[2], total[2], sums[WIDTH / 8][4];
 };
 
+/// The place of the word `further` words on, an even number, in the row of `place`, the place of
+/// one of its first two.
+PW_FUNCTION int pw_further(int place, int further) {
+  return (place ^ further % 8) + further / 8 * 8;
+}
+
+/// Of a block's tiles of 16 rows, the first row of a warp's t-th: each second round of tiles goes
+/// the other way, so that warps have as many keys where later rows see more.
+template <int DOWN>
+PW_FUNCTION int pw_first_row(int warp, int t) {
+  return 16 * (t * DOWN + (t % 2 == 0 ? warp : DOWN - 1 - warp));
+}
+
 /// One block of keys of one warp's rows. KEYS keys begin at `keys` and `values` in shared memory,
-/// the queries at row `query`; a row sees the first `seen` of them.
-template <class T, int KEYS, int WIDTH, int TALL, class S>
-PW_FUNCTION void pw_attend_block(S& shared, int query, int keys, int values,
-                                 const int (&seen)[TALL][2], float factor,
+/// the queries at `queries`; a row sees the first `seen` of them, none of a tile more than `most`.
+/// WHOLE: each sees all.
+template <class T, bool WHOLE, int DOWN, int KEYS, int WIDTH, int TALL, class S>
+PW_FUNCTION void pw_attend_block(S& shared, int warp, int queries, int keys, int values,
+                                 const int (&seen)[TALL][2], const int (&most)[TALL], float factor,
                                  pw_attended<WIDTH> (&rows)[TALL]) {
   constexpr int words = pw_key<WIDTH>::words, steps = WIDTH / 16;
   const float least = -pw_float(0x7f800000u);
-  const int lane = (int)threadIdx.x % 32;
+  const int lane = pw_here((int)threadIdx.x % 32);
+  const int of_queries = queries + pw_word<words>(lane % 16, lane / 16);
+  const int of_keys = keys + pw_word<words>(lane / 16 * 8 + lane % 8, lane / 8 % 2);
+  const int of_values = values + pw_word<words>(lane % 16, lane / 16);
+  // Of 16 keys: some row of a tile, or of any, sees one.
+  const auto sees = [&](int t, int j) { return WHOLE || 16 * j < most[t]; };
+  const auto seen_by_any = [&](int j) {
+    bool any = false;
+#pragma unroll
+    for (int t = 0; t < TALL; ++t) any |= sees(t, j);
+    return any;
+  };
   float scores[TALL][KEYS / 8][4];
 #pragma unroll
   for (int t = 0; t < TALL; ++t)
@@ -77,13 +102,16 @@ PW_FUNCTION void pw_attend_block(S& shared, int query, int keys, int values,
     pw_fragment left[TALL];
 #pragma unroll
     for (int t = 0; t < TALL; ++t)
-      left[t] = pw_rows(shared, query + pw_word<words>(t * 16 + lane % 16, 2 * s + lane / 16));
+      if (sees(t, 0))
+        left[t] =
+            pw_rows(shared, pw_further(of_queries + pw_first_row<DOWN>(warp, t) * words, 2 * s));
 #pragma unroll
     for (int j = 0; j < KEYS / 16; ++j) {
-      const int key = 16 * j + lane / 16 * 8 + lane % 8;
-      const pw_fragment right = pw_rows(shared, keys + pw_word<words>(key, 2 * s + lane / 8 % 2));
+      if (!seen_by_any(j)) break;
+      const pw_fragment right = pw_rows(shared, pw_further(of_keys, 2 * s) + 16 * j * words);
 #pragma unroll
       for (int t = 0; t < TALL; ++t) {
+        if (!sees(t, j)) continue;
         pw_mma(T(), scores[t][2 * j], left[t], right.r[0], right.r[1]);
         pw_mma(T(), scores[t][2 * j + 1], left[t], right.r[2], right.r[3]);
       }
@@ -92,11 +120,11 @@ PW_FUNCTION void pw_attend_block(S& shared, int query, int keys, int values,
 #pragma unroll
   for (int t = 0; t < TALL; ++t) {
     pw_attended<WIDTH>& row = rows[t];
+    if (!sees(t, 0)) continue;
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
-      float most = row.largest[h];
-      const int own = seen[t][h] - lane % 4 * 2;
-      if (own < KEYS) {
+      float largest = row.largest[h];
+      if (const int own = WHOLE ? KEYS : seen[t][h] - lane % 4 * 2; own < KEYS) {
 #pragma unroll
         for (int j = 0; j < KEYS / 8; ++j)
 #pragma unroll
@@ -106,11 +134,11 @@ PW_FUNCTION void pw_attend_block(S& shared, int query, int keys, int values,
 #pragma unroll
       for (int j = 0; j < KEYS / 8; ++j)
 #pragma unroll
-        for (int e = 0; e < 2; ++e) most = pw_larger(most, scores[t][j][2 * h + e]);
-      most = pw_larger_of(pw_larger_of(most, 1), 2);
-      if (most != row.largest[h]) {
-        const float shrink = pw_shrink(row.largest[h], most, factor);
-        row.largest[h] = most;
+        for (int e = 0; e < 2; ++e) largest = pw_larger(largest, scores[t][j][2 * h + e]);
+      largest = pw_larger_of(pw_larger_of(largest, 1), 2);
+      if (largest != row.largest[h]) {
+        const float shrink = pw_shrink(row.largest[h], largest, factor);
+        row.largest[h] = largest;
         row.total[h] = pw_mul(row.total[h], shrink);
 #pragma unroll
         for (int d = 0; d < WIDTH / 8; ++d)
@@ -118,7 +146,7 @@ PW_FUNCTION void pw_attend_block(S& shared, int query, int keys, int values,
           for (int e = 0; e < 2; ++e)
             row.sums[d][2 * h + e] = pw_mul(row.sums[d][2 * h + e], shrink);
       }
-      const float shift = pw_shift(most, factor);
+      const float shift = pw_shift(largest, factor);
 #pragma unroll
       for (int j = 0; j < KEYS / 8; ++j)
 #pragma unroll
@@ -131,6 +159,7 @@ PW_FUNCTION void pw_attend_block(S& shared, int query, int keys, int values,
   }
 #pragma unroll
   for (int j = 0; j < KEYS / 16; ++j) {
+    if (!seen_by_any(j)) break;
     pw_fragment weights[TALL];
 #pragma unroll
     for (int t = 0; t < TALL; ++t)
@@ -141,10 +170,10 @@ PW_FUNCTION void pw_attend_block(S& shared, int query, int keys, int values,
       }
 #pragma unroll
     for (int d = 0; d < WIDTH / 16; ++d) {
-      const pw_fragment right =
-          pw_columns(shared, values + pw_word<words>(16 * j + lane % 16, 2 * d + lane / 16));
+      const pw_fragment right = pw_columns(shared, pw_further(of_values, 2 * d) + 16 * j * words);
 #pragma unroll
       for (int t = 0; t < TALL; ++t) {
+        if (!sees(t, j)) continue;
         pw_mma(T(), rows[t].sums[2 * d], weights[t], right.r[0], right.r[1]);
         pw_mma(T(), rows[t].sums[2 * d + 1], weights[t], right.r[2], right.r[3]);
       }
@@ -159,7 +188,7 @@ PW_FUNCTION void pw_add_strands(S& shared, int tile, int strand, float factor,
                                 pw_attended<WIDTH> (&rows)[TALL]) {
   constexpr int each = 1 + WIDTH / 8;
   const float least = -pw_float(0x7f800000u);
-  const int lane = (int)threadIdx.x % 32;
+  const int lane = pw_here((int)threadIdx.x % 32);
   const auto place = [&](int of, int i) { return ((tile * STRANDS + of) * each + i) * 32 + lane; };
 #pragma unroll
   for (int t = 0; t < TALL; ++t) {
@@ -253,19 +282,24 @@ PW_FUNCTION void pw_attention(S& shared, const unsigned short* q, const unsigned
                               const unsigned short* v, const pw_pages& at, const pw_sums& parts,
                               long long tokens, float factor, const F& finish) {
   constexpr int words = pw_key<WIDTH>::words, used = WIDTH / 8, threads = 32 * DOWN * STRANDS;
-  constexpr int block = KEYS * STRANDS, stage = 2 * block * words, own_rows = TALL * 16;
-  constexpr int per_tile = DOWN == 1 ? 1 : DOWN * own_rows / SHARE;
+  constexpr int block = KEYS * STRANDS, stage = 2 * block * words, all_rows = DOWN * TALL * 16;
+  constexpr int per_tile = DOWN == 1 ? 1 : all_rows / SHARE;
   const float least = -pw_float(0x7f800000u);
   const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32, strand = warp % STRANDS;
-  const int row0 = warp / STRANDS * own_rows;
   const int all = (int)tokens, tiles = (all + per_tile - 1) / per_tile;
   const int number_of_block = (int)(blockIdx.y * tiles + blockIdx.x);
   const int column = number_of_block % (GROUPS * PARTS), group = column % GROUPS;
   const int tile = tiles - 1 - number_of_block / (GROUPS * PARTS), token0 = tile * per_tile;
   const int part = PARTS == 1 ? 0 : column / GROUPS;
-  const int end = token0 + per_tile < all ? token0 + per_tile : all;
+  const auto end = [&] {
+    const int next = pw_here(token0) + per_tile;  // takes no register meanwhile
+    return next < all ? next : all;
+  };
   const auto token_of = [&](int row) {
     return row < per_tile * SHARE ? token0 + row / SHARE : all;
+  };
+  const auto row_of = [&](int t, int h) {
+    return pw_here(pw_first_row<DOWN>(warp / STRANDS, t) + h * 8 + lane / 4);
   };
   const auto sums_of = [&](int of, int token, int head) {
     return parts.sums + ((of * tokens + token) * (SHARE * GROUPS) + head) * (WIDTH + 4);
@@ -274,31 +308,30 @@ PW_FUNCTION void pw_attention(S& shared, const unsigned short* q, const unsigned
   constexpr int added = STRANDS > 1 ? DOWN * STRANDS * 32 * (1 + used) : 0;
   constexpr int queries = 2 * stage > added ? 2 * stage : added;
 #pragma unroll 1
-  for (int i = (int)threadIdx.x; i < DOWN * own_rows * used; i += threads) {
+  for (int i = (int)threadIdx.x; i < all_rows * used; i += threads) {
     const int row = i / used, word = i % used;
     const int own = token_of(row);
     const long long from =
         ((long long)own * SHARE * GROUPS + group * SHARE + row % SHARE) * WIDTH + word * 8;
     pw_put(shared, queries + pw_word<words>(row, word),
-           own < end ? pw_load((const uint4*)(q + from), 0) : uint4{0, 0, 0, 0});
+           own < end() ? pw_load((const uint4*)(q + from), 0) : uint4{0, 0, 0, 0});
   }
 
-  for (int first = token0; first < end;) {
+  for (int first = token0; first < end();) {
     const int table = (int)pw_load(at.tables, first);
     int last = first, limit = 0;
     // Loads that do not wait for what the one before says.
 #pragma unroll(per_tile < 8 ? per_tile : 8)
-    for (int i = first; i < end; ++i) {
+    for (int i = first; i < end(); ++i) {
       const int keys = (int)pw_load(at.seen, i);
       const bool own = ((int)pw_load(at.tables, i) == table) & (last == i);
       limit = own && keys > limit ? keys : limit;
       last = own ? i + 1 : last;
     }
-    const int blocks = (limit + block - 1) / block;
     const auto fetch = [&](int number) {
       const int to = number / PARTS % 2 * stage;
 #pragma unroll 1
-      for (int i = (int)threadIdx.x; i < block * used; i += threads) {
+      for (int i = pw_here((int)threadIdx.x); i < block * used; i += threads) {
         const int key = i / used, word = i % used, place = to + pw_word<words>(key, word);
         const int j = number * block + key;
         const bool take = j < limit;
@@ -308,17 +341,24 @@ PW_FUNCTION void pw_attention(S& shared, const unsigned short* q, const unsigned
         pw_copy_async(shared, place + block * words, v + from, take);
       }
     };
-    // Keys that a row sees from the next block of its strand on.
-    int left[TALL][2], most_left = 0;
+    // The token of one of a lane's rows; -1 where it is none of these.
+    const auto own_token = [&](int t, int h) {
+      const int token = token_of(row_of(t, h));
+      return token >= first && token < last ? token : -1;
+    };
+    const auto seen_of = [&](int token) { return token < 0 ? 0 : (int)pw_load(at.seen, token); };
+    // Keys that a tile's rows see at most; the least of those of the warp that have a token, 0
+    // where none of a tile has; from the next block of the strand on.
+    int most_left[TALL], least_left = limit;
     pw_attended<WIDTH> rows[TALL];
 #pragma unroll
     for (int t = 0; t < TALL; ++t) {
+      int most = 0;
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
-        const int token = token_of(pw_here(row0 + t * 16 + h * 8 + lane / 4));
-        const int seen = token >= first && token < last ? (int)pw_load(at.seen, token) : 0;
-        left[t][h] = seen - part * block - strand * KEYS;
-        most_left = left[t][h] > most_left ? left[t][h] : most_left;
+        const int token = own_token(t, h), seen = seen_of(token);
+        most = seen > most ? seen : most;
+        least_left = token >= 0 && seen < least_left ? seen : least_left;
         rows[t].largest[h] = least;
         rows[t].total[h] = 0.0f;
       }
@@ -326,27 +366,42 @@ PW_FUNCTION void pw_attention(S& shared, const unsigned short* q, const unsigned
       for (int d = 0; d < WIDTH / 8; ++d)
 #pragma unroll
         for (int e = 0; e < 4; ++e) rows[t].sums[d][e] = 0.0f;
+      most = pw_most_of_rows(most);
+      least_left = most == 0 ? 0 : least_left;
+      most_left[t] = most - part * block - strand * KEYS;
     }
+    least_left = -pw_most_of_rows(-least_left) - part * block - strand * KEYS;
 
-    most_left = pw_most_of_rows(most_left);
-
-    if (part < blocks) fetch(part);
+    if (part * block < limit) fetch(part);
     pw_commit();
 #pragma unroll 1
-    for (int number = part; number < blocks; number += PARTS) {
-      if (number + PARTS < blocks) fetch(number + PARTS);
+    for (int number = part; number * block < limit; number += PARTS) {
+      if ((number + PARTS) * block < limit) fetch(number + PARTS);
       pw_commit();
       pw_wait<1>();
       __syncthreads();
       const int keys = number / PARTS % 2 * stage + strand * KEYS * words;
-      if (most_left > 0)
-        pw_attend_block<T, KEYS, WIDTH, TALL>(shared, queries + row0 * words, keys,
-                                              keys + block * words, left, factor, rows);
-      most_left -= PARTS * block;
+      bool any = false;
 #pragma unroll
-      for (int t = 0; t < TALL; ++t)
+      for (int t = 0; t < TALL; ++t) any |= most_left[t] > 0;
+      int seen[TALL][2] = {};
+      if (any && least_left >= KEYS) {
+        pw_attend_block<T, true, DOWN, KEYS, WIDTH, TALL>(shared, warp / STRANDS, queries, keys,
+                                                          keys + block * words, seen, most_left,
+                                                          factor, rows);
+      } else if (any) {
 #pragma unroll
-        for (int h = 0; h < 2; ++h) left[t][h] -= PARTS * block;
+        for (int t = 0; t < TALL; ++t)
+#pragma unroll
+          for (int h = 0; h < 2; ++h)
+            seen[t][h] = seen_of(own_token(t, h)) - number * block - strand * KEYS;
+        pw_attend_block<T, false, DOWN, KEYS, WIDTH, TALL>(shared, warp / STRANDS, queries, keys,
+                                                           keys + block * words, seen, most_left,
+                                                           factor, rows);
+      }
+#pragma unroll
+      for (int t = 0; t < TALL; ++t) most_left[t] -= PARTS * block;
+      least_left -= PARTS * block;
       __syncthreads();
     }
 #pragma unroll
@@ -360,7 +415,7 @@ PW_FUNCTION void pw_attention(S& shared, const unsigned short* q, const unsigned
       for (int t = 0; t < TALL; ++t)
 #pragma unroll
         for (int h = 0; h < 2; ++h) {
-          const int row = pw_here(row0 + t * 16 + h * 8 + lane / 4), token = token_of(row);
+          const int row = row_of(t, h), token = token_of(row);
           if (token < first || token >= last) continue;
           const int head = group * SHARE + row % SHARE;
           const float total = rows[t].total[h];
@@ -387,7 +442,7 @@ PW_FUNCTION void pw_attention(S& shared, const unsigned short* q, const unsigned
     if (!pw_last_to_arrive(shared, parts.arrived + tile * GROUPS + group, PARTS)) return;
     constexpr int fours = WIDTH / 4;
 #pragma unroll 1
-    for (int i = (int)threadIdx.x; i < (end - token0) * SHARE * fours; i += threads) {
+    for (int i = (int)threadIdx.x; i < (end() - token0) * SHARE * fours; i += threads) {
       const int row = i / fours, column4 = i % fours * 4, token = token0 + row / SHARE;
       const int head = group * SHARE + row % SHARE;
       float y[4];

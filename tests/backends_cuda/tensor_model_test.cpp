@@ -179,22 +179,21 @@ namespace {
 
 struct AttentionStep {
   std::int64_t sequences, rows, past;
-  /// Times the bound, where the floor allows 1.3. More where a tile's queries and keys come from
-  /// shared memory more slowly than they are multiplied, or where a second wave of blocks waits.
-  double most = 1.3;
+  /// Times the floor, at most, where that is more than 1.3 of the bound. Short prompts have more:
+  /// their tiles are too few for all multiprocessors to have as much to do, those of 64 rows ask
+  /// the second-level cache for more than it gives, and of many prompts waves of blocks wait.
+  double above_floor = 1.15;
 };
 constexpr AttentionStep kAttentionSteps[] = {
-    {1, 512, 0, 1.6}, {1, 1024, 0, 1.45}, {8, 512, 0, 1.52}, {1, 2048, 0},    {1, 4096, 0},
-    {1, 8192, 0},     {4, 2048, 0},       {4, 1024, 4096},   {1, 1, 4095},    {1, 1, 16383, 1.32},
-    {1, 1, 32767},    {1, 1, 131071},     {2, 1, 4095},      {8, 1, 4095},    {8, 1, 32767},
-    {8, 1, 131071},   {64, 1, 4095},      {64, 1, 32767},    {64, 1, 131071}, {256, 1, 4095},
+    {1, 512, 0, 1.47}, {1, 1024, 0, 1.19}, {8, 512, 0, 1.34}, {1, 2048, 0},    {1, 4096, 0},
+    {1, 8192, 0},      {4, 2048, 0},       {4, 1024, 4096},   {1, 1, 4095},    {1, 1, 16383},
+    {1, 1, 32767},     {1, 1, 131071},     {2, 1, 4095},      {8, 1, 4095},    {8, 1, 32767},
+    {8, 1, 131071},    {64, 1, 4095},      {64, 1, 32767},    {64, 1, 131071}, {256, 1, 4095},
     {256, 1, 32767}};
-/// Of the floor, where that is more than 1.3 of the bound.
-constexpr double kAboveFloor = 1.7;
 
 }  // namespace
 
-TEST_CASE("tensor model: attention is within 1.3 of its bound where that can be",
+TEST_CASE("tensor model: attention is within 1.3 of its bound, or 1.15 of what any tile takes",
           "[cuda][tensor]") {
   for (const char* arch : kModelled) {
     const cuda::TensorMachine& machine = *cuda::tensor_machine(arch);
@@ -216,7 +215,7 @@ TEST_CASE("tensor model: attention is within 1.3 of its bound where that can be"
         INFO(line);
         CHECK(least >= 1);
         CHECK(ratio >= least);
-        CHECK(ratio <= (least > 1.3 ? kAboveFloor * least : s.most));
+        CHECK(ratio <= std::max(1.3, s.above_floor * least));
         if (ratio > 1.3 && std::getenv("PW_SHOW_MODEL") != nullptr) WARN(line);
       }
     }
