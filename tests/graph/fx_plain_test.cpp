@@ -4,6 +4,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "graph/graph_json.hpp"
 #include "graph/import/fx.hpp"
 #include "graph/import/fx_ast.hpp"
 #include "graph/text.hpp"
