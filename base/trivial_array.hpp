@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdlib>
+#include <limits>
 #include <memory>
 #include <new>
 #include <type_traits>
@@ -79,7 +80,8 @@ class TrivialArray {
 
   void set_capacity(std::size_t capacity) {
     if (capacity == capacity_) return;
-    if (capacity > static_cast<std::size_t>(-1) / sizeof(T)) throw std::bad_alloc();
+    constexpr std::size_t kMost = std::numeric_limits<std::ptrdiff_t>::max() / sizeof(T);
+    if (capacity > kMost) throw std::bad_alloc();
     void* const block =
         capacity == 0 ? nullptr : std::realloc(static_cast<void*>(data()), capacity * sizeof(T));
     if (capacity != 0) {
