@@ -107,8 +107,10 @@ KeysOfBlock keys_of_run(const AttentionWork& work, const AttentionTile& tile, co
   const auto sixteens_of = [](std::int64_t keys) { return ceil_div(keys, kSixteen) * kSixteen; };
   const auto most_read_of = [&](std::int64_t seen) {
     const std::int64_t round = tile.order.keys * all_strands, left = sixteens_of(seen % round);
-    return static_cast<double>(
-        strands * (seen / round * tile.order.keys + std::min<std::int64_t>(left, tile.order.keys)));
+    const std::int64_t rounds = seen / round;
+    const std::int64_t read =
+        strands * (rounds * tile.order.keys + std::min<std::int64_t>(left, tile.order.keys));
+    return static_cast<double>(read);
   };
   const double parts = tile.order.parts;
   KeysOfBlock out;
