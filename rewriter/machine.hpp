@@ -151,9 +151,7 @@ template <class Trace, class Accept>
         const ValueId value = values[in.value];
         UseId use = registers.uses[in.node];
         yes = false;
-        if (!value.valid()) break;
-        const bool single = used_once(graph, value);  // then the next one is known without a look
-        if (single && use.valid()) break;
+        if (!value.valid() || (use.valid() && used_once(graph, value))) break;
         use = use.valid() ? graph.next_use(use) : graph.first_use(value);
         for (; use.valid(); use = graph.next_use(use)) {
           const NodeId user = graph.user(use);
@@ -163,7 +161,6 @@ template <class Trace, class Accept>
             registers.uses[in.node] = use;
             break;
           }
-          if (single) break;
         }
         if (yes && in.code == Code::users) ++at, ++run;  // over next_user
         break;

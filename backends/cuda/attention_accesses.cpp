@@ -14,9 +14,7 @@ using Array = AccessesByData::Array;
 constexpr std::int64_t kNumber = 8;  // bytes of an element of a table
 constexpr std::int64_t kCount = 4;   // bytes of what counts blocks
 constexpr std::int64_t kWord = 16;   // that tensor cores' operands move by
-constexpr std::int64_t kSixteen =
-    16;                            // keys that a warp leaves out where none of its rows sees them
-constexpr std::int64_t kPair = 8;  // of sums, or the largest score and the weights' sum
+constexpr std::int64_t kPair = 8;    // of sums, or the largest score and the weights' sum
 // Arguments of the kernels that attend.
 constexpr std::size_t kQueries = 0, kKeys = 1, kValues = 2, kTables = 3, kSeen = 4, kPages = 5,
                       kDivisor = 6;  // or the results
@@ -96,7 +94,7 @@ class TileCounter {
 
   void keys(const Run& run) {
     const std::int64_t limit = run.most(run.first, run.last);
-    const std::int64_t words = sizes_.width / 8, steps = sizes_.width / 16;
+    const std::int64_t words = sizes_.width / 8;
     const std::int64_t step = std::int64_t{tile_.order.keys} * tile_.order.strands;
     const std::int64_t rounds = sizes_.groups * ceil_div(limit, step);
     const std::int64_t taken = sizes_.groups * limit * words;
@@ -122,7 +120,7 @@ class TileCounter {
       out_.add_shared(false, kWord,
                       sizes_.groups * 32 * steps * ceil_div(of_tile, tile_.order.keys));
     }
-    out_.add_shared(false, kWord, sizes_.groups * 32 * steps * 2 * ceil_div(most, kSixteen));
+    out_.add_shared(false, kWord, sizes_.groups * 32 * steps * 2 * ceil_div(most, kKeysOfMma));
     if (own == 0) return;
     const std::int64_t cut = ceil_div(most, tile_.order.keys) - least / tile_.order.keys;
     out_.add_global(kSeen, false, kNumber, sizes_.groups * cut * own * 4, threads());

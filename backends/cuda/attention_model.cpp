@@ -15,7 +15,6 @@ namespace {
 
 constexpr double kElement = 2;  // bytes
 constexpr double kOfQuery = 16 * kElement;
-constexpr std::int64_t kSixteen = 16;  // keys that instructions multiply at a time
 constexpr std::int64_t kFewRows = 256, kTypicalKeys = 4096, kShortPrompt = 512;
 constexpr std::int64_t kTypicalRows[] = {1,  2,  3,  4,   6,   8,   12,  16,   24,   32,
                                          48, 64, 96, 128, 192, 256, 512, 1024, 2048, 4096};
@@ -104,7 +103,9 @@ KeysOfBlock keys_of_run(const AttentionWork& work, const AttentionTile& tile, co
   const auto most_blocks_of = [&](std::int64_t seen) {
     return static_cast<double>(strands * ceil_div(blocks_of(seen), all_strands));
   };
-  const auto sixteens_of = [](std::int64_t keys) { return ceil_div(keys, kSixteen) * kSixteen; };
+  const auto sixteens_of = [](std::int64_t keys) {
+    return ceil_div(keys, kKeysOfMma) * kKeysOfMma;
+  };
   const auto most_read_of = [&](std::int64_t seen) {
     const std::int64_t round = tile.order.keys * all_strands, left = sixteens_of(seen % round);
     const std::int64_t rounds = seen / round;

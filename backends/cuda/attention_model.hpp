@@ -14,6 +14,9 @@
 
 namespace pw::cuda {
 
+/// Keys that an instruction multiplies by; a warp leaves them out where none of its rows sees them.
+inline constexpr std::int64_t kKeysOfMma = 16;
+
 /// How rows, a query's head each, and keys are shared out.
 struct AttentionTile {
   int down = 1;  ///< warps that share no rows
