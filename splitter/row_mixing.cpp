@@ -155,7 +155,10 @@ class Search {
     if (const auto product = product_of(graph.op_of(n)))
       return over(graph, n, product->a, rank(graph, n, product->a) - 1, "it adds up over dim {}");
     if (op == "bmm") return over(graph, n, 0, rank(graph, n, 0) - 1, "it adds up over dim {}");
-    if (const auto first = first_mixed(op)) return of_window(graph, n, *first);
+    if (const auto first = first_mixed(op))
+      return of_window(graph, n, [&](std::size_t ranks) { return ranks == 1 ? 0 : *first; });
+    if (const auto last = window_dims(graph, n))
+      return of_window(graph, n, [&](std::size_t ranks) { return ranks - std::min(ranks, *last); });
     if (op == "extent") return of_extent(graph, n);
     if (op == "slice") return of_slice(graph, n);
     if (graph.op_of(n).traits.collective) return of_collective(graph, n);
@@ -165,34 +168,47 @@ class Search {
     return "";
   }
 
-  /// Of ops that move windows, or attend: the first dim of their operands whose places meet.
+  /// Of ops that attend or convolve: the first dim of their operands whose places meet.
   static std::optional<std::size_t> first_mixed(const std::string& op) {
     static const std::map<std::string, std::size_t, std::less<>> kFirst = {
         {"scaled_attention", 1},
         {"scaled_attention_gradient", 1},
         {"convolution", 1},
         {"transposed_convolution", 1},
-        {"convolution_weight_gradient", 0},
-        {"max_pool", 1},
-        {"max_unpool", 1},
-        {"avg_pool", 1},
-        {"avg_unpool", 1},
-        {"adaptive_avg_pool", 1},
-        {"adaptive_avg_unpool", 1},
-        {"upsample_nearest", 1},
-        {"upsample_linear", 1}};
+        {"convolution_weight_gradient", 0}};
     const auto it = kFirst.find(op);
     return it == kFirst.end() ? std::nullopt : std::optional(it->second);
   }
-  std::string of_window(const Graph& graph, NodeId n, std::size_t first) {
+  /// Of ops that move windows over the last dims of all operands and results: over how many, by the
+  /// numbers that an attribute has for them.
+  std::optional<std::size_t> window_dims(const Graph& graph, NodeId n) {
+    constexpr std::array kWindows{"max_pool",         "max_unpool",        "avg_pool",
+                                  "avg_unpool",       "adaptive_avg_pool", "adaptive_avg_unpool",
+                                  "upsample_nearest", "upsample_linear"};
+    const std::string& op = graph.op_of(n).name;
+    if (std::find(kWindows.begin(), kWindows.end(), op) == kWindows.end()) return std::nullopt;
+    std::size_t most = 0;
+    for (const char* of : {"kernel", "size", "scales"}) {
+      const Attribute* given = graph.attribute(n, of);
+      if (given == nullptr) continue;
+      if (const auto* dims = std::get_if<std::vector<DimId>>(given))
+        most = std::max(most, dims->size());
+      if (const auto* numbers = std::get_if<std::vector<double>>(given))
+        most = std::max(most, numbers->size());
+    }
+    return most;
+  }
+  /// `first_of`: by the rank of an operand or a result, its first dim whose places meet.
+  template <class FirstOf>
+  std::string of_window(const Graph& graph, NodeId n, const FirstOf& first_of) {
     for (std::size_t i = 0; i < graph.operands(n).size(); ++i)
-      for (std::size_t at = rank(graph, n, i) == 1 ? 0 : first; at < rank(graph, n, i); ++at)
+      for (std::size_t at = first_of(rank(graph, n, i)); at < rank(graph, n, i); ++at)
         if (std::string how = over(graph, n, i, at, "it lets places of dim {} meet"); !how.empty())
           return how;
     // Where an attribute alone says how many places there are, what each is of hangs on that.
     for (std::size_t i = 0; i < graph.result_count(n); ++i) {
       const std::span<const DimId> dims = dims_of(graph, graph.result(n, i));
-      for (std::size_t at = dims.size() == 1 ? 0 : first; at < dims.size(); ++at)
+      for (std::size_t at = first_of(dims.size()); at < dims.size(); ++at)
         if (has_tokens(dims[at]))
           return fmt::format("it lays out as many places as dim {} says",
                              context_.dims.print(dims[at]));

@@ -52,9 +52,18 @@ TEST_CASE("row mixing: what lets one row act on another is named", "[splitter]")
         "node y (bmm) mixes rows: it adds up over dim n");
   CHECK(found("in a: f32[n, 2, 3], b: f32[n, 3, 8]  y = bmm(a, b)  out y") == "");
   const std::string window = "{kernel = [2], stride = [1], padding = [0]}  out y";
+  const std::string square = "{kernel = [2, 2], stride = [1, 1], padding = [0, 0]}  out y";
   CHECK(found("in x: f32[4, n]  y = avg_pool(x)" + window) ==
         "node y (avg_pool) mixes rows: it lets places of dim n meet");
   CHECK(found("in x: f32[n, 4]  y = avg_pool(x)" + window) == "");
+  CHECK(found("in x: f32[n, 4]  y = avg_pool(x)" + square) ==
+        "node y (avg_pool) mixes rows: it lets places of dim n meet");
+  CHECK(found("in x: f32[3, n, 4]  y = avg_pool(x)" + window) == "");
+  CHECK(found("in x: f32[n, 4, 4]  y = avg_pool(x)" + square) == "");
+  CHECK(found("in x: f32[n, 4]  y = upsample_linear(x){size = [n, 4]}  out y") ==
+        "node y (upsample_linear) mixes rows: it lets places of dim n meet");
+  CHECK(found("in x: f32[n, 4]  y = upsample_nearest(x){scales = [2.0, 1.0]}  out y") ==
+        "node y (upsample_nearest) mixes rows: it lets places of dim n meet");
   CHECK(found("in q: f32[1, 2, n, 4]  y, l = scaled_attention(q, q, q, none)  out y") ==
         "node y (scaled_attention) mixes rows: it lets places of dim n meet");
   CHECK(found("in y: f32[4, n]  q, s = opposite(y)  out q, s") ==
