@@ -515,6 +515,7 @@ std::optional<StopReason> RuleEngine::take_found(std::uint32_t index, NodeId anc
   const Verdict* known = rule.lasting ? &rule.verdicts->number(number) : nullptr;
   const Verdict* verdict = legal(index, anchor, taken, known);
   if (verdict == nullptr) return std::nullopt;
+  const bool in_place = in_place_;
   if (!force_ && !rule.above.empty()) {
     own_.clear();
     for (PatternNodeId id : rule.layout().own) own_.push_back(taken.nodes[id.index]);
@@ -535,7 +536,7 @@ std::optional<StopReason> RuleEngine::take_found(std::uint32_t index, NodeId anc
   note_conditions(verdict->conditions);
   if (run_.watch != nullptr) run_.watch->rewriting(rule.layout().id, taken.nodes, run_);
   graph_.set_mark(sweep_);
-  replace(index, taken, verdict->recipe);
+  replace(index, taken, verdict->recipe, in_place);
   sweep_ = graph_.mark();
   if (kept_ != nullptr) kept_->made();
   return after_rewrite(index);

@@ -199,14 +199,17 @@ class RuleEngine {
   [[nodiscard]] std::uint64_t next_position() const;
   std::optional<StopReason> sweep_on(std::uint64_t until);
   void offer(std::uint32_t rule, NodeId anchor, Candidate& candidate, std::uint32_t verdict);
+  void note_offer(std::uint32_t rule, std::uint32_t verdict);
   void keep_offer(NodeId anchor);
   void seed_beside_sweep();
   [[nodiscard]] bool comes_to(NodeId anchor);
 
   // The first look at a structural match, in the registers (engine_gates.cpp).
   Gate pass_gates(Prepared& rule);
-  [[nodiscard]] bool surely_legal(const Ends& ends, bool always_convex, const NodeId* nodes,
-                                  const ValueId* values) const;
+  /// `in_place`: legal, and all that it reads stands before all that it replaces.
+  enum class Surely : std::uint8_t { not_known, legal, in_place };
+  [[nodiscard]] Surely surely_legal(const Ends& ends, bool always_convex, const NodeId* nodes,
+                                    const ValueId* values) const;
   [[nodiscard]] bool waits(std::uint32_t rule, NodeId anchor) const;
   void note_registers(std::uint32_t rule);
 
@@ -224,6 +227,7 @@ class RuleEngine {
   /// What the right side reads, and what it defines anew.
   static void read_boundary(const Prepared& rule, const Candidate& c, std::vector<ValueId>& reads,
                             std::vector<ValueId>& writes);
+  static void read_writes(const Prepared& rule, const Candidate& c, std::vector<ValueId>& writes);
   /// Null: refused. The verdict is valid until the next one of the same rule.
   const Verdict* fits(std::uint32_t rule, NodeId anchor, const Candidate& c,
                       const Verdict* known = nullptr);
@@ -284,7 +288,8 @@ class RuleEngine {
   std::vector<NodeId> own_nodes_of(std::uint32_t rule, const Match& match) const;
 
   // Replacing (engine_replace.cpp).
-  void replace(std::uint32_t rule, const Candidate& c, const Recipe& recipe);
+  /// `in_place`: as of Surely, if it is known to be.
+  void replace(std::uint32_t rule, const Candidate& c, const Recipe& recipe, bool in_place);
   void redirect(const Prepared& rule, const Candidate& c, const Recipe& recipe);
   void erase_matched(const Prepared& rule, const Candidate& c, const Recipe& recipe);
   void erase_what_is_unneeded(const Prepared& rule, const Candidate& c);
@@ -364,6 +369,8 @@ class RuleEngine {
   std::uint32_t offered_verdict_ = 0;
   NodeId asked_last_;
   std::size_t swept_nodes_ = 0, sweep_total_ = 0, sweep_told_ = 0;  ///< for progress
+
+  bool in_place_ = false;  ///< as of Surely, the match that fits() was asked about last
 
   // Of the current rewrite.
   NodeId first_new_;

@@ -62,10 +62,12 @@ void RuleEngine::note_registers(std::uint32_t index) {
 /// Every use of a consumed value is one of the pattern's; the right side reads nothing that the
 /// match makes; and nobody who reads an output stands before the last producer of what it reads.
 /// What stands before all own nodes is none of them, and before all outputs.
-[[gnu::flatten]] bool RuleEngine::surely_legal(const Ends& ends, bool always_convex,
-                                               const NodeId* nodes, const ValueId* values) const {
+[[gnu::flatten]] RuleEngine::Surely RuleEngine::surely_legal(const Ends& ends, bool always_convex,
+                                                             const NodeId* nodes,
+                                                             const ValueId* values) const {
   for (const auto& [place, uses] : ends.consumed)
-    if (graph_.use_count(values[place]) != uses || graph_.is_output(values[place])) return false;
+    if (graph_.use_count(values[place]) != uses || graph_.is_output(values[place]))
+      return Surely::not_known;
   std::uint64_t first = ~std::uint64_t{0};
   for (const std::uint16_t place : ends.own) first = std::min(first, graph_.label(nodes[place]));
   std::uint64_t last = 0;
@@ -74,13 +76,14 @@ void RuleEngine::note_registers(std::uint32_t index) {
     const NodeId producer = value.valid() ? graph_.producer(value) : NodeId();
     if (!producer.valid() || graph_.label(producer) < first) continue;
     for (const std::uint16_t own : ends.own)
-      if (nodes[own] == producer) return false;
+      if (nodes[own] == producer) return Surely::not_known;
     last = std::max(last, graph_.label(producer));
   }
-  if (always_convex || last == 0) return true;
+  if (last == 0 && !ends.own.empty()) return Surely::in_place;
+  if (always_convex || last == 0) return Surely::legal;
   for (const std::uint16_t place : ends.outputs)
-    if (graph_.label(graph_.producer(values[place])) < last) return false;
-  return true;
+    if (graph_.label(graph_.producer(values[place])) < last) return Surely::not_known;
+  return Surely::legal;
 }
 
 [[gnu::always_inline]] inline Gate RuleEngine::pass_gates(Prepared& rule) {
@@ -91,8 +94,8 @@ void RuleEngine::note_registers(std::uint32_t index) {
   if (kind == Guess::unknown) return Gate::unknown;
   if (kind == Guess::no) return Gate::no;  // wherever it is
   if ((careful_ || rule.permutable) &&
-      !surely_legal(reading.ends, rule.always_convex, registers_->nodes.data(),
-                    registers_->values.data()))
+      surely_legal(reading.ends, rule.always_convex, registers_->nodes.data(),
+                   registers_->values.data()) == Surely::not_known)
     return Gate::unknown;
   return careful_ && kind == Guess::yes_perhaps ? Gate::unknown : Gate::yes;
 }
@@ -136,6 +139,9 @@ bool RuleEngine::accept(std::uint32_t index, NodeId anchor, Gate asked) {
   }
   if (counting_) {
     ++counted_;
+  } else if (sweeping_ && rule.settled && !known && offers_ == 0) {
+    read_candidate(rule, rule.taken);  // as push() and offer() would leave it
+    note_offer(index, rule.verdicts->last());
   } else if (!known) {
     read_candidate(rule, rule.found);
     push(index, anchor, rule.found, rule.verdicts->last());

@@ -74,7 +74,10 @@ bool RuleEngine::reject(Prepared& rule, const Verdict& verdict) {
 const Verdict* RuleEngine::fits(std::uint32_t index, NodeId anchor, const Candidate& c,
                                 const Verdict* known) {
   Prepared& rule = rules_[index];
-  if (!surely_legal(rule.ends, rule.always_convex, c.nodes.data(), c.values.data())) {
+  const Surely surely =
+      surely_legal(rule.ends, rule.always_convex, c.nodes.data(), c.values.data());
+  in_place_ = surely == Surely::in_place;
+  if (surely == Surely::not_known) {
     if (!closed(rule, c)) return reject(rule, "N08"), nullptr;
     if (!convex(rule, anchor, c)) return reject(rule, "N13"), nullptr;
   }
@@ -132,10 +135,15 @@ bool RuleEngine::closed(const Prepared& rule, const Candidate& c) const {
 void RuleEngine::read_boundary(const Prepared& rule, const Candidate& c,
                                std::vector<ValueId>& reads, std::vector<ValueId>& writes) {
   reads.clear();
-  writes.clear();
   for (PatternValueId id : rule.reads)
     if (c.values[id.index].valid()) reads.push_back(c.values[id.index]);
-  for (PatternValueId id : rule.layout().outputs) writes.push_back(c.values[id.index]);
+  read_writes(rule, c, writes);
+}
+
+void RuleEngine::read_writes(const Prepared& rule, const Candidate& c,
+                             std::vector<ValueId>& writes) {
+  writes.resize(rule.ends.outputs.size());
+  for (std::size_t i = 0; i < writes.size(); ++i) writes[i] = c.values[rule.ends.outputs[i]];
 }
 
 /// Only a user of an output that stands before the last producer of what is read can lie on a path

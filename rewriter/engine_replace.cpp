@@ -20,17 +20,18 @@ void RuleEngine::collect_own(const Prepared& rule, const Candidate& c) {
 }
 
 [[gnu::flatten]] void RuleEngine::replace(std::uint32_t index, const Candidate& c,
-                                          const Recipe& recipe) {
+                                          const Recipe& recipe, bool in_place) {
   const Prepared& rule = rules_[index];
   created_.clear();
   erased_.clear();
   touched_.clear();
   collect_own(rule, c);
-  read_boundary(rule, c, reads_, writes_);
+  reads_.clear();
+  in_place ? read_writes(rule, c, writes_) : read_boundary(rule, c, reads_, writes_);
   graph_.make_room(reads_, writes_, own_);  // legal() has seen that it can
   const NodeId like = writes_.empty() ? own_.back() : graph_.producer(writes_.front());
   first_new_ = NodeId(graph_.node_bound());
-  new_results_.clear();
+  new_results_.resize(recipe.types.size());
   for (const Recipe::NewNode& made : recipe.nodes) {
     operands_.resize(made.operand_count);
     for (std::size_t k = 0; k < made.operand_count; ++k)
@@ -39,7 +40,7 @@ void RuleEngine::collect_own(const Prepared& rule, const Candidate& c) {
         made.op, operands_, made.attributes,
         std::span<const TypeId>(recipe.types).subspan(made.first_result, made.result_count), like);
     for (std::size_t k = 0; k < made.result_count; ++k)
-      new_results_.push_back(graph_.result(node, k));
+      new_results_[made.first_result + k] = graph_.result(node, k);
   }
   if (kept_ != nullptr) kept_->placed(first_new_);
   graph_.insert_before({});

@@ -49,14 +49,19 @@ bool RuleEngine::comes_to(NodeId anchor) {
 /// One of a sweep's anchor stays in `taken` of its rule; which of several is the first at their
 /// position, the order of entries says.
 void RuleEngine::offer(std::uint32_t index, NodeId anchor, Candidate& c, std::uint32_t verdict) {
-  if (offers_++ == 0) {
+  if (offers_ == 0) {
     std::swap(rules_[index].taken, c);
-    offered_ = index;
-    offered_verdict_ = verdict;
-    return;
+    return note_offer(index, verdict);
   }
-  if (offers_ == 2) keep_offer(anchor);
+  if (++offers_ == 2) keep_offer(anchor);
   push_entry(index, anchor, c, verdict);
+}
+
+/// The first one of an anchor is in `taken`.
+void RuleEngine::note_offer(std::uint32_t index, std::uint32_t verdict) {
+  offers_ = 1;
+  offered_ = index;
+  offered_verdict_ = verdict;
 }
 
 void RuleEngine::keep_offer(NodeId anchor) {

@@ -1,47 +1,33 @@
-// Exports Journal: events packed as numbers of seven bits a byte, ids as differences from the one
-// before, and what a match erases as places among the nodes it matched.
+// Exports Journal: events packed as numbers of seven bits a byte, but the ids of a match in as many
+// bytes each as the largest of them needs, and what it erases, mostly, as one bit that says that it
+// is what was matched.
 #include "rewriter/journal.hpp"
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 
 namespace pw {
 namespace {
 
 enum class Tag : std::uint8_t { pass_begin, pass_end, match, builtin };
-// Beside the tag of a match: what need not be said.
-constexpr std::uint8_t kTag = 0x0f;
-constexpr std::uint8_t kMirrored = 0x10;  // it erases what it matched, from the last to the first
+// Beside the tag of a match: what need not be said, and how wide its ids are.
+constexpr std::uint8_t kTag = 0x03;
+constexpr std::uint8_t kMirrored = 0x04;  // it erases what it matched, from the last to the first
 constexpr std::uint8_t kUsual =
-    0x20;                            // it binds the names, of as many nodes, as its rule did first
-constexpr std::uint8_t kOne = 0x40;  // it makes one node
+    0x08;                            // it binds the names, of as many nodes, as its rule did first
+constexpr std::uint8_t kOne = 0x10;  // it makes one node
+constexpr unsigned kWidthShift = 5;  // bytes of an id, less one
+
+constexpr std::size_t kNumber = 10;  // bytes of a number at most
+constexpr std::size_t kId = sizeof(std::uint32_t);
+
+/// Ids are written from 1 on: an invalid one is 0.
+std::uint32_t coded(std::uint32_t index) { return index + 1; }
 
 /// Small for a small step in either direction.
 std::uint32_t zigzag(std::uint32_t step) { return (step << 1) ^ (0u - (step >> 31)); }
 std::uint32_t from_zigzag(std::uint32_t coded) { return (coded >> 1) ^ (0u - (coded & 1u)); }
-
-/// Delta coding of value ids, which come from two regions, the graph's inputs and the rest: each is
-/// the difference to the nearer of the last ones of both.
-class Regions {
- public:
-  std::uint64_t code(ValueId value) {
-    const std::uint32_t here = zigzag(value.index - here_), there = zigzag(value.index - there_);
-    const bool other = there < here;
-    if (other) std::swap(here_, there_);
-    if (value.valid()) here_ = value.index;
-    return (std::uint64_t{other ? there : here} << 1) | (other ? 1 : 0);
-  }
-  ValueId value(std::uint64_t code) {
-    if ((code & 1) != 0) std::swap(here_, there_);
-    ValueId out;
-    out.index = here_ + from_zigzag(static_cast<std::uint32_t>(code >> 1));
-    if (out.valid()) here_ = out.index;
-    return out;
-  }
-
- private:
-  std::uint32_t here_ = 0, there_ = 0;
-};
 
 class Reader {
  public:
@@ -79,12 +65,18 @@ class Reader {
     return out;
   }
 
-  std::vector<NodeId> nodes(const std::vector<NodeId>& known) {
-    std::vector<NodeId> out(static_cast<std::size_t>(number()));
-    for (NodeId& node : out) {
-      const auto place = static_cast<std::size_t>(number());
-      node.index = place > 0 ? known[place - 1].index : small();
-    }
+  /// Of so many bytes.
+  template <class Id>
+  Id id(std::size_t width) {
+    std::uint32_t coded = 0;
+    for (std::size_t i = 0; i < width; ++i) coded |= std::uint32_t{bytes_[at_++]} << (8 * i);
+    Id out;
+    out.index = coded - 1;
+    return out;
+  }
+  std::vector<NodeId> nodes(std::size_t count, std::size_t width) {
+    std::vector<NodeId> out(count);
+    for (NodeId& node : out) node = id<NodeId>(width);
     return out;
   }
 
@@ -92,8 +84,6 @@ class Reader {
   const TrivialArray<std::uint8_t>& bytes_;
   std::size_t& at_;
 };
-
-constexpr std::size_t kNumber = 10;  // bytes at most
 
 /// Writes one event behind the bytes that are there.
 class Writer {
@@ -125,14 +115,25 @@ class Writer {
       last = node.index;
     }
   }
-  /// Those among the known ones by their place, from 1 on; the others behind a 0.
-  void nodes(std::span<const NodeId> nodes, std::span<const NodeId> known) {
-    number(nodes.size());
-    for (NodeId node : nodes) {
-      const auto place = std::find(known.begin(), known.end(), node);
-      number(place == known.end() ? 0 : static_cast<std::uint64_t>(place - known.begin()) + 1);
-      if (place == known.end()) number(node.index);
-    }
+  /// In so many bytes each, which the tag says. False: they do not fit, and nothing is written.
+  template <class... Lists>
+  bool ids(std::size_t width, const Lists&... lists) {
+    static_assert(std::endian::native == std::endian::little);
+    std::uint8_t* at = at_;
+    std::uint32_t all = 0;  // the bits of all of them
+    const auto write = [&](const auto& list) {
+      for (const auto id : list) {
+        const std::uint32_t code = coded(id.index);
+        std::memcpy(at, &code, kId);  // what is too much, the next one overwrites
+        at += width;
+        all |= code;
+      }
+    };
+    (write(lists), ...);
+    if (width < kId && all >> (8 * width) != 0) return false;
+    *begin_ |= static_cast<std::uint8_t>((width - 1) << kWidthShift);
+    at_ = at;
+    return true;
   }
 
  private:
@@ -185,27 +186,25 @@ void Journal::add(const BuiltinEvent& event) {
 void Journal::add_match(RuleId rule, NamesId names, std::span<const NodeId> matched,
                         std::span<const ValueId> values, std::span<const NodeId> created,
                         std::span<const NodeId> erased) {
-  const std::size_t numbers =
-      5 + matched.size() + values.size() + created.size() + 2 * erased.size();
   if (usual_.size() <= rule.index) usual_.resize(rule.index + 1);
   Usual& usual = usual_[rule.index];
   if (!usual.names.valid()) usual = {names, matched.size()};
-  std::uint8_t flags = usual.names == names && usual.matched == matched.size() ? kUsual : 0;
-  if (created.size() == 1) flags |= kOne;
-  if (std::equal(erased.begin(), erased.end(), matched.rbegin(), matched.rend()))
-    flags |= kMirrored;
-  Writer out(bytes_, Tag::match, numbers * kNumber, flags);
+  const bool is_usual = usual.names == names && usual.matched == matched.size();
+  const bool mirrored = std::equal(erased.begin(), erased.end(), matched.rbegin(), matched.rend());
+  if (mirrored) erased = {};
+  const std::size_t ids = matched.size() + values.size() + created.size() + erased.size();
+  const auto flags = static_cast<std::uint8_t>(
+      (is_usual ? kUsual : 0) | (mirrored ? kMirrored : 0) | (created.size() == 1 ? kOne : 0));
+  Writer out(bytes_, Tag::match, 5 * kNumber + (ids + 1) * kId, flags);
   out.number(rule.index);
-  if ((flags & kUsual) == 0) {
+  if (!is_usual) {
     out.number(names.index);
     out.number(matched.size());
   }
-  out.nodes(matched);
-  Regions regions;
-  for (ValueId value : values) out.number(regions.code(value));
-  if ((flags & kOne) == 0) out.number(created.size());
-  out.nodes(created);
-  if ((flags & kMirrored) == 0) out.nodes(erased, matched);
+  if (created.size() != 1) out.number(created.size());
+  if (!mirrored) out.number(erased.size());
+  // As wide as those of the match before, unless one of these does not fit.
+  while (!out.ids(width_, matched, values, created, erased)) ++width_;
 }
 
 JournalEvent Journal::unpack(std::size_t& at) const {
@@ -244,16 +243,16 @@ JournalEvent Journal::unpack(std::size_t& at) const {
     form.names = NamesId(read.size());
     form.matched = read.size();
   }
-  const std::vector<std::string>& names = names_[form.names.index];
-  out.matched = read.nodes(form.matched);
-  Regions regions;
-  for (const std::string& name : names)
-    out.bindings.emplace_back(name, regions.value(read.number()));
-  out.created = read.nodes((first & kOne) != 0 ? 1 : read.size());
-  if ((first & kMirrored) != 0)
-    out.erased.assign(out.matched.rbegin(), out.matched.rend());
-  else
-    out.erased = read.nodes(out.matched);
+  const std::size_t created = (first & kOne) != 0 ? 1 : read.size();
+  const bool mirrored = (first & kMirrored) != 0;
+  const std::size_t erased = mirrored ? 0 : read.size();
+  const std::size_t width = (first >> kWidthShift) + 1;
+  out.matched = read.nodes(form.matched, width);
+  for (const std::string& name : names_[form.names.index])
+    out.bindings.emplace_back(name, read.id<ValueId>(width));
+  out.created = read.nodes(created, width);
+  out.erased = read.nodes(erased, width);
+  if (mirrored) out.erased.assign(out.matched.rbegin(), out.matched.rend());
   return out;
 }
 

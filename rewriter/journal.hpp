@@ -112,6 +112,7 @@ class Journal {
     std::size_t matched = 0;
   };
   std::vector<Usual> usual_;  ///< by rule
+  std::size_t width_ = 1;     ///< bytes of an id of the last match
   std::shared_ptr<OpenedRules> opened_;
 };
 

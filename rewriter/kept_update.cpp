@@ -656,7 +656,7 @@ bool KeptPass::replay(RunState& run, const Strategy& strategy, PassStats& stats,
     entry.rule = record.rule;
     if (!engine.rebind(entry)) return false;
     const Recipe& recipe = run_->engine.rules_[record.rule].verdicts->number(record.verdict).recipe;
-    engine.replace(record.rule, engine.rules_[record.rule].taken, recipe);
+    engine.replace(record.rule, engine.rules_[record.rule].taken, recipe, false);
     ++stats.rewrites;
     ++engine.rules_[record.rule].stats->matches;
     run.count_rewrite();

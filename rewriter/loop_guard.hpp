@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "base/trivial_array.hpp"
 #include "rewriter/journal.hpp"
 
 namespace pw {
@@ -39,15 +40,14 @@ class LoopGuard {
   }
   void set_generation(NodeId created, std::uint32_t generation) {
     if (created.index < first_) return;
-    if (generations_.empty()) first_ = created.index;
-    if (generations_.size() <= created.index - first_)
-      generations_.resize(created.index - first_ + 1);
+    if (generations_.size() == 0) first_ = created.index;
+    while (generations_.size() <= created.index - first_) generations_.push_back(0);
     generations_[created.index - first_] = generation;
   }
   std::vector<RuleId> watch(const Graph& graph, RuleId rule);
 
   std::uint32_t first_ = 0;                 // created node; those before it are of generation 0
-  std::vector<std::uint32_t> generations_;  // by node, from the first created one on
+  TrivialArray<std::uint32_t> generations_;  // by node, from the first created one on
   std::uint32_t suspicion_ = kFirstSuspicion;
   bool watching_ = false;
   std::map<std::uint64_t, std::size_t> seen_;  // hash → rewrites in the window by then
