@@ -143,7 +143,7 @@ void RuleEngine::compile() {
   for (const Prepared& rule : rules_) layouts.push_back(&rule.layout());
   program_ = compile_program(run_.rules.set(), layouts, gather_statistics(graph_),
                              {careful_ ? Anchoring::cheapest : anchoring_of(strategy_.kind),
-                              kept_ == nullptr && !run_.options.stats, expected_});
+                              !run_.options.stats, expected_});
   for (std::size_t i = 0; i < rules_.size(); ++i) rules_[i].swept = program_.rules[i].from_first;
   registers_ = std::make_unique<Registers>(program_);
   if (run_.options.stats) trace_ = std::make_unique<CountingTrace>(program_);
@@ -554,9 +554,11 @@ std::optional<StopReason> RuleEngine::after_rewrite(std::uint32_t index) {
   ++rule.stats->matches;
   run_.count_rewrite();
   if (walk_) move_cursor();
-  for (NodeId n : created_)
-    if (program_.awaits_op(graph_.op(n)))
-      expects_more_ = expected_.insert(graph_.op(n)).second || expects_more_;
+  for (NodeId n : created_) {
+    if (!program_.awaits_op(graph_.op(n))) continue;
+    if (kept_ != nullptr) kept_->fail("a rewrite made an op for which rules had been left out");
+    expects_more_ = expected_.insert(graph_.op(n)).second || expects_more_;
+  }
   requeue();
   if (run_.watch != nullptr) run_.watch->rewrote(strategy_, run_);
   const std::vector<RuleId> cycle = guard_.after(graph_, rule.layout().id, own_, created_);

@@ -172,6 +172,7 @@ class KeptPass {
   bool rewrite();
   void forget();
   [[nodiscard]] bool fits_keeping();
+  [[nodiscard]] bool has_awaited_ops(const Graph& graph) const;
   void note_changed(const std::vector<std::vector<char>>& other);
   bool edit(const Graph& before, const Graph& input);
   void pump();

@@ -32,6 +32,7 @@ bool KeptPass::fits_keeping() {
   RuleEngine& engine = run_->engine;
   if (!engine.local_) fail("a rule looks at more than its nodes, their types and uses");
   if (run_->state.barriers) fail("ops with effects keep an order");
+  if (has_awaited_ops(run_->graph)) fail("an op is new for which rules had been left out");
   bool above = false;
   std::vector<const Rule*> rules;
   for (const RuleEngine::Prepared& rule : engine.rules_) {
@@ -42,6 +43,14 @@ bool KeptPass::fits_keeping() {
   edges_ = PatternEdges(rules);
   reach_ = (above ? 2 : 1) * edges_.reach();
   return !broken_;
+}
+
+/// Whether there are nodes for which the program is not complete.
+bool KeptPass::has_awaited_ops(const Graph& graph) const {
+  const std::vector<std::uint8_t>& awaits = run_->engine.program_.awaits;
+  for (std::size_t op = 0; op < awaits.size(); ++op)
+    if (awaits[op] != 0 && graph.node_count(OpId(op)) > 0) return true;
+  return false;
 }
 
 /// Of the run before all but the memory.
@@ -496,6 +505,7 @@ bool KeptPass::edit(const Graph& before, const Graph& input) {
       input.outputs().size() < before.outputs().size())
     return no("other inputs or outputs");
   if (!same_facts(input.facts, before.facts)) return no("other facts of the symbols");
+  if (has_awaited_ops(input)) return no("an op is new for which rules had been left out");
   for (ValueId v : input.inputs())
     if (input.type(v) != before.type(v)) return no("an input has another type");
   std::vector<NodeId> changed, added, erased;

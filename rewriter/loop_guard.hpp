@@ -46,7 +46,7 @@ class LoopGuard {
   }
   std::vector<RuleId> watch(const Graph& graph, RuleId rule);
 
-  std::uint32_t first_ = 0;                 // created node; those before it are of generation 0
+  std::uint32_t first_ = 0;                  // created node; those before it are of generation 0
   TrivialArray<std::uint32_t> generations_;  // by node, from the first created one on
   std::uint32_t suspicion_ = kFirstSuspicion;
   bool watching_ = false;

@@ -330,3 +330,44 @@ pipeline p { greedy { tidy.* }  cse  dce }
                         !Contains("seconds") && !Contains("hash"));
   CHECK_THAT(journal_to_json_lines(report.journal, g, world.rules, true), Contains("seconds"));
 }
+
+TEST_CASE("journal: what was noted is read, however large its ids are", "[rewriter]") {
+  Journal journal;
+  std::vector<MatchEvent> events;
+  std::vector<Journal::Mark> marks;
+  const auto note = [&](MatchEvent event) {
+    marks.push_back(journal.mark());
+    journal.add(event);
+    events.push_back(std::move(event));
+  };
+  const auto node = [](std::uint64_t index) { return NodeId(static_cast<std::size_t>(index)); };
+  const auto value = [](std::uint64_t index) { return ValueId(static_cast<std::size_t>(index)); };
+  // Around the largest id of each width, and back to small ones.
+  for (const std::uint64_t most : {0x01ull, 0xfeull, 0xffull, 0xfffeull, 0xffffull, 0xfffffeull,
+                                   0xffffffull, 0xfffffffeull, 0x02ull}) {
+    note({RuleId(0), {node(most), node(0)}, {{"x", value(1)}, {"y", {}}}, {node(2)}, {}});
+    note({RuleId(0), {node(1), node(0)}, {{"x", value(most)}, {"y", value(0)}}, {node(most)}, {}});
+    note({RuleId(300), {node(1), {}, node(most - 1)}, {}, {}, {node(most - 1), {}, node(1)}});
+    note({RuleId(300), {node(4)}, {{"z", {}}}, {node(1), node(most)}, {node(most), node(4)}});
+    note({RuleId(2), {}, {}, {node(7), node(8), node(9)}, {node(3)}});
+  }
+  const auto same = [](const MatchEvent& a, const MatchEvent& b) {
+    return a.rule == b.rule && a.matched == b.matched && a.bindings == b.bindings &&
+           a.created == b.created && a.erased == b.erased;
+  };
+  const auto holds = [&] {
+    std::size_t at = 0;
+    for (const JournalEvent& event : journal) {
+      INFO("event " << at);
+      REQUIRE(at < events.size());
+      CHECK(same(std::get<MatchEvent>(event), events[at++]));
+    }
+    CHECK(at == events.size());
+  };
+  holds();
+  journal.rollback(marks[20]);
+  events.resize(20);
+  note({RuleId(0), {node(5), node(6)}, {{"x", value(9)}, {"y", value(8)}}, {node(7)}, {}});
+  journal.settle();
+  holds();
+}

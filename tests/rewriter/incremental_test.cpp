@@ -462,6 +462,34 @@ TEST_CASE("incremental: a graph of another context is rewritten from scratch",
   }
 }
 
+TEST_CASE("incremental: rules that were left out come back with an op", "[rewriter][incremental]") {
+  const auto rules_with = [](const std::string& made) {
+    return "rule first { y = relu(x)  => y = " + made + " }\n" +
+           "rule second { y = abs(neg(x))  => y = cos(x) }\n" +
+           "rule third { y = x + x  => y = exp(x) }\npass all = greedy { first, second, third }";
+  };
+  const World world(rules_with("abs(x)"));
+  Graph graph = world.graph("in x: f32[n]  a = relu(x)  b = relu(a)  c = silu(b)  out c");
+  IncrementalRun run;
+  CHECK(!rewrites_alike(run, world, graph, rules_with("abs(x)")));
+  CHECK(run.counters().rewrites == 2);
+  SECTION("an edit brings the op") {
+    const NodeId a = graph.producer(graph.find_value("a"));
+    graph.set_op(a, world.context->ops.find("neg"));
+    CHECK(!rewrites_alike(run, world, graph, rules_with("abs(x)")));
+    CHECK(run.counters().rewrites == 2);  // of the chain: first, then second
+    CHECK(rewrites_alike(run, world, graph, rules_with("abs(x)")));
+  }
+  SECTION("an edited rule makes it, in plain words") {
+    CHECK(!rewrites_alike(run, world, graph, rules_with("abs(neg(x))")));
+    CHECK(run.counters().rewrites == 4);
+  }
+  SECTION("an edited rule makes it by an operator") {
+    CHECK(!rewrites_alike(run, world, graph, rules_with("x + x")));
+    CHECK(run.counters().rewrites == 4);
+  }
+}
+
 TEST_CASE("incremental: what cannot be kept says why", "[rewriter][incremental]") {
   const World world(tag_rules("  where k < 9\n", "abs(x)"));
   const Graph graph = world.graph(chains(4));
