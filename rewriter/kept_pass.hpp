@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/trivial_array.hpp"
 #include "rewriter/engine.hpp"
 #include "rewriter/full_order.hpp"
 #include "rewriter/pattern_edges.hpp"
@@ -207,8 +208,8 @@ class KeptPass {
   Counters counters_;
 
   std::vector<Record> records_;
-  std::vector<NodeId> ids_;
-  std::vector<ValueId> values_;
+  TrivialArray<NodeId> ids_;
+  TrivialArray<ValueId> values_;
   std::vector<Output> outputs_;
   std::vector<std::uint32_t> sequence_;                 // by time
   std::vector<std::uint32_t> added_;                    ///< by this update, by time
@@ -216,7 +217,7 @@ class KeptPass {
   std::vector<std::pair<Time, std::uint32_t>> undone_;  ///< a heap, the first on top
   std::vector<std::uint32_t> maker_, eraser_;           // by node; kNone: none
   std::vector<std::uint32_t> touch_head_, value_touch_head_;
-  std::vector<Touch> touches_;
+  TrivialArray<Touch> touches_;
   std::vector<std::vector<Plan>> plans_;                         // by rule and verdict
   std::unordered_map<std::uint32_t, std::vector<Moved>> moved_;  // by index in outputs_
   std::unordered_multimap<std::uint32_t, NodeId> waited_;

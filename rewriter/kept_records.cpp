@@ -163,8 +163,8 @@ std::vector<KeptPass::Moved> KeptPass::uses_of(ValueId value) const {
   };
   Record& record = records_.emplace_back(current_);
   record.ids = static_cast<std::uint32_t>(ids_.size());
-  ids_.resize(ids_.size() + match_->nodes.size() + engine.erased_.size() + engine.created_.size());
-  NodeId* const ids = ids_.data() + record.ids;
+  NodeId* const ids =
+      ids_.room_for(match_->nodes.size() + engine.erased_.size() + engine.created_.size());
   NodeId* out = std::copy(match_->nodes.begin(), match_->nodes.end(), ids);
   record.nodes = static_cast<std::uint32_t>(match_->nodes.size());
   record.own = static_cast<std::uint32_t>(engine.own_.size());
@@ -176,9 +176,10 @@ std::vector<KeptPass::Moved> KeptPass::uses_of(ValueId value) const {
   record.erased = static_cast<std::uint32_t>(out - ids) - record.nodes;
   out = std::copy(engine.created_.begin(), engine.created_.end(), out);
   record.created = static_cast<std::uint32_t>(engine.created_.size());
-  ids_.resize(record.ids + static_cast<std::size_t>(out - ids));
+  ids_.add(static_cast<std::size_t>(out - ids));
   record.values = static_cast<std::uint32_t>(values_.size());
-  add(values_, match_->values);
+  std::copy(match_->values.begin(), match_->values.end(), values_.room_for(match_->values.size()));
+  values_.add(match_->values.size());
   record.output_count = static_cast<std::uint32_t>(outputs_.size()) - record.outputs;
   record.applied = true;
   for (std::uint32_t i = 0; i < record.made; ++i) {

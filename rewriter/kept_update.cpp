@@ -61,9 +61,10 @@ void KeptPass::forget() {
   broken_ = crowded_ = false;
   now_ = 0;
   const auto clear = [](auto&... lists) { (lists.clear(), ...); };
-  clear(records_, ids_, values_, outputs_, sequence_, added_, undone_, touches_, touch_head_,
-        value_touch_head_, moved_, waited_, deferred_, changed_, restored_, node_here_, value_here_,
-        node_there_, plans_);
+  clear(records_, outputs_, sequence_, added_, undone_, touch_head_, value_touch_head_, moved_,
+        waited_, deferred_, changed_, restored_, node_here_, value_here_, node_there_, plans_);
+  const auto empty = [](auto&... arrays) { (arrays.cut(0), ...); };
+  empty(ids_, values_, touches_);
 }
 
 bool KeptPass::build(std::shared_ptr<const RuleSet> rules, const Strategy& strategy,
