@@ -171,6 +171,12 @@ Result<RankGroups> stated_groups(const Graph& graph) {
   return groups;
 }
 
+RankGroups groups_in(const Step& step, const RankGroups& stated) {
+  RankGroups out = step.groups == nullptr ? RankGroups() : *step.groups;
+  out.insert(stated.begin(), stated.end());
+  return out;
+}
+
 RankGroup group_of(const Graph& graph, NodeId node, const RankGroups& stated) {
   if (const std::int64_t world = world_of(graph, node); world != 0) return {world, 1};
   const std::string* name = group_name(graph, node);

@@ -24,6 +24,9 @@ using Collective = Result<std::monostate> (*)(std::span<Call> group);
 /// The named groups of which an op's `world` says the size: neighbouring ranks. PW1208 if two ops
 /// disagree.
 Result<RankGroups> stated_groups(const Graph& graph);
+/// Those that a step gives, and of others those that the source of its pieces states: a piece may
+/// only name them.
+[[nodiscard]] RankGroups groups_in(const Step& step, const RankGroups& stated);
 /// The ranks that a collective of the graph spans, as far as the graph says.
 [[nodiscard]] RankGroup group_of(const Graph& graph, NodeId node, const RankGroups& stated);
 /// Runs a collective on every group of ranks; with `others`, on this process's rank and theirs.

@@ -173,6 +173,7 @@ void OpProgram::find_output_places() {
 Result<std::monostate> OpProgram::choose_kernels() {
   auto stated = stated_groups(graph_);
   if (!stated) return forward(stated);
+  stated->insert(engine_.stated.begin(), engine_.stated.end());
   Diagnostics missing = untyped_reads(graph_);
   if (!missing.empty()) return tl::unexpected<Diagnostics>(std::move(missing));
   std::set<std::string> lacking;

@@ -25,6 +25,9 @@ struct Engine {
   DType (*storage)(DType);  ///< the dtype that values of a declared dtype are stored in
   /// Asked first, of nodes that only this engine has; may be empty, and give an empty one.
   std::function<RunCall(const Graph&, NodeId)> special = {};
+  /// The groups that the graph states from which the one at hand was made: an op that says how many
+  /// ranks there are may be gone, since nothing reads it.
+  RankGroups stated = {};
 };
 
 class OpProgram {

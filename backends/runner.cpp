@@ -143,11 +143,10 @@ Result<std::monostate> Runner::bind_values(Live& live) const {
 
 Result<std::monostate> Runner::run_pieces(std::span<Live> ranks, StepReport& report) {
   const Live& first = ranks.front();
-  RankGroups groups = groups_;
+  RankGroups groups;
   std::optional<Step> grouped;  // a copy only where the source states groups
-  if (!groups.empty()) {
-    if (first.step.groups != nullptr)
-      for (const auto& [name, group] : *first.step.groups) groups.insert_or_assign(name, group);
+  if (!groups_.empty()) {
+    groups = groups_in(first.step, groups_);
     grouped = first.step;
     grouped->groups = &groups;
   }

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "backends/collectives.hpp"
 #include "backends/cpu/attention.hpp"
 #include "backends/cpu/frozen.hpp"
 #include "backends/cpu/kernels.hpp"
@@ -18,6 +19,7 @@
 #include "backends/program.hpp"
 #include "backends/rowprogram/grouping.hpp"
 #include "base/counted.hpp"
+#include "base/try.hpp"
 #include "graph/build.hpp"
 #include "splitter/piece_class.hpp"
 
@@ -258,6 +260,7 @@ CpuBackend::~CpuBackend() = default;
 Result<std::unique_ptr<Executable>> CpuBackend::compile(const Graph& piece) {
   const KernelTable table = state_->options.strict ? single_kernels() : eager::kernels();
   Engine engine{name(), table, [](DType declared) { return declared; }};
+  engine.stated = PW_TRY(stated_groups(piece));
   const OpId own = cpu::row_kernel_op(piece.context());
   for (NodeId n = piece.first(); n.valid(); n = piece.next(n)) {
     if (piece.op(n) == own)

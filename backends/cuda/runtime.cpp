@@ -6,12 +6,14 @@
 
 #include <fmt/format.h>
 
+#include "backends/collectives.hpp"
 #include "backends/cpu/cpu.hpp"
 #include "backends/eager/eager.hpp"
 #include "backends/padding.hpp"
 #include "backends/program.hpp"
 #include "backends/sequences.hpp"
 #include "base/hash.hpp"
+#include "base/try.hpp"
 #include "splitter/check_plan.hpp"
 
 namespace pw::cuda {
@@ -73,6 +75,7 @@ bool Runtime::captures_steps() const {
 }
 
 Result<std::monostate> Runtime::compile() {
+  stated_ = PW_TRY(stated_groups(source_));
   for (const PieceClass& c : stitched_.classes)
     if (auto done = compile(c); !done) return done;
   for (const Piece& piece : stitched_.pieces) {

@@ -206,6 +206,8 @@ class Runtime {
   DeviceAttention pages_;
   DimId attention_rows_;  ///< of every piece of attention that is kernels
   std::optional<Live> live_;
+  RankGroups stated_;  ///< by the source; a piece may only name them
+  RankGroups groups_;  ///< of the step under way
   bool captured_ = false, stepped_ = false;
   RuntimeCounters counters_;
   std::vector<std::string> notes_;

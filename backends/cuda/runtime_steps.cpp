@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "backends/collectives.hpp"
 #include "backends/cuda/runtime.hpp"
 #include "backends/padding.hpp"
 #include "backends/program.hpp"
@@ -46,6 +47,10 @@ Result<StepReport> Runtime::begin_step(const Step& step, Weights& weights,
   if (!report) return report;
   stepped_ = true;
   live_ = Live{step, *report, options, 0};
+  if (!stated_.empty()) {
+    groups_ = groups_in(step, stated_);
+    live_->step.groups = &groups_;
+  }
   if (options.poison) {
     if (auto done = driver_.fill(arena_, kPoison, memory_.arena_bytes); !done) return forward(done);
   }

@@ -138,3 +138,26 @@ TEST_CASE("cpu: rows of padding hold NaN, and no valid row shows it", "[cpu]") {
     }
   }
 }
+
+TEST_CASE("cpu: an op that nothing reads may say how many ranks a group has", "[backends_cpu]") {
+  const auto context = library_rules().context;
+  const Graph graph = parse_graph(context, R"(graph g { symbol n in 1..8 tokens  in x: f32[n, 4]
+  y = all_reduce(x){group = "tp"}  z = all_gather(x){dim = 0, world = 2, group = "tp"}
+  w = exp(y)  out w })",
+                                  "test")
+                          .value();
+  const std::vector<Weights> weights = weights_of_ranks(graph, 5, 4);
+  const auto on = [&](Backend& backend) {
+    std::vector<Weights> own = weights;
+    auto ran = run_whole(graph, backend, own, one_sequence(3));
+    if (!ran) FAIL(render(ran.error(), context->sources));
+    return std::move(*ran);
+  };
+  CpuBackend strict({.strict = true});
+  const auto got = on(strict), wanted = on(*make_interpreter(Precision::single));
+  REQUIRE(got.size() == 4);
+  for (std::size_t rank = 0; rank < 4; ++rank)
+    CHECK(bit_difference(got[rank][0], wanted[rank][0]) == "");
+  CHECK(bit_difference(got[0][0], got[1][0]) == "");
+  CHECK(bit_difference(got[0][0], got[2][0]) != "");
+}
