@@ -11,6 +11,7 @@
 
 #include "backends/interpreter_kernels.hpp"
 #include "base/try.hpp"
+#include "graph/named_groups.hpp"
 
 namespace pw {
 namespace {
@@ -121,16 +122,6 @@ constexpr std::pair<std::string_view, Collective> kCollectives[] = {
     {"shard", shard},
 };
 
-/// 0 where the op does not say.
-std::int64_t world_of(const Graph& graph, NodeId node) {
-  const Attribute* world = graph.attribute(node, "world");
-  if (world == nullptr) return 0;
-  if (const auto* dim = std::get_if<DimId>(world))
-    return graph.context().dims.value(*dim).value_or(0);
-  const auto* number = std::get_if<std::int64_t>(world);
-  return number == nullptr ? 0 : *number;
-}
-
 }  // namespace
 
 void add_in_order(std::span<const Array> addends, DType declared, const Array& sum) {
@@ -155,18 +146,15 @@ const std::string* group_name(const Graph& graph, NodeId node) {
 
 Result<RankGroups> stated_groups(const Graph& graph) {
   RankGroups groups;
-  for (NodeId node = graph.first(); node.valid(); node = graph.next(node)) {
-    const Op& op = graph.op_of(node);
-    if (!op.traits.collective && find_collective(op.name) == nullptr) continue;
-    const std::string* name = group_name(graph, node);
-    const std::int64_t world = world_of(graph, node);
-    if (name == nullptr || world == 0) continue;
-    const auto [known, added] = groups.emplace(*name, RankGroup{world, 1});
-    if (added || known->second.size == world) continue;
-    return fail(
-        error_in(fmt::format("graph {} at node {}", graph.name, graph.node_name(node)), "PW1208",
-                 fmt::format("says that group `{}` has {} ranks; elsewhere in the graph it has {}",
-                             *name, world, known->second.size)));
+  if (!may_size_groups(graph)) return groups;
+  for (const NamedGroup& named : named_groups(graph)) {
+    if (named.ranks == 0) continue;
+    const auto [known, added] = groups.emplace(named.group, RankGroup{named.ranks, 1});
+    if (added || known->second.size == named.ranks) continue;
+    return fail(error_in(
+        fmt::format("graph {} at node {}", graph.name, graph.node_name(named.node)), "PW1208",
+        fmt::format("says that group `{}` has {} ranks; elsewhere in the graph it has {}",
+                    named.group, named.ranks, known->second.size)));
   }
   return groups;
 }
@@ -178,7 +166,7 @@ RankGroups groups_in(const Step& step, const RankGroups& stated) {
 }
 
 RankGroup group_of(const Graph& graph, NodeId node, const RankGroups& stated) {
-  if (const std::int64_t world = world_of(graph, node); world != 0) return {world, 1};
+  if (const std::int64_t ranks = stated_ranks(graph, node); ranks != 0) return {ranks, 1};
   const std::string* name = group_name(graph, node);
   const auto known = name == nullptr ? stated.end() : stated.find(*name);
   return known == stated.end() ? RankGroup() : known->second;

@@ -4,10 +4,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
+#include <string>
 
 #include <fmt/format.h>
 
 #include "base/counted.hpp"
+#include "graph/named_groups.hpp"
 #include "graph/text.hpp"
 #include "graph/verify.hpp"
 #include "rewriter/idle.hpp"
@@ -62,6 +65,7 @@ class Driver {
 
   Result<std::monostate> measure(const Strategy& pass, PassStats& stats) {
     auto start = std::chrono::steady_clock::now();
+    const std::map<std::string, std::int64_t> sizes = group_sizes();
     run_.report.journal.add(PassBegin{pass.label, hash(), graph_.node_count()});
     Result<StopReason> done = interpreter_.run(pass, stats, true);
     if (!done) return forward(done);
@@ -77,11 +81,33 @@ class Driver {
                                  pass.label, counted(stats.rewrites, "rewrite"), mostly(stats),
                                  counted(stats.nodes_after, "node")),
                      "does some rule build what it matches? `fuel N` bounds a pass on purpose"));
+    if (!sizes.empty()) warn_of_lost(sizes, pass);
     if (!run_.options.verify_each) return std::monostate();
     Diagnostics broken = verify(graph_);
     if (!has_errors(broken)) return std::monostate();
     for (Diagnostic& d : broken) d.notes.push_back(fmt::format("after pass `{}`", pass.label));
     return tl::unexpected<Diagnostics>(std::move(broken));
+  }
+
+  /// Of the groups of which an op says how many ranks they have.
+  [[nodiscard]] std::map<std::string, std::int64_t> group_sizes() const {
+    std::map<std::string, std::int64_t> out;
+    if (!may_size_groups(graph_)) return out;
+    for (const NamedGroup& named : named_groups(graph_))
+      if (named.ranks != 0) out.emplace(named.group, named.ranks);
+    return out;
+  }
+  /// Where the only op is gone that said so, a run takes the group for all ranks.
+  void warn_of_lost(const std::map<std::string, std::int64_t>& before, const Strategy& pass) {
+    std::map<std::string, bool> said;
+    for (const NamedGroup& named : named_groups(graph_)) said[named.group] |= named.ranks != 0;
+    for (const auto& [group, ranks] : before)
+      if (const auto now = said.find(group); now != said.end() && !now->second)
+        run_.report.warnings.push_back(warning_at(
+            pass.span, "PW1117",
+            fmt::format("pass `{}` leaves no op that says that group `{}` has {}", pass.label,
+                        group, counted(static_cast<std::size_t>(ranks), "rank")),
+            "what is left of the group is run on all ranks; keep an op of it with a `world`"));
   }
 
   [[nodiscard]] std::uint64_t hash() const {

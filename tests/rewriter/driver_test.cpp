@@ -302,6 +302,23 @@ pipeline p { work  idle }
   CHECK(warned(report, "PW1111"));
 }
 
+TEST_CASE("driver: what says how many ranks a group has is missed when it goes", "[rewriter]") {
+  World world("");
+  const std::string dead = "in x: f32[n]  z = all_gather(x){world = 2, group = \"tp\"}  ";
+  const auto warns = [&](const std::string& rest) {
+    Graph g = world.graph(dead + rest);
+    const RewriteReport report = world.run(g, "dce");
+    return warned(report, "PW1117") ? report.warnings.front().message : "";
+  };
+  CHECK(warns("y = all_reduce(x){group = \"tp\"}  out y") ==
+        "pass `dce` leaves no op that says that group `tp` has 2 ranks");
+  CHECK(warns("y = all_reduce(x){group = \"dp\"}  out y") == "");
+  CHECK(warns("y = all_reduce(x){group = \"tp\"}  out y, z") == "");
+  CHECK(warns("y = all_gather(x){world = 2, group = \"tp\"}  w = all_reduce(y){group = \"tp\"}  "
+              "out w") == "");
+  CHECK(warns("y = relu(x)  out y") == "");
+}
+
 TEST_CASE("driver: an unknown pipeline is diagnosed with a hint", "[rewriter]") {
   World world("rule merge { y = relu(relu(x))  => y = relu(x) }\npass clean = greedy { merge }");
   Graph g = world.graph("in x: f32[n]  a = relu(x)  out a");
