@@ -157,6 +157,29 @@ class Mpi(RanksTest):
             for rule in ("sp_norm_padded", "sp_gathered_norm"):
                 self.assertRegex(stats, rf",{rule},[12],")
 
+    def test_one_op_says_how_many_ranks_a_group_has(self):
+        """Another piece has it than those of the group's other ops, and nothing need read it."""
+        text = """graph g {
+  symbol n in 1..64 tokens
+  in x: f32[n, 4]
+  y = all_reduce(x){group = "tp"}
+  e = neg(y)
+  z = all_gather(e){dim = 0, world = 2, group = "tp"}
+  s = amax(z){dim = 0}
+  out e, s
+}
+"""
+        for name, graph in (("read", text), ("unread", text.replace("out e, s", "out e"))):
+            args = ["run", self.file(f"{name}.pwg", graph), "--tokens", "3"]
+            wanted, got = self.path(name + ".wanted.{rank}.st"), self.path(name + ".got.{rank}.st")
+            self.pwr(*args, "--backend", "interpreter", "--ranks", "4", "--save", wanted)
+            self.assertNotEqual(self.saved(wanted, 0), self.saved(wanted, 2))
+            for backend in (["cpu"], ["cuda", "--driver", "host"]):
+                with self.subTest(name, backend=backend[0]):
+                    self.mpi((4, [*args, "--backend", *backend, "--strict", "--ranks", "mpi", "--save", got]))
+                    for rank in range(4):
+                        self.assertEqual(self.saved(wanted, rank), self.saved(got, rank), f"rank {rank}")
+
     def test_a_captured_backend_has_the_bits_of_its_own_kernels(self):
         """Collectives lie between captured pieces; the same kernels without capture are the oracle."""
         args = self.arguments("llama", 2, "--backend", "cuda", "--driver", "host", "--ranks", "mpi")
