@@ -2,13 +2,17 @@
 #include "backends/cpu/emitter.hpp"
 
 #include <functional>
+#include <map>
 #include <optional>
+#include <set>
+#include <tuple>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "backends/cpu/pairs.hpp"
 #include "backends/cpu/phases.hpp"
+#include "backends/cpu/tables.hpp"
 #include "backends/cpu/uses.hpp"
 #include "backends/rowprogram/cxx.hpp"
 
@@ -22,6 +26,7 @@ using rows::Statement;
 using namespace rows::cxx;
 
 constexpr std::int64_t kChunk = 8;  // columns that a lane of the tree adds in a row
+constexpr int kRow = 2;             // the depth of what is done once for a row
 
 class Emitter {
  public:
@@ -32,11 +37,17 @@ class Emitter {
   }
 
   std::string body() {
-    block(program_.body, 2);
+    block(program_.body, kRow);
     return std::move(out_);
   }
 
  private:
+  /// Elements of an argument, those of even columns first.
+  struct Table {
+    std::size_t number = 0;
+    std::int64_t columns = 0;
+    rows::VarId var;  ///< of the loop that reads it
+  };
   std::string index(rows::IndexId id) const { return indices_.print(id); }
   static std::string variable(rows::VarId id) { return fmt::format("i{}", id.index); }
   DType dtype(SlotId id) const { return program_.slots[id]; }
@@ -162,6 +173,8 @@ class Emitter {
   void load(const Statement& s, int depth) {
     const DType from = program_.type(s.argument).dtype;
     const std::string element = fmt::format("p{}[{}]", s.argument, index(s.index));
+    if (const auto table = tables_.find(&s); table != tables_.end())
+      return define(depth, s, of_table(table->second));
     if (const auto word = words_.find(&s); word != words_.end()) {
       const int shift = *half_ * 8 * static_cast<int>(size_of(from));
       line(depth, fmt::format("const {} b{} = {} >> {};", storage(from), s.slot.index, word->second,
@@ -226,6 +239,40 @@ class Emitter {
     line(depth,
          upper ? fmt::format("{} |= pw_bits({});", word->second, slot(from))
                : fmt::format("{} |= (unsigned){} << {};", word->second, value, 8 * size_of(to)));
+  }
+
+  /// Of the column at hand of a pair.
+  [[nodiscard]] std::string of_table(const Table& table) const {
+    const std::string half = *half_ == 0 ? "" : fmt::format("{} + ", table.columns / 2);
+    return fmt::format("f{}[{}h{}]", table.number, half, table.var.index);
+  }
+
+  /// Tables for what every turn of the loop reads, those that are there already aside.
+  void make_tables(const Statement& outer, int depth) {
+    for (const auto& [loop, load] : read_each_turn(program_, outer)) {
+      const std::int64_t columns = indices_.interval(indices_.extent(loop->var)).high;
+      const rows::IndexId first = indices_.substitute(load->index, loop->var, indices_.constant(0));
+      const auto [known, fresh] =
+          table_numbers_.try_emplace({load->argument, first, columns}, table_numbers_.size());
+      const Table table{known->second, columns, loop->var};
+      tables_.emplace(load, table);
+      if (!fresh) continue;
+      line(depth, fmt::format("alignas(64) float f{}[{}];", table.number, columns));
+      line(depth, "#pragma omp simd");
+      line(depth, fmt::format("for (long long h{0} = 0; h{0} < {1}; ++h{0}) {{", loop->var.index,
+                              columns / 2));
+      for (const int half : {0, 1}) {
+        half_ = half;
+        line(depth + 1, "{");
+        line(depth + 2, fmt::format("const long long {} = 2 * h{}{};", variable(loop->var),
+                                    loop->var.index, half == 0 ? "" : " + 1"));
+        line(depth + 2,
+             fmt::format("{} = p{}[{}];", of_table(table), load->argument, index(load->index)));
+        line(depth + 1, "}");
+      }
+      half_.reset();
+      line(depth, "}");
+    }
   }
 
   void simd(int depth, const Block& body) {
@@ -362,6 +409,7 @@ class Emitter {
       case Statement::Kind::branch: return branch(s, depth);
       case Statement::Kind::store: return store(s, depth);
       case Statement::Kind::loop:
+        if (!options_.strict && depth == kRow) make_tables(s, depth);
         simd(depth, s.first);
         if (paired_.count(s.var) != 0) {
           line(depth, fmt::format("for (long long h{0} = 0; h{0} < {1} / 2; ++h{0}) {{",
@@ -384,6 +432,9 @@ class Emitter {
   std::set<rows::VarId> paired_;                   // loops that take two columns at a time
   std::optional<int> half_;                        // of a pair of columns: the one at hand
   std::map<const Statement*, std::string> words_;  // what moves a pair's elements
+  std::map<const Statement*, Table> tables_;       // what reads one
+  /// By argument, first element and columns.
+  std::map<std::tuple<std::size_t, rows::IndexId, std::int64_t>, std::size_t> table_numbers_;
   std::string out_;
 };
 
