@@ -2,6 +2,7 @@
 // side, a reciprocal for a row. Inputs are such that the order and the place of roundings cannot
 // show, so that strict code must give the same bits.
 #include <limits>
+#include <tuple>
 
 #include <fmt/ranges.h>
 
@@ -199,6 +200,51 @@ TEST_CASE("cpu: functions in a kernel are those of the interpreter, for any numb
       if (!near) FAIL_CHECK("element " << e << ": " << a << ", not " << b);
     }
   }
+}
+
+TEST_CASE("cpu: what all heads of a row read is told apart into pairs once", "[cpu][diff]") {
+  if (!have_compiler()) return;
+  Both both;
+  const auto whole = [](std::int64_t i) { return static_cast<float>(i * 7 % 13 - 6); };
+  const auto narrow = [&](Extents extents) {
+    Tensor t(DType::bf16, std::move(extents));
+    for (std::int64_t i = 0; i < t.view().count(); ++i)
+      store(DType::bf16, t.data(), i, whole(i + 3));
+    return t;
+  };
+  Tensor positions(DType::i64, {5});  // beyond either end too: they are brought into the table
+  for (std::int64_t i = 0; i < 5; ++i)
+    store(DType::i64, positions.data(), i, static_cast<double>(i * 11 - 9));
+  // Too few heads, enough; two loops that share a table; too many columns.
+  for (const auto& [q, k, head] :
+       {std::tuple(3, 1, 128), {4, 2, 128}, {8, 5, 128}, {5, 5, 256}, {4, 4, 4096}}) {
+    INFO(q << " and " << k << " heads of " << head);
+    const Graph graph =
+        both.graph(fmt::format("in i: i64[5], q: bf16[5, {}], k: bf16[5, {}], t: f32[24, {}]\n"
+                               "a, b = rotary_embedding(i, q, k, t){{head = {}}}  out a, b",
+                               q * head, k * head, head, head));
+    std::vector<Tensor> inputs;
+    inputs.push_back(positions);
+    inputs.push_back(narrow({5, q * head}));
+    inputs.push_back(narrow({5, k * head}));
+    inputs.push_back(floats({24, head}, [](std::int64_t n) {
+      return static_cast<float>(n * 5 % 9 - 4) / 4;  // products and sums are exact
+    }));
+    both.run(graph, inputs);
+  }
+  // A table of each head's own, and one that a number of the head picks, are read as they stand.
+  const Graph own = both.graph(
+      "in x: bf16[5, 4, 128], t: f32[4, 128], u: f32[9, 128], n: i64[5, 4]\n"
+      "y = x * t + x * embedding(u, n)  out y");
+  std::vector<Tensor> inputs;
+  inputs.push_back(narrow({5, 4, 128}));
+  inputs.push_back(floats({4, 128}, whole));
+  inputs.push_back(floats({9, 128}, whole));
+  Tensor picked(DType::i64, {5, 4});
+  for (std::int64_t i = 0; i < 20; ++i)
+    store(DType::i64, picked.data(), i, static_cast<double>(i % 9));
+  inputs.push_back(picked);
+  both.run(own, inputs);
 }
 
 // GCC 12 makes one instruction of the two, which rounds the products not at all.
