@@ -528,7 +528,7 @@ constexpr DiagnosticCode kCodes[] = {
     {"PW1116", "`saturate` ended at a limit, and what it left out might be better",
      "`nodes N` and `rounds K` behind the pass set other limits"},
     {"PW1117", "a pass leaves no op that says how many ranks a group has",
-     "keep an op of the group that has a `world`: others are run on all ranks"},
+     "keep an op of the group that has a `world`: a graph without one is run on all ranks"},
     {"PW1150",
      "two places of rules want the same node, and what comes out depends on which goes first",
      "declare which goes first with `over`, or separate them by a guard"},

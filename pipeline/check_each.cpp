@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "backends/collectives.hpp"
 #include "base/counted.hpp"
 #include "base/try.hpp"
 #include "pipeline/failure.hpp"
@@ -52,6 +53,7 @@ Result<std::vector<PassCheck>> check_each_pass(const RunRequest& request, const 
   std::vector<PassCheck> out;
   if (record.versions.size() < 2) return out;
   const Graph& original = record.versions.front().graph;
+  const RankGroups stated = PW_TRY(stated_groups(original));
   const auto engine = PW_TRY(open_engine(request.engines, request.backend, request.engine));
   std::vector<Weights> weights =
       weights_of_ranks(original, request.engine.seed, request.ranks, request.replication);
@@ -71,6 +73,8 @@ Result<std::vector<PassCheck>> check_each_pass(const RunRequest& request, const 
           {fmt::format("checking {} after {}", counted(tokens, "token"), pass.version->pass)});
       Step step = planned.step;
       step.cache = goes_on ? &pass.cache : nullptr;
+      const RankGroups groups = groups_in(step, stated);
+      step.groups = &groups;
       const RankOutputs outputs = PW_TRY(
           run_whole(pass.version->graph, engine->whole(), std::span<Weights>(weights), step, {}));
       out.push_back(judged(pass, tokens, check_outputs(original, yardstick, outputs)));

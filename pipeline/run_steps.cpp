@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "backends/cache/digest.hpp"
+#include "backends/collectives.hpp"
 #include "backends/kv_cache.hpp"
 #include "backends/safetensors.hpp"
 #include "base/counted.hpp"
@@ -32,6 +33,7 @@ class StepLoop {
         log_(log) {}
 
   Result<std::monostate> run(const Graph& graph, const std::vector<PlannedStep>& steps) {
+    stated_ = PW_TRY(stated_groups(original_));
     if (request_.others)
       weights_.emplace_back(original_, request_.engine.seed, first_rank(), request_.replication);
     else
@@ -66,6 +68,8 @@ class StepLoop {
 
   Result<std::monostate> run_one(StepExecutable& executable, const PlannedStep& planned) {
     Step step = planned.step;
+    const RankGroups groups = groups_in(step, stated_);
+    step.groups = &groups;
     step.ranks = request_.others.get();
     const bool goes_on = !request_.steps.empty();
     step.cache = goes_on ? &seen_ : nullptr;
@@ -134,6 +138,7 @@ class StepLoop {
   const RunRequest& request_;
   const Graph& original_;
   StepEngine& engine_;
+  RankGroups stated_;  ///< by the graph before rewriting: an op that said it may be gone
   RunSteps& all_;
   RunRecord& record_;
   const Log& log_;

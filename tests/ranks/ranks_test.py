@@ -179,6 +179,11 @@ class Mpi(RanksTest):
                     self.mpi((4, [*args, "--backend", *backend, "--strict", "--ranks", "mpi", "--save", got]))
                     for rank in range(4):
                         self.assertEqual(self.saved(wanted, rank), self.saved(got, rank), f"rank {rank}")
+            # The graph before rewriting has said it, even where a pass takes away what did.
+            said = self.pwr(*args, "-p", "dce", "--ranks", "4", "--save", got, "--check").stderr
+            self.assertEqual("PW1117" in said, name == "unread", said)
+            for rank in range(4):
+                self.assertEqual(self.saved(wanted, rank), self.saved(got, rank), f"rank {rank}")
 
     def test_a_captured_backend_has_the_bits_of_its_own_kernels(self):
         """Collectives lie between captured pieces; the same kernels without capture are the oracle."""
