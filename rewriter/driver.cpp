@@ -107,9 +107,7 @@ class Driver {
             pass.span, "PW1117",
             fmt::format("pass `{}` leaves no op that says that group `{}` has {}", pass.label,
                         group, counted(static_cast<std::size_t>(ranks), "rank")),
-            "a run of the graph that is left takes the group for all ranks; keep an op of it with "
-            "a "
-            "`world`"));
+            "a run of what is left takes the group for all ranks; keep an op that has a `world`"));
   }
 
   [[nodiscard]] std::uint64_t hash() const {
