@@ -1,12 +1,14 @@
-// Random graphs on every engine, whole, split and padded, on 1, 2 and 4 ranks. Strict code gives
-// the bits of the interpreter in single precision; eager and the fast code of the CPU stay within
-// what rounding may do, which spread_of finds. A default run takes a few, `[slow]` 5 000 more;
-// PW_SEEDS=17 takes one graph, PW_SEEDS=17:100 a hundred, and shows what is refused.
+// Random graphs on every engine, whole, split and padded, on 1, 2 and 4 ranks, and as passes rewrite
+// them. Strict code gives the bits of the interpreter in single precision; eager and the fast code
+// of the CPU stay within what rounding may do, which spread_of finds. A default run takes a few,
+// `[slow]` 5 000 more; PW_SEEDS=17 takes one graph, PW_SEEDS=17:100 a hundred, and shows what is
+// refused.
 #include <algorithm>
 #include <cstdlib>
 #include <iostream>
 #include <map>
 
+#include "backends/collectives.hpp"
 #include "backends/cpu/cpu.hpp"
 #include "backends/cuda/host_driver.hpp"
 #include "backends/cuda/runtime.hpp"
@@ -14,11 +16,13 @@
 #include "backends/interpreter.hpp"
 #include "backends/toolchain.hpp"
 #include "graph/text.hpp"
+#include "rewriter/rewriter.hpp"
 #include "splitter/splitter.hpp"
 #include "tests/backends/graphs.hpp"
 #include "tests/backends_cpu/running.hpp"
 #include "tests/fuzz/random_graph.hpp"
 #include "tests/fuzz/spread.hpp"
+#include "tests/verify/rules.hpp"
 #include "verify/sample.hpp"
 
 namespace {
@@ -56,7 +60,10 @@ struct Subject {
 
 class Check {
  public:
-  explicit Check(Tally& tally) : tally_(tally) {}
+  Check(Tally& tally, const ContextPtr& context)
+      : tally_(tally),
+        rules_(checked(load_rules(context, {"llm"}), context)),
+        params_(bind_params(rules_, {}).value()) {}
 
   void run(const GraphGenerator& generator, std::uint64_t seed) {
     RandomGraph random = generator.graph(seed);
@@ -70,6 +77,7 @@ class Check {
     Subject s{std::move(random), std::move(*graph), {}, {}, {}, {}, {}, {}};
     if (!prepare(s)) return;
     whole(s);
+    rewritten(s);
     stepwise(s);
     if (s.random.ranks == 1) on_device(s);
   }
@@ -111,6 +119,26 @@ class Check {
     same_bits(s, "cpu, strict", run_whole(s.graph, strict_, s.weights, s.step));
     near(s, "cpu", run_whole(s.graph, fast_, s.weights, s.step));
     near(s, "eager", run_whole(s.graph, *eager_, s.weights, s.step));
+  }
+
+  /// What the built-in passes leave is computed by the same operations; the library's rules may
+  /// round elsewhere.
+  void rewritten(Subject& s) {
+    const RankGroups groups = stated_groups(s.graph).value();
+    Step step = s.step;
+    step.groups = &groups;  // as a run of the original takes them
+    for (const std::string pipeline : {"dce", "cse", "elide_clones", "o2"}) {
+      Graph after = s.graph.compact();
+      auto done = run_pipeline(after, rules_, pipeline, params_);
+      if (!done) FAIL(render(done.error(), s.graph.context().sources));
+      if (print_pwg(after) == print_pwg(s.graph)) continue;
+      const std::string way = "rewritten by " + pipeline;
+      auto got = run_whole(after, *oracle_, s.weights, step);
+      if (pipeline == "o2")
+        near(s, way, got);
+      else
+        same_bits(s, way, got);
+    }
   }
 
   struct Cut {
@@ -306,15 +334,18 @@ class Check {
   }
 
   Tally& tally_;
+  RuleSet rules_;
+  Env params_;
   std::unique_ptr<Backend> oracle_ = make_interpreter(Precision::single), eager_ = make_eager();
   CpuBackend strict_{{.strict = true}}, fast_;
 };
 
 void check_all(std::uint64_t first, std::uint64_t count) {
   if (!have_compiler()) return;
-  const GraphGenerator generator(library());
+  const ContextPtr context = library();
+  const GraphGenerator generator(context);
   Tally tally;
-  Check check(tally);
+  Check check(tally, context);
   const char* only = std::getenv("PW_SEEDS");
   if (only != nullptr) {
     char* rest = nullptr;
