@@ -80,6 +80,19 @@ struct AccessNode {
   // Of a branch.
   rows::IndexId index, bound;
   std::vector<AccessNode> first, second;  ///< first: of a loop too
+
+  [[nodiscard]] static AccessNode of_global(std::size_t argument, bool write, std::int64_t bytes) {
+    AccessNode out;
+    out.argument = argument;
+    out.write = write;
+    out.bytes = static_cast<int>(bytes);
+    return out;
+  }
+  [[nodiscard]] static AccessNode of_shared(bool write, std::int64_t bytes) {
+    AccessNode out = of_global(0, write, bytes);
+    out.space = Space::shared;
+    return out;
+  }
 };
 
 struct LaunchAccesses {

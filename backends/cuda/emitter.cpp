@@ -56,6 +56,19 @@ void WrittenKernel::add_pointer(const Context& context, TypeId type, std::string
                            rows::cxx::storage(context.types[type].dtype), name);
 }
 
+void WrittenKernel::add_by_row(AccessNode access, std::int64_t times) {
+  access.times = times;
+  access.one_of = std::int64_t{team()} * column_blocks;
+  access.live = true;
+  accesses.push_back(access);
+}
+
+void WrittenKernel::add_by_block(AccessNode access, std::int64_t times) {
+  access.times = times;
+  access.one_of = std::int64_t{team()} * column_blocks * rows_per_block;
+  accesses.push_back(access);
+}
+
 Kernel written(const WrittenKernel& text) {
   Kernel kernel;
   kernel.op = text.op;
@@ -66,7 +79,7 @@ Kernel written(const WrittenKernel& text) {
   kernel.rows_per_block = text.rows_per_block;
   kernel.column_blocks = text.column_blocks;
   kernel.schedule.block = text.threads;
-  kernel.team = text.threads / text.rows_per_block > 0 ? text.threads / text.rows_per_block : 1;
+  kernel.team = text.team();
   const std::string all = fmt::format("({}) {{\n{}}}\n", text.signature, text.body);
   const std::string bounds = fmt::format("__launch_bounds__({}, {})", text.threads, text.resident);
   kernel.name = fmt::format("k_{:016x}", hash_text(bounds + all));

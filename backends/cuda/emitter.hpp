@@ -6,6 +6,7 @@
 // gets in, but for the op's name in a comment, reduced to letters, digits and _.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -80,6 +81,11 @@ struct WrittenKernel {
   std::string why;                   ///< its accesses are by elements
   std::vector<AccessNode> accesses;  ///< what they are; empty, and no others: not said
   std::optional<AccessesByData> by_data;
+  [[nodiscard]] int team() const { return std::max(threads / rows_per_block, 1); }
+  /// Adds accesses, of all column blocks so many for each row, or for each block of rows, be they
+  /// there or not. Once its shape is known.
+  void add_by_row(AccessNode access, std::int64_t times);
+  void add_by_block(AccessNode access, std::int64_t times);
   /// Adds an argument, and a pointer of that name to the signature.
   void add_pointer(const Context& context, TypeId type, std::string_view name, bool is_written);
 };

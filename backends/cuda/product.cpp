@@ -199,52 +199,25 @@ class ProductKernel {
                            fmt::arg("load_b", element(operands_[call_.b], call_.b, "at")),
                            fmt::arg("finish", fmt::format("pw_store(p{}, row * {}LL + column, {});",
                                                           operands_.size(), columns_, stored)));
-    out.accesses = accesses(out);
+    add_accesses(out);
     return written(out);
   }
 
   /// What kBody touches: a's tiles are read for each tile of columns, b's for each tile of rows.
-  [[nodiscard]] std::vector<AccessNode> accesses(const WrittenKernel& text) const {
+  void add_accesses(WrittenKernel& text) const {
     const std::int64_t blocks = text.column_blocks, tiles = (depth_ + kTile - 1) / kTile;
-    const auto size = [](const Operand& o) { return static_cast<int>(size_of(o.dtype)); };
-    std::vector<AccessNode> out;
-    AccessNode a;
-    a.argument = call_.a;
-    a.bytes = size(operands_[call_.a]);
-    a.times = depth_;
-    a.one_of = kThreads / kTile;
-    a.live = true;
-    out.push_back(a);
-    AccessNode b;
-    b.argument = call_.b;
-    b.bytes = size(operands_[call_.b]);
-    b.times = depth_ * columns_;
-    b.one_of = kThreads * blocks;
-    out.push_back(b);
-    AccessNode kept;
-    kept.space = Space::shared;
-    kept.write = true;
-    kept.bytes = 4;
-    kept.times = 2 * tiles * kTile * kTile / kThreads;
-    out.push_back(kept);
-    kept.write = false;
-    kept.times = depth_ * (1 + kTile * kTile / kThreads);
-    out.push_back(kept);
-    AccessNode each;  // of an element of the result
-    each.times = columns_;
-    each.one_of = kThreads / kTile * blocks;
-    each.live = true;
-    for (const auto& factor : {call_.bias, call_.a_scale, call_.b_scale}) {
-      if (!factor) continue;
-      each.argument = *factor;
-      each.bytes = size(operands_[*factor]);
-      out.push_back(each);
-    }
-    each.argument = operands_.size();
-    each.bytes = size(result_);
-    each.write = true;
-    out.push_back(each);
-    return out;
+    const auto read = [&](std::size_t i) {
+      return AccessNode::of_global(i, false, size_of(operands_[i].dtype));
+    };
+    text.add_by_row(read(call_.a), depth_ * blocks);
+    text.add_by_block(read(call_.b), depth_ * columns_);
+    text.add_by_block(AccessNode::of_shared(true, 4), blocks * tiles * 2 * kTile * kTile);
+    text.add_by_block(AccessNode::of_shared(false, 4),
+                      blocks * depth_ * (kThreads + kTile * kTile));
+    for (const auto& factor : {call_.bias, call_.a_scale, call_.b_scale})
+      if (factor) text.add_by_row(read(*factor), columns_);
+    text.add_by_row(AccessNode::of_global(operands_.size(), true, size_of(result_.dtype)),
+                    columns_);
   }
 
   const Graph& graph_;

@@ -301,7 +301,7 @@ PW_FUNCTION void pw_tile_along(S& shared, int at, const typename T::stored* p, l
     const long long k = k0 + i % 8 * (16 / T::each), r = row0 + i / 8;
     pw_put(shared, at + pw_word<8>(i / 8, i % 8), pw_assembled<T>([&](int e) {
              return k + e >= DEPTH ? OUTSIDE & ((1u << 8 * T::each) - 1u)
-                    : r < count    ? (unsigned)p[r * DEPTH + k + e]
+                    : r < count    ? (unsigned)pw_load(p, r * DEPTH + k + e)
                                    : 0u;
            }));
   }
@@ -314,7 +314,7 @@ PW_FUNCTION void pw_tile_across(S& shared, int at, const typename T::stored* p, 
   for (int i = (int)threadIdx.x; i < ROWS * 8; i += THREADS) {
     const long long k = k0 + i / ROWS * (16 / T::each), r = row0 + i % ROWS;
     pw_put(shared, at + pw_word<8>(i % ROWS, i / ROWS), pw_assembled<T>([&](int e) {
-             return r < COUNT && k + e < DEPTH ? (unsigned)p[(k + e) * COUNT + r] : 0u;
+             return r < COUNT && k + e < DEPTH ? (unsigned)pw_load(p, (k + e) * COUNT + r) : 0u;
            }));
   }
 }
@@ -326,7 +326,7 @@ PW_FUNCTION void pw_tile_down(S& shared, int at, const typename T::stored* p, lo
   for (int i = (int)threadIdx.x; i < 64 * WORDS; i += THREADS) {
     const long long k = k0 + i / WORDS, c = column0 + i % WORDS * 8;
     pw_put(shared, at + pw_word<WORDS>(i / WORDS, i % WORDS), pw_assembled<T>([&](int e) {
-             return k < DEPTH && c + e < COUNT ? (unsigned)p[k * COUNT + c + e] : 0u;
+             return k < DEPTH && c + e < COUNT ? (unsigned)pw_load(p, k * COUNT + c + e) : 0u;
            }));
   }
 }

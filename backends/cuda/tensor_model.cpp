@@ -134,8 +134,7 @@ ProductDivision divided(const ProductShape& shape, const ProductTile& tile) {
   out.across = ceil_div(shape.columns, tile.columns);
   out.shares = std::min(tile.shares == 0 ? out.across : tile.shares, out.steps());
   for (std::int64_t at = 0; at < out.across; ++at) {
-    const std::int64_t pieces =
-        out.share_of((at + 1) * out.deep - 1) - out.share_of(at * out.deep) + 1;
+    const std::int64_t pieces = out.pieces_of(at);
     out.pieces += pieces;
     out.most_pieces = std::max(out.most_pieces, pieces);
     out.whole += pieces == 1 ? 1 : 0;

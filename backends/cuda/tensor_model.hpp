@@ -55,6 +55,9 @@ struct ProductDivision {
   [[nodiscard]] std::int64_t share_of(std::int64_t step) const {
     return ((step + 1) * shares - 1) / steps();
   }
+  [[nodiscard]] std::int64_t pieces_of(std::int64_t tile) const {
+    return share_of((tile + 1) * deep - 1) - share_of(tile * deep) + 1;
+  }
 };
 [[nodiscard]] ProductDivision divided(const ProductShape& shape, const ProductTile& tile);
 

@@ -60,6 +60,18 @@ class TensorReporter {
     const ProductFloor floor = product_floor(machine, shape);
     report.floor_seconds = floor.seconds;
     report.floor_by = described(floor);
+    report.accesses = accesses_of(*kernels, *rows);
+  }
+
+  static std::optional<AccessCounts> accesses_of(const TensorKernels& kernels, std::int64_t rows) {
+    AccessCounts out;
+    for (const Kernel* kernel : {&kernels.product, kernels.add ? &*kernels.add : nullptr}) {
+      if (kernel == nullptr) continue;
+      const auto one = count_accesses(*kernel->accesses, kernel->arguments.size(), {{rows}});
+      if (!one) return std::nullopt;
+      out += one->total;
+    }
+    return out;
   }
 
   void add_attention(const Graph& graph, const TensorMachine& machine) {

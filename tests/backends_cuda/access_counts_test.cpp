@@ -7,7 +7,9 @@
 #include <fmt/format.h>
 
 #include "backends/cuda/attention.hpp"
+#include "backends/cuda/compile.hpp"
 #include "backends/cuda/host_driver.hpp"
+#include "backends/cuda/product.hpp"
 #include "backends/cuda/runtime.hpp"
 #include "backends/cuda/tuning.hpp"
 #include "backends/program.hpp"
@@ -194,7 +196,7 @@ struct Family {
       options.heads = 4;
       options.kv_heads = 2;
       options.ffn = 96;
-      options.vocab = 64;
+      options.vocab = 67;
       options.positions = 64;
       options.max_tokens = 8;
       options.quant = quant;
@@ -207,7 +209,7 @@ struct Family {
     options.hidden = 64;
     options.heads = 4;
     options.ffn = 128;
-    options.vocab = 64;
+    options.vocab = 67;
     options.positions = 64;
     options.max_tokens = 8;
     options.quant = quant;
@@ -240,6 +242,26 @@ std::set<std::string> attention_of(const Family& family, std::int64_t rows, bool
   return out;
 }
 
+/// The kernels of matmuls on tensor cores; steps have them for the largest captured size.
+std::set<std::string> products_of(const Family& family) {
+  std::set<std::string> out;
+  for (const PieceClass& c : family.pieces->classes) {
+    Graph piece = family.pieces->pieces[c.members.front()].graph.compact();
+    cuda::take_apart(piece, [](NodeId, const std::string&) {});
+    piece.erase_dead();
+    for (const cuda::FoundProduct& found : cuda::tensor_products_of(piece)) {
+      const auto rows = family.context->dims.evaluate(
+          found.product.rows, {{family.plan->tokens, family.plan->capture.sizes.back()}});
+      const auto kernels = cuda::tensor_product(
+          found.product, {family.driver.arch(), rows.value_or(1)}, *family.context);
+      if (!kernels) continue;
+      out.insert(kernels->product.name);
+      if (kernels->add) out.insert(kernels->add->name);
+    }
+  }
+  return out;
+}
+
 /// Each kernel of a replayed step, and that attention is among them. `rows`: with padding.
 void check_step(Family& family, std::vector<Sequence> sequences, std::int64_t rows, bool strict) {
   Step step;
@@ -265,23 +287,71 @@ void check_step(Family& family, std::vector<Sequence> sequences, std::int64_t ro
 
 }  // namespace
 
+namespace {
+
+std::vector<std::string> family_names() {
+  std::vector<std::string> out{"llama", "moe"};
+  for (const ModelFamily& family : decoder_families()) out.emplace_back(family.name);
+  return out;
+}
+
+/// A prompt; it goes on beside another; two go on and one begins, with rows of padding.
+void check_steps(Family& family, bool strict) {
+  check_step(family, {{0, 8, 0}}, 8, strict);
+  check_step(family, {{0, 1, 8}, {1, 2, 0}}, 3, strict);
+  check_step(family, {{0, 1, 9}, {1, 1, 2}, {2, 3, 0}}, 8, strict);
+}
+
+}  // namespace
+
 TEST_CASE("accesses: of replayed steps of every family, kernel by kernel",
           "[cuda][accesses][diff]") {
   if (no_compiler()) return;
-  std::vector<std::string> names{"llama", "moe"};
-  for (const ModelFamily& family : decoder_families()) names.emplace_back(family.name);
-  for (const std::string& name : names) {
+  for (const std::string& name : family_names()) {
     for (const char* quant : {"none", "fp8"}) {
       for (const bool libraries : {true, false}) {
         INFO(name << " " << quant << (libraries ? ", libraries" : ", kernels of its own"));
         cuda::HostDriverOptions how;
         how.libraries = libraries;
         Family family(name, quant, "o2", how);
-        // A prompt; it goes on beside another; two go on and one begins, with rows of padding.
-        check_step(family, {{0, 8, 0}}, 8, true);
-        check_step(family, {{0, 1, 8}, {1, 2, 0}}, 3, true);
-        check_step(family, {{0, 1, 9}, {1, 1, 2}, {2, 3, 0}}, 8, true);
+        check_steps(family, true);
       }
     }
   }
+}
+
+namespace {
+
+/// Of the products of a family's steps, those that are kernels on tensor cores are among what was
+/// touched, as far as their pieces are captured.
+void check_on_tensor_cores(const std::string& name) {
+  for (const std::string quant : {"none", "fp8"}) {
+    for (const std::string arch : {"sm_80", "sm_90", "sm_100", "sm_120"}) {
+      INFO(name << " " << quant << " " << arch);
+      cuda::HostDriverOptions how;
+      how.libraries = false;
+      how.arch = arch;
+      Family family(name, quant, "o2", how, false);
+      check_steps(family, false);
+      std::size_t touched = 0;
+      for (const std::string& product : products_of(family))
+        touched += family.driver.touched().count(product);
+      const bool multiplies = cuda::has_tensor_cores(arch, DType::f8e4m3) || quant == "none";
+      CHECK((touched > 0 || !multiplies));
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("accesses: of replayed steps on the tensor cores of every architecture",
+          "[cuda][accesses][tensor][diff]") {
+  if (no_compiler()) return;
+  check_on_tensor_cores("llama");
+}
+
+TEST_CASE("accesses: of replayed steps of every family on tensor cores",
+          "[.][slow][cuda][accesses][tensor][diff]") {
+  if (no_compiler()) return;
+  for (const std::string& name : family_names()) check_on_tensor_cores(name);
 }

@@ -198,5 +198,11 @@ TEST_CASE("quality: tensor-core kernels of a plan, with their bounds and the mod
     CHECK(!r.usage);
     CHECK(r.threads > 0);
     CHECK(r.shared_bytes > 0);
+    REQUIRE(r.accesses);
+    if (r.op != "mm") continue;
+    // Each row of tiles reads all of b, each tile its rows of a; pieces are written once more.
+    CHECK(r.accesses->global_reads.bytes() >= 2 * 4096 * (64 + 6144));
+    CHECK(r.accesses->global_writes.bytes() >= 2 * 64 * 6144);
+    CHECK((r.accesses->global_writes.bytes() > 2 * 64 * 6144) == (r.parts > 1));
   }
 }

@@ -280,8 +280,10 @@ Graph graph_of(const ContextPtr& context, const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("tensor cores: 200 products of ragged shapes have the interpreter's bits",
-          "[cuda][tensor][diff]") {
+TEST_CASE(
+    "tensor cores: 200 products of ragged shapes have the interpreter's bits, and accesses "
+    "foretold",
+    "[cuda][tensor][diff]") {
   if (host_compiler().empty()) return;
   constexpr std::uint64_t kSeed = 20261124;
   INFO("seed " << kSeed);
@@ -338,9 +340,13 @@ TEST_CASE("tensor cores: 200 products of ragged shapes have the interpreter's bi
       std::vector<void*> pointers;
       for (std::size_t operand : reads) pointers.push_back(operands[operand]);
       pointers.insert(pointers.end(), more.begin(), more.end());
-      const auto done = host->run(kernel.name, pointers, std::vector<std::int64_t>{cases[i].rows},
-                                  random.below(1000));
+      const std::vector<std::int64_t> params{cases[i].rows};
+      cuda::AccessCounts counted;
+      const auto done = host->run(kernel.name, pointers, params, random.below(1000), &counted);
       if (!done) FAIL(done.error().front().message);
+      const auto foretold = cuda::count_accesses(*kernel.accesses, pointers.size(), params);
+      REQUIRE(foretold);
+      CHECK(shown(foretold->total) == shown(counted));
     };
     std::vector<void*> writes;
     if (p.add) writes.push_back(sums.data());
@@ -388,6 +394,52 @@ TEST_CASE("tensor cores: a plan takes them where no library is, but not in stric
   CHECK(on_tensor_cores("sm_75", false, true) == Counts{0, 5});
   CHECK(on_tensor_cores("sm_90", false, false) == Counts{0, 5});
   CHECK(on_tensor_cores("sm_90", true, true).first == 0);
+}
+
+TEST_CASE("tensor cores: an access too many or too few is none that was foretold",
+          "[cuda][tensor][accesses]") {
+  if (host_compiler().empty()) return;
+  const ContextPtr context = library();
+  const Graph graph =
+      graph_of(context, "  in x: bf16[n, 264], w: bf16[264, 72]  y = mm(x, w)  out y");
+  cuda::ProductTile tile{32, 64, 1, 4, 3};
+  tile.shares = 5;  // of 2 tiles of 5 steps each
+  const auto made = kernels_of(graph, {"sm_90", 40, tile}, false);
+  REQUIRE(made);
+  REQUIRE(made->add);
+  const Tensor x(DType::bf16, {40, 264}), w(DType::bf16, {264, 72}), y(DType::bf16, {40, 72}),
+      sums(DType::f32, {6, 40, 64});
+  const auto as_foretold = [&](const cuda::Kernel& kernel, const std::vector<void*>& pointers) {
+    const auto host = cuda::HostKernels::build({&kernel, 1});
+    REQUIRE(host);
+    cuda::AccessCounts counted;
+    const std::vector<std::int64_t> params{40};
+    REQUIRE(host->run(kernel.name, pointers, params, 1, &counted));
+    return cuda::count_accesses(*kernel.accesses, pointers.size(), params)->total == counted;
+  };
+  const auto changed = [](cuda::Kernel kernel, const std::string& from, const std::string& to) {
+    const std::size_t at = kernel.source.rfind(from);
+    REQUIRE(at != std::string::npos);
+    kernel.source.replace(at, from.size(), to);
+    return kernel;
+  };
+  const std::vector<void*> of_product{x.data(), w.data(), sums.data(), y.data()};
+  const std::vector<void*> of_add{sums.data(), y.data()};
+  REQUIRE(as_foretold(made->product, of_product));
+  REQUIRE(as_foretold(*made->add, of_add));
+  const std::string first = "    if (own == 0 && blockIdx.x + blockIdx.y == 0) ";
+  const std::string sums_of = "    float sums[tm / 16]";
+  for (const auto& [from, to] : std::vector<std::pair<std::string, std::string>>{
+           {sums_of, first + "pw_load((const uint4*)a, 0);\n" + sums_of},
+           {"constexpr int last =", first + "pw_at(shared, at);\n      constexpr int last ="},
+           {"row < there);", "row < there - (blockIdx.x == 1 ? 1 : 0));"},
+           {"if (c < COLUMNS)", "if (c < COLUMNS - 2)"}}) {
+    INFO(to);
+    CHECK_FALSE(as_foretold(changed(made->product, from, to), of_product));
+  }
+  CHECK_FALSE(as_foretold(changed(*made->add, "if (pieces == 1) return;",
+                                  "if (pieces == 1 || row + column == 0) return;"),
+                          of_add));
 }
 
 TEST_CASE("tensor cores: without a barrier or a wait a product is refused or wrong",
