@@ -1,8 +1,8 @@
-// Random graphs on every engine, whole, split and padded, on 1, 2 and 4 ranks, and as passes rewrite
-// them. Strict code gives the bits of the interpreter in single precision; eager and the fast code
-// of the CPU stay within what rounding may do, which spread_of finds. A default run takes a few,
-// `[slow]` 5 000 more; PW_SEEDS=17 takes one graph, PW_SEEDS=17:100 a hundred, and shows what is
-// refused.
+// Random graphs on every engine, whole, split and padded, on 1, 2 and 4 ranks, and as passes
+// rewrite them. Strict code gives the bits of the interpreter in single precision; eager and the
+// fast code of the CPU stay within what rounding may do, which spread_of finds. A default run
+// takes a few, `[slow]` 5 000 more; PW_SEEDS=17 takes one graph, PW_SEEDS=17:100 a hundred, and
+// shows what is refused.
 #include <algorithm>
 #include <cstdlib>
 #include <iostream>
