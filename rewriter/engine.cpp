@@ -223,7 +223,7 @@ void RuleEngine::attempt(NodeId anchor) {
             [&](std::uint32_t rule) { return accept(rule, anchor); });
   }
   if (budget.stopped) give_up(*budget.stopped, anchor);
-  finish_attempt(anchor);
+  if (choice_count_ > 0) finish_attempt(anchor);
 }
 
 /// Keeps what was chosen at the anchor.

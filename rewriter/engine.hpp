@@ -61,6 +61,7 @@ class RuleEngine {
   struct Reading {
     std::vector<std::uint16_t> nodes, values, swaps;
     std::vector<std::pair<std::uint32_t, std::uint16_t>> numbers;  ///< value, its node's register
+    Verdicts::Places places;                                       ///< the values' and the nodes'
     Ends ends;
   };
   /// One rule of the pass, with what is derived from it once.

@@ -44,6 +44,7 @@ void RuleEngine::note_registers(std::uint32_t index) {
     for (auto& [place, uses] : ends.consumed) move(place, reading.values);
   }
   rule.reading = std::move(reading);
+  rule.reading.places = {rule.reading.values, rule.reading.nodes};
 }
 
 [[gnu::flatten]] void RuleEngine::read_candidate(const Prepared& rule, Candidate& out) const {
@@ -89,8 +90,8 @@ void RuleEngine::note_registers(std::uint32_t index) {
 [[gnu::always_inline]] inline Gate RuleEngine::pass_gates(Prepared& rule) {
   if (careful_ && run_.barriers) return Gate::unknown;
   const Reading& reading = rule.reading;
-  const Guess::Kind kind = rule.verdicts->guess(
-      {reading.values, reading.nodes}, registers_->values.data(), registers_->nodes.data());
+  const Guess::Kind kind =
+      rule.verdicts->guess(reading.places, registers_->values.data(), registers_->nodes.data());
   if (kind == Guess::unknown) return Gate::unknown;
   if (kind == Guess::no) return Gate::no;  // wherever it is
   if ((careful_ || rule.permutable) &&
