@@ -1,7 +1,6 @@
 // Exports loops_in_pairs and is_packed.
 #include "backends/cpu/pairs.hpp"
 
-#include <algorithm>
 #include <map>
 #include <optional>
 
@@ -20,18 +19,13 @@ using StatementKind = Statement::Kind;
 
 constexpr std::int64_t kShortest = 64;  // columns that are worth it
 
-bool depends(const Indices& indices, IndexId id, VarId var) {
-  const auto& vars = indices.vars(id);
-  return std::binary_search(vars.begin(), vars.end(), var);
-}
-
 /// The next column is the next element.
 bool is_next(const Indices& indices, IndexId id, VarId var) {
   const auto terms = indices.terms(id);
   if (!terms) return false;
   bool steps = false;
   for (const auto& [atom, factor] : terms->factors) {
-    if (!depends(indices, atom, var)) continue;
+    if (!indices.depends(atom, var)) continue;
     if (indices[atom].kind != Index::Kind::variable || factor != 1) return false;
     steps = true;
   }
@@ -44,7 +38,7 @@ std::optional<int> gain(const rows::RowProgram& program, const Block& body, VarI
   for (const Statement& s : body) {
     if (s.kind != StatementKind::load && s.kind != StatementKind::store) continue;
     const Indices& indices = program.indices;
-    if (!depends(indices, s.index, var)) {
+    if (!indices.depends(s.index, var)) {
       if (s.kind == StatementKind::store) return std::nullopt;
       continue;
     }
@@ -62,7 +56,7 @@ std::optional<int> gain(const rows::RowProgram& program, const Block& body, VarI
 
 bool is_packed(const rows::RowProgram& program, const Statement& access, VarId var) {
   const DType dtype = program.type(access.argument).dtype;
-  return is_float(dtype) && size_of(dtype) <= 2 && depends(program.indices, access.index, var);
+  return is_float(dtype) && size_of(dtype) <= 2 && program.indices.depends(access.index, var);
 }
 
 std::set<VarId> loops_in_pairs(const rows::RowProgram& program, const Block& block) {

@@ -1,7 +1,6 @@
 // Exports read_each_turn.
 #include "backends/cpu/tables.hpp"
 
-#include <algorithm>
 #include <set>
 
 #include "backends/cpu/pairs.hpp"
@@ -46,10 +45,6 @@ std::vector<PairedLoad> read_each_turn(const rows::RowProgram& program, const St
   const std::set<rows::VarId> pairs = loops_in_pairs(program, outer.first);
   std::set<SlotId> inside;
   note_slots(outer.first, inside);
-  const auto depends = [&](IndexId id, rows::VarId var) {
-    const auto& vars = indices.vars(id);
-    return std::binary_search(vars.begin(), vars.end(), var);
-  };
   for (const Statement& loop : outer.first) {
     if (pairs.count(loop.var) == 0 ||
         (loop.kind != Statement::Kind::loop && loop.kind != Statement::Kind::reduce) ||
@@ -57,8 +52,8 @@ std::vector<PairedLoad> read_each_turn(const rows::RowProgram& program, const St
       continue;
     for (const Statement& s : loop.first)
       if (s.kind == Statement::Kind::load && program.type(s.argument).dtype == DType::f32 &&
-          !program.arguments[s.argument].result && depends(s.index, loop.var) &&
-          !depends(s.index, outer.var) && !picks(indices, s.index, inside))
+          !program.arguments[s.argument].result && indices.depends(s.index, loop.var) &&
+          !indices.depends(s.index, outer.var) && !picks(indices, s.index, inside))
         out.push_back({&loop, &s});
   }
   return out;

@@ -135,8 +135,7 @@ bool AccessPlan::places(const ColumnLoop& loop, IndexId index, Places& out) {
   for (std::int64_t e = 0; e < kColumns; ++e) {
     const IndexId column = indices_.add(start, indices_.constant(e));
     const IndexId place = indices_.substitute(index, loop.var, column);
-    const auto& vars = indices_.vars(place);
-    if (std::binary_search(vars.begin(), vars.end(), loop.var)) return false;
+    if (indices_.depends(place, loop.var)) return false;
     auto terms = indices_.terms(place);
     if (!terms) return false;
     out.factors.push_back(std::move(terms->factors));

@@ -3,6 +3,7 @@
 // floor and truncated division agree.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -79,6 +80,9 @@ class Indices {
   [[nodiscard]] bool is_constant(IndexId id, std::int64_t value) const;
   [[nodiscard]] Interval interval(IndexId id) const { return intervals_[id]; }
   [[nodiscard]] const std::vector<VarId>& vars(IndexId id) const { return vars_[id]; }  ///< sorted
+  [[nodiscard]] bool depends(IndexId id, VarId var) const {
+    return std::binary_search(vars_[id].begin(), vars_[id].end(), var);
+  }
   [[nodiscard]] IndexId extent(VarId var) const { return extents_[var]; }
   /// Whether 0 <= a < b is known.
   [[nodiscard]] bool within(IndexId a, IndexId b) const;

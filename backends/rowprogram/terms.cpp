@@ -103,7 +103,7 @@ std::optional<Indices::Parts> Indices::parts(IndexId a, std::int64_t by) {
 }
 
 IndexId Indices::substitute(IndexId id, VarId var, IndexId by) {
-  if (!std::binary_search(vars_[id].begin(), vars_[id].end(), var)) return id;
+  if (!depends(id, var)) return id;
   const Index node = nodes_[id];
   if (node.kind == Index::Kind::variable) return by;
   if (node.kind == Index::Kind::slot) return id;  // what was read is read for its own place
