@@ -25,9 +25,15 @@ float power2(float x) {
   const auto y = static_cast<float>(std::exp2(static_cast<double>(x)));
   return y < std::numeric_limits<float>::min() ? 0.0F : y;
 }
-float shift(float largest, float factor) { return largest == -INFINITY ? 0.0F : largest * factor; }
+/// Of no key.
+constexpr float kNoBase = std::numeric_limits<float>::lowest();
+/// Weights up to so large a power of two are let be.
+constexpr float kMostPower = 8;
+bool outgrown(float base, float largest, float factor) {
+  return !(std::fma(largest, factor, -(base * factor)) <= kMostPower);
+}
 float shrink(float before, float after, float factor) {
-  return before == after ? 1.0F : power2(std::fma(before, factor, -shift(after, factor)));
+  return before == after ? 1.0F : power2(std::fma(before, factor, -(after * factor)));
 }
 
 /// One query row, and what it sees.
@@ -39,24 +45,27 @@ struct OrderedRow {
 };
 
 struct Strand {
-  float largest = -INFINITY;
+  float base = kNoBase;  ///< the score whose weight is 1
   std::array<float, 4> totals{};
   Floats sums;
 
   void block(const OrderedRow& row, std::int64_t begin, std::int64_t end) {
     Floats weights;
-    float most = largest;
+    float largest = -INFINITY;
     for (std::int64_t j = begin; j < end; ++j) {
       float dot = 0;
       for (std::int64_t d = 0; d < row.width; ++d)
         dot = std::fma(row.q[d], row.k[j * row.step + d], dot);
       weights.push_back(dot);
-      most = larger(most, weights.back());
+      largest = larger(largest, weights.back());
     }
-    const float grown = shrink(largest, most, row.factor), down = shift(most, row.factor);
-    largest = most;
-    for (float& x : totals) x *= grown;
-    for (float& x : sums) x *= grown;
+    if (outgrown(base, largest, row.factor)) {
+      const float grown = shrink(base, largest, row.factor);
+      base = largest;
+      for (float& x : totals) x *= grown;
+      for (float& x : sums) x *= grown;
+    }
+    const float down = base * row.factor;
     for (std::int64_t j = begin; j < end; ++j) {
       float& weight = weights[static_cast<std::size_t>(j - begin)];
       weight = power2(std::fma(weight, row.factor, -down));
@@ -72,18 +81,18 @@ struct Strand {
   [[nodiscard]] float weights() const { return (totals[0] + totals[1]) + (totals[2] + totals[3]); }
 };
 
-/// Sums, the weights' sum and the largest score of several such, ascending.
+/// Sums, the weights' sum and the largest base of several such, ascending.
 struct AddedUp {
-  float largest = -INFINITY, total = 0;
+  float base = kNoBase, total = 0;
   Floats sums;
 
   template <class Each>
   static AddedUp of(const std::vector<Each>& all, float factor, std::int64_t width) {
     AddedUp out;
     out.sums.assign(static_cast<std::size_t>(width), 0.0F);
-    for (const Each& e : all) out.largest = larger(out.largest, e.largest);
+    for (const Each& e : all) out.base = larger(out.base, e.base);
     for (std::size_t i = 0; i < all.size(); ++i) {
-      const float grown = shrink(all[i].largest, out.largest, factor);
+      const float grown = shrink(all[i].base, out.base, factor);
       const float add = all[i].weights() * grown;
       out.total = i == 0 ? add : out.total + add;
       for (std::size_t d = 0; d < out.sums.size(); ++d) {

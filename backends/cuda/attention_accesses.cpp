@@ -2,6 +2,7 @@
 #include "backends/cuda/attention_accesses.hpp"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include "base/ceil_div.hpp"
@@ -19,30 +20,42 @@ constexpr std::int64_t kPair = 8;    // of sums, or the largest score and the we
 constexpr std::size_t kQueries = 0, kKeys = 1, kValues = 2, kTables = 3, kSeen = 4, kPages = 5,
                       kDivisor = 6;  // or the results
 
-/// Tokens `first` to `last` of one sequence, in the tile of those from `begin` to `end`.
+/// The tokens of one sequence that a thread block does together: of each half those between `first`
+/// and `last`.
 struct Run {
-  std::int64_t begin = 0, end = 0, first = 0, last = 0;
+  std::array<TokenRange, 2> halves;  ///< all of the block
+  std::array<TokenRange, 2> of;      ///< of the sequence
   Array seen;
+  [[nodiscard]] std::int64_t tokens() const {
+    return of[0].last - of[0].first + of[1].last - of[1].first;
+  }
+  /// Of the block, that are not done.
+  [[nodiscard]] std::int64_t left() const {
+    return halves[0].last - of[0].first + halves[1].last - of[1].first;
+  }
+  [[nodiscard]] std::int64_t limit() const {
+    return std::max(most(0, of[0].first, of[0].last), most(1, of[1].first, of[1].last));
+  }
   /// The most keys that one sees of those of them that are between two tokens.
-  [[nodiscard]] std::int64_t most(std::int64_t from, std::int64_t to) const {
+  [[nodiscard]] std::int64_t most(std::size_t half, std::int64_t from, std::int64_t to) const {
     std::int64_t out = 0;
-    for (std::int64_t i = std::max(from, first); i < std::min(to, last); ++i)
+    for (std::int64_t i = std::max(from, of[half].first); i < std::min(to, of[half].last); ++i)
       out = std::max(out, seen[static_cast<std::size_t>(i)]);
     return out;
   }
   /// The least.
-  [[nodiscard]] std::int64_t least(std::int64_t from, std::int64_t to) const {
+  [[nodiscard]] std::int64_t least(std::size_t half, std::int64_t from, std::int64_t to) const {
     std::int64_t out = std::numeric_limits<std::int64_t>::max();
-    for (std::int64_t i = std::max(from, first); i < std::min(to, last); ++i)
+    for (std::int64_t i = std::max(from, of[half].first); i < std::min(to, of[half].last); ++i)
       out = std::min(out, seen[static_cast<std::size_t>(i)]);
     return out;
   }
 };
 
-std::int64_t end_of_run(Array tables, std::int64_t first, std::int64_t end) {
-  const auto table = [&](std::int64_t i) { return tables[static_cast<std::size_t>(i)]; };
+/// From `first` on, the tokens whose table is the same.
+std::int64_t end_of_run(Array tables, std::int64_t table, std::int64_t first, std::int64_t end) {
   std::int64_t out = first;
-  while (out < end && table(out) == table(first)) ++out;
+  while (out < end && tables[static_cast<std::size_t>(out)] == table) ++out;
   return out;
 }
 
@@ -52,6 +65,24 @@ class TileCounter {
   TileCounter(const AttentionSizes& sizes, const AttentionTile& tile, LaunchAccesses& out)
       : sizes_(sizes), tile_(tile), out_(out), share_(sizes.heads / sizes.groups) {}
 
+  /// All of a thread block, of all groups and parts.
+  void add(const std::array<TokenRange, 2>& halves, Array tables, Array seen) {
+    const std::int64_t tokens = halves[0].last - halves[0].first + halves[1].last - halves[1].first;
+    begin(tokens);
+    Run run{halves, {TokenRange{halves[0].first, 0}, TokenRange{halves[1].first, 0}}, seen};
+    while (run.left() > 0) {
+      const std::int64_t first =
+          run.of[0].first < halves[0].last ? run.of[0].first : run.of[1].first;
+      const std::int64_t table = tables[static_cast<std::size_t>(first)];
+      for (std::size_t half = 0; half < 2; ++half)
+        run.of[half].last = end_of_run(tables, table, run.of[half].first, halves[half].last);
+      add(run);
+      for (TokenRange& of : run.of) of.first = of.last;
+    }
+    end(tokens);
+  }
+
+ private:
   /// What a block does once; `tokens` of the tile are there.
   void begin(std::int64_t tokens) {
     const std::int64_t words = sizes_.width / 8;
@@ -60,13 +91,15 @@ class TileCounter {
   }
   /// A sequence in it.
   void add(const Run& run) {
-    const std::int64_t of_lanes = (run.last - run.first) * share_ * 4;  // those that have a row
-    const std::int64_t left = run.end - run.first;
-    out_.add_global(kTables, false, kNumber, blocks() * threads() * (1 + left), threads());
+    const std::int64_t of_lanes = run.tokens() * share_ * 4;  // those that have a row
+    const std::int64_t warps = threads() / 32, looked_at = blocks() * warps * run.left();
+    out_.add_global(kTables, false, kNumber, blocks() * threads(), threads());
+    out_.add_global(kTables, false, kNumber, looked_at, warps);
+    out_.add_global(kSeen, false, kNumber, looked_at, warps);
     const std::int64_t at_end = tile_.order.parts == 1 ? 1 : 0;
-    out_.add_global(kSeen, false, kNumber,
-                    blocks() * (threads() * left + of_lanes * (tile_.order.strands + at_end)),
+    out_.add_global(kSeen, false, kNumber, blocks() * of_lanes * (tile_.order.strands + at_end),
                     threads());
+    out_.add_shared(false, kWord, blocks() * threads() * tile_.tall * (sizes_.width / 16));
     keys(run);
     if (tile_.order.strands > 1) strands();
     finish(of_lanes);
@@ -88,37 +121,36 @@ class TileCounter {
     results(2 * fours);
   }
 
- private:
   [[nodiscard]] std::int64_t threads() const { return tile_.threads(); }
   [[nodiscard]] std::int64_t blocks() const { return sizes_.groups * tile_.order.parts; }
 
+  /// Each key is copied once, and with them those that fill sixteen.
   void keys(const Run& run) {
-    const std::int64_t limit = run.most(run.first, run.last);
-    const std::int64_t words = sizes_.width / 8;
-    const std::int64_t step = std::int64_t{tile_.order.keys} * tile_.order.strands;
-    const std::int64_t rounds = sizes_.groups * ceil_div(limit, step);
+    const std::int64_t limit = run.limit(), words = sizes_.width / 8;
     const std::int64_t taken = sizes_.groups * limit * words;
     out_.add_global(kPages, false, kNumber, taken, words);
     out_.add_global(kKeys, false, kWord, taken);
     out_.add_global(kValues, false, kWord, taken);
-    out_.add_shared(true, kWord, 2 * rounds * step * words);
+    out_.add_shared(true, kWord,
+                    2 * sizes_.groups * ceil_div(limit, kKeysOfMma) * kKeysOfMma * words);
     for (int warp = 0; warp < tile_.down; ++warp) of_warps(run, warp);
   }
 
   /// Of the warps, of all groups, strands and parts, with the same rows.
   void of_warps(const Run& run, int warp) {
-    const std::int64_t steps = sizes_.width / 16;
+    const int warps = tile_.down / tile_.halves();
+    const auto half = static_cast<std::size_t>(warp / warps);
+    const TokenRange& of = run.of[half];
+    const std::int64_t begin = run.halves[half].first, steps = sizes_.width / 16;
     std::int64_t most = 0, least = std::numeric_limits<std::int64_t>::max(), own = 0;
     for (int t = 0; t < tile_.tall; ++t) {
-      const std::int64_t row = tile_.first_row(warp, t);
-      const std::int64_t from = run.begin + row / share_, to = run.begin + (row + 15) / share_ + 1;
-      const std::int64_t of_tile = run.most(from, to);
+      const std::int64_t row = tile_.first_row(warp, t) - tile_.first_row(warp / warps * warps, 0);
+      const std::int64_t from = begin + row / share_, to = begin + (row + 15) / share_ + 1;
+      const std::int64_t of_tile = run.most(half, from, to);
       most = std::max(most, of_tile);
-      least = of_tile == 0 ? 0 : std::min(least, run.least(from, to));
-      own += std::max<std::int64_t>(0, std::min(row + 16, (run.last - run.begin) * share_) -
-                                           std::max(row, (run.first - run.begin) * share_));
-      out_.add_shared(false, kWord,
-                      sizes_.groups * 32 * steps * ceil_div(of_tile, tile_.order.keys));
+      least = of_tile == 0 ? 0 : std::min(least, run.least(half, from, to));
+      own += std::max<std::int64_t>(0, std::min(row + 16, (of.last - begin) * share_) -
+                                           std::max(row, (of.first - begin) * share_));
     }
     out_.add_shared(false, kWord, sizes_.groups * 32 * steps * 2 * ceil_div(most, kKeysOfMma));
     if (own == 0) return;
@@ -126,11 +158,13 @@ class TileCounter {
     out_.add_global(kSeen, false, kNumber, sizes_.groups * cut * own * 4, threads());
   }
 
+  /// One adds up each tile of rows; others write it, and it reads the bases of all, then all.
   void strands() {
     const std::int64_t each = 1 + sizes_.width / 8;
-    out_.add_shared(true, kWord, tile_.tall * blocks() * threads() * each);
-    // Those of the first strand read the largest scores of all, then all of all.
-    out_.add_shared(false, kWord, tile_.tall * blocks() * threads() * (1 + each));
+    const std::int64_t lanes =
+        std::int64_t{tile_.tall} * tile_.down * 32 * (tile_.order.strands - 1);
+    out_.add_shared(true, kWord, blocks() * lanes * each);
+    out_.add_shared(false, kWord, blocks() * lanes * (1 + each));
   }
 
   void finish(std::int64_t lanes) {
@@ -198,17 +232,9 @@ AccessesByData tensor_attention_accesses(const AttentionSizes& sizes, const Atte
   return {{kTables, kSeen},
           [=](std::int64_t rows, std::span<const Array> data, LaunchAccesses& out) {
             TileCounter counter(sizes, tile, out);
-            const std::int64_t each = tile.tokens(sizes.heads / sizes.groups);
-            for (std::int64_t token = 0; token < rows; token += each) {
-              const std::int64_t end = std::min(token + each, rows);
-              counter.begin(end - token);
-              for (std::int64_t first = token; first < end;) {
-                const std::int64_t last = end_of_run(data[0], first, end);
-                counter.add({token, end, first, last, data[1]});
-                first = last;
-              }
-              counter.end(end - token);
-            }
+            const std::int64_t share = sizes.heads / sizes.groups;
+            for (std::int64_t n = 0; n < ceil_div(rows, tile.tokens(share)); ++n)
+              counter.add(tokens_of_block(tile, share, rows, n), data[0], data[1]);
           }};
 }
 

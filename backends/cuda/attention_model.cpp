@@ -20,50 +20,76 @@ constexpr std::int64_t kTypicalRows[] = {1,  2,  3,  4,   6,   8,   12,  16,   2
                                          48, 64, 96, 128, 192, 256, 512, 1024, 2048, 4096};
 constexpr double kAsWell = 1.02;
 // Instructions of a warp, counted in the machine code: for each score of a lane (mask, maximum,
-// power, sum, half of a conversion), for each copy of 16 bytes, and for each block of keys.
-constexpr double kOfScore = 8, kOfCopy = 10, kOfBlock = 150;
+// power, sum, half of a conversion), for each copy of 16 bytes, and for each block of keys (the
+// loop, addresses, whether a score outgrows the base; sums are rarely multiplied).
+constexpr double kOfScore = 8, kOfCopy = 16, kOfBlock = 80;
+constexpr double kStrandsMeet = 40e-9;  // seconds of a barrier, as machine.cpp has it
 
+constexpr double kFirstWait = 2 * kReadLatency;  // for a table, then for keys
 constexpr double kWordsUnderWay = 8;  // of 16 bytes, that a thread reads of parts at a time
 
-/// Of one block of threads: blocks of keys are those of the tile's order.
+double bytes_of_keys(const AttentionWork& w) {
+  return static_cast<double>(2 * w.sequences * (w.past + w.rows) * w.groups * w.width) * kElement;
+}
+
+/// Of one block of threads: blocks of keys are those of the tile's order. What warps do themselves
+/// is that of all warps and strands, as if each had as much as the one with most of its half.
 struct KeysOfBlock {
-  double seen = 0;    ///< keys that are read from memory
-  double copied = 0;  ///< with those that fill the last blocks of all strands
-  // Of the warp with most, of all its strands; keys are in sixteens that some row sees.
-  double blocks = 0;       ///< of keys, that it goes through
-  double tile_blocks = 0;  ///< those of its tiles of 16 rows, of each that sees some key of them
+  double seen = 0;         ///< keys that are read from memory
+  double copied = 0;       ///< in sixteens, as all below
+  double blocks = 0;       ///< of keys, that warps go through
+  double tile_blocks = 0;  ///< those of their tiles of 16 rows, of each that sees some key of them
   double read = 0;         ///< keys
-  double tile_read = 0;    ///< those of its tiles
-  // Of all warps.
-  double all_tile_blocks = 0, all_read = 0;
-  KeysOfBlock& operator+=(const KeysOfBlock& b) {
-    seen += b.seen;
-    copied += b.copied;
-    blocks += b.blocks;
-    tile_blocks += b.tile_blocks;
-    read += b.read;
-    tile_read += b.tile_read;
-    all_tile_blocks += b.all_tile_blocks;
-    all_read += b.all_read;
-    return *this;
-  }
+  double tile_read = 0;    ///< those of their tiles
+  double all_read = 0;     ///< keys that all warps really read
+  double tiles = 0;        ///< of 16 rows
+  double waits = 0;        ///< seconds until the first keys are there
 };
 
 /// What one block of threads does, in seconds of a multiprocessor that has nothing else.
 struct BlockCost {
-  double mma = 0, shared = 0, issue = 0, bytes = 0;
+  double mma = 0, shared = 0, issue = 0, meeting = 0, waits = 0, bytes = 0;
   BlockCost& operator+=(const BlockCost& b) {
     mma += b.mma;
     shared += b.shared;
     issue += b.issue;
+    meeting += b.meeting;
     bytes += b.bytes;
     return *this;
   }
-  /// What warps do one after the other, others do meanwhile, if there are others.
+  /// What warps do one after the other, others do meanwhile, if there are others: of other blocks,
+  /// or the other half of a pair, be they done or not.
   [[nodiscard]] double most(bool alone) const {
-    return alone ? std::max(shared, mma + issue) : std::max({mma, shared, issue});
+    return waits + meeting +
+           (alone ? std::max(shared, mma + issue) : std::max({mma, shared, issue}));
   }
 };
+
+/// Of the warps that add up strands, those in one of the four parts of a multiprocessor, at most.
+int most_adders(const AttentionTile& tile) {
+  std::array<int, kFullWarps> adders{};
+  for (int row = 0; row < tile.down; ++row)
+    for (int t = 0; t < tile.tall; ++t)
+      ++adders[static_cast<std::size_t>((row * tile.order.strands + t % tile.order.strands) %
+                                        kFullWarps)];
+  return *std::max_element(adders.begin(), adders.end());
+}
+
+/// What strands do at the end: all write their words of the tiles that others add up, then one adds
+/// up each.
+BlockCost cost_of_strands(const TensorMachine& machine, double width, const AttentionTile& tile,
+                          double tiles) {
+  BlockCost out;
+  const double others = tile.order.strands - 1;
+  if (others == 0) return out;
+  const double words = 1 + width / 8;  // of a lane
+  // Bases are read twice; a sum is multiplied and added.
+  out.shared = tiles * others * (2 * words + 1) * 512 / machine.shared_bandwidth();
+  const double adding = width / 2 + others * (words + 1 + width);
+  out.issue = tiles * others * words / machine.issue() + most_adders(tile) * adding / machine.clock;
+  out.meeting = kStrandsMeet;
+  return out;
+}
 
 /// What a warp does itself takes as long as for the one with most keys; shared memory is read by
 /// all.
@@ -71,90 +97,122 @@ BlockCost cost_of(const TensorMachine& machine, const AttentionWork& work,
                   const AttentionTile& tile, const KeysOfBlock& keys) {
   const auto width = static_cast<double>(work.width);
   const double pair = 2 * width * kElement;  // of a key and its value
-  const double blocks = keys.blocks * tile.down, of_tiles = keys.tile_blocks * tile.down;
-  const double read = keys.read * tile.down, scores = of_tiles * tile.order.keys * 16;
-  const double multiply = 4 * keys.tile_read * tile.down * 16 * width;
+  const double scores = keys.tile_blocks * tile.order.keys * 16;
+  const double multiply = 4 * keys.tile_read * 16 * width;
   // Two fragments of 16 by 16 for each ldmatrix; an instruction multiplies 16 by 8 by 16.
-  const double instructions = multiply / (2 * 16 * 8 * 16) + read * pair / 512 +
-                              of_tiles * width / 16 + scores / 32 * kOfScore +
-                              keys.copied * pair / 16 / 32 * kOfCopy + blocks * kOfBlock;
-  BlockCost out;
+  const double instructions = multiply / (2 * 16 * 8 * 16) + keys.read * pair / 512 +
+                              scores / 32 * kOfScore + keys.copied * pair / 16 / 32 * kOfCopy +
+                              keys.blocks * kOfBlock;
+  // Queries are written, and each strand reads them once.
+  const double queries = keys.tiles * kOfQuery * width * (1 + tile.order.strands);
+  BlockCost out = cost_of_strands(machine, width, tile, keys.tiles);
   out.mma = multiply / (machine.flops / machine.multiprocessors);
-  out.shared = ((keys.copied + keys.all_read) * pair + keys.all_tile_blocks * kOfQuery * width) /
-               machine.shared_bandwidth();
-  out.issue = instructions / machine.issue();
+  out.shared += ((keys.copied + keys.all_read) * pair + queries) / machine.shared_bandwidth();
+  out.issue += instructions / machine.issue();
+  out.waits = keys.waits;
   out.bytes = keys.seen * pair;
   return out;
 }
 
-/// Tokens `first` to `last` of the sequence that begins with token `begin`.
-struct TokenRun {
-  std::int64_t first = 0, last = 0, begin = 0;
+/// Adds up the keys of a block's tiles of tokens.
+class KeyCounter {
+ public:
+  KeyCounter(const TensorMachine& machine, const AttentionWork& work, const AttentionTile& tile)
+      : work_(work),
+        tile_(tile),
+        share_(work.heads / work.groups),
+        all_strands_(std::int64_t{tile.order.strands} * tile.order.parts),
+        // Tiles of a sequence that begin later find table, pages and keys in the cache, if there
+        // is room for it and the one before.
+        cached_((bytes_of_rows(work) + bytes_of_keys(work)) / static_cast<double>(work.sequences) <=
+                machine.cache_bytes / 2) {}
+
+  [[nodiscard]] KeysOfBlock of_block(std::int64_t n) const {
+    const std::array<TokenRange, 2> halves =
+        tokens_of_block(tile_, share_, work_.sequences * work_.rows, n);
+    std::array<std::int64_t, 2> first{halves[0].first, halves[1].first};
+    KeysOfBlock out;
+    while (first[0] < halves[0].last || first[1] < halves[1].last) {
+      const std::int64_t begin = begin_of(first[0] < halves[0].last ? first[0] : first[1]);
+      std::int64_t seen = 0;
+      for (std::size_t half = 0; half < 2; ++half) {
+        const TokenRange run{first[half], std::min(halves[half].last, begin + work_.rows)};
+        if (run.first >= run.last || begin_of(run.first) != begin) continue;
+        seen = std::max(seen, work_.past + run.last - begin);
+        add_half(half, run, halves[half].first, begin, out);
+        first[half] = run.last;
+      }
+      add_copies(seen, out);
+    }
+    return out;
+  }
+
+ private:
+  [[nodiscard]] std::int64_t begin_of(std::int64_t token) const {
+    return token / work_.rows * work_.rows;
+  }
+  [[nodiscard]] static std::int64_t sixteens_of(std::int64_t keys) {
+    return ceil_div(keys, kKeysOfMma) * kKeysOfMma;
+  }
+  /// Blocks of keys of the strand, and the part, with most of them; of as many strands.
+  [[nodiscard]] double most_blocks_of(std::int64_t seen) const {
+    return static_cast<double>(tile_.order.strands *
+                               ceil_div(ceil_div(seen, tile_.order.keys), all_strands_));
+  }
+  [[nodiscard]] double most_read_of(std::int64_t seen) const {
+    const std::int64_t round = tile_.order.keys * all_strands_, left = sixteens_of(seen % round);
+    return static_cast<double>(
+        tile_.order.strands *
+        (seen / round * tile_.order.keys + std::min<std::int64_t>(left, tile_.order.keys)));
+  }
+
+  void add_copies(std::int64_t seen, KeysOfBlock& out) const {
+    const double parts = tile_.order.parts;
+    out.seen += static_cast<double>(seen) / parts;
+    out.copied += static_cast<double>(sixteens_of(seen)) / parts;
+    const bool fresh = !cached_ || seen == work_.past + work_.rows;
+    out.waits += fresh ? 2 * kReadLatency : 3 * kCacheLatency;
+  }
+
+  /// Tokens of one sequence, that begins with token `begin`, in the half from `token0` on.
+  void add_half(std::size_t half, const TokenRange& run, std::int64_t token0, std::int64_t begin,
+                KeysOfBlock& out) const {
+    const int warps = tile_.down / tile_.halves(), before = static_cast<int>(half) * warps;
+    KeysOfBlock of_most;
+    for (int warp = before; warp < before + warps; ++warp) {
+      KeysOfBlock own;
+      std::int64_t most = 0;
+      for (int t = 0; t < tile_.tall; ++t) {
+        const std::int64_t row = tile_.first_row(warp, t) - tile_.first_row(before, 0);
+        const std::int64_t from = token0 + row / share_, to = token0 + (row + 15) / share_ + 1;
+        if (from >= run.last || to <= run.first) continue;
+        const std::int64_t seen = work_.past + std::min(to, run.last) - begin;
+        most = std::max(most, seen);
+        own.tile_blocks += most_blocks_of(seen);
+        own.tile_read += most_read_of(seen);
+        ++out.tiles;
+      }
+      of_most.blocks = std::max(of_most.blocks, most_blocks_of(most));
+      of_most.tile_blocks = std::max(of_most.tile_blocks, own.tile_blocks);
+      of_most.read = std::max(of_most.read, most_read_of(most));
+      of_most.tile_read = std::max(of_most.tile_read, own.tile_read);
+      out.all_read += static_cast<double>(sixteens_of(most)) / tile_.order.parts;
+    }
+    out.blocks += of_most.blocks * warps;
+    out.tile_blocks += of_most.tile_blocks * warps;
+    out.read += of_most.read * warps;
+    out.tile_read += of_most.tile_read * warps;
+  }
+
+  const AttentionWork& work_;
+  const AttentionTile& tile_;
+  std::int64_t share_, all_strands_;
+  bool cached_;
 };
 
-/// Keys of a run of tokens in a block whose first token is `token0`, of one part.
-KeysOfBlock keys_of_run(const AttentionWork& work, const AttentionTile& tile, const TokenRun& run,
-                        std::int64_t token0) {
-  const std::int64_t share = work.heads / work.groups, strands = tile.order.strands;
-  const std::int64_t all_strands = strands * tile.order.parts;
-  const auto seen_before = [&](std::int64_t end) { return work.past + end - run.begin; };
-  const auto blocks_of = [&](std::int64_t seen) { return ceil_div(seen, tile.order.keys); };
-  // Of the strand, and the part, with most of them; of as many strands.
-  const auto most_blocks_of = [&](std::int64_t seen) {
-    return static_cast<double>(strands * ceil_div(blocks_of(seen), all_strands));
-  };
-  const auto sixteens_of = [](std::int64_t keys) {
-    return ceil_div(keys, kKeysOfMma) * kKeysOfMma;
-  };
-  const auto most_read_of = [&](std::int64_t seen) {
-    const std::int64_t round = tile.order.keys * all_strands, left = sixteens_of(seen % round);
-    const std::int64_t rounds = seen / round;
-    const std::int64_t read =
-        strands * (rounds * tile.order.keys + std::min<std::int64_t>(left, tile.order.keys));
-    return static_cast<double>(read);
-  };
-  const double parts = tile.order.parts;
-  KeysOfBlock out;
-  out.seen = static_cast<double>(seen_before(run.last)) / parts;
-  out.copied = most_blocks_of(seen_before(run.last)) * tile.order.keys;
-  for (int warp = 0; warp < tile.down; ++warp) {
-    KeysOfBlock own;
-    std::int64_t most = 0;
-    for (int t = 0; t < tile.tall; ++t) {
-      const std::int64_t row = tile.first_row(warp, t);
-      const std::int64_t from = token0 + row / share, to = token0 + (row + 15) / share + 1;
-      if (from >= run.last || to <= run.first) continue;
-      const std::int64_t seen = seen_before(std::min(to, run.last));
-      most = std::max(most, seen);
-      own.tile_blocks += most_blocks_of(seen);
-      own.tile_read += most_read_of(seen);
-      out.all_tile_blocks += static_cast<double>(blocks_of(seen)) / parts;
-    }
-    out.blocks = std::max(out.blocks, most_blocks_of(most));
-    out.tile_blocks = std::max(out.tile_blocks, own.tile_blocks);
-    out.read = std::max(out.read, most_read_of(most));
-    out.tile_read = std::max(out.tile_read, own.tile_read);
-    out.all_read += static_cast<double>(sixteens_of(most)) / parts;
-  }
-  return out;
-}
-
-/// The keys of the block of the n-th tile of tokens: those of each sequence in it.
-KeysOfBlock keys_of(const AttentionWork& work, const AttentionTile& tile, std::int64_t n) {
-  const std::int64_t each = tile.tokens(work.heads / work.groups);
-  const std::int64_t end = std::min((n + 1) * each, work.sequences * work.rows);
-  KeysOfBlock out;
-  for (std::int64_t first = n * each; first < end;) {
-    const std::int64_t begin = first / work.rows * work.rows;
-    const std::int64_t last = std::min(end, begin + work.rows);
-    out += keys_of_run(work, tile, {first, last, begin}, n * each);
-    first = last;
-  }
-  return out;
-}
-
 struct Loaded {
-  double most = 0;  ///< seconds of the multiprocessor with the most work
+  double most = 0;   ///< seconds of the multiprocessor with the most work
+  double waits = 0;  ///< of those
   std::string_view bound;
   double bytes = 0;       ///< that all blocks read
   std::int64_t deep = 0;  ///< blocks of that multiprocessor
@@ -168,11 +226,12 @@ Loaded load(const TensorMachine& machine, const AttentionWork& work, const Atten
   const auto alone = [&](std::int64_t at_once) {
     return at_once * tile.threads() / 32 < 2 * kFullWarps;
   };
-  const std::int64_t each = tile.tokens(work.heads / work.groups);
-  const std::int64_t tiles = (work.sequences * work.rows + each - 1) / each;
+  const KeyCounter counter(machine, work, tile);
+  const std::int64_t tiles =
+      ceil_div(work.sequences * work.rows, tile.tokens(work.heads / work.groups));
   std::vector<BlockCost> costs;
-  for (std::int64_t n = tiles; n-- > 0;)
-    costs.push_back(cost_of(machine, work, tile, keys_of(work, tile, n)));
+  for (std::int64_t n = 0; n < tiles; ++n)
+    costs.push_back(cost_of(machine, work, tile, counter.of_block(n)));
   using Entry = std::pair<double, std::size_t>;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> free;
   const auto count = static_cast<std::size_t>(machine.multiprocessors);
@@ -185,6 +244,9 @@ Loaded load(const TensorMachine& machine, const AttentionWork& work, const Atten
       const std::size_t i = free.top().second;
       free.pop();
       on[i] += cost;
+      // The first ones' waits are those of all; while a later one waits, those beside it go on.
+      const double waits = blocks[i] < resident ? cost.waits - kFirstWait : cost.waits;
+      on[i].waits += std::max(0.0, waits) / static_cast<double>(resident);
       ++blocks[i];
       out.bytes += cost.bytes;
       free.emplace(on[i].most(alone(resident)), i);
@@ -196,16 +258,13 @@ Loaded load(const TensorMachine& machine, const AttentionWork& work, const Atten
     const double seconds = c.most(alone(std::min(resident, blocks[i])));
     if (seconds < out.most) continue;
     out.most = seconds;
+    out.waits = c.waits;
     out.deep = blocks[i];
     out.bound = c.mma >= c.shared && c.mma >= c.issue ? "mma"
                 : c.shared >= c.issue                 ? "shared memory"
                                                       : "issue";
   }
   return out;
-}
-
-double bytes_of_keys(const AttentionWork& w) {
-  return static_cast<double>(2 * w.sequences * (w.past + w.rows) * w.groups * w.width) * kElement;
 }
 
 double bytes_of_sums(const AttentionWork& w, const AttentionTile& tile) {
@@ -229,19 +288,29 @@ double adding_time(const TensorMachine& machine, const AttentionWork& w,
 }  // namespace
 
 std::int64_t AttentionTile::shared_bytes(std::int64_t width) const {
-  const std::int64_t words = (width / 8 + 7) / 8 * 8, warps = std::int64_t{down} * order.strands;
-  const std::int64_t stages = std::int64_t{4} * order.keys * order.strands * words;
-  const std::int64_t merged = order.strands > 1 ? warps * 32 * (1 + width / 8) : 0;
-  return 16 * (std::max(stages, merged) + std::int64_t{rows()} * words);
+  const std::int64_t words = (width / 8 + 7) / 8 * 8;
+  const std::int64_t stages = std::int64_t{4} * order.keys * order.strands * deep * words;
+  const std::int64_t added = std::int64_t{down} * tall * (order.strands - 1) * 32 * (1 + width / 8);
+  return 16 * (std::max(stages, added) + std::int64_t{rows()} * words);
 }
 
 int AttentionTile::first_row(int warp, int t) const {
-  return 16 * (t * down + (t % 2 == 0 ? warp : down - 1 - warp));
+  const int warps = down / halves(), own = warp % warps;
+  return warp / warps * warps * tall * 16 + 16 * (t * warps + (t % 2 == 0 ? own : warps - 1 - own));
 }
 
 int AttentionTile::registers(std::int64_t width) const {
-  constexpr int kRest = 80, kMost = 255;
-  return std::min(tall * (static_cast<int>(width) / 2 + order.keys / 2 + 12) + kRest, kMost);
+  constexpr int kRest = 64, kMost = 255;  // sums, queries, scores, and the rest
+  return std::min(tall * (static_cast<int>(width) * 3 / 4 + order.keys / 2) + kRest, kMost);
+}
+
+std::array<TokenRange, 2> tokens_of_block(const AttentionTile& tile, std::int64_t share,
+                                          std::int64_t tokens, std::int64_t n) {
+  const std::int64_t each = tile.half_tokens(share), late = ceil_div(tokens, each) - 1 - n;
+  const auto of_tile = [&](std::int64_t i) {
+    return TokenRange{i * each, std::min((i + 1) * each, tokens)};
+  };
+  return {of_tile(late), tile.paired && n < late ? of_tile(n) : TokenRange{}};
 }
 
 double bytes_of_rows(const AttentionWork& w) {
@@ -262,32 +331,28 @@ AttentionTime attention_time(const TensorMachine& machine, const AttentionWork& 
   if (resident == 0) return {std::numeric_limits<double>::infinity(), "shared memory", 0};
   const Loaded all = load(machine, work, tile, resident);
   const double at_once = static_cast<double>(std::min(resident, all.deep));
-  const double stage =
-      2.0 * tile.order.keys * tile.order.strands * static_cast<double>(work.width) * kElement;
-  const double under_way = all.busy * at_once * stage;
+  const double stage = 2.0 * tile.order.keys * tile.order.strands * tile.deep *
+                       static_cast<double>(work.width) * kElement;
+  // While blocks wait, those beside them ask for keys; a lone one's wait is everyone's.
+  const double asking = at_once > 1 ? 1 - all.waits / all.most : 1;
+  const double under_way = all.busy * at_once * asking * stage;
+  const double waits = at_once > 1 ? 0 : all.waits;
   const double share = all.busy / machine.multiprocessors;
   const double sums = bytes_of_sums(work, tile);
   const double from_memory = bytes_of_rows(work) + bytes_of_keys(work);
   const std::array<AttentionTime, 3> bounds{{
-      {from_memory / std::min(machine.bandwidth, under_way / kReadLatency), "memory", 0},
+      {from_memory / std::min(machine.bandwidth, under_way / kReadLatency) + waits, "memory", 0},
       {(all.bytes + bytes_of_rows(work) + sums) /
-           std::min({machine.cache_bandwidth,
-                     machine.cache_port() * machine.multiprocessors * share,
-                     under_way / kCacheLatency}),
+               std::min({machine.cache_bandwidth,
+                         machine.cache_port() * machine.multiprocessors * share,
+                         under_way / kCacheLatency}) +
+           waits,
        "cache", 0},
       {all.most, all.bound, 0},
   }};
   AttentionTime out = longest(bounds);
-  // A block waits for its table, then for its first keys; blocks beside it go on meanwhile. Where
-  // tiles share a sequence, those that begin later find table, pages and keys in the cache.
-  const std::int64_t waits = ceil_div(all.deep, resident) - 1;
-  const bool cached = work.rows > tile.tokens(work.heads / work.groups) &&
-                      bytes_of_keys(work) + bytes_of_rows(work) <= machine.cache_bytes;
-  const std::int64_t fresh = cached ? std::min(waits, work.sequences - 1) : waits;
-  out.seconds += 2 * kReadLatency * static_cast<double>(1 + fresh) +
-                 3 * kCacheLatency * static_cast<double>(waits - fresh);
   out.adding = adding_time(machine, work, tile);
-  out.seconds += out.adding;
+  out.seconds += kFirstWait + out.adding;
   return out;
 }
 
@@ -306,9 +371,9 @@ AttentionWork typical_work(std::int64_t rows, std::int64_t heads, std::int64_t g
 std::vector<AttentionTile> attention_candidates(const TensorMachine& machine, std::int64_t rows,
                                                 std::int64_t groups) {
   if (rows > kFewRows)
-    return {{4, 1, {32, 1, 1}}, {4, 1, {64, 1, 1}}, {4, 1, {32, 2, 1}}, {3, 1, {16, 3, 1}},
-            {2, 2, {16, 4, 1}}, {2, 2, {32, 2, 1}}, {2, 2, {32, 4, 1}}, {2, 2, {48, 2, 1}},
-            {4, 2, {48, 1, 1}}, {4, 2, {32, 2, 1}}, {4, 2, {48, 2, 1}}};
+    return {{4, 1, {16, 1, 1}, 2},       {3, 1, {16, 2, 1}},         {2, 2, {16, 2, 1}},
+            {2, 2, {16, 4, 1}},          {4, 2, {16, 1, 1}, 2},      {4, 2, {16, 2, 1}, 2},
+            {4, 2, {16, 2, 1}, 2, true}, {8, 2, {16, 1, 1}, 2, true}};
   std::vector<AttentionTile> out;
   for (int parts : {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64}) {
     if (parts > 1 && parts * rows * groups > 4 * machine.multiprocessors) break;

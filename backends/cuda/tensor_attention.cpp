@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::string_view kAttentionBody =
     R"(  PW_KEPT(kept);
-  pw_attention<pw_{in}, {down}, {tall}, {strands}, {keys}, {width}, {share}, {groups}, {page}, {parts}>(
+  pw_attention<pw_{in}, {down}, {tall}, {paired}, {strands}, {keys}, {deep}, {width}, {share}, {groups},
+               {page}, {parts}>(
       kept, p0, p1, p2, pw_pages{{p3, p4, p5}}, pw_sums{{{sums}}}, rows, {factor},
       [&](long long token, int head, int column, float y0, float y1) {{
         const auto finished = [&](float y) {{
@@ -31,8 +32,8 @@ constexpr float kLog2E = 1.44269504F;
 
 class AttentionWriter {
  public:
-  AttentionWriter(const AttentionShape& shape, Context& context)
-      : shape_(shape), context_(context) {}
+  AttentionWriter(const AttentionShape& shape, const TensorMachine& machine, Context& context)
+      : shape_(shape), machine_(machine), context_(context) {}
 
   [[nodiscard]] AttentionForm form(const AttentionTile& tile) {
     AttentionForm out;
@@ -91,11 +92,16 @@ class AttentionWriter {
     WrittenKernel text = text_of(tile);
     text.rows_per_block = static_cast<int>(tile.tokens(share));
     text.threads = tile.threads();
+    // The compiler is held to the registers that the model counts on.
+    text.resident = static_cast<int>(
+        std::max<std::int64_t>(1, machine_.resident(tile.threads(), tile.registers(shape_.width),
+                                                    tile.shared_bytes(shape_.width))));
     text.column_blocks = static_cast<int>(shape_.groups) * tile.order.parts;
     text.body =
         fmt::format(kAttentionBody, fmt::arg("in", name(shape_.in)), fmt::arg("down", tile.down),
                     fmt::arg("tall", tile.tall), fmt::arg("strands", tile.order.strands),
-                    fmt::arg("keys", tile.order.keys), fmt::arg("width", shape_.width),
+                    fmt::arg("keys", tile.order.keys), fmt::arg("deep", tile.deep),
+                    fmt::arg("paired", tile.paired), fmt::arg("width", shape_.width),
                     fmt::arg("share", share), fmt::arg("groups", shape_.groups),
                     fmt::arg("page", shape_.page_tokens), fmt::arg("parts", tile.order.parts),
                     fmt::arg("sums", tile.order.parts > 1 ? "sums, arrived" : "0, 0"),
@@ -109,6 +115,7 @@ class AttentionWriter {
   }
 
   const AttentionShape& shape_;
+  const TensorMachine& machine_;
   Context& context_;
 };
 
@@ -129,12 +136,12 @@ std::optional<AttentionForms> tensor_attention(const AttentionShape& shape, std:
   if (!halves || !has_tensor_cores(arch, shape.in) || shape.width % 16 != 0 || shape.width > 128 ||
       shape.width == 0 || shape.heads / shape.groups > 16)
     return std::nullopt;
-  AttentionWriter writer(shape, context);
+  const TensorMachine machine = tensor_machine_or_nearest(arch);
+  AttentionWriter writer(shape, machine, context);
   AttentionForms out;
   out.groups = shape.groups;
-  out.tiles = tiles != nullptr ? *tiles
-                               : attention_tiles(tensor_machine_or_nearest(arch), shape.heads,
-                                                 shape.groups, shape.width);
+  out.tiles =
+      tiles != nullptr ? *tiles : attention_tiles(machine, shape.heads, shape.groups, shape.width);
   for (const AttentionTile& tile : out.tiles.all) out.all.push_back(writer.form(tile));
   return out;
 }
