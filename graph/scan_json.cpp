@@ -4,6 +4,7 @@
 #include "graph/scan_json.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -107,38 +108,42 @@ class Scanner {
     return true;
   }
 
-  bool string(std::string_view& out, const char* what) {
-    if (!take('"')) return syntax(fmt::format("{} is expected here", what));
+  /// A string; no data after an error. It is returned in registers: a processor waits long for a
+  /// copy of what was just written in smaller pieces.
+  std::string_view string(const char* what) {
+    if (!take('"')) return syntax(fmt::format("{} is expected here", what)), std::string_view();
     const std::size_t begin = at_;
     while (at_ < text_.size()) {
       at_ += ordinary(at_);
       if (at_ >= text_.size()) break;
       const auto c = static_cast<unsigned char>(text_[at_]);
-      if (c == '"') {
-        out = text_.substr(begin, at_++ - begin);
-        return fits(out);
-      }
-      if (c == '\\') return escaped_string(begin, out);
-      if (!plain(c)) return false;
+      if (c == '"') return fitting({text_.data() + begin, at_++ - begin});
+      if (c == '\\') return escaped_string(begin);
+      if (!plain(c)) return {};
     }
-    return syntax("a string that does not end");
+    return syntax("a string that does not end"), std::string_view();
   }
-  bool fits(std::string_view text) {
-    return text.size() <= kMaxString || error("PW1002", "a string is longer than 1 MiB");
+  std::string_view fitting(std::string_view text) {
+    if (text.size() <= kMaxString) return text;
+    return error("PW1002", "a string is longer than 1 MiB"), std::string_view();
   }
   /// How many characters from here on are ASCII that needs no look, eight at a time (the tests of
-  /// bytes in words are those of Anderson's "Bit Twiddling Hacks").
+  /// bytes in words are those of Anderson's "Bit Twiddling Hacks"; of what they mark only the
+  /// lowest byte is sure).
   [[nodiscard]] std::size_t ordinary(std::size_t from) const {
     constexpr std::uint64_t kOnes = ~std::uint64_t{0} / 255, kTops = kOnes * 0x80;
-    const auto has_zero = [](std::uint64_t x) { return (x - kOnes) & ~x & kTops; };
+    const auto zeros = [](std::uint64_t x) { return (x - kOnes) & ~x & kTops; };
     std::size_t at = from;
     for (; at + 8 <= text_.size(); at += 8) {
       std::uint64_t w = 0;
       std::memcpy(&w, text_.data() + at, 8);
-      const bool below_space = ((w - kOnes * 0x20) & ~w & kTops) != 0;
-      if ((w & kTops) != 0 || below_space || has_zero(w ^ kOnes * '"') != 0 ||
-          has_zero(w ^ kOnes * '\\') != 0)
-        break;
+      const std::uint64_t below_space = (w - kOnes * 0x20) & ~w & kTops;
+      const std::uint64_t found =
+          (w & kTops) | below_space | zeros(w ^ kOnes * '"') | zeros(w ^ kOnes * '\\');
+      if (found == 0) continue;
+      if constexpr (std::endian::native == std::endian::little)
+        at += static_cast<std::size_t>(std::countr_zero(found)) / 8;
+      break;
     }
     return at - from;
   }
@@ -150,24 +155,23 @@ class Scanner {
     at_ += length;
     return true;
   }
-  bool escaped_string(std::size_t begin, std::string_view& out) {
+  std::string_view escaped_string(std::size_t begin) {
     std::string text(text_.substr(begin, at_ - begin));
     while (at_ < text_.size()) {
       const auto c = static_cast<unsigned char>(text_[at_]);
       const std::size_t from = at_;
       if (c == '"') {
         ++at_;
-        out = keep(text);
-        return fits(out);
+        return fitting(keep(text));
       }
       if (c == '\\') {
-        if (!escape(text)) return false;
+        if (!escape(text)) return {};
       } else {
-        if (!plain(c)) return false;
+        if (!plain(c)) return {};
         text += text_.substr(from, at_ - from);
       }
     }
-    return syntax("a string that does not end");
+    return syntax("a string that does not end"), std::string_view();
   }
   bool escape(std::string& text) {
     ++at_;
@@ -260,7 +264,10 @@ class Scanner {
     switch (peek()) {
       case '{': return object(out, depth);
       case '[': return array(out, depth);
-      case '"': out.kind = Tree::Kind::string; return string(out.text, "a value");
+      case '"':
+        out.kind = Tree::Kind::string;
+        out.text = string("a value");
+        return out.text.data() != nullptr;
       case 'n': return word("null");
       case 't':
         out.kind = Tree::Kind::boolean;
@@ -269,6 +276,15 @@ class Scanner {
       case 'f': out.kind = Tree::Kind::boolean; return word("false");
       default: return number(out);
     }
+  }
+  /// The next of `open_`. What holds no others is written where it stays.
+  bool item(std::size_t depth) {
+    skip_space();
+    if (peek() != '{' && peek() != '[') return value(open_.emplace_back(), depth);
+    Tree nested;
+    if (!value(nested, depth)) return false;
+    open_.push_back(nested);
+    return true;
   }
   bool deeper(std::size_t depth) {
     return depth < kMaxNesting ||
@@ -280,14 +296,12 @@ class Scanner {
     out.kind = Tree::Kind::array;
     const std::size_t begin = open_.size();
     if (!take(']')) {
-      path_.push_back({});
+      path_.emplace_back();
       do {
         path_.back().index = open_.size() - begin;
         if (path_.back().index == kMaxItems)
           return error("PW1002", fmt::format("a list has more than {} elements", kMaxItems));
-        Tree item;
-        if (!value(item, depth + 1)) return false;
-        open_.push_back(item);
+        if (!item(depth + 1)) return false;
       } while (take(','));
       path_.pop_back();
       if (!take(']')) return syntax("`,` or `]` is expected here");
@@ -298,9 +312,10 @@ class Scanner {
   }
   /// The next key, which is not among those from `begin` on, and the colon; a step of the path.
   bool key(std::size_t begin) {
-    std::string_view k;
-    if (!string(k, "a key")) return false;
-    path_.back() = {k, 0, true};
+    const std::string_view k = string("a key");
+    if (k.data() == nullptr) return false;
+    path_.back().key = k;
+    path_.back().member = true;
     const auto first = open_keys_.begin() + static_cast<std::ptrdiff_t>(begin);
     if (std::find(first, open_keys_.end(), k) != open_keys_.end())
       return error("PW1004", fmt::format("the key `{}` is there twice", k));
@@ -315,11 +330,9 @@ class Scanner {
     out.kind = Tree::Kind::object;
     const std::size_t begin = open_.size(), keys = open_keys_.size();
     if (!take('}')) {
-      path_.push_back({});
+      path_.emplace_back();
       do {
-        Tree item;
-        if (!key(keys) || !value(item, depth + 1)) return false;
-        open_.push_back(item);
+        if (!key(keys) || !item(depth + 1)) return false;
       } while (take(','));
       path_.pop_back();
       if (!take('}')) return syntax("`,` or `}` is expected here");
@@ -340,7 +353,7 @@ class Scanner {
                    "a graph is { \"format\": \"piecewise.graph/1\", … }");
     if (!take('{')) return syntax("an object is expected here");
     if (take('}')) return true;
-    path_.push_back({});
+    path_.emplace_back();
     do {
       if (!key(0)) return false;
       const std::string_view k = top_keys_.emplace_back(open_keys_.back());
@@ -362,7 +375,7 @@ class Scanner {
   bool stream(std::string_view list) {
     ++at_;
     if (take(']')) return true;
-    path_.push_back({});
+    path_.emplace_back();
     std::size_t count = 0;
     do {
       path_.back().index = count;

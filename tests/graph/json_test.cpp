@@ -148,6 +148,36 @@ TEST_CASE("json: strings are decoded, and small numbers are no error", "[graph][
   CHECK(line_of(*graph, "y") == "y: bf16[n, 64] = rms_norm(x, w){eps = 0.0}");
 }
 
+TEST_CASE("json: odd characters are seen wherever they stand in a string", "[graph][json]") {
+  ContextPtr context = library();
+  const auto named = [&](const std::string& name) {
+    return read(context, replaced(small(), "\"small\"", "\"" + name + "\""));
+  };
+  struct Odd {
+    std::string written, meant;
+  };
+  const Odd odd[] = {{"é", "é"},           {"\U0001F600", "\U0001F600"},
+                     {"\\\"", "\""},       {"\\\\", "\\"},
+                     {"\\n", "\n"},        {"\\u0041", "A"},
+                     {" !#[]~", " !#[]~"}, {"\x7f", "\x7f"}};
+  const std::string bad[] = {"\n", "\x1f", "\x80", "\xff", "\xc3", "\\x", "\"q"};
+  for (std::size_t before = 0; before < 18; ++before)
+    for (const std::size_t after : {0, 1, 7, 8, 9}) {
+      const std::string left(before, 'l'), right(after, 'r');
+      for (const Odd& o : odd) {
+        Result<Graph> graph = named(left + o.written + right);
+        if (!graph) FAIL(messages(graph.error(), *context));
+        CHECK(graph->name == left + o.meant + right);
+      }
+      for (const std::string& b : bad) {
+        INFO(before << " before one of " << b.size() << " bytes");
+        const Result<Graph> graph = named(left + b + right);
+        REQUIRE_FALSE(graph);
+        CHECK(graph.error().front().code == "PW1001");
+      }
+    }
+}
+
 TEST_CASE("json: bad input is diagnosed with its pointer", "[graph][json]") {
   const Bad cases[] = {
       {"\"op\": \"rms_norm\"", "\"op\": \"rms_nrom\"", "PW1014", "/nodes/0/op",
