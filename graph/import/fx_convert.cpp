@@ -63,7 +63,6 @@ Result<FxImport> Converter::convert() {
   if (auto ok = read_inputs(); !ok) return forward(ok);
   find_getitems();
   const std::size_t statements = function_.statements.size();
-  env_.reserve(env_.size() + statements);
   graph_.expect(statements, statements, 2 * statements);
   std::size_t read = 0;
   for (const Statement& s : function_.statements) {
@@ -72,8 +71,7 @@ Result<FxImport> Converter::convert() {
     if (done) continue;
     std::move(done.error().begin(), done.error().end(), std::back_inserter(errors_));
     if (errors_.size() >= kMaxDiagnostics) break;
-    for (const Expr& target : s.targets)
-      env_.emplace(target.text, Value());  // one mistake, one message
+    for (const Expr& target : s.targets) env_[target.text];  // one mistake, one message
   }
   take_time();
   if (errors_.empty())
@@ -107,7 +105,7 @@ Value Converter::input_tensor(ValueId input) {
 ValueId Converter::attribute_input(const std::string& name) {
   std::string word = name.substr(std::string_view("self.").size());
   std::replace(word.begin(), word.end(), '.', '_');
-  if (auto it = env_.find(name); it != env_.end()) return it->second.tensor;
+  if (const Value* known = env_.find(name)) return known->tensor;
   once();
   unique_names_ = unique_names_ && !names_.contains(word);
   ValueId v = graph_.add_input(word, Types::unknown(), InputKind::weight);
@@ -261,9 +259,9 @@ Result<std::monostate> Converter::outputs(const Expr& e) {
 
 // An output is called as the dump returns it, also where a later write made its contents.
 void Converter::name_output(const Expr& e, std::size_t at) {
-  auto it = env_.find(e.text);
-  if (it == env_.end() || it->second.kind != Value::Kind::tensor) return;
-  const ValueId value = memory_.tensors[it->second.handle].value;
+  const Value* returned = env_.find(e.text);
+  if (returned == nullptr || returned->kind != Value::Kind::tensor) return;
+  const ValueId value = memory_.tensors[returned->handle].value;
   if (graph_.value_name(value) == e.text || graph_.is_input(value)) return;
   renamed_ = true;
   const ValueId held = graph_.find_value(e.text);
@@ -320,11 +318,11 @@ std::optional<Value> Converter::torch_word(const std::string& text) {
 }
 
 Result<Value> Converter::evaluate_name(const Expr& e) {
-  if (auto it = env_.find(e.text); it != env_.end()) return it->second;
+  if (const Value* known = env_.find(e.text)) return *known;
   if (std::optional<Value> word = torch_word(e.text)) return *word;
   if (e.text.starts_with("self.")) {
     attribute_input(e.text);
-    return env_.find(e.text)->second;
+    return *env_.find(e.text);
   }
   std::vector<std::string> known;
   for (const auto& [name, value] : env_) known.push_back(name);

@@ -14,6 +14,7 @@
 #include "graph/import/fx.hpp"
 #include "graph/import/fx_ast.hpp"
 #include "graph/import/fx_memory.hpp"
+#include "graph/import/fx_names.hpp"
 #include "graph/import/fx_ops.hpp"
 #include "graph/import/fx_repeat.hpp"
 #include "graph/import/fx_symbols.hpp"
@@ -524,7 +525,7 @@ class Converter {
   std::string group_;  ///< of the statement that is converted
   std::set<std::pair<std::string, std::int64_t>>
       ranks_;  ///< groups that collectives name, and sizes
-  std::unordered_map<std::string, Value> env_;
+  BoundNames<Value> env_;
   WordSet names_;                                  ///< every name of the dump, and those made up
   WordSet made_up_;                                ///< those made up
   std::unordered_map<std::string, int> counters_;  ///< of made-up names, by their base

@@ -13,10 +13,7 @@ Result<std::monostate> Converter::begin() {
   return read_inputs();
 }
 
-const Value* Converter::input(std::string_view name) const {
-  const auto found = env_.find(std::string(name));
-  return found == env_.end() ? nullptr : &found->second;
-}
+const Value* Converter::input(std::string_view name) const { return env_.find(name); }
 
 Value Converter::add_weight(const std::string& name, TypeId type) {
   const std::string free = graph_.fresh_name(name);
@@ -62,7 +59,7 @@ Result<Value> Converter::add_call(std::string_view target, const Arguments& argu
       function_.span, "", true, {std::move(name), Types::unknown(), {}}, std::move(items)};
   Result<Value> out = call(target, arguments, site);
   if (out && out->kind == Value::Kind::tensor && graph_.value_name(out->tensor) != site.result.name)
-    env_.insert_or_assign(site.result.name, *out);  // for the report's aliases
+    env_[site.result.name] = *out;  // for the report's aliases
   return out;
 }
 

@@ -74,14 +74,14 @@ bool Converter::tensor_key(const Value& value) {
 
 bool Converter::name_key(const Expr& e) {
   Repeats<Value, Wanted>::Key& key = repeats_.key;
-  const auto known = env_.find(e.text);
-  if (known == env_.end()) {
+  const Value* known = env_.find(e.text);
+  if (known == nullptr) {
     if (e.text.starts_with("self")) return false;
     key.push_back(static_cast<std::uint64_t>(Mark::word));
     key.push_back(repeats_.words.intern(e.text).index);
     return true;
   }
-  const Value& value = known->second;
+  const Value& value = *known;
   if (value.kind == Value::Kind::tensor) return tensor_key(value);
   if (value.kind != Value::Kind::integer) return false;
   key.push_back(static_cast<std::uint64_t>(Mark::number));
@@ -362,7 +362,7 @@ bool Converter::take_trace(Repeat<Value>& out, const Statement& s, const Before&
 }
 
 bool Converter::take_value(Repeat<Value>& out, const Statement& s, const Before& before) {
-  out.value = env_.at(s.targets[0].text);
+  out.value = *env_.find(s.targets[0].text);
   out.own_name = out.value.kind == Value::Kind::tensor &&
                  graph_.value_name(out.value.tensor) == s.targets[0].text;
   bool sound = true;
