@@ -210,6 +210,10 @@ class Emitter {
       exact_.insert(s.slot);
       return define(depth, s, rounded(value, s.unit, to));
     }
+    if (keep && to == DType::bf16 && half_) {  // it is rounded where its bits are put beside others
+      late_.insert(s.slot);
+      return define(depth, s, before_rounding(value, s.unit));
+    }
     if (keep)
       return define_bits(depth, s,
                          fmt::format("pw_to_{}({})", name(to), before_rounding(value, s.unit)));
