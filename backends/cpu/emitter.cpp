@@ -180,11 +180,15 @@ class Emitter {
       line(depth, fmt::format("const {} b{} = {} >> {};", storage(from), s.slot.index, word->second,
                               shift));
       with_bits_.insert(s.slot);
-      if (from != DType::bf16)
-        return define(depth, s, fmt::format("pw_from_{}(b{})", name(from), s.slot.index));
-      return define(
-          depth, s,
-          fmt::format("pw_float({} {})", word->second, *half_ == 0 ? "<< 16" : "& 0xffff0000u"));
+      if (from == DType::bf16)
+        return define(
+            depth, s,
+            fmt::format("pw_float({} {})", word->second, *half_ == 0 ? "<< 16" : "& 0xffff0000u"));
+      if (from == DType::f16)
+        return define(depth, s,
+                      fmt::format("pw_widened_f16({} {})", word->second,
+                                  *half_ == 0 ? "& 0xffffu" : ">> 16"));
+      return define(depth, s, fmt::format("pw_from_{}(b{})", name(from), s.slot.index));
     }
     if (is_narrow(from)) return define_bits(depth, s, element);
     define(depth, s, loaded(from, element));

@@ -50,6 +50,11 @@ static inline unsigned pw_above_bf16(float x) {  // its bits, and below them wha
   const unsigned u = pw_bits(x);
   return x != x ? u | 0x00400000u : u + 0x7fffu + ((u >> 16) & 1u);
 }
+static inline float pw_widened_f16(unsigned bits) {  // pw_from_f16, without lanes of 16 bits
+  const unsigned u = bits & 0x7fffu, sign = bits >> 15;
+  return u >= 0x7c00u ? pw_float(0x7f800000u | (u & 0x3ffu) << 13 | sign << 31)
+                      : pw_widen<10, 15>(u, sign);
+}
 template <class Word>
 static inline Word pw_word(const void* p) {
   Word word;
