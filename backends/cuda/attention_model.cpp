@@ -161,9 +161,9 @@ class KeyCounter {
   }
   [[nodiscard]] double most_read_of(std::int64_t seen) const {
     const std::int64_t round = tile_.order.keys * all_strands_, left = sixteens_of(seen % round);
-    return static_cast<double>(
-        tile_.order.strands *
-        (seen / round * tile_.order.keys + std::min<std::int64_t>(left, tile_.order.keys)));
+    const std::int64_t of_strand =
+        seen / round * tile_.order.keys + std::min<std::int64_t>(left, tile_.order.keys);
+    return static_cast<double>(tile_.order.strands * of_strand);
   }
 
   void add_copies(std::int64_t seen, KeysOfBlock& out) const {
