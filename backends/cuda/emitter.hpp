@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,6 +44,7 @@ struct Kernel {
                                   ///< then results; each aligned to 16 bytes
   std::size_t results = 0;        ///< how many of them, at the end
   bool reads_valid = false;       ///< the last operand is the number of valid tokens
+  std::optional<std::size_t> zero = std::nullopt;  ///< an argument that is 0 before and after
   std::vector<DimId>
       params;          ///< `long long` each, after the pointers: rows, then other symbol values
   std::string source;  ///< the kernel alone; needs the prelude before it

@@ -264,25 +264,18 @@ class ProgramMaker {
     add_launch(std::move(kernel), std::move(read), places(writes));
   }
 
-  /// One launch, or one that makes the sums of pieces and one that adds them.
   void add_own(Own& own, ValueId result) {
-    const auto reads = [&](const std::vector<std::size_t>& operands) {
-      std::vector<ValueId> out;
-      for (std::size_t i : operands) out.push_back(own.operands[i]);
-      return out;
-    };
     TensorKernels& kernels = own.kernels;
-    if (!kernels.add)
-      return add_kernel(std::move(kernels.product), reads(kernels.product_reads), {result});
-    const std::size_t at = out_.launches.size();
-    const Place sums{Place::Kind::scratch, out_.scratch.size(), kernels.sums};
-    out_.scratch.push_back({"sums of pieces", kernels.sums, at, at + 1});
-    std::vector<Place> writes{sums};
-    if (kernels.finishes) writes.push_back(place_of(result));
-    add_launch(std::move(kernels.product), places(reads(kernels.product_reads)), std::move(writes));
-    std::vector<Place> read = places(reads(kernels.add_reads));
-    read.push_back(sums);
-    add_launch(std::move(*kernels.add), std::move(read), places({result}));
+    std::vector<Place> writes;
+    if (kernels.sums) {
+      const std::size_t at = out_.launches.size();
+      writes.push_back({Place::Kind::scratch, out_.scratch.size(), *kernels.sums});
+      out_.scratch.push_back({"sums of pieces", *kernels.sums, at, at});
+      writes.push_back({Place::Kind::zero, out_.zeros.size(), *kernels.met});
+      out_.zeros.push_back(*kernels.met);
+    }
+    writes.push_back(place_of(result));
+    add_launch(std::move(kernels.product), places(own.operands), std::move(writes));
   }
 
   void add_launch(Kernel kernel, std::vector<Place> reads, std::vector<Place> writes) {

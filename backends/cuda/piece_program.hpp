@@ -13,10 +13,11 @@
 
 namespace pw::cuda {
 
-/// A tensor of a launch: the piece's n-th input, output, scratch value or literal, or the number of
-/// valid tokens, which a step writes before its pieces run.
+/// A tensor of a launch: the piece's n-th input, output, scratch value or literal, the number of
+/// valid tokens, which a step writes before its pieces run, or the n-th of those that are 0 between
+/// launches.
 struct Place {
-  enum class Kind : std::uint8_t { input, output, scratch, literal, valid };
+  enum class Kind : std::uint8_t { input, output, scratch, literal, valid, zero };
   Kind kind = Kind::input;
   std::size_t index = 0;
   TypeId type;
@@ -41,6 +42,7 @@ struct PieceProgram {
   std::vector<ProgramLaunch> launches;
   std::vector<ScratchValue> scratch;
   std::vector<Tensor> literals;
+  std::vector<TypeId> zeros;       ///< tensors of one launch each, 0 before and after it
   std::vector<Kernel> kernels;     ///< that its launches name
   std::vector<std::string> lacks;  ///< ops that nothing runs on a device: the piece is not captured
   std::vector<std::string>

@@ -56,10 +56,12 @@ class FloorFinder {
     // added; else some pieces there are, of which nothing is said.
     for (std::int64_t busy = 1; busy <= all; ++busy) {
       const auto blocks = static_cast<double>(busy);
-      const double kept =
-          busy > tiles ? blocks * results_ * 4 / count / machine_.cache_bandwidth : 0;
-      take(tile, count / blocks, busy, kept + kNextKernel + kCacheLatency + std::max(kept, stored_),
-           true);
+      const double moved =
+          busy > tiles ? (blocks / count - 1) * results_ * 4 /
+                             std::min(machine_.cache_bandwidth, blocks * machine_.cache_port())
+                       : 0;
+      take(tile, count / blocks, busy,
+           moved + kMeetingTrips * kCacheLatency + std::max(moved, stored_), true);
     }
   }
 
@@ -100,7 +102,7 @@ ProductFloor product_floor(const TensorMachine& machine, const ProductShape& sha
 }
 
 std::string described(const ProductFloor& floor) {
-  return std::string(floor.bound) + (floor.cut ? ", second kernel" : "");
+  return std::string(floor.bound) + (floor.cut ? ", adding pieces" : "");
 }
 
 }  // namespace pw::cuda

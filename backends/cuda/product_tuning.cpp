@@ -110,26 +110,19 @@ class ProductTuner {
     if (options_.device == nullptr) {
       bool found = false;
       for (Candidate& c : all) {
-        if (!found)
-          c.refused = !compiles(c.kernels.product) || (c.kernels.add && !compiles(*c.kernels.add));
+        if (!found) c.refused = !compiles(c.kernels.product);
         found = found || !c.refused;
       }
       return;
     }
-    parallel_jobs(all.size(), threads, [&](std::size_t i) {
-      const TensorKernels& k = all[i].kernels;
-      all[i].refused = !compiles(k.product) || (k.add && !compiles(*k.add));
-    });
+    parallel_jobs(all.size(), threads,
+                  [&](std::size_t i) { all[i].refused = !compiles(all[i].kernels.product); });
   }
 
   double seconds_of(const TensorKernels& kernels, const ProductShape& shape, std::int64_t tokens) {
     if (options_.device == nullptr) return product_time(machine_, shape, kernels.tile).seconds;
-    const Context& context = graph_->context();
-    const Symbols symbols{{symbol_, tokens}};
-    const auto product = measure(*options_.device, kernels.product, context, symbols);
-    if (!product || !kernels.add) return product.value_or(HUGE_VAL);
-    const auto add = measure(*options_.device, *kernels.add, context, symbols);
-    return add ? *product + *add : HUGE_VAL;
+    return measure(*options_.device, kernels.product, graph_->context(), {{symbol_, tokens}})
+        .value_or(HUGE_VAL);
   }
 
   TunedSchedule entry(const FoundProduct& found, std::int64_t rows, const ProductTile& tile,

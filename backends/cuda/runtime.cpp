@@ -313,6 +313,7 @@ Result<std::monostate> Runtime::allocate_all() {
     if (!address) return forward(address);
     valid_ = *address;
   }
+  if (auto done = allocate_zeros(); !done) return done;
   if (!pages_.empty())
     if (auto done = pages_.reserve(first_pages(), most_rows()); !done) return done;
   for (Class& c : classes_) {
@@ -325,6 +326,29 @@ Result<std::monostate> Runtime::allocate_all() {
     }
   }
   return std::monostate{};
+}
+
+/// Each launch has its own, at the most tokens: launches that share none may run at the same time.
+Result<std::monostate> Runtime::allocate_zeros() {
+  constexpr std::int64_t kApart = 256;
+  const Symbols largest = symbols_at(plan_, plan_.max_tokens);
+  std::int64_t bytes = 0;
+  for (const Piece& piece : stitched_.pieces) {
+    std::vector<Address>& offsets = zeros_.emplace_back();
+    for (const TypeId type : classes_[piece.piece_class.index].program.zeros) {
+      auto extents = extents_of(source_.context(), type, largest, [&] { return piece.name; });
+      if (!extents) return forward(extents);
+      const DeviceTensor tensor{source_.context().types[type].dtype, std::move(*extents), 0};
+      offsets.push_back(static_cast<Address>(bytes));
+      bytes += round_up(tensor.bytes(), kApart);
+    }
+  }
+  if (bytes == 0) return std::monostate{};
+  auto address = allocate(bytes, "numbers of pieces of tiles");
+  if (!address) return forward(address);
+  for (std::vector<Address>& of_piece : zeros_)
+    for (Address& at : of_piece) at += *address;
+  return driver_.fill(*address, 0, bytes);
 }
 
 bool Runtime::stays(ValueId input) const {
@@ -403,6 +427,7 @@ Result<DeviceTensor> Runtime::tensor(PieceId piece, const Place& place,
     case Place::Kind::output: out.address = address_[p.outputs[place.index].index]; break;
     case Place::Kind::valid: out.address = valid_; break;
     case Place::Kind::literal: out.address = class_of(piece).literals[place.index]; break;
+    case Place::Kind::zero: out.address = zeros_[piece.index][place.index]; break;
     case Place::Kind::scratch:
       out.address = arena_ + static_cast<Address>(memory_.scratch[piece.index][place.index].offset);
   }

@@ -132,6 +132,7 @@ class Runtime {
   Result<std::monostate> take_memory(const std::vector<PieceSchedule>& needed);
   [[nodiscard]] Result<std::monostate> check_workspace() const;
   Result<std::monostate> allocate_all();
+  Result<std::monostate> allocate_zeros();
   Result<Address> allocate(std::int64_t bytes, const std::string& what);
   [[nodiscard]] std::string memory_table() const;
 
@@ -197,7 +198,8 @@ class Runtime {
   std::vector<std::pair<std::string, std::int64_t>> asked_;  ///< what for, and bytes
   Address arena_ = 0, valid_ = 0;  ///< valid_: the number of valid tokens; 0: no launch reads it
   DeviceTensor workspace_;         ///< that library calls share
-  std::vector<Address> address_;   ///< by source value; 0: none
+  std::vector<std::vector<Address>> zeros_;               ///< by piece: see PieceProgram
+  std::vector<Address> address_;                          ///< by source value; 0: none
   std::vector<std::map<std::int64_t, Captured>> graphs_;  ///< by piece, then size
   std::map<std::int64_t, std::vector<Segment>> steps_;    ///< whole ones, by size
   /// By piece; of those that are not captured and not attention that is kernels. Not shared: an op

@@ -7,9 +7,9 @@
 //
 // The order of sums: an element of a product is one chain of fused multiply-adds, k ascending, from
 // +0, which is the interpreter's. Where a tile has several pieces of k (tensor_model.hpp says
-// which), each piece is such a chain, and their sums are added in f32, ascending. The host runs it.
-// A device adds the products of one instruction (16 or 32 of them) in an order that is not
-// documented, and the instructions in this order.
+// which), each piece is such a chain, and their sums are added in f32, ascending, by whatever
+// block. The host runs it. A device adds the products of one instruction (16 or 32 of them) in an
+// order that is not documented, and the instructions in this order.
 
 struct pw_bf16 {
   typedef unsigned short stored;
@@ -96,6 +96,26 @@ PW_FUNCTION int pw_count_up(int* p) {
       : "memory");
   return before;
 }
+/// The number before. Writes of this block before it are seen by those that add or see after it.
+PW_FUNCTION long long pw_add_to(long long* p, long long n) {
+  long long before;
+  asm volatile(
+      "{ .reg .u64 g; cvta.to.global.u64 g, %1; atom.acq_rel.gpu.global.add.u64 %0, [g], %2; }"
+      : "=l"(before)
+      : "l"(p), "l"(n)
+      : "memory");
+  return before;
+}
+PW_FUNCTION long long pw_see(const long long* p) {
+  long long x;
+  asm volatile("{ .reg .u64 g; cvta.to.global.u64 g, %1; ld.acquire.gpu.global.u64 %0, [g]; }"
+               : "=l"(x)
+               : "l"(p)
+               : "memory");
+  return x;
+}
+/// How often a block looks whether others are there: for a few microseconds.
+enum : int { pw_looks = 16 };
 #define PW_MMA(type, shape, name)                                                               \
   PW_FUNCTION void pw_mma(type, float(&c)[4], const pw_fragment& a, unsigned b0, unsigned b1) { \
     asm volatile("mma.sync.aligned." shape ".row.col.f32." name "." name                        \
@@ -186,6 +206,16 @@ PW_FUNCTION int pw_count_up(int* p) {
   pw_store(p, 0, before + 1);
   return before;
 }
+PW_FUNCTION long long pw_add_to(long long* p, long long n) {
+  pw_count<long long>(0);
+  pw_count<long long>(1);
+  return __atomic_fetch_add(p, n, __ATOMIC_ACQ_REL);
+}
+PW_FUNCTION long long pw_see(const long long* p) {
+  pw_count<long long>(0);
+  return __atomic_load_n(p, __ATOMIC_ACQUIRE);
+}
+enum : int { pw_looks = 0 };
 PW_FUNCTION void pw_commit() { pw_host->commit(); }
 template <int N>
 PW_FUNCTION void pw_wait() {
@@ -404,33 +434,50 @@ PW_FUNCTION void pw_fetch_b(S& shared, int at, const typename T::stored* b, cons
 /// What a warp adds in one step to its TM x TN sums, from row m0 and column n0 of the tile on; k
 /// ends after so many instructions.
 template <class T, int BM, int BN, int TM, int TN, int B, class S>
-PW_FUNCTION void pw_multiply(S& shared, int at, int m0, int n0, int instructions,
+PW_FUNCTION void pw_multiply(S& shared, int at, int lane, int m0, int n0, int instructions,
                              float (&sums)[TM / 16][TN / 8][4]) {
-  constexpr int words = pw_words_of_b<B, BN>();
-  const int lane = (int)threadIdx.x % 32;
-  // Where fp8 is widened to f16 first, as sm_90 and sm_100 do, all at once need too many registers.
-#pragma unroll(T::each == 1 ? 1 : 4)
+  constexpr int words = pw_words_of_b<B, BN>(), tall = TM / 16, wide = TN / 16;
+  const auto left_of = [&](int i, int k) {
+    return pw_rows(shared, at + pw_word<8>(m0 + i * 16 + lane % 16, 2 * k + lane / 16));
+  };
+  const auto right_of = [&](int j, int k) {
+    const int column = n0 + 16 * j, b = at + BM * 8;
+    if constexpr (B == pw_down)
+      return pw_columns(shared,
+                        b + column / 8 / words * 64 * words +
+                            pw_word<words>(16 * k + lane % 16, column / 8 % words + lane / 16));
+    else
+      return pw_rows(shared,
+                     b + pw_word<8>(column + lane / 16 * 8 + lane % 8, 2 * k + lane / 8 % 2));
+  };
+  const auto multiply = [&](int i, int j, const pw_fragment& left, const pw_fragment& right) {
+    pw_mma(T(), sums[i][2 * j], left, right.r[0], right.r[1]);
+    pw_mma(T(), sums[i][2 * j + 1], left, right.r[2], right.r[3]);
+  };
+  // Where fp8 is widened to f16 first, as sm_90 and sm_100 do, or sums are many, all at once need
+  // too many registers.
+#pragma unroll(T::each == 1 ? 1 : tall * wide > 18 ? 2 : 4)
   for (int k = 0; k < 4; ++k) {
     if (k >= instructions) break;
-    pw_fragment left[TM / 16];
+    // Fragments of the shorter side are held.
+    pw_fragment held[tall <= wide ? tall : wide];
+    if constexpr (tall <= wide) {
 #pragma unroll
-    for (int i = 0; i < TM / 16; ++i)
-      left[i] = pw_rows(shared, at + pw_word<8>(m0 + i * 16 + lane % 16, 2 * k + lane / 16));
+      for (int i = 0; i < tall; ++i) held[i] = left_of(i, k);
 #pragma unroll
-    for (int j = 0; j < TN / 16; ++j) {
-      const int column = n0 + 16 * j, b = at + BM * 8;
-      pw_fragment right;
-      if constexpr (B == pw_down)
-        right = pw_columns(shared,
-                           b + column / 8 / words * 64 * words +
-                               pw_word<words>(16 * k + lane % 16, column / 8 % words + lane / 16));
-      else
-        right = pw_rows(shared,
-                        b + pw_word<8>(column + lane / 16 * 8 + lane % 8, 2 * k + lane / 8 % 2));
+      for (int j = 0; j < wide; ++j) {
+        const pw_fragment right = right_of(j, k);
 #pragma unroll
-      for (int i = 0; i < TM / 16; ++i) {
-        pw_mma(T(), sums[i][2 * j], left[i], right.r[0], right.r[1]);
-        pw_mma(T(), sums[i][2 * j + 1], left[i], right.r[2], right.r[3]);
+        for (int i = 0; i < tall; ++i) multiply(i, j, held[i], right);
+      }
+    } else {
+#pragma unroll
+      for (int j = 0; j < wide; ++j) held[j] = right_of(j, k);
+#pragma unroll
+      for (int i = 0; i < tall; ++i) {
+        const pw_fragment left = left_of(i, k);
+#pragma unroll
+        for (int j = 0; j < wide; ++j) multiply(i, j, left, held[j]);
       }
     }
   }
@@ -455,15 +502,216 @@ PW_FUNCTION void pw_each_pair(const float (&sums)[I][J][4], long long row, long 
   }
 }
 
+// ---- pieces of tiles that several blocks have. Blocks whose last piece is of a tile are its
+// adders, the first of its pieces: each adds a part of the tile. A block that does not find the
+// others in a few looks leaves its part to the last that comes: none waits for one that has not
+// begun.
+
+/// The sums of pieces, [pieces, rows, columns of a tile], and of each tile a number that is 0
+/// before and after.
+struct pw_pieces {
+  float* sums;
+  long long* met;
+};
+/// One of the pieces of a tile.
+struct pw_piece {
+  int own, all, adders;
+};
+
+/// Squares of 16 rows and columns of a warp's sums, TOGETHER of them at a time: whose part of the
+/// tile they are.
+template <int SQUARES, int TOGETHER>
+PW_FUNCTION int pw_adder_of(int square, const pw_piece& piece) {
+  constexpr int groups = (SQUARES + TOGETHER - 1) / TOGETHER;
+  return square / TOGETHER * piece.adders / groups;
+}
+
+/// Writes sums of a piece, the first of this thread's to `to`, a row's BN after the last one's: of
+/// the part that the block adds itself, or of the others. So many rows and columns are there from
+/// that first one on.
+template <int BN, int TOGETHER, int I, int J>
+PW_FUNCTION void pw_keep(const float (&sums)[I][J][4], float* to, const pw_piece& piece, bool own,
+                         int rows, int columns) {
+#pragma unroll
+  for (int i = 0; i < I; ++i)
+#pragma unroll
+    for (int j = 0; j < J; ++j) {
+      const int square = i * (J / 2) + j / 2;
+      if ((pw_adder_of<I * J / 2, TOGETHER>(square, piece) == piece.own) != own) continue;
+#pragma unroll
+      for (int half = 0; half < 2; ++half)
+        if (i * 16 + half * 8 < rows && j * 8 < columns)
+          pw_store_pair<true>(to + (i * 16 + half * 8) * BN + j * 8, sums[i][j][2 * half],
+                              sums[i][j][2 * half + 1], true);
+    }
+}
+
+/// Says that this block's piece is there, and finds the parts of the tile that it is to add, a bit
+/// for each. `met` counts in its lowest 16 bits the blocks that came, in the next those that need
+/// it no more; then it has the parts that are left to the last. `gone` is for pw_leave.
+template <bool ADDS, class S, class K>
+PW_FUNCTION unsigned pw_meet(S& shared, int word, long long* met, const pw_piece& piece, bool looks,
+                             const K& keep_own, int& gone) {
+  constexpr long long leaves = 1ll << 16;
+  const auto all_came = [&](long long x) { return (int)(x & 0xffff) == piece.all; };
+  long long before = 0;
+  __syncthreads();
+  if (threadIdx.x == 0) before = pw_add_to(met, ADDS ? 1 : 1 + leaves);
+  if (ADDS) keep_own();
+  __syncthreads();
+  bool stays = false;
+  if (threadIdx.x == 0) {
+    const unsigned own = ADDS ? 1u << piece.own : 0u;
+    unsigned parts = 0;
+    if (all_came(before + 1)) {
+      parts = own | (unsigned)(before >> 32);
+      stays = ADDS;
+    } else if (ADDS) {
+#pragma unroll 1
+      for (int i = 0; looks && i < pw_looks && !stays; ++i) stays = all_came(pw_see(met));
+      if (!stays) before = pw_add_to(met, leaves + ((long long)own << 32));
+      if (stays || all_came(before)) parts = own;
+    }
+    pw_put(shared, word, uint4{parts, 0, 0, 0});
+  }
+  __syncthreads();
+  if (stays) before = pw_add_to(met, leaves);
+  gone = (int)(before >> 16 & 0xffff);
+  return pw_at(shared, word).x;
+}
+/// The last makes the number 0 again.
+PW_FUNCTION void pw_leave(long long* met, const pw_piece& piece, int gone) {
+  if (threadIdx.x == 0 && gone + 1 == piece.all) pw_store(met, 0, 0);
+}
+
+/// finish(row, column, s0, s1) of the sums of all pieces, ascending, of those parts of a tile, rows
+/// and columns from this thread's first on, of which so many are there: its own are in registers,
+/// the first of the first piece at `from`, and of the next `apart` further. It reads EACH squares
+/// of AT_ONCE pieces at a time.
+template <int BN, int MOST, int TOGETHER, int EACH, int AT_ONCE, int I, int J, class F>
+PW_FUNCTION void pw_add_pieces(const float (&sums)[I][J][4], const float* from, long long apart,
+                               const pw_piece& piece, unsigned parts, int rows, int columns,
+                               const F& finish) {
+  static_assert(TOGETHER % EACH == 0, "one adder has them");
+  constexpr int squares = I * J / 2, pairs = 4 * EACH, others = MOST - 1;
+#pragma unroll
+  for (int group = 0; group < squares; group += EACH) {
+    if (!(parts >> pw_adder_of<squares, TOGETHER>(group, piece) & 1u)) continue;
+    // Of a pair of sums: the square's place, and the pair's in it.
+    const auto i_of = [&](int pair) { return (group + pair / 4) / (J / 2); };
+    const auto j_of = [&](int pair) { return (group + pair / 4) % (J / 2) * 2 + pair % 2; };
+    const auto half_of = [](int pair) { return pair / 2 % 2; };
+    const auto there = [&](int pair) {
+      return i_of(pair) * 16 + half_of(pair) * 8 < rows && j_of(pair) * 8 < columns;
+    };
+    float sum[pairs][2] = {};  // of two pieces in any order, which is the same
+    const auto add = [&](bool first, int pair, float x0, float x1) {
+      sum[pair][0] = first ? x0 : pw_add(sum[pair][0], x0);
+      sum[pair][1] = first ? x1 : pw_add(sum[pair][1], x1);
+    };
+    const auto add_own = [&] {
+#pragma unroll
+      for (int pair = 0; pair < pairs; ++pair) {
+        if (group + pair / 4 >= squares) continue;
+        const float* two = &sums[i_of(pair)][j_of(pair)][2 * half_of(pair)];
+        add(false, pair, two[0], two[1]);
+      }
+    };
+#pragma unroll(others > 2 * AT_ONCE ? 1 : 2)
+    for (int first = 0; first < others; first += AT_ONCE) {
+      if (first + 1 >= piece.all) break;
+      uint2 read[AT_ONCE][pairs];
+#pragma unroll
+      for (int n = 0; n < AT_ONCE; ++n) {
+        const int other = first + n, number = other + (other >= piece.own ? 1 : 0);
+        const float* const of = from + number * apart;
+#pragma unroll
+        for (int pair = 0; pair < pairs; ++pair) {
+          if (group + pair / 4 >= squares) continue;
+          read[n][pair] = uint2{0, 0};
+          if (number < piece.all && there(pair))
+            read[n][pair] = pw_load(
+                (const uint2*)(of + (i_of(pair) * 16 + half_of(pair) * 8) * BN + j_of(pair) * 8),
+                0);
+        }
+      }
+#pragma unroll
+      for (int n = 0; n < AT_ONCE; ++n) {
+        const int other = first + n;
+        if (other + 1 >= piece.all) continue;
+        if (MOST > 2 && other > 1 && other == piece.own) add_own();
+#pragma unroll
+        for (int pair = 0; pair < pairs; ++pair) {
+          if (group + pair / 4 >= squares) continue;
+          add(other == 0, pair, pw_float(read[n][pair].x), pw_float(read[n][pair].y));
+        }
+        if (other == 0 && (MOST == 2 || piece.own < 2)) add_own();
+      }
+    }
+    if (MOST > 2 && piece.own > 1 && piece.own == piece.all - 1) add_own();
+#pragma unroll
+    for (int pair = 0; pair < pairs; ++pair) {
+      if (group + pair / 4 >= squares) continue;
+      if (there(pair))
+        finish(i_of(pair) * 16 + half_of(pair) * 8, j_of(pair) * 8, sum[pair][0], sum[pair][1]);
+    }
+  }
+}
+
+/// A block's sums of a tile, where it ends: all of it, or a piece, with WORD of shared memory.
+/// LAST: the block goes on with no other tile.
+template <bool LAST, int BM, int BN, int DOWN, int ACROSS, int SHARES, int OF_TILE, int MOST,
+          int TOGETHER, int AT_ONCE, int AT_A_TIME, int WORD, long long COLUMNS, class S, int I,
+          int J, class F>
+PW_FUNCTION void pw_end_piece(S& shared, const pw_pieces& pieces, const float (&sums)[I][J][4],
+                              int tile, bool whole, long long rows, const F& finish) {
+  // No place of a result is known before there is one.
+  const int thread = pw_here((int)threadIdx.x), lane = thread % 32, warp = thread / 32;
+  const int in_tile = warp % ACROSS * (BN / ACROSS) + lane % 4 * 2, column = tile * BN + in_tile;
+  const long long row = (long long)blockIdx.x * BM + warp / ACROSS * (BM / DOWN) + lane / 4;
+  if (whole) {
+    pw_each_pair<COLUMNS>(sums, row, rows, column, finish);
+  } else if constexpr (MOST > 1) {
+    constexpr int across = (int)((COLUMNS + BN - 1) / BN);
+    constexpr long long of_row = (long long)across * OF_TILE;
+    const auto share_of = [](long long step) { return (int)(((step + 1) * SHARES - 1) / of_row); };
+    const int first = share_of((long long)tile * OF_TILE);
+    const int all = share_of((tile + 1ll) * OF_TILE - 1) - first + 1;
+    const bool one_goes_on = (first + all) * of_row / SHARES > (tile + 1ll) * OF_TILE;
+    const pw_piece piece{(int)blockIdx.y - first, all, one_goes_on ? all - 1 : all};
+    float* const at_first = pieces.sums + ((first + tile) * rows + row) * BN + in_tile;
+    const auto met = [&] { return pieces.met + (long long)blockIdx.x * across + pw_here(tile); };
+    const int there = rows - row < BM ? (int)(rows - row) : BM;
+    const int columns = COLUMNS - column < BN ? (int)(COLUMNS - column) : BN;
+    const auto keep = [&](bool own) {
+      pw_keep<BN, TOGETHER>(sums, at_first + piece.own * rows * BN, piece, own, there, columns);
+    };
+    keep(false);
+    int gone = 0;
+    const bool looks = (rows + BM - 1) / BM * SHARES <= AT_A_TIME;
+    const unsigned parts =
+        pw_meet<LAST>(shared, WORD, met(), piece, looks, [&] { keep(true); }, gone);
+    // A block that goes on has its registers for that.
+    pw_add_pieces<BN, MOST, TOGETHER, LAST ? TOGETHER : 1, LAST ? AT_ONCE : 1>(
+        sums, at_first, rows * BN, piece, parts, there, columns,
+        [&](int r, int c, float s0, float s1) {
+          finish(row + r, (long long)(column + c), s0, s1, c + 1 < columns);
+        });
+    pw_leave(met(), piece, gone);
+  }
+}
+
 /// Tiles of BM x BN elements of y = a b, warps stand DOWN x ACROSS in one. A row of tiles has
 /// SHARES blocks, which divide its steps, one tile's after another's: each is 128 bytes of k, and
-/// they go round STAGES places in shared memory. Of two neighbouring columns, or of the first,
-/// finish(row, column, s0, s1, two) stores what is made of sums where the block has a whole tile,
-/// else keep(tile, row, column, s0, s1, two) the sums of its piece.
-template <class T, int BM, int BN, int DOWN, int ACROSS, int STAGES, int SHARES, int B, bool WIDE_A,
-          bool WIDE_B, long long DEPTH, long long COLUMNS, class S, class F, class K>
+/// they go round STAGES places in shared memory. Where that is CUT, some tiles have up to MOST
+/// pieces, which meet at `pieces`, the word after the stages being for that; if not more than
+/// AT_A_TIME blocks are launched, they wait for each other. Of two neighbouring columns, or of the
+/// first, finish(row, column, s0, s1, two) stores what is made of sums.
+template <class T, int BM, int BN, int DOWN, int ACROSS, int STAGES, int SHARES, int MOST,
+          int TOGETHER, int AT_ONCE, int AT_A_TIME, int B, bool WIDE_A, bool WIDE_B,
+          long long DEPTH, long long COLUMNS, class S, class F>
 PW_FUNCTION void pw_product(S& shared, const typename T::stored* a, const typename T::stored* b,
-                            long long rows, const F& finish, const K& keep) {
+                            const pw_pieces& pieces, long long rows, const F& finish) {
   constexpr int threads = 32 * DOWN * ACROSS, deep = 128 / T::each, each = 16 / T::each;
   constexpr int tm = BM / DOWN, tn = BN / ACROSS, stage = (BM + BN) * 8;
   constexpr int of_tile = (int)((DEPTH + deep - 1) / deep);
@@ -472,8 +720,6 @@ PW_FUNCTION void pw_product(S& shared, const typename T::stored* a, const typena
   constexpr long long of_row = (long long)across * of_tile;
   const int begin = (int)(blockIdx.y * of_row / SHARES);
   const int steps = (int)((blockIdx.y + 1) * of_row / SHARES) - begin;
-  const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
-  const int m0 = warp / ACROSS * tm, n0 = warp % ACROSS * tn;
   const long long row0 = (long long)blockIdx.x * BM;
   int tile = begin / of_tile;
 
@@ -508,11 +754,15 @@ PW_FUNCTION void pw_product(S& shared, const typename T::stored* a, const typena
     if (step < steps) fetch();
     pw_commit();
   }
-  int at = 0;
+  int at = 0, step = 0;
+  float sums[tm / 16][tn / 8][4];
+  const auto after = [&] { return (tile + 1) * of_tile - begin; };  // the tile's last step
 #pragma unroll 1
-  for (int step = 0; step < steps; ++tile) {
-    const int after = (tile + 1) * of_tile - begin, end = turns && after < steps ? after : steps;
-    float sums[tm / 16][tn / 8][4];
+  for (;; ++tile) {
+    const int end = turns && after() < steps ? after() : steps;
+    // Addresses in a stage take no registers where pieces are added.
+    const int thread = pw_here((int)threadIdx.x), warp = thread / 32;
+    const int m0 = warp / ACROSS * tm, n0 = warp % ACROSS * tn;
 #pragma unroll
     for (int i = 0; i < tm / 16; ++i)
 #pragma unroll
@@ -526,63 +776,17 @@ PW_FUNCTION void pw_product(S& shared, const typename T::stored* a, const typena
       if (step + STAGES - 1 < steps) fetch();
       pw_commit();
       constexpr int last = (int)((DEPTH - (of_tile - 1LL) * deep + 2 * each - 1) / (2 * each));
-      pw_multiply<T, BM, BN, tm, tn, B>(shared, at, m0, n0,
-                                        DEPTH % deep != 0 && step + 1 == after ? last : 4, sums);
+      pw_multiply<T, BM, BN, tm, tn, B>(shared, at, thread % 32, m0, n0,
+                                        DEPTH % deep != 0 && step + 1 == after() ? last : 4, sums);
       at = at == (STAGES - 1) * stage ? 0 : at + stage;
     }
-    // No place of a result is known before there is one.
-    const long long row = row0 + m0 + pw_here(lane / 4);
-    const long long column = (long long)tile * BN + n0 + lane % 4 * 2;
-    const bool whole = turns ? after <= steps && after >= of_tile : SHARES == across;
-    if (whole)
-      pw_each_pair<COLUMNS>(sums, row, rows, column, finish);
-    else
-      pw_each_pair<COLUMNS>(sums, row, rows, column,
-                            [&](long long r, long long c, float s0, float s1, bool two) {
-                              keep(tile, r, c, s0, s1, two);
-                            });
+    if (!turns || step == steps) break;
+    pw_end_piece<false, BM, BN, DOWN, ACROSS, SHARES, of_tile, MOST, TOGETHER, AT_ONCE, AT_A_TIME,
+                 STAGES * stage, COLUMNS>(shared, pieces, sums, tile, after() >= of_tile, rows,
+                                          finish);
   }
-}
-
-/// A thread has EACH neighbouring columns of a row of y, and adds the sums of their tile's pieces,
-/// at most MOST; a tile of one piece is stored. sums is [pieces, rows, BN]; finish(row, column, s0,
-/// s1, two) stores two.
-template <int BN, int OF_TILE, int SHARES, int MOST, int EACH, long long COLUMNS, class F>
-PW_FUNCTION void pw_add_pieces(const float* sums, long long rows, const F& finish) {
-  const long long row = blockIdx.x;
-  const long long column = ((long long)blockIdx.y * blockDim.x + threadIdx.x) * EACH;
-  if (column >= COLUMNS) return;
-  constexpr long long of_row = (COLUMNS + BN - 1) / BN * OF_TILE;
-  const int tile = (int)(column / BN);
-  const auto share_of = [](long long step) { return (int)(((step + 1) * SHARES - 1) / of_row); };
-  const int first = share_of(tile * OF_TILE);
-  const int pieces = share_of((tile + 1) * OF_TILE - 1) - first + 1;
-  if (pieces == 1) return;
-  float add[MOST][EACH];
-#pragma unroll
-  for (int piece = 0; piece < MOST; ++piece) {
-    if (piece >= pieces) continue;
-    const float* const from =
-        sums + ((first + tile + piece) * rows + row) * BN + (column - (long long)tile * BN);
-    if constexpr (EACH == 4) {
-      const pw_words<4> four = pw_read<4>(from);
-#pragma unroll
-      for (int e = 0; e < 4; ++e) add[piece][e] = pw_float(four.w[e]);
-    } else {
-      add[piece][0] = pw_load(from, 0);
-      add[piece][1] = column + 1 < COLUMNS ? pw_load(from, 1) : 0.0f;
-    }
-  }
-#pragma unroll
-  for (int e = 0; e < EACH; e += 2) {
-    float s0 = add[0][e], s1 = add[0][e + 1];
-#pragma unroll
-    for (int piece = 1; piece < MOST; ++piece) {
-      if (piece >= pieces) continue;
-      s0 = pw_add(s0, add[piece][e]);
-      s1 = pw_add(s1, add[piece][e + 1]);
-    }
-    finish(row, column + e, s0, s1, column + e + 1 < COLUMNS);
-  }
+  const bool whole = turns ? after() == steps && after() >= of_tile : SHARES == across;
+  pw_end_piece<true, BM, BN, DOWN, ACROSS, SHARES, of_tile, MOST, TOGETHER, AT_ONCE, AT_A_TIME,
+               STAGES * stage, COLUMNS>(shared, pieces, sums, tile, whole, rows, finish);
 }
 #endif

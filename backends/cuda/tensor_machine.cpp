@@ -29,14 +29,14 @@ constexpr double kHopper = 0.629;
 constexpr double kHopperFlops = 989.4e12 * kHopper;
 constexpr double kBlackwellFlops = kHopperFlops * 148 / 132 * 1.85 / 1.755;
 constexpr std::array<TensorMachine, 4> kTensorMachines{{
-    {"sm_80", "A100 SXM 80 GB", 108, 163 * kKibi, 1.41e9, 2.039e12, 4.83e12, 40e6, 312e12, 0, 256,
+    {"sm_80", "A100 SXM 80 GB", 108, 163 * kKibi, 1.41e9, 2.039e12, 4.83e12, 40e6, 312e12, 0, 144,
      0},
     {"sm_90", "H100 SXM", 132, 227 * kKibi, 1.755e9, 3.35e12, 6.65e12, 50e6, kHopperFlops,
      kHopperFlops, 64, 32},
     {"sm_100", "B200", 148, 227 * kKibi, 1.85e9, 8e12, 2 * 6.65e12, 126e6, kBlackwellFlops,
      kBlackwellFlops, 64, 32},
     {"sm_120", "RTX 5090", 170, 99 * kKibi, 2.407e9, 1.792e12, 3 * 1.792e12, 96e6, 209.5e12, 419e12,
-     256, 0},
+     144, 0},
 }};
 
 constexpr std::int64_t kOfEveryBlock = 99 * kKibi;  // that every architecture allows a block

@@ -19,8 +19,8 @@ struct TensorMachine {
   double cache_bytes = 0;
   double flops = 0;       ///< a second of 16-bit operands with f32 sums, by `mma.sync`
   double byte_flops = 0;  ///< of fp8 operands; 0: none
-  /// Where `mma` of fp8 is made of conversions to f16: sums of a thread, at most, beyond which the
-  /// compiler keeps some in local memory, and registers that it needs beside those of other types.
+  /// Of fp8, whose `mma` may be made of conversions to f16: sums of a thread, at most, beyond which
+  /// the compiler keeps some in local memory, and registers needed beside those of other types.
   int byte_sums = 0, byte_registers = 0;
 
   /// Of shared memory of one multiprocessor, bytes a second, read and written: 128 a cycle (CUDA
@@ -40,9 +40,6 @@ struct TensorMachine {
 inline constexpr double kReadLatency = 700e-9;
 /// The same of the second-level cache: 260 to 280 cycles (Luo et al. 2024, A100 and H100).
 inline constexpr double kCacheLatency = 200e-9;
-/// Seconds from the end of one kernel of a graph to the next one's first instruction. What a graph
-/// of empty kernels takes a node on an H200.
-inline constexpr double kNextKernel = 1.3e-6;
 /// Warps that a multiprocessor needs to multiply at full rate: one for each of its four parts.
 inline constexpr int kFullWarps = 4;
 

@@ -27,7 +27,7 @@ struct BlockWork {
   double read = 0;      ///< bytes that it reads
   double distinct = 0;  ///< its share of what is read from memory: all blocks' bytes, each once
   double results = 0, pieces = 0;  ///< bytes that it stores
-  double piece_bandwidth = 0;      ///< of all blocks
+  double keep = 0;                 ///< the bandwidth of sums of pieces, for all blocks together
   double shared = 0;               ///< bytes of shared memory, read and written
   double under_way = 0;            ///< bytes of reads that do not wait for another
 };
@@ -37,20 +37,20 @@ double piece_bytes(const ProductShape& s, const ProductDivision& d) {
   return 4.0 * static_cast<double>(s.rows * s.columns * (d.pieces - d.whole)) /
          static_cast<double>(d.across);
 }
+/// Of one piece of each tile that is cut: of what a block adds itself, and has in registers.
+double own_bytes(const ProductShape& s, const ProductDivision& d) {
+  return 4.0 * static_cast<double>(s.rows * s.columns * (d.across - d.whole)) /
+         static_cast<double>(d.across);
+}
 /// Of the results of so many tiles of each row.
 double result_bytes(const ProductShape& s, const ProductDivision& d, std::int64_t tiles) {
   return static_cast<double>(s.rows * s.columns * s.out_bytes * tiles) /
          static_cast<double>(d.across);
 }
 
-/// Where these sums lie between the two kernels: writes stay in the second-level cache,
-/// as far as there is room.
-struct PieceMemory {
-  double bandwidth, latency;
-};
-PieceMemory piece_memory(const TensorMachine& machine, double bytes) {
-  if (bytes <= machine.cache_bytes) return {machine.cache_bandwidth, kCacheLatency};
-  return {machine.bandwidth, kReadLatency};
+/// Of sums of pieces: writes stay in the second-level cache, as far as there is room.
+double piece_bandwidth(const TensorMachine& machine, double bytes) {
+  return bytes <= machine.cache_bytes ? machine.cache_bandwidth : machine.bandwidth;
 }
 
 BlockWork work_of(const TensorMachine& machine, const ProductShape& s, const ProductTile& t,
@@ -63,22 +63,12 @@ BlockWork work_of(const TensorMachine& machine, const ProductShape& s, const Pro
   out.read = bytes * (t.rows + t.columns);
   out.distinct = static_cast<double>((s.rows + s.columns) * s.in_bytes * s.depth) / blocks;
   out.results = result_bytes(s, division, division.whole) / blocks;
-  out.pieces = piece_bytes(s, division) / blocks;
-  out.piece_bandwidth = piece_memory(machine, blocks * out.pieces).bandwidth;
+  out.pieces = (piece_bytes(s, division) - own_bytes(s, division)) / blocks;
+  out.keep = piece_bandwidth(machine, piece_bytes(s, division));
   // Each warp loads its rows of a and its columns of b.
   out.shared = bytes * (t.rows + t.columns + t.rows * t.across + t.columns * t.down);
   out.under_way = static_cast<double>((t.stages - 1) * kStepBytes * (t.rows + t.columns));
   return out;
-}
-
-/// Sums are read while the results of these tiles go to memory.
-double adding_seconds(const TensorMachine& machine, const ProductShape& s,
-                      const ProductDivision& division) {
-  const double bytes = piece_bytes(s, division);
-  const PieceMemory memory = piece_memory(machine, bytes);
-  return kNextKernel + memory.latency +
-         std::max(bytes / memory.bandwidth,
-                  result_bytes(s, division, division.across - division.whole) / machine.bandwidth);
 }
 
 /// The numbers of shares that are tried: those that give each tile, or each two tiles, equal parts,
@@ -115,9 +105,53 @@ ProductTime wave_time(const TensorMachine& machine, const ProductShape& shape,
       {on_one * block.flops / rate, "mma", 0},
   }};
   ProductTime out = longest(all);
-  const double keep = std::min(block.piece_bandwidth / busy, machine.cache_port());
+  const double keep = std::min(block.keep / busy, machine.cache_port());
   out.seconds += kReadLatency + on_one * (block.results / share + block.pieces / keep);
   return out;
+}
+
+/// Times a tile's sums, of the blocks with most: what one reads of others' pieces, and what it
+/// writes of its own that it may add itself.
+struct Added {
+  double read = 0, own = 0;
+};
+Added most_added(const ProductTile& tile, const ProductDivision& d, bool together) {
+  const std::int64_t groups = squares_of(tile, d.most_pieces).groups();
+  Added out;
+  for (std::int64_t t = 0; t < d.across; ++t) {
+    if (d.pieces_of(t) == 1) continue;
+    const double own =
+        static_cast<double>(ceil_div(groups, d.adders_of(t))) / static_cast<double>(groups);
+    out.own = std::max(out.own, own);
+    out.read = std::max(out.read, static_cast<double>(d.pieces_of(t) - 1) * (together ? own : 1.0));
+  }
+  return out;
+}
+
+/// From the end of a wave's pieces on: sums come to the cache, are counted, that is seen, and they
+/// are read; meanwhile results go to memory. Blocks that are there together share out a tile, and
+/// write what they add themselves while they wait. Else the last of its blocks adds all of it.
+double adding_seconds(const TensorMachine& machine, const ProductShape& s, const ProductTile& tile,
+                      const ProductDivision& division, double blocks, bool together) {
+  const double all = machine.multiprocessors;
+  const auto tiles =
+      static_cast<double>(ceil_div(s.rows, tile.rows) * (division.across - division.whole));
+  const double adding = together ? blocks : std::min(blocks, tiles);
+  const double on_one = std::ceil(adding / all);
+  const double port =
+      std::min(machine.cache_port(),
+               piece_bandwidth(machine, piece_bytes(s, division)) / std::min(all, adding));
+  const auto under_way =
+      static_cast<double>(tile.threads() * squares_of(tile, division.most_pieces).under_way());
+  const double sums =
+      4.0 * static_cast<double>(std::min<std::int64_t>(tile.rows, s.rows) * tile.columns);
+  const Added most = most_added(tile, division, together);
+  const double read =
+      sums * most.read * on_one / std::min(port, on_one * under_way / kCacheLatency);
+  const double results = result_bytes(s, division, division.across - division.whole);
+  return kMeetingTrips * kCacheLatency +
+         std::max(0.0, sums * most.own * on_one / port - 2 * kCacheLatency) +
+         std::max(read, results / machine.bandwidth);
 }
 
 }  // namespace
@@ -132,13 +166,25 @@ ProductDivision divided(const ProductShape& shape, const ProductTile& tile) {
   ProductDivision out;
   out.deep = ceil_div(shape.depth * shape.in_bytes, kStepBytes);
   out.across = ceil_div(shape.columns, tile.columns);
-  out.shares = std::min(tile.shares == 0 ? out.across : tile.shares, out.steps());
+  out.shares = std::min({tile.shares == 0 ? out.across : tile.shares, out.steps(),
+                         (ProductDivision::kMostPieces - 1) * out.across});
   for (std::int64_t at = 0; at < out.across; ++at) {
     const std::int64_t pieces = out.pieces_of(at);
     out.pieces += pieces;
     out.most_pieces = std::max(out.most_pieces, pieces);
     out.whole += pieces == 1 ? 1 : 0;
   }
+  return out;
+}
+
+TileSquares squares_of(const ProductTile& tile, std::int64_t most_pieces) {
+  // Squares of others' sums that there are registers for beside a thread's own.
+  const std::int64_t most = tile.sums() > 144 ? 2 : tile.sums() > 128 ? 4 : 6;
+  const std::int64_t others = std::max<std::int64_t>(most_pieces - 1, 1);
+  TileSquares out;
+  out.all = tile.sums() / 8;
+  out.together = std::clamp<std::int64_t>(std::min<std::int64_t>(most, 4) / others, 1, out.all);
+  out.at_once = std::min(others, most / out.together);
   return out;
 }
 
@@ -176,8 +222,13 @@ ProductTime product_time(const TensorMachine& machine, const ProductShape& shape
     if (waves == 0) out.bound = last.bound;
     out.seconds += last.seconds;
   }
-  if (division.cut()) out.second_kernel = adding_seconds(machine, shape, division);
-  out.seconds += out.second_kernel;
+  if (division.cut()) {
+    const bool at_once = waves + (rest > 0 ? 1 : 0) == 1;
+    const double wave = std::min(blocks, all * static_cast<double>(together));
+    out.adding = adding_seconds(machine, shape, tile, division, wave, at_once) *
+                 (waves + (rest > 0 ? 1 : 0));
+    out.seconds += out.adding;
+  }
   return out;
 }
 
@@ -187,8 +238,8 @@ const std::vector<ProductTile>& product_tiles() {
       {192, 128, 4, 2, 3}, {192, 128, 4, 2, 2}, {128, 192, 2, 4, 3}, {128, 128, 2, 2, 3},
       {128, 128, 2, 4, 3}, {96, 128, 2, 2, 3},  {64, 256, 1, 4, 3},  {64, 256, 1, 4, 2},
       {64, 192, 1, 4, 3},  {64, 128, 1, 4, 4},  {128, 64, 2, 2, 4},  {64, 128, 2, 2, 4},
-      {112, 128, 1, 4, 3}, {112, 64, 1, 4, 2},  {64, 64, 2, 2, 4},   {32, 64, 1, 4, 6},
-      {16, 64, 1, 4, 6},   {16, 32, 1, 2, 8},
+      {112, 192, 1, 4, 2}, {112, 128, 1, 4, 3}, {112, 64, 1, 4, 2},  {64, 64, 2, 2, 4},
+      {32, 64, 1, 4, 6},   {16, 64, 1, 4, 6},   {16, 32, 1, 2, 8},
   };
   return tiles;
 }

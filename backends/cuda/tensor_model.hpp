@@ -41,9 +41,11 @@ struct ProductShape {
 /// first tile first, in shares of equally many, or one more ("Stream-K", Osama et al. 2023, a row
 /// of tiles at a time, so that the order of a result's sums does not depend on other rows). What a
 /// share has of a tile is a piece. Where a tile has several pieces, their sums are written, that of
-/// share s and tile t as number s + t, and a second kernel adds those of a tile, ascending.
+/// share s and tile t as number s + t, and the blocks whose last piece is of a tile add its pieces,
+/// ascending, each those of a part of the tile.
 struct ProductDivision {
-  std::int64_t deep = 0, across = 0;  ///< steps of a tile; tiles of a row
+  static constexpr std::int64_t kMostPieces = 32;  ///< of a tile
+  std::int64_t deep = 0, across = 0;               ///< steps of a tile; tiles of a row
   std::int64_t shares = 0;
   std::int64_t pieces = 0, most_pieces = 1;  ///< of a row; of one of its tiles
   std::int64_t whole = 0;                    ///< tiles of a row that are one piece
@@ -58,13 +60,33 @@ struct ProductDivision {
   [[nodiscard]] std::int64_t pieces_of(std::int64_t tile) const {
     return share_of((tile + 1) * deep - 1) - share_of(tile * deep) + 1;
   }
+  /// Blocks that add its pieces, where it has several: all of them, but the last where that goes on
+  /// with the next tile.
+  [[nodiscard]] std::int64_t adders_of(std::int64_t tile) const {
+    const std::int64_t last = share_of((tile + 1) * deep - 1);
+    return pieces_of(tile) - (begin(last + 1) > (tile + 1) * deep ? 1 : 0);
+  }
 };
 [[nodiscard]] ProductDivision divided(const ProductShape& shape, const ProductTile& tile);
 
+/// How adders share out a tile: by squares of 16 of a warp's rows and columns, `together` of them
+/// at a time, of which a thread reads the sums of `at_once` pieces at a time.
+struct TileSquares {
+  std::int64_t all = 0, together = 0, at_once = 0;
+  [[nodiscard]] std::int64_t groups() const { return (all + together - 1) / together; }
+  /// Bytes of a thread's reads that do not wait for another.
+  [[nodiscard]] std::int64_t under_way() const { return together * at_once * 4 * 8; }
+};
+[[nodiscard]] TileSquares squares_of(const ProductTile& tile, std::int64_t most_pieces);
+
+/// Trips to the second-level cache and back from a block's last piece to the sum of all: its sums
+/// are there, it is counted, it sees that all are, it has read the others' sums.
+inline constexpr double kMeetingTrips = 4;
+
 struct ProductTime {
-  double seconds = 0;        ///< infinite where a block does not fit
-  std::string_view bound;    ///< what takes longest: "memory", "cache", "shared memory" or "mma"
-  double second_kernel = 0;  ///< of the seconds
+  double seconds = 0;      ///< infinite where a block does not fit
+  std::string_view bound;  ///< what takes longest: "memory", "cache", "shared memory" or "mma"
+  double adding = 0;       ///< of the seconds: from the end of the last piece on
 };
 
 /// Blocks that a multiprocessor holds at once of a product of elements of so many bytes, which
@@ -78,14 +100,14 @@ struct ProductTime {
 /// What the model gives to the best of all tiles of whole instructions whose sums fit in registers,
 /// divided as well as can be, on as many multiprocessors as is best: no kernel of this kind takes
 /// less. More than the bound: the first read's latency, what the second-level cache has
-/// to give, instructions that are not full, and the second kernel where tiles are cut.
+/// to give, instructions that are not full, and what adds the pieces of tiles that are cut.
 struct ProductFloor {
   double seconds = 0;
   std::string_view bound;  ///< what of it takes longest, as of ProductTime
   bool cut = false;
 };
 [[nodiscard]] ProductFloor product_floor(const TensorMachine& machine, const ProductShape& shape);
-/// "cache" or "cache, second kernel".
+/// "cache" or "cache, adding pieces".
 [[nodiscard]] std::string described(const ProductFloor& floor);
 /// All that kernels are made with, undivided.
 [[nodiscard]] const std::vector<ProductTile>& product_tiles();

@@ -14,20 +14,10 @@ namespace {
 
 constexpr std::string_view kProductBody =
     R"(  PW_KEPT(kept);
-  pw_product<pw_{in}, {bm}, {bn}, {down}, {across}, {stages}, {shares}, {form}, {wide_a}, {wide_b},
-             {depth}LL, {columns}LL>(
-      kept, p{a}, p{b}, rows,
+  pw_product<pw_{in}, {bm}, {bn}, {down}, {across}, {stages}, {shares}, {most}, {together},
+             {at_once}, {at_a_time}, {form}, {wide_a}, {wide_b}, {depth}LL, {columns}LL>(
+      kept, p{a}, p{b}, pw_pieces{{{pieces}}}, rows,
       [&](long long row, long long column0, float s0, float s1, bool two) {{
-        {finish}
-      }},
-      [&](int tile, long long row, long long column0, float s0, float s1, bool two) {{
-        {keep}
-      }});
-)";
-
-constexpr std::string_view kProductAdd =
-    R"(  pw_add_pieces<{bn}, {of_tile}, {shares}, {most}, {each}, {columns}LL>(
-      sums, rows, [&](long long row, long long column0, float s0, float s1, bool two) {{
         {finish}
       }});
 )";
@@ -37,15 +27,10 @@ constexpr std::string_view kFinish =
         const {stored} x0 = {store_0}, x1 = two ? {store_1} : 0;
         pw_store_pair<{even}>(p{out} + row * {columns}LL + column0, x0, x1, two);)";
 
-// A piece has BN columns, so that pairs are whole and aligned.
-constexpr std::string_view kKeep =
-    R"(pw_store_pair<true>(sums + (((int)blockIdx.y + tile) * rows + row) * {bn} + column0 -
-                                (long long)tile * {bn}, s0, s1, two);)";
-
-constexpr int kAddThreads = 128;
 constexpr std::int64_t kWord = 16;      // bytes that copies and ldmatrix move
 constexpr std::int64_t kStepWords = 8;  // of a step of a row of a, or a column of b
-constexpr std::int64_t kSum = 4;        // bytes of a sum
+constexpr std::int64_t kSums = 8;       // bytes of two sums
+constexpr std::int64_t kMet = 8;        // of a tile's number
 
 bool is_byte(DType dtype) { return dtype == DType::f8e4m3 || dtype == DType::f8e5m2; }
 
@@ -66,22 +51,21 @@ class TensorWriter {
       : p_(product), context_(context) {
     out_.tile = tile;
     resident_ = resident(machine, tile, size_of(product.in));
+    at_a_time_ = resident_ * machine.multiprocessors;
     division_ = divided(product.shape(0), tile);
   }
 
   TensorKernels run() {
-    out_.finishes = division_.whole > 0;
-    for (std::size_t i = 0; i < p_.operands.size(); ++i) {
-      const bool factor = i == p_.a || i == p_.b;
-      if (factor || out_.finishes) out_.product_reads.push_back(i);
-      if (!factor && division_.cut()) out_.add_reads.push_back(i);
+    if (division_.cut()) {
+      Dims& dims = context_.dims;
+      const auto number = [&](std::int64_t n) { return dims.constant(n); };
+      out_.sums = context_.types.get(DType::f32, {number(division_.shares + division_.across - 1),
+                                                  p_.rows, number(out_.tile.columns)});
+      const DimId tiles =
+          dims.div(dims.add(p_.rows, number(out_.tile.rows - 1)), number(out_.tile.rows));
+      out_.met = context_.types.get(DType::i64, {tiles, number(division_.across)});
     }
-    if (division_.cut())
-      out_.sums = context_.types.get(
-          DType::f32, {context_.dims.constant(division_.shares + division_.across - 1), p_.rows,
-                       context_.dims.constant(out_.tile.columns)});
     out_.product = product_kernel();
-    if (division_.cut()) out_.add = add_kernel();
     return std::move(out_);
   }
 
@@ -95,17 +79,21 @@ class TensorWriter {
   [[nodiscard]] bool whole_words(std::int64_t elements) const {
     return elements * size_of(p_.in) % kWord == 0;
   }
-  /// Columns that a thread adds.
-  [[nodiscard]] int added_together() const { return p_.columns % 4 == 0 ? 4 : 2; }
   [[nodiscard]] std::size_t result() const { return p_.operands.size(); }
 
-  [[nodiscard]] WrittenKernel text_of(const std::vector<std::size_t>& reads) const {
+  [[nodiscard]] WrittenKernel text_of() const {
     WrittenKernel text;
     text.op = p_.op;
     text.rows = p_.rows;
     text.why = "its rows are not aligned to 16 bytes, or one element for a row or column";
-    for (std::size_t i : reads)
+    for (std::size_t i = 0; i < p_.operands.size(); ++i)
       text.add_pointer(context_, p_.operands[i], fmt::format("p{}", i), false);
+    if (division_.cut()) {
+      text.add_pointer(context_, *out_.sums, "sums", true);
+      text.add_pointer(context_, *out_.met, "met", true);
+      text.results += 2;
+    }
+    text.add_pointer(context_, p_.result, fmt::format("p{}", result()), true);
     return text;
   }
 
@@ -127,10 +115,8 @@ class TensorWriter {
     const std::string_view form = p_.b_transposed  ? "pw_along"
                                   : is_byte(p_.in) ? "pw_across"
                                                    : "pw_down";
-    WrittenKernel text = text_of(out_.product_reads);
-    if (cut) text.add_pointer(context_, out_.sums, "sums", true);
-    if (out_.finishes) text.add_pointer(context_, p_.result, fmt::format("p{}", result()), true);
-    text.results = (cut ? 1 : 0) + (out_.finishes ? 1 : 0);
+    const TileSquares squares = squares_of(tile, division_.most_pieces);
+    WrittenKernel text = text_of();
     text.signature += "long long rows";
     text.threads = tile.threads();
     text.resident = static_cast<int>(std::max<std::int64_t>(resident_, 1));
@@ -140,76 +126,32 @@ class TensorWriter {
         kProductBody, fmt::arg("in", name(p_.in)), fmt::arg("bm", tile.rows),
         fmt::arg("bn", tile.columns), fmt::arg("down", tile.down), fmt::arg("across", tile.across),
         fmt::arg("stages", tile.stages), fmt::arg("shares", division_.shares),
+        fmt::arg("most", division_.most_pieces), fmt::arg("together", squares.together),
+        fmt::arg("at_once", squares.at_once), fmt::arg("at_a_time", at_a_time_),
         fmt::arg("form", form), fmt::arg("wide_a", wide_a()), fmt::arg("wide_b", wide_b()),
         fmt::arg("depth", p_.depth), fmt::arg("columns", p_.columns), fmt::arg("a", p_.a),
-        fmt::arg("b", p_.b), fmt::arg("finish", out_.finishes ? finish() : ""),
-        fmt::arg("keep", cut ? fmt::format(kKeep, fmt::arg("bn", tile.columns)) : ""));
-    add_product_accesses(text);
-    Kernel out = tensor_kernel(text, tile.shared_bytes());
+        fmt::arg("b", p_.b), fmt::arg("pieces", cut ? "sums, met" : "0, 0"),
+        fmt::arg("finish", finish()));
+    add_accesses(text);
+    Kernel out = tensor_kernel(text, tile.shared_bytes() + (cut ? kWord : 0));
     const auto wide = [&](const ElementAccess& e) {
-      const bool sums = cut && e.argument == out_.product_reads.size();
-      if (e.store) return even() || sums;
-      const std::size_t operand = out_.product_reads[e.argument];
-      return (operand == p_.a && wide_a()) || (operand == p_.b && wide_b());
+      if (e.store) return even() || e.argument + 1 < text.arguments.size();
+      return (e.argument == p_.a && wide_a()) || (e.argument == p_.b && wide_b());
     };
     out.elements.erase(std::remove_if(out.elements.begin(), out.elements.end(), wide),
                        out.elements.end());
     out.group_reads = (wide_a() ? 1 : 0) + (wide_b() ? 1 : 0);
+    if (cut) out.zero = p_.operands.size() + 1;
     return out;
   }
 
-  [[nodiscard]] Kernel add_kernel() const {
-    const int each = added_together();
-    WrittenKernel text = text_of(out_.add_reads);
-    text.add_pointer(context_, out_.sums, "sums", false);
-    text.add_pointer(context_, p_.result, fmt::format("p{}", result()), true);
-    text.signature += "long long rows";
-    text.op = p_.op + " (adds pieces)";
-    text.threads = kAddThreads;
-    text.column_blocks =
-        static_cast<int>((p_.columns + each * kAddThreads - 1) / (each * kAddThreads));
-    text.body = fmt::format(
-        kProductAdd, fmt::arg("bn", out_.tile.columns), fmt::arg("of_tile", division_.deep),
-        fmt::arg("shares", division_.shares), fmt::arg("most", division_.most_pieces),
-        fmt::arg("each", each), fmt::arg("columns", p_.columns), fmt::arg("finish", finish()));
-    add_adding_accesses(text);
-    Kernel out = tensor_kernel(text, 0);
-    const auto wide = [&](const ElementAccess& e) {
-      return e.argument == out_.add_reads.size() && each == 4;
-    };
-    out.elements.erase(std::remove_if(out.elements.begin(), out.elements.end(), wide),
-                       out.elements.end());
-    out.group_reads = each == 4 ? 1 : 0;
-    return out;
-  }
-
-  /// Of a row of y: columns of tiles that are one piece, and of the others those of all pieces,
-  /// together and as pairs that are stored.
-  struct Columns {
-    std::int64_t whole = 0, pieces = 0, pairs = 0;
-  };
-  [[nodiscard]] Columns columns() const {
-    Columns out;
-    for (std::int64_t tile = 0; tile < division_.across; ++tile) {
-      const std::int64_t width = out_.tile.columns, pieces = division_.pieces_of(tile);
-      const std::int64_t there = std::min(width, p_.columns - tile * width);
-      if (pieces == 1) {
-        out.whole += there;
-      } else {
-        out.pieces += pieces * there;
-        out.pairs += pieces * ceil_div(there, 2);
-      }
-    }
-    return out;
-  }
-
-  /// Of pw_product: each tile of each step is fetched once and multiplied once. Whole words of
-  /// shared memory are filled, be they there or not.
-  void add_product_accesses(WrittenKernel& text) const {
+  /// Each tile of each step is fetched once and multiplied once. Whole words of shared memory are
+  /// filled, be they there or not.
+  void add_accesses(WrittenKernel& text) const {
     const ProductTile& tile = out_.tile;
     const std::int64_t in = size_of(p_.in), depth = p_.depth * in;
     const auto read = [&](std::size_t operand, bool wide) {
-      return AccessNode::of_global(place(operand), false, wide ? kWord : in);
+      return AccessNode::of_global(operand, false, wide ? kWord : in);
     };
     const AccessNode a = read(p_.a, wide_a()), b = read(p_.b, wide_b());
     text.add_by_row(a, depth / a.bytes * division_.across);
@@ -220,41 +162,51 @@ class TensorWriter {
     text.add_by_block(AccessNode::of_shared(false, kWord),
                       division_.across * ceil_div(depth, 2 * kWord) * 2 *
                           (tile.rows * tile.across + tile.columns * tile.down));
-    if (out_.finishes) add_results(text, out_.product_reads, columns().whole);
-    if (division_.cut())
-      text.add_by_row(AccessNode::of_global(out_.product_reads.size(), true, 2 * kSum),
-                      columns().pairs);
+    if (division_.cut()) add_meetings(text);
+    add_results(text);
   }
-  /// Of pw_add_pieces.
-  void add_adding_accesses(WrittenKernel& text) const {
-    const std::int64_t together = added_together() == 4 ? 4 : 1;
-    text.add_by_row(AccessNode::of_global(out_.add_reads.size(), false, together * kSum),
-                    columns().pieces / together);
-    add_results(text, out_.add_reads, p_.columns - columns().whole);
+
+  /// Where the last block of a tile that comes adds it, as blocks that run one after the other do.
+  void add_meetings(WrittenKernel& text) const {
+    const std::size_t sums = p_.operands.size(), met = sums + 1;
+    std::int64_t written = 0, read = 0;  // pairs of a row
+    std::int64_t pieces = 0, counted = 0, tiles = 0;
+    for (std::int64_t tile = 0; tile < division_.across; ++tile) {
+      const std::int64_t of_tile = division_.pieces_of(tile), width = out_.tile.columns;
+      if (of_tile == 1) continue;
+      const std::int64_t pairs = ceil_div(std::min(width, p_.columns - tile * width), 2);
+      written += of_tile * pairs;
+      read += (of_tile - 1) * pairs;
+      pieces += of_tile;
+      counted += of_tile + division_.adders_of(tile);  // an adder comes and leaves
+      ++tiles;
+    }
+    text.add_by_row(AccessNode::of_global(sums, true, kSums), written);
+    text.add_by_row(AccessNode::of_global(sums, false, kSums), read);
+    text.add_by_block(AccessNode::of_global(met, false, kMet), counted);
+    text.add_by_block(AccessNode::of_global(met, true, kMet), counted + tiles);
+    text.add_by_block(AccessNode::of_shared(true, kWord), pieces);
+    text.add_by_block(AccessNode::of_shared(false, kWord), pieces * out_.tile.threads());
   }
-  /// Of so many columns of a row: other operands than factors are read for each element.
-  void add_results(WrittenKernel& text, const std::vector<std::size_t>& reads,
-                   std::int64_t count) const {
-    for (std::size_t i = 0; i < reads.size(); ++i) {
-      if (reads[i] == p_.a || reads[i] == p_.b) continue;
-      const DType dtype = context_.types[p_.operands[reads[i]]].dtype;
-      text.add_by_row(AccessNode::of_global(i, false, size_of(dtype)), count);
+
+  /// Other operands than factors are read for each element.
+  void add_results(WrittenKernel& text) const {
+    for (std::size_t i = 0; i < p_.operands.size(); ++i) {
+      if (i == p_.a || i == p_.b) continue;
+      const DType dtype = context_.types[p_.operands[i]].dtype;
+      text.add_by_row(AccessNode::of_global(i, false, size_of(dtype)), p_.columns);
     }
     const std::int64_t together = even() ? 2 : 1;
     text.add_by_row(
         AccessNode::of_global(text.arguments.size() - 1, true, together * size_of(p_.out)),
-        count / together);
-  }
-  /// Among the arguments of `product`.
-  [[nodiscard]] std::size_t place(std::size_t operand) const {
-    const auto& reads = out_.product_reads;
-    return static_cast<std::size_t>(std::find(reads.begin(), reads.end(), operand) - reads.begin());
+        p_.columns / together);
   }
 
   const TensorProduct& p_;
   Context& context_;
   ProductDivision division_;
-  std::int64_t resident_ = 0;  // blocks of a multiprocessor, by the model
+  // By the model: blocks of a multiprocessor, and of all.
+  std::int64_t resident_ = 0, at_a_time_ = 0;
   TensorKernels out_;
 };
 

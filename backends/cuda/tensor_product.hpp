@@ -42,16 +42,14 @@ struct TensorProduct {
   [[nodiscard]] std::string key() const;
 };
 
-/// One launch, or two where tiles are cut: then `product` writes the sums of their pieces, and the
-/// results of whole tiles if there are some; `add` reads the sums after the other operands, and
-/// writes the results of tiles that are cut.
+/// One launch. It reads the operands and writes the result, before which, where tiles are cut,
+/// stand the sums of pieces and the numbers by which blocks that have them meet.
 struct TensorKernels {
   ProductTile tile;
   Kernel product;
-  std::optional<Kernel> add;
-  std::vector<std::size_t> product_reads, add_reads;  ///< operands
-  TypeId sums;            ///< f32[pieces, rows, columns of a tile], see ProductDivision
-  bool finishes = false;  ///< `product` writes results
+  /// f32[pieces, rows, columns of a tile], see ProductDivision, and i64[rows of tiles, tiles of
+  /// one], 0 before and after the launch; none where no tile is cut.
+  std::optional<TypeId> sums, met;
 };
 
 /// None where the architecture has no instructions for it.

@@ -55,23 +55,14 @@ class TensorReporter {
     report.parts = static_cast<int>(divided(shape, kernels->tile).most_pieces);
     report.bound_seconds = product_bound(machine, shape);
     report.seconds = time.seconds;
-    report.second_kernel = time.second_kernel;
+    report.adding = time.adding;
     report.bound_by = time.bound;
     const ProductFloor floor = product_floor(machine, shape);
     report.floor_seconds = floor.seconds;
     report.floor_by = described(floor);
-    report.accesses = accesses_of(*kernels, *rows);
-  }
-
-  static std::optional<AccessCounts> accesses_of(const TensorKernels& kernels, std::int64_t rows) {
-    AccessCounts out;
-    for (const Kernel* kernel : {&kernels.product, kernels.add ? &*kernels.add : nullptr}) {
-      if (kernel == nullptr) continue;
-      const auto one = count_accesses(*kernel->accesses, kernel->arguments.size(), {{rows}});
-      if (!one) return std::nullopt;
-      out += one->total;
-    }
-    return out;
+    const Kernel& kernel = kernels->product;
+    const auto accesses = count_accesses(*kernel.accesses, kernel.arguments.size(), {{*rows}});
+    if (accesses) report.accesses = accesses->total;
   }
 
   void add_attention(const Graph& graph, const TensorMachine& machine) {
@@ -91,7 +82,7 @@ class TensorReporter {
     report.parts = form.tile.order.parts;
     report.bound_seconds = attention_bound(machine, work);
     report.seconds = time.seconds;
-    report.second_kernel = time.adding;
+    report.adding = time.adding;
     report.bound_by = time.bound;
     const AttentionFloor floor = attention_floor(machine, work);
     report.floor_seconds = floor.seconds;

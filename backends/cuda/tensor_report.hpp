@@ -18,7 +18,7 @@ struct TensorReport {
   std::string work;    ///< "4096x4096x6144", or "4096 tokens, 32 heads in 8 groups of 128"
   std::string kernel;  ///< its name
   std::string tile;    ///< "128x256, 3 stages"
-  int parts = 1;       ///< of k or of the keys, at most, added by a second kernel
+  int parts = 1;       ///< of k or of the keys, at most
   std::size_t uses = 0;
   int threads = 0;
   std::int64_t shared_bytes = 0;
@@ -27,7 +27,7 @@ struct TensorReport {
   double occupancy = 0;
   std::optional<SassCounts> sass;
   double bound_seconds = 0, seconds = 0;  ///< seconds: by the model, with the second kernel
-  double second_kernel = 0;               ///< of them; of attention, what adds its parts
+  double adding = 0;                      ///< of them: pieces of tiles, or parts of the keys
   std::string bound_by;                   ///< what the model says takes longest
   /// What no tile can beat, and by what: see ProductFloor and AttentionFloor.
   std::optional<double> floor_seconds = std::nullopt;

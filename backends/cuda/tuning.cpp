@@ -133,6 +133,7 @@ std::optional<double> measure(Driver& device, const Kernel& kernel, const Contex
     const auto address = held.allocate(tensor.bytes());
     if (!address) return std::nullopt;
     tensor.address = *address;
+    if (kernel.zero == i && !device.fill(*address, 0, tensor.bytes())) return std::nullopt;
     const bool result = i + kernel.results >= kernel.arguments.size();
     const bool valid = kernel.reads_valid && i + kernel.results + 1 == kernel.arguments.size();
     if (valid && !symbols.empty()) {

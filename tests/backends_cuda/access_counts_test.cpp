@@ -254,9 +254,7 @@ std::set<std::string> products_of(const Family& family) {
           found.product.rows, {{family.plan->tokens, family.plan->capture.sizes.back()}});
       const auto kernels = cuda::tensor_product(
           found.product, {family.driver.arch(), rows.value_or(1)}, *family.context);
-      if (!kernels) continue;
-      out.insert(kernels->product.name);
-      if (kernels->add) out.insert(kernels->add->name);
+      if (kernels) out.insert(kernels->product.name);
     }
   }
   return out;

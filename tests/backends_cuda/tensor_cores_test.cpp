@@ -3,6 +3,7 @@
 // disassembler are there.
 #include <cmath>
 #include <cstring>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -272,6 +273,37 @@ std::optional<cuda::TensorKernels> kernels_of(const Graph& graph, const cuda::Te
   return cuda::tensor_product_kernels(graph, last, transposed, choice);
 }
 
+cuda::TensorProduct product_of(const Graph& graph, bool transposed) {
+  NodeId last;
+  for (NodeId n : graph.order()) last = n;
+  return *cuda::tensor_product_of(graph, last, transposed);
+}
+
+/// Memory for what pieces of tiles leave: their sums, which are anything before, and numbers.
+struct PieceMemory {
+  std::vector<float> sums;
+  std::vector<std::int64_t> met;
+  PieceMemory(const Context& context, const cuda::TensorKernels& kernels, const Symbols& symbols) {
+    const auto count = [&](const std::optional<TypeId>& type) {
+      std::int64_t out = type ? 1 : 0;
+      if (type)
+        for (DimId d : context.types[*type].shape) out *= context.dims.evaluate(d, symbols).value();
+      return static_cast<std::size_t>(out);
+    };
+    sums.assign(count(kernels.sums), std::nanf(""));
+    met.assign(count(kernels.met), 0);
+  }
+  /// Operands, these and the result.
+  [[nodiscard]] std::vector<void*> pointers(std::vector<void*> operands, void* result) {
+    if (!sums.empty()) operands.insert(operands.end(), {sums.data(), met.data()});
+    operands.push_back(result);
+    return operands;
+  }
+  [[nodiscard]] bool as_before() const {
+    return std::all_of(met.begin(), met.end(), [](std::int64_t n) { return n == 0; });
+  }
+};
+
 Graph graph_of(const ContextPtr& context, const std::string& text) {
   return need(
       parse_graph(context, "graph g {\n  symbol n in 1..4096 tokens\n" + text + "\n}\n", "test"),
@@ -299,12 +331,12 @@ TEST_CASE(
     graphs.push_back(graph_of(context, c.text));
     const auto made = kernels_of(graphs.back(), {"sm_90", c.rows, c.tile}, c.transposed);
     REQUIRE(made);
-    CHECK(made->add.has_value() == !c.in_pieces.empty());
-    in_pieces += made->add ? 1 : 0;
+    CHECK(made->sums.has_value() == !c.in_pieces.empty());
+    in_pieces += made->sums ? 1 : 0;
     across += c.in_pieces.find("cat(") != std::string::npos ? 1 : 0;
-    partly += made->add && made->finishes ? 1 : 0;
+    const cuda::ProductShape shape = product_of(graphs.back(), c.transposed).shape(c.rows);
+    partly += made->sums && cuda::divided(shape, c.tile).whole > 0 ? 1 : 0;
     kernels.push_back(made->product);
-    if (made->add) kernels.push_back(*made->add);
     products.push_back(*made);
     cases.push_back(std::move(c));
   }
@@ -325,39 +357,24 @@ TEST_CASE(
     const Extents extents = need(extents_of(graphs[i], y, symbols), *context);
     const Tensor out(context->types[graphs[i].type(y)].dtype, extents);
     const cuda::TensorKernels& p = products[i];
-    Extents pieces{0};
-    if (p.add) {
-      const Types& types = context->types;
-      pieces = {*context->dims.value(types[p.sums].shape[0]), extents[0],
-                *context->dims.value(types[p.sums].shape[2])};
-    }
-    const Tensor sums(DType::f32, pieces);
     // addmm's operands are c, x, w; the graph's inputs are x, w, c.
     if (cases[i].text.find("addmm") != std::string::npos)
       std::rotate(operands.begin(), operands.end() - 1, operands.end());
-    const auto launch = [&](const cuda::Kernel& kernel, const std::vector<std::size_t>& reads,
-                            const std::vector<void*>& more) {
-      std::vector<void*> pointers;
-      for (std::size_t operand : reads) pointers.push_back(operands[operand]);
-      pointers.insert(pointers.end(), more.begin(), more.end());
-      const std::vector<std::int64_t> params{cases[i].rows};
-      cuda::AccessCounts counted;
-      const auto done = host->run(kernel.name, pointers, params, random.below(1000), &counted);
-      if (!done) FAIL(done.error().front().message);
-      const auto foretold = cuda::count_accesses(*kernel.accesses, pointers.size(), params);
-      REQUIRE(foretold);
-      CHECK(shown(foretold->total) == shown(counted));
-    };
-    std::vector<void*> writes;
-    if (p.add) writes.push_back(sums.data());
-    if (p.finishes) writes.push_back(out.data());
-    launch(p.product, p.product_reads, writes);
-    if (p.add) launch(*p.add, p.add_reads, {sums.data(), out.data()});
+    PieceMemory memory(*context, p, symbols);
+    const std::vector<void*> pointers = memory.pointers(operands, out.data());
+    const std::vector<std::int64_t> params{cases[i].rows};
+    cuda::AccessCounts counted;
+    const auto done = host->run(p.product.name, pointers, params, random.below(1000), &counted);
+    if (!done) FAIL(done.error().front().message);
+    CHECK(memory.as_before());
+    const auto foretold = cuda::count_accesses(*p.product.accesses, pointers.size(), params);
+    REQUIRE(foretold);
+    CHECK(shown(foretold->total) == shown(counted));
     std::vector<TensorView> views;
     for (const Tensor& t : inputs) views.push_back(t.view());
     RunContext run;
     run.symbols = symbols;
-    const Graph oracle = p.add ? graph_of(context, cases[i].in_pieces) : graphs[i];
+    const Graph oracle = p.sums ? graph_of(context, cases[i].in_pieces) : graphs[i];
     const auto wanted = need(interpret(oracle, views, run, Precision::single), *context);
     CHECK(difference({values_of(out.view())}, {values_of(wanted[0].view())}) == "");
   }
@@ -406,12 +423,13 @@ TEST_CASE("tensor cores: an access too many or too few is none that was foretold
   tile.shares = 5;  // of 2 tiles of 5 steps each
   const auto made = kernels_of(graph, {"sm_90", 40, tile}, false);
   REQUIRE(made);
-  REQUIRE(made->add);
-  const Tensor x(DType::bf16, {40, 264}), w(DType::bf16, {264, 72}), y(DType::bf16, {40, 72}),
-      sums(DType::f32, {6, 40, 64});
-  const auto as_foretold = [&](const cuda::Kernel& kernel, const std::vector<void*>& pointers) {
+  REQUIRE(made->sums);
+  const Tensor x(DType::bf16, {40, 264}), w(DType::bf16, {264, 72}), y(DType::bf16, {40, 72});
+  const auto as_foretold = [&](const cuda::Kernel& kernel) {
     const auto host = cuda::HostKernels::build({&kernel, 1});
     REQUIRE(host);
+    PieceMemory memory(*context, *made, {{"n", 40}});
+    const std::vector<void*> pointers = memory.pointers({x.data(), w.data()}, y.data());
     cuda::AccessCounts counted;
     const std::vector<std::int64_t> params{40};
     REQUIRE(host->run(kernel.name, pointers, params, 1, &counted));
@@ -423,23 +441,85 @@ TEST_CASE("tensor cores: an access too many or too few is none that was foretold
     kernel.source.replace(at, from.size(), to);
     return kernel;
   };
-  const std::vector<void*> of_product{x.data(), w.data(), sums.data(), y.data()};
-  const std::vector<void*> of_add{sums.data(), y.data()};
-  REQUIRE(as_foretold(made->product, of_product));
-  REQUIRE(as_foretold(*made->add, of_add));
+  REQUIRE(as_foretold(made->product));
   const std::string first = "    if (own == 0 && blockIdx.x + blockIdx.y == 0) ";
-  const std::string sums_of = "    float sums[tm / 16]";
+  const std::string sums_of = "  float sums[tm / 16]";
   for (const auto& [from, to] : std::vector<std::pair<std::string, std::string>>{
            {sums_of, first + "pw_load((const uint4*)a, 0);\n" + sums_of},
            {"constexpr int last =", first + "pw_at(shared, at);\n      constexpr int last ="},
            {"row < there);", "row < there - (blockIdx.x == 1 ? 1 : 0));"},
-           {"if (c < COLUMNS)", "if (c < COLUMNS - 2)"}}) {
+           {"rows && j * 8 < columns)", "rows && j * 8 < columns - 2)"},
+           {"number < piece.all && there(pair)", "number < piece.all && there(pair) && rows > 9"},
+           {"if (there(pair))", "if (there(pair) && rows > 9)"},
+           {"threadIdx.x == 0 && gone", "threadIdx.x == 1 && gone"}}) {
     INFO(to);
-    CHECK_FALSE(as_foretold(changed(made->product, from, to), of_product));
+    CHECK_FALSE(as_foretold(changed(made->product, from, to)));
   }
-  CHECK_FALSE(as_foretold(changed(*made->add, "if (pieces == 1) return;",
-                                  "if (pieces == 1 || row + column == 0) return;"),
-                          of_add));
+}
+
+TEST_CASE("tensor cores: blocks that run at the same time wait for each other, and add alike",
+          "[cuda][tensor]") {
+  if (host_compiler().empty()) return;
+  const ContextPtr context = library();
+  const Graph graph =
+      graph_of(context, "  in x: bf16[n, 1000], w: bf16[1000, 200]  y = mm(x, w)  out y");
+  cuda::ProductTile tile{32, 64, 1, 4, 3};
+  const auto changed = [](std::string text, const std::string& from, const std::string& to) {
+    const std::size_t at = text.rfind(from);
+    REQUIRE(at != std::string::npos);
+    return text.replace(at, from.size(), to);
+  };
+  const std::vector<Tensor> inputs = inputs_of(graph, {{"n", 70}}, 5);
+  for (const int shares : {12, 11}) {  // three pieces of each tile; up to four
+    tile.shares = shares;
+    const auto made = kernels_of(graph, {"sm_90", 70, tile}, false);
+    REQUIRE(made);
+    REQUIRE(made->sums);
+    // Of a row of tiles a thread of the host runs each third block.
+    cuda::Kernel at_once = made->product;
+    at_once.name += "_at_once";
+    at_once.source = changed(at_once.source, made->product.name, at_once.name);
+    at_once.source = changed(at_once.source, "  PW_KEPT(kept);",
+                             "  if ((int)blockIdx.y % 3 != pw_turn) return;\n  PW_KEPT(kept);");
+    at_once.source = changed(at_once.source, "      if (!stays) before = ",
+                             "      if (stays) __atomic_fetch_add(&pw_found, 1, 0);\n"
+                             "      if (!stays) before = ");
+    at_once.source = changed(at_once.source, "stays = all_came(pw_see(met));",
+                             "sched_yield(), stays = all_came(pw_see(met));");
+    at_once.source = changed(at_once.source, "enum : int { pw_looks = 0 };",
+                             "enum : int { pw_looks = 20000 };\n"
+                             "extern \"C\" int sched_yield(void);\n"
+                             "static thread_local int pw_turn;\nstatic int pw_found;\n"
+                             "extern \"C\" void pw_take_turn(int turn) { pw_turn = turn; }\n"
+                             "extern \"C\" int pw_times_found() { return pw_found; }\n");
+    const auto host = cuda::HostKernels::build({&made->product, 1});
+    const auto many = cuda::HostKernels::build({&at_once, 1});
+    REQUIRE(host);
+    if (!many) FAIL(many.error().front().message);
+    const auto take_turn = reinterpret_cast<void (*)(int)>(many->symbol("pw_take_turn"));
+    const auto times_found = reinterpret_cast<int (*)()>(many->symbol("pw_times_found"));
+    const std::vector<std::int64_t> params{70};
+    PieceMemory memory(*context, *made, {{"n", 70}});
+    const Tensor wanted(DType::bf16, {70, 200}), y(DType::bf16, {70, 200});
+    const std::vector<void*> operands{inputs[0].data(), inputs[1].data()};
+    REQUIRE(host->run(made->product.name, memory.pointers(operands, wanted.data()), params));
+    const std::vector<void*> pointers = memory.pointers(operands, y.data());
+    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+      std::memset(y.data(), 0xff, 70 * 200 * 2);
+      bool ran[3] = {};
+      std::vector<std::thread> threads;
+      for (int turn = 0; turn < 3; ++turn)
+        threads.emplace_back([&, turn] {
+          take_turn(turn);
+          ran[turn] = many->run(at_once.name, pointers, params, seed).has_value();
+        });
+      for (std::thread& thread : threads) thread.join();
+      CHECK((ran[0] && ran[1] && ran[2]));
+      CHECK(difference({values_of(y.view())}, {values_of(wanted.view())}) == "");
+      CHECK(memory.as_before());
+    }
+    CHECK(times_found() > 0);  // a block looked, and the others had come
+  }
 }
 
 TEST_CASE("tensor cores: without a barrier or a wait a product is refused or wrong",

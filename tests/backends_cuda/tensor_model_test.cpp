@@ -49,16 +49,19 @@ TEST_CASE("tensor model: what costs time is counted", "[cuda][tensor]") {
   tile.shares = 4 * 16;
   const cuda::ProductTime parts = cuda::product_time(machine, shape, tile);
   // 32 blocks leave 100 multiprocessors idle: four times as many are faster, though sums are
-  // written and read again by a kernel of its own.
+  // written and read again.
   CHECK(parts.seconds < whole.seconds);
-  CHECK(whole.second_kernel == 0);
-  CHECK(parts.second_kernel > cuda::kNextKernel + cuda::kCacheLatency + 4 * 4 * 256 * 4096 / 7e12);
-  // Two blocks have three tiles: the first and the last are whole, and are not added.
+  CHECK(whole.adding == 0);
+  const double trips = cuda::kMeetingTrips * cuda::kCacheLatency;
+  CHECK(parts.adding > trips + 3 * 4 * 256 * 4096 / 7e12);
+  // Two blocks have three tiles: the first and the last are whole, and are not added. The second
+  // block begins with the other one, which the first adds: it writes all, and reads as much.
   const cuda::ProductShape three{128, 4096, 3 * 256, 2, 2};
   tile.shares = 2;
   CHECK(cuda::divided(three, tile).whole == 2);
-  CHECK(cuda::product_time(machine, three, tile).second_kernel ==
-        Approx(cuda::kNextKernel + cuda::kCacheLatency + 2 * 4 * 128 * 256 / 6.65e12));
+  CHECK(cuda::divided(three, tile).adders_of(1) == 1);
+  CHECK(cuda::product_time(machine, three, tile).adding ==
+        Approx(2 * cuda::kCacheLatency + 2 * 4.0 * 128 * 256 / machine.cache_port()));
   // One block more than fit at once takes a wave more.
   tile = {128, 128, 2, 2, 3};
   const auto blocks = [&](std::int64_t columns) {
@@ -75,11 +78,11 @@ TEST_CASE("tensor model: what costs time is counted", "[cuda][tensor]") {
       }
 }
 
-TEST_CASE("tensor model: products are within 1.3 of their bound, or 1.2 of what any tile takes",
+TEST_CASE("tensor model: products are within 1.3 of their bound, or 1.18 of what any tile takes",
           "[cuda][tensor]") {
-  // What is beyond 1.3 is less than a fifth above product_floor: too few tiles for all
-  // multiprocessors, so that a second kernel adds pieces, or more than the second-level cache can
-  // give. Where the floor itself is above 1.3, nothing is to be had.
+  // What is beyond 1.3 has too few tiles for all multiprocessors, so that pieces are added, or asks
+  // the second-level cache for more than it gives. Where the floor itself is above 1.3, nothing is
+  // to be had.
   for (const char* arch : kModelled) {
     const cuda::TensorMachine& machine = *cuda::tensor_machine(arch);
     for (std::int64_t rows : {1, 16, 64, 100, 128, 192, 256, 384, 512, 777, 1024, 2048, 4096, 8192})
@@ -90,15 +93,14 @@ TEST_CASE("tensor model: products are within 1.3 of their bound, or 1.2 of what 
         const cuda::ProductFloor floor = cuda::product_floor(machine, shape);
         const double bound = cuda::product_bound(machine, shape);
         const std::string line = fmt::format(
-            "{} {}x{}x{}: {:.1f} µs, {:.2f} of the bound, by {}; {:.1f} µs of it the second "
-            "kernel; "
+            "{} {}x{}x{}: {:.1f} µs, {:.2f} of the bound, by {}; {:.1f} µs of it adding; "
             "at least {:.2f} of the bound, by {}; {}",
             arch, rows, depth, columns, 1e6 * time.seconds, time.seconds / bound, time.bound,
-            1e6 * time.second_kernel, floor.seconds / bound, described(floor), described(tile));
+            1e6 * time.adding, floor.seconds / bound, described(floor), described(tile));
         INFO(line);
         CHECK(floor.seconds >= bound);
         CHECK(time.seconds >= floor.seconds);
-        CHECK(time.seconds <= std::max(1.3 * bound, 1.2 * floor.seconds));
+        CHECK(time.seconds <= std::max(1.3 * bound, 1.18 * floor.seconds));
         const bool beyond = time.seconds > 1.3 * bound;
         if (beyond && std::getenv("PW_SHOW_MODEL") != nullptr) WARN(line);
       }
@@ -143,6 +145,13 @@ TEST_CASE("tensor model: shares of a row of tiles divide its steps, and number i
             ++of_tile;
           }
           CHECK(of_tile == d.share_of((t + 1) * d.deep - 1) - d.share_of(t * d.deep) + 1);
+          CHECK(of_tile <= cuda::ProductDivision::kMostPieces);
+          std::int64_t adders = 0;  // whose last piece is of the tile
+          for (std::int64_t share = 0; share < d.shares; ++share) {
+            const std::int64_t end = d.begin(share + 1);
+            adders += end > t * d.deep && end <= (t + 1) * d.deep ? 1 : 0;
+          }
+          CHECK(d.adders_of(t) == adders);
           pieces += of_tile;
           whole += of_tile == 1 ? 1 : 0;
           most = std::max(most, of_tile);
