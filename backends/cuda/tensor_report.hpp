@@ -26,7 +26,7 @@ struct TensorReport {
   int resident = 0;            ///< blocks of a multiprocessor
   double occupancy = 0;
   std::optional<SassCounts> sass;
-  double bound_seconds = 0, seconds = 0;  ///< seconds: by the model, with the second kernel
+  double bound_seconds = 0, seconds = 0;  ///< seconds: by the model
   double adding = 0;                      ///< of them: pieces of tiles, or parts of the keys
   std::string bound_by;                   ///< what the model says takes longest
   /// What no tile can beat, and by what: see ProductFloor and AttentionFloor.
