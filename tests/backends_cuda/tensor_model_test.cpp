@@ -189,9 +189,9 @@ namespace {
 struct AttentionStep {
   std::int64_t sequences, rows, past;
   /// Times the floor, at most, where that is more than 1.3 of the bound. One prompt of 512 tokens
-  /// has more. On B200 the longest pair of tiles is bound by shared memory, and a third of its
-  /// bytes there are queries and what two strands add, of which the floor has a part: one strand
-  /// would leave each part of a multiprocessor a lone warp, larger tiles would leave
+  /// has more. On B200 the longest pair of tiles is bound by shared memory, and a quarter
+  /// of its bytes there are queries and what two strands add, of which the floor has a part: one
+  /// strand would leave each part of a multiprocessor a lone warp, larger tiles would leave
   /// multiprocessors idle. On A100 pairs of 64 rows are too many for its multiprocessors at once,
   /// and tiles of 64 ask the second-level cache for more; on RTX 5090 strands of tiles of 48 rows
   /// end unevenly.
