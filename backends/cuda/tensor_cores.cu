@@ -456,7 +456,7 @@ PW_FUNCTION void pw_multiply(S& shared, int at, int lane, int m0, int n0, int in
   };
   // Where fp8 is widened to f16 first, as sm_90 and sm_100 do, or sums are many, all at once need
   // too many registers.
-#pragma unroll(T::each == 1 ? 1 : tall * wide > 18 ? 2 : 4)
+#pragma unroll(T::each == 1 ? 1 : tall * wide > 16 ? 2 : 4)
   for (int k = 0; k < 4; ++k) {
     if (k >= instructions) break;
     // Fragments of the shorter side are held.

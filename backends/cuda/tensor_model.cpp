@@ -179,7 +179,7 @@ ProductDivision divided(const ProductShape& shape, const ProductTile& tile) {
 
 TileSquares squares_of(const ProductTile& tile, std::int64_t most_pieces) {
   // Squares of others' sums that there are registers for beside a thread's own.
-  const std::int64_t most = tile.sums() > 144 ? 2 : tile.sums() > 128 ? 4 : 6;
+  const std::int64_t most = tile.sums() > 144 ? 2 : tile.sums() > 128 ? 3 : 6;
   const std::int64_t others = std::max<std::int64_t>(most_pieces - 1, 1);
   TileSquares out;
   out.all = tile.sums() / 8;
