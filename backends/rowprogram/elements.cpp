@@ -38,11 +38,14 @@ Unit unit_of(DType dtype) {
   return !is_float(dtype) ? Unit::i64 : dtype == DType::f64 ? Unit::f64 : Unit::f32;
 }
 
-/// Casts round once, from what holds the operand exactly: f32 for the narrow floating types, f64
-/// for the rest.
+/// Casts round once, from what holds the operand exactly: f32 for the narrow floating types and
+/// numbers of a byte, f64 for the rest. An i32 becomes an f32 by one conversion, which rounds once.
+/// None goes by f64 without need: it is slow on devices, and ptxas 13.0 leaves some conversions of
+/// an f64 chosen by a truth to f32 out, so that another element's number stands there.
 Unit cast_unit(DType from, DType to) {
   if (!is_float(from) && !is_float(to)) return Unit::i64;
-  return unit_of(from) == Unit::f32 ? Unit::f32 : Unit::f64;
+  const bool exact = unit_of(from) == Unit::f32 || size_of(from) == 1;
+  return exact || (from == DType::i32 && to == DType::f32) ? Unit::f32 : Unit::f64;
 }
 
 }  // namespace
