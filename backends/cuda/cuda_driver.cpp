@@ -328,9 +328,12 @@ Result<std::monostate> CudaDriver::load(std::span<const Kernel> kernels) {
                           "find kernel " + kernel.name);
       return state->has_value();
     };
-    auto cubin = state_->nvrtc.present() || state_->options.prepared.empty()
+    const std::string& prepared = state_->options.prepared;
+    auto cubin = prepared.empty()
                      ? cubin_of(state_->nvrtc, state_->options.cache, kernel, target, loads)
-                     : prepared_cubin(state_->options.prepared, kernel, target);
+                     : prepared_cubin(prepared, kernel, target);
+    if (!cubin && !prepared.empty() && state_->nvrtc.present())
+      cubin = cubin_of(state_->nvrtc, state_->options.cache, kernel, target, loads);
     if (!cubin) return forward(cubin);
     if (!state) (void)loads(*cubin);  // no cache has asked
     if (!*state) {

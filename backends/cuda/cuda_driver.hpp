@@ -27,7 +27,8 @@ struct CudaDriverOptions {
   std::string library;
   bool strict = false;
   CompileCache* cache = nullptr;  ///< of cubins
-  /// A folder with the cubins of prepare_cubin(), for machines without NVRTC.
+  /// A folder with the cubins of prepare_cubin(), for machines without NVRTC; what is not there is
+  /// compiled where there is one.
   std::string prepared;
   bool libraries = true;  ///< matrix products by cuBLASLt, where it is there; never if strict
   std::string cublaslt;   ///< the file; empty: see LtLibrary::open
