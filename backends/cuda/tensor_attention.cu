@@ -64,8 +64,8 @@ struct pw_attended {
 
 /// The place of the word `further` words on, an even number, in the row of `place`, the place of
 /// one of its first two.
-PW_FUNCTION int pw_further(int place, int further) {
-  return (place ^ further % 8) + further / 8 * 8;
+PW_FUNCTION pw_place pw_further(pw_place place, int further) {
+  return pw_on(pw_across_row(place, further % 8), further / 8 * 8);
 }
 
 /// Of a block's tiles of 16 rows, the first row of a warp's t-th: each second round of tiles goes
@@ -89,8 +89,9 @@ PW_FUNCTION void pw_attend_block(S& shared, const pw_fragment (&queries)[TALL][W
   constexpr int words = pw_key<WIDTH>::words, steps = WIDTH / 16;
   const float least = -pw_float(0x7f800000u);
   const int lane = pw_here((int)threadIdx.x % 32);
-  const int of_keys = keys + pw_word<words>(lane / 16 * 8 + lane % 8, lane / 8 % 2);
-  const int of_values = values + pw_word<words>(lane % 16, lane / 16);
+  const pw_place of_keys =
+      pw_place_of(shared, keys + pw_word<words>(lane / 16 * 8 + lane % 8, lane / 8 % 2));
+  const pw_place of_values = pw_place_of(shared, values + pw_word<words>(lane % 16, lane / 16));
   // Of 16 keys: some row of a tile, or of any, sees one.
   const auto sees = [&](int t, int j) { return WHOLE || 16 * j < most[t]; };
   const auto seen_by_any = [&](int j) {
@@ -111,7 +112,7 @@ PW_FUNCTION void pw_attend_block(S& shared, const pw_fragment (&queries)[TALL][W
 #pragma unroll
     for (int j = 0; j < KEYS / 16; ++j) {
       if (!seen_by_any(j)) break;
-      const pw_fragment right = pw_rows(shared, pw_further(of_keys, 2 * s) + 16 * j * words);
+      const pw_fragment right = pw_rows(shared, pw_on(pw_further(of_keys, 2 * s), 16 * j * words));
 #pragma unroll
       for (int t = 0; t < TALL; ++t) {
         if (!sees(t, j)) continue;
@@ -181,7 +182,8 @@ PW_FUNCTION void pw_attend_block(S& shared, const pw_fragment (&queries)[TALL][W
       }
 #pragma unroll
     for (int d = 0; d < WIDTH / 16; ++d) {
-      const pw_fragment right = pw_columns(shared, pw_further(of_values, 2 * d) + 16 * j * words);
+      const pw_fragment right =
+          pw_columns(shared, pw_on(pw_further(of_values, 2 * d), 16 * j * words));
 #pragma unroll
       for (int t = 0; t < TALL; ++t) {
         if (!sees(t, j)) continue;
@@ -462,8 +464,9 @@ PW_FUNCTION void pw_attention(S& shared, const unsigned short* q, const unsigned
 #pragma unroll
     for (int t = 0; t < TALL; ++t) {
       const int own = pw_here((int)threadIdx.x), row = own % 16;
-      const int at_row = queries + pw_word<words>(row, own % 32 / 16) +
-                         pw_first_row<DOWN, TALL, PAIRED>(own / 32 / STRANDS, t) * words;
+      const pw_place at_row =
+          pw_place_of(shared, queries + pw_word<words>(row, own % 32 / 16) +
+                                  pw_first_row<DOWN, TALL, PAIRED>(own / 32 / STRANDS, t) * words);
 #pragma unroll
       for (int s = 0; s < WIDTH / 16; ++s) kept[t][s] = pw_rows(shared, pw_further(at_row, 2 * s));
     }

@@ -49,24 +49,32 @@ PW_FUNCTION unsigned pw_shared_address(S& shared, int i) {
       : "l"((const void*)&shared[0]));
   return first + 16u * (unsigned)i;
 }
+/// Where a word of shared memory is, for what reads it: in bytes, so that what is a constant number
+/// of words on is part of the instruction.
+typedef unsigned pw_place;
+enum : int { pw_of_word = 16 };
+template <class S>
+PW_FUNCTION pw_place pw_place_of(S& shared, int i) {
+  return pw_shared_address(shared, i);
+}
 /// ldmatrix: four matrices of 8 rows of 16 bytes. Lane l names row l % 8 of matrix l / 8, and gets
 /// bytes 4 (l % 4) to 4 (l % 4) + 3 of row l / 4 of each.
 template <class S>
-PW_FUNCTION pw_fragment pw_rows(S& shared, int i) {
+PW_FUNCTION pw_fragment pw_rows(S&, pw_place place) {
   pw_fragment f;
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(f.r[0]), "=r"(f.r[1]), "=r"(f.r[2]), "=r"(f.r[3])
-               : "r"(pw_shared_address(shared, i))
+               : "r"(place)
                : "memory");
   return f;
 }
 /// The same, each matrix transposed as one of 16-bit elements.
 template <class S>
-PW_FUNCTION pw_fragment pw_columns(S& shared, int i) {
+PW_FUNCTION pw_fragment pw_columns(S&, pw_place place) {
   pw_fragment f;
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(f.r[0]), "=r"(f.r[1]), "=r"(f.r[2]), "=r"(f.r[3])
-               : "r"(pw_shared_address(shared, i))
+               : "r"(place)
                : "memory");
   return f;
 }
@@ -167,9 +175,15 @@ static inline unsigned pw_part(const void* words, int i) {
   __builtin_memcpy(&x, (const char*)words + 4 * i, 4);
   return x;
 }
+typedef int pw_place;
+enum : int { pw_of_word = 1 };
 template <class S>
-PW_FUNCTION pw_fragment pw_rows(S& shared, int i) {
-  const uint4 own = pw_at(shared, i);
+PW_FUNCTION pw_place pw_place_of(S&, int i) {
+  return i;
+}
+template <class S>
+PW_FUNCTION pw_fragment pw_rows(S& shared, pw_place place) {
+  const uint4 own = pw_at(shared, place);
   uint4 all[32];
   pw_host->gather(&own, all, sizeof own);
   const int lane = (int)threadIdx.x % 32;
@@ -178,8 +192,8 @@ PW_FUNCTION pw_fragment pw_rows(S& shared, int i) {
   return f;
 }
 template <class S>
-PW_FUNCTION pw_fragment pw_columns(S& shared, int i) {
-  const uint4 own = pw_at(shared, i);
+PW_FUNCTION pw_fragment pw_columns(S& shared, pw_place place) {
+  const uint4 own = pw_at(shared, place);
   uint4 all[32];
   pw_host->gather(&own, all, sizeof own);
   const int lane = (int)threadIdx.x % 32, column = lane / 4;
@@ -284,6 +298,11 @@ PW_FUNCTION int pw_word(int row, int word) {
   constexpr int apart = C < 8 ? 8 / C : 1;
   return row * C + (word ^ (row / apart) % (C < 8 ? C : 8));
 }
+
+/// So many words on.
+PW_FUNCTION pw_place pw_on(pw_place place, int words) { return place + words * pw_of_word; }
+/// The place in a row of 8 words whose number differs in these bits. Rows begin at multiples of 8.
+PW_FUNCTION pw_place pw_across_row(pw_place place, int words) { return place ^ words * pw_of_word; }
 
 /// 16 bytes of which each element is asked for by itself: from(e), or `outside` where it is none.
 template <class T, class F>
@@ -431,53 +450,93 @@ PW_FUNCTION void pw_fetch_b(S& shared, int at, const typename T::stored* b, cons
   }
 }
 
-/// What a warp adds in one step to its TM x TN sums, from row m0 and column n0 of the tile on; k
-/// ends after so many instructions.
-template <class T, int BM, int BN, int TM, int TN, int B, class S>
-PW_FUNCTION void pw_multiply(S& shared, int at, int lane, int m0, int n0, int instructions,
-                             float (&sums)[TM / 16][TN / 8][4]) {
-  constexpr int words = pw_words_of_b<B, BN>(), tall = TM / 16, wide = TN / 16;
-  const auto left_of = [&](int i, int k) {
-    return pw_rows(shared, at + pw_word<8>(m0 + i * 16 + lane % 16, 2 * k + lane / 16));
+/// A warp's TM x TN part of a tile: where a lane's words of it are in the first stage, and what is
+/// multiplied.
+template <class T, int BM, int BN, int TM, int TN, int B>
+struct pw_warp_part {
+  enum : int { tall = TM / 16, wide = TN / 16, words = pw_words_of_b<B, BN>() };
+  struct operands {
+    pw_fragment left[tall], right[wide];
   };
-  const auto right_of = [&](int j, int k) {
-    const int column = n0 + 16 * j, b = at + BM * 8;
+  pw_place left, right[B == pw_down ? wide : 1];
+
+  /// From row m0 and column n0 of the tile on.
+  template <class S>
+  PW_FUNCTION pw_warp_part at(S& shared, int lane, int m0, int n0) {
+    pw_warp_part out;
+    out.left = pw_place_of(shared, (m0 + lane % 16) * 8 + (lane / 16 ^ lane % 8));
+    if constexpr (B == pw_down) {
+#pragma unroll
+      for (int j = 0; j < wide; ++j) {
+        const int column = n0 / 8 + 2 * j;
+        out.right[j] =
+            pw_place_of(shared, BM * 8 + column / words * 64 * words +
+                                    pw_word<words>(lane % 16, column % words + lane / 16));
+      }
+    } else {
+      out.right[0] = pw_place_of(
+          shared, BM * 8 + (n0 + lane / 16 * 8 + lane % 8) * 8 + (lane / 8 % 2 ^ lane % 8));
+    }
+    return out;
+  }
+  /// The i-th 16 rows, and the j-th 16 columns, of the k-th instruction of a stage.
+  template <class S>
+  PW_FUNCTION pw_fragment left_of(S& shared, const pw_warp_part& p, int stage, int i, int k) {
+    return pw_rows(shared, pw_on(pw_across_row(pw_on(p.left, stage), 2 * k), i * 16 * 8));
+  }
+  template <class S>
+  PW_FUNCTION pw_fragment right_of(S& shared, const pw_warp_part& p, int stage, int j, int k) {
     if constexpr (B == pw_down)
-      return pw_columns(shared,
-                        b + column / 8 / words * 64 * words +
-                            pw_word<words>(16 * k + lane % 16, column / 8 % words + lane / 16));
+      return pw_columns(shared, pw_on(pw_on(p.right[j], stage), 16 * k * words));
     else
-      return pw_rows(shared,
-                     b + pw_word<8>(column + lane / 16 * 8 + lane % 8, 2 * k + lane / 8 % 2));
-  };
-  const auto multiply = [&](int i, int j, const pw_fragment& left, const pw_fragment& right) {
+      return pw_rows(shared, pw_on(pw_across_row(pw_on(p.right[0], stage), 2 * k), j * 16 * 8));
+  }
+  template <class S>
+  PW_FUNCTION void load(S& shared, const pw_warp_part& p, int stage, int k, operands& to) {
+#pragma unroll
+    for (int i = 0; i < tall; ++i) to.left[i] = left_of(shared, p, stage, i, k);
+#pragma unroll
+    for (int j = 0; j < wide; ++j) to.right[j] = right_of(shared, p, stage, j, k);
+  }
+  PW_FUNCTION void multiply(const pw_fragment& left, const pw_fragment& right, int i, int j,
+                            float (&sums)[tall][2 * wide][4]) {
     pw_mma(T(), sums[i][2 * j], left, right.r[0], right.r[1]);
     pw_mma(T(), sums[i][2 * j + 1], left, right.r[2], right.r[3]);
-  };
-  // Where fp8 is widened to f16 first, as sm_90 and sm_100 do, or sums are many, all at once need
-  // too many registers.
-#pragma unroll(T::each == 1 ? 1 : tall * wide > 16 ? 2 : 4)
-  for (int k = 0; k < 4; ++k) {
-    if (k >= instructions) break;
+  }
+  PW_FUNCTION void multiply(const operands& of, float (&sums)[tall][2 * wide][4]) {
+#pragma unroll
+    for (int i = 0; i < tall; ++i)
+#pragma unroll
+      for (int j = 0; j < wide; ++j) multiply(of.left[i], of.right[j], i, j, sums);
+  }
+};
+
+/// A stage, whose k ends after so many instructions, with few operands in registers.
+template <class P, class S, int I, int J>
+PW_FUNCTION void pw_multiply_stage(S& shared, const P& part, int stage, int instructions,
+                                   float (&sums)[I][J][4]) {
+  constexpr int tall = P::tall, wide = P::wide;
+#pragma unroll 1
+  for (int k = 0; k < instructions; ++k) {
     // Fragments of the shorter side are held.
     pw_fragment held[tall <= wide ? tall : wide];
     if constexpr (tall <= wide) {
 #pragma unroll
-      for (int i = 0; i < tall; ++i) held[i] = left_of(i, k);
+      for (int i = 0; i < tall; ++i) held[i] = P::left_of(shared, part, stage, i, k);
 #pragma unroll
       for (int j = 0; j < wide; ++j) {
-        const pw_fragment right = right_of(j, k);
+        const pw_fragment right = P::right_of(shared, part, stage, j, k);
 #pragma unroll
-        for (int i = 0; i < tall; ++i) multiply(i, j, held[i], right);
+        for (int i = 0; i < tall; ++i) P::multiply(held[i], right, i, j, sums);
       }
     } else {
 #pragma unroll
-      for (int j = 0; j < wide; ++j) held[j] = right_of(j, k);
+      for (int j = 0; j < wide; ++j) held[j] = P::right_of(shared, part, stage, j, k);
 #pragma unroll
       for (int i = 0; i < tall; ++i) {
-        const pw_fragment left = left_of(i, k);
+        const pw_fragment left = P::left_of(shared, part, stage, i, k);
 #pragma unroll
-        for (int j = 0; j < wide; ++j) multiply(i, j, left, held[j]);
+        for (int j = 0; j < wide; ++j) P::multiply(left, held[j], i, j, sums);
       }
     }
   }
@@ -769,16 +828,54 @@ PW_FUNCTION void pw_product(S& shared, const typename T::stored* a, const typena
       for (int j = 0; j < tn / 8; ++j)
 #pragma unroll
         for (int e = 0; e < 4; ++e) sums[i][j][e] = 0.0f;
-#pragma unroll 1
-    for (; step < end; ++step) {
-      pw_wait<STAGES - 2>();
-      __syncthreads();
+    using part_of_warp = pw_warp_part<T, BM, BN, tm, tn, B>;
+    const part_of_warp part = part_of_warp::at(shared, thread % 32, m0, n0);
+    constexpr int last = (int)((DEPTH - (of_tile - 1LL) * deep + 2 * each - 1) / (2 * each));
+    const auto instructions = [&] { return DEPTH % deep != 0 && step + 1 == after() ? last : 4; };
+    const auto fetch_ahead = [&] {
       if (step + STAGES - 1 < steps) fetch();
       pw_commit();
-      constexpr int last = (int)((DEPTH - (of_tile - 1LL) * deep + 2 * each - 1) / (2 * each));
-      pw_multiply<T, BM, BN, tm, tn, B>(shared, at, thread % 32, m0, n0,
-                                        DEPTH % deep != 0 && step + 1 == after() ? last : 4, sums);
-      at = at == (STAGES - 1) * stage ? 0 : at + stage;
+    };
+    pw_wait<STAGES - 2>();
+    __syncthreads();
+    // Operands of two instructions need too many registers where fp8 is widened to f16 first, as
+    // sm_90 and sm_100 do, and where sums are very many.
+    if constexpr (T::each == 1 || tm * tn > 144 * 32) {
+#pragma unroll 1
+      for (;;) {
+        fetch_ahead();
+        pw_multiply_stage(shared, part, at, instructions(), sums);
+        at = at == (STAGES - 1) * stage ? 0 : at + stage;
+        if (++step == end) break;
+        pw_wait<STAGES - 2>();
+        __syncthreads();
+      }
+    } else {
+      // The next operands are read before these are multiplied, over the end of a stage too: when
+      // all have read its last ones, it is free.
+      typename part_of_warp::operands operands[2];
+      part_of_warp::load(shared, part, at, 0, operands[0]);
+#pragma unroll 1
+      for (bool more = true; more;) {
+        fetch_ahead();
+        const int count = instructions();
+        more = step + 1 < end;
+#pragma unroll
+        for (int k = 0; k < 4; ++k) {
+          if (k < 3) {
+            if (k + 1 < count) part_of_warp::load(shared, part, at, k + 1, operands[(k + 1) % 2]);
+          } else {
+            at = at == (STAGES - 1) * stage ? 0 : at + stage;
+            if (more) {
+              pw_wait<STAGES - 2>();
+              __syncthreads();
+              part_of_warp::load(shared, part, at, 0, operands[0]);
+            }
+          }
+          if (k < count) part_of_warp::multiply(operands[k % 2], sums);
+        }
+        ++step;
+      }
     }
     if (!turns || step == steps) break;
     pw_end_piece<false, BM, BN, DOWN, ACROSS, SHARES, of_tile, MOST, TOGETHER, AT_ONCE, AT_A_TIME,

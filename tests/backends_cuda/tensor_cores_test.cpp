@@ -20,109 +20,38 @@
 #include "dsl/dsl.hpp"
 #include "splitter/plan.hpp"
 #include "tests/backends_cuda/kernel_run.hpp"
+#include "tests/backends_cuda/tensor_cases.hpp"
 #include "tests/catch.hpp"
 
 using namespace pw;
 using namespace pw::test;
 
-namespace {
-
-/// Fragments are filled element by element as "Matrix Fragments for mma.m16n8k16" and "m16n8k32" of
-/// the PTX ISA say: a is [16, K], b is [K, 8], c and y are [16, 8], all row-major.
-std::string instruction_body(const std::string& type, int k) {
-  const bool bytes = k == 32;
-  return fmt::format(
-      R"(  const int lane = threadIdx.x, group = lane >> 2, in_group = lane % 4;
-  pw_fragment a = {{{{0, 0, 0, 0}}}};
-  unsigned b[2] = {{0, 0}};
-  for (int i = 0; i < {count_a}; ++i) {{
-    const int row = {row_a} ? group : group + 8;
-    const int col = in_group * {run} + (i & {mask}) + (i >= {count_b} ? {half} : 0);
-    a.r[i / {run}] |= (unsigned)p0[row * {k} + col] << i % {run} * {bits};
-  }}
-  for (int i = 0; i < {count_b}; ++i) {{
-    const int row = in_group * {run} + (i & {mask}) + (i >= {run} ? {half} : 0), col = group;
-    b[i / {run}] |= (unsigned)p1[row * 8 + col] << i % {run} * {bits};
-  }}
-  float c[4];
-  for (int i = 0; i < 4; ++i)
-    c[i] = p2[(i < 2 ? group : group + 8) * 8 + in_group * 2 + (i & 1)];
-  pw_mma({type}(), c, a, b[0], b[1]);
-  for (int i = 0; i < 4; ++i)
-    p3[(i < 2 ? group : group + 8) * 8 + in_group * 2 + (i & 1)] = c[i];
-)",
-      fmt::arg("type", type), fmt::arg("k", k), fmt::arg("count_a", bytes ? 16 : 8),
-      fmt::arg("count_b", bytes ? 8 : 4),
-      fmt::arg("row_a", bytes ? "(i < 4 || (i >= 8 && i < 12))" : "(i < 2 || (i >= 4 && i < 6))"),
-      fmt::arg("run", bytes ? 4 : 2), fmt::arg("mask", bytes ? 3 : 1),
-      fmt::arg("half", bytes ? 16 : 8), fmt::arg("bits", bytes ? 8 : 16));
-}
-
-struct Instruction {
-  cuda::Kernel kernel;
-  DType dtype;
-  int depth;
-};
-
-cuda::Kernel one_warp(const std::string& op, const std::string& signature, const std::string& body,
-                      std::vector<TypeId> arguments, std::int64_t shared_bytes) {
-  cuda::WrittenKernel text;
-  text.op = op;
-  text.arguments = std::move(arguments);
-  text.threads = 32;
-  text.signature = signature + ", long long rows";
-  text.body = body;
-  return cuda::tensor_kernel(text, shared_bytes);
-}
-
-const std::pair<const char*, DType> kTypes[] = {{"pw_bf16", DType::bf16},
-                                                {"pw_f16", DType::f16},
-                                                {"pw_f8e4m3", DType::f8e4m3},
-                                                {"pw_f8e5m2", DType::f8e5m2}};
-
-std::vector<Tensor> fragments(DType dtype, int depth, Random& random) {
-  std::vector<Tensor> out;
-  out.emplace_back(dtype, Extents{16, depth});
-  out.emplace_back(dtype, Extents{depth, 8});
-  out.emplace_back(DType::f32, Extents{16, 8});
-  out.emplace_back(DType::f32, Extents{16, 8});
-  for (std::size_t t = 0; t < 3; ++t)
-    for (std::int64_t i = 0; i < out[t].view().count(); ++i)
-      store(out[t].dtype(), out[t].data(), i, random.normal());
-  return out;
-}
-
-}  // namespace
-
 TEST_CASE("tensor cores: mma has the documented fragments and adds k ascending", "[cuda][tensor]") {
   if (host_compiler().empty()) return;
+  const std::vector<Instruction> all = instructions();
   std::vector<cuda::Kernel> kernels;
-  for (const auto& [type, dtype] : kTypes) {
-    const std::string stored = size_of(dtype) == 1 ? "unsigned char" : "unsigned short";
-    kernels.push_back(one_warp(
-        type, fmt::format("const {0}* p0, const {0}* p1, const float* p2, float* p3", stored),
-        instruction_body(type, size_of(dtype) == 1 ? 32 : 16),
-        std::vector<TypeId>(4, Types::unknown()), 0));
-  }
+  for (const Instruction& instruction : all) kernels.push_back(instruction.kernel);
   const auto host = cuda::HostKernels::build(kernels);
   REQUIRE(host);
   Random random(7);
-  for (std::size_t i = 0; i < kernels.size(); ++i) {
-    const DType dtype = kTypes[i].second;
-    const int depth = size_of(dtype) == 1 ? 32 : 16;
+  for (const Instruction& instruction : all) {
+    const DType dtype = instruction.dtype;
+    const int depth = instruction.depth;
     for (int round = 0; round < 20; ++round) {
-      const std::vector<Tensor> all = fragments(dtype, depth, random);
+      const std::vector<Tensor> operands = operands_of(instruction, random);
       std::vector<void*> pointers;
-      for (const Tensor& t : all) pointers.push_back(t.data());
-      REQUIRE(host->run(kernels[i].name, pointers, std::vector<std::int64_t>{1}, 1 + round));
+      for (const Tensor& t : operands) pointers.push_back(t.data());
+      REQUIRE(
+          host->run(instruction.kernel.name, pointers, std::vector<std::int64_t>{1}, 1 + round));
       int wrong = 0;
       for (int row = 0; row < 16; ++row) {
         for (int column = 0; column < 8; ++column) {
-          auto sum = static_cast<float>(load(DType::f32, all[2].data(), row * 8 + column));
+          auto sum = static_cast<float>(load(DType::f32, operands[2].data(), row * 8 + column));
           for (int k = 0; k < depth; ++k)
-            sum = std::fma(static_cast<float>(load(dtype, all[0].data(), row * depth + k)),
-                           static_cast<float>(load(dtype, all[1].data(), k * 8 + column)), sum);
-          wrong += load(DType::f32, all[3].data(), row * 8 + column) == sum ? 0 : 1;
+            sum =
+                std::fma(static_cast<float>(load(dtype, operands[0].data(), row * depth + k)),
+                         static_cast<float>(load(dtype, operands[1].data(), k * 8 + column)), sum);
+          wrong += load(DType::f32, operands[3].data(), row * 8 + column) == sum ? 0 : 1;
         }
       }
       CHECK(wrong == 0);
@@ -133,151 +62,17 @@ TEST_CASE("tensor cores: mma has the documented fragments and adds k ascending",
 TEST_CASE("tensor cores: ldmatrix gives each lane the documented part of four matrices",
           "[cuda][tensor]") {
   if (host_compiler().empty()) return;
-  // Word i of shared memory has elements 8 i to 8 i + 7 of p0; lanes name words in another order.
-  const std::string body = R"(  PW_KEPT(kept);
-  const int lane = threadIdx.x, own = lane ^ 5;
-  pw_put(kept, lane, ((const uint4*)p0)[lane]);
-  __syncthreads();
-  const pw_fragment straight = pw_rows(kept, own), turned = pw_columns(kept, own);
-  for (int m = 0; m < 4; ++m) {
-    p1[lane * 8 + m] = straight.r[m];
-    p1[lane * 8 + 4 + m] = turned.r[m];
-  }
-)";
-  const std::vector<cuda::Kernel> kernels{
-      one_warp("ldmatrix", "const unsigned short* p0, unsigned* p1", body,
-               std::vector<TypeId>(2, Types::unknown()), 32 * 16)};
+  const std::vector<cuda::Kernel> kernels{matrix_loads()};
   const auto host = cuda::HostKernels::build(kernels);
   REQUIRE(host);
   alignas(16) std::uint16_t in[256];
   for (int i = 0; i < 256; ++i) in[i] = static_cast<std::uint16_t>(i * 257);
   std::uint32_t out[256] = {};
   REQUIRE(host->run(kernels[0].name, std::vector<void*>{in, out}, std::vector<std::int64_t>{1}));
-  // PTX ISA, ldmatrix: row r of matrix m is at the address of lane 8 m + r; lane l receives
-  // elements 2 (l % 4) and 2 (l % 4) + 1 of row l / 4, of the transposed matrix with .trans.
-  const auto element = [&](int m, int row, int column) -> std::uint32_t {
-    return in[((8 * m + row) ^ 5) * 8 + column];
-  };
-  for (int lane = 0; lane < 32; ++lane) {
-    const int r = lane / 4, c = lane % 4 * 2;
-    for (int m = 0; m < 4; ++m) {
-      CHECK(out[lane * 8 + m] == (element(m, r, c) | element(m, r, c + 1) << 16));
-      CHECK(out[lane * 8 + 4 + m] == (element(m, c, r) | element(m, c + 1, r) << 16));
-    }
-  }
+  CHECK(std::vector<std::uint32_t>(out, out + 256) == loaded_matrices(in));
 }
 
 namespace {
-
-struct Case {
-  std::string text;
-  std::string in_pieces;  ///< the graph that adds pieces of k in the order of the kernels
-  std::int64_t rows;
-  cuda::ProductTile tile;
-  bool transposed;
-};
-
-/// y = finish(sums), those of a tile's columns the sum of its pieces: each a product in f32, added
-/// in f32, ascending.
-std::string text_in_pieces(const Case& c, const std::string& operands, const std::string& turn,
-                           const cuda::ProductShape& shape, const std::string& finish) {
-  const cuda::ProductDivision division = cuda::divided(shape, c.tile);
-  const std::int64_t of_step = 128 / shape.in_bytes;
-  std::string out =
-      fmt::format("{}  {}  a = f32(x)  b = f32({})", operands, turn, c.transposed ? "m" : "w");
-  std::string tiles;
-  for (std::int64_t tile = 0; tile < division.across; ++tile) {
-    const std::int64_t step0 = tile * division.deep, end = step0 + division.deep;
-    out += fmt::format("  b{} = slice(b){{dim = 1, start = {}, end = {}}}", tile,
-                       tile * c.tile.columns, std::min((tile + 1) * c.tile.columns, shape.columns));
-    std::string sum;
-    for (std::int64_t share = division.share_of(step0); division.begin(share) < end; ++share) {
-      const std::int64_t from = std::max(division.begin(share), step0) - step0,
-                         to = std::min(division.begin(share + 1), end) - step0;
-      const std::string piece = fmt::format("{}_{}", tile, share);
-      out += fmt::format(
-          "  a_{0} = slice(a){{dim = 1, start = {2}, end = {3}}}  b_{0} = slice(b{1}){{dim = 0, "
-          "start = {2}, end = {3}}}  piece_{0} = mm(a_{0}, b_{0})",
-          piece, tile, from * of_step, std::min(to * of_step, shape.depth));
-      if (!sum.empty()) out += fmt::format("  sum_{0} = add({1}, piece_{0})", piece, sum);
-      sum = (sum.empty() ? "piece_" : "sum_") + piece;
-      if (share + 1 == division.shares) break;
-    }
-    tiles += (tiles.empty() ? "" : ", ") + sum;
-  }
-  return out + fmt::format("  sums = {}({})", division.across > 1 ? "cat" : "clone", tiles) +
-         (division.across > 1 ? "{dim = 1}" : "") +
-         "  y = " + fmt::format(fmt::runtime(finish), "sums") + "  out y";
-}
-
-/// A product of a random form, and of extents of which most are no multiples of a tile.
-Case random_case(Random& random) {
-  const std::vector<cuda::ProductTile>& tiles = cuda::product_tiles();
-  const auto extent = [&](std::int64_t most) {
-    const auto n = static_cast<std::int64_t>(1 + random.below(static_cast<std::uint64_t>(most)));
-    return random.below(3) == 0 ? (n + 15) / 16 * 16 : n;
-  };
-  static constexpr const char* kIn[] = {"bf16", "f16", "f8e4m3", "f8e5m2"};
-  static constexpr const char* kOut[] = {"bf16", "f16", "f32"};
-  Case out;
-  const std::string in = kIn[random.below(4)];
-  std::int64_t depth = extent(200), columns = extent(250);
-  out.rows = extent(80);
-  out.tile = tiles[random.below(tiles.size())];
-  const std::int64_t in_bytes = in[1] == '8' ? 1 : 2;
-  if (random.below(2) == 0) {  // blocks that share out rows of tiles, evenly or not
-    depth += static_cast<std::int64_t>(random.below(8)) * 128 / in_bytes;
-    const bool several = random.below(3) == 0;  // tiles of a block
-    if (several) columns += 2 * out.tile.columns;
-    const cuda::ProductDivision whole =
-        cuda::divided({out.rows, depth, columns, in_bytes}, out.tile);
-    const std::int64_t most = several ? whole.across : whole.steps();
-    out.tile.shares = static_cast<int>(1 + random.below(static_cast<std::uint64_t>(most)));
-  }
-  out.transposed = random.below(2) == 0;
-  const std::string b = out.transposed ? fmt::format("[{}, {}]", columns, depth)
-                                       : fmt::format("[{}, {}]", depth, columns);
-  std::string operands = fmt::format("in x: {}[n, {}], w: {}{}", in, depth, in, b), product;
-  std::string finish = in + "({})";
-  if (in[1] == '8') {
-    const bool each = random.below(2) == 0;
-    operands +=
-        each ? fmt::format(", s: f32[n, 1], t: f32[{}]", columns) : ", s: f32[1], t: f32[1]";
-    const std::string to = kOut[random.below(3)];
-    product = fmt::format("y = scaled_mm(x, m, s, t){{out = {}}}", to);
-    finish = to == "f32" ? "mul({}, mul(s, t))" : to + "(mul({}, mul(s, t)))";
-  } else if (random.below(2) == 0) {
-    operands += fmt::format(", c: {}[{}]", in, columns);
-    product = "y = addmm(c, x, m)";
-    finish = in + "(add({}, f32(c)))";
-  } else {
-    product = "y = mm(x, m)";
-  }
-  const std::string turn = out.transposed ? "m = transpose(w){dim0 = 0, dim1 = 1}  " : "";
-  if (!out.transposed) {
-    const std::size_t at = product.find(", m");
-    product.replace(at, 3, ", w");
-  }
-  out.text = operands + "  " + turn + product + "  out y";
-  const cuda::ProductShape shape{out.rows, depth, columns, in_bytes};
-  if (cuda::divided(shape, out.tile).cut())
-    out.in_pieces = text_in_pieces(out, operands, turn, shape, finish);
-  return out;
-}
-
-/// The kernels of the product at the end of a graph.
-std::optional<cuda::TensorKernels> kernels_of(const Graph& graph, const cuda::TensorChoice& choice,
-                                              bool transposed) {
-  NodeId last;
-  for (NodeId n : graph.order()) last = n;
-  return cuda::tensor_product_kernels(graph, last, transposed, choice);
-}
-
-cuda::TensorProduct product_of(const Graph& graph, bool transposed) {
-  NodeId last;
-  for (NodeId n : graph.order()) last = n;
-  return *cuda::tensor_product_of(graph, last, transposed);
-}
 
 /// Memory for what pieces of tiles leave: their sums, which are anything before, and numbers.
 struct PieceMemory {
@@ -304,12 +99,6 @@ struct PieceMemory {
   }
 };
 
-Graph graph_of(const ContextPtr& context, const std::string& text) {
-  return need(
-      parse_graph(context, "graph g {\n  symbol n in 1..4096 tokens\n" + text + "\n}\n", "test"),
-      *context);
-}
-
 }  // namespace
 
 TEST_CASE(
@@ -321,14 +110,14 @@ TEST_CASE(
   INFO("seed " << kSeed);
   Random random(kSeed);
   const ContextPtr context = library();
-  std::vector<Case> cases;
+  std::vector<ProductCase> cases;
   std::vector<Graph> graphs;
   std::vector<cuda::TensorKernels> products;
   std::vector<cuda::Kernel> kernels;
   std::size_t in_pieces = 0, across = 0, partly = 0;
   while (cases.size() < 200) {
-    Case c = random_case(random);
-    graphs.push_back(graph_of(context, c.text));
+    ProductCase c = random_product(random);
+    graphs.push_back(product_graph(context, c.text));
     const auto made = kernels_of(graphs.back(), {"sm_90", c.rows, c.tile}, c.transposed);
     REQUIRE(made);
     CHECK(made->sums.has_value() == !c.in_pieces.empty());
@@ -374,7 +163,7 @@ TEST_CASE(
     for (const Tensor& t : inputs) views.push_back(t.view());
     RunContext run;
     run.symbols = symbols;
-    const Graph oracle = p.sums ? graph_of(context, cases[i].in_pieces) : graphs[i];
+    const Graph oracle = p.sums ? product_graph(context, cases[i].in_pieces) : graphs[i];
     const auto wanted = need(interpret(oracle, views, run, Precision::single), *context);
     CHECK(difference({values_of(out.view())}, {values_of(wanted[0].view())}) == "");
   }
@@ -418,7 +207,7 @@ TEST_CASE("tensor cores: an access too many or too few is none that was foretold
   if (host_compiler().empty()) return;
   const ContextPtr context = library();
   const Graph graph =
-      graph_of(context, "  in x: bf16[n, 264], w: bf16[264, 72]  y = mm(x, w)  out y");
+      product_graph(context, "  in x: bf16[n, 264], w: bf16[264, 72]  y = mm(x, w)  out y");
   cuda::ProductTile tile{32, 64, 1, 4, 3};
   tile.shares = 5;  // of 2 tiles of 5 steps each
   const auto made = kernels_of(graph, {"sm_90", 40, tile}, false);
@@ -462,7 +251,7 @@ TEST_CASE("tensor cores: blocks that run at the same time wait for each other, a
   if (host_compiler().empty()) return;
   const ContextPtr context = library();
   const Graph graph =
-      graph_of(context, "  in x: bf16[n, 1000], w: bf16[1000, 200]  y = mm(x, w)  out y");
+      product_graph(context, "  in x: bf16[n, 1000], w: bf16[1000, 200]  y = mm(x, w)  out y");
   cuda::ProductTile tile{32, 64, 1, 4, 3};
   const auto changed = [](std::string text, const std::string& from, const std::string& to) {
     const std::size_t at = text.rfind(from);

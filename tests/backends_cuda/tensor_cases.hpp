@@ -1,0 +1,49 @@
+// For tests of tensor cores, on the host and on a device: instructions by themselves, and products
+// of random forms.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backends/cuda/tensor_product.hpp"
+#include "backends/tensor.hpp"
+#include "base/hash.hpp"
+
+namespace pw::test {
+
+/// A kernel of one warp that is one instruction: y = a · b + c.
+struct Instruction {
+  cuda::Kernel kernel;
+  DType dtype = DType::bf16;
+  int depth = 16;
+};
+/// `mma` of each dtype.
+std::vector<Instruction> instructions();
+/// a, b, c of f32, and memory for y.
+std::vector<Tensor> operands_of(const Instruction& instruction, Random& random);
+
+/// A kernel of one warp that loads four matrices as they are and transposed: of u16[256], u32[256].
+cuda::Kernel matrix_loads();
+/// What it writes.
+std::vector<std::uint32_t> loaded_matrices(std::span<const std::uint16_t> in);
+
+struct ProductCase {
+  std::string text;
+  std::string in_pieces;  ///< the graph that adds pieces of k in the order of the kernels
+  std::int64_t rows = 0;
+  cuda::ProductTile tile;
+  bool transposed = false;
+};
+/// Of a random form, and of extents of which most are no multiples of a tile.
+ProductCase random_product(Random& random);
+/// `n` rows of a product's text.
+Graph product_graph(const ContextPtr& context, const std::string& text);
+/// The kernels of the product at the end of a graph.
+std::optional<cuda::TensorKernels> kernels_of(const Graph& graph, const cuda::TensorChoice& choice,
+                                              bool transposed);
+cuda::TensorProduct product_of(const Graph& graph, bool transposed);
+
+}  // namespace pw::test
