@@ -1,4 +1,4 @@
-// Exports device, device_with_libraries, on_host and sparing.
+// Exports device, device_with_libraries, device_of_tensor_cores, on_host and sparing.
 #include "tests/gpu/device.hpp"
 
 #include <cstdio>
@@ -19,28 +19,27 @@ bool preparing() { return !environment("PW_GPU_PREPARE").empty(); }
   std::exit(77);
 }
 
-std::unique_ptr<cuda::Driver> open_device(bool strict) {
+std::unique_ptr<cuda::Driver> open_device(bool strict, bool libraries) {
   cuda::CudaDriverOptions options;
   options.strict = strict;
+  options.libraries = libraries;
   options.prepared = environment("PW_GPU_CUBINS");
   auto driver = cuda::CudaDriver::open(options);
   if (!driver) skip(driver.error().front().message);
   return std::move(*driver);
 }
 
-std::unique_ptr<cuda::Driver> open() {
-  if (on_host()) {
-    if (host_compiler().empty()) skip("no C++ compiler on PATH, so kernels do not run on the host");
-    if (preparing())
-      return std::make_unique<cuda::PreparingDriver>(
-          environment("PW_GPU_CUBINS"), cuda::Target{environment("PW_GPU_PREPARE"), true}, true);
-    return std::make_unique<cuda::HostDriver>(cuda::HostDriverOptions{.libraries = false});
-  }
-  return open_device(true);
+std::unique_ptr<cuda::Driver> open(bool strict) {
+  if (!on_host()) return open_device(strict, false);
+  if (host_compiler().empty()) skip("no C++ compiler on PATH, so kernels do not run on the host");
+  if (preparing())
+    return std::make_unique<cuda::PreparingDriver>(
+        environment("PW_GPU_CUBINS"), cuda::Target{environment("PW_GPU_PREPARE"), strict}, true);
+  return std::make_unique<cuda::HostDriver>(cuda::HostDriverOptions{.libraries = false});
 }
 
 /// Before main, so that the whole program is one skip.
-const std::unique_ptr<cuda::Driver> kDriver = open();
+const std::unique_ptr<cuda::Driver> kDriver = open(true);
 
 }  // namespace
 
@@ -51,7 +50,12 @@ cuda::Driver& device() { return *kDriver; }
 
 cuda::Driver& device_with_libraries() {
   static const std::unique_ptr<cuda::Driver> driver =
-      on_host() ? std::make_unique<cuda::HostDriver>() : open_device(false);
+      on_host() ? std::make_unique<cuda::HostDriver>() : open_device(false, true);
+  return *driver;
+}
+
+cuda::Driver& device_of_tensor_cores() {
+  static const std::unique_ptr<cuda::Driver> driver = open(false);
   return *driver;
 }
 

@@ -13,6 +13,8 @@ namespace pw::test {
 [[nodiscard]] cuda::Driver& device();
 /// The same device, not strict: a library runs the products that it knows, where there is one.
 [[nodiscard]] cuda::Driver& device_with_libraries();
+/// The same device, not strict and without a library: products are on tensor cores.
+[[nodiscard]] cuda::Driver& device_of_tensor_cores();
 [[nodiscard]] bool on_host();
 /// On the host for its own sake: compiling takes longest there, and some of many cases will do.
 [[nodiscard]] bool sparing();

@@ -12,30 +12,12 @@
 #include "tests/backends_cuda/forms.hpp"
 #include "tests/backends_cuda/kernel_run.hpp"
 #include "tests/gpu/device.hpp"
+#include "tests/gpu/memory.hpp"
 
 using namespace pw;
 using namespace pw::test;
 
 namespace {
-
-/// Memory of one test.
-struct Memory {
-  ~Memory() {
-    for (cuda::Address a : blocks) device().release(a);
-  }
-  cuda::Address take(std::int64_t bytes, const Context& context) {
-    blocks.push_back(need(device().allocate(bytes), context));
-    return blocks.back();
-  }
-  std::vector<cuda::Address> blocks;
-};
-
-cuda::DeviceTensor to_device(Memory& memory, const TensorView& from, const Context& context) {
-  const auto bytes = static_cast<std::int64_t>(from.bytes());
-  const cuda::DeviceTensor out{from.dtype, from.extents, memory.take(bytes, context)};
-  need(device().write(out.address, from.data, bytes), context);
-  return out;
-}
 
 /// The launch of a subject's kernel on inputs that are copied there.
 cuda::LaunchNode node_of(Memory& memory, const Subject& s, const std::vector<Tensor>& inputs,
@@ -46,24 +28,20 @@ cuda::LaunchNode node_of(Memory& memory, const Subject& s, const std::vector<Ten
   const auto& all = s.graph.inputs();
   for (ValueId v : s.operands) {
     const auto at = std::find(all.begin(), all.end(), v) - all.begin();
-    node.reads.push_back(to_device(memory, inputs[static_cast<std::size_t>(at)].view(), context));
+    node.reads.push_back(memory.copy(inputs[static_cast<std::size_t>(at)].view()));
   }
   for (ValueId v : s.graph.outputs()) {
     const Tensor zeros(context.types[s.graph.type(v)].dtype,
                        need(extents_of(s.graph, v, symbols), context));
-    node.writes.push_back(to_device(memory, zeros.view(), context));
+    node.writes.push_back(memory.copy(zeros.view()));
   }
   for (DimId d : s.kernel.params) node.params.push_back(context.dims.evaluate(d, symbols).value());
   return node;
 }
 
-std::vector<std::vector<double>> results_of(const cuda::LaunchNode& node, const Context& context) {
+std::vector<std::vector<double>> results_of(Memory& memory, const cuda::LaunchNode& node) {
   std::vector<std::vector<double>> out;
-  for (const cuda::DeviceTensor& t : node.writes) {
-    const Tensor whole(t.dtype, t.extents);
-    need(device().read(whole.data(), t.address, t.bytes()), context);
-    out.push_back(values_of(whole.view()));
-  }
+  for (const cuda::DeviceTensor& t : node.writes) out.push_back(values_of(memory.read(t).view()));
   return out;
 }
 
@@ -73,14 +51,14 @@ void check(const Subject& s, const Symbols& symbols, std::uint64_t seed) {
   need(device().load(std::span(&s.kernel, 1)), context);
   const auto inputs = inputs_of(s.graph, symbols, seed);
   const auto wanted = run_interpreter(s, inputs, symbols, false);
-  Memory memory;
+  Memory memory(device(), context);
   const cuda::LaunchNode launched = node_of(memory, s, inputs, symbols);
   need(device().launch(launched), context);
-  CHECK(difference(results_of(launched, context), wanted) == "");
+  CHECK(difference(results_of(memory, launched), wanted) == "");
   const cuda::LaunchNode recorded = node_of(memory, s, inputs, symbols);
   const auto graph = need(device().instantiate({s.name, {recorded}}), context);
   need(graph->replay(), context);
-  CHECK(difference(results_of(recorded, context), wanted) == "");
+  CHECK(difference(results_of(memory, recorded), wanted) == "");
 }
 
 }  // namespace
@@ -89,8 +67,8 @@ TEST_CASE("gpu: what is written is read, and memory is counted", "[gpu]") {
   const ContextPtr context = library();
   constexpr std::int64_t kBytes = std::int64_t{64} << 20;
   const std::int64_t before = device().memory().free;
-  Memory memory;
-  const cuda::Address at = memory.take(kBytes, *context);
+  Memory memory(device(), *context);
+  const cuda::Address at = memory.take(kBytes);
   CHECK(at % 256 == 0);
   CHECK(before - device().memory().free >= kBytes);
   std::array<std::uint32_t, 1000> sent{}, got{};
@@ -153,7 +131,7 @@ TEST_CASE("gpu: nodes of a graph run in the order of its edges, each time", "[gp
   need(device().load(std::span(&s.kernel, 1)), *context);
   const Symbols symbols{{"n", 9}};
   const auto inputs = inputs_of(s.graph, symbols, 3);
-  Memory memory;
+  Memory memory(device(), *context);
   cuda::RecordedGraph graph{"chain", {}};
   graph.nodes.push_back(node_of(memory, s, inputs, symbols));
   for (int i = 0; i < 6; ++i) {
@@ -173,7 +151,7 @@ TEST_CASE("gpu: nodes of a graph run in the order of its edges, each time", "[gp
     for (const cuda::LaunchNode& n : graph.nodes)
       need(device().fill(n.writes[0].address, 0xFF, n.writes[0].bytes()), *context);
     need(ready->replay(), *context);
-    const auto got = results_of(copy, *context);
+    const auto got = results_of(memory, copy);
     for (std::size_t i = 0; i < got[0].size(); ++i)
       REQUIRE(got[0][i] == 128 * load(DType::f32, inputs[0].data(), static_cast<std::int64_t>(i)));
   }
