@@ -128,7 +128,13 @@ class TileCounter {
   void keys(const Run& run) {
     const std::int64_t limit = run.limit(), words = sizes_.width / 8;
     const std::int64_t taken = sizes_.groups * limit * words;
-    out_.add_global(kPages, false, kNumber, taken, words);
+    if (const std::int64_t apart = tile_.keys_at_a_time(sizes_.width, sizes_.page_tokens)) {
+      const std::int64_t pages = sizes_.groups * ceil_div(limit, sizes_.page_tokens);
+      const std::int64_t lanes = std::min(apart, sizes_.page_tokens) * words;
+      out_.add_global(kPages, false, kNumber, pages * lanes, lanes);
+    } else {
+      out_.add_global(kPages, false, kNumber, taken, words);
+    }
     out_.add_global(kKeys, false, kWord, taken);
     out_.add_global(kValues, false, kWord, taken);
     out_.add_shared(true, kWord,

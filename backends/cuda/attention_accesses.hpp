@@ -16,6 +16,7 @@ struct AttentionSizes {
   std::int64_t heads = 0, groups = 0, width = 0;
   std::int64_t q = 2, k = 2, v = 2, out = 2;  ///< bytes of an element
   std::int64_t divisor = 0;                   ///< the same; 0: there is none
+  std::int64_t page_tokens = 16;
 };
 
 /// Of kPut: keys, values and slots are read, pages of both written.

@@ -287,6 +287,16 @@ double adding_time(const TensorMachine& machine, const AttentionWork& w,
 
 }  // namespace
 
+std::int64_t AttentionTile::keys_at_a_time(std::int64_t width, std::int64_t page_tokens) const {
+  constexpr std::int64_t kAlike = 8;  // rows of shared memory that words move alike in
+  const std::int64_t words = width / 8;
+  if (threads() % (kAlike * words) != 0) return 0;
+  const std::int64_t apart = threads() / words, block = std::int64_t{order.keys} * order.strands;
+  const std::int64_t unit = order.parts == 1 ? block * deep : block;
+  const bool fit = page_tokens % apart == 0 || apart % page_tokens == 0;
+  return fit && unit % apart == 0 && unit % page_tokens == 0 ? apart : 0;
+}
+
 std::int64_t AttentionTile::shared_bytes(std::int64_t width) const {
   const std::int64_t words = (width / 8 + 7) / 8 * 8;
   const std::int64_t stages = std::int64_t{4} * order.keys * order.strands * deep * words;

@@ -40,6 +40,9 @@ struct AttentionTile {
   [[nodiscard]] std::int64_t tokens(std::int64_t share) const {
     return halves() * half_tokens(share);
   }
+  /// Keys of which its threads copy a word each at a time, so that pages can be looked up before
+  /// what is on them is copied; 0 where blocks of keys, pages and threads do not fit together.
+  [[nodiscard]] std::int64_t keys_at_a_time(std::int64_t width, std::int64_t page_tokens) const;
   [[nodiscard]] std::int64_t shared_bytes(std::int64_t width) const;
   /// Of a thread, about.
   [[nodiscard]] int registers(std::int64_t width) const;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kAttentionBody =
     R"(  PW_KEPT(kept);
-  pw_attention<pw_{in}, {down}, {tall}, {paired}, {strands}, {keys}, {deep}, {width}, {share}, {groups},
+  pw_attention<pw_{in}, {down}, {tall}, {paired}, {strands}, {keys}, {deep}, {apart}, {width}, {share}, {groups},
                {page}, {parts}>(
       kept, p0, p1, p2, pw_pages{{p3, p4, p5}}, pw_sums{{{sums}}}, rows, {factor},
       [&](long long token, int head, int column, float y0, float y1) {{
@@ -77,6 +77,7 @@ class AttentionWriter {
   [[nodiscard]] AttentionSizes sizes() const {
     const std::int64_t in = size_of(shape_.in);
     AttentionSizes out{shape_.heads, shape_.groups, shape_.width, in, in, in, size_of(shape_.out)};
+    out.page_tokens = shape_.page_tokens;
     if (shape_.divisor) out.divisor = size_of(context_.types[*shape_.divisor].dtype);
     return out;
   }
@@ -101,6 +102,7 @@ class AttentionWriter {
         fmt::format(kAttentionBody, fmt::arg("in", name(shape_.in)), fmt::arg("down", tile.down),
                     fmt::arg("tall", tile.tall), fmt::arg("strands", tile.order.strands),
                     fmt::arg("keys", tile.order.keys), fmt::arg("deep", tile.deep),
+                    fmt::arg("apart", tile.keys_at_a_time(shape_.width, shape_.page_tokens)),
                     fmt::arg("paired", tile.paired), fmt::arg("width", shape_.width),
                     fmt::arg("share", share), fmt::arg("groups", shape_.groups),
                     fmt::arg("page", shape_.page_tokens), fmt::arg("parts", tile.order.parts),

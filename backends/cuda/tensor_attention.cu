@@ -79,19 +79,17 @@ PW_FUNCTION int pw_first_row(int warp, int t) {
          16 * (t * each + (t % 2 == 0 ? own : each - 1 - own));
 }
 
-/// One block of keys of one warp's rows. KEYS keys begin at `keys` and `values` in shared memory; a
-/// row sees the first `seen` of them, none of a tile more than `most`. WHOLE: each sees all.
+/// One block of keys of one warp's rows. This lane's first words of KEYS keys and of their values
+/// are at `of_keys` and `of_values`; a row sees the first `seen` of them, none of a tile more than
+/// `most`. WHOLE: each sees all.
 template <class T, bool WHOLE, int KEYS, int WIDTH, int TALL, class S>
 PW_FUNCTION void pw_attend_block(S& shared, const pw_fragment (&queries)[TALL][WIDTH / 16],
-                                 int keys, int values, const int (&seen)[TALL][2],
+                                 pw_place of_keys, pw_place of_values, const int (&seen)[TALL][2],
                                  const int (&most)[TALL], float factor,
                                  pw_attended<WIDTH> (&rows)[TALL]) {
   constexpr int words = pw_key<WIDTH>::words, steps = WIDTH / 16;
   const float least = -pw_float(0x7f800000u);
-  const int lane = pw_here((int)threadIdx.x % 32);
-  const pw_place of_keys =
-      pw_place_of(shared, keys + pw_word<words>(lane / 16 * 8 + lane % 8, lane / 8 % 2));
-  const pw_place of_values = pw_place_of(shared, values + pw_word<words>(lane % 16, lane / 16));
+  const unsigned lane = (unsigned)pw_here((int)threadIdx.x) % 32;
   // Of 16 keys: some row of a tile, or of any, sees one.
   const auto sees = [&](int t, int j) { return WHOLE || 16 * j < most[t]; };
   const auto seen_by_any = [&](int j) {
@@ -128,7 +126,7 @@ PW_FUNCTION void pw_attend_block(S& shared, const pw_fragment (&queries)[TALL][W
     float largest[2], shift[2];
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
-      if (const int own = WHOLE ? KEYS : seen[t][h] - lane % 4 * 2; own < KEYS) {
+      if (const int own = WHOLE ? KEYS : seen[t][h] - (int)(lane % 4 * 2); own < KEYS) {
 #pragma unroll
         for (int j = 0; j < KEYS / 8; ++j)
 #pragma unroll
@@ -309,11 +307,12 @@ PW_FUNCTION void pw_add_attended(const R& row, int width, int column, bool none,
 /// which see the most keys, of all groups and PARTS parts of the keys. Where they are PAIRED, half
 /// of a block's tokens are as far from the first as the other half is from the last, so that blocks
 /// have as much to do, and read keys once for both. Keys are copied DEEP rounds of the strands'
-/// blocks at a time. Tokens of different sequences are done one after the other, so that nothing of
-/// one reaches another. finish(token, head, column, y0, y1) stores. Where there are parts, the last
-/// block of a tile and group that is done adds them.
-template <class T, int DOWN, int TALL, bool PAIRED, int STRANDS, int KEYS, int DEEP, int WIDTH,
-          int SHARE, int GROUPS, int PAGE, int PARTS, class S, class F>
+/// blocks at a time, a word of APART keys by all threads; APART is 0 where threads look up the page
+/// of each word that they copy. Tokens of different sequences are done one after the other, so that
+/// nothing of one reaches another. finish(token, head, column, y0, y1) stores. Where there are
+/// parts, the last block of a tile and group that is done adds them.
+template <class T, int DOWN, int TALL, bool PAIRED, int STRANDS, int KEYS, int DEEP, int APART,
+          int WIDTH, int SHARE, int GROUPS, int PAGE, int PARTS, class S, class F>
 PW_FUNCTION void pw_attention(S& shared, const unsigned short* q, const unsigned short* k,
                               const unsigned short* v, const pw_pages& at, const pw_sums& parts,
                               long long tokens, float factor, const F& finish) {
@@ -324,7 +323,7 @@ PW_FUNCTION void pw_attention(S& shared, const unsigned short* q, const unsigned
   constexpr int per_half = DOWN == 1 ? 1 : of_half / SHARE;
   const int lane = (int)threadIdx.x % 32, all = (int)tokens;
   // Reckoned again each time, and in no registers meanwhile.
-  const auto warp = [&] { return pw_here((int)threadIdx.x) / 32; };
+  const auto warp = [&] { return (int)((unsigned)pw_here((int)threadIdx.x) / 32); };
   const auto tiles = [&] { return (pw_here(all) + per_half - 1) / per_half; };
   const auto number_of_block = [&] {
     return pw_here((int)blockIdx.y) * ((tiles() + halves - 1) / halves) + pw_here((int)blockIdx.x);
@@ -346,8 +345,9 @@ PW_FUNCTION void pw_attention(S& shared, const unsigned short* q, const unsigned
     return own < per_half * SHARE && token < end(half) ? token : all;
   };
   const auto row_of = [&](int t, int h) {
-    const int own = pw_here((int)threadIdx.x);
-    return pw_first_row<DOWN, TALL, PAIRED>(own / 32 / STRANDS, t) + h * 8 + own % 32 / 4;
+    const unsigned own = (unsigned)pw_here((int)threadIdx.x);
+    return pw_first_row<DOWN, TALL, PAIRED>((int)(own / 32 / STRANDS), t) + h * 8 +
+           (int)(own % 32 / 4);
   };
   const auto sums_of = [&](int of, int token, int head) {
     return parts.sums + ((of * tokens + token) * (SHARE * GROUPS) + head) * (WIDTH + 4);
@@ -391,39 +391,81 @@ PW_FUNCTION void pw_attention(S& shared, const unsigned short* q, const unsigned
       last[half] = -pw_most_of_warp(-until);
     }
     limit = pw_most_of_warp(limit);
-    // The first key of a round.
+    // The first key of a round, and of a unit of those that are copied at a time.
     const auto key_of = [&](int round) { return (round * PARTS + part) * block; };
-    const auto fetch = [&](int number) {
-      const int own = pw_here((int)threadIdx.x), to = number % 2 * stage;
-      const auto copy = [&](int key, int place, const unsigned short* own_k,
-                            const unsigned short* own_v) {
-        const unsigned j =
-            PARTS == 1 ? number * step + key : key_of(number * DEEP + key / block) + key % block;
-        if ((int)(j & ~15u) >= limit) return;  // tensor cores multiply by 16 keys
-        const bool take = (int)j < limit;
-        const unsigned row =
-            take ? (unsigned)pw_load(at.pages, table + j / PAGE) * PAGE + j % PAGE : 0u;
-        const unsigned long long from = (unsigned long long)row * (GROUPS * WIDTH);
-        pw_copy_async(shared, place, own_k + from, take);
-        pw_copy_async(shared, place + step * words, own_v + from, take);
-      };
-      if constexpr (threads % (8 * used) == 0 && step % (threads / used) == 0) {
-        constexpr int apart = threads / used;  // words move alike
-        const int word = own % used;
-        const unsigned column = group * WIDTH + word * 8;
-        const int place = to + pw_word<words>(own / used, word);
-#pragma unroll 2
-        for (int more = 0; more < step; more += apart)
-          copy(own / used + more, place + more * words, k + column, v + column);
-      } else {
-#pragma unroll 1
-        for (int i = own; i < step * used; i += threads) {
-          const int word = i % used, column = group * WIDTH + word * 8;
-          copy(i / used, to + pw_word<words>(i / used, word), k + column, v + column);
+    constexpr int unit = PARTS == 1 ? step : block, units = step / unit;
+    const auto unit_of = [&](int number, int u) {
+      return PARTS == 1 ? number * step : key_of(number * DEEP + u);
+    };
+    // Pages of the next keys to be copied are looked up while others are multiplied.
+    constexpr int of_page = APART > PAGE ? APART : PAGE, lookups = APART > 0 ? unit / of_page : 1;
+    int page[units][lookups];
+    const auto look_up = [&](int number) {
+      if constexpr (APART > 0) {
+        const int own = APART > PAGE ? pw_here((int)threadIdx.x) / used / PAGE * PAGE : 0;
+#pragma unroll
+        for (int u = 0; u < units; ++u) {
+          const int key = unit_of(number, u) + own;
+          const long long* const from = at.pages + (table + (unsigned)key / PAGE);
+#pragma unroll
+          for (int i = 0; i < lookups; ++i)
+            page[u][i] = key + i * of_page < limit ? (int)pw_load(from, i * of_page / PAGE) : 0;
         }
       }
     };
+    const auto fetch = [&](int number) {
+      const unsigned own = (unsigned)pw_here((int)threadIdx.x);
+      const int to = (number & 1) * stage;
+      constexpr unsigned of_key = GROUPS * WIDTH;  // elements
+      if constexpr (APART > 0) {
+        const unsigned word = own % used, row = own / used;
+        const unsigned in_page = row % PAGE * of_key + group * WIDTH + word * 8;
+        const char* const own_k = (const char*)(k + in_page);
+        const char* const own_v = (const char*)(v + in_page);
+        const int place = to + pw_word<words>(row, word);
+#pragma unroll
+        for (int u = 0; u < units; ++u) {
+          const auto copy = [&](int more, bool take) {
+            constexpr unsigned row_bytes = 2 * of_key;
+            const unsigned long long from =
+                (unsigned long long)(unsigned)page[u][more / of_page] * (PAGE * row_bytes);
+            const int to_word = place + (u * unit + more) * words;
+            pw_copy_async(shared, to_word, own_k + from + more % PAGE * row_bytes, take);
+            pw_copy_async(shared, to_word + step * words, own_v + from + more % PAGE * row_bytes,
+                          take);
+          };
+          const int there = limit - unit_of(number, u);
+          if (there >= unit) {
+#pragma unroll
+            for (int more = 0; more < unit; more += APART) copy(more, true);
+          } else {
+            const int own_there = there - (int)row;
+            const int multiplied = own_there + (-limit & 15);  // tensor cores take 16 keys
+#pragma unroll
+            for (int more = 0; more < unit; more += APART)
+              if (more < multiplied) copy(more, more < own_there);
+          }
+        }
+      } else {
+#pragma unroll 1
+        for (int i = (int)own; i < step * used; i += threads) {
+          const int word = i % used, key = i / used;
+          const int j = unit_of(number, key / unit) + key % unit;
+          if ((j & ~15) >= limit) continue;
+          const bool take = j < limit;
+          const unsigned row =
+              take ? (unsigned)pw_load(at.pages, table + j / PAGE) * PAGE + j % PAGE : 0u;
+          const unsigned long long from =
+              (unsigned long long)row * of_key + group * WIDTH + word * 8;
+          const int place = to + pw_word<words>(key, word);
+          pw_copy_async(shared, place, k + from, take);
+          pw_copy_async(shared, place + step * words, v + from, take);
+        }
+      }
+    };
+    look_up(0);
     if (key_of(0) < limit) fetch(0);
+    look_up(1);
     pw_commit();
     // The token of one of a lane's rows; -1 where it is none of these.
     const auto own_token = [&](int t, int h) {
@@ -460,6 +502,11 @@ PW_FUNCTION void pw_attention(S& shared, const unsigned short* q, const unsigned
 
     pw_wait<0>();
     __syncthreads();
+    const unsigned of_warp = (unsigned)pw_here((int)threadIdx.x) % 32;
+    const pw_place first_keys =
+        pw_place_of(shared, pw_word<words>(of_warp / 16 * 8 + of_warp % 8, of_warp / 8 % 2));
+    const pw_place first_values =
+        pw_place_of(shared, step * words + pw_word<words>(of_warp % 16, of_warp / 16));
     pw_fragment kept[TALL][WIDTH / 16];
 #pragma unroll
     for (int t = 0; t < TALL; ++t) {
@@ -475,7 +522,10 @@ PW_FUNCTION void pw_attention(S& shared, const unsigned short* q, const unsigned
       if (round % DEEP == 0) {
         pw_wait<0>();
         __syncthreads();
-        if (key_of(round + DEEP) < limit) fetch(round / DEEP + 1);
+        if (key_of(round + DEEP) < limit) {
+          fetch(round / DEEP + 1);
+          look_up(round / DEEP + 2);
+        }
         pw_commit();
       }
       const int keys = round / DEEP % 2 * stage + (round % DEEP * block + strand * KEYS) * words;
@@ -484,16 +534,18 @@ PW_FUNCTION void pw_attention(S& shared, const unsigned short* q, const unsigned
       for (int t = 0; t < TALL; ++t) any |= most_left[t] > 0;
       int seen[TALL][2] = {};
       if (any && least_left >= KEYS) {
-        pw_attend_block<T, true, KEYS, WIDTH, TALL>(shared, kept, keys, keys + step * words, seen,
-                                                    most_left, factor, rows);
+        pw_attend_block<T, true, KEYS, WIDTH, TALL>(shared, kept, pw_on(first_keys, keys),
+                                                    pw_on(first_values, keys), seen, most_left,
+                                                    factor, rows);
       } else if (any) {
 #pragma unroll
         for (int t = 0; t < TALL; ++t)
 #pragma unroll
           for (int h = 0; h < 2; ++h)
             seen[t][h] = seen_of(own_token(t, h)) - key_of(round) - strand * KEYS;
-        pw_attend_block<T, false, KEYS, WIDTH, TALL>(shared, kept, keys, keys + step * words, seen,
-                                                     most_left, factor, rows);
+        pw_attend_block<T, false, KEYS, WIDTH, TALL>(shared, kept, pw_on(first_keys, keys),
+                                                     pw_on(first_values, keys), seen, most_left,
+                                                     factor, rows);
       }
 #pragma unroll
       for (int t = 0; t < TALL; ++t) most_left[t] -= PARTS * block;

@@ -294,9 +294,9 @@ PW_FUNCTION bool pw_last_to_arrive(S& shared, int* arrived, int blocks) {
 // rows of one column of words lie in different banks.
 
 template <int C>
-PW_FUNCTION int pw_word(int row, int word) {
-  constexpr int apart = C < 8 ? 8 / C : 1;
-  return row * C + (word ^ (row / apart) % (C < 8 ? C : 8));
+PW_FUNCTION int pw_word(unsigned row, int word) {
+  constexpr unsigned apart = C < 8 ? 8 / C : 1;
+  return (int)(row * C) + (word ^ (int)(row / apart % (C < 8 ? C : 8)));
 }
 
 /// So many words on.

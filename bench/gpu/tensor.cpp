@@ -25,6 +25,7 @@ namespace {
 struct Args {
   std::string driver = "cuda", output, cubins, prepare, only, row;
   std::size_t tiles = 1;
+  bool each = false, whole = false;
 };
 
 /// Bytes of the second-level cache and more: what is read in turn comes from memory.
@@ -40,6 +41,8 @@ class TensorBench {
         large_(large),
         device_(device),
         tiles_(args.tiles),
+        each_(args.each),
+        whole_(args.whole),
         row_(args.row),
         context_(std::make_shared<Context>()),
         machine_(cuda::tensor_machine_or_nearest(own.arch())) {
@@ -50,8 +53,8 @@ class TensorBench {
   TensorBench& operator=(const TensorBench&) = delete;
 
   std::string products() {
-    Table table({"rows", "product", "bound µs", "model", "measured", "of the bound", "of the model",
-                 "library", "tile", fmt::format("best of {}", tiles_)});
+    Table table(head({"rows", "product", "bound µs", "model", "measured", "of the bound",
+                      "of the model", "library", "tile"}));
     static constexpr std::pair<std::int64_t, std::int64_t> kLayer[] = {
         {4096, 4096}, {4096, 6144}, {4096, 28672}, {14336, 4096}};
     for (const auto& [depth, columns] : kLayer) {
@@ -65,8 +68,8 @@ class TensorBench {
   }
 
   std::string attention() {
-    Table table({"heads", "step", "bound µs", "model", "measured", "of the bound", "of the model",
-                 "tile", fmt::format("best of {}", tiles_)});
+    Table table(head({"heads", "step", "bound µs", "model", "measured", "of the bound",
+                      "of the model", "tile"}));
     static constexpr std::array<std::int64_t, 3> kSteps[] = {
         {1, 512, 0},   {1, 1024, 0},   {8, 512, 0},     {1, 2048, 0}, {1, 4096, 0},
         {1, 8192, 0},  {4, 2048, 0},   {4, 1024, 4096}, {1, 1, 4095}, {1, 1, 16383},
@@ -117,6 +120,10 @@ class TensorBench {
     std::vector<cuda::Address> blocks_;
   };
 
+  [[nodiscard]] std::vector<std::string> head(std::vector<std::string> names) const {
+    if (!each_) names.push_back(fmt::format("best of {}", tiles_));
+    return names;
+  }
   template <class T>
   T ok(Result<T> result) {
     return need(context_, std::move(result));
@@ -146,6 +153,35 @@ class TensorBench {
       copy.reads = {{DType::u8, {part}, chunk_}};
       copy.writes = {{DType::u8, {part}, at + static_cast<cuda::Address>(done)}};
       ok(own_.launch(copy));
+    }
+  }
+
+  struct Tried {
+    double model = 0, measured = 0;
+    std::string tile;
+  };
+  /// A row of the first tile, with the best of all, or one of each.
+  void add(Table& table, const std::string& first, const std::string& second, double bound,
+           const std::vector<Tried>& tried, const std::string& library) const {
+    const auto shorter = [](const Tried& a, const Tried& b) { return a.measured < b.measured; };
+    const Tried none;
+    const auto best = std::min_element(tried.begin(), tried.end(), shorter);
+    for (std::size_t i = 0; i < (each_ ? tried.size() : 1); ++i) {
+      const Tried& t = tried.empty() ? none : tried[i];
+      std::vector<std::string> row{first,
+                                   second,
+                                   fmt::format("{:.1f}", bound * 1e6),
+                                   fmt::format("{:.1f}", t.model * 1e6),
+                                   us(t.measured),
+                                   figure(fmt::format("{:.2f}", t.measured / bound)),
+                                   figure(fmt::format("{:.2f}", t.measured / t.model))};
+      if (!library.empty()) row.push_back(library);
+      row.push_back(t.tile);
+      if (!each_)
+        row.push_back(best == tried.end()
+                          ? "—"
+                          : figure(fmt::format("{:.1f}, {}", best->measured * 1e6, best->tile)));
+      table.add(std::move(row));
     }
   }
 
@@ -187,6 +223,7 @@ class TensorBench {
         "bench"));
     const cuda::TensorProduct found = cuda::tensor_products_of(graph).front().product;
     std::vector<cuda::ProductTile> tiles = cuda::ranked_tiles(machine_, shape);
+    if (whole_) std::erase_if(tiles, [](const cuda::ProductTile& t) { return t.shares != 0; });
     tiles.resize(std::min(tiles.size(), tiles_));
     Memory memory(*this);
     const std::int64_t weight_bytes = shape.depth * shape.columns * 2;
@@ -198,8 +235,7 @@ class TensorBench {
       weights.push_back(memory.random(DType::bf16, {shape.depth, shape.columns}));
     const cuda::DeviceTensor y = memory.zeros(DType::bf16, {shape.rows, shape.columns});
     const double bound = cuda::product_bound(machine_, shape);
-    double first = 0, best = 0;
-    std::string best_tile;
+    std::vector<Tried> tried;
     for (const cuda::ProductTile& tile : tiles) {
       const auto kernels = cuda::tensor_product(found, {own_.arch(), shape.rows, tile}, *context_);
       ok(own_.load(std::span(&kernels->product, 1)));
@@ -219,16 +255,11 @@ class TensorBench {
         nodes.back().reads = {x, w};
       }
       const double seconds = time(own_, nodes, bound);
-      if (first == 0) first = seconds;
-      if (best == 0 || seconds < best) best = seconds, best_tile = described(tile);
+      tried.push_back(
+          {cuda::product_time(machine_, shape, tile).seconds, seconds, described(tile)});
     }
-    const double model = cuda::product_time(machine_, shape, tiles.front()).seconds;
-    table.add({std::to_string(shape.rows), name, fmt::format("{:.1f}", bound * 1e6),
-               fmt::format("{:.1f}", model * 1e6), us(first),
-               figure(fmt::format("{:.2f}", first / bound)),
-               figure(fmt::format("{:.2f}", first / model)),
-               us_of_library(x, weights, y, bound, memory), described(tiles.front()),
-               figure(fmt::format("{:.1f}, {}", best * 1e6, best_tile))});
+    add(table, std::to_string(shape.rows), name, bound, tried,
+        us_of_library(x, weights, y, bound, memory));
   }
 
   std::string us_of_library(const cuda::DeviceTensor& x,
@@ -284,18 +315,10 @@ class TensorBench {
     tiles.insert(tiles.begin(), chosen.all[chosen.of(rows)]);
     tiles.resize(std::min(tiles.size(), tiles_));
     const double bound = cuda::attention_bound(machine_, work);
-    const double model = seconds_of(tiles.front());
-    double first = 0, best = 0;
-    std::string best_tile;
-    for (const cuda::AttentionTile& tile : tiles) {
-      const double seconds = attend(graph, work, tile, bound);
-      if (first == 0) first = seconds;
-      if (best == 0 || seconds < best) best = seconds, best_tile = shown(tile);
-    }
-    table.add({heads, name, fmt::format("{:.1f}", bound * 1e6), fmt::format("{:.1f}", model * 1e6),
-               us(first), figure(fmt::format("{:.2f}", first / bound)),
-               figure(fmt::format("{:.2f}", first / model)), shown(tiles.front()),
-               figure(fmt::format("{:.1f}, {}", best * 1e6, best_tile))});
+    std::vector<Tried> tried;
+    for (const cuda::AttentionTile& tile : tiles)
+      tried.push_back({seconds_of(tile), attend(graph, work, tile, bound), shown(tile)});
+    add(table, heads, name, bound, tried, "");
   }
 
   static std::string shown(const cuda::AttentionTile& tile) {
@@ -352,6 +375,7 @@ class TensorBench {
   cuda::Driver* library_;
   bool large_, device_;
   std::size_t tiles_;
+  bool each_, whole_;
   std::string row_;
   ContextPtr context_;
   cuda::TensorMachine machine_;
@@ -385,6 +409,8 @@ int main(int argc, char** argv) {
   app.add_option("--tiles", args.tiles, "time so many tiles, those that the model ranks first")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
+  app.add_flag("--each", args.each, "a row for each of them");
+  app.add_flag("--whole", args.whole, "of products only tiles that are not cut");
   app.add_option("--only", args.only, "one of the tables")
       ->check(CLI::IsMember({"products", "attention"}));
   app.add_option("--row", args.row,

@@ -127,6 +127,30 @@ TEST_CASE("row program: a reduction that would be repeated is refused", "[rowpro
         "mean over groups of columns would be computed over again for each column");
 }
 
+TEST_CASE("emitter: truths and short integers become floats without doubles", "[cuda]") {
+  // ptxas 13.0 leaves out conversions to f32 of doubles that a truth chooses.
+  for (const char* text : {"graph { in x: f32[n, 40]  y = e2m1_code(x)  out y }",
+                           "graph { in x: b8[n, 9]  y = bf16(x)  out y }",
+                           "graph { in x: u8[n, 9]  y = f16(x)  out y }",
+                           "graph { in x: i8[n, 9]  y = f32(x)  out y }",
+                           "graph { in x: i32[n, 9]  y = f32(x)  out y }"}) {
+    INFO(text);
+    const Subject s = subject(library(), "g", text);
+    REQUIRE(s.program);
+    const std::size_t body = s.kernel.source.rfind("__global__");
+    CHECK(s.kernel.source.find("(double)", body) == std::string::npos);
+  }
+  // An i64 has more digits than an f32; an i32 more than a bf16, which is rounded once.
+  for (const char* text : {"graph { in x: i64[n, 9]  y = f32(x)  out y }",
+                           "graph { in x: i32[n, 9]  y = bf16(x)  out y }"}) {
+    INFO(text);
+    const Subject s = subject(library(), "g", text);
+    REQUIRE(s.program);
+    const std::size_t body = s.kernel.source.rfind("__global__");
+    CHECK(s.kernel.source.find("(double)", body) != std::string::npos);
+  }
+}
+
 TEST_CASE("emitter: equal programs have equal names, others do not", "[cuda]") {
   const auto context = library();
   const auto kernel = [&](const char* text) { return subject(context, "g", text).kernel.name; };
