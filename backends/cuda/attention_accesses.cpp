@@ -2,7 +2,6 @@
 #include "backends/cuda/attention_accesses.hpp"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 
 #include "base/ceil_div.hpp"
@@ -20,42 +19,35 @@ constexpr std::int64_t kPair = 8;    // of sums, or the largest score and the we
 constexpr std::size_t kQueries = 0, kKeys = 1, kValues = 2, kTables = 3, kSeen = 4, kPages = 5,
                       kDivisor = 6;  // or the results
 
-/// The tokens of one sequence that a thread block does together: of each half those between `first`
-/// and `last`.
+/// The tokens of one sequence that a thread block does together.
 struct Run {
-  std::array<TokenRange, 2> halves;  ///< all of the block
-  std::array<TokenRange, 2> of;      ///< of the sequence
+  TokenRange block;  ///< all of its tokens
+  TokenRange of;     ///< of the sequence
   Array seen;
-  [[nodiscard]] std::int64_t tokens() const {
-    return of[0].last - of[0].first + of[1].last - of[1].first;
-  }
+  [[nodiscard]] std::int64_t tokens() const { return of.last - of.first; }
   /// Of the block, that are not done.
-  [[nodiscard]] std::int64_t left() const {
-    return halves[0].last - of[0].first + halves[1].last - of[1].first;
-  }
-  [[nodiscard]] std::int64_t limit() const {
-    return std::max(most(0, of[0].first, of[0].last), most(1, of[1].first, of[1].last));
-  }
+  [[nodiscard]] std::int64_t left() const { return block.last - of.first; }
   /// The most keys that one sees of those of them that are between two tokens.
-  [[nodiscard]] std::int64_t most(std::size_t half, std::int64_t from, std::int64_t to) const {
+  [[nodiscard]] std::int64_t most(std::int64_t from, std::int64_t to) const {
     std::int64_t out = 0;
-    for (std::int64_t i = std::max(from, of[half].first); i < std::min(to, of[half].last); ++i)
+    for (std::int64_t i = std::max(from, of.first); i < std::min(to, of.last); ++i)
       out = std::max(out, seen[static_cast<std::size_t>(i)]);
     return out;
   }
   /// The least.
-  [[nodiscard]] std::int64_t least(std::size_t half, std::int64_t from, std::int64_t to) const {
+  [[nodiscard]] std::int64_t least(std::int64_t from, std::int64_t to) const {
     std::int64_t out = std::numeric_limits<std::int64_t>::max();
-    for (std::int64_t i = std::max(from, of[half].first); i < std::min(to, of[half].last); ++i)
+    for (std::int64_t i = std::max(from, of.first); i < std::min(to, of.last); ++i)
       out = std::min(out, seen[static_cast<std::size_t>(i)]);
     return out;
   }
 };
 
 /// From `first` on, the tokens whose table is the same.
-std::int64_t end_of_run(Array tables, std::int64_t table, std::int64_t first, std::int64_t end) {
+std::int64_t end_of_run(Array tables, std::int64_t first, std::int64_t end) {
+  const auto table = [&](std::int64_t i) { return tables[static_cast<std::size_t>(i)]; };
   std::int64_t out = first;
-  while (out < end && tables[static_cast<std::size_t>(out)] == table) ++out;
+  while (out < end && table(out) == table(first)) ++out;
   return out;
 }
 
@@ -66,18 +58,13 @@ class TileCounter {
       : sizes_(sizes), tile_(tile), out_(out), share_(sizes.heads / sizes.groups) {}
 
   /// All of a thread block, of all groups and parts.
-  void add(const std::array<TokenRange, 2>& halves, Array tables, Array seen) {
-    const std::int64_t tokens = halves[0].last - halves[0].first + halves[1].last - halves[1].first;
+  void add(const TokenRange& block, Array tables, Array seen) {
+    const std::int64_t tokens = block.last - block.first;
     begin(tokens);
-    Run run{halves, {TokenRange{halves[0].first, 0}, TokenRange{halves[1].first, 0}}, seen};
-    while (run.left() > 0) {
-      const std::int64_t first =
-          run.of[0].first < halves[0].last ? run.of[0].first : run.of[1].first;
-      const std::int64_t table = tables[static_cast<std::size_t>(first)];
-      for (std::size_t half = 0; half < 2; ++half)
-        run.of[half].last = end_of_run(tables, table, run.of[half].first, halves[half].last);
-      add(run);
-      for (TokenRange& of : run.of) of.first = of.last;
+    for (std::int64_t first = block.first; first < block.last;) {
+      const std::int64_t last = end_of_run(tables, first, block.last);
+      add({block, {first, last}, seen});
+      first = last;
     }
     end(tokens);
   }
@@ -126,7 +113,7 @@ class TileCounter {
 
   /// Each key is copied once, and with them those that fill sixteen.
   void keys(const Run& run) {
-    const std::int64_t limit = run.limit(), words = sizes_.width / 8;
+    const std::int64_t limit = run.most(run.of.first, run.of.last), words = sizes_.width / 8;
     const std::int64_t taken = sizes_.groups * limit * words;
     if (const std::int64_t apart = tile_.keys_at_a_time(sizes_.width, sizes_.page_tokens)) {
       const std::int64_t pages = sizes_.groups * ceil_div(limit, sizes_.page_tokens);
@@ -144,19 +131,16 @@ class TileCounter {
 
   /// Of the warps, of all groups, strands and parts, with the same rows.
   void of_warps(const Run& run, int warp) {
-    const int warps = tile_.down / tile_.halves();
-    const auto half = static_cast<std::size_t>(warp / warps);
-    const TokenRange& of = run.of[half];
-    const std::int64_t begin = run.halves[half].first, steps = sizes_.width / 16;
+    const std::int64_t begin = run.block.first, steps = sizes_.width / 16;
     std::int64_t most = 0, least = std::numeric_limits<std::int64_t>::max(), own = 0;
     for (int t = 0; t < tile_.tall; ++t) {
-      const std::int64_t row = tile_.first_row(warp, t) - tile_.first_row(warp / warps * warps, 0);
+      const std::int64_t row = tile_.first_row(warp, t);
       const std::int64_t from = begin + row / share_, to = begin + (row + 15) / share_ + 1;
-      const std::int64_t of_tile = run.most(half, from, to);
+      const std::int64_t of_tile = run.most(from, to);
       most = std::max(most, of_tile);
-      least = of_tile == 0 ? 0 : std::min(least, run.least(half, from, to));
-      own += std::max<std::int64_t>(0, std::min(row + 16, (of.last - begin) * share_) -
-                                           std::max(row, (of.first - begin) * share_));
+      least = of_tile == 0 ? 0 : std::min(least, run.least(from, to));
+      own += std::max<std::int64_t>(0, std::min(row + 16, (run.of.last - begin) * share_) -
+                                           std::max(row, (run.of.first - begin) * share_));
     }
     out_.add_shared(false, kWord, sizes_.groups * 32 * steps * 2 * ceil_div(most, kKeysOfMma));
     if (own == 0) return;

@@ -1,8 +1,8 @@
 // Exports attention_floor and described: the model of attention_model.cpp, relaxed. Tiles have any
-// number of rows, or are pairs of such, and take for 16 rows just the keys that the last of them
-// sees; multiprocessors have equal work where keys are in parts, and else as many whole tiles or
-// pairs as one has at least; nothing waits but for the first keys, and where there are parts, for
-// what adds them.
+// number of rows, and take for 16 rows just the keys that the last of them sees; multiprocessors
+// have equal work where keys are in parts, and else as many whole tiles as one has at least;
+// nothing waits but for the first keys, and where there are parts, for what adds them. What warps
+// do besides multiplying and reading takes no time.
 #include <algorithm>
 #include <array>
 #include <functional>
@@ -31,16 +31,13 @@ class AttentionFloorFinder {
     const std::int64_t most = kRegisterFile / (4 * work_.width);
     for (std::int64_t rows = kRowsOfMma; rows <= most && rows < work_.rows * share_ + kRowsOfMma;
          rows += kRowsOfMma) {
-      add(rows, Way::whole);
-      add(rows, Way::parts);
-      add(rows, Way::pairs);
+      add(rows, false);
+      add(rows, true);
     }
     return best_;
   }
 
  private:
-  enum class Way { whole, parts, pairs };
-
   /// Keys that tiles of so many rows of one sequence and group see, the first tile's first.
   [[nodiscard]] std::vector<double> seen(std::int64_t rows) const {
     std::vector<double> out;
@@ -70,57 +67,37 @@ class AttentionFloorFinder {
            static_cast<double>(work_.sequences * work_.groups) / machine_.multiprocessors;
   }
 
-  /// The last of these with the first, the one before with the second, and so on.
-  template <class Both>
-  [[nodiscard]] static std::vector<double> paired(const std::vector<double>& tiles, Both both) {
-    std::vector<double> out;
-    for (std::size_t i = 0; 2 * i < tiles.size(); ++i) {
-      const std::size_t late = tiles.size() - 1 - i;
-      out.push_back(late == i ? tiles[i] : both(tiles[late], tiles[i]));
-    }
-    return out;
-  }
-
-  /// `rows` are a tile's, or each half's of a pair.
-  void add(std::int64_t rows, Way way) {
+  void add(std::int64_t rows, bool parts) {
     const auto width = static_cast<double>(work_.width);
     const double pair = 2 * width * kOfElement, all = machine_.multiprocessors;
-    std::vector<double> keys = seen(rows), multiplied(keys.size()), copied = keys, queries;
+    const std::vector<double> keys = seen(rows);
+    std::vector<double> multiplied(keys.size()), queries;
     for (std::size_t i = 0; i < keys.size(); ++i)
       queries.push_back(static_cast<double>(
           std::min(rows, work_.rows * share_ - static_cast<std::int64_t>(i) * rows)));
     const std::vector<double> of_tiles = seen(kRowsOfMma);
     for (std::size_t i = 0; i < of_tiles.size(); ++i)
       multiplied[i / static_cast<std::size_t>(rows / kRowsOfMma)] += of_tiles[i] * kRowsOfMma;
-    if (way == Way::pairs) {
-      copied = paired(keys, [](double late, double) { return late; });
-      keys = paired(keys, std::plus<>());
-      multiplied = paired(multiplied, std::plus<>());
-      queries = paired(queries, std::plus<>());
-    }
     const auto most = [&](const std::vector<double>& tiles) {
-      return way == Way::parts ? mean(tiles) : on_one(tiles);
+      return parts ? mean(tiles) : on_one(tiles);
     };
     // A warp reads a key once for its tiles, whose sums are in its registers. A query is written
     // and read once, which are half as many bytes as a key and its value.
     const std::int64_t tall = kThreadRegisters / (work_.width / 2);
     const auto warps = static_cast<double>(ceil_div(rows / kRowsOfMma, tall));
     std::vector<double> moved(keys.size());
-    for (std::size_t i = 0; i < keys.size(); ++i)
-      moved[i] = copied[i] + warps * keys[i] + queries[i];
+    for (std::size_t i = 0; i < keys.size(); ++i) moved[i] = (1 + warps) * keys[i] + queries[i];
     const std::array<TimeTerm, 4> bounds{{
-        {attention_bound(machine_, work_), "bytes or flops"},
-        {std::max((mean(copied) * all * pair + bytes_of_rows(work_)) / machine_.cache_bandwidth,
-                  most(copied) * pair / machine_.cache_port()),
+        {attention_bytes(work_) / machine_.read_bandwidth(), "memory"},
+        {std::max((mean(keys) * all * pair + bytes_of_rows(work_)) / machine_.cache_bandwidth,
+                  most(keys) * pair / machine_.cache_port()),
          "cache"},
         {most(moved) * pair / machine_.shared_bandwidth(), "shared memory"},
-        {4 * width * most(multiplied) * all / machine_.flops, "mma"},
+        {4 * width * most(multiplied) / machine_.multiplied(machine_.flops, 2 * kFullWarps), "mma"},
     }};
-    const TimeTerm longest_of = longest(bounds);
-    const bool parts = way == Way::parts;
-    const double seconds =
-        2 * kReadLatency + longest_of.seconds + (parts ? kAddingTrips * kCacheLatency : 0);
-    if (seconds < best_.seconds) best_ = {seconds, longest_of.name, parts};
+    const double seconds = std::max(attention_bound(machine_, work_), combined(bounds)) +
+                           kFirstWait + (parts ? kAddingTrips * kCacheLatency : 0);
+    if (seconds < best_.seconds) best_ = {seconds, longest(bounds).name, parts};
   }
 
   const TensorMachine& machine_;

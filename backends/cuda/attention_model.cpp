@@ -19,13 +19,16 @@ constexpr std::int64_t kFewRows = 256, kTypicalKeys = 4096, kShortPrompt = 512;
 constexpr std::int64_t kTypicalRows[] = {1,  2,  3,  4,   6,   8,   12,  16,   24,   32,
                                          48, 64, 96, 128, 192, 256, 512, 1024, 2048, 4096};
 constexpr double kAsWell = 1.02;
-// Instructions of a warp, counted in the machine code: for each score of a lane (mask, maximum,
-// power, sum, half of a conversion), for each copy of 16 bytes, and for each block of keys (the
-// loop, addresses, whether a score outgrows the base; sums are rarely multiplied).
-constexpr double kOfScore = 8, kOfCopy = 16, kOfBlock = 80;
+// Fitted to what 223 steps of all tiles take on an H100, within 10 %
+// (bench/results/tensor_cores.md; decision 027). Of a warp, for each score of a lane, as many
+// instructions (mask, maximum, power, sum, half of a conversion, copies, addresses, and what they
+// wait for); of the instructions that a multiprocessor can issue, those that it does; of two things
+// that a lone warp of each of its parts does one after the other, the sum in this norm.
+constexpr double kOfScore = 22, kIssued = 0.62, kAlone = 1.64;
 constexpr double kStrandsMeet = 40e-9;  // seconds of a barrier, as machine.cpp has it
 
-constexpr double kFirstWait = 2 * kReadLatency;  // for a table, then for keys
+// Of what a multiprocessor takes from the cache, where parts are added; fitted.
+constexpr double kAddingPort = 0.38 / kReachedPort;
 constexpr double kWordsUnderWay = 8;  // of 16 bytes, that a thread reads of parts at a time
 
 double bytes_of_keys(const AttentionWork& w) {
@@ -33,11 +36,10 @@ double bytes_of_keys(const AttentionWork& w) {
 }
 
 /// Of one block of threads: blocks of keys are those of the tile's order. What warps do themselves
-/// is that of all warps and strands, as if each had as much as the one with most of its half.
+/// is that of all warps and strands, as if each had as much as the one with most.
 struct KeysOfBlock {
   double seen = 0;         ///< keys that are read from memory
   double copied = 0;       ///< in sixteens, as all below
-  double blocks = 0;       ///< of keys, that warps go through
   double tile_blocks = 0;  ///< those of their tiles of 16 rows, of each that sees some key of them
   double read = 0;         ///< keys
   double tile_read = 0;    ///< those of their tiles
@@ -57,11 +59,10 @@ struct BlockCost {
     bytes += b.bytes;
     return *this;
   }
-  /// What warps do one after the other, others do meanwhile, if there are others: of other blocks,
-  /// or the other half of a pair, be they done or not.
+  /// What warps do one after the other, others do meanwhile, if there are others.
   [[nodiscard]] double most(bool alone) const {
-    return waits + meeting +
-           (alone ? std::max(shared, mma + issue) : std::max({mma, shared, issue}));
+    const std::array<TimeTerm, 3> terms{{{shared, ""}, {mma, ""}, {issue, ""}}};
+    return waits + meeting + combined(terms, alone ? kAlone : kTogether);
   }
 };
 
@@ -100,15 +101,14 @@ BlockCost cost_of(const TensorMachine& machine, const AttentionWork& work,
   const double scores = keys.tile_blocks * tile.order.keys * 16;
   const double multiply = 4 * keys.tile_read * 16 * width;
   // Two fragments of 16 by 16 for each ldmatrix; an instruction multiplies 16 by 8 by 16.
-  const double instructions = multiply / (2 * 16 * 8 * 16) + keys.read * pair / 512 +
-                              scores / 32 * kOfScore + keys.copied * pair / 16 / 32 * kOfCopy +
-                              keys.blocks * kOfBlock;
+  const double instructions =
+      multiply / (2 * 16 * 8 * 16) + keys.read * pair / 512 + scores / 32 * kOfScore;
   // Queries are written, and each strand reads them once.
   const double queries = keys.tiles * kOfQuery * width * (1 + tile.order.strands);
   BlockCost out = cost_of_strands(machine, width, tile, keys.tiles);
-  out.mma = multiply / (machine.flops / machine.multiprocessors);
+  out.mma = multiply / machine.multiplied(machine.flops, 2 * kFullWarps);
   out.shared += ((keys.copied + keys.all_read) * pair + queries) / machine.shared_bandwidth();
-  out.issue += instructions / machine.issue();
+  out.issue += instructions / (kIssued * machine.issue());
   out.waits = keys.waits;
   out.bytes = keys.seen * pair;
   return out;
@@ -124,25 +124,18 @@ class KeyCounter {
         all_strands_(std::int64_t{tile.order.strands} * tile.order.parts),
         // Tiles of a sequence that begin later find table, pages and keys in the cache, if there
         // is room for it and the one before.
-        cached_((bytes_of_rows(work) + bytes_of_keys(work)) / static_cast<double>(work.sequences) <=
+        cached_(attention_bytes(work) / static_cast<double>(work.sequences) <=
                 machine.cache_bytes / 2) {}
 
   [[nodiscard]] KeysOfBlock of_block(std::int64_t n) const {
-    const std::array<TokenRange, 2> halves =
-        tokens_of_block(tile_, share_, work_.sequences * work_.rows, n);
-    std::array<std::int64_t, 2> first{halves[0].first, halves[1].first};
+    const TokenRange all = tokens_of_block(tile_, share_, work_.sequences * work_.rows, n);
     KeysOfBlock out;
-    while (first[0] < halves[0].last || first[1] < halves[1].last) {
-      const std::int64_t begin = begin_of(first[0] < halves[0].last ? first[0] : first[1]);
-      std::int64_t seen = 0;
-      for (std::size_t half = 0; half < 2; ++half) {
-        const TokenRange run{first[half], std::min(halves[half].last, begin + work_.rows)};
-        if (run.first >= run.last || begin_of(run.first) != begin) continue;
-        seen = std::max(seen, work_.past + run.last - begin);
-        add_half(half, run, halves[half].first, begin, out);
-        first[half] = run.last;
-      }
-      add_copies(seen, out);
+    for (std::int64_t first = all.first; first < all.last;) {
+      const std::int64_t begin = begin_of(first);
+      const TokenRange run{first, std::min(all.last, begin + work_.rows)};
+      add_run(run, all.first, begin, out);
+      add_copies(work_.past + run.last - begin, out);
+      first = run.last;
     }
     return out;
   }
@@ -171,19 +164,18 @@ class KeyCounter {
     out.seen += static_cast<double>(seen) / parts;
     out.copied += static_cast<double>(sixteens_of(seen)) / parts;
     const bool fresh = !cached_ || seen == work_.past + work_.rows;
-    out.waits += fresh ? 2 * kReadLatency : 3 * kCacheLatency;
+    out.waits += fresh ? kFirstWait : 3 * kCacheLatency;
   }
 
-  /// Tokens of one sequence, that begins with token `begin`, in the half from `token0` on.
-  void add_half(std::size_t half, const TokenRange& run, std::int64_t token0, std::int64_t begin,
-                KeysOfBlock& out) const {
-    const int warps = tile_.down / tile_.halves(), before = static_cast<int>(half) * warps;
+  /// Tokens of one sequence, that begins with token `begin`, in the block from `token0` on.
+  void add_run(const TokenRange& run, std::int64_t token0, std::int64_t begin,
+               KeysOfBlock& out) const {
     KeysOfBlock of_most;
-    for (int warp = before; warp < before + warps; ++warp) {
+    for (int warp = 0; warp < tile_.down; ++warp) {
       KeysOfBlock own;
       std::int64_t most = 0;
       for (int t = 0; t < tile_.tall; ++t) {
-        const std::int64_t row = tile_.first_row(warp, t) - tile_.first_row(before, 0);
+        const std::int64_t row = tile_.first_row(warp, t);
         const std::int64_t from = token0 + row / share_, to = token0 + (row + 15) / share_ + 1;
         if (from >= run.last || to <= run.first) continue;
         const std::int64_t seen = work_.past + std::min(to, run.last) - begin;
@@ -192,16 +184,14 @@ class KeyCounter {
         own.tile_read += most_read_of(seen);
         ++out.tiles;
       }
-      of_most.blocks = std::max(of_most.blocks, most_blocks_of(most));
       of_most.tile_blocks = std::max(of_most.tile_blocks, own.tile_blocks);
       of_most.read = std::max(of_most.read, most_read_of(most));
       of_most.tile_read = std::max(of_most.tile_read, own.tile_read);
       out.all_read += static_cast<double>(sixteens_of(most)) / tile_.order.parts;
     }
-    out.blocks += of_most.blocks * warps;
-    out.tile_blocks += of_most.tile_blocks * warps;
-    out.read += of_most.read * warps;
-    out.tile_read += of_most.tile_read * warps;
+    out.tile_blocks += of_most.tile_blocks * tile_.down;
+    out.read += of_most.read * tile_.down;
+    out.tile_read += of_most.tile_read * tile_.down;
   }
 
   const AttentionWork& work_;
@@ -282,7 +272,8 @@ double adding_time(const TensorMachine& machine, const AttentionWork& w,
   const double busy = static_cast<double>(std::min<std::int64_t>(adders, machine.multiprocessors));
   return kAddingTrips * kCacheLatency +
          bytes_of_sums(w, tile) /
-             std::min(machine.cache_bandwidth, busy * std::min(machine.cache_port(), under_way));
+             std::min(machine.cache_bandwidth,
+                      busy * std::min(kAddingPort * machine.cache_port(), under_way));
 }
 
 }  // namespace
@@ -305,8 +296,7 @@ std::int64_t AttentionTile::shared_bytes(std::int64_t width) const {
 }
 
 int AttentionTile::first_row(int warp, int t) const {
-  const int warps = down / halves(), own = warp % warps;
-  return warp / warps * warps * tall * 16 + 16 * (t * warps + (t % 2 == 0 ? own : warps - 1 - own));
+  return 16 * (t * down + (t % 2 == 0 ? warp : down - 1 - warp));
 }
 
 int AttentionTile::registers(std::int64_t width) const {
@@ -314,24 +304,23 @@ int AttentionTile::registers(std::int64_t width) const {
   return std::min(tall * (static_cast<int>(width) * 3 / 4 + order.keys / 2) + kRest, kMost);
 }
 
-std::array<TokenRange, 2> tokens_of_block(const AttentionTile& tile, std::int64_t share,
-                                          std::int64_t tokens, std::int64_t n) {
-  const std::int64_t each = tile.half_tokens(share), late = ceil_div(tokens, each) - 1 - n;
-  const auto of_tile = [&](std::int64_t i) {
-    return TokenRange{i * each, std::min((i + 1) * each, tokens)};
-  };
-  return {of_tile(late), tile.paired && n < late ? of_tile(n) : TokenRange{}};
+TokenRange tokens_of_block(const AttentionTile& tile, std::int64_t share, std::int64_t tokens,
+                           std::int64_t n) {
+  const std::int64_t each = tile.tokens(share), first = (ceil_div(tokens, each) - 1 - n) * each;
+  return {first, std::min(first + each, tokens)};
 }
 
 double bytes_of_rows(const AttentionWork& w) {
   return static_cast<double>(2 * w.sequences * w.rows * w.heads * w.width) * kElement;
 }
 
+double attention_bytes(const AttentionWork& w) { return bytes_of_rows(w) + bytes_of_keys(w); }
+
 double attention_bound(const TensorMachine& machine, const AttentionWork& w) {
   const double seen = static_cast<double>(w.rows) * static_cast<double>(w.past) +
                       static_cast<double>(w.rows * (w.rows + 1)) / 2;
   const double flops = 4 * static_cast<double>(w.sequences * w.heads * w.width) * seen;
-  return std::max((bytes_of_rows(w) + bytes_of_keys(w)) / machine.bandwidth, flops / machine.flops);
+  return std::max(attention_bytes(w) / machine.bandwidth, flops / machine.flops);
 }
 
 AttentionTime attention_time(const TensorMachine& machine, const AttentionWork& work,
@@ -349,18 +338,19 @@ AttentionTime attention_time(const TensorMachine& machine, const AttentionWork& 
   const double waits = at_once > 1 ? 0 : all.waits;
   const double share = all.busy / machine.multiprocessors;
   const double sums = bytes_of_sums(work, tile);
-  const double from_memory = bytes_of_rows(work) + bytes_of_keys(work);
+  const double from_memory = attention_bytes(work);
+  const double asked = under_way / kLoadedLatency;
   const std::array<AttentionTime, 3> bounds{{
-      {from_memory / std::min(machine.bandwidth, under_way / kReadLatency) + waits, "memory", 0},
+      {from_memory / std::min(machine.read_bandwidth(), asked) + waits, "memory", 0},
       {(all.bytes + bytes_of_rows(work) + sums) /
                std::min({machine.cache_bandwidth,
-                         machine.cache_port() * machine.multiprocessors * share,
-                         under_way / kCacheLatency}) +
+                         machine.cache_port() * machine.multiprocessors * share, asked}) +
            waits,
        "cache", 0},
       {all.most, all.bound, 0},
   }};
   AttentionTime out = longest(bounds);
+  out.seconds = combined(bounds);
   out.adding = adding_time(machine, work, tile);
   out.seconds += kFirstWait + out.adding;
   return out;
@@ -381,9 +371,8 @@ AttentionWork typical_work(std::int64_t rows, std::int64_t heads, std::int64_t g
 std::vector<AttentionTile> attention_candidates(const TensorMachine& machine, std::int64_t rows,
                                                 std::int64_t groups) {
   if (rows > kFewRows)
-    return {{4, 1, {16, 1, 1}, 2},       {3, 1, {16, 2, 1}},         {2, 2, {16, 2, 1}},
-            {2, 2, {16, 4, 1}},          {4, 2, {16, 1, 1}, 2},      {4, 2, {16, 2, 1}, 2},
-            {4, 2, {16, 2, 1}, 2, true}, {8, 2, {16, 1, 1}, 2, true}};
+    return {{4, 1, {16, 1, 1}, 2}, {3, 1, {16, 2, 1}},    {2, 2, {16, 2, 1}},
+            {2, 2, {16, 4, 1}},    {4, 2, {16, 1, 1}, 2}, {4, 2, {16, 2, 1}, 2}};
   std::vector<AttentionTile> out;
   for (int parts : {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64}) {
     if (parts > 1 && parts * rows * groups > 4 * machine.multiprocessors) break;

@@ -3,7 +3,6 @@
 // memory gives, all together by what the caches and memory give. Its times are no measurements.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -24,21 +23,14 @@ struct AttentionTile {
   int tall = 1;  ///< tiles of 16 rows of a warp
   AttentionOrder order;
   int deep = 1;  ///< blocks of keys of each strand that are copied at a time
-  /// Half of the rows are as far from the first token as the other half is from the last, so that
-  /// thread blocks have as many keys; they read once those that both see.
-  bool paired = false;
   [[nodiscard]] int threads() const { return 32 * down * order.strands; }
   [[nodiscard]] int rows() const { return down * tall * 16; }
-  [[nodiscard]] int halves() const { return paired ? 2 : 1; }
   /// Of a warp's t-th tile of 16 rows: each second round of tiles goes the other way, so that warps
   /// have about as many keys where later rows see more.
   [[nodiscard]] int first_row(int warp, int t) const;
   /// Neighbouring tokens of a block; `share` heads have their keys in common.
-  [[nodiscard]] std::int64_t half_tokens(std::int64_t share) const {
-    return down == 1 ? 1 : rows() / halves() / share;
-  }
   [[nodiscard]] std::int64_t tokens(std::int64_t share) const {
-    return halves() * half_tokens(share);
+    return down == 1 ? 1 : rows() / share;
   }
   /// Keys of which its threads copy a word each at a time, so that pages can be looked up before
   /// what is on them is copied; 0 where blocks of keys, pages and threads do not fit together.
@@ -48,15 +40,13 @@ struct AttentionTile {
   [[nodiscard]] int registers(std::int64_t width) const;
 };
 
-/// Tokens of one half of a thread block.
 struct TokenRange {
   std::int64_t first = 0, last = 0;
 };
 /// Of `tokens`, those of the n-th thread block of one group and part, in the order in which they
-/// begin; the second half is empty where a tile is not paired, or both halves are the same.
-[[nodiscard]] std::array<TokenRange, 2> tokens_of_block(const AttentionTile& tile,
-                                                        std::int64_t share, std::int64_t tokens,
-                                                        std::int64_t n);
+/// begin: the last ones first.
+[[nodiscard]] TokenRange tokens_of_block(const AttentionTile& tile, std::int64_t share,
+                                         std::int64_t tokens, std::int64_t n);
 
 /// A step of some sequences that are alike.
 struct AttentionWork {
@@ -75,8 +65,14 @@ struct AttentionTime {
 /// number that says whether it is the last, the largest scores, the sums.
 inline constexpr double kAddingTrips = 4;
 
+/// Seconds, fitted as the rest: for lengths, a table, pages, then queries and keys, and what ends a
+/// block.
+inline constexpr double kFirstWait = 4e-6;
+
 /// Queries and results.
 [[nodiscard]] double bytes_of_rows(const AttentionWork& work);
+/// Those, and keys and values, each once.
+[[nodiscard]] double attention_bytes(const AttentionWork& work);
 /// Seconds: the larger of what bandwidth takes for queries, keys, values and results, each once,
 /// and of what multiplications take for the keys that rows see.
 [[nodiscard]] double attention_bound(const TensorMachine& machine, const AttentionWork& work);

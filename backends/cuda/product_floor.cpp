@@ -31,7 +31,7 @@ class FloorFinder {
         depth_bytes_(static_cast<double>(shape.depth * shape.in_bytes)),
         depth_(static_cast<double>(shape.depth)),
         results_(static_cast<double>(shape.rows * shape.columns)),
-        stored_(results_ * static_cast<double>(shape.out_bytes) / machine.bandwidth),
+        stored_(results_ * static_cast<double>(shape.out_bytes) / machine.read_bandwidth()),
         shape_(shape) {}
 
   ProductFloor run() {
@@ -56,12 +56,10 @@ class FloorFinder {
     // added; else some pieces there are, of which nothing is said.
     for (std::int64_t busy = 1; busy <= all; ++busy) {
       const auto blocks = static_cast<double>(busy);
-      const double moved =
-          busy > tiles ? (blocks / count - 1) * results_ * 4 /
-                             std::min(machine_.cache_bandwidth, blocks * machine_.cache_port())
-                       : 0;
-      take(tile, count / blocks, busy,
-           moved + kMeetingTrips * kCacheLatency + std::max(moved, stored_), true);
+      const double read = busy > tiles ? 1 - count / blocks : 0;
+      const double moved = busy > tiles ? 4 * tile.rows * tile.columns * (1 + read) : 0;
+      take(tile, count / blocks, busy, kMeeting + moved / (kAddingPort * machine_.cache_port()),
+           true);
     }
   }
 
@@ -69,23 +67,22 @@ class FloorFinder {
   void take(const Tile& tile, double on_one, std::int64_t busy, double after, bool cut) {
     const auto blocks = static_cast<double>(busy);
     const double read = tile.count * (tile.rows + tile.columns) * depth_bytes_;
-    const double multiplied =
-        2 * tile.rows * tile.columns * depth_ * on_one * machine_.multiprocessors / flops_;
-    for (int warps = 1; warps <= kFullWarps; ++warps) {
+    const double multiplied = 2 * tile.rows * tile.columns * depth_ * on_one;
+    for (int warps = 1; warps <= 2 * kFullWarps; ++warps) {
       // Two blocks on one multiprocessor have twice the warps.
-      const double rate = on_one > 1 ? 1 : static_cast<double>(warps) / kFullWarps;
+      const double rate = machine_.multiplied(flops_, on_one > 1 ? 2 * kFullWarps : warps);
       const double loaded =
           tile.rows + tile.columns + 2 * std::sqrt(warps * tile.rows * tile.columns);
       const std::array<TimeTerm, 4> terms{{
-          {static_cast<double>(shape_.rows + shape_.columns) * depth_bytes_ / machine_.bandwidth,
+          {static_cast<double>(shape_.rows + shape_.columns) * depth_bytes_ /
+               machine_.read_bandwidth(),
            "memory"},
           {read / std::min(machine_.cache_bandwidth, blocks * machine_.cache_port()), "cache"},
           {loaded * depth_bytes_ * on_one / machine_.shared_bandwidth(), "shared memory"},
           {multiplied / rate, "mma"},
       }};
-      const TimeTerm most = longest(terms);
-      const double seconds = kReadLatency + most.seconds + after;
-      if (seconds < best_.seconds) best_ = {seconds, most.name, cut};
+      const double seconds = kReadLatency + combined(terms) + after;
+      if (seconds < best_.seconds) best_ = {seconds, longest(terms).name, cut};
     }
   }
 

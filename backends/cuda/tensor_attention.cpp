@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kAttentionBody =
     R"(  PW_KEPT(kept);
-  pw_attention<pw_{in}, {down}, {tall}, {paired}, {strands}, {keys}, {deep}, {apart}, {width}, {share}, {groups},
+  pw_attention<pw_{in}, {down}, {tall}, {strands}, {keys}, {deep}, {apart}, {width}, {share}, {groups},
                {page}, {parts}>(
       kept, p0, p1, p2, pw_pages{{p3, p4, p5}}, pw_sums{{{sums}}}, rows, {factor},
       [&](long long token, int head, int column, float y0, float y1) {{
@@ -103,9 +103,9 @@ class AttentionWriter {
                     fmt::arg("tall", tile.tall), fmt::arg("strands", tile.order.strands),
                     fmt::arg("keys", tile.order.keys), fmt::arg("deep", tile.deep),
                     fmt::arg("apart", tile.keys_at_a_time(shape_.width, shape_.page_tokens)),
-                    fmt::arg("paired", tile.paired), fmt::arg("width", shape_.width),
-                    fmt::arg("share", share), fmt::arg("groups", shape_.groups),
-                    fmt::arg("page", shape_.page_tokens), fmt::arg("parts", tile.order.parts),
+                    fmt::arg("width", shape_.width), fmt::arg("share", share),
+                    fmt::arg("groups", shape_.groups), fmt::arg("page", shape_.page_tokens),
+                    fmt::arg("parts", tile.order.parts),
                     fmt::arg("sums", tile.order.parts > 1 ? "sums, arrived" : "0, 0"),
                     fmt::arg("factor", rows::cxx::literal(factor, DType::f32)),
                     fmt::arg("divide", divide), fmt::arg("heads", shape_.heads),

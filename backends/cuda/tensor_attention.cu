@@ -69,14 +69,10 @@ PW_FUNCTION pw_place pw_further(pw_place place, int further) {
 }
 
 /// Of a block's tiles of 16 rows, the first row of a warp's t-th: each second round of tiles goes
-/// the other way, so that warps have as many keys where later rows see more. Where they are PAIRED,
-/// half of the warps have the rows of the first half.
-template <int DOWN, int TALL, bool PAIRED>
+/// the other way, so that warps have as many keys where later rows see more.
+template <int DOWN>
 PW_FUNCTION int pw_first_row(int warp, int t) {
-  constexpr int each = PAIRED ? DOWN / 2 : DOWN;
-  const int own = PAIRED ? warp % each : warp;
-  return (PAIRED ? warp / each * each * TALL * 16 : 0) +
-         16 * (t * each + (t % 2 == 0 ? own : each - 1 - own));
+  return 16 * (t * DOWN + (t % 2 == 0 ? warp : DOWN - 1 - warp));
 }
 
 /// One block of keys of one warp's rows. This lane's first words of KEYS keys and of their values
@@ -304,50 +300,42 @@ PW_FUNCTION void pw_add_attended(const R& row, int width, int column, bool none,
 /// A block has some tokens, and of each the heads of one group of keys: DOWN x TALL tiles of 16
 /// rows, TALL of them a warp's, and for each DOWN STRANDS warps. A warp leaves out keys that none
 /// of its rows sees. Blocks begin in the order of their numbers: first those of the last tokens,
-/// which see the most keys, of all groups and PARTS parts of the keys. Where they are PAIRED, half
-/// of a block's tokens are as far from the first as the other half is from the last, so that blocks
-/// have as much to do, and read keys once for both. Keys are copied DEEP rounds of the strands'
-/// blocks at a time, a word of APART keys by all threads; APART is 0 where threads look up the page
-/// of each word that they copy. Tokens of different sequences are done one after the other, so that
-/// nothing of one reaches another. finish(token, head, column, y0, y1) stores. Where there are
-/// parts, the last block of a tile and group that is done adds them.
-template <class T, int DOWN, int TALL, bool PAIRED, int STRANDS, int KEYS, int DEEP, int APART,
-          int WIDTH, int SHARE, int GROUPS, int PAGE, int PARTS, class S, class F>
+/// which see the most keys, of all groups and PARTS parts of the keys. Keys are copied DEEP rounds
+/// of the strands' blocks at a time, a word of APART keys by all threads; APART is 0 where threads
+/// look up the page of each word that they copy. Tokens of different sequences are done one after
+/// the other, so that nothing of one reaches another. finish(token, head, column, y0, y1) stores.
+/// Where there are parts, the last block of a tile and group that is done adds them.
+template <class T, int DOWN, int TALL, int STRANDS, int KEYS, int DEEP, int APART, int WIDTH,
+          int SHARE, int GROUPS, int PAGE, int PARTS, class S, class F>
 PW_FUNCTION void pw_attention(S& shared, const unsigned short* q, const unsigned short* k,
                               const unsigned short* v, const pw_pages& at, const pw_sums& parts,
                               long long tokens, float factor, const F& finish) {
-  static_assert(!PAIRED || (DOWN % 2 == 0 && PARTS == 1), "halves of rows, of all keys");
   constexpr int words = pw_key<WIDTH>::words, used = WIDTH / 8, threads = 32 * DOWN * STRANDS;
   constexpr int block = KEYS * STRANDS, step = block * DEEP, stage = 2 * step * words;
-  constexpr int all_rows = DOWN * TALL * 16, halves = PAIRED ? 2 : 1, of_half = all_rows / halves;
-  constexpr int per_half = DOWN == 1 ? 1 : of_half / SHARE;
+  constexpr int all_rows = DOWN * TALL * 16, per_block = DOWN == 1 ? 1 : all_rows / SHARE;
   const int lane = (int)threadIdx.x % 32, all = (int)tokens;
   // Reckoned again each time, and in no registers meanwhile.
   const auto warp = [&] { return (int)((unsigned)pw_here((int)threadIdx.x) / 32); };
-  const auto tiles = [&] { return (pw_here(all) + per_half - 1) / per_half; };
+  const auto tiles = [&] { return (pw_here(all) + per_block - 1) / per_block; };
   const auto number_of_block = [&] {
-    return pw_here((int)blockIdx.y) * ((tiles() + halves - 1) / halves) + pw_here((int)blockIdx.x);
+    return pw_here((int)blockIdx.y) * tiles() + pw_here((int)blockIdx.x);
   };
-  const auto early = [&] { return number_of_block() / (GROUPS * PARTS); };
-  const auto tile = [&] { return tiles() - 1 - early(); };
+  const auto tile = [&] { return tiles() - 1 - number_of_block() / (GROUPS * PARTS); };
   const int strand = warp() % STRANDS;
   const int column = number_of_block() % (GROUPS * PARTS), group = column % GROUPS;
   const int part = PARTS == 1 ? 0 : column / GROUPS;
-  // Tokens of each half: none where both would be the same.
-  const auto begin = [&](int half) { return (half == 0 ? tile() : early()) * per_half; };
-  const auto end = [&](int half) {
-    const int next = begin(half) + per_half;
-    return half == 1 && early() == tile() ? next - per_half : next < all ? next : all;
+  const auto begin = [&] { return tile() * per_block; };
+  const auto end = [&] {
+    const int next = begin() + per_block;
+    return next < all ? next : all;
   };
   const auto token_of = [&](int row) {
-    const int half = PAIRED ? row / of_half : 0, own = row - half * of_half;
-    const int token = begin(half) + own / SHARE;
-    return own < per_half * SHARE && token < end(half) ? token : all;
+    const int token = begin() + row / SHARE;
+    return row < per_block * SHARE && token < end() ? token : all;
   };
   const auto row_of = [&](int t, int h) {
     const unsigned own = (unsigned)pw_here((int)threadIdx.x);
-    return pw_first_row<DOWN, TALL, PAIRED>((int)(own / 32 / STRANDS), t) + h * 8 +
-           (int)(own % 32 / 4);
+    return pw_first_row<DOWN>((int)(own / 32 / STRANDS), t) + h * 8 + (int)(own % 32 / 4);
   };
   const auto sums_of = [&](int of, int token, int head) {
     return parts.sums + ((of * tokens + token) * (SHARE * GROUPS) + head) * (WIDTH + 4);
@@ -360,36 +348,27 @@ PW_FUNCTION void pw_attention(S& shared, const unsigned short* q, const unsigned
     const int row = i / used, word = i % used, own = token_of(row);
     const bool take = own < all;
     const long long from =
-        ((long long)(take ? own : 0) * SHARE * GROUPS + group * SHARE + row % of_half % SHARE) *
-            WIDTH +
+        ((long long)(take ? own : 0) * SHARE * GROUPS + group * SHARE + row % SHARE) * WIDTH +
         word * 8;
     pw_copy_async(shared, queries + pw_word<words>(row, word), q + from, take);
   }
   pw_commit();
 
-  int first[halves], last[halves];
-#pragma unroll
-  for (int half = 0; half < halves; ++half) first[half] = begin(half);
-  const auto left = [&](int half) { return first[half] < end(half); };
-  while (left(0) || (PAIRED && left(1))) {
-    const int of_late = first[0], of_early = first[halves - 1];  // no address is chosen
-    const int table = (int)pw_load(at.tables, left(0) ? of_late : of_early);
-    int limit = 0;
+  int first = begin();
+  while (first < end()) {
+    const int table = (int)pw_load(at.tables, first);
+    int limit = 0, last = end();
     // Each lane looks at tokens of its own; other sequences have other tables.
-#pragma unroll
-    for (int half = 0; half < halves; ++half) {
-      int until = end(half);
 #pragma unroll 1
-      for (int from = first[half]; from < end(half); from += 32) {
-        const int i = from + lane;
-        const bool there = i < end(half);
-        const int keys = there ? (int)pw_load(at.seen, i) : 0;
-        const bool own = !there || (int)pw_load(at.tables, i) == table;
-        limit = own && keys > limit ? keys : limit;
-        until = !own && i < until ? i : until;
-      }
-      last[half] = -pw_most_of_warp(-until);
+    for (int from = first; from < end(); from += 32) {
+      const int i = from + lane;
+      const bool there = i < end();
+      const int keys = there ? (int)pw_load(at.seen, i) : 0;
+      const bool own = !there || (int)pw_load(at.tables, i) == table;
+      limit = own && keys > limit ? keys : limit;
+      last = !own && i < last ? i : last;
     }
+    last = -pw_most_of_warp(-last);
     limit = pw_most_of_warp(limit);
     // The first key of a round, and of a unit of those that are copied at a time.
     const auto key_of = [&](int round) { return (round * PARTS + part) * block; };
@@ -469,10 +448,8 @@ PW_FUNCTION void pw_attention(S& shared, const unsigned short* q, const unsigned
     pw_commit();
     // The token of one of a lane's rows; -1 where it is none of these.
     const auto own_token = [&](int t, int h) {
-      const int row = row_of(t, h), token = token_of(row);
-      const auto own = [&](int late, int early) { return PAIRED && row >= of_half ? early : late; };
-      const int from = own(first[0], first[halves - 1]);
-      return token >= from && token < own(last[0], last[halves - 1]) ? token : -1;
+      const int token = token_of(row_of(t, h));
+      return token >= first && token < last ? token : -1;
     };
     const auto seen_of = [&](int token) { return token < 0 ? 0 : (int)pw_load(at.seen, token); };
     // Keys that a tile's rows see at most; the least of those of the warp that have a token, 0
@@ -513,7 +490,7 @@ PW_FUNCTION void pw_attention(S& shared, const unsigned short* q, const unsigned
       const int own = pw_here((int)threadIdx.x), row = own % 16;
       const pw_place at_row =
           pw_place_of(shared, queries + pw_word<words>(row, own % 32 / 16) +
-                                  pw_first_row<DOWN, TALL, PAIRED>(own / 32 / STRANDS, t) * words);
+                                  pw_first_row<DOWN>(own / 32 / STRANDS, t) * words);
 #pragma unroll
       for (int s = 0; s < WIDTH / 16; ++s) kept[t][s] = pw_rows(shared, pw_further(at_row, 2 * s));
     }
@@ -565,7 +542,7 @@ PW_FUNCTION void pw_attention(S& shared, const unsigned short* q, const unsigned
       for (int h = 0; h < 2; ++h) {
         const int token = own_token(t, h);
         if (token < 0) continue;
-        const int head = group * SHARE + row_of(t, h) % of_half % SHARE;
+        const int head = group * SHARE + row_of(t, h) % SHARE;
         const float total = rows[t].total[h];
         if constexpr (PARTS > 1) {
           float* const to = sums_of(part, token, head);
@@ -584,15 +561,14 @@ PW_FUNCTION void pw_attention(S& shared, const unsigned short* q, const unsigned
       }
     }
     __syncthreads();
-#pragma unroll
-    for (int half = 0; half < halves; ++half) first[half] = last[half];
+    first = last;
   }
   if constexpr (PARTS > 1) {
-    const int token0 = begin(0);
+    const int token0 = begin();
     if (!pw_last_to_arrive(shared, parts.arrived + tile() * GROUPS + group, PARTS)) return;
     constexpr int fours = WIDTH / 4;
 #pragma unroll 1
-    for (int i = (int)threadIdx.x; i < (end(0) - token0) * SHARE * fours; i += threads) {
+    for (int i = (int)threadIdx.x; i < (end() - token0) * SHARE * fours; i += threads) {
       const int row = i / fours, column4 = i % fours * 4, token = token0 + row / SHARE;
       const int head = group * SHARE + row % SHARE;
       float y[4];

@@ -4,10 +4,32 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <string_view>
 
 namespace pw::cuda {
+
+// What kernels get of a machine's rates, and when: fitted to what 202 products of all tiles take on
+// an H100, within 8 % (bench/results/tensor_cores.md; decision 027). The same is assumed of the
+// other machines.
+
+/// Of memory's bandwidth, of what a multiprocessor may take from the second-level cache, and of
+/// what `mma.sync` multiplies.
+inline constexpr double kReachedMemory = 0.985, kReachedPort = 0.683, kReachedRate = 0.784;
+/// Of that, with one warp for each part of a multiprocessor.
+inline constexpr double kOneWarp = 0.943;
+/// Seconds until a read is there while many are under way.
+inline constexpr double kLoadedLatency = 1e-6;
+/// Of things that go on at the same time the longest is not all: see `combined`.
+inline constexpr double kTogether = 3.3;
+
+/// Seconds until a read from memory is there, as `Machine::latency`.
+inline constexpr double kReadLatency = 700e-9;
+/// The same of the second-level cache: 260 to 280 cycles (Luo et al. 2024, A100 and H100).
+inline constexpr double kCacheLatency = 200e-9;
+/// Warps that a multiprocessor needs to multiply at full rate: one for each of its four parts.
+inline constexpr int kFullWarps = 4;
 
 struct TensorMachine {
   std::string_view arch, name;
@@ -26,22 +48,26 @@ struct TensorMachine {
   /// Of shared memory of one multiprocessor, bytes a second, read and written: 128 a cycle (CUDA
   /// programming guide: 32 banks of 4 bytes).
   [[nodiscard]] double shared_bandwidth() const { return 128 * clock; }
-  /// That one multiprocessor takes from the second-level cache at most: 64 bytes a cycle (Luo et
-  /// al. 2024, as below).
-  [[nodiscard]] double cache_port() const { return 64 * clock; }
+  /// That one multiprocessor takes from the second-level cache at most: of 64 bytes a cycle (Luo et
+  /// al. 2024, as below) what is reached.
+  [[nodiscard]] double cache_port() const { return kReachedPort * 64 * clock; }
+  /// Of memory, what is reached.
+  [[nodiscard]] double read_bandwidth() const { return kReachedMemory * bandwidth; }
+  /// What one multiprocessor multiplies a second with so many warps, of a rate of the whole
+  /// machine: four are one for each of its parts, which wait by themselves now and then.
+  [[nodiscard]] double multiplied(double rate, double warps) const {
+    const double kept_busy = warps >= 2 * kFullWarps ? 1.0
+                             : warps > kFullWarps
+                                 ? kOneWarp + (1 - kOneWarp) * (warps - kFullWarps) / kFullWarps
+                                 : kOneWarp * warps / kFullWarps;
+    return kReachedRate * kept_busy * rate / multiprocessors;
+  }
   /// Warps' instructions that one multiprocessor issues a second: one a cycle of each of 4 parts.
   [[nodiscard]] double issue() const { return 4 * clock; }
   /// Blocks that one multiprocessor holds, by `resident_blocks` of the same architecture.
   [[nodiscard]] std::int64_t resident(int block_threads, int registers,
                                       std::int64_t block_shared_bytes) const;
 };
-
-/// Seconds until a read from memory is there, as `Machine::latency`.
-inline constexpr double kReadLatency = 700e-9;
-/// The same of the second-level cache: 260 to 280 cycles (Luo et al. 2024, A100 and H100).
-inline constexpr double kCacheLatency = 200e-9;
-/// Warps that a multiprocessor needs to multiply at full rate: one for each of its four parts.
-inline constexpr int kFullWarps = 4;
 
 /// What something takes at least, and by what.
 struct TimeTerm {
@@ -53,6 +79,17 @@ template <class Time, std::size_t N>
 [[nodiscard]] Time longest(const std::array<Time, N>& times) {
   return *std::max_element(times.begin(), times.end(),
                            [](const Time& a, const Time& b) { return a.seconds < b.seconds; });
+}
+
+/// Seconds of what goes on at the same time: a norm of the times, so that what takes as long as
+/// another costs a fifth more than one of them.
+template <class Time, std::size_t N>
+[[nodiscard]] double combined(const std::array<Time, N>& times, double norm = kTogether) {
+  const double most = longest(times).seconds;
+  if (!(most > 0)) return 0;
+  double sum = 0;
+  for (const Time& t : times) sum += std::pow(t.seconds / most, norm);
+  return most * std::pow(sum, 1 / norm);
 }
 
 /// Null for an architecture that is not known.

@@ -24,37 +24,21 @@ double flops_of(const TensorMachine& machine, const ProductShape& shape) {
 /// What one block does.
 struct BlockWork {
   double warps = 0, flops = 0;
-  double read = 0;      ///< bytes that it reads
-  double distinct = 0;  ///< its share of what is read from memory: all blocks' bytes, each once
-  double results = 0, pieces = 0;  ///< bytes that it stores
-  double keep = 0;                 ///< the bandwidth of sums of pieces, for all blocks together
-  double shared = 0;               ///< bytes of shared memory, read and written
-  double under_way = 0;            ///< bytes of reads that do not wait for another
+  double read = 0;       ///< bytes that it reads
+  double distinct = 0;   ///< its share of what is read from memory: all blocks' bytes, each once
+  double results = 0;    ///< bytes that it stores
+  double shared = 0;     ///< bytes of shared memory, read and written
+  double under_way = 0;  ///< bytes of reads that do not wait for another
 };
 
-/// Of the sums of the pieces of tiles that are cut.
-double piece_bytes(const ProductShape& s, const ProductDivision& d) {
-  return 4.0 * static_cast<double>(s.rows * s.columns * (d.pieces - d.whole)) /
-         static_cast<double>(d.across);
-}
-/// Of one piece of each tile that is cut: of what a block adds itself, and has in registers.
-double own_bytes(const ProductShape& s, const ProductDivision& d) {
-  return 4.0 * static_cast<double>(s.rows * s.columns * (d.across - d.whole)) /
-         static_cast<double>(d.across);
-}
 /// Of the results of so many tiles of each row.
 double result_bytes(const ProductShape& s, const ProductDivision& d, std::int64_t tiles) {
   return static_cast<double>(s.rows * s.columns * s.out_bytes * tiles) /
          static_cast<double>(d.across);
 }
 
-/// Of sums of pieces: writes stay in the second-level cache, as far as there is room.
-double piece_bandwidth(const TensorMachine& machine, double bytes) {
-  return bytes <= machine.cache_bytes ? machine.cache_bandwidth : machine.bandwidth;
-}
-
-BlockWork work_of(const TensorMachine& machine, const ProductShape& s, const ProductTile& t,
-                  const ProductDivision& division, double blocks) {
+BlockWork work_of(const ProductShape& s, const ProductTile& t, const ProductDivision& division,
+                  double blocks) {
   const auto bytes =
       static_cast<double>(division.most_steps() * kStepBytes);  // of a row of a block
   BlockWork out;
@@ -63,8 +47,6 @@ BlockWork work_of(const TensorMachine& machine, const ProductShape& s, const Pro
   out.read = bytes * (t.rows + t.columns);
   out.distinct = static_cast<double>((s.rows + s.columns) * s.in_bytes * s.depth) / blocks;
   out.results = result_bytes(s, division, division.whole) / blocks;
-  out.pieces = (piece_bytes(s, division) - own_bytes(s, division)) / blocks;
-  out.keep = piece_bandwidth(machine, piece_bytes(s, division));
   // Each warp loads its rows of a and its columns of b.
   out.shared = bytes * (t.rows + t.columns + t.rows * t.across + t.columns * t.down);
   out.under_way = static_cast<double>((t.stages - 1) * kStepBytes * (t.rows + t.columns));
@@ -93,65 +75,43 @@ std::set<std::int64_t> numbers_of_shares(const TensorMachine& machine, const Pro
 /// second-level cache else. It begins with waiting for its first tile and ends with storing.
 ProductTime wave_time(const TensorMachine& machine, const ProductShape& shape,
                       const BlockWork& block, double on_one, double busy) {
-  const double share = machine.bandwidth / busy;
+  const double share = machine.read_bandwidth() / busy;
   const double cache = std::min(machine.cache_bandwidth / busy, machine.cache_port());
-  const double under_way = on_one * block.under_way;
-  const double rate = flops_of(machine, shape) / machine.multiprocessors *
-                      std::min(1.0, on_one * block.warps / kFullWarps);
+  const double asked = on_one * block.under_way / kLoadedLatency;
+  const double rate = machine.multiplied(flops_of(machine, shape), on_one * block.warps);
   const std::array<ProductTime, 4> all{{
-      {on_one * block.distinct / std::min(share, under_way / kReadLatency), "memory", 0},
-      {on_one * block.read / std::min(cache, under_way / kCacheLatency), "cache", 0},
+      {on_one * block.distinct / std::min(share, asked), "memory", 0},
+      {on_one * block.read / std::min(cache, asked), "cache", 0},
       {on_one * block.shared / machine.shared_bandwidth(), "shared memory", 0},
       {on_one * block.flops / rate, "mma", 0},
   }};
   ProductTime out = longest(all);
-  const double keep = std::min(block.keep / busy, machine.cache_port());
-  out.seconds += kReadLatency + on_one * (block.results / share + block.pieces / keep);
+  out.seconds = kReadLatency + combined(all) + on_one * block.results / share;
   return out;
 }
 
-/// Times a tile's sums, of the blocks with most: what one reads of others' pieces, and what it
-/// writes of its own that it may add itself.
-struct Added {
-  double read = 0, own = 0;
-};
-Added most_added(const ProductTile& tile, const ProductDivision& d, bool together) {
+/// What a block reads at most of others' pieces, in sums of a tile: those that are there together
+/// share out a tile, else the last of its blocks adds all of it.
+double most_read(const ProductTile& tile, const ProductDivision& d, bool together) {
   const std::int64_t groups = squares_of(tile, d.most_pieces).groups();
-  Added out;
+  double out = 0;
   for (std::int64_t t = 0; t < d.across; ++t) {
     if (d.pieces_of(t) == 1) continue;
     const double own =
         static_cast<double>(ceil_div(groups, d.adders_of(t))) / static_cast<double>(groups);
-    out.own = std::max(out.own, own);
-    out.read = std::max(out.read, static_cast<double>(d.pieces_of(t) - 1) * (together ? own : 1.0));
+    out = std::max(out, static_cast<double>(d.pieces_of(t) - 1) * (together ? own : 1.0));
   }
   return out;
 }
 
-/// From the end of a wave's pieces on: sums come to the cache, are counted, that is seen, and they
-/// are read; meanwhile results go to memory. Blocks that are there together share out a tile, and
-/// write what they add themselves while they wait. Else the last of its blocks adds all of it.
-double adding_seconds(const TensorMachine& machine, const ProductShape& s, const ProductTile& tile,
+/// From the end of a wave's pieces on: a block's sums come to the cache, are counted, that is seen,
+/// and others' are read.
+double adding_seconds(const TensorMachine& machine, const ProductTile& tile,
                       const ProductDivision& division, double blocks, bool together) {
-  const double all = machine.multiprocessors;
-  const auto tiles =
-      static_cast<double>(ceil_div(s.rows, tile.rows) * (division.across - division.whole));
-  const double adding = together ? blocks : std::min(blocks, tiles);
-  const double on_one = std::ceil(adding / all);
-  const double port =
-      std::min(machine.cache_port(),
-               piece_bandwidth(machine, piece_bytes(s, division)) / std::min(all, adding));
-  const auto under_way =
-      static_cast<double>(tile.threads() * squares_of(tile, division.most_pieces).under_way());
-  const double sums =
-      4.0 * static_cast<double>(std::min<std::int64_t>(tile.rows, s.rows) * tile.columns);
-  const Added most = most_added(tile, division, together);
-  const double read =
-      sums * most.read * on_one / std::min(port, on_one * under_way / kCacheLatency);
-  const double results = result_bytes(s, division, division.across - division.whole);
-  return kMeetingTrips * kCacheLatency +
-         std::max(0.0, sums * most.own * on_one / port - 2 * kCacheLatency) +
-         std::max(read, results / machine.bandwidth);
+  const double sums = 4.0 * tile.rows * tile.columns;
+  const double on_one = std::ceil(blocks / machine.multiprocessors);
+  return kMeeting + on_one * sums * (1 + most_read(tile, division, together)) /
+                        (kAddingPort * machine.cache_port());
 }
 
 }  // namespace
@@ -210,7 +170,7 @@ ProductTime product_time(const TensorMachine& machine, const ProductShape& shape
   if (together == 0) return {std::numeric_limits<double>::infinity(), "shared memory", 0};
   const ProductDivision division = divided(shape, tile);
   const auto blocks = static_cast<double>(ceil_div(shape.rows, tile.rows) * division.shares);
-  const BlockWork block = work_of(machine, shape, tile, division, blocks);
+  const BlockWork block = work_of(shape, tile, division, blocks);
   const double all = machine.multiprocessors, on_one = blocks / all;
   const double waves = std::floor(on_one / static_cast<double>(together));
   const double rest = on_one - waves * static_cast<double>(together);
@@ -225,8 +185,8 @@ ProductTime product_time(const TensorMachine& machine, const ProductShape& shape
   if (division.cut()) {
     const bool at_once = waves + (rest > 0 ? 1 : 0) == 1;
     const double wave = std::min(blocks, all * static_cast<double>(together));
-    out.adding = adding_seconds(machine, shape, tile, division, wave, at_once) *
-                 (waves + (rest > 0 ? 1 : 0));
+    out.adding =
+        adding_seconds(machine, tile, division, wave, at_once) * (waves + (rest > 0 ? 1 : 0));
     out.seconds += out.adding;
   }
   return out;

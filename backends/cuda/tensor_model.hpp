@@ -79,9 +79,10 @@ struct TileSquares {
 };
 [[nodiscard]] TileSquares squares_of(const ProductTile& tile, std::int64_t most_pieces);
 
-/// Trips to the second-level cache and back from a block's last piece to the sum of all: its sums
-/// are there, it is counted, it sees that all are, it has read the others' sums.
-inline constexpr double kMeetingTrips = 4;
+/// Seconds from a block's last piece on, until its sums are there, it is counted, it sees that all
+/// are, and has read the first of others' sums; and of what a multiprocessor takes from the cache,
+/// how much of sums. Fitted as the rest of the model.
+inline constexpr double kMeeting = 1.3e-6, kAddingPort = 0.175 / kReachedPort;
 
 struct ProductTime {
   double seconds = 0;      ///< infinite where a block does not fit

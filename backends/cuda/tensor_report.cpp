@@ -76,8 +76,7 @@ class TensorReporter {
     report.op = form.kernel.op;
     report.work = fmt::format("{} of {} after {}, {} heads in {} of {}", work.sequences, work.rows,
                               work.past, work.heads, work.groups, work.width);
-    report.tile = fmt::format("{} rows{}, {} x {} keys", form.tile.rows(),
-                              form.tile.paired ? " of pairs" : "", form.tile.order.strands,
+    report.tile = fmt::format("{} rows, {} x {} keys", form.tile.rows(), form.tile.order.strands,
                               form.tile.order.keys);
     report.parts = form.tile.order.parts;
     report.bound_seconds = attention_bound(machine, work);

@@ -322,9 +322,8 @@ class TensorBench {
   }
 
   static std::string shown(const cuda::AttentionTile& tile) {
-    return fmt::format("{} rows{}, {} x {} keys, {} parts", tile.rows(),
-                       tile.paired ? " of pairs" : "", tile.order.strands, tile.order.keys,
-                       tile.order.parts);
+    return fmt::format("{} rows, {} x {} keys, {} parts", tile.rows(), tile.order.strands,
+                       tile.order.keys, tile.order.parts);
   }
 
   /// Seconds of one layer's attention, of layers that take turns.

@@ -43,17 +43,16 @@ std::string text_of(const Heads& h) {
       h.divisor);
 }
 
-/// Parts of the keys, strands, tiles of 48 to 128 rows, and pairs of tiles; steps here have few
-/// rows.
+/// Parts of the keys, strands, and tiles of 32 to 128 rows; steps here have few rows.
 const cuda::AttentionTiles kTiles{
     {{1, 1, {16, 4, 16}},
      {1, 1, {16, 8, 3}, 2},
      {1, 1, {32, 4, 1}},
      {4, 1, {64, 1, 1}},
      {3, 1, {16, 3, 1}, 2},
-     {2, 1, {16, 2, 1}, 2, true},
+     {2, 1, {16, 2, 1}, 2},
      {2, 2, {32, 4, 1}},
-     {4, 2, {16, 2, 1}, 2, true}},
+     {4, 2, {16, 2, 1}, 2}},
     {{3, 0}, {5, 1}, {8, 2}, {11, 3}, {14, 4}, {18, 5}, {26, 6}, {1 << 30, 7}}};
 
 /// One layer of attention on the emulated device.

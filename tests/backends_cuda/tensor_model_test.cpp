@@ -3,11 +3,15 @@
 #include "backends/cuda/tensor_model.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdio>
 #include <cstdlib>
+#include <sstream>
 
 #include <fmt/format.h>
 
 #include "backends/cuda/attention_model.hpp"
+#include "base/file.hpp"
 #include "tests/catch.hpp"
 
 using namespace pw;
@@ -23,6 +27,73 @@ const std::pair<std::int64_t, std::int64_t> kLayer[] = {
 const std::pair<std::int64_t, std::int64_t> kHeadsAndGroups[] = {{32, 8}, {32, 32}, {64, 8}};
 
 }  // namespace
+
+namespace {
+
+/// The cells of the rows of a Markdown page's tables that have so many.
+std::vector<std::vector<std::string>> cells_of(const std::string& page, std::size_t columns) {
+  std::vector<std::vector<std::string>> out;
+  std::istringstream lines(page);
+  for (std::string line; std::getline(lines, line);) {
+    std::vector<std::string> row;
+    std::istringstream cells(line.substr(std::min<std::size_t>(line.size(), 1)));
+    for (std::string cell; std::getline(cells, cell, '|');) {
+      const std::size_t first = cell.find_first_not_of(' '), last = cell.find_last_not_of(' ');
+      row.push_back(first == std::string::npos ? "" : cell.substr(first, last + 1 - first));
+    }
+    if (row.size() == columns && line.find("--") == std::string::npos) out.push_back(row);
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("tensor model: times are near those measured on a device", "[cuda][tensor]") {
+  // By bench/gpu/tensor.cpp; a node of a graph takes a fifth of a microsecond besides.
+  constexpr double kNode = 0.2;
+  const auto page = read_file("bench/results/tensor_cores.md");
+  REQUIRE(page);
+  REQUIRE(page->find("H100") != std::string::npos);
+  const cuda::TensorMachine& machine = *cuda::tensor_machine("sm_90");
+  std::size_t all = 0, near = 0;
+  const auto compare = [&](const std::string& measured, double modelled) {
+    const double apart = std::abs(std::log((1e6 * modelled + kNode) / std::stod(measured)));
+    ++all;
+    near += apart < std::log(1.25) ? 1 : 0;
+    CHECK(apart < std::log(1.6));
+  };
+  for (const auto& row : cells_of(*page, 10)) {
+    long long rows = 0, depth = 0, columns = 0;
+    if (std::sscanf(row[0].c_str(), "%lld", &rows) != 1) continue;
+    REQUIRE(std::sscanf(row[1].c_str(), "%lld x %lld", &depth, &columns) == 2);
+    const cuda::ProductShape shape{rows, depth, columns, 2, 2};
+    cuda::ProductTile tile;
+    const int found =
+        std::sscanf(row[8].c_str(), "%dx%d, %d x %d warps, %d stages, %d shares", &tile.rows,
+                    &tile.columns, &tile.down, &tile.across, &tile.stages, &tile.shares);
+    REQUIRE(found >= 5);
+    INFO(row[0] << " rows, " << row[1] << ", " << row[8]);
+    compare(row[4], cuda::product_time(machine, shape, tile).seconds);
+  }
+  CHECK(all == 56);
+  for (const auto& row : cells_of(*page, 9)) {
+    long long heads = 0, groups = 0, sequences = 0, rows = 0, past = 0;
+    if (std::sscanf(row[0].c_str(), "%lld in %lld", &heads, &groups) != 2) continue;
+    REQUIRE(std::sscanf(row[1].c_str(), "%lld of %lld after %lld", &sequences, &rows, &past) == 3);
+    INFO(row[0] << ", " << row[1] << ", " << row[7]);
+    const auto tiles = cuda::attention_candidates(machine, sequences * rows, groups);
+    const auto tile = std::find_if(tiles.begin(), tiles.end(), [&](const cuda::AttentionTile& t) {
+      return row[7] == fmt::format("{} rows, {} x {} keys, {} parts", t.rows(), t.order.strands,
+                                   t.order.keys, t.order.parts);
+    });
+    REQUIRE(tile != tiles.end());
+    compare(
+        row[4],
+        cuda::attention_time(machine, {sequences, rows, past, heads, groups, 128}, *tile).seconds);
+  }
+  CHECK(all >= 100);
+  CHECK(near >= all * 9 / 10);
+}
 
 TEST_CASE("tensor model: no other tile or number of shares is faster", "[cuda][tensor]") {
   for (const char* arch : kModelled) {
@@ -52,8 +123,9 @@ TEST_CASE("tensor model: what costs time is counted", "[cuda][tensor]") {
   // written and read again.
   CHECK(parts.seconds < whole.seconds);
   CHECK(whole.adding == 0);
-  const double trips = cuda::kMeetingTrips * cuda::kCacheLatency;
-  CHECK(parts.adding > trips + 3 * 4 * 256 * 4096 / 7e12);
+  // Each block writes a tile's sums, and reads a quarter of those of three others.
+  const double port = cuda::kAddingPort * machine.cache_port();
+  CHECK(parts.adding == Approx(cuda::kMeeting + 4.0 * 128 * 256 * (1 + 3.0 / 4) / port));
   // Two blocks have three tiles: the first and the last are whole, and are not added. The second
   // block begins with the other one, which the first adds: it writes all, and reads as much.
   const cuda::ProductShape three{128, 4096, 3 * 256, 2, 2};
@@ -61,7 +133,7 @@ TEST_CASE("tensor model: what costs time is counted", "[cuda][tensor]") {
   CHECK(cuda::divided(three, tile).whole == 2);
   CHECK(cuda::divided(three, tile).adders_of(1) == 1);
   CHECK(cuda::product_time(machine, three, tile).adding ==
-        Approx(2 * cuda::kCacheLatency + 2 * 4.0 * 128 * 256 / machine.cache_port()));
+        Approx(cuda::kMeeting + 2 * 4.0 * 128 * 256 / port));
   // One block more than fit at once takes a wave more.
   tile = {128, 128, 2, 2, 3};
   const auto blocks = [&](std::int64_t columns) {
@@ -78,11 +150,9 @@ TEST_CASE("tensor model: what costs time is counted", "[cuda][tensor]") {
       }
 }
 
-TEST_CASE("tensor model: products are within 1.3 of their bound, or 1.18 of what any tile takes",
-          "[cuda][tensor]") {
-  // What is beyond 1.3 has too few tiles for all multiprocessors, so that pieces are added, or asks
-  // the second-level cache for more than it gives. Where the floor itself is above 1.3, nothing is
-  // to be had.
+TEST_CASE("tensor model: products are near what any tile takes", "[cuda][tensor]") {
+  // The floor is more than the bound: kernels do not get all of a machine's rates, too few tiles
+  // for all multiprocessors are cut and added, and the first read takes its time.
   for (const char* arch : kModelled) {
     const cuda::TensorMachine& machine = *cuda::tensor_machine(arch);
     for (std::int64_t rows : {1, 16, 64, 100, 128, 192, 256, 384, 512, 777, 1024, 2048, 4096, 8192})
@@ -100,7 +170,7 @@ TEST_CASE("tensor model: products are within 1.3 of their bound, or 1.18 of what
         INFO(line);
         CHECK(floor.seconds >= bound);
         CHECK(time.seconds >= floor.seconds);
-        CHECK(time.seconds <= std::max(1.3 * bound, 1.18 * floor.seconds));
+        CHECK(time.seconds <= 1.4 * floor.seconds);
         const bool beyond = time.seconds > 1.3 * bound;
         if (beyond && std::getenv("PW_SHOW_MODEL") != nullptr) WARN(line);
       }
@@ -188,26 +258,17 @@ namespace {
 
 struct AttentionStep {
   std::int64_t sequences, rows, past;
-  /// Times the floor, at most, where that is more than 1.3 of the bound. One prompt of 512 tokens
-  /// has more. On B200 the longest pair of tiles is bound by shared memory, and a quarter
-  /// of its bytes there are queries and what two strands add, of which the floor has a part: one
-  /// strand would leave each part of a multiprocessor a lone warp, larger tiles would leave
-  /// multiprocessors idle. On A100 pairs of 64 rows are too many for its multiprocessors at once,
-  /// and tiles of 64 ask the second-level cache for more; on RTX 5090 strands of tiles of 48 rows
-  /// end unevenly.
-  double above_floor = 1.15;
 };
 constexpr AttentionStep kAttentionSteps[] = {
-    {1, 512, 0, 1.21}, {1, 1024, 0},   {8, 512, 0},     {1, 2048, 0},    {1, 4096, 0},
-    {1, 8192, 0},      {4, 2048, 0},   {4, 1024, 4096}, {1, 1, 4095},    {1, 1, 16383},
-    {1, 1, 32767},     {1, 1, 131071}, {2, 1, 4095},    {8, 1, 4095},    {8, 1, 32767},
-    {8, 1, 131071},    {64, 1, 4095},  {64, 1, 32767},  {64, 1, 131071}, {256, 1, 4095},
-    {256, 1, 32767}};
+    {1, 512, 0},     {1, 1024, 0},    {8, 512, 0},    {1, 2048, 0},   {1, 4096, 0},  {1, 8192, 0},
+    {4, 2048, 0},    {4, 1024, 4096}, {1, 1, 4095},   {1, 1, 16383},  {1, 1, 32767}, {1, 1, 131071},
+    {2, 1, 4095},    {8, 1, 4095},    {8, 1, 32767},  {8, 1, 131071}, {64, 1, 4095}, {64, 1, 32767},
+    {64, 1, 131071}, {256, 1, 4095},  {256, 1, 32767}};
 
 }  // namespace
 
-TEST_CASE("tensor model: attention is within 1.3 of its bound, or 1.15 of what any tile takes",
-          "[cuda][tensor]") {
+TEST_CASE("tensor model: attention is near what any tile takes", "[cuda][tensor]") {
+  // In the floor nothing but reading and multiplying takes time.
   for (const char* arch : kModelled) {
     const cuda::TensorMachine& machine = *cuda::tensor_machine(arch);
     for (const auto& [heads, groups] : kHeadsAndGroups) {
@@ -221,14 +282,14 @@ TEST_CASE("tensor model: attention is within 1.3 of its bound, or 1.15 of what a
         const double ratio = time.seconds / bound, least = floor.seconds / bound;
         const std::string line = fmt::format(
             "{} {} sequences of {} new tokens after {}, {} heads in {} groups: {:.1f} µs, {:.3f} "
-            "of the bound, by {}; floor {:.3f} ({}); {} rows{}, {} x {} keys, {} parts",
+            "of the bound, by {}; floor {:.3f} ({}); {} rows, {} x {} keys, {} parts",
             arch, s.sequences, s.rows, s.past, heads, groups, 1e6 * time.seconds, ratio, time.bound,
-            least, cuda::described(floor), tile.rows(), tile.paired ? " of pairs" : "",
-            tile.order.strands, tile.order.keys, tile.order.parts);
+            least, cuda::described(floor), tile.rows(), tile.order.strands, tile.order.keys,
+            tile.order.parts);
         INFO(line);
         CHECK(least >= 1);
         CHECK(ratio >= least);
-        CHECK(ratio <= std::max(1.3, s.above_floor * least));
+        CHECK(ratio <= 2 * least);
         if (ratio > 1.3 && std::getenv("PW_SHOW_MODEL") != nullptr) WARN(line);
       }
     }
@@ -271,21 +332,16 @@ TEST_CASE("tensor model: what attention costs is counted", "[cuda][tensor]") {
   // there are twice as many warps.
   const cuda::AttentionTile alone{8, 1, {16, 1, 1}}, strands{8, 1, {16, 2, 1}};
   CHECK(seconds({1, 32, 0, 32, 8, 128}, strands) > seconds({1, 32, 0, 32, 8, 128}, alone));
-  // Of pairs no multiprocessor has the longest tiles: 128 blocks, as of the same tile that is none.
-  cuda::AttentionTile whole{4, 2, {16, 2, 1}, 2}, paired = whole;
-  paired.paired = true;
-  const cuda::AttentionWork prompt{1, 512, 0, 32, 8, 128};
-  CHECK(seconds(prompt, paired) < 0.85 * seconds(prompt, whole));
-  // Tokens of a block and the ones that are as far from the other end: all once.
+  // Tokens of blocks: all once, the last ones first.
   for (std::int64_t tokens : {1, 15, 16, 17, 31, 32, 33, 48, 500}) {
-    std::int64_t found = 0;
-    const std::int64_t blocks = (tokens + paired.tokens(4) - 1) / paired.tokens(4);
-    for (std::int64_t n = 0; n < blocks; ++n)
-      for (const auto& [first, last] : cuda::tokens_of_block(paired, 4, tokens, n)) {
-        CHECK((first >= 0 && last <= tokens));
-        found += last - first;
-      }
-    CHECK(found == tokens);
+    std::int64_t left = tokens;
+    for (std::int64_t n = 0; left > 0; ++n) {
+      const cuda::TokenRange block = cuda::tokens_of_block(tall, 4, tokens, n);
+      CHECK(block.last == left);
+      REQUIRE(block.first < block.last);
+      left = block.first;
+    }
+    CHECK(left == 0);
   }
   // Half of a square of queries and keys.
   const double square = cuda::attention_bound(machine, {1, 8192, 0, 32, 8, 128});
