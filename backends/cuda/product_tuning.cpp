@@ -71,7 +71,8 @@ class ProductTuner {
     double usual = 0;
     for (const Candidate& c : all) {
       tuned.spilled += c.refused ? 1 : 0;
-      const double seconds = c.refused ? HUGE_VAL : seconds_of(c.kernels, shape, tokens);
+      const double seconds =
+          c.refused ? HUGE_VAL : seconds_of(c.kernels, found.product.b, shape, tokens);
       if (&c == &all.front()) usual = seconds;
       if (std::isfinite(seconds))
         tuned.others.push_back(entry(found, rows, c.kernels.tile, seconds));
@@ -119,9 +120,11 @@ class ProductTuner {
                   [&](std::size_t i) { all[i].refused = !compiles(all[i].kernels.product); });
   }
 
-  double seconds_of(const TensorKernels& kernels, const ProductShape& shape, std::int64_t tokens) {
+  /// `b`: the operand that comes from memory each time.
+  double seconds_of(const TensorKernels& kernels, std::size_t b, const ProductShape& shape,
+                    std::int64_t tokens) {
     if (options_.device == nullptr) return product_time(machine_, shape, kernels.tile).seconds;
-    return measure(*options_.device, kernels.product, graph_->context(), {{symbol_, tokens}})
+    return measure(*options_.device, kernels.product, graph_->context(), {{symbol_, tokens}}, b)
         .value_or(HUGE_VAL);
   }
 
@@ -147,19 +150,6 @@ class ProductTuner {
   TuneReport& out_;
 };
 
-/// Memory of a device for a tensor, filled with zeros.
-std::optional<DeviceTensor> zeros(Driver& device, const Context& context, TypeId type,
-                                  const Symbols& symbols, std::vector<Address>& held) {
-  auto extents = extents_of(context, type, symbols, [] { return std::string("a matmul"); });
-  if (!extents) return std::nullopt;
-  DeviceTensor out{context.types[type].dtype, std::move(*extents), 0};
-  const auto address = device.allocate(out.bytes());
-  if (!address) return std::nullopt;
-  held.push_back(*address);
-  out.address = *address;
-  return device.fill(*address, 0, out.bytes()) ? std::optional(out) : std::nullopt;
-}
-
 }  // namespace
 
 std::optional<double> measure_library(Driver& device, const Graph& graph,
@@ -182,7 +172,7 @@ std::optional<double> measure_library(Driver& device, const Graph& graph,
   const auto eager = make_eager();
   auto on_host = eager->compile(alone);
   if (!on_host) return std::nullopt;
-  std::vector<Address> held;
+  MeasuredMemory memory(device);
   LaunchNode node;
   node.kind = LaunchNode::Kind::library;
   node.name = graph.op_of(n).name;
@@ -190,26 +180,19 @@ std::optional<double> measure_library(Driver& device, const Graph& graph,
   run.symbols = symbols;
   node.library = std::make_shared<const LibraryCall>(
       LibraryCall{node.name, std::shared_ptr<Executable>(std::move(*on_host)), run, call});
-  bool there = true;
   for (const auto* values : {&inputs, &outputs})
     for (ValueId v : *values) {
-      auto tensor = zeros(device, graph.context(), graph.type(v), symbols, held);
-      there = there && tensor;
-      if (tensor) (values == &inputs ? node.reads : node.writes).push_back(std::move(*tensor));
+      auto tensor = memory.tensor(graph.context(), graph.type(v), symbols);
+      if (!tensor) return std::nullopt;
+      (values == &inputs ? node.reads : node.writes).push_back(std::move(*tensor));
     }
-  std::optional<double> out;
-  if (there && device.calls_library(*call, node.reads, node.writes.front()).yes) {
-    const std::int64_t workspace = device.workspace_bytes();
-    if (workspace > 0) {
-      const auto address = device.allocate(workspace);
-      if (address) held.push_back(*address);
-      there = address.has_value();
-      if (address) node.writes.push_back({DType::u8, {workspace}, *address});
-    }
-    if (there) out = measure_node(device, node);
+  if (!device.calls_library(*call, node.reads, node.writes.front()).yes) return std::nullopt;
+  if (const std::int64_t workspace = device.workspace_bytes(); workspace > 0) {
+    const auto address = memory.zeros(workspace);
+    if (!address) return std::nullopt;
+    node.writes.push_back({DType::u8, {workspace}, *address});
   }
-  for (Address a : held) device.release(a);
-  return out;
+  return measure_node(device, node, call->b);
 }
 
 TuneReport tune_products(const StitchedGraph& pieces, const std::string& tokens_symbol,

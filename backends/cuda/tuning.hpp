@@ -47,13 +47,36 @@ struct TuneReport {
 /// kernel.
 [[nodiscard]] std::vector<Kernel> candidates(const rows::RowProgram& program);
 
-/// Seconds of one launch among many in a graph that is replayed, the least of several; on memory of
-/// its own. Nothing where the device cannot run it.
-[[nodiscard]] std::optional<double> measure(Driver& device, const Kernel& kernel,
-                                            const Context& context, const Symbols& symbols);
+/// Device memory that is measured with, released by the destructor.
+class MeasuredMemory {
+ public:
+  explicit MeasuredMemory(Driver& device) : device_(device) {}
+  ~MeasuredMemory();
+  MeasuredMemory(const MeasuredMemory&) = delete;
+  MeasuredMemory& operator=(const MeasuredMemory&) = delete;
+  /// Of zeros; nothing where there is not as much.
+  [[nodiscard]] std::optional<Address> zeros(std::int64_t bytes);
+  /// A tensor of what its type's extents are, of normal numbers where it is of floats: zeros take
+  /// less power, and time. Integers are 0, which indices may be.
+  [[nodiscard]] std::optional<DeviceTensor> tensor(const Context& context, TypeId type,
+                                                   const Symbols& symbols);
 
-/// The same of a node that is ready: its memory is there, and what it needs is loaded.
-[[nodiscard]] std::optional<double> measure_node(Driver& device, const LaunchNode& node);
+ private:
+  Driver& device_;
+  std::vector<Address> held_;
+};
+
+/// Seconds of one launch among many in a graph that is replayed, the least of several; on memory of
+/// its own. Nothing where the device cannot run it. `cold`: an argument that comes from memory each
+/// time, as weights do, and not from a cache.
+[[nodiscard]] std::optional<double> measure(Driver& device, const Kernel& kernel,
+                                            const Context& context, const Symbols& symbols,
+                                            std::optional<std::size_t> cold = std::nullopt);
+
+/// The same of a node that is ready: its memory is there, and what it needs is loaded. `cold`: one
+/// of its reads, of that type.
+[[nodiscard]] std::optional<double> measure_node(Driver& device, const LaunchNode& node,
+                                                 std::optional<std::size_t> cold = std::nullopt);
 
 /// Tunes every kernel of the report once. `tokens_symbol` stands for the tokens in its dims. PW1243
 /// for an architecture without a machine, PW1244 without NVRTC.

@@ -121,7 +121,7 @@ class TensorBench {
   };
 
   [[nodiscard]] std::vector<std::string> head(std::vector<std::string> names) const {
-    if (!each_) names.push_back(fmt::format("best of {}", tiles_));
+    if (!each_ && tiles_ > 1) names.push_back(fmt::format("best of {}", tiles_));
     return names;
   }
   template <class T>
@@ -177,7 +177,7 @@ class TensorBench {
                                    figure(fmt::format("{:.2f}", t.measured / t.model))};
       if (!library.empty()) row.push_back(library);
       row.push_back(t.tile);
-      if (!each_)
+      if (!each_ && tiles_ > 1)
         row.push_back(best == tried.end()
                           ? "—"
                           : figure(fmt::format("{:.1f}, {}", best->measured * 1e6, best->tile)));
