@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <optional>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -86,6 +87,17 @@ class TensorBench {
       if (!large_) break;
     }
     return "## Attention of bf16, heads of 128\n\n" + table.print() + "\n";
+  }
+
+  [[nodiscard]] Promises promises() const {
+    Promises out;
+    const auto add = [&](const std::string& what, double worst, double limit) {
+      if (worst > 0) out.at_most(what, worst, limit, "");
+    };
+    add(fmt::format("products of up to {} rows, times the library's", kFewRows), few_rows_, 1.3);
+    add("products of more rows, times the library's", more_rows_, 2.5);
+    add("a token for each of long contexts, times the bound", decode_, 1.4);
+    return out;
   }
 
  private:
@@ -258,14 +270,20 @@ class TensorBench {
       tried.push_back(
           {cuda::product_time(machine_, shape, tile).seconds, seconds, described(tile)});
     }
-    add(table, std::to_string(shape.rows), name, bound, tried,
-        us_of_library(x, weights, y, bound, memory));
+    const auto library = seconds_of_library(x, weights, y, bound, memory);
+    add(table, std::to_string(shape.rows), name, bound, tried, library ? us(*library) : "—");
+    if (library && !tried.empty()) {
+      double& worst = shape.rows <= kFewRows ? few_rows_ : more_rows_;
+      worst = std::max(worst, tried.front().measured / *library);
+    }
   }
 
-  std::string us_of_library(const cuda::DeviceTensor& x,
-                            const std::vector<cuda::DeviceTensor>& weights,
-                            const cuda::DeviceTensor& y, double bound, Memory& memory) {
-    if (library_ == nullptr || !device_) return "—";
+  /// Nothing where there is none, or none that knows it.
+  std::optional<double> seconds_of_library(const cuda::DeviceTensor& x,
+                                           const std::vector<cuda::DeviceTensor>& weights,
+                                           const cuda::DeviceTensor& y, double bound,
+                                           Memory& memory) {
+    if (library_ == nullptr || !device_) return std::nullopt;
     cuda::LaunchNode node;
     node.kind = cuda::LaunchNode::Kind::library;
     node.name = "mm";
@@ -280,8 +298,8 @@ class TensorBench {
       if (workspace > 0) node.writes.push_back({DType::u8, {workspace}, at});
       nodes.push_back(node);
     }
-    if (!library_->calls_library({}, node.reads, y).yes) return "—";
-    return us(time(*library_, nodes, bound));
+    if (!library_->calls_library({}, node.reads, y).yes) return std::nullopt;
+    return time(*library_, nodes, bound);
   }
 
   [[nodiscard]] Extents extents(TypeId type, std::int64_t rows) const {
@@ -319,6 +337,8 @@ class TensorBench {
     for (const cuda::AttentionTile& tile : tiles)
       tried.push_back({seconds_of(tile), attend(graph, work, tile, bound), shown(tile)});
     add(table, heads, name, bound, tried, "");
+    if (device_ && work.rows == 1 && bound > kLongDecode)
+      decode_ = std::max(decode_, tried.front().measured / bound);
   }
 
   static std::string shown(const cuda::AttentionTile& tile) {
@@ -370,6 +390,11 @@ class TensorBench {
     return time(own_, nodes, bound);
   }
 
+  static constexpr std::int64_t kFewRows = 16;
+  static constexpr double kLongDecode = 39e-6;  // seconds that reading the keys takes at least
+
+  // The worst of all, in times the library's or the bound.
+  double few_rows_ = 0, more_rows_ = 0, decode_ = 0;
   cuda::Driver& own_;
   cuda::Driver* library_;
   bool large_, device_;
@@ -446,7 +471,9 @@ int main(int argc, char** argv) {
   if (args.only != "attention") text += bench.products();
   if (args.only != "products") text += bench.attention();
   if (!args.prepare.empty()) return 0;
+  const Promises promises = bench.promises();
+  if (device) text += promises.print() + "\n";
   std::cout << text;
   if (!args.output.empty()) std::ofstream(args.output) << text;
-  return 0;
+  return promises.kept() ? 0 : 1;
 }
