@@ -124,6 +124,17 @@ PW_FUNCTION long long pw_see(const long long* p) {
 }
 /// How often a block looks whether others are there: for a few microseconds.
 enum : int { pw_looks = 16 };
+/// 16 bytes that another block may have written, which it counted: from the second-level cache, and
+/// not before what stands before it.
+PW_FUNCTION uint4 pw_read_written(const uint4* p) {
+  uint4 x;
+  asm volatile(
+      "{ .reg .u64 g; cvta.to.global.u64 g, %4; ld.global.cg.v4.u32 {%0, %1, %2, %3}, [g]; }"
+      : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w)
+      : "l"(p)
+      : "memory");
+  return x;
+}
 #define PW_MMA(type, shape, name)                                                               \
   PW_FUNCTION void pw_mma(type, float(&c)[4], const pw_fragment& a, unsigned b0, unsigned b1) { \
     asm volatile("mma.sync.aligned." shape ".row.col.f32." name "." name                        \
@@ -230,6 +241,10 @@ PW_FUNCTION long long pw_see(const long long* p) {
   return __atomic_load_n(p, __ATOMIC_ACQUIRE);
 }
 enum : int { pw_looks = 0 };
+PW_FUNCTION uint4 pw_read_written(const uint4* p) {
+  PW_ALIGNED(p, 16);
+  return pw_load(p, 0);
+}
 PW_FUNCTION void pw_commit() { pw_host->commit(); }
 template <int N>
 PW_FUNCTION void pw_wait() {
@@ -566,8 +581,10 @@ PW_FUNCTION void pw_each_pair(const float (&sums)[I][J][4], long long row, long 
 // others in a few looks leaves its part to the last that comes: none waits for one that has not
 // begun.
 
-/// The sums of pieces, [pieces, rows, columns of a tile], and of each tile a number that is 0
-/// before and after.
+/// The sums of pieces, of each row of tiles [pieces, fragments of a thread, threads] of 16 bytes,
+/// as the instructions leave them in registers: a warp writes and reads 512 bytes at a time. A
+/// thread adds what the threads of its number have written, be it in the result or beyond its edge.
+/// And of each tile a number that is 0 before and after.
 struct pw_pieces {
   float* sums;
   long long* met;
@@ -585,23 +602,20 @@ PW_FUNCTION int pw_adder_of(int square, const pw_piece& piece) {
   return square / TOGETHER * piece.adders / groups;
 }
 
-/// Writes sums of a piece, the first of this thread's to `to`, a row's BN after the last one's: of
-/// the part that the block adds itself, or of the others. So many rows and columns are there from
-/// that first one on.
-template <int BN, int TOGETHER, int I, int J>
-PW_FUNCTION void pw_keep(const float (&sums)[I][J][4], float* to, const pw_piece& piece, bool own,
-                         int rows, int columns) {
+/// Writes fragments of a piece, the first of this thread's to `to`: of the part that the block adds
+/// itself, or of the others.
+template <int THREADS, int TOGETHER, int I, int J>
+PW_FUNCTION void pw_keep(const float (&sums)[I][J][4], uint4* to, const pw_piece& piece, bool own) {
 #pragma unroll
   for (int i = 0; i < I; ++i)
 #pragma unroll
     for (int j = 0; j < J; ++j) {
-      const int square = i * (J / 2) + j / 2;
-      if ((pw_adder_of<I * J / 2, TOGETHER>(square, piece) == piece.own) != own) continue;
-#pragma unroll
-      for (int half = 0; half < 2; ++half)
-        if (i * 16 + half * 8 < rows && j * 8 < columns)
-          pw_store_pair<true>(to + (i * 16 + half * 8) * BN + j * 8, sums[i][j][2 * half],
-                              sums[i][j][2 * half + 1], true);
+      const int fragment = i * J + j;
+      if ((pw_adder_of<I * J / 2, TOGETHER>(fragment / 2, piece) == piece.own) != own) continue;
+      const float(&s)[4] = sums[i][j];
+      PW_ALIGNED(to, 16);
+      pw_write4(to + fragment * THREADS, pw_bits(s[0]), pw_bits(s[1]), pw_bits(s[2]),
+                pw_bits(s[3]));
     }
 }
 
@@ -645,74 +659,64 @@ PW_FUNCTION void pw_leave(long long* met, const pw_piece& piece, int gone) {
 
 /// finish(row, column, s0, s1) of the sums of all pieces, ascending, of those parts of a tile, rows
 /// and columns from this thread's first on, of which so many are there: its own are in registers,
-/// the first of the first piece at `from`, and of the next `apart` further. It reads EACH squares
-/// of AT_ONCE pieces at a time.
-template <int BN, int MOST, int TOGETHER, int EACH, int AT_ONCE, int I, int J, class F>
-PW_FUNCTION void pw_add_pieces(const float (&sums)[I][J][4], const float* from, long long apart,
+/// its first fragment of the first piece at `from`. It reads EACH squares of AT_ONCE pieces at a
+/// time.
+template <int THREADS, int MOST, int TOGETHER, int EACH, int AT_ONCE, int I, int J, class F>
+PW_FUNCTION void pw_add_pieces(const float (&sums)[I][J][4], const uint4* from,
                                const pw_piece& piece, unsigned parts, int rows, int columns,
                                const F& finish) {
   static_assert(TOGETHER % EACH == 0, "one adder has them");
-  constexpr int squares = I * J / 2, pairs = 4 * EACH, others = MOST - 1;
+  constexpr int all = I * J, each = 2 * EACH, others = MOST - 1;  // fragments, two of a square
 #pragma unroll
-  for (int group = 0; group < squares; group += EACH) {
-    if (!(parts >> pw_adder_of<squares, TOGETHER>(group, piece) & 1u)) continue;
-    // Of a pair of sums: the square's place, and the pair's in it.
-    const auto i_of = [&](int pair) { return (group + pair / 4) / (J / 2); };
-    const auto j_of = [&](int pair) { return (group + pair / 4) % (J / 2) * 2 + pair % 2; };
-    const auto half_of = [](int pair) { return pair / 2 % 2; };
-    const auto there = [&](int pair) {
-      return i_of(pair) * 16 + half_of(pair) * 8 < rows && j_of(pair) * 8 < columns;
-    };
-    float sum[pairs][2] = {};  // of two pieces in any order, which is the same
-    const auto add = [&](bool first, int pair, float x0, float x1) {
-      sum[pair][0] = first ? x0 : pw_add(sum[pair][0], x0);
-      sum[pair][1] = first ? x1 : pw_add(sum[pair][1], x1);
+  for (int at = 0; at < all; at += each) {
+    if (!(parts >> pw_adder_of<all / 2, TOGETHER>(at / 2, piece) & 1u)) continue;
+    float sum[each][4] = {};  // of two pieces in any order, which is the same
+    const auto add = [&](bool first, int n, const float(&x)[4]) {
+#pragma unroll
+      for (int e = 0; e < 4; ++e) sum[n][e] = first ? x[e] : pw_add(sum[n][e], x[e]);
     };
     const auto add_own = [&] {
 #pragma unroll
-      for (int pair = 0; pair < pairs; ++pair) {
-        if (group + pair / 4 >= squares) continue;
-        const float* two = &sums[i_of(pair)][j_of(pair)][2 * half_of(pair)];
-        add(false, pair, two[0], two[1]);
-      }
+      for (int n = 0; n < each; ++n)
+        if (at + n < all) add(false, n, sums[(at + n) / J][(at + n) % J]);
     };
 #pragma unroll(others > 2 * AT_ONCE ? 1 : 2)
     for (int first = 0; first < others; first += AT_ONCE) {
       if (first + 1 >= piece.all) break;
-      uint2 read[AT_ONCE][pairs];
+      uint4 read[AT_ONCE][each];
 #pragma unroll
-      for (int n = 0; n < AT_ONCE; ++n) {
-        const int other = first + n, number = other + (other >= piece.own ? 1 : 0);
-        const float* const of = from + number * apart;
+      for (int o = 0; o < AT_ONCE; ++o) {
+        const int other = first + o, number = other + (other >= piece.own ? 1 : 0);
+        const uint4* const of = from + number * (all * THREADS);
 #pragma unroll
-        for (int pair = 0; pair < pairs; ++pair) {
-          if (group + pair / 4 >= squares) continue;
-          read[n][pair] = uint2{0, 0};
-          if (number < piece.all && there(pair))
-            read[n][pair] = pw_load(
-                (const uint2*)(of + (i_of(pair) * 16 + half_of(pair) * 8) * BN + j_of(pair) * 8),
-                0);
+        for (int n = 0; n < each; ++n) {
+          read[o][n] = uint4{0, 0, 0, 0};
+          if (at + n < all && number < piece.all)
+            read[o][n] = pw_read_written(of + (at + n) * THREADS);
         }
       }
 #pragma unroll
-      for (int n = 0; n < AT_ONCE; ++n) {
-        const int other = first + n;
+      for (int o = 0; o < AT_ONCE; ++o) {
+        const int other = first + o;
         if (other + 1 >= piece.all) continue;
         if (MOST > 2 && other > 1 && other == piece.own) add_own();
 #pragma unroll
-        for (int pair = 0; pair < pairs; ++pair) {
-          if (group + pair / 4 >= squares) continue;
-          add(other == 0, pair, pw_float(read[n][pair].x), pw_float(read[n][pair].y));
+        for (int n = 0; n < each; ++n) {
+          const uint4& x = read[o][n];
+          const float four[4] = {pw_float(x.x), pw_float(x.y), pw_float(x.z), pw_float(x.w)};
+          if (at + n < all) add(other == 0, n, four);
         }
         if (other == 0 && (MOST == 2 || piece.own < 2)) add_own();
       }
     }
     if (MOST > 2 && piece.own > 1 && piece.own == piece.all - 1) add_own();
 #pragma unroll
-    for (int pair = 0; pair < pairs; ++pair) {
-      if (group + pair / 4 >= squares) continue;
-      if (there(pair))
-        finish(i_of(pair) * 16 + half_of(pair) * 8, j_of(pair) * 8, sum[pair][0], sum[pair][1]);
+    for (int n = 0; n < each; ++n) {
+      if (at + n >= all) continue;
+      const int row = (at + n) / J * 16, column = (at + n) % J * 8;
+      if (column >= columns) continue;
+      if (row < rows) finish(row, column, sum[n][0], sum[n][1]);
+      if (row + 8 < rows) finish(row + 8, column, sum[n][2], sum[n][3]);
     }
   }
 }
@@ -726,7 +730,7 @@ PW_FUNCTION void pw_end_piece(S& shared, const pw_pieces& pieces, const float (&
                               int tile, bool whole, long long rows, const F& finish) {
   // No place of a result is known before there is one.
   const int thread = pw_here((int)threadIdx.x), lane = thread % 32, warp = thread / 32;
-  const int in_tile = warp % ACROSS * (BN / ACROSS) + lane % 4 * 2, column = tile * BN + in_tile;
+  const int column = tile * BN + warp % ACROSS * (BN / ACROSS) + lane % 4 * 2;
   const long long row = (long long)blockIdx.x * BM + warp / ACROSS * (BM / DOWN) + lane / 4;
   if (whole) {
     pw_each_pair<COLUMNS>(sums, row, rows, column, finish);
@@ -738,12 +742,16 @@ PW_FUNCTION void pw_end_piece(S& shared, const pw_pieces& pieces, const float (&
     const int all = share_of((tile + 1ll) * OF_TILE - 1) - first + 1;
     const bool one_goes_on = (first + all) * of_row / SHARES > (tile + 1ll) * OF_TILE;
     const pw_piece piece{(int)blockIdx.y - first, all, one_goes_on ? all - 1 : all};
-    float* const at_first = pieces.sums + ((first + tile) * rows + row) * BN + in_tile;
+    constexpr int threads = 32 * DOWN * ACROSS, fragments = I * J;
+    uint4* const at_first =
+        (uint4*)pieces.sums +
+        ((long long)blockIdx.x * (SHARES + across - 1) + first + tile) * (fragments * threads) +
+        thread;
     const auto met = [&] { return pieces.met + (long long)blockIdx.x * across + pw_here(tile); };
     const int there = rows - row < BM ? (int)(rows - row) : BM;
     const int columns = COLUMNS - column < BN ? (int)(COLUMNS - column) : BN;
     const auto keep = [&](bool own) {
-      pw_keep<BN, TOGETHER>(sums, at_first + piece.own * rows * BN, piece, own, there, columns);
+      pw_keep<threads, TOGETHER>(sums, at_first + piece.own * (fragments * threads), piece, own);
     };
     keep(false);
     int gone = 0;
@@ -751,9 +759,8 @@ PW_FUNCTION void pw_end_piece(S& shared, const pw_pieces& pieces, const float (&
     const unsigned parts =
         pw_meet<LAST>(shared, WORD, met(), piece, looks, [&] { keep(true); }, gone);
     // A block that goes on has its registers for that.
-    pw_add_pieces<BN, MOST, TOGETHER, LAST ? TOGETHER : 1, LAST ? AT_ONCE : 1>(
-        sums, at_first, rows * BN, piece, parts, there, columns,
-        [&](int r, int c, float s0, float s1) {
+    pw_add_pieces<threads, MOST, TOGETHER, LAST ? TOGETHER : 1, LAST ? AT_ONCE : 1>(
+        sums, at_first, piece, parts, there, columns, [&](int r, int c, float s0, float s1) {
           finish(row + r, (long long)(column + c), s0, s1, c + 1 < columns);
         });
     pw_leave(met(), piece, gone);

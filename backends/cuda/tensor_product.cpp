@@ -29,7 +29,6 @@ constexpr std::string_view kFinish =
 
 constexpr std::int64_t kWord = 16;      // bytes that copies and ldmatrix move
 constexpr std::int64_t kStepWords = 8;  // of a step of a row of a, or a column of b
-constexpr std::int64_t kSums = 8;       // bytes of two sums
 constexpr std::int64_t kMet = 8;        // of a tile's number
 
 bool is_byte(DType dtype) { return dtype == DType::f8e4m3 || dtype == DType::f8e5m2; }
@@ -59,10 +58,11 @@ class TensorWriter {
     if (division_.cut()) {
       Dims& dims = context_.dims;
       const auto number = [&](std::int64_t n) { return dims.constant(n); };
-      out_.sums = context_.types.get(DType::f32, {number(division_.shares + division_.across - 1),
-                                                  p_.rows, number(out_.tile.columns)});
       const DimId tiles =
           dims.div(dims.add(p_.rows, number(out_.tile.rows - 1)), number(out_.tile.rows));
+      out_.sums =
+          context_.types.get(DType::f32, {tiles, number(division_.shares + division_.across - 1),
+                                          number(out_.tile.rows * out_.tile.columns)});
       out_.met = context_.types.get(DType::i64, {tiles, number(division_.across)});
     }
     out_.product = product_kernel();
@@ -169,20 +169,18 @@ class TensorWriter {
   /// Where the last block of a tile that comes adds it, as blocks that run one after the other do.
   void add_meetings(WrittenKernel& text) const {
     const std::size_t sums = p_.operands.size(), met = sums + 1;
-    std::int64_t written = 0, read = 0;  // pairs of a row
     std::int64_t pieces = 0, counted = 0, tiles = 0;
     for (std::int64_t tile = 0; tile < division_.across; ++tile) {
-      const std::int64_t of_tile = division_.pieces_of(tile), width = out_.tile.columns;
+      const std::int64_t of_tile = division_.pieces_of(tile);
       if (of_tile == 1) continue;
-      const std::int64_t pairs = ceil_div(std::min(width, p_.columns - tile * width), 2);
-      written += of_tile * pairs;
-      read += (of_tile - 1) * pairs;
       pieces += of_tile;
       counted += of_tile + division_.adders_of(tile);  // an adder comes and leaves
       ++tiles;
     }
-    text.add_by_row(AccessNode::of_global(sums, true, kSums), written);
-    text.add_by_row(AccessNode::of_global(sums, false, kSums), read);
+    // Whole tiles, be there rows and columns for them or not.
+    const std::int64_t words = 4 * out_.tile.rows * out_.tile.columns / kWord;
+    text.add_by_block(AccessNode::of_global(sums, true, kWord), pieces * words);
+    text.add_by_block(AccessNode::of_global(sums, false, kWord), (pieces - tiles) * words);
     text.add_by_block(AccessNode::of_global(met, false, kMet), counted);
     text.add_by_block(AccessNode::of_global(met, true, kMet), counted + tiles);
     text.add_by_block(AccessNode::of_shared(true, kWord), pieces);

@@ -47,8 +47,8 @@ struct TensorProduct {
 struct TensorKernels {
   ProductTile tile;
   Kernel product;
-  /// f32[pieces, rows, columns of a tile], see ProductDivision, and i64[rows of tiles, tiles of
-  /// one], 0 before and after the launch; none where no tile is cut.
+  /// f32[rows of tiles, pieces, sums of a tile], see ProductDivision, and i64[rows of tiles, tiles
+  /// of one], 0 before and after the launch; none where no tile is cut.
   std::optional<TypeId> sums, met;
 };
 
