@@ -155,6 +155,11 @@ PW_FUNCTION int pw_here(int x) {
   asm volatile("" : "+r"(x));
   return x;
 }
+template <class T>
+PW_FUNCTION T* pw_here(T* p) {
+  asm volatile("" : "+l"(p));
+  return p;
+}
 /// Two roundings to nearest even; the first in the low half.
 PW_FUNCTION unsigned pw_narrow_two(pw_bf16, float low, float high) {
   unsigned y;
@@ -277,7 +282,10 @@ PW_FUNCTION void pw_mma(T, float (&c)[4], const pw_fragment& a, unsigned b0, uns
   }
 }
 
-PW_FUNCTION int pw_here(int x) { return x; }
+template <class X>
+PW_FUNCTION X pw_here(X x) {
+  return x;
+}
 template <class T>
 PW_FUNCTION unsigned pw_narrow_two(T, float low, float high) {
   return T::narrow(low) | T::narrow(high) << 16;
@@ -570,7 +578,9 @@ PW_FUNCTION void pw_each_pair(const float (&sums)[I][J][4], long long row, long 
 #pragma unroll
       for (int j = 0; j < J; ++j) {
         const long long c = column + j * 8;
-        if (c < COLUMNS) f(r, c, sums[i][j][2 * half], sums[i][j][2 * half + 1], c + 1 < COLUMNS);
+        if (c < COLUMNS)
+          f(r, c, sums[i][j][2 * half], sums[i][j][2 * half + 1],
+            COLUMNS % 2 == 0 || c + 1 < COLUMNS);
       }
     }
   }
@@ -589,17 +599,23 @@ struct pw_pieces {
   float* sums;
   long long* met;
 };
-/// One of the pieces of a tile.
+/// One of the pieces of a tile, and what its block adds: groups of TOGETHER squares of 16 rows and
+/// columns of a warp's sums, a bit for each.
 struct pw_piece {
-  int own, all, adders;
+  int own, all;
+  unsigned parts;
 };
 
-/// Squares of 16 rows and columns of a warp's sums, TOGETHER of them at a time: whose part of the
-/// tile they are.
+/// The adders have equally many groups, or one more.
 template <int SQUARES, int TOGETHER>
-PW_FUNCTION int pw_adder_of(int square, const pw_piece& piece) {
+PW_FUNCTION unsigned pw_parts_of(int own, int adders) {
   constexpr int groups = (SQUARES + TOGETHER - 1) / TOGETHER;
-  return square / TOGETHER * piece.adders / groups;
+  static_assert(groups <= 32, "bits of a number");
+  unsigned parts = 0;
+#pragma unroll
+  for (int group = 0; group < groups; ++group)
+    parts |= group * adders / groups == own ? 1u << group : 0u;
+  return parts;
 }
 
 /// Writes fragments of a piece, the first of this thread's to `to`: of the part that the block adds
@@ -611,7 +627,7 @@ PW_FUNCTION void pw_keep(const float (&sums)[I][J][4], uint4* to, const pw_piece
 #pragma unroll
     for (int j = 0; j < J; ++j) {
       const int fragment = i * J + j;
-      if ((pw_adder_of<I * J / 2, TOGETHER>(fragment / 2, piece) == piece.own) != own) continue;
+      if ((piece.parts >> fragment / 2 / TOGETHER & 1u) != (own ? 1u : 0u)) continue;
       const float(&s)[4] = sums[i][j];
       PW_ALIGNED(to, 16);
       pw_write4(to + fragment * THREADS, pw_bits(s[0]), pw_bits(s[1]), pw_bits(s[2]),
@@ -634,7 +650,7 @@ PW_FUNCTION unsigned pw_meet(S& shared, int word, long long* met, const pw_piece
   __syncthreads();
   bool stays = false;
   if (threadIdx.x == 0) {
-    const unsigned own = ADDS ? 1u << piece.own : 0u;
+    const unsigned own = ADDS ? piece.parts : 0u;
     unsigned parts = 0;
     if (all_came(before + 1)) {
       parts = own | (unsigned)(before >> 32);
@@ -669,7 +685,7 @@ PW_FUNCTION void pw_add_pieces(const float (&sums)[I][J][4], const uint4* from,
   constexpr int all = I * J, each = 2 * EACH, others = MOST - 1;  // fragments, two of a square
 #pragma unroll
   for (int at = 0; at < all; at += each) {
-    if (!(parts >> pw_adder_of<all / 2, TOGETHER>(at / 2, piece) & 1u)) continue;
+    if (!(parts >> at / 2 / TOGETHER & 1u)) continue;
     float sum[each][4] = {};  // of two pieces in any order, which is the same
     const auto add = [&](bool first, int n, const float(&x)[4]) {
 #pragma unroll
@@ -690,7 +706,6 @@ PW_FUNCTION void pw_add_pieces(const float (&sums)[I][J][4], const uint4* from,
         const uint4* const of = from + number * (all * THREADS);
 #pragma unroll
         for (int n = 0; n < each; ++n) {
-          read[o][n] = uint4{0, 0, 0, 0};
           if (at + n < all && number < piece.all)
             read[o][n] = pw_read_written(of + (at + n) * THREADS);
         }
@@ -741,18 +756,19 @@ PW_FUNCTION void pw_end_piece(S& shared, const pw_pieces& pieces, const float (&
     const int first = share_of((long long)tile * OF_TILE);
     const int all = share_of((tile + 1ll) * OF_TILE - 1) - first + 1;
     const bool one_goes_on = (first + all) * of_row / SHARES > (tile + 1ll) * OF_TILE;
-    const pw_piece piece{(int)blockIdx.y - first, all, one_goes_on ? all - 1 : all};
     constexpr int threads = 32 * DOWN * ACROSS, fragments = I * J;
-    uint4* const at_first =
-        (uint4*)pieces.sums +
-        ((long long)blockIdx.x * (SHARES + across - 1) + first + tile) * (fragments * threads) +
-        thread;
+    const int own = (int)blockIdx.y - first;
+    const pw_piece piece{own, all,
+                         pw_parts_of<fragments / 2, TOGETHER>(own, one_goes_on ? all - 1 : all)};
+    uint4* const at_first = pw_here((uint4*)pieces.sums +
+                                    ((long long)blockIdx.x * (SHARES + across - 1) + first + tile) *
+                                        (fragments * threads) +
+                                    thread);
+    uint4* const at_own = pw_here(at_first + own * (fragments * threads));
     const auto met = [&] { return pieces.met + (long long)blockIdx.x * across + pw_here(tile); };
     const int there = rows - row < BM ? (int)(rows - row) : BM;
-    const int columns = COLUMNS - column < BN ? (int)(COLUMNS - column) : BN;
-    const auto keep = [&](bool own) {
-      pw_keep<threads, TOGETHER>(sums, at_first + piece.own * (fragments * threads), piece, own);
-    };
+    const int columns = COLUMNS % BN == 0 || COLUMNS - column >= BN ? BN : (int)(COLUMNS - column);
+    const auto keep = [&](bool own) { pw_keep<threads, TOGETHER>(sums, at_own, piece, own); };
     keep(false);
     int gone = 0;
     const bool looks = (rows + BM - 1) / BM * SHARES <= AT_A_TIME;
@@ -761,7 +777,7 @@ PW_FUNCTION void pw_end_piece(S& shared, const pw_pieces& pieces, const float (&
     // A block that goes on has its registers for that.
     pw_add_pieces<threads, MOST, TOGETHER, LAST ? TOGETHER : 1, LAST ? AT_ONCE : 1>(
         sums, at_first, piece, parts, there, columns, [&](int r, int c, float s0, float s1) {
-          finish(row + r, (long long)(column + c), s0, s1, c + 1 < columns);
+          finish(row + r, (long long)(column + c), s0, s1, COLUMNS % 2 == 0 || c + 1 < columns);
         });
     pw_leave(met(), piece, gone);
   }
