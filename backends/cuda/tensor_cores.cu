@@ -706,6 +706,7 @@ PW_FUNCTION void pw_add_pieces(const float (&sums)[I][J][4], const uint4* from,
         const uint4* const of = from + number * (all * THREADS);
 #pragma unroll
         for (int n = 0; n < each; ++n) {
+          read[o][n] = uint4{0, 0, 0, 0};  // no longer than it is needed
           if (at + n < all && number < piece.all)
             read[o][n] = pw_read_written(of + (at + n) * THREADS);
         }
