@@ -24,11 +24,11 @@ constexpr double kAsWell = 1.02;
 // instructions (mask, maximum, power, sum, half of a conversion, copies, addresses, and what they
 // wait for); of the instructions that a multiprocessor can issue, those that it does; of two things
 // that a lone warp of each of its parts does one after the other, the sum in this norm.
-constexpr double kOfScore = 22, kIssued = 0.62, kAlone = 1.64;
+constexpr double kOfScore = 19, kIssued = 0.6, kAlone = 1.3;
 constexpr double kStrandsMeet = 40e-9;  // seconds of a barrier, as machine.cpp has it
 
 // Of what a multiprocessor takes from the cache, where parts are added; fitted.
-constexpr double kAddingPort = 0.38 / kReachedPort;
+constexpr double kPartsPort = 0.23 / kReachedPort;
 constexpr double kWordsUnderWay = 8;  // of 16 bytes, that a thread reads of parts at a time
 
 double bytes_of_keys(const AttentionWork& w) {
@@ -273,7 +273,7 @@ double adding_time(const TensorMachine& machine, const AttentionWork& w,
   return kAddingTrips * kCacheLatency +
          bytes_of_sums(w, tile) /
              std::min(machine.cache_bandwidth,
-                      busy * std::min(kAddingPort * machine.cache_port(), under_way));
+                      busy * std::min(kPartsPort * machine.cache_port(), under_way));
 }
 
 }  // namespace

@@ -67,7 +67,7 @@ inline constexpr double kAddingTrips = 4;
 
 /// Seconds, fitted as the rest: for lengths, a table, pages, then queries and keys, and what ends a
 /// block.
-inline constexpr double kFirstWait = 4e-6;
+inline constexpr double kFirstWait = 4.2e-6;
 
 /// Queries and results.
 [[nodiscard]] double bytes_of_rows(const AttentionWork& work);

@@ -21,11 +21,11 @@ constexpr std::int64_t kKibi = 1024;
 // B200's clock is assumed.
 //
 // The second-level cache: 4.83 TB/s measured on A100 of 5120 bytes a cycle in its white paper (by
-// Nsight Compute, in NVIDIA's developer forum); on H100 products take 10.3 TB/s, which is all that
-// its multiprocessors ask for. B200 has two dies with one each: twice H100's is assumed. For RTX
-// 5090 three times its memory's bandwidth is assumed. Its bytes: 40 and 50 MB by NVIDIA's white
-// papers of A100 and H100, 96 MB by the one of RTX 5090; of B200 the 126 MB that programs are told.
-constexpr double kHopper = 0.629, kHopperCache = 10.3e12;
+// Nsight Compute, in NVIDIA's developer forum); on H100 10.7 TB/s by the fit to products. B200 has
+// two dies with one each: twice H100's is assumed. For RTX 5090 three times its memory's bandwidth
+// is assumed. Its bytes: 40 and 50 MB by NVIDIA's white papers of A100 and H100, 96 MB by the one
+// of RTX 5090; of B200 the 126 MB that programs are told.
+constexpr double kHopper = 0.629, kHopperCache = 10.7e12;
 constexpr double kHopperFlops = 989.4e12 * kHopper;
 constexpr double kBlackwellFlops = kHopperFlops * 148 / 132 * 1.85 / 1.755;
 constexpr std::array<TensorMachine, 4> kTensorMachines{{

@@ -10,19 +10,19 @@
 
 namespace pw::cuda {
 
-// What kernels get of a machine's rates, and when: fitted to what 202 products of all tiles take on
-// an H100, within 8 % (bench/results/tensor_cores.md; decision 027). The same is assumed of the
+// What kernels get of a machine's rates, and when: fitted to what 143 products of all tiles take on
+// an H100, within 7 % (bench/results/tensor_cores.md; decision 027). The same is assumed of the
 // other machines.
 
 /// Of memory's bandwidth, of what a multiprocessor may take from the second-level cache, and of
 /// what `mma.sync` multiplies.
-inline constexpr double kReachedMemory = 0.985, kReachedPort = 0.683, kReachedRate = 0.784;
+inline constexpr double kReachedMemory = 0.976, kReachedPort = 0.852, kReachedRate = 0.79;
 /// Of that, with one warp for each part of a multiprocessor.
-inline constexpr double kOneWarp = 0.943;
+inline constexpr double kOneWarp = 0.859;
 /// Seconds until a read is there while many are under way.
 inline constexpr double kLoadedLatency = 1e-6;
 /// Of things that go on at the same time the longest is not all: see `combined`.
-inline constexpr double kTogether = 3.3;
+inline constexpr double kTogether = 3.46;
 
 /// Seconds until a read from memory is there, as `Machine::latency`.
 inline constexpr double kReadLatency = 700e-9;

@@ -82,7 +82,7 @@ struct TileSquares {
 /// Seconds from a block's last piece on, until its sums are there, it is counted, it sees that all
 /// are, and has read the first of others' sums; and of what a multiprocessor takes from the cache,
 /// how much of sums. Fitted as the rest of the model.
-inline constexpr double kMeeting = 1.3e-6, kAddingPort = 0.175 / kReachedPort;
+inline constexpr double kMeeting = 3e-6, kAddingPort = 0.32 / kReachedPort;
 
 struct ProductTime {
   double seconds = 0;      ///< infinite where a block does not fit

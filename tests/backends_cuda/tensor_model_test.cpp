@@ -75,7 +75,7 @@ TEST_CASE("tensor model: times are near those measured on a device", "[cuda][ten
     INFO(row[0] << " rows, " << row[1] << ", " << row[8]);
     compare(row[4], cuda::product_time(machine, shape, tile).seconds);
   }
-  CHECK(all == 56);
+  CHECK(all >= 80);
   for (const auto& row : cells_of(*page, 8)) {
     long long heads = 0, groups = 0, sequences = 0, rows = 0, past = 0;
     if (std::sscanf(row[0].c_str(), "%lld in %lld", &heads, &groups) != 2) continue;
@@ -91,7 +91,7 @@ TEST_CASE("tensor model: times are near those measured on a device", "[cuda][ten
         row[4],
         cuda::attention_time(machine, {sequences, rows, past, heads, groups, 128}, *tile).seconds);
   }
-  CHECK(all >= 100);
+  CHECK(all >= 200);
   CHECK(near >= all * 9 / 10);
 }
 
@@ -170,7 +170,7 @@ TEST_CASE("tensor model: products are near what any tile takes", "[cuda][tensor]
         INFO(line);
         CHECK(floor.seconds >= bound);
         CHECK(time.seconds >= floor.seconds);
-        CHECK(time.seconds <= 1.4 * floor.seconds);
+        CHECK(time.seconds <= 1.55 * floor.seconds);
         const bool beyond = time.seconds > 1.3 * bound;
         if (beyond && std::getenv("PW_SHOW_MODEL") != nullptr) WARN(line);
       }
