@@ -30,8 +30,8 @@ class FloorFinder {
         flops_(shape.in_bytes == 1 ? machine.byte_flops : machine.flops),
         depth_bytes_(static_cast<double>(shape.depth * shape.in_bytes)),
         depth_(static_cast<double>(shape.depth)),
-        results_(static_cast<double>(shape.rows * shape.columns)),
-        stored_(results_ * static_cast<double>(shape.out_bytes) / machine.read_bandwidth()),
+        stored_(static_cast<double>(shape.rows * shape.columns * shape.out_bytes) /
+                machine.read_bandwidth()),
         shape_(shape) {}
 
   ProductFloor run() {
@@ -87,7 +87,7 @@ class FloorFinder {
   }
 
   const TensorMachine& machine_;
-  double flops_, depth_bytes_, depth_, results_, stored_;
+  double flops_, depth_bytes_, depth_, stored_;
   const ProductShape& shape_;
   ProductFloor best_{std::numeric_limits<double>::infinity(), "memory", false};
 };

@@ -74,8 +74,6 @@ struct ProductDivision {
 struct TileSquares {
   std::int64_t all = 0, together = 0, at_once = 0;
   [[nodiscard]] std::int64_t groups() const { return (all + together - 1) / together; }
-  /// Bytes of a thread's reads that do not wait for another.
-  [[nodiscard]] std::int64_t under_way() const { return together * at_once * 4 * 8; }
 };
 [[nodiscard]] TileSquares squares_of(const ProductTile& tile, std::int64_t most_pieces);
 
