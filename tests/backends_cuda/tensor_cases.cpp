@@ -140,14 +140,16 @@ cuda::Kernel matrix_loads() {
 std::vector<std::uint32_t> loaded_matrices(std::span<const std::uint16_t> in) {
   // PTX ISA, ldmatrix: row r of matrix m is at the address of lane 8 m + r; lane l receives
   // elements 2 (l % 4) and 2 (l % 4) + 1 of row l / 4, of the transposed matrix with .trans.
-  const auto element = [&](int m, int row, int column) -> std::uint32_t {
-    return in[static_cast<std::size_t>(((8 * m + row) ^ 5) * 8 + column)];
+  const auto element = [&](std::size_t m, std::size_t row, std::size_t column) -> std::uint32_t {
+    return in[((8 * m + row) ^ 5) * 8 + column];
   };
   std::vector<std::uint32_t> out;
-  for (int lane = 0; lane < 32; ++lane) {
-    const int r = lane / 4, c = lane % 4 * 2;
-    for (int m = 0; m < 4; ++m) out.push_back(element(m, r, c) | element(m, r, c + 1) << 16);
-    for (int m = 0; m < 4; ++m) out.push_back(element(m, c, r) | element(m, c + 1, r) << 16);
+  for (std::size_t lane = 0; lane < 32; ++lane) {
+    const std::size_t r = lane / 4, c = lane % 4 * 2;
+    for (std::size_t m = 0; m < 4; ++m)
+      out.push_back(element(m, r, c) | element(m, r, c + 1) << 16);
+    for (std::size_t m = 0; m < 4; ++m)
+      out.push_back(element(m, c, r) | element(m, c + 1, r) << 16);
   }
   return out;
 }
