@@ -376,8 +376,10 @@ PW_FUNCTION void pw_attention(S& shared, const unsigned short* q, const unsigned
     const auto unit_of = [&](int number, int u) {
       return PARTS == 1 ? number * step : key_of(number * DEEP + u);
     };
-    // Pages of the next keys to be copied are looked up while others are multiplied.
+    // Pages of the next keys to be copied are looked up while others are multiplied, if there are
+    // registers for them.
     constexpr int of_page = APART > PAGE ? APART : PAGE, lookups = APART > 0 ? unit / of_page : 1;
+    constexpr bool ahead = TALL == 1 || units * lookups <= 2;
     int page[units][lookups];
     const auto look_up = [&](int number) {
       if constexpr (APART > 0) {
@@ -397,6 +399,7 @@ PW_FUNCTION void pw_attention(S& shared, const unsigned short* q, const unsigned
       const int to = (number & 1) * stage;
       constexpr unsigned of_key = GROUPS * WIDTH;  // elements
       if constexpr (APART > 0) {
+        if (!ahead) look_up(number);
         const unsigned word = own % used, row = own / used;
         const unsigned in_page = row % PAGE * of_key + group * WIDTH + word * 8;
         const char* const own_k = (const char*)(k + in_page);
@@ -442,9 +445,9 @@ PW_FUNCTION void pw_attention(S& shared, const unsigned short* q, const unsigned
         }
       }
     };
-    look_up(0);
+    if (ahead) look_up(0);
     if (key_of(0) < limit) fetch(0);
-    look_up(1);
+    if (ahead) look_up(1);
     pw_commit();
     // The token of one of a lane's rows; -1 where it is none of these.
     const auto own_token = [&](int t, int h) {
@@ -479,11 +482,18 @@ PW_FUNCTION void pw_attention(S& shared, const unsigned short* q, const unsigned
 
     pw_wait<0>();
     __syncthreads();
-    const unsigned of_warp = (unsigned)pw_here((int)threadIdx.x) % 32;
-    const pw_place first_keys =
-        pw_place_of(shared, pw_word<words>(of_warp / 16 * 8 + of_warp % 8, of_warp / 8 % 2));
-    const pw_place first_values =
-        pw_place_of(shared, step * words + pw_word<words>(of_warp % 16, of_warp / 16));
+    // Where this lane's first words of a stage are; two tiles of rows leave no registers for that.
+    const auto own_lane = [&] {
+      return (unsigned)(TALL > 1 ? pw_here((int)threadIdx.x) : (int)threadIdx.x) % 32;
+    };
+    const auto first_keys = [&] {
+      const unsigned own = own_lane();
+      return pw_place_of(shared, pw_word<words>(own / 16 * 8 + own % 8, own / 8 % 2));
+    };
+    const auto first_values = [&] {
+      const unsigned own = own_lane();
+      return pw_place_of(shared, step * words + pw_word<words>(own % 16, own / 16));
+    };
     pw_fragment kept[TALL][WIDTH / 16];
 #pragma unroll
     for (int t = 0; t < TALL; ++t) {
@@ -501,7 +511,7 @@ PW_FUNCTION void pw_attention(S& shared, const unsigned short* q, const unsigned
         __syncthreads();
         if (key_of(round + DEEP) < limit) {
           fetch(round / DEEP + 1);
-          look_up(round / DEEP + 2);
+          if (ahead) look_up(round / DEEP + 2);
         }
         pw_commit();
       }
@@ -511,8 +521,8 @@ PW_FUNCTION void pw_attention(S& shared, const unsigned short* q, const unsigned
       for (int t = 0; t < TALL; ++t) any |= most_left[t] > 0;
       int seen[TALL][2] = {};
       if (any && least_left >= KEYS) {
-        pw_attend_block<T, true, KEYS, WIDTH, TALL>(shared, kept, pw_on(first_keys, keys),
-                                                    pw_on(first_values, keys), seen, most_left,
+        pw_attend_block<T, true, KEYS, WIDTH, TALL>(shared, kept, pw_on(first_keys(), keys),
+                                                    pw_on(first_values(), keys), seen, most_left,
                                                     factor, rows);
       } else if (any) {
 #pragma unroll
@@ -520,8 +530,8 @@ PW_FUNCTION void pw_attention(S& shared, const unsigned short* q, const unsigned
 #pragma unroll
           for (int h = 0; h < 2; ++h)
             seen[t][h] = seen_of(own_token(t, h)) - key_of(round) - strand * KEYS;
-        pw_attend_block<T, false, KEYS, WIDTH, TALL>(shared, kept, pw_on(first_keys, keys),
-                                                     pw_on(first_values, keys), seen, most_left,
+        pw_attend_block<T, false, KEYS, WIDTH, TALL>(shared, kept, pw_on(first_keys(), keys),
+                                                     pw_on(first_values(), keys), seen, most_left,
                                                      factor, rows);
       }
 #pragma unroll
