@@ -1,6 +1,6 @@
 #ifndef PW_TENSOR_ATTENTION
 #define PW_TENSOR_ATTENTION
-// Attention on tensor cores, over keys and values in pages. Stands after tensor_cores.cu.
+// Attention on tensor cores, over keys and values in pages. Stands after tensor_product.cu.
 //
 // The order of sums, of one row of queries (backends/attention_order.hpp is the same on the host):
 // keys go in blocks of KEYS, block b to strand b % STRANDS of part b / STRANDS % PARTS. A score is

@@ -1,6 +1,6 @@
-// The text of matrix products on tensor cores (tensor_cores.cu). On the host they have the bits of
-// the interpreter in f32; on a device the order of sums within one instruction is the hardware's,
-// so that they are no kernels of a strict run.
+// The text of matrix products on tensor cores (tensor_product.cu). On the host they have the bits
+// of the interpreter in f32; on a device the order of sums within one instruction is the
+// hardware's, so that they are no kernels of a strict run.
 #pragma once
 
 #include <optional>
