@@ -1,4 +1,4 @@
-// Exports MeasuredMemory, measure, measure_node, candidates and tune.
+// Exports randomize, MeasuredMemory, measure, measure_node, candidates and tune.
 #include "backends/cuda/tuning.hpp"
 
 #include <algorithm>
@@ -61,31 +61,6 @@ std::optional<double> replay_seconds(Driver& device, const std::vector<LaunchNod
   return least;
 }
 
-/// Normal numbers, the same every so many bytes, where a tensor is of floats.
-bool randomize(Driver& device, const DeviceTensor& tensor) {
-  constexpr std::int64_t kNumbers = std::int64_t{1} << 18;
-  const std::int64_t count = TensorView{tensor.dtype, tensor.extents, nullptr}.count();
-  if (!is_float(tensor.dtype) || count == 0) return true;
-  const Tensor numbers(tensor.dtype, {std::min(count, kNumbers)});
-  Random random(1);
-  for (std::int64_t i = 0; i < numbers.view().count(); ++i)
-    store(tensor.dtype, numbers.data(), i, random.normal());
-  std::int64_t done = static_cast<std::int64_t>(numbers.view().bytes());
-  const std::int64_t bytes = tensor.bytes();
-  if (!device.write(tensor.address, numbers.data(), done)) return false;
-  while (done < bytes) {  // what is there, once more
-    const std::int64_t part = std::min(done, bytes - done);
-    LaunchNode copy;
-    copy.kind = LaunchNode::Kind::copy;
-    copy.name = "copy";
-    copy.reads = {{DType::u8, {part}, tensor.address}};
-    copy.writes = {{DType::u8, {part}, tensor.address + static_cast<Address>(done)}};
-    if (!device.launch(copy)) return false;
-    done += part;
-  }
-  return true;
-}
-
 /// What the sizes depend on: one symbol is it, whatever it is called; of several the tokens.
 std::string symbol_of(const rows::RowProgram& program, const std::string& tokens_symbol) {
   const Context& context = *program.context;
@@ -126,6 +101,30 @@ std::optional<Load> load_of(const rows::RowProgram& program, const Symbols& symb
 }
 
 }  // namespace
+
+Result<std::monostate> randomize(Driver& device, const DeviceTensor& tensor) {
+  constexpr std::int64_t kNumbers = std::int64_t{1} << 18;
+  const std::int64_t count = TensorView{tensor.dtype, tensor.extents, nullptr}.count();
+  if (!is_float(tensor.dtype) || count == 0) return std::monostate{};
+  const Tensor numbers(tensor.dtype, {std::min(count, kNumbers)});
+  Random random(1);
+  for (std::int64_t i = 0; i < numbers.view().count(); ++i)
+    store(tensor.dtype, numbers.data(), i, random.normal());
+  std::int64_t done = static_cast<std::int64_t>(numbers.view().bytes());
+  const std::int64_t bytes = tensor.bytes();
+  if (auto ok = device.write(tensor.address, numbers.data(), done); !ok) return ok;
+  while (done < bytes) {  // what is there, once more
+    const std::int64_t part = std::min(done, bytes - done);
+    LaunchNode copy;
+    copy.kind = LaunchNode::Kind::copy;
+    copy.name = "copy";
+    copy.reads = {{DType::u8, {part}, tensor.address}};
+    copy.writes = {{DType::u8, {part}, tensor.address + static_cast<Address>(done)}};
+    if (auto ok = device.launch(copy); !ok) return ok;
+    done += part;
+  }
+  return std::monostate{};
+}
 
 MeasuredMemory::~MeasuredMemory() {
   for (Address a : held_) device_.release(a);

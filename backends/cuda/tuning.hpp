@@ -47,6 +47,10 @@ struct TuneReport {
 /// kernel.
 [[nodiscard]] std::vector<Kernel> candidates(const rows::RowProgram& program);
 
+/// Fills a tensor of floats with normal numbers, the same ones every so many bytes: zeros take less
+/// power, and time. Others stay as they are.
+Result<std::monostate> randomize(Driver& device, const DeviceTensor& tensor);
+
 /// Device memory that is measured with, released by the destructor.
 class MeasuredMemory {
  public:
@@ -56,8 +60,8 @@ class MeasuredMemory {
   MeasuredMemory& operator=(const MeasuredMemory&) = delete;
   /// Of zeros; nothing where there is not as much.
   [[nodiscard]] std::optional<Address> zeros(std::int64_t bytes);
-  /// A tensor of what its type's extents are, of normal numbers where it is of floats: zeros take
-  /// less power, and time. Integers are 0, which indices may be.
+  /// A tensor of what its type's extents are, as randomize() has it. Integers are 0, which indices
+  /// may be.
   [[nodiscard]] std::optional<DeviceTensor> tensor(const Context& context, TypeId type,
                                                    const Symbols& symbols);
 

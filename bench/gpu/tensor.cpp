@@ -14,9 +14,8 @@
 #include "backends/cuda/cuda_driver.hpp"
 #include "backends/cuda/preparing_driver.hpp"
 #include "backends/cuda/product.hpp"
+#include "backends/cuda/tuning.hpp"
 #include "backends/kv_cache.hpp"
-#include "backends/numerics.hpp"
-#include "base/hash.hpp"
 #include "bench/measure.hpp"
 #include "dsl/dsl.hpp"
 
@@ -48,7 +47,6 @@ class TensorBench {
         context_(std::make_shared<Context>()),
         machine_(cuda::tensor_machine_or_nearest(own.arch())) {
     (void)ok(load_op_library(context_));
-    fill_chunk();
   }
   TensorBench(const TensorBench&) = delete;
   TensorBench& operator=(const TensorBench&) = delete;
@@ -117,7 +115,7 @@ class TensorBench {
     cuda::DeviceTensor random(DType dtype, Extents extents) {
       cuda::DeviceTensor out{dtype, std::move(extents), 0};
       out.address = take(out.bytes());
-      bench_.randomize(out.address, out.bytes());
+      bench_.ok(cuda::randomize(bench_.own_, out));
       return out;
     }
     cuda::DeviceTensor zeros(DType dtype, Extents extents) {
@@ -143,29 +141,6 @@ class TensorBench {
   [[nodiscard]] std::string figure(const std::string& text) const { return device_ ? text : "—"; }
   [[nodiscard]] std::string us(double seconds) const {
     return figure(fmt::format("{:.1f}", seconds * 1e6));
-  }
-
-  /// Normal numbers of bf16: zeros take less power, and time.
-  void fill_chunk() {
-    constexpr std::int64_t kNumbers = std::int64_t{1} << 21;
-    const Tensor numbers(DType::bf16, {large_ ? kNumbers : 1 << 10});
-    Random random(1);
-    for (std::int64_t i = 0; i < numbers.view().count(); ++i)
-      store(DType::bf16, numbers.data(), i, random.normal());
-    chunk_bytes_ = static_cast<std::int64_t>(numbers.view().bytes());
-    chunk_ = ok(own_.allocate(chunk_bytes_));
-    ok(own_.write(chunk_, numbers.data(), chunk_bytes_));
-  }
-  void randomize(cuda::Address at, std::int64_t bytes) {
-    for (std::int64_t done = 0; done < bytes; done += chunk_bytes_) {
-      const std::int64_t part = std::min(chunk_bytes_, bytes - done);
-      cuda::LaunchNode copy;
-      copy.kind = cuda::LaunchNode::Kind::copy;
-      copy.name = "copy";
-      copy.reads = {{DType::u8, {part}, chunk_}};
-      copy.writes = {{DType::u8, {part}, at + static_cast<cuda::Address>(done)}};
-      ok(own_.launch(copy));
-    }
   }
 
   struct Tried {
@@ -356,9 +331,7 @@ class TensorBench {
     ok(own_.load(std::span(&kernels->put, 1)));
     Memory memory(*this);
     cuda::DeviceAttention attention(own_, [&](std::int64_t bytes, const std::string&) {
-      const cuda::Address at = memory.take(bytes);
-      randomize(at, bytes);
-      return Result<cuda::Address>(at);
+      return Result<cuda::Address>(memory.random(DType::bf16, {bytes / 2}).address);
     });
     const std::int64_t rows = work.sequences * work.rows, keys = work.past + work.rows;
     const std::int64_t pages =
@@ -403,8 +376,6 @@ class TensorBench {
   std::string row_;
   ContextPtr context_;
   cuda::TensorMachine machine_;
-  cuda::Address chunk_ = 0;
-  std::int64_t chunk_bytes_ = 0;
 };
 
 std::unique_ptr<cuda::Driver> open_device(const Args& args, bool libraries) {
