@@ -50,6 +50,12 @@ constexpr std::string_view kPrologue = R"cpp(
     void (*copy_async)(void* array, long long i, const void* from);
     void (*commit)();
     void (*wait)(int groups);
+    const void* (*word)(void* array, long long i);
+    void (*read_async)(void* array, long long i);
+    void* (*sum_async)(void* sums, int bytes);
+    void (*show_async)();
+    void (*commit_async)();
+    void (*wait_async)(int groups);
   };
   static const pw_host_api* pw_host;
   extern "C" void pw_bind(const pw_host_api* api) { pw_host = api; }

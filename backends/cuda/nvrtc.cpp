@@ -115,9 +115,11 @@ Traffic parse_traffic(std::string_view ptx) {
 
 std::vector<std::string> nvrtc_options(const Target& target) {
   const std::string exact = target.strict ? "true" : "false";
+  // No other device has these; without the suffix there are no products of warpgroups.
+  const std::string arch = target.arch == "sm_90" ? "sm_90a" : target.arch;
   std::vector<std::string> options{
-      "-arch=" + target.arch, "--std=c++17",        target.strict ? "-fmad=false" : "-fmad=true",
-      "-ftz=false",           "-prec-div=" + exact, "-prec-sqrt=" + exact,
+      "-arch=" + arch,     "--std=c++17",        target.strict ? "-fmad=false" : "-fmad=true",
+      "-ftz=false",        "-prec-div=" + exact, "-prec-sqrt=" + exact,
       "--ptxas-options=-v"};
   if (target.strict) options.emplace_back("-DPW_STRICT");
   return options;

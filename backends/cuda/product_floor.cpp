@@ -15,6 +15,7 @@ namespace pw::cuda {
 namespace {
 
 constexpr std::int64_t kTall = 16, kWide = 16;  // an `mma`; two, whose b one ldmatrix loads
+constexpr double kGroupRows = 64;               // of a `wgmma`
 // Of a multiprocessor's registers those that hold no sums: about 52 of a thread's 255, see
 // ProductTile::registers.
 constexpr std::int64_t kSums = 65536 * (255 - 52) / 255;
@@ -68,11 +69,8 @@ class FloorFinder {
     const auto blocks = static_cast<double>(busy);
     const double read = tile.count * (tile.rows + tile.columns) * depth_bytes_;
     const double multiplied = 2 * tile.rows * tile.columns * depth_ * on_one;
-    for (int warps = 1; warps <= 2 * kFullWarps; ++warps) {
-      // Two blocks on one multiprocessor have twice the warps.
-      const double rate = machine_.multiplied(flops_, on_one > 1 ? 2 * kFullWarps : warps);
-      const double loaded =
-          tile.rows + tile.columns + 2 * std::sqrt(warps * tile.rows * tile.columns);
+    // At `rate`, with so many rows and columns of a step written to shared memory and loaded.
+    const auto add_time = [&](double rate, double loaded) {
       const std::array<TimeTerm, 4> terms{{
           {static_cast<double>(shape_.rows + shape_.columns) * depth_bytes_ /
                machine_.read_bandwidth(),
@@ -83,7 +81,19 @@ class FloorFinder {
       }};
       const double seconds = kReadLatency + combined(terms) + after;
       if (seconds < best_.seconds) best_ = {seconds, longest(terms).name, cut};
-    }
+    };
+    // Two blocks on one multiprocessor have twice the warps.
+    const double copied = tile.rows + tile.columns;
+    for (int warps = 1; warps <= 2 * kFullWarps; ++warps)
+      add_time(machine_.multiplied(flops_, on_one > 1 ? 2 * kFullWarps : warps),
+               copied + 2 * std::sqrt(warps * tile.rows * tile.columns));
+    if (shape_.in_bytes == 1 || machine_.group_flops == 0) return;
+    const double groups = std::ceil(tile.rows / kGroupRows);
+    const double part = tile.rows / (groups * kGroupRows);  // of what is multiplied, at most
+    add_time(part * machine_.multiplied(machine_.group_flops,
+                                        on_one > 1 ? 2 * kFullWarps : kFullWarps * groups,
+                                        kReachedGroupRate),
+             copied + tile.rows + groups * tile.columns);
   }
 
   const TensorMachine& machine_;

@@ -66,6 +66,7 @@ class EntryReader {
     t.down = field("down", 32);
     t.across = field("across", 32);
     t.stages = field("stages", 16);
+    t.grouped = from.is_object() && from.value("grouped", Json(false)) == Json(true);
     const int shares = static_cast<int>(number(from, "shares", 0, 65535));
     const std::vector<ProductTile>& known = product_tiles();
     if (std::find(known.begin(), known.end(), t) == known.end())
@@ -136,13 +137,15 @@ Result<ScheduleTable> ScheduleTable::parse(std::string_view text, const std::str
 namespace {
 
 Json product_json(const TunedProduct& p) {
-  return {{"by", p.library ? "library" : "own"},
-          {"rows", p.tile.rows},
-          {"columns", p.tile.columns},
-          {"down", p.tile.down},
-          {"across", p.tile.across},
-          {"stages", p.tile.stages},
-          {"shares", p.tile.shares}};
+  Json out{{"by", p.library ? "library" : "own"},
+           {"rows", p.tile.rows},
+           {"columns", p.tile.columns},
+           {"down", p.tile.down},
+           {"across", p.tile.across},
+           {"stages", p.tile.stages},
+           {"shares", p.tile.shares}};
+  if (p.tile.grouped) out["grouped"] = true;
+  return out;
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ PW_FUNCTION void pw_store(T* p, long long i, V x) {
   p[i] = (T)x;
 }
 #define PW_SHARED(type, name, count) __shared__ type name[count]
-#define PW_KEPT(name) extern __shared__ __align__(128) uint4 name[]
+#define PW_KEPT(name) extern __shared__ __align__(1024) uint4 name[]
 #define PW_ALIGNED(p, bytes)
 template <class S, class T>
 PW_FUNCTION void pw_put(S& shared, int i, T x) {

@@ -26,13 +26,13 @@ constexpr std::int64_t kKibi = 1024;
 // is assumed. Its bytes: 40 and 50 MB by NVIDIA's white papers of A100 and H100, 96 MB by the one
 // of RTX 5090; of B200 the 126 MB that programs are told.
 constexpr double kHopper = 0.629, kHopperCache = 10.7e12;
-constexpr double kHopperFlops = 989.4e12 * kHopper;
+constexpr double kHopperPeak = 989.4e12, kHopperFlops = kHopperPeak * kHopper;
 constexpr double kBlackwellFlops = kHopperFlops * 148 / 132 * 1.85 / 1.755;
 constexpr std::array<TensorMachine, 4> kTensorMachines{{
     {"sm_80", "A100 SXM 80 GB", 108, 163 * kKibi, 1.41e9, 2.039e12, 4.83e12, 40e6, 312e12, 0, 144,
      0},
     {"sm_90", "H100 SXM", 132, 227 * kKibi, 1.755e9, 3.35e12, kHopperCache, 50e6, kHopperFlops,
-     kHopperFlops, 64, 32},
+     kHopperFlops, 64, 32, kHopperPeak},
     {"sm_100", "B200", 148, 227 * kKibi, 1.85e9, 8e12, 2 * kHopperCache, 126e6, kBlackwellFlops,
      kBlackwellFlops, 64, 32},
     {"sm_120", "RTX 5090", 170, 99 * kKibi, 2.407e9, 1.792e12, 3 * 1.792e12, 96e6, 209.5e12, 419e12,

@@ -17,6 +17,9 @@ namespace pw::cuda {
 /// Of memory's bandwidth, of what a multiprocessor may take from the second-level cache, and of
 /// what `mma.sync` multiplies.
 inline constexpr double kReachedMemory = 0.976, kReachedPort = 0.852, kReachedRate = 0.79;
+/// Of what `wgmma` multiplies: cuBLASLt's products of 4096 and 8192 rows reach 0.80 to 0.83, all
+/// told, on the same device. No kernel of ours has been measured.
+inline constexpr double kReachedGroupRate = 0.85;
 /// Of that, with one warp for each part of a multiprocessor.
 inline constexpr double kOneWarp = 0.859;
 /// Seconds until a read is there while many are under way.
@@ -44,6 +47,7 @@ struct TensorMachine {
   /// Of fp8, whose `mma` may be made of conversions to f16: sums of a thread, at most, beyond which
   /// the compiler keeps some in local memory, and registers needed beside those of other types.
   int byte_sums = 0, byte_registers = 0;
+  double group_flops = 0;  ///< as `flops`, by `wgmma`; 0: none
 
   /// Of shared memory of one multiprocessor, bytes a second, read and written: 128 a cycle (CUDA
   /// programming guide: 32 banks of 4 bytes).
@@ -53,14 +57,17 @@ struct TensorMachine {
   [[nodiscard]] double cache_port() const { return kReachedPort * 64 * clock; }
   /// Of memory, what is reached.
   [[nodiscard]] double read_bandwidth() const { return kReachedMemory * bandwidth; }
+  /// Of 16-bit operands by whatever instruction.
+  [[nodiscard]] double most_flops() const { return std::max(flops, group_flops); }
   /// What one multiprocessor multiplies a second with so many warps, of a rate of the whole
-  /// machine: four are one for each of its parts, which wait by themselves now and then.
-  [[nodiscard]] double multiplied(double rate, double warps) const {
+  /// machine of which so much is reached: four are one for each of its parts, which wait by
+  /// themselves now and then.
+  [[nodiscard]] double multiplied(double rate, double warps, double reached = kReachedRate) const {
     const double kept_busy = warps >= 2 * kFullWarps ? 1.0
                              : warps > kFullWarps
                                  ? kOneWarp + (1 - kOneWarp) * (warps - kFullWarps) / kFullWarps
                                  : kOneWarp * warps / kFullWarps;
-    return kReachedRate * kept_busy * rate / multiprocessors;
+    return reached * kept_busy * rate / multiprocessors;
   }
   /// Warps' instructions that one multiprocessor issues a second: one a cycle of each of 4 parts.
   [[nodiscard]] double issue() const { return 4 * clock; }

@@ -17,13 +17,14 @@ namespace {
 
 constexpr std::int64_t kStepBytes = 128;  // of k
 
-double flops_of(const TensorMachine& machine, const ProductShape& shape) {
-  return shape.in_bytes == 1 ? machine.byte_flops : machine.flops;
+double flops_of(const TensorMachine& machine, const ProductShape& shape, bool grouped) {
+  return shape.in_bytes == 1 ? machine.byte_flops : grouped ? machine.group_flops : machine.flops;
 }
 
 /// What one block does.
 struct BlockWork {
   double warps = 0, flops = 0;
+  bool grouped = false;
   double read = 0;       ///< bytes that it reads
   double distinct = 0;   ///< its share of what is read from memory: all blocks' bytes, each once
   double results = 0;    ///< bytes that it stores
@@ -47,8 +48,9 @@ BlockWork work_of(const ProductShape& s, const ProductTile& t, const ProductDivi
   out.read = bytes * (t.rows + t.columns);
   out.distinct = static_cast<double>((s.rows + s.columns) * s.in_bytes * s.depth) / blocks;
   out.results = result_bytes(s, division, division.whole) / blocks;
-  // Each warp loads its rows of a and its columns of b.
-  out.shared = bytes * (t.rows + t.columns + t.rows * t.across + t.columns * t.down);
+  out.grouped = t.grouped;
+  // Each warp, or warpgroup, loads its rows of a and its columns of b.
+  out.shared = bytes * (t.rows + t.columns + t.rows * t.across + t.columns * t.down_loads());
   out.under_way = static_cast<double>((t.stages - 1) * kStepBytes * (t.rows + t.columns));
   return out;
 }
@@ -78,7 +80,9 @@ ProductTime wave_time(const TensorMachine& machine, const ProductShape& shape,
   const double share = machine.read_bandwidth() / busy;
   const double cache = std::min(machine.cache_bandwidth / busy, machine.cache_port());
   const double asked = on_one * block.under_way / kLoadedLatency;
-  const double rate = machine.multiplied(flops_of(machine, shape), on_one * block.warps);
+  const double rate =
+      machine.multiplied(flops_of(machine, shape, block.grouped), on_one * block.warps,
+                         block.grouped ? kReachedGroupRate : kReachedRate);
   const std::array<ProductTime, 4> all{{
       {on_one * block.distinct / std::min(share, asked), "memory", 0},
       {on_one * block.read / std::min(cache, asked), "cache", 0},
@@ -118,6 +122,7 @@ double adding_seconds(const TensorMachine& machine, const ProductTile& tile,
 
 int ProductTile::registers() const {
   constexpr int kRest = 48;
+  if (grouped) return sums() + kRest;
   const int tall = rows / down;
   return sums() + tall / 16 * 4 + 4 + kRest;
 }
@@ -151,6 +156,7 @@ TileSquares squares_of(const ProductTile& tile, std::int64_t most_pieces) {
 std::int64_t resident(const TensorMachine& machine, const ProductTile& tile,
                       std::int64_t in_bytes) {
   const bool bytes = in_bytes == 1;
+  if (tile.grouped && (bytes || machine.group_flops == 0)) return 0;
   if (bytes && tile.sums() > machine.byte_sums) return 0;
   return machine.resident(tile.threads(), tile.registers() + (bytes ? machine.byte_registers : 0),
                           tile.shared_bytes());
@@ -161,7 +167,8 @@ double product_bound(const TensorMachine& machine, const ProductShape& s) {
              m = static_cast<double>(s.columns);
   const double bytes =
       (n * k + k * m) * static_cast<double>(s.in_bytes) + n * m * static_cast<double>(s.out_bytes);
-  return std::max(bytes / machine.bandwidth, 2 * n * k * m / flops_of(machine, s));
+  const double flops = s.in_bytes == 1 ? machine.byte_flops : machine.most_flops();
+  return std::max(bytes / machine.bandwidth, 2 * n * k * m / flops);
 }
 
 ProductTime product_time(const TensorMachine& machine, const ProductShape& shape,
@@ -194,12 +201,43 @@ ProductTime product_time(const TensorMachine& machine, const ProductShape& shape
 
 const std::vector<ProductTile>& product_tiles() {
   static const std::vector<ProductTile> tiles{
-      {128, 256, 2, 4, 3}, {128, 256, 2, 4, 2}, {192, 192, 4, 2, 2}, {160, 192, 2, 4, 2},
-      {192, 128, 4, 2, 3}, {192, 128, 4, 2, 2}, {128, 192, 2, 4, 3}, {128, 128, 2, 2, 3},
-      {128, 128, 2, 4, 3}, {96, 128, 2, 2, 3},  {64, 256, 1, 4, 3},  {64, 256, 1, 4, 2},
-      {64, 192, 1, 4, 3},  {64, 128, 1, 4, 4},  {128, 64, 2, 2, 4},  {64, 128, 2, 2, 4},
-      {112, 192, 1, 4, 2}, {112, 128, 1, 4, 3}, {112, 64, 1, 4, 2},  {64, 64, 2, 2, 4},
-      {32, 64, 1, 4, 6},   {16, 64, 1, 4, 6},   {16, 32, 1, 2, 8},
+      // By wgmma.
+      {128, 256, 8, 1, 4, 0, true},
+      {192, 192, 12, 1, 4, 0, true},
+      {192, 128, 12, 1, 4, 0, true},
+      {128, 192, 8, 1, 4, 0, true},
+      {128, 128, 8, 1, 4, 0, true},
+      {128, 128, 8, 1, 3, 0, true},
+      {64, 256, 4, 1, 4, 0, true},
+      {64, 192, 4, 1, 4, 0, true},
+      {64, 192, 4, 1, 3, 0, true},
+      {64, 128, 4, 1, 4, 0, true},
+      {64, 64, 4, 1, 6, 0, true},
+      {64, 64, 4, 1, 4, 0, true},
+      // By mma.
+      {128, 256, 2, 4, 3},
+      {128, 256, 2, 4, 2},
+      {192, 192, 4, 2, 2},
+      {160, 192, 2, 4, 2},
+      {192, 128, 4, 2, 3},
+      {192, 128, 4, 2, 2},
+      {128, 192, 2, 4, 3},
+      {128, 128, 2, 2, 3},
+      {128, 128, 2, 4, 3},
+      {96, 128, 2, 2, 3},
+      {64, 256, 1, 4, 3},
+      {64, 256, 1, 4, 2},
+      {64, 192, 1, 4, 3},
+      {64, 128, 1, 4, 4},
+      {128, 64, 2, 2, 4},
+      {64, 128, 2, 2, 4},
+      {112, 192, 1, 4, 2},
+      {112, 128, 1, 4, 3},
+      {112, 64, 1, 4, 2},
+      {64, 64, 2, 2, 4},
+      {32, 64, 1, 4, 6},
+      {16, 64, 1, 4, 6},
+      {16, 32, 1, 2, 8},
   };
   return tiles;
 }
@@ -228,8 +266,11 @@ ProductTile choose_tile(const TensorMachine& machine, const ProductShape& shape)
 }
 
 std::string described(const ProductTile& t) {
-  return fmt::format("{}x{}, {} x {} warps, {} stages{}", t.rows, t.columns, t.down, t.across,
-                     t.stages, t.shares == 0 ? "" : fmt::format(", {} shares", t.shares));
+  const std::string warps = t.grouped
+                                ? fmt::format("{} warpgroup{}", t.down / 4, t.down > 4 ? "s" : "")
+                                : fmt::format("{} x {} warps", t.down, t.across);
+  return fmt::format("{}x{}, {}, {} stages{}", t.rows, t.columns, warps, t.stages,
+                     t.shares == 0 ? "" : fmt::format(", {} shares", t.shares));
 }
 
 }  // namespace pw::cuda

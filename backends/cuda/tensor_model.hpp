@@ -18,10 +18,15 @@ struct ProductTile {
   int down = 2, across = 2;     ///< warps
   int stages = 4;               ///< tiles of 128 bytes of k in shared memory
   int shares = 0;               ///< blocks of a row of tiles, see ProductDivision; 0: one a tile
+  /// Warpgroups multiply, by `wgmma`: four warps 64 rows, whose 16-bit operands stay in shared
+  /// memory. One group stands below the other: `across` is 1.
+  bool grouped = false;
   [[nodiscard]] int threads() const { return 32 * down * across; }
   [[nodiscard]] std::int64_t shared_bytes() const {
     return std::int64_t{stages} * (rows + columns) * 128;
   }
+  /// How often a step's columns are loaded from shared memory: by each warp, or group, of rows.
+  [[nodiscard]] int down_loads() const { return grouped ? down / 4 : down; }
   /// Of a thread.
   [[nodiscard]] int sums() const { return rows * columns / threads(); }
   /// Of a thread, about: its sums, fragments of a and b, and what else there is.
@@ -29,7 +34,7 @@ struct ProductTile {
   friend bool operator==(const ProductTile&, const ProductTile&) = default;
 };
 
-/// "128x256, 2 x 4 warps, 3 stages, 132 shares".
+/// "128x256, 2 x 4 warps, 3 stages, 132 shares", "128x256, 2 warpgroups, 4 stages".
 [[nodiscard]] std::string described(const ProductTile& tile);
 
 struct ProductShape {
@@ -89,7 +94,8 @@ struct ProductTime {
 };
 
 /// Blocks that a multiprocessor holds at once of a product of elements of so many bytes, which
-/// bounds the registers of its kernel; 0 where a block does not fit.
+/// bounds the registers of its kernel; 0 where a block does not fit, or the machine does not
+/// multiply so.
 [[nodiscard]] std::int64_t resident(const TensorMachine& machine, const ProductTile& tile,
                                     std::int64_t in_bytes);
 /// Seconds: the larger of what bandwidth and multiplications alone would take.

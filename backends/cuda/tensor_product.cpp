@@ -15,7 +15,8 @@ namespace {
 constexpr std::string_view kProductBody =
     R"(  PW_KEPT(kept);
   pw_product<pw_{in}, {bm}, {bn}, {down}, {across}, {stages}, {shares}, {most}, {together},
-             {at_once}, {at_a_time}, {form}, {wide_a}, {wide_b}, {depth}LL, {columns}LL>(
+             {at_once}, {at_a_time}, {grouped}, {form}, {wide_a}, {wide_b},
+             {depth}LL, {columns}LL>(
       kept, p{a}, p{b}, pw_pieces{{{pieces}}}, rows,
       [&](long long row, long long column0, float s0, float s1, bool two) {{
         {finish}
@@ -128,9 +129,9 @@ class TensorWriter {
         fmt::arg("stages", tile.stages), fmt::arg("shares", division_.shares),
         fmt::arg("most", division_.most_pieces), fmt::arg("together", squares.together),
         fmt::arg("at_once", squares.at_once), fmt::arg("at_a_time", at_a_time_),
-        fmt::arg("form", form), fmt::arg("wide_a", wide_a()), fmt::arg("wide_b", wide_b()),
-        fmt::arg("depth", p_.depth), fmt::arg("columns", p_.columns), fmt::arg("a", p_.a),
-        fmt::arg("b", p_.b), fmt::arg("pieces", cut ? "sums, met" : "0, 0"),
+        fmt::arg("grouped", tile.grouped), fmt::arg("form", form), fmt::arg("wide_a", wide_a()),
+        fmt::arg("wide_b", wide_b()), fmt::arg("depth", p_.depth), fmt::arg("columns", p_.columns),
+        fmt::arg("a", p_.a), fmt::arg("b", p_.b), fmt::arg("pieces", cut ? "sums, met" : "0, 0"),
         fmt::arg("finish", finish()));
     add_accesses(text);
     Kernel out = tensor_kernel(text, tile.shared_bytes() + (cut ? kWord : 0));
@@ -158,10 +159,13 @@ class TensorWriter {
     text.add_by_block(b, depth * p_.columns / b.bytes);
     text.add_by_block(AccessNode::of_shared(true, kWord),
                       division_.steps() * kStepWords * (tile.rows + tile.columns));
-    // Each warp loads its rows of a and its columns of b, two words of each an instruction.
+    // Each warp, or group, loads its rows of a and its columns of b, two words of each an
+    // instruction; groups multiply what is behind the end of k, too.
+    const std::int64_t instructions =
+        tile.grouped ? division_.deep * kStepWords / 2 : ceil_div(depth, 2 * kWord);
     text.add_by_block(AccessNode::of_shared(false, kWord),
-                      division_.across * ceil_div(depth, 2 * kWord) * 2 *
-                          (tile.rows * tile.across + tile.columns * tile.down));
+                      division_.across * instructions * 2 *
+                          (tile.rows * tile.across + tile.columns * tile.down_loads()));
     if (division_.cut()) add_meetings(text);
     add_results(text);
   }
@@ -237,8 +241,10 @@ Kernel tensor_kernel(const WrittenKernel& text, std::int64_t shared_bytes,
 std::optional<TensorKernels> tensor_product(const TensorProduct& p, const TensorChoice& choice,
                                             Context& context) {
   if (!has_tensor_cores(choice.arch, p.in) || p.depth < 1 || p.columns < 1) return std::nullopt;
-  return TensorWriter(p, tensor_tile_of(p, choice), tensor_machine_or_nearest(choice.arch), context)
-      .run();
+  const TensorMachine machine = tensor_machine_or_nearest(choice.arch);
+  const ProductTile tile = tensor_tile_of(p, choice);
+  if (tile.grouped && (is_byte(p.in) || machine.group_flops == 0)) return std::nullopt;
+  return TensorWriter(p, tile, machine, context).run();
 }
 
 }  // namespace pw::cuda

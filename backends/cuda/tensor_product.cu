@@ -469,10 +469,11 @@ PW_FUNCTION void pw_end_piece(S& shared, const pw_pieces& pieces, const float (&
 /// SHARES blocks, which divide its steps, one tile's after another's: each is 128 bytes of k, and
 /// they go round STAGES places in shared memory. Where that is CUT, some tiles have up to MOST
 /// pieces, which meet at `pieces`, the word after the stages being for that; if not more than
-/// AT_A_TIME blocks are launched, they wait for each other. Of two neighbouring columns, or of the
+/// AT_A_TIME blocks are launched, they wait for each other. GROUPED: warpgroups multiply, 64 rows
+/// each. Of two neighbouring columns, or of the
 /// first, finish(row, column, s0, s1, two) stores what is made of sums.
 template <class T, int BM, int BN, int DOWN, int ACROSS, int STAGES, int SHARES, int MOST,
-          int TOGETHER, int AT_ONCE, int AT_A_TIME, int B, bool WIDE_A, bool WIDE_B,
+          int TOGETHER, int AT_ONCE, int AT_A_TIME, bool GROUPED, int B, bool WIDE_A, bool WIDE_B,
           long long DEPTH, long long COLUMNS, class S, class F>
 PW_FUNCTION void pw_product(S& shared, const typename T::stored* a, const typename T::stored* b,
                             const pw_pieces& pieces, long long rows, const F& finish) {
@@ -482,6 +483,9 @@ PW_FUNCTION void pw_product(S& shared, const typename T::stored* a, const typena
   constexpr int across = (int)((COLUMNS + BN - 1) / BN), words = pw_words_of_b<B, BN>();
   constexpr bool turns = SHARES % across != 0;  // from one tile to the next, within a block
   constexpr long long of_row = (long long)across * of_tile;
+  // Steps that are copied before they are needed. While a group multiplies one, another begins with
+  // the next: two are in use.
+  constexpr int ahead = GROUPED ? STAGES - 2 : STAGES - 1;
   const int begin = (int)(blockIdx.y * of_row / SHARES);
   const int steps = (int)((blockIdx.y + 1) * of_row / SHARES) - begin;
   const long long row0 = (long long)blockIdx.x * BM;
@@ -514,7 +518,7 @@ PW_FUNCTION void pw_product(S& shared, const typename T::stored* a, const typena
     next_tile += turn ? 1 : 0;
   };
 #pragma unroll
-  for (int step = 0; step < STAGES - 1; ++step) {
+  for (int step = 0; step < ahead; ++step) {
     if (step < steps) fetch();
     pw_commit();
   }
@@ -538,22 +542,44 @@ PW_FUNCTION void pw_product(S& shared, const typename T::stored* a, const typena
     constexpr int last = (int)((DEPTH - (of_tile - 1LL) * deep + 2 * each - 1) / (2 * each));
     const auto instructions = [&] { return DEPTH % deep != 0 && step + 1 == after() ? last : 4; };
     const auto fetch_ahead = [&] {
-      if (step + STAGES - 1 < steps) fetch();
+      if (step + ahead < steps) fetch();
       pw_commit();
     };
-    pw_wait<STAGES - 2>();
-    __syncthreads();
-    // Operands of two instructions need too many registers where fp8 is widened to f16 first, as
-    // sm_90 and sm_100 do, and where sums are very many.
-    if constexpr (T::each == 1 || tm * tn > 144 * 32) {
+    const auto wait_for_step = [&] {
+      pw_wait<ahead - 1>();
+      if constexpr (GROUPED) pw_show_to_products();
+      __syncthreads();
+    };
+    wait_for_step();
+    if constexpr (GROUPED) {
+      static_assert(tm == 16 && ACROSS == 1 && T::each == 2 && BN % 64 == 0, "a group's tile");
+      const pw_matrix left = pw_matrix_at(shared, warp / 4 * (64 * 8), 0);
+      const pw_matrix right = pw_matrix_at(shared, BM * 8, 64 * 8);
+#pragma unroll 1
+      for (;;) {
+        pw_begin_products();
+#pragma unroll
+        for (int k = 0; k < 4; ++k)  // behind the end of k, too: there it changes no sum
+          pw_multiply<B == pw_down>(T(), shared, sums[0], pw_matrix_on(left, at + 2 * k),
+                                    pw_matrix_on(right, at + (B == pw_down ? 16 * 8 : 2) * k));
+        pw_commit_products();
+        fetch_ahead();
+        at = at == (STAGES - 1) * stage ? 0 : at + stage;
+        if (++step == end) break;
+        pw_wait_for_products<1>();
+        wait_for_step();
+      }
+      pw_wait_for_products<0>();
+    } else if constexpr (T::each == 1 || tm * tn > 144 * 32) {
+      // Operands of two instructions need too many registers where fp8 is widened to f16 first, as
+      // sm_90 and sm_100 do, and where sums are very many.
 #pragma unroll 1
       for (;;) {
         fetch_ahead();
         pw_multiply_stage(shared, part, at, instructions(), sums);
         at = at == (STAGES - 1) * stage ? 0 : at + stage;
         if (++step == end) break;
-        pw_wait<STAGES - 2>();
-        __syncthreads();
+        wait_for_step();
       }
     } else {
       // The next operands are read before these are multiplied, over the end of a stage too: when
@@ -572,8 +598,7 @@ PW_FUNCTION void pw_product(S& shared, const typename T::stored* a, const typena
           } else {
             at = at == (STAGES - 1) * stage ? 0 : at + stage;
             if (more) {
-              pw_wait<STAGES - 2>();
-              __syncthreads();
+              wait_for_step();
               part_of_warp::load(shared, part, at, 0, operands[0]);
             }
           }

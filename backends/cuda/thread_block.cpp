@@ -43,7 +43,17 @@ const HostApi& ThreadBlock::api() {
         active->copy_async(*static_cast<Shared*>(array), i, from);
       },
       [] { active->commit(); },
-      [](int groups) { active->wait(groups); }};
+      [](int groups) { active->wait(groups); },
+      [](void* array, long long i) {
+        const Shared& shared = *static_cast<Shared*>(array);
+        return static_cast<const void*>(
+            active->inside(shared, i) ? shared.data.data() + i * shared.bytes : nullptr);
+      },
+      [](void* array, long long i) { active->read_async(*static_cast<Shared*>(array), i); },
+      [](void* sums, int bytes) { return active->sum_async(sums, bytes); },
+      [] { active->show_async(); },
+      [] { active->commit_async(); },
+      [](int groups) { active->wait_async(groups); }};
   return table;
 }
 
@@ -76,6 +86,7 @@ std::string ThreadBlock::run(const Launch& launch, const std::function<void()>& 
 void ThreadBlock::run_block(const std::function<void()>& kernel) {
   threads_.assign(launch_.threads, {});
   copies_.assign(launch_.threads, {});
+  async_.assign(launch_.threads, {});
   shared_.clear();
   epoch_ = 1;
   fibers_.start(launch_.threads, [&](std::size_t) { kernel(); });
@@ -291,6 +302,7 @@ void ThreadBlock::set(Shared& array, long long i, const void* value) {
   }
   word.writer = self();
   word.written = epoch_;
+  word.shown = async_[static_cast<std::size_t>(self())].shown_in.size();
   std::memcpy(array.data.data() + i * array.bytes, value, static_cast<std::size_t>(array.bytes));
 }
 

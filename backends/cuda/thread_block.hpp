@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "backends/cuda/fibers.hpp"
@@ -30,6 +31,12 @@ struct HostApi {
   void (*copy_async)(void* array, long long i, const void* from);
   void (*commit)();
   void (*wait)(int groups);
+  const void* (*word)(void* array, long long i);
+  void (*read_async)(void* array, long long i);
+  void* (*sum_async)(void* sums, int bytes);
+  void (*show_async)();
+  void (*commit_async)();
+  void (*wait_async)(int groups);
 };
 
 struct Launch {
@@ -58,6 +65,7 @@ class ThreadBlock {
   struct Word {
     int writer = -1, reader = -1;         ///< the last; -2: several readers
     std::uint64_t written = 0, read = 0;  ///< in which epoch
+    std::size_t shown = 0;                ///< how often the writer had shown what it wrote
   };
   struct Shared {
     std::string name;
@@ -75,6 +83,25 @@ class ThreadBlock {
   struct Copies {
     std::vector<Copy> open;                 ///< of no group yet
     std::vector<std::vector<Copy>> groups;  ///< not there yet, the oldest first
+  };
+
+  /// What a thread has begun that reads shared memory and adds to sums of its own by and by, until
+  /// it waits: it may read a word, and change a sum, at any time between.
+  struct AsyncRead {
+    Shared* of = nullptr;
+    long long i = 0;
+    std::uint64_t begun = 0;  ///< in which epoch
+  };
+  struct AsyncSums {
+    void* own = nullptr;  ///< the thread's, of no use until it has waited
+    std::vector<unsigned char> sums;
+    std::size_t group = 0;  ///< the last that adds to them
+  };
+  struct Async {
+    std::vector<std::pair<std::size_t, AsyncRead>> reads;  ///< with their groups
+    std::vector<AsyncSums> sums;
+    std::size_t groups = 0;               ///< ended
+    std::vector<std::uint64_t> shown_in;  ///< epochs in which it showed what it wrote
   };
 
   void run_block(const std::function<void()>& kernel);
@@ -99,11 +126,18 @@ class ThreadBlock {
   void get(Shared& array, long long i, void* value);
   void set(Shared& array, long long i, const void* value);
   bool inside(const Shared& array, long long i);
+  // In thread_block_async.cpp.
+  void read_async(Shared& array, long long i);
+  void* sum_async(void* sums, int bytes);
+  void show_async();
+  void commit_async();
+  void wait_async(int groups);
 
   Fibers fibers_;
   Launch launch_;
   std::vector<Thread> threads_;
   std::vector<Copies> copies_;  ///< by thread
+  std::vector<Async> async_;    ///< by thread
   std::map<const void*, Shared> shared_;
   unsigned block_ = 0;
   std::uint64_t epoch_ = 1, random_ = 1;

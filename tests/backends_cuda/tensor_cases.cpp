@@ -42,12 +42,72 @@ std::string instruction_body(const std::string& type, int k) {
       fmt::arg("half", bytes ? 16 : 8), fmt::arg("bits", bytes ? 8 : 16));
 }
 
-cuda::Kernel one_warp(const std::string& op, const std::string& signature, const std::string& body,
-                      std::vector<TypeId> arguments, std::int64_t shared_bytes) {
+/// Operands are laid by bytes: the PTX ISA's 128-byte swizzle moves bits 7 to 9 of an address to 4
+/// to
+/// 6. Beside a and b there are rows that are in no product; d's fragments are those of "Register
+/// fragment for wgmma .m64nNk16".
+std::string group_body(const std::string& type, int columns, bool down, bool registers) {
+  return fmt::format(
+      R"(  PW_KEPT(kept);
+  const int t = threadIdx.x, lane = t % 32, warp = t / 32;
+  constexpr int columns = {columns}, words_of_a = 64 * 8, panel = {down} ? 16 * 8 : 0;
+  const int words = words_of_a + {down} * columns / 64 * panel + (1 - {down}) * columns * 8;
+  // The element that lies at a byte, before it is moved: rows of 128 bytes, 16 of k from 32 on.
+  const auto element = [&](int byte) -> unsigned {{
+    const int in_a = 1024 * 8;
+    if (byte < in_a) {{
+      const int row = byte / 128, k = byte % 128 / 2 - 32;
+      return k >= 0 && k < 16 ? p0[row * 16 + k] : 0x7fc0u;
+    }}
+    const int at = byte - in_a;
+    if ({down}) return p1[at % 2048 / 128 * columns + at / 2048 * 64 + at % 128 / 2];
+    const int column = at / 128, k = at % 128 / 2 - 32;
+    return k >= 0 && k < 16 ? p1[column * 16 + k] : 0x7fc0u;
+  }};
+  for (int word = t; word < words; word += 128) {{
+    const int byte = (word * 16) ^ ((word * 16 >> 7 & 7) << 4);
+    unsigned w[4];
+    for (int i = 0; i < 4; ++i)
+      w[i] = element(byte + 4 * i) | element(byte + 4 * i + 2) << 16;
+    pw_put(kept, word, uint4{{w[0], w[1], w[2], w[3]}});
+  }}
+  pw_show_to_products();
+  __syncthreads();
+  float d[columns / 8][4];
+  for (int j = 0; j < columns / 8; ++j)
+    for (int i = 0; i < 4; ++i)
+      d[j][i] = p2[(warp * 16 + lane / 4 + i / 2 * 8) * columns + j * 8 + lane % 4 * 2 + i % 2];
+  const pw_matrix b = pw_matrix_at(kept, words_of_a + ({down} ? 0 : 4), panel);
+  pw_begin_products();
+  if constexpr ({registers}) {{
+    pw_fragment a;
+    for (int i = 0; i < 4; ++i) {{
+      const unsigned short* two =
+          p0 + (warp * 16 + lane / 4 + i % 2 * 8) * 16 + lane % 4 * 2 + i / 2 * 8;
+      a.r[i] = two[0] | (unsigned)two[1] << 16;
+    }}
+    pw_multiply<{down}>({type}(), kept, d, a, b);
+    pw_commit_products();
+    pw_wait_for_products<0>();
+  }} else {{
+    pw_multiply<{down}>({type}(), kept, d, pw_matrix_at(kept, 4, 0), b);
+    pw_commit_products();
+    pw_wait_for_products<0>();
+  }}
+  for (int j = 0; j < columns / 8; ++j)
+    for (int i = 0; i < 4; ++i)
+      p3[(warp * 16 + lane / 4 + i / 2 * 8) * columns + j * 8 + lane % 4 * 2 + i % 2] = d[j][i];
+)",
+      fmt::arg("type", type), fmt::arg("columns", columns), fmt::arg("down", down ? 1 : 0),
+      fmt::arg("registers", registers ? 1 : 0));
+}
+
+cuda::Kernel one_block(const std::string& op, const std::string& signature, const std::string& body,
+                       std::vector<TypeId> arguments, int threads, std::int64_t shared_bytes) {
   cuda::WrittenKernel text;
   text.op = op;
   text.arguments = std::move(arguments);
-  text.threads = 32;
+  text.threads = threads;
   text.signature = signature + ", long long rows";
   text.body = body;
   return cuda::tensor_kernel(text, shared_bytes);
@@ -57,6 +117,20 @@ constexpr std::pair<const char*, DType> kTypes[] = {{"pw_bf16", DType::bf16},
                                                     {"pw_f16", DType::f16},
                                                     {"pw_f8e4m3", DType::f8e4m3},
                                                     {"pw_f8e5m2", DType::f8e5m2}};
+
+/// Of normal numbers, and memory for another c.
+std::vector<Tensor> operands(DType dtype, const Extents& a, const Extents& b, const Extents& c,
+                             Random& random) {
+  std::vector<Tensor> out;
+  out.emplace_back(dtype, a);
+  out.emplace_back(dtype, b);
+  out.emplace_back(DType::f32, c);
+  out.emplace_back(DType::f32, c);
+  for (std::size_t t = 0; t < 3; ++t)
+    for (std::int64_t i = 0; i < out[t].view().count(); ++i)
+      store(out[t].dtype(), out[t].data(), i, random.normal());
+  return out;
+}
 
 /// y = finish(sums), those of a tile's columns the sum of its pieces: each a product in f32, added
 /// in f32, ascending.
@@ -98,26 +172,43 @@ std::vector<Instruction> instructions() {
   std::vector<Instruction> out;
   for (const auto& [type, dtype] : kTypes) {
     const bool bytes = size_of(dtype) == 1;
-    out.push_back({one_warp(type,
-                            fmt::format("const {0}* p0, const {0}* p1, const float* p2, float* p3",
-                                        bytes ? "unsigned char" : "unsigned short"),
-                            instruction_body(type, bytes ? 32 : 16),
-                            std::vector<TypeId>(4, Types::unknown()), 0),
+    out.push_back({one_block(type,
+                             fmt::format("const {0}* p0, const {0}* p1, const float* p2, float* p3",
+                                         bytes ? "unsigned char" : "unsigned short"),
+                             instruction_body(type, bytes ? 32 : 16),
+                             std::vector<TypeId>(4, Types::unknown()), 32, 0),
                    dtype, bytes ? 32 : 16});
   }
   return out;
 }
 
 std::vector<Tensor> operands_of(const Instruction& instruction, Random& random) {
-  std::vector<Tensor> out;
-  out.emplace_back(instruction.dtype, Extents{16, instruction.depth});
-  out.emplace_back(instruction.dtype, Extents{instruction.depth, 8});
-  out.emplace_back(DType::f32, Extents{16, 8});
-  out.emplace_back(DType::f32, Extents{16, 8});
-  for (std::size_t t = 0; t < 3; ++t)
-    for (std::int64_t i = 0; i < out[t].view().count(); ++i)
-      store(out[t].dtype(), out[t].data(), i, random.normal());
+  return operands(instruction.dtype, {16, instruction.depth}, {instruction.depth, 8}, {16, 8},
+                  random);
+}
+
+std::vector<GroupInstruction> group_instructions() {
+  std::vector<GroupInstruction> out;
+  for (const auto& [type, dtype] : kTypes)
+    for (const int columns : {64, 128, 192, 256})
+      for (const bool down : {false, true})
+        for (const bool registers : {false, true}) {
+          if (size_of(dtype) == 1) continue;
+          out.push_back(
+              {one_block(fmt::format("wgmma of {} columns", columns),
+                         "const unsigned short* p0, const unsigned short* p1, const float* p2, "
+                         "float* p3",
+                         group_body(type, columns, down, registers),
+                         std::vector<TypeId>(4, Types::unknown()), 128, 128 * (64 + columns)),
+               dtype, columns, down, registers});
+        }
   return out;
+}
+
+std::vector<Tensor> operands_of(const GroupInstruction& instruction, Random& random) {
+  const std::int64_t n = instruction.columns;
+  return operands(instruction.dtype, {64, 16}, instruction.down ? Extents{16, n} : Extents{n, 16},
+                  {64, n}, random);
 }
 
 cuda::Kernel matrix_loads() {
@@ -133,8 +224,8 @@ cuda::Kernel matrix_loads() {
     p1[lane * 8 + 4 + m] = turned.r[m];
   }
 )";
-  return one_warp("ldmatrix", "const unsigned short* p0, unsigned* p1", body,
-                  std::vector<TypeId>(2, Types::unknown()), 32 * 16);
+  return one_block("ldmatrix", "const unsigned short* p0, unsigned* p1", body,
+                   std::vector<TypeId>(2, Types::unknown()), 32, 32 * 16);
 }
 
 std::vector<std::uint32_t> loaded_matrices(std::span<const std::uint16_t> in) {
@@ -163,10 +254,10 @@ ProductCase random_product(Random& random) {
   static constexpr const char* kIn[] = {"bf16", "f16", "f8e4m3", "f8e5m2"};
   static constexpr const char* kOut[] = {"bf16", "f16", "f32"};
   ProductCase out;
-  const std::string in = kIn[random.below(4)];
+  out.tile = tiles[random.below(tiles.size())];
+  const std::string in = kIn[random.below(out.tile.grouped ? 2 : 4)];  // two of 16 bits
   std::int64_t depth = extent(200), columns = extent(250);
   out.rows = extent(80);
-  out.tile = tiles[random.below(tiles.size())];
   const std::int64_t in_bytes = in[1] == '8' ? 1 : 2;
   if (random.below(2) == 0) {  // blocks that share out rows of tiles, evenly or not
     depth += static_cast<std::int64_t>(random.below(8)) * 128 / in_bytes;

@@ -25,6 +25,18 @@ std::vector<Instruction> instructions();
 /// a, b, c of f32, and memory for y.
 std::vector<Tensor> operands_of(const Instruction& instruction, Random& random);
 
+/// A kernel of a warpgroup that is one instruction: y = a · b + c of 64 rows and 16 of k.
+struct GroupInstruction {
+  cuda::Kernel kernel;
+  DType dtype = DType::bf16;
+  int columns = 64;
+  bool down = false, registers = false;  ///< b's rows are k; a is in registers
+};
+/// `wgmma` of each dtype, width, and place of its operands.
+std::vector<GroupInstruction> group_instructions();
+/// a [64, 16], b [columns, 16], or [16, columns] where it is `down`, c of f32, and memory for y.
+std::vector<Tensor> operands_of(const GroupInstruction& instruction, Random& random);
+
 /// A kernel of one warp that loads four matrices as they are and transposed: of u16[256], u32[256].
 cuda::Kernel matrix_loads();
 /// What it writes.

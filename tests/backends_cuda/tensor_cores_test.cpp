@@ -59,6 +59,40 @@ TEST_CASE("tensor cores: mma has the documented fragments and adds k ascending",
   }
 }
 
+TEST_CASE("tensor cores: wgmma takes matrices as documented, and adds k ascending",
+          "[cuda][tensor]") {
+  if (host_compiler().empty()) return;
+  const std::vector<GroupInstruction> all = group_instructions();
+  std::vector<cuda::Kernel> kernels;
+  for (const GroupInstruction& instruction : all) kernels.push_back(instruction.kernel);
+  const auto host = cuda::HostKernels::build(kernels);
+  if (!host) FAIL(host.error().front().message);
+  Random random(9);
+  for (const GroupInstruction& instruction : all) {
+    INFO(instruction.kernel.op << (instruction.down ? ", down" : ", along")
+                               << (instruction.registers ? ", a in registers" : ""));
+    const std::vector<Tensor> operands = operands_of(instruction, random);
+    std::vector<void*> pointers;
+    for (const Tensor& t : operands) pointers.push_back(t.data());
+    const auto done = host->run(instruction.kernel.name, pointers, std::vector<std::int64_t>{1});
+    if (!done) FAIL(done.error().front().message);
+    const auto at = [&](std::size_t t, std::int64_t i) {
+      return static_cast<float>(load(operands[t].dtype(), operands[t].data(), i));
+    };
+    int wrong = 0;
+    const std::int64_t columns = instruction.columns;
+    for (std::int64_t row = 0; row < 64; ++row)
+      for (std::int64_t column = 0; column < columns; ++column) {
+        float sum = at(2, row * columns + column);
+        for (std::int64_t k = 0; k < 16; ++k)
+          sum = std::fma(at(0, row * 16 + k),
+                         at(1, instruction.down ? k * columns + column : column * 16 + k), sum);
+        wrong += at(3, row * columns + column) == sum ? 0 : 1;
+      }
+    CHECK(wrong == 0);
+  }
+}
+
 TEST_CASE("tensor cores: ldmatrix gives each lane the documented part of four matrices",
           "[cuda][tensor]") {
   if (host_compiler().empty()) return;
@@ -106,7 +140,7 @@ TEST_CASE(
     "foretold",
     "[cuda][tensor][diff]") {
   if (host_compiler().empty()) return;
-  constexpr std::uint64_t kSeed = 20261124;
+  constexpr std::uint64_t kSeed = 20261127;
   INFO("seed " << kSeed);
   Random random(kSeed);
   const ContextPtr context = library();
@@ -114,7 +148,7 @@ TEST_CASE(
   std::vector<Graph> graphs;
   std::vector<cuda::TensorKernels> products;
   std::vector<cuda::Kernel> kernels;
-  std::size_t in_pieces = 0, across = 0, partly = 0;
+  std::size_t in_pieces = 0, across = 0, partly = 0, grouped = 0;
   while (cases.size() < 200) {
     ProductCase c = random_product(random);
     graphs.push_back(product_graph(context, c.text));
@@ -122,6 +156,7 @@ TEST_CASE(
     REQUIRE(made);
     CHECK(made->sums.has_value() == !c.in_pieces.empty());
     in_pieces += made->sums ? 1 : 0;
+    grouped += c.tile.grouped ? 1 : 0;
     across += c.in_pieces.find("cat(") != std::string::npos ? 1 : 0;
     const cuda::ProductShape shape = product_of(graphs.back(), c.transposed).shape(c.rows);
     partly += made->sums && cuda::divided(shape, c.tile).whole > 0 ? 1 : 0;
@@ -130,6 +165,7 @@ TEST_CASE(
     cases.push_back(std::move(c));
   }
   CHECK(in_pieces >= 60);
+  CHECK(grouped >= 50);
   CHECK(across >= 20);
   CHECK(partly >= 10);
   const auto host = cuda::HostKernels::build(kernels);
@@ -322,9 +358,6 @@ TEST_CASE("tensor cores: without a barrier or a wait a product is refused or wro
                "y = mm(x, w)  out y\n}\n",
                "test"),
            *context);
-  const auto made = kernels_of(graph, {"sm_90", 40, cuda::ProductTile{32, 64, 1, 4, 3}}, false);
-  REQUIRE(made);
-  const cuda::Kernel* kernel = &made->product;
   const Symbols symbols{{"n", 40}};
   const std::vector<Tensor> inputs = inputs_of(graph, symbols, 3);
   const auto result = [&](const cuda::Kernel& k) -> std::string {
@@ -337,11 +370,22 @@ TEST_CASE("tensor cores: without a barrier or a wait a product is refused or wro
     if (!done) return done.error().front().code;
     return std::string(reinterpret_cast<const char*>(out.data()), out.view().bytes());
   };
-  const std::string right = result(*kernel);
-  CHECK(right.size() == 40 * 64 * 2);
-  for (const char* line : {"    __syncthreads();\n", "    pw_wait<STAGES - 2>();\n"}) {
-    INFO(line);
-    cuda::Kernel broken = *kernel;
+  const cuda::ProductTile warps{32, 64, 1, 4, 3}, groups{64, 64, 4, 1, 4, 0, true};
+  std::vector<std::pair<cuda::ProductTile, const char*>> lines;
+  for (const cuda::ProductTile& tile : {warps, groups})
+    for (const char* line : {"      __syncthreads();\n", "      pw_wait<ahead - 1>();\n"})
+      lines.emplace_back(tile, line);
+  for (const char* line :
+       {"if constexpr (GROUPED) pw_show_to_products();\n", "        pw_wait_for_products<1>();\n",
+        "      pw_wait_for_products<0>();\n"})
+    lines.emplace_back(groups, line);
+  for (const auto& [tile, line] : lines) {
+    INFO(described(tile) << ": " << line);
+    const auto made = kernels_of(graph, {"sm_90", 40, tile}, false);
+    REQUIRE(made);
+    const std::string right = result(made->product);
+    CHECK(right.size() == 40 * 64 * 2);
+    cuda::Kernel broken = made->product;
     const std::size_t at = broken.source.find(line);
     REQUIRE(at != std::string::npos);
     broken.source.erase(at, std::string(line).size());

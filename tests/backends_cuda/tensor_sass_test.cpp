@@ -37,13 +37,18 @@ std::string check_machine_code(const MachineCodeTools& tools, const cuda::Kernel
   const auto sass = tools.nvdisasm.disassemble(cubin->bytes);
   REQUIRE(sass);
   const int halves = count_instructions(*sass, "HMMA."), bytes = count_instructions(*sass, "QMMA.");
-  CHECK(halves + bytes > 0);
-  CHECK(count_instructions(*sass, "LDSM.") > 0);
+  const int groups = count_instructions(*sass, "HGMMA.");
+  CHECK(halves + bytes + groups > 0);
+  CHECK((groups > 0 || count_instructions(*sass, "LDSM.") > 0));
+  // The compiler would say that it lets one product wait for another.
+  CHECK(cubin->log.find("wgmma") == std::string::npos);
   CHECK(count_instructions(*sass, "LDL") == 0);
   CHECK(count_instructions(*sass, "STL") == 0);
-  return fmt::format("{} {}: {} threads, {} registers, {} HMMA, {} QMMA, {} ldmatrix, {} cp.async",
-                     kernel.op, arch, kernel.threads, cubin->usage.registers, halves, bytes,
-                     count_instructions(*sass, "LDSM."), count_instructions(*sass, "LDGSTS."));
+  return fmt::format(
+      "{} {}: {} threads, {} registers, {} HMMA, {} QMMA, {} HGMMA, {} ldmatrix, {} "
+      "cp.async",
+      kernel.op, arch, kernel.threads, cubin->usage.registers, halves, bytes, groups,
+      count_instructions(*sass, "LDSM."), count_instructions(*sass, "LDGSTS."));
 }
 
 }  // namespace

@@ -1,0 +1,197 @@
+#ifndef PW_WARPGROUPS
+#define PW_WARPGROUPS
+// Tensor cores of sm_90: products that four warps, a warpgroup, begin together and wait for later
+// (`wgmma` of the PTX ISA). Stands after tensor_cores.cu; compiled by NVRTC for sm_90a, and by a
+// C++ compiler for the run on the host.
+//
+// A matrix in shared memory is made of pieces of 1024 bytes: eight rows of 128 bytes, in which
+// words of 16 bytes are moved as pw_word<8> moves them ("128-byte swizzle": by bits of their
+// address). Along: a row of a piece is 64 of k of a row of the matrix, and the next eight rows are
+// the next piece. Down: a row of a piece is 64 rows of the matrix at one k, the next eight of k are
+// the next piece, and the next 64 rows are `panel` words on.
+
+/// Where a matrix is, as instructions take it: bits 0 to 13 its first word, 16 to 29 the words from
+/// 64 of its rows to the next, 32 to 45 those from a piece to the next, 62 and 63 the swizzle.
+typedef unsigned long long pw_matrix;
+PW_FUNCTION pw_matrix pw_matrix_of(unsigned word, int panel) {
+  return word | (pw_matrix)panel << 16 | 64ull << 32 | 1ull << 62;
+}
+/// So many words on.
+PW_FUNCTION pw_matrix pw_matrix_on(pw_matrix m, int words) { return m + (unsigned)words; }
+
+#if defined(__CUDA_ARCH__)
+
+template <class S>
+PW_FUNCTION pw_matrix pw_matrix_at(S& shared, int word, int panel) {
+  return pw_matrix_of(pw_shared_address(shared, word) / 16, panel);
+}
+/// What this thread has written to shared memory is seen by products that are begun after the next
+/// barrier.
+PW_FUNCTION void pw_show_to_products() {
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+/// Before the first product, and where registers that products take were changed.
+PW_FUNCTION void pw_begin_products() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+/// Ends a group of products.
+PW_FUNCTION void pw_commit_products() {
+  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+/// Until all but the last N groups are done.
+template <int N>
+PW_FUNCTION void pw_wait_for_products() {
+  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(N) : "memory");
+}
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+#define PW_NAMES_64                                                             \
+  "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, " \
+  "%17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define PW_NAMES_128                                                            \
+  PW_NAMES_64                                                                   \
+  ", "                                                                          \
+  "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, " \
+  "%47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, " \
+  "%62, %63"
+#define PW_NAMES_192                                                            \
+  PW_NAMES_128                                                                  \
+  ", "                                                                          \
+  "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, " \
+  "%79, %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, " \
+  "%94, %95"
+#define PW_NAMES_256                                                           \
+  PW_NAMES_192                                                                 \
+  ", "                                                                         \
+  "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, " \
+  "%109, %110, %111, %112, %113, %114, %115, %116, %117, %118, %119, %120, "   \
+  "%121, %122, %123, %124, %125, %126, %127"
+#define PW_SUMS_8(j) "+f"(d[j][0]), "+f"(d[j][1]), "+f"(d[j][2]), "+f"(d[j][3])
+#define PW_SUMS_32(j) PW_SUMS_8(j), PW_SUMS_8(j + 1), PW_SUMS_8(j + 2), PW_SUMS_8(j + 3)
+#define PW_SUMS_64(j) PW_SUMS_32(j), PW_SUMS_32(j + 4)
+#define PW_SUMS_128(j) PW_SUMS_64(j), PW_SUMS_64(j + 8)
+#define PW_SUMS_192(j) PW_SUMS_128(j), PW_SUMS_64(j + 16)
+#define PW_SUMS_256(j) PW_SUMS_192(j), PW_SUMS_64(j + 24)
+#define PW_BEGUN(N, name)                                                                     \
+  "{ .reg .pred p; setp.eq.u32 p, 0, 0; wgmma.mma_async.sync.aligned.m64n" #N "k16.f32." name \
+  "." name " {" PW_NAMES_##N "}, "
+// d += a b of 64 rows, N columns and 16 of k: a is in shared memory, or in registers as pw_mma
+// takes it. Operands follow the N / 2 sums, whose numbers are said.
+#define PW_GROUP(type, name, N, n0, n1, n2, n3, n4, n5)                                            \
+  template <bool DOWN, class S>                                                                    \
+  PW_FUNCTION void pw_multiply(type, S&, float(&d)[N / 8][4], pw_matrix a, pw_matrix b) {          \
+    asm volatile(PW_BEGUN(N, name) "%" #n0 ", %" #n1 ", p, 1, 1, 0, %" #n2 "; }"                   \
+                 : PW_SUMS_##N(0)                                                                  \
+                 : "l"(a), "l"(b), "n"(DOWN ? 1 : 0)                                               \
+                 : "memory");                                                                      \
+  }                                                                                                \
+  template <bool DOWN, class S>                                                                    \
+  PW_FUNCTION void pw_multiply(type, S&, float(&d)[N / 8][4], const pw_fragment& a, pw_matrix b) { \
+    asm volatile(PW_BEGUN(N, name) "{%" #n0 ", %" #n1 ", %" #n2 ", %" #n3 "}, %" #n4               \
+                                   ", p, 1, 1, %" #n5 "; }"                                        \
+                 : PW_SUMS_##N(0)                                                                  \
+                 : "r"(a.r[0]), "r"(a.r[1]), "r"(a.r[2]), "r"(a.r[3]), "l"(b), "n"(DOWN ? 1 : 0)   \
+                 : "memory");                                                                      \
+  }
+#define PW_GROUPS(type, name)                         \
+  PW_GROUP(type, name, 64, 32, 33, 34, 35, 36, 37)    \
+  PW_GROUP(type, name, 128, 64, 65, 66, 67, 68, 69)   \
+  PW_GROUP(type, name, 192, 96, 97, 98, 99, 100, 101) \
+  PW_GROUP(type, name, 256, 128, 129, 130, 131, 132, 133)
+PW_GROUPS(pw_bf16, "bf16")
+PW_GROUPS(pw_f16, "f16")
+#undef PW_GROUPS
+#undef PW_GROUP
+#undef PW_BEGUN
+#else
+template <bool DOWN, class T, class S, class A, int J>
+PW_FUNCTION void pw_multiply(T, S&, float (&)[J][4], A, pw_matrix);
+#endif
+
+#else  // the host
+
+template <class S>
+PW_FUNCTION pw_matrix pw_matrix_at(S&, int word, int panel) {
+  return pw_matrix_of((unsigned)word, panel);
+}
+PW_FUNCTION void pw_show_to_products() { pw_host->show_async(); }
+PW_FUNCTION void pw_begin_products() {}
+PW_FUNCTION void pw_commit_products() { pw_host->commit_async(); }
+template <int N>
+PW_FUNCTION void pw_wait_for_products() {
+  pw_host->wait_async(N);
+}
+/// The word with `row` of the matrix and k, from `m` on.
+template <bool DOWN>
+PW_FUNCTION int pw_word_of_matrix(pw_matrix m, int row, int k) {
+  const int panel = (int)(m >> 16 & 0x3fff), piece = (int)(m >> 32 & 0x3fff);
+  const int at =
+      (int)(m & 0x3fff) + (DOWN ? row / 64 * panel + k / 8 * piece + k % 8 * 8 + row % 64 / 8
+                                : row / 8 * piece + row % 8 * 8 + k / 8);
+  if (m >> 62 != 1) pw_host->fault("a matrix that is not moved by 128 bytes");
+  return at ^ at / 8 % 8;
+}
+/// Eight elements of a row, from k0 on.
+template <bool DOWN, class T, class S>
+PW_FUNCTION void pw_elements_of_matrix(T, S& shared, pw_matrix m, int row, int k0, float (&x)[8]) {
+  for (int i = 0; i < 8; ++i) {
+    const unsigned short* const word = (const unsigned short*)pw_host->word(
+        shared.p, pw_word_of_matrix<DOWN>(m, row, k0 + (DOWN ? i : 0)));
+    x[i] = T::widen(word[DOWN ? row % 8 : i]);
+  }
+}
+/// Sums of d as those of pw_mma, with as many columns: warp w of a group has rows 16 w to 16 w
+/// + 15. Each thread of a group tells of a part of the words that are read. `a`: 16 of k of this
+/// thread's first row and of the eighth after it.
+template <bool DOWN, class T, class S, int J>
+PW_FUNCTION void pw_multiply_of_host(T type, S& shared, float (&d)[J][4], const float (&a)[2][16],
+                                     pw_matrix b) {
+  const int own = (int)threadIdx.x % 128, lane = own % 32;
+  for (int i = own; i < 8 * J * 2; i += 128) {
+    pw_count<uint4>(2);
+    pw_host->read_async(shared.p, DOWN ? pw_word_of_matrix<DOWN>(b, i % J * 8, i / J)
+                                       : pw_word_of_matrix<DOWN>(b, i / 2, i % 2 * 8));
+  }
+  float* const sums = (float*)pw_host->sum_async(d, sizeof d);
+  for (int j = 0; j < J; ++j)
+    for (int e = 0; e < 2; ++e) {
+      float* const two[2] = {&sums[4 * j + e], &sums[4 * j + 2 + e]};
+      for (int k0 = 0; k0 < 16; k0 += 8) {
+        float column[8];
+        pw_elements_of_matrix<DOWN>(type, shared, b, 8 * j + lane % 4 * 2 + e, k0, column);
+        for (int k = 0; k < 8; ++k)
+          for (int h = 0; h < 2; ++h) *two[h] = pw_fma(a[h][k0 + k], column[k], *two[h]);
+      }
+    }
+}
+template <bool DOWN, class T, class S, int J>
+PW_FUNCTION void pw_multiply(T type, S& shared, float (&d)[J][4], pw_matrix a, pw_matrix b) {
+  const int own = (int)threadIdx.x % 128;
+  pw_matrix all[32];
+  pw_host->gather(&a, all, sizeof a);
+  for (const pw_matrix& other : all)
+    if (other != a) pw_host->fault("lanes of a warp multiply different matrices");
+  pw_count<uint4>(2);  // 64 rows of two words
+  pw_host->read_async(shared.p, pw_word_of_matrix<false>(a, own / 2, own % 2 * 8));
+  float of_a[2][16];
+  for (int i = 0; i < 4; ++i) {
+    float eight[8];
+    const int row = own / 32 * 16 + i / 2 * 8 + own % 32 / 4;
+    pw_elements_of_matrix<false>(type, shared, a, row, i % 2 * 8, eight);
+    for (int k = 0; k < 8; ++k) of_a[i / 2][i % 2 * 8 + k] = eight[k];
+  }
+  pw_multiply_of_host<DOWN>(type, shared, d, of_a, b);
+}
+template <bool DOWN, class T, class S, int J>
+PW_FUNCTION void pw_multiply(T type, S& shared, float (&d)[J][4], const pw_fragment& a,
+                             pw_matrix b) {
+  pw_fragment all[32];
+  pw_host->gather(&a, all, sizeof a);
+  float of_a[2][16];
+  for (int h = 0; h < 2; ++h)
+    for (int k = 0; k < 16; ++k) {
+      const pw_fragment& of = all[threadIdx.x % 32 / 4 * 4 + k / 2 % 4];
+      of_a[h][k] = T::widen(of.r[k / 8 * 2 + h] >> 16 * (k % 2) & 0xffffu);
+    }
+  pw_multiply_of_host<DOWN>(type, shared, d, of_a, b);
+}
+
+#endif
+#endif
