@@ -55,6 +55,12 @@ BlockWork work_of(const ProductShape& s, const ProductTile& t, const ProductDivi
   return out;
 }
 
+/// Whether rows of a and of b, however it lies, are whole words of 16 bytes.
+bool of_words(const ProductShape& s) {
+  constexpr std::int64_t kWord = 16;
+  return s.depth * s.in_bytes % kWord == 0 && s.columns * s.in_bytes % kWord == 0;
+}
+
 /// The numbers of shares that are tried: those that give each tile, or each two tiles, equal parts,
 /// and those that give each multiprocessor, or each place for a block on one, a share.
 std::set<std::int64_t> numbers_of_shares(const TensorMachine& machine, const ProductShape& shape,
@@ -121,8 +127,8 @@ double adding_seconds(const TensorMachine& machine, const ProductTile& tile,
 }  // namespace
 
 int ProductTile::registers() const {
-  constexpr int kRest = 48;
-  if (grouped) return sums() + kRest;
+  constexpr int kRest = 48, kGroupRest = 40;
+  if (grouped) return sums() + kGroupRest;
   const int tall = rows / down;
   return sums() + tall / 16 * 4 + 4 + kRest;
 }
@@ -143,8 +149,14 @@ ProductDivision divided(const ProductShape& shape, const ProductTile& tile) {
 }
 
 TileSquares squares_of(const ProductTile& tile, std::int64_t most_pieces) {
+  constexpr std::int64_t kBeside = 24;  // registers
   // Squares of others' sums that there are registers for beside a thread's own.
-  const std::int64_t most = tile.sums() > 144 ? 2 : tile.sums() > 128 ? 3 : 6;
+  const std::int64_t of_thread = std::min(255, 65536 / tile.threads() / 8 * 8);
+  const std::int64_t most =
+      tile.grouped        ? std::clamp<std::int64_t>((of_thread - tile.sums() - kBeside) / 8, 1, 6)
+      : tile.sums() > 144 ? 2
+      : tile.sums() > 128 ? 3
+                          : 6;
   const std::int64_t others = std::max<std::int64_t>(most_pieces - 1, 1);
   TileSquares out;
   out.all = tile.sums() / 8;
@@ -202,6 +214,7 @@ ProductTime product_time(const TensorMachine& machine, const ProductShape& shape
 const std::vector<ProductTile>& product_tiles() {
   static const std::vector<ProductTile> tiles{
       // By wgmma.
+      {192, 256, 12, 1, 4, 0, true},
       {128, 256, 8, 1, 4, 0, true},
       {192, 192, 12, 1, 4, 0, true},
       {192, 128, 12, 1, 4, 0, true},
@@ -245,6 +258,7 @@ const std::vector<ProductTile>& product_tiles() {
 std::vector<ProductTile> ranked_tiles(const TensorMachine& machine, const ProductShape& shape) {
   std::vector<std::pair<double, ProductTile>> all;
   for (ProductTile tile : product_tiles()) {
+    if (tile.words_only() && !of_words(shape)) continue;
     const std::int64_t across = divided(shape, tile).across;
     for (std::int64_t shares : numbers_of_shares(machine, shape, tile)) {
       tile.shares = shares == across ? 0 : static_cast<int>(shares);

@@ -27,6 +27,8 @@ struct ProductTile {
   }
   /// How often a step's columns are loaded from shared memory: by each warp, or group, of rows.
   [[nodiscard]] int down_loads() const { return grouped ? down / 4 : down; }
+  /// Its threads have no registers to copy elements one by one.
+  [[nodiscard]] bool words_only() const { return threads() > 256 && sums() > 96; }
   /// Of a thread.
   [[nodiscard]] int sums() const { return rows * columns / threads(); }
   /// Of a thread, about: its sums, fragments of a and b, and what else there is.

@@ -67,13 +67,13 @@ TEST_CASE("tensor model: times are near those measured on a device", "[cuda][ten
     if (std::sscanf(row[0].c_str(), "%lld", &rows) != 1) continue;
     REQUIRE(std::sscanf(row[1].c_str(), "%lld x %lld", &depth, &columns) == 2);
     const cuda::ProductShape shape{rows, depth, columns, 2, 2};
-    cuda::ProductTile tile;
-    const int found =
-        std::sscanf(row[8].c_str(), "%dx%d, %d x %d warps, %d stages, %d shares", &tile.rows,
-                    &tile.columns, &tile.down, &tile.across, &tile.stages, &tile.shares);
-    REQUIRE(found >= 5);
+    const std::vector<cuda::ProductTile> tiles = cuda::ranked_tiles(machine, shape);
+    const auto tile = std::find_if(tiles.begin(), tiles.end(), [&](const cuda::ProductTile& t) {
+      return row[8] == described(t);
+    });
+    REQUIRE(tile != tiles.end());
     INFO(row[0] << " rows, " << row[1] << ", " << row[8]);
-    compare(row[4], cuda::product_time(machine, shape, tile).seconds);
+    compare(row[4], cuda::product_time(machine, shape, *tile).seconds);
   }
   CHECK(all >= 50);
   for (const auto& row : cells_of(*page, 8)) {

@@ -40,37 +40,55 @@ double tolerance_of(DType dtype) {
 
 }  // namespace
 
-TEST_CASE("gpu: mma and ldmatrix do what the host says they do", "[gpu]") {
+TEST_CASE("gpu: mma, wgmma and ldmatrix do what the host says they do", "[gpu]") {
   cuda::Driver& driver = device_of_tensor_cores();
   const ContextPtr context = library();
   Random random(11);
+  // y = a · b + c; `element` of b by its column and k.
+  const auto check = [&](const cuda::Kernel& kernel, const std::vector<Tensor>& operands,
+                         std::int64_t depth, const auto& element_of_b) {
+    Memory memory(driver, *context);
+    cuda::LaunchNode node;
+    node.name = kernel.name;
+    for (std::size_t i = 0; i < 3; ++i) node.reads.push_back(memory.copy(operands[i].view()));
+    node.writes = {memory.take(DType::f32, operands[3].extents(), kNan)};
+    node.params = {1};
+    need(driver.launch(node), *context);
+    const Tensor got = memory.read(node.writes[0]);
+    const DType dtype = operands[0].dtype();
+    const std::int64_t rows = operands[3].extents()[0], columns = operands[3].extents()[1];
+    for (std::int64_t row = 0; row < rows; ++row)
+      for (std::int64_t column = 0; column < columns; ++column) {
+        double sum = load(DType::f32, operands[2].data(), row * columns + column);
+        double mass = std::abs(sum);
+        for (std::int64_t k = 0; k < depth; ++k) {
+          const double part = load(dtype, operands[0].data(), row * depth + k) *
+                              load(dtype, operands[1].data(), element_of_b(column, k));
+          sum += part;
+          mass += std::abs(part);
+        }
+        // A tensor core cuts the addends off where the largest of them ends.
+        CHECK(std::abs(load(DType::f32, got.data(), row * columns + column) - sum) <=
+              mass * 0x1p-20);
+      }
+  };
   for (const Instruction& instruction : instructions()) {
     INFO(instruction.kernel.name);
     need(driver.load(std::span(&instruction.kernel, 1)), *context);
-    for (int round = 0; round < (sparing() ? 2 : 20); ++round) {
-      const std::vector<Tensor> operands = operands_of(instruction, random);
-      Memory memory(driver, *context);
-      cuda::LaunchNode node;
-      node.name = instruction.kernel.name;
-      for (std::size_t i = 0; i < 3; ++i) node.reads.push_back(memory.copy(operands[i].view()));
-      node.writes = {memory.take(DType::f32, operands[3].extents(), kNan)};
-      node.params = {1};
-      need(driver.launch(node), *context);
-      const Tensor got = memory.read(node.writes[0]);
-      for (std::int64_t row = 0; row < 16; ++row)
-        for (std::int64_t column = 0; column < 8; ++column) {
-          double sum = load(DType::f32, operands[2].data(), row * 8 + column), mass = std::abs(sum);
-          for (std::int64_t k = 0; k < instruction.depth; ++k) {
-            const double part =
-                load(instruction.dtype, operands[0].data(), row * instruction.depth + k) *
-                load(instruction.dtype, operands[1].data(), k * 8 + column);
-            sum += part;
-            mass += std::abs(part);
-          }
-          // A tensor core cuts the addends off where the largest of them ends.
-          CHECK(std::abs(load(DType::f32, got.data(), row * 8 + column) - sum) <= mass * 0x1p-20);
-        }
-    }
+    for (int round = 0; round < (sparing() ? 2 : 20); ++round)
+      check(instruction.kernel, operands_of(instruction, random), instruction.depth,
+            [](std::int64_t column, std::int64_t k) { return k * 8 + column; });
+  }
+  for (const GroupInstruction& instruction : group_instructions()) {
+    if (driver.arch() != "sm_90") break;  // no other has them
+    const std::int64_t columns = instruction.columns;
+    INFO(columns << " columns, " << (instruction.down ? "down" : "along")
+                 << (instruction.registers ? ", a in registers" : ""));
+    need(driver.load(std::span(&instruction.kernel, 1)), *context);
+    check(instruction.kernel, operands_of(instruction, random), 16,
+          [&](std::int64_t column, std::int64_t k) {
+            return instruction.down ? k * columns + column : column * 16 + k;
+          });
   }
   const cuda::Kernel loads = matrix_loads();
   need(driver.load(std::span(&loads, 1)), *context);
