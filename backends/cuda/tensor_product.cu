@@ -555,6 +555,7 @@ PW_FUNCTION void pw_product(S& shared, const typename T::stored* a, const typena
       static_assert(tm == 16 && ACROSS == 1 && T::each == 2 && BN % 64 == 0, "a group's tile");
       const pw_matrix left = pw_matrix_at(shared, warp / 4 * (64 * 8), 0);
       const pw_matrix right = pw_matrix_at(shared, BM * 8, 64 * 8);
+      pw_hold(sums[0]);
 #pragma unroll 1
       for (;;) {
         pw_begin_products();
@@ -570,6 +571,7 @@ PW_FUNCTION void pw_product(S& shared, const typename T::stored* a, const typena
         wait_for_step();
       }
       pw_wait_for_products<0>();
+      pw_hold(sums[0]);
     } else if constexpr (T::each == 1 || tm * tn > 144 * 32) {
       // Operands of two instructions need too many registers where fp8 is widened to f16 first, as
       // sm_90 and sm_100 do, and where sums are very many.

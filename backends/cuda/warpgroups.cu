@@ -16,8 +16,10 @@ typedef unsigned long long pw_matrix;
 PW_FUNCTION pw_matrix pw_matrix_of(unsigned word, int panel) {
   return word | (pw_matrix)panel << 16 | 64ull << 32 | 1ull << 62;
 }
-/// So many words on.
-PW_FUNCTION pw_matrix pw_matrix_on(pw_matrix m, int words) { return m + (unsigned)words; }
+/// So many words on. No more than the low half changes.
+PW_FUNCTION pw_matrix pw_matrix_on(pw_matrix m, int words) {
+  return m >> 32 << 32 | ((unsigned)m + (unsigned)words);
+}
 
 #if defined(__CUDA_ARCH__)
 
@@ -40,6 +42,15 @@ PW_FUNCTION void pw_commit_products() {
 template <int N>
 PW_FUNCTION void pw_wait_for_products() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(N) : "memory");
+}
+/// What makes these sums stands before this, what takes them after: waits are no operands of
+/// theirs.
+template <int J>
+PW_FUNCTION void pw_hold(float (&d)[J][4]) {
+#pragma unroll
+  for (int j = 0; j < J; ++j)
+#pragma unroll
+    for (int e = 0; e < 4; ++e) asm volatile("" : "+f"(d[j][e])::"memory");
 }
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #define PW_NAMES_64                                                             \
@@ -113,6 +124,8 @@ PW_FUNCTION pw_matrix pw_matrix_at(S&, int word, int panel) {
 }
 PW_FUNCTION void pw_show_to_products() { pw_host->show_async(); }
 PW_FUNCTION void pw_begin_products() {}
+template <int J>
+PW_FUNCTION void pw_hold(float (&)[J][4]) {}
 PW_FUNCTION void pw_commit_products() { pw_host->commit_async(); }
 template <int N>
 PW_FUNCTION void pw_wait_for_products() {

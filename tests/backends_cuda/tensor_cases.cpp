@@ -78,6 +78,7 @@ std::string group_body(const std::string& type, int columns, bool down, bool reg
     for (int i = 0; i < 4; ++i)
       d[j][i] = p2[(warp * 16 + lane / 4 + i / 2 * 8) * columns + j * 8 + lane % 4 * 2 + i % 2];
   const pw_matrix b = pw_matrix_at(kept, words_of_a + ({down} ? 0 : 4), panel);
+  pw_hold(d);
   pw_begin_products();
   if constexpr ({registers}) {{
     pw_fragment a;
@@ -94,6 +95,7 @@ std::string group_body(const std::string& type, int columns, bool down, bool reg
     pw_commit_products();
     pw_wait_for_products<0>();
   }}
+  pw_hold(d);
   for (int j = 0; j < columns / 8; ++j)
     for (int i = 0; i < 4; ++i)
       p3[(warp * 16 + lane / 4 + i / 2 * 8) * columns + j * 8 + lane % 4 * 2 + i % 2] = d[j][i];
