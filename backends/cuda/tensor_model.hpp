@@ -23,7 +23,7 @@ struct ProductTile {
   bool grouped = false;
   [[nodiscard]] int threads() const { return 32 * down * across; }
   [[nodiscard]] std::int64_t shared_bytes() const {
-    return std::int64_t{stages} * (rows + columns) * 128;
+    return std::int64_t{stages} * (rows + (grouped ? (columns + 63) / 64 * 64 : columns)) * 128;
   }
   /// How often a step's columns are loaded from shared memory: by each warp, or group, of rows.
   [[nodiscard]] int down_loads() const { return grouped ? down / 4 : down; }

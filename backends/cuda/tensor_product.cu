@@ -71,14 +71,15 @@ PW_FUNCTION void pw_tile_across(S& shared, int at, const typename T::stored* p, 
            }));
   }
 }
-/// 16-bit elements of any alignment as they lie, [DEPTH, COUNT]: 64 rows of k, WORDS words of each.
-template <class T, int WORDS, int THREADS, long long DEPTH, long long COUNT, class S>
+/// 16-bit elements of any alignment as they lie, [DEPTH, COUNT]: 64 rows of k, OF_ROW words of
+/// each, in rows of WORDS.
+template <class T, int WORDS, int OF_ROW, int THREADS, long long DEPTH, long long COUNT, class S>
 PW_FUNCTION void pw_tile_down(S& shared, int at, const typename T::stored* p, long long column0,
                               long long k0) {
 #pragma unroll 2
-  for (int i = (int)threadIdx.x; i < 64 * WORDS; i += THREADS) {
-    const long long k = k0 + i / WORDS, c = column0 + i % WORDS * 8;
-    pw_put(shared, at + pw_word<WORDS>(i / WORDS, i % WORDS), pw_assembled<T>([&](int e) {
+  for (int i = (int)threadIdx.x; i < 64 * OF_ROW; i += THREADS) {
+    const long long k = k0 + i / OF_ROW, c = column0 + i % OF_ROW * 8;
+    pw_put(shared, at + pw_word<WORDS>(i / OF_ROW, i % OF_ROW), pw_assembled<T>([&](int e) {
              return k < DEPTH && c + e < COUNT ? (unsigned)pw_load(p, k * COUNT + c + e) : 0u;
            }));
   }
@@ -103,9 +104,15 @@ PW_FUNCTION void pw_store_pair(R* p, R x0, R x1, bool two) {
 enum : int { pw_along = 0, pw_down = 1, pw_across = 2 };
 
 /// b's columns lie in `pw_down` in panels of 64 rows of k with up to 64 columns, else row by row.
-template <int B, int BN>
+/// Warpgroups take panels whose rows have room for 64.
+template <int B, int BN, bool GROUPED>
 PW_FUNCTION constexpr int pw_words_of_b() {
-  return B == pw_down && BN < 64 ? BN / 8 : 8;
+  return B == pw_down && BN < 64 && !GROUPED ? BN / 8 : 8;
+}
+/// Words of a step of b.
+template <int BN, bool GROUPED>
+PW_FUNCTION constexpr int pw_room_of_b() {
+  return (GROUPED ? (BN + 63) / 64 * 64 : BN) * 8;
 }
 
 /// A step of a: 128 bytes of k of BM rows; `from` is this thread's first word where a is WIDE.
@@ -124,11 +131,12 @@ PW_FUNCTION void pw_fetch_a(S& shared, int at, const typename T::stored* a, cons
     pw_fill_rows<BM, 8, THREADS>(shared, at + pw_word<8>(row, word), outside);
 }
 /// A step of b: 128 bytes of k of BN columns.
-template <class T, int BN, int THREADS, int B, bool WIDE, long long DEPTH, long long COLUMNS,
-          class S>
+template <class T, int BN, int THREADS, bool GROUPED, int B, bool WIDE, long long DEPTH,
+          long long COLUMNS, class S>
 PW_FUNCTION void pw_fetch_b(S& shared, int at, const typename T::stored* b, const char* from,
                             long long column0, long long k0) {
-  constexpr int deep = 128 / T::each, each = 16 / T::each, words = pw_words_of_b<B, BN>();
+  constexpr int deep = 128 / T::each, each = 16 / T::each;
+  constexpr int words = pw_words_of_b<B, BN, GROUPED>();
   constexpr bool whole_k = DEPTH % deep == 0, whole_columns = COLUMNS % BN == 0;
   const int row = (int)threadIdx.x / words, word = (int)threadIdx.x % words;
   if constexpr (B == pw_across) {
@@ -141,16 +149,23 @@ PW_FUNCTION void pw_fetch_b(S& shared, int at, const typename T::stored* b, cons
     pw_tile_along<T, BN, THREADS, DEPTH, 0u>(shared, at, b, column0, COLUMNS, k0);
   } else {
 #pragma unroll
-    for (int panel = 0; panel < BN / 8; panel += words)
-      if constexpr (WIDE)
+    for (int panel = 0; panel < BN / 8; panel += words) {
+      if constexpr (!WIDE) {
+        constexpr int rest = BN / 8 % words == 0 ? words : BN / 8 % words;
+        if (panel + words <= BN / 8)
+          pw_tile_down<T, words, words, THREADS, DEPTH, COLUMNS>(shared, at + panel * 64, b,
+                                                                 column0 + panel * 8, k0);
+        else
+          pw_tile_down<T, words, rest, THREADS, DEPTH, COLUMNS>(shared, at + panel * 64, b,
+                                                                column0 + panel * 8, k0);
+      } else if (BN / 8 % words == 0 || panel + word < BN / 8) {
         pw_copy_rows<64, words, THREADS, COLUMNS * T::each>(
             shared, at + panel * 64 + pw_word<words>(row, word), from + panel * 16,
             !whole_columns && column0 + (panel + word) * 8 >= COLUMNS ? 0
             : whole_k                                                 ? 64
                                                                       : (int)(DEPTH - k0) - row);
-      else
-        pw_tile_down<T, words, THREADS, DEPTH, COLUMNS>(shared, at + panel * 64, b,
-                                                        column0 + panel * 8, k0);
+      }
+    }
   }
 }
 
@@ -158,7 +173,7 @@ PW_FUNCTION void pw_fetch_b(S& shared, int at, const typename T::stored* b, cons
 /// multiplied.
 template <class T, int BM, int BN, int TM, int TN, int B>
 struct pw_warp_part {
-  enum : int { tall = TM / 16, wide = TN / 16, words = pw_words_of_b<B, BN>() };
+  enum : int { tall = TM / 16, wide = TN / 16, words = pw_words_of_b<B, BN, false>() };
   struct operands {
     pw_fragment left[tall], right[wide];
   };
@@ -478,9 +493,10 @@ template <class T, int BM, int BN, int DOWN, int ACROSS, int STAGES, int SHARES,
 PW_FUNCTION void pw_product(S& shared, const typename T::stored* a, const typename T::stored* b,
                             const pw_pieces& pieces, long long rows, const F& finish) {
   constexpr int threads = 32 * DOWN * ACROSS, deep = 128 / T::each, each = 16 / T::each;
-  constexpr int tm = BM / DOWN, tn = BN / ACROSS, stage = (BM + BN) * 8;
+  constexpr int tm = BM / DOWN, tn = BN / ACROSS;
+  constexpr int stage = BM * 8 + pw_room_of_b<BN, GROUPED>();
   constexpr int of_tile = (int)((DEPTH + deep - 1) / deep);
-  constexpr int across = (int)((COLUMNS + BN - 1) / BN), words = pw_words_of_b<B, BN>();
+  constexpr int across = (int)((COLUMNS + BN - 1) / BN), words = pw_words_of_b<B, BN, GROUPED>();
   constexpr bool turns = SHARES % across != 0;  // from one tile to the next, within a block
   constexpr long long of_row = (long long)across * of_tile;
   // Steps that are copied before they are needed. While a group multiplies one, another begins with
@@ -508,8 +524,8 @@ PW_FUNCTION void pw_product(S& shared, const typename T::stored* a, const typena
     constexpr long long turn_b = BN * (B == pw_down ? 1 : DEPTH) * T::each + (1 - of_tile) * down_b;
     const long long k0 = (long long)next_k * deep;
     pw_fetch_a<T, BM, threads, WIDE_A, DEPTH>(shared, next_at, a, from_a, row0, rows, k0);
-    pw_fetch_b<T, BN, threads, B, WIDE_B, DEPTH, COLUMNS>(shared, next_at + BM * 8, b, from_b,
-                                                          (long long)next_tile * BN, k0);
+    pw_fetch_b<T, BN, threads, GROUPED, B, WIDE_B, DEPTH, COLUMNS>(
+        shared, next_at + BM * 8, b, from_b, (long long)next_tile * BN, k0);
     next_at = next_at == (STAGES - 1) * stage ? 0 : next_at + stage;
     const bool turn = turns && next_k + 1 == of_tile;
     from_a += turn ? turn_a : 128;
@@ -552,7 +568,7 @@ PW_FUNCTION void pw_product(S& shared, const typename T::stored* a, const typena
     };
     wait_for_step();
     if constexpr (GROUPED) {
-      static_assert(tm == 16 && ACROSS == 1 && T::each == 2 && BN % 64 == 0, "a group's tile");
+      static_assert(tm == 16 && ACROSS == 1 && T::each == 2 && BN % 16 == 0, "a group's tile");
       const pw_matrix left = pw_matrix_at(shared, warp / 4 * (64 * 8), 0);
       const pw_matrix right = pw_matrix_at(shared, BM * 8, 64 * 8);
       pw_hold(sums[0]);

@@ -53,15 +53,25 @@ PW_FUNCTION void pw_hold(float (&d)[J][4]) {
     for (int e = 0; e < 4; ++e) asm volatile("" : "+f"(d[j][e])::"memory");
 }
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-#define PW_NAMES_64                                                             \
-  "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, " \
-  "%17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
-#define PW_NAMES_128                                                            \
+#define PW_NAMES_32 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
+#define PW_NAMES_48 \
+  PW_NAMES_32       \
+  ", "              \
+  "%16, %17, %18, %19, %20, %21, %22, %23"
+#define PW_NAMES_64 \
+  PW_NAMES_48       \
+  ", "              \
+  "%24, %25, %26, %27, %28, %29, %30, %31"
+#define PW_NAMES_96                                                             \
   PW_NAMES_64                                                                   \
   ", "                                                                          \
   "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, " \
-  "%47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, " \
-  "%62, %63"
+  "%47"
+#define PW_NAMES_128                                                            \
+  PW_NAMES_96                                                                   \
+  ", "                                                                          \
+  "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, " \
+  "%63"
 #define PW_NAMES_192                                                            \
   PW_NAMES_128                                                                  \
   ", "                                                                          \
@@ -75,8 +85,11 @@ PW_FUNCTION void pw_hold(float (&d)[J][4]) {
   "%109, %110, %111, %112, %113, %114, %115, %116, %117, %118, %119, %120, "   \
   "%121, %122, %123, %124, %125, %126, %127"
 #define PW_SUMS_8(j) "+f"(d[j][0]), "+f"(d[j][1]), "+f"(d[j][2]), "+f"(d[j][3])
-#define PW_SUMS_32(j) PW_SUMS_8(j), PW_SUMS_8(j + 1), PW_SUMS_8(j + 2), PW_SUMS_8(j + 3)
+#define PW_SUMS_16(j) PW_SUMS_8(j), PW_SUMS_8(j + 1)
+#define PW_SUMS_32(j) PW_SUMS_16(j), PW_SUMS_16(j + 2)
+#define PW_SUMS_48(j) PW_SUMS_32(j), PW_SUMS_16(j + 4)
 #define PW_SUMS_64(j) PW_SUMS_32(j), PW_SUMS_32(j + 4)
+#define PW_SUMS_96(j) PW_SUMS_64(j), PW_SUMS_32(j + 8)
 #define PW_SUMS_128(j) PW_SUMS_64(j), PW_SUMS_64(j + 8)
 #define PW_SUMS_192(j) PW_SUMS_128(j), PW_SUMS_64(j + 16)
 #define PW_SUMS_256(j) PW_SUMS_192(j), PW_SUMS_64(j + 24)
@@ -102,7 +115,10 @@ PW_FUNCTION void pw_hold(float (&d)[J][4]) {
                  : "memory");                                                                      \
   }
 #define PW_GROUPS(type, name)                         \
+  PW_GROUP(type, name, 32, 16, 17, 18, 19, 20, 21)    \
+  PW_GROUP(type, name, 48, 24, 25, 26, 27, 28, 29)    \
   PW_GROUP(type, name, 64, 32, 33, 34, 35, 36, 37)    \
+  PW_GROUP(type, name, 96, 48, 49, 50, 51, 52, 53)    \
   PW_GROUP(type, name, 128, 64, 65, 66, 67, 68, 69)   \
   PW_GROUP(type, name, 192, 96, 97, 98, 99, 100, 101) \
   PW_GROUP(type, name, 256, 128, 129, 130, 131, 132, 133)

@@ -51,7 +51,7 @@ std::string group_body(const std::string& type, int columns, bool down, bool reg
       R"(  PW_KEPT(kept);
   const int t = threadIdx.x, lane = t % 32, warp = t / 32;
   constexpr int columns = {columns}, words_of_a = 64 * 8, panel = {down} ? 16 * 8 : 0;
-  const int words = words_of_a + {down} * columns / 64 * panel + (1 - {down}) * columns * 8;
+  const int words = words_of_a + {down} * ((columns + 63) / 64) * panel + (1 - {down}) * columns * 8;
   // The element that lies at a byte, before it is moved: rows of 128 bytes, 16 of k from 32 on.
   const auto element = [&](int byte) -> unsigned {{
     const int in_a = 1024 * 8;
@@ -60,7 +60,8 @@ std::string group_body(const std::string& type, int columns, bool down, bool reg
       return k >= 0 && k < 16 ? p0[row * 16 + k] : 0x7fc0u;
     }}
     const int at = byte - in_a;
-    if ({down}) return p1[at % 2048 / 128 * columns + at / 2048 * 64 + at % 128 / 2];
+    const int of_down = at / 2048 * 64 + at % 128 / 2;
+    if ({down}) return of_down < columns ? p1[at % 2048 / 128 * columns + of_down] : 0x7fc0u;
     const int column = at / 128, k = at % 128 / 2 - 32;
     return k >= 0 && k < 16 ? p1[column * 16 + k] : 0x7fc0u;
   }};
@@ -192,7 +193,7 @@ std::vector<Tensor> operands_of(const Instruction& instruction, Random& random) 
 std::vector<GroupInstruction> group_instructions() {
   std::vector<GroupInstruction> out;
   for (const auto& [type, dtype] : kTypes)
-    for (const int columns : {64, 128, 192, 256})
+    for (const int columns : {32, 48, 64, 96, 128, 192, 256})
       for (const bool down : {false, true})
         for (const bool registers : {false, true}) {
           if (size_of(dtype) == 1) continue;
@@ -201,7 +202,8 @@ std::vector<GroupInstruction> group_instructions() {
                          "const unsigned short* p0, const unsigned short* p1, const float* p2, "
                          "float* p3",
                          group_body(type, columns, down, registers),
-                         std::vector<TypeId>(4, Types::unknown()), 128, 128 * (64 + columns)),
+                         std::vector<TypeId>(4, Types::unknown()), 128,
+                         128 * (64 + (columns + 63) / 64 * 64)),
                dtype, columns, down, registers});
         }
   return out;
