@@ -9,11 +9,11 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "backends/cuda/cuda_driver.hpp"
 #include "backends/cuda/preparing_driver.hpp"
 #include "backends/cuda/runtime.hpp"
 #include "backends/kv_cache.hpp"
 #include "backends/numerics.hpp"
+#include "bench/gpu/device.hpp"
 #include "bench/measure.hpp"
 #include "dsl/dsl.hpp"
 #include "graph/generate.hpp"
@@ -37,18 +37,6 @@ struct Drivers {
   cuda::Driver* own = nullptr;
 };
 
-std::unique_ptr<cuda::Driver> open_device(const Args& args, bool libraries) {
-  cuda::CudaDriverOptions options;
-  options.prepared = args.cubins;
-  options.libraries = libraries;
-  auto driver = cuda::CudaDriver::open(options);
-  if (!driver) {
-    std::cerr << driver.error().front().message << "; " << driver.error().front().help << "\n";
-    std::exit(5);
-  }
-  return std::move(*driver);
-}
-
 Drivers open(const Args& args) {
   Drivers out;
   if (!args.prepare.empty()) {
@@ -65,8 +53,8 @@ Drivers open(const Args& args) {
     out.library = out.other.get();
     return out;
   }
-  out.main = open_device(args, true);
-  out.other = open_device(args, false);
+  out.main = open_device(args.cubins, true);
+  out.other = open_device(args.cubins, false);
   out.library = out.main.get();
   out.own = out.other.get();
   return out;

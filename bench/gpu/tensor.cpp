@@ -11,11 +11,11 @@
 #include <fmt/format.h>
 
 #include "backends/cuda/attention.hpp"
-#include "backends/cuda/cuda_driver.hpp"
 #include "backends/cuda/preparing_driver.hpp"
 #include "backends/cuda/product.hpp"
 #include "backends/cuda/tuning.hpp"
 #include "backends/kv_cache.hpp"
+#include "bench/gpu/device.hpp"
 #include "bench/measure.hpp"
 #include "dsl/dsl.hpp"
 
@@ -378,16 +378,6 @@ class TensorBench {
   cuda::TensorMachine machine_;
 };
 
-std::unique_ptr<cuda::Driver> open_device(const Args& args, bool libraries) {
-  cuda::CudaDriverOptions options;
-  options.prepared = args.cubins;
-  options.libraries = libraries;
-  auto driver = cuda::CudaDriver::open(options);
-  if (driver) return std::move(*driver);
-  std::cerr << driver.error().front().message << "; " << driver.error().front().help << "\n";
-  std::exit(5);
-}
-
 }  // namespace
 }  // namespace pw::bench
 
@@ -424,8 +414,8 @@ int main(int argc, char** argv) {
     own = std::make_unique<cuda::PreparingDriver>(args.cubins, cuda::Target{args.prepare, false},
                                                   false);
   } else if (device) {
-    own = open_device(args, false);
-    library = open_device(args, true);
+    own = open_device(args.cubins, false);
+    library = open_device(args.cubins, true);
   } else {
     own = std::make_unique<cuda::HostDriver>(cuda::HostDriverOptions{.libraries = false});
   }
