@@ -67,7 +67,8 @@ class FloorFinder {
   /// With so many tiles on one multiprocessor, so many at work, and seconds after all that.
   void take(const Tile& tile, double on_one, std::int64_t busy, double after, bool cut) {
     const auto blocks = static_cast<double>(busy);
-    const double read = tile.count * (tile.rows + tile.columns) * depth_bytes_;
+    const double rows = std::min(tile.rows, static_cast<double>(shape_.rows));  // that are there
+    const double read = tile.count * (rows + tile.columns) * depth_bytes_;
     const double multiplied = 2 * tile.rows * tile.columns * depth_ * on_one;
     // At `rate`, with so many rows and columns of a step written to shared memory and loaded.
     const auto add_time = [&](double rate, double loaded) {

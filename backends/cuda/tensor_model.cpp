@@ -45,13 +45,15 @@ BlockWork work_of(const ProductShape& s, const ProductTile& t, const ProductDivi
   BlockWork out;
   out.warps = static_cast<double>(t.threads()) / 32;
   out.flops = 2.0 * t.rows * t.columns * bytes / static_cast<double>(s.in_bytes);
-  out.read = bytes * (t.rows + t.columns);
+  const auto read_rows = static_cast<double>(std::min<std::int64_t>(s.rows, t.rows) + t.columns);
+  out.read = bytes * read_rows;
   out.distinct = static_cast<double>((s.rows + s.columns) * s.in_bytes * s.depth) / blocks;
   out.results = result_bytes(s, division, division.whole) / blocks;
   out.grouped = t.grouped;
   // Each warp, or warpgroup, loads its rows of a and its columns of b.
   out.shared = bytes * (t.rows + t.columns + t.rows * t.across + t.columns * t.down_loads());
-  out.under_way = static_cast<double>((t.stages - 1) * kStepBytes * (t.rows + t.columns));
+  // A step is multiplied meanwhile; of warpgroups two are.
+  out.under_way = static_cast<double>((t.stages - (t.grouped ? 2 : 1)) * kStepBytes) * read_rows;
   return out;
 }
 
@@ -213,25 +215,26 @@ ProductTime product_time(const TensorMachine& machine, const ProductShape& shape
 
 const std::vector<ProductTile>& product_tiles() {
   static const std::vector<ProductTile> tiles{
-      // By wgmma.
+      // By wgmma: with all of a multiprocessor's shared memory, some with half of it.
       {192, 256, 12, 1, 4, 0, true},
       {128, 256, 8, 1, 4, 0, true},
       {192, 192, 12, 1, 4, 0, true},
-      {192, 128, 12, 1, 4, 0, true},
-      {128, 192, 8, 1, 4, 0, true},
-      {128, 128, 8, 1, 4, 0, true},
+      {192, 128, 12, 1, 5, 0, true},
+      {128, 192, 8, 1, 5, 0, true},
+      {128, 128, 8, 1, 6, 0, true},
       {128, 128, 8, 1, 3, 0, true},
-      {64, 256, 4, 1, 4, 0, true},
-      {64, 192, 4, 1, 4, 0, true},
+      {64, 256, 4, 1, 5, 0, true},
+      {64, 192, 4, 1, 7, 0, true},
       {64, 192, 4, 1, 3, 0, true},
+      {64, 128, 4, 1, 9, 0, true},
       {64, 128, 4, 1, 4, 0, true},
+      {64, 64, 4, 1, 12, 0, true},
       {64, 64, 4, 1, 6, 0, true},
-      {64, 64, 4, 1, 4, 0, true},
-      {128, 96, 8, 1, 4, 0, true},
-      {64, 96, 4, 1, 5, 0, true},
-      {128, 48, 8, 1, 5, 0, true},
-      {64, 48, 4, 1, 7, 0, true},
-      {64, 32, 4, 1, 8, 0, true},
+      {128, 96, 8, 1, 7, 0, true},
+      {64, 96, 4, 1, 9, 0, true},
+      {128, 48, 8, 1, 9, 0, true},
+      {64, 48, 4, 1, 12, 0, true},
+      {64, 32, 4, 1, 12, 0, true},
       // By mma.
       {128, 256, 2, 4, 3},
       {128, 256, 2, 4, 2},
@@ -253,8 +256,11 @@ const std::vector<ProductTile>& product_tiles() {
       {112, 128, 1, 4, 3},
       {112, 64, 1, 4, 2},
       {64, 64, 2, 2, 4},
+      {32, 64, 1, 4, 10},
       {32, 64, 1, 4, 6},
+      {16, 64, 1, 4, 12},
       {16, 64, 1, 4, 6},
+      {16, 32, 1, 2, 16},
       {16, 32, 1, 2, 8},
   };
   return tiles;
