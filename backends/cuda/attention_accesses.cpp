@@ -83,6 +83,12 @@ class TileCounter {
     out_.add_global(kTables, false, kNumber, blocks() * threads(), threads());
     out_.add_global(kTables, false, kNumber, looked_at, warps);
     out_.add_global(kSeen, false, kNumber, looked_at, warps);
+    if (tile_.grouped) {
+      // Lanes look at rows of their own, and all warps at those of their group.
+      out_.add_global(kSeen, false, kNumber, blocks() * 2 * of_lanes, threads());
+      keys_of_groups(run);
+      return finish(of_lanes);
+    }
     const std::int64_t at_end = tile_.order.parts == 1 ? 1 : 0;
     out_.add_global(kSeen, false, kNumber, blocks() * of_lanes * (tile_.order.strands + at_end),
                     threads());
@@ -127,6 +133,25 @@ class TileCounter {
     out_.add_shared(true, kWord,
                     2 * sizes_.groups * ceil_div(limit, kKeysOfMma) * kKeysOfMma * words);
     for (int warp = 0; warp < tile_.down; ++warp) of_warps(run, warp);
+  }
+
+  /// Warpgroups multiply whole blocks of keys, and those have been filled: 64 queries and a block
+  /// of keys by 16 columns, and a block's values by 16 keys.
+  void keys_of_groups(const Run& run) {
+    const std::int64_t limit = run.most(run.of.first, run.of.last), words = sizes_.width / 8,
+                       block = tile_.order.keys;
+    const std::int64_t taken = sizes_.groups * limit * words;
+    out_.add_global(kPages, false, kNumber, taken, words);
+    out_.add_global(kKeys, false, kWord, taken);
+    out_.add_global(kValues, false, kWord, taken);
+    out_.add_shared(true, kWord, 2 * sizes_.groups * ceil_div(limit, block) * block * words);
+    const std::int64_t of_block =
+        sizes_.width / 16 * 2 * (kGroupRows + block) + block / 16 * 2 * sizes_.width;
+    for (std::int64_t row = 0; row < tile_.rows(); row += kGroupRows) {
+      const std::int64_t from = run.block.first + row / share_,
+                         to = run.block.first + (row + kGroupRows - 1) / share_ + 1;
+      out_.add_shared(false, kWord, sizes_.groups * ceil_div(run.most(from, to), block) * of_block);
+    }
   }
 
   /// Of the warps, of all groups, strands and parts, with the same rows.

@@ -1,8 +1,9 @@
 // Exports attention_floor and described: the model of attention_model.cpp, relaxed. Tiles have any
-// number of rows, and take for 16 rows just the keys that the last of them sees; multiprocessors
+// number of rows, multiply by whatever instruction, and take for 16 rows just the keys that the
+// last of them sees; multiprocessors
 // have equal work where keys are in parts, and else as many whole tiles as one has at least;
-// nothing waits but for the first keys, and where there are parts, for what adds them. What warps
-// do besides multiplying and reading takes no time.
+// nothing waits but for the first keys, and where there are parts, for what adds them. Of what
+// warps do besides multiplying and reading only the weights of scores take time.
 #include <algorithm>
 #include <array>
 #include <functional>
@@ -81,19 +82,27 @@ class AttentionFloorFinder {
     const auto most = [&](const std::vector<double>& tiles) {
       return parts ? mean(tiles) : on_one(tiles);
     };
-    // A warp reads a key once for its tiles, whose sums are in its registers. A query is written
-    // and read once, which are half as many bytes as a key and its value.
-    const std::int64_t tall = kThreadRegisters / (work_.width / 2);
+    // A warp reads a key once for its tiles, whose sums are in its registers, and a warpgroup once
+    // for 64 rows. A query is written and read once, which are half as many bytes as a key and its
+    // value.
+    const bool groups = machine_.group_flops != 0;
+    const std::int64_t tall =
+        std::max(kThreadRegisters / (work_.width / 2), groups ? kGroupRows / kRowsOfMma : 0);
+    const double rate =
+        std::max(machine_.multiplied(machine_.flops, 2 * kFullWarps),
+                 machine_.multiplied(machine_.group_flops, 2 * kFullWarps, kReachedGroupRate));
     const auto warps = static_cast<double>(ceil_div(rows / kRowsOfMma, tall));
     std::vector<double> moved(keys.size());
     for (std::size_t i = 0; i < keys.size(); ++i) moved[i] = (1 + warps) * keys[i] + queries[i];
-    const std::array<TimeTerm, 4> bounds{{
+    const std::array<TimeTerm, 5> bounds{{
         {attention_bytes(work_) / machine_.read_bandwidth(), "memory"},
         {std::max((mean(keys) * all * pair + bytes_of_rows(work_)) / machine_.cache_bandwidth,
                   most(keys) * pair / machine_.cache_port()),
          "cache"},
         {most(moved) * pair / machine_.shared_bandwidth(), "shared memory"},
-        {4 * width * most(multiplied) / machine_.multiplied(machine_.flops, 2 * kFullWarps), "mma"},
+        {4 * width * most(multiplied) / rate, "mma"},
+        {kWaiting * kCountedOfWeight * most(multiplied) / 32 / (kIssued * machine_.issue()),
+         "issue"},
     }};
     const double seconds = std::max(attention_bound(machine_, work_), combined(bounds)) +
                            kFirstWait + (parts ? kAddingTrips * kCacheLatency : 0);

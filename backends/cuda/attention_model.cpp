@@ -8,6 +8,8 @@
 #include <queue>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "base/ceil_div.hpp"
 
 namespace pw::cuda {
@@ -18,13 +20,18 @@ constexpr double kOfQuery = 16 * kElement;
 constexpr std::int64_t kFewRows = 256, kTypicalKeys = 4096, kShortPrompt = 512;
 constexpr std::int64_t kTypicalRows[] = {1,  2,  3,  4,   6,   8,   12,  16,   24,   32,
                                          48, 64, 96, 128, 192, 256, 512, 1024, 2048, 4096};
+constexpr int kWarpsOfGroup = 4;
 constexpr double kAsWell = 1.02;
-// Fitted to what 223 steps of all tiles take on an H100, within 10 %
-// (bench/results/tensor_cores.md; decision 027). Of a warp, for each score of a lane, as many
-// instructions (mask, maximum, power, sum, half of a conversion, copies, addresses, and what they
-// wait for); of the instructions that a multiprocessor can issue, those that it does; of two things
-// that a lone warp of each of its parts does one after the other, the sum in this norm.
-constexpr double kOfScore = 19, kIssued = 0.6, kAlone = 1.3;
+// Fitted as kOfScore: of two things that a lone warp of each part of a multiprocessor does one
+// after the other, the sum in this norm.
+constexpr double kAlone = 1.3;
+// Of 64 rows a group. Three groups with 128 keys have too few registers.
+constexpr AttentionTile kGroupedTiles[] = {
+    {8, 1, {128, 1, 1}, 1, true}, {12, 1, {64, 1, 1}, 1, true}, {8, 1, {64, 1, 1}, 1, true}};
+// Of a warp of a group, beside the weights of scores, counted in the machine code of sm_90: for a
+// block of keys, and for a word that it copies, of which it looks up the page. That they wait as
+// those of other warps do is assumed; no kernel of groups has been measured.
+constexpr double kOfGroupStep = 165, kOfGroupCopy = 10;
 constexpr double kStrandsMeet = 40e-9;  // seconds of a barrier, as machine.cpp has it
 
 // Of what a multiprocessor takes from the cache, where parts are added; fitted.
@@ -92,6 +99,13 @@ BlockCost cost_of_strands(const TensorMachine& machine, double width, const Atte
   return out;
 }
 
+/// Of a warp of a group, for a block of keys.
+double instructions_of_step(const AttentionTile& tile, double width) {
+  const double copies = 2.0 * tile.order.keys * width / 8 / tile.threads();
+  return kWaiting *
+         (kCountedOfWeight * tile.order.keys * 16 / 32 + kOfGroupStep + kOfGroupCopy * copies);
+}
+
 /// What a warp does itself takes as long as for the one with most keys; shared memory is read by
 /// all.
 BlockCost cost_of(const TensorMachine& machine, const AttentionWork& work,
@@ -102,11 +116,15 @@ BlockCost cost_of(const TensorMachine& machine, const AttentionWork& work,
   const double multiply = 4 * keys.tile_read * 16 * width;
   // Two fragments of 16 by 16 for each ldmatrix; an instruction multiplies 16 by 8 by 16.
   const double instructions =
-      multiply / (2 * 16 * 8 * 16) + keys.read * pair / 512 + scores / 32 * kOfScore;
-  // Queries are written, and each strand reads them once.
-  const double queries = keys.tiles * kOfQuery * width * (1 + tile.order.strands);
+      tile.grouped ? keys.tile_blocks * instructions_of_step(tile, width)
+                   : multiply / (2 * 16 * 8 * 16) + keys.read * pair / 512 + scores / 32 * kOfScore;
+  // Queries are written, and each strand reads them once; what groups read is with the keys.
+  const double queries =
+      keys.tiles * kOfQuery * width * (1 + (tile.grouped ? 0 : tile.order.strands));
   BlockCost out = cost_of_strands(machine, width, tile, keys.tiles);
-  out.mma = multiply / machine.multiplied(machine.flops, 2 * kFullWarps);
+  out.mma = multiply / (tile.grouped ? machine.multiplied(machine.group_flops, 2 * kFullWarps,
+                                                          kReachedGroupRate)
+                                     : machine.multiplied(machine.flops, 2 * kFullWarps));
   out.shared += ((keys.copied + keys.all_read) * pair + queries) / machine.shared_bandwidth();
   out.issue += instructions / (kIssued * machine.issue());
   out.waits = keys.waits;
@@ -162,7 +180,9 @@ class KeyCounter {
   void add_copies(std::int64_t seen, KeysOfBlock& out) const {
     const double parts = tile_.order.parts;
     out.seen += static_cast<double>(seen) / parts;
-    out.copied += static_cast<double>(sixteens_of(seen)) / parts;
+    out.copied += (tile_.grouped ? most_blocks_of(seen) * tile_.order.keys
+                                 : static_cast<double>(sixteens_of(seen))) /
+                  parts;
     const bool fresh = !cached_ || seen == work_.past + work_.rows;
     out.waits += fresh ? kFirstWait : 3 * kCacheLatency;
   }
@@ -175,18 +195,30 @@ class KeyCounter {
       KeysOfBlock own;
       std::int64_t most = 0;
       for (int t = 0; t < tile_.tall; ++t) {
-        const std::int64_t row = tile_.first_row(warp, t);
-        const std::int64_t from = token0 + row / share_, to = token0 + (row + 15) / share_ + 1;
+        // A warpgroup multiplies what one of its rows sees.
+        const std::int64_t row = tile_.grouped ? warp / kWarpsOfGroup * kGroupRows
+                                               : std::int64_t{tile_.first_row(warp, t)};
+        const std::int64_t rows = tile_.grouped ? kGroupRows : kGroupRows / kWarpsOfGroup;
+        const std::int64_t from = token0 + row / share_,
+                           to = token0 + (row + rows - 1) / share_ + 1;
         if (from >= run.last || to <= run.first) continue;
         const std::int64_t seen = work_.past + std::min(to, run.last) - begin;
         most = std::max(most, seen);
         own.tile_blocks += most_blocks_of(seen);
-        own.tile_read += most_read_of(seen);
+        own.tile_read +=
+            tile_.grouped ? most_blocks_of(seen) * tile_.order.keys : most_read_of(seen);
         ++out.tiles;
       }
       of_most.tile_blocks = std::max(of_most.tile_blocks, own.tile_blocks);
-      of_most.read = std::max(of_most.read, most_read_of(most));
       of_most.tile_read = std::max(of_most.tile_read, own.tile_read);
+      if (tile_.grouped) {
+        // A group reads its queries for each block of keys: two of them are as long as a key and
+        // its value are once.
+        out.all_read += most_blocks_of(most) *
+                        (static_cast<double>(tile_.order.keys) + kGroupRows / 2.0) / kWarpsOfGroup;
+        continue;
+      }
+      of_most.read = std::max(of_most.read, most_read_of(most));
       out.all_read += static_cast<double>(sixteens_of(most)) / tile_.order.parts;
     }
     out.tile_blocks += of_most.tile_blocks * tile_.down;
@@ -301,7 +333,20 @@ int AttentionTile::first_row(int warp, int t) const {
 
 int AttentionTile::registers(std::int64_t width) const {
   constexpr int kRest = 64, kMost = 255;  // sums, queries, scores, and the rest
+  constexpr int kRestOfGroups = 48;       // beside sums, scores and weights
+  if (grouped) return static_cast<int>(width) / 2 + order.keys * 3 / 4 + kRestOfGroups;
   return std::min(tall * (static_cast<int>(width) * 3 / 4 + order.keys / 2) + kRest, kMost);
+}
+
+bool AttentionTile::fits(const TensorMachine& machine, std::int64_t width) const {
+  return !grouped || (machine.group_flops != 0 && (width == 64 || width == 128));
+}
+
+std::string described(const AttentionTile& tile) {
+  const std::string groups =
+      tile.grouped ? fmt::format(", {} warpgroup{}", tile.down / 4, tile.down > 4 ? "s" : "") : "";
+  return fmt::format("{} rows, {} x {} keys, {} parts{}", tile.rows(), tile.order.strands,
+                     tile.order.keys, tile.order.parts, groups);
 }
 
 TokenRange tokens_of_block(const AttentionTile& tile, std::int64_t share, std::int64_t tokens,
@@ -320,7 +365,7 @@ double attention_bound(const TensorMachine& machine, const AttentionWork& w) {
   const double seen = static_cast<double>(w.rows) * static_cast<double>(w.past) +
                       static_cast<double>(w.rows * (w.rows + 1)) / 2;
   const double flops = 4 * static_cast<double>(w.sequences * w.heads * w.width) * seen;
-  return std::max(attention_bytes(w) / machine.bandwidth, flops / machine.flops);
+  return std::max(attention_bytes(w) / machine.bandwidth, flops / machine.most_flops());
 }
 
 AttentionTime attention_time(const TensorMachine& machine, const AttentionWork& work,
@@ -369,10 +414,15 @@ AttentionWork typical_work(std::int64_t rows, std::int64_t heads, std::int64_t g
 }
 
 std::vector<AttentionTile> attention_candidates(const TensorMachine& machine, std::int64_t rows,
-                                                std::int64_t groups) {
-  if (rows > kFewRows)
-    return {{4, 1, {16, 1, 1}, 2}, {3, 1, {16, 2, 1}},    {2, 2, {16, 2, 1}},
-            {2, 2, {16, 4, 1}},    {4, 2, {16, 1, 1}, 2}, {4, 2, {16, 2, 1}, 2}};
+                                                std::int64_t groups, std::int64_t width) {
+  if (rows > kFewRows) {
+    std::vector<AttentionTile> out{{4, 1, {16, 1, 1}, 2}, {3, 1, {16, 2, 1}},
+                                   {2, 2, {16, 2, 1}},    {2, 2, {16, 4, 1}},
+                                   {4, 2, {16, 1, 1}, 2}, {4, 2, {16, 2, 1}, 2}};
+    for (const AttentionTile& tile : kGroupedTiles)
+      if (tile.fits(machine, width)) out.push_back(tile);
+    return out;
+  }
   std::vector<AttentionTile> out;
   for (int parts : {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64}) {
     if (parts > 1 && parts * rows * groups > 4 * machine.multiprocessors) break;
@@ -397,7 +447,7 @@ AttentionTiles attention_tiles(const TensorMachine& machine, std::int64_t heads,
     };
     double least = std::numeric_limits<double>::infinity();
     AttentionTile best;
-    for (const AttentionTile& tile : attention_candidates(machine, rows, groups))
+    for (const AttentionTile& tile : attention_candidates(machine, rows, groups, width))
       if (const double sum = times_bound(tile); sum < least) {
         least = sum;
         best = tile;

@@ -17,12 +17,17 @@ namespace pw::cuda {
 /// Keys that an instruction multiplies by; a warp leaves them out where none of its rows sees them.
 inline constexpr std::int64_t kKeysOfMma = 16;
 
+/// Rows of a warpgroup.
+inline constexpr std::int64_t kGroupRows = 64;
+
 /// How rows, a query's head each, and keys are shared out.
 struct AttentionTile {
   int down = 1;  ///< warps that share no rows
   int tall = 1;  ///< tiles of 16 rows of a warp
   AttentionOrder order;
   int deep = 1;  ///< blocks of keys of each strand that are copied at a time
+  /// By warpgroups (`wgmma`): four of `down` have 64 rows; tall, strands, parts and deep are 1.
+  bool grouped = false;
   [[nodiscard]] int threads() const { return 32 * down * order.strands; }
   [[nodiscard]] int rows() const { return down * tall * 16; }
   /// Of a warp's t-th tile of 16 rows: each second round of tiles goes the other way, so that warps
@@ -38,7 +43,12 @@ struct AttentionTile {
   [[nodiscard]] std::int64_t shared_bytes(std::int64_t width) const;
   /// Of a thread, about.
   [[nodiscard]] int registers(std::int64_t width) const;
+  /// Whether there is a kernel for it: groups multiply heads of 64 or 128 columns, on machines that
+  /// have instructions of groups.
+  [[nodiscard]] bool fits(const TensorMachine& machine, std::int64_t width) const;
 };
+/// "192 rows, 1 x 64 keys, 1 parts", and of groups how many.
+[[nodiscard]] std::string described(const AttentionTile& tile);
 
 struct TokenRange {
   std::int64_t first = 0, last = 0;
@@ -69,12 +79,22 @@ inline constexpr double kAddingTrips = 4;
 /// block.
 inline constexpr double kFirstWait = 4.2e-6;
 
+// Fitted to what 223 steps of all tiles take on an H100, within 10 %
+// (bench/results/tensor_cores.md; decision 027). Of a warp, for each score of a lane, as many
+// instructions (mask, maximum, power, sum, half of a conversion, copies, addresses, and what they
+// wait for); of the instructions that a multiprocessor can issue, those that it does.
+inline constexpr double kOfScore = 19, kIssued = 0.6;
+/// As many are in the machine code: the more is what they wait for.
+inline constexpr double kCountedOfScore = 14, kWaiting = kOfScore / kCountedOfScore;
+/// Of those, what any kernel has: maximum, power (two), sum, half of a conversion.
+inline constexpr double kCountedOfWeight = 4.5;
+
 /// Queries and results.
 [[nodiscard]] double bytes_of_rows(const AttentionWork& work);
 /// Those, and keys and values, each once.
 [[nodiscard]] double attention_bytes(const AttentionWork& work);
 /// Seconds: the larger of what bandwidth takes for queries, keys, values and results, each once,
-/// and of what multiplications take for the keys that rows see.
+/// and of what multiplications take for the keys that rows see, by whatever instruction.
 [[nodiscard]] double attention_bound(const TensorMachine& machine, const AttentionWork& work);
 /// Seconds that no tile and no way to share out the keys gets below, by the same model: see
 /// attention_floor.cpp.
@@ -105,7 +125,8 @@ struct AttentionTiles {
 /// Of the tiles that fit a step of so many rows, whatever is chosen of them.
 [[nodiscard]] std::vector<AttentionTile> attention_candidates(const TensorMachine& machine,
                                                               std::int64_t rows,
-                                                              std::int64_t groups);
+                                                              std::int64_t groups,
+                                                              std::int64_t width);
 /// By the model for typical work, and for as many rows of sequences of 512 tokens: the fastest, but
 /// for a few steps that another one's kernel serves as well, within 2 %.
 [[nodiscard]] AttentionTiles attention_tiles(const TensorMachine& machine, std::int64_t heads,

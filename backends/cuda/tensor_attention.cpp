@@ -13,12 +13,19 @@
 namespace pw::cuda {
 namespace {
 
-constexpr std::string_view kAttentionBody =
+constexpr std::string_view kByWarps =
     R"(  PW_KEPT(kept);
   pw_attention<pw_{in}, {down}, {tall}, {strands}, {keys}, {deep}, {apart}, {width}, {share}, {groups},
                {page}, {parts}>(
       kept, p0, p1, p2, pw_pages{{p3, p4, p5}}, pw_sums{{{sums}}}, rows, {factor},
-      [&](long long token, int head, int column, float y0, float y1) {{
+)";
+constexpr std::string_view kByGroups =
+    R"(  PW_KEPT(kept);
+  pw_group_attention<pw_{in}, {down}, {keys}, {width}, {share}, {groups}, {page}>(
+      kept, p0, p1, p2, pw_pages{{p3, p4, p5}}, rows, {factor},
+)";
+constexpr std::string_view kStoreTwo =
+    R"(      [&](long long token, int head, int column, float y0, float y1) {{
         const auto finished = [&](float y) {{
           {divide}return {store};
         }};
@@ -84,12 +91,6 @@ class AttentionWriter {
 
   [[nodiscard]] Kernel attention(const AttentionTile& tile) {
     const std::int64_t share = shape_.heads / shape_.groups;
-    const std::string divide =
-        shape_.divisor ? fmt::format("y = pw_div(y, {});\n          ",
-                                     rows::cxx::loaded(context_.types[*shape_.divisor].dtype,
-                                                       "pw_load(p6, 0)"))
-                       : "";
-    const float factor = 1 / std::sqrt(static_cast<float>(shape_.width)) * kLog2E;
     WrittenKernel text = text_of(tile);
     text.rows_per_block = static_cast<int>(tile.tokens(share));
     text.threads = tile.threads();
@@ -98,22 +99,33 @@ class AttentionWriter {
         std::max<std::int64_t>(1, machine_.resident(tile.threads(), tile.registers(shape_.width),
                                                     tile.shared_bytes(shape_.width))));
     text.column_blocks = static_cast<int>(shape_.groups) * tile.order.parts;
-    text.body =
-        fmt::format(kAttentionBody, fmt::arg("in", name(shape_.in)), fmt::arg("down", tile.down),
-                    fmt::arg("tall", tile.tall), fmt::arg("strands", tile.order.strands),
-                    fmt::arg("keys", tile.order.keys), fmt::arg("deep", tile.deep),
-                    fmt::arg("apart", tile.keys_at_a_time(shape_.width, shape_.page_tokens)),
-                    fmt::arg("width", shape_.width), fmt::arg("share", share),
-                    fmt::arg("groups", shape_.groups), fmt::arg("page", shape_.page_tokens),
-                    fmt::arg("parts", tile.order.parts),
-                    fmt::arg("sums", tile.order.parts > 1 ? "sums, arrived" : "0, 0"),
-                    fmt::arg("factor", rows::cxx::literal(factor, DType::f32)),
-                    fmt::arg("divide", divide), fmt::arg("heads", shape_.heads),
-                    fmt::arg("store", rows::cxx::is_narrow(shape_.out)
-                                          ? fmt::format("pw_to_{}(y)", name(shape_.out))
-                                          : std::string("y")));
+    text.body = body(tile);
     text.by_data = tensor_attention_accesses(sizes(), tile);
     return tensor_kernel(text, tile.shared_bytes(shape_.width), tensor_attention_prelude());
+  }
+
+  [[nodiscard]] std::string body(const AttentionTile& tile) const {
+    const std::string divide =
+        shape_.divisor ? fmt::format("y = pw_div(y, {});\n          ",
+                                     rows::cxx::loaded(context_.types[*shape_.divisor].dtype,
+                                                       "pw_load(p6, 0)"))
+                       : "";
+    const float factor = 1 / std::sqrt(static_cast<float>(shape_.width)) * kLog2E;
+    return fmt::format(
+        fmt::runtime(std::string(tile.grouped ? kByGroups : kByWarps) + std::string(kStoreTwo)),
+        fmt::arg("in", name(shape_.in)), fmt::arg("down", tile.down), fmt::arg("tall", tile.tall),
+        fmt::arg("strands", tile.order.strands), fmt::arg("keys", tile.order.keys),
+        fmt::arg("deep", tile.deep),
+        fmt::arg("apart", tile.keys_at_a_time(shape_.width, shape_.page_tokens)),
+        fmt::arg("width", shape_.width), fmt::arg("share", shape_.heads / shape_.groups),
+        fmt::arg("groups", shape_.groups), fmt::arg("page", shape_.page_tokens),
+        fmt::arg("parts", tile.order.parts),
+        fmt::arg("sums", tile.order.parts > 1 ? "sums, arrived" : "0, 0"),
+        fmt::arg("factor", rows::cxx::literal(factor, DType::f32)), fmt::arg("divide", divide),
+        fmt::arg("heads", shape_.heads),
+        fmt::arg("store", rows::cxx::is_narrow(shape_.out)
+                              ? fmt::format("pw_to_{}(y)", name(shape_.out))
+                              : std::string("y")));
   }
 
   const AttentionShape& shape_;
@@ -144,7 +156,10 @@ std::optional<AttentionForms> tensor_attention(const AttentionShape& shape, std:
   out.groups = shape.groups;
   out.tiles =
       tiles != nullptr ? *tiles : attention_tiles(machine, shape.heads, shape.groups, shape.width);
-  for (const AttentionTile& tile : out.tiles.all) out.all.push_back(writer.form(tile));
+  for (const AttentionTile& tile : out.tiles.all) {
+    if (!tile.fits(machine, shape.width)) return std::nullopt;
+    out.all.push_back(writer.form(tile));
+  }
   return out;
 }
 

@@ -62,6 +62,110 @@ struct pw_attended {
   float base[2], total[2], sums[WIDTH / 8][4];
 };
 
+/// Of a row, the first or second of a lane, the scores of all but its first `own` keys are hidden:
+/// of those keys it has the first two, the ninth and tenth, and so on.
+template <int J>
+PW_FUNCTION void pw_hide_scores(float (&scores)[J][4], int h, int own) {
+  const float least = -pw_float(0x7f800000u);
+#pragma unroll
+  for (int j = 0; j < J; ++j)
+#pragma unroll
+    for (int e = 0; e < 2; ++e)
+      scores[j][2 * h + e] = j * 8 + e < own ? scores[j][2 * h + e] : least;
+}
+/// Of all lanes that have scores of the row.
+template <int J>
+PW_FUNCTION float pw_largest_of_row(const float (&scores)[J][4], int h) {
+  constexpr int chains = J > 4 ? 2 : 1;  // of many scores two, which do not wait for each other
+  float largest[2] = {scores[0][2 * h], scores[0][2 * h + 1]};
+  if (chains == 1) largest[0] = pw_larger(largest[0], largest[1]);
+#pragma unroll
+  for (int j = 1; j < J; ++j)
+#pragma unroll
+    for (int e = 0; e < 2; ++e)
+      largest[e % chains] = pw_larger(largest[e % chains], scores[j][2 * h + e]);
+  if (chains == 2) largest[0] = pw_larger(largest[0], largest[1]);
+  return pw_larger_of(pw_larger_of(largest[0], 1), 2);
+}
+/// Whether a row has a new base, as its largest score outgrew the one before; `shift`: bases times
+/// the factor. The weights' sum is multiplied by `shrink`, which the sums are still to be.
+template <int WIDTH>
+PW_FUNCTION bool pw_new_bases(pw_attended<WIDTH>& row, const float (&largest)[2], float factor,
+                              float (&shift)[2], float (&shrink)[2]) {
+#pragma unroll
+  for (int h = 0; h < 2; ++h) {
+    shift[h] = pw_mul(row.base[h], factor);
+    shrink[h] = 1.0f;
+  }
+  if (!pw_outgrown(shift[0], largest[0], factor) && !pw_outgrown(shift[1], largest[1], factor))
+    return false;
+#pragma unroll
+  for (int h = 0; h < 2; ++h) {
+    const float base = pw_outgrown(shift[h], largest[h], factor) ? largest[h] : row.base[h];
+    shrink[h] = pw_shrink(row.base[h], base, factor);
+    row.base[h] = base;
+    shift[h] = pw_mul(base, factor);
+    row.total[h] = pw_mul(row.total[h], shrink[h]);
+  }
+  return true;
+}
+template <int WIDTH>
+PW_FUNCTION void pw_shrink_sums(pw_attended<WIDTH>& row, const float (&shrink)[2]) {
+#pragma unroll
+  for (int h = 0; h < 2; ++h)
+#pragma unroll
+    for (int d = 0; d < WIDTH / 8; ++d)
+#pragma unroll
+      for (int e = 0; e < 2; ++e)
+        row.sums[d][2 * h + e] = pw_mul(row.sums[d][2 * h + e], shrink[h]);
+}
+/// Scores become weights, whose sum is added to `total`.
+template <int J>
+PW_FUNCTION float pw_weigh(float (&scores)[J][4], int h, float shift, float factor, float total) {
+#pragma unroll
+  for (int j = 0; j < J; ++j)
+#pragma unroll
+    for (int e = 0; e < 2; ++e) {
+      float& score = scores[j][2 * h + e];
+      score = pw_power2(pw_fma(score, factor, -shift));
+      total = pw_add(total, score);
+    }
+  return total;
+}
+/// Those of the j-th 16 keys, as instructions take them.
+template <class T, int J>
+PW_FUNCTION pw_fragment pw_weights_of(T type, const float (&weights)[J][4], int j) {
+  pw_fragment out;
+#pragma unroll
+  for (int r = 0; r < 4; ++r) {
+    const float* two = &weights[2 * j + r / 2][r % 2 * 2];
+    out.r[r] = pw_narrow_two(type, two[0], two[1]);
+  }
+  return out;
+}
+
+/// Tokens of one sequence, which a block does together: their table, the keys that one of them sees
+/// at most, and the token after the last.
+struct pw_run {
+  int table, limit, last;
+};
+/// Each lane looks at tokens of its own; other sequences have other tables.
+PW_FUNCTION pw_run pw_run_from(const pw_pages& at, int first, int end, int lane) {
+  pw_run run = {(int)pw_load(at.tables, first), 0, end};
+#pragma unroll 1
+  for (int from = first; from < end; from += 32) {
+    const int i = from + lane;
+    const bool there = i < end;
+    const int keys = there ? (int)pw_load(at.seen, i) : 0;
+    const bool own = !there || (int)pw_load(at.tables, i) == run.table;
+    run.limit = own && keys > run.limit ? keys : run.limit;
+    run.last = !own && i < run.last ? i : run.last;
+  }
+  run.last = -pw_most_of_warp(-run.last);
+  run.limit = pw_most_of_warp(run.limit);
+  return run;
+}
+
 /// The place of the word `further` words on, an even number, in the row of `place`, the place of
 /// one of its first two.
 PW_FUNCTION pw_place pw_further(pw_place place, int further) {
@@ -84,7 +188,6 @@ PW_FUNCTION void pw_attend_block(S& shared, const pw_fragment (&queries)[TALL][W
                                  const int (&most)[TALL], float factor,
                                  pw_attended<WIDTH> (&rows)[TALL]) {
   constexpr int words = pw_key<WIDTH>::words, steps = WIDTH / 16;
-  const float least = -pw_float(0x7f800000u);
   const unsigned lane = (unsigned)pw_here((int)threadIdx.x) % 32;
   // Of 16 keys: some row of a tile, or of any, sees one.
   const auto sees = [&](int t, int j) { return WHOLE || 16 * j < most[t]; };
@@ -119,61 +222,24 @@ PW_FUNCTION void pw_attend_block(S& shared, const pw_fragment (&queries)[TALL][W
   for (int t = 0; t < TALL; ++t) {
     pw_attended<WIDTH>& row = rows[t];
     if (!sees(t, 0)) continue;
-    float largest[2], shift[2];
+    float largest[2], shift[2], shrink[2];
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
-      if (const int own = WHOLE ? KEYS : seen[t][h] - (int)(lane % 4 * 2); own < KEYS) {
-#pragma unroll
-        for (int j = 0; j < KEYS / 8; ++j)
-#pragma unroll
-          for (int e = 0; e < 2; ++e)
-            scores[t][j][2 * h + e] = j * 8 + e < own ? scores[t][j][2 * h + e] : least;
-      }
-      largest[h] = least;
-#pragma unroll
-      for (int j = 0; j < KEYS / 8; ++j)
-#pragma unroll
-        for (int e = 0; e < 2; ++e) largest[h] = pw_larger(largest[h], scores[t][j][2 * h + e]);
-      largest[h] = pw_larger_of(pw_larger_of(largest[h], 1), 2);
-      shift[h] = pw_mul(row.base[h], factor);
+      const int own = WHOLE ? KEYS : seen[t][h] - (int)(lane % 4 * 2);
+      if (own < KEYS) pw_hide_scores(scores[t], h, own);
+      largest[h] = pw_largest_of_row(scores[t], h);
     }
-    if (pw_outgrown(shift[0], largest[0], factor) || pw_outgrown(shift[1], largest[1], factor)) {
-#pragma unroll
-      for (int h = 0; h < 2; ++h) {
-        const float base = pw_outgrown(shift[h], largest[h], factor) ? largest[h] : row.base[h];
-        const float shrink = pw_shrink(row.base[h], base, factor);
-        row.base[h] = base;
-        shift[h] = pw_mul(base, factor);
-        row.total[h] = pw_mul(row.total[h], shrink);
-#pragma unroll
-        for (int d = 0; d < WIDTH / 8; ++d)
-#pragma unroll
-          for (int e = 0; e < 2; ++e)
-            row.sums[d][2 * h + e] = pw_mul(row.sums[d][2 * h + e], shrink);
-      }
-    }
+    if (pw_new_bases(row, largest, factor, shift, shrink)) pw_shrink_sums(row, shrink);
 #pragma unroll
     for (int h = 0; h < 2; ++h)
-#pragma unroll
-      for (int j = 0; j < KEYS / 8; ++j)
-#pragma unroll
-        for (int e = 0; e < 2; ++e) {
-          float& score = scores[t][j][2 * h + e];
-          score = pw_power2(pw_fma(score, factor, -shift[h]));
-          row.total[h] = pw_add(row.total[h], score);
-        }
+      row.total[h] = pw_weigh(scores[t], h, shift[h], factor, row.total[h]);
   }
 #pragma unroll
   for (int j = 0; j < KEYS / 16; ++j) {
     if (!seen_by_any(j)) break;
     pw_fragment weights[TALL];
 #pragma unroll
-    for (int t = 0; t < TALL; ++t)
-#pragma unroll
-      for (int r = 0; r < 4; ++r) {
-        const float* two = &scores[t][2 * j + r / 2][r % 2 * 2];
-        weights[t].r[r] = pw_narrow_two(T(), two[0], two[1]);
-      }
+    for (int t = 0; t < TALL; ++t) weights[t] = pw_weights_of(T(), scores[t], j);
 #pragma unroll
     for (int d = 0; d < WIDTH / 16; ++d) {
       const pw_fragment right =
@@ -356,20 +422,8 @@ PW_FUNCTION void pw_attention(S& shared, const unsigned short* q, const unsigned
 
   int first = begin();
   while (first < end()) {
-    const int table = (int)pw_load(at.tables, first);
-    int limit = 0, last = end();
-    // Each lane looks at tokens of its own; other sequences have other tables.
-#pragma unroll 1
-    for (int from = first; from < end(); from += 32) {
-      const int i = from + lane;
-      const bool there = i < end();
-      const int keys = there ? (int)pw_load(at.seen, i) : 0;
-      const bool own = !there || (int)pw_load(at.tables, i) == table;
-      limit = own && keys > limit ? keys : limit;
-      last = !own && i < last ? i : last;
-    }
-    last = -pw_most_of_warp(-last);
-    limit = pw_most_of_warp(limit);
+    const pw_run run = pw_run_from(at, first, end(), lane);
+    const int table = run.table, limit = run.limit, last = run.last;
     // The first key of a round, and of a unit of those that are copied at a time.
     const auto key_of = [&](int round) { return (round * PARTS + part) * block; };
     constexpr int unit = PARTS == 1 ? step : block, units = step / unit;

@@ -76,8 +76,8 @@ class TensorReporter {
     report.op = form.kernel.op;
     report.work = fmt::format("{} of {} after {}, {} heads in {} of {}", work.sequences, work.rows,
                               work.past, work.heads, work.groups, work.width);
-    report.tile = fmt::format("{} rows, {} x {} keys", form.tile.rows(), form.tile.order.strands,
-                              form.tile.order.keys);
+    report.tile = fmt::format("{} rows, {} x {} keys{}", form.tile.rows(), form.tile.order.strands,
+                              form.tile.order.keys, form.tile.grouped ? ", by warpgroups" : "");
     report.parts = form.tile.order.parts;
     report.bound_seconds = attention_bound(machine, work);
     report.seconds = time.seconds;

@@ -52,6 +52,14 @@ PW_FUNCTION void pw_hold(float (&d)[J][4]) {
 #pragma unroll
     for (int e = 0; e < 4; ++e) asm volatile("" : "+f"(d[j][e])::"memory");
 }
+/// These registers, which products read, are changed after this.
+template <int J>
+PW_FUNCTION void pw_hold(pw_fragment (&a)[J]) {
+#pragma unroll
+  for (int j = 0; j < J; ++j)
+#pragma unroll
+    for (int i = 0; i < 4; ++i) asm volatile("" : "+r"(a[j].r[i])::"memory");
+}
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #define PW_NAMES_32 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
 #define PW_NAMES_48 \
@@ -93,35 +101,39 @@ PW_FUNCTION void pw_hold(float (&d)[J][4]) {
 #define PW_SUMS_128(j) PW_SUMS_64(j), PW_SUMS_64(j + 8)
 #define PW_SUMS_192(j) PW_SUMS_128(j), PW_SUMS_64(j + 16)
 #define PW_SUMS_256(j) PW_SUMS_192(j), PW_SUMS_64(j + 24)
-#define PW_BEGUN(N, name)                                                                     \
-  "{ .reg .pred p; setp.eq.u32 p, 0, 0; wgmma.mma_async.sync.aligned.m64n" #N "k16.f32." name \
-  "." name " {" PW_NAMES_##N "}, "
-// d += a b of 64 rows, N columns and 16 of k: a is in shared memory, or in registers as pw_mma
-// takes it. Operands follow the N / 2 sums, whose numbers are said.
-#define PW_GROUP(type, name, N, n0, n1, n2, n3, n4, n5)                                            \
-  template <bool DOWN, class S>                                                                    \
-  PW_FUNCTION void pw_multiply(type, S&, float(&d)[N / 8][4], pw_matrix a, pw_matrix b) {          \
-    asm volatile(PW_BEGUN(N, name) "%" #n0 ", %" #n1 ", p, 1, 1, 0, %" #n2 "; }"                   \
-                 : PW_SUMS_##N(0)                                                                  \
-                 : "l"(a), "l"(b), "n"(DOWN ? 1 : 0)                                               \
-                 : "memory");                                                                      \
-  }                                                                                                \
-  template <bool DOWN, class S>                                                                    \
-  PW_FUNCTION void pw_multiply(type, S&, float(&d)[N / 8][4], const pw_fragment& a, pw_matrix b) { \
-    asm volatile(PW_BEGUN(N, name) "{%" #n0 ", %" #n1 ", %" #n2 ", %" #n3 "}, %" #n4               \
-                                   ", p, 1, 1, %" #n5 "; }"                                        \
-                 : PW_SUMS_##N(0)                                                                  \
-                 : "r"(a.r[0]), "r"(a.r[1]), "r"(a.r[2]), "r"(a.r[3]), "l"(b), "n"(DOWN ? 1 : 0)   \
-                 : "memory");                                                                      \
+#define PW_BEGUN(N, name, adds)                                                        \
+  "{ .reg .pred p; setp.ne.u32 p, %" #adds ", 0; wgmma.mma_async.sync.aligned.m64n" #N \
+  "k16.f32." name "." name " {" PW_NAMES_##N "}, "
+// d += a b of 64 rows, N columns and 16 of k, or d = a b where it does not add: a is in shared
+// memory, or in registers as pw_mma takes it. Operands follow the N / 2 sums, whose numbers are
+// said.
+#define PW_GROUP(type, name, N, n0, n1, n2, n3, n4, n5, n6)                                       \
+  template <bool DOWN, class S>                                                                   \
+  PW_FUNCTION void pw_multiply(type, S&, float(&d)[N / 8][4], pw_matrix a, pw_matrix b,           \
+                               bool adds = true) {                                                \
+    asm volatile(PW_BEGUN(N, name, n3) "%" #n0 ", %" #n1 ", p, 1, 1, 0, %" #n2 "; }"              \
+                 : PW_SUMS_##N(0)                                                                 \
+                 : "l"(a), "l"(b), "n"(DOWN ? 1 : 0), "r"(adds ? 1 : 0)                           \
+                 : "memory");                                                                     \
+  }                                                                                               \
+  template <bool DOWN, class S>                                                                   \
+  PW_FUNCTION void pw_multiply(type, S&, float(&d)[N / 8][4], const pw_fragment& a, pw_matrix b,  \
+                               bool adds = true) {                                                \
+    asm volatile(PW_BEGUN(N, name, n6) "{%" #n0 ", %" #n1 ", %" #n2 ", %" #n3 "}, %" #n4          \
+                                       ", p, 1, 1, %" #n5 "; }"                                   \
+                 : PW_SUMS_##N(0)                                                                 \
+                 : "r"(a.r[0]), "r"(a.r[1]), "r"(a.r[2]), "r"(a.r[3]), "l"(b), "n"(DOWN ? 1 : 0), \
+                   "r"(adds ? 1 : 0)                                                              \
+                 : "memory");                                                                     \
   }
-#define PW_GROUPS(type, name)                         \
-  PW_GROUP(type, name, 32, 16, 17, 18, 19, 20, 21)    \
-  PW_GROUP(type, name, 48, 24, 25, 26, 27, 28, 29)    \
-  PW_GROUP(type, name, 64, 32, 33, 34, 35, 36, 37)    \
-  PW_GROUP(type, name, 96, 48, 49, 50, 51, 52, 53)    \
-  PW_GROUP(type, name, 128, 64, 65, 66, 67, 68, 69)   \
-  PW_GROUP(type, name, 192, 96, 97, 98, 99, 100, 101) \
-  PW_GROUP(type, name, 256, 128, 129, 130, 131, 132, 133)
+#define PW_GROUPS(type, name)                              \
+  PW_GROUP(type, name, 32, 16, 17, 18, 19, 20, 21, 22)     \
+  PW_GROUP(type, name, 48, 24, 25, 26, 27, 28, 29, 30)     \
+  PW_GROUP(type, name, 64, 32, 33, 34, 35, 36, 37, 38)     \
+  PW_GROUP(type, name, 96, 48, 49, 50, 51, 52, 53, 54)     \
+  PW_GROUP(type, name, 128, 64, 65, 66, 67, 68, 69, 70)    \
+  PW_GROUP(type, name, 192, 96, 97, 98, 99, 100, 101, 102) \
+  PW_GROUP(type, name, 256, 128, 129, 130, 131, 132, 133, 134)
 PW_GROUPS(pw_bf16, "bf16")
 PW_GROUPS(pw_f16, "f16")
 #undef PW_GROUPS
@@ -129,7 +141,7 @@ PW_GROUPS(pw_f16, "f16")
 #undef PW_BEGUN
 #else
 template <bool DOWN, class T, class S, class A, int J>
-PW_FUNCTION void pw_multiply(T, S&, float (&)[J][4], A, pw_matrix);
+PW_FUNCTION void pw_multiply(T, S&, float (&)[J][4], A, pw_matrix, bool adds = true);
 #endif
 
 #else  // the host
@@ -142,6 +154,8 @@ PW_FUNCTION void pw_show_to_products() { pw_host->show_async(); }
 PW_FUNCTION void pw_begin_products() {}
 template <int J>
 PW_FUNCTION void pw_hold(float (&)[J][4]) {}
+template <int J>
+PW_FUNCTION void pw_hold(pw_fragment (&)[J]) {}
 PW_FUNCTION void pw_commit_products() { pw_host->commit_async(); }
 template <int N>
 PW_FUNCTION void pw_wait_for_products() {
@@ -171,7 +185,7 @@ PW_FUNCTION void pw_elements_of_matrix(T, S& shared, pw_matrix m, int row, int k
 /// thread's first row and of the eighth after it.
 template <bool DOWN, class T, class S, int J>
 PW_FUNCTION void pw_multiply_of_host(T type, S& shared, float (&d)[J][4], const float (&a)[2][16],
-                                     pw_matrix b) {
+                                     pw_matrix b, bool adds) {
   const int own = (int)threadIdx.x % 128, lane = own % 32;
   for (int i = own; i < 8 * J * 2; i += 128) {
     pw_count<uint4>(2);
@@ -179,6 +193,7 @@ PW_FUNCTION void pw_multiply_of_host(T type, S& shared, float (&d)[J][4], const 
                                        : pw_word_of_matrix<DOWN>(b, i / 2, i % 2 * 8));
   }
   float* const sums = (float*)pw_host->sum_async(d, sizeof d);
+  for (int i = 0; !adds && i < 4 * J; ++i) sums[i] = 0.0f;
   for (int j = 0; j < J; ++j)
     for (int e = 0; e < 2; ++e) {
       float* const two[2] = {&sums[4 * j + e], &sums[4 * j + 2 + e]};
@@ -191,7 +206,8 @@ PW_FUNCTION void pw_multiply_of_host(T type, S& shared, float (&d)[J][4], const 
     }
 }
 template <bool DOWN, class T, class S, int J>
-PW_FUNCTION void pw_multiply(T type, S& shared, float (&d)[J][4], pw_matrix a, pw_matrix b) {
+PW_FUNCTION void pw_multiply(T type, S& shared, float (&d)[J][4], pw_matrix a, pw_matrix b,
+                             bool adds = true) {
   const int own = (int)threadIdx.x % 128;
   pw_matrix all[32];
   pw_host->gather(&a, all, sizeof a);
@@ -206,11 +222,11 @@ PW_FUNCTION void pw_multiply(T type, S& shared, float (&d)[J][4], pw_matrix a, p
     pw_elements_of_matrix<false>(type, shared, a, row, i % 2 * 8, eight);
     for (int k = 0; k < 8; ++k) of_a[i / 2][i % 2 * 8 + k] = eight[k];
   }
-  pw_multiply_of_host<DOWN>(type, shared, d, of_a, b);
+  pw_multiply_of_host<DOWN>(type, shared, d, of_a, b, adds);
 }
 template <bool DOWN, class T, class S, int J>
-PW_FUNCTION void pw_multiply(T type, S& shared, float (&d)[J][4], const pw_fragment& a,
-                             pw_matrix b) {
+PW_FUNCTION void pw_multiply(T type, S& shared, float (&d)[J][4], const pw_fragment& a, pw_matrix b,
+                             bool adds = true) {
   pw_fragment all[32];
   pw_host->gather(&a, all, sizeof a);
   float of_a[2][16];
@@ -219,7 +235,7 @@ PW_FUNCTION void pw_multiply(T type, S& shared, float (&d)[J][4], const pw_fragm
       const pw_fragment& of = all[threadIdx.x % 32 / 4 * 4 + k / 2 % 4];
       of_a[h][k] = T::widen(of.r[k / 8 * 2 + h] >> 16 * (k % 2) & 0xffffu);
     }
-  pw_multiply_of_host<DOWN>(type, shared, d, of_a, b);
+  pw_multiply_of_host<DOWN>(type, shared, d, of_a, b, adds);
 }
 
 #endif

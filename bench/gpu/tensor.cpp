@@ -299,7 +299,7 @@ class TensorBench {
     const cuda::AttentionTiles chosen =
         cuda::attention_tiles(machine_, work.heads, work.groups, work.width);
     std::vector<cuda::AttentionTile> tiles =
-        cuda::attention_candidates(machine_, rows, work.groups);
+        cuda::attention_candidates(machine_, rows, work.groups, work.width);
     const auto seconds_of = [&](const cuda::AttentionTile& tile) {
       return cuda::attention_time(machine_, work, tile).seconds;
     };
@@ -310,15 +310,10 @@ class TensorBench {
     const double bound = cuda::attention_bound(machine_, work);
     std::vector<Tried> tried;
     for (const cuda::AttentionTile& tile : tiles)
-      tried.push_back({seconds_of(tile), attend(graph, work, tile, bound), shown(tile)});
+      tried.push_back({seconds_of(tile), attend(graph, work, tile, bound), described(tile)});
     add(table, heads, name, bound, tried, "");
     if (device_ && work.rows == 1 && bound > kLongDecode)
       decode_ = std::max(decode_, tried.front().measured / bound);
-  }
-
-  static std::string shown(const cuda::AttentionTile& tile) {
-    return fmt::format("{} rows, {} x {} keys, {} parts", tile.rows(), tile.order.strands,
-                       tile.order.keys, tile.order.parts);
   }
 
   /// Seconds of one layer's attention, of layers that take turns.

@@ -46,7 +46,7 @@ std::string instruction_body(const std::string& type, int k) {
 /// to
 /// 6. Beside a and b there are rows that are in no product; d's fragments are those of "Register
 /// fragment for wgmma .m64nNk16".
-std::string group_body(const std::string& type, int columns, bool down, bool registers) {
+std::string group_body(const std::string& type, int columns, bool down, bool registers, bool adds) {
   return fmt::format(
       R"(  PW_KEPT(kept);
   const int t = threadIdx.x, lane = t % 32, warp = t / 32;
@@ -88,11 +88,11 @@ std::string group_body(const std::string& type, int columns, bool down, bool reg
           p0 + (warp * 16 + lane / 4 + i % 2 * 8) * 16 + lane % 4 * 2 + i / 2 * 8;
       a.r[i] = two[0] | (unsigned)two[1] << 16;
     }}
-    pw_multiply<{down}>({type}(), kept, d, a, b);
+    pw_multiply<{down}>({type}(), kept, d, a, b, {adds});
     pw_commit_products();
     pw_wait_for_products<0>();
   }} else {{
-    pw_multiply<{down}>({type}(), kept, d, pw_matrix_at(kept, 4, 0), b);
+    pw_multiply<{down}>({type}(), kept, d, pw_matrix_at(kept, 4, 0), b, {adds});
     pw_commit_products();
     pw_wait_for_products<0>();
   }}
@@ -102,7 +102,7 @@ std::string group_body(const std::string& type, int columns, bool down, bool reg
       p3[(warp * 16 + lane / 4 + i / 2 * 8) * columns + j * 8 + lane % 4 * 2 + i % 2] = d[j][i];
 )",
       fmt::arg("type", type), fmt::arg("columns", columns), fmt::arg("down", down ? 1 : 0),
-      fmt::arg("registers", registers ? 1 : 0));
+      fmt::arg("registers", registers ? 1 : 0), fmt::arg("adds", adds));
 }
 
 cuda::Kernel one_block(const std::string& op, const std::string& signature, const std::string& body,
@@ -195,17 +195,18 @@ std::vector<GroupInstruction> group_instructions() {
   for (const auto& [type, dtype] : kTypes)
     for (const int columns : {32, 48, 64, 96, 128, 192, 256})
       for (const bool down : {false, true})
-        for (const bool registers : {false, true}) {
-          if (size_of(dtype) == 1) continue;
-          out.push_back(
-              {one_block(fmt::format("wgmma of {} columns", columns),
-                         "const unsigned short* p0, const unsigned short* p1, const float* p2, "
-                         "float* p3",
-                         group_body(type, columns, down, registers),
-                         std::vector<TypeId>(4, Types::unknown()), 128,
-                         128 * (64 + (columns + 63) / 64 * 64)),
-               dtype, columns, down, registers});
-        }
+        for (const bool registers : {false, true})
+          for (const bool adds : {false, true}) {
+            if (size_of(dtype) == 1) continue;
+            out.push_back(
+                {one_block(fmt::format("wgmma of {} columns", columns),
+                           "const unsigned short* p0, const unsigned short* p1, const float* p2, "
+                           "float* p3",
+                           group_body(type, columns, down, registers, adds),
+                           std::vector<TypeId>(4, Types::unknown()), 128,
+                           128 * (64 + (columns + 63) / 64 * 64)),
+                 dtype, columns, down, registers, adds});
+          }
   return out;
 }
 

@@ -31,8 +31,9 @@ struct GroupInstruction {
   DType dtype = DType::bf16;
   int columns = 64;
   bool down = false, registers = false;  ///< b's rows are k; a is in registers
+  bool adds = true;                      ///< to what d was
 };
-/// `wgmma` of each dtype, width, and place of its operands.
+/// `wgmma` of each dtype, width, and place of its operands, that adds and that does not.
 std::vector<GroupInstruction> group_instructions();
 /// a [64, 16], b [columns, 16], or [16, columns] where it is `down`, c of f32, and memory for y.
 std::vector<Tensor> operands_of(const GroupInstruction& instruction, Random& random);

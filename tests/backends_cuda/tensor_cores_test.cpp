@@ -70,7 +70,8 @@ TEST_CASE("tensor cores: wgmma takes matrices as documented, and adds k ascendin
   Random random(9);
   for (const GroupInstruction& instruction : all) {
     INFO(instruction.kernel.op << (instruction.down ? ", down" : ", along")
-                               << (instruction.registers ? ", a in registers" : ""));
+                               << (instruction.registers ? ", a in registers" : "")
+                               << (instruction.adds ? "" : ", anew"));
     const std::vector<Tensor> operands = operands_of(instruction, random);
     std::vector<void*> pointers;
     for (const Tensor& t : operands) pointers.push_back(t.data());
@@ -83,7 +84,7 @@ TEST_CASE("tensor cores: wgmma takes matrices as documented, and adds k ascendin
     const std::int64_t columns = instruction.columns;
     for (std::int64_t row = 0; row < 64; ++row)
       for (std::int64_t column = 0; column < columns; ++column) {
-        float sum = at(2, row * columns + column);
+        float sum = instruction.adds ? at(2, row * columns + column) : 0;
         for (std::int64_t k = 0; k < 16; ++k)
           sum = std::fma(at(0, row * 16 + k),
                          at(1, instruction.down ? k * columns + column : column * 16 + k), sum);
