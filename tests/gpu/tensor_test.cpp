@@ -44,8 +44,8 @@ TEST_CASE("gpu: mma, wgmma and ldmatrix do what the host says they do", "[gpu]")
   cuda::Driver& driver = device_of_tensor_cores();
   const ContextPtr context = library();
   Random random(11);
-  // y = a · b + c; `element` of b by its column and k.
-  const auto check = [&](const cuda::Kernel& kernel, const std::vector<Tensor>& operands,
+  // y = a · b + c, or without c; elements of b by their column and k.
+  const auto check = [&](const cuda::Kernel& kernel, const std::vector<Tensor>& operands, bool adds,
                          std::int64_t depth, const auto& element_of_b) {
     Memory memory(driver, *context);
     cuda::LaunchNode node;
@@ -59,7 +59,7 @@ TEST_CASE("gpu: mma, wgmma and ldmatrix do what the host says they do", "[gpu]")
     const std::int64_t rows = operands[3].extents()[0], columns = operands[3].extents()[1];
     for (std::int64_t row = 0; row < rows; ++row)
       for (std::int64_t column = 0; column < columns; ++column) {
-        double sum = load(DType::f32, operands[2].data(), row * columns + column);
+        double sum = adds ? load(DType::f32, operands[2].data(), row * columns + column) : 0;
         double mass = std::abs(sum);
         for (std::int64_t k = 0; k < depth; ++k) {
           const double part = load(dtype, operands[0].data(), row * depth + k) *
@@ -76,7 +76,7 @@ TEST_CASE("gpu: mma, wgmma and ldmatrix do what the host says they do", "[gpu]")
     INFO(instruction.kernel.name);
     need(driver.load(std::span(&instruction.kernel, 1)), *context);
     for (int round = 0; round < (sparing() ? 2 : 20); ++round)
-      check(instruction.kernel, operands_of(instruction, random), instruction.depth,
+      check(instruction.kernel, operands_of(instruction, random), true, instruction.depth,
             [](std::int64_t column, std::int64_t k) { return k * 8 + column; });
   }
   for (const GroupInstruction& instruction : group_instructions()) {
@@ -85,7 +85,7 @@ TEST_CASE("gpu: mma, wgmma and ldmatrix do what the host says they do", "[gpu]")
     INFO(columns << " columns, " << (instruction.down ? "down" : "along")
                  << (instruction.registers ? ", a in registers" : ""));
     need(driver.load(std::span(&instruction.kernel, 1)), *context);
-    check(instruction.kernel, operands_of(instruction, random), 16,
+    check(instruction.kernel, operands_of(instruction, random), instruction.adds, 16,
           [&](std::int64_t column, std::int64_t k) {
             return instruction.down ? k * columns + column : column * 16 + k;
           });
