@@ -1,7 +1,7 @@
 // Attention on tensor cores (tensor_attention.cu): for steps of few rows a block has one token and
 // its warps share out the keys, and where there are too few tokens for all multiprocessors, blocks
 // share out parts of the keys, which the last of them adds; for more rows a block has tiles of
-// tokens.
+// tokens, by warps or by warpgroups (group_attention.cu).
 #pragma once
 
 #include <optional>
