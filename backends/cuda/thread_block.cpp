@@ -202,7 +202,7 @@ void ThreadBlock::stuck() {
 /// with a value that it has not got might be anything. Its stack is not unwound.
 void ThreadBlock::fail(std::string what) {
   if (fault_.empty()) fault_ = fmt::format("block {}, {}", block_, what);
-  what = std::string();
+  std::string().swap(what);  // with its memory
   if (fibers_.inside()) fibers_.pause();
 }
 
