@@ -17,9 +17,6 @@ namespace pw::cuda {
 /// Keys that an instruction multiplies by; a warp leaves them out where none of its rows sees them.
 inline constexpr std::int64_t kKeysOfMma = 16;
 
-/// Rows of a warpgroup.
-inline constexpr std::int64_t kGroupRows = 64;
-
 /// How rows, a query's head each, and keys are shared out.
 struct AttentionTile {
   int down = 1;  ///< warps that share no rows

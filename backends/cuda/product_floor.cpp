@@ -15,7 +15,6 @@ namespace pw::cuda {
 namespace {
 
 constexpr std::int64_t kTall = 16, kWide = 16;  // an `mma`; two, whose b one ldmatrix loads
-constexpr double kGroupRows = 64;               // of a `wgmma`
 // Of a multiprocessor's registers those that hold no sums: about 52 of a thread's 255, see
 // ProductTile::registers.
 constexpr std::int64_t kSums = 65536 * (255 - 52) / 255;
@@ -89,8 +88,9 @@ class FloorFinder {
       add_time(machine_.multiplied(flops_, on_one > 1 ? 2 * kFullWarps : warps),
                copied + 2 * std::sqrt(warps * tile.rows * tile.columns));
     if (shape_.in_bytes == 1 || machine_.group_flops == 0) return;
-    const double groups = std::ceil(tile.rows / kGroupRows);
-    const double part = tile.rows / (groups * kGroupRows);  // of what is multiplied, at most
+    constexpr auto of_group = static_cast<double>(kGroupRows);
+    const double groups = std::ceil(tile.rows / of_group);
+    const double part = tile.rows / (groups * of_group);  // of what is multiplied, at most
     add_time(part * machine_.multiplied(machine_.group_flops,
                                         on_one > 1 ? 2 * kFullWarps : kFullWarps * groups,
                                         kReachedGroupRate),

@@ -33,6 +33,8 @@ inline constexpr double kReadLatency = 700e-9;
 inline constexpr double kCacheLatency = 200e-9;
 /// Warps that a multiprocessor needs to multiply at full rate: one for each of its four parts.
 inline constexpr int kFullWarps = 4;
+/// Rows that a warpgroup multiplies.
+inline constexpr std::int64_t kGroupRows = 64;
 
 struct TensorMachine {
   std::string_view arch, name;

@@ -170,7 +170,7 @@ TileSquares squares_of(const ProductTile& tile, std::int64_t most_pieces) {
 std::int64_t resident(const TensorMachine& machine, const ProductTile& tile,
                       std::int64_t in_bytes) {
   const bool bytes = in_bytes == 1;
-  if (tile.grouped && (bytes || machine.group_flops == 0)) return 0;
+  if (!tile.fits(machine, in_bytes)) return 0;
   if (bytes && tile.sums() > machine.byte_sums) return 0;
   return machine.resident(tile.threads(), tile.registers() + (bytes ? machine.byte_registers : 0),
                           tile.shared_bytes());

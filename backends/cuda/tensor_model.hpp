@@ -27,6 +27,11 @@ struct ProductTile {
   }
   /// How often a step's columns are loaded from shared memory: by each warp, or group, of rows.
   [[nodiscard]] int down_loads() const { return grouped ? down / 4 : down; }
+  /// Whether there is a kernel for it: groups multiply elements of 16 bits, on machines that have
+  /// instructions of groups.
+  [[nodiscard]] bool fits(const TensorMachine& machine, std::int64_t in_bytes) const {
+    return !grouped || (machine.group_flops != 0 && in_bytes == 2);
+  }
   /// Its threads have no registers to copy elements one by one.
   [[nodiscard]] bool words_only() const { return threads() > 256 && sums() > 96; }
   /// Of a thread.

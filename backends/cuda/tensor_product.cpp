@@ -243,7 +243,7 @@ std::optional<TensorKernels> tensor_product(const TensorProduct& p, const Tensor
   if (!has_tensor_cores(choice.arch, p.in) || p.depth < 1 || p.columns < 1) return std::nullopt;
   const TensorMachine machine = tensor_machine_or_nearest(choice.arch);
   const ProductTile tile = tensor_tile_of(p, choice);
-  if (tile.grouped && (is_byte(p.in) || machine.group_flops == 0)) return std::nullopt;
+  if (!tile.fits(machine, size_of(p.in))) return std::nullopt;
   return TensorWriter(p, tile, machine, context).run();
 }
 
