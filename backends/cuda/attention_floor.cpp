@@ -88,9 +88,8 @@ class AttentionFloorFinder {
     const bool groups = machine_.group_flops != 0;
     const std::int64_t tall =
         std::max(kThreadRegisters / (work_.width / 2), groups ? kGroupRows / kRowsOfMma : 0);
-    const double rate =
-        std::max(machine_.multiplied(machine_.flops, 2 * kFullWarps),
-                 machine_.multiplied(machine_.group_flops, 2 * kFullWarps, kReachedGroupRate));
+    const double rate = std::max(machine_.multiplied(machine_.flops, 2 * kFullWarps),
+                                 machine_.multiplied_by_groups(2 * kFullWarps));
     const auto warps = static_cast<double>(ceil_div(rows / kRowsOfMma, tall));
     std::vector<double> moved(keys.size());
     for (std::size_t i = 0; i < keys.size(); ++i) moved[i] = (1 + warps) * keys[i] + queries[i];

@@ -122,8 +122,7 @@ BlockCost cost_of(const TensorMachine& machine, const AttentionWork& work,
   const double queries =
       keys.tiles * kOfQuery * width * (1 + (tile.grouped ? 0 : tile.order.strands));
   BlockCost out = cost_of_strands(machine, width, tile, keys.tiles);
-  out.mma = multiply / (tile.grouped ? machine.multiplied(machine.group_flops, 2 * kFullWarps,
-                                                          kReachedGroupRate)
+  out.mma = multiply / (tile.grouped ? machine.multiplied_by_groups(2 * kFullWarps)
                                      : machine.multiplied(machine.flops, 2 * kFullWarps));
   out.shared += ((keys.copied + keys.all_read) * pair + queries) / machine.shared_bandwidth();
   out.issue += instructions / (kIssued * machine.issue());

@@ -91,10 +91,9 @@ class FloorFinder {
     constexpr auto of_group = static_cast<double>(kGroupRows);
     const double groups = std::ceil(tile.rows / of_group);
     const double part = tile.rows / (groups * of_group);  // of what is multiplied, at most
-    add_time(part * machine_.multiplied(machine_.group_flops,
-                                        on_one > 1 ? 2 * kFullWarps : kFullWarps * groups,
-                                        kReachedGroupRate),
-             copied + tile.rows + groups * tile.columns);
+    add_time(
+        part * machine_.multiplied_by_groups(on_one > 1 ? 2 * kFullWarps : kFullWarps * groups),
+        copied + tile.rows + groups * tile.columns);
   }
 
   const TensorMachine& machine_;

@@ -62,14 +62,20 @@ struct TensorMachine {
   /// Of 16-bit operands by whatever instruction.
   [[nodiscard]] double most_flops() const { return std::max(flops, group_flops); }
   /// What one multiprocessor multiplies a second with so many warps, of a rate of the whole
-  /// machine of which so much is reached: four are one for each of its parts, which wait by
-  /// themselves now and then.
-  [[nodiscard]] double multiplied(double rate, double warps, double reached = kReachedRate) const {
-    const double kept_busy = warps >= 2 * kFullWarps ? 1.0
-                             : warps > kFullWarps
-                                 ? kOneWarp + (1 - kOneWarp) * (warps - kFullWarps) / kFullWarps
-                                 : kOneWarp * warps / kFullWarps;
-    return reached * kept_busy * rate / multiprocessors;
+  /// machine.
+  [[nodiscard]] double multiplied(double rate, double warps) const {
+    return kReachedRate * kept_busy(warps) * rate / multiprocessors;
+  }
+  /// The same of 16-bit operands by warpgroups that have so many warps.
+  [[nodiscard]] double multiplied_by_groups(double warps) const {
+    return kReachedGroupRate * kept_busy(warps) * group_flops / multiprocessors;
+  }
+  /// Of its rate, what a multiprocessor gets with so many warps: four are one for each of its
+  /// parts, which wait by themselves now and then.
+  [[nodiscard]] static double kept_busy(double warps) {
+    return warps >= 2 * kFullWarps ? 1.0
+           : warps > kFullWarps    ? kOneWarp + (1 - kOneWarp) * (warps - kFullWarps) / kFullWarps
+                                   : kOneWarp * warps / kFullWarps;
   }
   /// Warps' instructions that one multiprocessor issues a second: one a cycle of each of 4 parts.
   [[nodiscard]] double issue() const { return 4 * clock; }

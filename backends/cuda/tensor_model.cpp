@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::int64_t kStepBytes = 128;  // of k
 
-double flops_of(const TensorMachine& machine, const ProductShape& shape, bool grouped) {
-  return shape.in_bytes == 1 ? machine.byte_flops : grouped ? machine.group_flops : machine.flops;
+double flops_of(const TensorMachine& machine, const ProductShape& shape) {
+  return shape.in_bytes == 1 ? machine.byte_flops : machine.flops;
 }
 
 /// What one block does.
@@ -88,9 +88,9 @@ ProductTime wave_time(const TensorMachine& machine, const ProductShape& shape,
   const double share = machine.read_bandwidth() / busy;
   const double cache = std::min(machine.cache_bandwidth / busy, machine.cache_port());
   const double asked = on_one * block.under_way / kLoadedLatency;
-  const double rate =
-      machine.multiplied(flops_of(machine, shape, block.grouped), on_one * block.warps,
-                         block.grouped ? kReachedGroupRate : kReachedRate);
+  const double warps = on_one * block.warps;
+  const double rate = block.grouped ? machine.multiplied_by_groups(warps)
+                                    : machine.multiplied(flops_of(machine, shape), warps);
   const std::array<ProductTime, 4> all{{
       {on_one * block.distinct / std::min(share, asked), "memory", 0},
       {on_one * block.read / std::min(cache, asked), "cache", 0},
