@@ -13,6 +13,7 @@ struct AttentionOrder {
   int keys = 64;    ///< of a block: a multiple of 16
   int strands = 1;  ///< that blocks go round
   int parts = 1;    ///< of the keys, each with so many strands
+  friend bool operator==(const AttentionOrder&, const AttentionOrder&) = default;
 };
 
 /// The interpreter in single precision, but for unified_attention.

@@ -2,6 +2,7 @@
 #include "backends/padding.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include <fmt/format.h>
@@ -65,6 +66,12 @@ Result<std::monostate> check_declared(const Graph& graph, std::int64_t tokens) {
                                           : "give it fewer, or declare a larger maximum"));
 }
 
+StepShape shape_of(const Step& step) {
+  std::vector<std::int64_t> new_tokens;
+  for (const Sequence& sequence : step.sequences) new_tokens.push_back(sequence.new_tokens);
+  return shape_of(new_tokens);
+}
+
 Result<StepReport> dispatched(const Plan& plan, const Graph& source, const Dispatcher& dispatcher,
                               const Step& step, const RunOptions& options) {
   const std::int64_t tokens = step.tokens();
@@ -77,10 +84,8 @@ Result<StepReport> dispatched(const Plan& plan, const Graph& source, const Dispa
                  fmt::format("has {} tokens, and the plan is made for 1..{}", tokens, most)));
   StepReport report{tokens, tokens, "eager", "padding is off"};
   if (!options.pad && sized) return inside_facts(plan, source, std::move(report));
-  std::vector<std::int64_t> new_tokens;
-  for (const Sequence& sequence : step.sequences) new_tokens.push_back(sequence.new_tokens);
-  if (sized && options.rows > 0) new_tokens = {options.rows};
-  const StepShape shape = shape_of(new_tokens);
+  const StepShape shape =
+      sized && options.rows > 0 ? shape_of(std::array{options.rows}) : shape_of(step);
   const Dispatch found = dispatcher.dispatch(shape);
   report.padded = shape.tokens + found.padding;
   if (found.mode != DispatchMode::none) {

@@ -202,6 +202,7 @@ std::vector<cuda::TensorReport> tensor_kernels(const CompiledGraph& compiled, st
   request.archs = compiled.report.archs;
   request.tokens_symbol = compiled.tokens_symbol;
   request.tokens = tokens;
+  request.query = 1 + compiled.record.plan.speculative_tokens;
   if (compiled.report.compiled) request.nvrtc = &nvrtc;
   request.cache = &cache;
   return cuda::tensor_reports(*compiled.record.pieces, request, disassembler);

@@ -117,7 +117,7 @@ NodeId attention_node(const Graph& piece) {
 
 std::optional<AttentionKernels> attention_kernels(const Graph& piece, std::int64_t page_tokens,
                                                   std::string_view arch,
-                                                  const AttentionTiles* tiles) {
+                                                  const AttentionTiles* tiles, std::int64_t query) {
   const NodeId node = attention_node(piece);
   if (!node.valid() || piece.outputs().size() != 1) return std::nullopt;
   AttentionKernels out;
@@ -217,7 +217,7 @@ std::optional<AttentionKernels> attention_kernels(const Graph& piece, std::int64
     shape.reads = {types[0], types[1], types[2], numbers, numbers, numbers};
     if (divided) shape.divisor = types[3];
     shape.result = types.back();
-    out.forms = tensor_attention(shape, arch, tiles, context);
+    out.forms = tensor_attention(shape, arch, tiles, query, context);
   }
   return out;
 }
@@ -345,7 +345,8 @@ Result<std::monostate> DeviceAttention::begin(const Step& step, std::int64_t row
 std::vector<LaunchNode> DeviceAttention::launches(const AttentionKernels& kernels,
                                                   const std::string& layer,
                                                   std::span<const DeviceTensor> inputs,
-                                                  const DeviceTensor& output) const {
+                                                  const DeviceTensor& output,
+                                                  std::int64_t query) const {
   const Pool& pool = pools_.at(layer);
   const DeviceTensor &q = inputs[kernels.operands[0]], &k = inputs[kernels.operands[1]],
                      &v = inputs[kernels.operands[2]];
@@ -368,7 +369,7 @@ std::vector<LaunchNode> DeviceAttention::launches(const AttentionKernels& kernel
   attend.writes = {output};
   attend.params = {rows * kernels.heads};
   if (!kernels.forms) return {std::move(put), std::move(attend)};
-  const AttentionForm& form = kernels.forms->of(rows);
+  const AttentionForm& form = kernels.forms->of(rows, query);
   attend.name = form.kernel.name;
   attend.params = {rows};
   if (form.part_floats > 0) {

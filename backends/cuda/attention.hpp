@@ -21,7 +21,7 @@ namespace pw::cuda {
 /// Shared by all pieces of a class: each launch gets the layer whose pages it reads.
 struct AttentionKernels {
   Kernel put, attend;
-  std::optional<AttentionForms> forms;  ///< in place of `attend`: one of them by the rows
+  std::optional<AttentionForms> forms;  ///< in place of `attend`: one of them by the step
   std::vector<std::size_t> operands;    ///< inputs of the piece: q, k, v, and the divisor if any
   DimId rows;                           ///< of the step
   std::int64_t page_tokens = 0;
@@ -34,10 +34,11 @@ struct AttentionKernels {
 /// are fixed, with or without the write of its keys and values to the cache; none for any other.
 /// `page_tokens` is the cache's. On the tensor cores of `arch`, where that names an architecture
 /// with products for its operands: in their order of sums, not the interpreter's, and with these
-/// tiles; null: those that the model chooses.
+/// tiles; null: those that the model chooses, for steps of `query` new tokens of each sequence, and
+/// for others.
 [[nodiscard]] std::optional<AttentionKernels> attention_kernels(
     const Graph& piece, std::int64_t page_tokens, std::string_view arch = {},
-    const AttentionTiles* tiles = nullptr);
+    const AttentionTiles* tiles = nullptr, std::int64_t query = 1);
 
 /// The memory that attention has on a device, and its launches.
 class DeviceAttention {
@@ -57,11 +58,13 @@ class DeviceAttention {
   /// Before the launches of a step: pages for its tokens, and the tables. `rows` with padding.
   /// PW1209 as KvCache::extend(), and where the cache's pages are of another size.
   Result<std::monostate> begin(const Step& step, std::int64_t rows);
-  /// Tensors as the piece has them, rows of padding included.
+  /// Tensors as the piece has them, rows of padding included. For steps of `query` new tokens of
+  /// each sequence; 0: not equally many. Others are right as well.
   [[nodiscard]] std::vector<LaunchNode> launches(const AttentionKernels& kernels,
                                                  const std::string& layer,
                                                  std::span<const DeviceTensor> inputs,
-                                                 const DeviceTensor& output) const;
+                                                 const DeviceTensor& output,
+                                                 std::int64_t query) const;
   /// Of all memory that launches touch besides their tensors; another after pages ran out.
   [[nodiscard]] std::uint64_t address_hash() const;
 

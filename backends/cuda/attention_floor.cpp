@@ -18,7 +18,6 @@
 namespace pw::cuda {
 namespace {
 
-constexpr std::int64_t kRowsOfMma = 16;             // rows of an `mma`
 constexpr std::int64_t kThreadRegisters = 255;      // of a thread
 constexpr std::int64_t kRegisterFile = 256 * 1024;  // of a multiprocessor
 constexpr double kOfElement = 2;

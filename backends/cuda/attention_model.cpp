@@ -1,4 +1,4 @@
-// Exports AttentionTile, AttentionTiles, attention_bound and attention_time.
+// Exports AttentionTile, attention_bound and attention_time.
 #include "backends/cuda/attention_model.hpp"
 
 #include <algorithm>
@@ -17,17 +17,10 @@ namespace {
 
 constexpr double kElement = 2;  // bytes
 constexpr double kOfQuery = 16 * kElement;
-constexpr std::int64_t kFewRows = 256, kTypicalKeys = 4096, kShortPrompt = 512;
-constexpr std::int64_t kTypicalRows[] = {1,  2,  3,  4,   6,   8,   12,  16,   24,   32,
-                                         48, 64, 96, 128, 192, 256, 512, 1024, 2048, 4096};
 constexpr int kWarpsOfGroup = 4;
-constexpr double kAsWell = 1.02;
 // Fitted as kOfScore: of two things that a lone warp of each part of a multiprocessor does one
 // after the other, the sum in this norm.
 constexpr double kAlone = 1.3;
-// Of 64 rows a group. Three groups with 128 keys have too few registers.
-constexpr AttentionTile kGroupedTiles[] = {
-    {8, 1, {128, 1, 1}, 1, true}, {12, 1, {64, 1, 1}, 1, true}, {8, 1, {64, 1, 1}, 1, true}};
 // Of a warp of a group, beside the weights of scores, counted in the machine code of sm_90: for a
 // block of keys, and for a word that it copies, of which it looks up the page. That they wait as
 // those of other warps do is assumed; no kernel of groups has been measured.
@@ -344,8 +337,9 @@ bool AttentionTile::fits(const TensorMachine& machine, std::int64_t width) const
 std::string described(const AttentionTile& tile) {
   const std::string groups =
       tile.grouped ? fmt::format(", {} warpgroup{}", tile.down / 4, tile.down > 4 ? "s" : "") : "";
-  return fmt::format("{} rows, {} x {} keys, {} parts{}", tile.rows(), tile.order.strands,
-                     tile.order.keys, tile.order.parts, groups);
+  const std::string tokens = tile.together > 1 ? fmt::format(", {} tokens", tile.together) : "";
+  return fmt::format("{} rows, {} x {} keys, {} parts{}{}", tile.rows(), tile.order.strands,
+                     tile.order.keys, tile.order.parts, tokens, groups);
 }
 
 TokenRange tokens_of_block(const AttentionTile& tile, std::int64_t share, std::int64_t tokens,
@@ -397,70 +391,6 @@ AttentionTime attention_time(const TensorMachine& machine, const AttentionWork& 
   out.seconds = combined(bounds);
   out.adding = adding_time(machine, work, tile);
   out.seconds += kFirstWait + out.adding;
-  return out;
-}
-
-std::size_t AttentionTiles::of(std::int64_t rows) const {
-  const auto found = std::find_if(chosen.begin(), chosen.end(),
-                                  [&](const auto& entry) { return rows <= entry.first; });
-  return found == chosen.end() ? chosen.back().second : found->second;
-}
-
-AttentionWork typical_work(std::int64_t rows, std::int64_t heads, std::int64_t groups,
-                           std::int64_t width) {
-  if (rows <= kFewRows) return {rows, 1, kTypicalKeys - 1, heads, groups, width};
-  return {1, rows, 0, heads, groups, width};
-}
-
-std::vector<AttentionTile> attention_candidates(const TensorMachine& machine, std::int64_t rows,
-                                                std::int64_t groups, std::int64_t width) {
-  if (rows > kFewRows) {
-    std::vector<AttentionTile> out{{4, 1, {16, 1, 1}, 2}, {3, 1, {16, 2, 1}},
-                                   {2, 2, {16, 2, 1}},    {2, 2, {16, 4, 1}},
-                                   {4, 2, {16, 1, 1}, 2}, {4, 2, {16, 2, 1}, 2}};
-    for (const AttentionTile& tile : kGroupedTiles)
-      if (tile.fits(machine, width)) out.push_back(tile);
-    return out;
-  }
-  std::vector<AttentionTile> out;
-  for (int parts : {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64}) {
-    if (parts > 1 && parts * rows * groups > 4 * machine.multiprocessors) break;
-    for (const auto& [keys, strands] : {std::pair{16, 4}, std::pair{32, 4}, std::pair{16, 8}})
-      out.push_back({1, 1, {keys, strands, parts}});
-  }
-  return out;
-}
-
-AttentionTiles attention_tiles(const TensorMachine& machine, std::int64_t heads,
-                               std::int64_t groups, std::int64_t width) {
-  AttentionTiles out;
-  for (const std::int64_t rows : kTypicalRows) {
-    std::vector<AttentionWork> works{typical_work(rows, heads, groups, width)};
-    if (rows > kShortPrompt)
-      works.push_back({rows / kShortPrompt, kShortPrompt, 0, heads, groups, width});
-    const auto times_bound = [&](const AttentionTile& tile) {
-      double sum = 0;
-      for (const AttentionWork& work : works)
-        sum += attention_time(machine, work, tile).seconds / attention_bound(machine, work);
-      return sum;
-    };
-    double least = std::numeric_limits<double>::infinity();
-    AttentionTile best;
-    for (const AttentionTile& tile : attention_candidates(machine, rows, groups, width))
-      if (const double sum = times_bound(tile); sum < least) {
-        least = sum;
-        best = tile;
-      }
-    const bool alike =
-        !out.chosen.empty() && (rows > kFewRows) == (out.chosen.back().first > kFewRows);
-    if (alike && times_bound(out.all.back()) <= kAsWell * least) {
-      out.chosen.back().first = rows;
-      continue;
-    }
-    out.chosen.emplace_back(rows, out.all.size());
-    out.all.push_back(best);
-  }
-  out.chosen.back().first = std::numeric_limits<std::int64_t>::max();
   return out;
 }
 

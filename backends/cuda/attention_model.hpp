@@ -6,14 +6,14 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 #include "backends/attention_order.hpp"
 #include "backends/cuda/tensor_machine.hpp"
 
 namespace pw::cuda {
 
+/// Rows of queries of an `mma`.
+inline constexpr std::int64_t kRowsOfMma = 16;
 /// Keys that an instruction multiplies by; a warp leaves them out where none of its rows sees them.
 inline constexpr std::int64_t kKeysOfMma = 16;
 
@@ -25,6 +25,7 @@ struct AttentionTile {
   int deep = 1;  ///< blocks of keys of each strand that are copied at a time
   /// By warpgroups (`wgmma`): four of `down` have 64 rows; tall, strands, parts and deep are 1.
   bool grouped = false;
+  int together = 1;  ///< tokens of a block where `down` is 1; else as many as there are rows for
   [[nodiscard]] int threads() const { return 32 * down * order.strands; }
   [[nodiscard]] int rows() const { return down * tall * 16; }
   /// Of a warp's t-th tile of 16 rows: each second round of tiles goes the other way, so that warps
@@ -32,7 +33,7 @@ struct AttentionTile {
   [[nodiscard]] int first_row(int warp, int t) const;
   /// Neighbouring tokens of a block; `share` heads have their keys in common.
   [[nodiscard]] std::int64_t tokens(std::int64_t share) const {
-    return down == 1 ? 1 : rows() / share;
+    return down == 1 ? together : rows() / share;
   }
   /// Keys of which its threads copy a word each at a time, so that pages can be looked up before
   /// what is on them is copied; 0 where blocks of keys, pages and threads do not fit together.
@@ -43,8 +44,9 @@ struct AttentionTile {
   /// Whether there is a kernel for it: groups multiply heads of 64 or 128 columns, on machines that
   /// have instructions of groups.
   [[nodiscard]] bool fits(const TensorMachine& machine, std::int64_t width) const;
+  friend bool operator==(const AttentionTile&, const AttentionTile&) = default;
 };
-/// "192 rows, 1 x 64 keys, 1 parts", and of groups how many.
+/// "192 rows, 1 x 64 keys, 1 parts", and how many tokens or warpgroups where it is several.
 [[nodiscard]] std::string described(const AttentionTile& tile);
 
 struct TokenRange {
@@ -106,27 +108,5 @@ struct AttentionFloor {
 [[nodiscard]] std::string described(const AttentionFloor& floor);
 [[nodiscard]] AttentionTime attention_time(const TensorMachine& machine, const AttentionWork& work,
                                            const AttentionTile& tile);
-
-/// What kernels there are, and which a step takes by its rows.
-struct AttentionTiles {
-  std::vector<AttentionTile> all;
-  /// Up to how many rows, ascending, and which of all; the last for any number.
-  std::vector<std::pair<std::int64_t, std::size_t>> chosen;
-  [[nodiscard]] std::size_t of(std::int64_t rows) const;
-};
-
-/// Steps of up to 256 rows are taken for a token of each of many sequences of 4096 keys: in parts
-/// as long as that is faster. Longer ones are taken for the beginning of one sequence.
-[[nodiscard]] AttentionWork typical_work(std::int64_t rows, std::int64_t heads, std::int64_t groups,
-                                         std::int64_t width);
-/// Of the tiles that fit a step of so many rows, whatever is chosen of them.
-[[nodiscard]] std::vector<AttentionTile> attention_candidates(const TensorMachine& machine,
-                                                              std::int64_t rows,
-                                                              std::int64_t groups,
-                                                              std::int64_t width);
-/// By the model for typical work, and for as many rows of sequences of 512 tokens: the fastest, but
-/// for a few steps that another one's kernel serves as well, within 2 %.
-[[nodiscard]] AttentionTiles attention_tiles(const TensorMachine& machine, std::int64_t heads,
-                                             std::int64_t groups, std::int64_t width);
 
 }  // namespace pw::cuda

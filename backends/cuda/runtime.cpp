@@ -100,7 +100,8 @@ Result<std::monostate> Runtime::compile(const PieceClass& c) {
   std::optional<AttentionKernels> attention;
   if (captures_steps() || !driver_.calls_libraries())
     attention =
-        attention_kernels(piece, KvCache::kPageTokens, options_.strict ? "" : driver_.arch());
+        attention_kernels(piece, KvCache::kPageTokens, options_.strict ? "" : driver_.arch(),
+                          nullptr, 1 + plan_.speculative_tokens);
   // What splits is recorded only as a part of whole steps.
   if (c.capturable() || (c.splitting && captures_steps() && !attention)) {
     auto program = make_program(piece, *host_, driver_,
@@ -119,8 +120,7 @@ Result<std::monostate> Runtime::compile(const PieceClass& c) {
     attention_rows_ = attention->rows;
     keep(attention->put);
     if (attention->forms) {
-      for (const auto& [rows, which] : attention->forms->tiles.chosen)
-        keep(attention->forms->all[which].kernel);
+      for (const AttentionForm& form : attention->forms->all) keep(form.kernel);
     } else {
       keep(attention->attend);
     }

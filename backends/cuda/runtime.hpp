@@ -78,8 +78,8 @@ class Runtime {
   [[nodiscard]] const std::vector<Kernel>& kernels() const { return kernels_; }
   /// The graph that is recorded for a piece at a size.
   Result<RecordedGraph> record(PieceId piece, std::int64_t tokens) const;
-  /// And for a whole step.
-  Result<RecordedGraph> record_step(std::int64_t tokens) const;
+  /// And for a whole step, of `query` new tokens of each sequence; 0: not equally many.
+  Result<RecordedGraph> record_step(std::int64_t tokens, std::int64_t query = 0) const;
   /// What capture() took for each size, in the order in which it recorded them.
   struct CaptureTime {
     std::int64_t tokens = 0;
@@ -110,7 +110,8 @@ class Runtime {
     Step step;
     StepReport report;
     RunOptions options;
-    std::size_t next = 0;  ///< of the plan's steps
+    std::int64_t query = 0;  ///< new tokens of each sequence; 0: not equally many
+    std::size_t next = 0;    ///< of the plan's steps
   };
 
   Runtime(const StitchedGraph& stitched, const Graph& source, const Plan& plan, Driver& driver,
@@ -162,11 +163,12 @@ class Runtime {
   class Call;  ///< what a hook sees
   Result<std::monostate> tell(PieceId piece, bool after);
   /// The launches of a piece of attention.
-  Result<std::vector<LaunchNode>> attention_of(PieceId piece, std::int64_t tokens) const;
+  Result<std::vector<LaunchNode>> attention_of(PieceId piece, std::int64_t tokens,
+                                               std::int64_t query) const;
   /// Without an executable where the driver refuses it; that is noted.
   Captured instantiate(RecordedGraph graph, std::uint64_t addresses);
   Result<std::monostate> capture_pieces(std::int64_t size);
-  Result<std::monostate> capture_step(std::int64_t size);
+  Result<std::monostate> capture_step(std::int64_t size, std::int64_t query);
   [[nodiscard]] bool on_host(std::size_t step) const {
     return between_[plan_.steps[step].piece.index] != nullptr;
   }
@@ -174,7 +176,8 @@ class Runtime {
   [[nodiscard]] std::vector<Segment> segments() const;
   /// The host's pieces, by name.
   [[nodiscard]] std::string breaks() const;
-  Result<RecordedGraph> record_steps(std::size_t first, std::size_t end, std::int64_t tokens) const;
+  Result<RecordedGraph> record_steps(std::size_t first, std::size_t end, std::int64_t tokens,
+                                     std::int64_t query) const;
   /// False where memory that it was captured with has moved since: nothing ran.
   Result<bool> replay(Captured& graph, std::uint64_t addresses, const std::string& name);
   Result<std::monostate> write_back(const std::vector<Tensor>& outputs);

@@ -20,7 +20,8 @@ Result<RecordedGraph> Runtime::record(PieceId piece, std::int64_t tokens) const 
   return out;
 }
 
-Result<std::vector<LaunchNode>> Runtime::attention_of(PieceId piece, std::int64_t tokens) const {
+Result<std::vector<LaunchNode>> Runtime::attention_of(PieceId piece, std::int64_t tokens,
+                                                      std::int64_t query) const {
   const Symbols symbols = symbols_at(plan_, tokens);
   const Piece& p = stitched_.pieces[piece];
   const auto inputs = tensors(p.inputs, symbols);
@@ -28,19 +29,19 @@ Result<std::vector<LaunchNode>> Runtime::attention_of(PieceId piece, std::int64_
   const auto output = tensor(p.outputs.front(), symbols);
   if (!output) return tl::unexpected(output.error());
   return pages_.launches(*class_of(piece).attention, layer_name(p.graph, p.graph.first()), *inputs,
-                         *output);
+                         *output, query);
 }
 
-Result<RecordedGraph> Runtime::record_step(std::int64_t tokens) const {
-  return record_steps(0, plan_.steps.size(), tokens);
+Result<RecordedGraph> Runtime::record_step(std::int64_t tokens, std::int64_t query) const {
+  return record_steps(0, plan_.steps.size(), tokens, query);
 }
 
-Result<RecordedGraph> Runtime::record_steps(std::size_t first, std::size_t end,
-                                            std::int64_t tokens) const {
+Result<RecordedGraph> Runtime::record_steps(std::size_t first, std::size_t end, std::int64_t tokens,
+                                            std::int64_t query) const {
   RecordedGraph out{fmt::format("step of {} tokens", tokens), {}};
   for (std::size_t i = first; i < end; ++i) {
     const Plan::Step& planned = plan_.steps[i];
-    auto nodes = class_of(planned.piece).attention ? attention_of(planned.piece, tokens)
+    auto nodes = class_of(planned.piece).attention ? attention_of(planned.piece, tokens, query)
                                                    : nodes_of(planned.piece, tokens);
     if (!nodes) return forward(nodes);
     std::move(nodes->begin(), nodes->end(), std::back_inserter(out.nodes));
@@ -104,12 +105,12 @@ Result<std::monostate> Runtime::capture_pieces(std::int64_t size) {
   return std::monostate{};
 }
 
-Result<std::monostate> Runtime::capture_step(std::int64_t size) {
+Result<std::monostate> Runtime::capture_step(std::int64_t size, std::int64_t query) {
   std::vector<Segment> made = segments();
   if (const std::string host = breaks(); !host.empty())
     note(fmt::format("a captured step breaks where the host runs: {}", host));
   for (Segment& segment : made) {
-    auto graph = record_steps(segment.first, segment.end, size);
+    auto graph = record_steps(segment.first, segment.end, size, query);
     if (!graph) return forward(graph);
     segment.graph = instantiate(std::move(*graph), hash_of(segment));
     if (!segment.graph.executable) return std::monostate{};
@@ -121,8 +122,9 @@ Result<std::monostate> Runtime::capture_step(std::int64_t size) {
   return std::monostate{};
 }
 
-/// The plan's captures stand in the order they are recorded in. What a graph is besides its size,
-/// its sequences and adapters, is nothing that a launch depends on.
+/// The plan's captures stand in the order they are recorded in. Of what a graph is besides its
+/// size, its sequences and adapters, launches only depend on how many new tokens each sequence has,
+/// and that for their speed alone: one graph of a size serves all.
 Result<std::monostate> Runtime::capture() {
   if (stepped_)
     return fail(error_in("capture", "PW1255", "comes after the first step",
@@ -132,7 +134,8 @@ Result<std::monostate> Runtime::capture() {
     const std::int64_t size = planned.key.tokens;
     if (!known.emplace(planned.mode, size).second) continue;
     const auto start = std::chrono::steady_clock::now();
-    auto done = planned.mode == DispatchMode::full ? capture_step(size) : capture_pieces(size);
+    auto done = planned.mode == DispatchMode::full ? capture_step(size, planned.key.query)
+                                                   : capture_pieces(size);
     if (!done) return done;
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
     capture_times_.push_back({size, taken.count()});

@@ -46,7 +46,7 @@ Result<StepReport> Runtime::begin_step(const Step& step, Weights& weights,
   auto report = dispatch(step, options);
   if (!report) return report;
   stepped_ = true;
-  live_ = Live{step, *report, options, 0};
+  live_ = Live{step, *report, options, shape_of(step).query, 0};
   if (!stated_.empty()) {
     groups_ = groups_in(step, stated_);
     live_->step.groups = &groups_;
@@ -73,7 +73,7 @@ Result<StepReport> Runtime::begin_step(const Step& step, Weights& weights,
 Result<std::monostate> Runtime::run_between(PieceId piece) {
   ++counters_.ops_between;
   if (class_of(piece).attention) {
-    const auto nodes = attention_of(piece, live_->report.padded);
+    const auto nodes = attention_of(piece, live_->report.padded, live_->query);
     if (!nodes) return tl::unexpected(nodes.error());
     for (const LaunchNode& node : *nodes) {
       live_->report.launches.add(counted(node));

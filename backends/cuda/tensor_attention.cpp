@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::string_view kByWarps =
     R"(  PW_KEPT(kept);
-  pw_attention<pw_{in}, {down}, {tall}, {strands}, {keys}, {deep}, {apart}, {width}, {share}, {groups},
-               {page}, {parts}>(
+  pw_attention<pw_{in}, {down}, {tall}, {strands}, {keys}, {deep}, {apart}, {width}, {share},
+               {together}, {groups}, {page}, {parts}>(
       kept, p0, p1, p2, pw_pages{{p3, p4, p5}}, pw_sums{{{sums}}}, rows, {factor},
 )";
 constexpr std::string_view kByGroups =
@@ -118,6 +118,7 @@ class AttentionWriter {
         fmt::arg("deep", tile.deep),
         fmt::arg("apart", tile.keys_at_a_time(shape_.width, shape_.page_tokens)),
         fmt::arg("width", shape_.width), fmt::arg("share", shape_.heads / shape_.groups),
+        fmt::arg("together", tile.tokens(shape_.heads / shape_.groups)),
         fmt::arg("groups", shape_.groups), fmt::arg("page", shape_.page_tokens),
         fmt::arg("parts", tile.order.parts),
         fmt::arg("sums", tile.order.parts > 1 ? "sums, arrived" : "0, 0"),
@@ -136,16 +137,20 @@ class AttentionWriter {
 }  // namespace
 
 std::int64_t AttentionForms::part_floats(std::int64_t rows) const {
-  std::int64_t out = 0, begin = 0;
-  for (const auto& [end, form] : tiles.chosen) {
-    if (rows > begin) out = std::max(out, std::min(rows, end) * all[form].part_floats);
-    begin = end;
+  std::int64_t out = 0;
+  for (const AttentionTiles::Chosen* chosen : {&tiles.chosen, &tiles.decodes}) {
+    std::int64_t begin = 0;
+    for (const auto& [end, form] : *chosen) {
+      if (rows > begin) out = std::max(out, std::min(rows, end) * all[form].part_floats);
+      begin = end;
+    }
   }
   return out;
 }
 
 std::optional<AttentionForms> tensor_attention(const AttentionShape& shape, std::string_view arch,
-                                               const AttentionTiles* tiles, Context& context) {
+                                               const AttentionTiles* tiles, std::int64_t query,
+                                               Context& context) {
   const bool halves = shape.in == DType::bf16 || shape.in == DType::f16;
   if (!halves || !has_tensor_cores(arch, shape.in) || shape.width % 16 != 0 || shape.width > 128 ||
       shape.width == 0 || shape.heads / shape.groups > 16)
@@ -154,8 +159,9 @@ std::optional<AttentionForms> tensor_attention(const AttentionShape& shape, std:
   AttentionWriter writer(shape, machine, context);
   AttentionForms out;
   out.groups = shape.groups;
-  out.tiles =
-      tiles != nullptr ? *tiles : attention_tiles(machine, shape.heads, shape.groups, shape.width);
+  out.tiles = tiles != nullptr
+                  ? *tiles
+                  : attention_tiles(machine, shape.heads, shape.groups, shape.width, query);
   for (const AttentionTile& tile : out.tiles.all) {
     if (!tile.fits(machine, shape.width)) return std::nullopt;
     out.all.push_back(writer.form(tile));

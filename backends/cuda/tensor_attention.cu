@@ -363,7 +363,7 @@ PW_FUNCTION void pw_add_attended(const R& row, int width, int column, bool none,
   for (int e = 0; e < 4; ++e) sums[e] = pw_mul(sums[e], share);
 }
 
-/// A block has some tokens, and of each the heads of one group of keys: DOWN x TALL tiles of 16
+/// A block has TOGETHER tokens, and of each the heads of one group of keys: DOWN x TALL tiles of 16
 /// rows, TALL of them a warp's, and for each DOWN STRANDS warps. A warp leaves out keys that none
 /// of its rows sees. Blocks begin in the order of their numbers: first those of the last tokens,
 /// which see the most keys, of all groups and PARTS parts of the keys. Keys are copied DEEP rounds
@@ -372,13 +372,14 @@ PW_FUNCTION void pw_add_attended(const R& row, int width, int column, bool none,
 /// the other, so that nothing of one reaches another. finish(token, head, column, y0, y1) stores.
 /// Where there are parts, the last block of a tile and group that is done adds them.
 template <class T, int DOWN, int TALL, int STRANDS, int KEYS, int DEEP, int APART, int WIDTH,
-          int SHARE, int GROUPS, int PAGE, int PARTS, class S, class F>
+          int SHARE, int TOGETHER, int GROUPS, int PAGE, int PARTS, class S, class F>
 PW_FUNCTION void pw_attention(S& shared, const unsigned short* q, const unsigned short* k,
                               const unsigned short* v, const pw_pages& at, const pw_sums& parts,
                               long long tokens, float factor, const F& finish) {
   constexpr int words = pw_key<WIDTH>::words, used = WIDTH / 8, threads = 32 * DOWN * STRANDS;
   constexpr int block = KEYS * STRANDS, step = block * DEEP, stage = 2 * step * words;
-  constexpr int all_rows = DOWN * TALL * 16, per_block = DOWN == 1 ? 1 : all_rows / SHARE;
+  constexpr int all_rows = DOWN * TALL * 16, per_block = TOGETHER;
+  static_assert(per_block * SHARE <= all_rows, "rows of a block");
   const int lane = (int)threadIdx.x % 32, all = (int)tokens;
   // Reckoned again each time, and in no registers meanwhile.
   const auto warp = [&] { return (int)((unsigned)pw_here((int)threadIdx.x) / 32); };

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "backends/cuda/attention_model.hpp"
+#include "backends/cuda/attention_tiles.hpp"
 #include "backends/cuda/emitter.hpp"
 
 namespace pw::cuda {
@@ -36,18 +36,20 @@ struct AttentionForms {
   std::vector<AttentionForm> all;  ///< as `tiles` has them
   AttentionTiles tiles;
   std::int64_t groups = 0;
-  [[nodiscard]] const AttentionForm& of(std::int64_t rows) const { return all[tiles.of(rows)]; }
+  [[nodiscard]] const AttentionForm& of(std::int64_t rows, std::int64_t query) const {
+    return all[tiles.of(rows, query)];
+  }
   /// Floats of the sums of parts, at most, of a step of so many rows.
   [[nodiscard]] std::int64_t part_floats(std::int64_t rows) const;
 };
 
 /// None for heads of another width than a multiple of 16 up to 128, for more than 16 heads a group,
 /// for other dtypes than bf16 and f16, and for architectures without their products. `tiles`: null
-/// for those that the model chooses.
+/// for those that the model chooses, for steps of `query` new tokens of each sequence and others.
 [[nodiscard]] std::optional<AttentionForms> tensor_attention(const AttentionShape& shape,
                                                              std::string_view arch,
                                                              const AttentionTiles* tiles,
-                                                             Context& context);
+                                                             std::int64_t query, Context& context);
 
 /// What stands before such kernels, after tensor_prelude().
 [[nodiscard]] std::string_view tensor_attention_prelude();

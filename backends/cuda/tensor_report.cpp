@@ -65,19 +65,34 @@ class TensorReporter {
     if (accesses) report.accesses = accesses->total;
   }
 
+  /// Of steps in which sequences have a token each, and of others where those have another kernel.
   void add_attention(const Graph& graph, const TensorMachine& machine) {
-    const auto kernels = attention_kernels(graph, KvCache::kPageTokens, machine.arch);
+    const auto kernels =
+        attention_kernels(graph, KvCache::kPageTokens, machine.arch, nullptr, request_.query);
     const auto rows = kernels ? value_of(graph, kernels->rows) : std::nullopt;
     if (!rows || !kernels->forms) return;
-    const AttentionForm& form = kernels->forms->of(*rows);
-    const AttentionWork work = typical_work(*rows, kernels->heads, kernels->groups, kernels->width);
+    const AttentionForm &others = kernels->forms->of(*rows, 0),
+                        &decodes = kernels->forms->of(*rows, request_.query);
+    const auto add = [&](const AttentionForm& form, std::int64_t query) {
+      add_attention(form, machine,
+                    typical_work(*rows, query, kernels->heads, kernels->groups, kernels->width));
+    };
+    add(others, 0);
+    if (&decodes != &others) add(decodes, request_.query);
+  }
+
+  void add_attention(const AttentionForm& form, const TensorMachine& machine,
+                     const AttentionWork& work) {
     const AttentionTime time = attention_time(machine, work, form.tile);
     TensorReport& report = begin(form.kernel, std::string(machine.arch));
     report.op = form.kernel.op;
     report.work = fmt::format("{} of {} after {}, {} heads in {} of {}", work.sequences, work.rows,
                               work.past, work.heads, work.groups, work.width);
-    report.tile = fmt::format("{} rows, {} x {} keys{}", form.tile.rows(), form.tile.order.strands,
-                              form.tile.order.keys, form.tile.grouped ? ", by warpgroups" : "");
+    const AttentionTile& tile = form.tile;
+    report.tile =
+        fmt::format("{} rows, {} x {} keys{}{}", tile.rows(), tile.order.strands, tile.order.keys,
+                    tile.together > 1 ? fmt::format(", {} tokens", tile.together) : "",
+                    tile.grouped ? ", by warpgroups" : "");
     report.parts = form.tile.order.parts;
     report.bound_seconds = attention_bound(machine, work);
     report.seconds = time.seconds;

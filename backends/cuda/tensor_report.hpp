@@ -41,6 +41,7 @@ struct TensorRequest {
   std::vector<std::string> archs;
   std::string tokens_symbol;
   std::int64_t tokens = 1;
+  std::int64_t query = 1;                    ///< new tokens of each sequence of a decode
   const ScheduleTable* schedules = nullptr;  ///< tiles that tuning found; null: the model's
   const Nvrtc* nvrtc = nullptr;              ///< null, or absent: not compiled
   CompileCache* cache = nullptr;
@@ -48,7 +49,8 @@ struct TensorRequest {
 
 /// By class of pieces, node and architecture; those that the models do not know are left out. Of
 /// attention a step of up to 256 tokens is one of so many sequences of 4096 keys, and a longer one
-/// the beginning of one sequence.
+/// the beginning of one sequence; decodes with so many tokens follow where they have another
+/// kernel.
 [[nodiscard]] std::vector<TensorReport> tensor_reports(const StitchedGraph& pieces,
                                                        const TensorRequest& request,
                                                        const Disassembler& disassembler);

@@ -70,10 +70,11 @@ class TensorBench {
     Table table(head({"heads", "step", "bound µs", "model", "measured", "of the bound",
                       "of the model", "tile"}));
     static constexpr std::array<std::int64_t, 3> kSteps[] = {
-        {1, 512, 0},   {1, 1024, 0},   {8, 512, 0},     {1, 2048, 0}, {1, 4096, 0},
-        {1, 8192, 0},  {4, 2048, 0},   {4, 1024, 4096}, {1, 1, 4095}, {1, 1, 16383},
-        {1, 1, 32767}, {1, 1, 131071}, {2, 1, 4095},    {8, 1, 4095}, {8, 1, 32767},
-        {64, 1, 4095}, {64, 1, 32767}, {256, 1, 4095}};
+        {1, 512, 0},   {1, 1024, 0},   {8, 512, 0},     {1, 2048, 0},  {1, 4096, 0},
+        {1, 8192, 0},  {4, 2048, 0},   {4, 1024, 4096}, {1, 1, 4095},  {1, 1, 16383},
+        {1, 1, 32767}, {1, 1, 131071}, {2, 1, 4095},    {8, 1, 4095},  {8, 1, 32767},
+        {64, 1, 4095}, {64, 1, 32767}, {256, 1, 4095},  {512, 1, 511}, {8, 4, 4092},
+        {64, 4, 4092}};
     static constexpr std::pair<std::int64_t, std::int64_t> kHeads[] = {{32, 8}, {32, 32}, {64, 8}};
     for (const auto& [heads, groups] : kHeads) {
       for (const auto& [sequences, rows, past] : kSteps) {
@@ -296,16 +297,16 @@ class TensorBench {
                     work.heads, work.groups, work.width),
         "bench"));
     const std::int64_t rows = work.sequences * work.rows;
-    const cuda::AttentionTiles chosen =
-        cuda::attention_tiles(machine_, work.heads, work.groups, work.width);
-    std::vector<cuda::AttentionTile> tiles =
-        cuda::attention_candidates(machine_, rows, work.groups, work.width);
+    const std::int64_t query = work.past > 0 && work.rows <= 16 ? work.rows : 0;
+    const cuda::AttentionTiles chosen = cuda::attention_tiles(
+        machine_, work.heads, work.groups, work.width, std::max<std::int64_t>(query, 1));
+    std::vector<cuda::AttentionTile> tiles = cuda::attention_candidates(machine_, work);
     const auto seconds_of = [&](const cuda::AttentionTile& tile) {
       return cuda::attention_time(machine_, work, tile).seconds;
     };
     std::stable_sort(tiles.begin(), tiles.end(),
                      [&](const auto& a, const auto& b) { return seconds_of(a) < seconds_of(b); });
-    tiles.insert(tiles.begin(), chosen.all[chosen.of(rows)]);
+    tiles.insert(tiles.begin(), chosen.all[chosen.of(rows, query)]);
     tiles.resize(std::min(tiles.size(), tiles_));
     const double bound = cuda::attention_bound(machine_, work);
     std::vector<Tried> tried;

@@ -237,7 +237,7 @@ std::set<std::string> attention_of(const Family& family, std::int64_t rows, bool
                                                  strict ? std::string() : family.driver.arch());
     if (!kernels) continue;
     out.insert(kernels->put.name);
-    out.insert(kernels->forms ? kernels->forms->of(rows).kernel.name : kernels->attend.name);
+    out.insert(kernels->forms ? kernels->forms->of(rows, 0).kernel.name : kernels->attend.name);
   }
   return out;
 }

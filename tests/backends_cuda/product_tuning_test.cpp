@@ -206,3 +206,34 @@ TEST_CASE("quality: tensor-core kernels of a plan, with their bounds and the mod
     CHECK((r.accesses->global_writes.bytes() > 2 * 64 * 6144) == (r.parts > 1));
   }
 }
+
+TEST_CASE("quality: decodes of many sequences have a kernel of their own", "[cuda][tensor]") {
+  const ContextPtr context = library();
+  const Graph graph = layer(context);
+  const StitchedGraph pieces = in_pieces(graph);
+  cuda::TensorRequest request;
+  request.archs = {"sm_80", "sm_90"};
+  request.tokens_symbol = "n";
+  request.tokens = 512;
+  const auto of_query = [&](std::int64_t query) {
+    request.query = query;
+    std::vector<cuda::TensorReport> out = cuda::tensor_reports(pieces, request, {});
+    std::erase_if(out, [](const cuda::TensorReport& r) { return r.op != "unified_attention"; });
+    REQUIRE(out.size() == 4);
+    CHECK(out[0].work == "1 of 512 after 0, 32 heads in 8 of 128");
+    CHECK(out[0].kernel != out[1].kernel);
+    return out;
+  };
+  const std::string line = " 32 heads in 8 of 128";
+  for (const cuda::TensorReport& r : {of_query(1)[1], of_query(1)[3]}) {
+    CHECK(r.work == "512 of 1 after 4095," + line);
+    CHECK(r.seconds < 1.1 * r.bound_seconds);
+  }
+  // Speculative tokens of a sequence share its keys.
+  for (const cuda::TensorReport& r : {of_query(4)[1], of_query(4)[3]}) {
+    CHECK(r.work == "128 of 4 after 4092," + line);
+    CHECK(r.seconds < 1.1 * r.bound_seconds);
+    REQUIRE(r.accesses);
+    CHECK(r.accesses->global_reads.bytes() < 1.2 * 2 * 128 * 4096 * 8 * 128 * 2);
+  }
+}

@@ -55,6 +55,16 @@ const cuda::AttentionTiles kTiles{
      {4, 2, {16, 2, 1}, 2}},
     {{3, 0}, {5, 1}, {8, 2}, {11, 3}, {14, 4}, {18, 5}, {26, 6}, {1 << 30, 7}}};
 
+/// Blocks of a few tokens of a sequence, by one warp of rows for each strand, in parts and not.
+const cuda::AttentionTiles kTilesOfTokens{
+    {{1, 1, {16, 4, 1}, 1, false, 2},
+     {1, 1, {16, 4, 3}, 1, false, 3},
+     {1, 2, {16, 4, 2}, 1, false, 8},
+     {1, 1, {32, 4, 2}, 1, false, 4},
+     {2, 2, {16, 4, 2}},
+     {1, 2, {16, 8, 1}, 1, false, 7}},
+    {{7, 0}, {11, 1}, {15, 2}, {20, 3}, {26, 4}, {1 << 30, 5}}};
+
 /// Warpgroups, one to three.
 const cuda::AttentionTiles kGroupedTiles{{{4, 1, {64, 1, 1}, 1, true},
                                           {8, 1, {64, 1, 1}, 1, true},
@@ -123,7 +133,7 @@ class Device {
     y.address = need(driver_.allocate(y.bytes()), context);
     need(attention_.begin(step, rows), context);
     driver_.forget_accesses();
-    for (const cuda::LaunchNode& node : attention_.launches(kernels_, "a", there, y))
+    for (const cuda::LaunchNode& node : attention_.launches(kernels_, "a", there, y, 0))
       if (const auto done = driver_.launch(node); !done) return tl::unexpected(done.error());
     Tensor out(y.dtype, inputs[0].extents());
     need(driver_.read(out.data(), y.address, static_cast<std::int64_t>(out.view().bytes())),
@@ -183,13 +193,14 @@ void check_steps(const Heads& h, const cuda::AttentionTiles& tiles, Traffic traf
     INFO(text_of(h) << "step " << i << " of " << step.tokens() << " tokens in "
                     << step.sequences.size() << " sequences");
     const std::int64_t rows = step.tokens() + i % 3;
-    ++of_tiles[static_cast<std::size_t>(&forms.of(rows) - forms.all.data())];
+    const cuda::AttentionForm& form = forms.of(rows, 0);
+    ++of_tiles[static_cast<std::size_t>(&form - forms.all.data())];
     const std::vector<Tensor> inputs =
         need(input_tensors(graph, weights, {{"n", step.tokens()}}, step), *context);
     step.cache = &there;
     const Tensor got = device.run(step, inputs, i % 3);
     step.cache = &here;
-    const auto interpreter = make_interpreter(forms.of(rows).tile.order);
+    const auto interpreter = make_interpreter(form.tile.order);
     const auto wanted = need(run_whole(graph, *interpreter, weights, step), *context);
     CHECK(bits_apart({got}, wanted) == "");
   }
@@ -207,6 +218,22 @@ TEST_CASE("tensor cores: 200 steps of attention have the bits of their order of 
     check_steps(h, kTiles, Traffic(kSeed + static_cast<std::uint64_t>(h.width * h.heads)), 20,
                 steps, kSeed);
   for (std::size_t of_form : steps) CHECK(of_form >= 10);
+}
+
+TEST_CASE("tensor cores: blocks of a few tokens have the bits of their order of sums",
+          "[cuda][tensor][diff]") {
+  if (host_compiler().empty()) return;
+  constexpr std::uint64_t kSeed = 1127;
+  INFO("seed " << kSeed);
+  constexpr Heads kOfTokens[] = {{"bf16", 8, 2, 64, "none"},
+                                 {"f16", 4, 1, 128, "d"},
+                                 {"bf16", 6, 2, 80, "none"},
+                                 {"f16", 5, 5, 48, "none"}};
+  std::vector<std::size_t> steps(kTilesOfTokens.all.size());
+  for (const Heads& h : kOfTokens)
+    check_steps(h, kTilesOfTokens, Traffic(kSeed + static_cast<std::uint64_t>(h.width * h.heads)),
+                30, steps, kSeed);
+  for (std::size_t of_form : steps) CHECK(of_form >= 5);
 }
 
 TEST_CASE("tensor cores: attention by warpgroups has the bits of its order of sums",

@@ -1,4 +1,5 @@
 // The machine code of tensor-core kernels: NVRTC's cubins for each architecture, disassembled.
+#include <algorithm>
 #include <set>
 #include <tuple>
 
@@ -189,10 +190,13 @@ TEST_CASE("tensor cores: machine code of attention has no local memory, in the m
     for (const std::string arch : kArchs) {
       const cuda::TensorMachine& machine = *cuda::tensor_machine(arch);
       cuda::AttentionTiles tiles;
-      for (std::int64_t rows : {4, 512})  // with some parts, and none
+      // With some parts, and none; with a token of a sequence, a few, and many.
+      const std::int64_t heads = width == 128 ? 32 : 16;
+      for (const auto& [sequences, rows] : {std::pair{4, 1}, std::pair{2, 8}, std::pair{1, 512}})
         for (const cuda::AttentionTile& tile :
-             cuda::attention_candidates(machine, rows, groups, width))
-          if (tile.order.parts <= 2 && tile.shared_bytes(128) <= machine.block_bytes)
+             cuda::attention_candidates(machine, {sequences, rows, 1000, heads, groups, width}))
+          if (tile.order.parts <= 2 && tile.shared_bytes(128) <= machine.block_bytes &&
+              std::find(tiles.all.begin(), tiles.all.end(), tile) == tiles.all.end())
             tiles.all.push_back(tile);
       const auto kernels = cuda::attention_kernels(graph, 16, arch, &tiles);
       REQUIRE(kernels);

@@ -190,16 +190,17 @@ TEST_CASE("gpu: attention over pages is near the reference, the same bits each t
     options.max_tokens = 640;
     options.capture_sizes = {1, 8, 640};
     options.mode = "full";
+    options.speculative_tokens = 3;
     const Plan plan = need(make_plan(pieces, graph, options), *context);
     Weights weights(graph, 5);
     cuda::RuntimeOptions how;
-    how.cached_tokens = 4096;
+    how.cached_tokens = 16384;
     const auto runtime = need(cuda::Runtime::make(pieces, graph, plan, driver, how), *context);
     need(runtime->load(weights), *context);
     need(runtime->capture(), *context);
     CHECK(runtime->notes().empty());
     // Prompts by themselves and beside others, short and longer than a tile; single tokens of few
-    // and of many sequences; a prompt that goes on.
+    // and of many sequences; a prompt that goes on; four tokens of each, which share a block.
     std::vector<Step> steps;
     const auto add = [&](std::vector<Sequence> sequences) {
       steps.emplace_back().sequences = std::move(sequences);
@@ -214,6 +215,12 @@ TEST_CASE("gpu: attention over pages is near the reference, the same bits each t
       std::vector<Sequence> many = {{5, 1, 613}, {4, 1, 301}, {3, 1, 460}, {2, 1, 4}};
       for (std::int64_t i = 10; i < 40; ++i) many.push_back({i, 1, 0});
       add(many);
+      add({{5, 4, 614}, {4, 4, 302}, {3, 4, 461}, {2, 4, 5}, {10, 4, 1}});
+      many.clear();
+      for (std::int64_t i = 50; i < 350; ++i) many.push_back({i, 1, 0});
+      add(many);
+    } else {
+      add({{1, 4, 31}, {2, 4, 4}, {3, 4, 200}});
     }
     KvCache replayed, launched, exact;
     for (const Step& s : steps) {
