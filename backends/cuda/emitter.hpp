@@ -99,6 +99,8 @@ struct WrittenKernel {
 [[nodiscard]] std::string_view team_prelude();
 /// What CUDA declares and both use, for a C++ compiler without headers; before the prelude.
 [[nodiscard]] std::string_view host_names();
+/// Members of the table by which kernels on the host call their block.
+[[nodiscard]] std::string_view host_api();
 /// A whole .cu file of one kernel.
 [[nodiscard]] std::string source_file(const Kernel& kernel);
 /// Letters, digits and _ are kept, anything else becomes _; at most 64 characters.

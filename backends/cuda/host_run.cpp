@@ -35,28 +35,6 @@ constexpr std::string_view kPrologue = R"cpp(
       return (T*)p;
     }
   };
-  struct pw_host_api {
-    unsigned (*thread)();
-    unsigned (*block)();
-    unsigned (*block_y)();
-    unsigned (*threads)();
-    void (*barrier)(int line);
-    void (*exchange)(unsigned mask, int distance, const void* mine, void* other, int bytes);
-    void* (*shared)(const void* site, const char* name, long long count, int bytes);
-    void (*get)(void* array, long long i, void* value);
-    void (*set)(void* array, long long i, const void* value);
-    void (*fault)(const char* what);
-    void (*gather)(const void* mine, void* all, int bytes);
-    void (*copy_async)(void* array, long long i, const void* from);
-    void (*commit)();
-    void (*wait)(int groups);
-    const void* (*word)(void* array, long long i);
-    void (*read_async)(void* array, long long i);
-    void* (*sum_async)(void* sums, int bytes);
-    void (*show_async)();
-    void (*commit_async)();
-    void (*wait_async)(int groups);
-  };
   static const pw_host_api* pw_host;
   extern "C" void pw_bind(const pw_host_api* api) { pw_host = api; }
 #define threadIdx (pw_dim{pw_host->thread(), 0, 0})
@@ -149,8 +127,8 @@ Result<std::string> host_object(const std::string& source, CompileCache* cache) 
 }  // namespace
 
 std::string host_source(std::span<const Kernel> kernels, std::string_view extra) {
-  std::string source =
-      fmt::format("{}\n{}\n{}\n{}\n", kPrologue, host_names(), prelude(), team_prelude());
+  std::string source = fmt::format("struct pw_host_api {{\n{}}};\n{}\n{}\n{}\n{}\n", host_api(),
+                                   kPrologue, host_names(), prelude(), team_prelude());
   std::set<std::string> done;
   for (const Kernel& kernel : kernels) {
     if (!done.insert(kernel.name).second) continue;

@@ -15,28 +15,9 @@
 
 namespace pw::cuda {
 
-/// What the compiled text calls; declared there in the same order.
+/// What the compiled text calls.
 struct HostApi {
-  unsigned (*thread)();
-  unsigned (*block)();
-  unsigned (*block_y)();
-  unsigned (*threads)();
-  void (*barrier)(int line);
-  void (*exchange)(unsigned mask, int distance, const void* mine, void* other, int bytes);
-  void* (*shared)(const void* site, const char* name, long long count, int bytes);
-  void (*get)(void* array, long long i, void* value);
-  void (*set)(void* array, long long i, const void* value);
-  void (*fault)(const char* what);
-  void (*gather)(const void* mine, void* all, int bytes);
-  void (*copy_async)(void* array, long long i, const void* from);
-  void (*commit)();
-  void (*wait)(int groups);
-  const void* (*word)(void* array, long long i);
-  void (*read_async)(void* array, long long i);
-  void* (*sum_async)(void* sums, int bytes);
-  void (*show_async)();
-  void (*commit_async)();
-  void (*wait_async)(int groups);
+#include "backends/cuda/host_api.def"
 };
 
 struct Launch {
