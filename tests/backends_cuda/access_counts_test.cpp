@@ -12,6 +12,7 @@
 #include "backends/cuda/product.hpp"
 #include "backends/cuda/runtime.hpp"
 #include "backends/cuda/tuning.hpp"
+#include "backends/padding.hpp"
 #include "backends/program.hpp"
 #include "backends/toolchain.hpp"
 #include "dsl/dsl.hpp"
@@ -167,6 +168,8 @@ TEST_CASE("accesses: with every schedule", "[cuda][accesses]") {
 
 namespace {
 
+constexpr std::int64_t kQuery = 2;  // new tokens of sequences that decode
+
 /// A model of two narrow layers, rewritten, cut, planned for some sizes and ready to run.
 struct Family {
   Family(const std::string& name, const std::string& quant, const std::string& pipeline,
@@ -179,7 +182,8 @@ struct Family {
         need(split(graph, need(splitting_ops(context, &rules, params, {}), *context)), *context);
     PlanOptions options;
     options.max_tokens = 8;
-    options.capture_sizes = {3, 8};
+    options.capture_sizes = {4, 8};  // whole decodes
+    options.speculative_tokens = kQuery - 1;
     plan = need(make_plan(*pieces, graph, options), *context);
     cuda::RuntimeOptions runs;
     runs.strict = strict;
@@ -227,17 +231,20 @@ struct Family {
   std::unique_ptr<cuda::Runtime> runtime;
 };
 
-/// The kernels of attention of a step of so many rows, where it is none of the libraries'.
-std::set<std::string> attention_of(const Family& family, std::int64_t rows, bool strict) {
+/// The kernels of attention of a step of so many rows, and new tokens of each sequence or 0, where
+/// it is none of the libraries'.
+std::set<std::string> attention_of(const Family& family, std::int64_t rows, std::int64_t query,
+                                   bool strict) {
   std::set<std::string> out;
   if (family.driver.calls_libraries()) return out;
   for (const PieceClass& c : family.pieces->classes) {
     const Graph& piece = family.pieces->pieces[c.members.front()].graph;
-    const auto kernels = cuda::attention_kernels(piece, KvCache::kPageTokens,
-                                                 strict ? std::string() : family.driver.arch());
+    const auto kernels =
+        cuda::attention_kernels(piece, KvCache::kPageTokens,
+                                strict ? std::string() : family.driver.arch(), nullptr, kQuery);
     if (!kernels) continue;
     out.insert(kernels->put.name);
-    out.insert(kernels->forms ? kernels->forms->of(rows, 0).kernel.name : kernels->attend.name);
+    out.insert(kernels->forms ? kernels->forms->of(rows, query).kernel.name : kernels->attend.name);
   }
   return out;
 }
@@ -265,13 +272,14 @@ void check_step(Family& family, std::vector<Sequence> sequences, std::int64_t ro
   Step step;
   step.sequences = std::move(sequences);
   step.cache = &family.cache;
+  const std::int64_t query = shape_of(step).query;
   family.driver.forget_accesses();
   RunOptions options;
   options.pad = true;
   need(family.runtime->run(step, family.weights, options), *family.context);
   CHECK_FALSE(family.driver.touched().empty());
-  for (const std::string& name : attention_of(family, rows, strict)) {
-    INFO(name);
+  for (const std::string& name : attention_of(family, rows, query, strict)) {
+    INFO(name << " of " << rows << " rows, " << query << " of each sequence");
     CHECK(family.driver.touched().count(name) == 1);
   }
   for (const auto& [name, touched] : family.driver.touched()) {
@@ -293,11 +301,13 @@ std::vector<std::string> family_names() {
   return out;
 }
 
-/// A prompt; it goes on beside another; two go on and one begins, with rows of padding.
+/// A prompt; it goes on beside another, with a row of padding; two go on and one begins, with rows
+/// of padding; two have as many tokens as decodes do.
 void check_steps(Family& family, bool strict) {
   check_step(family, {{0, 8, 0}}, 8, strict);
-  check_step(family, {{0, 1, 8}, {1, 2, 0}}, 3, strict);
+  check_step(family, {{0, 1, 8}, {1, 2, 0}}, 4, strict);
   check_step(family, {{0, 1, 9}, {1, 1, 2}, {2, 3, 0}}, 8, strict);
+  check_step(family, {{0, kQuery, 10}, {1, kQuery, 3}}, 4, strict);
 }
 
 }  // namespace
@@ -323,6 +333,7 @@ namespace {
 /// Of the products of a family's steps, those that are kernels on tensor cores are among what was
 /// touched, as far as their pieces are captured.
 void check_on_tensor_cores(const std::string& name) {
+  std::size_t own = 0;
   for (const std::string quant : {"none", "fp8"}) {
     for (const std::string arch : {"sm_80", "sm_90", "sm_100", "sm_120"}) {
       INFO(name << " " << quant << " " << arch);
@@ -331,6 +342,7 @@ void check_on_tensor_cores(const std::string& name) {
       how.arch = arch;
       Family family(name, quant, "o2", how, false);
       check_steps(family, false);
+      own += attention_of(family, 4, 0, false) != attention_of(family, 4, kQuery, false) ? 1 : 0;
       std::size_t touched = 0;
       for (const std::string& product : products_of(family))
         touched += family.driver.touched().count(product);
@@ -338,6 +350,8 @@ void check_on_tensor_cores(const std::string& name) {
       CHECK((touched > 0 || !multiplies));
     }
   }
+  INFO(own << " of 8 have kernels of their own for decodes");
+  if (name == "llama") CHECK(own > 0);
 }
 
 }  // namespace
