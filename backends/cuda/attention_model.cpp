@@ -24,7 +24,7 @@ constexpr double kAlone = 1.3;
 // Of a warp of a group, beside the weights of scores, counted in the machine code of sm_90: for a
 // block of keys, and for a word that it copies, of which it looks up the page. That they wait as
 // those of other warps do is assumed; no kernel of groups has been measured.
-constexpr double kOfGroupStep = 165, kOfGroupCopy = 10;
+constexpr double kOfGroupStep = 180, kOfGroupCopy = 4;
 constexpr double kStrandsMeet = 40e-9;  // seconds of a barrier, as machine.cpp has it
 
 // Of what a multiprocessor takes from the cache, where parts are added; fitted.

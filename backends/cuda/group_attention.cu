@@ -48,36 +48,53 @@ PW_FUNCTION void pw_group_attention(S& shared, const unsigned short* q, const un
     pw_copy_async(shared, queries + place(query_panel) + i * 8, q + head * WIDTH + own_word * 8,
                   take);
   }
-  const char* const own_k = (const char*)pw_here(k + group * WIDTH + own_word * 8);
-  const char* const own_v = (const char*)pw_here(v + group * WIDTH + own_word * 8);
+  // Rows that a thread copies are at one place of their pages, where pages and rows fit together.
+  constexpr bool fit = (apart % PAGE == 0 || PAGE % apart == 0) && KEYS % PAGE == 0;
+  constexpr int of_row = GROUPS * WIDTH;  // elements
+  const int own_first = (fit ? own_row % PAGE * of_row : 0) + group * WIDTH + own_word * 8;
+  const char* const own_k = (const char*)pw_here(k + own_first);
+  const char* const own_v = (const char*)pw_here(v + own_first);
   const pw_matrix of_keys = pw_matrix_at(shared, 0, 0);
   const pw_matrix of_values = pw_matrix_at(shared, values, panel);
 
 #pragma unroll 1
   for (int first = begin; first < end;) {
     const pw_run run = pw_run_from(at, first, end, lane);
-    const int rounds = (run.limit + KEYS - 1) / KEYS;
-    // Where this thread's rows of a block of keys are in memory: looked up before they are copied.
+    const int rounds = pw_of_warp((run.limit + KEYS - 1) / KEYS);
+    // The pages of this thread's rows of a block of keys, or the rows themselves: looked up before
+    // they are copied.
     constexpr int copies = (KEYS + apart - 1) / apart;
     unsigned next[copies], slots[copies];
     const auto is_row = [&](int i) { return KEYS % apart == 0 || i * apart + own_row < KEYS; };
     const auto look_up = [&](int round) {
+      const int there = run.limit - round * KEYS - own_row;
+      const long long* const pages =
+          at.pages + (run.table + round * (KEYS / PAGE) + (unsigned)own_row / PAGE);
 #pragma unroll
       for (int i = 0; i < copies; ++i) {
+        next[i] = 0;
+        if (!is_row(i) || i * apart >= there) continue;
         const unsigned key = (unsigned)(round * KEYS + i * apart + own_row);
-        next[i] = is_row(i) && (int)key < run.limit
-                      ? (unsigned)pw_load(at.pages, run.table + key / PAGE) * PAGE + key % PAGE
-                      : 0u;
+        next[i] = fit ? (unsigned)pw_load(pages, i * apart / PAGE)
+                      : (unsigned)pw_load(at.pages, run.table + key / PAGE) * PAGE + key % PAGE;
       }
     };
-    const auto copy = [&](int round, int to, const char* own, const unsigned(&rows)[copies]) {
-      constexpr unsigned row_bytes = 2 * GROUPS * WIDTH;
-      const int there = run.limit - round * KEYS - own_row;
+    const auto copy = [&](int round, int to, const char* own, const unsigned(&from)[copies]) {
+      constexpr unsigned row_bytes = 2 * of_row, each = fit ? PAGE * row_bytes : row_bytes;
+      const int there = run.limit - round * KEYS, first_word = place(panel);
+      const auto one = [&](int i, bool take) {
+        const int in_page = fit ? i * apart % PAGE : 0;
+        pw_copy_async(shared, to + (round & 1) * step + first_word + i * apart * 8,
+                      own + (unsigned long long)from[i] * each + in_page * row_bytes, take);
+      };
+      if (KEYS % apart == 0 && there >= KEYS) {
 #pragma unroll
-      for (int i = 0; i < copies; ++i)
-        if (is_row(i))
-          pw_copy_async(shared, to + (round & 1) * step + place(panel) + i * apart * 8,
-                        own + (unsigned long long)rows[i] * row_bytes, i * apart < there);
+        for (int i = 0; i < copies; ++i) one(i, true);
+      } else {
+#pragma unroll
+        for (int i = 0; i < copies; ++i)
+          if (is_row(i)) one(i, i * apart < there - own_row);
+      }
     };
     look_up(0);
     if (rounds > 0) copy(0, 0, own_k, next);
@@ -100,7 +117,7 @@ PW_FUNCTION void pw_group_attention(S& shared, const unsigned short* q, const un
       most = other > most ? other : most;
       seen[h] = seen_of(row_of(h));
     }
-    const int own_rounds = (pw_most_of_warp(most) + KEYS - 1) / KEYS;
+    const int own_rounds = pw_of_warp((pw_most_of_warp(most) + KEYS - 1) / KEYS);
     pw_attended<WIDTH> row;
     float scores[KEYS / 8][4];
     pw_fragment weights[KEYS / 16];
@@ -120,9 +137,9 @@ PW_FUNCTION void pw_group_attention(S& shared, const unsigned short* q, const un
 
     const auto multiply_keys = [&](int round) {
       // Reckoned each time, or places of all columns would be in registers meanwhile.
-      const int own_group = pw_here((int)threadIdx.x) / 128;
+      const int own_group = pw_of_warp(pw_here((int)threadIdx.x) / 128);
       const pw_matrix of_queries = pw_matrix_at(shared, queries + own_group * (64 * 8), 0);
-      const pw_matrix own = pw_matrix_on(of_keys, (round & 1) * step);
+      const pw_matrix own = pw_matrix_on(of_keys, pw_of_warp(round & 1) * step);
 #pragma unroll
       for (int s = 0; s < WIDTH / 16; ++s)
         pw_multiply<false>(T(), shared, scores,
@@ -131,7 +148,7 @@ PW_FUNCTION void pw_group_attention(S& shared, const unsigned short* q, const un
       pw_commit_products();
     };
     const auto multiply_values = [&](int round) {
-      const pw_matrix own = pw_matrix_on(of_values, (round & 1) * step);
+      const pw_matrix own = pw_matrix_on(of_values, pw_of_warp(round & 1) * step);
 #pragma unroll
       for (int j = 0; j < KEYS / 16; ++j)
         pw_multiply<true>(T(), shared, row.sums, weights[j], pw_matrix_on(own, j * (16 * 8)));

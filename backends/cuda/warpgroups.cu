@@ -27,6 +27,8 @@ template <class S>
 PW_FUNCTION pw_matrix pw_matrix_at(S& shared, int word, int panel) {
   return pw_matrix_of(pw_shared_address(shared, word) / 16, panel);
 }
+/// A number that is the same in all lanes of a warp: the compiler has it once for all of them.
+PW_FUNCTION int pw_of_warp(int x) { return __shfl_sync(0xffffffffu, x, 0); }
 /// What this thread has written to shared memory is seen by products that are begun after the next
 /// barrier.
 PW_FUNCTION void pw_show_to_products() {
@@ -150,6 +152,7 @@ template <class S>
 PW_FUNCTION pw_matrix pw_matrix_at(S&, int word, int panel) {
   return pw_matrix_of((unsigned)word, panel);
 }
+PW_FUNCTION int pw_of_warp(int x) { return x; }
 PW_FUNCTION void pw_show_to_products() { pw_host->show_async(); }
 PW_FUNCTION void pw_begin_products() {}
 template <int J>
