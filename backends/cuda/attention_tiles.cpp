@@ -10,8 +10,8 @@ namespace pw::cuda {
 namespace {
 
 constexpr std::int64_t kFewRows = 256, kTypicalKeys = 4096, kFewKeys = 512, kManyKeys = 32768;
-constexpr std::int64_t kTypicalSequences[] = {1,  2,  3,  4,   6,   8,   12,  16,   24,   32,
-                                              48, 64, 96, 128, 192, 256, 512, 1024, 2048, 4096};
+constexpr std::int64_t kTypicalRows[] = {1,  2,  3,  4,   6,   8,   12,  16,   24,   32,
+                                         48, 64, 96, 128, 192, 256, 512, 1024, 2048, 4096};
 constexpr std::int64_t kManySequences = 512;  // more decode as they do
 constexpr std::int64_t kFewTokens = 16;       // of a sequence, whose keys may be shared out
 constexpr int kMostStrands = 4;               // of prompts' tiles
@@ -53,14 +53,16 @@ class TileChooser {
       : machine_(machine), heads_(heads), groups_(groups), width_(width) {}
 
   AttentionTiles run(std::int64_t query) {
-    for (const std::int64_t rows : kTypicalSequences) {
-      const bool few = rows <= kFewRows;
-      choose(rows, few ? decodes(rows, 1) : prompts(rows), few != began_few_, out_.chosen);
-      began_few_ = few;
-    }
-    for (const std::int64_t sequences : kTypicalSequences)
+    AttentionTiles::Chosen of_prompts;
+    for (const std::int64_t rows : kTypicalRows)
+      if (rows <= kFewRows)
+        choose(rows, decodes(rows, 1), out_.chosen);
+      else
+        choose(rows, prompts(rows), of_prompts);
+    out_.chosen.insert(out_.chosen.end(), of_prompts.begin(), of_prompts.end());
+    for (const std::int64_t sequences : kTypicalRows)
       if (sequences <= kManySequences)
-        choose(sequences * query, decodes(sequences * query, query), false, out_.decodes);
+        choose(sequences * query, decodes(sequences * query, query), out_.decodes);
     out_.query = query;
     for (AttentionTiles::Chosen* chosen : {&out_.chosen, &out_.decodes})
       chosen->back().first = std::numeric_limits<std::int64_t>::max();
@@ -82,8 +84,8 @@ class TileChooser {
     return out;
   }
 
-  /// Of such steps; `anew`: not that of the steps before.
-  void choose(std::int64_t rows, const Works& works, bool anew, AttentionTiles::Chosen& chosen) {
+  /// For steps of up to so many rows, and more than those before.
+  void choose(std::int64_t rows, const Works& works, AttentionTiles::Chosen& chosen) {
     const std::vector<AttentionTile> tiles = attention_candidates(machine_, works.front());
     const auto seconds = [&](const AttentionTile& tile) {
       std::vector<double> out;
@@ -105,8 +107,7 @@ class TileChooser {
     };
     const auto best = std::min_element(
         all.begin(), all.end(), [&](const auto& a, const auto& b) { return loss(a) < loss(b); });
-    if (!chosen.empty() && !anew &&
-        loss(seconds(out_.all[chosen.back().second])) <= kAsWell * loss(*best)) {
+    if (!chosen.empty() && loss(seconds(out_.all[chosen.back().second])) <= kAsWell * loss(*best)) {
       chosen.back().first = rows;
       return;
     }
@@ -122,7 +123,6 @@ class TileChooser {
 
   const TensorMachine& machine_;
   std::int64_t heads_, groups_, width_;
-  bool began_few_ = true;
   AttentionTiles out_;
 };
 
