@@ -352,7 +352,7 @@ class TensorBench {
     std::vector<cuda::LaunchNode> nodes;
     for (std::int64_t i = 0; i < layers; ++i) {
       std::vector<cuda::LaunchNode> launches =
-          attention.launches(*kernels, fmt::format("l{}", i), inputs, y);
+          attention.launches(*kernels, fmt::format("l{}", i), inputs, y, 0);
       if (i == 0) ok(own_.launch(launches.front()));
       nodes.push_back(std::move(launches.back()));
     }
