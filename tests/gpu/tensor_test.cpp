@@ -172,10 +172,11 @@ TEST_CASE("gpu: attention over pages is near the reference, the same bits each t
   struct Heads {
     const char* dtype;
     int heads, groups, width;
+    int speculative;  ///< tokens
   };
   cuda::Driver& driver = device_of_tensor_cores();
   for (const Heads& h :
-       {Heads{"bf16", 8, 2, 128}, Heads{"f16", 6, 6, 64}, Heads{"bf16", 7, 1, 80}}) {
+       {Heads{"bf16", 8, 2, 128, 3}, Heads{"f16", 6, 6, 64, 3}, Heads{"bf16", 7, 1, 80, 0}}) {
     if (sparing() && h.width != 64) continue;
     const ContextPtr context = library();
     const std::string text = fmt::format(
@@ -188,9 +189,9 @@ TEST_CASE("gpu: attention over pages is near the reference, the same bits each t
         need(split(graph, need(splitting_ops(context, nullptr, {}, {}), *context)), *context);
     PlanOptions options;
     options.max_tokens = 640;
-    options.capture_sizes = {1, 8, 640};
+    options.capture_sizes = {1 + h.speculative, 8, 640};
     options.mode = "full";
-    options.speculative_tokens = 3;
+    options.speculative_tokens = h.speculative;
     const Plan plan = need(make_plan(pieces, graph, options), *context);
     Weights weights(graph, 5);
     cuda::RuntimeOptions how;
