@@ -311,10 +311,10 @@ TEST_CASE("tensor cores: blocks that run at the same time wait for each other, a
                              "      if (stays) __atomic_fetch_add(&pw_found, 1, 0);\n"
                              "      if (!stays) before = ");
     at_once.source = changed(at_once.source, "stays = all_came(pw_see(met));",
-                             "sched_yield(), stays = all_came(pw_see(met));");
+                             "usleep(100), stays = all_came(pw_see(met));");
     at_once.source = changed(at_once.source, "enum : int { pw_looks = 0 };",
-                             "enum : int { pw_looks = 2000 };\n"
-                             "extern \"C\" int sched_yield(void);\n"
+                             "enum : int { pw_looks = 200 };\n"
+                             "extern \"C\" int usleep(unsigned);\n"
                              "static thread_local int pw_turn;\nstatic int pw_found;\n"
                              "extern \"C\" void pw_take_turn(int turn) { pw_turn = turn; }\n"
                              "extern \"C\" int pw_times_found() { return pw_found; }\n");
@@ -330,7 +330,8 @@ TEST_CASE("tensor cores: blocks that run at the same time wait for each other, a
     const std::vector<void*> operands{inputs[0].data(), inputs[1].data()};
     REQUIRE(host->run(made->product.name, memory.pointers(operands, wanted.data()), params));
     const std::vector<void*> pointers = memory.pointers(operands, y.data());
-    for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    // A busy machine may let one thread end before another begins: then once more.
+    for (std::uint64_t seed = 1; seed <= 4 || (times_found() == 0 && seed <= 100); ++seed) {
       std::memset(y.data(), 0xff, 70 * 200 * 2);
       bool ran[3] = {};
       std::vector<std::thread> threads;
