@@ -59,10 +59,12 @@ class TileChooser {
         choose(rows, decodes(rows, 1), out_.chosen);
       else
         choose(rows, prompts(rows), of_prompts);
-    out_.chosen.insert(out_.chosen.end(), of_prompts.begin(), of_prompts.end());
+    const bool single = query == 1;  // few rows are taken for that in any case
+    if (single) out_.decodes = out_.chosen;
     for (const std::int64_t sequences : kTypicalRows)
-      if (sequences <= kManySequences)
+      if (sequences <= kManySequences && !(single && sequences <= kFewRows))
         choose(sequences * query, decodes(sequences * query, query), out_.decodes);
+    out_.chosen.insert(out_.chosen.end(), of_prompts.begin(), of_prompts.end());
     out_.query = query;
     for (AttentionTiles::Chosen* chosen : {&out_.chosen, &out_.decodes})
       chosen->back().first = std::numeric_limits<std::int64_t>::max();
