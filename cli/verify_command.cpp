@@ -70,7 +70,8 @@ std::string csv_row(const RuleCheck& check) {
 
 /// 1: some rule differs; else 3: for some there was no graph; else 5: some cannot run.
 int exit_code(const std::map<RuleVerdict, std::size_t>& counts) {
-  if (counts.contains(RuleVerdict::refuted) || counts.contains(RuleVerdict::differs_only_for))
+  if (counts.contains(RuleVerdict::refuted) || counts.contains(RuleVerdict::may_overflow) ||
+      counts.contains(RuleVerdict::differs_only_for))
     return kNegative;
   if (counts.contains(RuleVerdict::no_instance)) return kInvalidInput;
   return counts.contains(RuleVerdict::cannot_run) ? kMissingCapability : kOk;

@@ -23,7 +23,7 @@ Specials specials_from(const Json& in) {
 std::optional<RuleVerdict> verdict_named(const std::string& text) {
   for (const RuleVerdict verdict :
        {RuleVerdict::same_bits, RuleVerdict::rounds, RuleVerdict::differs_only_for,
-        RuleVerdict::refuted, RuleVerdict::no_instance, RuleVerdict::cannot_run,
+        RuleVerdict::may_overflow, RuleVerdict::refuted, RuleVerdict::no_instance, RuleVerdict::cannot_run,
         RuleVerdict::not_proved})
     if (name(verdict) == text) return verdict;
   return std::nullopt;

@@ -94,6 +94,7 @@ std::string RuleProof::print() const {
     case RuleVerdict::same_bits: return "same bits";
     case RuleVerdict::rounds: return "rounds differently (over the reals)";
     case RuleVerdict::differs_only_for: return "differs only for " + specials.print();
+    case RuleVerdict::may_overflow: return "differs where it may overflow";
     case RuleVerdict::refuted: return "refuted";
     case RuleVerdict::not_proved: return "not proved";
     case RuleVerdict::no_instance: return "no instance";

@@ -43,7 +43,8 @@ LoadedRules with_opened(const LoadedRules& rules, const RunRules& run, const Con
 int rank_of(RuleVerdict verdict) {
   if (verdict == RuleVerdict::same_bits) return 0;
   if (verdict == RuleVerdict::rounds) return 1;
-  return verdict == RuleVerdict::differs_only_for ? 2 : 3;
+  if (verdict == RuleVerdict::differs_only_for) return 2;
+  return verdict == RuleVerdict::may_overflow ? 3 : 4;
 }
 
 /// Runs the pipeline once more, and proves each rewrite by these rules by itself.

@@ -37,6 +37,7 @@ bool proves(const RuleProof& known, const Judgement& seen) {
     case RuleVerdict::rounds: return proved != RuleVerdict::differs_only_for;
     case RuleVerdict::differs_only_for:
       return proved != RuleVerdict::differs_only_for || within(known.proof.specials, seen.specials);
+    case RuleVerdict::may_overflow: return proved == RuleVerdict::may_overflow;
     case RuleVerdict::refuted:
     case RuleVerdict::no_instance:
     case RuleVerdict::cannot_run:

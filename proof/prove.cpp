@@ -23,7 +23,8 @@ RuleVerdict worse(RuleVerdict a, RuleVerdict b) {
   const auto rank = [](RuleVerdict v) {
     if (v == RuleVerdict::same_bits) return 0;
     if (v == RuleVerdict::rounds) return 1;
-    return v == RuleVerdict::differs_only_for ? 2 : 3;
+    if (v == RuleVerdict::differs_only_for) return 2;
+    return v == RuleVerdict::may_overflow ? 3 : 4;
   };
   return rank(a) >= rank(b) ? a : b;
 }

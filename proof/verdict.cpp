@@ -12,6 +12,7 @@ std::string_view name(RuleVerdict verdict) {
     case RuleVerdict::same_bits: return "same_bits";
     case RuleVerdict::rounds: return "rounds";
     case RuleVerdict::differs_only_for: return "differs_only_for";
+    case RuleVerdict::may_overflow: return "may_overflow";
     case RuleVerdict::refuted: return "refuted";
     case RuleVerdict::no_instance: return "no_instance";
     case RuleVerdict::cannot_run: return "cannot_run";

@@ -11,7 +11,8 @@ enum class RuleVerdict : std::uint8_t {
   same_bits,         ///< every output, bit for bit; any NaN equals any other
   rounds,            ///< the same function of the reals, rounded differently
   differs_only_for,  ///< only for samples with NaN or infinity, or in the sign of a zero
-  refuted,           ///< some finite sample gives another value, or infinity or NaN on one side
+  may_overflow,      ///< equal over the reals, but on some finite sample one side leaves the range
+  refuted,           ///< some finite sample gives another value
   no_instance,       ///< no graph could be made
   cannot_run,        ///< an op of it has no meaning on the host
   not_proved,        ///< neither proved nor refuted

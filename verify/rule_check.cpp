@@ -88,7 +88,7 @@ class InstanceCheck {
   }
 
  private:
-  [[nodiscard]] bool going() const { return found_.holds() || found_.specials.any(); }
+  [[nodiscard]] bool going() const { return found_.verdict < RuleVerdict::refuted; }
 
   /// A write that the rule adds, or does a second time: no value of the graph shows it.
   [[nodiscard]] std::string wrong_write() const {
@@ -278,7 +278,7 @@ class Check {
 
  private:
   [[nodiscard]] bool going() const {
-    return report_.judgement.verdict <= RuleVerdict::differs_only_for;
+    return report_.judgement.verdict < RuleVerdict::refuted;
   }
   /// Whether all groups are all ranks: there the whole check is made, elsewhere a short one.
   [[nodiscard]] bool whole() const {
@@ -401,7 +401,7 @@ void check_on(std::int64_t ranks, const RuleSet& rules, RuleId rule, const Env& 
   std::optional<Judgement> none;
   bool checked = false;
   for (const RankLayout& layout : layouts_of(ranks)) {
-    if (report.judgement.verdict > RuleVerdict::differs_only_for) return;
+    if (report.judgement.verdict >= RuleVerdict::refuted) return;
     auto why = Check(rules, rule, params, options, layout, report).run();
     checked = checked || !why;
     if (!none) none = std::move(why);

@@ -20,6 +20,12 @@ void Judgement::differs_for(const Specials& more, std::string sample) {
   if (more.any() && holds()) verdict = RuleVerdict::differs_only_for;
 }
 
+void Judgement::overflows(std::string sample) {
+  if (verdict >= RuleVerdict::may_overflow) return;
+  reason = std::move(sample);
+  verdict = RuleVerdict::may_overflow;
+}
+
 void Judgement::refute(std::string why, bool without_rounding) {
   unrounded = unrounded || without_rounding;
   if (verdict != RuleVerdict::refuted) reason = std::move(why);
@@ -28,6 +34,7 @@ void Judgement::refute(std::string why, bool without_rounding) {
 
 void Judgement::merge(const Judgement& other) {
   if (other.verdict == RuleVerdict::refuted) refute(other.reason, other.unrounded);
+  if (other.verdict == RuleVerdict::may_overflow) overflows(other.reason);
   differs_for(other.specials, other.reason);
   if (other.verdict == RuleVerdict::rounds || other.ulps > 0) rounds(other.ulps);
 }
@@ -38,6 +45,7 @@ std::string Judgement::print() const {
     case RuleVerdict::rounds: return fmt::format("rounds differently, by at most {:.4g} ulp", ulps);
     case RuleVerdict::differs_only_for:
       return fmt::format("differs only for {}: {}", specials.print(), reason);
+    case RuleVerdict::may_overflow: return "differs where it may overflow: " + reason;
     case RuleVerdict::refuted: return "refuted: " + reason;
     case RuleVerdict::no_instance: return "no instance: " + reason;
     case RuleVerdict::cannot_run: return "cannot run: " + reason;

@@ -12,10 +12,12 @@ struct Judgement {
   RuleVerdict verdict = RuleVerdict::same_bits;
   double ulps = 0;  ///< the largest distance seen, in units of the output's dtype
   Specials specials;
-  std::string reason;      ///< refuted, differs_only_for: a sample; no_instance, cannot_run: why
+  /// Refuted, may_overflow, differs_only_for: a sample; no_instance, cannot_run: the cause.
+  std::string reason;
   bool unrounded = false;  ///< refuted: they differ where next to nothing is rounded, too
   void rounds(double ulps);
   void differs_for(const Specials& more, std::string sample);  ///< the first sample stays
+  void overflows(std::string sample);                          ///< the first sample stays
   void refute(std::string why, bool unrounded = false);        ///< the first reason stays
   void merge(const Judgement& other);
   [[nodiscard]] bool holds() const {
