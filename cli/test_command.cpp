@@ -47,6 +47,10 @@ void add_test_command(CLI::App& app, const Options& options) {
       "--update", test->test.update,
       "put the counts of failed `expect R == 3` and of .counts.json files right; other failures "
       "stay");
+  sub->add_flag(
+      "--verdicts", test->test.verdicts,
+      "judge each rule of the files, as `pwr verify` does: one that changes numbers or may "
+      "overflow fails");
   sub->add_option("--junit", test->junit, "write the results as JUnit XML too")->type_name("FILE");
   sub->add_option("--seed", test->test.seed, "of the numbers for `expect numeric`")
       ->capture_default_str();
@@ -54,6 +58,7 @@ void add_test_command(CLI::App& app, const Options& options) {
       "Examples:\n"
       "  pwr test rules/\n"
       "  pwr test my_rules.pwr --only residual\n"
+      "  pwr test my_rules.pwr --verdicts\n"
       "  pwr test rules/ --update && git diff       look at what the counts became\n"
       "  pwr test rules/ --junit results.xml\n"
       "  pwr test tests/baselines/          rewrites of generated models, rule by rule");

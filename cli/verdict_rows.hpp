@@ -14,7 +14,7 @@
 #include "base/printable.hpp"
 #include "base/standard_output.hpp"
 #include "dsl/ruleset.hpp"
-#include "verify/verdict.hpp"
+#include "pipeline/judging.hpp"
 
 namespace pw::cli {
 
@@ -53,7 +53,21 @@ class VerdictRows {
   std::map<RuleVerdict, std::size_t> counts_;
 };
 
-/// Of the longest name.
+/// Returns "proof" or "samples", or nothing for an unknown verdict.
+inline std::string_view known_by(const RuleJudgement& judgement) {
+  return judgement.verdict == RuleVerdict::not_proved ? "" : name(judgement.known);
+}
+
+/// Returns the rule's name and its verdict, the same for every command: "r  same bits, known by
+/// proof".
+inline std::string verdict_line(const RuleJudgement& judgement, std::size_t width) {
+  std::string text = fmt::format("{:<{}}  {}", judgement.rule, width, judgement.print());
+  if (judgement.verdict <= RuleVerdict::rounds)
+    text += fmt::format(", known by {}", known_by(judgement));
+  return text;
+}
+
+/// Returns the length of the longest name.
 inline std::size_t name_width(const RuleSet& rules, const std::vector<RuleId>& ids) {
   std::size_t width = 0;
   for (RuleId id : ids) width = std::max(width, rules.rules[id].name.size());

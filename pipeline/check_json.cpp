@@ -51,11 +51,6 @@ std::string_view verdict_of(Finding::Kind kind) {
   return "?";
 }
 
-RuleVerdict told_of(const RuleProof& proof) {
-  const bool known = proof.complete() || proof.verdict == RuleVerdict::refuted;
-  return known ? proof.verdict : RuleVerdict::not_proved;
-}
-
 class CheckRows {
  public:
   explicit CheckRows(const CheckedRules& checked)
@@ -72,8 +67,8 @@ class CheckRows {
     for (std::size_t i = 0; i < checked_.rules.rules.size(); ++i) add_rule(RuleId(i));
     add_others();
     for (const Finding& finding : checked_.report.findings) add_finding(finding);
-    for (const Diagnostic& warning : checked_.rules.warnings)
-      rows_.push_back(diagnostic_row(warning, sources_));
+    for (const Diagnostics& some : {checked_.rules.warnings, checked_.judgement_warnings()})
+      for (const Diagnostic& warning : some) rows_.push_back(diagnostic_row(warning, sources_));
     for (const NotAnalysed& some : checked_.report.not_analysed)
       rows_.push_back({{"kind", "not_analysed"},
                        {"name", fmt::format("{}", fmt::join(some.rules, ", "))},
@@ -114,13 +109,13 @@ class CheckRows {
 
   /// The words of `pwr verify`.
   void add_proof(Json& row, RuleId id) const {
-    const auto found = checked_.proofs.find(id);
-    if (found == checked_.proofs.end()) return;
-    const RuleProof& proof = found->second;
-    const RuleVerdict verdict = told_of(proof);
+    const auto found = checked_.judgements.find(id);
+    if (found == checked_.judgements.end()) return;
+    const RuleJudgement& judgement = found->second;
+    const RuleVerdict verdict = judgement.verdict;
     row["numbers"] = name(verdict);
-    row["known_by"] = verdict == RuleVerdict::not_proved ? Json() : Json(name(proof.known));
-    row["left_to_show"] = proof.left_to_show();
+    row["known_by"] = verdict == RuleVerdict::not_proved ? Json() : Json(name(judgement.known));
+    row["left_to_show"] = judgement.left_to_show();
   }
 
   static void add_found(Json& row, const std::string& written,
@@ -166,13 +161,14 @@ class CheckRows {
     for (const Json& row : rows_)
       if (row["kind"] == "rule") ++counts[row["verdict"].get<std::string>()];
     std::map<std::string, std::size_t> numbers;
-    for (const auto& [rule, proof] : checked_.proofs) ++numbers[std::string(name(told_of(proof)))];
+    for (const auto& [rule, judgement] : checked_.judgements)
+      ++numbers[std::string(name(judgement.verdict))];
     const AnalysisReport& report = checked_.report;
     rows_.push_back({{"kind", "summary"},
                      {"name", ""},
                      {"verdicts", counts},
                      {"numbers", numbers},
-                     {"warnings", report.findings.size() + checked_.rules.warnings.size()},
+                     {"warnings", checked_.warnings().size()},
                      {"pairs", report.pairs},
                      {"pairs_left_out", report.left_out}});
   }

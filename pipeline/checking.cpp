@@ -24,25 +24,24 @@ Diagnostic with_test(const Finding& finding) {
   return out;
 }
 
-std::map<RuleId, RuleProof> proofs_of(const LoadedRules& rules, const Log& log) {
-  RuleProver prover(rules, {});
-  std::map<RuleId, RuleProof> out;
+std::map<RuleId, RuleJudgement> judgements_of(const LoadedRules& rules, const Log& log) {
+  RuleJudge judge(rules, {});
+  std::map<RuleId, RuleJudgement> out;
   const std::size_t all = rules.set.rules.size();
   for (std::size_t i = 0; i < all; ++i) {
-    log.progress({"proving", i, all, "rules"});
-    if (!rules.set.rules[RuleId(i)].frontier) out.emplace(RuleId(i), prover.prove(RuleId(i)));
+    log.progress({"judging", i, all, "rules"});
+    if (!rules.set.rules[RuleId(i)].frontier) out.emplace(RuleId(i), judge.judge(RuleId(i)));
   }
   return out;
 }
 
-/// What is proved of a rule's numbers, and how it is known.
-std::pair<std::string, std::string> proof_cells(const CheckedRules& checked, RuleId rule) {
-  const auto proof = checked.proofs.find(rule);
-  if (proof == checked.proofs.end()) return {};
-  const RuleProof& found = proof->second;
-  const bool known = found.complete() || found.verdict == RuleVerdict::refuted;
-  if (!known) return {std::string(name(RuleVerdict::not_proved)), ""};
-  return {std::string(name(found.verdict)), std::string(name(found.known))};
+/// Returns the verdict on a rule and its evidence.
+std::pair<std::string, std::string> verdict_cells(const CheckedRules& checked, RuleId rule) {
+  const auto found = checked.judgements.find(rule);
+  if (found == checked.judgements.end()) return {};
+  const RuleJudgement& judgement = found->second;
+  const bool unknown = judgement.verdict == RuleVerdict::not_proved;
+  return {std::string(name(judgement.verdict)), unknown ? "" : std::string(name(judgement.known))};
 }
 
 }  // namespace
@@ -50,6 +49,16 @@ std::pair<std::string, std::string> proof_cells(const CheckedRules& checked, Rul
 Diagnostics CheckedRules::warnings() const {
   Diagnostics out = rules.warnings;
   for (const Finding& finding : report.findings) out.push_back(with_test(finding));
+  for (Diagnostic& warning : judgement_warnings()) out.push_back(std::move(warning));
+  return out;
+}
+
+Diagnostics CheckedRules::judgement_warnings() const {
+  const std::string named = fmt::format("{}", fmt::join(files, " -r "));
+  Diagnostics out;
+  for (const auto& [rule, judgement] : judgements)
+    for (Diagnostic& warning : verdict_warnings(rules, rule, judgement, named))
+      out.push_back(std::move(warning));
   return out;
 }
 
@@ -60,21 +69,21 @@ Result<CheckedRules> check_rule_files(const ContextPtr& context, const CheckRequ
   AnalysisReport report;
   const Env params = PW_TRY(bind_params(rules, {}));
   if (request.analyse) report = analyse(rules, params);
-  std::map<RuleId, RuleProof> proofs;
+  std::map<RuleId, RuleJudgement> judgements;
   const bool too_many = rules.rules.size() > kMostProved;
-  if (request.prove && !too_many) proofs = proofs_of({rules, params}, log);
-  return CheckedRules{std::move(rules), std::move(report), request.analyse, std::move(proofs),
-                      request.prove && too_many};
+  if (request.judge && !too_many) judgements = judgements_of({rules, params}, log);
+  return CheckedRules{std::move(rules),      std::move(report),         request.analyse,
+                      std::move(judgements), request.judge && too_many, request.files};
 }
 
 Table check_table(const CheckedRules& checked) {
   const RuleSet& set = checked.rules;
-  const bool proved = !checked.proofs.empty();
+  const bool proved = !checked.judgements.empty();
   std::vector<Column> columns{"kind", "name", "of"};
   if (proved) columns.insert(columns.end(), {"numbers", "known by"});
   Table table(columns);
   const auto add = [&](std::vector<Cell> row, RuleId rule = {}) {
-    auto [numbers, known] = proof_cells(checked, rule);
+    auto [numbers, known] = verdict_cells(checked, rule);
     if (proved) row.insert(row.end(), {Cell(std::move(numbers)), Cell(std::move(known))});
     table.add(std::move(row));
   };
@@ -96,14 +105,14 @@ Table check_table(const CheckedRules& checked) {
 }
 
 std::string proofs_line(const CheckedRules& checked) {
-  if (checked.proofs_left_out)
+  if (checked.judgements_left_out)
     return fmt::format("more than {} rules: `pwr prove` says which of them keep the numbers",
                        kMostProved);
-  if (checked.proofs.empty()) return "";
-  const auto proved = std::count_if(checked.proofs.begin(), checked.proofs.end(),
+  if (checked.judgements.empty()) return "";
+  const auto proved = std::count_if(checked.judgements.begin(), checked.judgements.end(),
                                     [](const auto& entry) { return entry.second.complete(); });
   return fmt::format("{} of {} {} proved to keep the numbers", proved,
-                     counted(checked.proofs.size(), "rule"), proved == 1 ? "is" : "are");
+                     counted(checked.judgements.size(), "rule"), proved == 1 ? "is" : "are");
 }
 
 std::vector<std::string> scope_lines(const AnalysisReport& report) {

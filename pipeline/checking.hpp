@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/proving.hpp"
+#include "pipeline/judging.hpp"
 #include "pipeline/table.hpp"
 #include "rewriter/analysis/analysis.hpp"
 
@@ -15,7 +15,7 @@ namespace pw {
 struct CheckRequest {
   std::vector<std::string> files;
   bool analyse = true;  ///< look for rules that compete, never fire, or may not end
-  bool prove = false;   ///< say which rules are proved to keep the numbers, of kMostProved at most
+  bool judge = false;   ///< judge the rules, if there are at most kMostProved
 };
 /// Beyond these a check would take minutes that nobody asked for.
 inline constexpr std::size_t kMostProved = 300;
@@ -24,10 +24,13 @@ struct CheckedRules {
   RuleSet rules;
   AnalysisReport report;
   bool analysed = true;
-  std::map<RuleId, RuleProof> proofs;  ///< empty where none was asked for
-  bool proofs_left_out = false;        ///< asked for of more than kMostProved rules
-  /// Those of loading, then what was found, each with its graph as a note.
+  std::map<RuleId, RuleJudgement> judgements;  ///< empty where none was asked for
+  bool judgements_left_out = false;  ///< asked for of more than kMostProved rules
+  std::vector<std::string> files;    ///< as they were named
+  /// Returns the warnings of loading, then the findings, each with its graph as a note, then the
+  /// rules that change numbers.
   [[nodiscard]] Diagnostics warnings() const;
+  [[nodiscard]] Diagnostics judgement_warnings() const;
 };
 
 /// Every mistake of the files at once.

@@ -7,7 +7,7 @@
 #include "base/try.hpp"
 #include "dsl/dsl.hpp"
 #include "pipeline/formatting.hpp"
-#include "pipeline/proving.hpp"
+#include "pipeline/judging.hpp"
 #include "verify/test_runner.hpp"
 
 namespace pw {
@@ -17,7 +17,7 @@ using discover::Counts;
 using discover::Judged;
 
 /// Loads each text into a context of its own, so that nothing is left behind.
-class RuleJudge {
+class TextJudge {
  public:
   Judged judge(const std::string& text, const std::string& name) {
     auto context = std::make_shared<Context>();
@@ -26,13 +26,13 @@ class RuleJudge {
     auto params = bind_params(*set, {});
     if (!params) return {false, "it is no rule"};
     const LoadedRules rules{std::move(*set), std::move(*params)};
-    const auto proofs = prove_rules(rules, {}, {});
-    if (!proofs || proofs->size() != 1) return {false, "not proved"};
-    const RuleProof& proof = proofs->front();
-    if (!proof.proof.proved() || proof.known != KnownBy::proof)
-      return {false, proof.verdict == RuleVerdict::refuted ? "refuted by samples" : "not proved"};
-    if (!proof.proof.uncovered.empty()) return {false, "not proved in all cases"};
-    return {true, proof.print()};
+    const auto judgements = judge_rules(rules, {}, {}, {});
+    if (!judgements || judgements->size() != 1) return {false, "not proved"};
+    const RuleJudgement& found = judgements->front();
+    if (found.verdict == RuleVerdict::refuted) return {false, "refuted by samples"};
+    if (!found.proof.proved() || found.known != KnownBy::proof) return {false, "not proved"};
+    if (!found.complete()) return {false, "not proved in all cases"};
+    return {true, found.print()};
   }
 
   static bool test(const std::string& text) {
@@ -69,7 +69,7 @@ Result<Discovery> discover_rules(const ContextPtr& context, const DiscoverReques
   Discovery out;
   out.seed = request.seed;
   const StageProgress progress = told_to(log, "graphs");
-  RuleJudge judge;
+  TextJudge judge;
   discover::Derivations earlier(context);
   const discover::Search search{request.ops, request.nodes, request.inputs, request.seed};
   std::vector<discover::Candidate> candidates;
@@ -81,7 +81,7 @@ Result<Discovery> discover_rules(const ContextPtr& context, const DiscoverReques
   out.rules = discover::settle(
       context, std::move(candidates), request.seed,
       [&](const std::string& text, const std::string& name) { return judge.judge(text, name); },
-      [](const std::string& text) { return RuleJudge::test(text); }, earlier, out.counts, progress);
+      [](const std::string& text) { return TextJudge::test(text); }, earlier, out.counts, progress);
   out.text =
       PW_TRY(format_rules(std::make_shared<Context>(), "discovered.pwr", file_text(out))).text;
   if (request.derives) out.derived = derive_rules(*request.derives, earlier, request.seed);

@@ -72,19 +72,18 @@ std::string error_case(const UnloadedFile& file) {
       xml_attribute(file.file), xml_attribute(file.message), xml_text(file.report));
 }
 
-bool is_error(const RuleCheck& check) {
-  return check.judgement.verdict == RuleVerdict::no_instance ||
-         check.judgement.verdict == RuleVerdict::cannot_run;
+bool is_error(const RuleJudgement& judgement) {
+  return judgement.verdict == RuleVerdict::no_instance ||
+         judgement.verdict == RuleVerdict::cannot_run;
 }
 
-std::string rule_case(const RuleCheck& check) {
+std::string rule_case(const RuleJudgement& judgement) {
   std::string out = fmt::format("  <testcase classname=\"pwr verify\" name=\"{}\" time=\"0.000\"",
-                                xml_attribute(check.rule));
-  if (check.holds()) return out + "/>\n";
-  const char* kind = is_error(check) ? "error" : "failure";
+                                xml_attribute(judgement.rule));
+  if (judgement.holds()) return out + "/>\n";
+  const char* kind = is_error(judgement) ? "error" : "failure";
   return out + fmt::format(">\n    <{0} message=\"{1}\">{2}</{0}>\n  </testcase>\n", kind,
-                           xml_attribute(name(check.judgement.verdict)),
-                           xml_text(check.judgement.reason));
+                           xml_attribute(name(judgement.verdict)), xml_text(judgement.reason));
 }
 
 }  // namespace
@@ -101,12 +100,12 @@ std::string junit(const std::vector<TestResult>& tests, const std::vector<Unload
   return out + "</testsuite>\n";
 }
 
-std::string junit(const std::vector<RuleCheck>& checks) {
-  Suite suite{"pwr verify", checks.size(), 0, 0, 0};
-  for (const RuleCheck& check : checks)
-    if (!check.holds()) ++(is_error(check) ? suite.errors : suite.failures);
+std::string junit(const std::vector<RuleJudgement>& judgements) {
+  Suite suite{"pwr verify", judgements.size(), 0, 0, 0};
+  for (const RuleJudgement& judgement : judgements)
+    if (!judgement.holds()) ++(is_error(judgement) ? suite.errors : suite.failures);
   std::string out = head(suite);
-  for (const RuleCheck& check : checks) out += rule_case(check);
+  for (const RuleJudgement& judgement : judgements) out += rule_case(judgement);
   return out + "</testsuite>\n";
 }
 

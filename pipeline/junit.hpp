@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "verify/rule_check.hpp"
+#include "pipeline/judging.hpp"
 #include "verify/test_runner.hpp"
 
 namespace pw {
@@ -20,6 +20,6 @@ struct UnloadedFile {
 /// cannot carry become `?` or U+FFFD.
 std::string junit(const std::vector<TestResult>& tests, const std::vector<UnloadedFile>& unloaded);
 /// A rule is a test: what differs is a failure, one without a graph or that cannot run an error.
-std::string junit(const std::vector<RuleCheck>& checks);
+std::string junit(const std::vector<RuleJudgement>& judgements);
 
 }  // namespace pw

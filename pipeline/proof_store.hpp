@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "backends/cache/cache.hpp"
-#include "pipeline/proving.hpp"
+#include "pipeline/judging.hpp"
 
 namespace pw {
 
@@ -14,9 +14,9 @@ class ProofStore {
  public:
   /// `keep`: look into the user's folder, and write to it.
   explicit ProofStore(bool keep);
-  /// `kind`: what else decides the answer.
-  RuleProof get(const LoadedRules& rules, RuleId rule, const std::string& kind,
-                const std::function<RuleProof()>& prove);
+  /// Returns the stored verdict, or stores what `judge` returns. `kind`: options that decide it.
+  RuleJudgement get(const LoadedRules& rules, RuleId rule, const std::string& kind,
+                    const std::function<RuleJudgement()>& judge);
 
  private:
   std::unique_ptr<CompileCache> cache_;

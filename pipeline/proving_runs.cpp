@@ -12,6 +12,7 @@
 
 #include "base/counted.hpp"
 #include "pipeline/proving_windows.hpp"
+#include "pipeline/record.hpp"
 #include "rewriter/narrowing.hpp"
 
 namespace pw {
@@ -130,15 +131,15 @@ std::string RunProof::print() const {
 
 RunProver::RunProver(const LoadedRules& rules, std::string pipeline, const RewriteOptions& options,
                      const Log& log)
-    : rules_(rules), pipeline_(std::move(pipeline)), log_(log), prover_(rules, ProveRequest()) {
+    : rules_(rules), pipeline_(std::move(pipeline)), log_(log), judge_(rules, JudgeRequest()) {
   options_.limits = options.limits;
   options_.engine = options.engine;
 }
 
-const RuleProof& RunProver::of_rule(RuleId rule) {
+const RuleJudgement& RunProver::of_rule(RuleId rule) {
   const auto known = known_.find(rule);
   return known != known_.end() ? known->second
-                               : known_.emplace(rule, prover_.prove(rule)).first->second;
+                               : known_.emplace(rule, judge_.judge(rule)).first->second;
 }
 
 RunProof RunProver::prove(const Graph& graph, const RewriteReport& report, TokenRange range,
@@ -146,10 +147,10 @@ RunProof RunProver::prove(const Graph& graph, const RewriteReport& report, Token
   const Journal& journal = report.journal;
   const RunRules run = journal.rules_of(rules_.set);
   std::optional<LoadedRules> opened;
-  std::optional<RuleProver> of_opened;
+  std::optional<RuleJudge> of_opened;
   if (run.size() > rules_.set.rules.size()) {
     opened = with_opened(rules_, run, graph.context_ptr());
-    of_opened.emplace(*opened, ProveRequest());
+    of_opened.emplace(*opened, JudgeRequest());
   }
   RunProof out;
   std::map<RuleId, std::size_t> unproved;
@@ -157,8 +158,8 @@ RunProof RunProver::prove(const Graph& graph, const RewriteReport& report, Token
   const auto fired = rewrites_by_rule(journal);
   for (const auto& [rule, rewrites] : fired) {
     log_.progress({"proving", out.rules.size(), fired.size(), "rules"});
-    const RuleProof proof =
-        rule.index < rules_.set.rules.size() ? of_rule(rule) : of_opened->prove(rule);
+    const RuleJudgement proof =
+        rule.index < rules_.set.rules.size() ? of_rule(rule) : of_opened->judge(rule);
     if (!proof.complete()) unproved.emplace(rule, out.rules.size());
     if (proof.verdict == RuleVerdict::refuted) refuted.insert(rule);
     out.rules.push_back({run[rule].name, rewrites, proof.complete(), 0,

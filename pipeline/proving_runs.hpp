@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/proving.hpp"
+#include "pipeline/judging.hpp"
 #include "pipeline/run_proof.hpp"
 #include "pipeline/table.hpp"
 #include "pipeline/variants.hpp"
@@ -25,14 +25,14 @@ class RunProver {
                  bool otherwise = false);
 
  private:
-  const RuleProof& of_rule(RuleId rule);
+  const RuleJudgement& of_rule(RuleId rule);
 
   const LoadedRules& rules_;
   std::string pipeline_;
   RewriteOptions options_;
   const Log& log_;
-  RuleProver prover_;
-  std::map<RuleId, RuleProof> known_;
+  RuleJudge judge_;
+  std::map<RuleId, RuleJudgement> known_;
 };
 
 /// Of all graphs that the pipeline made of this one.

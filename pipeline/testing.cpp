@@ -12,6 +12,7 @@
 #include "base/try.hpp"
 #include "dsl/dsl.hpp"
 #include "pipeline/generating.hpp"
+#include "pipeline/judging.hpp"
 #include "pipeline/load.hpp"
 #include "verify/baseline.hpp"
 
@@ -102,7 +103,30 @@ class TestFiles {
     std::erase_if(known.definitions, [&](const auto& d) { return !set.params.contains(d.first); });
     TestReport report = run_tests(set, {source}, known);
     if (request_.update) PW_TRY(update_file(report, context->sources, source, log_));
+    if (request_.verdicts) PW_TRY(add_verdicts(set, source, known.definitions, path, report));
     return report;
+  }
+
+  /// Adds a test per rule of the file, which fails if the rule changes numbers or may overflow.
+  Result<std::monostate> add_verdicts(
+      const RuleSet& set, SourceId source,
+      const std::vector<std::pair<std::string, std::string>>& params, const std::string& path,
+      TestReport& report) const {
+    const LoadedRules loaded{set, PW_TRY(bind_params(set, params))};
+    RuleJudge judge(loaded, {});
+    for (const RuleId id : PW_TRY(rules_to_judge(set, {}))) {
+      const Rule& rule = set.rules[id];
+      if (!(rule.name_span.source == source)) continue;
+      const RuleJudgement judgement = judge.judge(id);
+      TestResult result{"verdict of " + rule.name, path, rule.name_span, 1};
+      const std::size_t line = judgement.reason.find('\n');
+      for (const Diagnostic& warning : verdict_warnings(set, id, judgement, path))
+        result.failures.push_back(
+            {rule.name_span, warning.message,
+             line == std::string::npos ? "" : judgement.reason.substr(line + 1)});
+      report.tests.push_back(std::move(result));
+    }
+    return std::monostate{};
   }
 
   /// Each pipeline of a file of counts is a test.

@@ -19,6 +19,7 @@ struct TestRequest {
   std::string only;                      ///< tests whose name contains this
   std::uint64_t seed = 1;                ///< of the numbers for `expect numeric`
   bool update = false;                   ///< counts are put right in the files; other failures stay
+  bool verdicts = false;                 ///< judge the rules of the files, too
 };
 
 struct TestOutcome {

@@ -16,17 +16,16 @@
 #include "pipeline/formatting.hpp"
 #include "pipeline/generating.hpp"
 #include "pipeline/graph_stats.hpp"
+#include "pipeline/judging.hpp"
 #include "pipeline/kept_kernels.hpp"
 #include "pipeline/op_list.hpp"
 #include "pipeline/optimizing.hpp"
 #include "pipeline/order_fuzzing.hpp"
-#include "pipeline/proving.hpp"
 #include "pipeline/proving_runs.hpp"
 #include "pipeline/reducing.hpp"
 #include "pipeline/relation_text.hpp"
 #include "pipeline/study_page.hpp"
 #include "pipeline/testing.hpp"
-#include "pipeline/verifying.hpp"
 #include "python/module.hpp"
 #include "python/options.hpp"
 
@@ -82,26 +81,32 @@ py::object match(const PyGraph& graph, const std::string& pattern, const Texts& 
   return rows(match_table(found, found.matches.size()));
 }
 
-py::list verify_call(const PyRules& rules, const Texts& params, const VerifyRequest& request,
+py::list verify_call(const PyRules& rules, const Texts& params, const Texts& only,
+                     const std::vector<std::int64_t>& ranks, const std::string& graph,
                      const py::object& log) {
   const Log told = log_to(log, rules.context);
   const LoadedRules loaded = loaded_rules(rules, params, told, nullptr, true);
+  JudgeRequest request;
+  request.ranks = ranks;
   py::list out;
-  for (const RuleCheck& done : need(rules.context, verify_rules(loaded, request, told)))
-    out.append(from_json(rule_check_to_json(done)));
+  const auto add = [&](const RuleJudgement& judgement) {
+    out.append(from_json(judgement_to_json(judgement)));
+  };
+  need(rules.context, judge_rules(loaded, only, request, told, add));
+  for (const RuleJudgement& trait :
+       need(rules.context, judge_traits(loaded.set, graph, request, only.empty())))
+    add(trait);
   return out;
 }
 
-py::list prove_call(const PyRules& rules, const Texts& params, const Texts& only, bool samples,
+py::list prove_call(const PyRules& rules, const Texts& params, const Texts& only,
                     const py::object& log) {
   const Log told = log_to(log, rules.context);
   const LoadedRules loaded = loaded_rules(rules, params, told, nullptr, true);
-  ProveRequest request;
-  request.only = only;
-  request.samples = samples;
   py::list out;
-  for (const RuleProof& done : need(rules.context, prove_rules(loaded, request, told)))
-    out.append(from_json(rule_proof_to_json(done)));
+  need(rules.context, judge_rules(loaded, only, {}, told, [&](const RuleJudgement& judgement) {
+         out.append(from_json(judgement_to_json(judgement)));
+       }));
   return out;
 }
 
@@ -423,15 +428,10 @@ void add_rule_commands(py::module_& module) {
       py::arg("code"), "what a code N01 … means; empty for another word");
   module.def("match", &match, py::arg("graph"), py::arg("pattern"), py::arg("files"),
              py::arg("params"), "see piecewise.match");
-  module.def(
-      "verify",
-      [](const PyRules& rules, const Texts& params, const Texts& only,
-         const std::vector<std::int64_t>& ranks, const std::string& graph,
-         const py::object& log) { return verify_call(rules, params, {only, ranks, graph}, log); },
-      py::arg("rules"), py::arg("params"), py::arg("only"), py::arg("ranks"), py::arg("graph"),
-      py::arg("log"), "see piecewise.verify");
+  module.def("verify", &verify_call, py::arg("rules"), py::arg("params"), py::arg("only"),
+             py::arg("ranks"), py::arg("graph"), py::arg("log"), "see piecewise.verify");
   module.def("prove", &prove_call, py::arg("rules"), py::arg("params"), py::arg("only"),
-             py::arg("samples"), py::arg("log"), "see piecewise.prove");
+             py::arg("log"), "see piecewise.prove");
   module.def("equal", &equal_call, py::arg("single"), py::arg("ranks"), py::arg("relation"),
              "see piecewise.equal");
   module.def(

@@ -1,4 +1,3 @@
-// Exports check_document, found_in, type_key, lens_title and analyse_document.
 #include "cli/lsp/checks.hpp"
 
 #include <algorithm>
@@ -8,6 +7,7 @@
 
 #include "pipeline/checking.hpp"
 #include "pipeline/explaining.hpp"
+#include "pipeline/judging.hpp"
 #include "verify/traits.hpp"
 
 namespace pw::cli {
@@ -187,6 +187,30 @@ AnalysedDocument analyse_document(const CheckJob& job, Draft& draft) {
     for (const Finding& finding : analyse(draft.rules, *params).findings)
       out.found.push_back(place(finding.diagnostic));
   }
+  return out;
+}
+
+JudgedDocument judge_document(const CheckJob& job, Draft& draft) {
+  JudgedDocument out{job.uri, job.version, {}, {}};
+  const RuleSet& rules = draft.rules;
+  const SourceMap& sources = rules.context->sources;
+  auto params = bind_params(rules, {});
+  if (!params || rules.rules.size() > kMostProved) return out;
+  const LoadedRules loaded{rules, std::move(*params)};
+  RuleJudge judge(loaded, {});
+  Diagnostics warnings;
+  for (std::size_t i = 0; i < rules.rules.size(); ++i) {
+    const Rule& rule = rules.rules[RuleId(i)];
+    const bool here =
+        rule.name_span.valid() && sources.name(rule.name_span.source) == job.text->name;
+    if (!here || rule.frontier) continue;
+    const RuleJudgement judgement = judge.judge(RuleId(i));
+    const std::string words = judgement.print();
+    out.verdicts.emplace(rule.name, words.substr(0, words.find('\n')));
+    for (Diagnostic& warning : verdict_warnings(rules, RuleId(i), judgement, job.path))
+      warnings.push_back(std::move(warning));
+  }
+  out.found = Placing(sources, *job.text).all(warnings);
   return out;
 }
 

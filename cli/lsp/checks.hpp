@@ -69,4 +69,13 @@ struct AnalysedDocument {
 };
 [[nodiscard]] AnalysedDocument analyse_document(const CheckJob& job, Draft& draft);
 
+/// The verdicts on the rules of a text, which may take seconds.
+struct JudgedDocument {
+  std::string uri;
+  std::int64_t version = 0;
+  std::vector<FoundDiagnostic> found;           ///< rules that change numbers or may overflow
+  std::map<std::string, std::string> verdicts;  ///< by rule, as `pwr verify` prints them
+};
+[[nodiscard]] JudgedDocument judge_document(const CheckJob& job, Draft& draft);
+
 }  // namespace pw::cli

@@ -14,7 +14,7 @@ namespace pw::cli {
 namespace {
 
 struct EndOfInput {};
-using Event = std::variant<Frame, EndOfInput, CheckedDocument, AnalysedDocument>;
+using Event = std::variant<Frame, EndOfInput, CheckedDocument, AnalysedDocument, JudgedDocument>;
 
 class Events {
  public:
@@ -150,6 +150,8 @@ class Service {
       server_.checked(std::move(*checked));
     } else if (auto* analysed = std::get_if<AnalysedDocument>(&event)) {
       server_.analysed(std::move(*analysed));
+    } else if (auto* judged = std::get_if<JudgedDocument>(&event)) {
+      server_.judged(std::move(*judged));
     } else {
       while (server_.work()) {
       }
@@ -171,6 +173,12 @@ class Service {
       if (auto job = server_.take_analysis()) {
         AnalysedDocument failed{job->job.uri, job->job.version, {}, {}, {}, {}};
         analyst_.start([job = std::move(*job)] { return analyse_document(job.job, *job.draft); },
+                       std::move(failed));
+      }
+    if (!analyst_.busy())
+      if (auto job = server_.take_judging()) {
+        JudgedDocument failed{job->job.uri, job->job.version, {}, {}};
+        analyst_.start([job = std::move(*job)] { return judge_document(job.job, *job.draft); },
                        std::move(failed));
       }
   }

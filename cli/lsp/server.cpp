@@ -258,8 +258,28 @@ tl::expected<Server::Placed, RpcError> Server::placed(const Params& params) cons
 Server::Answer Server::hover_at(const Params& params) {
   const auto at = placed(params);
   if (!at) return tl::unexpected(at.error());
-  const auto found = hover(at->view, at->offset);
-  return found ? json_text::hover(*found) : json_text::null();
+  auto found = hover(at->view, at->offset);
+  if (!found) return json_text::null();
+  found->markdown += verdict_text(params, *found);
+  return json_text::hover(*found);
+}
+
+/// Returns the verdict on the rule whose name is hovered over; empty for anything else.
+std::string Server::verdict_text(const Params& params, const HoverText& at) const {
+  const auto state = states_.find(*params.uri);
+  const OpenDocument* document = workspace_.find(*params.uri);
+  if (state == states_.end() || !state->second.judged || document == nullptr) return "";
+  const std::vector<OutlineItem>& items = document->text->mentions.items;
+  for (const OutlineItem& item : items) {
+    if (item.kind != Tok::rule || item.name.empty()) continue;
+    const TextRange range = workspace_.range(*document->text, item.name_begin, item.name_end);
+    if (!(range == at.range)) continue;
+    const std::string group =
+        item.group >= 0 ? items[static_cast<std::size_t>(item.group)].name + "." : "";
+    const auto verdict = state->second.judged->verdicts.find(group + item.name);
+    if (verdict != state->second.judged->verdicts.end()) return "\n\n" + verdict->second;
+  }
+  return "";
 }
 
 Server::Answer Server::define(const Params& params) {
@@ -367,7 +387,7 @@ Server::Answer Server::actions(const Params& params) {
   const auto state = states_.find(*params.uri);
   std::vector<FoundDiagnostic> found;
   if (state != states_.end()) {
-    const auto& [checked, analysed] = state->second;
+    const auto& [checked, analysed, judged] = state->second;
     // Places are of the text that was checked.
     if (checked && checked->text == view->text) found = checked->found;
     if (checked && checked->text == view->text && analysed && analysed->version == checked->version)
@@ -454,12 +474,16 @@ void Server::checked(CheckedDocument result) {
   if (document == nullptr || document->text != result.text) return;  // another check is due
   const std::string uri = result.uri;
   State& state = states_[uri];
-  std::erase_if(analyses_, [&](const Analysis& a) { return a.job.uri == uri; });
+  const auto same = [&](const Analysis& a) { return a.job.uri == uri; };
+  std::erase_if(analyses_, same);
+  std::erase_if(judgings_, same);
   if (result.draft) {
     CheckJob job{uri, document->text->name, result.version, result.text, {}, graph_of(*document)};
-    analyses_.push_back({std::move(job), std::move(result.draft)});
+    analyses_.push_back({job, result.draft});
+    judgings_.push_back({std::move(job), std::move(result.draft)});
   } else {
     state.analysed.reset();
+    state.judged.reset();
   }
   const bool types = !state.checked || state.checked->types != result.types;
   state.checked = std::move(result);
@@ -487,6 +511,24 @@ void Server::analysed(AnalysedDocument result) {
   if (lenses && client_.refresh_lenses) refresh("workspace/codeLens/refresh");
 }
 
+std::optional<Server::Analysis> Server::take_judging() {
+  if (!analyses_.empty() || judgings_.empty()) return {};
+  Analysis out = std::move(judgings_.front());
+  judgings_.pop_front();
+  return out;
+}
+
+void Server::judged(JudgedDocument result) {
+  const auto state = states_.find(result.uri);
+  if (state == states_.end() || !state->second.checked ||
+      state->second.checked->version != result.version)
+    return;
+  const std::string uri = result.uri;
+  const bool warnings = !result.found.empty();
+  state->second.judged = std::move(result);
+  if (warnings) publish(uri);
+}
+
 void Server::publish(const std::string& uri) {
   const State& state = states_[uri];
   std::vector<PublishedDiagnostic> out;
@@ -495,6 +537,9 @@ void Server::publish(const std::string& uri) {
     out.push_back(published(workspace_, text, d));
   if (state.analysed && state.analysed->version == state.checked->version)
     for (const FoundDiagnostic& d : state.analysed->found)
+      out.push_back(published(workspace_, text, d));
+  if (state.judged && state.judged->version == state.checked->version)
+    for (const FoundDiagnostic& d : state.judged->found)
       out.push_back(published(workspace_, text, d));
   send_(diagnostics_message(uri, state.checked->version, out));
 }

@@ -44,6 +44,9 @@ class Server {
   };
   std::optional<Analysis> take_analysis();
   void analysed(AnalysedDocument result);
+  /// Returns a document to judge, once no analysis waits.
+  std::optional<Analysis> take_judging();
+  void judged(JudgedDocument result);
 
  private:
   using Answer = tl::expected<std::string, RpcError>;
@@ -94,10 +97,12 @@ class Server {
   struct State {
     std::optional<CheckedDocument> checked;
     std::optional<AnalysedDocument> analysed;
+    std::optional<JudgedDocument> judged;
   };
   void ask_check(const std::string& uri, Clock::time_point due);
   void ask_checks(const std::string& changed);
   void publish(const std::string& uri);
+  [[nodiscard]] std::string verdict_text(const Params& params, const HoverText& at) const;
   [[nodiscard]] std::string graph_of(const OpenDocument& document) const;
   void refresh(std::string_view method);
 
@@ -106,7 +111,7 @@ class Server {
   std::map<std::string, State> states_;  // by URI
   std::deque<Message> waiting_;
   std::map<std::string, Clock::time_point> due_;  // checks, by URI
-  std::deque<Analysis> analyses_;
+  std::deque<Analysis> analyses_, judgings_;
   Settings settings_;
   ClientCan client_;
   bool initialized_ = false, shut_down_ = false;

@@ -187,8 +187,9 @@ def verify(
 ) -> Rows:
     """Checks that rules keep the numbers, on graphs made from their patterns; only those named, or all and the traits of declared ops (those of `graph`, a file, too).
 
-    Returns a row a rule: `rule`, `verdict` (same_bits, rounds, differs_only_for, refuted, no_instance, cannot_run), `known_by` (proof or samples), `proof`
-    (what a proof says by itself, or not_proved), `ulps`, `only_for`, `reason`, `by_dtype`, `graphs`, `samples`, `ranks` and `guards`.
+    Returns a row per rule: `rule`, `verdict` (same_bits, rounds, differs_only_for, may_overflow, refuted, unknown, no_instance, cannot_run), `known_by`
+    (proof, samples, or None if unknown), `only_for`, `reason`, `contradiction`, `proof`, `left_to_show`, `uncovered`, `granted`, and `cases` of the proof,
+    `by_dtype`, `graphs`, `samples`, `ranks`, and `ulps` of the samples, `guards`, and `test`, the graph of a refutation as text.
     """
     loaded = _rules(_session_of(session, rules), rules)
     return _piecewise.verify(loaded, _param_texts(params), [only] if isinstance(only, str) else list(only), list(ranks), os.fspath(graph or ""), log)
@@ -199,17 +200,15 @@ def prove(
     only: Union[str, Sequence[str]] = (),
     params: Params = None,
     *,
-    samples: bool = True,
     session: Optional[_Session] = None,
     log: Log = None,
 ) -> Rows:
-    """Proves that rules keep the numbers, for all sizes, dtypes and attributes; only those named, or all. Without `samples` nothing is refuted.
+    """Proves that rules keep the numbers, for all sizes, dtypes and attributes; only those named, or all.
 
-    Returns a row a rule: `rule`, `verdict` (same_bits, rounds, differs_only_for, refuted, not_proved), `known_by` (proof or samples), `ulps`, `only_for`,
-    `reason`, `granted`, `guards`, `cases` and `test`, the graph of a refutation as text.
+    Returns the rows of `verify`.
     """
     loaded = _rules(_session_of(session, rules), rules)
-    return _piecewise.prove(loaded, _param_texts(params), [only] if isinstance(only, str) else list(only), samples, log)
+    return _piecewise.prove(loaded, _param_texts(params), [only] if isinstance(only, str) else list(only), log)
 
 
 def equal(
@@ -223,7 +222,7 @@ def equal(
 ) -> Dict[str, Any]:
     """Proves that the graphs of several ranks, in order, or one other graph, compute what a graph does; `relation` is text, as `--relation` has it.
 
-    Returns `rows` (a row a claim: `output`, `claim`, `of`, `verdict`, `node`, `op`, `source`, `reason`), `verdict` (same_bits, rounds or not_proved), `known_by`,
+    Returns `rows` (a row a claim: `output`, `claim`, `of`, `verdict`, `node`, `op`, `source`, `reason`), `verdict` (same_bits, rounds, or unknown), `known_by`,
     `granted`, `equal_by_name`, `nodes` and `matched`.
     """
     others: Sequence[GraphLike] = list(ranks) if isinstance(ranks, (list, tuple)) else [ranks]  # type: ignore[list-item]

@@ -8,10 +8,10 @@
 #include "pipeline/explaining.hpp"
 #include "pipeline/generating.hpp"
 #include "pipeline/graph_stats.hpp"
+#include "pipeline/judging.hpp"
 #include "pipeline/op_list.hpp"
 #include "pipeline/optimizing.hpp"
 #include "pipeline/testing.hpp"
-#include "pipeline/verifying.hpp"
 #include "tests/catch.hpp"
 
 namespace pw {
@@ -112,17 +112,18 @@ TEST_CASE("pipeline: a pattern gives its matches, or the nearest misses", "[pipe
   CHECK(match_pattern(at.graph, *other).matches.empty());
 }
 
-TEST_CASE("pipeline: verify tells of each rule when it is done", "[pipeline]") {
+TEST_CASE("pipeline: each verdict is passed on as soon as it is known", "[pipeline]") {
   const Loaded at;
   std::vector<std::string> done;
-  const auto all = verify_rules(at.rules, {}, Log(),
-                                [&](const RuleCheck& check) { done.push_back(check.rule); });
+  const auto all = judge_rules(at.rules, {}, {}, Log(), [&](const RuleJudgement& judgement) {
+    done.push_back(judgement.rule);
+  });
   REQUIRE(all);
   CHECK(done == std::vector<std::string>{"a", "b"});
   CHECK_FALSE(all->front().holds());
   CHECK(all->back().holds());
-  CHECK(code_of(verify_rules(at.rules, {{"c"}, {2}, ""}, Log())) == "PW1420");
-  CHECK(code_of(verify_rules(at.rules, {{}, {0}, ""}, Log())) == "PW1402");
+  CHECK(code_of(judge_rules(at.rules, {"c"}, {}, Log())) == "PW1420");
+  CHECK(code_of(judge_rules(at.rules, {}, {.ranks = {0}}, Log())) == "PW1402");
 }
 
 TEST_CASE("pipeline: tests of a file that does not load hide no others", "[pipeline]") {

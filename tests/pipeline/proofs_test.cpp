@@ -53,9 +53,8 @@ LoadedRules rules_of(const std::string& text) {
   return rules_of(text, std::make_shared<Context>());
 }
 
-RuleProof proved(const LoadedRules& rules, bool samples = false) {
-  RuleProver prover(rules, {.only = {}, .samples = samples, .keep = true});
-  return prover.prove(rules.set.resolve("r").at(0));
+RuleJudgement judged(const LoadedRules& rules) {
+  return RuleJudge(rules, {}).judge(rules.set.resolve("r").at(0));
 }
 
 Graph graph_of(const ContextPtr& context, const std::string& text) {
@@ -92,14 +91,14 @@ constexpr const char* kRule = "rule r { y = mine(x) => y = relu(x) }\n";
 
 TEST_CASE("proofs: a proof is made once", "[proofs]") {
   const OwnCache cache;
-  const RuleProof first = proved(rules_of(std::string(kMine) + kRule));
+  const RuleJudgement first = judged(rules_of(std::string(kMine) + kRule));
   CHECK(first.complete());
   CHECK(cache.proofs() == 1);
-  const RuleProof again = proved(rules_of(std::string(kMine) + kRule));
+  const RuleJudgement again = judged(rules_of(std::string(kMine) + kRule));
   CHECK(cache.proofs() == 1);
-  CHECK(rule_proof_to_json(again) == rule_proof_to_json(first));
+  CHECK(judgement_to_json(again) == judgement_to_json(first));
   // Neither what stands around it nor an op that it does not read matters.
-  proved(rules_of("rule other { y = exp(x) => y = exp(x) + 0.0 }\n" + std::string(kMine) +
+  judged(rules_of("rule other { y = exp(x) => y = exp(x) + 0.0 }\n" + std::string(kMine) +
                   "op idle(x: f32[*s]) -> y: f32[*s] { y = neg(x) }\n" + kRule));
   CHECK(cache.proofs() == 1);
 }
@@ -111,26 +110,24 @@ TEST_CASE("proofs: what is kept is all of an answer", "[proofs]") {
         "rule r { y = sub(x: f32[n], x) => y = x * 0.0 }", "rule r { y = relu(x) => y = x }",
         "rule r { y = slice(x){dim, start = 0, end} => y = x  _ = dim  _ = end }",
         "rule r { y = add(x: f16[n], z: f16[n])  where n % 8 == 0  => y = add(z, x) }"}) {
-    for (const bool samples : {false, true}) {
-      const LoadedRules rules = rules_of(text);
-      const RuleProof fresh = proved(rules, samples);
-      const std::size_t kept = cache.proofs();
-      CHECK(rule_proof_to_json(proved(rules, samples)) == rule_proof_to_json(fresh));
-      CHECK(cache.proofs() == kept);
-    }
+    const LoadedRules rules = rules_of(text);
+    const RuleJudgement fresh = judged(rules);
+    const std::size_t kept = cache.proofs();
+    CHECK(judgement_to_json(judged(rules)) == judgement_to_json(fresh));
+    CHECK(cache.proofs() == kept);
   }
 }
 
 TEST_CASE("proofs: an op's body is read, through other ops too", "[proofs]") {
   const OwnCache cache;
-  CHECK(proved(rules_of(std::string(kMine) + kRule)).complete());
+  CHECK(judged(rules_of(std::string(kMine) + kRule)).complete());
   CHECK_FALSE(
-      proved(rules_of("op mine(x: f32[*s]) -> y: f32[*s] { y = neg(x) }\n" + std::string(kRule)))
+      judged(rules_of("op mine(x: f32[*s]) -> y: f32[*s] { y = neg(x) }\n" + std::string(kRule)))
           .complete());
   const std::string outer = "op outer(x: f32[*s]) -> y: f32[*s] { y = mine(x) }\n";
   const std::string rule = "rule r { y = outer(x) => y = relu(x) }\n";
-  CHECK(proved(rules_of(kMine + outer + rule)).complete());
-  CHECK_FALSE(proved(rules_of("op mine(x: f32[*s]) -> y: f32[*s] { y = abs(x) }\n" + outer + rule))
+  CHECK(judged(rules_of(kMine + outer + rule)).complete());
+  CHECK_FALSE(judged(rules_of("op mine(x: f32[*s]) -> y: f32[*s] { y = abs(x) }\n" + outer + rule))
                   .complete());
   CHECK(cache.proofs() == 4);
 }
@@ -183,14 +180,14 @@ TEST_CASE("proofs: a rule that calls an extern is not kept", "[proofs]") {
   const LoadedRules rules = rules_of(
       "extern fn min_tokens(d: int, tp: int, sm: int) -> int\n"
       "rule r { y = relu(relu(x: T[n, d]))  where n >= min_tokens(d, 2, 90)  => y = relu(x) }\n");
-  proved(rules);
+  judged(rules);
   CHECK(cache.proofs() == 0);
 }
 
 TEST_CASE("proofs: a spoilt file is made anew", "[proofs]") {
   const OwnCache cache;
   const LoadedRules rules = rules_of(std::string(kMine) + kRule);
-  const RuleProof first = proved(rules);
+  const RuleJudgement first = judged(rules);
   std::size_t spoilt = 0;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(cache.path()))
     if (entry.is_regular_file() && entry.path().string().find("proof") != std::string::npos) {
@@ -198,7 +195,7 @@ TEST_CASE("proofs: a spoilt file is made anew", "[proofs]") {
       ++spoilt;
     }
   REQUIRE(spoilt > 0);
-  CHECK(rule_proof_to_json(proved(rules)) == rule_proof_to_json(first));
+  CHECK(judgement_to_json(judged(rules)) == judgement_to_json(first));
 }
 
 TEST_CASE("proofs: rewrites by proved rules are proved", "[proofs]") {
@@ -311,11 +308,11 @@ TEST_CASE("proofs: the windows of proved rules are proved on a model", "[proofs]
   auto windows = windows_of(graph, bound.set, "o2", params, {}, all);
   REQUIRE(windows);
   REQUIRE_FALSE(windows->empty());
-  RuleProver prover(bound, {.only = {}, .samples = false, .keep = true});
+  RuleJudge judge(bound, {});
   proof::Solver solver;
   for (RewriteWindow& window : *windows) {
     INFO(bound.set.rules[window.rule].name << " at " << window.node << " " << window.problem);
-    if (!prover.prove(window.rule).complete()) continue;
+    if (!judge.judge(window.rule).complete()) continue;
     const WindowVerdict seen = prove_window(window, solver);
     INFO(seen.reason);
     CHECK(seen.verdict != RuleVerdict::not_proved);

@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "base/hash.hpp"
-#include "pipeline/proving.hpp"
+#include "pipeline/judging.hpp"
 #include "tests/verify/rules.hpp"
 #include "verify/rule_check.hpp"
 
@@ -197,13 +197,11 @@ struct Row {
   std::string left;  ///< those that `prove` does not refute
 };
 
-RuleProof prove_alone(const LoadedRules& rules, const std::string& name) {
-  ProveRequest request;
-  request.only = {name};
-  auto proofs = prove_rules(rules, request, Log());
-  REQUIRE(proofs);
-  REQUIRE(proofs->size() == 1);
-  return std::move(proofs->front());
+RuleJudgement judge_alone(const LoadedRules& rules, const std::string& name) {
+  auto judgements = judge_rules(rules, {name}, {}, Log());
+  REQUIRE(judgements);
+  REQUIRE(judgements->size() == 1);
+  return std::move(judgements->front());
 }
 
 constexpr std::uint64_t kSeed = 20261124;
@@ -221,7 +219,7 @@ Row row_of(const std::string& kind, const Mutation& mutate, LoadedRules& rules) 
       const RuleCheck check = check_rule(rules.set, id, rules.params, few_samples());
       if (check.judgement.verdict == RuleVerdict::refuted) {
         ++row.made;
-        const RuleProof proof = prove_alone(rules, rule.name);
+        const RuleJudgement proof = judge_alone(rules, rule.name);
         row.refuted += proof.verdict == RuleVerdict::refuted ? 1 : 0;
         if (proof.proof.proved()) {
           ++row.proved;

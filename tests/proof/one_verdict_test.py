@@ -1,0 +1,98 @@
+#!/usr/bin/python3
+"""One rule has one verdict: under every name, from every command, and without a contradiction of proof and samples."""
+import json
+import os
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+BIN = Path(os.environ.get("PW_BIN", "build/release/bin")).resolve()
+MERGE = """rule {name} {{
+  many y = mm(x, w: T[k, m])
+  where count(y) >= 2
+  =>
+  z = mm(x, cat(w...){{dim = 1}})
+  y... = split(z){{dim = 1, sizes = [m...]}}
+}}
+"""
+NAMES = ["qkv", "c", "e", "merge_gemms", "a", "b", "d", "sibling_gemms"]
+SETS = {
+    "xla": sorted(str(path) for path in Path("tests/proof/xla").glob("*.pwr")),
+    "taso": ["bench/rules/taso.pwr"],
+    "library": sorted(str(path) for path in Path("rules").glob("*.pwr")),
+}
+
+
+class OneVerdict(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.path = Path(folder.name)
+
+    def pwr(self, *arguments):
+        env = {**os.environ, "PWR_CACHE_DIR": str(self.path / "cache")}
+        return subprocess.run([BIN / "pwr", "--no-config", *arguments], capture_output=True, text=True, env=env, timeout=1800, check=False)
+
+    def rows(self, command, *arguments):
+        done = self.pwr("--format", "json", command, *arguments)
+        self.assertIn(done.returncode, (0, 1), done.stderr)
+        return json.loads(done.stdout)
+
+    def file(self, name, text):
+        path = self.path / name
+        path.write_text(text, encoding="utf-8")
+        return str(path)
+
+    def test_a_name_decides_nothing(self):
+        file = self.file("names.pwr", "".join(MERGE.format(name=name) for name in NAMES))
+        rows = self.rows("verify", "-r", file)
+        self.assertEqual([row["rule"] for row in rows], NAMES)
+        first = {**rows[0], "rule": ""}
+        for row in rows[1:]:
+            self.assertEqual({**row, "rule": ""}, first, row["rule"])
+        self.assertEqual((first["verdict"], first["known_by"]), ("same_bits", "proof"))
+
+    def test_all_commands_print_it(self):
+        text = MERGE.format(name="merge") + (
+            "rule widened { y = i32(add(a: i8[*s], b: i8[*s])) => y = add(i32(a), i32(b)) }\n"
+            "rule exponents { y = mul(exp(a: f32[*s]), exp(b: f32[*s])) => y = exp(add(a, b)) }\n"
+            "rule sums { y = sum(sum(x: f32[n, m]){dim = 1}){dim = 0} => y = sum(reshape(x){shape = [n * m]}){dim = 0} }\n"
+            "rule wrong { y = relu(x: f32[*s]) => y = abs(x) }\n"
+        )
+        file = self.file("doors.pwr", text)
+        said = {}
+        for command, arguments in (("verify", ["-r", file]), ("prove", ["-r", file])):
+            said[command] = {row["rule"]: (row["verdict"], row["known_by"]) for row in self.rows(command, *arguments)}
+        said["check"] = {row["name"]: (row["numbers"], row["known_by"]) for row in self.rows("check", file) if row["kind"] == "rule"}
+        self.assertEqual(said["prove"], said["verify"])
+        self.assertEqual(said["check"], said["verify"])
+        self.assertEqual(said["verify"]["wrong"], ("refuted", "samples"))
+        self.assertEqual(said["verify"]["widened"][0], "refuted")
+        self.assertEqual(said["verify"]["sums"][0], "rounds")
+        self.assertNotIn(said["verify"]["exponents"][0], ("same_bits", "rounds"))
+        lines = [self.pwr(command, "-r", file).stdout for command in ("verify", "prove")]
+        for rule in said["verify"]:
+            verdicts = [next(line for line in text.splitlines() if line.startswith(rule + " ")).split(" (")[0] for text in lines]
+            self.assertEqual(verdicts[0], verdicts[1])
+
+    def test_check_warns_of_rules_that_change_numbers(self):
+        file = self.file("wrong.pwr", "rule wrong { y = relu(x: f32[*s]) => y = abs(x) }\n")
+        done = self.pwr("check", file)
+        self.assertIn("PW1153", done.stderr)
+        self.assertIn("`wrong` changes the numbers: ", done.stderr)
+        self.assertIn(f"pwr verify -r {file} wrong", done.stderr)
+        self.assertIn("1 warning", done.stderr)
+
+    def test_proofs_and_samples_do_not_contradict_each_other(self):
+        for name, files in SETS.items():
+            for file in files:
+                with self.subTest(name, file=file):
+                    for row in self.rows("verify", "-r", file):
+                        self.assertEqual(row["contradiction"], "", row)
+                        self.assertNotEqual(row["verdict"], "refuted", row)
+
+
+if __name__ == "__main__":
+    unittest.main()
