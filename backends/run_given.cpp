@@ -13,6 +13,7 @@
 #include "backends/program.hpp"
 #include "backends/runner.hpp"
 #include "backends/steps.hpp"
+#include "graph/symbol_fact.hpp"
 
 namespace pw {
 namespace {
@@ -126,11 +127,25 @@ Result<std::monostate> check_inputs(const Graph& graph, const GivenInputs& input
   return std::monostate{};
 }
 
+/// Sizes that the graph is not made for would give other numbers.
+Result<std::monostate> check_ranges(const Graph& graph, const Symbols& symbols) {
+  for (const auto& [symbol, value] : symbols) {
+    const SymbolFact* fact = graph.facts.find(symbol);
+    if (fact == nullptr || (value >= fact->min && value <= fact->max)) continue;
+    return fail(error_in("graph " + graph.name, "PW1207",
+                         fmt::format("{} is {} here, and the graph declares it in {}", symbol,
+                                     value, print_range(*fact)),
+                         "give tensors of such a size, or declare another range"));
+  }
+  return std::monostate{};
+}
+
 Result<Symbols> checked_symbols(const Graph& graph, const GivenInputs& inputs, Symbols symbols) {
   if (auto checked = check_inputs(graph, inputs); !checked) return forward(checked);
   auto bound = symbols_of(graph, inputs, std::move(symbols));
   if (!bound) return bound;
   if (auto checked = check_symbols(graph, *bound); !checked) return forward(checked);
+  if (auto checked = check_ranges(graph, *bound); !checked) return forward(checked);
   return bound;
 }
 

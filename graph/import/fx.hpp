@@ -20,6 +20,9 @@ struct FxOptions {
   /// symbol name → input dims that become it, as (input name, axis): from `--symbol
   /// n=arg0_1.0,arg6_1.0`.
   std::vector<std::pair<std::string, std::vector<std::pair<std::string, int>>>> symbols = {};
+  /// input name → its type in torch's notation, where the text states none: from `--type
+  /// x=bf16[n, 64]`.
+  std::map<std::string, std::string> types = {};
   std::int64_t symbol_min = 1, symbol_max = 32768;
   /// Of a text with several graphs: which, from 1; 0: the only one.
   std::size_t graph = 0;

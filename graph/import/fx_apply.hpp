@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -52,6 +53,12 @@ inline Target split_target(std::string_view target) {
   const std::size_t dot = space == std::string_view::npos ? space : target.find('.', space + 1);
   if (dot == std::string_view::npos) return {target, {}};
   return {target.substr(0, dot), target.substr(dot + 1)};
+}
+
+/// `aten.add.Tensor` of `aten.add_.Tensor`.
+inline std::string functional_of(const Target& in_place) {
+  std::string out(in_place.base.substr(0, in_place.base.size() - 1));
+  return in_place.overload.empty() ? out : out + "." + std::string(in_place.overload);
 }
 
 /// In the order in which they are written, those in lists too.

@@ -368,6 +368,8 @@ Result<Value> Converter::call(std::string_view full_target, const Arguments& arg
     if (std::optional<Bound> bound = bind(rows->front(), arguments, ignored))
       return size_of(*bound, site);
   }
+  Result<std::optional<Value>> viewed = view_in_place(target, arguments, site);
+  if (!viewed || *viewed) return viewed ? Result<Value>(**viewed) : forward(viewed);
   std::string why;
   const std::size_t first_new = graph_.node_bound();
   Result<std::optional<Outcome>> known = known_call(target, arguments, site, false, why);
@@ -400,6 +402,39 @@ Result<Value> Converter::size_of(const Bound& bound, const Site& site) {
   return out;
 }
 
+// aten.t_(x) is aten.t(x): no element is written, and every name of x is that view from then on.
+Result<std::optional<Value>> Converter::view_in_place(std::string_view target,
+                                                      const Arguments& arguments,
+                                                      const Site& site) {
+  const Target parts = split_target(target);
+  const std::optional<Schema> schema = parts.in_place() ? schema_of(target) : std::nullopt;
+  if (!schema || !schema->reshapes) return std::optional<Value>();
+  const auto refuse = [&](const std::string& why) {
+    return fail(site.span, "PW0516", fmt::format("`{}` {}", target, why),
+                "dump the graph after functionalisation (AOT autograd)");
+  };
+  const std::string functional = functional_of(parts);
+  const std::optional<Schema> view = schema_of(functional);
+  if (!view || !view->aliases() || view->writes())
+    return refuse("changes the memory or the size of a tensor in place, which no view expresses");
+  const std::vector<const Value*> given = tensors_in(arguments);
+  if (given.empty() || !given.front()->handle.valid()) return refuse("changes no tensor");
+  const TensorId self = given.front()->handle;
+  if (const std::string by = memory_.perhaps_several_names(self); !by.empty())
+    return fail(site.span, "PW0517",
+                fmt::format("whether `{}` returned its argument decides which names `{}` changes",
+                            by, target),
+                "dump the graph after functionalisation (AOT autograd)");
+  once();
+  Result<Value> viewed = call(functional, arguments, site);
+  if (!viewed) return forward(viewed);
+  if (viewed->kind != Value::Kind::tensor || !viewed->handle.valid() || viewed->handle == self ||
+      memory_.tensors[viewed->handle].storage != memory_.tensors[self].storage)
+    return refuse("gives no view of its argument here");
+  memory_.tensors[self].now = viewed->handle;
+  return std::optional(std::move(*viewed));
+}
+
 // aten.add_.Tensor(x, y) is aten.add.Tensor(x, y), written to x.
 Result<std::optional<Value>> Converter::in_place(std::string_view target,
                                                  const Arguments& arguments, const Site& site,
@@ -408,8 +443,7 @@ Result<std::optional<Value>> Converter::in_place(std::string_view target,
   if (!target.starts_with("aten.") || !parts.in_place() || arguments.positional.empty() ||
       !arguments.positional[0].handle.valid())
     return std::optional<Value>();
-  std::string functional(parts.base.substr(0, parts.base.size() - 1));
-  if (!parts.overload.empty()) functional += fmt::format(".{}", parts.overload);
+  const std::string functional = functional_of(parts);
   Site inner{site.span, site.source, true, {site.result.name, Types::unknown(), site.span}, {}};
   Result<std::optional<Outcome>> known = known_call(functional, arguments, inner, false, why);
   if (!known) return forward(known);

@@ -88,8 +88,11 @@ Result<FxImport> Converter::finished() {
         value.tensor.valid() && graph_.named(value.tensor) &&
         graph_.value_name(value.tensor) != name)
       report_.aliases.emplace(name, graph_.value_name(value.tensor));
+  if (auto ok = check_given_types(); !ok) return forward(ok);
   erase_buffers();
   classify_inputs();
+  note_assumed_writes();
+  note_untyped();
   copy_undeclared_writes(graph_);
   if (!layer_names_.empty()) graph_ = without_layer_names();
   report_.nodes = graph_.node_count();
@@ -108,7 +111,7 @@ ValueId Converter::attribute_input(const std::string& name) {
   if (const Value* known = env_.find(name)) return known->tensor;
   once();
   unique_names_ = unique_names_ && !names_.contains(word);
-  ValueId v = graph_.add_input(word, Types::unknown(), InputKind::weight);
+  ValueId v = graph_.add_input(word, given_type(word), InputKind::weight);
   env_[name] = input_tensor(v);
   return v;
 }
@@ -261,7 +264,7 @@ Result<std::monostate> Converter::outputs(const Expr& e) {
 void Converter::name_output(const Expr& e, std::size_t at) {
   const Value* returned = env_.find(e.text);
   if (returned == nullptr || returned->kind != Value::Kind::tensor) return;
-  const ValueId value = memory_.tensors[returned->handle].value;
+  const ValueId value = memory_.tensors[memory_.now(returned->handle)].value;
   if (graph_.value_name(value) == e.text || graph_.is_input(value)) return;
   renamed_ = true;
   const ValueId held = graph_.find_value(e.text);
@@ -289,6 +292,7 @@ Result<std::monostate> Converter::write_back() {
 // Tensors as they are now; a name stands for memory, which may have been written since.
 Result<std::monostate> Converter::resolve(Value& value, const Site& site) {
   if (value.kind == Value::Kind::tensor && value.handle.valid()) {
+    value.handle = memory_.now(value.handle);
     Result<ValueId> now = read(value.handle, site);
     if (!now) return forward(now);
     value.tensor = *now;
@@ -381,7 +385,12 @@ Result<Value> Converter::element(const Value& tuple, const Value& at, const Site
     if (auto done = resolve(item, site); !done) return forward(done);
     return item;
   }
-  if (tuple.kind == Value::Kind::tensor) return subscript(tuple, at, site);
+  if (tuple.kind == Value::Kind::tensor) {
+    Value x = tuple, position = at;
+    for (Value* v : {&x, &position})
+      if (auto done = resolve(*v, site); !done) return forward(done);
+    return subscript(x, position, site);
+  }
   if (tuple.kind == Value::Kind::list) return part_of(tuple, at, site);
   return fail(site.span, "PW0512", "this cannot be indexed");
 }

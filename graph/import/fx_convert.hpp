@@ -264,7 +264,9 @@ class Converter {
   Result<ValueId> replay(TensorId id, std::size_t first, const Site& site);
   Result<ValueId> derive(ValueId value, const std::vector<ViewStep>& steps, const Site& site);
   Result<ValueId> derive_step(ValueId value, const ViewStep& step, const Site& site);
-  Result<std::monostate> write(TensorId id, ValueId value, const Site& site);
+  [[nodiscard]] Touch touched(const Write& write, TensorId id) const;
+  Result<std::monostate> write(TensorId id, ValueId value, const Site& site, bool assumed = false);
+  [[nodiscard]] bool can_be_written(TensorId id) const;
   Result<ValueId> fit(ValueId value, ValueId like, const Site& site);
   Result<ValueId> put_back(TensorId whole, ValueId old, const Write& write, const Site& site);
   Result<ValueId> put_back_step(const ViewStep& step, ValueId old, ValueId part, const Site& site);
@@ -288,6 +290,10 @@ class Converter {
   Result<std::monostate> read_inputs();
   Result<std::monostate> read_symbols();
   Result<std::monostate> read_symbol_input(const Parameter& p);
+  void declare_symbols(const Shape& shape);
+  TypeId given_type(const std::string& attribute);
+  Result<std::monostate> check_given_types();
+  void note_untyped();
   Result<DimId> named_dim(const std::string& place, const std::string& input, int axis);
   Result<std::monostate> rename_symbols(const std::string& place, const std::string& name,
                                         const std::vector<DimId>& dims);
@@ -302,6 +308,8 @@ class Converter {
   Result<std::optional<Outcome>> known_call(std::string_view target, const Arguments& arguments,
                                             const Site& site, bool functionalised,
                                             std::string& why);
+  Result<std::optional<Value>> view_in_place(std::string_view target, const Arguments& arguments,
+                                             const Site& site);
   Result<std::optional<Value>> in_place(std::string_view target, const Arguments& arguments,
                                         const Site& site, std::string& why);
   Result<std::optional<Value>> out_variant(std::string_view target, const Arguments& arguments,
@@ -341,6 +349,7 @@ class Converter {
                                                           std::string_view target,
                                                           const std::optional<Schema>& schema,
                                                           const Unknown& unknown) const;
+  void note_assumed_writes();
   std::vector<Wanted> opaque_results(const Site& site) const;
   void make_symbolic(std::vector<Wanted>& wanted, std::string_view op, const Skeleton& call);
   std::optional<std::string> shared_operands(const Skeleton& call,
@@ -377,12 +386,14 @@ class Converter {
                                  std::string& target);
   [[nodiscard]] std::string overload_of(const std::string& name, const Arguments& arguments);
   Result<Value> to_method(const Arguments& arguments, const Site& site);
+  Result<Value> itself(const std::string& method, const Value& x, const Site& site);
 
   // ---- fx_special.cpp: what is more than a renaming
   Applied apply_special(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
   Applied view(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
   Applied reshape_to(ValueId x, Shape shape, const std::vector<Wanted>& wanted, const Site& site);
   Applied permute(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  DimId slice_bound(const Value& v, DimId size, DimId left_out, const Site& site);
   Applied slice(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
   Applied select(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
   Applied split(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
@@ -492,6 +503,10 @@ class Converter {
                            const Site& site);
   bool symbolise_maker(ValueId value, std::size_t choice);
   Result<std::monostate> check_stated(ValueId value, const Wanted& wanted, std::string_view op);
+  /// Narrows the range of the symbol in `size`, and notes why; false: no range of a symbol says it.
+  bool assume(Compare op, DimId size, std::int64_t bound, std::string_view why);
+  bool assume_stated(ValueId value, const Wanted& wanted);
+  std::optional<Shape> settled(const Type& have, const Type& stated, const Facts& facts);
   std::optional<ValueId> as_operand(const Value& value, const Site& site);
   std::optional<Attribute> as_attribute(const Value& value, AttributeKind kind);
   [[nodiscard]] std::optional<Attribute> as_any_attribute(const Value& value) const;
@@ -535,6 +550,9 @@ class Converter {
   Memory memory_;
   bool functional_ = false;  ///< the dump is functionalised: what is called writes nothing
   bool pure_ = false;        ///< and unknown calls have no effect either
+  /// Extents of symbols, and bounds of slices of them: how they compare is a matter of the run.
+  std::vector<std::pair<DimId, std::int64_t>> thresholds_;
+  std::set<std::string> assumed_;  ///< ops of which nothing states what they write
   std::set<ValueId> makers_, dropped_, rope_caches_, layer_names_;
   std::map<std::string, DimId, std::less<>> equal_;  ///< symbols that are another one
   Diagnostics errors_;

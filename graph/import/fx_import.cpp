@@ -3,6 +3,7 @@
 
 #include "graph/import/fx_convert.hpp"
 #include "graph/import/fx_form.hpp"
+#include "graph/import/fx_types.hpp"
 
 namespace pw {
 namespace {
@@ -80,16 +81,24 @@ Result<FxImport> import_fx(const ContextPtr& context, std::string_view given,
   fx::flatten_inputs(*function);
   fx::spell_out(*function);
   std::string form = fx::describe(graph, pieces, *function);
+  if (auto given = fx::take_given_types(*context, options, *function); !given)
+    return forward(given);
+  const std::size_t loaded = fx::take_load_args(text, *function);
   if (graphs.size() > 1) form += fmt::format(" ({} of {})", *chosen + 1, graphs.size());
   if (graph.logged) form += ", from a log";
   Result<FxImport> out = fx::Converter(context, options, *function, graph.signature).convert();
-  if (out) out->report.form = std::move(form);
+  if (!out) return out;
+  out->report.form = std::move(form);
+  if (loaded > 0)
+    out->report.notes.push_back(
+        fmt::format("{} inputs have the types that `load_args` states, and its sizes", loaded));
   return out;
 }
 
 Result<FxImport> import_fx(const ContextPtr& context, fx::Function function,
                            const FxOptions& options, std::string form) {
   fx::spell_out(function);
+  if (auto given = fx::take_given_types(*context, options, function); !given) return forward(given);
   Result<FxImport> out = fx::Converter(context, options, function, "").convert();
   if (out) out->report.form = std::move(form);
   return out;

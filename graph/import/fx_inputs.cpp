@@ -8,6 +8,7 @@
 
 #include "base/blank.hpp"
 #include "graph/import/fx_convert.hpp"
+#include "graph/import/fx_types.hpp"
 #include "graph/type_text.hpp"
 
 namespace pw::fx {
@@ -39,12 +40,6 @@ bool says_no_type(std::string_view text) {
     return !dtype_named(word) && is_word(word.substr(word.rfind('.') + 1));
   return word.find('.') != std::string_view::npos ||
          (!word.empty() && word[0] >= 'A' && word[0] <= 'Z');
-}
-
-// `l_x_` is the node of the argument `L_x_`; both name the input.
-bool names_input(std::string_view given, std::string_view input) {
-  return given == input ||
-         (given.starts_with("L_") && input.starts_with("l_") && given.substr(1) == input.substr(1));
 }
 
 std::optional<InputKind> kind_in_name(std::string_view name, bool dynamo) {
@@ -218,6 +213,13 @@ Result<std::monostate> Converter::read_symbols() {
   return std::monostate();
 }
 
+void Converter::declare_symbols(const Shape& shape) {
+  for (DimId dim : shape)
+    for (const std::string& s : context_.dims.symbols(dim))
+      if (!graph_.facts.find(s))
+        graph_.facts.symbols[s] = SymbolFact{options_.symbol_min, options_.symbol_max, 1, ""};
+}
+
 // A parameter that is a number: Sym(s0).
 Result<std::monostate> Converter::read_symbol_input(const Parameter& p) {
   TextResult<DimId> dim = parse_dim(context_.dims, symbolic_text(p.type));
@@ -264,10 +266,7 @@ Result<std::monostate> Converter::read_inputs() {
           if (names_input(input, p.name))
             changed.shape[static_cast<std::size_t>(axis)] = context_.dims.symbol(symbol);
       type = context_.types.get(changed.dtype, changed.shape);
-      for (DimId dim : changed.shape)
-        for (const std::string& s : context_.dims.symbols(dim))
-          if (!graph_.facts.find(s))
-            graph_.facts.symbols[s] = SymbolFact{options_.symbol_min, options_.symbol_max, 1, ""};
+      declare_symbols(changed.shape);
       if (guess.empty() && changed.shape.size() == 1 && is_integer(changed.dtype) &&
           context_.dims.is_symbol(changed.shape[0]))
         guess = context_.dims.print(changed.shape[0]);
@@ -281,6 +280,54 @@ Result<std::monostate> Converter::read_inputs() {
     if (!guess.empty()) graph_.facts.symbols[guess].role = "tokens";
   }
   return std::monostate();
+}
+
+// The type that an option gives an attribute of the module, by its name without dots.
+TypeId Converter::given_type(const std::string& attribute) {
+  const auto given = options_.types.find(attribute);
+  const TextResult<TypeId> type =
+      given == options_.types.end() ? Types::unknown() : parse_fx_type(context_, given->second);
+  if (!type || *type == Types::unknown()) return Types::unknown();
+  declare_symbols(context_.types[*type].shape);
+  return symbols_.renamed(*type);
+}
+
+// An option that states the type of something else is a mistake.
+Result<std::monostate> Converter::check_given_types() {
+  std::vector<std::string> names;
+  for (ValueId v : graph_.inputs()) names.emplace_back(graph_.value_name(v));
+  for (const Parameter& p : function_.parameters) names.push_back(p.name);
+  for (const auto& [name, text] : options_.types) {
+    if (std::any_of(names.begin(), names.end(),
+                    [&, given = std::string_view(name)](const std::string& input) {
+                      return names_input(given, input);
+                    }))
+      continue;
+    const std::string near = nearest(name, names);
+    return fail(error_in(fmt::format("--type {}={}", name, text), "PW0506",
+                         "there is no input `" + name + "`",
+                         near.empty() ? "" : "did you mean `" + near + "`?"));
+  }
+  return std::monostate();
+}
+
+// What has no type meets no rule that depends on one, and cannot be run.
+void Converter::note_untyped() {
+  constexpr std::size_t kShown = 3;
+  std::vector<std::string_view> names;
+  for (ValueId v : graph_.inputs())
+    if (!typed_ && !type_of(v) && !graph_.unused(v)) names.push_back(graph_.value_name(v));
+  for (NodeId n : graph_.order())
+    for (std::size_t i = 0; i < graph_.result_count(n); ++i)
+      if (const ValueId v = graph_.result(n, i); !type_of(v) && !graph_.unused(v))
+        names.push_back(graph_.value_name(v));
+  if (names.empty()) return;
+  std::string shown;
+  for (std::size_t i = 0; i < std::min(kShown, names.size()); ++i)
+    shown += fmt::format("{}{}", i > 0 ? ", " : "", names[i]);
+  report_.notes.push_back(fmt::format(
+      "{} {} no known type: {}{}; `--type NAME=TYPE` states an input's", names.size(),
+      names.size() == 1 ? "value has" : "values have", shown, names.size() > kShown ? ", …" : ""));
 }
 
 // torch.export's "Range constraints: {s77: VR[2, int_oo], s8: VR[4, 128]}".

@@ -81,6 +81,18 @@ TensorId Memory::add_view(TensorId base, std::vector<ViewStep> steps, ValueId va
   return tensors.push_back(std::move(t));
 }
 
+TensorId Memory::now(TensorId t) const {
+  while (tensors[t].now.valid()) t = tensors[t].now;
+  return t;
+}
+
+std::string Memory::perhaps_several_names(TensorId t) const {
+  if (!tensors[t].perhaps_itself.empty()) return tensors[t].perhaps_itself;
+  for (const Tensor& other : tensors)
+    if (other.base == t && !other.perhaps_itself.empty()) return other.perhaps_itself;
+  return {};
+}
+
 Touch Memory::touch(const Context& context, TensorId written, TensorId read) const {
   if (written == read) return Touch::all;
   // The way up from both, to where they meet.

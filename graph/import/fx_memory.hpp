@@ -32,11 +32,14 @@ struct Tensor {
   std::optional<Shape> strides;    ///< in elements; nothing: not known
   std::string unsure;              ///< the target that shares its base's memory or copies; or empty
   std::string inexpressible = {};  ///< the target whose view cannot be written through; or empty
+  std::string perhaps_itself = {};  ///< the target that returns its argument where it can; or empty
+  TensorId now;  ///< the view that an op made of it in place, as `t_` does; invalid: there is none
 };
 
 struct Write {
   TensorId tensor;
   ValueId value;
+  bool assumed = false;  ///< nothing says that the op writes
 };
 
 struct Storage {
@@ -62,6 +65,11 @@ struct Memory {
   TensorId add_view(TensorId base, std::vector<ViewStep> steps, ValueId value,
                     std::optional<Shape> strides);
   [[nodiscard]] Storage& storage_of(TensorId t) { return storages[tensors[t].storage]; }
+  /// What the tensor is after the ops that changed its shape in place.
+  [[nodiscard]] TensorId now(TensorId t) const;
+  /// The target that returned the tensor itself or a view of it, where such a one has given the
+  /// tensor or another of the same memory; empty: there is none.
+  [[nodiscard]] std::string perhaps_several_names(TensorId t) const;
   /// `constants` reads extents and bounds of views.
   [[nodiscard]] Touch touch(const Context& context, TensorId written, TensorId read) const;
   /// Whether two tensors may have elements in common.

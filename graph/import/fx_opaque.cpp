@@ -123,6 +123,7 @@ std::vector<std::size_t> Converter::written_operands(const Skeleton& call, std::
                                                      const Unknown& unknown) const {
   std::vector<std::size_t> out;
   if (!schema && (unknown.functional.value_or(functional_) || target == "getitem")) return out;
+  const bool in_place = split_target(target).in_place();
   for (std::size_t i = 0; i < call.operands.size(); ++i) {
     const Value& operand = call.operands[i];
     if (!operand.handle.valid()) continue;
@@ -138,7 +139,9 @@ std::vector<std::size_t> Converter::written_operands(const Skeleton& call, std::
     const bool named =
         unknown.arguments.empty() || std::find(unknown.arguments.begin(), unknown.arguments.end(),
                                                call.keywords[i]) != unknown.arguments.end();
-    if (!again && !no_tensor && named) out.push_back(i);
+    // What is only assumed goes no further than it can be expressed.
+    const bool said = schema || !unknown.arguments.empty() || (in_place && i == 0);
+    if (!again && !no_tensor && named && (said || can_be_written(operand.handle))) out.push_back(i);
   }
   return out;
 }
@@ -153,6 +156,28 @@ std::optional<std::string> Converter::shared_operands(
         return fmt::format("operands {} and {} share memory", std::min(w, k), std::max(w, k));
     }
   return std::nullopt;
+}
+
+// What nothing states is said, with the arguments of the first such call.
+void Converter::note_assumed_writes() {
+  for (NodeId n : graph_.order()) {
+    const Attribute* writes = graph_.attribute(n, "writes");
+    const std::string& name = graph_.op_of(n).name;
+    if (writes == nullptr || assumed_.erase(name) == 0) continue;
+    std::string operands;
+    for (const DimId at : std::get<std::vector<DimId>>(*writes))
+      if (const auto k = context_.dims.value(at))
+        operands += fmt::format("{}{}", operands.empty() ? "" : ", ",
+                                graph_.value_name(graph_.operand(n, static_cast<std::size_t>(*k))));
+    report_.notes.push_back(fmt::format(
+        "nothing states what `{}` writes: it is assumed to write its arguments, here {}", name,
+        operands));
+  }
+  for (const std::string& name : assumed_)
+    report_.notes.push_back(
+        fmt::format("nothing states what `{}` writes: it is assumed to write nothing, as no write "
+                    "to its arguments can be expressed",
+                    name));
 }
 
 Result<OpId> Converter::opaque_op(std::string_view target, const std::optional<Schema>& schema) {
@@ -236,6 +261,8 @@ Result<Value> Converter::opaque(std::string_view target, const Arguments& argume
 
   // What the call returns: operands that it wrote, or results of its own.
   const std::vector<std::size_t> written = written_operands(call, target, schema, unknown);
+  const bool assumed = !schema && unknown.arguments.empty() && !unknown.functional;
+  if (assumed && !functional_ && target != "getitem") assumed_.insert(name);
   std::vector<Wanted> wanted;
   std::vector<std::optional<std::size_t>> returned;  // an operand; nothing: the next result
   const bool listed = schema && std::none_of(schema->results.begin(), schema->results.end(),
@@ -286,7 +313,8 @@ Result<Value> Converter::opaque(std::string_view target, const Arguments& argume
   Result<Results> results = emit(name, operands, std::move(call.attributes), wanted, site);
   if (!results) return forward(results);
   for (std::size_t i = 0; i < written.size(); ++i)
-    if (auto done = write(call.operands[written[i]].handle, (*results)[own + i], site); !done)
+    if (auto done = write(call.operands[written[i]].handle, (*results)[own + i], site, assumed);
+        !done)
       return forward(done);
 
   Value out;

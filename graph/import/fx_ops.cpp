@@ -33,6 +33,8 @@ constexpr Row kRows[] = {
     {"aten.squeeze", "reshape", "self:x dim:-=None", Special::squeeze},
     {"aten.t", "transpose", "self:x", Special::t},
     {"aten.transpose.int", "transpose", "self:x dim0:{dim0} dim1:{dim1}"},
+    {"aten.swapaxes", "transpose", "self:x axis0:{dim0} axis1:{dim1}"},
+    {"aten.swapdims", "transpose", "self:x dim0:{dim0} dim1:{dim1}"},
     {"aten.permute", "transpose", "self:x dims:-", Special::permute},
     {"aten.slice.Tensor", "slice",
      "self:x dim:{dim}=0 start:{start}=None end:{end}=None step:{step}=1", Special::slice},

@@ -49,7 +49,7 @@ bool Converter::tensor_key(const Value& value) {
   const Tensor& t = memory_.tensors[value.handle];
   const TypeId type = graph_.type(t.value);
   if (t.value != value.tensor || t.seen != 0 || !memory_.storage_of(value.handle).writes.empty() ||
-      !t.unsure.empty() || !t.inexpressible.empty() || type == Types::unknown())
+      !t.unsure.empty() || !t.inexpressible.empty() || t.now.valid() || type == Types::unknown())
     return false;
   std::vector<TensorId>& arguments = repeats_.arguments;
   const auto known = std::find(arguments.begin(), arguments.end(), value.handle);
@@ -243,6 +243,7 @@ void Converter::repeat(const Repeat<Value>& of, const Statement& s) {
                        made.like.strides);
     memory_.tensors.back().unsure = made.like.unsure;
     memory_.tensors.back().inexpressible = made.like.inexpressible;
+    memory_.tensors.back().perhaps_itself = made.like.perhaps_itself;
   }
   Value& value = env_[target] = of.value;
   value.own_name = of.own_name;

@@ -179,8 +179,32 @@ Applied Converter::permute(const Bound& bound, const std::vector<Wanted>& wanted
   return kNotThis;
 }
 
-// Bounds left out, negative, or beyond the end become plain ones; the old count as an end is the
-// symbol.
+// A bound as Python means it: left out, counted from the end, beyond the end; the old count is the
+// symbol. Of an extent that is a symbol the order is a matter of the run: the smaller or the larger
+// of two. Invalid: it is no number.
+DimId Converter::slice_bound(const Value& v, DimId size, DimId left_out, const Site& site) {
+  Dims& dims = context_.dims;
+  if (v.kind == Value::Kind::none) return left_out;
+  const std::optional<std::int64_t> i = as_int(v), count = dims.value(size),
+                                    old = dims.value(symbols_.to_old(size));
+  if (!i) return v.kind == Value::Kind::integer ? v.dim : DimId();
+  if (*i >= kMaxDim) return size;
+  if (count) return dims.constant(std::clamp<std::int64_t>(*i < 0 ? *i + *count : *i, 0, *count));
+  if (*i >= 0 && *i == old) {
+    note(fmt::format("{}: slice bound {} became {}, the extent it cuts", site.result.name, *i,
+                     dims.print(size)));
+    return size;
+  }
+  const DimId at = *i < 0 ? dims.add(size, v.dim) : v.dim, end = *i < 0 ? dims.constant(0) : size;
+  const Compare inside = *i < 0 ? Compare::ge : Compare::le;
+  if (!at.valid() || dims.prove(inside, at, end, graph_.facts) == Truth::yes) return at;
+  if (dims.prove(inside, end, at, graph_.facts) == Truth::yes) return end;
+  once();
+  thresholds_.emplace_back(size, std::abs(*i));
+  return *i < 0 ? dims.max(at, end) : dims.min(at, end);
+}
+
+// Bounds become plain ones.
 Applied Converter::slice(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site) {
   std::optional<ValueId> x = tensor_of(bound.find("self"));
   const Type* type = x ? type_of(*x) : nullptr;
@@ -188,33 +212,18 @@ Applied Converter::slice(const Bound& bound, const std::vector<Wanted>& wanted, 
       type ? axis_of(as_int(*bound.find("dim")), type->shape.size()) : std::nullopt;
   if (!axis) return kNotThis;
   Dims& dims = context_.dims;
-  DimId size = type->shape[*axis];
-  std::optional<std::int64_t> count = dims.value(size), old = dims.value(symbols_.to_old(size));
-  auto bound_at = [&](const Value& v, DimId left_out) -> std::optional<DimId> {
-    if (v.kind == Value::Kind::none) return left_out;
-    if (v.kind != Value::Kind::integer) return std::nullopt;
-    std::optional<std::int64_t> i = dims.value(v.dim);
-    if (!i) return v.dim;
-    if (*i < 0) return count && *i + *count < 0 ? dims.constant(0) : dims.add(size, v.dim);
-    if (*i >= kMaxDim || (count && *i >= *count)) return size;
-    if (!count && *i == old) {
-      note(fmt::format("{}: slice bound {} became {}, the extent it cuts", site.result.name, *i,
-                       dims.print(size)));
-      return size;
-    }
-    return v.dim;
-  };
-  std::optional<DimId> start = bound_at(*bound.find("start"), dims.constant(0)),
-                       end = bound_at(*bound.find("end"), size);
-  if (!start || !end || !start->valid() || !end->valid()) return kNotThis;
+  const DimId size = type->shape[*axis];
+  const DimId start = slice_bound(*bound.find("start"), size, dims.constant(0), site),
+              end = slice_bound(*bound.find("end"), size, size, site);
+  if (!start.valid() || !end.valid()) return kNotThis;
   AttributeList attributes = {{key("dim"), static_cast<std::int64_t>(*axis)},
-                              {key("start"), bound_of(dims, *start)},
-                              {key("end"), bound_of(dims, *end)}};
+                              {key("start"), bound_of(dims, start)},
+                              {key("end"), bound_of(dims, end)}};
   if (bound.mapping->op == "slice_scatter") {
     std::optional<ValueId> src = tensor_of(bound.find("src"));
     std::optional<std::int64_t> stride = as_int(*bound.find("step"));
     if (!src || !stride || *stride < 1) return kNotThis;
-    if (*stride != 1) return strided_scatter(*x, *src, *axis, *start, *stride, wanted, site);
+    if (*stride != 1) return strided_scatter(*x, *src, *axis, start, *stride, wanted, site);
     return some(emit("slice_scatter", {*x, *src}, std::move(attributes), wanted, site));
   }
   std::optional<std::int64_t> step = as_int(*bound.find("step"));
@@ -231,12 +240,18 @@ Applied Converter::select(const Bound& bound, const std::vector<Wanted>& wanted,
   std::optional<std::int64_t> index = as_int(*bound.find("index"));
   if (!axis || !index) return kNotThis;
   Shape shape = type->shape;
-  std::optional<std::int64_t> count = context_.dims.value(shape[*axis]);
-  if (*index < 0 && !count) return kNotThis;
-  std::int64_t at = *index < 0 ? *index + *count : *index;
-  if (at < 0 || (count && at >= *count)) return kNotThis;
-  AttributeList attributes = {
-      {key("dim"), static_cast<std::int64_t>(*axis)}, {key("start"), at}, {key("end"), at + 1}};
+  Dims& dims = context_.dims;
+  const DimId size = shape[*axis], unit = dims.constant(1);
+  const std::int64_t least = *index < 0 ? -*index : *index + 1;  // extent that has such an element
+  if (dims.value(size).value_or(least) < least) return kNotThis;
+  if (!dims.value(size) && !assume(Compare::ge, size, least, "an element is taken of it"))
+    return kNotThis;
+  const DimId at = *index < 0 ? dims.sub(size, dims.constant(least)) : dims.constant(*index);
+  const DimId end = at.valid() ? dims.add(at, unit) : at;
+  if (!end.valid()) return kNotThis;
+  AttributeList attributes = {{key("dim"), static_cast<std::int64_t>(*axis)},
+                              {key("start"), bound_of(dims, at)},
+                              {key("end"), bound_of(dims, end)}};
   Result<Results> part = emit("slice", {*x}, std::move(attributes), kUnnamed, site);
   if (!part) return forward(part);
   shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(*axis));

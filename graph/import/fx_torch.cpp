@@ -197,8 +197,16 @@ Result<Value> Converter::to_method(const Arguments& arguments, const Site& site)
     return call("aten.to.dtype", {{x, *dtype}, {}}, site);
   const Type* type = type_of(x.tensor);
   const bool same = !dtype || (type && type->dtype == dtype->dtype);
-  if (same) return call(copies ? "aten.clone.default" : "aten.detach.default", {{x}, {}}, site);
+  if (same) return copies ? call("aten.clone.default", {{x}, {}}, site) : itself("to", x, site);
   return call("aten.to.dtype", {{x, *dtype}, {}}, site);
+}
+
+// What a method gives that returns the tensor, or another that shows the same elements.
+Result<Value> Converter::itself(const std::string& method, const Value& x, const Site& site) {
+  Result<Value> out = call("aten.detach.default", {{x}, {}}, site);
+  if (out && out->handle.valid() && method != "detach" && method != "alias")
+    memory_.tensors[out->handle].perhaps_itself = method;
+  return out;
 }
 
 // Calls whose arguments are not ATen's. A value: that is what it is. Else the target, if it is set,
@@ -359,7 +367,7 @@ Result<Value> Converter::torch_call(const std::string& given, bool method, Argum
     if (!method && args.size() >= 3) args.erase(args.begin() + 2);
   }
   if (!args.empty() && holds_tensor(args[0])) {
-    if (kSame.contains(name)) return call("aten.detach.default", {{args[0]}, {}}, site);
+    if (kSame.contains(name)) return itself(name, args[0], site);
     if (auto it = kCasts.find(name); it != kCasts.end() && method)
       return to_method({{args[0], dtype_value(it->second)}, {}}, site);
     if (name == "to" || (name == "type" && args.size() > 1)) return to_method(arguments, site);

@@ -12,9 +12,22 @@ namespace {
 // Beyond so many writes a view is derived from its base without a look at each of them.
 constexpr std::size_t kMaxLook = 64;
 
+// Ops of PyTorch that return their argument itself where nothing has to be done.
+bool may_return_itself(std::string_view target) {
+  return target.starts_with("aten.contiguous") || target.starts_with("aten.to.") ||
+         target.starts_with("aten.type_as") || target.starts_with("aten.dropout") ||
+         target.starts_with("aten.expand_as") || target.starts_with("aten.broadcast_to");
+}
+
 }  // namespace
 
 // ---- reading
+
+// A write that is only assumed goes to its own argument: what may share memory is not written.
+Touch Converter::touched(const Write& write, TensorId id) const {
+  const Touch touch = memory_.touch(context_, write.tensor, id);
+  return touch == Touch::unsure && write.assumed ? Touch::none : touch;
+}
 
 Result<ValueId> Converter::read(TensorId id, const Site& site) {
   const std::size_t now = memory_.storage_of(id).writes.size();
@@ -36,7 +49,7 @@ Result<ValueId> Converter::read_view(TensorId id, const Site& site) {
   std::size_t from = writes.size();  // writes from here on are parts of it, or elsewhere
   bool own = writes.size() - seen <= kMaxLook;
   for (; own && from > seen; --from) {
-    const Touch touch = memory_.touch(context_, writes[from - 1].tensor, id);
+    const Touch touch = touched(writes[from - 1], id);
     if (touch == Touch::unsure) return refuse_unsure(writes[from - 1].tensor, id, site);
     if (touch == Touch::all) break;
     own = touch != Touch::around;
@@ -54,7 +67,7 @@ Result<ValueId> Converter::replay(TensorId id, std::size_t first, const Site& si
   for (std::size_t i = std::max(first, memory_.tensors[id].seen);
        i < memory_.storage_of(id).writes.size(); ++i) {
     const Write write = memory_.storage_of(id).writes[i];
-    switch (memory_.touch(context_, write.tensor, id)) {
+    switch (touched(write, id)) {
       case Touch::none:
       case Touch::around: break;
       case Touch::all: value = write.value; break;
@@ -91,7 +104,8 @@ Result<ValueId> Converter::derive_step(ValueId value, const ViewStep& step, cons
 
 // ---- writing
 
-Result<std::monostate> Converter::write(TensorId id, ValueId value, const Site& site) {
+Result<std::monostate> Converter::write(TensorId id, ValueId value, const Site& site,
+                                        bool assumed) {
   once();
   const Tensor& t = memory_.tensors[id];
   if (!t.inexpressible.empty())
@@ -103,10 +117,23 @@ Result<std::monostate> Converter::write(TensorId id, ValueId value, const Site& 
   if (!fitting) return forward(fitting);
   if (!t.base.valid()) dropped_.insert(t.value);
   Storage& storage = memory_.storage_of(id);
-  storage.writes.push_back({id, *fitting});
+  storage.writes.push_back({id, *fitting, assumed});
   memory_.tensors[id].value = *fitting;
   memory_.tensors[id].seen = storage.writes.size();
   return std::monostate();
+}
+
+// Whether a write to the tensor can be put back into what it is a view of.
+bool Converter::can_be_written(TensorId id) const {
+  static const std::set<std::string, std::less<>> kPutBack = {"detach", "transpose", "reshape",
+                                                              "slice", "split"};
+  for (; id.valid(); id = memory_.tensors[id].base) {
+    const Tensor& t = memory_.tensors[id];
+    if (!t.inexpressible.empty()) return false;
+    for (const ViewStep& step : t.steps)
+      if (!kPutBack.contains(context_.ops[step.op].name)) return false;
+  }
+  return true;
 }
 
 // A value in the element type and extents of what it is written to.
@@ -359,6 +386,7 @@ TensorId Converter::add_view(const Value& base, std::vector<ViewStep> steps, Val
   }
   const TensorId view = memory_.add_view(base.handle, std::move(steps), value, std::move(strides));
   if (!sure) memory_.tensors[view].unsure = std::string(target);
+  if (may_return_itself(target)) memory_.tensors[view].perhaps_itself = std::string(target);
   return view;
 }
 
