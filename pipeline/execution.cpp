@@ -21,13 +21,21 @@ namespace {
 
 constexpr std::int64_t kUsualTokens[] = {1, 7, 16, 300};
 
+/// Of a graph without a symbol for its tokens its one size; else those that its range has.
+std::vector<std::int64_t> usual_tokens(const Graph& graph) {
+  const std::string symbol = graph.facts.tokens();
+  if (symbol.empty()) return {tokens_of_step(graph, {})};
+  std::vector<std::int64_t> out;
+  for (const std::int64_t t : kUsualTokens)
+    if (check_declared(graph, t)) out.push_back(t);
+  return out.empty() ? std::vector{graph.facts.find(symbol)->min} : out;
+}
+
 Result<std::vector<PlannedStep>> stated_steps(const ExecutionRequest& request, const Graph& graph) {
   if (!request.steps.empty())
     return parse_steps(PW_TRY(read_text_file(request.steps, "a file of steps")), request.steps);
   std::vector<std::int64_t> tokens = request.tokens;
-  if (const auto rows = static_rows(graph); tokens.empty() && !rows.empty())
-    tokens = {rows.front()};
-  if (tokens.empty()) tokens.assign(std::begin(kUsualTokens), std::end(kUsualTokens));
+  if (tokens.empty()) tokens = usual_tokens(graph);
   std::vector<PlannedStep> out;
   for (const std::int64_t t : tokens) out.push_back({one_sequence(t), {}});
   return out;
