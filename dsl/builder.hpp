@@ -179,6 +179,7 @@ class Builder {
   void input_kind();
   void input_name();
   void input_type();
+  void no_input_type();
   void input_replicated();
   void end_inputs();
   void open_graph();

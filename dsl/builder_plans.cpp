@@ -216,6 +216,10 @@ void Builder::input_type() {
   graph_.inputs.back().type = pop_type();
   graph_.inputs.back().span.end = last().end();
 }
+void Builder::no_input_type() {
+  graph_.inputs.back().type.span = span(last());
+  graph_.inputs.back().span.end = last().end();
+}
 void Builder::input_replicated() {
   graph_.inputs.back().replicated.push_back(unescape(text(last())));
   graph_.inputs.back().span.end = last().end();

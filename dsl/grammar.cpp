@@ -392,7 +392,8 @@ const auto symbol_decl = t(Tok::symbol) > name[act<&B::symbol_name>] > t(Tok::in
 const auto inputs =
     t(Tok::in) >
     -(Peek(peek_input_kind) >> (t(Tok::weight) | t(Tok::buffer))[act<&B::input_kind>]) >
-    list_of(name[act<&B::input_name>] > t(Tok::colon) > type[act<&B::input_type>] >
+    list_of(name[act<&B::input_name>] > t(Tok::colon) >
+            (t(Tok::question)[act<&B::no_input_type>] | type[act<&B::input_type>]) >
             -(Peek(peek_replicated) >> t(Tok::replicated) >
               +t(Tok::string)[act<&B::input_replicated>])) > x3::eps[act<&B::end_inputs>];
 const auto graph_block_def =

@@ -142,13 +142,15 @@ class GraphBuilder {
                    "an input is a weight, a buffer, or neither, not " + in_ticks(input.kind)));
       return poison(input.name);
     }
-    if (input.type.any_shape || input.type.dtype.empty()) {
-      out_.push_back(error_at(input.span, "PW0473",
-                              "input " + in_ticks(input.name) + " needs a whole type",
-                              "write `" + input.name + ": bf16[n, 64]`"));
+    const bool none = input.type.any_shape && input.type.dtype.empty();  // `?`
+    if (!none && (input.type.any_shape || input.type.dtype.empty())) {
+      out_.push_back(
+          error_at(input.span, "PW0473", "input " + in_ticks(input.name) + " needs a whole type",
+                   "write `" + input.name + ": bf16[n, 64]`, or `?` for one that is not known"));
       return poison(input.name);
     }
-    auto type = instantiate_type(*context_, input.type, env_);
+    auto type =
+        none ? Result<TypeId>(Types::unknown()) : instantiate_type(*context_, input.type, env_);
     if (!type) {
       append(out_, std::move(type.error()));
       return poison(input.name);

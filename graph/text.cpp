@@ -91,6 +91,7 @@ class Printer {
   }
   [[nodiscard]] std::string expression(const Expr& e) const { return at_level(e, kOr); }
   [[nodiscard]] std::string type(const TypeExpr& type) const {
+    if (type.dtype.empty() && type.any_shape) return "?";
     std::string out = type.dtype.empty() ? "" : expression(type.dtype[0]);
     if (!type.any_shape) out += "[" + arguments(type.dims) + "]";
     return out;
