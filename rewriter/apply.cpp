@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "graph/same_type.hpp"
+#include "rewriter/known_types.hpp"
 #include "rewriter/legality.hpp"
 #include "rewriter/rewriter.hpp"
 #include "rewriter/right_side.hpp"
@@ -120,7 +121,9 @@ class Application {
     const Types& types = graph_.context().types;
     for (const OutputPair& o : outputs_) {
       TypeId before = graph_.type(o.from), after = graph_.type(o.to);
-      if (before == after) continue;
+      if (before == after &&
+          (before != Types::unknown() || surely_same_type(graph_, o.from, graph_, o.to)))
+        continue;
       const bool is_new = !graph_.is_input(o.to) && !(graph_.producer(o.to) < first_new_);
       if (is_new &&
           same_type(graph_.context(), before, after, with_conditions(graph_, match_.conditions))) {

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "rewriter/known_types.hpp"
 #include "rewriter/right_side.hpp"
 
 namespace pw {
@@ -223,7 +224,11 @@ bool Growth::apply(Equation& equation, const Match& match, std::vector<NodeId>* 
   if (!built) run_.warn_refused(rule, graph_, matched.front(), built.error());
   const auto outputs = built ? outputs_of(graph_, equation.full, match, env)
                              : Result<std::vector<OutputPair>>(std::vector<OutputPair>());
-  const auto fits = [&](const OutputPair& o) { return graph_.type(o.from) == graph_.type(o.to); };
+  const auto fits = [&](const OutputPair& o) {
+    return graph_.type(o.from) == graph_.type(o.to) &&
+           (graph_.type(o.from) != Types::unknown() ||
+            surely_same_type(graph_, o.from, graph_, o.to));
+  };
   if (!built || !outputs || !std::all_of(outputs->begin(), outputs->end(), fits)) {
     graph_.rollback(before);
     return false;

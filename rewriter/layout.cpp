@@ -92,6 +92,43 @@ void note_names(RuleLayout& layout) {
   }
 }
 
+using Places = std::map<std::string, int, std::less<>>;  // how often each name stands in a rule
+
+void count_places(const TypeExpr& type, Places& out);
+void count_places(const Expr& expr, Places& out) {
+  const bool named = expr.kind == Expr::Kind::path || expr.kind == Expr::Kind::star ||
+                     expr.kind == Expr::Kind::call;
+  if (named) ++out[expr.text.substr(0, expr.text.find('.'))];
+  for (const Expr& arg : expr.args) count_places(arg, out);
+  for (const TypeExpr& type : expr.type) count_places(type, out);
+  for (const AttributeArg& attribute : expr.attributes) {
+    if (attribute.value.empty()) ++out[attribute.name];  // `{dtype}` is `{dtype = dtype}`
+    for (const Expr& value : attribute.value) count_places(value, out);
+  }
+}
+void count_places(const TypeExpr& type, Places& out) {
+  for (const Expr& dtype : type.dtype) count_places(dtype, out);
+  for (const Expr& dim : type.dims) count_places(dim, out);
+}
+
+void note_compared(RuleLayout& layout) {
+  const Rule& rule = *layout.rule;
+  Places places;
+  for (const PatternValue& value : rule.values)
+    for (const TypeExpr& type : value.types) count_places(type, places);
+  for (const PatternNode& node : rule.nodes)
+    for (const PatternAttribute& attribute : node.attributes) count_places(attribute.value, places);
+  for (const auto* guards : {&rule.where, &rule.assume})
+    for (const Expr& guard : *guards) count_places(guard, places);
+  for (const Statement& statement : rule.replacement) {
+    count_places(statement.value, places);
+    for (const Binder& binder : statement.binders)
+      for (const TypeExpr& type : binder.type) count_places(type, places);
+  }
+  for (const auto& [name, count] : places)
+    if (count > 1) layout.compared.insert(name);
+}
+
 bool copies(const Expr& expr, std::string_view op) {
   if (expr.kind == Expr::Kind::call && expr.open && expr.text == op) return true;
   return std::any_of(expr.args.begin(), expr.args.end(),
@@ -364,6 +401,7 @@ RuleLayout lay_out(const RunRules& rules, RuleId id) {
   note_roles(layout);
   note_reads(layout);
   note_names(layout);
+  note_compared(layout);
   for (std::size_t i = 0; i < layout.rule->members.size(); ++i)
     layout.members.push_back(lay_out_members(rules.set(), layout, MembersId(i)));
   Orderer(layout).run();

@@ -41,6 +41,9 @@ struct RuleLayout {
   std::vector<PatternValueId> outputs;                   ///< in the order of Rule::outputs
   std::vector<std::string> reads;  ///< names the replacement reads as operands and does not define
   std::map<std::string, VariableKind, std::less<>> kinds;  ///< variables that stand in types
+  /// Names that stand at two places of the rule or more: what they are decides whether it matches,
+  /// or what it makes.
+  std::set<std::string, std::less<>> compared;
   IdVec<PatternNodeId, std::vector<Hop>> way_back;  ///< to the anchor; empty for the anchor itself
   [[nodiscard]] bool connected() const { return reached; }
   /// Every pattern node is matched once and replaces or survives: no lists, no `unless`.

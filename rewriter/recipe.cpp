@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "graph/same_type.hpp"
+#include "rewriter/known_types.hpp"
 #include "rewriter/legality.hpp"
 #include "rewriter/verdicts.hpp"
 
@@ -63,12 +64,15 @@ class Writer {
       const auto* to = bound == env.end() ? nullptr : std::get_if<ValueId>(&bound->second);
       if (to == nullptr || !to->valid())
         return fail(rule_.name_span, "N07", fmt::format("`{}` would be none", name));
-      const TypeId before = graph_.type(candidate_.values[layout_.outputs[i].index]);
-      const TypeId after = scratch_.type(*to);
+      const ValueId from = candidate_.values[layout_.outputs[i].index];
+      const TypeId before = graph_.type(from), after = scratch_.type(*to);
+      const bool unsure = before == after && before == Types::unknown() &&
+                          !surely_same_type(graph_, from, scratch_, *to,
+                                            [&](ValueId input) { return matched_as(input); });
       if (before != after && !scratch_.is_input(*to) &&
           same_type(scratch_.context(), before, after, scratch_.facts)) {
         scratch_.set_type(*to, before);  // users keep what they were built with
-      } else if (before != after) {
+      } else if (before != after || unsure) {
         const bool known = before != Types::unknown() && after != Types::unknown();
         const bool shape = known && types[before].dtype == types[after].dtype;
         return fail(rule_.name_span, shape ? "N06" : "N05",
@@ -105,6 +109,12 @@ class Writer {
     for (const Recipe::Source& source : out_.operands)
       if (!source.absent() && !source.fresh()) out_.reads[source.index()] = 1;
     for (ValueId v : results_) out_.outputs.push_back(source_of(v));
+  }
+
+  /// The value of the graph that an input of the right side stands for.
+  [[nodiscard]] ValueId matched_as(ValueId input) const {
+    const auto known = sources_.find(input.index);
+    return known == sources_.end() ? ValueId() : candidate_.values[known->second.index()];
   }
 
   [[nodiscard]] Recipe::Source source_of(ValueId v) const {

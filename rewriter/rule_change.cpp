@@ -102,6 +102,8 @@ std::unique_ptr<Verdicts> Verdicts::judged_by(const RuleLayout& layout, const En
   const std::size_t width = rule.values.size() + rule.nodes.size();
   for (std::size_t v = 0; v < verdicts_.size(); ++v) {
     const std::uint32_t* key = keys_.data() + v * width;
+    const auto untyped = [](std::uint32_t part) { return part != kAbsent && part >= kUntyped; };
+    if (std::any_of(key, key + rule.values.size(), untyped)) return nullptr;
     Graph graph(graph_.context_ptr());
     graph.facts = graph_.facts;
     Candidate candidate;

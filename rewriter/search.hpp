@@ -177,6 +177,8 @@ class Search {
   bool check_type(PatternValueId id, std::size_t type, NodeId node, State& state, bool last);
   bool check_type_of(ValueId value, PatternValueId id, std::size_t type, NodeId node, State& state,
                      bool last);
+  bool check_unknown(ValueId value, PatternValueId id, const TypeExpr& wanted, NodeId node,
+                     State& state);
 
   // Attributes (search_attributes.cpp).
   bool match_attributes(PatternNodeId id, NodeId node, State& state);

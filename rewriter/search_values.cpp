@@ -4,6 +4,7 @@
 
 #include "graph/text.hpp"
 #include "rewriter/egraph.hpp"
+#include "rewriter/known_types.hpp"
 #include "rewriter/search.hpp"
 
 namespace pw {
@@ -222,6 +223,33 @@ bool Search::check_type(PatternValueId id, std::size_t index, NodeId node, State
   return true;
 }
 
+/// Of a value without a type no more is asked than the ops on the way to it tell. What must be
+/// absent may be there.
+bool Search::check_unknown(ValueId value, PatternValueId id, const TypeExpr& wanted, NodeId node,
+                           State& state) {
+  if (quiet_) return true;
+  const Expr* dtype = wanted.dtype.empty() ? nullptr : &wanted.dtype.front();
+  const bool asked =
+      dtype != nullptr && !(dtype->kind == Expr::Kind::path && !dtype_named(dtype->text) &&
+                            !layout_.compared.contains(dtype->text));
+  const auto message = [&] {
+    return fmt::format("{}: its type is not known, and the rule asks for {}", shown(id, value),
+                       print(wanted));
+  };
+  if (asked) {
+    TypeExpr element = wanted;
+    element.any_shape = true;
+    element.dims.clear();
+    const std::optional<DType> known = surely_dtype(graph_, value);
+    const Shape some{context().dims.constant(1)};
+    if (!known || !unify(context(), element, context().types.get(*known, some), state.env))
+      return reject(state, "N05", wanted.span, node, message);
+  }
+  ++state.gate;
+  if (wanted.any_shape) return true;
+  return reject(state, "N06", wanted.span, node, message);
+}
+
 bool Search::check_type_of(ValueId value, PatternValueId id, std::size_t index, NodeId node,
                            State& state, bool last) {
   const TypeExpr& wanted = rule_.values[id].types[index];
@@ -233,6 +261,7 @@ bool Search::check_type_of(ValueId value, PatternValueId id, std::size_t index, 
                     print(wanted), bound_in(context(), names_in(part), state.env));
     return why.empty() ? text : text + " (" + why + ")";
   };
+  if (type == Types::unknown()) return check_unknown(value, id, wanted, node, state);
   TypeExpr element = wanted;
   element.any_shape = true;
   element.dims.clear();

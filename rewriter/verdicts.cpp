@@ -63,7 +63,14 @@ Verdicts::Verdicts(const Graph& graph, const RuleLayout& layout, const Env& base
 void Verdicts::read_key(const Candidate& candidate) {
   key_.resize(candidate.values.size() + candidate.nodes.size() + numbers_.size());
   std::uint32_t* at = key_.data();
-  for (ValueId value : candidate.values) *at++ = value.valid() ? graph_.type(value).index : kAbsent;
+  for (ValueId value : candidate.values) {
+    if (!value.valid())
+      *at++ = kAbsent;
+    else if (graph_.type(value) != Types::unknown())
+      *at++ = graph_.type(value).index;
+    else
+      *at++ = kUntyped | value.index;  // what is known of its type depends on what it is
+  }
   for (NodeId node : candidate.nodes)
     *at++ = node.valid() ? graph_.attributes(node).index : kAbsent;
   for (std::uint32_t i : numbers_) {

@@ -118,7 +118,8 @@ class Verdicts {
                                                     const Env& base) const;
 
  private:
-  static constexpr std::uint32_t kAbsent = 0xffffffff;  ///< in a key
+  static constexpr std::uint32_t kAbsent = 0xffffffff;   ///< in a key
+  static constexpr std::uint32_t kUntyped = 0x80000000;  ///< and the value, which has no type
   [[nodiscard, gnu::always_inline]] bool is_key_of(std::uint32_t verdict, const Places& places,
                                                    const ValueId* values,
                                                    const NodeId* nodes) const {
