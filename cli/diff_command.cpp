@@ -11,7 +11,7 @@ namespace {
 
 struct DiffArgs {
   GraphOptions before, after;
-  std::vector<std::string> symbols;
+  std::vector<std::string> symbols, types;
   std::string fold = "auto";
   std::size_t limit = 100;
 };
@@ -39,6 +39,7 @@ void run_diff(const Options& options, const DiffArgs& args) {
   Session session(options);
   GraphOptions before = args.before, after = args.after;
   before.symbols = after.symbols = args.symbols;
+  before.types = after.types = args.types;
   const Graph a = load(session, before), b = load(session, after);
   const GraphDiff diff = compare_graphs(a, b, args.fold != "none");
   if (!diff.equal() || options.format != "table")
@@ -66,6 +67,7 @@ void add_diff_command(CLI::App& app, const Options& options) {
   sub->add_option("--symbol", args->symbols,
                   "make input dims of the dumps symbolic: n=arg0_1.0,arg6_1.0 (input.axis)")
       ->type_name("NAME=DIMS");
+  add_type_option(*sub, args->types);
   sub->add_option(
          "--fold", args->fold,
          "auto: changes that are equal up to names and layers are one row; none: a row each")

@@ -14,7 +14,7 @@ const std::vector<std::string> kOps = {"add", "mul", "mm", "relu", "cat", "split
 
 struct DiscoverArgs {
   DiscoverRequest request;
-  std::vector<std::string> from, symbols, derives;
+  std::vector<std::string> from, symbols, types, derives;
   std::string output;
 };
 
@@ -25,6 +25,7 @@ void run_discover(const Options& options, const DiscoverArgs& args) {
     GraphOptions source;
     source.path = path;
     source.symbols = args.symbols;
+    source.types = args.types;
     request.from.push_back(load(session, source));
   }
   if (request.ops.empty() && request.from.empty()) request.ops = kOps;
@@ -58,6 +59,7 @@ void add_discover_command(CLI::App& app, const Options& options) {
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
   sub->add_option("--symbol", args->symbols, "of a dump: n=arg0_1.0 makes an axis symbolic");
+  add_type_option(*sub, args->types);
   sub->add_option("--derives", args->derives,
                   "files of rules, or names of the library: how many of them the rules found "
                   "derive, and how many it takes")

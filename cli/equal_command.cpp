@@ -13,7 +13,7 @@ namespace {
 
 struct EqualArgs {
   GraphOptions single;
-  std::vector<std::string> ranks, symbols;
+  std::vector<std::string> ranks, symbols, types;
   std::string relation;
 };
 
@@ -31,6 +31,7 @@ void run_equal(const Options& options, const EqualArgs& args) {
   Session session(options);
   GraphOptions first = args.single;
   first.symbols = args.symbols;
+  first.types = args.types;
   const Graph single = load(session, first);
   std::vector<Graph> ranks;
   for (const std::string& path : args.ranks) {
@@ -71,6 +72,7 @@ void add_equal_command(CLI::App& app, const Options& options) {
   sub->add_option("--symbol", args->symbols,
                   "make input dims of the dumps symbolic: n=arg0_1.0,arg6_1.0 (input.axis)")
       ->type_name("NAME=DIMS");
+  add_type_option(*sub, args->types);
   sub->footer(
       "A relation has a line an input, the first graph's name first:\n"
       "  w = gathered(w){dim = 0}     rank after rank along an axis\n"

@@ -69,6 +69,7 @@ int run(int argc, char** argv) {
       ->type_name("FORM");
   app.add_option("--symbol", args.graph.symbols, "make input dims of a dump symbolic: n=arg0_1.0")
       ->type_name("NAME=DIMS");
+  add_type_option(app, args.graph.types);
   args.rules.add_to(app);
   app.add_option("--pass", args.picture.pass,
                  "show the graph after this pass (its name or number; input is the first)")

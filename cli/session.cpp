@@ -114,6 +114,12 @@ int exit_code_of(const Diagnostics& diagnostics) {
   return any_begins(diagnostics, kRequests) ? kUsage : kInvalidInput;
 }
 
+void add_type_option(CLI::App& app, std::vector<std::string>& types) {
+  app.add_option("--type", types,
+                 "the type of an input of a dump that states none: x=bf16[n,64]; repeatable")
+      ->type_name("NAME=TYPE");
+}
+
 void GraphOptions::add_to(CLI::App& app, bool required) {
   const OptionsOf group(app, "Graph");
   auto* graph = app.add_option("graph", path, std::string(kGraphFiles) + "; - is standard input");
@@ -121,6 +127,7 @@ void GraphOptions::add_to(CLI::App& app, bool required) {
   app.add_option("--symbol", symbols,
                  "make input dims of a dump symbolic: n=arg0_1.0,arg6_1.0 (input.axis)")
       ->type_name("NAME=DIMS");
+  add_type_option(app, types);
   app.add_option(
          "--graph", number,
          "of a dump with several graphs, such as a log, or a .pt2 of several models: which, from 1")

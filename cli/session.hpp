@@ -94,6 +94,7 @@ int exit_code_of(const Diagnostics& diagnostics);
 
 /// What --help says of an argument that is a graph.
 constexpr const char* kGraphFiles = "graph.json, .pwg, .pt2, an ONNX model, or a PyTorch FX dump";
+void add_type_option(CLI::App& app, std::vector<std::string>& types);
 /// The options that name a graph.
 struct GraphOptions : GraphSource {
   void add_to(CLI::App& app, bool required = true);

@@ -66,6 +66,7 @@ Result<FxOptions> fx_options(const GraphSource& source) {
   fx.graph = source.number;
   for (const std::string& symbol : source.symbols)
     fx.symbols.push_back(PW_TRY(parse_symbol(symbol)));
+  for (const std::string& type : source.types) fx.types.insert(PW_TRY(parse_stated_type(type)));
   for (const std::string& input : source.inputs) fx.kinds[input] = InputKind::input;
   for (const std::string& weight : source.weights) fx.kinds[weight] = InputKind::weight;
   for (const std::string& buffer : source.buffers) fx.kinds[buffer] = InputKind::buffer;
@@ -117,6 +118,9 @@ Result<ReadGraph> read_graph(const ContextPtr& context, const std::string& text,
   if (!read.dump && !source.symbols.empty())
     return fail(error_in(source.path, "PW1401",
                          "--symbol is for FX dumps, and this graph states its symbols itself"));
+  if (!read.dump && !source.types.empty())
+    return fail(error_in(source.path, "PW1401",
+                         "--type is for FX dumps, and this graph states its types itself"));
   PW_TRY(refuse_false_traits(read.graph));
   PW_TRY(declare_replicated(read.graph, source.replicated));
   return read;
@@ -179,6 +183,14 @@ Result<std::pair<std::string, std::vector<std::pair<std::string, int>>>> parse_s
     at = comma + 1;
   }
   return out;
+}
+
+Result<std::pair<std::string, std::string>> parse_stated_type(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
+    return fail(error_in("--type " + text, "PW1401", "there is no `=` between a name and a type",
+                         "write it like x=bf16[n,64]"));
+  return std::pair{text.substr(0, equals), text.substr(equals + 1)};
 }
 
 Result<std::pair<std::string, std::string>> parse_definition(const std::string& text) {

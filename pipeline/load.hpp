@@ -16,6 +16,7 @@ namespace pw {
 struct GraphSource {
   std::string path;                  ///< any of graph_formats(); "-" is standard input
   std::vector<std::string> symbols;  ///< of a dump: n=arg0_1.0,arg6_1.0 makes input dims symbolic
+  std::vector<std::string> types;    ///< of a dump: x=bf16[n,64] states the type of an input
   std::size_t number = 0;            ///< of a dump with several graphs, from 1; 0: the only one
   std::vector<std::string> inputs, weights, buffers;  ///< of a dump: names of inputs, by kind
   /// Inputs that all ranks hold alike, over each group that a collective names; `all`: every input.
@@ -56,6 +57,8 @@ Result<LoadedRules> load_rules(const ContextPtr& context, const RuleSource& sour
 /// `n=arg0_1.0,arg6_1.0` → (n, [(arg0_1, 0), (arg6_1, 0)]). PW1401.
 Result<std::pair<std::string, std::vector<std::pair<std::string, int>>>> parse_symbol(
     const std::string& text);
+/// `x=bf16[n,64]` → (x, bf16[n,64]). PW1401.
+Result<std::pair<std::string, std::string>> parse_stated_type(const std::string& text);
 /// `tp=2` → (tp, 2). PW1403.
 Result<std::pair<std::string, std::string>> parse_definition(const std::string& text);
 /// `1,7,16,300` → numbers. PW1402 for anything else, and outside of `least` … `most`.

@@ -168,6 +168,7 @@ PyGraph import_call(const ContextPtr& context, const std::string& path, const py
   source.path = path;
   Given given("import_", options);
   given.take("symbols", source.symbols);
+  given.take("types", source.types);
   given.take("number", source.number);
   given.take("inputs", source.inputs);
   given.take("weights", source.weights);

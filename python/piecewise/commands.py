@@ -260,6 +260,7 @@ def import_(
     path: Path,
     *,
     symbols: Symbols = None,
+    types: Mapping[str, str] = {},
     number: int = 0,
     inputs: Sequence[str] = (),
     weights: Sequence[str] = (),
@@ -271,13 +272,14 @@ def import_(
 ) -> Graph:
     """Reads a graph of any form, checks its invariants, and says to `log` all that its import did.
 
-    `number`, `inputs`, `weights` and `buffers` are of FX dumps; `replicated` inputs hold the same on every rank of the groups of collectives; `rules` say what foreign ops are. Returns the Graph; without rules it is of the session of load().
+    `types` of inputs, as {"x": "bf16[n, 64]"}, `number`, `inputs`, `weights` and `buffers` are of FX dumps; `replicated` inputs hold the same on every rank of the groups of collectives; `rules` say what foreign ops are. Returns the Graph; without rules it is of the session of load().
     """
     context = _session_of(session or (None if rules else shared_session()), rules)
     if rules:
         _rules(context, rules)
     options = {
         "symbols": symbol_texts(symbols),
+        "types": [f"{name}={type}" for name, type in types.items()],
         "number": number,
         "inputs": list(inputs),
         "weights": list(weights),
