@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What Piecewise imports, beside PyTorch itself: one-op graphs, small models, random programs with writes, PT2 archives, ONNX, torch.compile, pages.
+"""What Piecewise imports, beside PyTorch itself: one-op graphs, small models in three forms, random programs with writes, PT2 archives, ONNX, torch.compile, pages.
 
     run.py --build build/release [--env build/torch-env] [--cases DIR]
 
@@ -75,6 +75,7 @@ def main():
         [ROOT / "tests/torch/readme.py"],
         [ROOT / "tests/torch/core_ops.py"],
         [ROOT / "tests/torch/compare.py", *(["--cases", arguments.cases] if arguments.cases.exists() else [])],
+        [ROOT / "tests/torch/forms.py", "--pwr", arguments.build / "bin/pwr"],
         [ROOT / "tests/torch/onnx_nodes.py"],
         [ROOT / "tests/torch/onnx_out.py"],
         [ROOT / "tests/torch/pt2.py", "--pwr", arguments.build / "bin/pwr", *corpus],
