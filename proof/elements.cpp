@@ -14,6 +14,19 @@ namespace pw::proof {
 namespace {
 
 constexpr std::size_t kMostTerms = 200000;
+constexpr int kDeepestChain = 400;  // ops behind one another, each of which is a call of this program
+
+/// Counts a call for as long as it lasts.
+class Nesting {
+ public:
+  explicit Nesting(int& depth) : depth_(depth) { ++depth_; }
+  ~Nesting() { --depth_; }
+  Nesting(const Nesting&) = delete;
+  Nesting& operator=(const Nesting&) = delete;
+
+ private:
+  int& depth_;
+};
 
 }  // namespace
 
@@ -78,7 +91,11 @@ class NodeElements {
     if (a != nullptr)
       if (const auto* x = std::get_if<double>(a)) return *x;
     if (a != nullptr)
-      if (const auto* x = std::get_if<std::int64_t>(a)) return static_cast<double>(*x);
+      if (const auto* x = std::get_if<std::int64_t>(a)) {
+        constexpr std::int64_t kExact = std::int64_t{1} << 53;
+        if (*x > kExact || *x < -kExact) throw NoMeaning{"an integer beyond 53 bits"};
+        return static_cast<double>(*x);
+      }
     throw NoMeaning{fmt::format("`{}` without a number", graph_.op_of(node_).name)};
   }
   Ix size(std::string_view name) {
@@ -140,6 +157,9 @@ class NodeElements {
       const Term& term = e_.terms_[arg];
       all_wide = all_wide && term.dtype == DType::i64;
       if (term.kind == Term::Kind::index) {
+        std::set<std::uint32_t> values;  // what a tensor holds may wrap around
+        i_.collect_values(term.at[0], values);
+        if (!values.empty()) return std::nullopt;
         any = true;
         of.push_back(term.at[0]);
       } else if (term.kind == Term::Kind::number && std::floor(term.number) == term.number &&
@@ -189,9 +209,13 @@ class NodeElements {
       known = known || literal || term.kind == Term::Kind::index;
     }
     if (!known) return std::nullopt;
-    const Ix a = as_index(args[0]), b = as_index(args[1]);
-    const bool first = e_.at_least(i_.sub(a, b)) == (op == "maximum");
-    return e_.terms_.index(first ? a : b, dtype());
+    const bool first =
+        e_.at_least(i_.sub(exact(args[0]), exact(args[1]))) == (op == "maximum");
+    const TermId taken = args[first ? 0 : 1];
+    const Term term = e_.terms_[taken];
+    if (term.kind == Term::Kind::index) return e_.terms_.index(term.at[0], dtype());
+    if (term.kind == Term::Kind::number) return e_.terms_.number(term.number, dtype());
+    return e_.terms_.call("cast", dtype(), {taken});
   }
 
   // ---- layout
@@ -327,8 +351,9 @@ class NodeElements {
 
   // ---- by indices
 
-  /// A whole number is the same one as an i64, which holds all of them.
-  Ix as_index(TermId term) {
+  /// The number that an integer has: an index, a literal, or a value of which nothing is known. A
+  /// whole number is the same one as an i64, which holds all of them.
+  Ix exact(TermId term) {
     while (e_.terms_[term].name == "cast" && e_.terms_[term].dtype == DType::i64 &&
            !is_float(e_.terms_[e_.terms_[term].args[0]].dtype))
       term = e_.terms_[term].args[0];
@@ -336,6 +361,17 @@ class NodeElements {
     if (t.kind == Term::Kind::index) return t.at[0];
     if (t.kind == Term::Kind::number) return i_.constant(static_cast<std::int64_t>(t.number));
     return i_.value(term.index);
+  }
+  /// The place that an integer gives. Sums and products of places do not wrap around.
+  Ix as_index(TermId term) {
+    const Term t = e_.terms_[term];
+    const bool wide = t.dtype == DType::i64 || t.dtype == DType::i32;
+    if (t.kind == Term::Kind::call && wide && (t.name == "add" || t.name == "sub" || t.name == "mul")) {
+      const Ix a = as_index(t.args[0]), b = as_index(t.args[1]);
+      e_.granted_.insert("whole numbers made of indices do not wrap around");
+      return t.name == "add" ? i_.add(a, b) : t.name == "sub" ? i_.sub(a, b) : i_.mul(a, b);
+    }
+    return exact(term);
   }
 
   TermId embedding() {
@@ -605,7 +641,9 @@ TermId Elements::element(ValueId value, const std::vector<Ix>& at, Ix rank, std:
   const auto key = std::tuple(value, at, rank, level);
   const auto found = known_.find(key);
   if (found != known_.end()) return found->second;
-  if (terms_.size() > kMostTerms) throw NoMeaning{"more terms than are looked at"};
+  if (terms_.size() > kMostTerms) throw NoMeaning{"limit: more than 200000 terms"};
+  if (depth_ > kDeepestChain) throw NoMeaning{"limit: a chain of more than 400 ops"};
+  const Nesting nesting(depth_);
   TermId out;
   if (graph_.is_input(value)) {
     Term term;

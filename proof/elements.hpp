@@ -60,6 +60,7 @@ class Elements {
   std::string group_;
   std::map<std::tuple<ValueId, std::vector<Ix>, Ix, std::uint32_t>, TermId> known_;
   std::set<std::string> granted_;
+  int depth_ = 0;  ///< of calls of `element`
 };
 
 }  // namespace pw::proof

@@ -429,6 +429,39 @@ void Integers::collect_values(Ix p, std::set<std::uint32_t>& out) const {
     if (atoms_[atom].kind == Atom::Kind::value) out.insert(atoms_[atom].number);
 }
 
+void Integers::collect_levels(Ix p, std::set<std::uint32_t>& out) const {
+  std::set<AtomNumber> atoms;
+  mention(p, atoms);
+  for (AtomNumber atom : atoms)
+    if (atoms_[atom].kind == Atom::Kind::variable) out.insert(atoms_[atom].number);
+}
+
+std::optional<std::int64_t> Integers::evaluate(Ix p, const Assign& assign) const {
+  const auto number_of = [&](const Atom& atom) -> std::optional<std::int64_t> {
+    using Kind = Unknown::Kind;
+    switch (atom.kind) {
+      case Atom::Kind::symbol:
+        return assign({Kind::symbol, atom.name, 0, {}, free_.contains(atom.name)});
+      case Atom::Kind::variable: return assign({Kind::variable, "", atom.number, atom.a, false});
+      case Atom::Kind::value: return assign({Kind::value, "", atom.number, {}, false});
+      case Atom::Kind::quotient: break;
+    }
+    const auto a = evaluate(atom.a, assign), b = evaluate(atom.b, assign);
+    if (!a || !b || *b <= 0) return std::nullopt;
+    return *a >= 0 ? *a / *b : -((-*a + *b - 1) / *b);
+  };
+  std::int64_t sum = 0;
+  for (const auto& [monomial, factor] : polynomials_[p.index]) {
+    std::int64_t product = factor;
+    for (AtomNumber number : monomial) {
+      const auto value = number_of(atoms_[number]);
+      if (!value || __builtin_mul_overflow(product, *value, &product)) return std::nullopt;
+    }
+    if (__builtin_add_overflow(sum, product, &sum)) return std::nullopt;
+  }
+  return sum;
+}
+
 std::pair<Ix, Ix> Integers::reduced(Ix a, Ix b) {
   for (bool again = true; again;) {
     again = false;

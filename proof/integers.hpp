@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -88,6 +89,20 @@ class Integers {
   [[nodiscard]] bool mentions(Ix p, std::uint32_t level) const;
   /// The numbers of terms whose values are in it.
   void collect_values(Ix p, std::set<std::uint32_t>& out) const;
+  /// Adds the levels of the indices that occur in it.
+  void collect_levels(Ix p, std::set<std::uint32_t>& out) const;
+  /// An atom that only a caller of `evaluate` can give a number to.
+  struct Unknown {
+    enum class Kind : std::uint8_t { symbol, variable, value } kind;
+    std::string_view name;  ///< of a symbol
+    std::uint32_t number;   ///< level of a variable, term of a value
+    Ix extent;              ///< of a variable
+    bool free;              ///< a symbol that may be less than 1
+  };
+  using Assign = std::function<std::optional<std::int64_t>(const Unknown&)>;
+  /// Returns its number for the given numbers of unknowns; nothing without one of them or beyond 64
+  /// bits.
+  [[nodiscard]] std::optional<std::int64_t> evaluate(Ix p, const Assign& assign) const;
   [[nodiscard]] std::string print(Ix p) const;
   /// Divides both by the factors that all their terms share.
   std::pair<Ix, Ix> reduced(Ix a, Ix b);

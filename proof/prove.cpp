@@ -13,11 +13,14 @@
 #include "proof/fold.hpp"
 #include "proof/reals.hpp"
 #include "proof/schema.hpp"
+#include "proof/witness.hpp"
 
 namespace pw::proof {
 namespace {
 
 constexpr int kMostSplits = 256;
+constexpr std::size_t kMostExhaustions = 2;  // of small domains, of one pair
+constexpr const char* kTooLarge = "limit: the terms of both sides grow too large to compare";
 
 RuleVerdict worse(RuleVerdict a, RuleVerdict b) {
   const auto rank = [](RuleVerdict v) {
@@ -83,6 +86,34 @@ bool reads_as_widely(const Terms& terms, TermId b, TermId a) {
   });
 }
 
+constexpr const char* kPartialSums = "the partial sums of a sum stay finite";
+
+/// Whether numbers are added up in it.
+bool adds_up(const Terms& terms, TermId id) {
+  bool found = false;
+  terms.walk(id, [&](TermId at, std::vector<TermId>& next) {
+    const Term& term = terms[at];
+    found = found || (is_float(term.dtype) &&
+                      (term.kind == Term::Kind::reduce || term.name == "add" ||
+                       term.name == "addmm" || term.name == "join_sum"));
+    if (!found) next.insert(next.end(), term.args.begin(), term.args.end());
+  });
+  return found;
+}
+
+/// Whether integers are computed with in it: only then has it laws that keep every bit.
+bool computes_with_integers(const Terms& terms, TermId id) {
+  bool found = false;
+  terms.walk(id, [&](TermId at, std::vector<TermId>& next) {
+    const Term& term = terms[at];
+    const auto whole = [&](TermId arg) { return !is_float(terms[arg].dtype); };
+    found = found || (!term.args.empty() && (!is_float(term.dtype) ||
+                                             std::any_of(term.args.begin(), term.args.end(), whole)));
+    if (!found) next.insert(next.end(), term.args.begin(), term.args.end());
+  });
+  return found;
+}
+
 constexpr const char* kAnyZero =
     "of two zeros of unlike signs, the larger and the smaller may be either";
 
@@ -103,11 +134,13 @@ class PairProof {
     go();
     return out_;
   }
+  /// What was taken for granted beside what its elements take.
+  [[nodiscard]] const std::set<std::string>& granted() const { return granted_; }
 
  private:
   void go() {
     if (out_.verdict == RuleVerdict::not_proved) return;
-    if (++steps_ > kMostSplits) return fail("more cases of indices than are looked at");
+    if (++steps_ > kMostSplits) return fail("limit: more than 256 cases of indices");
     Ix cut;
     try {
       compare();
@@ -138,32 +171,92 @@ class PairProof {
     const TermId a = elements_.general(left_), b = elements_.general(right_, left_);
     if (a == b || same(a, b)) return;
     if (reals_ == nullptr) return fail("the terms differ");
-    const bool real = reals_->equal(a, b);
-    const bool precise =
-        least_precision(terms_, b) >= least_precision(terms_, a) && reads_as_widely(terms_, b, a);
-    const FloatAnswer ieee = ask_ieee(a, b, real ? 14 : 7);
-    if (ieee.kind == FloatAnswer::Kind::same) return;
-    if (!ieee.element.empty()) show(ieee);
-    if (ieee.kind == FloatAnswer::Kind::special) {
-      out_.verdict = worse(out_.verdict, RuleVerdict::differs_only_for);
-      out_.specials.nan |= ieee.nan;
-      out_.specials.infinity |= ieee.infinity;
-      out_.specials.zero_sign |= ieee.zero_sign;
+    const bool whole = computes_with_integers(terms_, a) || computes_with_integers(terms_, b);
+    Reals bits(terms_, Reals::Laws::bits);
+    if (whole && bits.equal(a, b)) return;
+    if (is_float(terms_[a].dtype)) return compare_floats(a, b);
+    WitnessSearch search(terms_);
+    if (bits.too_large()) return fail(kTooLarge);
+    if (const FloatAnswer ieee = asked(a, b, 7); decided(ieee)) return;
+    if (const auto witness = search.difference(a, b))
+      out_.element = witness->element;
+    else if (exhaustions_ < kMostExhaustions && search.same_for_all(a, b, &exhaustions_))
       return;
-    }
-    if (real && precise) {
-      out_.verdict = worse(out_.verdict, RuleVerdict::rounds);
-      return;
-    }
-    if (real) return fail("the right side rounds to fewer bits than the left");
     fail(fmt::format("{} = {}", terms_.print(a), terms_.print(b)));
+  }
+
+  void compare_floats(TermId a, TermId b) {
+    const bool real = reals_->equal(a, b);
+    const bool limited = reals_->too_large();
+    if (decided(asked(a, b, real ? 14 : 7))) return;
+    if (limited) return fail(kTooLarge);
+    if (!real) return fail(fmt::format("{} = {}", terms_.print(a), terms_.print(b)));
+    if (const auto witness = WitnessSearch(terms_).overflow(a, b)) {
+      out_.element = witness->element;
+      out_.verdict = worse(out_.verdict, RuleVerdict::may_overflow);
+      return;
+    }
+    if (least_precision(terms_, b) < least_precision(terms_, a) || !reads_as_widely(terms_, b, a))
+      return fail("the right side rounds to fewer bits than the left");
+    if (adds_up(terms_, a) || adds_up(terms_, b)) granted_.insert(kPartialSums);
+    out_.verdict = worse(out_.verdict, RuleVerdict::rounds);
+  }
+
+  /// An answer whose element holds for the scalar functions of the interpreter. A solver knows of a
+  /// function such as exp only that it is one.
+  FloatAnswer asked(TermId a, TermId b, std::size_t most_nodes) {
+    FloatAnswer answer = ask_ieee(a, b, most_nodes);
+    if (answer.kind == FloatAnswer::Kind::same || answer.element.empty()) return answer;
+    std::map<TermId, Scalar> values;
+    std::vector<std::pair<std::string, Scalar>> inputs;
+    for (const auto& [name, text] : answer.element) {
+      const auto read = std::find_if(names_.begin(), names_.end(),
+                                     [&, &key = name](const auto& n) { return n.second == key; });
+      if (read == names_.end()) return {};
+      const auto value = number_of(text);
+      if (!value) return {};
+      values[read->first] = Scalar::of(terms_[read->first].dtype, *value);
+      inputs.emplace_back(name, values[read->first]);
+    }
+    const auto left = evaluate_strictly(terms_, a, values), right = evaluate_strictly(terms_, b, values);
+    if (!left || !right || same_bits(*left, *right)) return {};
+    if (out_.element.empty()) out_.element = print_witness(inputs, *left, *right);
+    return answer;
+  }
+
+  static std::optional<double> number_of(const std::string& text) {
+    if (text == "true" || text == "false") return text == "true" ? 1 : 0;
+    char* end = nullptr;
+    const double out = std::strtod(text.c_str(), &end);
+    return end == text.c_str() + text.size() ? std::optional(out) : std::nullopt;
+  }
+
+  /// Takes over what a solver proved for all finite inputs.
+  bool decided(const FloatAnswer& answer) {
+    if (answer.kind == FloatAnswer::Kind::same) return true;
+    if (answer.kind != FloatAnswer::Kind::special) return false;
+    out_.verdict = worse(out_.verdict, RuleVerdict::differs_only_for);
+    out_.specials.nan |= answer.nan;
+    out_.specials.infinity |= answer.infinity;
+    out_.specials.zero_sign |= answer.zero_sign;
+    return true;
   }
 
   /// The same arithmetic of elements at places that are equal by what is known of indices.
   bool same(TermId a, TermId b) {
+    same_.clear();
+    return !terms_.integers().facts().empty() && same_parts(a, b);
+  }
+  bool same_parts(TermId a, TermId b) {
     if (a == b) return true;
+    const auto known = same_.find({a, b});
+    if (known != same_.end()) return known->second;
+    const bool out = same_terms(a, b);
+    same_.emplace(std::pair(a, b), out);
+    return out;
+  }
+  bool same_terms(TermId a, TermId b) {
     Integers& integers = terms_.integers();
-    if (integers.facts().empty()) return false;
     const Term x = terms_[a], y = terms_[b];
     if (x.kind != y.kind || x.dtype != y.dtype || x.level != y.level || x.number != y.number ||
         x.name != y.name || x.args.size() != y.args.size() || x.at.size() != y.at.size())
@@ -171,21 +264,32 @@ class PairProof {
     for (std::size_t i = 0; i < x.at.size(); ++i)
       if (!integers.equal(x.at[i], y.at[i])) return false;
     for (std::size_t i = 0; i < x.args.size(); ++i)
-      if (!same(x.args[i], y.args[i])) return false;
+      if (!same_parts(x.args[i], y.args[i])) return false;
     return true;
   }
 
   /// Of small pointwise terms; of what differs over the reals only tiny ones.
   FloatAnswer ask_ieee(TermId a, TermId b, std::size_t most_nodes) {
     if (ieee_ == nullptr || *ieee_ <= 0 || !terms_.pointwise(a) || !terms_.pointwise(b)) return {};
+    if (parts_of(a, b) > most_nodes) return {};
     FloatQuestion question;
     std::map<TermId, std::size_t> places;
+    names_.clear();
     question.left = encode(a, question, places);
     question.right = encode(b, question, places);
-    if (question.nodes.size() > most_nodes) return {};
     FloatAnswer answer = terms_.integers().solver().same_bits(question);
     *ieee_ -= answer.kind == FloatAnswer::Kind::unknown ? 3 : 1;  // which took long
     return answer;
+  }
+
+  [[nodiscard]] std::size_t parts_of(TermId a, TermId b) const {
+    std::set<TermId> parts;
+    for (TermId side : {a, b})
+      terms_.walk(side, [&](TermId id, std::vector<TermId>& next) {
+        parts.insert(id);
+        next.insert(next.end(), terms_[id].args.begin(), terms_[id].args.end());
+      });
+    return parts.size();
   }
 
   std::size_t encode(TermId id, FloatQuestion& question, std::map<TermId, std::size_t>& places) {
@@ -198,7 +302,10 @@ class PairProof {
               : term.kind == Term::Kind::number ? "number"
                                                 : term.name;
     node.number = term.number;
-    if (term.kind == Term::Kind::read) node.name = own_name(id, question);
+    if (term.kind == Term::Kind::read) {
+      node.name = own_name(id, question);
+      names_.emplace(id, node.name);
+    }
     for (TermId arg : term.args) node.operands.push_back(encode(arg, question, places));
     question.nodes.push_back(std::move(node));
     return places.emplace(id, question.nodes.size() - 1).first->second;
@@ -214,14 +321,6 @@ class PairProof {
     return name;
   }
 
-  void show(const FloatAnswer& answer) {
-    std::string text;
-    for (const auto& [name, value] : answer.element)
-      text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", name, value);
-    out_.element =
-        fmt::format("for {} the left is {} and the right {}", text, answer.left, answer.right);
-  }
-
   void fail(std::string why) {
     if (out_.verdict != RuleVerdict::not_proved) out_.obligation = std::move(why);
     out_.verdict = RuleVerdict::not_proved;
@@ -234,6 +333,10 @@ class PairProof {
   int* ieee_;
   PairVerdict out_;
   int steps_ = 0;
+  std::size_t exhaustions_ = 0;
+  std::map<std::pair<TermId, TermId>, bool> same_;
+  std::map<TermId, std::string> names_;  ///< of the inputs of the last question
+  std::set<std::string> granted_;
 };
 
 /// The effects of nodes, as often as each is there.
@@ -324,10 +427,10 @@ Comparison compare_pairs(Graph& graph, std::size_t pairs, Integers& integers, in
     Terms terms(integers);
     Elements elements(graph, terms);
     Reals reals(terms);
-    out.pairs[i] =
-        PairProof(elements, terms, &reals, graph.outputs()[i], graph.outputs()[pairs + i], ieee)
-            .run();
+    PairProof proof(elements, terms, &reals, graph.outputs()[i], graph.outputs()[pairs + i], ieee);
+    out.pairs[i] = proof.run();
     out.granted.insert(elements.granted().begin(), elements.granted().end());
+    out.granted.insert(proof.granted().begin(), proof.granted().end());
     if (terms.any_zero()) out.granted.insert(kAnyZero);
     if (integers.overflowed())
       out.pairs[i] = {RuleVerdict::not_proved, "sizes beyond 64 bits", {}, ""};
@@ -444,7 +547,7 @@ Proof Prover::prove(RuleId id) {
   proof.rule = rule.name;
   proof.verdict = RuleVerdict::same_bits;
   const bool lists = !rule.members.empty() || !rule.lists.empty();
-  std::string none;
+  std::string none, overflow;
   std::set<std::string> guards, used;
   SchemaOptions options;
   int ieee = 6;
@@ -453,7 +556,7 @@ Proof Prover::prove(RuleId id) {
     do {
       if (proof.cases > options_.cases) {
         proof.verdict = RuleVerdict::not_proved;
-        proof.reason = "more cases than are looked at";
+        proof.reason = fmt::format("limit: more than {} cases", options_.cases);
         break;
       }
       Integers integers(solver_);
@@ -497,9 +600,14 @@ Proof Prover::prove(RuleId id) {
       for (std::size_t i = 0; i < seen.pairs.size() && proof.reason.empty(); ++i)
         if (seen.pairs[i].verdict == RuleVerdict::not_proved)
           proof.reason = fmt::format("`{}`: {}", schema->outputs[i].name, seen.pairs[i].obligation);
+      for (std::size_t i = 0; i < seen.pairs.size() && seen.verdict() == RuleVerdict::may_overflow;
+           ++i)
+        if (seen.pairs[i].verdict == RuleVerdict::may_overflow && overflow.empty())
+          overflow = fmt::format("`{}`: {}", schema->outputs[i].name, seen.pairs[i].element);
     } while (proof.verdict != RuleVerdict::not_proved && choices.next());
     if (proof.verdict == RuleVerdict::not_proved) break;
   }
+  if (proof.verdict == RuleVerdict::may_overflow) proof.reason = overflow;
   if (lists) proof.granted.insert("lists of one to three elements");
   if (proof.cases == 0 && proof.verdict != RuleVerdict::not_proved) {
     proof.verdict = RuleVerdict::not_proved;

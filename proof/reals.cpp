@@ -6,21 +6,34 @@
 
 #include <fmt/format.h>
 
+#include "proof/machine.hpp"
+
 namespace pw::proof {
 namespace {
 
 constexpr std::size_t kMostSummands = 4000;
 constexpr std::size_t kMostClauses = 64;
+constexpr std::size_t kMostRealSteps = 3000000;  // of one comparison
+constexpr int kMostPower = 1 << 16;
 
 struct TooLarge {};
 
+/// Whether a coefficient is an integer that long double holds together with its neighbours.
+bool is_integral(long double x) { return std::abs(x) < 0x1p63L && std::rint(x) == x; }
+
+/// Integers vanish only if they are 0; other sums once they are rounding errors.
 bool is_zero_sum(long double sum, long double a, long double b) {
+  if (is_integral(a) && is_integral(b)) return sum == 0;
   return std::abs(sum) <= 1e-13L * std::max(std::abs(a), std::abs(b));
 }
 
 }  // namespace
 
 void Reals::throw_too_large() { throw TooLarge{}; }
+
+void Reals::spend(std::size_t steps) {
+  if ((steps_ += steps) > kMostRealSteps) throw TooLarge{};
+}
 
 // ---- polynomials
 
@@ -32,11 +45,13 @@ Reals::Fraction Reals::number(long double value) {
 }
 
 Reals::Polynomial Reals::plus(const Polynomial& a, const Polynomial& b, long double times) {
+  spend(1 + a.size() + b.size());
   Polynomial out = a;
   for (const auto& [monomial, factor] : b) {
     long double& sum = out[monomial];
     const long double before = sum, more = factor * times;
     sum += more;
+    inexact_ = inexact_ || std::abs(more) >= 0x1p63L || std::abs(sum) >= 0x1p63L;
     if (is_zero_sum(sum, before, more)) out.erase(monomial);
   }
   if (out.size() > kMostSummands) throw TooLarge{};
@@ -66,9 +81,13 @@ Reals::Polynomial Reals::product(const Polynomial& a, const Polynomial& b) {
   Polynomial out;
   for (const auto& [m, f] : a) {
     for (const auto& [n, g] : b) {
+      spend(1 + m.size() + n.size());
       Monomial both = m;
-      for (const auto& [factor, power] : n)
-        if ((both[factor] += power) == 0) both.erase(factor);
+      for (const auto& [factor, power] : n) {
+        int& sum = both[factor];
+        if (std::abs(sum += power) > kMostPower) throw TooLarge{};
+        if (sum == 0) both.erase(factor);
+      }
       merge_exponentials(both);
       if (const auto square = square_of_absolute(both)) {
         Polynomial rest;
@@ -79,6 +98,7 @@ Reals::Polynomial Reals::product(const Polynomial& a, const Polynomial& b) {
       long double& sum = out[both];
       const long double before = sum, more = f * g;
       sum += more;
+      inexact_ = inexact_ || std::abs(more) >= 0x1p63L || std::abs(sum) >= 0x1p63L;
       if (is_zero_sum(sum, before, more)) out.erase(both);
     }
   }
@@ -184,7 +204,10 @@ long double Reals::lead(const Fraction& f) {
 std::string Reals::key(const Polynomial& p) const {
   std::string out;
   for (const auto& [monomial, factor] : p) {
-    out += fmt::format("{:+.11e}", static_cast<double>(factor));
+    // An integer of more than 12 digits is printed whole: neighbours are not one number.
+    out += std::abs(factor) >= 1e11L && is_integral(factor)
+               ? fmt::format("{:+d}", static_cast<std::int64_t>(factor))
+               : fmt::format("{:+.11e}", static_cast<double>(factor));
     for (const auto& [f, power] : monomial) out += fmt::format("*{}^{}", f, power);
   }
   return out;
@@ -243,16 +266,19 @@ const Reals::Fraction& Reals::of(TermId term) {
 
 Reals::Fraction Reals::made(TermId id) {
   const Term term = terms_[id];
+  spend(1);
+  if (is_integer(term.dtype)) return made_whole(term);
   switch (term.kind) {
     case Term::Kind::number:
+      if (term.dtype == DType::b8) return number(term.number != 0 ? 1 : 0);
+      if (laws_ == Laws::bits)
+        return atom({fmt::format("{} {:a}", name(term.dtype), term.number), {}, 0, {}, false});
       if (!std::isfinite(term.number))
         return atom({fmt::format("number {}", term.number), {}, 0, {}, false});
       return number(static_cast<long double>(term.number));
     case Term::Kind::read: {
       Fraction out = atom({"read " + term.name, {}, 0, term.at, term.dtype == DType::b8});
-      if (term.dtype == DType::b8) ranges_[out.over.begin()->first.begin()->first] = {0, 1};
-      if (term.dtype == DType::i8) ranges_[out.over.begin()->first.begin()->first] = {-128, 127};
-      if (term.dtype == DType::u8) ranges_[out.over.begin()->first.begin()->first] = {0, 255};
+      if (term.dtype == DType::b8) out = with_range(std::move(out), {0, 1});
       read_of_.emplace(key(out.over), id);
       return out;
     }
@@ -260,7 +286,7 @@ Reals::Fraction Reals::made(TermId id) {
     case Term::Kind::call: return call(term);
     case Term::Kind::reduce: return reduce(term);
     case Term::Kind::lambda: {
-      return atom({"lambda", {intern(of(term.args[0]))}, term.level, term.at, false});
+      return atom({"lambda", {intern(value(term.args[0]))}, term.level, term.at, false});
     }
     case Term::Kind::opaque: {
       Atom a{"opaque " + term.name, {}, term.level, term.at, term.dtype == DType::b8};
@@ -271,9 +297,16 @@ Reals::Fraction Reals::made(TermId id) {
   return number(0);
 }
 
+/// A product of sizes is a product, so that sums over it and over each of them meet.
 Reals::Fraction Reals::extent_of(Ix extent) {
   if (const auto value = integers_.number(extent)) return number(static_cast<long double>(*value));
-  return atom({"index", {}, 0, {extent}, false});
+  const auto sizes = integers_.symbols_of(extent);
+  if (!sizes || (sizes->size() == 1 && integers_.factor_of(extent) == 1))
+    return atom({"index", {}, 0, {extent}, false});
+  Fraction out = number(static_cast<long double>(integers_.factor_of(extent)));
+  for (const std::string& size : *sizes)
+    out = multiply(out, atom({"index", {}, 0, {integers_.symbol(size)}, false}));
+  return out;
 }
 
 /// |x|, of which the square is that of x.
@@ -290,46 +323,44 @@ Reals::Fraction Reals::exponential(const Fraction& x) {
 }
 
 Reals::Fraction Reals::call(const Term& term) {
+  if (term.dtype == DType::b8) return truth(term);
+  return laws_ == Laws::bits ? float_bits(term) : float_call(term);
+}
+
+/// A float operation without a law: its operands decide every bit of it.
+Reals::Fraction Reals::float_bits(const Term& term) {
+  std::vector<FractionId> args;
+  std::string of_dtypes;
+  for (TermId arg : term.args) {
+    args.push_back(intern(value(arg)));
+    of_dtypes += " " + std::string(is_integer(terms_[arg].dtype) ? "int" : name(terms_[arg].dtype));
+  }
+  if ((term.name == "add" || term.name == "mul") && args.size() == 2 && args[1] < args[0] &&
+      terms_[term.args[0]].dtype == terms_[term.args[1]].dtype)
+    std::swap(args[0], args[1]);
+  return function(fmt::format("{} {} of{}", term.name, name(term.dtype), of_dtypes), args,
+                  term.dtype == DType::b8);
+}
+
+Reals::Fraction Reals::float_call(const Term& term) {
   std::vector<Fraction> x;
-  for (TermId arg : term.args) x.push_back(of(arg));
+  for (TermId arg : term.args) x.push_back(value(arg));
   const std::string& op = term.name;
-  const bool whole = !is_float(term.dtype);
-  const bool whole_args = !terms_[term.args[0]].args.empty() &&
-                          !is_float(terms_[term.args[0]].dtype) &&
-                          terms_[term.args[0]].dtype != DType::b8;
   const Fraction one = number(1);
   const auto plain = [&] {
     std::vector<FractionId> args;
     for (const Fraction& f : x) args.push_back(intern(f));
-    return function(op + (whole ? std::string(" ") + std::string(name(term.dtype)) : ""), args,
-                    term.dtype == DType::b8);
+    return function(op, args);
   };
   if (op == "cast") return cast(term);
   if (op == "add" || op == "addmm" || op == "join_sum") return add(x[0], x[1]);
   if (op == "sub") return add(x[0], x[1], -1);
   if (op == "neg") return multiply(number(-1), x[0]);
   if (op == "mul" || op == "join_product") return multiply(x[0], x[1]);
-  if (op == "div") return whole || x[1].over.empty() ? plain() : multiply(x[0], inverse(x[1]));
-  if (op == "select") {
-    return add(multiply(x[0], x[1]), multiply(add(one, x[0], -1), x[2]));
-  }
-  if (term.dtype == DType::b8 && terms_[term.args[0]].dtype == DType::b8) {
-    if (op == "bitwise_and" || op == "mul" || op == "minimum") return multiply(x[0], x[1]);
-    if (op == "bitwise_or" || op == "maximum")
-      return add(add(x[0], x[1]), multiply(x[0], x[1]), -1);
-    if (op == "bitwise_not") return add(one, x[0], -1);
-    if (op == "bitwise_xor" || op == "ne") return add(add(x[0], x[1]), multiply(x[0], x[1]), -2);
-    if (op == "eq") return add(one, add(add(x[0], x[1]), multiply(x[0], x[1]), -2), -1);
-  }
-  // Whole numbers that were computed may have wrapped around: no order is known of them.
-  if (whole_args && (op == "lt" || op == "le" || op == "maximum" || op == "minimum" || op == "abs"))
-    return plain();
+  if (op == "div") return x[1].over.empty() ? plain() : multiply(x[0], inverse(x[1]));
+  if (op == "select") return add(multiply(x[0], x[1]), multiply(add(one, x[0], -1), x[2]));
   if (op == "maximum" || op == "minimum") return extreme(op == "maximum", x[0], x[1]);
   if (op == "abs") return absolute(x[0]);
-  if (op == "lt") return positive_sign(add(x[1], x[0], -1));
-  if (op == "le") return add(one, positive_sign(add(x[0], x[1], -1)), -1);
-  if (op == "eq") return is_zero(add(x[0], x[1], -1));
-  if (op == "ne") return add(one, is_zero(add(x[0], x[1], -1)), -1);
   if (op == "exp") return exponential(x[0]);
   if (op == "expm1") return add(exponential(x[0]), one, -1);
   if (op == "log1p") return function("log", {intern(add(x[0], one))});
@@ -346,7 +377,7 @@ Reals::Fraction Reals::call(const Term& term) {
         x[0] = less;
     return plain();
   }
-  if (op == "pow" && !whole) {
+  if (op == "pow") {
     const auto power = constant(x[1]);
     if (power && *power >= 0 && *power <= 8 && std::floor(*power) == *power) {
       Fraction out = one;
@@ -357,40 +388,70 @@ Reals::Fraction Reals::call(const Term& term) {
   return plain();
 }
 
-Reals::Fraction Reals::cast(const Term& term) {
-  const DType to = term.dtype, from = terms_[term.args[0]].dtype;
-  const Fraction x = of(term.args[0]);
-  if (const double most = saturation(to); most > 0 && from != to)
-    return extreme(false, extreme(true, x, number(-most)), number(most));
-  if (is_float(to)) return x;
-  if (to == DType::b8) return add(number(1), is_zero(x), -1);
-  if (holds_all(to, from)) return x;
-  if (is_float(from) && whole_number(term.args[0], to)) return x;
-  return function("to " + std::string(name(to)) + " of " + std::string(name(from)), {intern(x)});
+/// Booleans are 0 and 1.
+Reals::Fraction Reals::truth(const Term& term) {
+  const std::string& op = term.name;
+  const Fraction one = number(1);
+  const auto is_b8 = [&](std::size_t i) { return terms_[term.args[i]].dtype == DType::b8; };
+  if (op == "select" && is_b8(1) && is_b8(2)) {
+    const Fraction mask = value(term.args[0]);
+    const Fraction taken = is_b8(0) ? mask : add(one, is_zero(mask), -1);
+    return add(multiply(taken, of(term.args[1])),
+               multiply(add(one, taken, -1), of(term.args[2])));
+  }
+  const bool all_b8 = std::all_of(term.args.begin(), term.args.end(),
+                                  [&](TermId arg) { return terms_[arg].dtype == DType::b8; });
+  if (all_b8) {
+    const Fraction x = of(term.args[0]);
+    if (op == "bitwise_not") return add(one, x, -1);
+    if (term.args.size() == 2) {
+      const Fraction y = of(term.args[1]), both = multiply(x, y);
+      if (op == "bitwise_and" || op == "mul" || op == "minimum") return both;
+      if (op == "bitwise_or" || op == "maximum" || op == "add") return add(add(x, y), both, -1);
+      if (op == "bitwise_xor" || op == "ne") return add(add(x, y), both, -2);
+      if (op == "eq") return add(one, add(add(x, y), both, -2), -1);
+      if (op == "lt") return add(y, both, -1);
+      if (op == "le") return add(one, add(x, both, -1), -1);
+    }
+  }
+  const bool all_whole = std::none_of(term.args.begin(), term.args.end(),
+                                      [&](TermId arg) { return is_float(terms_[arg].dtype); });
+  if (all_whole) return whole_truth(term);
+  if (laws_ == Laws::bits) return float_bits(term);
+  std::vector<Fraction> x;
+  for (TermId arg : term.args) x.push_back(value(arg));
+  if (op == "lt") return positive_sign(add(x[1], x[0], -1));
+  if (op == "le") return add(one, positive_sign(add(x[0], x[1], -1)), -1);
+  if (op == "eq") return is_zero(add(x[0], x[1], -1));
+  if (op == "ne") return add(one, is_zero(add(x[0], x[1], -1)), -1);
+  if (op == "cast") return add(one, is_zero(x[0]), -1);
+  std::vector<FractionId> args;
+  for (const Fraction& f : x) args.push_back(intern(f));
+  return function(op + " b8", args, true);
 }
 
-/// Whether a float term is one of whole numbers that the dtype holds.
-bool Reals::whole_number(TermId id, DType in) {
-  const Term& term = terms_[id];
-  if (term.kind == Term::Kind::number)
-    return std::floor(term.number) == term.number && std::abs(term.number) < 2147483648.0;
-  if (term.kind == Term::Kind::read || term.kind == Term::Kind::index)
-    return !is_float(term.dtype) && holds_all(in, term.dtype);
-  if (term.kind != Term::Kind::call) return false;
-  if (term.name == "cast")
-    return holds_all(term.dtype, terms_[term.args[0]].dtype) && whole_number(term.args[0], in);
-  return (term.name == "maximum" || term.name == "minimum") && whole_number(term.args[0], in) &&
-         whole_number(term.args[1], in);
+/// To a float.
+Reals::Fraction Reals::cast(const Term& term) {
+  const DType to = term.dtype, from = terms_[term.args[0]].dtype;
+  const Fraction x = value(term.args[0]);
+  if (const double most = saturation(to); most > 0 && from != to)
+    return extreme(false, extreme(true, x, number(-most)), number(most));
+  return x;
 }
 
 // ---- order
+
+bool Reals::is_extreme(Factor factor) const {
+  const std::string& function = atoms_[factor].function;
+  return function == "clauses" || function == "whole clauses";
+}
 
 Reals::Clauses Reals::clauses_of(const Fraction& f) {
   // One atom of clauses alone.
   if (f.over.size() == 1 && f.under.size() == 1 && f.under.begin()->first.empty()) {
     const auto& [monomial, factor] = *f.over.begin();
     if (monomial.size() == 1 && monomial.begin()->second == 1 &&
-        atoms_[monomial.begin()->first].function == "clauses") {
+        is_extreme(monomial.begin()->first)) {
       const long double scale = factor / f.under.begin()->second;
       const std::vector<FractionId> args = atoms_[monomial.begin()->first].args;
       Clauses out;
@@ -445,18 +506,7 @@ bool Reals::below(FractionId a, FractionId b) {
   const Fraction x = fractions_[a], y = fractions_[b];
   const auto difference = constant(add(y, x, -1));
   if (difference) return *difference >= 0;
-  const auto range = [&](const Fraction& f) -> const std::pair<long double, long double>* {
-    if (f.over.size() != 1 || f.over.begin()->first.size() != 1 || f.over.begin()->second != 1 ||
-        f.over.begin()->first.begin()->second != 1 || constant({f.under, number(1).under}) != 1)
-      return nullptr;
-    const auto found = ranges_.find(f.over.begin()->first.begin()->first);
-    return found == ranges_.end() ? nullptr : &found->second;
-  };
-  if (const auto low = constant(x))
-    if (const auto* of = range(y)) return *low <= of->first;
-  if (const auto high = constant(y))
-    if (const auto* of = range(x)) return of->second <= *high;
-  return false;
+  return interval(add(y, x, -1)).low >= 0;
 }
 
 void Reals::absorb(Clauses& clauses) {
@@ -483,7 +533,7 @@ void Reals::absorb(Clauses& clauses) {
   }
 }
 
-Reals::Fraction Reals::extreme(bool greatest, const Fraction& a, const Fraction& b) {
+Reals::Fraction Reals::extreme(bool greatest, const Fraction& a, const Fraction& b, bool whole) {
   const Clauses x = clauses_of(a), y = clauses_of(b);
   Clauses both;
   if (greatest) {
@@ -493,13 +543,28 @@ Reals::Fraction Reals::extreme(bool greatest, const Fraction& a, const Fraction&
     both.insert(y.begin(), y.end());
   }
   absorb(both);
-  return of_clauses(std::move(both));
+  return of_clauses(std::move(both), whole);
 }
 
-/// Scaled so that the first literal that is no number leads with 1.
-Reals::Fraction Reals::of_clauses(Clauses clauses) {
+/// Scaled so that the first literal that is not a number leads with 1; integers are not scaled.
+Reals::Fraction Reals::of_clauses(Clauses clauses, bool whole) {
   if (clauses.size() == 1 && clauses.begin()->size() == 1)
     return fractions_[*clauses.begin()->begin()];
+  if (whole) {
+    std::vector<FractionId> args;
+    Interval least{HUGE_VALL, HUGE_VALL};
+    for (const auto& clause : clauses) {
+      Interval greatest{-HUGE_VALL, -HUGE_VALL};
+      for (FractionId literal : clause) {
+        const Interval of = interval(Fraction(fractions_[literal]));
+        greatest = {std::max(greatest.low, of.low), std::max(greatest.high, of.high)};
+      }
+      least = {std::min(least.low, greatest.low), std::min(least.high, greatest.high)};
+      args.insert(args.end(), clause.begin(), clause.end());
+      args.push_back(kClause);
+    }
+    return with_range(function("whole clauses", args), least);
+  }
   std::string least;
   long double scale = 1;
   for (const auto& clause : clauses) {
@@ -536,13 +601,18 @@ Reals::Fraction Reals::of_clauses(Clauses clauses) {
 }
 
 /// 1 where x is above 0, else 0.
-Reals::Fraction Reals::positive_sign(const Fraction& x) {
+Reals::Fraction Reals::positive_sign(const Fraction& x, bool whole) {
   if (const auto value = constant(x)) return number(*value > 0 ? 1 : 0);
+  if (whole) {
+    const Interval range = interval(x);
+    if (range.low > 0) return number(1);
+    if (range.high <= 0) return number(0);
+  }
   // Of one extreme beside other terms: each literal beside these.
   if (x.under.size() == 1 && x.under.begin()->first.empty()) {
     for (const auto& [monomial, factor] : x.over) {
       if (monomial.size() != 1 || monomial.begin()->second != 1 ||
-          atoms_[monomial.begin()->first].function != "clauses")
+          !is_extreme(monomial.begin()->first))
         continue;
       Fraction extreme, rest = x;
       extreme.over.emplace(monomial, factor);
@@ -553,7 +623,7 @@ Reals::Fraction Reals::positive_sign(const Fraction& x) {
       for (const auto& clause : clauses_of(extreme)) {
         Fraction none = number(1);
         for (FractionId literal : clause) {
-          const Fraction holds = positive_sign(add(Fraction(fractions_[literal]), rest));
+          const Fraction holds = positive_sign(add(Fraction(fractions_[literal]), rest), whole);
           none = multiply(none, add(number(1), holds, -1));
         }
         all = multiply(all, add(number(1), none, -1));
@@ -562,6 +632,7 @@ Reals::Fraction Reals::positive_sign(const Fraction& x) {
     }
   }
   if (x.under.size() == 1 && x.under.begin()->first.empty() && positive(x.over)) return number(1);
+  if (whole) return function("whole above", {intern(x)}, true);
   const long double scale = std::abs(lead(x));
   return function("above", {intern(multiply(number(1 / scale), x))}, true);
 }
@@ -605,10 +676,10 @@ void Reals::collect_under(TermId id, std::set<std::string>& out, std::set<TermId
   if (!seen.insert(id).second) return;
   const Term term = terms_[id];
   for (TermId arg : term.args) collect_under(arg, out, seen);
-  if (term.kind != Term::Kind::call) return;
+  if (term.kind != Term::Kind::call || !is_float(term.dtype)) return;
   const bool inverse_root = term.name == "rsqrt";
   if (term.name != "div" && !inverse_root) return;
-  const Fraction by = of(term.args[inverse_root ? 0 : 1]);
+  const Fraction by = value(term.args[inverse_root ? 0 : 1]);
   if (positive(by.over)) return;
   if (by.over.size() == 1) {
     for (const auto& [f, power] : by.over.begin()->first) {
@@ -635,30 +706,28 @@ bool Reals::agree_at_zeros(TermId a, TermId b, const std::set<std::string>& zero
     const auto read = read_of_.find(zero);
     if (read == read_of_.end()) return false;
     for (int sample = 0; sample < 8; ++sample) {
-      std::map<TermId, double> values;
+      std::map<TermId, Scalar> values;
       for (std::size_t i = 0; i < inputs.size(); ++i)
-        values[inputs[i]] = ((sample >> (i % 3)) & 1 ? -1 : 1) *
-                            (1.25 + 0.37 * static_cast<double>(i) + 0.11 * sample);
-      values[read->second] = 0;
-      const double x = evaluate(terms_, a, values), y = evaluate(terms_, b, values);
-      if (std::isnan(x) != std::isnan(y)) return false;
-      if (std::isnan(x)) continue;
-      if (std::isinf(x) || std::isinf(y)) {
-        if (x != y) return false;
-      } else if (std::abs(x - y) > 1e-9 * std::max(std::abs(x), std::abs(y))) {
-        return false;
-      }
+        values[inputs[i]] = Scalar::of(
+            terms_[inputs[i]].dtype, ((sample >> (i % 3)) & 1 ? -1 : 1) *
+                                         (1.25 + 0.37 * static_cast<double>(i) + 0.11 * sample));
+      values[read->second] = Scalar::of(terms_[read->second].dtype, 0);
+      const auto x = evaluate(terms_, a, values), y = evaluate(terms_, b, values);
+      if (!x || !y || !alike(*x, *y)) return false;
     }
   }
   return true;
 }
 
 bool Reals::equal(TermId a, TermId b) {
+  too_large_ = false;
+  steps_ = 0;
   try {
     const Fraction x = of(a), y = of(b);
     if (x.under.empty() || y.under.empty()) return false;
     const Polynomial left = product(x.over, y.under), right = product(y.over, x.under);
     const Polynomial difference = plus(left, right, -1);
+    if (laws_ == Laws::bits || !is_float(terms_[a].dtype)) return difference.empty();
     long double most = 0;
     for (const auto& [monomial, factor] : left) most = std::max(most, std::abs(factor));
     for (const auto& [monomial, factor] : difference)
@@ -672,50 +741,9 @@ bool Reals::equal(TermId a, TermId b) {
                                   std::inserter(apart, apart.begin()));
     return apart.empty() || agree_at_zeros(a, b, apart);
   } catch (const TooLarge&) {
+    too_large_ = true;
     return false;
   }
-}
-
-double evaluate(const Terms& terms, TermId id, const std::map<TermId, double>& inputs) {
-  const Term& term = terms[id];
-  if (term.kind == Term::Kind::number) return term.number;
-  if (term.kind == Term::Kind::read) {
-    const auto found = inputs.find(id);
-    return found == inputs.end() ? 1 : found->second;
-  }
-  if (term.kind != Term::Kind::call) return std::nan("");
-  std::vector<double> x;
-  for (TermId arg : term.args) x.push_back(evaluate(terms, arg, inputs));
-  const std::string& op = term.name;
-  if (op == "cast") {
-    const double most = saturation(term.dtype);
-    return most > 0 && !std::isnan(x[0]) ? std::clamp(x[0], -most, most) : x[0];
-  }
-  if (op == "add" || op == "addmm") return x[0] + x[1];
-  if (op == "sub") return x[0] - x[1];
-  if (op == "mul") return x[0] * x[1];
-  if (op == "div") return x[0] / x[1];
-  if (op == "neg") return -x[0];
-  if (op == "abs") return std::abs(x[0]);
-  if (op == "exp") return std::exp(x[0]);
-  if (op == "log") return std::log(x[0]);
-  if (op == "sqrt") return std::sqrt(x[0]);
-  if (op == "rsqrt") return 1 / std::sqrt(x[0]);
-  if (op == "tanh") return std::tanh(x[0]);
-  if (op == "pow") return std::pow(x[0], x[1]);
-  if (op == "lt") return x[0] < x[1] ? 1 : 0;
-  if (op == "le") return x[0] <= x[1] ? 1 : 0;
-  if (op == "eq") return x[0] == x[1] ? 1 : 0;
-  if (op == "ne") return x[0] != x[1] ? 1 : 0;
-  if (op == "select") return x[0] != 0 ? x[1] : x[2];
-  if (op == "bitwise_and") return x[0] != 0 && x[1] != 0 ? 1 : 0;
-  if (op == "bitwise_or") return x[0] != 0 || x[1] != 0 ? 1 : 0;
-  if (op == "bitwise_not") return x[0] == 0 ? 1 : 0;
-  if (op == "maximum" || op == "minimum") {
-    if (std::isnan(x[0]) || std::isnan(x[1])) return std::nan("");
-    return op == "maximum" ? std::max(x[0], x[1]) : std::min(x[0], x[1]);
-  }
-  return std::nan("");
 }
 
 }  // namespace pw::proof

@@ -1,6 +1,12 @@
-// Terms over the reals: fractions of polynomials in normal form, as if nothing were rounded, with
-// the laws of exp, maximum, comparisons, sums and casts. Coefficients that agree to 12 digits are
-// one, for a constant of a program is a rounded number itself.
+// Terms as fractions of polynomials in normal form. Floats are numbers of the reals, as if nothing
+// were rounded, with the laws of exp, maximum, comparisons, sums and casts; or, with Laws::bits,
+// atoms without a law. Coefficients of reals that agree to 12 digits are one, because a constant of
+// a program is a rounded number itself.
+//
+// Integers are those of the machine in either case. An integer of k bits is a polynomial over Z
+// modulo 2^k, so sums, products and narrowing casts reassociate and distribute. Everything else
+// (order, division, absolute values, widening casts, casts to floats) is a function of the exact
+// value. That is the polynomial itself where its interval fits the dtype, and an atom otherwise.
 #pragma once
 
 #include <map>
@@ -15,9 +21,14 @@ namespace pw::proof {
 
 class Reals {
  public:
-  explicit Reals(Terms& terms) : terms_(terms), integers_(terms.integers()) {}
-  /// The same function of the reals, wherever one of the two is defined.
+  enum class Laws : std::uint8_t { reals, bits };
+  explicit Reals(Terms& terms, Laws laws = Laws::reals)
+      : terms_(terms), integers_(terms.integers()), laws_(laws) {}
+  /// Returns whether both are the same function wherever one of the two is defined: of the reals,
+  /// or bit for bit.
   bool equal(TermId a, TermId b);
+  /// Whether the last comparison gave up because its terms grew too large.
+  [[nodiscard]] bool too_large() const { return too_large_; }
 
  private:
   using Factor = std::uint32_t;
@@ -44,7 +55,7 @@ class Reals {
   Fraction atom(Atom atom);
   Fraction function(std::string name, const std::vector<FractionId>& args, bool boolean = false);
   static Fraction number(long double value);
-  static Polynomial plus(const Polynomial& a, const Polynomial& b, long double times);
+  Polynomial plus(const Polynomial& a, const Polynomial& b, long double times);
   Polynomial product(const Polynomial& a, const Polynomial& b);
   void merge_exponentials(Monomial& monomial);
   Fraction add(const Fraction& a, const Fraction& b, long double times = 1);
@@ -52,19 +63,48 @@ class Reals {
   Fraction inverse(const Fraction& a);
   Fraction tidy(Fraction fraction);
   Fraction call(const Term& term);
+  Fraction float_call(const Term& term);
+  Fraction float_bits(const Term& term);
+  Fraction truth(const Term& term);
   Fraction cast(const Term& term);
-  bool whole_number(TermId term, DType in);
+  /// From whole.cpp: integers and what is computed from their exact values.
+  struct Interval {
+    long double low, high;
+  };
+  static Interval range_of(DType dtype);
+  Interval interval(const Polynomial& p);
+  Interval interval(const Fraction& f);
+  Fraction wrapped(const Fraction& f, DType dtype);
+  Fraction operand(TermId term, DType in);
+  Fraction value(TermId term);
+  Fraction value_made(TermId term);
+  Fraction made_whole(const Term& term);
+  Fraction whole_call(const Term& term);
+  Fraction whole_cast(const Term& term);
+  Fraction whole_division(const Term& term);
+  Fraction whole_reduce(const Term& term);
+  Fraction magnitude(const Term& term);
+  Fraction with_range(Fraction atom, Interval range);
+  Fraction plain_whole(const Term& term, Interval range);
+  Fraction whole_truth(const Term& term);
+  Fraction equals_whole(const Term& term);
+  Fraction unsigned_zero(const std::string& name, const Fraction& difference);
+  std::optional<Fraction> whole_number(TermId term);
+  bool is_whole(TermId term) const;
+  void spend(std::size_t steps);
   Fraction absolute(const Fraction& x);
   std::optional<Polynomial> square_of_absolute(Monomial& monomial);
   Fraction exponential(const Fraction& x);
-  Fraction extreme(bool greatest, const Fraction& a, const Fraction& b);
+  /// `whole`: of integers, which stay integers.
+  Fraction extreme(bool greatest, const Fraction& a, const Fraction& b, bool whole = false);
   Clauses clauses_of(const Fraction& fraction);
-  Fraction of_clauses(Clauses clauses);
+  Fraction of_clauses(Clauses clauses, bool whole);
+  [[nodiscard]] bool is_extreme(Factor factor) const;
   static Clauses either(const Clauses& a, const Clauses& b);
   Clauses dual(const Clauses& clauses);
   void absorb(Clauses& clauses);
   bool below(FractionId a, FractionId b);
-  Fraction positive_sign(const Fraction& x);
+  Fraction positive_sign(const Fraction& x, bool whole = false);
   Fraction is_zero(const Fraction& x);
   Fraction reduce(const Term& term);
   struct Index {
@@ -107,18 +147,18 @@ class Reals {
 
   Terms& terms_;
   Integers& integers_;
+  Laws laws_;
+  std::size_t steps_ = 0;
+  bool too_large_ = false, inexact_ = false;  ///< an integer coefficient beyond 63 bits
   std::vector<Fraction> fractions_;
   std::map<std::string, FractionId> fraction_ids_;
   std::vector<Atom> atoms_;
   std::map<Atom, Factor> atom_ids_;
   std::vector<std::uint32_t> heights_;  ///< by factor
   std::uint32_t loose_ = 0;             ///< names that are given on the way
-  std::map<Factor, std::pair<long double, long double>> ranges_;  ///< of reads of few bits
-  std::map<TermId, Fraction> known_;
+  std::map<Factor, Interval> ranges_;  ///< of atoms that are integers
+  std::map<TermId, Fraction> known_, values_;
   std::map<std::string, TermId> read_of_;  ///< by the key of a polynomial that is one read
 };
-
-/// A pointwise term in double precision for numbers of its inputs; missing ones are 1.
-double evaluate(const Terms& terms, TermId term, const std::map<TermId, double>& inputs);
 
 }  // namespace pw::proof

@@ -67,7 +67,7 @@ std::optional<Reals::Fraction> Reals::replaced(Factor factor, std::uint32_t leve
   self.over.emplace(Monomial{{factor, 1}}, 1);
   self.under.emplace(Monomial(), 1);
   if (!depends(factor, level)) return self;
-  if (a.function == "clauses") return replaced_clauses(self, level, with);
+  if (is_extreme(factor)) return replaced_clauses(self, level, with);
   if (a.function == "sum") return replaced_sum(a, level, with);
   Atom out = a;
   for (Ix& ix : out.at) {
@@ -97,6 +97,7 @@ std::optional<Reals::Fraction> Reals::replaced(Factor factor, std::uint32_t leve
 
 std::optional<Reals::Fraction> Reals::replaced_clauses(const Fraction& f, std::uint32_t level,
                                                        Ix with) {
+  const bool whole = atoms_[f.over.begin()->first.begin()->first].function == "whole clauses";
   Clauses out;
   for (const auto& clause : clauses_of(f)) {
     std::set<FractionId> literals;
@@ -108,7 +109,7 @@ std::optional<Reals::Fraction> Reals::replaced_clauses(const Fraction& f, std::u
     out.insert(std::move(literals));
   }
   absorb(out);
-  return of_clauses(std::move(out));
+  return of_clauses(std::move(out), whole);
 }
 
 std::optional<Reals::Fraction> Reals::replaced_sum(const Atom& sum, std::uint32_t level, Ix with) {
@@ -307,11 +308,16 @@ Reals::Fraction Reals::tied_sum(const Indices& indices, const Monomial& product)
 }
 
 Reals::Fraction Reals::reduce(const Term& term) {
-  Fraction body = of(term.args[0]);
-  if (term.name == "dot") body = multiply(body, Fraction(of(term.args[1])));
   const Ix extent = term.at[0];
-  if (!is_float(term.dtype) && term.name != "sum" && term.name != "dot" && term.name != "ranks")
-    return bound(term.name + " " + std::string(name(term.dtype)), body, term.level, extent);
+  if (laws_ == Laws::bits || term.dtype == DType::b8) {
+    std::vector<FractionId> args;
+    for (TermId arg : term.args) args.push_back(intern(value(arg)));
+    std::string of_dtype = std::string(name(term.dtype));
+    for (TermId arg : term.args) of_dtype += " " + std::string(name(terms_[arg].dtype));
+    return bound(term.name + " " + of_dtype, function("operands", args), term.level, extent);
+  }
+  Fraction body = value(term.args[0]);
+  if (term.name == "dot") body = multiply(body, value(term.args[1]));
   if (term.name == "sum" || term.name == "dot" || term.name == "ranks")
     return sum(body, term.level, extent);
   if (term.name == "mean")

@@ -83,10 +83,13 @@ double saturation(DType dtype) {
   return dtype == DType::f8e4m3 ? 448.0 : dtype == DType::f8e5m2 ? 57344.0 : 0.0;
 }
 
-TermId Terms::intern(Term term) {
-  Key key{term.kind, term.dtype, term.level, std::bit_cast<std::uint64_t>(term.number),
+Terms::Key Terms::key_of(const Term& term) {
+  return {term.kind, term.dtype, term.level, std::bit_cast<std::uint64_t>(term.number),
           term.name, term.args,  term.at};
-  const auto [found, fresh] = ids_.emplace(std::move(key), TermId(terms_.size()));
+}
+
+TermId Terms::intern(Term term) {
+  const auto [found, fresh] = ids_.emplace(key_of(term), TermId(terms_.size()));
   if (fresh) terms_.push_back(std::move(term));
   return found->second;
 }
@@ -118,7 +121,13 @@ TermId Terms::call(std::string name, DType dtype, std::vector<TermId> args) {
 }
 
 TermId Terms::make(Term term) {
-  return term.kind == Term::Kind::call ? simplified(std::move(term)) : intern(std::move(term));
+  if (term.kind != Term::Kind::call) return intern(std::move(term));
+  Key key = key_of(term);
+  const auto known = simplified_.find(key);
+  if (known != simplified_.end()) return known->second;
+  const TermId out = simplified(std::move(term));
+  simplified_.emplace(std::move(key), out);
+  return out;
 }
 
 bool Terms::is_number(TermId id, double value) const {
@@ -144,8 +153,8 @@ TermId Terms::cast(Term term) {
       holds_all(term.dtype, DType::f32) &&
       static_cast<double>(static_cast<float>(inner.number)) == inner.number)
     return number(inner.number, term.dtype);
-  // To a dtype that saturates where this does.
-  const double most = saturation(term.dtype);
+  // To f8e4m3, which saturates where this does; f8e5m2 keeps infinity, which a bound does not.
+  const double most = term.dtype == DType::f8e4m3 ? saturation(term.dtype) : 0;
   if (most > 0 && inner.kind == Term::Kind::call && is_float(inner.dtype) &&
       (inner.name == "minimum" || inner.name == "maximum")) {
     for (std::size_t i = 0; i < 2; ++i) {
@@ -360,17 +369,29 @@ bool Terms::mentions(TermId id, std::uint32_t level) const {
 }
 
 bool Terms::pointwise(TermId id) const {
-  const Term& term = terms_[id.index];
-  if (term.kind == Term::Kind::read || term.kind == Term::Kind::number) return true;
-  return term.kind == Term::Kind::call && std::all_of(term.args.begin(), term.args.end(),
-                                                      [&](TermId arg) { return pointwise(arg); });
+  const auto known = pointwise_.find(id);
+  if (known != pointwise_.end()) return known->second;
+  bool all = true;
+  walk(id, [&](TermId at, std::vector<TermId>& next) {
+    const Term& term = terms_[at.index];
+    const bool leaf = term.kind == Term::Kind::read || term.kind == Term::Kind::number;
+    all = all && (leaf || term.kind == Term::Kind::call);
+    if (all && !leaf) next.insert(next.end(), term.args.begin(), term.args.end());
+  });
+  pointwise_.emplace(id, all);
+  return all;
 }
 
 std::string Terms::print(TermId id, int depth) const {
   const Term& term = terms_[id.index];
+  constexpr std::size_t kMostArguments = 8;
   if (depth == 0) return "…";
   std::string args, at;
-  for (TermId arg : term.args) args += (args.empty() ? "" : ", ") + print(arg, depth - 1);
+  for (std::size_t i = 0; i < term.args.size(); ++i) {
+    const bool more = i >= kMostArguments;
+    args += (args.empty() ? "" : ", ") + (more ? "…" : print(term.args[i], depth - 1));
+    if (more) break;
+  }
   for (Ix ix : term.at) at += (at.empty() ? "" : ", ") + integers_.print(ix);
   switch (term.kind) {
     case Term::Kind::read: return fmt::format("{}[{}]", term.name, at);

@@ -49,6 +49,7 @@ class Terms {
   TermId call(std::string name, DType dtype, std::vector<TermId> args);
   [[nodiscard]] const Term& operator[](TermId id) const { return terms_[id.index]; }
   [[nodiscard]] std::size_t size() const { return terms_.size(); }
+  /// Abbreviates what is nested deeper or longer than a reader can follow.
   [[nodiscard]] std::string print(TermId id, int depth = 6) const;
   [[nodiscard]] Integers& integers() const { return integers_; }
   [[nodiscard]] bool any_dtype() const { return any_dtype_; }
@@ -81,6 +82,7 @@ class Terms {
     std::vector<Ix> at;
     friend auto operator<=>(const Key&, const Key&) = default;
   };
+  static Key key_of(const Term& term);
   TermId intern(Term term);
   std::optional<TermId> of_any_dtype(const Term& term);
   TermId simplified(Term term);
@@ -95,6 +97,8 @@ class Terms {
   bool any_zero_ = false;
   std::vector<Term> terms_;
   std::map<Key, TermId> ids_;
+  std::map<Key, TermId> simplified_;          ///< by the call as it was asked for
+  mutable std::map<TermId, bool> pointwise_;  ///< what is known of it
 };
 
 /// Whether every value of `narrow` is one of `wide`.

@@ -1,0 +1,518 @@
+// Exports Scalar, Machine, evaluate.
+#include "proof/machine.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+#include <string_view>
+#include <type_traits>
+
+#include <fmt/format.h>
+
+#include "backends/numerics.hpp"
+#include "backends/primitives.hpp"
+#include "proof/index_levels.hpp"
+
+namespace pw::proof {
+namespace {
+
+constexpr std::size_t kMostEvaluated = 40000;  // of one evaluation
+constexpr std::int64_t kMostAddends = 512;   // of one sum
+
+// ---- scalar functions
+
+using FloatKernel = float (*)(const float*);
+using DoubleKernel = double (*)(const double*);
+using WholeKernel = std::int64_t (*)(const std::int64_t*);
+struct Kernel {
+  std::size_t operands = 0;
+  FloatKernel in_float = nullptr;
+  DoubleKernel in_double = nullptr;
+  WholeKernel in_whole = nullptr;
+};
+
+template <class F, std::size_t N, class T>
+T applied_to(const T* x) {
+  if constexpr (N == 1) return F::of(x[0]);
+  if constexpr (N == 2) return F::of(x[0], x[1]);
+  if constexpr (N == 3) return F::of(x[0], x[1], x[2]);
+}
+
+const Kernel* kernel_of(const std::string& op) {
+#define PW_NUMBER(name, n)                                                                       \
+  {#name,                                                                                        \
+   {n, applied_to<scalar::name, n, float>, applied_to<scalar::name, n, double>,                  \
+    applied_to<scalar::name, n, std::int64_t>}},
+#define PW_INTEGER(name, n) {#name, {n, nullptr, nullptr, applied_to<scalar::name, n, std::int64_t>}},
+#define PW_REAL(name) \
+  {#name, {1, applied_to<scalar::name, 1, float>, applied_to<scalar::name, 1, double>, nullptr}},
+  static const std::map<std::string, Kernel> kKernels = {PW_NUMBER_PRIMITIVES(PW_NUMBER)
+                                                             PW_INTEGER_PRIMITIVES(PW_INTEGER)
+                                                                 PW_REAL_PRIMITIVES(PW_REAL)};
+#undef PW_NUMBER
+#undef PW_INTEGER
+#undef PW_REAL
+  const auto found = kKernels.find(op);
+  return found == kKernels.end() ? nullptr : &found->second;
+}
+
+std::int64_t wrapped_around(DType dtype, std::int64_t value) {
+  switch (dtype) {
+    case DType::b8: return value != 0 ? 1 : 0;
+    case DType::i8: return static_cast<std::int8_t>(value);
+    case DType::u8: return static_cast<std::uint8_t>(value);
+    case DType::i32: return static_cast<std::int32_t>(value);
+    default: return value;
+  }
+}
+
+std::int64_t saturated(DType dtype, double value) {
+  if (dtype != DType::i64) return static_cast<std::int64_t>(rounded(dtype, value));
+  if (std::isnan(value)) return 0;
+  if (value >= 0x1p63) return std::numeric_limits<std::int64_t>::max();
+  if (value <= -0x1p63) return std::numeric_limits<std::int64_t>::min();
+  return static_cast<std::int64_t>(value);
+}
+
+/// What every function of the C library may be wrong by, in units of the last place.
+constexpr double kFunctionUlps = 4;
+
+double unit(DType dtype) { return std::ldexp(1.0, -mantissa_bits(dtype)); }
+double least_number(DType dtype) {
+  const FloatFormat format = pw::format_of(dtype);
+  return std::ldexp(1.0, format.smallest - format.mantissa);
+}
+
+bool adds(std::string_view op) {
+  return op == "add" || op == "sub" || op == "neg" || op == "addmm" || op == "join_sum";
+}
+
+}  // namespace
+
+Scalar Scalar::of(DType dtype, double value) {
+  Scalar out;
+  out.dtype = dtype;
+  if (is_float(dtype))
+    out.real = rounded(dtype, value);
+  else
+    out.whole = dtype == DType::b8 ? (value != 0 ? 1 : 0) : saturated(dtype, value);
+  return out;
+}
+
+std::string Scalar::print() const {
+  if (dtype == DType::b8) return whole != 0 ? "true" : "false";
+  if (!is_float(dtype)) return fmt::format("{}", whole);
+  if (std::isnan(real)) return "NaN";
+  return dtype == DType::f64 ? fmt::format("{}", real)
+                             : fmt::format("{}", static_cast<float>(real));
+}
+
+bool same_bits(const Scalar& a, const Scalar& b) {
+  if (!is_float(a.dtype) || !is_float(b.dtype)) return a.whole == b.whole;
+  if (std::isnan(a.real) || std::isnan(b.real)) return std::isnan(a.real) && std::isnan(b.real);
+  return a.real == b.real && std::signbit(a.real) == std::signbit(b.real);
+}
+
+bool alike(const Scalar& a, const Scalar& b) {
+  const double x = a.number(), y = b.number();
+  if (std::isnan(x) || std::isnan(y)) return std::isnan(x) && std::isnan(y);
+  if (std::isinf(x) || std::isinf(y)) return x == y;
+  return std::abs(x - y) <= 1e-9 * std::max(std::abs(x), std::abs(y));
+}
+
+std::optional<Machine::Result> Machine::run(TermId term) {
+  auto out = number(term);
+  if (!out) return std::nullopt;
+  if (mode_ == Mode::granted && is_sum(term)) out = rounded_sum(*out, terms_[term].dtype);
+  return Result{out->scalar, out->error, out->underflow};
+}
+
+// ---- indices
+
+std::optional<std::int64_t> Machine::index(Ix at) {
+  return terms_.integers().evaluate(
+      at, [&](const Integers::Unknown& unknown) -> std::optional<std::int64_t> {
+        using Kind = Integers::Unknown::Kind;
+        if (unknown.kind == Kind::value) {
+          const auto held = number(TermId(std::size_t{unknown.number}));
+          return held ? std::optional(held->scalar.whole) : std::nullopt;
+        }
+        if (unknown.kind == Kind::variable) {
+          const auto bound = bound_.find(unknown.number);
+          if (bound != bound_.end()) return bound->second;
+          if (unknown.number < kAxisLevel) return std::nullopt;
+        }
+        return inputs_.size(unknown);
+      });
+}
+
+std::optional<std::vector<std::int64_t>> Machine::places(const Term& term) {
+  std::vector<std::int64_t> out;
+  for (Ix at : term.at) {
+    const auto place = index(at);
+    if (!place) return std::nullopt;
+    out.push_back(*place);
+  }
+  return out;
+}
+
+/// Returns the levels of sums around it that it depends on.
+const std::vector<std::uint32_t>& Machine::bound_levels(TermId id) {
+  const auto known = levels_.find(id);
+  if (known != levels_.end()) return known->second;
+  const Term term = terms_[id];
+  std::set<std::uint32_t> levels, values;
+  for (TermId arg : term.args) {
+    const auto& of_arg = bound_levels(arg);
+    levels.insert(of_arg.begin(), of_arg.end());
+  }
+  if (term.kind == Term::Kind::reduce) levels.erase(term.level);
+  for (Ix at : term.at) {
+    terms_.integers().collect_levels(at, levels);
+    terms_.integers().collect_values(at, values);
+  }
+  for (std::uint32_t value : values) {
+    const auto& of_value = bound_levels(TermId(std::size_t{value}));
+    levels.insert(of_value.begin(), of_value.end());
+  }
+  std::vector<std::uint32_t> out;
+  for (std::uint32_t level : levels)
+    if (level < kAxisLevel) out.push_back(level);
+  return levels_.emplace(id, std::move(out)).first->second;
+}
+
+// ---- terms
+
+std::optional<Machine::Number> Machine::number(TermId id) {
+  std::vector<std::int64_t> bound;
+  for (std::uint32_t level : bound_levels(id)) {
+    const auto value = bound_.find(level);
+    if (value == bound_.end()) return std::nullopt;
+    bound.push_back(value->second);
+  }
+  std::pair key(id, std::move(bound));
+  const auto known = known_.find(key);
+  if (known != known_.end()) return known->second;
+  if (++steps_ > kMostEvaluated) return std::nullopt;
+  auto out = made(id);
+  if (!out) return std::nullopt;
+  known_.emplace(std::move(key), *out);
+  return out;
+}
+
+std::optional<Machine::Number> Machine::made(TermId id) {
+  const Term term = terms_[id];
+  Number out;
+  const auto given = [&](const std::optional<Scalar>& scalar) -> std::optional<Number> {
+    if (!scalar) return std::nullopt;
+    out.scalar = *scalar;
+    return out;
+  };
+  switch (term.kind) {
+    case Term::Kind::number: {
+      const bool real = mode_ == Mode::reals && is_float(term.dtype);
+      out.scalar = Scalar::of(real ? DType::f64 : term.dtype, term.number);
+      // Numbers that agree to 12 digits are one.
+      if (std::rint(term.number) != term.number) out.error = 1e-12 * std::abs(term.number);
+      return out;
+    }
+    case Term::Kind::index: {
+      const auto at = index(term.at[0]);
+      if (!at) return std::nullopt;
+      out.scalar = Scalar::of(term.dtype, static_cast<double>(*at));
+      return out;
+    }
+    case Term::Kind::read:
+    case Term::Kind::opaque: {
+      const auto at = places(term);
+      if (!at) return std::nullopt;
+      return given(term.kind == Term::Kind::read ? inputs_.read(id, *at) : inputs_.opaque(id, *at));
+    }
+    case Term::Kind::call: return call(id);
+    case Term::Kind::reduce: return reduce(term);
+    case Term::Kind::lambda: break;
+  }
+  return std::nullopt;
+}
+
+bool Machine::is_sum(TermId id) const {
+  const Term& term = terms_[id];
+  if (!is_float(term.dtype)) return false;
+  if (term.kind == Term::Kind::reduce)
+    return term.name == "sum" || term.name == "dot" || term.name == "ranks" || term.name == "mean";
+  return term.kind == Term::Kind::call && adds(term.name);
+}
+
+Machine::Number Machine::rounded_sum(const Number& sum, DType dtype) const {
+  Number out = sum;
+  out.scalar.dtype = mode_ == Mode::reals ? DType::f64 : dtype;
+  out.scalar.real = rounded(out.scalar.dtype, static_cast<double>(sum.wide));
+  return out;
+}
+
+/// A sum in `granted`: its terms are added up without a bound.
+std::optional<Machine::Number> Machine::sum_of_terms(const Term& term) {
+  Number out;
+  out.scalar.dtype = term.dtype;
+  long double sizes = 0;
+  for (std::size_t i = 0; i < term.args.size(); ++i) {
+    const auto x = number(term.args[i]);
+    if (!x) return std::nullopt;
+    const long double sign = term.name == "neg" || (term.name == "sub" && i == 1) ? -1 : 1;
+    const bool one_sum = is_sum(term.args[i]) && terms_[term.args[i]].dtype == term.dtype;
+    Number part = is_sum(term.args[i]) ? rounded_sum(*x, terms_[term.args[i]].dtype) : *x;
+    const long double value = one_sum ? x->wide : static_cast<long double>(part.scalar.number());
+    out.wide += sign * value;
+    sizes += std::abs(value);
+    out.error += x->error;
+    out.underflow += x->underflow;
+  }
+  out.error += 2 * unit(term.dtype) * static_cast<double>(sizes);
+  return out;
+}
+
+std::optional<Machine::Number> Machine::call(TermId id) {
+  const Term term = terms_[id];
+  if (mode_ == Mode::granted && is_sum(id)) return sum_of_terms(term);
+  std::vector<Number> x;
+  std::vector<bool> literal;
+  for (TermId arg : term.args) {
+    auto value = number(arg);
+    if (!value) return std::nullopt;
+    if (mode_ == Mode::granted && is_sum(arg)) value = rounded_sum(*value, terms_[arg].dtype);
+    x.push_back(*value);
+    literal.push_back(terms_[arg].kind == Term::Kind::number);
+  }
+  const bool real = mode_ == Mode::reals && is_float(term.dtype);
+  if (const double most = saturation(term.dtype); real && term.name == "cast" && most > 0)
+    x[0].scalar = Scalar::of(DType::f64, std::clamp(x[0].scalar.number(), -most, most));
+  return applied(term.name, real ? DType::f64 : term.dtype, x, literal);
+}
+
+/// One op, rounded once.
+std::optional<Machine::Number> Machine::applied(const std::string& name, DType dtype,
+                                                const std::vector<Number>& x,
+                                                const std::vector<bool>& literal) {
+  const std::string op = name == "addmm" || name == "join_sum" ? "add"
+                         : name == "join_product"              ? "mul"
+                                                               : name;
+  Number out;
+  out.scalar.dtype = dtype;
+  const auto stored = [&](double value) {
+    if (!is_float(dtype))
+      out.scalar.whole = dtype == DType::b8 ? value != 0 : saturated(dtype, value);
+    else
+      out.scalar.real = rounded(dtype, value);
+  };
+  const bool is_cast = op == "cast";
+  const Kernel* kernel = is_cast ? nullptr : kernel_of(op);
+  if (!is_cast && (kernel == nullptr || kernel->operands != x.size())) return std::nullopt;
+  // The dtype that operands have in common; a literal yields to another float.
+  bool floats = false, doubles = false, strong = false;
+  for (std::size_t i = op == "select" ? 1 : 0; i < x.size(); ++i) {
+    if (!is_float(x[i].scalar.dtype)) continue;
+    floats = true;
+    strong = strong || !literal[i];
+  }
+  for (std::size_t i = op == "select" ? 1 : 0; i < x.size(); ++i)
+    doubles = doubles || (x[i].scalar.dtype == DType::f64 && (!literal[i] || !strong));
+  double center = 0, ulps = 1;
+  const auto in_double = [&](const std::vector<double>& at) {
+    return is_cast ? at[0] : kernel->in_double(at.data());
+  };
+  std::vector<double> at;
+  for (const Number& part : x) at.push_back(part.scalar.number());
+  if (!floats && (is_cast || kernel->in_whole != nullptr)) {
+    std::vector<std::int64_t> whole;
+    for (const Number& part : x) whole.push_back(part.scalar.whole);
+    const std::int64_t value = is_cast ? whole[0] : kernel->in_whole(whole.data());
+    if (is_float(dtype))
+      stored(static_cast<double>(value));
+    else
+      out.scalar.whole = dtype == DType::b8 && kernel != nullptr && kernel->in_float == nullptr
+                             ? value & 1
+                             : wrapped_around(dtype, value);
+    for (const Number& part : x)
+      if (part.error > 0) out.error = std::numeric_limits<double>::infinity();
+    if (is_float(dtype)) out.error += unit(dtype) * std::abs(out.scalar.real);
+    return out;
+  }
+  if (!is_cast && kernel->in_double == nullptr) return std::nullopt;
+  center = in_double(at);
+  if (is_cast || doubles) {
+    stored(center);
+  } else {
+    std::vector<float> narrow(at.begin(), at.end());
+    stored(static_cast<double>(kernel->in_float(narrow.data())));
+  }
+  if (!is_cast && kernel->in_whole == nullptr && op != "sqrt") ulps = kFunctionUlps;
+  // How far the ends of what each operand may be lie from the middle.
+  const auto spread = [&](auto part) {
+    double most = 0;
+    std::vector<std::size_t> loose;
+    for (std::size_t i = 0; i < x.size(); ++i)
+      if (x[i].*part > 0) loose.push_back(i);
+    for (std::size_t corner = 0; !loose.empty() && corner < (std::size_t{1} << loose.size());
+         ++corner) {
+      std::vector<double> end = at;
+      for (std::size_t k = 0; k < loose.size(); ++k)
+        end[loose[k]] += ((corner >> k) & 1 ? -1 : 1) * (x[loose[k]].*part);
+      double far = std::abs(in_double(end) - center);
+      if (is_cast && !is_float(dtype))
+        far = std::abs(Scalar::of(dtype, end[0]).number() - Scalar::of(dtype, center).number());
+      if (std::isnan(far)) far = std::numeric_limits<double>::infinity();
+      most = std::max(most, far);
+    }
+    return most;
+  };
+  out.error = spread(&Number::error);
+  out.underflow = spread(&Number::underflow);
+  if (!is_float(dtype)) return out;
+  const double value = std::abs(out.scalar.real);
+  const bool kept = op == "neg" || op == "abs" || op == "maximum" || op == "minimum" ||
+                    op == "select" || out.scalar.real == center;
+  if (!kept && std::isfinite(value)) {
+    out.error += 2 * ulps * unit(dtype) * value;
+    if (value < std::ldexp(1.0, pw::format_of(dtype).smallest)) out.underflow += least_number(dtype);
+  }
+  return out;
+}
+
+// ---- reductions
+
+std::optional<Machine::Number> Machine::reduce(const Term& term) {
+  const auto extent = index(term.at[0]);
+  if (!extent || *extent < 0 || *extent > kMostAddends) return std::nullopt;
+  const bool sum = term.name == "sum" || term.name == "dot" || term.name == "ranks";
+  const auto before = bound_.find(term.level);
+  if (before != bound_.end()) return std::nullopt;
+  std::optional<Number> out;
+  if (sum && !is_float(term.dtype))
+    out = whole_sum(term, *extent);
+  else if (sum || (term.name == "mean" && is_float(term.dtype)))
+    out = float_sum(term, *extent);
+  else
+    out = fold(term, *extent);
+  bound_.erase(term.level);
+  return out;
+}
+
+std::optional<Machine::Number> Machine::whole_sum(const Term& term, std::int64_t extent) {
+  Number out;
+  out.scalar.dtype = term.dtype;
+  std::uint64_t sum = 0;
+  for (std::int64_t i = 0; i < extent; ++i) {
+    bound_[term.level] = i;
+    std::uint64_t product = 1;
+    for (TermId arg : term.args) {
+      const auto x = number(arg);
+      if (!x || is_float(x->scalar.dtype)) return std::nullopt;
+      product *= static_cast<std::uint64_t>(x->scalar.whole);
+    }
+    sum += product;
+  }
+  out.scalar.whole = wrapped_around(term.dtype, static_cast<std::int64_t>(sum));
+  return out;
+}
+
+/// Products are rounded, sums are added up one after the other, in f32 where the dtype is narrower.
+std::optional<Machine::Number> Machine::float_sum(const Term& term, std::int64_t extent) {
+  const DType added = mode_ == Mode::reals || term.dtype == DType::f64 ? DType::f64 : DType::f32;
+  Number out;
+  out.scalar.dtype = mode_ == Mode::reals ? DType::f64 : term.dtype;
+  double sum = 0;
+  long double sizes = 0;
+  for (std::int64_t i = 0; i < extent; ++i) {
+    bound_[term.level] = i;
+    std::vector<Number> x;
+    for (TermId arg : term.args) {
+      auto value = number(arg);
+      if (!value) return std::nullopt;
+      const bool part = mode_ == Mode::granted && is_sum(arg);
+      const bool one_sum = part && term.args.size() == 1 && terms_[arg].dtype == term.dtype;
+      if (part && !one_sum) value = rounded_sum(*value, terms_[arg].dtype);
+      if (!one_sum) value->wide = static_cast<long double>(value->scalar.number());
+      x.push_back(*value);
+    }
+    long double product = x[0].wide;
+    double error = x[0].error, underflow = x[0].underflow;
+    if (x.size() == 2) {
+      const double a = std::abs(x[0].scalar.number()), b = std::abs(x[1].scalar.number());
+      product = rounded(added, x[0].scalar.number() * x[1].scalar.number());
+      error = a * x[1].error + b * x[0].error + x[0].error * x[1].error;
+      underflow = a * x[1].underflow + b * x[0].underflow + least_number(added);
+    }
+    sum = rounded(added, sum + static_cast<double>(product));
+    out.wide += product;
+    sizes += std::abs(product);
+    out.error += error;
+    out.underflow += underflow;
+  }
+  const auto count = static_cast<double>(extent);
+  if (mode_ != Mode::granted && std::isfinite(sum)) sizes = std::max<long double>(sizes, sum);
+  out.error += (count + 1) * 2 * unit(added) * static_cast<double>(sizes);
+  if (term.name == "mean") {
+    sum /= count;
+    out.wide /= static_cast<long double>(extent);
+    out.error /= count;
+    out.underflow = out.underflow / count + least_number(added);
+  }
+  out.error += 2 * unit(out.scalar.dtype) * static_cast<double>(std::abs(out.wide));
+  out.scalar.real = rounded(out.scalar.dtype, sum);
+  return out;
+}
+
+/// Extremes and products, one element after the other.
+std::optional<Machine::Number> Machine::fold(const Term& term, std::int64_t extent) {
+  const std::string op = term.name == "amax"   ? "maximum"
+                         : term.name == "amin" ? "minimum"
+                         : term.name == "prod" ? "mul"
+                                               : "";
+  if (op.empty() || extent == 0) return std::nullopt;
+  const bool real = mode_ == Mode::reals && is_float(term.dtype);
+  const DType dtype = real ? DType::f64 : term.dtype;
+  std::optional<Number> out;
+  for (std::int64_t i = 0; i < extent; ++i) {
+    bound_[term.level] = i;
+    auto x = number(term.args[0]);
+    if (!x) return std::nullopt;
+    if (mode_ == Mode::granted && is_sum(term.args[0]))
+      x = rounded_sum(*x, terms_[term.args[0]].dtype);
+    out = out ? applied(op, dtype, {*out, *x}, {false, false}) : x;
+    if (!out) return std::nullopt;
+  }
+  return out;
+}
+
+namespace {
+
+std::optional<Scalar> evaluated(const Terms& terms, TermId term, Machine::Mode mode,
+                                const std::map<TermId, Scalar>& inputs) {
+  Machine::Inputs given;
+  given.read = [&](TermId read, const std::vector<std::int64_t>&) -> std::optional<Scalar> {
+    const auto found = inputs.find(read);
+    if (found == inputs.end() && mode == Machine::Mode::strict) return std::nullopt;
+    Scalar out = found == inputs.end() ? Scalar::of(terms[read].dtype, 1) : found->second;
+    if (is_float(out.dtype) && mode == Machine::Mode::reals) out.dtype = DType::f64;
+    return out;
+  };
+  given.size = [](const Integers::Unknown&) { return std::optional<std::int64_t>(0); };
+  given.opaque = [](TermId, const std::vector<std::int64_t>&) { return std::optional<Scalar>(); };
+  const auto out = Machine(terms, std::move(given), mode).run(term);
+  return out ? std::optional(out->value) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Scalar> evaluate_strictly(const Terms& terms, TermId term,
+                                        const std::map<TermId, Scalar>& inputs) {
+  return evaluated(terms, term, Machine::Mode::strict, inputs);
+}
+
+std::optional<Scalar> evaluate(const Terms& terms, TermId term,
+                               const std::map<TermId, Scalar>& inputs) {
+  return evaluated(terms, term, Machine::Mode::reals, inputs);
+}
+
+}  // namespace pw::proof

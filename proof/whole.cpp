@@ -1,0 +1,424 @@
+// Exports the integers of Reals: polynomials modulo 2^k, exact values where intervals fit a dtype,
+// and what is computed from exact values.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "proof/reals.hpp"
+
+namespace pw::proof {
+namespace {
+
+constexpr long double kUnbounded = std::numeric_limits<long double>::infinity();
+
+long double end_of(long double a, long double b) { return a == 0 || b == 0 ? 0 : a * b; }
+
+long double magnitude_of(long double low, long double high) {
+  return std::max(std::abs(low), std::abs(high));
+}
+
+}  // namespace
+
+// ---- intervals
+
+Reals::Interval Reals::range_of(DType dtype) {
+  switch (dtype) {
+    case DType::b8: return {0, 1};
+    case DType::u8: return {0, 255};
+    case DType::i8: return {-128, 127};
+    case DType::i32: return {-0x1p31L, 0x1p31L - 1};
+    case DType::i64: return {-0x1p63L, 0x1p63L - 1};
+    case DType::f8e4m3:
+    case DType::f8e5m2:
+    case DType::f16:
+    case DType::bf16:
+    case DType::f32:
+    case DType::f64: break;
+  }
+  return {-kUnbounded, kUnbounded};
+}
+
+Reals::Interval Reals::interval(const Polynomial& p) {
+  Interval sum{0, 0};
+  for (const auto& [monomial, factor] : p) {
+    Interval product{factor, factor};
+    for (const auto& [atom, power] : monomial) {
+      Interval range{-kUnbounded, kUnbounded};
+      if (atoms_[atom].boolean) range = {0, 1};
+      if (const auto known = ranges_.find(atom); known != ranges_.end()) range = known->second;
+      Interval raised = range;
+      for (int i = 1; i < power && i < 64; ++i) {
+        const long double ends[] = {
+            end_of(raised.low, range.low), end_of(raised.low, range.high),
+            end_of(raised.high, range.low), end_of(raised.high, range.high)};
+        raised = {*std::min_element(ends, ends + 4), *std::max_element(ends, ends + 4)};
+      }
+      if (power >= 64 || power < 0) raised = {-kUnbounded, kUnbounded};
+      if (power % 2 == 0) raised.low = std::max(raised.low, 0.0L);
+      const long double ends[] = {
+          end_of(product.low, raised.low), end_of(product.low, raised.high),
+          end_of(product.high, raised.low), end_of(product.high, raised.high)};
+      product = {*std::min_element(ends, ends + 4), *std::max_element(ends, ends + 4)};
+    }
+    sum = {sum.low + product.low, sum.high + product.high};
+  }
+  if (std::isnan(sum.low) || std::isnan(sum.high)) return {-kUnbounded, kUnbounded};
+  return sum;
+}
+
+Reals::Interval Reals::interval(const Fraction& f) {
+  if (f.under != number(1).under) return {-kUnbounded, kUnbounded};
+  return interval(f.over);
+}
+
+Reals::Fraction Reals::with_range(Fraction atom, Interval range) {
+  ranges_.insert_or_assign(atom.over.begin()->first.begin()->first, range);
+  return atom;
+}
+
+// ---- modulo 2^k
+
+/// Returns the polynomial with each coefficient reduced to the signed residue of the dtype.
+Reals::Fraction Reals::wrapped(const Fraction& f, DType dtype) {
+  if (f.under != number(1).under) throw_too_large();
+  const int unused = 64 - 8 * size_of(dtype);
+  Fraction out;
+  out.under = f.under;
+  for (const auto& [monomial, factor] : f.over) {
+    if (factor >= 0x1p63L || factor < -0x1p63L || std::rint(factor) != factor) throw_too_large();
+    const auto bits = static_cast<std::uint64_t>(static_cast<std::int64_t>(factor));
+    const std::int64_t residue = static_cast<std::int64_t>(bits << unused) >> unused;
+    if (residue != 0) out.over.emplace(monomial, static_cast<long double>(residue));
+  }
+  return out;
+}
+
+/// Returns an operand as the op converts it to its own dtype.
+Reals::Fraction Reals::operand(TermId id, DType in) {
+  const DType from = terms_[id].dtype;
+  if (is_float(from)) throw_too_large();
+  const bool narrows = is_integer(from) && size_of(from) >= size_of(in);
+  return wrapped(narrows ? of(id) : value(id), in);
+}
+
+/// Returns the exact value of an integer, and any other term itself.
+Reals::Fraction Reals::value(TermId id) {
+  if (!is_integer(terms_[id].dtype)) return of(id);
+  const auto known = values_.find(id);
+  if (known != values_.end()) return known->second;
+  Fraction out = value_made(id);
+  return values_.emplace(id, std::move(out)).first->second;
+}
+
+Reals::Fraction Reals::value_made(TermId id) {
+  const Term term = terms_[id];
+  const Fraction modular = of(id);
+  if (term.kind == Term::Kind::index && (term.dtype == DType::i32 || term.dtype == DType::i64))
+    return modular;  // granted: these do not wrap around
+  const Interval range = range_of(term.dtype), seen = interval(modular);
+  const long double period = std::ldexp(1.0L, 8 * size_of(term.dtype));
+  if (seen.low >= range.low && seen.high <= range.high) return modular;
+  const long double shift = std::floor((range.high - seen.high) / period) * period;
+  if (period < 0x1p63L && std::abs(shift) < 0x1p62L && seen.low + shift >= range.low)
+    return add(modular, number(shift));
+  if (term.kind == Term::Kind::call && term.name == "cast" &&
+      holds_all(term.dtype, terms_[term.args[0]].dtype))
+    return value(term.args[0]);
+  if (term.kind == Term::Kind::call && term.name == "select" &&
+      terms_[term.args[0]].dtype == DType::b8 && terms_[term.args[1]].dtype == term.dtype &&
+      terms_[term.args[2]].dtype == term.dtype) {
+    const Fraction mask = of(term.args[0]);
+    return add(multiply(mask, value(term.args[1])),
+               multiply(add(number(1), mask, -1), value(term.args[2])));
+  }
+  return with_range(function(fmt::format("value {}", name(term.dtype)), {intern(modular)}), range);
+}
+
+// ---- terms of integers
+
+Reals::Fraction Reals::made_whole(const Term& term) {
+  const Interval range = range_of(term.dtype);
+  const auto known = [&](Atom a) { return with_range(atom(std::move(a)), range); };
+  switch (term.kind) {
+    case Term::Kind::number: {
+      const auto value = static_cast<long double>(term.number);
+      if (std::rint(value) == value && value >= range.low && value <= range.high)
+        return wrapped(number(value), term.dtype);
+      return known({fmt::format("{} {:a}", name(term.dtype), term.number), {}, 0, {}, false});
+    }
+    case Term::Kind::read: {
+      Fraction out = known({"read " + term.name, {}, 0, term.at, false});
+      return out;
+    }
+    case Term::Kind::index: {
+      if (const auto value = integers_.number(term.at[0]))
+        return wrapped(number(static_cast<long double>(*value)), term.dtype);
+      const long double low = integers_.nonnegative(term.at[0]) ? 0 : -0x1p63L;
+      return with_range(atom({"index", {}, 0, term.at, false}), {low, 0x1p63L - 1});
+    }
+    case Term::Kind::call: return whole_call(term);
+    case Term::Kind::reduce: return whole_reduce(term);
+    case Term::Kind::lambda:
+      return atom({"lambda", {intern(value(term.args[0]))}, term.level, term.at, false});
+    case Term::Kind::opaque: {
+      Atom a{"opaque " + term.name, {}, term.level, term.at, false};
+      for (TermId arg : term.args) a.args.push_back(intern(of(arg)));
+      return known(std::move(a));
+    }
+  }
+  return number(0);
+}
+
+Reals::Fraction Reals::whole_call(const Term& term) {
+  const std::string& op = term.name;
+  const auto is_one_of = [&](std::initializer_list<std::string_view> names) {
+    return std::find(names.begin(), names.end(), op) != names.end();
+  };
+  const bool whole_args = std::none_of(term.args.begin(), term.args.end(), [&](TermId arg) {
+    return is_float(terms_[arg].dtype);
+  });
+  if (op == "cast") return whole_cast(term);
+  if (!whole_args) return plain_whole(term, range_of(term.dtype));
+  if (op == "abs") return magnitude(term);
+  if (is_one_of({"div", "fmod", "remainder"})) return whole_division(term);
+  if (is_one_of({"maximum", "minimum"}))
+    return wrapped(extreme(op == "maximum", value(term.args[0]), value(term.args[1]), true),
+                   term.dtype);
+  if (is_one_of({"floor", "ceil", "trunc", "round"})) return operand(term.args[0], term.dtype);
+  if (op == "select") {
+    const Fraction mask = value(term.args[0]);
+    const bool truth = terms_[term.args[0]].dtype == DType::b8;
+    const Fraction taken =
+        truth ? mask : add(number(1), unsigned_zero("whole zero", mask), -1);
+    const Fraction x = operand(term.args[1], term.dtype), y = operand(term.args[2], term.dtype);
+    inexact_ = false;
+    const Fraction out = add(multiply(taken, x), multiply(add(number(1), taken, -1), y));
+    if (inexact_) throw_too_large();
+    return wrapped(out, term.dtype);
+  }
+  if (!is_one_of({"add", "addmm", "join_sum", "sub", "neg", "mul", "join_product", "bitwise_not"}))
+    return plain_whole(term, range_of(term.dtype));
+  std::vector<Fraction> x;
+  for (TermId arg : term.args) x.push_back(operand(arg, term.dtype));
+  inexact_ = false;
+  Fraction out;
+  if (op == "sub")
+    out = add(x[0], x[1], -1);
+  else if (op == "neg")
+    out = multiply(number(-1), x[0]);
+  else if (op == "bitwise_not")
+    out = add(multiply(number(-1), x[0]), number(-1));
+  else if (op == "mul" || op == "join_product")
+    out = multiply(x[0], x[1]);
+  else
+    out = add(x[0], x[1]);
+  if (inexact_) throw_too_large();
+  return wrapped(out, term.dtype);
+}
+
+/// An operation without a law: the exact values of its operands decide it.
+Reals::Fraction Reals::plain_whole(const Term& term, Interval range) {
+  std::vector<FractionId> args;
+  std::string floats;
+  for (TermId arg : term.args) {
+    args.push_back(intern(value(arg)));
+    if (is_float(terms_[arg].dtype)) floats += " " + std::string(name(terms_[arg].dtype));
+  }
+  const bool bitwise = term.name == "bitwise_and" || term.name == "bitwise_or" ||
+                       term.name == "bitwise_xor";
+  if (bitwise) {
+    std::sort(args.begin(), args.end());
+    const Interval a = interval(value(term.args[0])), b = interval(value(term.args[1]));
+    if (term.name == "bitwise_and" && (a.low >= 0 || b.low >= 0))
+      range = {0, std::min(a.low >= 0 ? a.high : kUnbounded, b.low >= 0 ? b.high : kUnbounded)};
+    else if (a.low >= 0 && b.low >= 0)
+      range = {0, range.high};
+  }
+  return with_range(function(fmt::format("{} {}{}", term.name, name(term.dtype), floats), args),
+                    range);
+}
+
+Reals::Fraction Reals::whole_cast(const Term& term) {
+  const TermId x = term.args[0];
+  const DType from = terms_[x].dtype;
+  if (!is_float(from)) return operand(x, term.dtype);
+  const Interval range = range_of(term.dtype);
+  if (const auto whole = whole_number(x)) {
+    const Interval seen = interval(*whole);
+    if (seen.low >= range.low && seen.high <= range.high) return wrapped(*whole, term.dtype);
+  }
+  return with_range(
+      function(fmt::format("to {} of {}", name(term.dtype), name(from)), {intern(of(x))}), range);
+}
+
+/// Returns the integer that a float term is, if its dtype holds all of them.
+std::optional<Reals::Fraction> Reals::whole_number(TermId id) {
+  const Term term = terms_[id];
+  if (term.kind == Term::Kind::number) {
+    const bool exact = std::rint(term.number) == term.number &&
+                       std::abs(term.number) <= std::ldexp(1.0, mantissa_bits(term.dtype));
+    if (!exact) return std::nullopt;
+    return number(static_cast<long double>(term.number));
+  }
+  if (term.kind != Term::Kind::call) return std::nullopt;
+  if (term.name == "cast") {
+    const DType from = terms_[term.args[0]].dtype;
+    if (!holds_all(term.dtype, from)) return std::nullopt;
+    return is_float(from) ? whole_number(term.args[0]) : std::optional(value(term.args[0]));
+  }
+  if (term.name != "maximum" && term.name != "minimum") return std::nullopt;
+  std::vector<Fraction> x;
+  for (TermId arg : term.args) {
+    if (!is_float(terms_[arg].dtype) ||
+        (terms_[arg].dtype != term.dtype && terms_[arg].kind != Term::Kind::number))
+      return std::nullopt;
+    auto whole = whole_number(arg);
+    if (!whole) return std::nullopt;
+    x.push_back(std::move(*whole));
+  }
+  return extreme(term.name == "maximum", x[0], x[1], true);
+}
+
+/// |x|, which is negative for the least integer of a dtype.
+Reals::Fraction Reals::magnitude(const Term& term) {
+  const Fraction x = value(term.args[0]);
+  const Interval seen = interval(x), range = range_of(term.dtype);
+  if (seen.low >= 0) return wrapped(x, term.dtype);
+  const Fraction negated = multiply(number(-1), x);
+  if (seen.high <= 0) return wrapped(negated, term.dtype);
+  if (seen.low > range.low)
+    return with_range(function("whole abs", {intern(lead(x) < 0 ? negated : x)}),
+                      {0, magnitude_of(seen.low, seen.high)});
+  const Fraction modular = operand(term.args[0], term.dtype);
+  const Fraction other = wrapped(multiply(number(-1), modular), term.dtype);
+  return with_range(
+      function(fmt::format("abs {}", name(term.dtype)), {intern(lead(modular) < 0 ? other : modular)}),
+      range);
+}
+
+/// Quotients truncate, `fmod` has the sign of the dividend, `remainder` that of the divisor. A
+/// division by 0 gives 0.
+Reals::Fraction Reals::whole_division(const Term& term) {
+  Fraction a = value(term.args[0]);
+  const Fraction b = value(term.args[1]);
+  const bool one = constant(b) == 1;
+  std::string op = term.name;
+  if (one) return op == "div" ? wrapped(a, term.dtype) : number(0);
+  if (op == "remainder") {  // what is a period more or less has the same one
+    for (const int sign : {1, -1})
+      for (Fraction less = add(a, b, -sign);
+           b.over.size() == 1 && less.over.size() < a.over.size(); less = add(a, b, -sign))
+        a = less;
+  }
+  const Interval x = interval(a), y = interval(b);
+  const long double most = magnitude_of(x.low, x.high);
+  const long double rest = std::max(0.0L, std::min(most, magnitude_of(y.low, y.high) - 1));
+  if (op == "remainder" && x.low >= 0 && y.low > 0) op = "fmod";
+  Interval range{-most, most};
+  if (op == "div") {
+    if (x.low >= 0 && y.low >= 0) range.low = 0;
+    if (x.low >= 0 && x.high < y.low) return number(0);
+  } else if (op == "fmod") {
+    if (y.low > 0 && most < y.low) return wrapped(a, term.dtype);
+    range = {x.low < 0 ? -rest : 0, x.high > 0 ? rest : 0};
+  } else {
+    const long double bound = magnitude_of(y.low, y.high) - 1;
+    range = {y.low >= 0 ? 0 : -bound, y.high <= 0 ? 0 : bound};
+  }
+  return wrapped(with_range(function("whole " + op, {intern(a), intern(b)}), range), term.dtype);
+}
+
+// ---- reductions of integers
+
+Reals::Fraction Reals::whole_reduce(const Term& term) {
+  const Ix extent = term.at[0];
+  const bool whole = std::none_of(term.args.begin(), term.args.end(),
+                                  [&](TermId arg) { return is_float(terms_[arg].dtype); });
+  if (whole && (term.name == "sum" || term.name == "dot" || term.name == "ranks")) {
+    Fraction body = operand(term.args[0], term.dtype);
+    const Fraction by = term.name == "dot" ? operand(term.args[1], term.dtype) : number(1);
+    inexact_ = false;
+    body = multiply(body, by);
+    if (inexact_) throw_too_large();
+    body = wrapped(body, term.dtype);
+    inexact_ = false;
+    const Fraction out = sum(body, term.level, extent);
+    if (inexact_) throw_too_large();
+    return wrapped(out, term.dtype);
+  }
+  const Fraction body = value(term.args[0]);
+  const bool extreme = term.name == "amax" || term.name == "amin";
+  if (extreme && whole) {
+    if (!depends(body, term.level)) return wrapped(body, term.dtype);
+    return with_range(bound("whole " + term.name, body, term.level, extent), interval(body));
+  }
+  std::string dtypes = std::string(name(term.dtype));
+  for (TermId arg : term.args) dtypes += " " + std::string(name(terms_[arg].dtype));
+  return with_range(bound(term.name + " " + dtypes, body, term.level, extent),
+                    range_of(term.dtype));
+}
+
+// ---- truths of integers
+
+Reals::Fraction Reals::whole_truth(const Term& term) {
+  const std::string& op = term.name;
+  const Fraction one = number(1);
+  if (op == "cast") return add(one, unsigned_zero("whole zero", value(term.args[0])), -1);
+  if (op == "eq") return equals_whole(term);
+  if (op == "ne") return add(one, equals_whole(term), -1);
+  if (op == "lt" || op == "le") {
+    const Fraction a = value(term.args[0]), b = value(term.args[1]);
+    inexact_ = false;
+    const Fraction more = op == "lt" ? add(b, a, -1) : add(a, b, -1);
+    if (inexact_) throw_too_large();
+    const Fraction above = positive_sign(more, true);
+    return op == "lt" ? above : add(one, above, -1);
+  }
+  std::vector<FractionId> args;
+  std::string dtypes;
+  for (TermId arg : term.args) {
+    args.push_back(intern(value(arg)));
+    dtypes += " " + std::string(name(terms_[arg].dtype));
+  }
+  return function(fmt::format("{} b8 of{}", op, dtypes), args, true);
+}
+
+/// Two integers of one dtype are equal if their difference is 0 modulo 2^k.
+Reals::Fraction Reals::equals_whole(const Term& term) {
+  const DType dtype = terms_[term.args[0]].dtype;
+  if (dtype != terms_[term.args[1]].dtype || dtype == DType::b8) {
+    const Fraction a = value(term.args[0]), b = value(term.args[1]);
+    inexact_ = false;
+    const Fraction difference = add(a, b, -1);
+    if (inexact_) throw_too_large();
+    return unsigned_zero("whole zero", difference);
+  }
+  const Fraction a = of(term.args[0]), b = of(term.args[1]);
+  inexact_ = false;
+  const Fraction exact = add(a, b, -1);
+  if (inexact_) throw_too_large();
+  const Fraction difference = wrapped(exact, dtype);
+  const Interval seen = interval(difference);
+  const long double period = std::ldexp(1.0L, 8 * size_of(dtype));
+  const bool small = seen.low > -period && seen.high < period;
+  if (small) return unsigned_zero("whole zero", difference);
+  const Fraction negated = wrapped(multiply(number(-1), difference), dtype);
+  return function(fmt::format("zero {}", name(dtype)),
+                  {intern(lead(difference) < 0 ? negated : difference)}, true);
+}
+
+/// 1 where the exact difference is 0, else 0.
+Reals::Fraction Reals::unsigned_zero(const std::string& name, const Fraction& difference) {
+  if (const auto known = constant(difference)) return number(*known == 0 ? 1 : 0);
+  const Interval seen = interval(difference);
+  if (seen.low > 0 || seen.high < 0) return number(0);
+  const Fraction x = lead(difference) < 0 ? multiply(number(-1), difference) : difference;
+  if (x.over.size() == 1 && x.over.begin()->first.size() == 1 && lead(x) == 1 &&
+      atoms_[x.over.begin()->first.begin()->first].boolean)
+    return add(number(1), x, -1);
+  return function(name, {intern(x)}, true);
+}
+
+}  // namespace pw::proof

@@ -1,0 +1,325 @@
+// Exports WitnessSearch, print_witness.
+#include "proof/witness.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "backends/numerics.hpp"
+#include "base/hash.hpp"
+#include "proof/index_levels.hpp"
+
+namespace pw::proof {
+namespace {
+
+constexpr std::size_t kRandomSamples = 240;
+constexpr std::size_t kGridSide = 60;
+constexpr std::size_t kMostGrid = 3600;  // samples of all pairs of critical numbers
+constexpr std::size_t kMostShown = 6;   // inputs of a printed witness
+
+/// Finite numbers of a dtype at which scalar functions change their ways.
+std::vector<double> critical_numbers(DType dtype, const std::set<double>& literals) {
+  std::vector<double> out;
+  if (dtype == DType::b8) return {0, 1};
+  if (!is_float(dtype)) {
+    const double low = dtype == DType::u8    ? 0
+                       : dtype == DType::i8  ? -128
+                       : dtype == DType::i32 ? -0x1p31
+                                             : -0x1p63;
+    const double high = dtype == DType::u8    ? 255
+                        : dtype == DType::i8  ? 127
+                        : dtype == DType::i32 ? 0x1p31 - 1
+                                              : 0x1p63;
+    for (double x : {0.0, 1.0, -1.0, 2.0, 3.0, -3.0, 5.0, -7.0, 100.0, -100.0, low, low + 1, high,
+                     high - 1, std::floor(high / 2), std::floor(high / 2) + 1, 46341.0,
+                     -3037000500.0, 16777217.0})
+      if (x >= low && x <= high) out.push_back(x);
+    for (double literal : literals)
+      for (double x : {literal, literal + 1, literal - 1, low + literal, high - literal,
+                       high + literal, low - literal})
+        if (std::rint(x) == x && x >= low && x <= high) out.push_back(x);
+  } else {
+    const FloatFormat format = pw::format_of(dtype);
+    const double large = format.largest, least = std::ldexp(1.0, format.smallest);
+    std::vector<double> sizes = {1, 0.37, 2.6, 11.3, 17.2, 89.3, 104.7, 460, 711, 746,
+                                 70001, large / 1.37, large / 3.3, std::sqrt(large) * 1.31,
+                                 std::pow(large, 0.26), std::pow(large, 0.74), least * 1.4,
+                                 std::sqrt(least) * 0.83, std::ldexp(3.0, format.smallest -
+                                                                              format.mantissa)};
+    for (double literal : literals) {
+      const double size = std::abs(literal);
+      if (size == 0 || !std::isfinite(size)) continue;
+      sizes.insert(sizes.end(), {size, size * 1.3, large / size * 0.8, large / size * 1.2,
+                                 least / size * 0.9, large / 1.02 - size});
+    }
+    out = {0.0, -0.0};
+    for (double size : sizes)
+      for (double x : {size, -size})
+        if (const double held = rounded(dtype, x); std::abs(held) <= 0.99 * large)
+          out.push_back(held);
+  }
+  std::vector<double> unique;
+  for (double x : out)
+    if (std::none_of(unique.begin(), unique.end(), [&](double y) {
+          return x == y && std::signbit(x) == std::signbit(y);
+        }))
+      unique.push_back(x);
+  return unique;
+}
+
+}  // namespace
+
+/// Numbers for all that two terms read.
+class Sample {
+ public:
+  /// `grid`: one of all pairs of critical numbers, for terms of at most two reads.
+  Sample(const Terms& terms, const std::set<double>& literals, std::size_t number, bool grid,
+         bool pointwise)
+      : terms_(terms),
+        literals_(literals),
+        number_(number),
+        grid_(grid),
+        pointwise_(pointwise) {}
+
+  Machine::Inputs inputs() {
+    Machine::Inputs out;
+    out.read = [this](TermId id, const std::vector<std::int64_t>& at) { return read(id, at); };
+    out.size = [this](const Integers::Unknown& unknown) { return size(unknown); };
+    out.opaque = [this](TermId id, const std::vector<std::int64_t>& at) {
+      return std::optional(drawn(terms_[id].name, terms_[id].dtype, at));
+    };
+    return out;
+  }
+  [[nodiscard]] const std::vector<std::pair<std::string, Scalar>>& seen() const { return seen_; }
+  Scalar left, right;
+
+ private:
+  std::optional<Scalar> read(TermId id, const std::vector<std::int64_t>& at) {
+    const Term& term = terms_[id];
+    std::string name = term.name;
+    for (std::int64_t place : at) name += fmt::format(" {}", place);
+    const auto known = reads_.find(name);
+    if (known != reads_.end()) return known->second;
+    const Scalar out = drawn(term.name, term.dtype, at);
+    seen_.emplace_back(place_of(term, at), out);
+    return reads_.emplace(name, out).first->second;
+  }
+
+  /// As a reader finds it: at an index of its own for each axis, or at its numbers under a sum.
+  std::string place_of(const Term& term, const std::vector<std::int64_t>& at) const {
+    std::string out;
+    for (std::size_t i = 0; i < at.size(); ++i)
+      out += (i == 0 ? "" : ", ") +
+             (pointwise_ ? terms_.integers().print(term.at[i]) : std::to_string(at[i]));
+    return fmt::format("{}[{}]", term.name, out);
+  }
+
+  Scalar drawn(const std::string& name, DType dtype, const std::vector<std::int64_t>& at) {
+    auto& numbers = critical_[dtype];
+    if (numbers.empty()) numbers = critical_numbers(dtype, literals_);
+    const std::size_t order = reads_.size();
+    if (grid_) {
+      const std::size_t which = order == 0 ? number_ % kGridSide : number_ / kGridSide;
+      return Scalar::of(dtype, numbers[which % numbers.size()]);
+    }
+    // Half of the samples give all elements of an input one magnitude.
+    std::uint64_t key = combine(hash_text(name), number_);
+    std::uint64_t own = combine(key, 77);
+    for (std::int64_t place : at) own = combine(own, static_cast<std::uint64_t>(place) + 1);
+    const bool together = number_ % 2 == 0;
+    const double number = numbers[(together ? key >> 9 : own >> 9) % numbers.size()];
+    if (!is_float(dtype) || !together) return Scalar::of(dtype, number);
+    const double factor = 0.7 + static_cast<double>(own >> 40 & 255) / 900;
+    const bool signs = (key >> 5) % 3 != 0;
+    return Scalar::of(dtype, number * factor * (signs && (own >> 7) % 2 ? -1 : 1));
+  }
+
+  std::optional<std::int64_t> size(const Integers::Unknown& unknown) {
+    const bool symbol = unknown.kind == Integers::Unknown::Kind::symbol;
+    const std::string name =
+        symbol ? std::string(unknown.name) : fmt::format("{} {}", unknown.number, unknown.extent.index);
+    const auto known = sizes_.find(name);
+    if (known != sizes_.end()) return known->second;
+    const std::uint64_t draw = combine(hash_text(name), number_ / 8 + 3) >> 11;
+    std::int64_t out = 0;
+    if (symbol) {
+      constexpr std::int64_t kSizes[] = {2, 1, 3, 2, 4, 2, 6, 8};
+      out = kSizes[draw % 8] - (unknown.free && draw % 16 == 0 ? 2 : 0);
+    } else {
+      const auto extent = terms_.integers().evaluate(
+          unknown.extent, [this](const Integers::Unknown& inner) { return size(inner); });
+      if (!extent || *extent <= 0) return std::nullopt;
+      out = static_cast<std::int64_t>(draw % static_cast<std::uint64_t>(*extent));
+    }
+    sizes_.emplace(name, out);
+    return out;
+  }
+
+  const Terms& terms_;
+  const std::set<double>& literals_;
+  std::size_t number_;
+  bool grid_, pointwise_;
+  std::map<std::string, Scalar> reads_;
+  std::map<std::string, std::int64_t> sizes_;
+  std::map<DType, std::vector<double>> critical_;
+  std::vector<std::pair<std::string, Scalar>> seen_;
+};
+
+namespace {
+
+struct Scope {
+  std::set<double> literals;
+  std::size_t reads = 0, nodes = 0;
+  bool pointwise = true;
+};
+
+Scope scope_of(const Terms& terms, TermId a, TermId b) {
+  Scope out;
+  std::set<TermId> seen;
+  for (TermId side : {a, b})
+    terms.walk(side, [&](TermId id, std::vector<TermId>& next) {
+      const Term& term = terms[id];
+      next.insert(next.end(), term.args.begin(), term.args.end());
+      if (!seen.insert(id).second) return;
+      ++out.nodes;
+      out.reads += term.kind == Term::Kind::read;
+      out.pointwise = out.pointwise && term.kind != Term::Kind::reduce &&
+                      term.kind != Term::Kind::opaque && term.kind != Term::Kind::lambda;
+      if (term.kind == Term::Kind::number && std::isfinite(term.number) && out.literals.size() < 6)
+        out.literals.insert(term.number);
+    });
+  return out;
+}
+
+bool finite(const Scalar& x) { return !is_float(x.dtype) || std::isfinite(x.real); }
+
+/// One is infinite or NaN and the other is not, or both are infinite on unlike sides.
+bool leaves_range(const Scalar& a, const Scalar& b) {
+  if (finite(a) != finite(b)) return true;
+  return !finite(a) && std::isinf(a.real) && std::isinf(b.real) && a.real != b.real;
+}
+
+/// What small numbers may be lost by: a few steps of the least ones, not what a division by them
+/// makes of it.
+double allowed(const Machine::Result& a, const Machine::Result& b) {
+  const DType dtype = a.value.dtype;
+  const FloatFormat format = pw::format_of(dtype);
+  const double step = std::ldexp(1.0, format.smallest - format.mantissa);
+  return 4 * (a.error + b.error) + std::min(4 * (a.underflow + b.underflow), 1024 * step) +
+         2 * step;
+}
+
+}  // namespace
+
+bool WitnessSearch::overflows(TermId a, TermId b, Sample& sample) const {
+  Machine granted(terms_, sample.inputs(), Machine::Mode::granted);
+  const auto x = granted.run(a), y = granted.run(b);
+  if (!x || !y) return false;
+  evaluated_ = true;
+  const double bound = allowed(*x, *y);
+  const auto apart = [&](const Scalar& left, const Scalar& right) {
+    if (!finite(left) || !finite(right)) return leaves_range(left, right);
+    return std::abs(left.real - right.real) > bound;
+  };
+  if (!apart(x->value, y->value)) return false;
+  Machine strict(terms_, sample.inputs(), Machine::Mode::strict);
+  const auto left = strict.run(a), right = strict.run(b);
+  if (!left || !right || !apart(left->value, right->value)) return false;
+  sample.left = left->value;
+  sample.right = right->value;
+  return true;
+}
+
+bool WitnessSearch::differs(TermId a, TermId b, Sample& sample) const {
+  Machine strict(terms_, sample.inputs(), Machine::Mode::strict);
+  const auto left = strict.run(a), right = strict.run(b);
+  if (!left || !right) return false;
+  evaluated_ = true;
+  sample.left = left->value;
+  sample.right = right->value;
+  return !same_bits(left->value, right->value);
+}
+
+std::optional<Witness> WitnessSearch::search(TermId a, TermId b, Parts parts) {
+  constexpr std::size_t kMostNodes = 400, kHopeless = 40;
+  evaluated_ = false;
+  const Scope scope = scope_of(terms_, a, b);
+  if (scope.nodes > kMostNodes) return std::nullopt;
+  const bool grid = scope.pointwise && scope.reads > 0 && scope.reads <= 2;
+  const std::size_t samples = grid && scope.reads == 2 ? kMostGrid : kRandomSamples;
+  for (std::size_t n = 0; n < samples; ++n) {
+    if (n == kHopeless && !evaluated_) break;
+    Sample sample(terms_, scope.literals, grid ? n * 1009 % kMostGrid : n, grid, scope.pointwise);
+    Machine facts(terms_, sample.inputs(), Machine::Mode::strict);
+    const auto& known = terms_.integers().facts();
+    const bool fits = std::all_of(known.begin(), known.end(), [&](Ix fact) {
+      const auto value = facts.index(fact);
+      return value && *value >= 0;
+    });
+    if (!fits || !(this->*parts)(a, b, sample)) continue;
+    return Witness{print_witness(sample.seen(), sample.left, sample.right)};
+  }
+  return std::nullopt;
+}
+
+std::optional<Witness> WitnessSearch::overflow(TermId a, TermId b) {
+  return search(a, b, &WitnessSearch::overflows);
+}
+std::optional<Witness> WitnessSearch::difference(TermId a, TermId b) {
+  return search(a, b, &WitnessSearch::differs);
+}
+
+bool WitnessSearch::same_for_all(TermId a, TermId b, std::size_t* evaluated) {
+  constexpr std::size_t kMostNodes = 30;
+  if (!terms_.pointwise(a) || !terms_.pointwise(b)) return false;
+  std::set<TermId> reads;
+  std::size_t nodes = 0, inputs = 1;
+  for (TermId side : {a, b})
+    terms_.walk(side, [&](TermId id, std::vector<TermId>& next) {
+      next.insert(next.end(), terms_[id].args.begin(), terms_[id].args.end());
+      ++nodes;
+      if (terms_[id].kind == Term::Kind::read) reads.insert(id);
+    });
+  const auto count = [&](TermId read) -> std::size_t {
+    const DType dtype = terms_[read].dtype;
+    return dtype == DType::b8 ? 2 : dtype == DType::i8 || dtype == DType::u8 ? 256 : 0;
+  };
+  for (TermId read : reads)
+    if (inputs *= count(read); inputs == 0 || inputs > 65536) return false;
+  if (nodes > kMostNodes) return false;
+  ++*evaluated;
+  std::map<TermId, Scalar> values;
+  for (std::size_t n = 0; n < inputs; ++n) {
+    std::size_t rest = n;
+    for (TermId read : reads) {
+      const double low = terms_[read].dtype == DType::i8 ? -128 : 0;
+      values[read] = Scalar::of(terms_[read].dtype,
+                                low + static_cast<double>(rest % count(read)));
+      rest /= count(read);
+    }
+    const auto left = evaluate_strictly(terms_, a, values);
+    const auto right = evaluate_strictly(terms_, b, values);
+    if (!left || !right || !same_bits(*left, *right)) return false;
+  }
+  return true;
+}
+
+std::string print_witness(const std::vector<std::pair<std::string, Scalar>>& inputs,
+                          const Scalar& left, const Scalar& right) {
+  std::string text;
+  std::size_t shown = 0;
+  std::set<std::string> names;
+  for (const auto& [name, value] : inputs) {
+    if (++shown > kMostShown) {
+      text += ", …";
+      break;
+    }
+    std::string own = name;
+    while (!names.insert(own).second) own += "'";
+    text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", own, value.print());
+  }
+  return fmt::format("for {} the left is {} and the right {}", text, left.print(), right.print());
+}
+
+}  // namespace pw::proof

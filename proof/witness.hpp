@@ -1,0 +1,45 @@
+// Searches for finite inputs on which two terms part: ends of dtypes, magnitudes at which
+// exponentials, products and casts overflow, zeros of both signs, the least numbers.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+
+#include "proof/machine.hpp"
+
+namespace pw::proof {
+
+struct Witness {
+  std::string element;  ///< the inputs, and what each side is there
+};
+
+class WitnessSearch {
+ public:
+  explicit WitnessSearch(const Terms& terms) : terms_(terms) {}
+  /// Returns finite inputs for which one of two terms that are equal over the reals is infinite or
+  /// NaN and the other is not, or for which they differ by more than rounding.
+  std::optional<Witness> overflow(TermId a, TermId b);
+  /// Returns finite inputs for which two integers or booleans differ.
+  std::optional<Witness> difference(TermId a, TermId b);
+  /// Returns whether two pointwise terms agree for every input, of at most 16 bits in all. Counts
+  /// what it evaluates.
+  bool same_for_all(TermId a, TermId b, std::size_t* evaluated);
+  /// Whether the last search evaluated both terms at all.
+  [[nodiscard]] bool evaluated() const { return evaluated_; }
+
+ private:
+  using Parts = bool (WitnessSearch::*)(TermId, TermId, class Sample&) const;
+  std::optional<Witness> search(TermId a, TermId b, Parts parts);
+  bool overflows(TermId a, TermId b, Sample& sample) const;
+  bool differs(TermId a, TermId b, Sample& sample) const;
+
+  const Terms& terms_;
+  mutable bool evaluated_ = false;
+};
+
+/// Prints the inputs of an element and both sides.
+[[nodiscard]] std::string print_witness(const std::vector<std::pair<std::string, Scalar>>& inputs,
+                                        const Scalar& left, const Scalar& right);
+
+}  // namespace pw::proof
