@@ -14,7 +14,8 @@ namespace pw::proof {
 namespace {
 
 constexpr std::size_t kMostTerms = 200000;
-constexpr int kDeepestChain = 400;  // ops behind one another, each of which is a call of this program
+constexpr int kDeepestChain =
+    400;  // ops behind one another, each of which is a call of this program
 
 /// Counts a call for as long as it lasts.
 class Nesting {
@@ -156,12 +157,9 @@ class NodeElements {
     for (TermId arg : args) {
       const Term& term = e_.terms_[arg];
       all_wide = all_wide && term.dtype == DType::i64;
-      if (term.kind == Term::Kind::index) {
-        std::set<std::uint32_t> values;  // what a tensor holds may wrap around
-        i_.collect_values(term.at[0], values);
-        if (!values.empty()) return std::nullopt;
+      if (term.kind == Term::Kind::index || is_position(arg)) {
         any = true;
-        of.push_back(term.at[0]);
+        of.push_back(exact(arg));
       } else if (term.kind == Term::Kind::number && std::floor(term.number) == term.number &&
                  std::abs(term.number) < 1e15) {
         of.push_back(i_.constant(static_cast<std::int64_t>(term.number)));
@@ -193,6 +191,25 @@ class NodeElements {
     return std::nullopt;
   }
 
+  /// Whether an integer that a tensor holds is known to lie between 0 and a size.
+  bool is_position(TermId term) {
+    const DType dtype = e_.terms_[term].dtype;
+    if (dtype != DType::i64 && dtype != DType::i32) return false;
+    const Ix value = exact(term);
+    std::set<std::uint32_t> held;
+    i_.collect_values(value, held);
+    if (held.size() != 1 || i_.facts().empty()) return false;
+    const auto bounds = [&](Ix fact) {
+      std::set<std::uint32_t> left;
+      i_.collect_values(i_.add(fact, value), left);
+      std::set<std::uint32_t> before;
+      i_.collect_values(fact, before);
+      return left.empty() && !before.empty();
+    };
+    const std::vector<Ix> facts = i_.facts();
+    return std::any_of(facts.begin(), facts.end(), bounds) && i_.nonnegative(value);
+  }
+
   /// The larger and the smaller of whole numbers, where one of them is an index or a number: which
   /// it is is a case.
   std::optional<TermId> extreme_of_integers(const std::string& op,
@@ -209,8 +226,7 @@ class NodeElements {
       known = known || literal || term.kind == Term::Kind::index;
     }
     if (!known) return std::nullopt;
-    const bool first =
-        e_.at_least(i_.sub(exact(args[0]), exact(args[1]))) == (op == "maximum");
+    const bool first = e_.at_least(i_.sub(exact(args[0]), exact(args[1]))) == (op == "maximum");
     const TermId taken = args[first ? 0 : 1];
     const Term term = e_.terms_[taken];
     if (term.kind == Term::Kind::index) return e_.terms_.index(term.at[0], dtype());
@@ -366,7 +382,8 @@ class NodeElements {
   Ix as_index(TermId term) {
     const Term t = e_.terms_[term];
     const bool wide = t.dtype == DType::i64 || t.dtype == DType::i32;
-    if (t.kind == Term::Kind::call && wide && (t.name == "add" || t.name == "sub" || t.name == "mul")) {
+    if (t.kind == Term::Kind::call && wide &&
+        (t.name == "add" || t.name == "sub" || t.name == "mul")) {
       const Ix a = as_index(t.args[0]), b = as_index(t.args[1]);
       e_.granted_.insert("whole numbers made of indices do not wrap around");
       return t.name == "add" ? i_.add(a, b) : t.name == "sub" ? i_.sub(a, b) : i_.mul(a, b);
@@ -461,13 +478,8 @@ class NodeElements {
     const Ix group = i_.div(at_[1], each);
     e_.granted_.insert("convolutions add in an order that their sizes decide");
     std::vector<Ix> places(axes + 1);
-    const std::function<TermId(std::size_t, std::uint32_t)> over = [&](std::size_t k,
-                                                                       std::uint32_t level) {
-      if (k <= axes)
-        return e_.reduce("sum", dtype(), w[k + 1], level, [&, k](Ix v, std::uint32_t inner) {
-          places[k] = v;
-          return std::vector<TermId>{over(k + 1, inner)};
-        });
+    // Products are not rounded before they are added up.
+    const auto factors = [&](std::uint32_t level) -> std::vector<TermId> {
       std::vector<Ix> from = {at_[0], i_.add(i_.mul(group, w[1]), places[0])};
       std::vector<Ix> kernel = {at_[1], places[0]};
       for (std::size_t a = 0; a < axes; ++a) {
@@ -475,13 +487,19 @@ class NodeElements {
             i_.add(i_.mul(at_[a + 2], stride[a]), i_.mul(places[a + 1], dilation[a])), padding[a]);
         const bool inside =
             e_.at_least(place) && e_.at_least(i_.sub(i_.sub(x[a + 2], i_.constant(1)), place));
-        if (!inside) return e_.terms_.number(0, dtype());
+        if (!inside) return {e_.terms_.number(0, dtype()), e_.terms_.number(0, dtype())};
         from.push_back(place);
         kernel.push_back(places[a + 1]);
       }
-      return e_.terms_.call(
-          "mul", dtype(),
-          {e_.element(input(0), from, rank_, level), e_.element(input(1), kernel, rank_, level)});
+      return {e_.element(input(0), from, rank_, level), e_.element(input(1), kernel, rank_, level)};
+    };
+    const std::function<TermId(std::size_t, std::uint32_t)> over = [&](std::size_t k,
+                                                                       std::uint32_t level) {
+      return e_.reduce(
+          k == axes ? "dot" : "sum", dtype(), w[k + 1], level, [&, k](Ix v, std::uint32_t inner) {
+            places[k] = v;
+            return k == axes ? factors(inner) : std::vector<TermId>{over(k + 1, inner)};
+          });
     };
     const TermId sum = over(0, level_);
     if (graph_.operand_count(node_) < 3 || !input(2).valid()) return sum;

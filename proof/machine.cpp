@@ -18,7 +18,7 @@ namespace pw::proof {
 namespace {
 
 constexpr std::size_t kMostEvaluated = 40000;  // of one evaluation
-constexpr std::int64_t kMostAddends = 512;   // of one sum
+constexpr std::int64_t kMostAddends = 512;     // of one sum
 
 // ---- scalar functions
 
@@ -40,16 +40,16 @@ T applied_to(const T* x) {
 }
 
 const Kernel* kernel_of(const std::string& op) {
-#define PW_NUMBER(name, n)                                                                       \
-  {#name,                                                                                        \
-   {n, applied_to<scalar::name, n, float>, applied_to<scalar::name, n, double>,                  \
+#define PW_NUMBER(name, n)                                                      \
+  {#name,                                                                       \
+   {n, applied_to<scalar::name, n, float>, applied_to<scalar::name, n, double>, \
     applied_to<scalar::name, n, std::int64_t>}},
-#define PW_INTEGER(name, n) {#name, {n, nullptr, nullptr, applied_to<scalar::name, n, std::int64_t>}},
+#define PW_INTEGER(name, n) \
+  {#name, {n, nullptr, nullptr, applied_to<scalar::name, n, std::int64_t>}},
 #define PW_REAL(name) \
   {#name, {1, applied_to<scalar::name, 1, float>, applied_to<scalar::name, 1, double>, nullptr}},
-  static const std::map<std::string, Kernel> kKernels = {PW_NUMBER_PRIMITIVES(PW_NUMBER)
-                                                             PW_INTEGER_PRIMITIVES(PW_INTEGER)
-                                                                 PW_REAL_PRIMITIVES(PW_REAL)};
+  static const std::map<std::string, Kernel> kKernels = {PW_NUMBER_PRIMITIVES(
+      PW_NUMBER) PW_INTEGER_PRIMITIVES(PW_INTEGER) PW_REAL_PRIMITIVES(PW_REAL)};
 #undef PW_NUMBER
 #undef PW_INTEGER
 #undef PW_REAL
@@ -374,7 +374,8 @@ std::optional<Machine::Number> Machine::applied(const std::string& name, DType d
                     op == "select" || out.scalar.real == center;
   if (!kept && std::isfinite(value)) {
     out.error += 2 * ulps * unit(dtype) * value;
-    if (value < std::ldexp(1.0, pw::format_of(dtype).smallest)) out.underflow += least_number(dtype);
+    if (value < std::ldexp(1.0, pw::format_of(dtype).smallest))
+      out.underflow += least_number(dtype);
   }
   return out;
 }

@@ -93,9 +93,9 @@ bool adds_up(const Terms& terms, TermId id) {
   bool found = false;
   terms.walk(id, [&](TermId at, std::vector<TermId>& next) {
     const Term& term = terms[at];
-    found = found || (is_float(term.dtype) &&
-                      (term.kind == Term::Kind::reduce || term.name == "add" ||
-                       term.name == "addmm" || term.name == "join_sum"));
+    found =
+        found || (is_float(term.dtype) && (term.kind == Term::Kind::reduce || term.name == "add" ||
+                                           term.name == "addmm" || term.name == "join_sum"));
     if (!found) next.insert(next.end(), term.args.begin(), term.args.end());
   });
   return found;
@@ -107,8 +107,9 @@ bool computes_with_integers(const Terms& terms, TermId id) {
   terms.walk(id, [&](TermId at, std::vector<TermId>& next) {
     const Term& term = terms[at];
     const auto whole = [&](TermId arg) { return !is_float(terms[arg].dtype); };
-    found = found || (!term.args.empty() && (!is_float(term.dtype) ||
-                                             std::any_of(term.args.begin(), term.args.end(), whole)));
+    found = found ||
+            (!term.args.empty() &&
+             (!is_float(term.dtype) || std::any_of(term.args.begin(), term.args.end(), whole)));
     if (!found) next.insert(next.end(), term.args.begin(), term.args.end());
   });
   return found;
@@ -218,7 +219,8 @@ class PairProof {
       values[read->first] = Scalar::of(terms_[read->first].dtype, *value);
       inputs.emplace_back(name, values[read->first]);
     }
-    const auto left = evaluate_strictly(terms_, a, values), right = evaluate_strictly(terms_, b, values);
+    const auto left = evaluate_strictly(terms_, a, values),
+               right = evaluate_strictly(terms_, b, values);
     if (!left || !right || same_bits(*left, *right)) return {};
     if (out_.element.empty()) out_.element = print_witness(inputs, *left, *right);
     return answer;

@@ -396,8 +396,7 @@ Reals::Fraction Reals::truth(const Term& term) {
   if (op == "select" && is_b8(1) && is_b8(2)) {
     const Fraction mask = value(term.args[0]);
     const Fraction taken = is_b8(0) ? mask : add(one, is_zero(mask), -1);
-    return add(multiply(taken, of(term.args[1])),
-               multiply(add(one, taken, -1), of(term.args[2])));
+    return add(multiply(taken, of(term.args[1])), multiply(add(one, taken, -1), of(term.args[2])));
   }
   const bool all_b8 = std::all_of(term.args.begin(), term.args.end(),
                                   [&](TermId arg) { return terms_[arg].dtype == DType::b8; });
@@ -434,8 +433,10 @@ Reals::Fraction Reals::truth(const Term& term) {
 Reals::Fraction Reals::cast(const Term& term) {
   const DType to = term.dtype, from = terms_[term.args[0]].dtype;
   const Fraction x = value(term.args[0]);
-  if (const double most = saturation(to); most > 0 && from != to)
-    return extreme(false, extreme(true, x, number(-most)), number(most));
+  if (const double most = saturation(to); most > 0 && from != to) {
+    const bool whole = is_integer(from);
+    return extreme(false, extreme(true, x, number(-most), whole), number(most), whole);
+  }
   return x;
 }
 
@@ -708,9 +709,9 @@ bool Reals::agree_at_zeros(TermId a, TermId b, const std::set<std::string>& zero
     for (int sample = 0; sample < 8; ++sample) {
       std::map<TermId, Scalar> values;
       for (std::size_t i = 0; i < inputs.size(); ++i)
-        values[inputs[i]] = Scalar::of(
-            terms_[inputs[i]].dtype, ((sample >> (i % 3)) & 1 ? -1 : 1) *
-                                         (1.25 + 0.37 * static_cast<double>(i) + 0.11 * sample));
+        values[inputs[i]] = Scalar::of(terms_[inputs[i]].dtype,
+                                       ((sample >> (i % 3)) & 1 ? -1 : 1) *
+                                           (1.25 + 0.37 * static_cast<double>(i) + 0.11 * sample));
       values[read->second] = Scalar::of(terms_[read->second].dtype, 0);
       const auto x = evaluate(terms_, a, values), y = evaluate(terms_, b, values);
       if (!x || !y || !alike(*x, *y)) return false;

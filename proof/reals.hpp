@@ -107,6 +107,7 @@ class Reals {
   Fraction positive_sign(const Fraction& x, bool whole = false);
   Fraction is_zero(const Fraction& x);
   Fraction reduce(const Term& term);
+  Fraction any_of(const Term& term);
   struct Index {
     std::uint32_t level;
     Ix extent;
@@ -156,7 +157,7 @@ class Reals {
   std::map<Atom, Factor> atom_ids_;
   std::vector<std::uint32_t> heights_;  ///< by factor
   std::uint32_t loose_ = 0;             ///< names that are given on the way
-  std::map<Factor, Interval> ranges_;  ///< of atoms that are integers
+  std::map<Factor, Interval> ranges_;   ///< of atoms that are integers
   std::map<TermId, Fraction> known_, values_;
   std::map<std::string, TermId> read_of_;  ///< by the key of a polynomial that is one read
 };

@@ -307,8 +307,26 @@ Reals::Fraction Reals::tied_sum(const Indices& indices, const Monomial& product)
   return out;
 }
 
+/// A sum of booleans is true if one of them is: if their sum over the integers is above 0.
+Reals::Fraction Reals::any_of(const Term& term) {
+  const auto single = [&](const Fraction& f) -> const Atom* {
+    if (f.over.size() != 1 || f.under != number(1).under || f.over.begin()->second != 1)
+      return nullptr;
+    const Monomial& monomial = f.over.begin()->first;
+    return monomial.size() == 1 ? &atoms_[monomial.begin()->first] : nullptr;
+  };
+  Fraction body = of(term.args[0]);
+  if (const Atom* inner = single(body); inner != nullptr && inner->function == "any")
+    body = Fraction(fractions_[inner->args[0]]);
+  const Fraction out = sum(body, term.level, term.at[0]);
+  if (const auto known = constant(out)) return number(*known > 0 ? 1 : 0);
+  if (const Atom* one = single(out); one != nullptr && one->boolean) return out;
+  return function("any", {intern(out)}, true);
+}
+
 Reals::Fraction Reals::reduce(const Term& term) {
   const Ix extent = term.at[0];
+  if (term.dtype == DType::b8 && (term.name == "sum" || term.name == "ranks")) return any_of(term);
   if (laws_ == Laws::bits || term.dtype == DType::b8) {
     std::vector<FractionId> args;
     for (TermId arg : term.args) args.push_back(intern(value(arg)));

@@ -104,6 +104,11 @@ TermId Terms::number(double value, DType dtype) {
 
 TermId Terms::index(Ix at, DType dtype) {
   if (const auto value = integers_.number(at)) return number(static_cast<double>(*value), dtype);
+  std::set<std::uint32_t> held;  // the integer that a term is, is that term
+  integers_.collect_values(at, held);
+  if (held.size() == 1 && integers_.value(*held.begin()) == at)
+    if (const TermId term(std::size_t{*held.begin()}); terms_[term.index].dtype == dtype)
+      return term;
   Term term;
   term.kind = Term::Kind::index;
   term.dtype = dtype;

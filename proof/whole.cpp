@@ -50,16 +50,16 @@ Reals::Interval Reals::interval(const Polynomial& p) {
       if (const auto known = ranges_.find(atom); known != ranges_.end()) range = known->second;
       Interval raised = range;
       for (int i = 1; i < power && i < 64; ++i) {
-        const long double ends[] = {
-            end_of(raised.low, range.low), end_of(raised.low, range.high),
-            end_of(raised.high, range.low), end_of(raised.high, range.high)};
+        const long double ends[] = {end_of(raised.low, range.low), end_of(raised.low, range.high),
+                                    end_of(raised.high, range.low),
+                                    end_of(raised.high, range.high)};
         raised = {*std::min_element(ends, ends + 4), *std::max_element(ends, ends + 4)};
       }
       if (power >= 64 || power < 0) raised = {-kUnbounded, kUnbounded};
       if (power % 2 == 0) raised.low = std::max(raised.low, 0.0L);
-      const long double ends[] = {
-          end_of(product.low, raised.low), end_of(product.low, raised.high),
-          end_of(product.high, raised.low), end_of(product.high, raised.high)};
+      const long double ends[] = {end_of(product.low, raised.low), end_of(product.low, raised.high),
+                                  end_of(product.high, raised.low),
+                                  end_of(product.high, raised.high)};
       product = {*std::min_element(ends, ends + 4), *std::max_element(ends, ends + 4)};
     }
     sum = {sum.low + product.low, sum.high + product.high};
@@ -176,9 +176,8 @@ Reals::Fraction Reals::whole_call(const Term& term) {
   const auto is_one_of = [&](std::initializer_list<std::string_view> names) {
     return std::find(names.begin(), names.end(), op) != names.end();
   };
-  const bool whole_args = std::none_of(term.args.begin(), term.args.end(), [&](TermId arg) {
-    return is_float(terms_[arg].dtype);
-  });
+  const bool whole_args = std::none_of(term.args.begin(), term.args.end(),
+                                       [&](TermId arg) { return is_float(terms_[arg].dtype); });
   if (op == "cast") return whole_cast(term);
   if (!whole_args) return plain_whole(term, range_of(term.dtype));
   if (op == "abs") return magnitude(term);
@@ -190,8 +189,7 @@ Reals::Fraction Reals::whole_call(const Term& term) {
   if (op == "select") {
     const Fraction mask = value(term.args[0]);
     const bool truth = terms_[term.args[0]].dtype == DType::b8;
-    const Fraction taken =
-        truth ? mask : add(number(1), unsigned_zero("whole zero", mask), -1);
+    const Fraction taken = truth ? mask : add(number(1), unsigned_zero("whole zero", mask), -1);
     const Fraction x = operand(term.args[1], term.dtype), y = operand(term.args[2], term.dtype);
     inexact_ = false;
     const Fraction out = add(multiply(taken, x), multiply(add(number(1), taken, -1), y));
@@ -226,8 +224,8 @@ Reals::Fraction Reals::plain_whole(const Term& term, Interval range) {
     args.push_back(intern(value(arg)));
     if (is_float(terms_[arg].dtype)) floats += " " + std::string(name(terms_[arg].dtype));
   }
-  const bool bitwise = term.name == "bitwise_and" || term.name == "bitwise_or" ||
-                       term.name == "bitwise_xor";
+  const bool bitwise =
+      term.name == "bitwise_and" || term.name == "bitwise_or" || term.name == "bitwise_xor";
   if (bitwise) {
     std::sort(args.begin(), args.end());
     const Interval a = interval(value(term.args[0])), b = interval(value(term.args[1]));
@@ -293,9 +291,9 @@ Reals::Fraction Reals::magnitude(const Term& term) {
                       {0, magnitude_of(seen.low, seen.high)});
   const Fraction modular = operand(term.args[0], term.dtype);
   const Fraction other = wrapped(multiply(number(-1), modular), term.dtype);
-  return with_range(
-      function(fmt::format("abs {}", name(term.dtype)), {intern(lead(modular) < 0 ? other : modular)}),
-      range);
+  return with_range(function(fmt::format("abs {}", name(term.dtype)),
+                             {intern(lead(modular) < 0 ? other : modular)}),
+                    range);
 }
 
 /// Quotients truncate, `fmod` has the sign of the dividend, `remainder` that of the divisor. A
@@ -308,8 +306,8 @@ Reals::Fraction Reals::whole_division(const Term& term) {
   if (one) return op == "div" ? wrapped(a, term.dtype) : number(0);
   if (op == "remainder") {  // what is a period more or less has the same one
     for (const int sign : {1, -1})
-      for (Fraction less = add(a, b, -sign);
-           b.over.size() == 1 && less.over.size() < a.over.size(); less = add(a, b, -sign))
+      for (Fraction less = add(a, b, -sign); b.over.size() == 1 && less.over.size() < a.over.size();
+           less = add(a, b, -sign))
         a = less;
   }
   const Interval x = interval(a), y = interval(b);

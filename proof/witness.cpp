@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kRandomSamples = 240;
 constexpr std::size_t kGridSide = 60;
 constexpr std::size_t kMostGrid = 3600;  // samples of all pairs of critical numbers
-constexpr std::size_t kMostShown = 6;   // inputs of a printed witness
+constexpr std::size_t kMostShown = 6;    // inputs of a printed witness
 
 /// Finite numbers of a dtype at which scalar functions change their ways.
 std::vector<double> critical_numbers(DType dtype, const std::set<double>& literals) {
@@ -31,9 +31,9 @@ std::vector<double> critical_numbers(DType dtype, const std::set<double>& litera
                         : dtype == DType::i8  ? 127
                         : dtype == DType::i32 ? 0x1p31 - 1
                                               : 0x1p63;
-    for (double x : {0.0, 1.0, -1.0, 2.0, 3.0, -3.0, 5.0, -7.0, 100.0, -100.0, low, low + 1, high,
-                     high - 1, std::floor(high / 2), std::floor(high / 2) + 1, 46341.0,
-                     -3037000500.0, 16777217.0})
+    for (double x :
+         {0.0, 1.0, -1.0, 2.0, 3.0, -3.0, 5.0, -7.0, 100.0, -100.0, low, low + 1, high, high - 1,
+          std::floor(high / 2), std::floor(high / 2) + 1, 46341.0, -3037000500.0, 16777217.0})
       if (x >= low && x <= high) out.push_back(x);
     for (double literal : literals)
       for (double x : {literal, literal + 1, literal - 1, low + literal, high - literal,
@@ -42,11 +42,25 @@ std::vector<double> critical_numbers(DType dtype, const std::set<double>& litera
   } else {
     const FloatFormat format = pw::format_of(dtype);
     const double large = format.largest, least = std::ldexp(1.0, format.smallest);
-    std::vector<double> sizes = {1, 0.37, 2.6, 11.3, 17.2, 89.3, 104.7, 460, 711, 746,
-                                 70001, large / 1.37, large / 3.3, std::sqrt(large) * 1.31,
-                                 std::pow(large, 0.26), std::pow(large, 0.74), least * 1.4,
-                                 std::sqrt(least) * 0.83, std::ldexp(3.0, format.smallest -
-                                                                              format.mantissa)};
+    std::vector<double> sizes = {1,
+                                 0.37,
+                                 2.6,
+                                 11.3,
+                                 17.2,
+                                 89.3,
+                                 104.7,
+                                 460,
+                                 711,
+                                 746,
+                                 70001,
+                                 large / 1.37,
+                                 large / 3.3,
+                                 std::sqrt(large) * 1.31,
+                                 std::pow(large, 0.26),
+                                 std::pow(large, 0.74),
+                                 least * 1.4,
+                                 std::sqrt(least) * 0.83,
+                                 std::ldexp(3.0, format.smallest - format.mantissa)};
     for (double literal : literals) {
       const double size = std::abs(literal);
       if (size == 0 || !std::isfinite(size)) continue;
@@ -61,9 +75,8 @@ std::vector<double> critical_numbers(DType dtype, const std::set<double>& litera
   }
   std::vector<double> unique;
   for (double x : out)
-    if (std::none_of(unique.begin(), unique.end(), [&](double y) {
-          return x == y && std::signbit(x) == std::signbit(y);
-        }))
+    if (std::none_of(unique.begin(), unique.end(),
+                     [&](double y) { return x == y && std::signbit(x) == std::signbit(y); }))
       unique.push_back(x);
   return unique;
 }
@@ -76,11 +89,7 @@ class Sample {
   /// `grid`: one of all pairs of critical numbers, for terms of at most two reads.
   Sample(const Terms& terms, const std::set<double>& literals, std::size_t number, bool grid,
          bool pointwise)
-      : terms_(terms),
-        literals_(literals),
-        number_(number),
-        grid_(grid),
-        pointwise_(pointwise) {}
+      : terms_(terms), literals_(literals), number_(number), grid_(grid), pointwise_(pointwise) {}
 
   Machine::Inputs inputs() {
     Machine::Inputs out;
@@ -137,8 +146,8 @@ class Sample {
 
   std::optional<std::int64_t> size(const Integers::Unknown& unknown) {
     const bool symbol = unknown.kind == Integers::Unknown::Kind::symbol;
-    const std::string name =
-        symbol ? std::string(unknown.name) : fmt::format("{} {}", unknown.number, unknown.extent.index);
+    const std::string name = symbol ? std::string(unknown.name)
+                                    : fmt::format("{} {}", unknown.number, unknown.extent.index);
     const auto known = sizes_.find(name);
     if (known != sizes_.end()) return known->second;
     const std::uint64_t draw = combine(hash_text(name), number_ / 8 + 3) >> 11;
@@ -294,8 +303,7 @@ bool WitnessSearch::same_for_all(TermId a, TermId b, std::size_t* evaluated) {
     std::size_t rest = n;
     for (TermId read : reads) {
       const double low = terms_[read].dtype == DType::i8 ? -128 : 0;
-      values[read] = Scalar::of(terms_[read].dtype,
-                                low + static_cast<double>(rest % count(read)));
+      values[read] = Scalar::of(terms_[read].dtype, low + static_cast<double>(rest % count(read)));
       rest /= count(read);
     }
     const auto left = evaluate_strictly(terms_, a, values);
