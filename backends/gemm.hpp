@@ -1,6 +1,8 @@
-// Matrix products of row-major or transposed operands of any dtype, computed in f32 or f64 by
-// Eigen: blocks of `b` are converted as they are needed, so that a large weight is never converted
-// whole.
+// Matrix products of row-major or transposed operands of any dtype, computed in f32 or f64: blocks
+// of `b` are converted as they are needed, so that a large weight is never converted whole. An
+// element's value depends on its row of `a`, its column of `b`, and their length: neither on the
+// number of rows and columns, nor on where it stands, nor on strides and threads. Only what a lent
+// library computes (blas.hpp, lent_torch.hpp) has that library's order of additions.
 #pragma once
 
 #include <cstddef>
