@@ -8,8 +8,8 @@ namespace pw {
 namespace {
 
 Engine engine_of(Precision precision) {
-  if (precision == Precision::exact) {
-    return {"interpreter", exact_kernels(),
+  if (precision != Precision::single) {
+    return {"interpreter", precision == Precision::exact ? exact_kernels() : stated_kernels(),
             [](DType declared) { return is_float(declared) ? DType::f64 : declared; }};
   }
   return {"interpreter", single_kernels(), [](DType declared) { return declared; }};
@@ -63,7 +63,7 @@ std::unique_ptr<Backend> make_interpreter(Precision precision) {
 
 BackendKind interpreter_backend() {
   const auto make = [](const BackendOptions& options) {
-    return make_interpreter(options.strict ? Precision::single : Precision::exact);
+    return make_interpreter(options.strict ? Precision::single : Precision::stated);
   };
   return {.name = "interpreter",
           .what = "op by op, in double precision (slow)",

@@ -1,6 +1,8 @@
 // The reference: runs a graph primitive by primitive with plain loops. In mode `exact` values are
-// doubles and only casts to fp8 and integer types round; in mode `single` each primitive computes
-// in f32 and rounds to its dtype, with reductions in the fixed order that generated code follows.
+// doubles and only casts to fp8 and integer types round; in mode `stated` every cast of the graph
+// rounds to its dtype, unless that holds all values of the operand's; in mode `single` each
+// primitive computes in f32 and rounds to its dtype, with reductions in the fixed order that
+// generated code follows.
 #pragma once
 
 #include <span>
@@ -10,7 +12,7 @@
 
 namespace pw {
 
-enum class Precision : std::uint8_t { exact, single };
+enum class Precision : std::uint8_t { exact, stated, single };
 
 /// Runs a graph; outputs are f64 tensors, in the graph's order. Inputs are read in their storage
 /// dtype, never converted whole.

@@ -7,6 +7,7 @@
 namespace pw {
 
 [[nodiscard]] KernelTable exact_kernels();
+[[nodiscard]] KernelTable stated_kernels();  ///< the exact ones, and casts that round
 [[nodiscard]] KernelTable single_kernels();
 
 // Parts of the tables, by file.

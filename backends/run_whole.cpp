@@ -1,8 +1,10 @@
 // Exports runs of a graph in one piece: the unsplit, unpadded counterpart of a runner, and the
 // reference.
 #include "backends/interpreter.hpp"
+#include "backends/observed_run.hpp"
 #include "backends/program.hpp"
 #include "backends/runner.hpp"
+#include "base/try.hpp"
 
 namespace pw {
 namespace {
@@ -78,13 +80,29 @@ Result<RankOutputs> run_whole(const Graph& graph, Backend& backend, std::span<We
 }
 
 Result<RankOutputs> run_reference(const Graph& graph, std::span<Weights> ranks, const Step& step,
-                                  const Symbols& symbols) {
+                                  const Symbols& symbols, Precision precision) {
   const RunContext context{symbols_for(graph, step, symbols), &step, step.tokens()};
   auto inputs = inputs_of_ranks(graph, ranks, context.symbols, step);
   if (!inputs) return forward(inputs);
   std::vector<std::vector<TensorView>> views;
   for (const std::vector<Tensor>& tensors : *inputs) views.push_back(views_of(tensors));
-  return interpret_ranks(graph, views, context);
+  return interpret_ranks(graph, views, context, precision);
+}
+
+Result<RankOutputs> run_observed(const Graph& graph, const Engine& engine, std::span<Weights> ranks,
+                                 const Step& step, const Symbols& symbols) {
+  const RunContext context{symbols_for(graph, step, symbols), &step, step.tokens()};
+  const auto inputs = PW_TRY(inputs_of_ranks(graph, ranks, context.symbols, step));
+  const OpProgram program = PW_TRY(OpProgram::make(graph, engine));
+  RankOutputs outputs(ranks.size());
+  std::vector<RankTensors> tensors;
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    for (ValueId output : graph.outputs())
+      outputs[rank].emplace_back(DType::f64, PW_TRY(extents_of(graph, output, context.symbols)));
+    tensors.push_back({views_of(inputs[rank]), views_of(outputs[rank])});
+  }
+  PW_TRY(program.run_ranks(tensors, context));
+  return outputs;
 }
 
 Result<std::vector<Tensor>> run_whole(const Graph& graph, Backend& backend, Weights& weights,
@@ -93,8 +111,8 @@ Result<std::vector<Tensor>> run_whole(const Graph& graph, Backend& backend, Weig
 }
 
 Result<std::vector<Tensor>> run_reference(const Graph& graph, Weights& weights, const Step& step,
-                                          const Symbols& symbols) {
-  return only_rank(run_reference(graph, std::span(&weights, 1), step, symbols));
+                                          const Symbols& symbols, Precision precision) {
+  return only_rank(run_reference(graph, std::span(&weights, 1), step, symbols, precision));
 }
 
 }  // namespace pw

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/interpreter.hpp"
 #include "backends/piece_hook.hpp"
 #include "backends/weights.hpp"
 #include "splitter/plan.hpp"
@@ -84,13 +85,15 @@ Result<std::vector<Tensor>> input_tensors(const Graph& graph, Weights& weights,
 /// A graph run whole, at its own size: no pieces, no padding.
 Result<std::vector<Tensor>> run_whole(const Graph& graph, Backend& backend, Weights& weights,
                                       const Step& step, const Symbols& symbols = {});
-/// The same on the double-precision interpreter; f64 tensors.
+/// The same on the double-precision interpreter, `exact` or `stated`; f64 tensors.
 Result<std::vector<Tensor>> run_reference(const Graph& graph, Weights& weights, const Step& step,
-                                          const Symbols& symbols = {});
+                                          const Symbols& symbols = {},
+                                          Precision precision = Precision::exact);
 /// Both on several ranks of this process, with their collectives.
 Result<RankOutputs> run_whole(const Graph& graph, Backend& backend, std::span<Weights> ranks,
                               const Step& step, const Symbols& symbols = {});
 Result<RankOutputs> run_reference(const Graph& graph, std::span<Weights> ranks, const Step& step,
-                                  const Symbols& symbols = {});
+                                  const Symbols& symbols = {},
+                                  Precision precision = Precision::exact);
 
 }  // namespace pw

@@ -208,7 +208,8 @@ class Emitter {
     if (is_truth(program_, s)) return define(depth, s, value);
     if (!is_narrow(to)) return define(depth, s, rounded(value, s.unit, to));
     const bool wide = to == DType::bf16 || to == DType::f16;
-    const bool keep = options_.strict || !wide || stored_.count(s.slot) != 0;
+    const bool stated = s.operation == Operation::cast;
+    const bool keep = options_.strict || stated || !wide || stored_.count(s.slot) != 0;
     if (keep && to == DType::bf16 &&
         read_.count(s.slot) != 0) {  // its bits: the value's upper half
       exact_.insert(s.slot);
