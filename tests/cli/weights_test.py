@@ -30,6 +30,17 @@ def safetensors(tensors):
     return struct.pack("<Q", len(text)) + text + data
 
 
+def integers(tensors):
+    """{name: (safetensors dtype, letter of struct, numbers)}"""
+    header, data = {}, b""
+    for name, (dtype, letter, numbers) in tensors.items():
+        packed = struct.pack(f"<{len(numbers)}{letter}", *numbers)
+        header[name] = {"dtype": dtype, "shape": [len(numbers)], "data_offsets": [len(data), len(data) + len(packed)]}
+        data += packed
+    text = json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + data
+
+
 def read(path):
     bytes_ = Path(path).read_bytes()
     (length,) = struct.unpack("<Q", bytes_[:8])
@@ -38,6 +49,56 @@ def read(path):
         begin, end = (8 + length + at for at in entry["data_offsets"])
         out[name] = (entry["shape"], list(struct.unpack(f"<{(end - begin) // 4}f", bytes_[begin:end])))
     return out
+
+
+BACKENDS = (("eager",), ("interpreter",), ("cpu",), ("cpu", "--strict"), ("cuda", "--driver", "host"))
+
+DIVISIONS = """class f(torch.nn.Module):
+    def forward(self, a_1: "i8[7]", b_1: "i8[7]", c_1: "i64[5]"):
+        floor_divide: "i8[7]" = torch.ops.aten.floor_divide.default(a_1, b_1)
+        div: "i64[5]" = torch.ops.aten.div.Tensor_mode(c_1, -3, rounding_mode = 'floor')
+        floor_divide_1: "i64[5]" = c_1 // 10
+        remainder: "i8[7]" = torch.ops.aten.remainder.Tensor(a_1, b_1);  a_1 = b_1 = None
+        div_1: "i64[5]" = torch.ops.aten.div.Tensor_mode(c_1, 3, rounding_mode = 'trunc');  c_1 = None
+        return (floor_divide, div, floor_divide_1, remainder, div_1)
+"""
+
+CASTS = """graph g {
+  in x: f32[4]
+  a = f32(f16(x))
+  b = f32(bf16(x))
+  out a, b
+}
+"""
+
+
+class Numbers(ProgramTest):
+    def test_floor_division_does_not_wrap_before_it_divides(self):
+        a, b = [-128, 127, -128, -7, 7, -1, -128], [3, -128, 127, 2, -2, 3, -1]
+        c = [-(2**63), -(2**63) + 1, 2**63 - 1, -1, 10]
+        graph = self.file("divisions.fx.txt", DIVISIONS.encode())
+        given = self.file("in", integers({"a_1": ("I8", "b", a), "b_1": ("I8", "b", b), "c_1": ("I64", "q", c)}))
+        wanted = {
+            "floor_divide": ("I8", "b", [(x // y + 128) % 256 - 128 for x, y in zip(a, b)]),
+            "div": ("I64", "q", [x // -3 for x in c]),
+            "floor_divide_1": ("I64", "q", [x // 10 for x in c]),
+            "remainder": ("I8", "b", [x % y for x, y in zip(a, b)]),
+            "div_1": ("I64", "q", [int(x // 3 if x >= 0 else -(-x // 3)) for x in c]),
+        }
+        expected = self.file("want", integers(wanted))
+        for backend in BACKENDS:
+            with self.subTest(backend=backend):
+                self.pwr("run", graph, "--weights", given, "--backend", *backend, "--expect", expected, "--rtol", "0", "--atol", "0")
+
+    def test_a_stated_cast_rounds_on_every_backend(self):
+        graph = self.file("casts.pwg", CASTS.encode())
+        given = self.file("in", safetensors({"x": ([4], [2049, 0.1, 1.0009765625, -70000])}))
+        near = safetensors({"a": ([4], [2048, 0.0999755859375, 1.0009765625, float("-inf")]), "b": ([4], [2048, 0.10009765625, 1, -70144])})
+        expected = self.file("want", near)
+        for backend in BACKENDS:
+            with self.subTest(backend=backend):
+                done = self.pwr("run", graph, "--weights", given, "--backend", *backend, "--expect", expected, "--rtol", "0", "--atol", "0", "--check", "--format", "json")
+                self.assertEqual(json.loads(done.stdout)["graphs"][0]["ties"], [])
 
 
 class Weights(ProgramTest):

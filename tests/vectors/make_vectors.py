@@ -540,6 +540,11 @@ def quotients():
         x = torch.tensor([7.0, -7.0, 0.5, -0.5, 0.0, -0.0, float("inf"), float("nan"), 1e-3, 5.0, -5.0], dtype=dtype)
         y = torch.tensor([2.0, 2.0, -0.25, 3.0, -2.0, 2.0, 3.0, 1.0, 1e-4, 0.0, 0.0], dtype=dtype)
         case("div_floor", label(x), [x, y], [(torch.div(x, y, rounding_mode="floor"), {})])
+    for dtype in (torch.int8, torch.uint8, torch.int32, torch.int64):
+        ends = torch.iinfo(dtype)
+        x = torch.tensor([ends.min, ends.min + 1, 1, 7, 100, ends.max], dtype=dtype)[:, None]
+        y = torch.tensor([3, 7, 1, ends.max, *([ends.min, -3] if ends.min else [])], dtype=dtype)
+        case("integer_div_floor", label(x), [x, y], [(torch.div(x, y, rounding_mode="floor"), {})])
 
 
 E2M1 = torch.tensor([0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0], dtype=torch.float64)
