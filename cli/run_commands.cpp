@@ -87,7 +87,10 @@ Answer answer_of(const RunRecord& record, const RunRequest& request) {
     out.add("not_proved", left_table(*record.proof));
   }
   out.add("steps", step_table(record));
-  if (request.check) out.add("numbers", number_table(record));
+  if (request.check) {
+    out.add("numbers", number_table(record));
+    out.add("ties", tie_table(record));
+  }
   if (!request.expect.empty()) out.add("expected", expected_table(record));
   return out;
 }
@@ -125,6 +128,14 @@ void reduce_failure(const Session& session, const RunArgs& args, const FailedRun
 
 /// As they come, for people; one JSON document is printed at the end.
 void print_results(const Session& session, const RunRecord& record, const Answer& answer) {
+  std::size_t ties = 0;
+  for (const StepRun& step : record.steps)
+    for (const NumericReport& report : step.numbers) ties += report.ties.size();
+  if (ties > 0)
+    session.say(
+        fmt::format("note: the rewritten run settles {} in another way than the reference, "
+                    "and is the same otherwise",
+                    counted(ties, "tie")));
   session.say(split_summary(*record.pieces));
   session.say(plan_summary(record.plan));
   if (session.json()) return;

@@ -9,6 +9,7 @@
 #include "base/counted.hpp"
 #include "base/try.hpp"
 #include "pipeline/failure.hpp"
+#include "verify/ties.hpp"
 
 namespace pw {
 namespace {
@@ -29,6 +30,8 @@ PassCheck judged(const PassState& pass, std::int64_t tokens,
       out.passed = false;
       out.reason = *failure;
     }
+    if (!report.ties.empty() && out.passed && out.reason.empty())
+      out.reason = "tie: " + print(report.ties.front());
     for (const OutputCheck& output : report.outputs) {
       const double share = output.bound > 0 ? output.after_error / output.bound : 0;
       if (!(share > worst)) continue;
@@ -77,7 +80,9 @@ Result<std::vector<PassCheck>> check_each_pass(const RunRequest& request, const 
       step.groups = &groups;
       const RankOutputs outputs = PW_TRY(
           run_whole(pass.version->graph, engine->whole(), std::span<Weights>(weights), step, {}));
-      out.push_back(judged(pass, tokens, check_outputs(original, yardstick, outputs)));
+      const auto reports = PW_TRY(check_but_for_ties(
+          {original, weights, step, {}, goes_on ? &caches : nullptr}, yardstick, outputs));
+      out.push_back(judged(pass, tokens, reports));
       for (const std::int64_t id : planned.ended) pass.cache.end(id);
     }
     for (std::size_t rank = 0; rank < weights.size(); ++rank)

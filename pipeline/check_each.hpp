@@ -16,7 +16,7 @@ struct PassCheck {
   std::int64_t tokens = 0;
   double error = 0, bound = 0;  ///< of the output nearest to its bound, or furthest beyond it
   bool passed = false;
-  std::string reason;  ///< which output, and why; empty when passed
+  std::string reason;  ///< which output, and why; when passed, the first tie, or empty
 };
 
 /// The steps of the record, each on the whole graph after each pass, on the backend of the request:

@@ -96,12 +96,25 @@ Table number_table(const RunRecord& record) {
                                  real_cell(o.before_error, fmt::format("{:.3g}", o.before_error)),
                                  real_cell(o.after_error, fmt::format("{:.3g}", o.after_error)),
                                  real_cell(o.bound, fmt::format("{:.3g}", o.bound)),
-                                 o.passed ? "ok" : "FAILED: " + o.reason};
+                                 o.tied     ? "ok but for ties"
+                                 : o.passed ? "ok"
+                                            : "FAILED: " + o.reason};
         if (record.ranks > 1) row.insert(row.begin() + 1, rank);
         table.add(std::move(row));
       }
     }
   }
+  return table;
+}
+
+Table tie_table(const RunRecord& record) {
+  Table table({"tokens", "rank", "node", "op", "place", "elements", "margin", "rounding"});
+  for (const StepRun& step : record.steps)
+    for (const NumericReport& report : step.numbers)
+      for (const Tie& tie : report.ties)
+        table.add({step.report.tokens, tie.rank, tie.node, tie.op, tie.place, tie.count,
+                   real_cell(tie.margin, fmt::format("{:.3g}", tie.margin)),
+                   real_cell(tie.rounding, fmt::format("{:.3g}", tie.rounding))});
   return table;
 }
 

@@ -63,6 +63,9 @@ struct RunRecord {
 [[nodiscard]] Table piece_table(const StitchedGraph& pieces);
 [[nodiscard]] Table step_table(const RunRecord& record, bool times = true);
 [[nodiscard]] Table number_table(const RunRecord& record);
+/// Decisions that rounding settles, and that the rewritten run settles in another way than the
+/// reference.
+[[nodiscard]] Table tie_table(const RunRecord& record);
 [[nodiscard]] Table expected_table(const RunRecord& record);
 /// The tables of all variants in one, the variant's name before each row where there are names.
 [[nodiscard]] Table joined(const std::vector<std::pair<std::string, Table>>& tables);

@@ -365,6 +365,9 @@ ReportSection numbers(const RunRecord& record) {
        "The rewritten run's RMS error may be 1.5 times the unrewritten run's, plus one ulp of the "
        "output's dtype."}});
   section.items.push_back(as_report(number_table(record)));
+  if (const Table ties = tie_table(record); !ties.empty())
+    section.items.push_back(
+        as_report(ties, "decisions that rounding settles, in another way than the reference's"));
   return section;
 }
 

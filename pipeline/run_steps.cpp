@@ -15,6 +15,7 @@
 #include "base/try.hpp"
 #include "dsl/embedded_rules.hpp"
 #include "pipeline/expecting.hpp"
+#include "verify/ties.hpp"
 
 namespace pw {
 namespace {
@@ -89,7 +90,10 @@ class StepLoop {
     }
     if (expected_)
       run.expected = PW_TRY(compared(result.outputs.front(), planned.number, yardstick));
-    if (request_.check) run.numbers = check_outputs(original_, *yardstick, result.outputs);
+    if (request_.check)
+      run.numbers =
+          PW_TRY(check_but_for_ties({original_, weights_, step, {}, goes_on ? &others_ : nullptr},
+                                    *yardstick, result.outputs));
     for (std::size_t rank = 0; rank < weights_.size(); ++rank)
       weights_[rank].write_back(original_, result.outputs[rank]);
     for (const std::int64_t id : planned.ended)

@@ -35,10 +35,23 @@ struct OutputCheck {
   std::int64_t left_out = 0;    ///< of the errors: elements that are not finite on some side
   std::int64_t non_finite = 0;  ///< NaN or infinity where the others have none, or the reverse
   bool passed = false;
+  bool tied = false;   ///< passed, given how the rewritten run settles the report's ties
   std::string reason;  ///< why it failed; empty when passed
 };
+/// A decision that rounding settles: the operands are less apart than two runs are.
+struct Tie {
+  std::string node, op;  ///< that decides
+  std::int64_t rank = 0;
+  std::int64_t place = 0;  ///< the element of its result, or the row, in row-major order
+  std::int64_t count = 1;  ///< more than 1: so many elements, of which `place` is the first
+  double margin = 0;       ///< how far apart the operands are; of several, the smallest
+  double rounding = 0;     ///< how far runs may be apart there
+};
+/// "topk at %scores, row 3: margin 1.2e-08 is below rounding 3e-08"
+[[nodiscard]] std::string print(const Tie& tie);
 struct NumericReport {
   std::vector<OutputCheck> outputs;
+  std::vector<Tie> ties;  ///< that the rewritten run settles in another way than the reference
   [[nodiscard]] bool passed() const;
 };
 
@@ -52,6 +65,12 @@ OutputCheck check_output(const std::string& name, const TensorView& reference,
 NumericReport check_outputs(const Graph& original, std::span<const Tensor> reference,
                             std::span<const Tensor> before, std::span<const Tensor> after,
                             const NumericLimits& limits = {});
+/// One output of a run that settled ties as `settled` does, an output of the reference, and
+/// `plain` does not. The errors of the unrewritten run are those against the nearer of the two;
+/// `leeway` is added to the bound.
+OutputCheck check_settled(const std::string& name, const TensorView& plain,
+                          const TensorView& settled, const TensorView& before,
+                          const TensorView& after, double leeway, const NumericLimits& limits = {});
 /// The outputs of an unrewritten graph, by rank: what a run's errors are measured by.
 struct Yardstick {
   RankOutputs before;     ///< on the backend
