@@ -48,8 +48,9 @@ Done mm(Call& call) {
   return Done{};
 }
 
-template <class Real>
-Done bmm(Call& call) {
+/// `make(a, b, at)` for each pair of matrices; `at` is where the result's begins.
+template <class Make>
+Done each_product(Call& call, const Make& make) {
   Array a = contiguous(call.operand(0)), b = contiguous(call.operand(1));
   Array& y = call.result();
   const auto rank = static_cast<std::size_t>(y.rank());
@@ -60,10 +61,28 @@ Done bmm(Call& call) {
     Array x = left, z = right;
     x.data = a.at(i * n * k);
     z.data = b.at(i * k * m);
-    std::vector<Real> c = product<Real>(x, z);
-    store_declared(call.result_dtype(), y, i * n * m, 1, n * m, c.data());
+    make(x, z, i * n * m);
   }
   return Done{};
+}
+
+Done bmm_of_integers(Call& call) {
+  Array& y = call.result();
+  return each_product(call, [&](const Array& a, const Array& b, std::int64_t at) {
+    std::vector<std::int64_t> c(static_cast<std::size_t>(a.extents[0] * b.extents[1]));
+    gemm(matrix_of(a), matrix_of(b), c.data());
+    store_run(y.dtype, y.at(at), 1, static_cast<std::int64_t>(c.size()), c.data());
+  });
+}
+
+template <class Real>
+Done bmm(Call& call) {
+  if (is_integer(call.operand_dtype(0))) return bmm_of_integers(call);
+  Array& y = call.result();
+  return each_product(call, [&](const Array& a, const Array& b, std::int64_t at) {
+    std::vector<Real> c = product<Real>(a, b);
+    store_declared(call.result_dtype(), y, at, 1, static_cast<std::int64_t>(c.size()), c.data());
+  });
 }
 
 template <class Real>

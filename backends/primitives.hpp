@@ -38,6 +38,8 @@
   X(bitwise_and, 2)              \
   X(bitwise_or, 2)               \
   X(bitwise_xor, 2)              \
+  X(shift_left, 2)               \
+  X(shift_right, 2)              \
   X(bitwise_not, 1)
 /// X(name): of one real, a function of the C library; integers are taken as reals. In single
 /// precision everybody computes what the prelude does.
@@ -257,6 +259,16 @@ struct bitwise_xor {
 };
 struct bitwise_or {
   static std::int64_t of(std::int64_t a, std::int64_t b) { return a | b; }
+};
+/// By less than 0 or more than 63 all bits are gone: the rest is zero, or the sign. What a narrower
+/// dtype keeps of the result is its own shift, as long as it has that many bits.
+struct shift_left {
+  static std::int64_t of(std::int64_t a, std::int64_t b) {
+    return b < 0 || b > 63 ? 0 : static_cast<std::int64_t>(static_cast<std::uint64_t>(a) << b);
+  }
+};
+struct shift_right {
+  static std::int64_t of(std::int64_t a, std::int64_t b) { return a >> (b < 0 || b > 63 ? 63 : b); }
 };
 struct bitwise_not {
   static std::int64_t of(std::int64_t a) { return ~a; }

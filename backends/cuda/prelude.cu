@@ -431,6 +431,14 @@ PW_FUNCTION T pw_remainder(T a, T b) {
   return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }
 
+// By less than 0 or more than 63 all bits are gone: the rest is zero, or the sign.
+PW_FUNCTION long long pw_shift_left(long long a, long long b) {
+  return b < 0 || b > 63 ? 0 : (long long)((unsigned long long)a << b);
+}
+PW_FUNCTION long long pw_shift_right(long long a, long long b) {
+  return a >> (b < 0 || b > 63 ? 63 : b);
+}
+
 // A NaN on the left stays; on the right it is met as the larger operand is looked for, and stays
 // too.
 template <class T>

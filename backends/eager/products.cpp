@@ -113,7 +113,17 @@ Done run_bmm(Call& call) {
   store_run(y.dtype, y.data, 1, y.count(), values.data());
   return Done{};
 }
+Done bmm_of_integers(Call& call) {
+  Array& y = call.result();
+  const auto a = matrices_of(call.operand(0)), b = matrices_of(call.operand(1));
+  std::vector<std::int64_t> values(static_cast<std::size_t>(y.count()));
+  for (std::size_t i = 0; i < a.size(); ++i)
+    gemm(a[i], b[i], values.data() + static_cast<std::int64_t>(i) * a[i].rows * b[i].columns);
+  store_run(y.dtype, y.data, 1, y.count(), values.data());
+  return Done{};
+}
 Done bmm(Call& call) {
+  if (is_integer(call.operand_dtype(0))) return bmm_of_integers(call);
   return call.operand_dtype(0) == DType::f64 ? run_bmm<double>(call) : run_bmm<float>(call);
 }
 

@@ -112,7 +112,9 @@ std::string computed(const RowProgram& program, const Statement& s) {
   if (s.operation == Operation::bitwise_xor) return fmt::format("({} ^ {})", x[0], x[1]);
   if (s.operation == Operation::bitwise_not)
     return is_truth(program, s) ? "!" + slot(s.operands[0]) : "~" + x[0];
-  return fmt::format("pw_{}({})", name(s.operation), fmt::join(x, ", "));
+  std::string out = fmt::format("pw_{}({})", name(s.operation), fmt::join(x, ", "));
+  const bool lowest = s.operation == Operation::shift_left || s.operation == Operation::shift_right;
+  return lowest && program.slots[s.slot] == DType::b8 ? out + " & 1" : out;
 }
 
 std::string loaded(DType from, const std::string& element) {

@@ -103,7 +103,17 @@ TEST_CASE("engines: integers and masks are exact and wrap", "[backends]") {
   check_all("in i: i64[3], j: i64[3]  y = bitwise_or(i, j)  out y", {i, j}, {big + 1 - 1, -5, 7},
             1e-15);
   check_all("in i: i64[3], j: i64[3]  y = bitwise_xor(j, 3)  out y", {i, j}, {2, 1, 0});
+  const Tensor by = tensor(DType::i64, {3}, {2, 63, -1});
+  check_all("in i: i64[3], b: i64[3]  y = shift_right(i, b)  out y", {i, by}, {big / 4, -1, 0});
+  check_all("in j: i64[3], b: i64[3]  y = shift_left(j, b)  out y", {j, by}, {4, 0, 0});
+  const Tensor bytes = tensor(DType::i8, {4}, {100, -128, -3, 1}),
+               far = tensor(DType::i8, {4}, {1, 7, 8, 100});
+  check_all("in x: i8[4], b: i8[4]  y = shift_left(x, b)  out y", {bytes, far}, {-56, 0, 0, 0});
+  check_all("in x: i8[4], b: i8[4]  y = shift_right(x, b)  out y", {bytes, far}, {50, -1, -1, 0});
+  check_all("in u: u8[2]  y = shift_right(u, 1)  out y", {tensor(DType::u8, {2}, {255, 1})},
+            {127, 0});
   const Tensor m = tensor(DType::b8, {2}, {1, 0});
+  check_all("in m: b8[2]  y = shift_left(m, m)  out y", {m}, {0, 0});
   check_all("in m: b8[2]  y = bitwise_xor(m, ne(m, 0))  out y", {m}, {0, 0});
   check_all("in m: b8[2]  y = bitwise_not(m)  out y", {m}, {0, 1});
   check_all("in u: u8[2]  y = u + u  out y", {tensor(DType::u8, {2}, {200, 3})}, {144, 6});

@@ -80,6 +80,10 @@ TEST_CASE("windows: a product for each of the dims in front", "[backends]") {
       {drawn(DType::f32, {12, 9, 20}, 1), drawn(DType::f32, {12, 7, 20}, 2)});
   agreed("in a: bf16[3, 9, 20], b: bf16[3, 20, 5]  y = bmm(a, b)  out y",
          {drawn(DType::bf16, {3, 9, 20}, 1), drawn(DType::bf16, {3, 20, 5}, 2)}, 1e-2);
+  const auto wrapped = agreed("in a: i8[2, 1, 2], b: i8[2, 2, 1]  y = bmm(a, b)  out y",
+                              {tensor(DType::i8, {2, 1, 2}, {100, 2, -3, 4}),
+                               tensor(DType::i8, {2, 2, 1}, {2, 50, 7, -8})});
+  near(values(wrapped[0]), {44, -53}, 0);  // 300 and -53, modulo 256
 }
 
 TEST_CASE("windows: groups of rows have a matrix each, and rows behind them are 0", "[backends]") {
