@@ -584,6 +584,8 @@ constexpr DiagnosticCode kCodes[] = {
      "call again for the new numbers, or compile with `check`, which compares all weights"},
     {"PW1228", "machine code cannot be read",
      "install nvdisasm of the CUDA toolkit, or the Python package nvidia-cuda-nvdisasm"},
+    {"PW1229", "host functions of a Python file cannot be had",
+     "the first `python3` on PATH must have numpy, and the file a dict `functions`"},
     {"PW1230", "a folder cannot be the compile cache", "set PWR_CACHE_DIR to a folder of your own"},
     {"PW1240", "a table of schedules is no JSON object", "`pwr tune -o` writes one"},
     {"PW1241", "a table of schedules has another format", "`pwr tune -o` writes one"},

@@ -21,11 +21,11 @@ namespace {
 constexpr const char* kName = "piecewise.toml";
 constexpr const char* kOtherProgram = "pwviz";  // whose table pwr leaves alone
 
-/// Options that write, or that are about the command line itself.
-constexpr std::array<std::string_view, 16> kWriting = {
-    "output", "save",  "save-weights", "dump",           "report",     "trace",
-    "junit",  "tests", "update",       "diagnostics-to", "reproducer", "on-failure",
-    "study",  "merge", "write-egraph", "choices"};
+/// Options that write, that run a program, or that are about the command line itself.
+constexpr std::array<std::string_view, 17> kWriting = {
+    "output", "save",  "save-weights", "dump",           "report",        "trace",
+    "junit",  "tests", "update",       "diagnostics-to", "reproducer",    "on-failure",
+    "study",  "merge", "write-egraph", "choices",        "host-functions"};
 constexpr std::array<std::string_view, 7> kOfCommandLine = {
     "config", "no-config", "help", "version", "man", "completion", "watch"};
 

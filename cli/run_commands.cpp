@@ -22,6 +22,7 @@
 #include "pipeline/report.hpp"
 #include "pipeline/report_diff.hpp"
 #include "pipeline/run.hpp"
+#include "runtime/python_functions.hpp"
 
 namespace pw::cli {
 namespace {
@@ -33,6 +34,7 @@ struct RunArgs : EngineArgs {
   std::string on_failure, reproducer = "failure.pwr";
   std::string ranks = "1";  ///< a number of this process, or who starts processes
   bool no_pad = false;
+  std::string host_functions;         ///< a Python file
   std::string output = "-";           ///< of report
   std::vector<std::string> compared;  ///< two reports
   /// What a run takes, without where its answers go.
@@ -69,6 +71,8 @@ bool speaks(const RunRequest& request) {
 RunRequest RunArgs::request(const Session& session) const {
   RunRequest out = run;
   fill(session, out);
+  if (!host_functions.empty())
+    session.need(give_python_functions(*session.context, host_functions));
   take_ranks(session, ranks, out);
   out.pad = !no_pad;
   out.command = shown_command("pwr", session.options.arguments);
@@ -298,6 +302,10 @@ void RunArgs::add_to(CLI::App& sub, bool graph_required) {
       })
       ->type_name("N|mpi|nccl")
       ->capture_default_str();
+  sub.add_option("--host-functions", host_functions,
+                 "a Python file whose dict `functions` says what runs ops that have neither a "
+                 "kernel nor a body, by the op's name; python3 runs it, with all rights of yours")
+      ->type_name("FILE");
   sub.add_flag("--prove", run.prove,
                "prove each rewrite: by its rule, or by itself; name those that are left");
   sub.add_flag("--no-pad", no_pad, "run each step at its own size");

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <functional>
+#include <map>
+#include <memory>
 #include <string>
 
 #include <pybind11/pybind11.h>
@@ -28,5 +30,24 @@ void call_python(const HostCall& call, const pybind11::object& function, const H
 /// The host function of a callable. `raised`, where given, gets what the callable raised.
 HostFunction host_function_of(pybind11::object function, HostArrays arrays,
                               std::shared_ptr<std::exception_ptr> raised);
+
+/// The functions of a context while a graph runs, with tensors as arrays of numpy; and the first
+/// exception that one raised.
+class PythonFunctions {
+ public:
+  PythonFunctions(const ContextPtr& context,
+                  const std::map<std::string, pybind11::object>& functions);
+  ~PythonFunctions();
+  PythonFunctions(const PythonFunctions&) = delete;
+  PythonFunctions& operator=(const PythonFunctions&) = delete;
+
+  /// Python's own exception, where one ended the run.
+  void rethrow() const;
+
+ private:
+  ContextPtr context_;
+  std::shared_ptr<HostFunctions> before_;
+  std::shared_ptr<std::exception_ptr> raised_ = std::make_shared<std::exception_ptr>();
+};
 
 }  // namespace pw::python

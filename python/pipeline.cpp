@@ -10,6 +10,7 @@
 #include "pipeline/report.hpp"
 #include "pipeline/run.hpp"
 #include "python/engines.hpp"
+#include "python/host_call.hpp"
 #include "python/module.hpp"
 #include "python/options.hpp"
 #include "verify/numeric.hpp"
@@ -152,6 +153,9 @@ py::dict run_call(const Named& named, const py::dict& options) {
   Given given("run_model", options);
   take_execution(given, named, request);
   take_run(given, request);
+  std::map<std::string, py::object> functions;
+  given.take("functions", functions);
+  const PythonFunctions scope(named.context, functions);
   const auto hook = hook_of_python(given.object("hook"));
   request.hook = hook.get();
   given.take("execute", request.execute);
@@ -161,9 +165,14 @@ py::dict run_call(const Named& named, const py::dict& options) {
   given.take("atol", request.tolerance.absolute);
   given.end();
   request.keep = request.execute;
-  return run_and_describe(named, request, [](const RunRecord& record, const LoadedRules&) {
-    return Result<py::dict>(dict_of(record));
-  });
+  try {
+    return run_and_describe(named, request, [](const RunRecord& record, const LoadedRules&) {
+      return Result<py::dict>(dict_of(record));
+    });
+  } catch (const PiecewiseError&) {
+    scope.rethrow();
+    throw;
+  }
 }
 
 py::dict report_call(const Named& named, bool page, const py::dict& options) {

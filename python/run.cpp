@@ -16,30 +16,13 @@
 #include "python/dlpack.hpp"
 #include "python/host_call.hpp"
 #include "python/module.hpp"
+#include "runtime/python_call_json.hpp"
 #include "runtime/step_engine.hpp"
 
 namespace py = pybind11;
 
 namespace pw::python {
 namespace {
-
-/// The numpy dtype that holds a dtype; bits where numpy has none.
-const char* numpy_name(DType dtype) {
-  switch (dtype) {
-    case DType::b8: return "bool";
-    case DType::i8: return "int8";
-    case DType::i32: return "int32";
-    case DType::i64: return "int64";
-    case DType::u8:
-    case DType::f8e4m3:
-    case DType::f8e5m2: return "uint8";
-    case DType::f16: return "float16";
-    case DType::bf16: return "uint16";
-    case DType::f32: return "float32";
-    case DType::f64: return "float64";
-  }
-  return "uint8";
-}
 
 /// What ml_dtypes calls it; null where numpy has it.
 const char* extended_name(DType dtype) {
@@ -57,10 +40,11 @@ py::array row_major_array(const py::handle& given, DType dtype, const std::strin
   }
   const auto found = py::str(array.dtype().attr("name")).cast<std::string>();
   const char* extended = extended_name(dtype);
-  if (found == numpy_name(dtype) || (extended != nullptr && found == extended)) return array;
+  if (found == numpy_dtype(dtype) || (extended != nullptr && found == extended)) return array;
   throw mistake(
       "PW1411",
-      what + " is a " + std::string(name(dtype)) + ", which is an array of " + numpy_name(dtype) +
+      what + " is a " + std::string(name(dtype)) + ", which is an array of " +
+          std::string(numpy_dtype(dtype)) +
           (extended == nullptr ? "" : std::string(" bits (or ml_dtypes.") + extended + ")") +
           "; given is one of " + found);
 }
@@ -82,7 +66,8 @@ Tensor tensor_of(const py::handle& given, DType dtype, const std::string& what) 
 py::array numpy_of(const TensorView& view) {
   py::tuple shape(view.extents.size());
   for (std::size_t i = 0; i < shape.size(); ++i) shape[i] = view.extents[i];
-  py::array out = py::module_::import("numpy").attr("empty")(shape, numpy_name(view.dtype));
+  py::array out =
+      py::module_::import("numpy").attr("empty")(shape, std::string(numpy_dtype(view.dtype)));
   std::memcpy(out.mutable_data(), view.data, view.bytes());
   return out;
 }
@@ -100,29 +85,23 @@ HostArrays numpy_arrays() {
           }};
 }
 
-/// The functions of a context while a graph runs, and the first exception that one raised.
-class Functions {
- public:
-  Functions(const ContextPtr& context, const std::map<std::string, py::object>& functions)
-      : context_(context), before_(context->host_functions) {
-    context->host_functions = std::make_shared<HostFunctions>();
-    for (const auto& [op, function] : functions)
-      give_host_function(*context, op, host_function_of(function, numpy_arrays(), raised_));
-  }
-  ~Functions() { context_->host_functions = before_; }
-  Functions(const Functions&) = delete;
-  Functions& operator=(const Functions&) = delete;
+}  // namespace
 
-  /// Python's own exception, where one ended the run.
-  void rethrow() const {
-    if (*raised_) std::rethrow_exception(*raised_);
-  }
+PythonFunctions::PythonFunctions(const ContextPtr& context,
+                                 const std::map<std::string, py::object>& functions)
+    : context_(context), before_(context->host_functions) {
+  context->host_functions = std::make_shared<HostFunctions>();
+  for (const auto& [op, function] : functions)
+    give_host_function(*context, op, host_function_of(function, numpy_arrays(), raised_));
+}
 
- private:
-  ContextPtr context_;
-  std::shared_ptr<HostFunctions> before_;
-  std::shared_ptr<std::exception_ptr> raised_ = std::make_shared<std::exception_ptr>();
-};
+PythonFunctions::~PythonFunctions() { context_->host_functions = before_; }
+
+void PythonFunctions::rethrow() const {
+  if (*raised_) std::rethrow_exception(*raised_);
+}
+
+namespace {
 
 /// `cuda-host` is cuda on the emulator.
 Result<GivenOutputs> run_on(const Graph& graph, const std::string& backend,
@@ -153,7 +132,7 @@ py::tuple compute(const PyGraph& g, const py::dict& given,
                   const std::map<std::string, std::int64_t>& symbols) {
   GivenInputs inputs = inputs_of(g.context, g.graph, given);
   inputs.merge(contents_of_inputs(g.graph));
-  const Functions scope(g.context, functions);
+  const PythonFunctions scope(g.context, functions);
   auto done = run_on(g.graph, backend, inputs, {symbols.begin(), symbols.end()});
   scope.rethrow();
   const GivenOutputs outputs = need(g.context, std::move(done));

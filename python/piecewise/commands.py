@@ -655,7 +655,7 @@ def run_model(
     expect, rtol and atol; they mean what the options of `pwr run` of these names do (execute=False: as `pwr report`). `given` are contents of inputs, by name: numpy
     arrays, or what has __dlpack__ in CPU memory. `backends`: others than the program's, by name, each a callable: backend(graph) is called once for each piece, and returns what runs
     it, a callable that takes an array for each input and returns one for each output, in order. `hook`: an object with before(call), after(call) or one of them, called around each
-    piece of each step with a PieceCall.
+    piece of each step with a PieceCall. `functions`: what runs ops that have neither a kernel nor a body, by the op's name, as for Graph.run().
     Returns a dict: `steps` and `failed`, how many ran and how many differ by more than they may; `log`, what `pwr run` says; `graphs`, for each graph that the pipeline makes
     a dict of `variant`, `graph`, `passes`, `rules`, `pieces`, `steps`, `numbers` (rows as dicts), `plan` (its JSON), `kernels` (sources by name), `counters` and `outputs`
     (for each step arrays by name).

@@ -7,6 +7,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
+import numpy as np
 import piecewise as pw
 
 GRAPH = """
@@ -36,6 +37,24 @@ class MainJob(unittest.TestCase):
         self.assertEqual(graph["graph"].ops(), {"fused_add_rms_norm": 1})
         self.assertEqual([row["result"] for row in graph["numbers"]], ["ok"] * 4)
         self.assertEqual([step["r"].shape for step in graph["outputs"]], [(1, 256), (7, 256)])
+
+    def test_functions_run_opaque_ops(self):
+        dump = """class M(torch.nn.Module):
+    def forward(self, x: "f32[2, 3]"):
+        mix: "f32[2, 3]" = torch.ops.mine.mix.default(x, 2.0)
+        relu: "f32[2, 3]" = torch.ops.aten.relu.default(mix)
+        return (relu,)
+"""
+        x = np.array([[1, -2, 3], [-4, 5, -6]], np.float32)
+        graph = pw.load(dump)
+        done = pw.run_model(graph, given={"x": x}, functions={"mine.mix": lambda x, k: x * k}, check=True)
+        np.testing.assert_array_equal(done["graphs"][0]["outputs"][0]["relu"], np.maximum(x * 2, 0))
+        with self.assertRaisesRegex(KeyError, "no such"):
+            pw.run_model(graph, given={"x": x}, functions={"mine.mix": lambda x, k: {}["no such"]})
+        with self.assertRaisesRegex(pw.Error, "has another shape"):
+            pw.run_model(graph, given={"x": x}, functions={"mine.mix": lambda x, k: x[0]})
+        with self.assertRaisesRegex(pw.Error, "PW1201"):
+            pw.run_model(graph, given={"x": x})
 
     def test_the_command_line_does_the_same(self):
         mine = pw.run_model(self.path, "llm", "o2", tokens=[3, 300], backend="cuda", driver="host", sizes=[2, 4], check=True)["graphs"][0]
