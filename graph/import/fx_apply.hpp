@@ -45,7 +45,14 @@ struct Target {
   /// `ns.foo_` and `ns.foo_.Tensor` write their first argument and return it, by PyTorch's
   /// convention.
   [[nodiscard]] bool in_place() const {
-    return base.find('.') != std::string_view::npos && base.ends_with("_") && !base.ends_with("__");
+    return base.find('.') != std::string_view::npos && base.ends_with("_") &&
+           (!base.ends_with("__") || operator_in_place());
+  }
+  /// `ns.__iand__`, as Python calls what `&=` does.
+  [[nodiscard]] bool operator_in_place() const {
+    const std::string_view name = base.substr(base.find('.') + 1);
+    return name == "__iand__" || name == "__ior__" || name == "__ixor__" || name == "__ilshift__" ||
+           name == "__irshift__";
   }
 };
 inline Target split_target(std::string_view target) {
@@ -57,7 +64,11 @@ inline Target split_target(std::string_view target) {
 
 /// `aten.add.Tensor` of `aten.add_.Tensor`.
 inline std::string functional_of(const Target& in_place) {
-  std::string out(in_place.base.substr(0, in_place.base.size() - 1));
+  std::string out(in_place.base);
+  if (in_place.operator_in_place())
+    out.erase(out.find(".__i") + 3, 1);  // `aten.__iand__` is `aten.__and__`
+  else
+    out.pop_back();
   return in_place.overload.empty() ? out : out + "." + std::string(in_place.overload);
 }
 

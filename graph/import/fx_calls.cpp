@@ -73,6 +73,25 @@ bool same_literal(const Value& a, const Value& b) {
   return false;
 }
 
+// Why the size of a result is not known before the call; empty: it is.
+std::string size_of_data(std::string_view target) {
+  static const std::set<std::string_view> kAll = {"torch.unique",
+                                                  "torch.unique_consecutive",
+                                                  "method.unique",
+                                                  "aten._unique2",
+                                                  "aten.unique_dim",
+                                                  "method.unique_consecutive",
+                                                  "aten.nonzero",
+                                                  "aten.masked_select",
+                                                  "aten.unique_consecutive",
+                                                  "torch.nonzero",
+                                                  "method.nonzero",
+                                                  "torch.masked_select",
+                                                  "aten.unique_dim_consecutive"};
+  if (target.ends_with(".default")) target.remove_suffix(8);
+  return kAll.contains(target) ? "how large its result is depends on what its operand holds" : "";
+}
+
 // A stated type that inference contradicts is an error, whatever else could be made of the call.
 bool contradicts(const Diagnostics& diagnostics) {
   return std::any_of(diagnostics.begin(), diagnostics.end(),
@@ -317,7 +336,9 @@ Result<std::optional<Outcome>> Converter::known_call(std::string_view target,
       continue;
     }
     Outcome out;
-    out.tuple = mapping.op == "split" && mapping.special != Special::select;
+    out.tuple = (mapping.op == "split" && mapping.special != Special::select) ||
+                mapping.special == Special::broadcast || mapping.special == Special::meshgrid;
+    out.gathered = mapping.special == Special::unfold || mapping.special == Special::as_strided;
     out.copies = mapping.copies;
     for (std::size_t i = 0; i < mapping.parameters.size(); ++i)
       if (mapping.parameters[i].result >= 0 && bound->values[i])
@@ -350,8 +371,9 @@ Value Converter::as_result(const Outcome& outcome, const Arguments& arguments,
     Value item;
     item.kind = Value::Kind::tensor;
     item.tensor = result;
-    item.handle = outcome.copies ? memory_.add_storage(result, fresh_strides(result, given))
-                                 : tensor_of_result(result, given, first_new, target);
+    item.handle = outcome.copies     ? memory_.add_storage(result, fresh_strides(result, given))
+                  : outcome.gathered ? gathered_view(*given.front(), result, target)
+                                     : tensor_of_result(result, given, first_new, target);
     out.items.push_back(std::move(item));
   }
   return outcome.tuple || out.items.size() != 1 ? out : out.items.front();
@@ -385,7 +407,10 @@ Result<Value> Converter::call(std::string_view full_target, const Arguments& arg
   if (!written || *written) return written ? Result<Value>(**written) : forward(written);
   written = out_variant(target, arguments, site, why);
   if (!written || *written) return written ? Result<Value>(**written) : forward(written);
-  return opaque(target, arguments, site, {{}, {}, why});
+  if (why.empty()) why = size_of_data(target);
+  Unknown unknown{{}, {}, why};
+  if (target == "higher_order.triton_kernel_wrapper_functional") unknown.functional = true;
+  return opaque(target, arguments, site, unknown);
 }
 
 Result<Value> Converter::size_of(const Bound& bound, const Site& site) {
@@ -440,7 +465,8 @@ Result<std::optional<Value>> Converter::in_place(std::string_view target,
                                                  const Arguments& arguments, const Site& site,
                                                  std::string& why) {
   const Target parts = split_target(target);
-  if (!target.starts_with("aten.") || !parts.in_place() || arguments.positional.empty() ||
+  const bool by_convention = target.starts_with("aten.") || target.starts_with("_c10d_functional.");
+  if (!by_convention || !parts.in_place() || arguments.positional.empty() ||
       !arguments.positional[0].handle.valid())
     return std::optional<Value>();
   const std::string functional = functional_of(parts);

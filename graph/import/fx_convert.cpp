@@ -154,15 +154,27 @@ void Converter::find_getitems() {
     if (v.kind == Expr::Kind::index && v.args.size() == 2) tuple = &v.args[0], index = &v.args[1];
     if (v.kind == Expr::Kind::call && v.text == "operator.getitem" && v.args.size() == 2)
       tuple = &v.args[0], index = &v.args[1];
-    if (!tuple || tuple->kind != Expr::Kind::name || index->kind != Expr::Kind::integer ||
-        index->integer < 0 || index->integer > kMaxItem)
-      continue;
+    if (!tuple || tuple->kind != Expr::Kind::name) continue;
+    const std::optional<int> at = item_of(tuple->text, *index);
+    if (!at) continue;
     Wanted wanted{s.targets[0].text, Types::unknown(), s.type_span};
     if (!s.type.empty())
       if (TextResult<TypeId> type = parse_fx_type(context_, s.type))
         wanted.type = symbols_.renamed(*type);
-    getitems_[tuple->text].emplace(static_cast<int>(index->integer), std::move(wanted));
+    getitems_[tuple->text].emplace(*at, std::move(wanted));
   }
+}
+
+// By number; or by key, and then items are numbered as they are first taken.
+std::optional<int> Converter::item_of(const std::string& tuple, const Expr& index) {
+  if (index.kind == Expr::Kind::integer && index.integer >= 0 && index.integer <= kMaxItem)
+    return static_cast<int>(index.integer);
+  if (index.kind != Expr::Kind::string) return std::nullopt;
+  std::vector<std::string>& keys = item_keys_[tuple];
+  auto known = std::find(keys.begin(), keys.end(), index.text);
+  if (known == keys.end()) known = keys.insert(known, index.text);
+  const auto at = static_cast<int>(known - keys.begin());
+  return at > kMaxItem ? std::nullopt : std::optional(at);
 }
 
 void Converter::find_functional(const Expr& e) {
@@ -213,6 +225,7 @@ Result<std::monostate> Converter::convert_statement(const Statement& s) {
   if (s.kind == Statement::Kind::assign) {
     site.result = {s.targets.front().text, Types::unknown(), s.type_span};
     if (auto it = getitems_.find(site.result.name); it != getitems_.end()) site.items = it->second;
+    if (auto it = item_keys_.find(site.result.name); it != item_keys_.end()) site.keys = it->second;
   }
   bool symbolic = s.type.starts_with("Sym(") || s.type.empty() || is_word(s.type);
   if (!symbolic) {
@@ -232,6 +245,7 @@ Result<std::monostate> Converter::convert_statement(const Statement& s) {
       v = graph_.operand(producer, 0);
     if (graph_.is_input(v) && !type_of(v)) graph_.set_type(v, site.result.type);
   }
+  if (!symbolic) take_strides(*value, s.type);
   value = as_stated(std::move(*value), s);
   if (!value) return forward(value);
   for (const Expr& target : s.targets)

@@ -80,9 +80,10 @@ struct Wanted {
 struct Site {
   Span span;
   std::string source;
-  bool bound = true;            ///< something is assigned
-  Wanted result;                ///< the assigned name; of a tuple, the tuple's
-  std::map<int, Wanted> items;  ///< what `getitem` statements further down call the parts
+  bool bound = true;                   ///< something is assigned
+  Wanted result;                       ///< the assigned name; of a tuple, the tuple's
+  std::map<int, Wanted> items;         ///< what `getitem` statements further down call the parts
+  std::vector<std::string> keys = {};  ///< of the items, where statements take them by key
 };
 
 /// The arguments of a call by parameter of a mapping.
@@ -101,6 +102,9 @@ struct Outcome {
   bool tuple = false;  ///< it returns a tuple, even of one
   std::vector<std::pair<Value, ValueId>> written;  ///< arguments, and their contents afterwards
   bool copies = false;  ///< what it returns never shares memory with an argument
+  /// What it returns shares memory with its first argument, though no view of the library leads
+  /// there.
+  bool gathered = false;
 };
 
 /// The arguments of a call that is kept as it is.
@@ -198,6 +202,7 @@ class Converter {
   Result<FxImport> finished();
   // ---- fx_convert.cpp: statements and names
   void find_getitems();
+  std::optional<int> item_of(const std::string& tuple, const Expr& index);
   void find_functional(const Expr& e);
   [[nodiscard]] bool reads(const std::string& name) const;
   void name_output(const Expr& e, std::size_t at);
@@ -279,6 +284,7 @@ class Converter {
                             std::size_t first_new, std::string_view target);
   TensorId add_view(const Value& base, std::vector<ViewStep> steps, ValueId value,
                     std::string_view target);
+  TensorId gathered_view(const Value& base, ValueId value, std::string_view target);
   std::optional<Shape> strides_after(const ViewStep& step, Shape strides, bool& sure);
   std::optional<Shape> fresh_strides(ValueId value, std::span<const Value* const> arguments);
   /// Of a tensor in row-major order; nothing where its type is not known.
@@ -300,6 +306,7 @@ class Converter {
   void read_ranges();
   [[nodiscard]] std::optional<InputKind> said_kind(const std::string& name);
   Result<TypeId> stated_type(const std::string& text, Span span);
+  void take_strides(const Value& value, std::string_view text);
   void classify_inputs();
 
   // ---- fx_calls.cpp: calls of known ops
@@ -384,6 +391,9 @@ class Converter {
                            const Site& site);
   std::optional<Value> rewritten(const std::string& name, Arguments& arguments,
                                  std::string& target);
+  void as_vector_norm(Arguments& arguments, std::string& target);
+  void as_axes_of_tensordot(Arguments& arguments, std::size_t rank);
+  Result<Value> chain_of_products(const Arguments& arguments, const Site& site);
   [[nodiscard]] std::string overload_of(const std::string& name, const Arguments& arguments);
   Result<Value> to_method(const Arguments& arguments, const Site& site);
   Result<Value> itself(const std::string& method, const Value& x, const Site& site);
@@ -394,6 +404,8 @@ class Converter {
   Applied reshape_to(ValueId x, Shape shape, const std::vector<Wanted>& wanted, const Site& site);
   Applied permute(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
   DimId slice_bound(const Value& v, DimId size, DimId left_out, const Site& site);
+  Applied permuted(ValueId x, const std::vector<std::size_t>& to, const std::vector<Wanted>& wanted,
+                   const Site& site);
   Applied slice(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
   Applied select(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
   Applied split(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
@@ -465,6 +477,40 @@ class Converter {
   ValueId part_of_axis(Maker& make, ValueId x, std::size_t axis, DimId start, DimId end);
   [[nodiscard]] std::optional<std::vector<std::size_t>> listed_axes(const Value* dim,
                                                                     std::size_t rank) const;
+
+  // ---- fx_prims.cpp: PyTorch's own primitives
+  Applied iota(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  Applied expand_dims(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  Applied split_dim(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  Applied broadcast_in_dim(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  Applied slices(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+
+  // ---- fx_einsum.cpp: products over axes that letters name
+  struct Term {
+    ValueId value;
+    std::string letters;  ///< one an axis
+  };
+  Applied einsum(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  Applied tensordot(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  Term summed(Maker& make, Term term, std::string_view kept);
+  Term contracted(Maker& make, Term a, Term b, std::string_view kept);
+  Applied named_term(Maker& make, Term term, std::string_view letters,
+                     const std::vector<Wanted>& wanted);
+  ValueId laid_out(Maker& make, const Term& term, std::string_view letters);
+  void widen_shared(Maker& make, Term& a, Term& b);
+  DimId count_along(const Term& term, std::string_view letters);
+
+  // ---- fx_windows.cpp: elements at places that are calculated, and several tensors of one shape
+  Applied unfold(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  Applied as_strided(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  Applied diagonal_scatter(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  Applied movedim(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  Applied broadcast(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  Applied meshgrid(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  Applied vector_norm(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  std::optional<ValueId> places_of(Maker& make, const Shape& sizes, const Shape& strides,
+                                   std::int64_t offset);
+  ValueId number_of_type(Maker& make, double value, DType dtype);
 
   // ---- fx_foreign.cpp: what rule files say of foreign ops
   const std::vector<Mapping>* mappings_of(std::string_view target);
@@ -545,6 +591,7 @@ class Converter {
   WordSet made_up_;                                ///< those made up
   std::unordered_map<std::string, int> counters_;  ///< of made-up names, by their base
   std::unordered_map<std::string, std::map<int, Wanted>> getitems_;  ///< by the name of the tuple
+  std::unordered_map<std::string, std::vector<std::string>> item_keys_;  ///< the same
   mutable std::optional<WordSet>
       read_names_;  ///< that some expression reads, once it was asked for
   Memory memory_;

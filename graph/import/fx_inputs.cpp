@@ -109,6 +109,26 @@ Result<TypeId> Converter::stated_type(const std::string& text, Span span) {
   return fail(Span{span.source, at, at + 1}, "PW0505", type.error().message, type.error().help);
 }
 
+// The second brackets of `f32[4, 8][8, 1]`: how a tensor lies in memory, which is one of its own.
+void Converter::take_strides(const Value& value, std::string_view text) {
+  const std::size_t begin = text.find("][");
+  if (begin == std::string_view::npos || value.kind != Value::Kind::tensor ||
+      !value.handle.valid() || memory_.tensors[value.handle].base.valid())
+    return;
+  const Type* type = type_of(value.tensor);
+  const std::size_t end = text.find(']', begin + 1);
+  if (type == nullptr || end == std::string_view::npos) return;
+  Shape strides;
+  for (std::size_t at = begin + 2; at < end;) {
+    const std::size_t comma = std::min(text.find(',', at), end);
+    TextResult<DimId> stride = parse_dim(context_.dims, trimmed(text.substr(at, comma - at)));
+    if (!stride) return;
+    strides.push_back(symbols_.renamed(*stride));
+    at = comma + 1;
+  }
+  if (strides.size() == type->shape.size()) memory_.tensors[value.handle].strides = strides;
+}
+
 // The dim that `--symbol` names.
 Result<DimId> Converter::named_dim(const std::string& place, const std::string& input, int axis) {
   auto parameter = std::find_if(function_.parameters.begin(), function_.parameters.end(),
@@ -272,6 +292,7 @@ Result<std::monostate> Converter::read_inputs() {
         guess = context_.dims.print(changed.shape[0]);
     }
     env_[p.name] = input_tensor(graph_.add_input(p.name, type, InputKind::input));
+    take_strides(env_[p.name], p.type);
   }
   read_ranges();
   if (graph_.facts.tokens().empty() && !graph_.facts.symbols.empty()) {

@@ -303,6 +303,10 @@ Result<Value> Converter::opaque(std::string_view target, const Arguments& argume
       call.text = renamed(call.text, k, i);
       call.plain = false;
     }
+  if (!site.keys.empty()) {  // which result is which
+    call.plain = false;
+    call.attributes.emplace_back(key("keys"), site.keys);
+  }
   if (!call.plain) call.attributes.emplace_back(key("call"), call.text);
   if (!written.empty()) call.attributes.emplace_back(key("writes"), std::move(indices));
   if (std::optional<std::string> shared = shared_operands(call, written))
@@ -334,6 +338,7 @@ Result<Value> Converter::opaque(std::string_view target, const Arguments& argume
     out.items.push_back(std::move(item));
   }
   if (out.items.empty()) return Value();
+  if (site.keys.size() == out.items.size()) out.keys = site.keys;
   return tuple ? out : out.items.front();
 }
 

@@ -52,7 +52,21 @@ enum class Special : std::uint8_t {
   pad,
   pad_edges,  ///< by elements of the tensor itself
   diagonal,
-  any,  ///< over several axes
+  diagonal_scatter,
+  movedim,
+  broadcast,  ///< several tensors to one shape
+  meshgrid,
+  unfold,
+  as_strided,
+  einsum,
+  tensordot,
+  vector_norm,
+  iota,  ///< of prims, as those below
+  expand_dims,
+  split_dim,
+  broadcast_in_dim,
+  slices,  ///< along all axes
+  any,     ///< over several axes
   variance,
   ir_norm,         ///< of vLLM's own IR
   rotary,          ///< heads may have an axis of their own

@@ -53,11 +53,25 @@ const std::map<std::string_view, std::string_view> kInPlace = {
 
 // What an operator is of tensors, by the method of the same name.
 const std::map<std::string_view, std::string_view> kMethods = {
-    {"+", "add"},           {"-", "sub"},         {"*", "mul"},         {"/", "div"},
-    {"//", "floor_divide"}, {"%", "remainder"},   {"**", "pow"},        {"==", "eq"},
-    {"!=", "ne"},           {"<", "lt"},          {"<=", "le"},         {">", "gt"},
-    {">=", "ge"},           {"&", "bitwise_and"}, {"|", "bitwise_or"},  {"^", "bitwise_xor"},
-    {"@", "matmul"},        {"<<", "__lshift__"}, {">>", "__rshift__"},
+    {"+", "add"},
+    {"-", "sub"},
+    {"*", "mul"},
+    {"/", "div"},
+    {"//", "floor_divide"},
+    {"%", "remainder"},
+    {"**", "pow"},
+    {"==", "eq"},
+    {"!=", "ne"},
+    {"<", "lt"},
+    {"<=", "le"},
+    {">", "gt"},
+    {">=", "ge"},
+    {"&", "bitwise_and"},
+    {"|", "bitwise_or"},
+    {"^", "bitwise_xor"},
+    {"@", "matmul"},
+    {"<<", "bitwise_left_shift"},
+    {">>", "bitwise_right_shift"},
 };
 
 Value boolean(bool b) {
@@ -357,8 +371,9 @@ Result<std::optional<Value>> Converter::python(const std::string& callee,
     if (!tensors) return Maybe(other("unknown"));
     return done(opaque(callee, arguments, site));
   }
-  for (std::string_view lead : {"torch.nn.functional.", "torch._C._nn.", "torch._C._special.",
-                                "torch._C._fft.", "torch._C._linalg.", "torch.Tensor."})
+  for (std::string_view lead :
+       {"torch.nn.functional.", "torch.functional.", "torch._C._nn.", "torch._C._special.",
+        "torch._C._fft.", "torch._C._linalg.", "torch.Tensor."})
     if (callee.starts_with(lead))
       return done(torch_call(callee.substr(lead.size()), lead == "torch.Tensor.", arguments, site));
   for (std::string_view lead : {"torch.special.", "torch.fft.", "torch.linalg."})

@@ -127,7 +127,7 @@ bool Converter::statement_key(const Statement& s) {
   const bool may = !options_.one_by_one && unique_names_ && symbols_.empty() &&
                    s.kind == Statement::Kind::assign && s.targets.size() == 1 &&
                    s.targets[0].kind == Expr::Kind::name && s.value.kind == Expr::Kind::call &&
-                   is_word(s.targets[0].text);
+                   is_word(s.targets[0].text) && !item_keys_.contains(s.targets[0].text);
   if (!may || !expression_key(s.value)) return false;
   Repeats<Value, Wanted>::Key& key = repeats_.key;
   key.push_back(repeats_.words.intern(s.type).index);

@@ -24,8 +24,7 @@ Applied Converter::apply_special(const Bound& bound, const std::vector<Wanted>& 
     case Special::make:
     case Special::make_like: return make(bound, wanted, site);
     case Special::to_copy: {
-      std::optional<ValueId> x =
-          tensor_of(bound.find("self") ? bound.find("self") : bound.find("a"));
+      std::optional<ValueId> x = tensor_of(bound.find("self"));
       const Value* dtype = bound.find("dtype");
       const Type* type = x ? type_of(*x) : nullptr;
       if (!x || !dtype || (dtype->kind != Value::Kind::dtype && dtype->kind != Value::Kind::none))
@@ -63,6 +62,20 @@ Applied Converter::apply_special(const Bound& bound, const std::vector<Wanted>& 
     case Special::pad: return pad(bound, wanted, site);
     case Special::pad_edges: return pad_edges(bound, wanted, site);
     case Special::diagonal: return diagonal(bound, wanted, site);
+    case Special::diagonal_scatter: return diagonal_scatter(bound, wanted, site);
+    case Special::movedim: return movedim(bound, wanted, site);
+    case Special::broadcast: return broadcast(bound, wanted, site);
+    case Special::meshgrid: return meshgrid(bound, wanted, site);
+    case Special::unfold: return unfold(bound, wanted, site);
+    case Special::as_strided: return as_strided(bound, wanted, site);
+    case Special::einsum: return einsum(bound, wanted, site);
+    case Special::tensordot: return tensordot(bound, wanted, site);
+    case Special::vector_norm: return vector_norm(bound, wanted, site);
+    case Special::iota: return iota(bound, wanted, site);
+    case Special::expand_dims: return expand_dims(bound, wanted, site);
+    case Special::split_dim: return split_dim(bound, wanted, site);
+    case Special::broadcast_in_dim: return broadcast_in_dim(bound, wanted, site);
+    case Special::slices: return slices(bound, wanted, site);
     case Special::any: return any_of_axes(bound, wanted, site);
     case Special::variance: return variance(bound, wanted, site);
     case Special::ir_norm: return ir_norm(bound, wanted, site);
@@ -157,6 +170,13 @@ Applied Converter::permute(const Bound& bound, const std::vector<Wanted>& wanted
       to[i] = *axis;
     }
   }
+  return permuted(*x, to, wanted, site);
+}
+
+// Axis to[i] as axis i.
+Applied Converter::permuted(ValueId x, const std::vector<std::size_t>& to,
+                            const std::vector<Wanted>& wanted, const Site& site) {
+  const std::size_t rank = to.size();
   std::vector<std::pair<std::size_t, std::size_t>> swaps;
   std::vector<std::size_t> now(rank);
   for (std::size_t i = 0; i < rank; ++i) now[i] = i;
@@ -166,13 +186,13 @@ Applied Converter::permute(const Bound& bound, const std::vector<Wanted>& wanted
     std::swap(now[i], now[j]);
     swaps.emplace_back(i, j);
   }
-  if (swaps.empty()) return some(emit("detach", {*x}, {}, wanted, site));
+  if (swaps.empty()) return some(emit("detach", {x}, {}, wanted, site));
   for (std::size_t k = 0; k < swaps.size(); ++k) {
     AttributeList attributes = {{key("dim0"), static_cast<std::int64_t>(swaps[k].first)},
                                 {key("dim1"), static_cast<std::int64_t>(swaps[k].second)}};
     bool final = k + 1 == swaps.size();
     Result<Results> results =
-        emit("transpose", {*x}, std::move(attributes), final ? wanted : kUnnamed, site);
+        emit("transpose", {x}, std::move(attributes), final ? wanted : kUnnamed, site);
     if (!results || final) return some(std::move(results));
     x = results->front();
   }
@@ -391,7 +411,8 @@ Applied Converter::reduce(const Bound& bound, const std::vector<Wanted>& wanted,
   DType to = type->dtype;
   if (dtype && dtype->kind == Value::Kind::dtype) {
     to = dtype->dtype;
-  } else if (bound.mapping->op == "sum" && !is_float(to)) {
+  } else if (bound.mapping->op == "sum" && !is_float(to) &&
+             !bound.mapping->target.starts_with("prims.")) {
     to = DType::i64;
   }
   if (to != type->dtype) {

@@ -147,6 +147,28 @@ std::optional<Value> pull_argument(Arguments& arguments, std::size_t place, std:
   return out;
 }
 
+Value as_list(std::vector<Value> items) {
+  Value out;
+  out.kind = Value::Kind::list;
+  out.items = std::move(items);
+  return out;
+}
+
+// Functions of torch/functional.py whose tensors may be written one by one. The number is the place
+// of the first.
+const std::map<std::string_view, std::size_t> kOfTensors = {
+    {"einsum", 1}, {"meshgrid", 0}, {"broadcast_tensors", 0}};
+
+// From a place on, tensors are one list.
+void gather_tensors(Arguments& arguments, std::size_t place) {
+  std::vector<Value>& args = arguments.positional;
+  if (place >= args.size() || !holds_tensor(args[place])) return;
+  const auto from = args.begin() + static_cast<std::ptrdiff_t>(place);
+  Value list = as_list({from, args.end()});
+  args.resize(place);
+  args.push_back(std::move(list));
+}
+
 // From a place on, whole numbers are one list.
 void gather_sizes(Arguments& arguments, std::size_t place) {
   std::vector<Value>& args = arguments.positional;
@@ -159,6 +181,67 @@ void gather_sizes(Arguments& arguments, std::size_t place) {
 }
 
 }  // namespace
+
+// torch.norm(x, p, dim, keepdim, out, dtype), where it is one of vectors: 'fro' is 2, and an axis a
+// list.
+void Converter::as_vector_norm(Arguments& arguments, std::string& target) {
+  const Value* order =
+      arguments.positional.size() > 1 ? &arguments.positional[1] : keyword(arguments, "p");
+  if (order && order->kind == Value::Kind::string && order->text != "fro") return;
+  Value p = pull_argument(arguments, 1, "p").value_or(Value()),
+        dim = pull_argument(arguments, 1, "dim").value_or(Value()),
+        keepdim = pull_argument(arguments, 1, "keepdim").value_or(Value());
+  const std::optional<Value> out = pull_argument(arguments, 1, "out"),
+                             dtype = pull_argument(arguments, 1, "dtype");
+  const bool frobenius = p.kind == Value::Kind::string && p.text == "fro";
+  if (is_none(p) || frobenius) p = integer(2);
+  if (keepdim.kind != Value::Kind::boolean) keepdim.kind = Value::Kind::boolean;
+  std::vector<Value>& args = arguments.positional;
+  args.insert(args.end(), {std::move(p), std::move(dim), std::move(keepdim)});
+  if (dtype) arguments.keywords.emplace_back("dtype", *dtype);
+  if (out) arguments.keywords.emplace_back("out", *out);
+  target = "aten.linalg_vector_norm.default";
+}
+
+// torch.tensordot(a, b, dims): lists of both, or how many of the last and the first.
+void Converter::as_axes_of_tensordot(Arguments& arguments, std::size_t rank) {
+  std::optional<Value> dims = pull_argument(arguments, 2, "dims");
+  if (!dims) dims = keyword(arguments, "dims_self") ? std::nullopt : std::optional(integer(2));
+  if (!dims) return;
+  std::vector<Value>& args = arguments.positional;
+  if (dims->kind == Value::Kind::list && dims->items.size() == 2) {
+    for (Value& axes : dims->items) {
+      if (axes.kind == Value::Kind::integer) axes = as_list({axes});
+      args.push_back(axes);
+    }
+    return;
+  }
+  if (dims->kind == Value::Kind::list && args.size() == 2) {  // ATen's own: two lists
+    args.push_back(*dims);
+    return;
+  }
+  const auto count = as_int(*dims);
+  if (!count || *count < 0 || *count > static_cast<std::int64_t>(rank)) return;
+  Value last = as_list({}), first = as_list({});
+  for (std::int64_t i = 0; i < *count; ++i) {
+    last.items.push_back(integer(static_cast<std::int64_t>(rank) - *count + i));
+    first.items.push_back(integer(i));
+  }
+  args.insert(args.end(), {std::move(last), std::move(first)});
+}
+
+// chain_matmul(a, b, c, …): from left to right.
+Result<Value> Converter::chain_of_products(const Arguments& arguments, const Site& site) {
+  Value out = arguments.positional[0];
+  for (std::size_t i = 1; i < arguments.positional.size(); ++i) {
+    const bool last = i + 1 == arguments.positional.size();
+    Result<Value> product = torch_call("matmul", false, {{out, arguments.positional[i]}, {}},
+                                       last ? site : Site{site.span, site.source, true, {}, {}});
+    if (!product) return product;
+    out = *product;
+  }
+  return out;
+}
 
 // The first overload that takes these arguments; empty where PyTorch has none.
 std::string Converter::overload_of(const std::string& name, const Arguments& arguments) {
@@ -305,6 +388,14 @@ std::optional<Value> Converter::rewritten(const std::string& name, Arguments& ar
     }
     return std::nullopt;
   }
+  if (name == "norm" && !args.empty()) {
+    as_vector_norm(arguments, target);
+    return std::nullopt;
+  }
+  if (name == "tensordot" && args.size() >= 2 && type) {
+    as_axes_of_tensordot(arguments, type->shape.size());
+    return std::nullopt;
+  }
   if (name == "flatten") target = "aten.flatten.using_ints";
   if (name == "transpose") target = "aten.transpose.int";
   if (name == "numpy_T" && type && type->shape.size() == 2) target = "aten.t.default";
@@ -374,6 +465,13 @@ Result<Value> Converter::torch_call(const std::string& given, bool method, Argum
   }
   if (auto it = kVariadic.find(name); it != kVariadic.end())
     gather_sizes(arguments, method ? std::max<std::size_t>(it->second, 1) : it->second);
+  if (auto it = kOfTensors.find(name); it != kOfTensors.end() && !method)
+    gather_tensors(arguments, it->second);
+  if (name == "meshgrid" || name == "norm")
+    std::erase_if(arguments.keywords, [](const auto& pair) { return is_none(pair.second); });
+  if (name == "chain_matmul" && args.size() > 1 &&
+      std::all_of(args.begin(), args.end(), holds_tensor))
+    return chain_of_products(arguments, site);
   if (name == "squeeze" && args.size() == 2 && args[1].kind == Value::Kind::list)
     return call("aten.squeeze.dims", arguments, site);
 

@@ -321,7 +321,15 @@ tl::unexpected<Diagnostics> Converter::refuse_unsure(TensorId written, TensorId 
                                                      const Site& site) {
   std::string by;
   for (TensorId t : {written, wanted})
-    for (; t.valid() && by.empty(); t = memory_.tensors[t].base) by = memory_.tensors[t].unsure;
+    for (; t.valid() && by.empty(); t = memory_.tensors[t].base) {
+      by = memory_.tensors[t].unsure;
+      if (!by.empty() && memory_.tensors[t].inexpressible == by)
+        return fail(site.span, "PW0516",
+                    fmt::format("a write that is seen through a view that `{}` makes cannot be "
+                                "expressed",
+                                by),
+                    "dump the graph after functionalisation (AOT autograd)");
+    }
   return fail(site.span, "PW0517",
               fmt::format("whether `{}` copied or not decides what is read here, and the dump does "
                           "not say which",
@@ -387,6 +395,15 @@ TensorId Converter::add_view(const Value& base, std::vector<ViewStep> steps, Val
   const TensorId view = memory_.add_view(base.handle, std::move(steps), value, std::move(strides));
   if (!sure) memory_.tensors[view].unsure = std::string(target);
   if (may_return_itself(target)) memory_.tensors[view].perhaps_itself = std::string(target);
+  return view;
+}
+
+// A view in memory whose elements were read one by one: nothing may be written to it or to its base
+// that the other's readers would see.
+TensorId Converter::gathered_view(const Value& base, ValueId value, std::string_view target) {
+  if (!base.handle.valid()) return memory_.add_storage(value, dense_strides_of(value));
+  const TensorId view = memory_.add_view(base.handle, {}, value, {});
+  memory_.tensors[view].inexpressible = memory_.tensors[view].unsure = std::string(target);
   return view;
 }
 

@@ -1,4 +1,5 @@
 """One op a case: its dump as make_fx prints it, its inputs, and what PyTorch computes."""
+import dumped_ops
 import indexing
 import torch
 import training
@@ -254,6 +255,7 @@ def all_cases():
     for add in (arithmetic, promotion, reductions, products, layout, casts, edge_values, outside):
         add()
     indexing.add_cases(case)
+    dumped_ops.add_cases(lambda name, *rest: case(f"dumped_{name}", *rest))
     training.add_cases(case, each, drawn, edges, FLOATS)
     return CASES
 

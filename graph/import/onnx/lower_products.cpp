@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "graph/import/einsum.hpp"
 #include "graph/import/onnx/lowering.hpp"
 
 namespace pw::onnx {
@@ -116,60 +117,8 @@ ModelValues lower_qlinear_matmul(OnnxCall& c) {
 
 // ---- Einsum
 
-/// `ij,jk->ik`: products of all operands with one axis a letter, summed over those that the result
-/// has not.
-struct EinsumTerms {
-  std::vector<std::string> operands;
-  std::string result;
-};
-
-EinsumTerms einsum_terms(std::string equation, std::size_t count) {
-  std::erase(equation, ' ');
-  for (const char sign : equation)
-    if ((sign < 'a' || sign > 'z') && (sign < 'A' || sign > 'Z') &&
-        std::string_view("->.,").find(sign) == std::string_view::npos)
-      throw GiveUp{"the equation is of another form"};
-  EinsumTerms out;
-  const std::size_t arrow = equation.find("->");
-  std::string left = equation.substr(0, arrow);
-  for (std::size_t begin = 0; begin <= left.size();) {
-    const std::size_t comma = std::min(left.find(',', begin), left.size());
-    out.operands.push_back(left.substr(begin, comma - begin));
-    begin = comma + 1;
-  }
-  if (out.operands.size() != count) throw GiveUp{"the equation has another number of operands"};
-  if (arrow != std::string::npos) {
-    out.result = equation.substr(arrow + 2);
-    return out;
-  }
-  std::string sorted = left;
-  std::sort(sorted.begin(), sorted.end());
-  if (left.find("...") != std::string::npos) out.result = "...";
-  for (const char letter : sorted)
-    if (letter != ',' && letter != '.' && std::count(left.begin(), left.end(), letter) == 1)
-      out.result += letter;
-  return out;
-}
-
-/// "..." as capital letters that stand for its axes, right aligned; which no equation may use then.
-std::string spelt_out(const std::string& term, std::size_t axes) {
-  const std::size_t at = term.find("...");
-  if (at == std::string::npos) return term;
-  if (axes > 10) throw GiveUp{"an ellipsis of more than ten axes"};
-  std::string digits;
-  for (std::size_t i = axes; i-- > 0;) digits += static_cast<char>('0' + i);
-  return term.substr(0, at) + digits + term.substr(at + 3);
-}
-
-/// The operand with its axes in the order of `letters`, size 1 where it has none of a letter; of a
-/// letter that stands twice, the diagonal.
-fx::Value spread(OnnxCall& c, fx::Value x, std::string term, const std::string& letters) {
-  for (std::size_t i = 0; i < term.size(); ++i) {
-    const std::size_t twin = term.find(term[i], i + 1);
-    if (twin == std::string::npos) continue;
-    throw GiveUp{"a letter that stands twice in one term"};
-  }
-  if (term.size() != c.type(x).shape.size()) throw GiveUp{"a term has not one letter an axis"};
+/// The operand with its axes in the order of `letters`, size 1 where it has none of a letter.
+fx::Value spread(OnnxCall& c, fx::Value x, const std::string& term, const std::string& letters) {
   std::vector<std::size_t> order;
   Shape shape;
   for (const char letter : letters) {
@@ -180,26 +129,13 @@ fx::Value spread(OnnxCall& c, fx::Value x, std::string term, const std::string& 
   return c.reshape(c.permute(x, order), shape);
 }
 
+/// Products of all operands, summed over the axes that the result lacks.
 ModelValues lower_einsum(OnnxCall& c) {
-  EinsumTerms terms = einsum_terms(c.text("equation", ""), c.count());
-  std::size_t most = 0;
-  for (std::size_t i = 0; i < c.count(); ++i) {
-    std::string& term = terms.operands[i];
-    const bool open = term.find("...") != std::string::npos;
-    const std::size_t named = term.size() - (open ? 3 : 0),
-                      axes = c.rank(i) >= named ? c.rank(i) - named : 0;
-    if (open) most = std::max(most, axes);
-    term = spelt_out(term, axes);
-  }
-  terms.result = spelt_out(terms.result, most);
-  for (const char letter : terms.result) {
-    const auto has = [&](const std::string& term) {
-      return term.find(letter) != std::string::npos;
-    };
-    if (std::count(terms.result.begin(), terms.result.end(), letter) != 1 ||
-        std::none_of(terms.operands.begin(), terms.operands.end(), has))
-      throw GiveUp{"a letter of the result that is twice there, or in no term"};
-  }
+  std::vector<std::size_t> ranks;
+  for (std::size_t i = 0; i < c.count(); ++i) ranks.push_back(c.rank(i));
+  const OrReason<EinsumTerms> read = einsum_terms(c.text("equation", ""), ranks);
+  if (!read) throw GiveUp{read.error()};
+  const EinsumTerms& terms = *read;
   std::string letters = terms.result;
   for (const std::string& term : terms.operands)
     for (const char letter : term)
