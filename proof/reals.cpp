@@ -214,6 +214,7 @@ std::string Reals::key(const Polynomial& p) const {
 }
 
 Reals::FractionId Reals::intern(const Fraction& f) {
+  spend(f.over.size() + f.under.size());
   const auto [found, fresh] =
       fraction_ids_.emplace(key(f), static_cast<FractionId>(fractions_.size()));
   if (fresh) fractions_.push_back(f);
@@ -603,6 +604,7 @@ Reals::Fraction Reals::of_clauses(Clauses clauses, bool whole) {
 
 /// 1 where x is above 0, else 0.
 Reals::Fraction Reals::positive_sign(const Fraction& x, bool whole) {
+  spend(1);
   if (const auto value = constant(x)) return number(*value > 0 ? 1 : 0);
   if (whole) {
     const Interval range = interval(x);
@@ -649,6 +651,14 @@ Reals::Fraction Reals::is_zero(const Fraction& x) {
 // ---- reductions
 
 bool Reals::depends(Factor factor, std::uint32_t level) {
+  const auto known = depends_.find({factor, level});
+  if (known != depends_.end()) return known->second;
+  const bool out = depends_at_all(factor, level);
+  depends_.emplace(std::pair(factor, level), out);
+  return out;
+}
+
+bool Reals::depends_at_all(Factor factor, std::uint32_t level) {
   const Atom a = atoms_[factor];
   if (std::any_of(a.at.begin(), a.at.end(), [&](Ix ix) { return integers_.mentions(ix, level); }))
     return true;
@@ -731,8 +741,9 @@ bool Reals::equal(TermId a, TermId b) {
     if (laws_ == Laws::bits || !is_float(terms_[a].dtype)) return difference.empty();
     long double most = 0;
     for (const auto& [monomial, factor] : left) most = std::max(most, std::abs(factor));
+    if (!std::isfinite(most)) return false;
     for (const auto& [monomial, factor] : difference)
-      if (std::abs(factor) > 1e-12L * most) return false;
+      if (!(std::abs(factor) <= 1e-12L * most)) return false;
     std::set<std::string> under_a, under_b, apart;
     std::set<TermId> seen;
     collect_under(a, under_a, seen);

@@ -137,6 +137,7 @@ class Reals {
     return depends(f.over, level) || depends(f.under, level);
   }
   bool depends(Factor factor, std::uint32_t level);
+  bool depends_at_all(Factor factor, std::uint32_t level);
   static std::optional<long double> constant(const Fraction& fraction);
   static long double lead(const Fraction& fraction);
   bool positive(const Polynomial& p);
@@ -156,8 +157,9 @@ class Reals {
   std::vector<Atom> atoms_;
   std::map<Atom, Factor> atom_ids_;
   std::vector<std::uint32_t> heights_;  ///< by factor
-  std::uint32_t loose_ = 0;             ///< names that are given on the way
-  std::map<Factor, Interval> ranges_;   ///< of atoms that are integers
+  std::map<std::pair<Factor, std::uint32_t>, bool> depends_;
+  std::uint32_t loose_ = 0;            ///< names that are given on the way
+  std::map<Factor, Interval> ranges_;  ///< of atoms that are integers
   std::map<TermId, Fraction> known_, values_;
   std::map<std::string, TermId> read_of_;  ///< by the key of a polynomial that is one read
 };

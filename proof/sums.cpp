@@ -62,6 +62,7 @@ std::optional<Reals::Fraction> Reals::replaced(const Fraction& f, std::uint32_t 
 }
 
 std::optional<Reals::Fraction> Reals::replaced(Factor factor, std::uint32_t level, Ix with) {
+  spend(8);
   const Atom a = atoms_[factor];
   Fraction self;
   self.over.emplace(Monomial{{factor, 1}}, 1);
@@ -222,6 +223,7 @@ Reals::Fraction Reals::sum_of_product(const Indices& indices, const Monomial& mo
 }
 
 void Reals::collect_divisors(Factor factor, std::uint32_t level, std::set<Ix>& out) {
+  spend(8);
   const Atom a = atoms_[factor];
   for (Ix ix : a.at) integers_.divisors(ix, level, out);
   for (FractionId arg : a.args) {
