@@ -101,6 +101,15 @@ bool adds_up(const Terms& terms, TermId id) {
   return found;
 }
 
+bool any_float(const Terms& terms, TermId id) {
+  bool found = false;
+  terms.walk(id, [&](TermId at, std::vector<TermId>& next) {
+    found = found || is_float(terms[at].dtype);
+    next.insert(next.end(), terms[at].args.begin(), terms[at].args.end());
+  });
+  return found;
+}
+
 /// Whether integers are computed with in it: only then has it laws that keep every bit.
 bool computes_with_integers(const Terms& terms, TermId id) {
   bool found = false;
@@ -175,15 +184,20 @@ class PairProof {
     const bool whole = computes_with_integers(terms_, a) || computes_with_integers(terms_, b);
     Reals bits(terms_, Reals::Laws::bits);
     if (whole && bits.equal(a, b)) return;
+    if (whole && same_for_all(a, b)) return;
     if (is_float(terms_[a].dtype)) return compare_floats(a, b);
-    WitnessSearch search(terms_);
     if (bits.too_large()) return fail(kTooLarge);
-    if (const FloatAnswer ieee = asked(a, b, 7); decided(ieee)) return;
-    if (const auto witness = search.difference(a, b))
-      out_.element = witness->element;
-    else if (exhaustions_ < kMostExhaustions && search.same_for_all(a, b, &exhaustions_))
-      return;
+    const auto witness = WitnessSearch(terms_).difference(a, b);
+    if (witness) out_.element = witness->element;
+    const std::size_t most_nodes = any_float(terms_, a) || any_float(terms_, b) ? 7 : 20;
+    if (!witness && decided(asked(a, b, most_nodes))) return;
     fail(fmt::format("{} = {}", terms_.print(a), terms_.print(b)));
+  }
+
+  /// Of few inputs of 8 bits.
+  bool same_for_all(TermId a, TermId b) {
+    return exhaustions_ < kMostExhaustions &&
+           WitnessSearch(terms_).same_for_all(a, b, &exhaustions_);
   }
 
   void compare_floats(TermId a, TermId b) {
@@ -214,8 +228,10 @@ class PairProof {
       const auto read = std::find_if(names_.begin(), names_.end(),
                                      [&, &key = name](const auto& n) { return n.second == key; });
       if (read == names_.end()) return {};
-      const auto value = number_of(text);
+      auto value = number_of(text);
       if (!value) return {};
+      // A solver's bits have a sign.
+      if (terms_[read->first].dtype == DType::u8 && *value < 0) *value += 256;
       values[read->first] = Scalar::of(terms_[read->first].dtype, *value);
       inputs.emplace_back(name, values[read->first]);
     }

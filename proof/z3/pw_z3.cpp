@@ -1,6 +1,7 @@
 // libpw_z3.so: pw_z3.hpp by the Z3 that this machine has.
 #include "proof/z3/pw_z3.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstring>
@@ -25,11 +26,13 @@ bool is_whole(DType dtype) {
   return dtype == DType::i8 || dtype == DType::i32 || dtype == DType::i64 || dtype == DType::u8;
 }
 
-/// The meaning of scalar nodes in IEEE arithmetic: bf16 and f16 are computed in f32 and rounded
-/// once.
+unsigned bits_of(DType dtype) { return dtype == DType::i64 ? 64 : dtype == DType::i32 ? 32 : 8; }
+
+/// The meaning of scalar nodes in IEEE arithmetic and modulo 2^k: bf16 and f16 are computed in f32
+/// and rounded once.
 class Floats {
  public:
-  Floats(z3::context& context, const FloatQuestion& question) : c_(context) {
+  Floats(z3::context& context, const FloatQuestion& question) : c_(context), question_(question) {
     c_.set_rounding_mode(z3::RNE);
     for (const FloatNode& node : question.nodes) values_.push_back(of(node));
   }
@@ -44,12 +47,12 @@ class Floats {
       case DType::f32: return c_.fpa_sort(8, 24);
       case DType::f64: return c_.fpa_sort(11, 53);
       case DType::b8: return c_.bool_sort();
-      case DType::f8e4m3:
-      case DType::f8e5m2:
       case DType::i8:
       case DType::i32:
       case DType::i64:
-      case DType::u8: break;
+      case DType::u8: return c_.bv_sort(bits_of(dtype));
+      case DType::f8e4m3:
+      case DType::f8e5m2: break;
     }
     throw Unsupported{};
   }
@@ -63,8 +66,22 @@ class Floats {
       if (to == DType::b8) return x;
       return z3::ite(x, number(1, to), number(0, to));
     }
-    if (to == DType::b8) throw Unsupported{};
+    if (to == DType::b8 || x.is_bv() || is_whole(to)) throw Unsupported{};
     return z3::fpa_to_fpa(x, target);
+  }
+  /// An integer or boolean as one of so many bits.
+  z3::expr resized(const z3::expr& x, DType from, unsigned bits) {
+    if (x.is_bool()) return z3::ite(x, c_.bv_val(1, bits), c_.bv_val(0, bits));
+    if (!x.is_bv()) throw Unsupported{};
+    const unsigned own = x.get_sort().bv_size();
+    if (own == bits) return x;
+    if (own > bits) return x.extract(bits - 1, 0);
+    return from == DType::u8 ? z3::zext(x, bits - own) : z3::sext(x, bits - own);
+  }
+  z3::expr to_float(const z3::expr& x, DType from, DType to) {
+    if (!x.is_bv()) return converted(x, to);
+    if (from == DType::i64 && to != DType::f64) throw Unsupported{};  // which rounds twice
+    return from == DType::u8 ? z3::ubv_to_fpa(x, sort(to)) : z3::sbv_to_fpa(x, sort(to));
   }
   z3::expr number(double value, DType dtype) {
     if (dtype == DType::b8) return c_.bool_val(value != 0);
@@ -78,12 +95,98 @@ class Floats {
       return input;
     }
     if (node.op == "number") {
-      const bool whole = is_whole(node.dtype);
-      return number(node.number, whole ? DType::f64 : node.dtype);
+      if (!is_whole(node.dtype)) return number(node.number, node.dtype);
+      const double most =
+          std::min(std::ldexp(1.0, static_cast<int>(bits_of(node.dtype)) - 1), 0x1p53);
+      const bool natural = node.dtype == DType::u8;
+      if (std::rint(node.number) != node.number || node.number >= (natural ? 256 : most) ||
+          node.number < (natural ? 0 : -most))
+        throw Unsupported{};
+      return c_.bv_val(static_cast<std::int64_t>(node.number), bits_of(node.dtype));
     }
     std::vector<z3::expr> x;
-    for (std::size_t i : node.operands) x.push_back(values_[i]);
+    std::vector<DType> from;
+    bool integers = false, floats = false;
+    for (std::size_t i : node.operands) {
+      x.push_back(values_[i]);
+      from.push_back(question_.nodes[i].dtype);
+      integers = integers || x.back().is_bv();
+      floats = floats || x.back().is_fpa();
+    }
+    if (is_whole(node.dtype)) return whole(node, x, from);
+    if (integers && node.dtype == DType::b8) return order(node, x, from);
+    if (integers && !(node.op == "cast" || floats)) throw Unsupported{};
+    if (integers) {
+      if (node.op == "cast") return to_float(x[0], from[0], node.dtype);
+      for (std::size_t i = 0; i < x.size(); ++i)
+        if (x[i].is_bv()) x[i] = to_float(x[i], from[i], computed_in(node.dtype));
+    }
     return node.dtype == DType::b8 ? truth(node, x) : arithmetic(node, x);
+  }
+
+  /// Integers are computed in 64 bits and wrap around when they are stored; of one dtype the bits
+  /// of that are enough.
+  z3::expr whole(const FloatNode& node, const std::vector<z3::expr>& x,
+                 const std::vector<DType>& from) {
+    const unsigned bits = bits_of(node.dtype);
+    if (node.op == "cast") return resized(x[0], from[0], bits);
+    if (node.op == "select") {
+      if (!x[0].is_bool()) throw Unsupported{};
+      return z3::ite(x[0], resized(x[1], from[1], bits), resized(x[2], from[2], bits));
+    }
+    const bool ring = node.op == "add" || node.op == "sub" || node.op == "mul" ||
+                      node.op == "neg" || node.op == "bitwise_and" || node.op == "bitwise_or" ||
+                      node.op == "bitwise_xor" || node.op == "bitwise_not";
+    bool one_dtype = true;
+    for (DType dtype : from) one_dtype = one_dtype && dtype == node.dtype;
+    const unsigned in = ring || one_dtype ? bits : 64;
+    std::vector<z3::expr> y;
+    for (std::size_t i = 0; i < x.size(); ++i) y.push_back(resized(x[i], from[i], in));
+    const bool natural = one_dtype && node.dtype == DType::u8;
+    const z3::expr out = ring ? in_ring(node.op, y) : ordered(node.op, y, natural, in);
+    return resized(out, DType::i64, bits);
+  }
+  static z3::expr in_ring(const std::string& op, const std::vector<z3::expr>& y) {
+    if (op == "add") return y[0] + y[1];
+    if (op == "sub") return y[0] - y[1];
+    if (op == "mul") return y[0] * y[1];
+    if (op == "neg") return -y[0];
+    if (op == "bitwise_and") return y[0] & y[1];
+    if (op == "bitwise_or") return y[0] | y[1];
+    if (op == "bitwise_xor") return y[0] ^ y[1];
+    return ~y[0];
+  }
+  static z3::expr below(const z3::expr& a, const z3::expr& b, bool natural) {
+    return natural ? z3::ult(a, b) : z3::slt(a, b);
+  }
+  z3::expr ordered(const std::string& op, const std::vector<z3::expr>& y, bool natural,
+                   unsigned bits) {
+    const z3::expr zero = c_.bv_val(0, bits);
+    if (op == "maximum") return z3::ite(below(y[1], y[0], natural), y[0], y[1]);
+    if (op == "minimum") return z3::ite(below(y[0], y[1], natural), y[0], y[1]);
+    if (op == "abs") return natural ? y[0] : z3::ite(y[0] < zero, -y[0], y[0]);
+    if (op == "div")
+      return z3::ite(y[1] == zero, zero, natural ? z3::udiv(y[0], y[1]) : y[0] / y[1]);
+    if (op != "fmod" && op != "remainder") throw Unsupported{};
+    const z3::expr rest =
+        z3::ite(y[1] == zero, zero, natural ? z3::urem(y[0], y[1]) : z3::srem(y[0], y[1]));
+    if (op == "fmod" || natural) return rest;
+    return z3::ite(rest != zero && (rest < zero) != (y[1] < zero), rest + y[1], rest);
+  }
+  /// A comparison of integers with integers or booleans.
+  z3::expr order(const FloatNode& node, const std::vector<z3::expr>& x,
+                 const std::vector<DType>& from) {
+    if (node.op == "cast") return x[0] != c_.bv_val(0, x[0].get_sort().bv_size());
+    if (x.size() != 2) throw Unsupported{};
+    const bool one_dtype = from[0] == from[1];
+    const unsigned bits = one_dtype ? bits_of(from[0]) : 64;
+    const z3::expr a = resized(x[0], from[0], bits), b = resized(x[1], from[1], bits);
+    const bool natural = one_dtype && from[0] == DType::u8;
+    if (node.op == "lt") return below(a, b, natural);
+    if (node.op == "le") return !below(b, a, natural);
+    if (node.op == "eq") return a == b;
+    if (node.op == "ne") return a != b;
+    throw Unsupported{};
   }
 
   z3::expr truth(const FloatNode& node, std::vector<z3::expr>& x) {
@@ -136,6 +239,7 @@ class Floats {
   }
 
   z3::context& c_;
+  const FloatQuestion& question_;
   std::vector<z3::expr> values_;
   std::map<std::string, z3::expr> inputs_;
 };
@@ -143,6 +247,11 @@ class Floats {
 /// A value of a model as `verify` writes numbers: NaN, -0, inf, or with as many digits as tell it
 /// from all others.
 std::string written(z3::context& c, const z3::expr& value) {
+  if (value.is_bv() && value.is_numeral()) {
+    const unsigned unused = 64 - value.get_sort().bv_size();
+    const std::uint64_t bits = value.get_numeral_uint64() << unused;
+    return std::to_string(static_cast<std::int64_t>(bits) >> unused);
+  }
   if (!value.is_fpa()) return value.to_string();
   if (Z3_fpa_is_numeral_nan(c, value)) return "NaN";
   const bool negative = Z3_fpa_is_numeral_negative(c, value);
@@ -202,7 +311,7 @@ class Z3 final : public SolverLibrary {
       if (!z3::eq(a.get_sort(), b.get_sort())) return answer;
       z3::expr nan = c.bool_val(false), infinite = c.bool_val(false);
       for (const auto& [name, input] : floats.inputs()) {
-        if (input.is_bool()) continue;
+        if (!input.is_fpa()) continue;
         nan = nan || input.mk_is_nan();
         infinite = infinite || input.mk_is_inf();
       }
@@ -224,7 +333,7 @@ class Z3 final : public SolverLibrary {
         answer.right = written(c, model->eval(b, true));
       };
       const z3::expr apart = a != b;
-      const z3::expr zeros = a.is_bool() ? c.bool_val(false) : a.mk_is_zero() && b.mk_is_zero();
+      const z3::expr zeros = !a.is_fpa() ? c.bool_val(false) : a.mk_is_zero() && b.mk_is_zero();
       const z3::expr finite = !nan && !infinite;
       const z3::check_result all = some(apart);
       if (all == z3::unsat) {
