@@ -4,33 +4,80 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <functional>
 #include <new>
+#include <optional>
 
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "backends/mapped_range.hpp"
+
 namespace pw {
+struct MappedFile::Mapping {
+  Mapping() = default;
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+  ~Mapping() {
+    range.reset();
+    if (data != nullptr) ::munmap(data, size());
+    if (file >= 0) ::close(file);
+  }
+  [[nodiscard]] std::size_t size() const { return static_cast<std::size_t>(opened.st_size); }
+  /// Returns true if nothing wrote to the file since it was opened.
+  [[nodiscard]] bool unchanged() const {
+    struct stat now{};
+    return ::fstat(file, &now) == 0 && now.st_size == opened.st_size &&
+           now.st_mtim.tv_sec == opened.st_mtim.tv_sec &&
+           now.st_mtim.tv_nsec == opened.st_mtim.tv_nsec;
+  }
+
+  std::string path;
+  int file = -1;
+  struct stat opened{};
+  std::byte* data = nullptr;
+  std::optional<MappedRange> range;
+};
 
 Result<MappedFile> MappedFile::open(const std::string& path) {
   const auto refuse = [&](const std::string& why) {
     return fail(error_in(path, "PW1270", "cannot be mapped: " + why));
   };
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (file < 0) return refuse(std::strerror(errno));
-  const std::shared_ptr<void> closed(nullptr, [file](void*) { ::close(file); });
-  struct stat info{};
-  if (::fstat(file, &info) != 0) return refuse(std::strerror(errno));
-  if (!S_ISREG(info.st_mode)) return refuse("it is no regular file");
+  const auto mapping = std::make_shared<Mapping>();
+  mapping->path = path;
+  mapping->file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (mapping->file < 0) return refuse(std::strerror(errno));
+  if (::fstat(mapping->file, &mapping->opened) != 0) return refuse(std::strerror(errno));
+  if (!S_ISREG(mapping->opened.st_mode)) return refuse("it is not a regular file");
   MappedFile out;
-  out.size_ = static_cast<std::size_t>(info.st_size);
+  out.size_ = mapping->size();
   if (out.size_ == 0) return out;
-  void* at = ::mmap(nullptr, out.size_, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
+  void* at = ::mmap(nullptr, out.size_, PROT_READ | PROT_WRITE, MAP_PRIVATE, mapping->file, 0);
   if (at == MAP_FAILED) return refuse(std::strerror(errno));
-  out.data_ = std::shared_ptr<std::byte[]>(static_cast<std::byte*>(at),
-                                           [size = out.size_](std::byte* p) { ::munmap(p, size); });
+  mapping->data = static_cast<std::byte*>(at);
+  mapping->range.emplace(mapping->data, out.size_);
+  out.data_ = std::shared_ptr<std::byte[]>(mapping, mapping->data);
+  out.mapping_ = mapping;
   return out;
+}
+
+Result<std::monostate> MappedFile::check_unchanged() const {
+  if (!mapping_ || (mapping_->unchanged() && !mapping_->range->lost())) return std::monostate{};
+  return fail(error_in(mapping_->path, "PW1275",
+                       mapping_->unchanged() ? "a part of the file cannot be read"
+                                             : "the file changed while it was being read",
+                       mapping_->unchanged()
+                           ? "the system's log has the reason"
+                           : "run it again once nothing writes to the file; a program that "
+                             "replaces it should write another file and rename that"));
+}
+
+bool MappedFile::maps(const std::byte* memory) const {
+  const std::less<const std::byte*> before;
+  return mapping_ && !before(memory, mapping_->data) &&
+         before(memory, mapping_->data + mapping_->size());
 }
 
 MappedFile MappedFile::of(std::string_view bytes) {

@@ -6,14 +6,17 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 
 #include "base/diagnostic.hpp"
 
 namespace pw {
 
+/// The bytes of a file. They stay readable if the file is cut off or rewritten; check_unchanged()
+/// reports it then, and nothing that was computed from them may be used.
 class MappedFile {
  public:
-  /// PW1270 for what is no file that can be mapped. Writing to the bytes does not change the file.
+  /// PW1270 for what cannot be mapped. Writing to the bytes does not change the file.
   static Result<MappedFile> open(const std::string& path);
   /// A copy of these bytes, 64-byte aligned, in the place of a file.
   static MappedFile of(std::string_view bytes);
@@ -22,10 +25,18 @@ class MappedFile {
   [[nodiscard]] std::shared_ptr<std::byte[]> part(std::size_t begin) const {
     return {data_, data_.get() + begin};
   }
+  /// Fails with PW1275 if the file was written or cut off since it was opened, or if a page could
+  /// not be read.
+  [[nodiscard]] Result<std::monostate> check_unchanged() const;
+  /// Returns true if this memory is a part of a mapped file, which may still change.
+  [[nodiscard]] bool maps(const std::byte* memory) const;
 
  private:
+  struct Mapping;
+
   std::shared_ptr<std::byte[]> data_;
   std::size_t size_ = 0;
+  std::shared_ptr<const Mapping> mapping_;  ///< null: the bytes are a copy
 };
 
 }  // namespace pw

@@ -138,6 +138,7 @@ Result<GivenTensors> give_tensors(const Graph& graph, const Safetensors& file, c
     ++out.inputs;
   }
   if (!errors.empty()) return tl::unexpected(std::move(errors));
+  weights.use(file.file());
   out.unused = std::move(stored);
   return out;
 }

@@ -50,10 +50,12 @@ Result<Safetensors> Safetensors::open(const std::string& path, std::size_t numbe
   out.file_ = std::move(*file);
   if (const std::string_view archive = text_of(out.file_); looks_like_zip(archive)) {
     auto tensors = safetensors_of_pt2(archive, path, number);
+    if (auto same = out.file_.check_unchanged(); !same) return forward(same);
     if (!tensors) return forward(tensors);
     out.file_ = MappedFile::of(*tensors);
   }
   auto header = parse_safetensors(text_of(out.file_), path);
+  if (auto same = out.file_.check_unchanged(); !same) return forward(same);
   if (!header) return forward(header);
   out.header_ = std::move(*header);
   return out;

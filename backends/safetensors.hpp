@@ -30,7 +30,7 @@ struct SafetensorsHeader {
   std::uint64_t data = 0;             ///< where the tensors' bytes begin in the file
 };
 /// Of a whole file's bytes. PW1271, with the tensor where it is one's: a length beyond the file or
-/// above 100 MB, no JSON, an entry without dtype, shape or data_offsets, an unknown dtype, bytes
+/// above 100 MB, more than 131072 tensors or 32 dims of one, no JSON, an entry without dtype, shape or data_offsets, an unknown dtype, bytes
 /// that are not the shape's, that overlap, leave a hole or end beyond the file, a name twice.
 Result<SafetensorsHeader> parse_safetensors(std::string_view bytes, const std::string& file);
 /// Header and bytes, by name.
@@ -48,6 +48,7 @@ class Safetensors {
   /// PW1272 for a dtype that graphs do not have. Bytes that are not aligned are copied.
   [[nodiscard]] Result<Tensor> tensor(const StoredTensor& stored) const;
   [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] const MappedFile& file() const { return file_; }
 
  private:
   std::string path_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <optional>
 #include <set>
 #include <vector>
@@ -281,6 +282,21 @@ void Weights::add(std::string_view input, TypeId type, Tensor tensor) {
   use.fixed = true;
   uses_.insert_or_assign(std::string(input), use);
   give(input, std::move(tensor));
+}
+
+Result<std::monostate> Weights::check_files() const {
+  for (const MappedFile& file : files_)
+    if (auto same = file.check_unchanged(); !same) return same;
+  return std::monostate{};
+}
+
+Tensor Weights::kept(const Tensor& tensor) const {
+  const bool mapped = std::any_of(files_.begin(), files_.end(),
+                                  [&](const MappedFile& file) { return file.maps(tensor.data()); });
+  if (!mapped) return tensor;
+  Tensor copy(tensor.dtype(), tensor.extents());
+  std::memcpy(copy.data(), tensor.data(), tensor.view().bytes());
+  return copy;
 }
 
 std::vector<std::string> Weights::write_back(const Graph& graph,

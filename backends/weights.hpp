@@ -13,6 +13,7 @@
 
 #include "backends/backend.hpp"
 #include "backends/kernel.hpp"
+#include "backends/mapped_file.hpp"
 
 namespace pw {
 
@@ -49,6 +50,13 @@ class Weights {
   /// These contents instead. An input of tokens then has as many as the tensor has rows: PW1272 in
   /// a step of another number.
   void give(std::string_view input, Tensor tensor);
+  /// Notes that tensors that were given are parts of this file.
+  void use(const MappedFile& file) { files_.push_back(file); }
+  /// Fails with PW1275 if one of the files has changed. Has to be checked after numbers are
+  /// computed from the weights, and before anything reports them.
+  [[nodiscard]] Result<std::monostate> check_files() const;
+  /// The tensor, or a copy of it if it is a part of a file.
+  [[nodiscard]] Tensor kept(const Tensor& tensor) const;
   /// An input besides those of the source: of a graph that reads it as a weight of fixed extents.
   void add(std::string_view input, TypeId type, Tensor tensor);
   /// After a step: weights and buffers of fixed extents that the graph writes hold what it wrote.
@@ -74,6 +82,7 @@ class Weights {
   std::map<std::string, Use, std::less<>> uses_;
   std::map<std::string, Tensor, std::less<>> made_;
   std::map<std::string, Tensor, std::less<>> given_;
+  std::vector<MappedFile> files_;
 };
 
 /// Contents for each rank of a run.

@@ -615,6 +615,8 @@ constexpr DiagnosticCode kCodes[] = {
      "name it with --map"},
     {"PW1273", "a map of weights names an input or tensor that does not exist, or is no such map",
      "docs/formats.md has the form"},
+    {"PW1275", "a file of tensors changed, or could not be read, while it was in use",
+     "nothing was computed: run it again once nothing writes to the file"},
     {"PW1274", "the tensors of a .pt2 cannot be read, or it has none",
      "write it again with torch.export.save"},
     {"PW1280", "a file is no report, or a damaged one", "`pwr report -o report.json` writes one"},

@@ -201,6 +201,7 @@ Result<std::shared_ptr<Artifact>> read_artifact(const std::string& path) {
   for (const StoredTensor& stored : file.tensors())
     if (stored.name.starts_with(objects))
       out->objects->add(stored.name.substr(objects.size()), PW_TRY(part_of(file, stored.name)));
+  PW_TRY(file.file().check_unchanged());
   return out;
 }
 

@@ -133,6 +133,7 @@ Result<BenchReport> bench_model(const ContextPtr& context, const BenchRequest& r
   const auto executable = PW_TRY(
       build_executable(*engine, variants.front().result.graph, out.record, weights.front(), log));
   PW_TRY(Measurement(request, *executable, weights, out, log).run());
+  PW_TRY(weights.front().check_files());
   finish_record(*executable, out.record, log);
   return out;
 }

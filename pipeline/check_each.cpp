@@ -90,6 +90,7 @@ Result<std::vector<PassCheck>> check_each_pass(const RunRequest& request, const 
     for (const std::int64_t id : planned.ended)
       for (KvCache* of : {&caches.before, &caches.reference}) of->end(id);
   }
+  PW_TRY(weights.front().check_files());
   return out;
 }
 

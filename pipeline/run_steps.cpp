@@ -80,6 +80,8 @@ class StepLoop {
     options.poison = request_.check;
     options.hook = request_.hook;
     RankStepResult result = PW_TRY(executable.run(step, weights_, options));
+    for (std::size_t rank = 0; rank < weights_.size(); ++rank)
+      for (Tensor& output : result.outputs[rank]) output = weights_[rank].kept(output);
     StepRun run{result.report, {}, {}, {}};
     std::optional<Yardstick> yardstick;
     if (request_.check || (expected_ && !request_.tolerance.named())) {
@@ -94,6 +96,7 @@ class StepLoop {
       run.numbers =
           PW_TRY(check_but_for_ties({original_, weights_, step, {}, goes_on ? &others_ : nullptr},
                                     *yardstick, result.outputs));
+    PW_TRY(check_files());
     for (std::size_t rank = 0; rank < weights_.size(); ++rank)
       weights_[rank].write_back(original_, result.outputs[rank]);
     for (const std::int64_t id : planned.ended)
@@ -101,6 +104,13 @@ class StepLoop {
     if (!request_.save.empty()) save(planned.number, result.outputs);
     if (request_.keep) run.outputs = std::move(result.outputs.front());
     record_.steps.push_back(std::move(run));
+    return std::monostate{};
+  }
+
+  /// Fails if a file that the step has read has changed: its numbers are void then.
+  [[nodiscard]] Result<std::monostate> check_files() const {
+    for (const Weights& weights : weights_) PW_TRY(weights.check_files());
+    if (expected_) PW_TRY(expected_->file().check_unchanged());
     return std::monostate{};
   }
 
@@ -152,9 +162,12 @@ class StepLoop {
   CheckCaches others_;
 };
 
-std::string digest_of(const MappedFile& file) {
+Result<std::string> digest_of(const std::string& path) {
+  const MappedFile file = PW_TRY(MappedFile::open(path));
   const auto bytes = file.bytes();
-  return sha256({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  std::string digest = sha256({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  PW_TRY(file.check_unchanged());
+  return digest;
 }
 
 /// The rules that were named, and all that is built in as one.
@@ -203,7 +216,7 @@ Result<std::vector<RunRecord::File>> read_files(const RunRequest& request, const
     std::set<std::string> files;
     for (std::int64_t rank = 0; rank < request.ranks; ++rank) files.insert(of_rank(*path, rank));
     for (const std::string& file : files)
-      if (!file.empty()) out.push_back({file, what, digest_of(PW_TRY(MappedFile::open(file)))});
+      if (!file.empty()) out.push_back({file, what, PW_TRY(digest_of(file))});
   }
   add_rules(out, rules.set, context.sources);
   return out;
