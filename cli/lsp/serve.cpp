@@ -16,6 +16,9 @@ namespace {
 struct EndOfInput {};
 using Event = std::variant<Frame, EndOfInput, CheckedDocument, AnalysedDocument, JudgedDocument>;
 
+// What a client may send ahead of the server: then it waits until a message has been handled.
+constexpr std::size_t kMostQueuedMessages = 1000, kMostQueuedBytes = std::size_t{64} << 20;
+
 class Events {
  public:
   void put(Event event) {
@@ -25,7 +28,20 @@ class Events {
     }
     some_.notify_one();
   }
-  /// Nothing at the deadline; without one it waits as long as it takes.
+  /// Waits for room: what is here, and what the server has not handled yet, is bounded.
+  void put_frame(Frame frame) {
+    std::unique_lock lock(mutex_);
+    room_.wait(lock, [&] {
+      return frames_.messages + backlog_.messages < kMostQueuedMessages &&
+             frames_.bytes + backlog_.bytes < kMostQueuedBytes;
+    });
+    ++frames_.messages;
+    frames_.bytes += frame.content.size();
+    all_.emplace_back(std::move(frame));
+    lock.unlock();
+    some_.notify_one();
+  }
+  /// Returns nothing at the deadline; without one it waits as long as it takes.
   std::optional<Event> take(std::optional<Server::Clock::time_point> deadline) {
     std::unique_lock lock(mutex_);
     const auto there = [&] { return !all_.empty(); };
@@ -35,17 +51,26 @@ class Events {
       return {};
     Event out = std::move(all_.front());
     all_.pop_front();
+    if (const auto* frame = std::get_if<Frame>(&out)) {
+      --frames_.messages;
+      frames_.bytes -= frame->content.size();
+    }
     return out;
   }
-  [[nodiscard]] bool empty() {
-    const std::lock_guard lock(mutex_);
-    return all_.empty();
+  /// Notes what the server has taken and not handled yet.
+  void set_backlog(Server::Backlog backlog) {
+    {
+      const std::lock_guard lock(mutex_);
+      backlog_ = backlog;
+    }
+    room_.notify_one();
   }
 
  private:
   std::mutex mutex_;
-  std::condition_variable some_;
+  std::condition_variable some_, room_;
   std::deque<Event> all_;
+  Server::Backlog frames_, backlog_;  // in `all_`; in the server
 };
 
 /// Runs one job at a time on a thread of its own. A job that fails beyond its own errors brings
@@ -115,7 +140,7 @@ void read_frames(Events& events) {
     if (size < 0 && errno == EINTR) continue;
     if (size <= 0) return events.put(EndOfInput{});
     frames.feed(std::string_view(block).substr(0, static_cast<std::size_t>(size)));
-    while (std::optional<Frame> frame = frames.next()) events.put(std::move(*frame));
+    while (std::optional<Frame> frame = frames.next()) events.put_frame(std::move(*frame));
   }
 }
 
@@ -125,11 +150,13 @@ class Service {
     std::thread(read_frames, std::ref(events_)).detach();
     while (!server_.exit_code()) {
       start_jobs();
-      std::optional<Event> event = events_.take(deadline());
+      // What has come is taken before a message is handled, since it may cancel that. The bound on
+      // the messages that wait lets one be handled, at the latest, for each that comes.
+      const bool waiting = server_.backlog().messages > 0;
+      std::optional<Event> event = events_.take(waiting ? Server::Clock::now() : deadline());
       if (event && !take(std::move(*event))) break;
-      // A cancellation that has come already is seen before what it cancels is begun.
-      while (events_.empty() && server_.work()) {
-      }
+      if (!event) server_.work();
+      events_.set_backlog(server_.backlog());
     }
     return server_.exit_code().value_or(1);
   }

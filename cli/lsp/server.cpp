@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <utility>
 
 #include "base/file.hpp"
 #include "base/own_folders.hpp"
@@ -65,6 +66,21 @@ PublishedDiagnostic published(const Workspace& workspace, const SourceText& text
   return out;
 }
 
+/// Notifications of changes are one if the same document is meant: only the last text is read.
+bool join(Message& last, Message& next) {
+  constexpr std::string_view kChange = "textDocument/didChange";
+  if (last.method != kChange || next.method != kChange || !last.params.uri ||
+      last.params.uri != next.params.uri || last.id.index() != 0 || next.id.index() != 0)
+    return false;
+  std::vector<ContentChange>& changes = last.params.changes;
+  for (ContentChange& change : next.params.changes) {
+    if (!change.range) changes.clear();  // it replaces the whole text
+    changes.push_back(std::move(change));
+  }
+  last.params.version = next.params.version;
+  return true;
+}
+
 }  // namespace
 
 // ---- messages
@@ -73,7 +89,28 @@ void Server::refuse_frame(const std::string& problem) {
   send_(error_message({}, {kParseError, problem}));
 }
 
+void Server::put(Message message, std::size_t bytes) {
+  if (message.method == "shutdown" && !shutdown_due_) shutdown_due_ = Clock::now() + kPatience;
+  waiting_bytes_ += bytes;
+  if (!waiting_.empty() && join(waiting_.back().message, message))
+    waiting_.back().bytes += bytes;
+  else
+    waiting_.push_back({std::move(message), bytes});
+}
+
+void Server::cancel(const MessageId& id) {
+  const auto it = std::find_if(waiting_.begin(), waiting_.end(), [&](const Waiting& waiting) {
+    return waiting.message.id.index() != 0 && waiting.message.id == id;
+  });
+  if (it == waiting_.end()) return;  // answered already
+  send_(error_message(it->message.id, {kRequestCancelled, "cancelled"}));
+  if (it->message.method == "shutdown") shutdown_due_.reset();
+  waiting_bytes_ -= it->bytes;
+  waiting_.erase(it);
+}
+
 void Server::receive(const std::string& content) {
+  std::size_t bytes = content.size();
   ReadMessages read = read_messages(content);
   for (auto& one : read.all) {
     if (const auto* bad = std::get_if<std::pair<MessageId, RpcError>>(&one)) {
@@ -81,25 +118,25 @@ void Server::receive(const std::string& content) {
       continue;
     }
     auto& message = std::get<Message>(one);
-    if (message.method != "$/cancelRequest") {
-      waiting_.push_back(std::move(message));
-      continue;
-    }
-    const auto cancelled = message.params.cancelled;
-    const auto it = std::find_if(waiting_.begin(), waiting_.end(), [&](const Message& m) {
-      return cancelled && m.id.index() != 0 && m.id == *cancelled;
-    });
-    if (it == waiting_.end()) continue;  // answered already
-    send_(error_message(it->id, {kRequestCancelled, "cancelled"}));
-    waiting_.erase(it);
+    if (message.method != "$/cancelRequest")
+      put(std::move(message), std::exchange(bytes, 0));
+    else if (message.params.cancelled)
+      cancel(*message.params.cancelled);
   }
 }
 
 bool Server::work() {
   if (waiting_.empty() || exit_) return false;
-  const Message message = std::move(waiting_.front());
+  const Waiting next = std::move(waiting_.front());
   waiting_.pop_front();
-  handle(message);
+  waiting_bytes_ -= next.bytes;
+  const std::string& method = next.message.method;
+  const bool overdue = shutdown_due_ && *shutdown_due_ < Clock::now();
+  if (method == "shutdown") shutdown_due_.reset();
+  if (!overdue || method == "shutdown" || method == "exit" || method == "initialize")
+    handle(next.message);
+  else if (next.message.id.index() != 0)
+    send_(error_message(next.message.id, {kRequestCancelled, "the server shuts down"}));
   return true;
 }
 

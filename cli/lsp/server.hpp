@@ -24,13 +24,20 @@ class Server {
   using Clock = std::chrono::steady_clock;
   explicit Server(std::function<void(const std::string&)> send) : send_(std::move(send)) {}
 
-  /// One frame's content: it waits for work(), and a request that is cancelled before is answered
-  /// so.
+  /// Takes one frame's content: its messages wait for work(). A request that is cancelled before is
+  /// answered so. Changes of a document that follow each other are applied as one.
   void receive(const std::string& content);
   void refuse_frame(const std::string& problem);
   /// Takes up the message that waits longest; false where none does. To be called where no further
   /// frame is at hand.
+  /// Once `shutdown` has waited for kPatience, the messages before it are refused.
   bool work();
+  static constexpr std::chrono::seconds kPatience{2};
+  /// Messages that wait, and the bytes of their frames.
+  struct Backlog {
+    std::size_t messages = 0, bytes = 0;
+  };
+  [[nodiscard]] Backlog backlog() const { return {waiting_.size(), waiting_bytes_}; }
   /// By `exit`: 0 behind `shutdown`, else 1.
   [[nodiscard]] std::optional<int> exit_code() const { return exit_; }
 
@@ -58,6 +65,12 @@ class Server {
   };
   static const std::vector<Method>& methods();
 
+  struct Waiting {
+    Message message;
+    std::size_t bytes = 0;  ///< of its frame; a batch is counted with its first message
+  };
+  void put(Message message, std::size_t bytes);
+  void cancel(const MessageId& id);
   void handle(const Message& message);
   Answer initialize(const Params& params);
   Answer initialized(const Params& params);
@@ -109,8 +122,10 @@ class Server {
   std::function<void(const std::string&)> send_;
   Workspace workspace_;
   std::map<std::string, State> states_;  // by URI
-  std::deque<Message> waiting_;
-  std::map<std::string, Clock::time_point> due_;  // checks, by URI
+  std::deque<Waiting> waiting_;
+  std::size_t waiting_bytes_ = 0;
+  std::optional<Clock::time_point> shutdown_due_;  ///< where `shutdown` waits: for how long
+  std::map<std::string, Clock::time_point> due_;   // checks, by URI
   std::deque<Analysis> analyses_, judgings_;
   Settings settings_;
   ClientCan client_;

@@ -1,7 +1,11 @@
 #!/usr/bin/python3
 """`pwr lsp` as an editor meets it: sessions over its standard streams, with texts that are unsaved, broken and full of characters of several units."""
+import json
 import os
+import re
 import subprocess
+import threading
+import time
 import unittest
 from pathlib import Path
 
@@ -525,6 +529,35 @@ class Others(LspTest):
         self.assertEqual(late["error"]["code"], -32600)
         self.client.notify("exit")
         self.assertEqual(self.client.process.wait(60), 0)
+
+    def test_a_flood_of_messages_is_held_back(self):
+        self.start()
+        big = json.dumps({"jsonrpc": "2.0", "method": "$/blob", "params": {"text": "x" * (1 << 18)}}).encode()
+        status, most = Path(f"/proc/{self.client.process.pid}/status"), 0
+        for i in range(2000):  # 500 MiB, faster than they are read
+            self.client.raw(b"Content-Length: %d\r\n\r\n%s" % (len(big), big))
+            if i % 50 == 0:
+                most = max(most, int(re.search(r"VmRSS:\s+(\d+) kB", status.read_text())[1]))
+        self.assertEqual(self.client.end(), 0)
+        self.assertLess(most, 300 << 10)
+
+    def test_an_answer_comes_while_messages_come(self):
+        self.start()
+        stop = threading.Event()
+        numbers = []
+
+        def flood():
+            while not stop.is_set():
+                numbers.append(self.client.request("textDocument/documentSymbol", {"textDocument": {"uri": self.uri}}))
+
+        thread = threading.Thread(target=flood, daemon=True)
+        thread.start()
+        while len(numbers) < 5000:
+            time.sleep(0.01)
+        self.client.answer(numbers[-1])  # while more come
+        stop.set()
+        thread.join()
+        self.assertEqual(self.client.end(), 0)
 
     def test_a_text_without_a_file(self):
         self.start()

@@ -2,6 +2,8 @@
 #include "cli/lsp/server.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 #include "base/hash.hpp"
 #include "tests/catch.hpp"
@@ -84,6 +86,81 @@ TEST_CASE("server: what is cancelled before it begins is answered so, and nothin
   }
   REQUIRE(running.sent.size() == 2);
   CHECK(running.sent[1].find("\"id\":11") != std::string::npos);
+}
+
+std::string change_message(int version, const std::string& text) {
+  return R"({"jsonrpc":"2.0","method":"textDocument/didChange","params":{"textDocument":)"
+         R"({"uri":"file:///nowhere/a.pwr","version":)" +
+         std::to_string(version) + R"(},"contentChanges":[{"text":")" + text + R"("}]}})";
+}
+
+TEST_CASE("server: the backlog counts what waits, and changes in a row are one", "[lsp]") {
+  Running running;
+  const std::string first = change_message(2, "rule a { y = neg(x) => y = x }");
+  const std::string last = change_message(9, "rule b { y = neg(x) => y = x }");
+  const std::string asked = request(30, "textDocument/documentSymbol", "");
+  for (int i = 0; i < 1000; ++i) running.server.receive(first);
+  running.server.receive(last);
+  CHECK(running.server.backlog().messages == 1);
+  CHECK(running.server.backlog().bytes == 1000 * first.size() + last.size());
+  running.server.receive(asked);
+  running.server.receive(first);
+  running.server.receive(request(31, "textDocument/documentSymbol", ""));
+  CHECK(running.server.backlog().messages == 4);
+  while (running.server.work()) {
+  }
+  CHECK(running.server.backlog().messages == 0);
+  CHECK(running.server.backlog().bytes == 0);
+  REQUIRE(running.sent.size() == 2);
+  CHECK(running.sent[0].find(R"("name":"b")") != std::string::npos);
+  CHECK(running.sent[1].find(R"("name":"a")") != std::string::npos);
+}
+
+TEST_CASE("server: changes of ranges that are joined give the same text", "[lsp]") {
+  Running running;
+  const std::string place = R"("version":2},"contentChanges":[{"range":{"start":)"
+                            R"({"line":0,"character":5},"end":{"line":0,"character":6}},"text":")";
+  const std::string change = R"({"jsonrpc":"2.0","method":"textDocument/didChange","params":)"
+                             R"({"textDocument":{"uri":"file:///nowhere/a.pwr",)" +
+                             place;
+  running.server.receive(change + R"(abc"}]}})");
+  running.server.receive(change + R"(x"}]}})");
+  CHECK(running.server.backlog().messages == 1);
+  running.tell(request(30, "textDocument/documentSymbol", ""));
+  REQUIRE(running.sent.size() == 1);
+  CHECK(running.sent[0].find(R"("name":"xbc")") != std::string::npos);
+}
+
+TEST_CASE("server: shutdown does not wait for what was sent before it for long", "[lsp]") {
+  Running running;
+  const std::string shutdown = R"({"jsonrpc":"2.0","id":99,"method":"shutdown"})";
+  for (const std::string& one : requests()) running.server.receive(one);
+  running.server.receive(shutdown);
+  REQUIRE(running.server.work());
+  CHECK(running.sent.back().find("\"result\"") != std::string::npos);
+  std::this_thread::sleep_for(Server::kPatience + std::chrono::milliseconds(10));
+  running.sent.clear();
+  while (running.server.work()) {
+  }
+  REQUIRE(running.sent.size() == requests().size());
+  CHECK(running.sent.back().find("\"result\":null") != std::string::npos);
+  for (std::size_t i = 0; i + 1 < running.sent.size(); ++i)
+    CHECK(running.sent[i].find("-32800") != std::string::npos);
+}
+
+TEST_CASE("server: a shutdown that is refused leaves the server as it was", "[lsp]") {
+  std::vector<std::string> sent;
+  Server server{[&](const std::string& message) { sent.push_back(message); }};
+  server.receive(R"({"jsonrpc":"2.0","id":1,"method":"shutdown"})");
+  REQUIRE(server.work());
+  std::this_thread::sleep_for(Server::kPatience + std::chrono::milliseconds(10));
+  server.receive(R"({"jsonrpc":"2.0","id":2,"method":"initialize","params":{}})");
+  server.receive(open_message());
+  server.receive(request(3, "textDocument/documentSymbol", ""));
+  while (server.work()) {
+  }
+  REQUIRE(sent.size() == 3);
+  CHECK(sent[2].find("\"result\"") != std::string::npos);
 }
 
 TEST_CASE("server: messages made wrong at random are refused or answered", "[lsp]") {
