@@ -3,35 +3,43 @@
 
 // Debian builds the library with it, and a Request has one member more then.
 #define CPPHTTPLIB_OPENSSL_SUPPORT
+#include <cstring>
+
 #include <arpa/inet.h>
 #include <httplib.h>
 #include <poll.h>
 
 #include "cli/serve/http.hpp"
+#include "cli/serve/waiting_room.hpp"
 
 namespace pw::cli {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kMostTime = std::chrono::seconds(30);         // to send a request; to take an answer
-constexpr std::size_t kMostHeaders = std::size_t{64} << 10;  // bytes
+constexpr auto kMostTime = std::chrono::seconds(30);  // to send a body; to take an answer
 constexpr auto kSlice = std::chrono::milliseconds(100);
-constexpr auto kGoodbye = std::chrono::seconds(2);
-constexpr std::size_t kThreads = 32;  // a browser opens connections ahead of its requests
+constexpr std::size_t kThreads = 32;  // requests that are answered at a time
+constexpr int kMostPending = 128;     // connections that are still to be accepted
 
-/// A connection that a client cannot hold for long, nor fill the memory through.
+/// A connection whose headers have come. A client cannot hold it for long, nor fill the memory
+/// through it.
 class BoundedStream : public httplib::Stream {
  public:
-  BoundedStream(int socket, std::size_t most_bytes, const std::atomic<bool>& stopped)
-      : socket_(socket), most_bytes_(most_bytes), stopped_(stopped) {}
+  /// `read`: what has been read of it already.
+  BoundedStream(int socket, std::string read, std::size_t most_bytes,
+                const std::atomic<bool>& stopped)
+      : socket_(socket), read_(std::move(read)), most_bytes_(most_bytes), stopped_(stopped) {}
 
-  bool is_readable() const override { return wait(POLLIN); }
+  bool is_readable() const override { return at_ < read_.size() || wait(POLLIN); }
   bool is_writable() const override { return wait(POLLOUT); }
   ssize_t read(char* to, size_t size) override {
     size = std::min(size, left_);
-    if (size == 0 || !wait(POLLIN)) return -1;
-    const ssize_t got = ::recv(socket_, to, size, 0);
+    if (size == 0 || !is_readable()) return -1;
+    const std::size_t kept = std::min(size, read_.size() - at_);
+    std::memcpy(to, read_.data() + at_, kept);
+    at_ += kept;
+    const ssize_t got = kept > 0 ? static_cast<ssize_t>(kept) : ::recv(socket_, to, size, 0);
     if (got > 0) count({to, static_cast<std::size_t>(got)});
     return got;
   }
@@ -48,18 +56,6 @@ class BoundedStream : public httplib::Stream {
     get_remote_ip_and_port(ip, port);
   }
   socket_t socket() const override { return socket_; }
-
-  /// Takes what the client still sends: closed before, the connection would take the answer along.
-  void say_goodbye() {
-    ::shutdown(socket_, SHUT_WR);
-    deadline_ = Clock::now() + kGoodbye;
-    char rest[1 << 16];
-    for (left_ = most_bytes_; left_ > sizeof rest;) {
-      const ssize_t got = wait(POLLIN) ? ::recv(socket_, rest, sizeof rest, 0) : 0;
-      if (got <= 0) return;
-      left_ -= static_cast<std::size_t>(got);
-    }
-  }
 
  private:
   /// The library reads headers byte by byte, so that none of the body is counted with them.
@@ -82,7 +78,9 @@ class BoundedStream : public httplib::Stream {
   }
 
   int socket_;
-  std::size_t most_bytes_, left_ = kMostHeaders;
+  std::string read_;
+  std::size_t at_ = 0;  // in `read_`
+  std::size_t most_bytes_, left_ = WaitingRoom::kMostHeaders;
   std::uint32_t end_ = 0;  // the last four bytes of the headers
   bool in_body_ = false;
   const std::atomic<bool>& stopped_;
@@ -102,10 +100,17 @@ void fill(httplib::Response& to, const HttpAnswer& from) {
   to.set_content(from.body, from.type);
 }
 
+/// Accepted connections go to the waiting room at once.
+class AtOnce : public httplib::TaskQueue {
+ public:
+  void enqueue(std::function<void()> task) override { task(); }
+  void shutdown() override {}
+};
+
 class Server : public HttpServer, private httplib::Server {
  public:
   explicit Server(HttpService service) : service_(std::move(service)) {
-    new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
+    new_task_queue = [] { return new AtOnce; };
     set_payload_max_length(service_.most_bytes);
     set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& to) {
       const std::optional<HttpAnswer> refused = service_.refuse(plain(request));
@@ -134,7 +139,7 @@ class Server : public HttpServer, private httplib::Server {
     at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     socklen_t size = sizeof at;
     auto* const address = reinterpret_cast<sockaddr*>(&at);
-    if (::bind(taken, address, size) != 0 || ::listen(taken, 16) != 0 ||
+    if (::bind(taken, address, size) != 0 || ::listen(taken, kMostPending) != 0 ||
         ::getsockname(taken, address, &size) != 0) {
       const int why = errno;
       ::close(taken);
@@ -146,7 +151,7 @@ class Server : public HttpServer, private httplib::Server {
   }
   [[nodiscard]] int port() const override { return port_; }
   void serve() override {
-    if (!stopped_) listen_after_bind();
+    if (!stopped_) accept_all();
     ended_ = true;
   }
   /// The library's stop() is lost on a server that is about to listen.
@@ -157,18 +162,30 @@ class Server : public HttpServer, private httplib::Server {
   }
 
  private:
+  void accept_all() {
+    httplib::ThreadPool threads(kThreads);
+    WaitingRoom room(service_.most_bytes, [&](int socket, std::string read) {
+      threads.enqueue([this, socket, read = std::move(read)] {
+        BoundedStream stream(socket, read, service_.most_bytes, stopped_);
+        bool closed = false;
+        process_request(stream, true, closed, nullptr);
+        room_->say_goodbye(socket);
+      });
+    });
+    room_ = &room;
+    listen_after_bind();
+    room.stop();
+    threads.shutdown();
+  }
   bool process_and_close_socket(socket_t socket) override {
-    BoundedStream stream(socket, service_.most_bytes, stopped_);
-    bool closed = false;
-    if (stream.is_readable()) process_request(stream, true, closed, nullptr);
-    stream.say_goodbye();
-    ::close(socket);
+    room_->await_headers(socket);
     return true;
   }
 
   HttpService service_;
   std::atomic<bool> stopped_ = false, ended_ = false;
   int port_ = 0;
+  WaitingRoom* room_ = nullptr;  // while it serves
 };
 
 }  // namespace

@@ -316,10 +316,29 @@ class Guarded(ProgramTest):
         self.assertEqual(self.status("GET", "/share"), 200)
 
     def test_waiting_clients_do_not_stop_others(self):
-        waiting = [socket.create_connection(("127.0.0.1", self.server.port)) for _ in range(20)]
-        self.assertEqual(self.status("GET", "/share"), 200)
-        for connection in waiting:
-            connection.close()
+        for sent in (b"", b"GET / HTTP/1.1\r\nHost: ", b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"):
+            with self.subTest(sent=sent):
+                waiting = [socket.create_connection(("127.0.0.1", self.server.port)) for _ in range(600)]
+                for connection in waiting:
+                    connection.sendall(sent)
+                begin = time.monotonic()
+                self.assertEqual(self.status("GET", "/share"), 200)
+                # Each would hold a thread for 30 seconds, or for 2 with all of its headers.
+                self.assertLess(time.monotonic() - begin, 20)
+                for connection in waiting:
+                    connection.close()
+
+    def test_headers_that_do_not_end_are_given_up(self):
+        with socket.create_connection(("127.0.0.1", self.server.port), timeout=120) as connection:
+            connection.sendall(b"GET / HTTP/1.1\r\nHost: ")
+            self.assertEqual(connection.recv(1), b"")
+
+    def test_headers_in_pieces_are_read(self):
+        with socket.create_connection(("127.0.0.1", self.server.port), timeout=120) as connection:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            for byte in b"GET /share HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nX-Piecewise-Token: %s\r\n\r\n" % (self.server.port, self.server.token.encode()):
+                connection.sendall(bytes([byte]))
+            self.assertIn(b" 200 ", connection.recv(64))
 
     def test_rules_reach_no_file(self):
         secret = self.file("secret.pwr", "rule leaked { y = relu(relu(x)) => y = relu(x) }\n")
