@@ -7,6 +7,8 @@
 #include <cstring>
 #include <iterator>
 #include <map>
+#include <memory>
+#include <new>
 #include <optional>
 #include <string>
 
@@ -272,6 +274,19 @@ std::string written(z3::context& c, const z3::expr& value) {
   return {std::begin(text), end.ptr};
 }
 
+using ContextOwner = std::unique_ptr<_Z3_context, decltype(&Z3_del_context)>;
+
+/// Makes a context. Throws std::bad_alloc if memory is short, where the constructor of z3::context
+/// would pass a null context on to Z3 and crash.
+ContextOwner make_context() {
+  const std::unique_ptr<_Z3_config, decltype(&Z3_del_config)> config(Z3_mk_config(),
+                                                                     &Z3_del_config);
+  if (!config) throw std::bad_alloc();
+  ContextOwner context(Z3_mk_context_rc(config.get()), &Z3_del_context);
+  if (!context) throw std::bad_alloc();
+  return context;
+}
+
 class Z3 final : public SolverLibrary {
  public:
   Answer implies(const std::vector<SolverTerm>& facts, const SolverTerm& goal) override {
@@ -371,7 +386,9 @@ class Z3 final : public SolverLibrary {
     out.unanswered = true;
     return out;
   }
-  z3::context context_;
+  ContextOwner owner_ = make_context();
+  z3::scoped_context scoped_{owner_.get()};
+  z3::context& context_ = scoped_();
 };
 
 }  // namespace
