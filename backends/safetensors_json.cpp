@@ -17,6 +17,10 @@ constexpr std::uint64_t kMostHeader = 100'000'000;
 constexpr std::size_t kLength = 8;    // bytes of the header's length
 constexpr std::size_t kAligned = 64;  // of the first tensor, in files that are written here
 constexpr int kDeepest = 3;           // the header, an entry, a list
+constexpr std::size_t kMostHeaderMembers = std::size_t{1}
+                                           << 17;  // tensors, and texts of the metadata
+constexpr std::size_t kMostTensorDims = 32;
+constexpr std::size_t kMostHeaderText = std::size_t{16} << 20;  // bytes of one text
 constexpr std::string_view kMetadata = "__metadata__";
 constexpr std::size_t kMaxErrors = 20;
 
@@ -30,46 +34,69 @@ std::uint64_t element_bytes(std::string_view dtype) {
 
 std::string shown(std::string_view name) { return std::string(name.substr(0, 120)); }
 
-/// How deep the header is and whether a name is there twice, before anything is made of it. A
+/// Checks the header's size and form before a tree is made of it, and stops at the first mistake. A
 /// parser that asks a callback is quadratic in the number of tensors.
 class Look final : public nlohmann::json_sax<Parsed> {
  public:
-  std::string twice;
-  bool deep = false;
-  std::size_t byte = 0;  ///< of a mistake
+  std::string at, problem;  ///< the tensor, if it is one's, and what is wrong
 
-  bool null() override { return true; }
-  bool boolean(bool) override { return true; }
-  bool number_integer(number_integer_t) override { return true; }
-  bool number_unsigned(number_unsigned_t) override { return true; }
-  bool number_float(number_float_t, const string_t&) override { return true; }
-  bool string(string_t&) override { return true; }
-  bool binary(binary_t&) override { return true; }
+  bool null() override { return value(); }
+  bool boolean(bool) override { return value(); }
+  bool number_integer(number_integer_t) override { return value(); }
+  bool number_unsigned(number_unsigned_t) override { return value(); }
+  bool number_float(number_float_t, const string_t&) override { return value(); }
+  bool string(string_t& text) override { return value() && fits(text); }
+  bool binary(binary_t&) override { return value(); }
   bool start_object(std::size_t) override { return open(); }
-  bool start_array(std::size_t) override { return open(); }
+  bool start_array(std::size_t) override { return (!open_.empty() || value()) && open(); }
   bool end_object() override { return close(); }
   bool end_array() override { return close(); }
   bool key(string_t& name) override {
-    if (depth_ == 1 && !names_.insert(name).second) twice = name;
-    return true;
+    if (open_.size() == 1) {
+      at = shown(name);
+      if (!names_.insert(name).second) return stop("the name is there twice");
+    }
+    return fits(name);
   }
   bool parse_error(std::size_t position, const std::string&,
                    const nlohmann::detail::exception&) override {
-    byte = position;
-    return false;
+    at.clear();
+    return stop(fmt::format("the header is no JSON, at its byte {}", position));
   }
 
  private:
+  bool stop(std::string why) {
+    problem = std::move(why);
+    return false;
+  }
+  bool fits(const std::string& text) {
+    return text.size() <= kMostHeaderText ||
+           stop(fmt::format("a text of more than {} bytes", kMostHeaderText));
+  }
+  /// Counts a value of what is open: members of an object, or the numbers of a list.
+  bool value() {
+    if (open_.empty()) return stop("the header is no JSON object");
+    const std::size_t most = open_.size() < kDeepest ? kMostHeaderMembers : kMostTensorDims;
+    if (++open_.back() <= most) return true;
+    if (open_.size() == 1) at.clear();
+    return stop(fmt::format("there are more than {} {}", most,
+                            open_.size() == 1         ? "tensors"
+                            : most == kMostTensorDims ? "numbers in a list"
+                                                      : "members"));
+  }
   bool open() {
-    deep = ++depth_ > kDeepest || deep;
-    return true;
+    if (!open_.empty() && !value()) return false;
+    open_.push_back(0);
+    if (open_.size() <= kDeepest) return true;
+    at.clear();
+    return stop(fmt::format("the header is nested deeper than {}", kDeepest));
   }
   bool close() {
-    --depth_;
+    open_.pop_back();
     return true;
   }
 
-  int depth_ = 0;
+  std::vector<std::size_t> open_;  ///< by depth: values so far
   std::set<std::string> names_;
 };
 
@@ -126,12 +153,9 @@ class Parser {
   bool parse(Parsed& json) {
     Look look;
     if (!Parsed::sax_parse(header_.begin(), header_.end(), &look))
-      return wrong("", fmt::format("the header is no JSON, at its byte {}", look.byte),
-                   "is it a safetensors file?");
-    if (look.deep) return wrong("", fmt::format("the header is nested deeper than {}", kDeepest));
+      return wrong(look.at, look.problem, look.at.empty() ? "is it a safetensors file?" : "");
     json = Parsed::parse(header_.begin(), header_.end());
-    if (!json.is_object()) return wrong("", "the header is no JSON object");
-    return look.twice.empty() || wrong(shown(look.twice), "the name is there twice");
+    return true;
   }
 
   void metadata(const Parsed& entry) {

@@ -19,6 +19,9 @@ using Wide = __int128;
 constexpr int kMaxQuotients = 16;          // of quotients inside quotients when bounding
 constexpr std::size_t kMaxTerms = 256;     // of one polynomial
 constexpr std::size_t kMaxArguments = 16;  // of one maximum
+constexpr std::uint32_t kMaxPower = 64;    // of one symbol: 2 to the power of 64 is no extent
+// Atoms of a quotient as it is written: dims share their parts, and texts and walks repeat them.
+constexpr int kMaxWritten = 1024;
 
 std::optional<std::int64_t> narrow(Wide x) {
   if (x > INT64_MAX || x < INT64_MIN) return std::nullopt;
@@ -190,7 +193,8 @@ DimId Dims::mul(DimId a, DimId b) {
   for (const auto& [ma, ca] : dims_[a]) {
     for (const auto& [mb, cb] : dims_[b]) {
       std::map<AtomId, std::uint32_t> powers(ma.begin(), ma.end());
-      for (const auto& [x, p] : mb) powers[x] += p;
+      for (const auto& [x, p] : mb)
+        if ((powers[x] += p) > kMaxPower) return {};
       Monomial m(powers.begin(), powers.end());
       std::int64_t c = 0;
       if (__builtin_mul_overflow(ca, cb, &c) || __builtin_add_overflow(terms[m], c, &terms[m]))
@@ -269,6 +273,20 @@ std::optional<std::pair<DimId, bool>> Dims::exact_quotient(DimId a, DimId b) {
 }
 
 DimId Dims::of_atom(Atom::Kind kind, DimId a, DimId b) {
+  if (!a || !b) return {};
+  int left = kMaxWritten;
+  const auto fits = [&](const auto& self, DimId id) -> bool {
+    for (const auto& [m, c] : dims_[id])
+      for (const auto& [x, power] : m)
+        for (std::uint32_t i = 0; i < power; ++i) {
+          const Atom& inner = atoms_[x];
+          if (--left < 0) return false;
+          if (inner.kind == Atom::Kind::symbol) continue;
+          if (!self(self, inner.a) || !self(self, inner.b)) return false;
+        }
+    return true;
+  };
+  if (!fits(fits, a) || !fits(fits, b)) return {};
   const AtomId id = atom({kind, {}, a, b});
   return intern({{Monomial{{id, 1}}, 1}});
 }

@@ -141,8 +141,19 @@ fx::Value Constants::tensor(std::shared_ptr<const StoredContents> contents,
   return out;
 }
 
+void Constants::count_made(const StoredContents& contents) {
+  constexpr std::size_t kMostMadeBytes = std::size_t{128} << 20;
+  made_ += contents.bytes.size();
+  if (made_ > kMostMadeBytes)
+    throw GiveUp{fmt::format("constants of more than {} bytes that an importer would have to make",
+                             kMostMadeBytes)};
+}
+
 // A dim is the sum of as many ones.
 fx::Value Constants::of_dims(const KnownNumbers& known, const std::string& name) {
+  constexpr std::size_t kMostSymbolic = 256;
+  if (known.numbers.size() > kMostSymbolic)
+    throw GiveUp{fmt::format("{} symbolic numbers in one tensor", known.numbers.size())};
   std::vector<fx::Value> items;
   for (const DimId dim : known.numbers) {
     fx::Value size = value_of_kind(fx::Value::Kind::list);
@@ -326,6 +337,7 @@ fx::Value OnnxCall::op(std::string_view op, const std::vector<fx::Value>& operan
 }
 
 fx::Value OnnxCall::constant(std::shared_ptr<const StoredContents> contents) {
+  constants_.count_made(*contents);
   const std::string& base = node_.outputs.empty() ? node_.op : node_.outputs.front();
   return constants_.tensor(std::move(contents), base + "_constant");
 }
@@ -387,10 +399,11 @@ std::vector<std::int64_t> OnnxCall::extents(const Shape& shape) const {
 }
 
 ModelValue OnnxCall::contents_of_attribute(const OnnxTensor& tensor) const {
-  auto contents = contents_of(tensor, "", node_.name);
+  ExternalFiles none;
+  auto contents = contents_of(tensor, none, node_.name);
   if (!contents) throw GiveUp{contents.error().front().message};
   if (!*contents) throw GiveUp{element_name(tensor.element) + " is no dtype of the library"};
-  return result(std::move(*contents));
+  return {"", {}, std::move(*contents)};
 }
 
 }  // namespace pw::onnx

@@ -48,6 +48,8 @@ class Constants {
   /// The tensor of a value; made when it is first asked for.
   const fx::Value& tensor(ModelValue& value);
   fx::Value tensor(std::shared_ptr<const StoredContents> contents, const std::string& name);
+  /// Counts the bytes of a constant that a lowering made. GiveUp once they are too many in all.
+  void count_made(const StoredContents& contents);
   /// Those of the weights that were made, by their names.
   [[nodiscard]] const InputContents& contents() const { return contents_; }
 
@@ -55,6 +57,7 @@ class Constants {
   fx::Value of_dims(const KnownNumbers& known, const std::string& name);
   fx::Converter& to_;
   InputContents contents_;
+  std::size_t made_ = 0;  // bytes
 };
 
 // Arguments of calls.
@@ -140,7 +143,9 @@ class OnnxCall {
   ModelValue result(KnownNumbers known) const { return {"", {}, {}, std::move(known)}; }
   /// Of an attribute that is a tensor; GiveUp where it is of a dtype that the library lacks.
   [[nodiscard]] ModelValue contents_of_attribute(const OnnxTensor& tensor) const;
+  /// Of a constant that the lowering made.
   ModelValue result(std::shared_ptr<const StoredContents> contents) const {
+    constants_.count_made(*contents);
     return {"", {}, std::move(contents)};
   }
 
@@ -156,7 +161,7 @@ class OnnxCall {
 
 /// GiveUp where a constant would have more elements than are worth it, or a number is none of a
 /// count.
-inline constexpr std::int64_t kMostMade = std::int64_t{1} << 24;
+inline constexpr std::int64_t kMostMade = std::int64_t{1} << 22;
 void check_made(std::int64_t count);
 /// Counted from the front; GiveUp where there is no such axis.
 [[nodiscard]] std::size_t axis_in(std::int64_t axis, std::size_t rank);

@@ -147,7 +147,8 @@ Folded fold_fill(OnnxCall& c) {
   const Shape shape = c.dims(0);
   const OnnxAttribute* value = c.find("value");
   if (shape.size() > 1 || value == nullptr || !value->tensor) return std::nullopt;
-  auto contents = contents_of(*value->tensor, "", "");
+  ExternalFiles none;
+  auto contents = contents_of(*value->tensor, none, "");
   const auto number = contents && *contents ? known_of(**contents, c.dims()) : std::nullopt;
   const std::optional<std::int64_t> count = shape.empty() ? 1 : c.extent(shape[0]);
   if (!number || number->numbers.size() != 1 || !count || *count < 0 || *count > kMostKnown)

@@ -21,6 +21,30 @@ namespace {
 constexpr std::int64_t kNewestOpset = 28;  // whose changes the lowerings know
 constexpr std::size_t kMostNodes = std::size_t{1} << 20;
 constexpr int kDeepestFunction = 64;
+// Of the nodes that calls of functions put in their place: bytes of names and attributes, and so
+// many more for each node.
+constexpr std::size_t kNodeBytes = 512, kMostInlined = std::size_t{48} << 20, kInlinedTimes = 8;
+// Numbers that are calculated while importing, of all nodes.
+constexpr std::size_t kMostFolded = std::size_t{1} << 21;
+constexpr std::size_t kMostListed = std::size_t{1}
+                                    << 16;  // numbers of an attribute of an opaque op
+
+/// The bytes that a copy of the node takes, about.
+std::size_t bytes_of(const OnnxNode& node) {
+  std::size_t out = kNodeBytes + node.name.size() + node.op.size();
+  for (const auto* names : {&node.inputs, &node.outputs})
+    for (const std::string& name : *names) out += sizeof name + name.size();
+  for (const OnnxAttribute& a : node.attributes) {
+    out += sizeof a + a.name.size() + (a.text ? a.text->size() : 0) +
+           (a.reals.size() + a.integers.size()) * sizeof(std::int64_t);
+    for (const std::string& text : a.texts) out += sizeof text + text.size();
+    if (a.tensor)
+      out += (a.tensor->floats.size() + a.tensor->integers.size() + a.tensor->doubles.size()) *
+                 sizeof(std::int64_t) +
+             (a.tensor->raw ? a.tensor->raw->size() : 0);
+  }
+  return out;
+}
 
 bool is_standard(std::string_view domain) { return domain.empty() || domain == "ai.onnx"; }
 
@@ -105,18 +129,19 @@ struct NodeScope {
 
 class OnnxImporter {
  public:
-  OnnxImporter(const ContextPtr& context, const OnnxModel& model, const FxOptions& options)
+  /// `bytes`: of the model's file.
+  OnnxImporter(const ContextPtr& context, const OnnxModel& model, std::size_t bytes,
+               const FxOptions& options)
       : context_(*context),
         model_(model),
         options_(options),
-        folder_(options.file == "-"
-                    ? ""
-                    : std::filesystem::path("./" + options.file).parent_path().string()),
+        inlined_left_(kMostInlined + kInlinedTimes * bytes),
         function_(inputs_of(model)),
         to_(context, options_, function_, ""),
         constants_(to_) {
-    if (!options.file.empty() && options.file[0] == '/')
-      folder_ = std::filesystem::path(options.file).parent_path().string();
+    const bool absolute = !options.file.empty() && options.file[0] == '/';
+    const std::filesystem::path path((absolute ? "" : "./") + options.file);
+    if (options.file != "-") files_.folder = path.parent_path().string();
     for (const OnnxFunction& f : model.functions) functions_[{f.domain, f.name, f.overload}] = &f;
   }
 
@@ -181,7 +206,7 @@ class OnnxImporter {
       if (scope.values.contains(t.name))
         return fail(
             error_in(options_.file, "PW0522", "there are two initialisers `" + t.name + "`"));
-      auto contents = contents_of(t, folder_, options_.file);
+      auto contents = contents_of(t, files_, options_.file);
       if (!contents) return forward(contents);
       scope.values[t.name] = {t.name, {}, std::move(*contents)};
     }
@@ -235,6 +260,7 @@ class OnnxImporter {
     if (++nodes_ > kMostNodes)
       return fail(error_in(options_.file, "PW0524",
                            fmt::format("the model has more than {} nodes", kMostNodes)));
+    if (auto fine = count_inlined(given, scope); !fine) return fine;
     OnnxNode n = given;
     resolve_references(n, scope);
     std::vector<ModelValue*> inputs;
@@ -255,6 +281,18 @@ class OnnxImporter {
     if (!results) return forward(results);
     for (std::size_t i = 0; i < n.outputs.size() && i < results->size(); ++i)
       bind(n.outputs[i], (*results)[i], scope);
+    return std::monostate();
+  }
+
+  /// A small file whose functions call each other can stand for any number of nodes.
+  Result<std::monostate> count_inlined(const OnnxNode& n, const NodeScope& scope) {
+    if (scope.depth == 0) return std::monostate();
+    const std::size_t bytes = bytes_of(n) + scope.prefix.size() * n.outputs.size();
+    if (bytes > inlined_left_)
+      return fail(error_in(place_of(n), "PW0524",
+                           "calls of functions would make too large a graph of this model",
+                           "inline its functions, with onnx.inliner for instance"));
+    inlined_left_ -= bytes;
     return std::monostate();
   }
 
@@ -345,6 +383,9 @@ class OnnxImporter {
 
   std::optional<KnownNumbers> folded(const OnnxNode& n, const std::vector<ModelValue*>& inputs,
                                      std::int64_t version, std::string& why) {
+    if (folded_ > kMostFolded) return std::nullopt;
+    for (const ModelValue* input : inputs)
+      if (input != nullptr && input->known) folded_ += input->known->numbers.size();
     try {
       OnnxCall call(to_, constants_, n, inputs, version);
       std::optional<KnownNumbers> out = fold(call);
@@ -447,6 +488,8 @@ class OnnxImporter {
   fx::Value attribute_value(const OnnxAttribute& a, OnnxCall& call) {
     if (a.other)
       throw GiveUp{"attribute `" + a.name + "` holds a graph, or something else that is not read"};
+    if (std::max({a.integers.size(), a.reals.size(), a.texts.size()}) > kMostListed)
+      throw GiveUp{fmt::format("attribute `{}` has more than {} numbers", a.name, kMostListed)};
     if (a.integer) return call.number(*a.integer);
     if (a.real) return pw::onnx::real(double{*a.real});
     if (a.text) return word(*a.text);
@@ -455,7 +498,7 @@ class OnnxImporter {
     for (const float value : a.reals) items.push_back(pw::onnx::real(double{value}));
     for (const std::string& value : a.texts) items.push_back(word(value));
     if (!a.tensor) return tensor_list(std::move(items));
-    auto contents = contents_of(*a.tensor, folder_, options_.file);
+    auto contents = contents_of(*a.tensor, files_, options_.file);
     if (!contents || !*contents)
       throw GiveUp{"attribute `" + a.name + "` is a tensor that is not read"};
     return constants_.tensor(*contents, base_of(n_name(a)));
@@ -487,7 +530,8 @@ class OnnxImporter {
   Context& context_;
   const OnnxModel& model_;
   FxOptions options_;
-  std::string folder_;
+  ExternalFiles files_;
+  std::size_t inlined_left_, folded_ = 0;
   FxReport notes_;
   mutable FxReport ignored_;
   fx::Function function_;
@@ -502,7 +546,7 @@ Result<ReadGraph> read_onnx(const ContextPtr& context, const std::string& bytes,
                             const FxOptions& options) {
   auto model = read_model(bytes, options.file);
   if (!model) return forward(model);
-  auto import = OnnxImporter(context, *model, options).run();
+  auto import = OnnxImporter(context, *model, bytes.size(), options).run();
   if (!import) return forward(import);
   return ReadGraph{std::move(import->graph), std::move(import->report)};
 }

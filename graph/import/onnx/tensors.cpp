@@ -10,12 +10,15 @@
 #include <system_error>
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 namespace pw::onnx {
 namespace {
 
 static_assert(std::endian::native == std::endian::little,
               "elements are stored as the file has them");
+
+constexpr std::size_t kMostDims = 32;
 
 constexpr std::array<std::string_view, 27> kElementNames = {
     "UNDEFINED",      "FLOAT",    "UINT8",        "INT8",           "UINT16",
@@ -94,8 +97,8 @@ bool typed_as(const OnnxTensor& tensor, DType dtype) {
 /// A part of a file beside the model.
 class ExternalPart {
  public:
-  ExternalPart(const OnnxTensor& tensor, const std::string& folder, std::string place)
-      : tensor_(tensor), folder_(folder), place_(std::move(place)) {}
+  ExternalPart(const OnnxTensor& tensor, ExternalFiles& files, std::string place)
+      : tensor_(tensor), files_(files), folder_(files.folder), place_(std::move(place)) {}
 
   Result<std::string> read(std::uint64_t bytes) {
     std::string location;
@@ -154,6 +157,9 @@ class ExternalPart {
     if (wrong || offset > size || length > size - offset)
       return refuse(fmt::format("its data are the bytes {} to {} of `{}`, which has {}", offset,
                                 offset + length, location, wrong ? 0 : size));
+    if (!files_.count(path.string(), length))
+      return refuse(fmt::format("the tensors up to here take {} bytes of files that hold {}",
+                                files_.read, files_.stored));
     std::string out(length, '\0');
     std::ifstream file(path, std::ios::binary);
     file.seekg(static_cast<std::streamoff>(offset));
@@ -163,6 +169,7 @@ class ExternalPart {
   }
 
   const OnnxTensor& tensor_;
+  ExternalFiles& files_;
   const std::string& folder_;
   std::string place_;
 };
@@ -201,12 +208,23 @@ std::string element_name(std::int64_t element) {
   return fmt::format("element type {}", element);
 }
 
+bool ExternalFiles::count(const std::string& path, std::uint64_t bytes) {
+  constexpr std::uint64_t kAlways = std::uint64_t{64} << 20, kMostTimes = 4, kBlock = 512;
+  struct stat info{};
+  if (paths.insert(path).second && ::stat(path.c_str(), &info) == 0)
+    stored += static_cast<std::uint64_t>(info.st_blocks) * kBlock;
+  read += bytes;
+  return read <= kAlways + kMostTimes * stored;
+}
+
 Result<std::shared_ptr<const StoredContents>> contents_of(const OnnxTensor& tensor,
-                                                          const std::string& folder,
+                                                          ExternalFiles& files,
                                                           const std::string& file) {
   const std::string place = fmt::format("{}, tensor `{}`", file, tensor.name);
   const std::optional<DType> dtype = dtype_of(tensor.element);
   if (!dtype) return std::shared_ptr<const StoredContents>();
+  if (tensor.extents.size() > kMostDims)
+    return fail(error_in(place, "PW0521", fmt::format("it has more than {} dims", kMostDims)));
   const std::optional<std::uint64_t> bytes = bytes_of(*dtype, tensor.extents);
   if (!bytes)
     return fail(error_in(place, "PW0521", "its shape has a negative extent, or is too large"));
@@ -218,7 +236,7 @@ Result<std::shared_ptr<const StoredContents>> contents_of(const OnnxTensor& tens
   out->dtype = *dtype;
   out->extents = tensor.extents;
   if (tensor.external) {
-    auto part = ExternalPart(tensor, folder, place).read(*bytes);
+    auto part = ExternalPart(tensor, files, place).read(*bytes);
     if (!part) return forward(part);
     out->bytes = std::move(*part);
   } else {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,11 +20,21 @@ namespace pw::onnx {
 /// As ONNX calls it: "FLOAT", "INT4".
 [[nodiscard]] std::string element_name(std::int64_t element);
 
-/// Nothing: the library has no such dtype. PW0521 where the numbers are not those of the shape, and
-/// where external data lies outside of the model's folder or is not all there. `folder`: of the
-/// model; empty: it has none.
+/// What a model has read of the files beside it.
+struct ExternalFiles {
+  std::string folder;           ///< of the model; empty: it has none
+  std::set<std::string> paths;  ///< of those that were read
+  std::uint64_t stored = 0;     ///< bytes that they take on the disk, without holes
+  std::uint64_t read = 0;       ///< bytes of tensors
+  /// Counts a tensor. Returns false once tensors share parts, or are holes, to a multiple of what
+  /// the disk holds.
+  bool count(const std::string& path, std::uint64_t bytes);
+};
+
+/// Returns null if the library has no such dtype. PW0521 where the numbers are not those of the
+/// shape, and where external data lies outside of the model's folder or is not all there.
 Result<std::shared_ptr<const StoredContents>> contents_of(const OnnxTensor& tensor,
-                                                          const std::string& folder,
+                                                          ExternalFiles& files,
                                                           const std::string& file);
 
 [[nodiscard]] std::int64_t count_of(const StoredContents& contents);

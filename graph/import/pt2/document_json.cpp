@@ -12,7 +12,9 @@
 namespace pw::pt2 {
 namespace {
 
-constexpr std::size_t kDeepestValue = 100, kMostValues = std::size_t{1} << 24;
+constexpr std::size_t kDeepestValue = 100;
+// A value takes 20 bytes and more in documents of PyTorch, and some 100 in memory.
+constexpr std::size_t kAlwaysValues = std::size_t{1} << 19, kBytesOfValue = 20;
 constexpr std::size_t kLongestStep = 120;  // of a pointer, in bytes
 
 std::string_view name_of(Json::Kind kind) {
@@ -26,6 +28,8 @@ std::string short_text(std::string_view text) { return printable(text.substr(0, 
 /// Builds the tree while the text is read.
 class TreeBuilder final : public nlohmann::json_sax<nlohmann::json> {
  public:
+  explicit TreeBuilder(std::size_t bytes) : most_(kAlwaysValues + bytes / kBytesOfValue) {}
+
   Json top;
   std::string problem;
 
@@ -104,7 +108,7 @@ class TreeBuilder final : public nlohmann::json_sax<nlohmann::json> {
     return put(std::move(done));
   }
   bool put(Json json) {
-    if (++count_ > kMostValues) return stop(fmt::format("it has more than {} values", kMostValues));
+    if (++count_ > most_) return stop(fmt::format("it has more than {} values", most_));
     if (open_.empty())
       top = std::move(json);
     else if (Open& in = open_.back(); in.json.kind == Json::Kind::list)
@@ -114,7 +118,7 @@ class TreeBuilder final : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
   std::vector<Open> open_;
-  std::size_t count_ = 0;
+  std::size_t most_, count_ = 0;
 };
 
 }  // namespace
@@ -127,7 +131,7 @@ const Json* Json::find(std::string_view name) const {
 }
 
 Result<Json> read_document(std::string_view text, const std::string& place) {
-  TreeBuilder builder;
+  TreeBuilder builder(text.size());
   if (nlohmann::json::sax_parse(text, &builder)) return std::move(builder.top);
   return fail(error_in(place, "PW0531", std::move(builder.problem)));
 }
