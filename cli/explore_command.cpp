@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/counted.hpp"
 #include "base/file.hpp"
@@ -42,6 +43,27 @@ void write_report(const Session& session, const ExploreArgs& args, const StudySu
                   const std::string& title) {
   session.need(write_file(args.report, study_page(summary, title)));
   session.say("wrote " + shown_path(args.report));
+}
+
+/// Which passes the orders do not tell apart.
+void report_groups(const Session& session, const Exploration& found) {
+  if (!found.grouped()) return;
+  for (const ExploredSetting& at : found.settings) {
+    const std::string under = at.name.empty() ? "" : "under " + at.name + ": ";
+    const std::size_t all = found.passes.size(), idle = at.results.idle.size();
+    session.say(fmt::format(
+        "{}{} of {} passes change the graph in some order; the other {} commute with all, so they "
+        "are not put in order",
+        under, all - idle, all, idle));
+    for (const std::vector<std::size_t>& passes : at.results.together) {
+      std::vector<std::string> names;
+      for (const std::size_t pass : passes) names.push_back(found.passes[pass]);
+      session.say(fmt::format(
+          "{}not all orders were explored: {} run as one, since they commute where the written "
+          "order comes to them; --passes puts fewer in order, one by one",
+          under, fmt::join(names, ", ")));
+    }
+  }
 }
 
 /// What a study's file says, as far as it is done.
@@ -91,6 +113,7 @@ void run_explore_one(const Session& session, const Options& options, const Explo
   session.say(fmt::format("{}, with {} at their end; {} of a pass",
                           counted(found.orders(), "order"), counted(found.graphs(), "graph"),
                           counted(found.runs(), "run")));
+  report_groups(session, found);
   for (const std::string& circle : found.left_out)
     session.say("left out, since other precedence makes a circle of it: " + circle);
   const bool more = std::any_of(found.settings.begin(), found.settings.end(),

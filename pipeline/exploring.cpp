@@ -54,6 +54,29 @@ Result<ExploredSetting> explore_setting(const Graph& graph, const LoadedRules& r
   return out;
 }
 
+/// Above 16 passes: which were left out of the orders, or run as one, and why.
+Table group_table(const Exploration& found) {
+  const bool several = found.settings.size() > 1;
+  std::vector<Column> columns;
+  if (several) columns.emplace_back("setting");
+  for (const char* name : {"passes", "group"}) columns.emplace_back(name);
+  Table table(columns);
+  for (const ExploredSetting& at : found.settings) {
+    const auto add = [&](const std::vector<std::size_t>& passes, const char* why) {
+      if (passes.empty()) return;
+      std::vector<Cell> row;
+      if (several) row.emplace_back(at.name);
+      row.push_back(list_cell(names_of(found, passes), " "));
+      row.emplace_back(why);
+      table.add(std::move(row));
+    };
+    add(at.results.idle, "commute with all: they change no graph that an order comes to");
+    for (const std::vector<std::size_t>& passes : at.results.together)
+      add(passes, "run as one: they commute where the written order comes to them");
+  }
+  return table;
+}
+
 /// The best end of all settings that differ in their precedence only, against the written one. Of
 /// several params or ranges the first are judged: what they cost is not the same thing.
 std::string suggested(const Exploration& found, const ExploreSpace& space) {
@@ -67,7 +90,8 @@ std::string suggested(const Exploration& found, const ExploreSpace& space) {
     if (cost(i) < cost(best)) best = i;
   if (cost(best) >= usual) return {};
   const ExploredSetting& at = found.settings[best];
-  const std::vector<std::size_t>& order = at.results.ends[at.ranked.front()].example;
+  const std::vector<std::size_t> order =
+      with_idle(at.results.ends[at.ranked.front()].example, order_space(space), at.results);
   const bool as_written = at.ranked.front() == at.results.written && best != 0;
   return space.settings[best].precedence +
          (as_written ? "" : pipeline_text(names_of(found, order)));
@@ -166,6 +190,11 @@ std::size_t Exploration::graphs() const {
   for (const ExploredSetting& at : settings) sum += at.results.ends.size();
   return sum;
 }
+bool Exploration::grouped() const {
+  return std::any_of(settings.begin(), settings.end(), [](const ExploredSetting& at) {
+    return !at.results.idle.empty() || !at.results.together.empty();
+  });
+}
 std::size_t Exploration::runs() const {
   std::size_t sum = 0;
   for (const ExploredSetting& at : settings) sum += at.results.runs;
@@ -215,6 +244,7 @@ Answer explore_answer(const Exploration& found, std::size_t most) {
   out.add("ends", end_table(found, most));
   out.add("thefts", theft_table(found));
   out.add("pairs", pair_table(found));
+  if (found.grouped()) out.add("groups", group_table(found));
   if (found.settings.size() > 1) out.add("settings", setting_table(found));
   out.add("orders", Cell(static_cast<std::int64_t>(found.orders())));
   out.add("graphs", Cell(found.graphs()));

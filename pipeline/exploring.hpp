@@ -31,6 +31,8 @@ struct Exploration {
   [[nodiscard]] std::uint64_t orders() const;
   [[nodiscard]] std::size_t graphs() const;  ///< that orders end with, each setting's by itself
   [[nodiscard]] std::size_t runs() const;    ///< of a pass
+  /// Returns true if passes were left out of the orders, or run as one: there are more than 16.
+  [[nodiscard]] bool grouped() const;
 };
 
 /// PW1114 for more than can be looked at, and for a sample, which is a study's.
@@ -46,8 +48,8 @@ Result<Exploration> explore(const Graph& graph, const LoadedRules& rules,
 
 /// `ends`: a row an end graph, the best first, at most so many of a setting; `thefts`: a row for
 /// each rule that takes nodes of another's matches; `pairs`: a row for each two passes whose order
-/// makes a difference; `settings`, where there are several; `orders`, `graphs`, `runs`,
-/// `suggestion`.
+/// makes a difference; `groups`, where passes were grouped; `settings`, where there are several;
+/// `orders`, `graphs`, `runs`, `suggestion`.
 [[nodiscard]] Answer explore_answer(const Exploration& found, std::size_t most);
 
 }  // namespace pw

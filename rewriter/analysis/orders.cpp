@@ -2,7 +2,8 @@
 #include "rewriter/analysis/orders.hpp"
 
 #include <algorithm>
-#include <bit>
+#include <numeric>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -23,23 +24,128 @@ struct Reached {
   std::vector<std::size_t> example;
 };
 
+/// By pass: all passes that stand before it.
+std::vector<std::vector<bool>> all_before(const OrderSpace& space) {
+  const std::size_t count = space.passes.size();
+  std::vector<std::vector<bool>> out(count, std::vector<bool>(count));
+  for (const auto& [first, second] : space.before) out[second][first] = true;
+  for (std::size_t via = 0; via < count; ++via)
+    for (std::size_t pass = 0; pass < count; ++pass)
+      for (std::size_t first = 0; out[pass][via] && first < count; ++first)
+        if (out[via][first]) out[pass][first] = true;
+  return out;
+}
+
+/// Passes that run one after another, in the written order; mostly one.
+using Unit = std::vector<std::size_t>;
+
 class OrderSearch {
  public:
-  OrderSearch(const RuleSet& rules, const Env& params, const OrderSpace& space)
-      : rules_(rules), params_(params), space_(space), after_(space.passes.size()) {
-    for (const auto& [first, second] : space.before) after_[second] |= bit(first);
-  }
-
-  Result<OrderResults> run(const Graph& graph) {
-    const std::size_t count = space_.passes.size();
-    if (count == 0 || count > kMostOrderedPasses)
-      return too_much(fmt::format("{} passes are to be put in order", count),
-                      fmt::format("name 1 to {} with --passes", kMostOrderedPasses));
+  OrderSearch(const Graph& graph, const RuleSet& rules, const Env& params, const OrderSpace& space)
+      : space_(space), before_(all_before(space)) {
     std::vector<Strategy> passes = space_.passes;
     passes.push_back(space_.last);
     states_ =
-        std::make_shared<PassStates>(graph, rules_, params_, std::move(passes), space_.most_runs);
-    // By the set of passes that have run, then by the graph.
+        std::make_shared<PassStates>(graph, rules, params, std::move(passes), space_.most_runs);
+  }
+
+  Result<OrderResults> run() {
+    const std::size_t count = space_.passes.size();
+    if (count == 0)
+      return too_much("no passes are to be put in order",
+                      fmt::format("name 1 to {} with --passes", kMostOrderedPasses));
+    if (count > kMostOrderedPasses) return run_acting();
+    std::vector<std::size_t> all(count);
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    if (auto found = search(all); !found) return forward(found);
+    return std::move(out_);
+  }
+
+ private:
+  static Mask bit(std::size_t unit) { return Mask{1} << unit; }
+  [[nodiscard]] bool may_run(std::size_t unit, Mask mask) const {
+    return (mask & bit(unit)) == 0 && (after_[unit] & ~mask) == 0;
+  }
+
+  // ---- more passes than there are orders for
+
+  /// Begins with the passes that change something in the written order. An idle pass is left out,
+  /// once it is run on each graph that an order of the others comes to and changes none: whatever
+  /// comes before it, it then does nothing.
+  Result<OrderResults> run_acting() {
+    std::vector<bool> acts(space_.passes.size());
+    for (std::size_t pass = 0, at = 0; pass < acts.size(); ++pass) {
+      if (before_[pass][pass]) return no_order();
+      Result<std::size_t> to = step(at, pass);
+      if (!to) return forward(to);
+      acts[pass] = *to != at;
+      at = *to;
+    }
+    while (true) {
+      std::vector<std::size_t> acting, idle;
+      for (std::size_t pass = 0; pass < acts.size(); ++pass)
+        (acts[pass] ? acting : idle).push_back(pass);
+      if (acting.empty()) acting.push_back(0), std::erase(idle, 0);
+      if (auto found = search(acting); !found) return forward(found);
+      bool proved = true;
+      for (const auto& [at, masks] : both_)
+        for (const std::size_t pass : idle) {
+          Result<std::size_t> to = step(at, pass);
+          if (!to) return forward(to);
+          if (*to != at) acts[pass] = true, proved = false;
+        }
+      if (!proved) continue;
+      out_.idle = std::move(idle);
+      out_.runs = states_->runs();
+      return std::move(out_);
+    }
+  }
+
+  /// Joins neighbours that commute where the written order comes to them, until few enough are
+  /// left.
+  Result<std::monostate> join_units() {
+    while (units_.size() > kMostOrderedPasses) {
+      std::optional<std::size_t> best;  // the pair with the fewest passes
+      std::size_t at = 0;
+      for (std::size_t i = 0; i + 1 < units_.size(); ++i) {
+        const std::size_t size = units_[i].size() + units_[i + 1].size();
+        Result<std::size_t> ab = two(at, i, i + 1), ba = two(at, i + 1, i), next = run_unit(at, i);
+        for (auto* each : {&ab, &ba, &next})
+          if (!*each) return forward(*each);
+        const bool smaller = !best || size < units_[*best].size() + units_[*best + 1].size();
+        if (*ab == *ba && smaller && !related(units_[i], units_[i + 1])) best = i;
+        at = *next;
+      }
+      if (!best)
+        return too_much(
+            fmt::format("{} passes that change the graph are to be put in order", units_.size()),
+            fmt::format("name 1 to {} with --passes", kMostOrderedPasses));
+      Unit& first = units_[*best];
+      first.insert(first.end(), units_[*best + 1].begin(), units_[*best + 1].end());
+      units_.erase(units_.begin() + static_cast<std::ptrdiff_t>(*best) + 1);
+    }
+    return std::monostate();
+  }
+
+  /// Returns true if a pass of one has to stand before a pass of the other.
+  [[nodiscard]] bool related(const Unit& a, const Unit& b) const {
+    for (const std::size_t x : a)
+      for (const std::size_t y : b)
+        if (before_[x][y] || before_[y][x]) return true;
+    return false;
+  }
+
+  // ---- all orders of some passes
+
+  Result<std::monostate> search(const std::vector<std::size_t>& passes) {
+    units_.clear();
+    both_.clear();
+    out_ = {};
+    for (const std::size_t pass : passes) units_.push_back({pass});
+    if (auto joined = join_units(); !joined) return joined;
+    take_constraints();
+    const std::size_t count = units_.size();
+    // By the set of units that have run, then by the graph.
     std::map<Mask, std::map<std::size_t, Reached>> layer{{0, {{0, {1, {}}}}}};
     std::map<std::size_t, Reached> ends;  // by graph, with what runs behind each order
     for (std::size_t done = 0; done <= count; ++done) {
@@ -47,7 +153,7 @@ class OrderSearch {
       for (const auto& [mask, graphs] : layer)
         for (const auto& [at, reached] : graphs) {
           if (done == count || space_.subsets) {
-            Result<std::size_t> end = step(at, count);
+            Result<std::size_t> end = run_last(at);
             if (!end) return forward(end);
             add(ends[*end], reached);
           }
@@ -59,10 +165,13 @@ class OrderSearch {
     return finish(ends);
   }
 
- private:
-  static Mask bit(std::size_t pass) { return Mask{1} << pass; }
-  [[nodiscard]] bool may_run(std::size_t pass, Mask mask) const {
-    return (mask & bit(pass)) == 0 && (after_[pass] & ~mask) == 0;
+  void take_constraints() {
+    after_.assign(units_.size(), 0);
+    for (std::size_t a = 0; a < units_.size(); ++a)
+      for (std::size_t b = 0; b < units_.size(); ++b)
+        for (const std::size_t first : units_[a])
+          for (const std::size_t second : units_[b])
+            if (before_[second][first]) after_[b] |= bit(a);
   }
 
   static void add(Reached& to, const Reached& more) {
@@ -73,28 +182,36 @@ class OrderSearch {
   Result<std::monostate> grow(Mask mask, std::size_t at, const Reached& reached,
                               std::map<Mask, std::map<std::size_t, Reached>>& next) {
     both_[at].push_back(mask);
-    for (std::size_t pass = 0; pass < space_.passes.size(); ++pass) {
-      if (!may_run(pass, mask)) continue;
-      Result<std::size_t> to = step(at, pass);
+    for (std::size_t unit = 0; unit < units_.size(); ++unit) {
+      if (!may_run(unit, mask)) continue;
+      Result<std::size_t> to = run_unit(at, unit);
       if (!to) return forward(to);
       Reached more = reached;
-      more.example.push_back(pass);
-      add(next[mask | bit(pass)][*to], more);
+      more.example.insert(more.example.end(), units_[unit].begin(), units_[unit].end());
+      add(next[mask | bit(unit)][*to], more);
     }
     return std::monostate();
   }
 
-  /// The graph that a pass makes of one. The pass behind the last is what runs behind each order.
-  Result<std::size_t> step(std::size_t at, std::size_t pass) {
-    if (pass == space_.passes.size() && space_.last.parts.empty()) return at;
-    return states_->step(at, pass);
+  /// The graph that a pass makes of one.
+  Result<std::size_t> step(std::size_t at, std::size_t pass) { return states_->step(at, pass); }
+  Result<std::size_t> run_unit(std::size_t at, std::size_t unit) {
+    for (const std::size_t pass : units_[unit]) {
+      Result<std::size_t> to = step(at, pass);
+      if (!to) return to;
+      at = *to;
+    }
+    return at;
+  }
+  Result<std::size_t> run_last(std::size_t at) {
+    return space_.last.parts.empty() ? at : step(at, space_.passes.size());
   }
 
-  /// In every state that is reached and lets both passes run in either order.
+  /// In every state that is reached and lets both units run in either order.
   Result<std::monostate> compare_pairs() {
-    for (std::size_t a = 0; a < space_.passes.size(); ++a)
-      for (std::size_t b = a + 1; b < space_.passes.size(); ++b) {
-        OrderPair pair{a, b, 0, 0};
+    for (std::size_t a = 0; a < units_.size(); ++a)
+      for (std::size_t b = a + 1; b < units_.size(); ++b) {
+        OrderPair pair{units_[a].front(), units_[b].front(), 0, 0};
         for (const auto& [at, masks] : both_) {
           const bool any = std::any_of(masks.begin(), masks.end(), [&](Mask mask) {
             return may_run(a, mask) && may_run(b, mask);
@@ -111,37 +228,44 @@ class OrderSearch {
     return std::monostate();
   }
   Result<std::size_t> two(std::size_t at, std::size_t first, std::size_t second) {
-    Result<std::size_t> middle = step(at, first);
-    return middle ? step(*middle, second) : middle;
+    Result<std::size_t> middle = run_unit(at, first);
+    return middle ? run_unit(*middle, second) : middle;
   }
 
-  Result<OrderResults> finish(const std::map<std::size_t, Reached>& ends) {
-    std::size_t written = 0;
-    for (std::size_t pass = 0; pass <= space_.passes.size(); ++pass) {
-      Result<std::size_t> to = step(written, pass);
+  static tl::unexpected<Diagnostics> no_order() {
+    return too_much("no order keeps what --before asks for", "leave out one of a circle");
+  }
+
+  Result<std::monostate> finish(const std::map<std::size_t, Reached>& ends) {
+    std::size_t at = 0;
+    for (std::size_t unit = 0; unit < units_.size(); ++unit) {
+      Result<std::size_t> to = run_unit(at, unit);
       if (!to) return forward(to);
-      written = *to;
+      at = *to;
     }
+    Result<std::size_t> written = run_last(at);
+    if (!written) return forward(written);
     for (const auto& [graph, reached] : ends) {
-      if (graph == written) out_.written = out_.ends.size();
+      if (graph == *written) out_.written = out_.ends.size();
       out_.ends.push_back({graph, reached.orders, reached.example});
       out_.orders += reached.orders;
     }
-    if (out_.ends.empty())
-      return too_much("no order keeps what --before asks for", "leave out one of a circle");
-    if (out_.ends[out_.written].graph != written)
+    if (out_.ends.empty()) return no_order();
+    if (out_.ends[out_.written].graph != *written)
       return too_much("the written order does not keep what --before asks for",
                       "name the passes in an order that does");
     out_.graphs = states_->seen();
     out_.runs = states_->runs();
     out_.states = states_;
-    return std::move(out_);
+    for (const Unit& unit : units_)
+      if (unit.size() > 1) out_.together.push_back(unit);
+    return std::monostate();
   }
 
-  const RuleSet& rules_;
-  const Env& params_;
   const OrderSpace& space_;
-  std::vector<Mask> after_;  ///< by pass: those that stand before it
+  std::vector<std::vector<bool>> before_;  ///< by pass: those that stand before it
+  std::vector<Unit> units_;                ///< that are put in order
+  std::vector<Mask> after_;                ///< by unit: those that stand before it
   OrderResults out_;
   std::shared_ptr<PassStates> states_;
   std::map<std::size_t, std::vector<Mask>> both_;  ///< by graph: what had run there
@@ -151,7 +275,23 @@ class OrderSearch {
 
 Result<OrderResults> explore_orders(const Graph& graph, const RuleSet& rules, const Env& params,
                                     const OrderSpace& space) {
-  return OrderSearch(rules, params, space).run(graph);
+  return OrderSearch(graph, rules, params, space).run();
+}
+
+std::vector<std::size_t> with_idle(const std::vector<std::size_t>& order, const OrderSpace& space,
+                                   const OrderResults& results) {
+  const auto before = all_before(space);
+  std::vector<std::size_t> out = order;
+  for (const std::size_t idle : results.idle) {
+    std::size_t least = 0, most = out.size(), place = 0;
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      if (before[idle][out[i]]) least = i + 1;
+      if (before[out[i]][idle]) most = std::min(most, i);
+      if (out[i] + 1 == idle) place = i + 1;
+    }
+    out.insert(out.begin() + static_cast<std::ptrdiff_t>(std::clamp(place, least, most)), idle);
+  }
+  return out;
 }
 
 }  // namespace pw

@@ -15,7 +15,7 @@
 namespace pw {
 
 struct OrderSpace {
-  std::vector<Strategy> passes;                             ///< at most 16, in the written order
+  std::vector<Strategy> passes;                             ///< in the written order
   std::vector<std::pair<std::size_t, std::size_t>> before;  ///< the first stands before the second
   Strategy last;                    ///< runs behind each order; may be empty
   bool subsets = false;             ///< passes may be left out
@@ -44,12 +44,26 @@ struct OrderResults {
   std::uint64_t orders = 0;                  ///< in the space, those of `before` left out
   std::size_t runs = 0;                      ///< of a pass
   std::size_t written = 0;                   ///< of `ends`: of the written order
+  // Of more than 16 passes; otherwise both are empty.
+  /// Passes that change no graph that an order of the others comes to, wherever they stand. Orders
+  /// are counted, and examples are given, without them.
+  std::vector<std::size_t> idle;
+  /// Passes that run as one, in the written order, as too many change the graph. Where the written
+  /// order comes to them, the other order gives the same graph; orders that part them are left out.
+  std::vector<std::vector<std::size_t>> together;
 };
 
-/// A run that fails is the mistake. PW1114 for more passes, or more runs,
-/// than there may be, and where no order keeps `before`.
+/// Explores the orders of up to 16 passes. Of more, those that change nothing are left out, and if
+/// still more than 16 are left, neighbours that commute run as one. A run that fails is the
+/// mistake. PW1114 where too many passes are left, for too many runs, and where no order keeps
+/// `before`.
 Result<OrderResults> explore_orders(const Graph& graph, const RuleSet& rules, const Env& params,
                                     const OrderSpace& space);
+
+/// An order of the passes that are not idle, with the idle ones: each after the pass that it
+/// follows in the written order, as far as `before` allows that.
+std::vector<std::size_t> with_idle(const std::vector<std::size_t>& order, const OrderSpace& space,
+                                   const OrderResults& results);
 
 /// A match of one pass that another pass took nodes of.
 struct Theft {
