@@ -264,7 +264,8 @@ Applied Converter::select(const Bound& bound, const std::vector<Wanted>& wanted,
   const DimId size = shape[*axis], unit = dims.constant(1);
   const std::int64_t least = *index < 0 ? -*index : *index + 1;  // extent that has such an element
   if (dims.value(size).value_or(least) < least) return kNotThis;
-  if (!dims.value(size) && !assume(Compare::ge, size, least, "an element is taken of it"))
+  if (!dims.value(size) && !assume(Compare::ge, size, least, "an element is taken of it") &&
+      *index < 0)
     return kNotThis;
   const DimId at = *index < 0 ? dims.sub(size, dims.constant(least)) : dims.constant(*index);
   const DimId end = at.valid() ? dims.add(at, unit) : at;

@@ -15,8 +15,7 @@ constexpr std::size_t kMaxLook = 64;
 // Ops of PyTorch that return their argument itself where nothing has to be done.
 bool may_return_itself(std::string_view target) {
   return target.starts_with("aten.contiguous") || target.starts_with("aten.to.") ||
-         target.starts_with("aten.type_as") || target.starts_with("aten.dropout") ||
-         target.starts_with("aten.expand_as") || target.starts_with("aten.broadcast_to");
+         target.starts_with("aten.type_as") || target.starts_with("aten.dropout");
 }
 
 }  // namespace
