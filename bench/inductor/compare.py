@@ -153,7 +153,7 @@ def main():
     core = max(os.sched_getaffinity(0))
     rows, missing, wrong = {}, [], []
     try:
-        python = python_with(["torch", "numpy"], arguments.cache)
+        python = python_with("peer-torch", arguments.cache)
         for case in graphs.CASES:
             if arguments.only and case.name not in arguments.only:
                 continue

@@ -4,6 +4,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "requirements"))
+from environments import environment  # noqa: E402
+
 
 class Unavailable(Exception):
     pass
@@ -23,15 +26,9 @@ def call(command, limit=1800, **options):
     return done.stdout
 
 
-def python_with(packages, cache):
-    """The interpreter of an environment with these packages, made when it is first asked for; named after the first."""
-    place = cache / packages[0]
-    python = place / "bin" / "python"
-    if not (place / "ready").exists():
-        call([sys.executable, "-m", "venv", place])
-        call([python, "-m", "pip", "install", "-q", *packages], 3600)
-        (place / "ready").touch()
-    return python
+def python_with(lock, cache):
+    """Returns the interpreter of an environment with the packages of a lock, made when it is first asked for."""
+    return environment(lock, cache / lock, lambda command: call(command, 3600))
 
 
 def one_thread():

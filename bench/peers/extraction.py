@@ -106,7 +106,7 @@ def egraphs(pwr, cache, folder, missing):
     """Files, the smallest language first."""
     files = []
     try:
-        python = python_with(["egglog"], cache)
+        python = python_with("peer-egglog", cache)
         for language, depth, rounds, seeds in CASES:
             for seed in range(1, seeds + 1):
                 file = folder / f"{language}-{depth}-{rounds}-{seed}.json"

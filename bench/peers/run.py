@@ -99,12 +99,12 @@ class Mlir(Peer):
 class Script(Peer):
     """A Python script in an environment of its own."""
 
-    def __init__(self, name, largest, what, script, packages, exact=True):
+    def __init__(self, name, largest, what, script, lock, exact=True):
         super().__init__(name, largest, what, exact)
-        self.script, self.packages = script, packages
+        self.script, self.lock = script, lock
 
     def prepare(self, cache):
-        self.python = python_with(self.packages, cache)
+        self.python = python_with(self.lock, cache)
 
     def measure(self, size, folder):
         out = call([self.python, HERE / self.script[0], *self.script[1:], size], LIMIT_S, env=one_thread(), cwd=HERE)
@@ -115,10 +115,10 @@ def peers(binary):
     return [
         Piecewise(binary),
         Mlir(),
-        Script("torch.fx", 10_000, "Python objects; `replace_pattern`, a call a fusion", ["torch_peer.py", "fx"], ["torch", "numpy"]),
-        Script("Inductor", 100_000, "Python objects; its pattern matcher, two passes", ["torch_peer.py", "inductor"], ["torch", "numpy"]),
-        Script("onnxscript", 100_000, "Python objects; two rule sets", ["onnx_peer.py"], ["onnxscript", "onnx"]),
-        Script("egglog", 100_000, "text; saturation only, nothing is replaced or read back", ["egglog_peer.py"], ["egglog"], exact=False),
+        Script("torch.fx", 10_000, "Python objects; `replace_pattern`, a call a fusion", ["torch_peer.py", "fx"], "peer-torch"),
+        Script("Inductor", 100_000, "Python objects; its pattern matcher, two passes", ["torch_peer.py", "inductor"], "peer-torch"),
+        Script("onnxscript", 100_000, "Python objects; two rule sets", ["onnx_peer.py"], "peer-onnx"),
+        Script("egglog", 100_000, "text; saturation only, nothing is replaced or read back", ["egglog_peer.py"], "peer-egglog", exact=False),
     ]
 
 

@@ -15,6 +15,9 @@ import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "requirements"))
+from environments import environment  # noqa: E402
+
 BUILD = Path(sys.argv[1]).resolve()
 PYTHON = "/usr/bin/python3"
 VERSION = re.search(r"project\(piecewise VERSION ([\d.]+)", (ROOT / "CMakeLists.txt").read_text())[1]
@@ -34,19 +37,31 @@ def skip(reason):
     sys.exit(77)
 
 
+def call_or_skip(command):
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
+    if done.returncode and NO_INDEX.search(done.stderr):
+        skip("pip cannot get scikit-build-core:\n" + done.stderr[-1500:])
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def built_wheel(folder):
     """As `./dev wheel` builds it."""
     if "PW_WHEEL" in os.environ:
         return Path(os.environ["PW_WHEEL"])
-    done = subprocess.run(
-        [PYTHON, "-m", "pip", "wheel", "--no-deps", "-q", "-w", folder, f"--config-settings=cmake.define.PW_FINISHED_BUILD={BUILD}", ROOT],
-        capture_output=True,
-        text=True,
-        check=False,
+    python = environment("wheel", Path(folder).with_name("builder"), call_or_skip, PYTHON)
+    call(
+        python,
+        "-m",
+        "pip",
+        "wheel",
+        "--no-deps",
+        "--no-build-isolation",
+        "-q",
+        "-w",
+        folder,
+        f"--config-settings=cmake.define.PW_FINISHED_BUILD={BUILD}",
+        ROOT,
     )
-    if done.returncode and NO_INDEX.search(done.stderr) and "CMake Error" not in done.stderr:
-        skip("pip cannot get scikit-build-core:\n" + done.stderr[-1500:])
-    assert done.returncode == 0, done.stdout + done.stderr
     return next(Path(folder).glob("*.whl"))
 
 

@@ -16,23 +16,24 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 SKIPPED = 77
 
+sys.path.insert(0, str(ROOT / "requirements"))
+from environments import environment  # noqa: E402
 
-PACKAGES = ["torch", "transformers", "numpy", "safetensors", "onnx", "onnxruntime", "onnxscript", "nbclient", "ipykernel", "expecttest"]
+
+def call(command):
+    done = subprocess.run([str(c) for c in command], capture_output=True, text=True)
+    if done.returncode:
+        said = (done.stderr.strip() or done.stdout.strip() or "no output").splitlines()
+        raise OSError(f"`{' '.join(map(str, command))}` ended with {done.returncode}: {said[-1][:160]}")
 
 
 def torch_python(place, base):
     """An interpreter that imports torch and numpy, or None and the reason."""
     given = os.environ.get("PW_TORCH_PYTHON")
-    python = Path(given) if given else place / "bin" / "python"
-    ready = place / "ready"  # the packages it has
-    if not given and not (ready.exists() and set(PACKAGES) <= set(ready.read_text().split())):
-        print(f"making {place} (PyTorch: some gigabytes)", file=sys.stderr, flush=True)
-        for command in ([base, "-m", "venv", place], [python, "-m", "pip", "install", "-q", *PACKAGES]):
-            done = subprocess.run([str(c) for c in command], capture_output=True, text=True)
-            if done.returncode:
-                said = (done.stderr.strip() or done.stdout.strip() or "no output").splitlines()
-                return None, f"`{' '.join(map(str, command))}` ended with {done.returncode}: {said[-1][:160]}"
-        ready.write_text(" ".join(PACKAGES))
+    try:
+        python = Path(given) if given else environment("torch", place, call, base)
+    except OSError as reason:
+        return None, str(reason)
     done = subprocess.run([str(python), "-c", "import torch, numpy; print(torch.__version__)"], capture_output=True, text=True)
     if done.returncode:
         return None, f"{python} has no PyTorch: {done.stderr.strip().splitlines()[-1][:160]}"

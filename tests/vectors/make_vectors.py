@@ -1,7 +1,6 @@
 """Writes one JSON file an op of rules/ops with a body: inputs, attributes and the results PyTorch computes on a CPU.
 
-    python3 -m venv env && env/bin/pip install numpy torch
-    env/bin/python tests/vectors/make_vectors.py
+    "$(python3 requirements/environments.py peer-torch env)" tests/vectors/make_vectors.py
 
 Where PyTorch has the op, it computes the result, in f64 and rounded once unless the op's meaning has a rounding point in
 its middle; else a tensor expression does that shares nothing with our bodies (rotary embedding by complex numbers).

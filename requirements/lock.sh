@@ -1,0 +1,15 @@
+#!/bin/bash
+# Writes the .txt beside each .in: the versions of all its packages and what they need, with the
+# SHA-256 of every file that may be installed. It needs uv.
+#
+#     lock.sh            newest versions
+#     lock.sh NAME…      these files alone, such as `lock.sh wheel`
+set -euo pipefail
+cd "$(dirname "$0")"
+[ $# -gt 0 ] || set -- torch peer-torch peer-onnx peer-egglog wheel
+for name in "$@"; do
+  same=()
+  [ "$name" = torch ] || same=(-c torch.txt) # one version of a package everywhere
+  env -u PIP_FIND_LINKS -u UV_FIND_LINKS uv pip compile --generate-hashes --python-version 3.11 --no-header --no-annotate \
+    --no-emit-index-url --only-binary :all: -q "${same[@]}" -o "$name.txt" "$name.in"
+done
