@@ -35,11 +35,13 @@ void add_bench_command(CLI::App& app, const Options& options) {
   sub->add_option("--histogram", args->bench.histogram,
                   "instead of --tokens: a step of each token count, the totals weighted by how "
                   "often it occurs; a file as pwr sizes reads, or lognormal, bimodal, uniform")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->configurable();
   sub->add_option("--repeats", args->bench.repeats, "runs of each step; times are medians")
       ->check(CLI::Range(1, 100000))
-      ->capture_default_str();
-  sub->add_flag("--pieces", args->pieces, "times by piece class and size too");
+      ->capture_default_str()
+      ->configurable();
+  sub->add_flag("--pieces", args->pieces, "times by piece class and size too")->configurable();
   sub->footer(
       "Examples:\n"
       "  pwr bench model.json -r llm -p o2 --backend cpu --tokens 1,7,64\n"

@@ -54,15 +54,19 @@ void add_check_command(CLI::App& app, const Options& options) {
   sub->add_option("files", args->files, "rule files (.pwr)")->required();
   sub->add_flag("--no-analysis", args->no_analysis,
                 "do not look for rules that want the same nodes, rules that never fire, and passes "
-                "that may not end");
+                "that may not end")
+      ->configurable();
   sub->add_flag("--no-proof", args->no_proof,
-                "do not prove that rules keep the numbers; neither does --no-analysis");
+                "do not prove that rules keep the numbers; neither does --no-analysis")
+      ->configurable();
   sub->add_flag("--order", args->order,
-                "print the rules in the order in which they enable each other, and nothing else");
+                "print the rules in the order in which they enable each other, and nothing else")
+      ->configurable();
   sub->add_option("--tests", args->tests, "write the graphs of the warnings as tests, to run them")
       ->type_name("FILE");
   sub->add_option("--format", args->format, "table, json or csv; with --order also dot")
-      ->check(CLI::IsMember({"table", "json", "csv", "dot"}));
+      ->check(CLI::IsMember({"table", "json", "csv", "dot"}))
+      ->configurable();
   sub->footer(
       "Examples:\n  pwr check my_rules.pwr\n  pwr check my_rules.pwr --tests found.pwr && pwr test "
       "found.pwr\n  pwr check my_rules.pwr --order --format dot | dot -Tsvg > rules.svg");

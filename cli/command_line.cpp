@@ -69,13 +69,15 @@ void add_common_options(CLI::App& app, Options& options) {
   const OptionsOf output(app, "Output");
   app.add_option("--color", options.color, "auto, always or never (NO_COLOR is honoured)")
       ->check(CLI::IsMember({"auto", "always", "never"}))
-      ->type_name("WHEN");
-  app.add_flag("-q,--quiet", options.quiet, "no messages but errors");
+      ->type_name("WHEN")
+      ->configurable();
+  app.add_flag("-q,--quiet", options.quiet, "no messages but errors")->configurable();
   app.add_option("--progress", options.progress,
                  "what is being done, how fast and for how long still: auto (on a terminal, after "
                  "half a second), always or never")
       ->check(CLI::IsMember({"auto", "always", "never"}))
-      ->type_name("WHEN");
+      ->type_name("WHEN")
+      ->configurable();
   add_diagnostic_options(app, options);
   app.add_flag_function(
       "--watch", [](std::int64_t) {},

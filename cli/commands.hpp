@@ -34,5 +34,6 @@ void add_lsp_command(CLI::App& app, const Options& options);
 void add_serve_command(CLI::App& app, const Options& options);
 void add_grammar_command(CLI::App& app, const Options& options);
 void add_doctor_command(CLI::App& app, const Options& options);
+void add_trust_command(CLI::App& app, const Options& options);
 
 }  // namespace pw::cli

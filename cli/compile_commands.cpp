@@ -128,28 +128,36 @@ void add_compile_commands(CLI::App& app, const Options& options) {
   sub->add_option("--arch", compile->compile.archs, "the architectures: sm_80,sm_90,sm_100,sm_120")
       ->delimiter(',')
       ->check(CLI::IsMember(cuda_architectures()))
-      ->capture_default_str();
+      ->capture_default_str()
+      ->configurable();
   sub->add_option("--grouping", compile->grouping,
                   "auto: neighbouring row ops are one kernel; none: each op is its own, a fused op "
                   "too")
       ->check(CLI::IsMember({"auto", "none"}))
-      ->capture_default_str();
+      ->capture_default_str()
+      ->configurable();
   sub->add_flag("--strict", compile->compile.strict,
-                "exact division and roots, no fused multiply-add: the interpreter's bits");
+                "exact division and roots, no fused multiply-add: the interpreter's bits")
+      ->configurable();
   sub->add_option("--schedules", compile->compile.schedules,
                   "a table that `pwr tune` wrote, or none; the table of the program if left out")
-      ->type_name("FILE|none");
+      ->type_name("FILE|none")
+      ->configurable();
   sub->add_option(
          "--tokens", compile->compile.tokens,
          "tokens that schedules are taken for; the plan's largest capture size if left out")
-      ->check(CLI::Range(1, 1 << 24));
+      ->check(CLI::Range(1, 1 << 24))
+      ->configurable();
   sub->add_option("--backend", compile->backend,
                   "of a .pwx: what it is compiled for, as of `pwr run`")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->configurable();
   sub->add_option("--driver", compile->driver, "of a .pwx for cuda: cuda, or host")
       ->check(CLI::IsMember({"cuda", "host"}))
-      ->capture_default_str();
-  sub->add_flag("--sources-only", compile->compile.sources_only, "do not call NVRTC");
+      ->capture_default_str()
+      ->configurable();
+  sub->add_flag("--sources-only", compile->compile.sources_only, "do not call NVRTC")
+      ->configurable();
   compile->quality.add_to(*sub);
   sub->footer(
       "Examples:\n  pwr compile model.json -r llm -p o2 -o compiled/\n  pwr compile model.json "
@@ -171,15 +179,19 @@ void add_compile_commands(CLI::App& app, const Options& options) {
   sub->add_option("--arch", tune->tune.archs, "the architectures: sm_80,sm_90,sm_100,sm_120")
       ->delimiter(',')
       ->check(CLI::IsMember(cuda_architectures()))
-      ->capture_default_str();
+      ->capture_default_str()
+      ->configurable();
   sub->add_option("--tokens", tune->tokens, "token counts, each tuned for")
       ->type_name("LIST")
-      ->capture_default_str();
-  sub->add_flag("--strict", tune->tune.strict, "tune the kernels of `pwr compile --strict`");
+      ->capture_default_str()
+      ->configurable();
+  sub->add_flag("--strict", tune->tune.strict, "tune the kernels of `pwr compile --strict`")
+      ->configurable();
   sub->add_flag(
-      "--measure", tune->tune.measure,
-      "time candidates on the device that is here instead of by the model of one; name its "
-      "architecture with --arch");
+         "--measure", tune->tune.measure,
+         "time candidates on the device that is here instead of by the model of one; name its "
+         "architecture with --arch")
+      ->configurable();
   sub->footer(
       "A schedule changes how fast a kernel is, and none of its bits.\n"
       "Example:\n  pwr tune model.json -r llm -p o2 --tokens 1,64,4096 -o schedules.json\n"

@@ -1,4 +1,4 @@
-// Exports add_config_options.
+// Exports refuse_found_values, add_config_options and values_that_need_trust.
 #include "cli/config_file.hpp"
 
 #include <algorithm>
@@ -14,18 +14,16 @@
 
 #include "cli/config_value.hpp"
 #include "cli/option_table.hpp"
+#include "pipeline/trust.hpp"
 
 namespace pw::cli {
 namespace {
 
-constexpr const char* kName = "piecewise.toml";
 constexpr const char* kOtherProgram = "pwviz";  // whose table pwr leaves alone
 
-/// Options that write, that run a program, or that are about the command line itself.
-constexpr std::array<std::string_view, 17> kWriting = {
-    "output", "save",  "save-weights", "dump",           "report",        "trace",
-    "junit",  "tests", "update",       "diagnostics-to", "reproducer",    "on-failure",
-    "study",  "merge", "write-egraph", "choices",        "host-functions"};
+constexpr const char* kTrust = "trust";  // the command that reads no file, to vouch for one
+
+/// Options about the command line itself, which no file sets.
 constexpr std::array<std::string_view, 7> kOfCommandLine = {
     "config", "no-config", "help", "version", "man", "completion", "watch"};
 
@@ -36,7 +34,7 @@ std::string found_file() {
   const fs::path here = fs::current_path(error);
   std::string up;
   for (fs::path folder = here; !error && !folder.empty(); folder = folder.parent_path()) {
-    if (fs::is_regular_file(up + kName, error)) return up + kName;
+    if (fs::is_regular_file(up + kConfigName, error)) return up + kConfigName;
     error.clear();
     if (folder == folder.parent_path()) break;
     up += "../";
@@ -44,10 +42,26 @@ std::string found_file() {
   return {};
 }
 
-/// Whether a file that was found, not named, is this user's or the system's.
-bool trusted(const std::string& path) {
+std::string folder_of(const std::string& path) { return path.substr(0, path.rfind('/') + 1); }
+
+/// Returns whether the file is this user's or the system's.
+bool belongs_here(const std::string& path) {
   struct stat info{};
   return ::stat(path.c_str(), &info) == 0 && (info.st_uid == ::geteuid() || info.st_uid == 0);
+}
+
+/// How much a file may set, and what to do where that is not enough.
+struct Access {
+  bool all = true;        ///< false: only what is `configurable`
+  std::string help = {};  ///< for a value that is refused
+};
+
+Access found_access(const std::string& path, Trust trust) {
+  const std::string folder = folder_of(path);
+  return {trust == Trust::in_force,
+          fmt::format("{}if you trust it: `pwr trust {}` once, or --config {} now",
+                      trust == Trust::changed ? "it has changed since it was trusted; " : "",
+                      folder.empty() ? "." : folder, path)};
 }
 
 bool asks_for_help(const CLI::App& app) {
@@ -74,20 +88,29 @@ class StrictConfig final : public CLI::Config {
   /// The file is read here instead, for its places; what CLI11 opened is left unread.
   std::vector<CLI::ConfigItem> from_config(std::istream&) const override {
     const CLI::Option& named = *program_.get_config_ptr();
-    if (program_["--no-config"]->count() > 0 || asks_for_help(program_)) return {};
+    if (program_["--no-config"]->count() > 0 || asks_for_help(program_) || trusts()) return {};
     const auto path = named.as<std::string>();
     const Session session(options_);
-    if (named.count() == 0 && !trusted(path)) {
+    const auto text = read_config(path);
+    Trust trust = named.count() > 0 ? Trust::in_force : Trust::none;
+    if (text && trust == Trust::none) trust = trust_of(folder_of(path), *text);
+    if (trust != Trust::in_force && !belongs_here(path)) {
       session.say(path + " belongs to another user and is not read; --config " + path +
                   " reads it");
       return {};
     }
-    take(session, path);
+    take(session, path, session.need(text, kUsage), found_access(path, trust));
     return {};
   }
 
  private:
-  void take(const Session& session, const std::string& path) const;
+  /// Returns whether the command is the one that vouches for a file.
+  [[nodiscard]] bool trusts() const {
+    return std::ranges::any_of(program_.get_subcommands(),
+                               [](const CLI::App* c) { return c->get_name() == kTrust; });
+  }
+  void take(const Session& session, const std::string& path, const std::string& text,
+            Access access) const;
 
   CLI::App& program_;
   Options& options_;
@@ -97,8 +120,8 @@ class StrictConfig final : public CLI::Config {
 /// One reading of one file.
 class Taking {
  public:
-  Taking(const CLI::App& program, std::string folder)
-      : program_(program), folder_(std::move(folder)) {
+  Taking(const CLI::App& program, std::string folder, Access access)
+      : program_(program), folder_(std::move(folder)), access_(std::move(access)) {
     const CLI::App* at = &program;
     while (at != nullptr) {
       selected_.push_back(at);
@@ -108,7 +131,8 @@ class Taking {
   }
 
   Diagnostics errors;
-  std::vector<Setting> settings;  ///< of the commands that run, one for an option
+  std::vector<Setting> settings;            ///< of the commands that run, one for an option
+  std::vector<std::string> untrusted = {};  ///< options that were refused for want of trust
 
   /// Keys outside of all tables: of the program, or of every command that has the option.
   void top_level(const std::vector<ConfigValue>& values) {
@@ -168,7 +192,9 @@ class Taking {
     if (same.empty()) return refuse_unknown(value, all, program_);
     const bool fits_some =
         std::ranges::any_of(same, [&](const OptionRow& row) { return fits(row, value); });
-    if (!fits_some)
+    if (selected && !may_set(*selected))
+      set(*selected, value, true);
+    else if (!fits_some)
       set(same.front(), value, false);
     else if (selected && fits(*selected, value))
       set(*selected, value, true);
@@ -177,7 +203,7 @@ class Taking {
   bool fits(const OptionRow& row, const ConfigValue& value) {
     Diagnostics before = errors;
     std::vector<std::string> ignored;
-    const bool out = !refused(row, value) && convert(row, value, ignored);
+    const bool out = may_set(row) && convert(row, value, ignored);
     errors = std::move(before);
     return out;
   }
@@ -200,7 +226,7 @@ class Taking {
   }
 
   void set(const OptionRow& row, const ConfigValue& value, bool selected) {
-    if (refused(row, value)) return;
+    if (!may_set(row)) return refuse(row, value);
     Setting setting{row, {}, value.span};
     if (!convert(row, value, setting.values)) return;
     if (!selected || !valid(setting)) return;
@@ -217,17 +243,25 @@ class Taking {
       setting.arguments.push_back(name);
   }
 
-  bool refused(const OptionRow& row, const ConfigValue& value) {
-    if (std::ranges::find(kWriting, row.long_name) != kWriting.end())
-      errors.push_back(error_at(value.span, "PW1503",
-                                "`" + row.long_name + "` is not taken from a file: it writes",
-                                "give --" + row.long_name + " on the command line"));
-    else if (std::ranges::find(kOfCommandLine, row.long_name) != kOfCommandLine.end())
+  static bool of_command_line(const OptionRow& row) {
+    return std::ranges::find(kOfCommandLine, row.long_name) != kOfCommandLine.end();
+  }
+  [[nodiscard]] bool may_set(const OptionRow& row) const {
+    return !of_command_line(row) && (access_.all || row.option->get_configurable());
+  }
+  void refuse(const OptionRow& row, const ConfigValue& value) {
+    if (of_command_line(row)) {
       errors.push_back(error_at(value.span, "PW1503",
                                 "`" + row.long_name + "` is an option of the command line only"));
-    else
-      return false;
-    return true;
+      return;
+    }
+    errors.push_back(error_at(
+        value.span, "PW1503",
+        "`" + row.long_name +
+            "` is refused: a piecewise.toml that was found, not named, may not load code, start "
+            "a program or write",
+        "give --" + row.long_name + " on the command line; " + access_.help));
+    untrusted.push_back(row.long_name);
   }
 
   bool wrong(const ConfigValue& value, const std::string& wanted, const std::string& help = "") {
@@ -301,6 +335,7 @@ class Taking {
 
   const CLI::App& program_;
   std::string folder_;  ///< of the file, with a slash at its end; empty: the current one
+  Access access_;
   std::vector<const CLI::App*> selected_;
 };
 
@@ -346,9 +381,10 @@ void apply(const Setting& setting, Options& options, Diagnostics& errors) {
   options.arguments.insert(end, setting.arguments.begin(), setting.arguments.end());
 }
 
-void StrictConfig::take(const Session& session, const std::string& path) const {
-  const auto values = session.need(read_config(session.context->sources, path), kUsage);
-  Taking taking(program_, path.substr(0, path.rfind('/') + 1));
+void StrictConfig::take(const Session& session, const std::string& path, const std::string& text,
+                        Access access) const {
+  const auto values = session.need(parse_config(session.context->sources, text, path), kUsage);
+  Taking taking(program_, folder_of(path), std::move(access));
   if (has_commands_) {
     taking.top_level(values);
   } else {
@@ -365,10 +401,24 @@ void StrictConfig::take(const Session& session, const std::string& path) const {
 
 }  // namespace
 
+void refuse_found_values(CLI::App& program) { program.option_defaults()->configurable(false); }
+
+Result<std::vector<std::string>> values_that_need_trust(const CLI::App& program, SourceMap& sources,
+                                                        std::string text, const std::string& path) {
+  auto values = parse_config(sources, std::move(text), path);
+  if (!values) return forward(values);
+  Taking all(program, folder_of(path), {});
+  all.top_level(*values);
+  if (!all.errors.empty()) return tl::unexpected(std::move(all.errors));
+  Taking found(program, folder_of(path), {.all = false});
+  found.top_level(*values);
+  return std::move(found.untrusted);
+}
+
 void add_config_options(CLI::App& program, Options& options, bool has_commands) {
   program
       .set_config("--config", found_file(),
-                  std::string("default values of options; ") + kName +
+                  std::string("default values of options; ") + kConfigName +
                       " of this folder or the nearest one above if left out")
       ->type_name("FILE");
   program.add_flag_function("--no-config", [](std::int64_t) {}, "read no piecewise.toml");

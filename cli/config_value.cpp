@@ -143,10 +143,6 @@ Result<std::vector<ConfigValue>> parse_config(SourceMap& sources, std::string te
   }
 }
 
-Result<std::vector<ConfigValue>> read_config(SourceMap& sources, const std::string& path) {
-  auto text = read_file(path, kMostBytes);
-  if (!text) return forward(text);
-  return parse_config(sources, std::move(*text), path);
-}
+Result<std::string> read_config(const std::string& path) { return read_file(path, kMostBytes); }
 
 }  // namespace pw::cli

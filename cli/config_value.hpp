@@ -22,7 +22,7 @@ struct ConfigValue {
 /// The top level of a text, in its order. PW1501 where it is no TOML.
 Result<std::vector<ConfigValue>> parse_config(SourceMap& sources, std::string text,
                                               const std::string& file);
-/// Of a file.
-Result<std::vector<ConfigValue>> read_config(SourceMap& sources, const std::string& path);
+/// Reads the text of a file, up to a size that no piecewise.toml has.
+Result<std::string> read_config(const std::string& path);
 
 }  // namespace pw::cli

@@ -26,7 +26,8 @@ void add_diagnostic_options(CLI::App& program, Options& options) {
                   "how errors and warnings are written: text; json or sarif: one document at the "
                   "end; github: annotations of a workflow")
       ->check(CLI::IsMember({"text", "json", "sarif", "github"}))
-      ->type_name("FORM");
+      ->type_name("FORM")
+      ->configurable();
   program
       .add_option("--diagnostics-to", options.diagnostics_to,
                   "write the document of json or sarif into this file, and text to standard error; "

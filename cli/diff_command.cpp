@@ -66,16 +66,19 @@ void add_diff_command(CLI::App& app, const Options& options) {
   sub->add_option("after", args->after.path, "the other graph")->required();
   sub->add_option("--symbol", args->symbols,
                   "make input dims of the dumps symbolic: n=arg0_1.0,arg6_1.0 (input.axis)")
-      ->type_name("NAME=DIMS");
+      ->type_name("NAME=DIMS")
+      ->configurable();
   add_type_option(*sub, args->types);
   sub->add_option(
          "--fold", args->fold,
          "auto: changes that are equal up to names and layers are one row; none: a row each")
       ->check(CLI::IsMember({"auto", "none"}))
-      ->capture_default_str();
+      ->capture_default_str()
+      ->configurable();
   sub->add_option("--limit", args->limit, "rows to print at most; 0: all")
       ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
+      ->capture_default_str()
+      ->configurable();
   sub->footer(
       "Names, groups, sources and the order of nodes are no differences. Inputs are the same where "
       "both graphs have the same names of inputs, and are told apart by their use where not.\n"

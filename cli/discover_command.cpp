@@ -50,28 +50,36 @@ void add_discover_command(CLI::App& app, const Options& options) {
   sub->add_option("--ops", args->request.ops,
                   fmt::format("ops that graphs are made of, by comma; without --from {}",
                               fmt::join(kOps, ",")))
-      ->delimiter(',');
+      ->delimiter(',')
+      ->configurable();
   sub->add_option("--from", args->from,
                   "graphs whose windows are looked at: what a few nodes of them equal, and costs "
                   "less")
-      ->type_name("GRAPH");
+      ->type_name("GRAPH")
+      ->configurable();
   sub->add_option("--often", args->request.often, "only windows that are there so often")
       ->check(CLI::Range(1, 1000000))
-      ->capture_default_str();
-  sub->add_option("--symbol", args->symbols, "of a dump: n=arg0_1.0 makes an axis symbolic");
+      ->capture_default_str()
+      ->configurable();
+  sub->add_option("--symbol", args->symbols, "of a dump: n=arg0_1.0 makes an axis symbolic")
+      ->configurable();
   add_type_option(*sub, args->types);
   sub->add_option("--derives", args->derives,
                   "files of rules, or names of the library: how many of them the rules found "
                   "derive, and how many it takes")
-      ->type_name("RULES");
+      ->type_name("RULES")
+      ->configurable();
   sub->add_option("--nodes", args->request.nodes, "most nodes of a graph")
       ->check(CLI::Range(1, 3))
-      ->capture_default_str();
+      ->capture_default_str()
+      ->configurable();
   sub->add_option("--inputs", args->request.inputs, "most inputs of a graph")
       ->check(CLI::Range(1, 4))
-      ->capture_default_str();
+      ->capture_default_str()
+      ->configurable();
   sub->add_option("--seed", args->request.seed, "of the numbers that tell graphs apart")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->configurable();
   sub->add_option("-o,--output", args->output,
                   "the .pwr file of the rules, each with a test; - is standard output");
   sub->footer(

@@ -68,10 +68,12 @@ void add_equal_command(CLI::App& app, const Options& options) {
          "--relation", args->relation,
          "what the inputs of the first graph are of those of the ranks, and what is claimed "
          "of outputs; left out: inputs of one name are equal, and so are all outputs")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->configurable();
   sub->add_option("--symbol", args->symbols,
                   "make input dims of the dumps symbolic: n=arg0_1.0,arg6_1.0 (input.axis)")
-      ->type_name("NAME=DIMS");
+      ->type_name("NAME=DIMS")
+      ->configurable();
   add_type_option(*sub, args->types);
   sub->footer(
       "A relation has a line an input, the first graph's name first:\n"

@@ -201,21 +201,28 @@ void add_explain_commands(CLI::App& app, const Options& options) {
   args->graph.add_to(*sub, false);
   args->rules.add_to(*sub);
   sub->add_option(
-      "--before", args->explain.options.before,
-      "with -p: near misses are those of the graph before this pass (else before the first with "
-      "the rule)");
+         "--before", args->explain.options.before,
+         "with -p: near misses are those of the graph before this pass (else before the first with "
+         "the rule)")
+      ->configurable();
   sub->add_option("--at", args->explain.options.at,
-                  "only what concerns a node of this name; with -p, at whatever time it had it");
+                  "only what concerns a node of this name; with -p, at whatever time it had it")
+      ->configurable();
   sub->add_option("--tokens", args->explain.options.tokens,
                   "with -p: the graph that the pipeline makes for steps of so many tokens")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24));
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24))
+      ->configurable();
   sub->add_option("--expect", args->expect,
-                  "exit with 1 unless it matches so often; then print the odd ones out");
+                  "exit with 1 unless it matches so often; then print the odd ones out")
+      ->configurable();
   sub->add_option("--most", args->explain.options.most,
-                  "near misses printed at most, after grouping");
-  sub->add_flag("--codes", args->codes, "list all codes with what they mean, and stop");
+                  "near misses printed at most, after grouping")
+      ->configurable();
+  sub->add_flag("--codes", args->codes, "list all codes with what they mean, and stop")
+      ->configurable();
   sub->add_flag("--pieces", args->explain.pieces,
-                "a match has to lie in one piece of the split graph");
+                "a match has to lie in one piece of the split graph")
+      ->configurable();
   sub->footer(
       "Without -p the rule is asked on the graph as it is. With -p the pipeline is run, and every "
       "match\n"
@@ -241,7 +248,7 @@ void add_explain_commands(CLI::App& app, const Options& options) {
   find->add_option("pattern", match->pattern, "the left side of a rule")->required();
   match->graph.add_to(*find);
   match->rules.add_to(*find, false);
-  find->add_option("--most", match->most, "matches printed at most");
+  find->add_option("--most", match->most, "matches printed at most")->configurable();
   find->footer(
       "Values may have other users: nothing is consumed. Shared patterns of -r files may be used.\n"
       "Without a match the nearest miss is explained, and the exit code is 1.\n"

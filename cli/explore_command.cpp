@@ -147,40 +147,50 @@ void run_explore(const Options& options, const ExploreArgs& args) {
 void add_space_options(CLI::App& sub, ExploreArgs& args) {
   sub.add_option("--space", args.explore.space,
                  "an `explore` item of the rules; what options state comes before it")
-      ->type_name("NAME");
+      ->type_name("NAME")
+      ->configurable();
   sub.add_option("--passes", args.explore.passes,
                  "put these in order, and leave the others of the pipeline where they are: before "
                  "or behind them; without, all of it")
       ->delimiter(',')
-      ->type_name("LIST");
+      ->type_name("LIST")
+      ->configurable();
   sub.add_option("--before", args.before, "a:b, only orders in which a stands before b")
-      ->type_name("A:B");
+      ->type_name("A:B")
+      ->configurable();
   sub.add_option("--by", args.explore.by,
                  "nodes, ops, bytes, launches, peak_bytes, modelled_us, measured_us, compile_ms: "
                  "what an order costs; the first decides, all make the Pareto front; nodes if "
                  "left out")
       ->delimiter(',')
-      ->type_name("COSTS");
-  sub.add_flag("--subsets", args.explore.subsets, "passes may be left out, too");
+      ->type_name("COSTS")
+      ->configurable();
+  sub.add_flag("--subsets", args.explore.subsets, "passes may be left out, too")->configurable();
   sub.add_option("--with", args.with, "each of these values of a param: tp=1,2,4; repeatable")
-      ->type_name("NAME=VALUES");
+      ->type_name("NAME=VALUES")
+      ->configurable();
   sub.add_option("--token-ranges", args.tokens, "each of these ranges of tokens: 1..256,257..8192")
-      ->type_name("RANGES");
+      ->type_name("RANGES")
+      ->configurable();
   sub.add_option("--over", args.over,
                  "rules, between commas: each order of precedence among them, beside the written "
                  "one")
-      ->type_name("RULES");
+      ->type_name("RULES")
+      ->configurable();
   sub.add_option("--backend", args.explore.backend, "for measured_us and compile_ms")
       ->capture_default_str()
-      ->type_name("NAME");
+      ->type_name("NAME")
+      ->configurable();
   sub.add_option("--tokens", args.explore.rows,
                  "of the step that is modelled or measured; 256 or as many as the graph allows if "
                  "left out")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24))
-      ->type_name("N");
+      ->type_name("N")
+      ->configurable();
   sub.add_option("--repeats", args.explore.repeats, "of each measured step; times are medians")
       ->check(CLI::Range(1, 100000))
-      ->capture_default_str();
+      ->capture_default_str()
+      ->configurable();
 }
 
 void add_study_options(CLI::App& sub, ExploreArgs& args) {
@@ -191,20 +201,24 @@ void add_study_options(CLI::App& sub, ExploreArgs& args) {
   sub.add_option("--sample", args.explore.sample,
                  "of a study: so many orders, drawn with --seed, instead of all")
       ->check(CLI::Range(1, 1'000'000))
-      ->type_name("N");
-  sub.add_option("--seed", args.seed, "of --sample; 1 if left out")->type_name("N");
+      ->type_name("N")
+      ->configurable();
+  sub.add_option("--seed", args.seed, "of --sample; 1 if left out")->type_name("N")->configurable();
   sub.add_option("--shard", args.shard, "only the I-th of N parts of the study: 2/8")
       ->capture_default_str()
-      ->type_name("I/N");
+      ->type_name("I/N")
+      ->configurable();
   sub.add_option("--merge", args.merge, "join the studies that are named into this file")
       ->type_name("FILE");
-  sub.add_flag("--rows", args.rows, "print a study's units instead: as CSV, or as JSON");
+  sub.add_flag("--rows", args.rows, "print a study's units instead: as CSV, or as JSON")
+      ->configurable();
   sub.add_option("--report", args.report,
                  "write a page: states with the best path, the Pareto front, who takes whose nodes")
       ->type_name("FILE");
   sub.add_option("--most", args.most, "show so many end graphs, or orders, the best first")
       ->check(CLI::Range(1, 1'000'000))
-      ->capture_default_str();
+      ->capture_default_str()
+      ->configurable();
 }
 
 }  // namespace

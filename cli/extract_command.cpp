@@ -74,14 +74,17 @@ void add_extract_command(CLI::App& app, const Options& options) {
                   "own: branch and bound with a limit of steps; cbc: COIN-OR's CBC, with a limit "
                   "of time")
       ->check(CLI::IsMember({"own", "cbc"}))
-      ->capture_default_str();
+      ->capture_default_str()
+      ->configurable();
   sub->add_option("--steps", args->extract.steps, "of the own solver, at most")
       ->capture_default_str()
-      ->type_name("N");
+      ->type_name("N")
+      ->configurable();
   sub->add_option("--seconds", args->extract.seconds, "of CBC, for each independent part")
       ->check(CLI::Range(0.01, 1e6))
       ->capture_default_str()
-      ->type_name("S");
+      ->type_name("S")
+      ->configurable();
   sub->add_option("--write-egraph", args->egraph,
                   "write the e-graph to this file, as extraction-gym has them; - for standard "
                   "output")

@@ -25,7 +25,8 @@ struct FailureArgs {
     failure.add_to(app, order);
     app.add_option("--runs", most_runs, "look at so many graphs at most")
         ->check(CLI::Range(2, 1'000'000))
-        ->capture_default_str();
+        ->capture_default_str()
+        ->configurable();
   }
 };
 
@@ -80,23 +81,28 @@ void FailureOptions::add_to(CLI::App& app, bool order) {
   app.add_option("--timeout", stated.seconds, "of --command: seconds that a run of it may take")
       ->check(CLI::Range(0.01, 1e6))
       ->needs(by_command)
-      ->capture_default_str();
+      ->capture_default_str()
+      ->configurable();
   CLI::Option* by_code =
       app.add_option("--code", stated.code,
                      "instead of numbers: a diagnostic of the rewrite, or of the verifier of its "
                      "result: PW1103")
           ->type_name("CODE")
-          ->excludes(by_command);
+          ->excludes(by_command)
+          ->configurable();
   if (order)
     app.add_flag("--order", stated.order,
                  "instead of numbers: the result depends on the order of rewrites, as fuzz-order "
                  "finds")
         ->excludes(by_command)
-        ->excludes(by_code);
+        ->excludes(by_code)
+        ->configurable();
   app.add_option("--tokens", tokens, "of numbers: token counts of the steps that are compared; 1,5")
-      ->type_name("LIST");
+      ->type_name("LIST")
+      ->configurable();
   app.add_option("--seed", stated.seed, "of weights and inputs, and of orders")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->configurable();
 }
 
 FailureRequest FailureOptions::request(const Session& session) const {

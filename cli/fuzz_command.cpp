@@ -63,11 +63,15 @@ void add_fuzz_command(CLI::App& app, const Options& options) {
   args->rules.add_to(*sub);
   sub->add_option("--orders", args->fuzz.options.orders, "how many orders are tried")
       ->check(CLI::Range(1, 10000))
-      ->capture_default_str();
-  sub->add_option("--seed", args->fuzz.options.seed, "of the orders")->capture_default_str();
+      ->capture_default_str()
+      ->configurable();
+  sub->add_option("--seed", args->fuzz.options.seed, "of the orders")
+      ->capture_default_str()
+      ->configurable();
   sub->add_option("-o,--output", args->output,
                   "write the tests that show a difference into this file, not to the screen");
-  sub->add_flag("--keep", args->keep, "do not look for a smaller graph that shows a difference");
+  sub->add_flag("--keep", args->keep, "do not look for a smaller graph that shows a difference")
+      ->configurable();
   sub->footer(
       "Examples:\n  pwr fuzz-order model.json -r llm -p o2\n  pwr fuzz-order model.json -r "
       "my_rules.pwr -p mine --orders 100 -o found.pwr && pwr test found.pwr\n"

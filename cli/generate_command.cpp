@@ -18,7 +18,8 @@ void add_number(CLI::App& app, ModelRequest& request, std::string_view name,
   for (const ModelNumber& number : model_numbers())
     if (number.name == name)
       app.add_option(fmt::format("--{}", name), *number.place(request), what)
-          ->check(CLI::Range(number.least, number.most));
+          ->check(CLI::Range(number.least, number.most))
+          ->configurable();
 }
 
 std::vector<std::string> family_names() {
@@ -48,13 +49,14 @@ void add_model_options(CLI::App& app, ModelRequest& request) {
   add_number(app, request, "ffn", "width of the feed-forward layer");
   add_number(app, request, "vocab", "rows of the embedding");
   add_number(app, request, "max-tokens", "the most tokens that a step may have");
-  app.add_option("--eps", request.model.eps, "of all norms");
+  app.add_option("--eps", request.model.eps, "of all norms")->configurable();
   app.add_option(
          "--quant", request.model.quant,
          "of linear layers: none, fp8 (a static scale for the tensor), fp8-token (a scale for each "
          "row), fp8-group (for each --group neighbours), nvfp4 (for each 16)")
       ->check(CLI::IsMember(model_quantisations()))
-      ->capture_default_str();
+      ->capture_default_str()
+      ->configurable();
   add_number(app, request, "group", "of fp8-group: neighbours with one scale, 128 unless given");
   add_number(app, request, "tp", "tensor-parallel ranks: local widths and all_reduce");
   add_number(app, request, "rank", "with --tp: the rank that the graph is for, 0 unless given");
@@ -65,12 +67,15 @@ void add_model_options(CLI::App& app, ModelRequest& request) {
   add_number(app, request, "kv-rank", "of latent attention: rank of keys and values");
   app.add_flag("--opaque", request.model.opaque,
                "a mixture of experts, and latent attention, are one op with weights of its own, as "
-               "vLLM compiles them: to rewrite, split and plan, not to run");
+               "vLLM compiles them: to rewrite, split and plan, not to run")
+      ->configurable();
   app.add_flag("--separate", request.separate,
                "of llama and moe: queries, keys and values, and gate and up, have a product each, "
-               "as they are trained");
+               "as they are trained")
+      ->configurable();
   app.add_option("--shuffle", request.shuffle,
-                 "put the nodes in another topological order, drawn by this seed");
+                 "put the nodes in another topological order, drawn by this seed")
+      ->configurable();
 }
 
 struct GenerateArgs {

@@ -9,7 +9,9 @@ namespace pw::cli {
 void add_lsp_command(CLI::App& app, const Options&) {
   auto* sub = app.add_subcommand(
       "lsp", "Serve editors: the language server protocol on standard input and output");
-  sub->add_flag("--stdio")->description("accepted, as editors pass it; there is no other way");
+  sub->add_flag("--stdio")
+      ->description("accepted, as editors pass it; there is no other way")
+      ->configurable();
   sub->footer(
       "Settings, as initializationOptions or under `piecewise`: graph (a file in which matches of "
       "each\nrule are counted), debounce (milliseconds from the last key to a check).\n"

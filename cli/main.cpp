@@ -20,7 +20,7 @@ void group_commands(CLI::App& app) {
       {"Plans and kernels", {"split", "plan", "sizes", "compile", "tune"}},
       {"Running", {"run", "report", "bench", "bisect", "reduce"}},
       {"Editors", {"serve", "lsp", "grammar"}},
-      {"This installation", {"ops", "cache", "doctor", "completion", "man"}},
+      {"This installation", {"ops", "cache", "doctor", "trust", "completion", "man"}},
   };
   for (const auto& [title, names] : groups)
     for (const char* name : names) app.get_subcommand(name)->group(title);
@@ -32,12 +32,14 @@ int run(int argc, char** argv) {
                "pwr");
   app.require_subcommand(1);
   app.fallthrough();
+  refuse_found_values(app);
   Options options;
   options.arguments.assign(argv + 1, argv + argc);
   app.add_option("--format", options.format,
                  "of the answer: table; json: one document; csv: its tables")
       ->check(CLI::IsMember({"table", "json", "csv"}))
-      ->type_name("FORM");
+      ->type_name("FORM")
+      ->configurable();
   app.add_option("--plugin", options.plugins,
                  "a shared library that adds backends, externs of rules, and functions that run "
                  "ops; it runs with your rights")
@@ -75,6 +77,7 @@ int run(int argc, char** argv) {
   add_lsp_command(app, options);
   add_grammar_command(app, options);
   add_doctor_command(app, options);
+  add_trust_command(app, options);
   add_documentation_commands(app, options);
   group_commands(app);
   return run_command_line(app, options, argc, argv);

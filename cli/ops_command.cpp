@@ -44,10 +44,13 @@ void add_ops_command(CLI::App& app, const Options& options) {
   sub->add_option("names", args->wanted.names, "ops, or their names elsewhere; all when left out");
   args->rules.add_to(*sub, false);
   sub->add_option("--format", args->format, "text, json, csv, or md for the page docs/ops.md")
-      ->check(CLI::IsMember({"text", "json", "csv", "md"}));
+      ->check(CLI::IsMember({"text", "json", "csv", "md"}))
+      ->configurable();
   sub->add_option("--backend", args->wanted.backend, "only what this backend runs")
-      ->type_name("NAME");
-  sub->add_flag("--splitting", args->wanted.splitting, "only ops at which a graph is cut");
+      ->type_name("NAME")
+      ->configurable();
+  sub->add_flag("--splitting", args->wanted.splitting, "only ops at which a graph is cut")
+      ->configurable();
   sub->footer(
       "Examples:\n  pwr ops                              all of the library\n  pwr ops rms_norm "
       "aten.relu.default   one op, by its name or a foreign one\n  pwr ops --backend cuda --format "

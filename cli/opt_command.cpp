@@ -74,25 +74,32 @@ void add_opt_command(CLI::App& app, const Options& options) {
       ->type_name("DIR");
   sub->add_flag("--stats", opt->optimize.stats,
                 "print passes and rules: rewrites, attempts, rejections by code, time; what each "
-                "`best of` chose; warn of rules that never fired");
-  sub->add_option("--limit", opt->optimize.most_rewrites, "stop after this many rewrites");
+                "`best of` chose; warn of rules that never fired")
+      ->configurable();
+  sub->add_option("--limit", opt->optimize.most_rewrites, "stop after this many rewrites")
+      ->configurable();
   sub->add_flag("--verify-each", opt->optimize.verify_each,
-                "check the graph's invariants after each pass");
+                "check the graph's invariants after each pass")
+      ->configurable();
   sub->add_flag("--prove", opt->prove,
-                "prove each rewrite: by its rule, or by itself; name those that are left");
+                "prove each rewrite: by its rule, or by itself; name those that are left")
+      ->configurable();
   sub->add_option("--engine", opt->engine,
                   "compiled, or naive: the definition written out, quadratic, to compare with")
-      ->check(CLI::IsMember({"compiled", "naive"}));
+      ->check(CLI::IsMember({"compiled", "naive"}))
+      ->configurable();
   sub->add_option(
          "--matcher", opt->matcher,
          "how the compiled engine looks for matches, with the same result: interpreted, or "
          "compiled: each pass's match program as machine code, made by the C++ compiler "
          "once and kept in the compile cache; for large graphs; interpreted with --stats, "
          "which counts its instructions, and, with a warning, where there is no compiler")
-      ->check(CLI::IsMember({"interpreted", "compiled"}));
+      ->check(CLI::IsMember({"interpreted", "compiled"}))
+      ->configurable();
   sub->add_option("--emit", opt->emit,
                   "matcher: print the instructions that each pass compiles to, and stop")
-      ->check(CLI::IsMember({"matcher"}));
+      ->check(CLI::IsMember({"matcher"}))
+      ->configurable();
   sub->footer(
       "Examples:\n  pwr opt model.json -r llm -p o2 --stats\n  pwr opt model.json -r my_rules.pwr "
       "-p mine -D tp=2 -o out.json --trace trace/\n  pwr opt large.pwb -r llm -p o2 --matcher "

@@ -145,16 +145,21 @@ void add_plan_command(CLI::App& app, const Options& options) {
   sub->add_option("--explain-dispatch", args->steps,
                   "say what a step gets and why, instead of the plan: the new tokens of its "
                   "sequences, 300 or 1,1,5 or 64x1,5 (repeatable)")
-      ->type_name("STEP");
+      ->type_name("STEP")
+      ->configurable();
   sub->add_option("--active-loras", args->active_loras, "adapters that these steps use")
-      ->check(CLI::Range(0, 65536));
+      ->check(CLI::Range(0, 65536))
+      ->configurable();
   sub->add_flag("--memory", args->memory,
-                "print what each captured size will take, in bytes and graph nodes");
-  sub->add_flag("--stats", args->stats, "print counters: pieces, classes, compilations, captures");
+                "print what each captured size will take, in bytes and graph nodes")
+      ->configurable();
+  sub->add_flag("--stats", args->stats, "print counters: pieces, classes, compilations, captures")
+      ->configurable();
   sub->add_option("--diff", args->compared,
                   "compare two plans instead; exit code 1 where they differ")
       ->type_name("A B")
-      ->expected(2);
+      ->expected(2)
+      ->configurable();
   sub->footer(
       "Examples:\n"
       "  pwr plan model.json -r llm -p o2 --max-tokens 8192 --ranges 8,32 -o plan.json\n"

@@ -41,54 +41,68 @@ PlanRequest PlanArgs::request(const Session& session) const {
 
 void PlanArgs::add_to(CLI::App& app) {
   const OptionsOf group(app, "Split and plan");
-  CLI::Option* at =
-      app.add_option("--at", stated.at, "split at this op too (repeatable)")->type_name("OP");
+  CLI::Option* at = app.add_option("--at", stated.at, "split at this op too (repeatable)")
+                        ->type_name("OP")
+                        ->configurable();
   if (app.get_option_no_throw("--no-split") == nullptr)  // pwviz draws no pieces then
     app.add_flag(
            "!--no-split", stated.split,
            "do not split: the whole graph, rewritten, is one piece. It is not captured where an op "
            "of it must not be")
-        ->excludes(at);
+        ->excludes(at)
+        ->configurable();
   app.add_option("--fold", fold,
                  "auto: structurally equal pieces are one class; none: each is its own")
       ->check(CLI::IsMember({"auto", "none"}))
-      ->capture_default_str();
+      ->capture_default_str()
+      ->configurable();
   app.add_option("--max-tokens", stated.max_tokens, "largest token count that is planned for")
       ->check(CLI::Range(1, 1 << 24))
-      ->capture_default_str();
-  app.add_option("--ranges", ranges, "end points of token ranges: 8,32")->type_name("LIST");
+      ->capture_default_str()
+      ->configurable();
+  app.add_option("--ranges", ranges, "end points of token ranges: 8,32")
+      ->type_name("LIST")
+      ->configurable();
   CLI::Option* sizes_option =
       app.add_option("--sizes", sizes, "capture sizes instead of the default ones: 1,2,4,8")
-          ->type_name("LIST");
+          ->type_name("LIST")
+          ->configurable();
   app.add_option("--size-cap", stated.size_cap,
                  "largest of the default capture sizes; 512 if left out")
       ->check(CLI::Range(1, 1 << 24))
-      ->excludes(sizes_option);
+      ->excludes(sizes_option)
+      ->configurable();
   app.add_option("--compile-sizes", compile_sizes,
                  "compile for exactly these token counts too: 16,64,128")
-      ->type_name("LIST");
+      ->type_name("LIST")
+      ->configurable();
   app.add_option("--max-requests", stated.max_requests,
                  "sequences of a step, for the default sizes")
       ->check(CLI::Range(1, 1 << 20))
-      ->capture_default_str();
+      ->capture_default_str()
+      ->configurable();
   app.add_option("--speculative-tokens", stated.speculative_tokens,
                  "K: a decode step has 1+K tokens a sequence; captured sizes are multiples of that")
       ->check(CLI::Range(0, 1024))
       ->type_name("K")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->configurable();
   app.add_option("--sequence-parallel", stated.sequence_parallel,
                  "ranks that share the tokens of a step: all steps pad to a multiple of them")
       ->check(CLI::Range(1, 65536))
       ->type_name("RANKS")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->configurable();
   app.add_option("--loras", loras, "capture for these numbers of adapters too: 1,4")
-      ->type_name("LIST");
+      ->type_name("LIST")
+      ->configurable();
   app.add_option("--mode", stated.mode,
                  "what is captured: none, piecewise, full, full_decode_only, full_and_piecewise; "
                  "the rules' mode if left out, else piecewise. Lowered where an op does not allow "
                  "it")
       ->check(
-          CLI::IsMember({"none", "piecewise", "full", "full_decode_only", "full_and_piecewise"}));
+          CLI::IsMember({"none", "piecewise", "full", "full_decode_only", "full_and_piecewise"}))
+      ->configurable();
 }
 
 void add_split_command(CLI::App& app, const Options& options) {

@@ -63,9 +63,12 @@ void add_prove_command(CLI::App& app, const Options& options) {
                                  "attributes");
   args->rules.add_to(*sub, false);
   sub->add_option("only", args->only, "rules, families or groups; all when left out");
-  sub->add_flag("--strict", args->strict, "exit with 1 where a rule is not proved or may overflow");
-  sub->add_flag("!--anew", args->request.keep, "prove what is kept of earlier runs again, too");
-  sub->add_flag("--granted", args->granted, "say what each proof takes for granted");
+  sub->add_flag("--strict", args->strict, "exit with 1 where a rule is not proved or may overflow")
+      ->configurable();
+  sub->add_flag("!--anew", args->request.keep, "prove what is kept of earlier runs again, too")
+      ->configurable();
+  sub->add_flag("--granted", args->granted, "say what each proof takes for granted")
+      ->configurable();
   sub->footer(
       "Verdicts, the same as those of `pwr verify` and `pwr check`: same_bits; rounds (equal over "
       "the reals);\ndiffers_only_for NaN, infinity or the sign of zero; may_overflow (equal over "

@@ -52,6 +52,7 @@ int run(int argc, char** argv) {
   CLI::App app(
       "Draw graphs: before and after each pass, split into pieces, folded where they repeat.",
       "pwviz");
+  refuse_found_values(app);
   Options options;
   VizArgs args;
   app.add_option("files", args.picture.files,
@@ -66,33 +67,42 @@ int run(int argc, char** argv) {
                  "the type of the picture, whatever the path says; for -o -, or without -o")
       ->check(
           CLI::IsMember({"svg", "png", "pdf", "dot", "html", "txt", "md", "me.json", "sync.json"}))
-      ->type_name("FORM");
+      ->type_name("FORM")
+      ->configurable();
   app.add_option("--symbol", args.graph.symbols, "make input dims of a dump symbolic: n=arg0_1.0")
-      ->type_name("NAME=DIMS");
+      ->type_name("NAME=DIMS")
+      ->configurable();
   add_type_option(app, args.graph.types);
   args.rules.add_to(app);
   app.add_option("--pass", args.picture.pass,
                  "show the graph after this pass (its name or number; input is the first)")
-      ->type_name("PASS");
+      ->type_name("PASS")
+      ->configurable();
   app.add_option("--view", args.view,
                  fmt::format("where a page opens: {}; overview, all and changes (cropped to what "
                              "changed) are also forms of the other pictures",
                              fmt::join(view_names(), ", ")))
       ->check(CLI::IsMember(view_names()))
-      ->capture_default_str();
+      ->capture_default_str()
+      ->configurable();
   app.add_option("--overlay", args.picture.overlay,
                  "colour nodes by numbers: a JSON object of names of nodes or values")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->configurable();
   app.add_option("--collapse", args.collapse, "what becomes one box: auto, none, pieces, layers")
       ->check(CLI::IsMember({"auto", "none", "pieces", "layers"}))
-      ->capture_default_str();
+      ->capture_default_str()
+      ->configurable();
   app.add_option("--most-boxes", args.picture.viz.most_boxes,
                  "above this many boxes, whole pieces or layers are folded")
       ->check(CLI::Range(1, 100000))
-      ->capture_default_str();
+      ->capture_default_str()
+      ->configurable();
   app.add_flag("--times", args.picture.times,
-               "say how long passes took; without, the same input gives the same page");
-  app.add_flag("!--no-split", args.picture.split, "do not cut the graph at attention-like ops");
+               "say how long passes took; without, the same input gives the same page")
+      ->configurable();
+  app.add_flag("!--no-split", args.picture.split, "do not cut the graph at attention-like ops")
+      ->configurable();
   args.picture.split = true;
   args.plan.add_to(app);
   add_common_options(app, options);

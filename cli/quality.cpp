@@ -46,18 +46,22 @@ void QualityArgs::add_to(CLI::App& app) {
   const OptionsOf group(app, "Quality");
   app.add_flag("--quality", wanted,
                "judge each kernel without a device: registers, occupancy, instructions, bytes; "
-               "without a graph, those of functions that models are made of");
+               "without a graph, those of functions that models are made of")
+      ->configurable();
   app.add_option("--functions", functions, "without a graph: " + known_functions())
       ->type_name("NAMES")
       ->delimiter(',')
-      ->capture_default_str();
+      ->capture_default_str()
+      ->configurable();
   app.add_option("--widths", widths, "without a graph: columns of a row")
       ->type_name("LIST")
       ->delimiter(',')
-      ->capture_default_str();
+      ->capture_default_str()
+      ->configurable();
   app.add_option("--baseline", baseline,
                  "compare with what --quality -o FILE.json wrote; a difference ends with 1")
-      ->type_name("FILE.json");
+      ->type_name("FILE.json")
+      ->configurable();
 }
 
 void judge_named(const Session& session, const QualityArgs& args, const CompileRequest& compile,

@@ -49,8 +49,10 @@ void add_rule_commands(CLI::App& app, const Options& options) {
                   "rule files (.pwr); - reads standard input and writes standard output")
       ->required();
   sub->add_flag("--check", format->check,
-                "change nothing; list the files that are not formatted and exit 1");
-  sub->add_flag("--stdout", format->to_stdout, "print the result instead of writing the file");
+                "change nothing; list the files that are not formatted and exit 1")
+      ->configurable();
+  sub->add_flag("--stdout", format->to_stdout, "print the result instead of writing the file")
+      ->configurable();
   sub->footer("Examples:\n  pwr fmt rules/*.pwr\n  pwr fmt --check rules/*.pwr");
   sub->callback([format, &options] { run_format(options, *format); });
 

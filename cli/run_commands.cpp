@@ -301,17 +301,20 @@ void RunArgs::add_to(CLI::App& sub, bool graph_required) {
         return are_processes(text) ? std::string() : CLI::Range(1, 64)(text);
       })
       ->type_name("N|mpi|nccl")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->configurable();
   sub.add_option("--host-functions", host_functions,
                  "a Python file whose dict `functions` says what runs ops that have neither a "
                  "kernel nor a body, by the op's name; python3 runs it, with all rights of yours")
       ->type_name("FILE");
   sub.add_flag("--prove", run.prove,
-               "prove each rewrite: by its rule, or by itself; name those that are left");
-  sub.add_flag("--no-pad", no_pad, "run each step at its own size");
+               "prove each rewrite: by its rule, or by itself; name those that are left")
+      ->configurable();
+  sub.add_flag("--no-pad", no_pad, "run each step at its own size")->configurable();
   sub.add_flag("--times", run.times,
                "say in the report how long passes and steps took; without, the same input gives "
-               "the same report");
+               "the same report")
+      ->configurable();
 }
 
 }  // namespace
@@ -322,9 +325,11 @@ void add_run_commands(CLI::App& app, const Options& options) {
   args->add_to(*sub);
   sub->add_flag("--check", args->run.check,
                 "compare with the unrewritten graph, both against the double-precision "
-                "interpreter; exit 4 if worse");
+                "interpreter; exit 4 if worse")
+      ->configurable();
   sub->add_flag("--check-each", args->check_each,
-                "compare the graph after each pass, too, and name the first that fails");
+                "compare the graph after each pass, too, and name the first that fails")
+      ->configurable();
   CLI::Option* on_failure =
       sub->add_option("--on-failure", args->on_failure,
                       "reduce: where the numbers fail, make the graph and the rules as small as "
@@ -344,14 +349,17 @@ void add_run_commands(CLI::App& app, const Options& options) {
                       "name or else in their order: by the RMS of the difference, beside the "
                       "errors of the unrewritten graph, which is run twice as by --check; or by "
                       "--rtol and --atol; exit 4 where one is beyond it")
-          ->type_name("FILE");
+          ->type_name("FILE")
+          ->configurable();
   sub->add_option("--rtol", args->run.tolerance.relative,
                   "of --expect: each element, of the value; by dtype beside --atol alone")
       ->check(CLI::NonNegativeNumber)
-      ->needs(expect);
+      ->needs(expect)
+      ->configurable();
   sub->add_option("--atol", args->run.tolerance.absolute, "of --expect: each element, added to it")
       ->check(CLI::NonNegativeNumber)
-      ->needs(expect);
+      ->needs(expect)
+      ->configurable();
   sub->add_option("--dump", args->dump,
                   "write the graph before and after each pass, the pieces, generated sources, "
                   "plan.json and stats.json into this folder")
@@ -380,7 +388,8 @@ void add_run_commands(CLI::App& app, const Options& options) {
       "report", "Rewrite, split and plan a graph, and say all of it in one page or text");
   reported->add_to(*sub, false);
   sub->add_flag("--run", reported->run.execute,
-                "execute the steps too, and compare their numbers as run --check does");
+                "execute the steps too, and compare their numbers as run --check does")
+      ->configurable();
   sub->add_option("-o,--output", reported->output,
                   "report.html: one page with the graph after each pass; report.txt, or - for "
                   "standard output: text; report.md: Markdown; report.json: data, for --diff")
@@ -388,7 +397,8 @@ void add_run_commands(CLI::App& app, const Options& options) {
   sub->add_option("--diff", reported->compared,
                   "compare two reports instead, written as .json; exit code 1 where they differ")
       ->type_name("A B")
-      ->expected(2);
+      ->expected(2)
+      ->configurable();
   sub->footer(
       "Nothing of the machine is in it, and the same input gives the same bytes (but for "
       "--times).\n"

@@ -162,22 +162,26 @@ void add_serve_command(CLI::App& app, const Options& options) {
                   std::string(kGraphFiles) + "; or a share file that the page has written");
   sub->add_option("-r,--rules", args->rules,
                   "a rule file (.pwr), or a name of the built-in library, such as llm")
-      ->type_name("FILE");
-  sub->add_option(
-      "-p,--pipeline", args->pipeline,
-      "the pipeline, pass or rule to run; without it, the first that the rules declare");
+      ->type_name("FILE")
+      ->configurable();
+  sub->add_option("-p,--pipeline", args->pipeline,
+                  "the pipeline, pass or rule to run; without it, the first that the rules declare")
+      ->configurable();
   sub->add_option("--symbol", args->symbols, "make input dims of a dump symbolic: n=arg0_1.0")
-      ->type_name("NAME=DIMS");
+      ->type_name("NAME=DIMS")
+      ->configurable();
   sub->add_option("--port", args->port, "of 127.0.0.1; 0: any that is free")
       ->check(CLI::Range(0, 65535))
       ->type_name("PORT")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->configurable();
   sub->add_option("--time-limit", args->seconds,
                   "seconds that checking, rewriting and drawing may take")
       ->check(CLI::Range(1, 3600))
       ->type_name("SECONDS")
-      ->capture_default_str();
-  sub->add_flag("--no-open", args->no_open, "do not open a browser");
+      ->capture_default_str()
+      ->configurable();
+  sub->add_flag("--no-open", args->no_open, "do not open a browser")->configurable();
   sub->add_flag("--answer", args->answer)->group("");  // what the server itself starts
   sub->footer(
       "Only this machine reaches the page, by the address that is printed. Nothing is written to "

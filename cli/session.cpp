@@ -117,7 +117,8 @@ int exit_code_of(const Diagnostics& diagnostics) {
 void add_type_option(CLI::App& app, std::vector<std::string>& types) {
   app.add_option("--type", types,
                  "the type of an input of a dump that states none: x=bf16[n,64]; repeatable")
-      ->type_name("NAME=TYPE");
+      ->type_name("NAME=TYPE")
+      ->configurable();
 }
 
 void GraphOptions::add_to(CLI::App& app, bool required) {
@@ -126,21 +127,29 @@ void GraphOptions::add_to(CLI::App& app, bool required) {
   if (required) graph->required();
   app.add_option("--symbol", symbols,
                  "make input dims of a dump symbolic: n=arg0_1.0,arg6_1.0 (input.axis)")
-      ->type_name("NAME=DIMS");
+      ->type_name("NAME=DIMS")
+      ->configurable();
   add_type_option(app, types);
   app.add_option(
          "--graph", number,
          "of a dump with several graphs, such as a log, or a .pt2 of several models: which, from 1")
-      ->type_name("N");
+      ->type_name("N")
+      ->configurable();
   app.add_option("--input", inputs, "an input of a dump that changes from call to call")
-      ->type_name("NAME");
-  app.add_option("--weight", weights, "an input of a dump that is a weight")->type_name("NAME");
-  app.add_option("--buffer", buffers, "an input of a dump that is a buffer")->type_name("NAME");
+      ->type_name("NAME")
+      ->configurable();
+  app.add_option("--weight", weights, "an input of a dump that is a weight")
+      ->type_name("NAME")
+      ->configurable();
+  app.add_option("--buffer", buffers, "an input of a dump that is a buffer")
+      ->type_name("NAME")
+      ->configurable();
   app.add_option("--replicated", replicated,
                  "inputs that hold the same on every rank of the groups of collectives: names "
                  "between commas, or `all`")
       ->delimiter(',')
-      ->type_name("NAMES");
+      ->type_name("NAMES")
+      ->configurable();
 }
 
 Graph load(const Session& session, const GraphSource& source, bool all) {
@@ -153,11 +162,14 @@ void RuleOptions::add_to(CLI::App& app, bool pipeline_too) {
          "-r,--rules", rules,
          "a rule file (.pwr); a bare name such as llm is looked up in the built-in library; "
          "repeatable")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->configurable();
   if (pipeline_too)
-    app.add_option("-p,--pipeline", pipeline, "the pipeline, pass or rule to run, such as o2");
+    app.add_option("-p,--pipeline", pipeline, "the pipeline, pass or rule to run, such as o2")
+        ->configurable();
   app.add_option("-D,--define", definitions, "set a param of the rules: -D tp=2")
-      ->type_name("NAME=VALUE");
+      ->type_name("NAME=VALUE")
+      ->configurable();
 }
 
 LoadedRules load(const Session& session, const RuleSource& source, bool believe) {

@@ -82,18 +82,22 @@ void add_sizes_command(CLI::App& app, const Options& options) {
                   "logs with --cudagraph-metrics; or lognormal, bimodal, uniform")
       ->type_name("FILE|NAME")
       ->delimiter(',')
-      ->capture_default_str();
+      ->capture_default_str()
+      ->configurable();
   sub->add_option("--times", args->sizes.times,
                   "measured seconds of a captured step: `16 0.0021` a line; a roofline if left out")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->configurable();
   sub->add_option("--graphs", args->sizes.graphs, "capture at most this many sizes")
       ->check(CLI::Range(0, 4096))
-      ->capture_default_str();
+      ->capture_default_str()
+      ->configurable();
   sub->add_option("--graph-seconds", args->sizes.graph_seconds,
                   "what a captured size must save over all steps of the histogram")
       ->check(CLI::Range(0.0, 1e9))
-      ->capture_default_str();
-  sub->add_flag("--list", args->list, "print the chosen sizes only, for --sizes");
+      ->capture_default_str()
+      ->configurable();
+  sub->add_flag("--list", args->list, "print the chosen sizes only, for --sizes")->configurable();
   sub->add_option("-o,--output", args->output, "draw time against the number of graphs")
       ->type_name("FILE.svg");
   sub->footer(

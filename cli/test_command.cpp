@@ -39,10 +39,13 @@ void add_test_command(CLI::App& app, const Options& options) {
       "test", "Run the tests in rule files, and compare counts kept in .counts.json files");
   sub->add_option("paths", test->test.paths, "rule files, files of counts, or folders of them")
       ->required();
-  sub->add_option("--only", test->test.only, "tests whose name holds this text")->type_name("TEXT");
+  sub->add_option("--only", test->test.only, "tests whose name holds this text")
+      ->type_name("TEXT")
+      ->configurable();
   sub->add_option("-D,--define", test->test.definitions,
                   "set a param, unless a test sets it: -D tp=2")
-      ->type_name("NAME=VALUE");
+      ->type_name("NAME=VALUE")
+      ->configurable();
   sub->add_flag(
       "--update", test->test.update,
       "put the counts of failed `expect R == 3` and of .counts.json files right; other failures "
@@ -50,10 +53,11 @@ void add_test_command(CLI::App& app, const Options& options) {
   sub->add_flag(
       "--verdicts", test->test.verdicts,
       "judge each rule of the files, as `pwr verify` does: one that changes numbers or may "
-      "overflow fails");
+      "overflow fails")->configurable();
   sub->add_option("--junit", test->junit, "write the results as JUnit XML too")->type_name("FILE");
   sub->add_option("--seed", test->test.seed, "of the numbers for `expect numeric`")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->configurable();
   sub->footer(
       "Examples:\n"
       "  pwr test rules/\n"

@@ -116,10 +116,12 @@ void add_verify_command(CLI::App& app, const Options& options) {
   sub->add_option("--ranks", args->ranks,
                   "rules with collectives are checked on each of these numbers of ranks")
       ->type_name("LIST")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->configurable();
   sub->add_option("--graph", args->graph,
                   "a graph: the traits of the ops that it declares are checked too")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->configurable();
   sub->add_option("--junit", args->junit, "write the verdicts as JUnit XML too")->type_name("FILE");
   sub->footer(
       "Verdicts, the same as those of `pwr prove` and `pwr check`: same_bits; rounds (equal over "

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "backends/cache/digest.hpp"
 #include "backends/cache/folder.hpp"
 #include "backends/cache/lock.hpp"
 #include "backends/cache/object.hpp"
@@ -24,10 +25,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kTemporary = ".tmp-";
-
-bool is_digest(const std::string& text) {
-  return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string::npos;
-}
 
 std::string name_path(const std::string& base, const std::string& name) {
   return fmt::format("{}/names/{}/{}", base, name.substr(0, 2), name);

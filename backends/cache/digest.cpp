@@ -1,4 +1,4 @@
-// Exports sha256 and KeyParts.
+// Exports sha256, is_digest and KeyParts.
 #include "backends/cache/digest.hpp"
 
 // EVP, which the manual prefers, would bring 4 MB of providers into each program.
@@ -22,6 +22,11 @@ std::string sha256(std::string_view bytes) {
     out += kDigits[byte & 15];
   }
   return out;
+}
+
+bool is_digest(std::string_view text) {
+  return text.size() == kDigestLength &&
+         text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
 KeyParts& KeyParts::add(std::string_view name, std::string_view value) {

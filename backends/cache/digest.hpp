@@ -1,12 +1,17 @@
 // SHA-256, as 64 hexadecimal digits, and keys made of named parts.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
 namespace pw {
 
+constexpr std::size_t kDigestLength = 64;
+
 [[nodiscard]] std::string sha256(std::string_view bytes);
+/// Returns whether a text has the form of a digest.
+[[nodiscard]] bool is_digest(std::string_view text);
 
 /// What an object is made from, part by part: no two different lists of parts give one text.
 class KeyParts {

@@ -1,10 +1,13 @@
 #!/usr/bin/python3
 """piecewise.toml: found above, below the command line, strict, and harmless in a stranger's folder."""
+import hashlib
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 import unittest
 from pathlib import Path
 
@@ -18,6 +21,37 @@ pipeline more { walk { twice } }
 """
 
 
+# What a found file sets: nothing that loads code, starts a program or writes. Think of a stranger's folder before adding one.
+TAKEN = set(
+    """
+    active-loras anew arch at atol backend baseline before buffer by cached-tokens check check-each code codes collapse color compile-sizes
+    define derives diagnostics diff driver emit engine eps expect expert-ffn experts explain-dispatch ffn fold format from functions granted
+    graph graph-seconds graphs group grouping head heads hidden histogram input inputs keep kv-heads kv-rank layers limit list loras map matcher
+    max-requests max-tokens measure memory mode most most-boxes no-analysis no-open no-pad no-proof no-split nodes often only opaque
+    ops order orders over overlay pass passes pieces pipeline plan port progress prove q-rank quality quant quiet ranges rank ranks relation
+    repeats replicated rows rtol rules run runs sample schedules seconds seed separate sequence-parallel shard shuffle size-cap sizes solver
+    sources-only space speculative-tokens splitting stats stdio stdout steps strict subsets symbol time-limit timeout times token-ranges tokens
+    topk tp verify-each view vocab weight weights widths with
+    """.split()
+)
+
+
+def options_of(program):
+    """(path of the command, option, a value for it as TOML) of each option that a program's completion offers."""
+    words = ["completion", "fish"] if program == "pwr" else ["--completion", "fish"]
+    script = subprocess.run([BIN / program, *words], capture_output=True, text=True, check=True).stdout
+    out = []
+    for line in script.splitlines():
+        found = re.match(rf"complete -c {program}(?: -n '([^']*)')? -l ([a-z-]+)( .*)$", line)
+        if not found:
+            continue
+        condition, option, rest = found.groups()
+        takes = re.match(r" (?:-s \S+ )?-(?:x|r)", rest)
+        out.append((re.findall(r"__fish_seen_subcommand_from (\S+?)(?:;|$)", condition or ""), option, "'1'" if takes else "true"))
+    assert len(out) > 30, script
+    return out
+
+
 class Config(ProgramTest):
     @classmethod
     def setUpClass(cls):
@@ -28,13 +62,20 @@ class Config(ProgramTest):
         (root / "g.pwg").write_text(GRAPH)
         (root / "more.pwr").write_text(RULES)
 
+    def setUp(self):
+        self.file("piecewise.toml", "")
+        self.files = sorted(os.listdir(self.folder.name))
+
     def tearDown(self):
         Path(self.path("piecewise.toml")).unlink(missing_ok=True)
 
     def run_in(self, folder, *args, code=0, program="pwr", toml=None):
         if toml is not None:
             self.file("piecewise.toml", toml)
-        done = subprocess.run([BIN / program, *args], cwd=folder, capture_output=True, text=True, timeout=600, check=False)
+        state = {"XDG_STATE_HOME": self.path("state")}
+        done = subprocess.run(
+            [BIN / program, *args], cwd=folder, capture_output=True, text=True, timeout=600, check=False, env={**os.environ, **state}
+        )
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         return done
 
@@ -152,36 +193,74 @@ class Config(ProgramTest):
             self.here(*args, toml="[[[")
         self.here("--no-config", "doctor", toml="[[[")
 
-    def test_options_that_write_are_refused(self):
-        written = {"output": "opt", "save": "run", "dump": "run", "report": "run", "trace": "opt", "tests": "check", "junit": "test"}
-        for option, command in written.items():
-            for toml in (f"[{command}]\n{option} = 'loot'\n", f"{option} = 'loot'\n"):
-                said = self.here("opt", "g.pwg", toml=toml, code=2).stderr
-                self.assertIn("PW1503", said)
-                self.assertIn("it writes", said)
-                self.assertIn(f"give --{option} on the command line", said)
-                self.assertFalse(Path(self.path("loot")).exists())
-        self.assertIn("PW1503", self.here("doctor", toml="[test]\nupdate = true\n", code=2).stderr)
-        self.assertIn("PW1503", self.here("g.pwg", program="pwviz", toml="[pwviz]\noutput = 'loot.svg'\n", code=2).stderr)
-        for key in ("config", "help", "version"):
-            self.assertRegex(self.here("doctor", toml=f"{key} = true\n", code=2).stderr, "PW150[23]")
+    def test_a_found_file_is_refused_with_its_place_and_what_to_do(self):
+        said = self.here("stats", "g.pwg", toml="quiet = true\n[bisect]\n  command = 'touch loot'\n", code=2).stderr
+        self.assertRegex(said, r"error\[PW1503\]: `command` is refused: a piecewise.toml that was found, not named, may not load code")
+        self.assertIn("--> piecewise.toml:3:3", said)
+        self.assertIn("give --command on the command line; if you trust it: `pwr trust .` once, or --config piecewise.toml now", said)
+        below = self.run_in(self.below, "stats", "../../g.pwg", code=2).stderr
+        self.assertIn("`pwr trust ../../` once, or --config ../../piecewise.toml now", below)
+        for key in ("config", "help", "version", "watch"):
+            for named in ([], ["--config", "piecewise.toml"]):
+                self.assertRegex(self.here(*named, "doctor", toml=f"{key} = true\n", code=2).stderr, "PW150[23]")
 
-    def test_no_option_that_names_a_folder_or_says_it_writes_is_taken(self):
-        """Of all options there are, as the help states them: a new one that writes has to be listed as such."""
-        listing = subprocess.run([BIN / "pwr", "--help"], capture_output=True, text=True, check=True).stdout
-        commands = re.findall(r"^  ([a-z][a-z-]*) {2,}\S", listing.partition("Example")[0], flags=re.M)
-        writers = 0
-        for command in commands:
-            text = re.sub(r"\n {20,}", " ", self.pwr(command, "--help").stdout)
-            for head, rest in re.findall(r"^  (?:-\w,)?--([a-z-]+)(.*)$", text, flags=re.M):
-                if not re.search(r" DIR\b|\bwrite\b|to write|write the|draw time|the picture", rest) or "read" in rest.split()[:1]:
-                    continue
-                if head in ("times", "stdout", "schedules"):
-                    continue
-                writers += 1
-                said = self.here("doctor", toml=f"[{command}]\n{head} = 'loot'\n", code=2).stderr
-                self.assertIn("PW1503", said, f"{command} --{head}{rest}")
-        self.assertGreater(writers, 10)
+    def test_the_text_that_is_shown_is_the_documents(self):
+        printed = self.here("stats", "g.pwg", toml='plugin = "./mine.so"\n', code=2).stderr.strip()
+        self.assertIn("\n".join("    " + line for line in printed.splitlines()), Path("docs/configuration.md").read_text(encoding="utf-8"))
+
+    def test_a_plugin_is_not_loaded(self):
+        self.file("evil.c", f'#include <stdio.h>\n__attribute__((constructor)) static void f(void) {{ fclose(fopen("{self.path("RAN")}", "w")); }}\n')
+        subprocess.run(["cc", "-shared", "-fPIC", self.path("evil.c"), "-o", self.path("evil.so")], check=True)
+        for command in (["stats", "g.pwg"], ["fmt", "--check", "more.pwr"], ["cache", "stats"], ["ops"], ["serve", "--no-open"], ["run", "g.pwg"]):
+            self.assertIn("PW1503", self.here(*command, toml="plugin = './evil.so'\n", code=2).stderr)
+            self.assertFalse(os.path.exists(self.path("RAN")), command)
+        self.assertIn("PW1503", self.run_in(self.below, "stats", "../../g.pwg", code=2).stderr)
+        self.assertFalse(os.path.exists(self.path("RAN")))
+        self.here("--config", "piecewise.toml", "stats", "g.pwg", code=3)  # it is loaded, and is no plugin
+        self.assertTrue(os.path.exists(self.path("RAN")))
+
+    def test_a_command_is_not_started(self):
+        for name in ("bisect", "reduce"):
+            for toml in (f"[{name}]\ncommand = 'touch loot'\n", "command = 'touch loot'\n"):
+                self.assertIn("PW1503", self.here(name, "g.pwg", "-r", "more.pwr", "-p", "more", toml=toml, code=2).stderr)
+                self.assertFalse(os.path.exists(self.path("loot")))
+        self.here("--config", "piecewise.toml", "bisect", "g.pwg", "-r", "more.pwr", "-p", "more", toml="command = 'touch loot'\n", code=1)
+        self.assertTrue(os.path.exists(self.path("loot")))
+        os.unlink(self.path("loot"))
+
+    def test_a_named_file_sets_what_is_written(self):
+        self.here("--config", "piecewise.toml", "opt", "g.pwg", toml="[opt]\noutput = 'loot.pwg'\n")
+        self.assertIn("graph g", Path(self.path("loot.pwg")).read_text())
+        os.unlink(self.path("loot.pwg"))
+
+    def test_only_what_is_listed_is_taken_from_a_found_file(self):
+        """Of all options of all commands, as the programs' completions list them."""
+        refused = {}
+        for program in ("pwr", "pwviz"):
+            for command, option, value in options_of(program):
+                if command == ["trust"]:
+                    continue  # it reads no file
+                table = ".".join(command) or (program if program == "pwviz" else "")
+                toml = f"[{table}]\n{option} = {value}\n" if table else f"{option} = {value}\n"
+                for named in ([], ["--config", "piecewise.toml"]):
+                    self.file("piecewise.toml", toml)
+                    words = [*named, "g.pwg"] if program == "pwviz" else [*named, "stats", "g.pwg"]
+                    done = subprocess.run([BIN / program, *words], cwd=self.folder.name, capture_output=True, text=True, timeout=60, check=False)
+                    of_command_line = "is an option of the command line only" in done.stderr
+                    if not named:
+                        refused.setdefault(option, set()).add("PW1503" in done.stderr)
+                        self.assertEqual(sorted(os.listdir(self.folder.name)), self.files, (command, option))
+                    elif not of_command_line:
+                        self.assertNotIn("PW1503", done.stderr, (command, option))
+        self.assertEqual({option for option, states in refused.items() if states == {False}}, TAKEN)
+        self.assertEqual(
+            [option for option, states in refused.items() if len(states) == 2], [], "taken from one command's table and not from another's"
+        )
+        self.assertLessEqual(
+            {"plugin", "command", "host-functions", "output", "save", "dump", "report", "trace", "tests", "junit", "update", "study"}, set(refused) - TAKEN
+        )
+        for option in set(refused) - TAKEN - {"completion", "man"}:
+            self.assertIn("PW1503", self.here("stats", "g.pwg", toml=f"{option} = 'loot'\n", code=2).stderr, option)
 
     def test_the_example_of_the_documents_is_one(self):
         text = Path("docs/configuration.md").read_text(encoding="utf-8")
@@ -210,6 +289,123 @@ class Config(ProgramTest):
         program = lambda *args: subprocess.run([BIN / "pwr", *args], cwd=self.folder.name, capture_output=True, text=True, check=False)
         self.assertIn("belongs to another user", program("doctor").stderr)
         self.assertNotIn("belongs", program("--config", "piecewise.toml", "doctor").stderr)
+
+
+class Trust(ProgramTest):
+    def setUp(self):
+        home, project = tempfile.TemporaryDirectory(), tempfile.TemporaryDirectory()
+        self.addCleanup(home.cleanup)
+        self.addCleanup(project.cleanup)
+        self.home, self.project = Path(home.name).resolve(), Path(project.name).resolve()
+        self.below = self.project / "below"
+        self.below.mkdir()
+        (self.project / "g.pwg").write_text(GRAPH)
+        self.toml = self.project / "piecewise.toml"
+        self.toml.write_text("[opt]\noutput = 'loot.pwg'\n")
+
+    def call(self, *args, code=0, cwd=None, **environment):
+        env = {**os.environ, "XDG_STATE_HOME": str(self.home / "state"), **environment}
+        done = subprocess.run([BIN / "pwr", *args], cwd=cwd or self.project, capture_output=True, text=True, timeout=60, check=False, env=env)
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        return done
+
+    def listed(self, **environment):
+        return json.loads(self.call("--format", "json", "trust", "--list", **environment).stdout)
+
+    def refused(self, **environment):
+        self.assertIn("PW1503", self.call("opt", "g.pwg", code=2, **environment).stderr)
+        self.assertFalse((self.project / "loot.pwg").exists())
+
+    def written(self, cwd=None):
+        self.call("opt", self.project / "g.pwg", cwd=cwd)
+        (self.project / "loot.pwg").unlink()
+
+    def test_a_trusted_file_sets_all_until_it_changes(self):
+        self.refused()
+        done = self.call("--format", "json", "trust", ".")
+        digest = hashlib.sha256(self.toml.read_bytes()).hexdigest()
+        row = {"folder": str(self.project), "sha256": digest, "state": "in force"}
+        self.assertEqual(json.loads(done.stdout), [row])
+        self.assertIn("until it changes, it sets output", done.stderr)
+        self.assertEqual(self.listed(), [row])
+        self.written()
+        self.written(cwd=self.below)
+        text = self.toml.read_text()
+        self.toml.write_text(text + "# another\n")
+        self.assertIn("it has changed since it was trusted", self.call("opt", "g.pwg", code=2).stderr)
+        self.assertEqual(self.listed()[0]["state"], "changed")
+        self.toml.write_text(text)
+        self.written()
+        self.assertEqual(json.loads(self.call("--format", "json", "trust", "--remove", ".").stdout), [row])
+        self.refused()
+        self.assertEqual(self.listed(), [])
+        self.assertIn("not a trusted folder", self.call("trust", "--remove", ".", code=1).stderr)
+
+    def test_it_is_of_the_folder_however_it_is_named(self):
+        link = self.home / "link"
+        link.symlink_to(self.project)
+        self.call("trust", link)
+        self.assertEqual([row["folder"] for row in self.listed()], [str(self.project)])
+        self.written(cwd=link)
+        copy = self.home / "copy"
+        copy.mkdir()
+        (copy / "piecewise.toml").write_text(self.toml.read_text())
+        self.assertIn("PW1503", self.call("stats", self.project / "g.pwg", cwd=copy, code=2).stderr)
+
+    def test_a_folder_that_is_gone_can_be_removed(self):
+        other = self.home / "other"
+        other.mkdir()
+        (other / "piecewise.toml").write_text("plugin = 'x.so'\n")
+        self.call("trust", other)
+        shutil.rmtree(other)
+        self.assertEqual(self.listed()[0]["state"], "missing")
+        self.call("trust", "--remove", f"{other}/")
+        self.assertEqual(self.listed(), [])
+
+    def test_what_cannot_be_trusted(self):
+        self.assertIn("PW1505", self.call("trust", self.below, code=2).stderr)
+        self.toml.write_text("[opt]\noutptu = 'x'\n")
+        self.assertIn("did you mean `output`?", self.call("trust", ".", code=2).stderr)
+        self.assertIn("folder is required", self.call("trust", code=2).stderr)
+        self.assertIn("excludes", self.call("trust", ".", "--list", code=2).stderr)
+
+    def test_it_reads_no_file_for_itself(self):
+        self.toml.write_text("[[[")
+        self.assertEqual(self.listed(), [])
+
+    def test_the_list_is_never_in_the_folder_that_it_judges(self):
+        (self.project / "state/piecewise").mkdir(parents=True, mode=0o700)
+        digest = hashlib.sha256(self.toml.read_bytes()).hexdigest()
+        (self.project / "state/piecewise/trusted").write_text(f"{digest}  {self.project}\n")
+        self.refused(XDG_STATE_HOME="state", HOME=str(self.home))
+        self.refused(XDG_STATE_HOME="state", HOME="")
+        self.assertIn("PW1505", self.call("trust", ".", code=2, XDG_STATE_HOME="state", HOME="").stderr)
+
+    def test_a_list_that_others_can_write_is_ignored(self):
+        self.call("trust", ".")
+        state = self.home / "state/piecewise"
+        self.assertEqual(state.stat().st_mode & 0o777, 0o700)
+        self.written()
+        state.chmod(0o777)
+        self.refused()
+        self.assertIn("others can write to it", self.call("trust", ".", code=2).stderr)
+
+    def test_damaged_lines_trust_nothing(self):
+        self.call("trust", ".")
+        path = self.home / "state/piecewise/trusted"
+        for text in ("", "x\n", path.read_text()[:70], path.read_text().replace("  /", "  "), path.read_text().upper()):
+            path.write_text(text)
+            self.refused()
+
+    def test_processes_do_not_lose_each_others_entries(self):
+        folders = [self.home / f"p{i}" for i in range(8)]
+        for folder in folders:
+            folder.mkdir()
+            (folder / "piecewise.toml").write_text("")
+        env = {**os.environ, "XDG_STATE_HOME": str(self.home / "state")}
+        running = [subprocess.Popen([BIN / "pwr", "-q", "trust", folder], env=env, stdout=subprocess.DEVNULL) for folder in folders]
+        self.assertEqual([process.wait(60) for process in running], [0] * 8)
+        self.assertEqual([row["folder"] for row in self.listed()], sorted(map(str, folders)))
 
 
 if __name__ == "__main__":

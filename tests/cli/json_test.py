@@ -194,6 +194,7 @@ class Answers(ProgramTest):
             ("cache", 0, "cache", "clear"),
             ("ops", 0, "ops"),
             ("doctor", 0, "doctor"),
+            ("trust", 0, "trust", "--list"),
             ("grammar classes", 0, "grammar", "classes", self.path("r.pwr")),
         ]
 

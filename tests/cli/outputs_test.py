@@ -221,6 +221,7 @@ class Streams(ProgramTest):
             "cache": ["stats"],
             "ops": ["relu"],
             "doctor": [],
+            "trust": ["--list"],
             "completion": ["bash"],
             "man": ["run"],
             "bisect": [g, "-r", rules, "-p", "p"],
