@@ -25,6 +25,9 @@ namespace fs = std::filesystem;
 
 constexpr std::array<std::string_view, 6> kCompares{"==", "!=", "<", "<=", ">", ">="};
 constexpr std::string_view kDivides = "%", kManifest = "manifest.json", kOriginal = "original.json";
+/// The last part by name, so the last of the file: the digest of all bytes before it.
+constexpr std::string_view kSeal = "whole.sha256";
+constexpr std::size_t kMostArtifact = std::size_t{1} << 40;
 
 std::string object_name(const std::string& key) { return "objects/" + key; }
 std::string at_load_name(std::size_t i) { return fmt::format("variants/{}/at_load.json", i); }
@@ -66,23 +69,58 @@ Result<std::monostate> write_file_of(const Artifact& artifact, const std::string
   }
   for (const auto& [key, payload] : artifact.objects->by_key())
     parts.emplace_back(object_name(key), payload);
+  parts.emplace_back(kSeal, std::string(kDigestLength, '0'));
   std::vector<std::pair<std::string, TensorView>> views;
   for (auto& [name, text] : parts)
     views.emplace_back(name, TensorView{DType::u8,
                                         {static_cast<std::int64_t>(text.size())},
                                         reinterpret_cast<std::byte*>(text.data())});
-  return write_file(path, safetensors_text(std::move(views)));
+  return write_file(path, sealed_artifact(safetensors_text(std::move(views))));
 }
 
-/// A part of an artifact's file as text.
-Result<std::string> part_of(const Safetensors& file, const std::string& name) {
-  const StoredTensor* stored = file.find(name);
-  if (stored == nullptr || stored->dtype != stored_name(DType::u8))
-    return fail(error_in(file.path(), "PW1218", fmt::format("it is no artifact: it lacks {}", name),
-                         "`pwr compile -o model.pwx` writes one"));
-  const Tensor tensor = PW_TRY(file.tensor(*stored));
-  return std::string(reinterpret_cast<const char*>(tensor.data()), tensor.view().bytes());
+tl::unexpected<Diagnostics> no_artifact(const std::string& path, std::string why) {
+  return fail(error_in(path, "PW1218", std::move(why),
+                       "copy it again, or write it again: `pwr compile -o model.pwx`"));
 }
+
+bool is_sealed(std::string_view bytes) {
+  if (bytes.size() < kDigestLength) return false;
+  const std::string_view before = bytes.substr(0, bytes.size() - kDigestLength);
+  return bytes.substr(before.size()) == sha256(before);
+}
+
+/// The parts of an artifact's file. Nothing is read of one that is not as it was written.
+class Parts {
+ public:
+  static Result<Parts> open(const std::string& path) {
+    Parts out;
+    out.path_ = path;
+    out.bytes_ = PW_TRY(read_file(path, kMostArtifact));
+    if (!is_sealed(out.bytes_))
+      return no_artifact(path,
+                         "it is no artifact, or a damaged one: its bytes do not match their seal");
+    out.header_ = PW_TRY(parse_safetensors(out.bytes_, path));
+    return out;
+  }
+  [[nodiscard]] const std::vector<StoredTensor>& all() const { return header_.tensors; }
+  [[nodiscard]] std::string text(const StoredTensor& part) const {
+    return bytes_.substr(header_.data + part.begin, part.end - part.begin);
+  }
+  /// Empty where there is no such part.
+  [[nodiscard]] std::string optional_text(const std::string& name) const {
+    const auto found = std::ranges::find(all(), name, &StoredTensor::name);
+    return found == all().end() ? std::string() : text(*found);
+  }
+  [[nodiscard]] Result<std::string> text(const std::string& name) const {
+    const auto found = std::ranges::find(all(), name, &StoredTensor::name);
+    if (found == all().end()) return no_artifact(path_, "it is no artifact: it lacks " + name);
+    return text(*found);
+  }
+
+ private:
+  std::string path_, bytes_;
+  SafetensorsHeader header_;
+};
 
 Result<std::vector<std::string>> splitting_names(const ContextPtr& context,
                                                  const LoadedRules& rules,
@@ -114,11 +152,26 @@ void say_artifact(const Artifact& artifact, const Log& log) {
     log.say("note: another compiler made it: " + artifact.compiler + "; here is " + here);
 }
 
+/// Makes the run take its backend and its kernels from the artifact, and nothing from a compiler.
+void use_objects(const Artifact& artifact, RunRequest& request) {
+  request.backend = artifact.backend;
+  request.engine.driver = artifact.driver;
+  request.engine.schedules = artifact.schedules;
+  CacheOptions sealed;
+  sealed.sealed = artifact.objects;
+  request.engine.cache = std::make_shared<CompileCache>(sealed);
+}
+
 tl::unexpected<Diagnostics> unfit(const std::string& path, std::string why, std::string help) {
   return fail(error_in(path, "PW1219", std::move(why), std::move(help)));
 }
 
 }  // namespace
+
+std::string sealed_artifact(std::string bytes) {
+  bytes.resize(bytes.size() - std::min(bytes.size(), kDigestLength));
+  return bytes += sha256(bytes);
+}
 
 std::string library_digest() {
   KeyParts parts;
@@ -188,24 +241,26 @@ bool is_artifact(const std::string& path) {
 }
 
 Result<std::shared_ptr<Artifact>> read_artifact(const std::string& path) {
-  const Safetensors file = PW_TRY(Safetensors::open(path));
-  auto out = PW_TRY(manifest_from_json(PW_TRY(part_of(file, std::string(kManifest))), path));
-  out->original = PW_TRY(part_of(file, std::string(kOriginal)));
+  const Parts parts = PW_TRY(Parts::open(path));
+  auto out = PW_TRY(manifest_from_json(PW_TRY(parts.text(std::string(kManifest))), path));
+  out->original = PW_TRY(parts.text(std::string(kOriginal)));
   for (std::size_t i = 0; i < out->variants.size(); ++i) {
-    out->variants[i].graph = PW_TRY(part_of(file, graph_name(i)));
-    out->variants[i].plan = PW_TRY(part_of(file, plan_name(i)));
-    if (file.find(at_load_name(i)) != nullptr)
-      out->variants[i].at_load = PW_TRY(part_of(file, at_load_name(i)));
+    out->variants[i].graph = PW_TRY(parts.text(graph_name(i)));
+    out->variants[i].plan = PW_TRY(parts.text(plan_name(i)));
+    out->variants[i].at_load = parts.optional_text(at_load_name(i));
   }
   const std::string objects = object_name("");
-  for (const StoredTensor& stored : file.tensors())
-    if (stored.name.starts_with(objects))
-      out->objects->add(stored.name.substr(objects.size()), PW_TRY(part_of(file, stored.name)));
-  PW_TRY(file.file().check_unchanged());
+  for (const StoredTensor& part : parts.all()) {
+    if (!part.name.starts_with(objects)) continue;
+    const std::string key = part.name.substr(objects.size());
+    if (!is_digest(key)) return no_artifact(path, part.name + " is not named by a digest");
+    out->objects->add(key, parts.text(part));
+  }
   return out;
 }
 
-Result<std::monostate> check_artifact(const Artifact& artifact, const std::string& path) {
+Result<std::monostate> check_artifact(const Artifact& artifact, const std::string& path,
+                                      bool native) {
   const std::string again = "compile it again, with this program on this machine";
   if (artifact.version != version())
     return unfit(
@@ -214,7 +269,7 @@ Result<std::monostate> check_artifact(const Artifact& artifact, const std::strin
   if (artifact.library != library_digest())
     return unfit(path, "the bodies of ops or the rules in this program are others than it had",
                  again);
-  if (!artifact.machine.empty() && artifact.machine != processor())
+  if (native && !artifact.machine.empty() && artifact.machine != processor())
     return unfit(path,
                  fmt::format("it was compiled for another processor:\n{}\nthis is\n{}",
                              artifact.machine, processor()),
@@ -237,7 +292,7 @@ Result<RunRequest> with_artifact(const ContextPtr& context, const RunRequest& as
     return fail(error_in(path, "PW1218", "an artifact is rewritten and planned already",
                          "leave out rules, pipeline and plan, and prove what it was made of"));
   const std::shared_ptr<Artifact> artifact = PW_TRY(read_artifact(path));
-  PW_TRY(check_artifact(*artifact, path));
+  PW_TRY(check_artifact(*artifact, path, asked.native));
   say_artifact(*artifact, log);
   PW_TRY(load_op_library(context));
   const auto parsed = [&](const std::string& text, const std::string& part) {
@@ -262,22 +317,20 @@ Result<RunRequest> with_artifact(const ContextPtr& context, const RunRequest& as
       prepared->variants.back().at_load = PW_TRY(parsed(variant.at_load, at_load_name(i)));
   }
   RunRequest out = asked;
-  out.backend = artifact->backend;
-  out.engine.driver = artifact->driver;
-  out.engine.schedules = artifact->schedules;
   out.engine.strict = artifact->strict;
   out.engine.fuse = artifact->fuse;
   out.plan.fold = artifact->fold;
-  CacheOptions sealed;
-  sealed.sealed = artifact->objects;
-  out.engine.cache = std::make_shared<CompileCache>(sealed);
+  if (asked.native)
+    use_objects(*artifact, out);
+  else
+    log.say("its compiled objects are not used: its graphs run on " + out.backend);
   out.prepared = std::move(prepared);
   return out;
 }
 
 Result<std::unique_ptr<StepEngine>> open_engine_of(const ExecutionRequest& request) {
   auto engine = PW_TRY(open_engine(request.engines, request.backend, request.engine));
-  if (!request.prepared) return engine;
+  if (!request.prepared || !request.native) return engine;
   const std::string made = request.prepared->artifact->arch, here = engine->arch();
   if (made != here)
     return unfit(request.graph.path,

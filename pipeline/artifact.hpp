@@ -1,6 +1,7 @@
 // An artifact: a model's graphs, rewritten, planned and compiled, in one file that runs where no
 // compiler is. It is a safetensors file of byte tensors: manifest.json, graphs and plans as JSON,
-// and the compiled objects by their keys.
+// the compiled objects by their keys, and a seal: the SHA-256 of all bytes before it, so that a
+// damaged file is refused as a whole. The objects are native code of whoever wrote the file.
 #pragma once
 
 #include <memory>
@@ -41,6 +42,9 @@ struct Artifact {
   std::shared_ptr<CompiledObjects> objects = std::make_shared<CompiledObjects>();
 };
 
+/// Returns the bytes of an artifact's file with their seal in place of the last ones.
+[[nodiscard]] std::string sealed_artifact(std::string bytes);
+
 /// SHA-256 over the op and rule library inside of the program.
 [[nodiscard]] std::string library_digest();
 
@@ -58,8 +62,10 @@ Result<std::monostate> write_artifact(const ContextPtr& context, const RunReques
 /// PW1218 where the file is none, or is damaged.
 Result<std::shared_ptr<Artifact>> read_artifact(const std::string& path);
 /// PW1219 where it cannot run here, or is not what its sources say today: another program, op
-/// library or processor, or a file it was made of that has changed where it lies.
-Result<std::monostate> check_artifact(const Artifact& artifact, const std::string& path);
+/// library or processor, or a file it was made of that has changed where it lies. `native`: its
+/// compiled objects are to run; without, any processor will do.
+Result<std::monostate> check_artifact(const Artifact& artifact, const std::string& path,
+                                      bool native = true);
 
 /// What a run takes of an artifact instead of making it.
 struct PreparedRun {
@@ -68,8 +74,9 @@ struct PreparedRun {
   std::vector<GraphVariant> variants;
   std::vector<PlanDocument> plans;  ///< of the variants
 };
-/// The request with the artifact's backend and objects, and what was prepared, where its graph is
-/// an artifact; else as it is. PW1218 where it asks for rules or plans besides.
+/// The request with what was prepared, where its graph is an artifact, and with the artifact's
+/// backend and objects unless it is not `native`; else as it is. PW1218 where it asks for rules or
+/// plans besides.
 Result<RunRequest> with_artifact(const ContextPtr& context, const RunRequest& request,
                                  const Log& log);
 /// Opens the engine of a request. PW1219 where an artifact was compiled for another device than the

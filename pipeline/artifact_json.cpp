@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "backends/cache/digest.hpp"
 #include "pipeline/artifact.hpp"
 
 namespace pw {
@@ -9,7 +10,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::string_view kFormat = "piecewise.artifact/1";
+constexpr std::string_view kFormat = "piecewise.artifact/2";
 
 /// Reads members; the first that is missing or of another kind is kept as the error.
 class ManifestReader {
@@ -49,6 +50,13 @@ class ManifestReader {
     const Json* found = find(name);
     if (found != nullptr && found->is_array()) return *found;
     wrong(name, "an array");
+    return kNone;
+  }
+  const Json& members(const char* name) const {
+    static const Json kNone = Json::object();
+    const Json* found = find(name);
+    if (found != nullptr && found->is_object()) return *found;
+    wrong(name, "an object");
     return kNone;
   }
 
@@ -145,10 +153,11 @@ Result<std::shared_ptr<Artifact>> manifest_from_json(std::string_view text,
   }
   for (const Json& item : read.list("variants"))
     out->variants.push_back(variant_of(item, "manifest.json/variants", error));
-  const auto names = json.find("names");
-  if (names != json.end() && names->is_object())
-    for (const auto& [name, key] : names->items())
-      if (key.is_string()) out->objects->add_name(name, key.get<std::string>());
+  for (const auto& [name, key] : read.members("names").items()) {
+    if (!is_digest(name) || !key.is_string() || !is_digest(key.get<std::string>()))
+      return refuse("a name in its manifest is not a digest");
+    out->objects->add_name(name, key.get<std::string>());
+  }
   if (!error.empty()) return refuse(error);
   if (out->variants.empty()) return refuse("it holds no graph");
   return out;

@@ -119,6 +119,7 @@ void take_run(Given& given, RunRequest& request) {
   given.take("check", request.check);
   given.take("prove", request.prove);
   given.take("pad", request.pad);
+  given.take("native", request.native);
   given.take("ranks", request.ranks);
   std::vector<std::string> replicated;
   given.take("replicated", replicated);

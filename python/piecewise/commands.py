@@ -651,7 +651,7 @@ def run_model(
 ) -> Dict[str, Any]:
     """The main job, as `pwr run` does it: load, rewrite, split, plan, build, run, and with check=True compare.
 
-    options: backend, driver, cached_tokens, strict, fuse, schedules, seed, tokens, steps, weights, map, plan, those of plan(), execute, check, prove, pad, ranks, replicated (a list), save,
+    options: backend, driver, cached_tokens, strict, fuse, schedules, seed, tokens, steps, weights, map, plan, those of plan(), execute, check, prove, pad, native, ranks, replicated (a list), save,
     expect, rtol and atol; they mean what the options of `pwr run` of these names do (execute=False: as `pwr report`). `given` are contents of inputs, by name: numpy
     arrays, or what has __dlpack__ in CPU memory. `backends`: others than the program's, by name, each a callable: backend(graph) is called once for each piece, and returns what runs
     it, a callable that takes an array for each input and returns one for each output, in order. `hook`: an object with before(call), after(call) or one of them, called around each

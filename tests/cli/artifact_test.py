@@ -1,8 +1,13 @@
 #!/usr/bin/python3
 """`pwr compile -o model.pwx` and `pwr run model.pwx`, as on a machine without a compiler; and backends of a plugin."""
+import hashlib
+import json
 import os
+import random
+import struct
 import subprocess
 import unittest
+from pathlib import Path
 
 from program import BIN, ProgramTest
 
@@ -45,6 +50,65 @@ class Artifact(ProgramTest):
         self.assertIn("mine.pwr (rules) has changed since", done.stderr)
         os.unlink(rules)
         self.pwr("run", path, "--tokens", "3")
+
+    def small(self):
+        """A small artifact with an object."""
+        graph = self.file("g.pwg", "graph g {\n  symbol n in 1..64 tokens\n  in x: f32[n, 8]\n  y = sum(exp(x)){dim = -1}\n  out y\n}\n")
+        path = self.path("small.pwx")
+        self.pwr("compile", graph, "--backend", "cpu", "-o", path)
+        return Path(path).read_bytes()
+
+    def refused(self, content):
+        done = self.pwr("run", self.file("mutant.pwx", content), "--tokens", "3", code=3)
+        self.assertIn("PW1218", done.stderr)
+        self.assertEqual(done.stdout, "")
+        return done.stderr
+
+    def test_a_flipped_bit_anywhere_is_refused_before_anything_runs(self):
+        whole = self.small()
+        self.pwr("run", self.file("mutant.pwx", whole), "--tokens", "3")
+        seed = 1
+        print(f"seed {seed}")
+        draw = random.Random(seed)
+        places = [draw.randrange(len(whole)) for _ in range(40)]
+        header = struct.unpack("<Q", whole[:8])[0]
+        for name, part in json.loads(whole[8 : 8 + header]).items():  # and one of each part
+            places.append(8 + header + draw.randrange(*part["data_offsets"]) if part["data_offsets"][0] < part["data_offsets"][1] else 0)
+        for place in places:
+            mutant = bytearray(whole)
+            mutant[place] ^= 1 << draw.randrange(8)
+            self.refused(bytes(mutant))
+
+    def test_a_file_that_is_cut_off_is_refused(self):
+        whole = self.small()
+        for length in (0, 1, 7, 8, 63, 64, 65, len(whole) // 2, len(whole) - 64, len(whole) - 1):
+            self.refused(whole[:length])
+
+    def test_a_name_that_is_no_digest_is_refused(self):
+        whole = self.small()
+        header = struct.unpack("<Q", whole[:8])[0]
+        parts = json.loads(whole[8 : 8 + header])
+        at = 8 + header + parts["manifest.json"]["data_offsets"][0]
+        manifest = whole[at : 8 + header + parts["manifest.json"]["data_offsets"][1]]
+        names = json.loads(manifest)["names"]
+        self.assertTrue(names)
+        name, key = next(iter(names.items()))
+        for wrong in (f'"{name}": "x"', f'"x": "{key}"', f'"{name}": 3', f'"{name}": null'):
+            changed = manifest.replace(f'"{name}": "{key}"'.encode(), wrong.encode()).ljust(len(manifest))  # white space at its end
+            body = whole[:at] + changed + whole[at + len(manifest) : -64]
+            said = self.refused(body + hashlib.sha256(body).hexdigest().encode())
+            self.assertIn("a name in its manifest is not a digest", said)
+
+    def test_it_runs_without_its_native_code(self):
+        path = self.artifact("cpu")
+        done = self.alone("run", path, "--no-native", "--tokens", "1,7,16", "--check")
+        self.assertIn("its compiled objects are not used: its graphs run on eager", done.stderr)
+        self.assertIn("all outputs of all steps pass the check", done.stderr)
+        wanted = self.pwr("run", *MODEL, *RULES, "--tokens", "1,7,16", "--check")
+        numbers = [line for line in wanted.stdout.splitlines() if line.endswith("ok")]
+        self.assertEqual(len(numbers), 6)
+        for line in numbers:
+            self.assertIn(line, done.stdout)
 
     def test_what_is_none_is_refused(self):
         self.assertIn("none.pwx", self.pwr("run", self.file("none.pwx", "no artifact"), code=3).stderr)

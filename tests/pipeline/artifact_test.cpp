@@ -126,13 +126,18 @@ void check_same(const Outcome& got, const Outcome& wanted) {
   }
 }
 
-/// The artifact with one thing of its manifest replaced, of the same length.
+/// The artifact with one thing of its manifest replaced, of the same length, and sealed again.
 std::string changed(const std::string& path, const std::string& from, const std::string& to) {
   REQUIRE(from.size() == to.size());
   std::string bytes = read_file(path).value();
   const std::size_t at = bytes.find(from);
   REQUIRE(at != std::string::npos);
-  return written("artifact_changed.pwx", bytes.replace(at, from.size(), to));
+  return written("artifact_changed.pwx", sealed_artifact(bytes.replace(at, from.size(), to)));
+}
+
+std::string code_of_reading(const std::string& bytes) {
+  const auto read = read_artifact(written("artifact_mutant.pwx", bytes));
+  return read ? "" : read.error().front().code;
 }
 
 }  // namespace
@@ -236,19 +241,85 @@ TEST_CASE("artifact: a damaged or wrong file is refused", "[artifact]") {
   const auto code_of = [](const std::string& text) {
     return outcome_of(of_artifact(written("artifact_bad.pwx", text))).error.substr(0, 6);
   };
-  CHECK(code_of("") == "PW1271");
-  CHECK(code_of(bytes.substr(0, bytes.size() / 2)) == "PW1271");
-  CHECK(code_of(read_file(changed(path, "piecewise.artifact/1", "piecewise.artifact/9")).value()) ==
+  CHECK(code_of("") == "PW1218");
+  CHECK(code_of(bytes.substr(0, bytes.size() / 2)) == "PW1218");
+  CHECK(code_of(bytes) == "");
+  CHECK(code_of(read_file(changed(path, "piecewise.artifact/2", "piecewise.artifact/9")).value()) ==
         "PW1218");
   RunRequest twice = of_artifact(path);
   twice.rules = {{"llm"}, "o2", {}};
   CHECK(outcome_of(twice).error.find("PW1218: an artifact is rewritten") == 0);
-  // Objects that are not the ones their keys name, or are damaged.
+  // Objects that are not the ones their keys name, in a file that was sealed with them.
   std::string broken = bytes;
   const std::size_t elf = broken.find(
       "\x7f"
       "ELF");
   REQUIRE(elf != std::string::npos);
   broken[elf + 1] = 'X';
-  CHECK(code_of(broken) == "PW1219");
+  CHECK(code_of(broken) == "PW1218");
+  CHECK(code_of(sealed_artifact(broken)) == "PW1219");
+}
+
+TEST_CASE("artifact: no bit of it may differ", "[artifact]") {
+  const std::string bytes =
+      read_file(artifact_of(artifact_request("cpu"), "artifact_bits")).value();
+  REQUIRE(code_of_reading(bytes) == "");
+  const auto check_flip = [&](std::size_t at, int bit) {
+    std::string mutant = bytes;
+    mutant[at] = static_cast<char>(mutant[at] ^ 1 << bit);
+    INFO("byte " << at << " bit " << bit);
+    CHECK(code_of_reading(mutant) == "PW1218");
+  };
+  for (std::size_t at = 0; at < 8; ++at)  // the header's length
+    for (int bit = 0; bit < 8; ++bit) check_flip(at, bit);
+  constexpr std::size_t kFlips = 1500;  // of the header, the manifest and every part
+  for (std::size_t i = 0; i < kFlips; ++i)
+    check_flip(i * bytes.size() / kFlips, static_cast<int>(i % 8));
+  for (std::size_t at = bytes.size() - 64; at < bytes.size(); ++at) check_flip(at, 5);  // its seal
+  for (std::size_t i = 0; i < 100; ++i) {
+    INFO("cut off " << i);
+    CHECK(code_of_reading(bytes.substr(0, i * bytes.size() / 100)) == "PW1218");
+  }
+  CHECK(code_of_reading(bytes.substr(0, bytes.size() - 1)) == "PW1218");
+  CHECK(code_of_reading(bytes + '\0') == "PW1218");
+  CHECK(code_of_reading(bytes + bytes) == "PW1218");
+}
+
+TEST_CASE("artifact: names and keys of a manifest are digests", "[artifact]") {
+  const std::string path = artifact_of(artifact_request("cpu"), "artifact_names");
+  const auto artifact = read_artifact(path).value();
+  REQUIRE_FALSE(artifact->objects->names().empty());
+  const auto [name, key] = *artifact->objects->names().begin();
+  for (const std::string& wrong : {std::string(64, 'x'), "A" + key.substr(1)}) {
+    CHECK(
+        outcome_of(of_artifact(changed(path, ": \"" + key, ": \"" + wrong))).error.find("PW1218") ==
+        0);
+    CHECK(outcome_of(of_artifact(changed(path, "\"" + name + "\"", "\"" + wrong + "\"")))
+              .error.find("PW1218") == 0);
+    CHECK(outcome_of(of_artifact(changed(path, "objects/" + key, "objects/" + wrong)))
+              .error.find("PW1218") == 0);
+  }
+}
+
+TEST_CASE("artifact: without its native code it runs on the backend that is asked for",
+          "[artifact]") {
+  const RunRequest request = artifact_request("cpu");
+  const std::string path = artifact_of(request, "artifact_graphs");
+  for (const char* backend : {"eager", "cpu"}) {
+    INFO(backend);
+    RunRequest asked = of_artifact(path);
+    asked.native = false;
+    asked.backend = backend;
+    const Outcome got = outcome_of(asked);
+    RunRequest from_sources = request;
+    from_sources.backend = backend;
+    check_same(got, outcome_of(from_sources));
+    CHECK(got.failed == 0);
+    for (const RunRecord& record : got.records) CHECK(record.backend == backend);
+  }
+  // Nothing of its objects is needed, not even their processor.
+  auto artifact = read_artifact(path).value();
+  artifact->machine = "another one";
+  CHECK(check_artifact(*artifact, path, false).has_value());
+  CHECK_FALSE(check_artifact(*artifact, path, true).has_value());
 }

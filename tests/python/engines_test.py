@@ -144,6 +144,10 @@ class Artifacts(Case):
         done = pw.run_model(output, tokens=[3], check=True)
         self.assertEqual(done["failed"], 0)
         self.assertEqual(done["graphs"][0]["outputs"][0]["y"].tobytes(), wanted["outputs"][0]["y"].tobytes())
+        eager = pw.run_model(graph, "llm", "o2", tokens=[3])["graphs"][0]
+        alone = pw.run_model(output, tokens=[3], native=False)["graphs"][0]
+        self.assertEqual(alone["kernels"], {})
+        self.assertEqual(alone["outputs"][0]["y"].tobytes(), eager["outputs"][0]["y"].tobytes())
 
 
 if __name__ == "__main__":
