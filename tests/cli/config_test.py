@@ -31,7 +31,7 @@ TAKEN = set(
     ops order orders over overlay pass passes pieces pipeline plan port progress prove q-rank quality quant quiet ranges rank ranks relation
     repeats replicated rows rtol rules run runs sample schedules seconds seed separate sequence-parallel shard shuffle size-cap sizes solver
     sources-only space speculative-tokens splitting stats stdio stdout steps strict subsets symbol time-limit timeout times token-ranges tokens
-    topk tp verify-each view vocab weight weights widths with
+    topk tp type verdicts verify-each view vocab weight weights widths with
     """.split()
 )
 
@@ -257,7 +257,8 @@ class Config(ProgramTest):
             [option for option, states in refused.items() if len(states) == 2], [], "taken from one command's table and not from another's"
         )
         self.assertLessEqual(
-            {"plugin", "command", "host-functions", "output", "save", "dump", "report", "trace", "tests", "junit", "update", "study"}, set(refused) - TAKEN
+            {"plugin", "command", "host-functions", "output", "save", "dump", "report", "trace", "tests", "junit", "update", "study"},
+            set(refused) - TAKEN,
         )
         for option in set(refused) - TAKEN - {"completion", "man"}:
             self.assertIn("PW1503", self.here("stats", "g.pwg", toml=f"{option} = 'loot'\n", code=2).stderr, option)
