@@ -22,6 +22,29 @@ Json samples_to_json(const Judgement& judgement) {
           {"reason", judgement.reason}};
 }
 
+Json names_of(const std::set<DType>& dtypes) {
+  Json out = Json::array();
+  for (const DType dtype : dtypes) out.push_back(name(dtype));
+  return out;
+}
+
+/// Returns what the samples were like.
+Json drawn_to_json(const DrawnSamples& drawn) {
+  Json broadcast = Json::array(), sizes = Json::array(), special = Json::object();
+  if (drawn.first_smaller) broadcast.push_back("first");
+  if (drawn.others_smaller) broadcast.push_back("others");
+  for (const std::int64_t size : drawn.sizes)
+    if (size < 2) sizes.push_back(size);
+  for (const auto& [dtype, share] : drawn.special)
+    special[std::string(name(dtype))] = {{"least", share.least}, {"of", share.of}};
+  return {{"dtypes", names_of(drawn.dtypes)},
+          {"refused_dtypes", names_of(drawn.refused)},
+          {"ranks", drawn.ranks},
+          {"sizes", sizes},
+          {"broadcast", broadcast},
+          {"special_values", special}};
+}
+
 Json row(const RuleJudgement& seen) {
   const RuleCheck& samples = seen.samples;
   const proof::Proof& proof = seen.proof;
@@ -43,6 +66,7 @@ Json row(const RuleJudgement& seen) {
   out["graphs"] = samples.instances;
   out["samples"] = samples.runs;
   out["ranks"] = samples.ranks;
+  out["drawn"] = drawn_to_json(samples.drawn);
   out["guards"] = {{"held", samples.held},
                    {"refused", samples.refused},
                    {"unreached", samples.unreached},

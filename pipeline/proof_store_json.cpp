@@ -53,6 +53,31 @@ Judgement judgement_from(const Json& in) {
   return out;
 }
 
+/// Dtypes as their numbers.
+Json to_json(const DrawnSamples& drawn) {
+  Json special = Json::array();
+  for (const auto& [dtype, share] : drawn.special)
+    special.push_back({dtype, share.least, share.of});
+  return {
+      {"dtypes", drawn.dtypes}, {"refused", drawn.refused},     {"ranks", drawn.ranks},
+      {"sizes", drawn.sizes},   {"first", drawn.first_smaller}, {"others", drawn.others_smaller},
+      {"special", special}};
+}
+
+DrawnSamples drawn_from(const Json& in) {
+  DrawnSamples out;
+  out.dtypes = in.at("dtypes").get<std::set<DType>>();
+  out.refused = in.at("refused").get<std::set<DType>>();
+  out.ranks = in.at("ranks").get<std::set<std::size_t>>();
+  out.sizes = in.at("sizes").get<std::set<std::int64_t>>();
+  out.first_smaller = in.at("first").get<bool>();
+  out.others_smaller = in.at("others").get<bool>();
+  for (const Json& entry : in.at("special"))
+    out.special[entry.at(0).get<DType>()] = {entry.at(1).get<std::size_t>(),
+                                             entry.at(2).get<std::size_t>()};
+  return out;
+}
+
 Json to_json(const RuleCheck& check) {
   Json by_dtype = Json::object();
   for (const auto& [dtype, judgement] : check.by_dtype) by_dtype[dtype] = to_json(judgement);
@@ -60,7 +85,7 @@ Json to_json(const RuleCheck& check) {
           {"runs", check.runs},           {"ranks", check.ranks},
           {"held", check.held},           {"refused", check.refused},
           {"unreached", check.unreached}, {"judgement", to_json(check.judgement)},
-          {"by_dtype", by_dtype}};
+          {"by_dtype", by_dtype},         {"drawn", to_json(check.drawn)}};
 }
 
 RuleCheck samples_from(const Json& in) {
@@ -73,6 +98,7 @@ RuleCheck samples_from(const Json& in) {
   out.refused = in.at("refused").get<std::size_t>();
   out.unreached = in.at("unreached").get<std::vector<std::string>>();
   out.judgement = judgement_from(in.at("judgement"));
+  out.drawn = drawn_from(in.at("drawn"));
   for (const auto& [dtype, judgement] : in.at("by_dtype").items())
     out.by_dtype.emplace(dtype, judgement_from(judgement));
   return out;

@@ -1,9 +1,8 @@
 // Exports SampleInputs, give_contents.
 #include "verify/contents.hpp"
 
-#include <array>
+#include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <optional>
 
@@ -12,106 +11,65 @@
 #include "backends/program.hpp"
 #include "base/hash.hpp"
 #include "graph/build.hpp"
+#include "verify/special_values.hpp"
 
 namespace pw {
 namespace {
 
 class Filler {
  public:
-  Filler(DType dtype, Contents contents, std::uint64_t key)
-      : dtype_(dtype), contents_(contents), random_(key), format_(format_of(dtype)) {}
+  /// `column`: which of the inputs, from 0. `first`: the row of special values to begin at.
+  Filler(DType dtype, Contents contents, std::uint64_t key, std::uint64_t column,
+         std::uint64_t first)
+      : dtype_(dtype),
+        contents_(contents),
+        column_(column),
+        first_(first),
+        random_(key),
+        format_(format_of(dtype)) {}
 
   void fill(const Tensor& tensor, std::optional<std::int64_t> rows) {
     const std::int64_t count = tensor.view().count();
+    const std::vector<ElementBits>& values = special_values(dtype_, contents_);
     for (std::int64_t i = 0; i < count; ++i) {
-      if (dtype_ == DType::b8 || rows) {
-        const auto most = static_cast<std::uint64_t>(std::max<std::int64_t>(rows.value_or(2), 1));
+      if (rows) {
+        const auto most = static_cast<std::uint64_t>(std::max<std::int64_t>(*rows, 1));
         store(dtype_, tensor.data(), i, static_cast<double>(random_.below(most)));
-      } else if (!is_float(dtype_)) {
-        store(dtype_, tensor.data(), i, integer());
-      } else {
-        element(tensor, i);
+        continue;
       }
+      const std::size_t special =
+          special_at(dtype_, contents_, first_ + static_cast<std::uint64_t>(i), column_);
+      if (special < values.size())
+        store_bits(tensor, i, values[special]);
+      else if (is_float(dtype_))
+        store(dtype_, tensor.data(), i, contents_ == Contents::wide ? wide() : random_.normal());
+      else
+        store_bits(tensor, i, whole());
     }
   }
 
  private:
   bool once_in(std::uint64_t n) { return random_.below(n) == 0; }
-  double sign() { return once_in(2) ? -1 : 1; }
 
-  void element(const Tensor& tensor, std::int64_t i) {
-    constexpr std::uint64_t kSpecialEvery = 5;
-    const bool special = once_in(kSpecialEvery);
-    if (special && contents_ == Contents::nan)
-      return store(dtype_, tensor.data(), i, std::numeric_limits<double>::quiet_NaN());
-    if (special && contents_ == Contents::infinite) return infinity(tensor, i);
-    store(dtype_, tensor.data(), i, finite());
-  }
-
-  double finite() {
-    switch (contents_) {
-      case Contents::wide: return once_in(8) ? 0 : power();
-      case Contents::edges: return once_in(2) ? edge() : ordinary();
-      case Contents::ordinary:
-      case Contents::infinite:
-      case Contents::nan: break;
-    }
-    return ordinary();
-  }
-
-  double ordinary() { return random_.normal(); }
-  double power() {
+  double wide() {
+    if (once_in(8)) return 0;
     const int exponent =
         format_.smallest + static_cast<int>(random_.below(
                                static_cast<std::uint64_t>(format_.greatest - format_.smallest)));
-    return sign() * std::ldexp(1 + random_.uniform(), exponent);
-  }
-  double edge() {
-    const double least = std::ldexp(1.0, format_.smallest),
-                 step = std::ldexp(1.0, -format_.mantissa);
-    const double smallest = least * step;
-    const std::array edges = {0.0,
-                              smallest,
-                              least - smallest,
-                              least,
-                              0.5,
-                              1.0,
-                              1 + step,
-                              1 - step / 2,
-                              1.5,
-                              2.5,
-                              448.0,
-                              65504.0,
-                              1e5,
-                              format_.largest / 2,
-                              format_.largest};
-    const double value = edges[random_.below(edges.size())];
-    return sign() * std::min(value, format_.largest);
+    return (once_in(2) ? -1 : 1) * std::ldexp(1 + random_.uniform(), exponent);
   }
 
-  /// Stored as bits where storing saturates; fp8 of the kind without infinity gets none.
-  void infinity(const Tensor& tensor, std::int64_t i) {
-    if (dtype_ == DType::f8e4m3) return store(dtype_, tensor.data(), i, ordinary());
-    if (dtype_ == DType::f8e5m2) {
-      tensor.data()[i] = once_in(2) ? std::byte{0xfc} : std::byte{0x7c};
-      return;
-    }
-    store(dtype_, tensor.data(), i, sign() * std::numeric_limits<double>::infinity());
-  }
-
-  /// Small, of both signs, and at the edges any that a double holds.
-  double integer() {
-    const bool whole_range = contents_ == Contents::edges || contents_ == Contents::wide;
-    if (whole_range && once_in(2)) {
-      const double most = dtype_ == DType::i64 ? 0x1p53 : dtype_ == DType::i32 ? 0x1p31 - 1 : 127;
-      return std::floor(sign() * most * random_.uniform());
-    }
-    const auto value = static_cast<double>(random_.below(10));
+  /// Small, of both signs where the type has them; any number of the type where they are wide.
+  ElementBits whole() {
+    if (contents_ == Contents::wide)
+      return random_.next() >> random_.below(static_cast<std::uint64_t>(8 * size_of(dtype_)));
+    const std::uint64_t value = random_.below(10);
     return dtype_ == DType::u8 ? value : value - 3;
   }
 
   DType dtype_;
   Contents contents_;
+  std::uint64_t column_, first_;
   Random random_;
   FloatFormat format_;
 };
@@ -124,20 +82,33 @@ class Lookups {
  public:
   Lookups(const Graph& graph, const Symbols& symbols) : graph_(graph.compact()), symbols_(symbols) {
     if (!inline_bodies(graph_)) graph_ = graph.compact();
-    for (NodeId node = graph_.first(); node.valid(); node = graph_.next(node))
-      if (graph_.op_of(node).name == "embedding") at(node);
+    for (NodeId node = graph_.first(); node.valid(); node = graph_.next(node)) at(node);
   }
   [[nodiscard]] std::map<std::string, std::int64_t, std::less<>> take() { return std::move(rows_); }
 
  private:
   void at(NodeId node) {
+    const std::string& op = graph_.op_of(node).name;
+    const std::size_t first = op == "index_put" ? 2 : 1;
+    if (op != "embedding" && op != "index" && op != "index_put") return;
     const auto table = extents_of(graph_, graph_.operand(node, 0), symbols_);
-    ValueId ids = graph_.operand(node, 1);
+    if (!table || table->empty()) return;
+    const auto rank = static_cast<std::int64_t>(table->size());
+    const Attribute* dim = graph_.attribute(node, "dim");
+    const auto* given = dim == nullptr ? nullptr : std::get_if<std::int64_t>(dim);
+    std::int64_t axis = given == nullptr ? 0 : *given;
+    if (axis < 0) axis += rank;
+    for (std::size_t i = first; i < graph_.operand_count(node); ++i, ++axis)
+      if (axis >= 0 && axis < rank)
+        bound(graph_.operand(node, i), (*table)[static_cast<std::size_t>(axis)]);
+  }
+
+  void bound(ValueId ids, std::int64_t rows) {
     while (graph_.producer(ids).valid() && passes_on(graph_.op_of(graph_.producer(ids))))
       ids = graph_.operand(graph_.producer(ids), 0);
-    if (!table || table->empty() || graph_.producer(ids).valid()) return;
-    const auto [entry, first] = rows_.emplace(graph_.value_name(ids), table->front());
-    if (!first) entry->second = std::min(entry->second, table->front());
+    if (graph_.producer(ids).valid()) return;
+    const auto [entry, first] = rows_.emplace(graph_.value_name(ids), rows);
+    if (!first) entry->second = std::min(entry->second, rows);
   }
 
   Graph graph_;
@@ -166,26 +137,44 @@ SampleInputs::SampleInputs(const Graph& graph, const Symbols& symbols, const Ran
   for (const auto& [name, group] : groups) groups_.insert_or_assign(name, group);
 }
 
-Result<std::monostate> SampleInputs::give(std::span<Weights> ranks, Contents contents,
-                                          std::uint64_t seed) const {
+bool SampleInputs::looks_up(ValueId input) const {
+  return rows_.contains(graph_.value_name(input));
+}
+
+std::uint64_t SampleInputs::rounds(Contents contents) const {
+  std::int64_t rounds = 1;
   for (ValueId input : graph_.inputs()) {
+    if (graph_.type(input) == Types::unknown() || looks_up(input)) continue;
+    const auto extents = extents_of(graph_, input, symbols_);
+    const std::int64_t count = extents ? element_count(*extents) : 0;
+    const std::int64_t cycle = cycle_of(graph_.context().types[graph_.type(input)].dtype, contents);
+    if (count > 0) rounds = std::max(rounds, (cycle + count - 1) / count);
+  }
+  return static_cast<std::uint64_t>(rounds);
+}
+
+Result<std::monostate> SampleInputs::give(std::span<Weights> ranks, Contents contents,
+                                          std::uint64_t round) const {
+  std::uint64_t column = 0;
+  for (ValueId input : graph_.inputs()) {
+    const std::uint64_t position = column++;
     if (graph_.type(input) == Types::unknown()) continue;
-    const std::string input_name(graph_.value_name(input));
+    const std::string_view input_name = graph_.value_name(input);
     const DType dtype = graph_.context().types[graph_.type(input)].dtype;
-    const auto table = is_float(dtype) ? rows_.end() : rows_.find(input_name);
-    const bool looks_up = table != rows_.end();
+    const bool index = !is_float(dtype) && looks_up(input);
     auto extents = extents_of(graph_, input, symbols_);
     if (!extents) return forward(extents);
+    const auto count = static_cast<std::uint64_t>(element_count(*extents));
     for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-      const std::int64_t place = looks_up ? 0
-                                          : replica_of(graph_.replicated_over(input),
-                                                       static_cast<std::int64_t>(rank), groups_);
+      const std::int64_t place = index ? 0
+                                       : replica_of(graph_.replicated_over(input),
+                                                    static_cast<std::int64_t>(rank), groups_);
+      const auto replica = static_cast<std::uint64_t>(place);
       const std::uint64_t key =
-          combine(combine(seed, static_cast<std::uint64_t>(place)),
-                  combine(hash_text(input_name), static_cast<std::uint64_t>(contents)));
+          combine(combine(round, replica), combine(position, static_cast<std::uint64_t>(contents)));
       const Tensor tensor(dtype, *extents);
-      Filler(dtype, contents, key)
-          .fill(tensor, looks_up ? std::optional(table->second) : std::nullopt);
+      Filler(dtype, contents, key, position, (round + replica) * count)
+          .fill(tensor, index ? std::optional(rows_.find(input_name)->second) : std::nullopt);
       ranks[rank].give(input_name, tensor);
     }
   }
@@ -194,8 +183,8 @@ Result<std::monostate> SampleInputs::give(std::span<Weights> ranks, Contents con
 
 Result<std::monostate> give_contents(std::span<Weights> ranks, const Graph& graph,
                                      const Symbols& symbols, Contents contents,
-                                     std::uint64_t seed) {
-  return SampleInputs(graph, symbols).give(ranks, contents, seed);
+                                     std::uint64_t round) {
+  return SampleInputs(graph, symbols).give(ranks, contents, round);
 }
 
 }  // namespace pw

@@ -24,15 +24,21 @@ inline constexpr Contents kContents[] = {Contents::ordinary, Contents::wide, Con
 /// "ordinary numbers", for messages.
 [[nodiscard]] std::string_view name(Contents contents);
 
-/// Contents for the inputs of one graph at given sizes, as give_contents() gives them. `groups` are
-/// those of the step, beyond what the graph's ops say. The graph and the symbols must outlive it.
+/// Contents for the inputs of one graph at given sizes. `groups` are those of the step, beyond what
+/// the graph's ops say. The graph and the symbols must outlive it.
 class SampleInputs {
  public:
   SampleInputs(const Graph& graph, const Symbols& symbols, const RankGroups& groups = {});
+  /// Fills the inputs of every rank. Of consecutive rounds, each goes on in the order of special
+  /// values where the last one ended, so that inputs of one element have all of them in turn.
   Result<std::monostate> give(std::span<Weights> ranks, Contents contents,
-                              std::uint64_t seed) const;
+                              std::uint64_t round) const;
+  /// The rounds in which every input holds every special value of its dtype.
+  [[nodiscard]] std::uint64_t rounds(Contents contents) const;
 
  private:
+  [[nodiscard]] bool looks_up(ValueId input) const;
+
   const Graph& graph_;
   const Symbols& symbols_;
   RankGroups groups_;
@@ -43,6 +49,7 @@ class SampleInputs {
 /// a group hold the same on its ranks, and so do indices; all others differ. Fails for a symbol
 /// without a value.
 Result<std::monostate> give_contents(std::span<Weights> ranks, const Graph& graph,
-                                     const Symbols& symbols, Contents contents, std::uint64_t seed);
+                                     const Symbols& symbols, Contents contents,
+                                     std::uint64_t round);
 
 }  // namespace pw

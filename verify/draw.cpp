@@ -32,18 +32,45 @@ DimId Draw::remember(DimId dim) {
   return dim;
 }
 
+std::vector<Profile> covering_profiles(bool pairs) {
+  constexpr std::size_t kRanks = 5, kKinds = 3;
+  std::vector<Profile> out;
+  for (std::size_t d = 0; d < kDTypeCount; ++d)
+    for (std::size_t r = 0; r < kRanks; ++r) {
+      if (!pairs && r != d % kRanks) continue;
+      out.push_back({static_cast<DType>(d), r, static_cast<Profile::Sizes>((d + r) % kKinds),
+                     static_cast<Profile::Broadcast>((d + 2 * r) % kKinds)});
+    }
+  return out;
+}
+
+DType Draw::any_dtype() { return static_cast<DType>(below(kDTypeCount)); }
+
 DType Draw::float_dtype() {
+  if (profile_ != nullptr) return mixed_ && once_in(2) ? any_dtype() : profile_->dtype;
   constexpr DType kFloats[] = {DType::bf16, DType::f16, DType::f32};
   return once_in(12) ? DType::f64 : kFloats[below(3)];
 }
 
 DType Draw::dtype() {
+  if (profile_ != nullptr) return float_dtype();
   constexpr DType kOthers[] = {DType::f8e4m3, DType::f8e5m2, DType::i64, DType::i32,
                                DType::i8,     DType::u8,     DType::b8};
   return once_in(6) ? kOthers[below(std::size(kOthers))] : float_dtype();
 }
 
+DimId Draw::profiled_extent() {
+  constexpr std::int64_t kSmall[] = {2, 3, 4, 5, 8};
+  if (profile_->sizes == Profile::Sizes::with_one && once_in(2)) return constant(1);
+  if (profile_->sizes == Profile::Sizes::with_zero && !has_zero_ && once_in(2)) {
+    has_zero_ = true;
+    return constant(0);
+  }
+  return constant(small_ ? kSmall[below(std::size(kSmall))] : kExtents[below(std::size(kExtents))]);
+}
+
 DimId Draw::extent() {
+  if (profile_ != nullptr) return profiled_extent();
   if (once_in(5)) return constant(kOddExtents[below(std::size(kOddExtents))]);
   return constant(kExtents[below(std::size(kExtents))]);
 }
@@ -57,7 +84,28 @@ DimId Draw::dim() {
   return remember(dim);
 }
 
-Shape Draw::sequence() {
+/// A part of a shape that broadcasts to it: leading axes are left out, others are 1.
+Shape Draw::smaller(const Shape& shape) {
+  Shape out(shape.begin() + static_cast<std::ptrdiff_t>(below(shape.size() + 1)), shape.end());
+  for (DimId& dim : out)
+    if (once_in(3)) dim = constant(1);
+  return out;
+}
+
+Shape Draw::profiled(std::size_t beside) {
+  if (whole_.empty())
+    for (std::size_t i = 0; i < profile_->rank; ++i)
+      whole_.push_back(i == 0 && once_in(4) ? context_.dims.symbol("n") : dim());
+  const Shape part(whole_.begin(),
+                   whole_.end() - static_cast<std::ptrdiff_t>(std::min(beside, whole_.size())));
+  const bool first = shapes_++ == 0;
+  const bool less =
+      profile_->broadcast == (first ? Profile::Broadcast::first : Profile::Broadcast::others);
+  return less ? smaller(part) : part;
+}
+
+Shape Draw::sequence(std::size_t beside) {
+  if (profile_ != nullptr) return profiled(beside);
   const DimId n = context_.dims.symbol("n");
   switch (below(4)) {
     case 0: return {constant(3)};
@@ -67,6 +115,7 @@ Shape Draw::sequence() {
 }
 
 Shape Draw::shape() {
+  if (profile_ != nullptr) return profiled(0);
   switch (below(6)) {
     case 0: return {constant(1)};
     case 1: return {dim()};
@@ -190,13 +239,13 @@ Attribute Draw::attribute(const std::string& name, AttributeKind kind,
   return None{};
 }
 
-void Draw::bind_dim(const Expr& expr, Env& env) {
+void Draw::bind_dim(const Expr& expr, Env& env, std::size_t beside) {
   if (expr.kind == Expr::Kind::star) {
-    if (!expr.text.empty() && env.count(expr.text) == 0) env.emplace(expr.text, sequence());
+    if (!expr.text.empty() && env.count(expr.text) == 0) env.emplace(expr.text, sequence(beside));
     return;
   }
   if (expr.kind == Expr::Kind::path && env.count(expr.text) == 0) env.emplace(expr.text, dim());
-  for (const Expr& arg : expr.args) bind_dim(arg, env);
+  for (const Expr& arg : expr.args) bind_dim(arg, env, beside);
 }
 
 void Draw::bind_variables(const TypeExpr& type, Env& env, bool floats_only) {
@@ -209,7 +258,7 @@ void Draw::bind_variables(const TypeExpr& type, Env& env, bool floats_only) {
       !type.dims[0].text.empty()) {
     env.emplace(type.dims[0].text, shape());
   }
-  for (const Expr& expr : type.dims) bind_dim(expr, env);
+  for (const Expr& expr : type.dims) bind_dim(expr, env, type.dims.size() - 1);
 }
 
 }  // namespace pw

@@ -33,7 +33,8 @@ class Attempt {
           const InstanceOptions& options)
       : rules_(rules),
         rule_(rule),
-        draw_(*rules.context, seed, options.world),
+        profile_(options.profile ? &*options.profile : nullptr),
+        draw_(*rules.context, seed, options.world, profile_),
         graph_(rules.context, "instance"),
         values_(rule.values.size()) {
     graph_.facts.symbols["n"] = {1, 8192, 1, "tokens"};
@@ -77,11 +78,21 @@ class Attempt {
       const bool equal = guard.kind == Expr::Kind::binary && guard.text == "==";
       if ((!equal && guard.kind != Expr::Kind::in_set) || guard.args[0].kind != Expr::Kind::path)
         continue;
-      const Expr& choice = guard.args[1 + draw_.below(guard.args.size() - 1)];
-      const auto dtype = choice.kind == Expr::Kind::path ? dtype_named(choice.text) : std::nullopt;
+      const auto dtype = chosen_dtype(guard);
       if (dtype && guard.args[0].text.find('.') == std::string::npos)
         env_.emplace(guard.args[0].text, DTypeBinding{*dtype, false});
     }
+  }
+
+  /// The profile's where it is among those of the guard.
+  std::optional<DType> chosen_dtype(const Expr& guard) {
+    const auto at = [&](std::size_t i) {
+      const Expr& choice = guard.args[i];
+      return choice.kind == Expr::Kind::path ? dtype_named(choice.text) : std::nullopt;
+    };
+    for (std::size_t i = 1; profile_ != nullptr && i < guard.args.size(); ++i)
+      if (at(i) == profile_->dtype) return at(i);
+    return at(1 + draw_.below(guard.args.size() - 1));
   }
 
   /// A small search: the dims of a type that guards speak of are drawn until what the guards say of
@@ -353,7 +364,8 @@ class Attempt {
       return instantiate_type(context, typed, env_);
     }
     const TypeId like = known_operand(node);
-    if (like.valid() && is_open(declared(op, i), local) && !draw_.once_in(4)) {
+    if (profile_ == nullptr && like.valid() && is_open(declared(op, i), local) &&
+        !draw_.once_in(4)) {
       Shape shape = context.types[like].shape;
       if (!shape.empty() && draw_.once_in(3)) shape.back() = draw_.dim();
       return context.types.get(dtype.value_or(context.types[like].dtype), shape);
@@ -383,8 +395,9 @@ class Attempt {
     if (dtype_named(variable) || local.count(variable) != 0) return;
     const std::string& name = op.operands[std::min(i, op.operands.size() - 1)].name;
     DType dtype = draw_.float_dtype();
-    if (like.valid() && !draw_.once_in(4)) dtype = rules_.context->types[like].dtype;
-    if (name == "ids" || name == "positions") dtype = DType::i64;
+    if (profile_ == nullptr && like.valid() && !draw_.once_in(4))
+      dtype = rules_.context->types[like].dtype;
+    if ((name == "ids" || name == "positions") && !is_integer(dtype)) dtype = DType::i64;
     local.insert_or_assign(variable, DTypeBinding{annotated.value_or(dtype), false});
   }
 
@@ -490,6 +503,7 @@ class Attempt {
 
   const RuleSet& rules_;
   const Rule& rule_;
+  const Profile* profile_;
   Draw draw_;
   Graph graph_;
   Env env_;
@@ -548,8 +562,7 @@ Instances make_instances(const RuleSet& rules, RuleId id, const Env& params,
   for (; instances.attempts < options.attempts && instances.found.size() < options.wanted &&
          refusals < options.refusals;
        ++instances.attempts) {
-    const std::uint64_t seed =
-        combine(options.seed, combine(hash_text(rule.name), instances.attempts));
+    const std::uint64_t seed = combine(options.seed, instances.attempts);
     Draw draw(*rules.context, seed);
     const Env varied = vary(params, draw, worlds, options.world);
     // Lists of two or three, and of the least length that there is.
@@ -571,8 +584,9 @@ Instances make_instances(const RuleSet& rules, RuleId id, const Env& params,
         instances.why = rejection->code + " " + rejection->message;
       continue;
     }
-    if (!seen.insert(structural_hash(*graph)).second) continue;
-    Instance instance{std::move(*graph), matches.front(), varied};
+    const std::uint64_t hash = structural_hash(*graph);
+    if (!seen.insert(hash).second) continue;
+    Instance instance{std::move(*graph), matches.front(), varied, hash};
     if (const auto reason = options.refuses ? options.refuses(instance) : std::nullopt) {
       instances.why = *reason;
       ++refusals;

@@ -10,6 +10,7 @@
 
 #include "base/hash.hpp"
 #include "rewriter/matcher.hpp"
+#include "verify/draw.hpp"
 
 namespace pw {
 
@@ -17,6 +18,7 @@ struct Instance {
   Graph graph;
   Match match;
   Env params;
+  std::uint64_t hash = 0;  ///< of structure and types
 };
 
 struct InstanceOptions {
@@ -27,6 +29,7 @@ struct InstanceOptions {
   std::int64_t world = 1;  ///< what every `world` is, and every param that a `world` is written as
   /// A variable of the pattern, and the value it has.
   std::optional<std::pair<std::string, std::int64_t>> fixed;
+  std::optional<Profile> profile;  ///< what they are like; at random without
   /// What a well-typed graph that is matched must meet besides; says why it does not.
   std::function<std::optional<std::string>(const Instance&)> refuses;
 };

@@ -1,16 +1,23 @@
 // Compares what two graphs gave for one sample, element by element.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "backends/tensor.hpp"
 #include "graph/graph.hpp"
+#include "verify/bounds.hpp"
 #include "verify/contents.hpp"
 #include "verify/verdict.hpp"
 
 namespace pw {
+
+/// Of one rank, in the order of the graph's outputs.
+struct SampleBounds {
+  BoundedOutputs before, after;
+};
 
 /// One rank of one sample. Outputs in the graph's order, as run_whole gives them.
 struct SampleRuns {
@@ -18,21 +25,13 @@ struct SampleRuns {
   std::vector<std::pair<std::string, Tensor>> inputs;  ///< to show
   std::vector<Tensor> before, after;                   ///< in their dtypes
   std::vector<Tensor> exact_before, exact_after;       ///< of the reference, f64; may be empty
+  /// Bounds of runs in the dtypes, or of the reference's runs. Null where there are none. Asked for
+  /// only where outputs differ.
+  std::function<const SampleBounds*(bool exact)> bounds;
 };
 
-struct JudgeOptions {
-  double exact = 1e-9;  ///< largest difference of the reference runs, relative to the largest value
-  double ulps = 16;     ///< largest distance of finite elements
-  /// Where sums are: how much larger the error against the reference may be after than before,
-  /// beyond `ulps`.
-  double error = 1.5;
-};
-
-/// Whether rounding differences may grow beyond any number of ulps by what they are added to.
-[[nodiscard]] bool has_sums(const Graph& graph);
-
-/// `sums`: of either graph. Samples of NaN or infinity tell only what differs for these.
-Judgement judge(const Graph& original, const SampleRuns& runs, bool sums,
-                const JudgeOptions& options = {});
+/// A sample of finite numbers refutes where the outputs are further apart than the roundings of
+/// both sides explain. Samples of NaN or infinity tell only what differs for these.
+Judgement judge(const Graph& original, const SampleRuns& runs);
 
 }  // namespace pw

@@ -2,7 +2,8 @@
 #include "verify/rule_check.hpp"
 
 #include <algorithm>
-#include <memory>
+#include <array>
+#include <cstring>
 #include <optional>
 #include <set>
 
@@ -10,7 +11,6 @@
 #include <fmt/ranges.h>
 
 #include "backends/collectives.hpp"
-#include "backends/eager/eager.hpp"
 #include "backends/program.hpp"
 #include "dsl/walk.hpp"
 #include "graph/text.hpp"
@@ -18,9 +18,9 @@
 #include "rewriter/rewriter.hpp"
 #include "verify/boundaries.hpp"
 #include "verify/contents.hpp"
-#include "verify/numeric.hpp"
 #include "verify/rank_layout.hpp"
 #include "verify/sample.hpp"
+#include "verify/sampled_graph.hpp"
 
 namespace pw {
 namespace {
@@ -46,20 +46,24 @@ std::string dtypes_of(const Graph& graph) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-/// What one graph gives for one sample, on every rank.
-struct Ran {
-  RankOutputs typed, exact;
+constexpr std::string_view kNoChange = "PW1105";
+
+/// The samples of one graph.
+struct Plan {
+  std::vector<std::int64_t> tokens;  ///< all kinds of contents at the last of them
+  std::vector<Contents> contents;
 };
 
 /// What the rule makes of an instance, in one layout of ranks.
 class InstanceCheck {
  public:
-  InstanceCheck(const RuleSet& rules, const Instance& instance, const RuleCheckOptions& options,
-                const RankLayout& layout, RuleCheck& report)
+  InstanceCheck(const RuleSet& rules, const Instance& instance, Plan plan, const RankLayout& layout,
+                SampleSpace& space, RuleCheck& report)
       : rules_(rules),
         instance_(instance),
-        options_(options),
+        plan_(std::move(plan)),
         layout_(layout),
+        space_(space),
         report_(report),
         after_(instance.graph.compact()) {}
 
@@ -67,28 +71,39 @@ class InstanceCheck {
     const std::vector<Match> matches =
         find_matches(after_, rules_, instance_.match.rule, instance_.params);
     if (matches.empty()) return refute("a copy of the graph is not matched");
-    if (auto applied = apply_match(after_, rules_, matches.front()); !applied)
+    if (auto applied = apply_match(after_, rules_, matches.front()); !applied) {
+      if (applied.error().front().code == kNoChange) return unchanged();
       return refute("the match cannot be applied: " + first_message(applied.error()));
+    }
     if (const std::string why = wrong_write(); !why.empty()) return refute(why);
     Graph before = instance_.graph.compact(), after = after_.compact();
     if (!inline_bodies(before) || !inline_bodies(after))
       return refute("the bodies of its ops cannot be put in their place");
     groups_ = groups_of(layout_, before, after);
     if (layout_.unstated != layout_.world && groups_.empty()) return;  // all are all ranks: done
-    sums_ = has_sums(before) || has_sums(after);
     const Graph* graphs[] = {&before, &after};
-    for (std::size_t i = 0; i < options_.tokens.size(); ++i) {
+    for (std::size_t i = 0; i < plan_.tokens.size(); ++i) {
       const auto tokens =
-          fitting_tokens(graphs, matches.front().conditions, options_.tokens[i] * layout_.ranks);
+          fitting_tokens(graphs, matches.front().conditions, plan_.tokens[i] * layout_.ranks);
       if (!tokens) return refute("no number of tokens meets its conditions");
-      compare(*tokens, i + 1 == options_.tokens.size());
+      compare(*tokens, i + 1 == plan_.tokens.size());
     }
-    report_.by_dtype[dtypes_of(instance_.graph)].merge(found_);
-    report_.judgement.merge(found_);
+    conclude();
   }
 
  private:
   [[nodiscard]] bool going() const { return found_.verdict < RuleVerdict::refuted; }
+
+  void conclude() {
+    report_.by_dtype[dtypes_of(instance_.graph)].merge(found_);
+    report_.judgement.merge(found_);
+  }
+
+  /// The right side is what is there already: the same bits, whatever the numbers.
+  void unchanged() {
+    ++report_.runs;
+    conclude();
+  }
 
   /// A write that the rule adds, or does a second time: no value of the graph shows it.
   [[nodiscard]] std::string wrong_write() const {
@@ -107,26 +122,10 @@ class InstanceCheck {
 
   void refute(const std::string& message) {
     const std::string place = where();
-    Judgement refuted;
-    refuted.refute(fmt::format("{}{}{}\n{}", place, place.empty() ? "" : ": ", message,
-                               print_pwg(instance_.graph)),
-                   true);
-    report_.by_dtype[dtypes_of(instance_.graph)].merge(refuted);
-    report_.judgement.merge(refuted);
-  }
-
-  /// The reference runs where all is finite: it says what there is to say of infinity and NaN no
-  /// better than the dtypes do.
-  Result<Ran> run_graph(const Graph& graph, std::span<Weights> weights, const Step& step,
-                        const Symbols& symbols, bool exact) const {
-    auto typed = run_whole(graph, *backend_, weights, step, symbols);
-    if (!typed) return forward(typed);
-    Ran ran{std::move(*typed), {}};
-    if (!exact) return ran;
-    auto reference = run_reference(graph, weights, step, symbols);
-    if (!reference) return forward(reference);
-    ran.exact = std::move(*reference);
-    return ran;
+    found_.refute(fmt::format("{}{}{}\n{}", place, place.empty() ? "" : ": ", message,
+                              print_pwg(instance_.graph)),
+                  true);
+    conclude();
   }
 
   /// With one number of tokens: ordinary contents, or those of all kinds.
@@ -136,34 +135,114 @@ class InstanceCheck {
     Step step = sample_step(before, symbols);
     if (!groups_.empty()) step.groups = &groups_;
     const SampleInputs inputs(before, symbols, groups_);
-    const std::span<const Contents> kinds =
-        options_.contents.empty() ? std::span<const Contents>(kContents) : options_.contents;
-    for (Contents contents : kinds) {
-      if ((!all && contents != Contents::ordinary) || !going()) continue;
-      std::vector<Weights> weights = weights_of_ranks(before, 1, layout_.ranks);
-      if (inputs.give(weights, contents, static_cast<std::uint64_t>(tokens)))
-        compare(weights, symbols, step, contents);
+    space_.add(before, symbols);
+    std::vector<Weights> weights = weights_of_ranks(before, 1, layout_.ranks);
+    for (Contents contents : plan_.contents) {
+      if (!all && contents != Contents::ordinary) continue;
+      const std::uint64_t rounds = all ? rounds_of(inputs, contents) : 1;
+      for (std::uint64_t round = 0; round < rounds && going(); ++round) {
+        if (!inputs.give(weights, contents, round)) return;
+        compare({weights, symbols, step}, contents, round == 0);
+      }
     }
   }
 
-  /// A sample that the graph itself does not run on says nothing.
-  void compare(std::vector<Weights>& weights, const Symbols& symbols, const Step& step,
-               Contents contents) {
-    const bool exact = contents != Contents::infinite && contents != Contents::nan;
-    auto a = run_graph(instance_.graph, weights, step, symbols, exact);
-    if (!a) return;
-    auto b = run_graph(after_, weights, step, symbols, exact);
-    if (!b) return refute_run(b.error());
+  /// As many as bring every input all special values, where no sample before had them.
+  [[nodiscard]] std::uint64_t rounds_of(const SampleInputs& inputs, Contents contents) const {
+    const Graph& graph = instance_.graph;
+    for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
+      const ValueId input = graph.inputs()[i];
+      if (graph.type(input) == Types::unknown()) continue;
+      const DType dtype = graph.context().types[graph.type(input)].dtype;
+      if (!space_.complete(i, dtype, contents)) return inputs.rounds(contents);
+    }
+    return 1;
+  }
+
+  void note(const Sample& sample, Contents contents) {
+    const Graph& graph = instance_.graph;
+    for (std::size_t i = 0; i < graph.inputs().size(); ++i)
+      if (const auto tensor = sample.ranks.front().tensor(graph.value_name(graph.inputs()[i]),
+                                                          sample.symbols, sample.step))
+        space_.add(i, *tensor, contents);
+  }
+
+  /// A sample that the graph itself does not run on says nothing. The reference runs where all is
+  /// finite: it says what there is to say of infinity and NaN no better than the dtypes do.
+  void compare(const Sample& sample, Contents contents, bool first) {
+    auto before = before_.run(sample);
+    if (!before) return;
+    auto after = changed_.run(sample);
+    if (!after) return refute_run(after.error());
     ++report_.runs;
-    for (std::size_t r = 0; r < a->typed.size() && going(); ++r) {
-      auto inputs = shown_inputs(weights[r], symbols, step);
-      SampleRuns runs{
-          contents, std::move(inputs), std::move(a->typed[r]), std::move(b->typed[r]), {}, {}};
-      if (exact) runs.exact_before = std::move(a->exact[r]);
-      if (exact) runs.exact_after = std::move(b->exact[r]);
+    note(sample, contents);
+    const bool same = same_bits(*before, *after);
+    if (same && !first) return;
+    RankOutputs exact_before, exact_after;
+    if (contents != Contents::infinite && contents != Contents::nan) {
+      auto a = before_.run_exact(sample), b = changed_.run_exact(sample);
+      if (!a || !b) return refute_run(a ? b.error() : a.error());
+      exact_before = std::move(*a);
+      exact_after = std::move(*b);
+    } else if (same) {
+      return;
+    }
+    Bounds bounds(before_, changed_, sample);
+    for (std::size_t r = 0; r < before->size() && going(); ++r) {
+      SampleRuns runs;
+      runs.contents = contents;
+      runs.before = std::move((*before)[r]);
+      runs.after = std::move((*after)[r]);
+      if (!exact_before.empty()) {
+        runs.exact_before = std::move(exact_before[r]);
+        runs.exact_after = std::move(exact_after[r]);
+      }
+      runs.inputs = shown_inputs(sample, r);
+      runs.bounds = [&](bool exact) { return bounds.get(exact, r); };
       judge_rank(runs, r);
     }
   }
+
+  static bool same_bits(const RankOutputs& before, const RankOutputs& after) {
+    for (std::size_t r = 0; r < before.size(); ++r)
+      for (std::size_t i = 0; i < before[r].size(); ++i) {
+        const Tensor &a = before[r][i], &b = after[r][i];
+        if (a.dtype() != b.dtype() || a.extents() != b.extents() ||
+            std::memcmp(a.data(), b.data(), a.view().bytes()) != 0)
+          return false;
+      }
+    return true;
+  }
+
+  /// Bounds of both sides on one sample, made when they are asked for.
+  class Bounds {
+   public:
+    Bounds(SampledGraph& before, SampledGraph& after, const Sample& sample)
+        : before_(before), after_(after), sample_(sample) {}
+    const SampleBounds* get(bool exact, std::size_t rank) {
+      std::optional<std::vector<SampleBounds>>& made = made_.at(exact ? 1 : 0);
+      if (!made) made = make(exact);
+      return rank < made->size() ? &(*made)[rank] : nullptr;
+    }
+
+   private:
+    [[nodiscard]] std::vector<SampleBounds> make(bool exact) {
+      BoundOptions options{.exact = exact, .coarsest = 1};
+      auto before = before_.bounds(sample_, options);
+      // A dtype coarser than any that the left side computes in explains no difference.
+      options.coarsest = before_.coarsest_step();
+      auto after = after_.bounds(sample_, options);
+      std::vector<SampleBounds> out;
+      if (!before || !after) return out;
+      for (std::size_t r = 0; r < before->size(); ++r)
+        out.push_back({std::move((*before)[r]), std::move((*after)[r])});
+      return out;
+    }
+
+    SampledGraph &before_, &after_;
+    const Sample& sample_;
+    std::array<std::optional<std::vector<SampleBounds>>, 2> made_;
+  };
 
   void refute_run(const Diagnostics& why) {
     if (why.front().code != kNoKernel) return refute("it does not run: " + first_message(why));
@@ -172,13 +251,7 @@ class InstanceCheck {
   }
 
   void judge_rank(const SampleRuns& runs, std::size_t rank) {
-    Judgement seen = judge(instance_.graph, runs, sums_, options_.judge);
-    if (seen.verdict != RuleVerdict::refuted && runs.contents == Contents::ordinary) {
-      const NumericReport numeric =
-          check_outputs(instance_.graph, runs.exact_before, runs.before, runs.after);
-      for (const OutputCheck& output : numeric.outputs)
-        if (!output.passed) seen.refute(fmt::format("{}: {}", output.name, output.reason));
-    }
+    Judgement seen = judge(instance_.graph, runs);
     if (!seen.holds()) {
       const std::string place = layout_.ranks > 1 ? fmt::format("rank {} {}: ", rank, where()) : "";
       seen.reason = fmt::format("{}{}\n{}", place, seen.reason, print_pwg(instance_.graph));
@@ -186,12 +259,12 @@ class InstanceCheck {
     found_.merge(seen);
   }
 
-  std::vector<std::pair<std::string, Tensor>> shown_inputs(Weights& weights, const Symbols& symbols,
-                                                           const Step& step) const {
+  std::vector<std::pair<std::string, Tensor>> shown_inputs(const Sample& sample,
+                                                           std::size_t rank) const {
     std::vector<std::pair<std::string, Tensor>> out;
     for (ValueId input : instance_.graph.inputs()) {
       const std::string_view name = instance_.graph.value_name(input);
-      if (auto tensor = weights.tensor(name, symbols, step))
+      if (auto tensor = sample.ranks[rank].tensor(name, sample.symbols, sample.step))
         out.emplace_back(name, std::move(*tensor));
     }
     return out;
@@ -199,13 +272,13 @@ class InstanceCheck {
 
   const RuleSet& rules_;
   const Instance& instance_;
-  const RuleCheckOptions& options_;
+  Plan plan_;
   const RankLayout& layout_;
+  SampleSpace& space_;
   RuleCheck& report_;
   Graph after_;
-  std::unique_ptr<Backend> backend_ = make_eager();
+  SampledGraph before_{instance_.graph}, changed_{after_};
   RankGroups groups_;
-  bool sums_ = false;
   Judgement found_;
 };
 
@@ -237,6 +310,38 @@ bool uses_collectives(const RuleSet& rules, const Rule& rule) {
   return calls_collectives(*rules.context, rule.replacement, seen);
 }
 
+constexpr double kMostNodes = 20000;
+
+/// How many nodes the bodies of ops unfold to; an op that calls itself counts once.
+class Unfolded {
+ public:
+  explicit Unfolded(const Context& context) : context_(context) {}
+
+  double of(OpId op) {
+    if (!op.valid()) return 1;
+    const auto [known, first] = sizes_.emplace(op, 1);
+    if (first && context_.ops[op].has_body()) sizes_[op] = of(context_.ops[op].body);
+    return sizes_[op];
+  }
+  double of(const std::vector<Statement>& statements) {
+    double size = 0;
+    for (const Statement& statement : statements)
+      visit_calls(statement, [&](const Expr& call) { size += of(context_.ops.find(call.text)); });
+    return size;
+  }
+
+ private:
+  const Context& context_;
+  std::map<OpId, double> sizes_;
+};
+
+double unfolded_size(const RuleSet& rules, const Rule& rule) {
+  Unfolded unfolded(*rules.context);
+  double before = 0;
+  for (const PatternNode& node : rule.nodes) before += unfolded.of(node.op);
+  return std::max(before, unfolded.of(rule.replacement));
+}
+
 /// A check is to take moments.
 bool small(const Graph& graph, const Symbols& symbols) {
   constexpr std::int64_t kMost = 1 << 20;
@@ -253,22 +358,33 @@ bool small(const Graph& graph, const Symbols& symbols) {
   return true;
 }
 
+/// Whether a graph is long once the bodies of its ops are in their place.
+bool is_large(const Graph& graph) {
+  constexpr std::size_t kMost = 24;
+  Graph inlined = graph.compact();
+  if (!inline_bodies(inlined)) return false;
+  return inlined.order().size() > kMost;
+}
+
 class Check {
  public:
   Check(const RuleSet& rules, RuleId id, const Env& params, const RuleCheckOptions& options,
-        const RankLayout& layout, RuleCheck& report)
+        const RankLayout& layout, SampleSpace& space, RuleCheck& report)
       : rules_(rules),
         id_(id),
         params_(params),
         options_(options),
         layout_(layout),
+        space_(space),
         report_(report) {}
 
   /// Why there was no graph to check on, if so.
   std::optional<Judgement> run() {
     const Instances instances = make_instances(rules_, id_, params_, instance_options());
     if (instances.found.empty()) return none(instances);
+    large_ = is_large(instances.found.front().graph);
     for (const Instance& instance : instances.found) check(instance);
+    if (whole() && options_.cover) cover();
     if (report_.runs == 0 && going()) return never_ran();
     if (!whole()) return std::nullopt;
     for (const GuardBoundary& boundary : boundaries_of(rules_, rules_.rules[id_], known()))
@@ -277,9 +393,7 @@ class Check {
   }
 
  private:
-  [[nodiscard]] bool going() const {
-    return report_.judgement.verdict < RuleVerdict::refuted;
-  }
+  [[nodiscard]] bool going() const { return report_.judgement.verdict < RuleVerdict::refuted; }
   /// Whether all groups are all ranks: there the whole check is made, elsewhere a short one.
   [[nodiscard]] bool whole() const {
     return layout_.world == layout_.ranks && layout_.unstated == layout_.ranks;
@@ -323,7 +437,7 @@ class Check {
       const Symbols symbols = sample_symbols(instance.graph, *tokens);
       if (!small(instance.graph, symbols)) return "its values are too large";
       std::vector<Weights> weights = weights_of_ranks(instance.graph, 1, layout_.ranks);
-      if (!give_contents(weights, instance.graph, symbols, Contents::ordinary, 1))
+      if (!give_contents(weights, instance.graph, symbols, Contents::ordinary, 0))
         return "a symbol of it has no value";
       auto ran = run_reference(instance.graph, std::span<Weights>(weights),
                                sample_step(instance.graph, symbols), symbols);
@@ -334,10 +448,40 @@ class Check {
     return options;
   }
 
-  void check(const Instance& instance) {
+  void check(const Instance& instance) { check(instance, options_.tokens); }
+  void check(const Instance& instance, const std::vector<std::int64_t>& tokens) {
     if (!going()) return;
     ++report_.instances;
-    InstanceCheck(rules_, instance, options_, layout_, report_).run();
+    Plan plan{tokens, options_.contents};
+    if (plan.contents.empty()) plan.contents.assign(std::begin(kContents), std::end(kContents));
+    InstanceCheck(rules_, instance, std::move(plan), layout_, space_, report_).run();
+  }
+
+  /// Graphs as the rows of a covering design ask for them; those that show nothing new are left
+  /// out. A dtype that no graph was found for is tried less hard from then on.
+  void cover() {
+    constexpr std::size_t kAttempts = 24, kFewAttempts = 6;
+    constexpr std::int64_t kTokens = 3;
+    std::set<DType> lacking;
+    std::size_t row = 0;
+    for (const Profile& profile : covering_profiles(!large_)) {
+      if (!going()) return;
+      InstanceOptions options = instance_options();
+      options.profile = profile;
+      options.seed = combine(options.seed, ++row);
+      options.wanted = 1;
+      options.refusals = 2;
+      options.attempts = lacking.contains(profile.dtype) ? kFewAttempts : kAttempts;
+      const Instances instances = make_instances(rules_, id_, params_, options);
+      if (instances.found.empty()) {
+        lacking.insert(profile.dtype);
+        space_.refuse(profile.dtype);
+        continue;
+      }
+      const Instance& instance = instances.found.front();
+      const Symbols symbols = sample_symbols(instance.graph, kTokens);
+      if (space_.add(instance.graph, symbols)) check(instance, {kTokens});
+    }
   }
 
   [[nodiscard]] Env known() const {
@@ -390,19 +534,21 @@ class Check {
   const Env& params_;
   const RuleCheckOptions& options_;
   const RankLayout& layout_;
+  SampleSpace& space_;
   RuleCheck& report_;
   std::optional<RuleSet> unguarded_;
+  bool large_ = false;   // its graphs have many nodes: fewer of them are made
   std::string lacking_;  // why a graph did not run that has an op without a kernel and a body
 };
 
 /// In all layouts of so many ranks. A guard may leave out some of them, but not all.
 void check_on(std::int64_t ranks, const RuleSet& rules, RuleId rule, const Env& params,
-              const RuleCheckOptions& options, RuleCheck& report) {
+              const RuleCheckOptions& options, SampleSpace& space, RuleCheck& report) {
   std::optional<Judgement> none;
   bool checked = false;
   for (const RankLayout& layout : layouts_of(ranks)) {
     if (report.judgement.verdict >= RuleVerdict::refuted) return;
-    auto why = Check(rules, rule, params, options, layout, report).run();
+    auto why = Check(rules, rule, params, options, layout, space, report).run();
     checked = checked || !why;
     if (!none) none = std::move(why);
   }
@@ -415,9 +561,18 @@ RuleCheck check_rule(const RuleSet& rules, RuleId rule, const Env& params,
                      const RuleCheckOptions& options) {
   RuleCheck report;
   report.rule = rules.rules[rule].name;
+  if (const double size = unfolded_size(rules, rules.rules[rule]); size > kMostNodes) {
+    report.judgement.verdict = RuleVerdict::cannot_run;
+    report.judgement.reason =
+        fmt::format("limit: its ops unfold to {:.3g} nodes, more than {}", size, kMostNodes);
+    return report;
+  }
   report.ranks = {1};
   if (uses_collectives(rules, rules.rules[rule])) report.ranks = options.ranks;
-  for (std::int64_t ranks : report.ranks) check_on(ranks, rules, rule, params, options, report);
+  SampleSpace space;
+  for (std::int64_t ranks : report.ranks)
+    check_on(ranks, rules, rule, params, options, space, report);
+  report.drawn = space.drawn();
   return report;
 }
 

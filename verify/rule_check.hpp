@@ -1,7 +1,8 @@
 // Before ≡ after for a rule, on graphs made from its own pattern, at the boundary values of its
-// guards too, and on numbers of all kinds: the reference must agree closely on every rank, and runs
-// in the declared dtypes must differ by rounding only. A rule that no graph could be made for is
-// not passed over: that is its verdict.
+// guards too, and on numbers of all kinds: the reference must agree on every rank, and runs in the
+// declared dtypes must differ by no more than the roundings of both sides. Graphs and numbers come
+// from a covering design, not from names. A rule that no graph could be made for is not passed
+// over: that is its verdict.
 #pragma once
 
 #include <map>
@@ -10,6 +11,7 @@
 
 #include "verify/instance.hpp"
 #include "verify/judge.hpp"
+#include "verify/sample_space.hpp"
 
 namespace pw {
 
@@ -17,7 +19,8 @@ struct RuleCheckOptions {
   InstanceOptions instances;
   std::vector<std::int64_t> tokens = {1, 7};  ///< all kinds of contents at the last of them
   std::vector<Contents> contents;             ///< empty: all kinds
-  JudgeOptions judge;
+  /// Graphs of every dtype, rank, size and way of broadcasting that the pattern admits, in pairs.
+  bool cover = true;
   /// Rules with collectives on either side are checked on each of these numbers of ranks, all
   /// others on one rank.
   std::vector<std::int64_t> ranks = {2, 4};
@@ -33,6 +36,7 @@ struct RuleCheck {
   std::vector<std::string> unreached;
   KnownBy known = KnownBy::samples;              ///< proof: the verdict holds for all graphs
   RuleVerdict proved = RuleVerdict::not_proved;  ///< what a proof says by itself, if there is one
+  DrawnSamples drawn;                            ///< what the samples were like
   Judgement judgement;  ///< of all that was seen; refuted with the graph that it was seen on
   /// By the dtypes of the graphs' floating inputs, "bf16, f32"; of their outputs where there is
   /// none.

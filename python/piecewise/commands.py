@@ -189,7 +189,7 @@ def verify(
 
     Returns a row per rule: `rule`, `verdict` (same_bits, rounds, differs_only_for, may_overflow, refuted, unknown, no_instance, cannot_run), `known_by`
     (proof, samples, or None if unknown), `only_for`, `reason`, `contradiction`, `proof`, `left_to_show`, `uncovered`, `granted`, and `cases` of the proof,
-    `by_dtype`, `graphs`, `samples`, `ranks`, and `ulps` of the samples, `guards`, and `test`, the graph of a refutation as text.
+    `by_dtype`, `graphs`, `samples`, `ranks`, `ulps`, and `drawn` (their dtypes, ranks, sizes, and special values) of the samples, `guards`, and `test`, the graph of a refutation as text.
     """
     loaded = _rules(_session_of(session, rules), rules)
     return _piecewise.verify(loaded, _param_texts(params), [only] if isinstance(only, str) else list(only), list(ranks), os.fspath(graph or ""), log)

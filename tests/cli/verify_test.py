@@ -12,11 +12,12 @@ RULES = {
     "same_bits": "rule twice { y = relu(relu(x)) => y = relu(x) }",
     "rounds": "rule thirds { y = mul(mul(x: f32, 0.1), 0.3) => y = mul(x, 0.03) }",
     "differs_only_for": "rule reflexive { y = ge(x: f32[*s], x) => y = full(){shape = [*s], value = 1.0, dtype = b8} }",
-    "refuted": "rule narrow { y = f16(bf16(x: f16)) => y = x }",
+    "may_overflow": "rule narrow { y = f16(bf16(x: f16)) => y = x }",
+    "refuted": "rule coarse { y = neg(neg(x: f32)) => y = f32(bf16(x)) }",
     "no_instance": "rule never { y = relu(x: T[n, d]) where d == 8, d == 16 => y = x }",
     "cannot_run": "op secret(x: T[*s]) -> y: T[*s]  rule unknown { y = relu(secret(x)) => y = secret(relu(x)) }",
 }
-EXIT = {"same_bits": 0, "rounds": 0, "differs_only_for": 1, "refuted": 1, "no_instance": 3, "cannot_run": 5}
+EXIT = {"same_bits": 0, "rounds": 0, "differs_only_for": 1, "may_overflow": 1, "refuted": 1, "no_instance": 3, "cannot_run": 5}
 
 
 class Verify(unittest.TestCase):
@@ -45,7 +46,11 @@ class Verify(unittest.TestCase):
         rows = {row["rule"]: row for row in json.loads(done.stdout)}
         self.assertEqual([row["verdict"] for row in rows.values()], list(EXIT))
         self.assertEqual(rows["reflexive"]["only_for"], ["nan"])
-        self.assertEqual(rows["narrow"]["by_dtype"]["f16"]["verdict"], "refuted")
+        self.assertEqual(rows["narrow"]["by_dtype"]["f16"]["verdict"], "may_overflow")
+        self.assertEqual(rows["coarse"]["by_dtype"]["f32"]["verdict"], "refuted")
+        self.assertEqual(rows["coarse"]["drawn"]["dtypes"], ["f32"])
+        special = rows["coarse"]["drawn"]["special_values"]["f32"]
+        self.assertEqual(special["least"], special["of"])
         self.assertIn("x = ", rows["narrow"]["reason"])
         self.assertGreater(rows["thirds"]["ulps"], 0)
         self.assertLessEqual(rows["thirds"]["ulps"], 16)

@@ -58,11 +58,9 @@ TEST_CASE("rule check: every rule of the library holds on generated graphs", "[v
 TEST_CASE("rule check: the rules of frozen weights hold on generated graphs", "[verify]") {
   const RuleSet rules = checked_rules({"frozen"});
   const Env params = bind_params(rules, {}).value();
-  // A folded weight is a product: it may overflow where the products of the sum did not, and it is
-  // rounded, which at most doubles the number of roundings that a result is made of.
+  // A folded weight is a product: it may overflow where the products of the sum did not.
   RuleCheckOptions folding;
   folding.contents = {Contents::ordinary};
-  folding.judge.error = 3;
   const std::vector<RuleId> folded = rules.resolve("folded.*"),
                             finished = rules.resolve("finished.*");
   CHECK(folded.size() == 4);

@@ -1,0 +1,655 @@
+// Exports BoundedProgram. Each value has, beside the exact numbers, a bound on the error of each
+// element. Ops that move elements move their bounds; pointwise ops are evaluated at the ends of
+// their operands' intervals; sums and products bound the sum of the magnitudes of their terms; what
+// is none of these is run on disturbed operands.
+#include "verify/bounds.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "backends/interpreter_kernels.hpp"
+#include "backends/numerics.hpp"
+#include "base/hash.hpp"
+#include "base/try.hpp"
+#include "graph/build.hpp"
+#include "verify/pointwise_bounds.hpp"
+
+namespace pw {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+using Numbers = std::vector<double>;
+
+enum class Kind : std::uint8_t { move, pointwise, sum, product, extreme, other };
+
+Kind kind_of(std::string_view op) {
+  static const std::map<std::string_view, Kind> kKinds = {
+      {"reshape", Kind::move},
+      {"transpose", Kind::move},
+      {"slice", Kind::move},
+      {"split", Kind::move},
+      {"cat", Kind::move},
+      {"expand", Kind::move},
+      {"embedding", Kind::move},
+      {"index", Kind::move},
+      {"clone", Kind::move},
+      {"all_gather", Kind::move},
+      {"shard", Kind::move},
+      {"upsample_nearest", Kind::move},
+      {"constant", Kind::move},
+      {"full", Kind::move},
+      {"empty", Kind::move},
+      {"extent", Kind::move},
+      {"iota", Kind::move},
+      {"sum", Kind::sum},
+      {"mean", Kind::sum},
+      {"cumsum", Kind::sum},
+      {"avg_pool", Kind::sum},
+      {"adaptive_avg_pool", Kind::sum},
+      {"upsample_linear", Kind::sum},
+      {"all_reduce", Kind::sum},
+      {"reduce_scatter", Kind::sum},
+      {"mm", Kind::product},
+      {"addmm", Kind::product},
+      {"bmm", Kind::product},
+      {"grouped_mm", Kind::product},
+      {"scaled_mm", Kind::product},
+      {"prod", Kind::product},
+      {"cumprod", Kind::product},
+      {"convolution", Kind::product},
+      {"transposed_convolution", Kind::product},
+      {"convolution_weight_gradient", Kind::product},
+      {"amax", Kind::extreme},
+      {"amin", Kind::extreme},
+      {"sort", Kind::extreme},
+      {"topk", Kind::extreme},
+      {"max_pool", Kind::extreme},
+  };
+  if (const auto found = kKinds.find(op); found != kKinds.end()) return found->second;
+  return find_pointwise(op) != nullptr ? Kind::pointwise : Kind::other;
+}
+
+/// The element type that an engine adds up in.
+DType accumulator_of(DType dtype) { return dtype == DType::f64 ? DType::f64 : DType::f32; }
+
+Array array_of(const Numbers& numbers, const Extents& extents) {
+  Array array = make_array(DType::f64, extents);
+  std::copy(numbers.begin(), numbers.end(), reinterpret_cast<double*>(array.data));
+  return array;
+}
+
+/// A value of one rank. Empty vectors stand for no error, for the magnitudes of `exact`, and for
+/// elements that all stayed inside.
+struct Traced {
+  Array exact;
+  Numbers error;
+  Numbers sum;  ///< of the magnitudes that the element was added up from
+  std::vector<Reach> reach;
+
+  [[nodiscard]] std::size_t count() const { return static_cast<std::size_t>(exact.count()); }
+  [[nodiscard]] Numbers errors() const { return error.empty() ? Numbers(count(), 0) : error; }
+  [[nodiscard]] Numbers magnitudes() const {
+    Numbers out = elements_of<double>(exact);
+    for (double& x : out) x = std::fabs(x);
+    return out;
+  }
+  [[nodiscard]] Numbers sums() const { return sum.empty() ? magnitudes() : sum; }
+  [[nodiscard]] Numbers reaches() const {
+    Numbers out(count(), 0);
+    for (std::size_t i = 0; i < reach.size(); ++i) out[i] = static_cast<double>(reach[i]);
+    return out;
+  }
+  [[nodiscard]] bool plain() const { return error.empty() && sum.empty() && reach.empty(); }
+};
+
+Reach reach_of(double number) { return static_cast<Reach>(static_cast<std::uint8_t>(number)); }
+
+}  // namespace
+
+double unit_of(DType dtype) {
+  return is_float(dtype) ? std::ldexp(1.0, -format_of(dtype).mantissa - 1) : 0;
+}
+double smallest_of(DType dtype) {
+  const FloatFormat format = format_of(dtype);
+  return std::ldexp(1.0, format.smallest - format.mantissa);
+}
+
+/// One evaluation of a program.
+class BoundedRun {
+ public:
+  BoundedRun(const BoundedProgram& program, const RunContext& context, const BoundOptions& options,
+             std::size_t ranks)
+      : program_(program),
+        graph_(program.graph_),
+        context_(context),
+        options_(options),
+        values_(ranks, std::vector<Traced>(graph_.value_bound())) {}
+
+  void bind(std::size_t rank, std::span<const TensorView> inputs) {
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      if (inputs[i].data != nullptr || inputs[i].count() == 0)
+        values_[rank][graph_.inputs()[i].index].exact = pw::array_of(inputs[i]);
+  }
+
+  Result<std::monostate> run() {
+    for (const BoundedProgram::Step& step : program_.steps_) PW_TRY(run(step));
+    return std::monostate{};
+  }
+
+  [[nodiscard]] BoundedOutputs outputs(std::size_t rank) const {
+    BoundedOutputs out;
+    for (ValueId output : graph_.outputs()) {
+      const Traced& value = values_[rank][output.index];
+      BoundedTensor bounded{Tensor(DType::f64, value.exact.extents), value.errors(), value.reach};
+      copy(value.exact, pw::array_of(bounded.exact.view()));
+      bounded.reach.resize(value.count(), Reach::inside);
+      out.push_back(std::move(bounded));
+    }
+    return out;
+  }
+
+ private:
+  using Operands = std::vector<std::vector<const Array*>>;  ///< by rank
+  using Results = std::vector<std::vector<Array>>;          ///< by rank
+  using ByRank = std::vector<std::vector<Numbers>>;         ///< of each operand or result
+
+  /// What the step gives for these operands, of f64 or as the interpreter stores them.
+  Result<Results> evaluate(const BoundedProgram::Step& step, const Operands& operands) const {
+    std::vector<Call> calls;
+    for (std::size_t rank = 0; rank < operands.size(); ++rank) {
+      Call call{graph_, step.node, context_, operands[rank], {}, {}, &stored_as, {}, 0};
+      for (std::size_t r = 0; r < graph_.result_count(step.node); ++r)
+        call.extents.push_back(
+            PW_TRY(extents_of(graph_, graph_.result(step.node, r), context_.symbols)));
+      call.results.resize(call.extents.size());
+      call.on_rank = static_cast<std::int64_t>(rank);
+      calls.push_back(std::move(call));
+    }
+    if (step.collective != nullptr) PW_TRY(run_collective(step.collective, calls, group_in(step)));
+    Results out;
+    for (Call& call : calls) {
+      if (step.kernel != nullptr) PW_TRY(step.kernel(call));
+      out.push_back(std::move(call.results));
+    }
+    return out;
+  }
+
+  static DType stored_as(DType declared) { return is_float(declared) ? DType::f64 : declared; }
+
+  [[nodiscard]] RankGroup group_in(const BoundedProgram::Step& step) const {
+    const std::string* name = group_name(graph_, step.node);
+    if (name == nullptr || context_.step == nullptr || context_.step->groups == nullptr)
+      return step.group;
+    const auto found = context_.step->groups->find(*name);
+    return found == context_.step->groups->end() ? step.group : found->second;
+  }
+
+  [[nodiscard]] const Traced* operand(const BoundedProgram::Step& step, std::size_t rank,
+                                      std::size_t i) const {
+    const ValueId value = graph_.operand(step.node, i);
+    return value.valid() ? &values_[rank][value.index] : nullptr;
+  }
+  [[nodiscard]] DType dtype_of(ValueId value) const {
+    return graph_.context().types[graph_.type(value)].dtype;
+  }
+  /// Whether an operand is numbers that the result is made of, and not an index or a mask.
+  [[nodiscard]] bool is_data(const BoundedProgram::Step& step, std::size_t i) const {
+    const ValueId value = graph_.operand(step.node, i);
+    if (!value.valid()) return false;
+    const std::string& op = graph_.op_of(step.node).name;
+    if (kind_of(op) == Kind::move) return i == 0 || (op != "embedding" && op != "index");
+    return is_float(dtype_of(value));
+  }
+  [[nodiscard]] bool of_integers(const BoundedProgram::Step& step) const {
+    return graph_.operand_count(step.node) > 0 && graph_.operand(step.node, 0).valid() &&
+           !is_float(dtype_of(graph_.operand(step.node, 0)));
+  }
+
+  /// Runs the step with other numbers in the place of those that its results are made of.
+  template <class Of>
+  Result<ByRank> apply(const BoundedProgram::Step& step, const Of& of) const {
+    const std::size_t count = graph_.operand_count(step.node);
+    std::vector<std::vector<Array>> arrays(values_.size(), std::vector<Array>(count));
+    Operands operands(values_.size(), std::vector<const Array*>(count, nullptr));
+    for (std::size_t rank = 0; rank < values_.size(); ++rank)
+      for (std::size_t i = 0; i < count; ++i) {
+        const Traced* value = operand(step, rank, i);
+        if (value == nullptr) continue;
+        operands[rank][i] = &value->exact;
+        if (!is_data(step, i)) continue;
+        arrays[rank][i] = array_of(of(*value, i), value->exact.extents);
+        operands[rank][i] = &arrays[rank][i];
+      }
+    const Results results = PW_TRY(evaluate(step, operands));
+    ByRank out;
+    for (const std::vector<Array>& of_rank : results) {
+      std::vector<Numbers>& numbers = out.emplace_back();
+      for (const Array& array : of_rank) numbers.push_back(elements_of<double>(array));
+    }
+    return out;
+  }
+
+  Result<std::monostate> run(const BoundedProgram::Step& step) {
+    Operands operands;
+    bool plain = true;
+    for (std::size_t rank = 0; rank < values_.size(); ++rank) {
+      std::vector<const Array*>& of_rank = operands.emplace_back();
+      for (std::size_t i = 0; i < graph_.operand_count(step.node); ++i) {
+        const Traced* value = operand(step, rank, i);
+        of_rank.push_back(value == nullptr ? nullptr : &value->exact);
+        plain = plain && (value == nullptr || value->plain());
+      }
+    }
+    Results results = PW_TRY(evaluate(step, operands));
+    for (std::size_t rank = 0; rank < values_.size(); ++rank)
+      for (std::size_t r = 0; r < results[rank].size(); ++r)
+        values_[rank][graph_.result(step.node, r).index].exact = std::move(results[rank][r]);
+    const Kind kind = kind_of(graph_.op_of(step.node).name);
+    if (of_integers(step) && kind != Kind::move && kind != Kind::pointwise) return integers(step);
+    switch (kind) {
+      case Kind::move: return plain ? std::monostate{} : move(step);
+      case Kind::pointwise: pointwise(step); return std::monostate{};
+      case Kind::sum: return sum(step);
+      case Kind::product: return product(step);
+      case Kind::extreme: return plain ? std::monostate{} : extreme(step);
+      case Kind::other: return disturbed(step);
+    }
+    return std::monostate{};
+  }
+
+  [[nodiscard]] Traced& result(const BoundedProgram::Step& step, std::size_t rank, std::size_t r) {
+    return values_[rank][graph_.result(step.node, r).index];
+  }
+
+  Result<std::monostate> move(const BoundedProgram::Step& step) {
+    const auto of = [&](const auto& take) {
+      return apply(step, [&](const Traced& x, std::size_t) { return take(x); });
+    };
+    const ByRank errors = PW_TRY(of([](const Traced& x) { return x.errors(); })),
+                 sums = PW_TRY(of([](const Traced& x) { return x.sums(); })),
+                 reaches = PW_TRY(of([](const Traced& x) { return x.reaches(); }));
+    each_result(step, [&](Traced& y, std::size_t rank, std::size_t r) {
+      y.error = errors[rank][r];
+      y.sum = sums[rank][r];
+      for (double reach : reaches[rank][r]) y.reach.push_back(reach_of(reach));
+    });
+    return std::monostate{};
+  }
+
+  template <class Visit>
+  void each_result(const BoundedProgram::Step& step, const Visit& visit) {
+    for (std::size_t rank = 0; rank < values_.size(); ++rank)
+      for (std::size_t r = 0; r < graph_.result_count(step.node); ++r)
+        visit(result(step, rank, r), rank, r);
+  }
+
+  /// The dtype whose range a step in this dtype may leave.
+  [[nodiscard]] DType ranged(DType dtype) const { return options_.exact ? DType::f64 : dtype; }
+  /// The relative rounding of a step that gives this dtype.
+  [[nodiscard]] double unit(const BoundedProgram::Step& step, DType dtype) const {
+    if (!is_float(dtype)) return 0;
+    if (options_.exact) return unit_of(DType::f64);
+    return step.output ? unit_of(dtype) : std::min(unit_of(dtype), options_.coarsest);
+  }
+
+  /// Integers are exact, and nothing is known of what is made of uncertain ones.
+  Result<std::monostate> integers(const BoundedProgram::Step& step) {
+    PW_TRY(spread_reach(step, true));
+    bool exact = true;
+    for (std::size_t rank = 0; rank < values_.size(); ++rank)
+      for (std::size_t i = 0; i < graph_.operand_count(step.node); ++i)
+        if (const Traced* x = operand(step, rank, i))
+          exact = exact && std::all_of(x->error.begin(), x->error.end(),
+                                       [](double error) { return error == 0; });
+    each_result(step, [&](Traced& y, std::size_t, std::size_t) {
+      if (!exact) y.error.assign(y.count(), kInfinity);
+    });
+    return std::monostate{};
+  }
+
+  void pointwise(const BoundedProgram::Step& step) {
+    const ValueId to = graph_.result(step.node);
+    PointwiseStep p;
+    p.function = find_pointwise(graph_.op_of(step.node).name);
+    p.to = dtype_of(to);
+    for (std::size_t i = 0; i < graph_.operand_count(step.node); ++i)
+      p.from.push_back(dtype_of(graph_.operand(step.node, i)));
+    p.unit = unit(step, p.to);
+    p.inner_unit = options_.exact ? unit_of(DType::f64)
+                                  : std::min(unit_of(accumulator_of(p.common())), p.unit);
+    p.exact = options_.exact;
+    for (std::size_t rank = 0; rank < values_.size(); ++rank) pointwise(step, p, rank);
+  }
+
+  void pointwise(const BoundedProgram::Step& step, const PointwiseStep& p, std::size_t rank) {
+    Traced& y = result(step, rank, 0);
+    const std::size_t operands = graph_.operand_count(step.node);
+    std::vector<Numbers> exact, errors, sums;
+    std::vector<Extents> strides;
+    for (std::size_t i = 0; i < operands; ++i) {
+      const Traced& x = *operand(step, rank, i);
+      exact.push_back(elements_of<double>(x.exact));
+      errors.push_back(x.errors());
+      sums.push_back(x.sums());
+      Array packed = x.exact;
+      packed.strides = row_major(packed.extents);
+      strides.push_back(broadcast_strides(packed, y.exact.extents));
+    }
+    strides.push_back(row_major(y.exact.extents));
+    const Numbers results = elements_of<double>(y.exact);
+    y.error.assign(results.size(), 0);
+    y.sum.assign(results.size(), 0);
+    y.reach.assign(results.size(), Reach::inside);
+    for_each_run(y.exact.extents, strides, std::int64_t{1} << 60, [&](const Run& run) {
+      for (std::int64_t k = 0; k < run.length; ++k) {
+        PointwiseElement e;
+        for (std::size_t i = 0; i < operands; ++i) {
+          const auto at = static_cast<std::size_t>(run.offsets[i] + k * run.steps[i]);
+          const Traced& x = *operand(step, rank, i);
+          e.x[i] = exact[i][at];
+          e.error[i] = errors[i][at];
+          e.sum[i] = sums[i][at];
+          e.reach[i] = x.reach.empty() ? Reach::inside : x.reach[at];
+        }
+        const auto to = static_cast<std::size_t>(run.offsets[operands] + k * run.steps[operands]);
+        e.result = results[to];
+        p.bound(e);
+        y.error[to] = e.bound;
+        y.sum[to] = e.magnitude;
+        y.reach[to] = e.reached;
+      }
+    });
+  }
+
+  /// Bounds a result that is a sum of terms: their magnitudes add up to `sum`, there are `terms` of
+  /// them, and their own errors to `error`.
+  void finish_sum(const BoundedProgram::Step& step, Traced& y, std::size_t r, const Numbers& error,
+                  Numbers sum, const Numbers& terms, bool products) const {
+    const DType dtype = dtype_of(graph_.result(step.node, r));
+    const DType accumulator = accumulator_of(dtype);
+    const double u = unit(step, dtype), inner = options_.exact ? u : unit_of(accumulator);
+    const double largest = format_of(ranged(dtype)).largest,
+                 end = format_of(ranged(accumulator)).largest,
+                 normal = std::ldexp(1.0, format_of(ranged(accumulator)).smallest);
+    const Numbers exact = elements_of<double>(y.exact);
+    y.error.assign(exact.size(), 0);
+    if (y.reach.empty()) y.reach.assign(exact.size(), Reach::inside);
+    for (std::size_t i = 0; i < exact.size(); ++i) {
+      const double size = std::fabs(exact[i]);
+      const double steps = (std::max(terms[i], 1.0) + 1) * inner;
+      const double raw = error[i] + steps * sum[i] + (dtype == accumulator ? 0 : u * size);
+      y.error[i] = rounded_error(dtype, exact[i], raw);
+      if (sum[i] + raw > end || size + raw > largest)
+        y.reach[i] = std::max(y.reach[i], size + raw <= largest ? Reach::inner : Reach::partial);
+      if (products && sum[i] > 0 && sum[i] < normal) y.reach[i] = Reach::left;
+    }
+    y.sum = std::move(sum);
+  }
+
+  /// Each level of reach that an operand has, where it takes part. Of products, everywhere.
+  Result<std::monostate> spread_reach(const BoundedProgram::Step& step, bool everywhere) {
+    Reach most = Reach::inside;
+    for (std::size_t rank = 0; rank < values_.size(); ++rank)
+      for (std::size_t i = 0; i < graph_.operand_count(step.node); ++i)
+        if (const Traced* x = operand(step, rank, i))
+          most = std::max(most, everywhere ? consumed(step, *x, i) : worst(*x));
+    if (most == Reach::inside) return std::monostate{};
+    if (everywhere) {
+      each_result(step,
+                  [&](Traced& y, std::size_t, std::size_t) { y.reach.assign(y.count(), most); });
+      return std::monostate{};
+    }
+    for (const Reach level : {Reach::partial, Reach::inner, Reach::left}) {
+      if (level > most) break;
+      const ByRank part = PW_TRY(apply(step, [&](const Traced& x, std::size_t) {
+        Numbers out(x.count(), 0);
+        for (std::size_t i = 0; i < x.reach.size(); ++i) out[i] = x.reach[i] == level ? 1 : 0;
+        return out;
+      }));
+      each_result(step, [&](Traced& y, std::size_t rank, std::size_t r) {
+        y.reach.resize(y.count(), Reach::inside);
+        for (std::size_t i = 0; i < y.reach.size(); ++i)
+          if (part[rank][r][i] > 0) y.reach[i] = level;
+      });
+    }
+    return std::monostate{};
+  }
+
+  static Reach worst(const Traced& x) {
+    return x.reach.empty() ? Reach::inside : *std::max_element(x.reach.begin(), x.reach.end());
+  }
+  /// A sum that is beyond the range where something else than a sum reads it has left the range.
+  [[nodiscard]] Reach consumed(const BoundedProgram::Step& step, const Traced& x,
+                               std::size_t i) const {
+    Reach most = worst(x);
+    if (most != Reach::partial) return most;
+    const double largest = format_of(ranged(dtype_of(graph_.operand(step.node, i)))).largest;
+    const Numbers sizes = x.magnitudes();
+    for (std::size_t k = 0; k < x.reach.size(); ++k)
+      if (x.reach[k] == Reach::partial && !(sizes[k] <= largest)) return Reach::left;
+    return most;
+  }
+
+  Result<std::monostate> sum(const BoundedProgram::Step& step) {
+    PW_TRY(spread_reach(step, false));
+    const ByRank errors =
+                     PW_TRY(apply(step, [](const Traced& x, std::size_t) { return x.errors(); })),
+                 sums = PW_TRY(apply(step, [](const Traced& x, std::size_t) { return x.sums(); }));
+    each_result(step, [&](Traced& y, std::size_t rank, std::size_t r) {
+      finish_sum(step, y, r, errors[rank][r], sums[rank][r],
+                 Numbers(y.count(), terms_of(step, rank, y)), false);
+    });
+    return std::monostate{};
+  }
+
+  /// The most terms that an element of a sum has.
+  [[nodiscard]] double terms_of(const BoundedProgram::Step& step, std::size_t rank,
+                                const Traced& y) const {
+    const Traced& x = *operand(step, rank, 0);
+    if (step.collective != nullptr) return static_cast<double>(values_.size());
+    const double all = static_cast<double>(x.count());
+    return x.count() == y.count() ? all : all / std::max(1.0, static_cast<double>(y.count())) + 1;
+  }
+
+  Result<std::monostate> product(const BoundedProgram::Step& step) {
+    PW_TRY(spread_reach(step, true));
+    const ByRank least = PW_TRY(
+                     apply(step, [](const Traced& x, std::size_t) { return x.magnitudes(); })),
+                 most = PW_TRY(apply(step,
+                                     [](const Traced& x, std::size_t) {
+                                       Numbers out = x.magnitudes();
+                                       for (std::size_t i = 0; i < x.error.size(); ++i)
+                                         out[i] += x.error[i];
+                                       return out;
+                                     })),
+                 terms = PW_TRY(apply(
+                     step, [](const Traced& x, std::size_t) { return Numbers(x.count(), 1); }));
+    const bool chain = graph_.op_of(step.node).name.find("prod") != std::string::npos;
+    each_result(step, [&](Traced& y, std::size_t rank, std::size_t r) {
+      Numbers error = most[rank][r];
+      for (std::size_t i = 0; i < error.size(); ++i) error[i] -= least[rank][r][i];
+      Numbers count = terms[rank][r];
+      if (chain) count.assign(count.size(), static_cast<double>(operand(step, rank, 0)->count()));
+      finish_sum(step, y, r, error, most[rank][r], count, true);
+      if (!chain) return;
+      for (std::size_t i = 0; i < y.reach.size(); ++i)
+        if (y.reach[i] != Reach::inside) y.reach[i] = Reach::left;
+    });
+    return std::monostate{};
+  }
+
+  /// Ops of which a larger operand gives no smaller result. Their indices are as of any other op.
+  Result<std::monostate> extreme(const BoundedProgram::Step& step) {
+    PW_TRY(spread_reach(step, true));
+    const auto shifted = [&](double sign) {
+      return apply(step, [&](const Traced& x, std::size_t) {
+        Numbers out = elements_of<double>(x.exact);
+        for (std::size_t i = 0; i < x.error.size(); ++i) out[i] += sign * x.error[i];
+        return out;
+      });
+    };
+    const ByRank low = PW_TRY(shifted(-1)), high = PW_TRY(shifted(1));
+    each_result(step, [&](Traced& y, std::size_t rank, std::size_t r) {
+      const Numbers exact = elements_of<double>(y.exact);
+      y.error.assign(exact.size(), 0);
+      const bool index = !is_float(dtype_of(graph_.result(step.node, r))) &&
+                         graph_.result_count(step.node) > 1 && r == 1;
+      for (std::size_t i = 0; i < exact.size(); ++i)
+        y.error[i] =
+            std::max(distance(low[rank][r][i], exact[i]), distance(high[rank][r][i], exact[i]));
+      if (index) y.error.assign(exact.size(), index_error(step, rank));
+    });
+    return std::monostate{};
+  }
+  /// Which element is the largest is not known where elements are closer than their errors.
+  [[nodiscard]] double index_error(const BoundedProgram::Step& step, std::size_t rank) const {
+    const Traced& x = *operand(step, rank, 0);
+    Numbers all = elements_of<double>(x.exact);
+    double most = 0;
+    for (double error : x.error) most = std::max(most, error);
+    if (most == 0) return 0;
+    std::sort(all.begin(), all.end());
+    for (std::size_t i = 1; i < all.size(); ++i)
+      if (!(all[i] - all[i - 1] > 2 * most)) return kInfinity;
+    return 0;
+  }
+
+  /// Runs the step on operands that are off by their errors, to either side, and takes several
+  /// times the largest change; its own roundings are those of a short sum of its largest numbers.
+  Result<std::monostate> disturbed(const BoundedProgram::Step& step) {
+    constexpr int kTimes = 4;
+    constexpr double kMargin = 4, kSteps = 64;
+    PW_TRY(spread_reach(step, true));
+    std::vector<ByRank> runs;
+    bool any = false;
+    for (std::size_t rank = 0; rank < values_.size(); ++rank)
+      for (std::size_t i = 0; i < graph_.operand_count(step.node); ++i)
+        if (const Traced* x = operand(step, rank, i)) any = any || !x->error.empty();
+    Random random(step.node.index + 1);
+    for (int time = 0; any && time < kTimes; ++time)
+      runs.push_back(PW_TRY(apply(step, [&](const Traced& x, std::size_t) {
+        Numbers out = elements_of<double>(x.exact);
+        for (std::size_t i = 0; i < x.error.size(); ++i)
+          out[i] += random.below(2) == 0 ? x.error[i] : -x.error[i];
+        return out;
+      })));
+    each_result(step, [&](Traced& y, std::size_t rank, std::size_t r) {
+      const ValueId value = graph_.result(step.node, r);
+      if (graph_.type(value) == Types::unknown()) return;
+      const DType dtype = dtype_of(value);
+      const double u = unit(step, dtype),
+                   inner = options_.exact ? u : unit_of(accumulator_of(dtype));
+      const Numbers exact = elements_of<double>(y.exact);
+      const double largest = largest_number(step, rank, exact);
+      y.error.assign(exact.size(), 0);
+      y.reach.resize(exact.size(), Reach::inside);
+      for (std::size_t i = 0; i < exact.size(); ++i) {
+        double change = 0;
+        for (const ByRank& run : runs)
+          change = std::max(change, distance(run[rank][r][i], exact[i]));
+        if (!is_float(dtype)) {
+          y.error[i] = change > 0 ? kInfinity : 0;
+          continue;
+        }
+        const double raw = kMargin * change + kSteps * inner * largest + u * std::fabs(exact[i]);
+        y.error[i] = rounded_error(dtype, exact[i], raw);
+        if (std::fabs(exact[i]) + raw > format_of(ranged(dtype)).largest) y.reach[i] = Reach::left;
+      }
+    });
+    return std::monostate{};
+  }
+
+  [[nodiscard]] double largest_number(const BoundedProgram::Step& step, std::size_t rank,
+                                      const Numbers& results) const {
+    double largest = 0;
+    const auto take = [&](const Numbers& numbers) {
+      for (double x : numbers)
+        if (std::isfinite(x)) largest = std::max(largest, std::fabs(x));
+    };
+    take(results);
+    for (std::size_t i = 0; i < graph_.operand_count(step.node); ++i)
+      if (const Traced* x = operand(step, rank, i); x != nullptr && is_data(step, i))
+        take(x->magnitudes());
+    return largest;
+  }
+
+  const BoundedProgram& program_;
+  const Graph& graph_;
+  const RunContext& context_;
+  const BoundOptions& options_;
+  std::vector<std::vector<Traced>> values_;
+};
+
+namespace {
+
+/// Marks what outputs are views of, too.
+std::vector<bool> returned_values(const Graph& graph) {
+  std::vector<bool> out(graph.value_bound(), false);
+  for (ValueId output : graph.outputs()) out[output.index] = true;
+  const std::vector<NodeId> order = graph.order();
+  for (auto node = order.rbegin(); node != order.rend(); ++node) {
+    if (kind_of(graph.op_of(*node).name) != Kind::move) continue;
+    for (std::size_t r = 0; r < graph.result_count(*node); ++r)
+      if (out[graph.result(*node, r).index])
+        for (ValueId operand : graph.operands(*node))
+          if (operand.valid()) out[operand.index] = true;
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<BoundedProgram> BoundedProgram::make(const Graph& graph) {
+  BoundedProgram program(graph.compact());
+  PW_TRY(inline_bodies(program.graph_));
+  const Graph& g = program.graph_;
+  const RankGroups stated = PW_TRY(stated_groups(g));
+  const std::vector<bool> returned = returned_values(g);
+  for (NodeId node : g.order()) {
+    Step step;
+    step.node = node;
+    const std::string& op = g.op_of(node).name;
+    step.collective = find_collective(op);
+    if (step.collective != nullptr) step.group = group_of(g, node, stated);
+    if (step.collective == nullptr) step.kernel = find_kernel(exact_kernels(), op);
+    if (step.collective == nullptr && step.kernel == nullptr)
+      step.kernel = find_kernel(layout_kernels(), op);
+    if (step.collective == nullptr && step.kernel == nullptr)
+      return fail(error_in("graph " + g.name, kNoKernel, "no error bound is known of op " + op));
+    for (std::size_t r = 0; r < g.result_count(node); ++r)
+      step.output = step.output || returned[g.result(node, r).index];
+    program.steps_.push_back(step);
+  }
+  return program;
+}
+
+Result<std::vector<BoundedOutputs>> BoundedProgram::run(
+    std::span<const std::vector<TensorView>> inputs, const RunContext& context,
+    const BoundOptions& options) const {
+  BoundedRun run(*this, context, options, inputs.size());
+  for (std::size_t rank = 0; rank < inputs.size(); ++rank) run.bind(rank, inputs[rank]);
+  PW_TRY(run.run());
+  std::vector<BoundedOutputs> out;
+  for (std::size_t rank = 0; rank < inputs.size(); ++rank) out.push_back(run.outputs(rank));
+  return out;
+}
+
+double BoundedProgram::coarsest_step() const {
+  double coarsest = 0, of_outputs = 0;
+  for (const Step& step : steps_) {
+    const std::string& op = graph_.op_of(step.node).name;
+    if (kind_of(op) == Kind::move) continue;
+    for (std::size_t r = 0; r < graph_.result_count(step.node); ++r) {
+      const ValueId value = graph_.result(step.node, r);
+      if (graph_.type(value) == Types::unknown()) continue;
+      const DType dtype = graph_.context().types[graph_.type(value)].dtype;
+      if (dtype == DType::f8e4m3 || dtype == DType::f8e5m2) continue;  // exact values round to it
+      double& most = op == "cast" && step.output ? of_outputs : coarsest;
+      most = std::max(most, unit_of(dtype));
+    }
+  }
+  return coarsest > 0 ? coarsest : of_outputs > 0 ? of_outputs : 1;
+}
+
+}  // namespace pw

@@ -1,0 +1,244 @@
+// Exports the errors of pointwise ops.
+#include "verify/pointwise_bounds.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "backends/numerics.hpp"
+#include "backends/primitives.hpp"
+
+namespace pw {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kFunctionSteps = 8;  // roundings that an engine's exp, log, … may be off by
+
+template <class F, int operands>
+double number_function(const double* x) {
+  if constexpr (operands == 1) return F::of(x[0]);
+  if constexpr (operands == 2) return F::of(x[0], x[1]);
+  if constexpr (operands == 3) return F::of(x[0], x[1], x[2]);
+}
+template <class F, int operands>
+double integer_function(const double* x) {
+  const auto whole = [](double number) {
+    return std::fabs(number) < 0x1p62 ? static_cast<std::int64_t>(number) : std::int64_t{0};
+  };
+  if constexpr (operands == 1)
+    return static_cast<double>(F::of(whole(x[0])));
+  else
+    return static_cast<double>(F::of(whole(x[0]), whole(x[1])));
+}
+double same(const double* x) { return x[0]; }
+
+/// Whether a result of 0 is not the function's own, but what underflow left of it.
+bool vanished(std::string_view op, const PointwiseElement& e) {
+  if (op == "mul") return e.x[0] != 0 && e.x[1] != 0;
+  return op == "exp" || ((op == "div" || op == "pow") && e.x[0] != 0);
+}
+
+#define PW_NUMBERS(name, operands) {#name, number_function<scalar::name, operands>, operands},
+#define PW_INTEGERS(name, operands) {#name, integer_function<scalar::name, operands>, operands},
+#define PW_REALS(name) {#name, number_function<scalar::name, 1>, 1},
+constexpr PointwiseFunction kFunctions[] = {PW_NUMBER_PRIMITIVES(PW_NUMBERS) PW_INTEGER_PRIMITIVES(
+    PW_INTEGERS) PW_REAL_PRIMITIVES(PW_REALS){"cast", same, 1}};
+#undef PW_NUMBERS
+#undef PW_INTEGERS
+#undef PW_REALS
+
+enum class Way : std::uint8_t {
+  exact,     ///< its result is a number of the dtype
+  rounded,   ///< rounds once
+  function,  ///< of a library
+  compared,  ///< 0 or 1
+  bits,      ///< of whole numbers
+};
+
+Way way_of(std::string_view op) {
+  constexpr std::string_view kExact[] = {"neg",   "abs",   "maximum", "minimum",   "floor", "ceil",
+                                         "trunc", "round", "select",  "remainder", "fmod"},
+                             kRounded[] = {"add", "sub", "mul", "div", "sqrt", "cast"},
+                             kCompared[] = {"eq", "ne", "lt", "le", "gt", "ge"};
+  const auto among = [&](const auto& names) {
+    return std::find(std::begin(names), std::end(names), op) != std::end(names);
+  };
+  if (among(kExact)) return Way::exact;
+  if (among(kRounded)) return Way::rounded;
+  if (among(kCompared)) return Way::compared;
+  return op.starts_with("bitwise") ? Way::bits : Way::function;
+}
+
+bool is_sum(std::string_view op) { return op == "add" || op == "sub"; }
+/// Ops that pass a sum on, as one.
+bool keeps_sum(std::string_view op) { return is_sum(op) || op == "neg" || op == "cast"; }
+
+/// Where the function ends: beyond there is no number.
+bool has_domain(std::string_view op) {
+  return op == "log" || op == "log2" || op == "log10" || op == "log1p" || op == "rsqrt" ||
+         op == "asin" || op == "acos" || op == "acosh" || op == "atanh";
+}
+
+/// Whether an infinite or undefined result of finite operands is the function's own.
+bool is_pole(std::string_view op, const PointwiseElement& e) {
+  if (std::isnan(e.result) || has_domain(op)) return true;
+  return (op == "div" && e.x[1] == 0) || (op == "pow" && e.x[0] == 0);
+}
+
+}  // namespace
+
+double distance(double a, double b) {
+  if (a == b || (std::isnan(a) && std::isnan(b))) return 0;
+  const double d = std::fabs(a - b);
+  return std::isnan(d) ? kInfinity : d;
+}
+
+double rounded_error(DType dtype, double before, double error) {
+  if (std::isnan(error) || (!std::isfinite(before) && error > 0)) return kInfinity;
+  if ((dtype != DType::f8e4m3 && dtype != DType::f8e5m2) || error == 0) return error;
+  const double exact = rounded(dtype, before);
+  return std::max(distance(rounded(dtype, before - error), exact),
+                  distance(rounded(dtype, before + error), exact));
+}
+
+const PointwiseFunction* find_pointwise(std::string_view op) {
+  for (const PointwiseFunction& function : kFunctions)
+    if (function.name == op) return &function;
+  return nullptr;
+}
+
+DType PointwiseStep::common() const {
+  DType common = DType::f32;
+  for (DType dtype : from)
+    if (dtype == DType::f64 && to == DType::f64) common = DType::f64;
+  return common;
+}
+
+/// How far the result may move where all operands move within their errors.
+double PointwiseStep::spread(const PointwiseElement& e) const {
+  const std::string_view op = function->name;
+  const double total = e.error[0] + (function->operands > 1 ? e.error[1] : 0) +
+                       (function->operands > 2 ? e.error[2] : 0);
+  if (total == 0) return 0;
+  if (std::isnan(total) || std::isinf(total)) {
+    return way_of(op) == Way::compared || to == DType::b8 ? 1 : kInfinity;
+  }
+  if (way_of(op) == Way::compared)
+    return std::fabs(e.x[0] - e.x[1]) <= e.error[0] + e.error[1] ? 1 : 0;
+  if (is_sum(op)) return e.error[0] + e.error[1];
+  if (op == "neg" || op == "abs") return e.error[0];
+  if (op == "mul")
+    return std::fabs(e.x[0]) * e.error[1] + std::fabs(e.x[1]) * e.error[0] +
+           e.error[0] * e.error[1];
+  if (op == "sin" || op == "cos") return std::min(e.error[0], 2.0);
+  if (op == "select") {
+    const double chosen = e.x[0] != 0 ? e.error[1] : e.error[2];
+    return e.error[0] == 0 ? chosen : distance(e.x[1], e.x[2]) + std::max(e.error[1], e.error[2]);
+  }
+  return at_ends(e);
+}
+
+double PointwiseStep::at_ends(const PointwiseElement& e) const {
+  const std::string_view op = function->name;
+  const bool whole = way_of(op) == Way::bits || op == "div";
+  if (whole && !is_float(to) && to != DType::b8) return kInfinity;
+  if (op == "div" && std::fabs(e.x[1]) <= e.error[1]) return kInfinity;
+  if (op == "cast" && to == DType::b8) return std::fabs(e.x[0]) <= e.error[0] ? 1 : 0;
+  if (op == "fmod" || op == "remainder") {
+    const double low = std::floor((e.x[0] - e.error[0]) / (std::fabs(e.x[1]) + e.error[1])),
+                 high = std::floor((e.x[0] + e.error[0]) / (std::fabs(e.x[1]) - e.error[1]));
+    if (low != high) return std::fabs(e.x[1]) + e.error[1];
+  }
+  double most = 0;
+  for (int ends = 0; ends < 1 << function->operands; ++ends) {
+    std::array<double, 3> x = e.x;
+    for (int i = 0; i < function->operands; ++i) {
+      const auto k = static_cast<std::size_t>(i);
+      x[k] += (ends >> i & 1) != 0 ? e.error[k] : -e.error[k];
+      if (from[k] == DType::b8) x[k] = std::clamp(x[k], 0.0, 1.0);
+      if (op == "sqrt") x[k] = std::max(x[k], 0.0);
+    }
+    double y = function->of(x.data());
+    if (op == "cast" && !is_float(to)) y = rounded(to, y);
+    // Rounding decides between two neighbours, and no more.
+    if (op == "cast" && !is_float(to)) y = std::clamp(y, e.result - 1, e.result + 1);
+    if (std::isnan(y) && !std::isnan(e.result)) return kInfinity;
+    most = std::max(most, distance(y, e.result));
+  }
+  return most;
+}
+
+/// What the step itself rounds by.
+double PointwiseStep::own_rounding(const PointwiseElement& e) const {
+  const double size = std::fabs(e.result);
+  if (!is_float(to) || !std::isfinite(size)) return 0;
+  const Way way = way_of(function->name);
+  double steps = 0;
+  // Numbers of a wider dtype are read as the dtype that is computed in.
+  if (function->name != "cast" && way != Way::compared) {
+    for (std::size_t i = 0; i < from.size(); ++i)
+      if (from[i] == DType::f64 || from[i] == DType::i64 || from[i] == DType::i32)
+        steps += inner_unit * (is_sum(function->name) ? std::fabs(e.x[i]) : size);
+  }
+  if (way == Way::exact) return steps;
+  // A cast to a wider float is exact. An integer that a float does not hold is another number, and
+  // no matter of rounding.
+  const bool holds = function->name == "cast" &&
+                     (!is_float(from[0]) || (!exact && unit_of(from[0]) >= unit_of(to)));
+  if (holds) return 0;
+  steps += unit * size;
+  if (unit > inner_unit) steps += inner_unit * size;
+  if (way == Way::function) {
+    const bool wave = function->name == "sin" || function->name == "cos";
+    const bool steep = function->name == "tan";
+    steps += kFunctionSteps * inner_unit * (wave ? 1 : steep ? size + size * size : size);
+  }
+  return steps;
+}
+
+void PointwiseStep::follow_reach(PointwiseElement& e) const {
+  const std::string_view op = function->name;
+  for (int i = 0; i < function->operands; ++i) {
+    const auto k = static_cast<std::size_t>(i);
+    Reach reach = e.reach[k];
+    // What a selection leaves out reaches nothing.
+    if (op == "select" && e.error[0] == 0 && i > 0 && (i == 1) != (e.x[0] != 0)) continue;
+    const double end = format_of(exact ? DType::f64 : from[k]).largest;
+    const bool beyond = reach == Reach::partial && !(std::fabs(e.x[k]) + e.error[k] <= end);
+    if (beyond && !keeps_sum(op)) reach = Reach::left;
+    e.reached = std::max(e.reached, reach);
+  }
+  if (!is_float(to)) return;
+  const FloatFormat format = format_of(exact ? DType::f64 : to);
+  const bool finite = std::all_of(e.x.begin(), e.x.begin() + function->operands,
+                                  [](double x) { return std::isfinite(x); });
+  if (!std::isfinite(e.result) && (!finite || is_pole(op, e))) return;
+  const double size = std::fabs(e.result);
+  const bool saturates = to == DType::f8e4m3 || to == DType::f8e5m2;
+  if (is_sum(op)) {
+    if (!(e.magnitude + e.bound <= format.largest)) e.reached = std::max(e.reached, Reach::partial);
+  } else if (!saturates && !(size + e.bound <= format.largest)) {
+    const bool sum = keeps_sum(op) && e.reached == Reach::partial;
+    if (!sum) e.reached = Reach::left;
+  }
+  const bool rounds = !is_sum(op) && way_of(op) != Way::exact && !saturates;
+  if (rounds && finite && size < std::ldexp(1.0, format.smallest)) {
+    const bool held = op == "cast" && is_float(from[0]) && rounded(to, e.x[0]) == e.x[0];
+    if (size > 0 ? !held : vanished(op, e)) e.reached = Reach::left;
+  }
+}
+
+void PointwiseStep::bound(PointwiseElement& e) const {
+  const double moved = spread(e);
+  const double raw = moved + own_rounding(e);
+  e.bound = is_float(to)        ? rounded_error(to, function->of(e.x.data()), raw)
+            : std::isnan(moved) ? kInfinity
+                                : moved;
+  const std::string_view op = function->name;
+  e.magnitude = std::fabs(e.result);
+  if (is_sum(op)) e.magnitude = e.sum[0] + e.sum[1];
+  if (keeps_sum(op) && !is_sum(op)) e.magnitude = std::max(e.magnitude, e.sum[0]);
+  follow_reach(e);
+}
+
+}  // namespace pw

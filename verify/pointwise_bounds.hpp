@@ -1,0 +1,54 @@
+// The error of one element of a pointwise op, by the errors of the elements that it reads: the op
+// is evaluated at the ends of their intervals.
+#pragma once
+
+#include <array>
+#include <string_view>
+#include <vector>
+
+#include "verify/bounds.hpp"
+
+namespace pw {
+
+/// |a − b|; 0 for equal infinities, infinite where it cannot be said.
+[[nodiscard]] double distance(double a, double b);
+/// The error of a number once it is held in a dtype: exact numbers are rounded to fp8, which jumps.
+[[nodiscard]] double rounded_error(DType dtype, double before, double error);
+
+struct PointwiseFunction {
+  std::string_view name;
+  double (*of)(const double* x);
+  int operands = 1;
+};
+/// Null for any other op.
+[[nodiscard]] const PointwiseFunction* find_pointwise(std::string_view op);
+
+/// What is known of an element and its operands, and what follows.
+struct PointwiseElement {
+  std::array<double, 3> x = {}, error = {}, sum = {};
+  std::array<Reach, 3> reach = {};
+  double result = 0;                ///< exact
+  double bound = 0, magnitude = 0;  ///< its error; the sum of magnitudes behind it
+  Reach reached = Reach::inside;
+};
+
+struct PointwiseStep {
+  const PointwiseFunction* function = nullptr;
+  std::vector<DType> from;
+  DType to = DType::f32;
+  double unit = 0,
+         inner_unit = 0;  ///< relative roundings to the result's dtype, and while computing
+  bool exact = false;     ///< of a run in double precision
+
+  /// What it computes in; f32 for narrow floats.
+  [[nodiscard]] DType common() const;
+  void bound(PointwiseElement& e) const;
+
+ private:
+  [[nodiscard]] double spread(const PointwiseElement& e) const;
+  [[nodiscard]] double at_ends(const PointwiseElement& e) const;
+  [[nodiscard]] double own_rounding(const PointwiseElement& e) const;
+  void follow_reach(PointwiseElement& e) const;
+};
+
+}  // namespace pw
