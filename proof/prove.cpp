@@ -184,13 +184,12 @@ class PairProof {
     const bool whole = computes_with_integers(terms_, a) || computes_with_integers(terms_, b);
     Reals bits(terms_, Reals::Laws::bits);
     if (whole && bits.equal(a, b)) return;
-    if (whole && same_for_all(a, b)) return;
-    if (is_float(terms_[a].dtype)) return compare_floats(a, b);
+    if (is_float(terms_[a].dtype)) return compare_floats(a, b, whole);
     if (bits.too_large()) return fail(kTooLarge);
     const auto witness = WitnessSearch(terms_).difference(a, b);
     if (witness) out_.element = witness->element;
     const std::size_t most_nodes = any_float(terms_, a) || any_float(terms_, b) ? 7 : 20;
-    if (!witness && decided(asked(a, b, most_nodes))) return;
+    if (!witness && (decided(asked(a, b, most_nodes)) || (whole && same_for_all(a, b)))) return;
     fail(fmt::format("{} = {}", terms_.print(a), terms_.print(b)));
   }
 
@@ -200,11 +199,12 @@ class PairProof {
            WitnessSearch(terms_).same_for_all(a, b, &exhaustions_);
   }
 
-  void compare_floats(TermId a, TermId b) {
+  void compare_floats(TermId a, TermId b, bool whole) {
     const bool real = reals_->equal(a, b);
     const bool limited = reals_->too_large();
     if (decided(asked(a, b, real ? 14 : 7))) return;
     if (limited) return fail(kTooLarge);
+    if (!real && whole && same_for_all(a, b)) return;
     if (!real) return fail(fmt::format("{} = {}", terms_.print(a), terms_.print(b)));
     if (const auto witness = WitnessSearch(terms_).overflow(a, b)) {
       out_.element = witness->element;

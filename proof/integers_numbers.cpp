@@ -1,0 +1,146 @@
+// Exports what Integers computes with numbers: evaluate, and the samples that refute claims.
+#include <algorithm>
+
+#include "base/hash.hpp"
+#include "proof/integers.hpp"
+
+namespace pw::proof {
+
+std::optional<std::int64_t> Integers::evaluate(Ix p, const Assign& assign) const {
+  const auto number_of = [&](const Atom& atom) -> std::optional<std::int64_t> {
+    using Kind = Unknown::Kind;
+    switch (atom.kind) {
+      case Atom::Kind::symbol:
+        return assign({Kind::symbol, atom.name, 0, {}, free_.contains(atom.name)});
+      case Atom::Kind::variable: return assign({Kind::variable, "", atom.number, atom.a, false});
+      case Atom::Kind::value: return assign({Kind::value, "", atom.number, {}, false});
+      case Atom::Kind::quotient: break;
+    }
+    const auto a = evaluate(atom.a, assign), b = evaluate(atom.b, assign);
+    if (!a || !b || *b <= 0) return std::nullopt;
+    return *a >= 0 ? *a / *b : -((-*a + *b - 1) / *b);
+  };
+  std::int64_t sum = 0;
+  for (const auto& [monomial, factor] : polynomials_[p.index]) {
+    std::int64_t product = factor;
+    for (AtomNumber number : monomial) {
+      const auto value = number_of(atoms_[number]);
+      if (!value || __builtin_mul_overflow(product, *value, &product)) return std::nullopt;
+    }
+    if (__builtin_add_overflow(sum, product, &sum)) return std::nullopt;
+  }
+  return sum;
+}
+
+/// Numbers for everything that is unknown; what they refute need not be searched for.
+std::optional<std::int64_t> Integers::sample(AtomNumber number, std::size_t n) {
+  const auto found = samples_[n].find(number);
+  if (found != samples_[n].end()) return found->second;
+  const Atom atom = atoms_[number];
+  std::optional<std::int64_t> out;
+  const std::uint64_t draw = combine(combine(hash_text(atom.name), atom.number), n) >> 7;
+  switch (atom.kind) {
+    case Atom::Kind::symbol: {
+      constexpr std::uint64_t kSizes[] = {2, 3, 5, 9};
+      out = static_cast<std::int64_t>(draw % kSizes[n % 4]) + (free_.contains(atom.name) ? 0 : 1);
+      break;
+    }
+    case Atom::Kind::variable:
+      if (const auto extent = sample(atom.a, n); extent && *extent > 0)
+        out = n % 4 == 0   ? *extent - 1
+              : n % 4 == 1 ? 0
+                           : static_cast<std::int64_t>(draw % static_cast<std::uint64_t>(*extent));
+      break;
+    case Atom::Kind::quotient: {
+      const auto a = sample(atom.a, n), b = sample(atom.b, n);
+      if (a && b && *b > 0) out = *a >= 0 ? *a / *b : -((-*a + *b - 1) / *b);
+      break;
+    }
+    case Atom::Kind::value: out = static_cast<std::int64_t>(draw % 15) - 4; break;
+  }
+  samples_[n].emplace(number, out);
+  return out;
+}
+
+std::optional<std::int64_t> Integers::sample(Ix p, std::size_t n) {
+  std::int64_t sum = 0;
+  for (const auto& [monomial, factor] : Polynomial(polynomials_[p.index])) {
+    std::int64_t product = factor;
+    for (AtomNumber atom : monomial) {
+      const auto value = sample(atom, n);
+      if (!value || __builtin_mul_overflow(product, *value, &product)) return std::nullopt;
+    }
+    if (__builtin_add_overflow(sum, product, &sum)) return std::nullopt;
+  }
+  return sum;
+}
+
+/// Whether a sample meets the facts; where it does not, numbers of it are changed until it does.
+bool Integers::fit(std::size_t n) {
+  constexpr int kMostMends = 12;
+  for (int mends = 0; mends <= kMostMends; ++mends) {
+    const auto broken = std::find_if(facts_.begin(), facts_.end(), [&](Ix fact) {
+      const auto value = sample(fact, n);
+      return !value || *value < 0;
+    });
+    if (broken == facts_.end()) return true;
+    if (!mend(*broken, n)) return false;
+  }
+  return false;
+}
+
+/// Another number for one atom of a fact, such that the fact holds.
+bool Integers::mend(Ix fact, std::size_t n) {
+  constexpr std::int64_t kFar = 1 << 20;
+  const auto value = sample(fact, n);
+  if (!value || *value < -kFar) return false;
+  const Polynomial terms = polynomials_[fact.index];
+  for (std::size_t i = 0; i < terms.size(); ++i) {
+    const auto& [monomial, factor] = terms[(i + n) % terms.size()];
+    if (monomial.size() != 1 || (factor != 1 && factor != -1)) continue;
+    const Atom& atom = atoms_[monomial[0]];
+    const auto old = sample(monomial[0], n);
+    if (atom.kind == Atom::Kind::quotient || !old) continue;
+    const std::int64_t next = *old + factor * (static_cast<std::int64_t>(n % 3) - *value);
+    if (atom.kind == Atom::Kind::symbol && next < 1 && !free_.contains(atom.name)) continue;
+    if (atom.kind == Atom::Kind::variable) {
+      const auto extent = sample(atom.a, n);
+      if (next < 0 || !extent || next >= *extent) continue;
+    }
+    samples_[n][monomial[0]] = next;
+    forget_dependent(n);
+    return true;
+  }
+  return false;
+}
+
+/// Of a sample of which a number was changed: quotients, and indices beyond their extent.
+void Integers::forget_dependent(std::size_t n) {
+  std::erase_if(samples_[n], [&](const auto& known) {
+    return atoms_[known.first].kind == Atom::Kind::quotient;
+  });
+  std::vector<AtomNumber> beyond;
+  for (const auto& [number, value] : std::map(samples_[n])) {
+    const Atom atom = atoms_[number];
+    if (atom.kind != Atom::Kind::variable) continue;
+    const auto extent = sample(atom.a, n);
+    if (!value || !extent || *value >= *extent) beyond.push_back(number);
+  }
+  for (AtomNumber number : beyond) samples_[n].erase(number);
+}
+
+bool Integers::refuted_by_samples(Ix p) {
+  constexpr std::size_t kSamples = 256;
+  samples_.resize(kSamples);
+  if (fits_.empty()) {
+    for (std::size_t n = 0; n < kSamples; ++n) fits_.push_back(fit(n));
+  }
+  for (std::size_t n = 0; n < kSamples; ++n) {
+    if (!fits_[n]) continue;
+    const auto value = sample(p, n);
+    if (value && *value < 0) return true;
+  }
+  return false;
+}
+
+}  // namespace pw::proof
