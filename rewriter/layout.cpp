@@ -257,6 +257,11 @@ class Orderer {
   }
 
   bool producer_step(PatternNodeId id, SearchStep& step) const {
+    // Nothing visited reads it: the steps need not be walked.
+    const std::vector<PatternValueId>& results = rule_.nodes[id].results;
+    if (std::none_of(results.begin(), results.end(),
+                     [&](PatternValueId v) { return bound_[v] || rule_.values[v].list; }))
+      return false;
     for (const SearchStep& done : layout_.steps) {
       const bool members = done.from == SearchStep::From::members;
       const std::vector<PatternNodeId> one{done.node};

@@ -167,6 +167,7 @@ class Search {
 
   // Values (search_values.cpp).
   bool bind_operands(PatternNodeId id, NodeId node, bool swapped, State& state);
+  [[nodiscard]] bool may_come_from(const PatternValue& wanted, ValueId value) const;
   bool bind_operand(PatternNodeId id, NodeId node, std::size_t slot, std::size_t at, State& state);
   bool bind_list(PatternValueId id, NodeId node, std::vector<ValueId> values, State& state);
   bool bind_none(PatternNodeId id, NodeId node, std::size_t slot, State& state);

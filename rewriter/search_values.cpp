@@ -65,6 +65,16 @@ bool Search::bind_operands(PatternNodeId id, NodeId node, bool swapped, State& s
   return true;
 }
 
+/// Returns false for a value of another op than the pattern wants, which prunes the orders of
+/// commutative operands early. A search that explains rejects it later, with a reason.
+bool Search::may_come_from(const PatternValue& wanted, ValueId value) const {
+  if (explain_ || equal_ != nullptr || wanted.list || !wanted.producer.valid()) return true;
+  const PatternNode& maker = rule_.nodes[wanted.producer];
+  if (maker.members.valid() || maker.negation >= 0) return true;
+  const NodeId node = graph_.producer(value);
+  return node.valid() && graph_.op(node) == maker.op;
+}
+
 bool Search::bind_operand(PatternNodeId id, NodeId node, std::size_t slot, std::size_t at,
                           State& state) {
   const PatternNode& pattern = rule_.nodes[id];
@@ -79,6 +89,7 @@ bool Search::bind_operand(PatternNodeId id, NodeId node, std::size_t slot, std::
   if (wanted.literal || wanted.attribute_variable)
     return bind_constant(id, node, slot, value, state);
   if (state.bound[v] == Bound::no) {
+    if (!may_come_from(wanted, value)) return false;
     state.bound[v] = Bound::value;
     state.values[v] = value;
     if (!wanted.name.empty() && wanted.name != "_")
