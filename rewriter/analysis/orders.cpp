@@ -42,12 +42,7 @@ using Unit = std::vector<std::size_t>;
 class OrderSearch {
  public:
   OrderSearch(const Graph& graph, const RuleSet& rules, const Env& params, const OrderSpace& space)
-      : space_(space), before_(all_before(space)) {
-    std::vector<Strategy> passes = space_.passes;
-    passes.push_back(space_.last);
-    states_ =
-        std::make_shared<PassStates>(graph, rules, params, std::move(passes), space_.most_runs);
-  }
+      : graph_(graph), rules_(rules), params_(params), space_(space), before_(all_before(space)) {}
 
   Result<OrderResults> run() {
     const std::size_t count = space_.passes.size();
@@ -57,7 +52,8 @@ class OrderSearch {
     if (count > kMostOrderedPasses) return run_acting();
     std::vector<std::size_t> all(count);
     std::iota(all.begin(), all.end(), std::size_t{0});
-    if (auto found = search(all); !found) return forward(found);
+    begin(space_.most_runs);
+    if (auto found = search(all, count); !found) return forward(found);
     return std::move(out_);
   }
 
@@ -67,26 +63,47 @@ class OrderSearch {
     return (mask & bit(unit)) == 0 && (after_[unit] & ~mask) == 0;
   }
 
+  void begin(std::size_t most_runs) {
+    std::vector<Strategy> passes = space_.passes;
+    passes.push_back(space_.last);
+    states_ = std::make_shared<PassStates>(graph_, rules_, params_, std::move(passes), most_runs);
+  }
+
   // ---- more passes than there are orders for
+
+  /// First with 16 units and a part of the runs, since units that commute come to a graph for each
+  /// of their sets; then with fewer units and all runs.
+  Result<OrderResults> run_acting() {
+    constexpr std::size_t kFewUnits = 10, kPart = 10;
+    for (std::size_t pass = 0; pass < before_.size(); ++pass)
+      if (before_[pass][pass]) return no_order();
+    begin(space_.most_runs / kPart);
+    auto settled = settle(kMostOrderedPasses);
+    if (!settled && states_->runs() > space_.most_runs / kPart) {
+      begin(space_.most_runs);
+      settled = settle(kFewUnits);
+    }
+    if (!settled) return forward(settled);
+    return std::move(out_);
+  }
 
   /// Begins with the passes that change something in the written order. An idle pass is left out,
   /// once it is run on each graph that an order of the others comes to and changes none: whatever
   /// comes before it, it then does nothing.
-  Result<OrderResults> run_acting() {
+  Result<std::monostate> settle(std::size_t most_units) {
     std::vector<bool> acts(space_.passes.size());
     for (std::size_t pass = 0, at = 0; pass < acts.size(); ++pass) {
-      if (before_[pass][pass]) return no_order();
       Result<std::size_t> to = step(at, pass);
       if (!to) return forward(to);
       acts[pass] = *to != at;
       at = *to;
     }
+    if (std::find(acts.begin(), acts.end(), true) == acts.end()) acts.front() = true;
     while (true) {
       std::vector<std::size_t> acting, idle;
       for (std::size_t pass = 0; pass < acts.size(); ++pass)
         (acts[pass] ? acting : idle).push_back(pass);
-      if (acting.empty()) acting.push_back(0), std::erase(idle, 0);
-      if (auto found = search(acting); !found) return forward(found);
+      if (auto found = search(acting, most_units); !found) return found;
       bool proved = true;
       for (const auto& [at, masks] : both_)
         for (const std::size_t pass : idle) {
@@ -97,14 +114,14 @@ class OrderSearch {
       if (!proved) continue;
       out_.idle = std::move(idle);
       out_.runs = states_->runs();
-      return std::move(out_);
+      return std::monostate();
     }
   }
 
   /// Joins neighbours that commute where the written order comes to them, until few enough are
   /// left.
-  Result<std::monostate> join_units() {
-    while (units_.size() > kMostOrderedPasses) {
+  Result<std::monostate> join_units(std::size_t most) {
+    while (units_.size() > most) {
       std::optional<std::size_t> best;  // the pair with the fewest passes
       std::size_t at = 0;
       for (std::size_t i = 0; i + 1 < units_.size(); ++i) {
@@ -119,7 +136,7 @@ class OrderSearch {
       if (!best)
         return too_much(
             fmt::format("{} passes that change the graph are to be put in order", units_.size()),
-            fmt::format("name 1 to {} with --passes", kMostOrderedPasses));
+            fmt::format("name 1 to {} with --passes", most));
       Unit& first = units_[*best];
       first.insert(first.end(), units_[*best + 1].begin(), units_[*best + 1].end());
       units_.erase(units_.begin() + static_cast<std::ptrdiff_t>(*best) + 1);
@@ -137,12 +154,12 @@ class OrderSearch {
 
   // ---- all orders of some passes
 
-  Result<std::monostate> search(const std::vector<std::size_t>& passes) {
+  Result<std::monostate> search(const std::vector<std::size_t>& passes, std::size_t most_units) {
     units_.clear();
     both_.clear();
     out_ = {};
     for (const std::size_t pass : passes) units_.push_back({pass});
-    if (auto joined = join_units(); !joined) return joined;
+    if (auto joined = join_units(most_units); !joined) return joined;
     take_constraints();
     const std::size_t count = units_.size();
     // By the set of units that have run, then by the graph.
@@ -262,6 +279,9 @@ class OrderSearch {
     return std::monostate();
   }
 
+  const Graph& graph_;
+  const RuleSet& rules_;
+  const Env& params_;
   const OrderSpace& space_;
   std::vector<std::vector<bool>> before_;  ///< by pass: those that stand before it
   std::vector<Unit> units_;                ///< that are put in order

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <random>
+#include <set>
+
+#include <fmt/format.h>
 
 #include "rewriter/analysis/order_numbers.hpp"
 #include "rewriter/driver.hpp"
@@ -98,6 +101,74 @@ TEST_CASE("orders: the ends of shared states are those of every order run by its
     several += ends.size() > 1 ? 1 : 0;
   }
   CHECK(several > 3);
+}
+
+TEST_CASE("orders: above 16 passes, those that change nothing are left out", "[analysis]") {
+  const World world(kOrderRules +
+                    "rule never { y = silu(silu(x)) => y = silu(x) }\n"
+                    "pass p_never = greedy { never }\n");
+  const std::vector<std::string> names{"p_pair",  "p_other", "p_outer",
+                                       "p_inner", "p_spell", "p_squared"};
+  const OrderSpace few = space_of(world, names);
+  std::vector<std::string> all;
+  for (const std::string& name : names) all.insert(all.end(), {"p_never", name, "p_never"});
+  const OrderSpace space = space_of(world, all);
+  std::size_t late = 0;  // passes that act in some orders, and not in the written one
+  for (std::uint64_t seed = 1; seed <= 25; ++seed) {
+    CAPTURE(seed);
+    const Graph graph = world.graph(random_body(seed));
+    const auto found = explore_orders(graph, world.rules, world.params, space);
+    REQUIRE(found);
+    CHECK(found->together.empty());
+    CHECK(found->idle.size() >= 12);
+    std::map<std::uint64_t, std::uint64_t> ends;
+    for (const OrderEnd& end : found->ends)
+      ends[found->graphs[end.graph].hash] = end.orders * (720 / found->orders);
+    CHECK(ends == brute_force(world, graph.compact(), few));
+    Graph written = graph.compact();
+    for (std::size_t pass = 0; pass < space.passes.size(); ++pass) {
+      const std::uint64_t before = structural_hash(written);
+      REQUIRE(run_strategy(written, world.rules, space.passes[pass], world.params, {}));
+      const bool idle = std::binary_search(found->idle.begin(), found->idle.end(), pass);
+      late += structural_hash(written) == before && !idle ? 1 : 0;
+    }
+    const auto full = with_idle(found->ends.front().example, space, *found);
+    CHECK(std::set(full.begin(), full.end()).size() == space.passes.size());
+  }
+  CHECK(late > 0);
+}
+
+TEST_CASE("orders: above 16 passes that change the graph, neighbours that commute run as one",
+          "[analysis]") {
+  std::string rules, body = "in x0: f32[8]\n";
+  std::vector<std::string> names;
+  for (int i = 0; i < 18; ++i) {
+    rules += fmt::format(
+        "op from{0}(x: T[*s]) -> y: T[*s] {{ y = neg(x) }}\nop to{0}(x: T[*s]) -> y: T[*s] {{ y = "
+        "neg(x) }}\nrule r{0} {{ y = from{0}(x) => y = to{0}(x) }}\npass p{0} = greedy {{ r{0} "
+        "}}\n",
+        i);
+    body += fmt::format("x{} = from{}(x{})\n", i + 1, i, i);
+    names.push_back(fmt::format("p{}", i));
+  }
+  const World world(rules);
+  OrderSpace space = space_of(world, names);
+  space.most_runs = 20'000;
+  const auto found =
+      explore_orders(world.graph(body + "out x18\n"), world.rules, world.params, space);
+  REQUIRE(found);
+  CHECK(found->idle.empty());
+  CHECK(found->ends.size() == 1);
+  CHECK(found->orders == 3'628'800);  // of ten
+  std::size_t joined = 0;
+  for (const auto& passes : found->together) joined += passes.size() - 1;
+  CHECK(joined == 8);
+  CHECK(found->runs <= 20'000);
+  space.before = {{0, 1}, {1, 0}};
+  CHECK(explore_orders(world.graph(body + "out x18\n"), world.rules, world.params, space)
+            .error()
+            .front()
+            .code == "PW1114");
 }
 
 TEST_CASE("orders: constraints and subsets are those of counting", "[analysis]") {

@@ -2,9 +2,9 @@
 """All orders of eight passes of the library on 32 layers: the best order, as a pipeline, makes what explore says, and thefts are those of runs."""
 import json
 import re
+import resource
 import shlex
 import subprocess
-import time
 import unittest
 from pathlib import Path
 
@@ -20,10 +20,16 @@ class Orders(ProgramTest):
         cls.plain = cls.make("bf16.json", "generate", "llama", "--layers", "32")
         cls.fp8 = cls.make("fp8.json", "generate", "llama", "--layers", "32", "--quant", "fp8", "--tp", "2")
 
+    @staticmethod
+    def seconds():
+        """The processor time of the programs that have ended, which other work on the machine does not change."""
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return used.ru_utime + used.ru_stime
+
     def explore(self, graph, *more):
-        begin = time.monotonic()
+        begin = self.seconds()
         found = json.loads(self.pwr("explore", graph, "-r", "llm", "--passes", PASSES, "--by", "nodes,bytes", *more, "--format", "json").stdout)
-        self.assertLess(time.monotonic() - begin, 10)
+        self.assertLess(self.seconds() - begin, 10)
         return found
 
     def nodes(self, graph, text):
@@ -53,6 +59,24 @@ class Orders(ProgramTest):
             counts = [self.nodes(self.fp8, "pipeline best_order { " + " ".join(theft[which]) + " }")[1] for which in ("losing", "keeping")]
             fired = [sum(n for rule, n in each.items() if rule.split("[")[0] == theft["victim"].split("[")[0]) for each in counts]
             self.assertEqual(fired[0] + theft["lost"], fired[1], theft)
+
+    def test_the_whole_pipeline_of_the_library(self):
+        model = self.make("layer.json", "generate", "llama", "--layers", "1", "--quant", "fp8")
+        done = self.pwr("explore", model, "-r", "llm", "-p", "o2", "--format", "json")
+        found = json.loads(done.stdout)
+        passes = re.findall(r"pipeline o2 \{(.*?)\n\}", Path("rules/llm.pwr").read_text(encoding="utf-8"), re.DOTALL)[0]
+        count = len([line for line in passes.splitlines() if line.strip()])
+        self.assertGreater(count, 16)
+        idle = next(row["passes"] for row in found["groups"] if row["group"].startswith("commute with all"))
+        for row in found["ends"]:
+            self.assertEqual(len(row["first_order"]) + len(idle), count)
+        self.assertIn(f"{count - len(idle)} of {count} passes change the graph in some order", done.stderr)
+        orders = 1
+        for factor in range(2, count - len(idle) + 1):
+            orders *= factor
+        self.assertEqual(found["orders"], orders)
+        if found["suggestion"]:  # all passes are in it
+            self.assertEqual(len(found["suggestion"].splitlines()) - 2, count)
 
     def test_what_cannot_be_asked_is_said(self):
         for more, code in (
