@@ -109,7 +109,7 @@ class ExitCodes(ProgramTest):
         process = subprocess.Popen([BIN / "pwr", "check", self.file("r.pwr", RULES), "--watch"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         process.stdout.readline()
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=60)
+        process.communicate(timeout=600)
         self.assertEqual(process.returncode, 130)
 
     def test_they_are_those_of_the_help(self):
@@ -234,7 +234,7 @@ class Help(ProgramTest):
 
 
 class Watch(ProgramTest):
-    def read_until(self, process, wanted, seconds=60):
+    def read_until(self, process, wanted, seconds=600):
         text, end = "", time.monotonic() + seconds
         while wanted not in text and time.monotonic() < end:
             if select.select([process.stdout], [], [], 0.2)[0]:
@@ -247,7 +247,7 @@ class Watch(ProgramTest):
 
         def end():
             process.terminate()
-            process.wait(60)
+            process.wait(600)
             process.stdout.close()
 
         self.addCleanup(end)
@@ -317,7 +317,7 @@ class Progress(ProgramTest):
                 break
             text += chunk
         os.close(leader)
-        self.assertEqual(process.wait(60), 0)
+        self.assertEqual(process.wait(600), 0)
         return text.decode()
 
     def test_rate_and_time_left(self):

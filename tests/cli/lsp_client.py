@@ -51,7 +51,7 @@ class Client:
                 self.kept.remove(message)
                 return message
         while True:
-            message = self.incoming.get(timeout=120)
+            message = self.incoming.get(timeout=600)
             if message is None:
                 raise EOFError("the server ended")
             if wanted(message):
@@ -89,7 +89,7 @@ class Client:
         """The exit code."""
         self.ask("shutdown")
         self.notify("exit")
-        return self.process.wait(60)
+        return self.process.wait(600)
 
     def close(self):
         self.process.kill()

@@ -528,7 +528,7 @@ class Others(LspTest):
         late = self.client.answer(self.client.request("textDocument/documentSymbol", {"textDocument": {"uri": self.uri}}))
         self.assertEqual(late["error"]["code"], -32600)
         self.client.notify("exit")
-        self.assertEqual(self.client.process.wait(60), 0)
+        self.assertEqual(self.client.process.wait(600), 0)
 
     def test_a_flood_of_messages_is_held_back(self):
         self.start()
@@ -597,10 +597,10 @@ class Others(LspTest):
     def test_the_end_of_the_input_is_an_end(self):
         self.start()
         self.client.process.stdin.close()
-        self.assertEqual(self.client.process.wait(60), 1)
+        self.assertEqual(self.client.process.wait(600), 1)
 
     def test_nothing_is_needed_to_end(self):
-        done = subprocess.run([BIN / "pwr", "lsp"], input=b"", capture_output=True, timeout=60, check=False)
+        done = subprocess.run([BIN / "pwr", "lsp"], input=b"", capture_output=True, timeout=600, check=False)
         self.assertEqual((done.returncode, done.stdout), (1, b""))
 
 

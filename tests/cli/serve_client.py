@@ -54,12 +54,12 @@ class Serve:
         """The exit code, and what was said."""
         if self.process.poll() is None:
             self.process.send_signal(by)
-        _, said = self.process.communicate(timeout=60)
+        _, said = self.process.communicate(timeout=600)
         return self.process.returncode, said
 
     def request(self, method, path, body=None, **headers):
         """Status, headers and body. A header None is left out, `_` stands for `-`."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=180)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=600)
         wanted = {"Host": f"127.0.0.1:{self.port}", "X_Piecewise_Token": self.token, **headers}
         if body is not None:
             wanted = {"Content_Length": len(body), "Content_Type": "application/octet-stream", **wanted}
@@ -102,7 +102,7 @@ class Serve:
         return [int(pid) for path in children for pid in path.read_text().split()]
 
 
-def wait_for(condition, seconds=180):
+def wait_for(condition, seconds=600):
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:

@@ -95,7 +95,7 @@ class Documented(unittest.TestCase):
         process = subprocess.Popen(["bash", "-ec", "exec " + command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **how)
         first = process.stdout.readline()
         process.send_signal(signal.SIGINT)
-        rest, said = process.communicate(timeout=60)
+        rest, said = process.communicate(timeout=600)
         return subprocess.CompletedProcess(command, process.returncode, first + rest, said)
 
     def test_every_command(self):

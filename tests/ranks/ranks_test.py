@@ -42,7 +42,7 @@ SHARED_ROWS = """graph experts {
 """
 # More ranks than cores: they give the processor away, and talk through memory.
 OPTIONS = ["--allow-run-as-root", "--oversubscribe", "--mca", "btl", "vader,self", "--mca", "btl_vader_single_copy_mechanism", "none"]
-GONE = 5.0  # seconds within which no rank lives
+GONE = 60.0  # seconds within which no rank lives, on a machine with other work
 
 
 def divided(text):
@@ -208,7 +208,7 @@ class Mpi(RanksTest):
         self.assertEqual(said.count("error[PW1291]"), 1, said)
         for part in parts:
             self.assertIn(part, said)
-        self.assertLess(time.monotonic() - began, 60)
+        self.assertLess(time.monotonic() - began, 250)
 
     def test_a_sum_that_is_fused_on_one_rank_only(self):
         rules = self.file("fused.pwr", 'use "llm.pwr"\npipeline fused_sums { clean norm allreduce }\npipeline apart { clean norm }\n')
@@ -265,7 +265,7 @@ pipeline ranged { for tokens in ranges(LIMIT) { greedy { small_sum } } }
         reader = threading.Thread(target=lambda: said.extend(run.stderr))
         reader.start()
         try:
-            end = time.monotonic() + 120
+            end = time.monotonic() + 600
             while not any("running" in line for line in said) and time.monotonic() < end and run.poll() is None:
                 time.sleep(0.02)
             time.sleep(draw.uniform(0.1, 1.5))
@@ -273,7 +273,7 @@ pipeline ranged { for tokens in ranges(LIMIT) { greedy { small_sum } } }
             self.assertEqual(len(ranks), 4, said)
             began = time.monotonic()
             os.kill(draw.choice(ranks), stop)
-            run.wait(timeout=60)
+            run.wait(timeout=300)
             taken = time.monotonic() - began
             reader.join()
             text = "".join(said)
@@ -339,7 +339,7 @@ class Nccl(RanksTest):
             ("PWR_NCCL", "/nonexistent.so", 5, "there is no NCCL"),
         ):
             run = self.started(0, [*self.arguments("llama", 2), "--driver", "host", "--ranks", "nccl"], **{name: value})
-            self.assertIn(said, run.communicate(timeout=60)[1])
+            self.assertIn(said, run.communicate(timeout=600)[1])
             self.assertEqual(run.returncode, code)
 
 
