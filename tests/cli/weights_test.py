@@ -1,13 +1,16 @@
 #!/usr/bin/python3
 """pwr run --weights, --map, --save and --expect from outside, with files that are made here."""
 import json
+import os
 import struct
+import subprocess
 import sys
+import time
 import unittest
 from pathlib import Path
 
 sys.dont_write_bytecode = True
-from program import ProgramTest  # noqa: E402
+from program import BIN, ProgramTest  # noqa: E402
 
 GRAPH = """graph g {
   symbol n in 1..64 tokens
@@ -99,6 +102,84 @@ class Numbers(ProgramTest):
             with self.subTest(backend=backend):
                 done = self.pwr("run", graph, "--weights", given, "--backend", *backend, "--expect", expected, "--rtol", "0", "--atol", "0", "--check", "--format", "json")
                 self.assertEqual(json.loads(done.stdout)["graphs"][0]["ties"], [])
+
+
+class ChangingWeights(ProgramTest):
+    """Weights that another program writes while they are used. The map is a pipe: it is read once the weights are mapped."""
+
+    WIDE = "graph g {\n  symbol n in 1..64 tokens\n  in x: f32[n, 65536]  in weight w: f32[65536]\n  y = x * w\n  out y, w\n}\n"
+
+    def run_while(self, change, *args):
+        graph, pipe = self.file("wide.pwg", self.WIDE.encode()), self.path("map.pipe")
+        weights = self.file("wide.safetensors", safetensors({"w": ([65536], [2.0] * 65536)}))
+        os.utime(weights, (1, 1))
+        os.mkfifo(pipe)
+        command = [BIN / "pwr", "run", graph, "--weights", weights, "--map", pipe, "--tokens", "3", *args]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        writer = self.opened(pipe, process)
+        change(weights)
+        os.write(writer, b"{}")
+        os.close(writer)
+        out, said = process.communicate(timeout=600)
+        os.unlink(pipe)
+        return process.returncode, out, said
+
+    def opened(self, pipe, process):
+        """The pipe's other end, once the program reads it."""
+        while process.poll() is None:
+            try:
+                return os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+            except OSError:
+                time.sleep(0.01)
+        self.fail(process.communicate()[1])
+
+    @staticmethod
+    def rewrite(path):
+        with open(path, "r+b") as file:
+            file.seek(100_000)
+            file.write(b"\1")
+
+    def test_no_number_of_a_changed_file_is_told(self):
+        for change in (lambda path: os.truncate(path, 4096), lambda path: os.truncate(path, 100_001), self.rewrite):
+            for backend in ("interpreter", "eager", "cpu"):
+                with self.subTest(backend=backend):
+                    out = self.path("out.safetensors")
+                    code, printed, said = self.run_while(change, "--backend", backend, "--save", out, "--check")
+                    self.assertEqual(code, 3, said)
+                    self.assertIn("PW1275", said)
+                    self.assertIn("changed while it was being read", said)
+                    self.assertNotIn("rms", printed)
+                    self.assertFalse(os.path.exists(out))
+
+    def test_a_file_that_is_replaced_is_read_to_its_end(self):
+        def replace(path):
+            Path(path + ".new").write_bytes(b"another")
+            os.rename(path + ".new", path)
+
+        out = self.path("out.safetensors")
+        code, _, said = self.run_while(replace, "--backend", "interpreter", "--save", out)
+        self.assertEqual(code, 0, said)
+        self.assertEqual(read(out)["w"][1], [2.0] * 65536)
+
+    def test_a_weights_file_in_python(self):
+        program = (
+            "import faulthandler, sys\nfaulthandler.enable()\nimport piecewise\n"
+            "try:\n    piecewise.run_model(sys.argv[1], weights=sys.argv[2], map=sys.argv[3], tokens=[3], backend='interpreter')\n"
+            "except piecewise.Error as error:\n    print(error.code)\n"
+        )
+        graph, pipe = self.file("wide.pwg", self.WIDE.encode()), self.path("python.pipe")
+        weights = self.file("wide.safetensors", safetensors({"w": ([65536], [2.0] * 65536)}))
+        os.mkfifo(pipe)
+        env = {**os.environ, "PYTHONPATH": f"{BIN.parent}/python:python"}
+        if subprocess.run([sys.executable, "-c", "import piecewise"], env=env, capture_output=True, check=False).returncode != 0:
+            self.skipTest("there is no Python module")
+        process = subprocess.Popen([sys.executable, "-c", program, graph, weights, pipe], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        writer = self.opened(pipe, process)
+        os.truncate(weights, 4096)
+        os.write(writer, b"{}")
+        os.close(writer)
+        out, said = process.communicate(timeout=600)
+        self.assertEqual((process.returncode, out), (0, "PW1275\n"), said)
 
 
 class Weights(ProgramTest):
