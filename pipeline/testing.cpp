@@ -118,7 +118,11 @@ class TestFiles {
       const Rule& rule = set.rules[id];
       if (!(rule.name_span.source == source)) continue;
       const RuleJudgement judgement = judge.judge(id);
-      TestResult result{"verdict of " + rule.name, path, rule.name_span, 1};
+      TestResult result;
+      result.name = "verdict of " + rule.name;
+      result.file = path;
+      result.span = rule.name_span;
+      result.expectations = 1;
       const std::size_t line = judgement.reason.find('\n');
       for (const Diagnostic& warning : verdict_warnings(set, id, judgement, path))
         result.failures.push_back(
