@@ -85,6 +85,23 @@ def pointwise(case):
         case(f"prims_mul_{short}", lambda x, y: prims.mul.default(x, y), small(dtype, 4, 5), small(dtype, 4, 5) + 1)
 
 
+def triangles(case):
+    for short, dtype in (FLOATS | WHOLE | {"b8": torch.bool}).items():
+        x = values(torch.int64, 2, 3, 4).to(dtype)
+        case(f"triu_{short}", lambda x: aten.triu.default(x, 1), x)
+        case(f"tril_{short}", lambda x: aten.tril.default(x), x)
+    case("triu_far", lambda x: aten.triu.default(x, -9), values(torch.float32, 3, 4))
+
+
+def more(case):
+    for short, dtype in {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}.items():
+        for op in ("exp2", "frac", "softplus", "mish"):
+            case(f"{op}_{short}", lambda x, op=op: getattr(aten, op).default(x), small(dtype, 4, 5) * 8)
+    case("softplus_scaled", lambda x: aten.softplus.default(x, 2, 5), small(torch.float32, 4, 5))
+    case("softplus_edges", lambda x: aten.softplus.default(x), edges())
+    case("exp2_i64", lambda x: aten.exp2.default(x), values(torch.int64, 4, 5))
+
+
 def axes(case):
     x = small(torch.float32, 2, 3, 4)
     for short, dtype in {"i64": torch.int64, "i32": torch.int32, "u8": torch.uint8}.items():
@@ -217,6 +234,6 @@ def written(*_):
 
 
 def add_cases(case):
-    for add in (shifts, pointwise, axes, windows, scatters, divisions, norms):
+    for add in (shifts, pointwise, triangles, more, axes, windows, scatters, divisions, norms):
         add(case)
     products(lambda name, *rest: None if name.startswith("einsum") else case(name, *rest))
