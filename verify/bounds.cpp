@@ -372,6 +372,8 @@ class BoundedRun {
     const double largest = format_of(ranged(dtype)).largest,
                  end = format_of(ranged(accumulator)).largest,
                  normal = std::ldexp(1.0, format_of(ranged(accumulator)).smallest);
+    const std::string& op = graph_.op_of(step.node).name;
+    const bool divides = op == "mean" || op == "avg_pool" || op == "adaptive_avg_pool";
     const Numbers exact = elements_of<double>(y.exact);
     y.error.assign(exact.size(), 0);
     if (y.reach.empty()) y.reach.assign(exact.size(), Reach::inside);
@@ -380,7 +382,8 @@ class BoundedRun {
       const double steps = (std::max(terms[i], 1.0) + 1) * inner;
       const double raw = error[i] + steps * sum[i] + (dtype == accumulator ? 0 : u * size);
       y.error[i] = rounded_error(dtype, exact[i], raw);
-      if (sum[i] + raw > end || size + raw > largest)
+      const double total = divides ? sum[i] * terms[i] : sum[i];
+      if (total + raw > end || size + raw > largest)
         y.reach[i] = std::max(y.reach[i], size + raw <= largest ? Reach::inner : Reach::partial);
       if (products && sum[i] > 0 && sum[i] < normal) y.reach[i] = Reach::left;
     }
