@@ -95,9 +95,8 @@ class Sample {
     Machine::Inputs out;
     out.read = [this](TermId id, const std::vector<std::int64_t>& at) { return read(id, at); };
     out.size = [this](const Integers::Unknown& unknown) { return size(unknown); };
-    out.opaque = [this](TermId id, const std::vector<std::int64_t>& at) {
-      return std::optional(drawn(terms_[id].name, terms_[id].dtype, at));
-    };
+    // What an opaque op gives is not an input that anybody could choose.
+    out.opaque = [](TermId, const std::vector<std::int64_t>&) { return std::optional<Scalar>(); };
     return out;
   }
   [[nodiscard]] const std::vector<std::pair<std::string, Scalar>>& seen() const { return seen_; }
