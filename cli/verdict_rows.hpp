@@ -55,7 +55,7 @@ class VerdictRows {
 
 /// Returns "proof" or "samples", or nothing for an unknown verdict.
 inline std::string_view known_by(const RuleJudgement& judgement) {
-  return judgement.verdict == RuleVerdict::not_proved ? "" : name(judgement.known);
+  return judgement.verdict == RuleVerdict::unknown ? "" : name(judgement.known);
 }
 
 /// Returns the rule's name and its verdict, the same for every command: "r  same bits, known by

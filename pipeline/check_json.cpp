@@ -114,7 +114,7 @@ class CheckRows {
     const RuleJudgement& judgement = found->second;
     const RuleVerdict verdict = judgement.verdict;
     row["numbers"] = name(verdict);
-    row["known_by"] = verdict == RuleVerdict::not_proved ? Json() : Json(name(judgement.known));
+    row["known_by"] = verdict == RuleVerdict::unknown ? Json() : Json(name(judgement.known));
     row["left_to_show"] = judgement.left_to_show();
   }
 

@@ -40,7 +40,7 @@ std::pair<std::string, std::string> verdict_cells(const CheckedRules& checked, R
   const auto found = checked.judgements.find(rule);
   if (found == checked.judgements.end()) return {};
   const RuleJudgement& judgement = found->second;
-  const bool unknown = judgement.verdict == RuleVerdict::not_proved;
+  const bool unknown = judgement.verdict == RuleVerdict::unknown;
   return {std::string(name(judgement.verdict)), unknown ? "" : std::string(name(judgement.known))};
 }
 

@@ -25,8 +25,8 @@ struct CheckedRules {
   AnalysisReport report;
   bool analysed = true;
   std::map<RuleId, RuleJudgement> judgements;  ///< empty where none was asked for
-  bool judgements_left_out = false;  ///< asked for of more than kMostProved rules
-  std::vector<std::string> files;    ///< as they were named
+  bool judgements_left_out = false;            ///< asked for of more than kMostProved rules
+  std::vector<std::string> files;              ///< as they were named
   /// Returns the warnings of loading, then the findings, each with its graph as a note, then the
   /// rules that change numbers.
   [[nodiscard]] Diagnostics warnings() const;

@@ -15,7 +15,7 @@ Result<proof::Equality> equal_graphs(const Graph& single, const std::vector<cons
 }
 
 std::string equality_verdict(const proof::Equality& equality) {
-  if (!equality.proved()) return "not_proved";
+  if (!equality.proved()) return "unknown";
   return equality.rounds ? "rounds" : "same_bits";
 }
 
@@ -26,7 +26,7 @@ Answer equality_answer(const proof::Equality& equality) {
                                 ? fmt::format("{{dim = {}}}", claim.dim)
                                 : std::string();
     table.add({claim.left, std::string(name(claim.part)) + dim, claim.right,
-               std::string(claim.proved ? "proved" : "not_proved"), claim.node, claim.op,
+               std::string(claim.proved ? "proved" : "unknown"), claim.node, claim.op,
                claim.source, claim.reason});
   }
   Answer out;

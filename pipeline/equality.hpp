@@ -14,7 +14,7 @@ Result<proof::Equality> equal_graphs(const Graph& single, const std::vector<cons
                                      const proof::Relation& relation, const std::string& place);
 /// rows, one a claim; the verdict and how it is known; what was taken for granted.
 [[nodiscard]] Answer equality_answer(const proof::Equality& equality);
-/// same_bits, rounds or not_proved.
+/// same_bits, rounds, or unknown.
 [[nodiscard]] std::string equality_verdict(const proof::Equality& equality);
 /// "`div_2` is replicated as `div_2`: not proved: …"
 [[nodiscard]] std::string claim_text(const proof::ClaimVerdict& claim);

@@ -31,7 +31,7 @@ struct ExecutionRequest {
   std::string weights, map;             ///< a safetensors file, and which tensor is which input
   std::map<std::string, Tensor> given;  ///< contents of inputs, by name
   PieceHook* hook = nullptr;            ///< called before and after each piece of each step
-  bool native = true;  ///< false: compiled objects of an artifact are not run
+  bool native = true;                   ///< false: compiled objects of an artifact are not run
   /// Of an artifact: graphs and plans that are there already.
   std::shared_ptr<const PreparedRun> prepared = {};
 };

@@ -50,7 +50,7 @@ Json row(const RuleJudgement& seen) {
   const proof::Proof& proof = seen.proof;
   Json out{{"rule", seen.rule},
            {"verdict", name(seen.verdict)},
-           {"known_by", seen.verdict == RuleVerdict::not_proved ? Json() : Json(name(seen.known))},
+           {"known_by", seen.verdict == RuleVerdict::unknown ? Json() : Json(name(seen.known))},
            {"ulps", samples.judgement.ulps},
            {"only_for", specials_to_json(seen.specials)},
            {"reason", seen.reason},

@@ -47,7 +47,7 @@ bool contradicts(const Judgement& seen, const proof::Proof& proof) {
     case RuleVerdict::refuted:
     case RuleVerdict::no_instance:
     case RuleVerdict::cannot_run:
-    case RuleVerdict::not_proved: break;
+    case RuleVerdict::unknown: break;
   }
   return seen.verdict == RuleVerdict::refuted;
 }
@@ -83,7 +83,7 @@ std::string words(RuleVerdict verdict, const Specials& specials) {
     case RuleVerdict::refuted: return "refuted";
     case RuleVerdict::no_instance: return "no instance";
     case RuleVerdict::cannot_run: return "cannot run";
-    case RuleVerdict::not_proved: return "unknown";
+    case RuleVerdict::unknown: return "unknown";
   }
   return "?";
 }
@@ -114,7 +114,7 @@ std::string RuleJudgement::left_to_show() const {
 }
 
 bool RuleJudgement::holds() const {
-  return verdict <= RuleVerdict::rounds || verdict == RuleVerdict::not_proved;
+  return verdict <= RuleVerdict::rounds || verdict == RuleVerdict::unknown;
 }
 
 std::string RuleJudgement::print() const {

@@ -24,7 +24,7 @@ struct JudgeRequest {
 
 struct RuleJudgement {
   std::string rule;
-  RuleVerdict verdict = RuleVerdict::not_proved;
+  RuleVerdict verdict = RuleVerdict::unknown;
   KnownBy known = KnownBy::proof;
   Specials specials;   ///< of differs_only_for
   std::string reason;  ///< the sample, the element, or what is left to prove

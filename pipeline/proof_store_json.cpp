@@ -24,7 +24,7 @@ std::optional<RuleVerdict> verdict_named(const std::string& text) {
   for (const RuleVerdict verdict :
        {RuleVerdict::same_bits, RuleVerdict::rounds, RuleVerdict::differs_only_for,
         RuleVerdict::may_overflow, RuleVerdict::refuted, RuleVerdict::no_instance,
-        RuleVerdict::cannot_run, RuleVerdict::not_proved})
+        RuleVerdict::cannot_run, RuleVerdict::unknown})
     if (name(verdict) == text) return verdict;
   return std::nullopt;
 }

@@ -79,7 +79,7 @@ class OnTheSpot {
                              fmt::format("{} of its rewrites are inside of a `saturate`, where "
                                          "only rules are proved",
                                          of_rule.rewrites - seen[rule])});
-      if (of_rule.left() > 0) of_rule.verdict = RuleVerdict::not_proved;
+      if (of_rule.left() > 0) of_rule.verdict = RuleVerdict::unknown;
     }
   }
 
@@ -93,7 +93,7 @@ class OnTheSpot {
     if (known == known_.end())
       known = known_.emplace(window.key, prove_window(window, solver_)).first;
     const WindowVerdict& seen = known->second;
-    if (seen.verdict == RuleVerdict::not_proved) return leave(window, of_rule, seen.reason);
+    if (seen.verdict == RuleVerdict::unknown) return leave(window, of_rule, seen.reason);
     // Samples refute the rule although it may be right over the reals: so may this be.
     if (seen.verdict == RuleVerdict::rounds && refuted_.contains(window.rule))
       return leave(window, of_rule, "equal over the reals only, and its rule is " + of_rule.reason);
@@ -163,7 +163,7 @@ RunProof RunProver::prove(const Graph& graph, const RewriteReport& report, Token
     if (!proof.complete()) unproved.emplace(rule, out.rules.size());
     if (proof.verdict == RuleVerdict::refuted) refuted.insert(rule);
     out.rules.push_back({run[rule].name, rewrites, proof.complete(), 0,
-                         proof.complete() ? proof.verdict : RuleVerdict::not_proved,
+                         proof.complete() ? proof.verdict : RuleVerdict::unknown,
                          proof.left_to_show()});
   }
   if (unproved.empty()) return out;

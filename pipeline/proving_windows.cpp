@@ -209,7 +209,7 @@ Result<std::vector<RewriteWindow>> windows_of(const Graph& graph, const RuleSet&
 }
 
 WindowVerdict prove_window(RewriteWindow& window, proof::Solver& solver) {
-  if (!window.graph) return {RuleVerdict::not_proved, window.problem};
+  if (!window.graph) return {RuleVerdict::unknown, window.problem};
   proof::Integers integers(solver);
   assume_facts(window.graph->facts, integers);
   int ieee = 6;

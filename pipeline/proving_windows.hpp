@@ -28,8 +28,8 @@ Result<std::vector<RewriteWindow>> windows_of(const Graph& graph, const RuleSet&
                                               const std::set<RuleId>& wanted);
 
 struct WindowVerdict {
-  RuleVerdict verdict = RuleVerdict::not_proved;
-  std::string reason;  ///< not_proved: what is left to show
+  RuleVerdict verdict = RuleVerdict::unknown;
+  std::string reason;  ///< unknown: what is left to show
 };
 /// For all sizes that the graph's facts allow. The window's graph is used up.
 WindowVerdict prove_window(RewriteWindow& window, proof::Solver& solver);

@@ -16,8 +16,8 @@ struct RunProof {
     std::size_t rewrites = 0;
     bool by_rule = false;         ///< the rule itself is proved
     std::size_t on_the_spot = 0;  ///< else: rewrites that are proved by themselves
-    /// The worst of what is proved; not_proved where a rewrite is left.
-    RuleVerdict verdict = RuleVerdict::not_proved;
+    /// The worst of what is proved; unknown where a rewrite is left.
+    RuleVerdict verdict = RuleVerdict::unknown;
     std::string reason;  ///< why the rule is not proved
     [[nodiscard]] std::size_t left() const { return by_rule ? 0 : rewrites - on_the_spot; }
   };

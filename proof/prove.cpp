@@ -149,7 +149,7 @@ class PairProof {
 
  private:
   void go() {
-    if (out_.verdict == RuleVerdict::not_proved) return;
+    if (out_.verdict == RuleVerdict::unknown) return;
     if (++steps_ > kMostSplits) return fail("limit: more than 256 cases of indices");
     Ix cut;
     try {
@@ -340,8 +340,8 @@ class PairProof {
   }
 
   void fail(std::string why) {
-    if (out_.verdict != RuleVerdict::not_proved) out_.obligation = std::move(why);
-    out_.verdict = RuleVerdict::not_proved;
+    if (out_.verdict != RuleVerdict::unknown) out_.obligation = std::move(why);
+    out_.verdict = RuleVerdict::unknown;
   }
 
   Elements& elements_;
@@ -451,7 +451,7 @@ Comparison compare_pairs(Graph& graph, std::size_t pairs, Integers& integers, in
     out.granted.insert(proof.granted().begin(), proof.granted().end());
     if (terms.any_zero()) out.granted.insert(kAnyZero);
     if (integers.overflowed())
-      out.pairs[i] = {RuleVerdict::not_proved, "sizes beyond 64 bits", {}, ""};
+      out.pairs[i] = {RuleVerdict::unknown, "sizes beyond 64 bits", {}, ""};
   }
   return out;
 }
@@ -573,7 +573,7 @@ Proof Prover::prove(RuleId id) {
     Choices choices;
     do {
       if (proof.cases > options_.cases) {
-        proof.verdict = RuleVerdict::not_proved;
+        proof.verdict = RuleVerdict::unknown;
         proof.reason = fmt::format("limit: more than {} cases", options_.cases);
         break;
       }
@@ -585,7 +585,7 @@ Proof Prover::prove(RuleId id) {
         // The left side matches there, and the right side cannot stand in its place.
         if (!schema.error().mistyped) {
           proof.uncovered = fmt::format("{} ({})", schema.error().shapes, schema.error().why);
-          proof.verdict = RuleVerdict::not_proved;
+          proof.verdict = RuleVerdict::unknown;
           proof.reason = "not every match can be applied: " + proof.uncovered;
           break;
         }
@@ -600,7 +600,7 @@ Proof Prover::prove(RuleId id) {
       integers.forget_used();
       Graph& graph = schema->graph;
       if (!same_effects(*schema)) {
-        proof.verdict = RuleVerdict::not_proved;
+        proof.verdict = RuleVerdict::unknown;
         proof.reason = "both sides have the same effects";
         break;
       }
@@ -616,19 +616,19 @@ Proof Prover::prove(RuleId id) {
         if (proof.element.empty()) proof.element = pair.element;
       }
       for (std::size_t i = 0; i < seen.pairs.size() && proof.reason.empty(); ++i)
-        if (seen.pairs[i].verdict == RuleVerdict::not_proved)
+        if (seen.pairs[i].verdict == RuleVerdict::unknown)
           proof.reason = fmt::format("`{}`: {}", schema->outputs[i].name, seen.pairs[i].obligation);
       for (std::size_t i = 0; i < seen.pairs.size() && seen.verdict() == RuleVerdict::may_overflow;
            ++i)
         if (seen.pairs[i].verdict == RuleVerdict::may_overflow && overflow.empty())
           overflow = fmt::format("`{}`: {}", schema->outputs[i].name, seen.pairs[i].element);
-    } while (proof.verdict != RuleVerdict::not_proved && choices.next());
-    if (proof.verdict == RuleVerdict::not_proved) break;
+    } while (proof.verdict != RuleVerdict::unknown && choices.next());
+    if (proof.verdict == RuleVerdict::unknown) break;
   }
   if (proof.verdict == RuleVerdict::may_overflow) proof.reason = overflow;
   if (lists) proof.granted.insert("lists of one to three elements");
-  if (proof.cases == 0 && proof.verdict != RuleVerdict::not_proved) {
-    proof.verdict = RuleVerdict::not_proved;
+  if (proof.cases == 0 && proof.verdict != RuleVerdict::unknown) {
+    proof.verdict = RuleVerdict::unknown;
     proof.reason = "no general graph could be made: " + none;
   }
   for (const std::string& guard : guards)

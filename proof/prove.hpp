@@ -2,7 +2,7 @@
 // sizes that its guards admit. A rule becomes general graphs (schema.hpp), one a case; each output
 // before is compared with that after: first as graphs (fold.hpp), then element by element
 // (elements.hpp) as terms (terms.hpp) over indices (integers.hpp), then over the reals (reals.hpp).
-// What is not shown is `not_proved`, with what is left to show.
+// What is not shown is `unknown`, with what is left to show.
 //
 // For others that compare graphs: put both sides into one Graph over common inputs, with the left
 // sides' values as its first outputs and the right sides' as its next; then
@@ -25,9 +25,9 @@ namespace pw::proof {
 
 /// One pair of outputs. Names are the rule's or the graphs' own.
 struct PairVerdict {
-  /// same_bits, rounds, differs_only_for or not_proved.
-  RuleVerdict verdict = RuleVerdict::not_proved;
-  std::string obligation;  ///< not_proved: what is left
+  /// same_bits, rounds, differs_only_for or unknown.
+  RuleVerdict verdict = RuleVerdict::unknown;
+  std::string obligation;  ///< unknown: what is left
   Specials specials;       ///< of differs_only_for
   std::string element;     ///< inputs for which the two differ, if a solver found some
 };
@@ -41,7 +41,7 @@ Comparison compare_pairs(Graph& graph, std::size_t pairs, Integers& integers, in
 
 struct Proof {
   std::string rule;
-  RuleVerdict verdict = RuleVerdict::not_proved;
+  RuleVerdict verdict = RuleVerdict::unknown;
   Specials specials;                  ///< of differs_only_for
   std::string reason;                 ///< the obligation, the element or the counterexample
   std::set<std::string> granted;      ///< what was taken for granted

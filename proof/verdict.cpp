@@ -16,7 +16,7 @@ std::string_view name(RuleVerdict verdict) {
     case RuleVerdict::refuted: return "refuted";
     case RuleVerdict::no_instance: return "no_instance";
     case RuleVerdict::cannot_run: return "cannot_run";
-    case RuleVerdict::not_proved: return "unknown";
+    case RuleVerdict::unknown: return "unknown";
   }
   return "?";
 }

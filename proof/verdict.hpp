@@ -15,7 +15,7 @@ enum class RuleVerdict : std::uint8_t {
   refuted,           ///< some finite sample gives another value
   no_instance,       ///< no graph could be made
   cannot_run,        ///< an op of it has no meaning on the host
-  not_proved,        ///< neither proved nor refuted
+  unknown,           ///< neither proved nor refuted
 };
 /// same_bits, rounds, …
 [[nodiscard]] std::string_view name(RuleVerdict verdict);

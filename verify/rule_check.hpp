@@ -34,9 +34,7 @@ struct RuleCheck {
   /// for, as "d = 4096".
   std::size_t held = 0, refused = 0;
   std::vector<std::string> unreached;
-  KnownBy known = KnownBy::samples;              ///< proof: the verdict holds for all graphs
-  RuleVerdict proved = RuleVerdict::not_proved;  ///< what a proof says by itself, if there is one
-  DrawnSamples drawn;                            ///< what the samples were like
+  DrawnSamples drawn;   ///< what the samples were like
   Judgement judgement;  ///< of all that was seen; refuted with the graph that it was seen on
   /// By the dtypes of the graphs' floating inputs, "bf16, f32"; of their outputs where there is
   /// none.

@@ -49,7 +49,7 @@ std::string Judgement::print() const {
     case RuleVerdict::refuted: return "refuted: " + reason;
     case RuleVerdict::no_instance: return "no instance: " + reason;
     case RuleVerdict::cannot_run: return "cannot run: " + reason;
-    case RuleVerdict::not_proved: return "not proved: " + reason;
+    case RuleVerdict::unknown: return "unknown: " + reason;
   }
   return "?";
 }

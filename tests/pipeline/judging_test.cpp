@@ -12,7 +12,7 @@ proof::Proof proof_of(RuleVerdict verdict, const std::string& uncovered = "") {
   out.rule = "r";
   out.verdict = verdict;
   out.uncovered = uncovered;
-  out.reason = verdict == RuleVerdict::not_proved ? "a = b" : "";
+  out.reason = verdict == RuleVerdict::unknown ? "a = b" : "";
   return out;
 }
 
@@ -73,18 +73,18 @@ TEST_CASE("judging: a counterexample beats a proof, and the contradiction is rep
 TEST_CASE("judging: without a proof, samples that agree show nothing", "[judging]") {
   using enum RuleVerdict;
   for (const RuleVerdict samples : {same_bits, rounds}) {
-    const RuleJudgement found = judged(not_proved, samples);
-    CHECK(found.verdict == not_proved);
+    const RuleJudgement found = judged(unknown, samples);
+    CHECK(found.verdict == unknown);
     CHECK_FALSE(found.complete());
     CHECK(found.holds());
     CHECK(found.print().find("in 7 samples, not proved: a = b") != std::string::npos);
   }
-  CHECK(judged(not_proved, refuted).verdict == refuted);
-  CHECK(judged(not_proved, may_overflow).verdict == may_overflow);
-  CHECK(judged(not_proved, cannot_run).verdict == cannot_run);
+  CHECK(judged(unknown, refuted).verdict == refuted);
+  CHECK(judged(unknown, may_overflow).verdict == may_overflow);
+  CHECK(judged(unknown, cannot_run).verdict == cannot_run);
   const RuleJudgement partly =
       combine_evidence(proof_of(same_bits, "[1] [n]"), samples_of(same_bits));
-  CHECK(partly.verdict == not_proved);
+  CHECK(partly.verdict == unknown);
   CHECK(partly.left_to_show() == "not covered: [1] [n]");
 }
 
@@ -100,9 +100,9 @@ TEST_CASE("judging: rules that change numbers are warned of", "[judging]") {
   };
   using enum RuleVerdict;
   CHECK(codes(same_bits, same_bits).empty());
-  CHECK(codes(not_proved, rounds).empty());
-  CHECK(codes(not_proved, refuted) == "PW1153 ");
-  CHECK(codes(not_proved, may_overflow) == "PW1154 ");
+  CHECK(codes(unknown, rounds).empty());
+  CHECK(codes(unknown, refuted) == "PW1153 ");
+  CHECK(codes(unknown, may_overflow) == "PW1154 ");
   CHECK(codes(same_bits, refuted) == "PW1153 PW1155 ");
 }
 

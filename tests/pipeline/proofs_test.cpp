@@ -241,7 +241,7 @@ TEST_CASE("proofs: of two instances of a wrong rule, the right one is proved", "
   CHECK(run.proof.on_the_spot() == 1);
   REQUIRE(run.proof.left.size() == 1);
   CHECK(run.proof.left.front().node == "b");
-  CHECK(run.proof.rules.front().verdict == RuleVerdict::not_proved);
+  CHECK(run.proof.rules.front().verdict == RuleVerdict::unknown);
 }
 
 TEST_CASE("proofs: facts of symbols are part of a proof on the spot", "[proofs]") {
@@ -315,7 +315,7 @@ TEST_CASE("proofs: the windows of proved rules are proved on a model", "[proofs]
     if (!judge.judge(window.rule).complete()) continue;
     const WindowVerdict seen = prove_window(window, solver);
     INFO(seen.reason);
-    CHECK(seen.verdict != RuleVerdict::not_proved);
+    CHECK(seen.verdict != RuleVerdict::unknown);
   }
 }
 
