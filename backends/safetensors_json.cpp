@@ -76,6 +76,7 @@ class Look final : public nlohmann::json_sax<Parsed> {
   /// Counts a value of what is open: members of an object, or the numbers of a list.
   bool value() {
     if (open_.empty()) return stop("the header is no JSON object");
+    if (open_.size() > kDeepest) return true;
     const std::size_t most = open_.size() < kDeepest ? kMostHeaderMembers : kMostTensorDims;
     if (++open_.back() <= most) return true;
     if (open_.size() == 1) at.clear();
@@ -87,9 +88,11 @@ class Look final : public nlohmann::json_sax<Parsed> {
   bool open() {
     if (!open_.empty() && !value()) return false;
     open_.push_back(0);
-    if (open_.size() <= kDeepest) return true;
-    at.clear();
-    return stop(fmt::format("the header is nested deeper than {}", kDeepest));
+    if (open_.size() > kDeepest) {  // and it may not be JSON at all: that is known at its end
+      at.clear();
+      problem = fmt::format("the header is nested deeper than {}", kDeepest);
+    }
+    return true;
   }
   bool close() {
     open_.pop_back();
@@ -152,7 +155,7 @@ class Parser {
 
   bool parse(Parsed& json) {
     Look look;
-    if (!Parsed::sax_parse(header_.begin(), header_.end(), &look))
+    if (!Parsed::sax_parse(header_.begin(), header_.end(), &look) || !look.problem.empty())
       return wrong(look.at, look.problem, look.at.empty() ? "is it a safetensors file?" : "");
     json = Parsed::parse(header_.begin(), header_.end());
     return true;
