@@ -24,10 +24,10 @@ bool idempotent(std::string_view name) {
 }
 
 /// Bits of the mantissa, the hidden one included, and of the exponent.
-struct Format {
+struct FloatShape {
   int mantissa, exponent;
 };
-Format format_of(DType dtype) {
+FloatShape shape_of_float(DType dtype) {
   switch (dtype) {
     case DType::f64: return {53, 11};
     case DType::f32: return {24, 8};
@@ -65,19 +65,19 @@ int integer_bits(DType dtype) {
 bool holds_all(DType wide, DType narrow) {
   if (wide == narrow) return true;
   if (is_float(wide) && is_float(narrow)) {
-    const Format w = format_of(wide), n = format_of(narrow);
+    const FloatShape w = shape_of_float(wide), n = shape_of_float(narrow);
     return w.mantissa >= n.mantissa && w.exponent >= n.exponent;
   }
   if (is_float(narrow)) return false;
   if (narrow == DType::b8) return true;
   if (is_float(wide))
-    return format_of(wide).mantissa >= integer_bits(narrow) && wide != DType::f8e4m3 &&
+    return shape_of_float(wide).mantissa >= integer_bits(narrow) && wide != DType::f8e4m3 &&
            wide != DType::f8e5m2;
   if (wide == DType::b8 || wide == DType::u8) return false;
   return integer_bits(wide) >= integer_bits(narrow);
 }
 
-int mantissa_bits(DType dtype) { return format_of(dtype).mantissa; }
+int mantissa_bits(DType dtype) { return shape_of_float(dtype).mantissa; }
 
 double saturation(DType dtype) {
   return dtype == DType::f8e4m3 ? 448.0 : dtype == DType::f8e5m2 ? 57344.0 : 0.0;
@@ -167,7 +167,7 @@ TermId Terms::cast(Term term) {
       if (!is_number(inner.args[i], bound)) continue;
       const Term rest = terms_[inner.args[1 - i].index];
       // A whole number below the bounds is exact in 11 bits, and what is rounded beyond saturates.
-      const bool whole = !is_float(rest.dtype) && format_of(inner.dtype).mantissa >= 11;
+      const bool whole = !is_float(rest.dtype) && shape_of_float(inner.dtype).mantissa >= 11;
       if (rest.dtype != inner.dtype && !whole) continue;
       Term direct = term;
       direct.args = {inner.args[1 - i]};

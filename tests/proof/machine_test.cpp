@@ -11,7 +11,7 @@ namespace {
 using namespace pw;
 using namespace pw::test;
 
-proof::Proof proved(const std::string& text) {
+proof::Proof proof_of(const std::string& text) {
   const RuleSet rules = rules_of("rule r { " + text + " }");
   const Env params = bind_params(rules, {}).value();
   proof::Prover prover(rules, params);
@@ -32,9 +32,9 @@ std::vector<std::string> of_widths(const std::vector<std::string>& texts,
   return out;
 }
 
-void check_all(const std::vector<std::string>& texts, RuleVerdict verdict) {
+void expect_all(const std::vector<std::string>& texts, RuleVerdict verdict) {
   for (const std::string& text : texts) {
-    const proof::Proof proof = proved(text);
+    const proof::Proof proof = proof_of(text);
     INFO(text << "\n" << name(proof.verdict) << ": " << proof.reason << " " << proof.element);
     CHECK(proof.verdict == verdict);
     if (verdict == RuleVerdict::may_overflow) CHECK(!proof.element.empty());
@@ -46,28 +46,28 @@ const std::vector<std::string> kWidths = {"i8", "u8", "i32", "i64"};
 }  // namespace
 
 TEST_CASE("machine: sums and products of integers reassociate and distribute", "[proof]") {
-  check_all(of_widths(
-                {
-                    "y = add(add(a: W[n], b: W[n]), c: W[n]) => y = add(a, add(b, c))",
-                    "y = mul(mul(a: W[n], b: W[n]), c: W[n]) => y = mul(a, mul(b, c))",
-                    "y = mul(a: W[n], add(b: W[n], c: W[n])) => y = add(mul(a, b), mul(a, c))",
-                    "y = sub(a: W[n], b: W[n]) => y = neg(sub(b, a))",
-                    "y = sub(add(a: W[n], b: W[n]), b) => y = a",
-                    "y = eq(add(a: W[n], 1), add(b: W[n], 1)) => y = eq(a, b)",
-                    "y = mul(abs(a: W[n]), abs(a)) => y = mul(a, a)",
-                    "y = maximum(a: W[n], maximum(b: W[n], a)) => y = maximum(a, b)",
-                    "y = bitwise_not(a: W[n]) => y = sub(neg(a), 1)",
-                    "y = abs(neg(a: W[n])) => y = abs(a)",
-                    "y = sum(add(a: W[n, m], b: W[n, m])){dim = 1}"
-                    " => y = add(sum(a){dim = 1}, sum(b){dim = 1})",
-                    "y = minimum(maximum(a: W[n], 3), 100) => y = maximum(minimum(a, 100), 3)",
-                },
-                kWidths),
-            RuleVerdict::same_bits);
+  expect_all(of_widths(
+                 {
+                     "y = add(add(a: W[n], b: W[n]), c: W[n]) => y = add(a, add(b, c))",
+                     "y = mul(mul(a: W[n], b: W[n]), c: W[n]) => y = mul(a, mul(b, c))",
+                     "y = mul(a: W[n], add(b: W[n], c: W[n])) => y = add(mul(a, b), mul(a, c))",
+                     "y = sub(a: W[n], b: W[n]) => y = neg(sub(b, a))",
+                     "y = sub(add(a: W[n], b: W[n]), b) => y = a",
+                     "y = eq(add(a: W[n], 1), add(b: W[n], 1)) => y = eq(a, b)",
+                     "y = mul(abs(a: W[n]), abs(a)) => y = mul(a, a)",
+                     "y = maximum(a: W[n], maximum(b: W[n], a)) => y = maximum(a, b)",
+                     "y = bitwise_not(a: W[n]) => y = sub(neg(a), 1)",
+                     "y = abs(neg(a: W[n])) => y = abs(a)",
+                     "y = sum(add(a: W[n, m], b: W[n, m])){dim = 1}"
+                     " => y = add(sum(a){dim = 1}, sum(b){dim = 1})",
+                     "y = minimum(maximum(a: W[n], 3), 100) => y = maximum(minimum(a, 100), 3)",
+                 },
+                 kWidths),
+             RuleVerdict::same_bits);
 }
 
 TEST_CASE("machine: sums of sums and products of matrices of integers", "[proof]") {
-  check_all(
+  expect_all(
       {
           "y = sum(sum(a: i32[n, m]){dim = 1}){dim = 0}"
           " => y = sum(reshape(a){shape = [n * m]}){dim = 0}",
@@ -79,7 +79,7 @@ TEST_CASE("machine: sums of sums and products of matrices of integers", "[proof]
 }
 
 TEST_CASE("machine: casts and orders of integers in proved ranges", "[proof]") {
-  check_all(
+  expect_all(
       {
           "y = i8(add(a: i32[n], b: i32[n])) => y = add(i8(a), i8(b))",
           "y = i8(mul(a: i64[n], b: i64[n])) => y = mul(i8(a), i8(b))",
@@ -115,27 +115,27 @@ TEST_CASE("machine: casts and orders of integers in proved ranges", "[proof]") {
 }
 
 TEST_CASE("machine: integers that wrap around refute laws of the reals", "[proof]") {
-  check_all(of_widths(
-                {
-                    "y = lt(a: W[n], add(a, 1)) => y = eq(a, a)",
-                    "y = maximum(a: W[n], add(a, 1)) => y = add(a, 1)",
-                    "y = lt(neg(a: W[n]), neg(b: W[n])) => y = lt(b, a)",
-                    "y = div(mul(a: W[n], 2), 2) => y = a",
-                    "y = remainder(add(a: W[n], 3), 3) => y = remainder(a, 3)",
-                    "y = maximum(add(a: W[n], 1), add(b: W[n], 1)) => y = add(maximum(a, b), 1)",
-                    "y = lt(sub(a: W[n], b: W[n]), 0) => y = lt(a, b)",
-                    "y = minimum(mul(a: W[n], 3), mul(b: W[n], 3)) => y = mul(minimum(a, b), 3)",
-                    "y = f64(add(a: W[n], b: W[n])) => y = add(f64(a), f64(b))",
-                    "y = abs(sub(a: W[n], b: W[n])) => y = sub(maximum(a, b), minimum(a, b))",
-                    "y = le(a: W[n], mul(a, a)) => y = eq(a, a)",
-                    "y = amax(add(a: W[n, m], 1)){dim = 1} => y = add(amax(a){dim = 1}, 1)",
-                },
-                kWidths),
-            RuleVerdict::unknown);
+  expect_all(of_widths(
+                 {
+                     "y = lt(a: W[n], add(a, 1)) => y = eq(a, a)",
+                     "y = maximum(a: W[n], add(a, 1)) => y = add(a, 1)",
+                     "y = lt(neg(a: W[n]), neg(b: W[n])) => y = lt(b, a)",
+                     "y = div(mul(a: W[n], 2), 2) => y = a",
+                     "y = remainder(add(a: W[n], 3), 3) => y = remainder(a, 3)",
+                     "y = maximum(add(a: W[n], 1), add(b: W[n], 1)) => y = add(maximum(a, b), 1)",
+                     "y = lt(sub(a: W[n], b: W[n]), 0) => y = lt(a, b)",
+                     "y = minimum(mul(a: W[n], 3), mul(b: W[n], 3)) => y = mul(minimum(a, b), 3)",
+                     "y = f64(add(a: W[n], b: W[n])) => y = add(f64(a), f64(b))",
+                     "y = abs(sub(a: W[n], b: W[n])) => y = sub(maximum(a, b), minimum(a, b))",
+                     "y = le(a: W[n], mul(a, a)) => y = eq(a, a)",
+                     "y = amax(add(a: W[n, m], 1)){dim = 1} => y = add(amax(a){dim = 1}, 1)",
+                 },
+                 kWidths),
+             RuleVerdict::unknown);
 }
 
 TEST_CASE("machine: casts, orders and divisions that are wrong at the ends", "[proof]") {
-  check_all(
+  expect_all(
       {
           "y = i32(add(a: i8[n], b: i8[n])) => y = add(i32(a), i32(b))",
           "y = i64(mul(a: i32[n], b: i32[n])) => y = mul(i64(a), i64(b))",
@@ -170,7 +170,7 @@ TEST_CASE("machine: casts, orders and divisions that are wrong at the ends", "[p
 }
 
 TEST_CASE("machine: floats that overflow on one side only", "[proof]") {
-  check_all(
+  expect_all(
       {
           "y = mul(exp(a: f32[n]), exp(c: f32[n])) => y = exp(add(a, c))",
           "y = div(exp(a: f32[n]), exp(c: f32[n])) => y = exp(sub(a, c))",
@@ -194,7 +194,7 @@ TEST_CASE("machine: floats that overflow on one side only", "[proof]") {
 }
 
 TEST_CASE("machine: floats that only round differently", "[proof]") {
-  check_all(
+  expect_all(
       {
           "y = add(add(a: f32[n], b: f32[n]), c: f32[n]) => y = add(a, add(b, c))",
           "y = add(add(a: f16[n], b: f16[n]), c: f16[n]) => y = add(a, add(b, c))",
@@ -211,23 +211,23 @@ TEST_CASE("machine: floats that only round differently", "[proof]") {
 }
 
 TEST_CASE("machine: floats that keep every bit", "[proof]") {
-  check_all(
+  expect_all(
       {"y = mul(a: f32[n], b: f32[n]) => y = mul(b, a)",
        "y = neg(mul(a: f16[n], b: f16[n])) => y = mul(neg(a), b)",
        "y = f16(f32(x: f16[n])) => y = x", "y = sub(a: f32[n], b: f32[n]) => y = add(a, neg(b))",
        "y = f8e4m3(minimum(x: f32[n], 448.0)) => y = f8e4m3(x)"},
       RuleVerdict::same_bits);
   // f8e5m2 keeps infinity, which a bound does not.
-  CHECK(proved("y = f8e5m2(minimum(x: f32[n], 57344.0)) => y = f8e5m2(x)").verdict !=
+  CHECK(proof_of("y = f8e5m2(minimum(x: f32[n], 57344.0)) => y = f8e5m2(x)").verdict !=
         RuleVerdict::same_bits);
 }
 
 TEST_CASE("machine: an element is what the interpreter computes", "[proof]") {
-  const proof::Proof wraps = proved("y = lt(a: i32[n], add(a, 1)) => y = eq(a, a)");
+  const proof::Proof wraps = proof_of("y = lt(a: i32[n], add(a, 1)) => y = eq(a, a)");
   CHECK(wraps.element == "for a[i0] = 2147483647 the left is false and the right true");
   // A solver knows nothing of exp: 2.73 on both sides is not an element.
   const proof::Proof exponentials =
-      proved("y = mul(exp(a: f32[n]), exp(c: f32[n])) => y = exp(add(a, c))");
+      proof_of("y = mul(exp(a: f32[n]), exp(c: f32[n])) => y = exp(add(a, c))");
   CHECK(exponentials.element.find("the right NaN") == std::string::npos);
 }
 
@@ -238,12 +238,12 @@ TEST_CASE("machine: terms that share parts are walked once", "[proof]") {
     squares += next + " = mul(" + last + ", " + last + ")  ";
     sums += next + (i % 2 == 0 ? " = mul(" : " = add(") + last + ", " + last + ")  ";
   }
-  CHECK(proved(squares + "=> v59 = neg(x)").verdict == RuleVerdict::unknown);
-  CHECK(proved(sums + "=> v59 = neg(x)").verdict == RuleVerdict::unknown);
+  CHECK(proof_of(squares + "=> v59 = neg(x)").verdict == RuleVerdict::unknown);
+  CHECK(proof_of(sums + "=> v59 = neg(x)").verdict == RuleVerdict::unknown);
   std::string chain = "v0 = exp(x: f32[n])  ";
   for (int i = 1; i < 600; ++i)
     chain += "v" + std::to_string(i) + " = exp(v" + std::to_string(i - 1) + ")  ";
-  const proof::Proof deep = proved(chain + "=> v599 = neg(x)");
+  const proof::Proof deep = proof_of(chain + "=> v599 = neg(x)");
   CHECK(deep.verdict == RuleVerdict::unknown);
   CHECK(deep.reason.find("limit: ") != std::string::npos);
 }
