@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "base/hash.hpp"
+#include "graph/text.hpp"
 #include "pipeline/judging.hpp"
 #include "tests/verify/rules.hpp"
 #include "verify/rule_check.hpp"
