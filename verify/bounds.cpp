@@ -85,7 +85,7 @@ struct Traced {
   Array exact;
   Numbers error;
   Numbers sum;  ///< of the magnitudes that the element was added up from
-  std::vector<Reach> reach;
+  std::vector<RangeState> reach;
 
   [[nodiscard]] std::size_t count() const { return static_cast<std::size_t>(exact.count()); }
   [[nodiscard]] Numbers errors() const { return error.empty() ? Numbers(count(), 0) : error; }
@@ -103,7 +103,9 @@ struct Traced {
   [[nodiscard]] bool plain() const { return error.empty() && sum.empty() && reach.empty(); }
 };
 
-Reach reach_of(double number) { return static_cast<Reach>(static_cast<std::uint8_t>(number)); }
+RangeState reach_of(double number) {
+  return static_cast<RangeState>(static_cast<std::uint8_t>(number));
+}
 
 }  // namespace
 
@@ -143,7 +145,7 @@ class BoundedRun {
       const Traced& value = values_[rank][output.index];
       BoundedTensor bounded{Tensor(DType::f64, value.exact.extents), value.errors(), value.reach};
       copy(value.exact, pw::array_of(bounded.exact.view()));
-      bounded.reach.resize(value.count(), Reach::inside);
+      bounded.reach.resize(value.count(), RangeState::inside);
       out.push_back(std::move(bounded));
     }
     return out;
@@ -340,7 +342,7 @@ class BoundedRun {
     const Numbers results = elements_of<double>(y.exact);
     y.error.assign(results.size(), 0);
     y.sum.assign(results.size(), 0);
-    y.reach.assign(results.size(), Reach::inside);
+    y.reach.assign(results.size(), RangeState::inside);
     for_each_run(y.exact.extents, strides, std::int64_t{1} << 60, [&](const Run& run) {
       for (std::int64_t k = 0; k < run.length; ++k) {
         PointwiseElement e;
@@ -350,7 +352,7 @@ class BoundedRun {
           e.x[i] = exact[i][at];
           e.error[i] = errors[i][at];
           e.sum[i] = sums[i][at];
-          e.reach[i] = x.reach.empty() ? Reach::inside : x.reach[at];
+          e.reach[i] = x.reach.empty() ? RangeState::inside : x.reach[at];
         }
         const auto to = static_cast<std::size_t>(run.offsets[operands] + k * run.steps[operands]);
         e.result = results[to];
@@ -376,7 +378,7 @@ class BoundedRun {
     const bool divides = op == "mean" || op == "avg_pool" || op == "adaptive_avg_pool";
     const Numbers exact = elements_of<double>(y.exact);
     y.error.assign(exact.size(), 0);
-    if (y.reach.empty()) y.reach.assign(exact.size(), Reach::inside);
+    if (y.reach.empty()) y.reach.assign(exact.size(), RangeState::inside);
     for (std::size_t i = 0; i < exact.size(); ++i) {
       const double size = std::fabs(exact[i]);
       const double steps = (std::max(terms[i], 1.0) + 1) * inner;
@@ -384,26 +386,27 @@ class BoundedRun {
       y.error[i] = rounded_error(dtype, exact[i], raw);
       const double total = divides ? sum[i] * terms[i] : sum[i];
       if (total + raw > end || size + raw > largest)
-        y.reach[i] = std::max(y.reach[i], size + raw <= largest ? Reach::inner : Reach::partial);
-      if (products && sum[i] > 0 && sum[i] < normal) y.reach[i] = Reach::left;
+        y.reach[i] =
+            std::max(y.reach[i], size + raw <= largest ? RangeState::inner : RangeState::partial);
+      if (products && sum[i] > 0 && sum[i] < normal) y.reach[i] = RangeState::left;
     }
     y.sum = std::move(sum);
   }
 
   /// Each level of reach that an operand has, where it takes part. Of products, everywhere.
   Result<std::monostate> spread_reach(const BoundedProgram::Step& step, bool everywhere) {
-    Reach most = Reach::inside;
+    RangeState most = RangeState::inside;
     for (std::size_t rank = 0; rank < values_.size(); ++rank)
       for (std::size_t i = 0; i < graph_.operand_count(step.node); ++i)
         if (const Traced* x = operand(step, rank, i))
           most = std::max(most, everywhere ? consumed(step, *x, i) : worst(*x));
-    if (most == Reach::inside) return std::monostate{};
+    if (most == RangeState::inside) return std::monostate{};
     if (everywhere) {
       each_result(step,
                   [&](Traced& y, std::size_t, std::size_t) { y.reach.assign(y.count(), most); });
       return std::monostate{};
     }
-    for (const Reach level : {Reach::partial, Reach::inner, Reach::left}) {
+    for (const RangeState level : {RangeState::partial, RangeState::inner, RangeState::left}) {
       if (level > most) break;
       const ByRank part = PW_TRY(apply(step, [&](const Traced& x, std::size_t) {
         Numbers out(x.count(), 0);
@@ -411,7 +414,7 @@ class BoundedRun {
         return out;
       }));
       each_result(step, [&](Traced& y, std::size_t rank, std::size_t r) {
-        y.reach.resize(y.count(), Reach::inside);
+        y.reach.resize(y.count(), RangeState::inside);
         for (std::size_t i = 0; i < y.reach.size(); ++i)
           if (part[rank][r][i] > 0) y.reach[i] = level;
       });
@@ -419,18 +422,18 @@ class BoundedRun {
     return std::monostate{};
   }
 
-  static Reach worst(const Traced& x) {
-    return x.reach.empty() ? Reach::inside : *std::max_element(x.reach.begin(), x.reach.end());
+  static RangeState worst(const Traced& x) {
+    return x.reach.empty() ? RangeState::inside : *std::max_element(x.reach.begin(), x.reach.end());
   }
   /// A sum that is beyond the range where something else than a sum reads it has left the range.
-  [[nodiscard]] Reach consumed(const BoundedProgram::Step& step, const Traced& x,
-                               std::size_t i) const {
-    Reach most = worst(x);
-    if (most != Reach::partial) return most;
+  [[nodiscard]] RangeState consumed(const BoundedProgram::Step& step, const Traced& x,
+                                    std::size_t i) const {
+    RangeState most = worst(x);
+    if (most != RangeState::partial) return most;
     const double largest = format_of(ranged(dtype_of(graph_.operand(step.node, i)))).largest;
     const Numbers sizes = x.magnitudes();
     for (std::size_t k = 0; k < x.reach.size(); ++k)
-      if (x.reach[k] == Reach::partial && !(sizes[k] <= largest)) return Reach::left;
+      if (x.reach[k] == RangeState::partial && !(sizes[k] <= largest)) return RangeState::left;
     return most;
   }
 
@@ -477,7 +480,7 @@ class BoundedRun {
       finish_sum(step, y, r, error, most[rank][r], count, true);
       if (!chain) return;
       for (std::size_t i = 0; i < y.reach.size(); ++i)
-        if (y.reach[i] != Reach::inside) y.reach[i] = Reach::left;
+        if (y.reach[i] != RangeState::inside) y.reach[i] = RangeState::left;
     });
     return std::monostate{};
   }
@@ -546,7 +549,7 @@ class BoundedRun {
       const Numbers exact = elements_of<double>(y.exact);
       const double largest = largest_number(step, rank, exact);
       y.error.assign(exact.size(), 0);
-      y.reach.resize(exact.size(), Reach::inside);
+      y.reach.resize(exact.size(), RangeState::inside);
       for (std::size_t i = 0; i < exact.size(); ++i) {
         double change = 0;
         for (const ByRank& run : runs)
@@ -557,7 +560,8 @@ class BoundedRun {
         }
         const double raw = kMargin * change + kSteps * inner * largest + u * std::fabs(exact[i]);
         y.error[i] = rounded_error(dtype, exact[i], raw);
-        if (std::fabs(exact[i]) + raw > format_of(ranged(dtype)).largest) y.reach[i] = Reach::left;
+        if (std::fabs(exact[i]) + raw > format_of(ranged(dtype)).largest)
+          y.reach[i] = RangeState::left;
       }
     });
     return std::monostate{};

@@ -14,7 +14,7 @@
 namespace pw {
 
 /// What happened to an element on its way; of several, the last of this list.
-enum class Reach : std::uint8_t {
+enum class RangeState : std::uint8_t {
   inside,   ///< every step stayed among the normal numbers of its dtype
   partial,  ///< a sum of several ops passes the end of the range, and may come back
   inner,    ///< a sum within one op passes the end of the range and comes back, in some orders
@@ -24,7 +24,7 @@ enum class Reach : std::uint8_t {
 struct BoundedTensor {
   Tensor exact;               ///< f64: without rounding, but for casts to fp8 and integers
   std::vector<double> error;  ///< at most so far from `exact`, as if no step left the range
-  std::vector<Reach> reach;
+  std::vector<RangeState> reach;
 };
 
 struct BoundOptions {

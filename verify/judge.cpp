@@ -93,8 +93,8 @@ class Judge {
       if (std::fabs(a - b) <= allowed(*bounds, both, k, 0)) continue;
       // Doubles have an end, too.
       const auto at = static_cast<std::size_t>(k);
-      if (bounds->before[both.index].reach[at] != Reach::inside ||
-          bounds->after[both.index].reach[at] != Reach::inside)
+      if (bounds->before[both.index].reach[at] != RangeState::inside ||
+          bounds->after[both.index].reach[at] != RangeState::inside)
         continue;
       out_.refute(fmt::format("{}; without rounding they are {:.4g} apart", shown(both, k),
                               std::fabs(a - b)),
@@ -124,15 +124,15 @@ class Judge {
     if (!finite()) return differs_for_these(both, k);
     if (bounds == nullptr) return out_.refute(shown(both, k));
     const auto at = static_cast<std::size_t>(k);
-    const Reach left = bounds->before[both.index].reach[at],
+    const RangeState left = bounds->before[both.index].reach[at],
                 right = bounds->after[both.index].reach[at];
     switch (std::max(left, right)) {
-      case Reach::inside: return out_.refute(shown(both, k));
-      case Reach::partial:
+      case RangeState::inside: return out_.refute(shown(both, k));
+      case RangeState::partial:
         if (left == right) return out_.rounds(1);
         break;
-      case Reach::inner: return out_.rounds(1);
-      case Reach::left: break;
+      case RangeState::inner: return out_.rounds(1);
+      case RangeState::left: break;
     }
     out_.overflows(shown(both, k));
   }

@@ -11,7 +11,7 @@
 namespace pw {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 constexpr double kFunctionSteps = 8;  // roundings that an engine's exp, log, … may be off by
 
 template <class F, int operands>
@@ -90,11 +90,11 @@ bool is_pole(std::string_view op, const PointwiseElement& e) {
 double distance(double a, double b) {
   if (a == b || (std::isnan(a) && std::isnan(b))) return 0;
   const double d = std::fabs(a - b);
-  return std::isnan(d) ? kInfinity : d;
+  return std::isnan(d) ? kUnbounded : d;
 }
 
 double rounded_error(DType dtype, double before, double error) {
-  if (std::isnan(error) || (!std::isfinite(before) && error > 0)) return kInfinity;
+  if (std::isnan(error) || (!std::isfinite(before) && error > 0)) return kUnbounded;
   if ((dtype != DType::f8e4m3 && dtype != DType::f8e5m2) || error == 0) return error;
   const double exact = rounded(dtype, before);
   return std::max(distance(rounded(dtype, before - error), exact),
@@ -121,7 +121,7 @@ double PointwiseStep::spread(const PointwiseElement& e) const {
                        (function->operands > 2 ? e.error[2] : 0);
   if (total == 0) return 0;
   if (std::isnan(total) || std::isinf(total)) {
-    return way_of(op) == Way::compared || to == DType::b8 ? 1 : kInfinity;
+    return way_of(op) == Way::compared || to == DType::b8 ? 1 : kUnbounded;
   }
   if (way_of(op) == Way::compared)
     return std::fabs(e.x[0] - e.x[1]) <= e.error[0] + e.error[1] ? 1 : 0;
@@ -141,8 +141,8 @@ double PointwiseStep::spread(const PointwiseElement& e) const {
 double PointwiseStep::at_ends(const PointwiseElement& e) const {
   const std::string_view op = function->name;
   const bool whole = way_of(op) == Way::bits || op == "div";
-  if (whole && !is_float(to) && to != DType::b8) return kInfinity;
-  if (op == "div" && std::fabs(e.x[1]) <= e.error[1]) return kInfinity;
+  if (whole && !is_float(to) && to != DType::b8) return kUnbounded;
+  if (op == "div" && std::fabs(e.x[1]) <= e.error[1]) return kUnbounded;
   if (op == "cast" && to == DType::b8) return std::fabs(e.x[0]) <= e.error[0] ? 1 : 0;
   if (op == "fmod" || op == "remainder") {
     const double low = std::floor((e.x[0] - e.error[0]) / (std::fabs(e.x[1]) + e.error[1])),
@@ -162,7 +162,7 @@ double PointwiseStep::at_ends(const PointwiseElement& e) const {
     if (op == "cast" && !is_float(to)) y = rounded(to, y);
     // Rounding decides between two neighbours, and no more.
     if (op == "cast" && !is_float(to)) y = std::clamp(y, e.result - 1, e.result + 1);
-    if (std::isnan(y) && !std::isnan(e.result)) return kInfinity;
+    if (std::isnan(y) && !std::isnan(e.result)) return kUnbounded;
     most = std::max(most, distance(y, e.result));
   }
   return most;
@@ -200,12 +200,12 @@ void PointwiseStep::follow_reach(PointwiseElement& e) const {
   const std::string_view op = function->name;
   for (int i = 0; i < function->operands; ++i) {
     const auto k = static_cast<std::size_t>(i);
-    Reach reach = e.reach[k];
+    RangeState reach = e.reach[k];
     // What a selection leaves out reaches nothing.
     if (op == "select" && e.error[0] == 0 && i > 0 && (i == 1) != (e.x[0] != 0)) continue;
     const double end = format_of(exact ? DType::f64 : from[k]).largest;
-    const bool beyond = reach == Reach::partial && !(std::fabs(e.x[k]) + e.error[k] <= end);
-    if (beyond && !keeps_sum(op)) reach = Reach::left;
+    const bool beyond = reach == RangeState::partial && !(std::fabs(e.x[k]) + e.error[k] <= end);
+    if (beyond && !keeps_sum(op)) reach = RangeState::left;
     e.reached = std::max(e.reached, reach);
   }
   if (!is_float(to)) return;
@@ -216,15 +216,16 @@ void PointwiseStep::follow_reach(PointwiseElement& e) const {
   const double size = std::fabs(e.result);
   const bool saturates = to == DType::f8e4m3 || to == DType::f8e5m2;
   if (is_sum(op)) {
-    if (!(e.magnitude + e.bound <= format.largest)) e.reached = std::max(e.reached, Reach::partial);
+    if (!(e.magnitude + e.bound <= format.largest))
+      e.reached = std::max(e.reached, RangeState::partial);
   } else if (!saturates && !(size + e.bound <= format.largest)) {
-    const bool sum = keeps_sum(op) && e.reached == Reach::partial;
-    if (!sum) e.reached = Reach::left;
+    const bool sum = keeps_sum(op) && e.reached == RangeState::partial;
+    if (!sum) e.reached = RangeState::left;
   }
   const bool rounds = !is_sum(op) && way_of(op) != Way::exact && !saturates;
   if (rounds && finite && size < std::ldexp(1.0, format.smallest)) {
     const bool held = op == "cast" && is_float(from[0]) && rounded(to, e.x[0]) == e.x[0];
-    if (size > 0 ? !held : vanished(op, e)) e.reached = Reach::left;
+    if (size > 0 ? !held : vanished(op, e)) e.reached = RangeState::left;
   }
 }
 
@@ -232,7 +233,7 @@ void PointwiseStep::bound(PointwiseElement& e) const {
   const double moved = spread(e);
   const double raw = moved + own_rounding(e);
   e.bound = is_float(to)        ? rounded_error(to, function->of(e.x.data()), raw)
-            : std::isnan(moved) ? kInfinity
+            : std::isnan(moved) ? kUnbounded
                                 : moved;
   const std::string_view op = function->name;
   e.magnitude = std::fabs(e.result);

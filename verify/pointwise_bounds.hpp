@@ -26,10 +26,10 @@ struct PointwiseFunction {
 /// What is known of an element and its operands, and what follows.
 struct PointwiseElement {
   std::array<double, 3> x = {}, error = {}, sum = {};
-  std::array<Reach, 3> reach = {};
+  std::array<RangeState, 3> reach = {};
   double result = 0;                ///< exact
   double bound = 0, magnitude = 0;  ///< its error; the sum of magnitudes behind it
-  Reach reached = Reach::inside;
+  RangeState reached = RangeState::inside;
 };
 
 struct PointwiseStep {

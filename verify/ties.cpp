@@ -48,13 +48,13 @@ Kind kind_of(const Graph& graph, NodeId node) {
 }
 
 /// A node on a rank.
-struct Place {
+struct CallPlace {
   NodeId node;
   std::int64_t rank = 0;
-  friend auto operator<=>(const Place& a, const Place& b) {
+  friend auto operator<=>(const CallPlace& a, const CallPlace& b) {
     return std::pair(a.node.index, a.rank) <=> std::pair(b.node.index, b.rank);
   }
-  friend bool operator==(const Place& a, const Place& b) {
+  friend bool operator==(const CallPlace& a, const CallPlace& b) {
     return a.node.index == b.node.index && a.rank == b.rank;
   }
 };
@@ -62,7 +62,7 @@ struct Place {
 /// Elements of a decision's first operand, and what is added to them so that it is settled in
 /// another way.
 struct Site {
-  Place at;
+  CallPlace at;
   std::vector<std::pair<std::int64_t, double>> moved;
   Tie tie;
 };
@@ -208,7 +208,7 @@ class Ties {
                       run_.caches == nullptr ? nullptr : &run_.caches->reference, visit);
   }
 
-  static Place place_of(const Call& call) { return {call.node, call.on_rank}; }
+  static CallPlace place_of(const Call& call) { return {call.node, call.on_rank}; }
 
   Done note(Call& call, Kind kind) {
     Seen seen;
@@ -347,7 +347,7 @@ class Ties {
   }
 
   Result<RankOutputs> run_settled(const std::set<std::size_t>& settled, bool roundings = false) {
-    std::map<Place, std::vector<const Site*>> moved;
+    std::map<CallPlace, std::vector<const Site*>> moved;
     for (const std::size_t i : settled) moved[sites_[i].at].push_back(&sites_[i]);
     for (const Site& site : roundings_)
       if (roundings) moved[site.at].push_back(&site);
@@ -412,7 +412,7 @@ class Ties {
   /// Settles groups of ties in the other way, then their halves, as long as that brings the
   /// reference nearer.
   Done search() {
-    std::map<Place, std::vector<std::size_t>> by_place;
+    std::map<CallPlace, std::vector<std::size_t>> by_place;
     for (std::size_t i = 0; i < sites_.size(); ++i) by_place[sites_[i].at].push_back(i);
     std::deque<std::vector<std::size_t>> groups;
     for (auto& [place, group] : by_place) groups.push_back(std::move(group));
@@ -440,8 +440,8 @@ class Ties {
   double least_ = 0;
   int runs_ = 0;
   std::size_t numbers_ = 0;
-  std::map<Place, Seen> seen_;
-  std::map<Place, double> rounding_;  ///< how far an operand may be moved
+  std::map<CallPlace, Seen> seen_;
+  std::map<CallPlace, double> rounding_;  ///< how far an operand may be moved
   std::vector<Site> sites_, roundings_;
   std::set<std::size_t> settled_;
   std::vector<std::vector<double>> leeway_;  ///< by rank and output

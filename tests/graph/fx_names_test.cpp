@@ -8,8 +8,8 @@ using namespace pw::test;
 
 namespace {
 
-Result<FxImport> import_body(const ContextPtr& context, const std::string& parameters,
-                             const std::string& body) {
+Result<FxImport> import_names(const ContextPtr& context, const std::string& parameters,
+                              const std::string& body) {
   FxOptions options;
   options.file = "dump.fx.txt";
   return import_fx(
@@ -18,9 +18,9 @@ Result<FxImport> import_body(const ContextPtr& context, const std::string& param
       options);
 }
 
-FxImport imported(const ContextPtr& context, const std::string& parameters,
-                  const std::string& body) {
-  Result<FxImport> fx = import_body(context, parameters, body);
+FxImport imported_names(const ContextPtr& context, const std::string& parameters,
+                        const std::string& body) {
+  Result<FxImport> fx = import_names(context, parameters, body);
   if (!fx) FAIL(messages(fx.error(), *context));
   CHECK(messages(verify(fx->graph), *context) == "");
   return std::move(*fx);
@@ -28,13 +28,13 @@ FxImport imported(const ContextPtr& context, const std::string& parameters,
 
 std::string refusal(const std::string& parameters, const std::string& body) {
   const ContextPtr context = library();
-  const Result<FxImport> fx = import_body(context, parameters, body);
+  const Result<FxImport> fx = import_names(context, parameters, body);
   return fx ? "" : fx.error().front().code + ": " + fx.error().front().message;
 }
 
 /// Why an op of a dump stayed unknown.
 std::string reason(const std::string& parameters, const std::string& body) {
-  const FxImport fx = imported(library(), parameters, body);
+  const FxImport fx = imported_names(library(), parameters, body);
   return fx.report.reasons.empty() ? "" : fx.report.reasons.begin()->first;
 }
 
@@ -42,8 +42,8 @@ std::string reason(const std::string& parameters, const std::string& body) {
 
 TEST_CASE("fx: results are taken by key", "[graph][fx]") {
   const ContextPtr context = library();
-  const FxImport fx = imported(context, "x: \"f32[4, 8]\"",
-                               R"(
+  const FxImport fx = imported_names(context, "x: \"f32[4, 8]\"",
+                                     R"(
         empty: "f32[4, 8]" = torch.ops.aten.empty.memory_format([4, 8], dtype = torch.float32)
         sums: "f32[4]" = torch.ops.aten.empty.memory_format([4], dtype = torch.float32)
         w = torch.ops.higher_order.triton_kernel_wrapper_functional(kernel_idx = 0, constant_args_idx = 0, grid = [(4, 1, 1)], tma_descriptor_metadata = {}, kwargs = {'in_ptr': x, 'out_ptr': empty, 'sum_ptr': sums}, tensors_to_clone = ['out_ptr', 'sum_ptr'])
@@ -111,7 +111,7 @@ TEST_CASE("fx: collectives in place write their operand, whoever names them", "[
   for (const char* call : {"torch.ops.sglang.inplace_all_reduce.default(h, group_name = 'tp:0')",
                            "torch.ops.vllm.inplace_all_reduce.default(h, 'tp:0')",
                            "torch.ops._c10d_functional.all_reduce_.default(h, 'sum', 'tp:0')"}) {
-    const FxImport fx = imported(
+    const FxImport fx = imported_names(
         library(), "x: \"f32[4, 8]\"",
         std::string("        h = torch.ops.aten.neg.default(x)\n") + "        r = " + call +
             "\n        y = torch.ops.aten.relu.default(h)\n" + "        return (y,)");
