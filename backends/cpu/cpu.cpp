@@ -332,7 +332,7 @@ std::vector<std::string> CpuBackend::summary() const {
 
 BackendKind cpu_backend() {
   return {.name = "cpu",
-          .what = "row ops as C++ compiled now, products by Eigen",
+          .what = "row ops as C++ compiled now, the rest as eager does",
           .can = {.ranks = true, .strict = true, .fuse = true},
           .make = [](const BackendOptions& o) { return std::make_unique<CpuBackend>(o); },
           .own_whole = true};

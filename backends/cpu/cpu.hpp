@@ -1,5 +1,5 @@
 // The backend for the machine's processor: groups of row ops as C++ compiled at run time, matrix
-// products by Eigen, everything else by `eager`. Without a compiler all of it runs on `eager`.
+// products and everything else by `eager`. Without a compiler all of it runs on `eager`.
 #pragma once
 
 #include <map>
