@@ -14,14 +14,14 @@ using namespace pw;
 using namespace pw::test;
 
 /// A graph, contents, and the outputs of its run on eager.
-struct Case {
+struct TieCase {
   Graph graph;
   std::vector<Weights> weights;
   Step step = one_sequence(1);
   std::unique_ptr<Backend> eager = make_eager();
   Yardstick yardstick;
 
-  Case(const std::string& text, const std::vector<std::pair<std::string, Tensor>>& inputs)
+  TieCase(const std::string& text, const std::vector<std::pair<std::string, Tensor>>& inputs)
       : graph(graph_of(text)) {
     weights = weights_of_ranks(graph, 1, 1);
     for (const auto& [name, contents] : inputs) weights.front().give(name, contents);
@@ -52,7 +52,7 @@ std::vector<std::pair<std::string, Tensor>> scores() {
 
 TEST_CASE("ties: the two largest of a topk may change places where rounding settles it",
           "[verify]") {
-  Case c("in x: f32[2, 4], u: f32[4]  s = x + u  (v, i) = topk(s){k = 1}  out v, i", scores());
+  TieCase c("in x: f32[2, 4], u: f32[4]  s = x + u  (v, i) = topk(s){k = 1}  out v, i", scores());
   const Tensor v = tensor(DType::f32, {2, 1}, {1, 4});
   const auto places = [](double first, double second) {
     return tensor(DType::i64, {2, 1}, {first, second});
@@ -74,7 +74,7 @@ TEST_CASE("ties: the two largest of a topk may change places where rounding sett
 TEST_CASE("ties: what follows from a tie is checked too", "[verify]") {
   auto inputs = scores();
   inputs.emplace_back("w", tensor(DType::f32, {4, 3}, {1, 2, 3, 40, 50, 60, 7, 8, 9, 10, 11, 12}));
-  Case c(
+  TieCase c(
       "in x: f32[2, 4], u: f32[4], w: f32[4, 3]\n"
       "y = mm(keep_topk(exp(x + u)){k = 1}, w)\nout y",
       inputs);
@@ -93,7 +93,7 @@ TEST_CASE("ties: what follows from a tie is checked too", "[verify]") {
 }
 
 TEST_CASE("ties: comparisons, steps, casts to integers, and the places of extremes", "[verify]") {
-  Case c(
+  TieCase c(
       "in x: f32[2, 4], u: f32[4]\n"
       "s = x + u\n"
       "a = gt(s, 1.0)\n"
@@ -119,8 +119,8 @@ TEST_CASE("ties: a cast at the middle of two numbers rounds either way", "[verif
   x[5] = 0x1p-8 + 0x1p-23;
   x[0] = y[0] = 1000;
   u[0] = 0x1p-16;
-  Case c("in x: f32[64], u: f32[64]  y = f32(bf16(x + u))  out y",
-         {{"x", tensor(DType::f32, {64}, x)}, {"u", tensor(DType::f32, {64}, u)}});
+  TieCase c("in x: f32[64], u: f32[64]  y = f32(bf16(x + u))  out y",
+            {{"x", tensor(DType::f32, {64}, x)}, {"u", tensor(DType::f32, {64}, u)}});
   y[5] = 1 + 0x1p-7;
   CHECK(c.check({tensor(DType::f32, {64}, y)}).ties.empty());
   y[5] = 1;
@@ -134,8 +134,8 @@ TEST_CASE("ties: a cast at the middle of two numbers rounds either way", "[verif
 }
 
 TEST_CASE("numeric: a cast that the rewritten graph drops is an error", "[verify]") {
-  Case c("in x: f32[4]  y = f32(f16(x))  out y",
-         {{"x", tensor(DType::f32, {4}, {2049, 0.1, -3.3, 7})}});
+  TieCase c("in x: f32[4]  y = f32(f16(x))  out y",
+            {{"x", tensor(DType::f32, {4}, {2049, 0.1, -3.3, 7})}});
   const Tensor right = c.yardstick.before.front().front();
   CHECK(c.check({right}).passed());
   CHECK(c.check({right}).outputs[0].before_error == 0);
