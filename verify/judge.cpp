@@ -125,7 +125,7 @@ class Judge {
     if (bounds == nullptr) return out_.refute(shown(both, k));
     const auto at = static_cast<std::size_t>(k);
     const RangeState left = bounds->before[both.index].reach[at],
-                right = bounds->after[both.index].reach[at];
+                     right = bounds->after[both.index].reach[at];
     switch (std::max(left, right)) {
       case RangeState::inside: return out_.refute(shown(both, k));
       case RangeState::partial:
