@@ -84,9 +84,9 @@ Applied Converter::as_strided(const Bound& bound, const std::vector<Wanted>& wan
   const std::optional<Shape>& known = memory_.tensors[root].strides;
   if (!type || !known || !is_dense(context_.dims, type->shape, *known))
     return fail(site.span, "PW0512", "how its operand lies in memory is not known");
+  const DimId count = count_of(type->shape);
   Maker make = maker(site);
   const std::optional<ValueId> places = places_of(make, *sizes, *strides, *offset);
-  const DimId count = count_of(type->shape);
   if (!places || !count.valid()) return kNotThis;
   const ValueId flat = make("reshape", {*memory}, {{key("shape"), Shape{count}}});
   return make.done(make("index", {flat, *places}, {}, wanted));
