@@ -10,6 +10,7 @@
 #include "dsl/suggest.hpp"
 #include "dsl/token.hpp"
 #include "dsl/walk.hpp"
+#include "graph/canonical.hpp"
 #include "graph/import/foreign.hpp"
 #include "graph/symbol_fact.hpp"
 #include "graph/writes.hpp"
@@ -44,6 +45,7 @@ class GraphBuilder {
       out_.push_back(error_at(statement_of(p.node), kUndeclaredWrite, std::move(p.message),
                               std::move(p.help)));
     if (!out_.empty()) return tl::unexpected<Diagnostics>(std::move(out_));
+    settle_numbers(graph_);
     graph_.settle();
     return std::move(graph_);
   }

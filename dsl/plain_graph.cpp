@@ -11,6 +11,7 @@
 #include "dsl/graph_header.hpp"
 #include "dsl/plain_text.hpp"
 #include "dsl/walk.hpp"
+#include "graph/canonical.hpp"
 #include "graph/import/foreign.hpp"
 #include "graph/numbered_names.hpp"
 #include "graph/writes.hpp"
@@ -434,6 +435,7 @@ class PlainReader {
       if (!refine_imported(graph_)) return false;
     }
     if (!declare_writes(graph_).empty()) return false;
+    settle_numbers(graph_);
     graph_.settle();
     return true;
   }

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "graph/canonical.hpp"
 #include "graph/dtype_names.hpp"
 #include "graph/same_type.hpp"
 #include "graph/shape_functions.hpp"
@@ -326,6 +327,7 @@ Result<AttributesId> complete_attributes(Context& context, const Op& op, Attribu
     out.push_back({key, *coerced});
   }
   if (!errors.empty()) return tl::unexpected(std::move(errors));
+  make_canonical(context, op, out, operands);
   return context.attributes.intern(std::move(out));
 }
 

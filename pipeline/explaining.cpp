@@ -61,7 +61,7 @@ void add_rules(const Strategy& strategy, std::set<RuleId>& out) {
 /// Of all near misses, those that came nearest at some node.
 class NearestMisses {
  public:
-  explicit NearestMisses(const Graph& graph) : graph_(graph), at_(graph.node_bound()) {}
+  explicit NearestMisses(const Graph& graph) : at_(graph.node_bound()) {}
 
   void add(NearMiss miss) {
     if (miss.why.matched == 0) return;  // nothing of it is there
@@ -84,8 +84,8 @@ class NearestMisses {
     for (const std::uint32_t i : kept) {
       NearMiss& miss = all_[i];
       out.push_back({miss.rule_name, miss.why.code, miss.why.message,
-                     help_for(graph_, miss.why.code, miss.why.at), miss.why.matched, miss.rule_size,
-                     miss.at ? miss.at->id : NodeId(), std::move(miss.nodes)});
+                     miss.help.empty() ? help_for(miss.why.code) : miss.help, miss.why.matched,
+                     miss.rule_size, miss.at ? miss.at->id : NodeId(), std::move(miss.nodes)});
     }
     std::stable_sort(out.begin(), out.end(), [](const PageMiss& a, const PageMiss& b) {
       return a.size - static_cast<std::size_t>(a.matched) <
@@ -104,7 +104,6 @@ class NearestMisses {
     return a.why.matched > b.why.matched;
   }
 
-  const Graph& graph_;
   std::vector<NearMiss> all_;
   std::vector<std::vector<std::uint32_t>> at_;  // by node
 };

@@ -1,8 +1,11 @@
 // Exports the built-in passes: dce (eliminate_dead), cse (eliminate_common) and elide_clones.
 #include <algorithm>
+#include <bit>
+#include <map>
 #include <unordered_map>
 
 #include "base/hash.hpp"
+#include "graph/canonical.hpp"
 #include "rewriter/apply.hpp"
 #include "rewriter/legality.hpp"
 #include "rewriter/rewriter.hpp"
@@ -28,8 +31,29 @@ struct KeyHash {
   }
 };
 
-Key key_of(const Graph& graph, NodeId n) {
+/// Constants by the number that a node reads in them: of equal ones the first stands for all.
+class NumbersRead {
+ public:
+  explicit NumbersRead(const Graph& graph) : graph_(graph) {}
+
+  /// The operand, or of a number the first constant in which the node would read the same.
+  ValueId of(NodeId user, std::size_t slot) {
+    const ValueId operand = graph_.operand(user, slot);
+    const NodeId maker = operand.valid() ? graph_.producer(operand) : NodeId();
+    if (!maker.valid() || !graph_.op_of(maker).is_literal()) return operand;
+    const auto bits = std::bit_cast<std::uint64_t>(number_read(graph_, user, slot, maker));
+    const DType dtype = number_dtype(graph_, user, slot);
+    return first_.try_emplace({dtype, bits}, operand).first->second;
+  }
+
+ private:
+  const Graph& graph_;
+  std::map<std::pair<DType, std::uint64_t>, ValueId> first_;
+};
+
+Key key_of(const Graph& graph, NodeId n, NumbersRead& numbers) {
   Key key{graph.op(n), graph.attributes(n), graph.operands(n), {}};
+  for (std::size_t i = 0; i < key.operands.size(); ++i) key.operands[i] = numbers.of(n, i);
   if (graph.op_of(n).traits.commutative && key.operands.size() >= 2 &&
       key.operands[1] < key.operands[0])
     std::swap(key.operands[0], key.operands[1]);
@@ -166,11 +190,12 @@ std::size_t eliminate_dead(Graph& graph, std::vector<NodeId>* erased) {
 std::size_t eliminate_common(Graph& graph, std::vector<NodeId>* erased) {
   std::vector<char> written = written_values(graph);
   std::unordered_map<Key, NodeId, KeyHash> first;
+  NumbersRead numbers(graph);
   std::size_t count = 0;
   for (NodeId n = graph.first(); n.valid();) {
     NodeId after = graph.next(n);
     if (may_merge(graph, n, written)) {
-      auto [it, fresh] = first.emplace(key_of(graph, n), n);
+      auto [it, fresh] = first.emplace(key_of(graph, n, numbers), n);
       if (!fresh) {
         merge(graph, it->second, n);
         if (erased != nullptr) erased->push_back(n);

@@ -2,12 +2,11 @@
 #pragma once
 
 #include <string>
-
-#include "graph/graph.hpp"
+#include <string_view>
 
 namespace pw {
 
-/// Empty where nothing can be said in general. `at`: the node it stopped at; may be invalid.
-std::string help_for(const Graph& graph, std::string_view code, NodeId at);
+/// Help that holds for every near miss of the code; empty where there is none.
+std::string help_for(std::string_view code);
 
 }  // namespace pw

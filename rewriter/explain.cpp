@@ -84,7 +84,7 @@ class Explainer {
     for (RuleId id : opened_rules(graph, rules_, asked_, params_)) {
       judge_matches(graph, scratch, lay_out(rules_, id));
       for (NearMiss& miss : find_near_misses(graph, rules_, id, params_))
-        groups_.add(graph, std::move(miss));
+        groups_.add(std::move(miss));
     }
   }
 
@@ -113,7 +113,7 @@ class Explainer {
     std::stable_sort(in_order.begin(), in_order.end(), [&](const NearMiss& a, const NearMiss& b) {
       return graph.label(a.why.at) < graph.label(b.why.at);
     });
-    for (NearMiss& miss : in_order) groups_.add(graph, std::move(miss));
+    for (NearMiss& miss : in_order) groups_.add(std::move(miss));
   }
 
   std::optional<NearMiss> forbidden(const Graph& graph, Graph& scratch, bool barriers,
@@ -263,7 +263,7 @@ class Explainer {
     if (before == nullptr) return;
     for (RuleId id : opened_rules(*before, rules_, asked_, params_))
       for (NearMiss& miss : find_near_misses(*before, rules_, id, params_))
-        if (!overlaps_match(miss)) tell_miss(*before, std::move(miss), history.makers());
+        if (!overlaps_match(miss)) tell_miss(std::move(miss), history.makers());
   }
 
   void note_absent(const MatchHistory& history, bool held) {
@@ -292,7 +292,7 @@ class Explainer {
     if (record.fate == Fate::standing)
       if (auto crossing = crosses_pieces(after, record.seen->own))
         miss = crossed(std::move(miss), after, record, *crossing);
-    groups_.add(after, std::move(miss));
+    groups_.add(std::move(miss));
   }
 
   void tell_applied(const MatchRecord& record) {
@@ -354,13 +354,13 @@ class Explainer {
     return miss;
   }
 
-  void tell_miss(const Graph& before, NearMiss miss, const std::map<NodeId, RewriteStep>& makers) {
+  void tell_miss(NearMiss miss, const std::map<NodeId, RewriteStep>& makers) {
     const auto maker = options_.runs.empty() ? makers.find(miss.why.at) : makers.end();
     if (maker != makers.end())
       miss.notes.push_back(fmt::format("%{} was made by `{}` at step {} of pass `{}`",
                                        miss.at->name, maker->second.name, maker->second.step,
                                        maker->second.pass));
-    groups_.add(before, std::move(miss));
+    groups_.add(std::move(miss));
   }
 
   [[nodiscard]] bool overlaps_match(const NearMiss& miss) const {
@@ -376,7 +376,7 @@ class Explainer {
     out.why = {code, std::move(message), rule.valid() ? rules_[rule].name_span : Span(), {}, 0};
     out.gate = 2000;
     out.complete = true;
-    out.help = help_for(input_, code, {});
+    out.help = help_for(code);
     groups_.note(std::move(out));
   }
 

@@ -27,7 +27,7 @@ bool NearMissGroups::concerns(const NearMiss& miss) const {
          std::any_of(miss.node_names.begin(), miss.node_names.end(), is_it);
 }
 
-void NearMissGroups::add(const Graph& graph, NearMiss miss) {
+void NearMissGroups::add(NearMiss miss) {
   if (!concerns(miss)) return;
   // Variants of one rule tell of one place once: the one that came furthest.
   const std::string base = miss.rule_name.substr(0, miss.rule_name.find('['));
@@ -40,8 +40,7 @@ void NearMissGroups::add(const Graph& graph, NearMiss miss) {
     forget(told->second.second);
   }
   const Key key(miss.why.code, miss.why.span.begin, miss.rule_name, miss.place, likeness(miss));
-  if (miss.help.empty())
-    miss.help = help_for(graph, miss.why.code, miss.complete ? NodeId() : miss.why.at);
+  if (miss.help.empty()) miss.help = help_for(miss.why.code);
   const auto [it, fresh] = index_.try_emplace(key, groups_.size());
   told_[place] = {score, it->second};
   if (fresh) {

@@ -17,7 +17,7 @@ class NearMissGroups {
   explicit NearMissGroups(const ExplainOptions& options) : options_(options) {}
 
   /// Ignored if it does not concern the requested node. `graph`: of its nodes.
-  void add(const Graph& graph, NearMiss miss);
+  void add(NearMiss miss);
   /// One that concerns no node; always reported.
   void note(NearMiss miss);
   /// A match in a part of the model with this name.

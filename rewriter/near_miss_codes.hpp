@@ -27,7 +27,8 @@ inline constexpr std::array<NearMissCode, 17> kNearMissCodes{{
     {"N04",
      "attribute: an attribute has another value; one that the pattern does not write must hold its "
      "default",
-     "bind the attribute, `{name}`, to accept any value, or open the list with `..`"},
+     "write the value that the node has, or bind the attribute, `{name}`, if the right side holds "
+     "for every value"},
     {"N05", "dtype: an element type differs",
      "give the types different variables, or match the cast too"},
     {"N06", "shape: a shape does not fit, or cannot be proved to fit; the known facts are printed",
@@ -39,7 +40,7 @@ inline constexpr std::array<NearMissCode, 17> kNearMissCodes{{
      "right, or put it into `given { }`",
      "rebind it on the right (`y, q = …`), or put the node that makes it into `given { }`"},
     {"N09", "guard: a `where` is false, or an `unless` is there; its parts are printed",
-     "the values in it are printed above"},
+     "loosen it only if the right side holds without it"},
     {"N10", "consumed: another rule, or a built-in pass, took the node first",
      "run the rule earlier, or declare which rule goes first with `over`"},
     {"N11",

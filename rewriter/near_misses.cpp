@@ -102,6 +102,7 @@ class Finder {
     out.rule_name = rule_.name;
     out.rule_size = rule_.nodes.size();
     out.why = {failure.code, failure.message, failure.span, failure.at, failure.matched};
+    out.help = failure.help;
     for (NodeId n : failure.nodes)
       if (n.valid()) {
         out.nodes.push_back(n);

@@ -16,6 +16,18 @@
 #include "rewriter/written_names.hpp"
 
 namespace pw {
+namespace {
+
+constexpr std::string_view kInput =
+    "nothing in the graph makes this value: a pattern matches here only if it takes the value as "
+    "it is";
+constexpr std::string_view kNoUser =
+    "no node reads the value this way: leave the op out of the pattern, or write a rule for the "
+    "ops that do read it";
+constexpr std::string_view kView =
+    "a view stands in between: `views(…)`, or an optional node, would let it pass";
+
+}  // namespace
 
 Search::Search(const Graph& graph, const RuleLayout& layout, const Env& base, bool explain)
     : graph_(graph), layout_(layout), rule_(*layout.rule), base_(base), explain_(explain) {}
@@ -95,10 +107,12 @@ bool Search::extend(std::size_t index, State& state) {
     NodeId node = value.valid() ? graph_.producer(value) : NodeId();
     if (!node.valid()) {
       const PatternNode& wanted = rule_.nodes[step.node];
-      reject(state, "N01", wanted.span, state.nodes[step.neighbour], [&] {
-        return fmt::format("{} is an input of the graph, not a result of `{}`",
-                           shown(step.via, value), context().ops[wanted.op].name);
-      });
+      const auto text = [&] {
+        return fmt::format("%{} is an input of the graph, not a result of `{}`",
+                           value.valid() ? graph_.value_name(value) : "none",
+                           context().ops[wanted.op].name);
+      };
+      reject(state, "N01", wanted.span, state.nodes[step.neighbour], text, kInput);
       return true;
     }
     return try_node(index, node, state);
@@ -178,10 +192,11 @@ void Search::reject_users(const SearchStep& step, const State& state) {
     });
     return;
   }
-  reject(state, "N01", wanted.span, at.valid() ? at : anchor_, [&] {
+  const auto text = [&] {
     return fmt::format("{} has no user that is `{}`", value.valid() ? shown(via, value) : "none",
                        op);
-  });
+  };
+  reject(state, "N01", wanted.span, at.valid() ? at : anchor_, text, kNoUser);
 }
 
 /// The bound value that leads to the node: of several operands that which has the fewest users.
@@ -309,8 +324,20 @@ bool Search::check_op(const SearchStep& step, NodeId node, State& state) {
       });
     }
   }
-  return reject(state, "N01", pattern.span, node,
-                [&] { return fmt::format("{} is not `{}`", shown(node), wanted); });
+  return reject(
+      state, "N01", pattern.span, node,
+      [&] { return fmt::format("{} is not `{}`", shown(node), wanted); },
+      is_behind_views(node, pattern.op) ? kView : std::string_view());
+}
+
+/// Whether the node is a view, at any number of steps, of what a node with the op makes.
+bool Search::is_behind_views(NodeId node, OpId wanted) const {
+  while (explain_ && node.valid() && graph_.op_of(node).traits.view &&
+         graph_.operand_count(node) > 0 && graph_.operand(node, 0).valid()) {
+    node = graph_.producer(graph_.operand(node, 0));
+    if (node.valid() && graph_.op(node) == wanted) return true;
+  }
+  return false;
 }
 
 bool Search::check_arity(PatternNodeId id, NodeId node, State& state) {
@@ -420,7 +447,8 @@ std::optional<std::size_t> Search::list_at(PatternNodeId id) const {
   return std::nullopt;
 }
 
-bool Search::reject(const State& state, const char* code, Span span, NodeId at, const Text& text) {
+bool Search::reject(const State& state, const char* code, Span span, NodeId at, const Text& text,
+                    std::string_view help) {
   if (quiet_) return false;
   if (std::pair(state.matched, state.gate) <= std::pair(failure_.matched, failure_.gate))
     return false;
@@ -430,7 +458,8 @@ bool Search::reject(const State& state, const char* code, Span span, NodeId at, 
               explain_ ? with_written_names(text()) : std::string(),
               span,
               at,
-              state.nodes.raw()};
+              state.nodes.raw(),
+              help};
   return false;
 }
 

@@ -29,6 +29,7 @@ struct Failure {
   Span span;
   NodeId at;
   std::vector<NodeId> nodes;  ///< matched by then, by PatternNodeId
+  std::string_view help;      ///< of this failure; empty: that of its code
   [[nodiscard]] bool any() const { return matched >= 0; }
 };
 
@@ -171,7 +172,8 @@ class Search {
   bool bind_operand(PatternNodeId id, NodeId node, std::size_t slot, std::size_t at, State& state);
   bool bind_list(PatternValueId id, NodeId node, std::vector<ValueId> values, State& state);
   bool bind_none(PatternNodeId id, NodeId node, std::size_t slot, State& state);
-  bool bind_constant(PatternNodeId id, NodeId node, std::size_t slot, ValueId value, State& state);
+  bool bind_constant(PatternNodeId id, NodeId node, std::size_t slot, std::size_t at, State& state);
+  bool reads_number(const Attribute& wanted, NodeId node, std::size_t at, NodeId constant) const;
   [[nodiscard]] NodeId literal_of(ValueId value) const;
   bool bind_results(PatternNodeId id, NodeId node, State& state);
   bool check_types(PatternValueId id, NodeId node, State& state);
@@ -185,7 +187,15 @@ class Search {
   bool match_attributes(PatternNodeId id, NodeId node, State& state);
   bool match_written(PatternNodeId id, std::size_t index, NodeId node, State& state, bool last);
   enum class Fit : std::uint8_t { no, yes, conflict, later };
-  Fit fit(const Expr& expr, const Attribute& value, AttributeKind kind, int rank, State& state,
+  struct Written {  ///< an attribute that the pattern writes, at a node
+    NodeId node;
+    std::string_view attribute;
+  };
+  [[nodiscard]] std::string_view counterpart(PatternNodeId id, const PatternAttribute& wanted,
+                                             NodeId node, const State& state) const;
+  [[nodiscard]] std::optional<Attribute> known_value(PatternNodeId id, std::string_view attribute,
+                                                     NodeId node, const State& state) const;
+  Fit fit(const Written& written, const Expr& expr, const Attribute& value, State& state,
           std::string* expected);
   Fit fit_list(const Expr& expr, const std::vector<DimId>& dims, State& state,
                std::string* expected);
@@ -208,7 +218,9 @@ class Search {
   bool check_convex(State& state, const Match& match);
   static std::vector<ValueId> values_of(const std::string& name, const State& state);
 
-  bool reject(const State& state, const char* code, Span span, NodeId at, const Text& text);
+  bool reject(const State& state, const char* code, Span span, NodeId at, const Text& text,
+              std::string_view help = {});
+  [[nodiscard]] bool is_behind_views(NodeId node, OpId wanted) const;
   [[nodiscard]] std::string shown(PatternValueId id, ValueId value) const;
   [[nodiscard]] std::string shown(NodeId node) const;
   [[nodiscard]] Context& context() const { return graph_.context(); }
@@ -242,6 +254,8 @@ std::set<std::string> unbound_names(const Expr& expr, const Env& env);
 std::size_t open_sequences(const TypeExpr& type, const Env& env);
 /// What an environment holds as an attribute: dims, dtypes, sequences too. None for values.
 std::optional<Attribute> as_attribute(Context& context, const Binding& binding);
+/// The number that an int, a real or a boolean is.
+std::optional<double> as_number(const Attribute& value);
 /// Equality where ints, reals and booleans compare as numbers.
 bool same_attribute(const Attribute& a, const Attribute& b);
 

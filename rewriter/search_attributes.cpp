@@ -5,18 +5,20 @@
 #include <fmt/format.h>
 
 #include "dsl/names.hpp"
+#include "graph/canonical.hpp"
 #include "graph/text.hpp"
 #include "rewriter/search.hpp"
 
 namespace pw {
 namespace {
 
-std::optional<double> as_number(const Attribute& value) {
-  if (const auto* b = std::get_if<bool>(&value)) return *b ? 1.0 : 0.0;
-  if (const auto* i = std::get_if<std::int64_t>(&value)) return static_cast<double>(*i);
-  if (const auto* d = std::get_if<double>(&value)) return *d;
-  return std::nullopt;
-}
+constexpr std::string_view kNotWritten =
+    "bind it, `{name}`, if the right side holds for every value; write `{name = value}` for this "
+    "one";
+constexpr std::string_view kOtherValue =
+    "the pattern asks for one value: write another rule for this one, or bind the attribute, "
+    "`{name}`, if the right side holds for every value";
+constexpr std::string_view kNotBound = "bind the name elsewhere in the pattern";
 
 bool is_known(const std::string& path, const Env& env) {
   if (env.contains(path) || dtype_named(path)) return true;
@@ -43,6 +45,13 @@ bool same_number(const Attribute& a, const Attribute& b) {
 }
 
 }  // namespace
+
+std::optional<double> as_number(const Attribute& value) {
+  if (const auto* b = std::get_if<bool>(&value)) return *b ? 1.0 : 0.0;
+  if (const auto* i = std::get_if<std::int64_t>(&value)) return static_cast<double>(*i);
+  if (const auto* d = std::get_if<double>(&value)) return *d;
+  return std::nullopt;
+}
 
 std::set<std::string> unbound_names(const Expr& expr, const Env& env) {
   std::set<std::string> out;
@@ -84,27 +93,23 @@ bool Search::match_attributes(PatternNodeId id, NodeId node, State& state) {
   ++state.gate;
   if (pattern.open) return true;
   const Op& op = graph_.op_of(node);
-  ValueId first = graph_.operand_count(node) > 0 ? graph_.operand(node, 0) : ValueId();
   for (const auto& [name_id, value] : context().attributes[graph_.attributes(node)]) {
     std::string_view attribute = context().strings.text(name_id);
     auto written = [&](const PatternAttribute& a) { return a.name == attribute; };
     if (std::any_of(pattern.attributes.begin(), pattern.attributes.end(), written)) continue;
     const AttributeDecl* decl = op.attribute(attribute);
     Attribute expected = decl && decl->default_value ? *decl->default_value : Attribute(None{});
-    const auto* axis = std::get_if<std::int64_t>(&expected);
-    if (decl && decl->kind == AttributeKind::axis && axis && *axis < 0 && first.valid() &&
-        graph_.type(first) != Types::unknown())
-      expected =
-          *axis + static_cast<std::int64_t>(context().types[graph_.type(first)].shape.size());
+    expected = as_in_node(graph_, node, attribute, std::move(expected));
     if (decl && decl->default_value && same_attribute(expected, value)) continue;
-    return reject(state, "N04", pattern.span, node, [&] {
+    const auto text = [&] {
       if (!decl || !decl->default_value)
         return fmt::format("`{}` of {} is {}, and the pattern does not write it", attribute,
                            shown(node), context().attributes.print(value));
       return fmt::format("`{}` of {} is {}; not written in the pattern, it must be its default, {}",
                          attribute, shown(node), context().attributes.print(value),
                          context().attributes.print(expected));
-    });
+    };
+    return reject(state, "N04", pattern.span, node, text, kNotWritten);
   }
   ++state.gate;
   return true;
@@ -114,23 +119,22 @@ bool Search::match_written(PatternNodeId id, std::size_t index, NodeId node, Sta
                            bool last) {
   const PatternAttribute& wanted = rule_.nodes[id].attributes[index];
   const AttributeDecl* decl = graph_.op_of(node).attribute(wanted.name);
-  const Attribute* found = graph_.attribute(node, wanted.name);
+  const Attribute* found = graph_.attribute(node, counterpart(id, wanted, node, state));
   Attribute value = found                         ? *found
                     : decl && decl->default_value ? *decl->default_value
                                                   : Attribute(None{});
-  ValueId first = graph_.operand_count(node) > 0 ? graph_.operand(node, 0) : ValueId();
-  bool typed = first.valid() && graph_.type(first) != Types::unknown();
-  int rank = typed ? static_cast<int>(context().types[graph_.type(first)].shape.size()) : 0;
   std::string expected;
-  switch (
-      fit(wanted.value, value, decl ? decl->kind : AttributeKind::int_, rank, state, &expected)) {
+  switch (fit({node, wanted.name}, wanted.value, value, state, &expected)) {
     case Fit::yes: return ++state.gate, true;
     case Fit::later:
       if (!last) return state.deferred.push_back({id, index, {}, 0}), true;
-      return reject(state, "N04", wanted.span, node, [&] {
-        return fmt::format("`{}` of {}: `{}` is not bound", wanted.name, shown(node),
-                           *unbound_names(wanted.value, state.env).begin());
-      });
+      return reject(
+          state, "N04", wanted.span, node,
+          [&] {
+            return fmt::format("`{}` of {}: `{}` is not bound", wanted.name, shown(node),
+                               *unbound_names(wanted.value, state.env).begin());
+          },
+          kNotBound);
     case Fit::conflict:
       return reject(state, "N07", wanted.span, node, [&] {
         return fmt::format("`{}` of {} is {}, but `{}` is {} already", wanted.name, shown(node),
@@ -138,15 +142,45 @@ bool Search::match_written(PatternNodeId id, std::size_t index, NodeId node, Sta
       });
     case Fit::no: break;
   }
-  return reject(state, "N04", wanted.span, node, [&] {
-    std::string text = fmt::format("`{}` of {} is {}, not {}", wanted.name, shown(node),
+  const auto text = [&] {
+    std::string said = fmt::format("`{}` of {} is {}, not {}", wanted.name, shown(node),
                                    context().attributes.print(value), print(wanted.value));
-    return expected.empty() || expected == print(wanted.value) ? text : text + " = " + expected;
-  });
+    return expected.empty() || expected == print(wanted.value) ? said : said + " = " + expected;
+  };
+  return reject(state, "N04", wanted.span, node, text, kOtherValue);
 }
 
-Search::Fit Search::fit(const Expr& expr, const Attribute& value, AttributeKind kind, int rank,
+/// The attribute of the node that a written one is compared with. The axes of a transpose stand in
+/// ascending order in a node and in any order in a pattern: one whose value is known takes the axis
+/// that has it, and leaves the other one to its twin.
+std::string_view Search::counterpart(PatternNodeId id, const PatternAttribute& wanted, NodeId node,
+                                     const State& state) const {
+  const std::string_view twin = twin_axis(graph_.op_of(node), wanted.name);
+  if (twin.empty()) return wanted.name;
+  const Attribute *own = graph_.attribute(node, wanted.name), *other = graph_.attribute(node, twin);
+  if (own == nullptr || other == nullptr || *own == *other) return wanted.name;
+  const auto mine = known_value(id, wanted.name, node, state);
+  const auto others = known_value(id, twin, node, state);
+  const bool exchanged = (mine || others) && (!mine || same_attribute(*mine, *other)) &&
+                         (!others || same_attribute(*others, *own));
+  return exchanged ? twin : wanted.name;
+}
+
+/// What the pattern writes for the attribute, where everything in it is bound.
+std::optional<Attribute> Search::known_value(PatternNodeId id, std::string_view attribute,
+                                             NodeId node, const State& state) const {
+  for (const PatternAttribute& written : rule_.nodes[id].attributes) {
+    if (written.name != attribute || !all_bound(written.value, state.env)) continue;
+    if (Result<Attribute> value = evaluate(context(), &graph_, written.value, state.env))
+      return as_in_node(graph_, node, attribute, std::move(*value));
+  }
+  return std::nullopt;
+}
+
+Search::Fit Search::fit(const Written& written, const Expr& expr, const Attribute& value,
                         State& state, std::string* expected) {
+  const AttributeDecl* decl = graph_.op_of(written.node).attribute(written.attribute);
+  const AttributeKind kind = decl ? decl->kind : AttributeKind::int_;
   bool variable = expr.kind == Expr::Kind::path && !dtype_named(expr.text);
   if (variable && expr.text == "_") return Fit::yes;
   if (variable && expr.text.find('.') == std::string::npos) {
@@ -173,8 +207,7 @@ Search::Fit Search::fit(const Expr& expr, const Attribute& value, AttributeKind 
   }
   Result<Attribute> result = evaluate(context(), &graph_, expr, state.env);
   if (!result) return Fit::no;
-  const auto* axis = std::get_if<std::int64_t>(&*result);
-  if (kind == AttributeKind::axis && axis && *axis < 0) *result = *axis + rank;
+  *result = as_in_node(graph_, written.node, written.attribute, std::move(*result));
   if (same_attribute(*result, value)) return Fit::yes;
   *expected = context().attributes.print(*result);
   return variable ? Fit::conflict : Fit::no;

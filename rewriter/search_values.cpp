@@ -2,6 +2,7 @@
 // unification of types.
 #include <fmt/format.h>
 
+#include "graph/canonical.hpp"
 #include "graph/text.hpp"
 #include "rewriter/egraph.hpp"
 #include "rewriter/known_types.hpp"
@@ -9,6 +10,13 @@
 
 namespace pw {
 namespace {
+
+constexpr std::string_view kNotANumber =
+    "only a `constant` is a number: write a name in its place to accept any operand, if the right "
+    "side holds for it";
+constexpr std::string_view kOtherNumber =
+    "write another rule for this number, or a name in its place if the right side holds for every "
+    "number";
 
 std::string describe(Context& context, const Binding& binding) {
   std::optional<Attribute> value = as_attribute(context, binding);
@@ -86,8 +94,7 @@ bool Search::bind_operand(PatternNodeId id, NodeId node, std::size_t slot, std::
       return fmt::format("operand {} of {} is present, the pattern has none", at, shown(node));
     });
   if (!value.valid()) return bind_none(id, node, slot, state);
-  if (wanted.literal || wanted.attribute_variable)
-    return bind_constant(id, node, slot, value, state);
+  if (wanted.literal || wanted.attribute_variable) return bind_constant(id, node, slot, at, state);
   if (state.bound[v] == Bound::no) {
     if (!may_come_from(wanted, value)) return false;
     state.bound[v] = Bound::value;
@@ -145,32 +152,50 @@ bool Search::bind_none(PatternNodeId id, NodeId node, std::size_t slot, State& s
   return true;
 }
 
-bool Search::bind_constant(PatternNodeId id, NodeId node, std::size_t slot, ValueId value,
+bool Search::bind_constant(PatternNodeId id, NodeId node, std::size_t slot, std::size_t at,
                            State& state) {
   const PatternValue& wanted = rule_.values[rule_.nodes[id].operands[slot]];
-  NodeId constant = literal_of(value);
+  const ValueId value = graph_.operand(node, at);
+  const NodeId constant = literal_of(value);
   const Attribute* number = nullptr;
   if (constant.valid() && graph_.op_of(constant).is_literal())
     number = graph_.attribute(constant, "value");
   if (number == nullptr)
-    return reject(state, "N01", wanted.span, node, [&] {
-      return fmt::format("operand {} of {} is %{}, not a constant", slot, shown(node),
-                         graph_.value_name(value));
-    });
+    return reject(
+        state, "N01", wanted.span, node,
+        [&] {
+          return fmt::format("operand {} of {} is %{}, not a constant", at, shown(node),
+                             graph_.value_name(value));
+        },
+        kNotANumber);
   if (wanted.literal) {
-    if (same_attribute(*wanted.literal, *number)) return true;
-    return reject(state, "N04", wanted.span, node, [&] {
-      return fmt::format("operand {} of {} is {}, not {}", slot, shown(node),
+    if (reads_number(*wanted.literal, node, at, constant)) return true;
+    const auto text = [&] {
+      return fmt::format("operand {} of {} is {}, not {}", at, shown(node),
                          context().attributes.print(*number),
                          context().attributes.print(*wanted.literal));
-    });
+    };
+    return reject(state, "N04", wanted.span, node, text, kOtherNumber);
   }
+  const auto held = state.env.find(wanted.name);
+  if (held != state.env.end())
+    if (const std::optional<Attribute> known = as_attribute(context(), held->second);
+        known && reads_number(*known, node, at, constant))
+      return true;
   std::string expected;
   if (fit_name(wanted.name, *number, state, &expected) == Fit::yes) return true;
   return reject(state, "N07", wanted.span, node, [&] {
     return fmt::format("{} is {} already, here it would be {}", wanted.name, expected,
                        context().attributes.print(*number));
   });
+}
+
+/// Whether the node reads the number that it would read if the pattern's were its operand.
+bool Search::reads_number(const Attribute& wanted, NodeId node, std::size_t at,
+                          NodeId constant) const {
+  const std::optional<double> number = as_number(wanted);
+  return number && as_held(number_dtype(graph_, node, at), *number) ==
+                       number_read(graph_, node, at, constant);
 }
 
 /// The node of the number that the value is, if it is one.

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "graph/canonical.hpp"
 #include "graph/type_text.hpp"
 #include "graph/writes.hpp"
 
@@ -95,6 +96,7 @@ Result<FxImport> Converter::finished() {
   note_untyped();
   copy_undeclared_writes(graph_);
   if (!layer_names_.empty()) graph_ = without_layer_names();
+  settle_numbers(graph_);
   report_.nodes = graph_.node_count();
   return FxImport{graph_.compact(), std::move(report_)};
 }

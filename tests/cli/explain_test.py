@@ -123,6 +123,33 @@ class Explain(ProgramTest):
             done = self.pwr("explain", "late", self.graph, "-r", self.rules, "-p", "p", *args, code=code)
             self.assertIn("nowhere", done.stderr)
 
+    def test_spellings_of_one_node_are_one_match_each(self):
+        dump = """class GraphModule(torch.nn.Module):
+    def forward(self, a_1: "f32[2, 3, 8]", b_1: "f32[2, 5, 8]"):
+        transpose: "f32[2, 8, 5]" = torch.ops.aten.transpose.int(b_1, -2, -1)
+        bmm: "f32[2, 3, 5]" = torch.ops.aten.bmm.default(a_1, transpose);  transpose = None
+        transpose_1: "f32[2, 8, 5]" = torch.ops.aten.transpose.int(b_1, 2, 1)
+        bmm_1: "f32[2, 3, 5]" = torch.ops.aten.bmm.default(a_1, transpose_1);  transpose_1 = None
+        permute: "f32[2, 8, 5]" = torch.ops.aten.permute.default(b_1, [0, -1, 1])
+        bmm_2: "f32[2, 3, 5]" = torch.ops.aten.bmm.default(a_1, permute);  permute = None
+        permute_1: "f32[8, 5, 2]" = torch.ops.aten.permute.default(b_1, [2, 1, 0])
+        return (bmm, bmm_1, bmm_2, permute_1)
+"""
+        rules = """rule scores { y = bmm(q, transpose(k: T[b, m, d]){dim0 = -1, dim1 = 1})  => y = bmm(q, transpose(relu(k)){dim0 = 2, dim1 = 1}) }
+"""
+        model = self.file("model.fx.txt", dump)
+        self.pwr("explain", "scores", model, "-r", self.file("scores.pwr", rules), "--expect", "3")
+        clean = self.pwr("opt", model, "-r", "noop", "-p", "clean", "-o", "-").stdout
+        self.assertEqual(clean.count("= bmm("), 1)
+        self.assertEqual(clean.count("= transpose("), 2)
+
+    def test_a_number_is_compared_in_the_dtype_of_its_op(self):
+        rules = self.file("half.pwr", "rule half { y = div(x, 1.4142135623730951)  => y = neg(x) }\n")
+        for dtype, code in (("f32", 0), ("bf16", 0), ("f64", 1)):
+            with self.subTest(dtype=dtype):
+                graph = f"graph g {{ in x: {dtype}[n]  y = div(x, 1.4142135381698608)  out y }}"
+                self.pwr("explain", "half", self.file("number.pwg", graph), "-r", rules, "--expect", "1", code=code)
+
 
 if __name__ == "__main__":
     unittest.main()
