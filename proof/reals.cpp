@@ -243,12 +243,17 @@ bool Reals::nonnegative(Factor factor) {
 
 /// Whether it is above 0 wherever it is defined.
 bool Reals::positive(const Polynomial& p) {
+  const auto is_never_zero = [&](Factor f) {
+    const std::string& function = atoms_[f].function;
+    return function == "exp" || function == "extent" ||
+           (function == "sqrt" && positive(fractions_[atoms_[f].args.front()].over));
+  };
   bool strict = false;
   for (const auto& [monomial, factor] : p) {
     bool never_zero = true;
     for (const auto& [f, power] : monomial) {
       if (power % 2 != 0 && !nonnegative(f)) return false;
-      never_zero = never_zero && (atoms_[f].function == "exp" || atoms_[f].function == "extent");
+      never_zero = never_zero && is_never_zero(f);
     }
     if (factor < 0) return false;
     strict = strict || never_zero;
@@ -690,7 +695,8 @@ void Reals::collect_under(TermId id, std::set<std::string>& out, std::set<TermId
   if (term.kind != Term::Kind::call || !is_float(term.dtype)) return;
   const bool inverse_root = term.name == "rsqrt";
   if (term.name != "div" && !inverse_root) return;
-  const Fraction by = value(term.args[inverse_root ? 0 : 1]);
+  const Fraction argument = value(term.args[inverse_root ? 0 : 1]);
+  const Fraction by = inverse_root ? function("sqrt", {intern(argument)}) : argument;
   if (positive(by.over)) return;
   if (by.over.size() == 1) {
     for (const auto& [f, power] : by.over.begin()->first) {
