@@ -6,6 +6,7 @@
 
 #include "dsl/declare_op.hpp"
 #include "dsl/rename.hpp"
+#include "dsl/same_op.hpp"
 #include "dsl/suggest.hpp"
 #include "dsl/unroll.hpp"
 #include "dsl/walk.hpp"
@@ -339,7 +340,15 @@ class Fusion {
   bool declare() {
     op_.span = rule_.name_span;
     op_.local = true;
-    const OpId known = context_.ops.find(op_.name);
+    OpId known = context_.ops.find(op_.name);
+    if (known.valid() && is_in_library(context_, context_.ops[known].span)) {
+      const std::string& file = context_.sources.name(rule_.name_span.source);
+      const std::string name = name_beside_library(context_, file, op_);
+      out_.push_back(shadows_library("op", op_.name, op_.span, context_.ops[known].span,
+                                     "the op that the rule makes is called " + in_ticks(name)));
+      op_.name = name;
+      known = context_.ops.find(op_.name);
+    }
     if (known.valid() && print_declaration(context_.ops[known], context_.attributes, " ") !=
                              print_declaration(op_, context_.attributes, " ")) {
       Diagnostic d = error_at(op_.span, "PW0204",

@@ -7,6 +7,8 @@
 #include "dsl/dsl.hpp"
 #include "dsl/graph_header.hpp"
 #include "dsl/plain_graph.hpp"
+#include "dsl/rename_items.hpp"
+#include "dsl/same_op.hpp"
 #include "dsl/suggest.hpp"
 #include "dsl/token.hpp"
 #include "dsl/walk.hpp"
@@ -51,7 +53,12 @@ class GraphBuilder {
   }
 
   void declare_all() {
-    for (const ast::OpItem& op : item_.ops) declare(op);
+    const NewNames own = own_names();
+    for (ast::OpItem op : item_.ops) {
+      if (!op.imported) rename_callees(op, own);
+      declare(op);
+    }
+    for (const auto& [name, called] : own) env_.insert_or_assign(name, Attribute(called));
     check_bodies(*context_, declared_, out_);
     symbols();
   }
@@ -75,6 +82,21 @@ class GraphBuilder {
   }
 
  private:
+  /// Ops of the text that the library calls by the same name and means otherwise.
+  NewNames own_names() {
+    NewNames out;
+    for (const ast::OpItem& item : item_.ops) {
+      const OpId known = context_->ops.find(item.name);
+      if (item.imported || !known.valid() || !is_in_library(*context_, context_->ops[known].span))
+        continue;
+      Diagnostics wrong;  // which declaring it reports
+      const std::optional<Op> op = lower_op(*context_, item, wrong);
+      if (op && !says_the_same(context_->ops[known], *op))
+        out.emplace(item.name, name_beside_library(*context_, graph_.name, *op));
+    }
+    return out;
+  }
+
   /// Every dim named in a type is a symbol; `symbol` lines add what is known of them.
   void symbols() {
     for (const ast::GraphItem::Input& input : item_.inputs) symbols_of(input.type);

@@ -2,6 +2,7 @@
 // follows `use`, hands the trees to the checks.
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <set>
 
 #include "base/file.hpp"
@@ -11,6 +12,7 @@
 #include "dsl/declare_op.hpp"
 #include "dsl/draft.hpp"
 #include "dsl/embedded_rules.hpp"
+#include "dsl/names_apart.hpp"
 #include "dsl/suggest.hpp"
 #include "dsl/used_file.hpp"
 #include "graph/import/fx.hpp"
@@ -98,12 +100,18 @@ class Loader {
 
   Result<RuleSet> finish() {
     if (has_errors(out_)) return tl::unexpected<Diagnostics>(std::move(out_));
-    return check_files(context_, std::move(files_), roots_);
+    keep_names_apart(*context_, files_, all_uses(), out_);
+    if (has_errors(out_)) return tl::unexpected<Diagnostics>(std::move(out_));
+    auto rules = check_files(context_, std::move(files_), roots_);
+    Diagnostics& found = rules ? rules->warnings : rules.error();
+    found.insert(found.begin(), out_.begin(), out_.end());
+    return rules;
   }
   /// What is wrong with a text that does not parse hides what else is wrong, as in finish().
   Draft finish_draft() {
     Draft draft;
     Diagnostics found;
+    keep_names_apart(*context_, files_, all_uses(), found);
     draft.rules = check_files(context_, std::move(files_), roots_, found, &draft.types);
     for (std::size_t i = 0; i < roots_.size(); ++i)
       if (roots_[i]) infer_graph_types(context_, draft.rules.files[i], draft.types);
@@ -152,10 +160,30 @@ class Loader {
       if (foreign || !draft_) return;
     }
     for (const ast::Item& item : file.items) {
-      if (const auto* use = std::get_if<ast::Use>(&item)) follow(name, *use);
+      if (const auto* use = std::get_if<ast::Use>(&item)) follow(key, name, *use);
     }
     files_.push_back(std::move(file));
     roots_.push_back(root);
+    loaded_.push_back(key);
+  }
+
+  /// By file, the files that it uses, directly or not.
+  [[nodiscard]] std::vector<std::set<std::size_t>> all_uses() const {
+    std::map<std::string, std::size_t> numbers;
+    for (std::size_t i = 0; i < loaded_.size(); ++i) numbers.emplace(loaded_[i], i);
+    std::vector<std::set<std::size_t>> out(loaded_.size());
+    for (std::size_t i = 0; i < loaded_.size(); ++i) {
+      std::vector<std::string> open{loaded_[i]};
+      while (!open.empty()) {
+        const auto [first, last] = uses_.equal_range(open.back());
+        open.pop_back();
+        for (auto use = first; use != last; ++use)
+          if (const auto found = numbers.find(use->second);
+              found != numbers.end() && found->second != i && out[i].insert(found->second).second)
+            open.push_back(use->second);
+      }
+    }
+    return out;
   }
 
   static Diagnostic not_quoted(const std::string& name, Span used) {
@@ -165,10 +193,13 @@ class Loader {
                         name + "` says what is wrong in it");
   }
 
-  void follow(const std::string& user, const ast::Use& use) {
+  void follow(const std::string& key, const std::string& user, const ast::Use& use) {
     const UsedFile found = find_used(user, use.path);
     if (found.embedded != nullptr) return library(*found.embedded, false);
-    if (!found.path.empty()) return disk(found.path, false, use.span);
+    if (!found.path.empty()) {
+      uses_.emplace(key, real_path(found.path).generic_string());
+      return disk(found.path, false, use.span);
+    }
     out_.push_back(
         error_at(use.span, "PW0462",
                  "there is no " + in_ticks(use.path) + " beside this file, nor in the library",
@@ -180,6 +211,8 @@ class Loader {
   bool draft_;
   OwnFolders own_;
   std::set<std::string> keys_;
+  std::vector<std::string> loaded_;               ///< the keys of files_
+  std::multimap<std::string, std::string> uses_;  ///< by key; of the library's files nothing
   std::vector<ast::File> files_;
   std::vector<bool> roots_;
   Diagnostics out_;

@@ -5,6 +5,7 @@
 
 #include "dsl/check_call.hpp"
 #include "dsl/declare_op.hpp"
+#include "dsl/same_op.hpp"
 #include "dsl/suggest.hpp"
 #include "dsl/walk.hpp"
 
@@ -77,15 +78,16 @@ class Choice {
 
  private:
   bool is_sound(const ast::OpVariable& variable, const Text& text) {
+    if (const OpId op = context_.ops.find(variable.name); op.valid())
+      out_.push_back(shadows_library("op variable", variable.name, variable.name_span,
+                                     context_.ops[op].span,
+                                     "give the variable another name to call the op"));
     const std::size_t before = out_.size();
     if (!is_trait(variable.trait))
       refuse(variable.trait_span, "PW0210", "unknown trait " + in_ticks(variable.trait),
              did_you_mean(variable.trait, trait_names(),
                           "an op variable stands for the ops that have a trait, as in "
                           "`op f: pointwise`"));
-    if (context_.ops.find(variable.name).valid())
-      refuse(variable.name_span, "PW0377", "there is an op called " + in_ticks(variable.name),
-             "give the variable another name");
     bool called = false;
     text.each([&](Statement& s, Side side) {
       visit_statement(s, [&](const Occurrence& o) {
