@@ -52,7 +52,7 @@ std::vector<std::pair<std::string, Tensor>> scores() {
 
 TEST_CASE("ties: the two largest of a topk may change places where rounding settles it",
           "[verify]") {
-  TieCase c("in x: f32[2, 4], u: f32[4]  s = x + u  (v, i) = topk(s){k = 1}  out v, i", scores());
+  TieCase c("in x: f32[2, 4], u: f32[4]  s = x + u  v, i = topk(s){k = 1}  out v, i", scores());
   const Tensor v = tensor(DType::f32, {2, 1}, {1, 4});
   const auto places = [](double first, double second) {
     return tensor(DType::i64, {2, 1}, {first, second});
