@@ -93,8 +93,13 @@ inline CastChains cast_chains(std::uint64_t seed) {
     out.inputs.push_back(edges_of(from, random, kCount));
     for (int chain = 0; chain < 4; ++chain) {
       std::string call = fmt::format("x_{}", name(from));
-      for (std::size_t casts = 1 + random.below(4); casts > 0; --casts)
-        call = fmt::format("{}({})", name(kAll[random.below(std::size(kAll))]), call);
+      DType last = from;
+      for (std::size_t casts = 1 + random.below(4); casts > 0; --casts) {
+        DType to = last;
+        while (to == last) to = kAll[random.below(std::size(kAll))];
+        call = fmt::format("{}({})", name(to), call);
+        last = to;
+      }
       const std::size_t at = out.chains.size();
       out.text += fmt::format("y{} = {}\n", at, call);
       results += fmt::format("{}y{}", results.empty() ? "out " : ", ", at);
