@@ -54,6 +54,16 @@ struct Plan {
   std::vector<Contents> contents;
 };
 
+/// Returns true if every input is a scalar. Scalars promote like numbers, so that a number of the
+/// rule may change the dtype of a result; the engine then leaves the match alone.
+bool scalars_only(const Graph& graph) {
+  const std::vector<ValueId>& inputs = graph.inputs();
+  return std::all_of(inputs.begin(), inputs.end(), [&](ValueId input) {
+    return graph.type(input) != Types::unknown() &&
+           graph.context().types[graph.type(input)].shape.empty();
+  });
+}
+
 /// What the rule makes of an instance, in one layout of ranks.
 class InstanceCheck {
  public:
@@ -73,6 +83,7 @@ class InstanceCheck {
     if (matches.empty()) return refute("a copy of the graph is not matched");
     if (auto applied = apply_match(after_, rules_, matches.front()); !applied) {
       if (applied.error().front().code == kNoChange) return unchanged();
+      if (scalars_only(instance_.graph)) return;
       return refute("the match cannot be applied: " + first_message(applied.error()));
     }
     if (const std::string why = wrong_write(); !why.empty()) return refute(why);
