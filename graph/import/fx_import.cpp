@@ -81,8 +81,8 @@ Result<FxImport> import_fx(const ContextPtr& context, std::string_view given,
   fx::flatten_inputs(*function);
   fx::spell_out(*function);
   std::string form = fx::describe(graph, pieces, *function);
-  if (auto given = fx::take_given_types(*context, options, *function); !given)
-    return forward(given);
+  if (auto taken = fx::take_given_types(*context, options, *function); !taken)
+    return forward(taken);
   const std::size_t loaded = fx::take_load_args(text, *function);
   if (graphs.size() > 1) form += fmt::format(" ({} of {})", *chosen + 1, graphs.size());
   if (graph.logged) form += ", from a log";
@@ -98,7 +98,7 @@ Result<FxImport> import_fx(const ContextPtr& context, std::string_view given,
 Result<FxImport> import_fx(const ContextPtr& context, fx::Function function,
                            const FxOptions& options, std::string form) {
   fx::spell_out(function);
-  if (auto given = fx::take_given_types(*context, options, function); !given) return forward(given);
+  if (auto taken = fx::take_given_types(*context, options, function); !taken) return forward(taken);
   Result<FxImport> out = fx::Converter(context, options, function, "").convert();
   if (out) out->report.form = std::move(form);
   return out;
