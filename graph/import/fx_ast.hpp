@@ -49,6 +49,7 @@ struct Parameter {
   Span span;
   std::string type;  ///< empty: not stated
   Span type_span;
+  bool given = false;  ///< the type stands elsewhere than in the function
 };
 
 struct Statement {

@@ -92,6 +92,10 @@ std::string size_of_data(std::string_view target) {
   return kAll.contains(target) ? "how large its result is depends on what its operand holds" : "";
 }
 
+bool makes_view(const std::optional<Schema>& schema) {
+  return schema && schema->aliases() && !schema->writes();
+}
+
 // A stated type that inference contradicts is an error, whatever else could be made of the call.
 bool contradicts(const Diagnostics& diagnostics) {
   return std::any_of(diagnostics.begin(), diagnostics.end(),
@@ -438,9 +442,10 @@ Result<std::optional<Value>> Converter::view_in_place(std::string_view target,
     return fail(site.span, "PW0516", fmt::format("`{}` {}", target, why),
                 "dump the graph after functionalisation (AOT autograd)");
   };
-  const std::string functional = functional_of(parts);
-  const std::optional<Schema> view = schema_of(functional);
-  if (!view || !view->aliases() || view->writes())
+  std::string functional = functional_of(parts);
+  if (!makes_view(schema_of(functional)) && parts.overload.empty())
+    functional += ".int";  // as of transpose
+  if (!makes_view(schema_of(functional)))
     return refuse("changes the memory or the size of a tensor in place, which no view expresses");
   const std::vector<const Value*> given = tensors_in(arguments);
   if (given.empty() || !given.front()->handle.valid()) return refuse("changes no tensor");

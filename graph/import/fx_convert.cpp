@@ -54,7 +54,7 @@ Converter::Converter(const ContextPtr& context, const FxOptions& options, const 
       options_(options),
       function_(function),
       typed_(std::any_of(function.parameters.begin(), function.parameters.end(),
-                         [](const Parameter& p) { return !p.type.empty(); })),
+                         [](const Parameter& p) { return !p.type.empty() && !p.given; })),
       signature_(signature),
       table_(context->foreign.get()),
       graph_(context, graph_name(options.file)),

@@ -573,7 +573,7 @@ class Converter {
   Context& context_;
   const FxOptions& options_;
   const Function& function_;
-  bool typed_;  ///< some input of the dump states its type
+  bool typed_;  ///< the dump itself states the type of some input
   std::string_view signature_;
   std::map<std::string, InputKind> signed_kinds_;
   std::optional<bool> lifted_;  ///< Dynamo made parameters inputs, and named them so

@@ -68,6 +68,12 @@ std::optional<std::pair<std::string, std::string>> stated_in(std::string_view li
   return std::nullopt;
 }
 
+void give(Parameter& parameter, const std::string& type) {
+  parameter.type = type;
+  parameter.type_span = parameter.span;
+  parameter.given = true;
+}
+
 std::map<std::string, std::string, std::less<>> stated_types(std::string_view text) {
   std::map<std::string, std::string, std::less<>> out;
   const std::size_t begin = text.find(kLoadArgs);
@@ -95,8 +101,7 @@ std::size_t take_load_args(std::string_view text, Function& function) {
   for (Parameter& p : function.parameters) {
     const auto found = stated.find(p.name);
     if (!p.type.empty() || found == stated.end()) continue;
-    p.type = found->second;
-    p.type_span = p.span;
+    give(p, found->second);
     ++taken;
   }
   return taken;
@@ -119,8 +124,7 @@ Result<std::monostate> take_given_types(Context& context, const FxOptions& optio
                              fmt::format("the dump states `{}` as {}", p.name, p.type),
                              "leave the option out: it is for inputs without a type"));
       if (stated) continue;
-      p.type = text;
-      p.type_span = p.span;
+      give(p, text);
     }
   }
   return std::monostate();

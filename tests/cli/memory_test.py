@@ -85,7 +85,7 @@ class Memory(ProgramTest):
 
     def test_methods_of_dynamo(self):
         text = 'class G(torch.nn.Module):\n    def forward(self, L_x_: "f32[2, 3]"):\n        l_x_ = L_x_\n        y = l_x_.clone();  l_x_ = None\n        z = y.t_()\n        w = y + 1\n        y.add_(1)\n        part = y[0]\n        return (w, z, part)\n'
-        got = self.numbers(text, {"L_x_": ([2, 3], X)})
+        got = self.numbers(text, {"l_x_": ([2, 3], X)})
         values = list(got.values())
         self.assertEqual(values[0], ([3, 2], [v + 1 for v in TURNED]))
         self.assertEqual(values[1], ([3, 2], [v + 1 for v in TURNED]))

@@ -157,6 +157,10 @@ y: "f32[4, 8]" = {A}.neg.default(f)""", "y"),
 }
 
 
+# Writes through a view whose shape is not known.
+REFUSED = ("in_place_views", "writes")
+
+
 def typed(name):
     inputs, statements, returned = MODELS[name]
     parameters = ", ".join(f'{i}: "{t}"' for i, t in inputs.items())
@@ -219,6 +223,9 @@ class Untyped(ProgramTest):
 
     def test_what_was_rewritten_without_types_gives_the_same_numbers_with_them(self):
         for name, (inputs, _, _) in MODELS.items():
+            # Without types ops are those of floats, and what cannot be expressed is refused.
+            if name == "whole_numbers" or name in REFUSED:
+                continue
             with self.subTest(model=name):
                 stated = self.file(f"{name}.typed.fx.txt", typed(name))
                 want = self.saved(stated, *self.kinds(name))
@@ -234,14 +241,14 @@ class Untyped(ProgramTest):
                 if known:
                     self.assertEqual(want, self.saved(checked), text)
                 else:  # what it needed a type to know stayed a call
-                    self.pwr("run", checked, "--save", out, code=5)
+                    self.assertIn("error[PW", self.pwr("run", checked, "--save", out, code=3).stderr)
 
     def test_no_rule_that_compares_types_meets_a_value_without_one(self):
         graph, out = self.file("casts.fx.txt", untyped("casts")), self.path("h.json")
         said = self.pwr("opt", graph, "-r", "llm", "-p", "clean", "--prove", "-o", out)
         self.assertNotIn("noop.cast_id", said.stdout)
         self.assertRegex(self.pwr("stats", out).stdout, r"cast +2")
-        why = self.pwr("explain", graph, "-r", "llm", "-p", "clean", "--rule", "noop.cast_id").stdout
+        why = self.pwr("explain", "noop.cast_id", graph, "-r", "llm", "-p", "clean", code=1).stdout
         self.assertIn("N05", why)
         self.assertIn("its type is not known, and the rule asks for T", why)
 
@@ -354,7 +361,9 @@ if __name__ == '__main__':
         self.assertIn("arg0_1: bf16[n, 8]", Path(out).read_text())
 
     def test_what_is_written_can_be_read_back(self):
-        for name in MODELS:
+        for name in REFUSED:
+            self.assertIn("error[PW0516]", self.pwr("import", self.file("m.fx.txt", untyped(name)), code=3).stderr)
+        for name in (n for n in MODELS if n not in REFUSED):
             with self.subTest(model=name):
                 first, second = self.path("a.pwg"), self.path("b.pwg")
                 self.pwr("import", self.file("m.fx.txt", untyped(name)), "-o", first)
