@@ -551,6 +551,16 @@ bool proved_for_any_dtype(const RuleSet& rules, const RuleSet& unguarded, RuleId
 
 }  // namespace
 
+namespace {
+
+/// A limit comes first: it says nothing about the output.
+std::string reason_of(const std::string& output, const std::string& obligation) {
+  if (obligation.starts_with("limit: ")) return fmt::format("{} (`{}`)", obligation, output);
+  return fmt::format("`{}`: {}", output, obligation);
+}
+
+}  // namespace
+
 Proof Prover::prove(RuleId id) {
   const auto start = std::chrono::steady_clock::now();
   const Rule& rule = rules_.rules[id];
@@ -617,7 +627,7 @@ Proof Prover::prove(RuleId id) {
       }
       for (std::size_t i = 0; i < seen.pairs.size() && proof.reason.empty(); ++i)
         if (seen.pairs[i].verdict == RuleVerdict::unknown)
-          proof.reason = fmt::format("`{}`: {}", schema->outputs[i].name, seen.pairs[i].obligation);
+          proof.reason = reason_of(schema->outputs[i].name, seen.pairs[i].obligation);
       for (std::size_t i = 0; i < seen.pairs.size() && seen.verdict() == RuleVerdict::may_overflow;
            ++i)
         if (seen.pairs[i].verdict == RuleVerdict::may_overflow && overflow.empty())
