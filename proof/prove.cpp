@@ -19,6 +19,7 @@ namespace pw::proof {
 namespace {
 
 constexpr int kMostSplits = 256;
+constexpr std::size_t kMostPatternOps = 256;
 constexpr std::size_t kMostExhaustions = 2;  // of small domains, of one pair
 constexpr const char* kTooLarge = "limit: the terms of both sides grow too large to compare";
 
@@ -183,7 +184,7 @@ class PairProof {
     if (reals_ == nullptr) return fail("the terms differ");
     const bool whole = computes_with_integers(terms_, a) || computes_with_integers(terms_, b);
     Reals bits(terms_, Reals::Laws::bits);
-    if (whole && bits.equal(a, b)) return;
+    if (whole && (bits.equal(a, b) || bits.facts_contradict())) return;
     if (is_float(terms_[a].dtype)) return compare_floats(a, b, whole);
     if (bits.too_large()) return fail(kTooLarge);
     const auto witness = WitnessSearch(terms_).difference(a, b);
@@ -567,6 +568,11 @@ Proof Prover::prove(RuleId id) {
   Proof proof;
   proof.rule = rule.name;
   proof.verdict = RuleVerdict::same_bits;
+  if (rule.nodes.size() > kMostPatternOps) {
+    proof.verdict = RuleVerdict::unknown;
+    proof.reason = fmt::format("limit: a pattern of more than {} ops", kMostPatternOps);
+    return proof;
+  }
   if (proved_for_any_dtype(rules_, unguarded_, id, params_, solver_, options_.cases, proof)) {
     proof.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return proof;

@@ -736,6 +736,15 @@ bool Reals::agree_at_zeros(TermId a, TermId b, const std::set<std::string>& zero
   return true;
 }
 
+bool Reals::facts_contradict() {
+  steps_ = 0;
+  try {
+    return some_fact_contradicts();
+  } catch (const TooLarge&) {
+    return false;
+  }
+}
+
 bool Reals::equal(TermId a, TermId b) {
   too_large_ = false;
   steps_ = 0;

@@ -27,6 +27,9 @@ class Reals {
   /// Returns whether both are the same function wherever one of the two is defined: of the reals,
   /// or bit for bit.
   bool equal(TermId a, TermId b);
+  /// Returns whether the facts in scope ask for an integer beyond what it can be, so that this case
+  /// of indices never occurs.
+  bool facts_contradict();
   /// Whether the last comparison gave up because its terms grew too large.
   [[nodiscard]] bool too_large() const { return too_large_; }
 
@@ -90,7 +93,7 @@ class Reals {
   Fraction equals_whole(const Term& term);
   Fraction unsigned_zero(const std::string& name, const Fraction& difference);
   std::optional<Fraction> whole_number(TermId term);
-  bool is_whole(TermId term) const;
+  bool some_fact_contradicts();
   void spend(std::size_t steps);
   Fraction absolute(const Fraction& x);
   std::optional<Polynomial> square_of_absolute(Monomial& monomial);

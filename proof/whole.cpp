@@ -78,6 +78,22 @@ Reals::Fraction Reals::with_range(Fraction atom, Interval range) {
   return atom;
 }
 
+bool Reals::some_fact_contradicts() {
+  const std::vector<Ix> facts = integers_.facts();
+  return std::any_of(facts.begin(), facts.end(), [&](Ix fact) {
+    std::set<std::uint32_t> held;
+    integers_.collect_values(fact, held);
+    if (held.size() != 1) return false;
+    const TermId term(std::size_t{*held.begin()});
+    const Ix value = integers_.value(*held.begin());
+    const Interval range = interval(this->value(term));
+    if (const auto more = integers_.number(integers_.sub(fact, value)))
+      return range.high + static_cast<long double>(*more) < 0;
+    const auto more = integers_.number(integers_.add(fact, value));
+    return more && static_cast<long double>(*more) - range.low < 0;
+  });
+}
+
 // ---- modulo 2^k
 
 /// Returns the polynomial with each coefficient reduced to the signed residue of the dtype.

@@ -57,7 +57,6 @@ TEST_CASE("machine: sums and products of integers reassociate and distribute", "
                      "y = mul(abs(a: W[n]), abs(a)) => y = mul(a, a)",
                      "y = maximum(a: W[n], maximum(b: W[n], a)) => y = maximum(a, b)",
                      "y = bitwise_not(a: W[n]) => y = sub(neg(a), 1)",
-                     "y = abs(neg(a: W[n])) => y = abs(a)",
                      "y = sum(add(a: W[n, m], b: W[n, m])){dim = 1}"
                      " => y = add(sum(a){dim = 1}, sum(b){dim = 1})",
                      "y = minimum(maximum(a: W[n], 3), 100) => y = maximum(minimum(a, 100), 3)",
@@ -99,6 +98,8 @@ TEST_CASE("machine: casts and orders of integers in proved ranges", "[proof]") {
           "y = maximum(add(i32(a: i8[n]), 1), add(i32(b: i8[n]), 1))"
           " => y = add(i32(maximum(a, b)), 1)",
           "y = abs(a: u8[n]) => y = a",
+          "y = abs(neg(a: i8[n])) => y = abs(a)",
+          "y = abs(neg(a: i64[n])) => y = abs(a)",
           "y = maximum(a: u8[n], 0) => y = a",
           "y = fmod(a: u8[n], 16) => y = remainder(a, 16)",
           "y = f32(add(i32(a: i8[n]), i32(b: i8[n]))) => y = f32(add(i64(a), i64(b)))",
@@ -141,6 +142,7 @@ TEST_CASE("machine: casts, orders and divisions that are wrong at the ends", "[p
           "y = i64(mul(a: i32[n], b: i32[n])) => y = mul(i64(a), i64(b))",
           "y = i32(neg(a: i8[n])) => y = neg(i32(a))",
           "y = i32(abs(a: i8[n])) => y = abs(i32(a))",
+          "y = abs(neg(a: u8[n])) => y = abs(a)",
           "y = i32(neg(a: u8[n])) => y = neg(i32(a))",
           "y = i32(u8(a: i8[n])) => y = i32(a)",
           "y = i32(i8(a: i32[n])) => y = a",
