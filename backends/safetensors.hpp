@@ -30,8 +30,9 @@ struct SafetensorsHeader {
   std::uint64_t data = 0;             ///< where the tensors' bytes begin in the file
 };
 /// Of a whole file's bytes. PW1271, with the tensor where it is one's: a length beyond the file or
-/// above 100 MB, more than 131072 tensors or 32 dims of one, no JSON, an entry without dtype, shape or data_offsets, an unknown dtype, bytes
-/// that are not the shape's, that overlap, leave a hole or end beyond the file, a name twice.
+/// above 100 MB, more than 131072 tensors or 32 dims of one, no JSON, an entry without dtype, shape
+/// or data_offsets, an unknown dtype, bytes that are not the shape's, that overlap, leave a hole or
+/// end beyond the file, a name twice.
 Result<SafetensorsHeader> parse_safetensors(std::string_view bytes, const std::string& file);
 /// Header and bytes, by name.
 [[nodiscard]] std::string safetensors_text(std::vector<std::pair<std::string, TensorView>> tensors);

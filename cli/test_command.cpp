@@ -51,9 +51,10 @@ void add_test_command(CLI::App& app, const Options& options) {
       "put the counts of failed `expect R == 3` and of .counts.json files right; other failures "
       "stay");
   sub->add_flag(
-      "--verdicts", test->test.verdicts,
-      "judge each rule of the files, as `pwr verify` does: one that changes numbers or may "
-      "overflow fails")->configurable();
+         "--verdicts", test->test.verdicts,
+         "judge each rule of the files, as `pwr verify` does: one that changes numbers or may "
+         "overflow fails")
+      ->configurable();
   sub->add_option("--junit", test->junit, "write the results as JUnit XML too")->type_name("FILE");
   sub->add_option("--seed", test->test.seed, "of the numbers for `expect numeric`")
       ->capture_default_str()

@@ -26,8 +26,8 @@ Answer equality_answer(const proof::Equality& equality) {
                                 ? fmt::format("{{dim = {}}}", claim.dim)
                                 : std::string();
     table.add({claim.left, std::string(name(claim.part)) + dim, claim.right,
-               std::string(claim.proved ? "proved" : "unknown"), claim.node, claim.op,
-               claim.source, claim.reason});
+               std::string(claim.proved ? "proved" : "unknown"), claim.node, claim.op, claim.source,
+               claim.reason});
   }
   Answer out;
   out.add("rows", std::move(table));

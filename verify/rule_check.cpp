@@ -170,7 +170,7 @@ class InstanceCheck {
     return 1;
   }
 
-  void note(const Sample& sample, Contents contents) {
+  void note(const DrawnSample& sample, Contents contents) {
     const Graph& graph = instance_.graph;
     for (std::size_t i = 0; i < graph.inputs().size(); ++i)
       if (const auto tensor = sample.ranks.front().tensor(graph.value_name(graph.inputs()[i]),
@@ -180,7 +180,7 @@ class InstanceCheck {
 
   /// A sample that the graph itself does not run on says nothing. The reference runs where all is
   /// finite: it says what there is to say of infinity and NaN no better than the dtypes do.
-  void compare(const Sample& sample, Contents contents, bool first) {
+  void compare(const DrawnSample& sample, Contents contents, bool first) {
     auto before = before_.run(sample);
     if (!before) return;
     auto after = changed_.run(sample);
@@ -228,7 +228,7 @@ class InstanceCheck {
   /// Bounds of both sides on one sample, made when they are asked for.
   class Bounds {
    public:
-    Bounds(SampledGraph& before, SampledGraph& after, const Sample& sample)
+    Bounds(SampledGraph& before, SampledGraph& after, const DrawnSample& sample)
         : before_(before), after_(after), sample_(sample) {}
     const SampleBounds* get(bool exact, std::size_t rank) {
       std::optional<std::vector<SampleBounds>>& made = made_.at(exact ? 1 : 0);
@@ -251,7 +251,7 @@ class InstanceCheck {
     }
 
     SampledGraph &before_, &after_;
-    const Sample& sample_;
+    const DrawnSample& sample_;
     std::array<std::optional<std::vector<SampleBounds>>, 2> made_;
   };
 
@@ -270,7 +270,7 @@ class InstanceCheck {
     found_.merge(seen);
   }
 
-  std::vector<std::pair<std::string, Tensor>> shown_inputs(const Sample& sample,
+  std::vector<std::pair<std::string, Tensor>> shown_inputs(const DrawnSample& sample,
                                                            std::size_t rank) const {
     std::vector<std::pair<std::string, Tensor>> out;
     for (ValueId input : instance_.graph.inputs()) {

@@ -21,7 +21,7 @@ struct Inputs {
   std::vector<std::vector<TensorView>> views;
 };
 
-Result<Inputs> inputs_of(const Graph& graph, const Sample& sample) {
+Result<Inputs> inputs_of(const Graph& graph, const DrawnSample& sample) {
   Inputs inputs;
   for (Weights& weights : sample.ranks) {
     inputs.tensors.push_back(PW_TRY(input_tensors(graph, weights, sample.symbols, sample.step)));
@@ -30,7 +30,7 @@ Result<Inputs> inputs_of(const Graph& graph, const Sample& sample) {
   return inputs;
 }
 
-RunContext context_of(const Graph& graph, const Sample& sample) {
+RunContext context_of(const Graph& graph, const DrawnSample& sample) {
   RunContext context{sample.symbols, &sample.step, sample.step.tokens()};
   const std::string tokens = graph.facts.tokens();
   if (!tokens.empty()) context.symbols[tokens] = sample.step.tokens();
@@ -43,7 +43,7 @@ SampledGraph::SampledGraph(const Graph& graph)
     : graph_(graph), eager_(make_eager()), interpreter_(make_interpreter()) {}
 
 Result<RankOutputs> SampledGraph::run_on(std::unique_ptr<Executable>& compiled, bool exact,
-                                         const Sample& sample) {
+                                         const DrawnSample& sample) {
   if (compiled == nullptr) compiled = PW_TRY((exact ? interpreter_ : eager_)->compile(graph_));
   const Inputs inputs = PW_TRY(inputs_of(graph_, sample));
   const RunContext context = context_of(graph_, sample);
@@ -61,10 +61,10 @@ Result<RankOutputs> SampledGraph::run_on(std::unique_ptr<Executable>& compiled, 
   return outputs;
 }
 
-Result<RankOutputs> SampledGraph::run(const Sample& sample) {
+Result<RankOutputs> SampledGraph::run(const DrawnSample& sample) {
   return run_on(typed_, false, sample);
 }
-Result<RankOutputs> SampledGraph::run_exact(const Sample& sample) {
+Result<RankOutputs> SampledGraph::run_exact(const DrawnSample& sample) {
   return run_on(exact_, true, sample);
 }
 
@@ -73,7 +73,7 @@ const Result<BoundedProgram>& SampledGraph::bounded() {
   return *bounded_;
 }
 
-Result<std::vector<BoundedOutputs>> SampledGraph::bounds(const Sample& sample,
+Result<std::vector<BoundedOutputs>> SampledGraph::bounds(const DrawnSample& sample,
                                                          const BoundOptions& options) {
   const Result<BoundedProgram>& program = bounded();
   if (!program) return tl::unexpected(program.error());

@@ -12,7 +12,7 @@
 namespace pw {
 
 /// What a sample is: contents by rank, and sizes.
-struct Sample {
+struct DrawnSample {
   std::span<Weights> ranks;
   const Symbols& symbols;
   const Step& step;
@@ -23,16 +23,17 @@ class SampledGraph {
   /// The graph must outlive it.
   explicit SampledGraph(const Graph& graph);
   /// On the eager engine.
-  Result<RankOutputs> run(const Sample& sample);
+  Result<RankOutputs> run(const DrawnSample& sample);
   /// On the reference; f64 tensors.
-  Result<RankOutputs> run_exact(const Sample& sample);
-  Result<std::vector<BoundedOutputs>> bounds(const Sample& sample, const BoundOptions& options);
+  Result<RankOutputs> run_exact(const DrawnSample& sample);
+  Result<std::vector<BoundedOutputs>> bounds(const DrawnSample& sample,
+                                             const BoundOptions& options);
   /// BoundedProgram's; 1 where there is none.
   [[nodiscard]] double coarsest_step();
 
  private:
   Result<RankOutputs> run_on(std::unique_ptr<Executable>& compiled, bool exact,
-                             const Sample& sample);
+                             const DrawnSample& sample);
   const Result<BoundedProgram>& bounded();
 
   const Graph& graph_;

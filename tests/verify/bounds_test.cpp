@@ -39,7 +39,7 @@ double largest_share(const Graph& graph) {
     std::vector<Weights> weights = weights_of_ranks(graph, 1, 1);
     REQUIRE(give_contents(weights, graph, symbols, Contents::ordinary, round));
     SampledGraph sampled(graph);
-    const Sample sample{weights, symbols, step};
+    const DrawnSample sample{weights, symbols, step};
     const auto typed = sampled.run(sample);
     const auto bounds = sampled.bounds(sample, {});
     REQUIRE(typed);
