@@ -311,7 +311,7 @@ void RunArgs::add_to(CLI::App& sub, bool graph_required) {
                "prove each rewrite: by its rule, or by itself; name those that are left")
       ->configurable();
   sub.add_flag("--no-pad", no_pad, "run each step at its own size")->configurable();
-  sub.add_flag("!--no-native", run.native,
+  sub.add_flag("!--no-native", stated.native,
                "of a .pwx: run its graphs on --backend, and leave its compiled code alone")
       ->configurable();
   sub.add_flag("--times", run.times,

@@ -65,11 +65,11 @@ void add_trust_command(CLI::App& app, const Options& options) {
       ->excludes(folder)
       ->excludes(remove);
   sub->footer(
-      "A piecewise.toml that was found, not named by --config, sets no option that loads code,\n"
-      "starts a program or writes, unless its folder is trusted. Read the file first: it can run\n"
-      "anything with your rights. The trust holds for the file as it is now, and ends when the\n"
-      "file changes; files that it names may change. The list is kept under $XDG_STATE_HOME, or\n"
-      "~/.local/state.\n"
+      "A piecewise.toml that was found, not named by --config, sets no option that loads code, "
+      "starts a program or writes, unless its folder is trusted. Read the file first: it can run "
+      "anything with your rights. The trust holds for the file as it is now, and ends when the "
+      "file changes; files that it names may change.\n"
+      "The list is kept under $XDG_STATE_HOME, or ~/.local/state.\n"
       "Examples:\n"
       "  pwr trust .\n"
       "  pwr trust --list\n"
