@@ -47,7 +47,8 @@ class Names(ProgramTest):
 
     def test_graphs_mean_the_librarys_op(self):
         out = self.pwr("opt", self.file("graph.pwg", GRAPH), "-r", self.rules, "-p", "p", "-o", "-").stdout
-        self.assertIn("a = neg(v_1)", out.replace("silu__1", "v_1"))
+        self.assertIn("= silu(x)", out)
+        self.assertIn("a = neg(", out)
         self.assertIn("b = doubled(x)", out)
         self.assertIn("minimum", out)
 
@@ -121,7 +122,7 @@ pipeline o { norm  norm.norm }
         self.file("second.pwr", "op silu(x: T[*s]) -> y: T[*s] { y = x * 3.0 }\n")
         uses = 'use "first.pwr"\nuse "second.pwr"\n'
         self.pwr("check", self.file("quiet.pwr", uses + "rule r { y = neg(relu(x))  => y = neg(x) }\n"))
-        done = self.pwr("check", self.file("loud.pwr", uses + "rule r { y = silu(x)  => y = neg(x) }\n"), code=1)
+        done = self.pwr("check", self.file("loud.pwr", uses + "rule r { y = silu(x)  => y = neg(x) }\n"), code=3)
         self.assertIn("error[PW0207]: `silu` means two ops here: `first.silu` and `second.silu`", done.stderr)
 
 
