@@ -96,7 +96,8 @@ bool Search::bind_operand(PatternNodeId id, NodeId node, std::size_t slot, std::
   if (!value.valid()) return bind_none(id, node, slot, state);
   if (wanted.literal || wanted.attribute_variable) return bind_constant(id, node, slot, at, state);
   if (state.bound[v] == Bound::no) {
-    if (!may_come_from(wanted, value)) return false;
+    if (context().ops[pattern.op].traits.commutative && !may_come_from(wanted, value))
+      return reject(state, "N01", wanted.span, node, [] { return std::string(); });
     state.bound[v] = Bound::value;
     state.values[v] = value;
     if (!wanted.name.empty() && wanted.name != "_")
