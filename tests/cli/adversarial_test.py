@@ -94,7 +94,11 @@ def of_dims(steps, step):
     nodes = [node("Shape", ["x"], ["s"]), node("Gather", ["s", "zero"], ["p0"], axis=0)]
     for i in range(steps):
         nodes += step(f"p{i}", f"p{i + 1}", str(i))
-    nodes += [node("Unsqueeze", [f"p{steps}", "axis"], ["u"]), node("Concat", ["u", "minus"], ["shape"], axis=0), node("Reshape", ["x", "shape"], ["y"])]
+    nodes += [
+        node("Unsqueeze", [f"p{steps}", "axis"], ["u"]),
+        node("Concat", ["u", "minus"], ["shape"], axis=0),
+        node("Reshape", ["x", "shape"], ["y"]),
+    ]
     return model(nodes, [scalar("zero", 0), scalar("three", 3), row("minus", -1), row("axis", 0)])
 
 
@@ -203,7 +207,9 @@ SAFETENSORS = {
 class Adversarial(ProgramTest):
     def pwr_within(self, *arguments):
         """Runs pwr; its processor time and memory are bounded, which other work on the machine does not change much."""
-        process = subprocess.Popen([BIN / "pwr", "--no-config", *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        process = subprocess.Popen(
+            [BIN / "pwr", "--no-config", *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        )
         said = process.stderr.read().decode(errors="replace")
         process.stderr.close()
         _, status, used = os.wait4(process.pid, 0)
@@ -243,7 +249,12 @@ class Adversarial(ProgramTest):
         ):
             archive = self.path("model.pt2")
             with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
-                for entry_name, content in (("archive_format", "pt2"), ("archive_version", "0"), ("byteorder", "little"), ("models/model.json", text_of_model)):
+                for entry_name, content in (
+                    ("archive_format", "pt2"),
+                    ("archive_version", "0"),
+                    ("byteorder", "little"),
+                    ("models/model.json", text_of_model),
+                ):
                     file.writestr("m/" + entry_name, content)
             for command in (["import", archive, "-o", self.path("out.pwg")], ["run", graph, "--weights", archive, "--tokens", "3"]):
                 with self.subTest(name, command=command[0]):

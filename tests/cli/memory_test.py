@@ -42,7 +42,11 @@ class Memory(ProgramTest):
         return first
 
     def test_every_name_of_a_tensor_is_the_view_that_was_made_of_it(self):
-        lines = ['a: "f32[2, 3]" = torch.ops.aten.clone.default(x)', 'b: "f32[3, 2]" = torch.ops.aten.t_.default(a)', 'r: "f32[3, 2]" = torch.ops.aten.relu.default(a)']
+        lines = [
+            'a: "f32[2, 3]" = torch.ops.aten.clone.default(x)',
+            'b: "f32[3, 2]" = torch.ops.aten.t_.default(a)',
+            'r: "f32[3, 2]" = torch.ops.aten.relu.default(a)',
+        ]
         self.assertEqual(self.both(lines, "r")["r"], ([3, 2], TURNED))
         self.assertEqual(self.both(lines + ['s: "f32[3, 2]" = torch.ops.aten.neg.default(b)'], "s")["s"], ([3, 2], [-v for v in TURNED]))
 
@@ -78,9 +82,17 @@ class Memory(ProgramTest):
             ("detach_.default(a)", "2, 3", X),
         ):
             with self.subTest(call):
-                lines = ['a: "f32[2, 3]" = torch.ops.aten.clone.default(x)', f'b: "f32[{shape}]" = torch.ops.aten.{call}', f'r: "f32[{shape}]" = torch.ops.aten.abs.default(a)']
+                lines = [
+                    'a: "f32[2, 3]" = torch.ops.aten.clone.default(x)',
+                    f'b: "f32[{shape}]" = torch.ops.aten.{call}',
+                    f'r: "f32[{shape}]" = torch.ops.aten.abs.default(a)',
+                ]
                 self.assertEqual(self.both(lines, "r")["r"], ([int(d) for d in shape.split(", ")], want))
-        lines = ['a: "f32[2, 1, 3]" = torch.ops.aten.unsqueeze.default(x, 1)', 'b: "f32[2, 3]" = torch.ops.aten.squeeze_.dim(a, 1)', 'r: "f32[2, 3]" = torch.ops.aten.abs.default(a)']
+        lines = [
+            'a: "f32[2, 1, 3]" = torch.ops.aten.unsqueeze.default(x, 1)',
+            'b: "f32[2, 3]" = torch.ops.aten.squeeze_.dim(a, 1)',
+            'r: "f32[2, 3]" = torch.ops.aten.abs.default(a)',
+        ]
         self.assertEqual(self.both(lines, "r")["r"], ([2, 3], X))
 
     def test_methods_of_dynamo(self):
@@ -96,7 +108,9 @@ class Memory(ProgramTest):
             text = dump(["a = torch.ops.aten.clone.default(x)", f"b = torch.ops.aten.{call}"], "a")
             self.assertIn("error[PW0516]: `aten." + call.split("(")[0], self.pwr("import", self.file("m.fx.txt", text), code=3).stderr)
         text = dump(["a = torch.ops.aten.mul.Tensor(x, 2)", "c = torch.ops.aten.contiguous.default(a)", "b = torch.ops.aten.t_.default(c)"], "a")
-        self.assertIn("error[PW0517]: whether `aten.contiguous.default` returned its argument", self.pwr("import", self.file("m.fx.txt", text), code=3).stderr)
+        self.assertIn(
+            "error[PW0517]: whether `aten.contiguous.default` returned its argument", self.pwr("import", self.file("m.fx.txt", text), code=3).stderr
+        )
 
     def test_an_exported_program_keeps_them(self):
         rows, turned, more = meta([number(2), number(3)]), meta([number(3), number(2)]), meta([number(1), number(3), number(2)])
@@ -119,7 +133,10 @@ class Memory(ProgramTest):
             "sym_int_values": {},
             "sym_bool_values": {},
         }
-        signature = {"input_specs": [{"user_input": {"arg": tensor("x")}}], "output_specs": [{"user_output": {"arg": tensor(n)}} for n in ("relu", "mul")]}
+        signature = {
+            "input_specs": [{"user_input": {"arg": tensor("x")}}],
+            "output_specs": [{"user_output": {"arg": tensor(n)}} for n in ("relu", "mul")],
+        }
         model = {
             "graph_module": {"graph": graph, "signature": signature, "module_call_graph": []},
             "range_constraints": {},
@@ -148,7 +165,11 @@ class Memory(ProgramTest):
         self.assertIn("`my.attend` writes: it is assumed to write nothing", self.pwr("import", self.file("m.fx.txt", only)).stderr)
 
     def test_a_known_write_through_expand_is_refused_still(self):
-        lines = ["view = torch.ops.aten.view.default(x, [2, 1, 3])", "many = torch.ops.aten.expand.default(view, [2, 4, 3])", "y = torch.ops.aten.add_.Tensor(many, 1)"]
+        lines = [
+            "view = torch.ops.aten.view.default(x, [2, 1, 3])",
+            "many = torch.ops.aten.expand.default(view, [2, 4, 3])",
+            "y = torch.ops.aten.add_.Tensor(many, 1)",
+        ]
         self.assertIn("error[PW0516]", self.pwr("import", self.file("m.fx.txt", dump(lines, "x")), code=3).stderr)
 
     def test_an_assumed_write_stops_where_sharing_is_not_sure(self):
@@ -204,7 +225,11 @@ class Memory(ProgramTest):
         self.assertIn("s77 in 2..", self.pwr("run", self.path("m.fx.txt"), "--tokens", "1", code=2).stderr)
 
     def test_a_graph_without_a_symbol_runs_one_step(self):
-        lines = ['turned: "f32[2, 3]" = torch.ops.aten.flip.default(x, [1])', 'y: "f32[2, 3]" = torch.ops.aten.copy_.default(x, turned)', 'r: "f32[2, 3]" = torch.ops.aten.add.Tensor(x, w)']
+        lines = [
+            'turned: "f32[2, 3]" = torch.ops.aten.flip.default(x, [1])',
+            'y: "f32[2, 3]" = torch.ops.aten.copy_.default(x, turned)',
+            'r: "f32[2, 3]" = torch.ops.aten.add.Tensor(x, w)',
+        ]
         text = dump(lines, "r", 'x: "f32[2, 3]", w: "f32[2, 3]"')
         tensors = {"x": ([2, 3], X), "w": ([2, 3], [0.0] * 6)}
         turned = [2.0, 1.0, 0.0, 5.0, 4.0, 3.0]

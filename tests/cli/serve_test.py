@@ -336,7 +336,10 @@ class Guarded(ProgramTest):
     def test_headers_in_pieces_are_read(self):
         with socket.create_connection(("127.0.0.1", self.server.port), timeout=120) as connection:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            for byte in b"GET /share HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nX-Piecewise-Token: %s\r\n\r\n" % (self.server.port, self.server.token.encode()):
+            for byte in b"GET /share HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nX-Piecewise-Token: %s\r\n\r\n" % (
+                self.server.port,
+                self.server.token.encode(),
+            ):
                 connection.sendall(bytes([byte]))
             self.assertIn(b" 200 ", connection.recv(64))
 

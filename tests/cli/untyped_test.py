@@ -31,36 +31,60 @@ def norm(x, weight, out, shape, name="n"):
 
 # By name: inputs with their types, statements, what is returned.
 MODELS = {
-    "casts": ({"x": "bf16[4, 8]"}, f"""
+    "casts": (
+        {"x": "bf16[4, 8]"},
+        f"""
 a: "f32[4, 8]" = {A}._to_copy.default(x, dtype = {F32})
 b: "f32[4, 8]" = {A}.exp.default(a)
-y: "bf16[4, 8]" = {A}._to_copy.default(b, dtype = {BF16})""", "y"),
+y: "bf16[4, 8]" = {A}._to_copy.default(b, dtype = {BF16})""",
+        "y",
+    ),
     "norm": ({"x": "bf16[4, 16]", "w": "bf16[16]"}, norm("x", "w", "y", "4, 16"), "y"),
-    "two_norms": ({"x": "bf16[4, 16]", "r": "bf16[4, 16]", "w": "bf16[16]"}, f"""
-s: "bf16[4, 16]" = {A}.add.Tensor(x, r)""" + norm("s", "w", "y", "4, 16") + norm("y", "w", "z", "4, 16", "k"), "y, z, s"),
-    "mlp": ({"x": "bf16[4, 16]", "up": "bf16[16, 64]", "down": "bf16[32, 16]"}, f"""
+    "two_norms": (
+        {"x": "bf16[4, 16]", "r": "bf16[4, 16]", "w": "bf16[16]"},
+        f"""
+s: "bf16[4, 16]" = {A}.add.Tensor(x, r)"""
+        + norm("s", "w", "y", "4, 16")
+        + norm("y", "w", "z", "4, 16", "k"),
+        "y, z, s",
+    ),
+    "mlp": (
+        {"x": "bf16[4, 16]", "up": "bf16[16, 64]", "down": "bf16[32, 16]"},
+        f"""
 h: "bf16[4, 64]" = {A}.mm.default(x, up)
 p = {A}.split.Tensor(h, 32, -1)
 g: "bf16[4, 32]" = p[0]
 v: "bf16[4, 32]" = p[1]
 a: "bf16[4, 32]" = {A}.silu.default(g)
 m: "bf16[4, 32]" = {A}.mul.Tensor(a, v)
-y: "bf16[4, 16]" = {A}.mm.default(m, down)""", "y"),
-    "mlp_in_f32": ({"x": "bf16[4, 16]", "g": "f32[4, 16]"}, f"""
+y: "bf16[4, 16]" = {A}.mm.default(m, down)""",
+        "y",
+    ),
+    "mlp_in_f32": (
+        {"x": "bf16[4, 16]", "g": "f32[4, 16]"},
+        f"""
 f: "f32[4, 16]" = {A}._to_copy.default(x, dtype = {F32})
 s: "f32[4, 16]" = {A}.sigmoid.default(f)
 a: "f32[4, 16]" = {A}.mul.Tensor(f, s)
 m: "f32[4, 16]" = {A}.mul.Tensor(a, g)
-y: "bf16[4, 16]" = {A}._to_copy.default(m, dtype = {BF16})""", "y"),
-    "attention": ({"q": "bf16[2, 4, 8]", "k": "bf16[2, 4, 8]", "v": "bf16[2, 4, 8]"}, f"""
+y: "bf16[4, 16]" = {A}._to_copy.default(m, dtype = {BF16})""",
+        "y",
+    ),
+    "attention": (
+        {"q": "bf16[2, 4, 8]", "k": "bf16[2, 4, 8]", "v": "bf16[2, 4, 8]"},
+        f"""
 t: "bf16[2, 8, 4]" = {A}.transpose.int(k, -2, -1)
 s: "bf16[2, 4, 4]" = {A}.bmm.default(q, t)
 c: "bf16[2, 4, 4]" = {A}.mul.Tensor(s, 0.35355339059327373)
 f: "f32[2, 4, 4]" = {A}._to_copy.default(c, dtype = {F32})
 p: "f32[2, 4, 4]" = {A}._softmax.default(f, -1, False)
 b: "bf16[2, 4, 4]" = {A}._to_copy.default(p, dtype = {BF16})
-y: "bf16[2, 4, 8]" = {A}.bmm.default(b, v)""", "y"),
-    "causal": ({"q": "f32[1, 4, 8]", "k": "f32[1, 4, 8]", "v": "f32[1, 4, 8]"}, f"""
+y: "bf16[2, 4, 8]" = {A}.bmm.default(b, v)""",
+        "y",
+    ),
+    "causal": (
+        {"q": "f32[1, 4, 8]", "k": "f32[1, 4, 8]", "v": "f32[1, 4, 8]"},
+        f"""
 t: "f32[1, 8, 4]" = {A}.transpose.int(k, 1, 2)
 s: "f32[1, 4, 4]" = {A}.bmm.default(q, t)
 i: "i64[4]" = {A}.arange.default(4)
@@ -69,8 +93,12 @@ m: "b8[4, 4]" = {A}.le.Tensor(i, c)
 n: "f32[]" = {A}.full.default([], float("-inf"), dtype = {F32})
 w: "f32[1, 4, 4]" = {A}.where.self(m, s, n)
 p: "f32[1, 4, 4]" = {A}._softmax.default(w, -1, False)
-y: "f32[1, 4, 8]" = {A}.bmm.default(p, v)""", "y"),
-    "rope": ({"x": "bf16[4, 2, 8]", "cos": "f32[4, 1, 4]", "sin": "f32[4, 1, 4]"}, f"""
+y: "f32[1, 4, 8]" = {A}.bmm.default(p, v)""",
+        "y",
+    ),
+    "rope": (
+        {"x": "bf16[4, 2, 8]", "cos": "f32[4, 1, 4]", "sin": "f32[4, 1, 4]"},
+        f"""
 f: "f32[4, 2, 8]" = {A}._to_copy.default(x, dtype = {F32})
 a: "f32[4, 2, 4]" = {A}.slice.Tensor(f, 2, 0, 4)
 b: "f32[4, 2, 4]" = {A}.slice.Tensor(f, 2, 4, 9223372036854775807)
@@ -81,66 +109,114 @@ bc: "f32[4, 2, 4]" = {A}.mul.Tensor(b, cos)
 as_: "f32[4, 2, 4]" = {A}.mul.Tensor(a, sin)
 h: "f32[4, 2, 4]" = {A}.add.Tensor(bc, as_)
 r: "f32[4, 2, 8]" = {A}.cat.default([l, h], -1)
-y: "bf16[4, 2, 8]" = {A}._to_copy.default(r, dtype = {BF16})""", "y"),
-    "embedding": ({"table": "bf16[10, 4]", "ids": "i64[6]"}, f"""
+y: "bf16[4, 2, 8]" = {A}._to_copy.default(r, dtype = {BF16})""",
+        "y",
+    ),
+    "embedding": (
+        {"table": "bf16[10, 4]", "ids": "i64[6]"},
+        f"""
 e: "bf16[6, 4]" = {A}.embedding.default(table, ids)
-y: "bf16[6, 4]" = {A}.mul.Tensor(e, 3.0)""", "y"),
-    "softmax_by_hand": ({"x": "f32[4, 8]"}, f"""
+y: "bf16[6, 4]" = {A}.mul.Tensor(e, 3.0)""",
+        "y",
+    ),
+    "softmax_by_hand": (
+        {"x": "f32[4, 8]"},
+        f"""
 m: "f32[4, 1]" = {A}.amax.default(x, [-1], True)
 d: "f32[4, 8]" = {A}.sub.Tensor(x, m)
 e: "f32[4, 8]" = {A}.exp.default(d)
 s: "f32[4, 1]" = {A}.sum.dim_IntList(e, [-1], True)
-y: "f32[4, 8]" = {A}.div.Tensor(e, s)""", "y"),
-    "whole_numbers": ({"i": "i64[6]", "k": "i32[6]"}, f"""
+y: "f32[4, 8]" = {A}.div.Tensor(e, s)""",
+        "y",
+    ),
+    "whole_numbers": (
+        {"i": "i64[6]", "k": "i32[6]"},
+        f"""
 a: "i64[6]" = {A}.add.Tensor(i, k)
 b: "f32[6]" = {A}.mul.Tensor(a, 0.5)
 c: "i64[6]" = {A}.mul.Tensor(i, 1)
 d: "f32[6]" = {A}.add.Tensor(i, 0.0)
 e: "f32[6]" = {A}.div.Tensor(k, k)
-f: "i64[]" = {A}.sum.default(k)""", "a, b, c, d, e, f"),
-    "numbers_that_change_a_type": ({"x": "bf16[4]", "w": "f32[4]"}, f"""
+f: "i64[]" = {A}.sum.default(k)""",
+        "a, b, c, d, e, f",
+    ),
+    "numbers_that_change_a_type": (
+        {"x": "bf16[4]", "w": "f32[4]"},
+        f"""
 a: "f32[4]" = {A}.mul.Tensor(x, w)
 b: "bf16[4]" = {A}.mul.Tensor(x, 1.0)
 c: "f32[4]" = {A}.add.Tensor(x, w)
-d: "bf16[4]" = {A}.add.Tensor(x, 0)""", "a, b, c, d"),
-    "where": ({"x": "f32[4, 4]", "z": "bf16[4, 4]"}, f"""
+d: "bf16[4]" = {A}.add.Tensor(x, 0)""",
+        "a, b, c, d",
+    ),
+    "where": (
+        {"x": "f32[4, 4]", "z": "bf16[4, 4]"},
+        f"""
 m: "b8[4, 4]" = {A}.gt.Scalar(x, 0)
 y: "f32[4, 4]" = {A}.where.self(m, x, z)
 n: "b8[4, 4]" = {A}.logical_not.default(m)
-k: "i64[4]" = {A}.sum.dim_IntList(n, [1])""", "y, k"),
-    "slices": ({"x": "f32[6, 8]"}, f"""
+k: "i64[4]" = {A}.sum.dim_IntList(n, [1])""",
+        "y, k",
+    ),
+    "slices": (
+        {"x": "f32[6, 8]"},
+        f"""
 a: "f32[4, 8]" = {A}.slice.Tensor(x, 0, 1, 5)
 b: "f32[4, 4]" = {A}.slice.Tensor(a, 1, 0, 8, 2)
 c: "f32[4]" = {A}.select.int(b, 1, -1)
 d: "f32[4, 1]" = {A}.unsqueeze.default(c, -1)
-y: "f32[4, 4]" = {A}.add.Tensor(b, d)""", "y"),
-    "views": ({"x": "bf16[2, 3, 4]"}, f"""
+y: "f32[4, 4]" = {A}.add.Tensor(b, d)""",
+        "y",
+    ),
+    "views": (
+        {"x": "bf16[2, 3, 4]"},
+        f"""
 a: "bf16[2, 12]" = {A}.view.default(x, [2, 12])
 b: "bf16[2, 3, 4]" = {A}.view.default(a, [2, 3, 4])
 p: "bf16[3, 4, 2]" = {A}.permute.default(b, [1, 2, 0])
 q: "bf16[2, 3, 4]" = {A}.permute.default(p, [2, 0, 1])
 e: "bf16[5, 2, 3, 4]" = {A}.expand.default(q, [5, 2, 3, 4])
-y: "bf16[2, 3, 4]" = {A}.sum.dim_IntList(e, [0])""", "y"),
-    "in_place_views": ({"x": "f32[3, 4]"}, f"""
+y: "bf16[2, 3, 4]" = {A}.sum.dim_IntList(e, [0])""",
+        "y",
+    ),
+    "in_place_views": (
+        {"x": "f32[3, 4]"},
+        f"""
 a: "f32[3, 4]" = {A}.clone.default(x)
 t: "f32[4, 3]" = {A}.t_.default(a)
 u: "f32[4, 1, 3]" = {A}.unsqueeze_.default(a, 1)
 m: "f32[4, 1, 3]" = {A}.mul_.Tensor(a, 2)
-y: "f32[4, 1, 3]" = {A}.relu.default(a)""", "y"),
-    "writes": ({"cache": "f32[8, 4]", "x": "f32[2, 4]"}, f"""
+y: "f32[4, 1, 3]" = {A}.relu.default(a)""",
+        "y",
+    ),
+    "writes": (
+        {"cache": "f32[8, 4]", "x": "f32[2, 4]"},
+        f"""
 s: "f32[2, 4]" = {A}.slice.Tensor(cache, 0, 2, 4)
 c: "f32[2, 4]" = {A}.copy_.default(s, x)
-y: "f32[8]" = {A}.sum.dim_IntList(cache, [1])""", "y"),
-    "scatter": ({"x": "f32[4, 4]", "i": "i64[2, 4]", "s": "f32[2, 4]"}, f"""
+y: "f32[8]" = {A}.sum.dim_IntList(cache, [1])""",
+        "y",
+    ),
+    "scatter": (
+        {"x": "f32[4, 4]", "i": "i64[2, 4]", "s": "f32[2, 4]"},
+        f"""
 z: "i64[2, 4]" = {A}.zeros_like.default(i)
 a: "f32[4, 4]" = {A}.scatter.src(x, 0, z, s)
 b: "f32[2, 4]" = {A}.gather.default(a, 0, z)
-y: "f32[4, 4]" = {A}.slice_scatter.default(a, b, 0, 1, 3)""", "y"),
-    "index": ({"x": "bf16[6, 4]", "i": "i64[3]"}, f"""
+y: "f32[4, 4]" = {A}.slice_scatter.default(a, b, 0, 1, 3)""",
+        "y",
+    ),
+    "index": (
+        {"x": "bf16[6, 4]", "i": "i64[3]"},
+        f"""
 m: "i64[3]" = {A}.remainder.Scalar(i, 6)
 g: "bf16[3, 4]" = {A}.index.Tensor(x, [m])
-y: "f32[3]" = {A}.sum.dim_IntList(g, [1], dtype = {F32})""", "y"),
-    "quantized": ({"x": "bf16[4, 8]"}, f"""
+y: "f32[3]" = {A}.sum.dim_IntList(g, [1], dtype = {F32})""",
+        "y",
+    ),
+    "quantized": (
+        {"x": "bf16[4, 8]"},
+        f"""
 f: "f32[4, 8]" = {A}._to_copy.default(x, dtype = {F32})
 a: "f32[4, 8]" = {A}.abs.default(f)
 m: "f32[4, 1]" = {A}.amax.default(a, [-1], True)
@@ -149,11 +225,17 @@ d: "f32[4, 8]" = {A}.div.Tensor(f, s)
 c: "f32[4, 8]" = {A}.clamp.default(d, -448.0, 448.0)
 q: "f8e4m3[4, 8]" = {A}._to_copy.default(c, dtype = torch.float8_e4m3fn)
 u: "f32[4, 8]" = {A}._to_copy.default(q, dtype = {F32})
-y: "f32[4, 8]" = {A}.mul.Tensor(u, s)""", "y, s"),
-    "a_narrower_type_between": ({"x": "f32[4, 8]"}, f"""
+y: "f32[4, 8]" = {A}.mul.Tensor(u, s)""",
+        "y, s",
+    ),
+    "a_narrower_type_between": (
+        {"x": "f32[4, 8]"},
+        f"""
 h: "bf16[4, 8]" = {A}._to_copy.default(x, dtype = {BF16})
 f: "f32[4, 8]" = {A}._to_copy.default(h, dtype = {F32})
-y: "f32[4, 8]" = {A}.neg.default(f)""", "y"),
+y: "f32[4, 8]" = {A}.neg.default(f)""",
+        "y",
+    ),
 }
 
 
@@ -371,7 +453,9 @@ if __name__ == '__main__':
                 self.pwr("import", first, "-o", second)
                 self.assertEqual(Path(first).read_text(), Path(second).read_text())
                 self.pwr("diff", first, second)
-        self.assertIn("`?` for one that is not known", self.pwr("stats", self.file("b.pwg", "graph g { in x: bf16\n y = relu(x) out y }"), code=3).stderr)
+        self.assertIn(
+            "`?` for one that is not known", self.pwr("stats", self.file("b.pwg", "graph g { in x: bf16\n y = relu(x) out y }"), code=3).stderr
+        )
         given = self.file("format.pwr", "test t {\n  graph { in   x: ?,w: bf16[4]\n y = relu(x) out y, w }\n  apply cse\n  expect none\n}\n")
         self.pwr("fmt", given)
         self.assertIn("in x: ?, w: bf16[4]", Path(given).read_text())

@@ -100,7 +100,23 @@ class Numbers(ProgramTest):
         expected = self.file("want", near)
         for backend in BACKENDS:
             with self.subTest(backend=backend):
-                done = self.pwr("run", graph, "--weights", given, "--backend", *backend, "--expect", expected, "--rtol", "0", "--atol", "0", "--check", "--format", "json")
+                done = self.pwr(
+                    "run",
+                    graph,
+                    "--weights",
+                    given,
+                    "--backend",
+                    *backend,
+                    "--expect",
+                    expected,
+                    "--rtol",
+                    "0",
+                    "--atol",
+                    "0",
+                    "--check",
+                    "--format",
+                    "json",
+                )
                 self.assertEqual(json.loads(done.stdout)["graphs"][0]["ties"], [])
 
 
@@ -173,7 +189,9 @@ class ChangingWeights(ProgramTest):
         env = {**os.environ, "PYTHONPATH": f"{BIN.parent}/python:python"}
         if subprocess.run([sys.executable, "-c", "import piecewise"], env=env, capture_output=True, check=False).returncode != 0:
             self.skipTest("there is no Python module")
-        process = subprocess.Popen([sys.executable, "-c", program, graph, weights, pipe], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen(
+            [sys.executable, "-c", program, graph, weights, pipe], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
         writer = self.opened(pipe, process)
         os.truncate(weights, 4096)
         os.write(writer, b"{}")

@@ -37,7 +37,7 @@ const Library& library() {
   return one;
 }
 
-Graph imported(const TestModel& model) {
+Graph graph_of_model(const TestModel& model) {
   FxOptions options;
   options.file = "model.onnx";
   auto read = read_graph(library().context, model.bytes(), options);
@@ -74,7 +74,7 @@ std::string ops_after(Graph& graph) {
 
 /// The model becomes these ops, with the numbers that it had.
 void check_fused(const TestModel& model, const std::string& ops) {
-  Graph graph = imported(model);
+  Graph graph = graph_of_model(model);
   INFO(print_pwg(graph));
   const std::vector<float> before = run(graph);
   CHECK(ops_after(graph) == ops);
@@ -143,7 +143,7 @@ TEST_CASE("onnx: an initialiser of rank 0 is a number, and so is one that is bro
   for (const auto& shape : std::vector<std::vector<std::int64_t>>{{}, {1}}) {
     TestModel m = with_numbers(shape);
     m.node("Div", {"x", "root2"}, {"y"});
-    const Graph graph = imported(m);
+    const Graph graph = graph_of_model(m);
     const std::string text = print_pwg(graph);
     INFO(text);
     CHECK(text.find("constant(){dtype = f32, value = 1.4142135381698608}") != std::string::npos);
