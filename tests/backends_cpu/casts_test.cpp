@@ -135,3 +135,34 @@ TEST_CASE("integers: floor division of all bytes, and at the ends of the wider t
   check_wide(DType::i64, {kLeast, kLeast + 1, -7, -3, -1, 0, 1, 2, 3, 10, kMost - 1, kMost});
   check_wide(DType::i32, {kLeast32, kLeast32 + 1, -7, -3, -1, 0, 1, 2, 3, 10, kMost32});
 }
+
+TEST_CASE("integers: shifts of all bytes by all bytes, and of the wider types by any number",
+          "[cpu]") {
+  for (const bool is_signed : {true, false}) {
+    const DType dtype = is_signed ? DType::i8 : DType::u8;
+    const int first = is_signed ? -128 : 0;
+    std::vector<double> all, left, right;
+    for (int i = 0; i < 256; ++i) all.push_back(first + i);
+    for (int a = first; a < first + 256; ++a)
+      for (int b = first; b < first + 256; ++b) {
+        const bool within = b >= 0 && b < 8;
+        const int shifted = within ? a * (1 << b) : 0;
+        left.push_back(is_signed ? static_cast<std::int8_t>(shifted)
+                                 : static_cast<std::uint8_t>(shifted));
+        right.push_back(within ? std::floor(a / std::pow(2.0, b)) : a < 0 ? -1 : 0);
+      }
+    const Graph graph =
+        graph_of(fmt::format("in x: {0}[256, 1], y: {0}[256]\nl = shift_left(x, y)\n"
+                             "r = shift_right(x, y)\nout l, r",
+                             name(dtype)));
+    check_all(graph, {tensor(dtype, {256, 1}, all), tensor(dtype, {256}, all)}, {left, right});
+  }
+  const std::vector<double> by{0, 1, 31, 32, 63, 64, -1}, x{-7, 5};
+  const double end = -2147483648.0;
+  const Graph graph = graph_of(
+      "in x: i32[2, 1], y: i32[7]\nl = shift_left(x, y)\nr = shift_right(x, y)\n"
+      "w = shift_right(i64(x), i64(y))\nout l, r, w");
+  const std::vector<double> right{-7, -4, -1, -1, -1, -1, -1, 5, 2, 0, 0, 0, 0, 0};
+  check_all(graph, {tensor(DType::i32, {2, 1}, x), tensor(DType::i32, {7}, by)},
+            {{-7, -14, end, 0, 0, 0, 0, 5, 10, end, 0, 0, 0, 0}, right, right});
+}
