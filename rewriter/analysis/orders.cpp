@@ -98,7 +98,6 @@ class OrderSearch {
       acts[pass] = *to != at;
       at = *to;
     }
-    if (std::find(acts.begin(), acts.end(), true) == acts.end()) acts.front() = true;
     while (true) {
       std::vector<std::size_t> acting, idle;
       for (std::size_t pass = 0; pass < acts.size(); ++pass)

@@ -159,7 +159,7 @@ class ChangingWeights(ProgramTest):
         for change in (lambda path: os.truncate(path, 4096), lambda path: os.truncate(path, 100_001), self.rewrite):
             for backend in ("interpreter", "eager", "cpu"):
                 with self.subTest(backend=backend):
-                    out = self.path("out.safetensors")
+                    out = self.path("never.safetensors")
                     code, printed, said = self.run_while(change, "--backend", backend, "--save", out, "--check")
                     self.assertEqual(code, 3, said)
                     self.assertIn("PW1275", said)

@@ -142,11 +142,8 @@ fx::Value Constants::tensor(std::shared_ptr<const StoredContents> contents,
 }
 
 void Constants::count_made(const StoredContents& contents) {
-  constexpr std::size_t kMostMadeBytes = std::size_t{128} << 20;
   made_ += contents.bytes.size();
-  if (made_ > kMostMadeBytes)
-    throw GiveUp{fmt::format("constants of more than {} bytes that an importer would have to make",
-                             kMostMadeBytes)};
+  if (made_too_much()) throw GiveUp{"its constants are too large"};
 }
 
 // A dim is the sum of as many ones.

@@ -50,6 +50,8 @@ class Constants {
   fx::Value tensor(std::shared_ptr<const StoredContents> contents, const std::string& name);
   /// Counts the bytes of a constant that a lowering made. GiveUp once they are too many in all.
   void count_made(const StoredContents& contents);
+  static constexpr std::size_t kMostMadeBytes = std::size_t{128} << 20;
+  [[nodiscard]] bool made_too_much() const { return made_ > kMostMadeBytes; }
   /// Those of the weights that were made, by their names.
   [[nodiscard]] const InputContents& contents() const { return contents_; }
 

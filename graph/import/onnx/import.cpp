@@ -25,7 +25,7 @@ constexpr int kDeepestFunction = 64;
 // many more for each node.
 constexpr std::size_t kNodeBytes = 512, kMostInlined = std::size_t{48} << 20, kInlinedTimes = 8;
 // Numbers that are calculated while importing, of all nodes.
-constexpr std::size_t kMostFolded = std::size_t{1} << 21;
+constexpr std::size_t kMostFolded = std::size_t{1} << 20;
 constexpr std::size_t kMostListed = std::size_t{1}
                                     << 16;  // numbers of an attribute of an opaque op
 
@@ -376,6 +376,11 @@ class OnnxImporter {
     for (std::int64_t since = version; since >= 0; --since) {
       if (auto out = foreign(named, inputs, since, why)) return std::move(*out);
       if (auto out = lowered(named, inputs, version, since, why)) return std::move(*out);
+      if (constants_.made_too_much())
+        return fail(
+            error_in(place_of(n), "PW0524",
+                     fmt::format("the nodes up to here need constants of more than {} bytes",
+                                 Constants::kMostMadeBytes)));
       if (!why.empty()) break;  // there is a meaning at this version, and it does not apply
     }
     return kept(named, inputs, why.empty() ? unknown : why);
