@@ -91,7 +91,7 @@ TEST_CASE("spellings: numbers are compared in the dtype of the op", "[rewriter]"
   check_matches(rule, "in x: f32[n]  y = div(x, 1.4142135381698608)  out y", 1);
   check_matches(rule, "in x: bf16[n]  y = div(x, 1.4142135381698608)  out y", 1);
   check_matches(rule, "in x: f64[n]  y = div(x, 1.4142135381698608)  out y", 0);
-  check_matches(rule, "in x: f32[n]  y = div(x, 1.4142136)  out y", 1);
+  check_matches(rule, "in x: f32[n]  y = div(x, 1.41421354)  out y", 1);
   check_matches(rule, "in x: f32[n]  y = div(x, 1.4142)  out y", 0);
   check_matches(
       rule,
