@@ -98,10 +98,8 @@ class Memory(ProgramTest):
     def test_methods_of_dynamo(self):
         text = 'class G(torch.nn.Module):\n    def forward(self, L_x_: "f32[2, 3]"):\n        l_x_ = L_x_\n        y = l_x_.clone();  l_x_ = None\n        z = y.t_()\n        w = y + 1\n        y.add_(1)\n        part = y[0]\n        return (w, z, part)\n'
         got = self.numbers(text, {"l_x_": ([2, 3], X)})
-        values = list(got.values())
-        self.assertEqual(values[0], ([3, 2], [v + 1 for v in TURNED]))
-        self.assertEqual(values[1], ([3, 2], [v + 1 for v in TURNED]))
-        self.assertEqual(values[2], ([2], [1.0, 4.0]))
+        turned = ([3, 2], [v + 1 for v in TURNED])
+        self.assertEqual(sorted(got.values()), sorted([turned, turned, ([2], [1.0, 4.0])]))
 
     def test_what_no_view_expresses_is_refused(self):
         for call in ("resize_.default(a, [3])", "set_.source_Tensor(a, x)", "resize_as_.default(a, x)"):
