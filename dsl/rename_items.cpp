@@ -101,11 +101,11 @@ class ItemRenamer {
   void item(ast::Explore& e) {
     put(e.name, names_.explores);
     for (ast::Explore::Clause& clause : e.clauses) {
-      using Kind = ast::Explore::Clause::Kind;
+      using ClauseKind = ast::Explore::Clause::Kind;
       for (auto& [name, span] : clause.names) {
-        if (clause.kind == Kind::with)
+        if (clause.kind == ClauseKind::with)
           put(name, names_.params);
-        else if (clause.kind == Kind::by)
+        else if (clause.kind == ClauseKind::by)
           put(name, names_.tables);
         else
           put_head(name, names_.strategies);

@@ -63,8 +63,15 @@ std::int64_t wrapped_around(DType dtype, std::int64_t value) {
     case DType::i8: return static_cast<std::int8_t>(value);
     case DType::u8: return static_cast<std::uint8_t>(value);
     case DType::i32: return static_cast<std::int32_t>(value);
-    default: return value;
+    case DType::i64:
+    case DType::f8e4m3:
+    case DType::f8e5m2:
+    case DType::f16:
+    case DType::bf16:
+    case DType::f32:
+    case DType::f64: break;
   }
+  return value;
 }
 
 std::int64_t saturated(DType dtype, double value) {

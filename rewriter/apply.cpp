@@ -300,7 +300,7 @@ Result<MatchEvent> apply_match(Graph& graph, const RunRules& rules, const Match&
   Result<Applied> applied = apply(graph, layout, match, has_barriers(graph));
   if (!applied) return forward(applied);
   if (!applied->changed)
-    return fail(rules[match.rule].name_span, "PW1105",
+    return fail(rules[match.rule].name_span, kNoChange,
                 fmt::format("`{}` changes nothing here: its result is what is there already",
                             rules[match.rule].name));
   return std::move(applied->event);

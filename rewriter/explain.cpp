@@ -38,7 +38,7 @@ bool has_node(const Graph& graph, std::string_view name) {
 
 /// Whether it is about where the match stood, which changes, and not about what it is.
 bool about_surroundings(const Reason& why) {
-  return why.code == "N08" || why.code == "N13" || why.code == "N14" || why.code == "PW1105";
+  return why.code == "N08" || why.code == "N13" || why.code == "N14" || why.code == kNoChange;
 }
 
 /// The reason to report for a match that was not applied; all else becomes notes.

@@ -94,7 +94,7 @@ std::optional<Reason> refusal_of(Graph& scratch, const RuleLayout& layout, const
   if (!differs) return refusal(differs.error().front(), front);
   if (*differs) return std::nullopt;
   Reason out;
-  out.code = "PW1105";
+  out.code = kNoChange;
   out.at = front;
   out.message = "it would change nothing: what it makes is there already";
   out.help = "a guard, `where …`, can rule such matches out";

@@ -224,7 +224,7 @@ Attribute Draw::attribute(const std::string& name, AttributeKind kind,
       if (name == "world") return world_;
       if (name == "groups") return groups_of(context_, operands);
       if (name == "start" && once_in(2)) return std::int64_t{0};
-      if (const auto value = context_.dims.value(dim())) return *value;
+      if (const auto value = context_.dims.value(dim())) return std::max<std::int64_t>(*value, 1);
       return std::int64_t{8};
     case AttributeKind::ints:
     case AttributeKind::dims:

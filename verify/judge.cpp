@@ -179,8 +179,9 @@ class Judge {
     return text + fmt::format(" (of {})", name(runs_.contents));
   }
   static std::string number(const Tensor& tensor, std::int64_t at) {
-    if (tensor.dtype() != DType::i64)
-      return fmt::format("{:.9g}", load(tensor.dtype(), tensor.data(), at));
+    const double value = load(tensor.dtype(), tensor.data(), at);
+    if (is_float(tensor.dtype())) return fmt::format("{:.9g}", value);
+    if (tensor.dtype() != DType::i64) return fmt::format("{:.0f}", value);
     std::int64_t whole = 0;
     std::memcpy(&whole, tensor.data() + at * 8, sizeof(whole));
     return fmt::format("{}", whole);

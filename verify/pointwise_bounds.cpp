@@ -108,10 +108,10 @@ const PointwiseFunction* find_pointwise(std::string_view op) {
 }
 
 DType PointwiseStep::common() const {
-  DType common = DType::f32;
-  for (DType dtype : from)
-    if (dtype == DType::f64 && to == DType::f64) common = DType::f64;
-  return common;
+  const auto is = [](DType wanted) { return [wanted](DType dtype) { return dtype == wanted; }; };
+  if (std::none_of(from.begin(), from.end(), is(DType::f64))) return DType::f32;
+  if (is_float(to)) return to == DType::f64 ? DType::f64 : DType::f32;
+  return std::all_of(from.begin(), from.end(), is(DType::f64)) ? DType::f64 : DType::f32;
 }
 
 /// How far the result may move where all operands move within their errors.
@@ -186,14 +186,26 @@ double PointwiseStep::own_rounding(const PointwiseElement& e) const {
   const bool holds = function->name == "cast" &&
                      (!is_float(from[0]) || (!exact && unit_of(from[0]) >= unit_of(to)));
   if (holds) return 0;
-  steps += unit * size;
-  if (unit > inner_unit) steps += inner_unit * size;
+  // Exact numbers are rounded to fp8, so that only what is computed before is uncertain.
+  const bool eight = to == DType::f8e4m3 || to == DType::f8e5m2;
+  if (!eight) steps += unit * size;
+  if (eight ? function->name != "cast" : unit > inner_unit) steps += inner_unit * size;
   if (way == Way::function) {
     const bool wave = function->name == "sin" || function->name == "cos";
     const bool steep = function->name == "tan";
     steps += kFunctionSteps * inner_unit * (wave ? 1 : steep ? size + size * size : size);
   }
   return steps;
+}
+
+/// Whether an f64 number, of a constant say, is none of the dtype that the step computes in.
+bool PointwiseStep::leaves_by_reading(double x, std::size_t operand) const {
+  if (from[operand] != DType::f64 || function->name == "cast" || common() == DType::f64)
+    return false;
+  const double size = std::fabs(x);
+  return std::isfinite(size) && size != 0 &&
+         (size > format_of(DType::f32).largest ||
+          size < std::ldexp(1.0, format_of(DType::f32).smallest));
 }
 
 void PointwiseStep::follow_reach(PointwiseElement& e) const {
@@ -203,6 +215,7 @@ void PointwiseStep::follow_reach(PointwiseElement& e) const {
     RangeState reach = e.reach[k];
     // What a selection leaves out reaches nothing.
     if (op == "select" && e.error[0] == 0 && i > 0 && (i == 1) != (e.x[0] != 0)) continue;
+    if (!exact && leaves_by_reading(e.x[k], k)) reach = RangeState::left;
     const double end = format_of(exact ? DType::f64 : from[k]).largest;
     const bool beyond = reach == RangeState::partial && !(std::fabs(e.x[k]) + e.error[k] <= end);
     if (beyond && !keeps_sum(op)) reach = RangeState::left;

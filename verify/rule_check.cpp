@@ -46,23 +46,11 @@ std::string dtypes_of(const Graph& graph) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-constexpr std::string_view kNoChange = "PW1105";
-
 /// The samples of one graph.
 struct Plan {
   std::vector<std::int64_t> tokens;  ///< all kinds of contents at the last of them
   std::vector<Contents> contents;
 };
-
-/// Returns true if every input is a scalar. Scalars promote like numbers, so that a number of the
-/// rule may change the dtype of a result; the engine then leaves the match alone.
-bool scalars_only(const Graph& graph) {
-  const std::vector<ValueId>& inputs = graph.inputs();
-  return std::all_of(inputs.begin(), inputs.end(), [&](ValueId input) {
-    return graph.type(input) != Types::unknown() &&
-           graph.context().types[graph.type(input)].shape.empty();
-  });
-}
 
 /// What the rule makes of an instance, in one layout of ranks.
 class InstanceCheck {
@@ -83,7 +71,7 @@ class InstanceCheck {
     if (matches.empty()) return refute("a copy of the graph is not matched");
     if (auto applied = apply_match(after_, rules_, matches.front()); !applied) {
       if (applied.error().front().code == kNoChange) return unchanged();
-      if (scalars_only(instance_.graph)) return;
+      if (is_degenerate()) return;
       return refute("the match cannot be applied: " + first_message(applied.error()));
     }
     if (const std::string why = wrong_write(); !why.empty()) return refute(why);
@@ -104,6 +92,21 @@ class InstanceCheck {
 
  private:
   [[nodiscard]] bool going() const { return found_.verdict < RuleVerdict::refuted; }
+
+  /// Whether an input has rank 0 or no elements. Such operands take the dtype of literals, and not
+  /// every op has a type for them: a right side that has none is refused where the rule is applied,
+  /// and changes no number.
+  [[nodiscard]] bool is_degenerate() const {
+    const Graph& graph = instance_.graph;
+    const std::vector<ValueId>& inputs = graph.inputs();
+    return std::any_of(inputs.begin(), inputs.end(), [&](ValueId input) {
+      if (graph.type(input) == Types::unknown()) return false;
+      const Shape& shape = graph.context().types[graph.type(input)].shape;
+      const Dims& dims = graph.context().dims;
+      return shape.empty() || std::any_of(shape.begin(), shape.end(),
+                                          [&](DimId dim) { return dims.value(dim) == 0; });
+    });
+  }
 
   void conclude() {
     report_.by_dtype[dtypes_of(instance_.graph)].merge(found_);

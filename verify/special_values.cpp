@@ -60,12 +60,13 @@ class Values {
       const std::int64_t power =
           width == 63 ? std::numeric_limits<std::int64_t>::min() : std::int64_t{1} << width;
       for (const std::int64_t end : {power, -power})
-        for (const std::int64_t step : {-1, 0, 1}) {
+        for (const std::int64_t step : {-2, -1, 0, 1}) {
           std::int64_t value = 0;
           if (!__builtin_add_overflow(end, step, &value)) add_whole(value);
         }
     }
     add_whole(std::numeric_limits<std::int64_t>::max());
+    add_whole(std::numeric_limits<std::int64_t>::max() - 1);
   }
 
   void edges() {

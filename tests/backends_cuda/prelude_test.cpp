@@ -103,9 +103,9 @@ TEST_CASE("prelude: every narrow number widens as the reference does", "[cuda]")
   for (unsigned bits = 0; bits < 0x10000; ++bits) {
     float y[4];
     widen(bits, y);
-    const auto half = static_cast<std::uint16_t>(bits);
+    const auto narrow = static_cast<std::uint16_t>(bits);
     const auto byte = static_cast<std::uint8_t>(bits);
-    if (same(y[0], from_bf16(half)) && same(y[1], from_f16(half)) &&
+    if (same(y[0], from_bf16(narrow)) && same(y[1], from_f16(narrow)) &&
         same(y[2], from_f8e4m3(byte)) && same(y[3], from_f8e5m2(byte))) {
       ++checked;
       continue;
@@ -184,11 +184,11 @@ TEST_CASE("prelude: from double there is one rounding, and integers saturate", "
       *kernels, "test_integers")(x.data(), n, i64.data(), i32.data(), i8.data(), u8.data());
   for (std::size_t i = 0; i < x.size(); ++i) {
     INFO("x = " << x[i]);
-    std::uint16_t half = 0;
+    std::uint16_t narrow = 0;
     std::uint8_t byte = 0;
-    store(DType::bf16, reinterpret_cast<std::byte*>(&half), 0, x[i]);
+    store(DType::bf16, reinterpret_cast<std::byte*>(&narrow), 0, x[i]);
     store(DType::f8e4m3, reinterpret_cast<std::byte*>(&byte), 0, x[i]);
-    const bool ok = bf16[i] == half && e4m3[i] == byte &&
+    const bool ok = bf16[i] == narrow && e4m3[i] == byte &&
                     static_cast<double>(i64[i]) == rounded(DType::i64, x[i]) &&
                     i32[i] == rounded(DType::i32, x[i]) && i8[i] == rounded(DType::i8, x[i]) &&
                     u8[i] == rounded(DType::u8, x[i]);

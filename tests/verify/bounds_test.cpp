@@ -64,19 +64,19 @@ double largest_share(const Graph& graph) {
 
 TEST_CASE("bounds: a run in the dtypes stays within them, and comes near", "[verify]") {
   const char* kGraphs[] = {
-      "  input x: f32[n, 40]\n  y = mul(exp(x), x)\n  return y",
-      "  input x: f16[n, 40]\n  input z: f16[n, 40]\n  y = div(add(x, z), 3.0)\n  return y",
-      "  input x: bf16[n, 40]\n  y = sum(mul(x, x)){dim = 1}\n  return y",
-      "  input x: f32[n, 40]\n  w = softmax_like(x)\n  return w",
-      "  input a: f32[n, 30]\n  input b: f32[30, 20]\n  y = mm(a, b)\n  return y",
-      "  input a: bf16[n, 30]\n  input b: bf16[30, 20]\n  y = silu(mm(a, b))\n  return y",
-      "  input x: bf16[n, 40]\n  input w: bf16[40]\n  y = rms_norm(x, w){eps = 1e-6}\n  return y",
-      "  input x: f32[n, 12]\n  y = tanh(cumsum(x){dim = 1})\n  return y",
-      "  input x: f32[n, 12]\n  y = amax(sin(x)){dim = 1}\n  return y",
-      "  input x: f32[n, 12]\n  y = prod(add(abs(x), 0.5)){dim = 1}\n  return y",
-      "  input x: f64[n, 12]\n  y = mean(mul(x, x)){dim = 0}\n  return y",
-      "  input x: bf16[n, 64]\n  q, s = dynamic_per_token_fp8_quant(x)\n  return q, s",
-      "  input x: f32[n, 64]\n  y = select(gt(x, 0.5), sqrt(abs(x)), mul(x, x))\n  return y",
+      "  in x: f32[n, 40]\n  y = mul(exp(x), x)\n  out y",
+      "  in x: f16[n, 40]\n  in z: f16[n, 40]\n  y = div(add(x, z), 3.0)\n  out y",
+      "  in x: bf16[n, 40]\n  y = sum(mul(x, x)){dim = 1}\n  out y",
+      "  in x: f32[n, 40]\n  w = softmax_like(x)\n  out w",
+      "  in a: f32[n, 30]\n  in b: f32[30, 20]\n  y = mm(a, b)\n  out y",
+      "  in a: bf16[n, 30]\n  in b: bf16[30, 20]\n  y = silu(mm(a, b))\n  out y",
+      "  in x: bf16[n, 40]\n  in w: bf16[40]\n  y = rms_norm(x, w){eps = 1e-6}\n  out y",
+      "  in x: f32[n, 12]\n  y = tanh(cumsum(x){dim = 1})\n  out y",
+      "  in x: f32[n, 12]\n  y = amax(sin(x)){dim = 1}\n  out y",
+      "  in x: f32[n, 12]\n  y = prod(add(abs(x), 0.5)){dim = 1}\n  out y",
+      "  in x: f64[n, 12]\n  y = mean(mul(x, x)){dim = 0}\n  out y",
+      "  in x: bf16[n, 64]\n  q, s = dynamic_per_token_fp8_quant(x)\n  out q, s",
+      "  in x: f32[n, 64]\n  y = select(gt(x, 0.5), sqrt(abs(x)), mul(x, x))\n  out y",
   };
   for (std::string text : kGraphs) {
     if (const std::size_t at = text.find("softmax_like(x)"); at != std::string::npos)

@@ -143,11 +143,12 @@ TEST_CASE("spaces: the verdict of a rule is the same under any name", "[verify]"
 }
 
 TEST_CASE("spaces: a rule whose ops unfold without end is refused at once", "[verify]") {
-  std::string text = "op f0(x: f32[*s]) -> y: f32[*s] { y = x + x }\n";
+  std::string text = "op twice_0(x: f32[*s]) -> y: f32[*s] { y = x + x }\n";
   for (int i = 1; i <= 60; ++i)
-    text +=
-        fmt::format("op f{0}(x: f32[*s]) -> y: f32[*s] {{ y = f{1}(x) + f{1}(x) }}\n", i, i - 1);
-  const RuleCheck check = checked_rule(text + "rule r { y = relu(f60(x)) => y = f60(relu(x)) }");
+    text += fmt::format(
+        "op twice_{0}(x: f32[*s]) -> y: f32[*s] {{ y = twice_{1}(x) + twice_{1}(x) }}\n", i, i - 1);
+  const RuleCheck check =
+      checked_rule(text + "rule r { y = relu(twice_60(x)) => y = twice_60(relu(x)) }");
   CHECK(check.judgement.verdict == RuleVerdict::cannot_run);
   CHECK(check.judgement.reason.starts_with("limit"));
 }
