@@ -10,6 +10,7 @@
 #include "graph/same_type.hpp"
 #include "rewriter/known_types.hpp"
 #include "rewriter/legality.hpp"
+#include "rewriter/no_change.hpp"
 #include "rewriter/rewriter.hpp"
 #include "rewriter/right_side.hpp"
 

@@ -15,6 +15,7 @@
 #include "rewriter/explain_groups.hpp"
 #include "rewriter/legality.hpp"
 #include "rewriter/narrowing.hpp"
+#include "rewriter/no_change.hpp"
 
 namespace pw {
 namespace {

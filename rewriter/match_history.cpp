@@ -10,6 +10,7 @@
 #include "graph/text.hpp"
 #include "rewriter/apply.hpp"
 #include "rewriter/legality.hpp"
+#include "rewriter/no_change.hpp"
 
 namespace pw {
 namespace {

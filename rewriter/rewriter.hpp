@@ -107,10 +107,8 @@ struct RewriteOptions {
 /// tokens is run_ranges' (PW1109).
 Result<RewriteReport> run_pipeline(Graph& graph, const RuleSet& rules, std::string_view pipeline,
                                    const Env& params, const RewriteOptions& options = {});
-/// The code of a match whose result is what is there already.
-inline constexpr std::string_view kNoChange = "PW1105";
-/// Applies one match. Fails with N08, N13 (escape, cycle) if it is not legal, and with kNoChange;
-/// the graph is unchanged then.
+/// Applies one match. Fails with N08, N13 (escape, cycle) if it is not legal; the graph is
+/// unchanged then.
 Result<MatchEvent> apply_match(Graph& graph, const RunRules& rules, const Match& match);
 
 /// Built-in passes.

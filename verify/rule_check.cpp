@@ -15,6 +15,7 @@
 #include "dsl/walk.hpp"
 #include "graph/text.hpp"
 #include "graph/writes.hpp"
+#include "rewriter/no_change.hpp"
 #include "rewriter/rewriter.hpp"
 #include "verify/boundaries.hpp"
 #include "verify/contents.hpp"

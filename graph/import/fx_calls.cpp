@@ -443,8 +443,8 @@ Result<std::optional<Value>> Converter::view_in_place(std::string_view target,
                 "dump the graph after functionalisation (AOT autograd)");
   };
   std::string functional = functional_of(parts);
-  if (!makes_view(schema_of(functional)) && parts.overload.empty())
-    functional += ".int";  // as of transpose
+  if (!makes_view(schema_of(functional)) && (parts.overload.empty() || parts.overload == "default"))
+    functional = functional_of({parts.base, "int"});  // as of transpose
   if (!makes_view(schema_of(functional)))
     return refuse("changes the memory or the size of a tensor in place, which no view expresses");
   const std::vector<const Value*> given = tensors_in(arguments);

@@ -1,0 +1,10 @@
+// The code of a match whose result is what the graph holds already.
+#pragma once
+
+#include <string_view>
+
+namespace pw {
+
+inline constexpr std::string_view kNoChange = "PW1105";
+
+}  // namespace pw
