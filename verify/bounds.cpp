@@ -21,53 +21,53 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 using Numbers = std::vector<double>;
 
-enum class Kind : std::uint8_t { move, pointwise, sum, product, extreme, other };
+enum class StepKind : std::uint8_t { move, pointwise, sum, product, extreme, other };
 
-Kind kind_of(std::string_view op) {
-  static const std::map<std::string_view, Kind> kKinds = {
-      {"reshape", Kind::move},
-      {"transpose", Kind::move},
-      {"slice", Kind::move},
-      {"split", Kind::move},
-      {"cat", Kind::move},
-      {"expand", Kind::move},
-      {"embedding", Kind::move},
-      {"index", Kind::move},
-      {"clone", Kind::move},
-      {"all_gather", Kind::move},
-      {"shard", Kind::move},
-      {"upsample_nearest", Kind::move},
-      {"constant", Kind::move},
-      {"full", Kind::move},
-      {"empty", Kind::move},
-      {"extent", Kind::move},
-      {"iota", Kind::move},
-      {"sum", Kind::sum},
-      {"mean", Kind::sum},
-      {"cumsum", Kind::sum},
-      {"avg_pool", Kind::sum},
-      {"adaptive_avg_pool", Kind::sum},
-      {"upsample_linear", Kind::sum},
-      {"all_reduce", Kind::sum},
-      {"reduce_scatter", Kind::sum},
-      {"mm", Kind::product},
-      {"addmm", Kind::product},
-      {"bmm", Kind::product},
-      {"grouped_mm", Kind::product},
-      {"scaled_mm", Kind::product},
-      {"prod", Kind::product},
-      {"cumprod", Kind::product},
-      {"convolution", Kind::product},
-      {"transposed_convolution", Kind::product},
-      {"convolution_weight_gradient", Kind::product},
-      {"amax", Kind::extreme},
-      {"amin", Kind::extreme},
-      {"sort", Kind::extreme},
-      {"topk", Kind::extreme},
-      {"max_pool", Kind::extreme},
+StepKind kind_of(std::string_view op) {
+  static const std::map<std::string_view, StepKind> kKinds = {
+      {"reshape", StepKind::move},
+      {"transpose", StepKind::move},
+      {"slice", StepKind::move},
+      {"split", StepKind::move},
+      {"cat", StepKind::move},
+      {"expand", StepKind::move},
+      {"embedding", StepKind::move},
+      {"index", StepKind::move},
+      {"clone", StepKind::move},
+      {"all_gather", StepKind::move},
+      {"shard", StepKind::move},
+      {"upsample_nearest", StepKind::move},
+      {"constant", StepKind::move},
+      {"full", StepKind::move},
+      {"empty", StepKind::move},
+      {"extent", StepKind::move},
+      {"iota", StepKind::move},
+      {"sum", StepKind::sum},
+      {"mean", StepKind::sum},
+      {"cumsum", StepKind::sum},
+      {"avg_pool", StepKind::sum},
+      {"adaptive_avg_pool", StepKind::sum},
+      {"upsample_linear", StepKind::sum},
+      {"all_reduce", StepKind::sum},
+      {"reduce_scatter", StepKind::sum},
+      {"mm", StepKind::product},
+      {"addmm", StepKind::product},
+      {"bmm", StepKind::product},
+      {"grouped_mm", StepKind::product},
+      {"scaled_mm", StepKind::product},
+      {"prod", StepKind::product},
+      {"cumprod", StepKind::product},
+      {"convolution", StepKind::product},
+      {"transposed_convolution", StepKind::product},
+      {"convolution_weight_gradient", StepKind::product},
+      {"amax", StepKind::extreme},
+      {"amin", StepKind::extreme},
+      {"sort", StepKind::extreme},
+      {"topk", StepKind::extreme},
+      {"max_pool", StepKind::extreme},
   };
   if (const auto found = kKinds.find(op); found != kKinds.end()) return found->second;
-  return find_pointwise(op) != nullptr ? Kind::pointwise : Kind::other;
+  return find_pointwise(op) != nullptr ? StepKind::pointwise : StepKind::other;
 }
 
 /// The element type that an engine adds up in.
@@ -78,6 +78,8 @@ Array array_of(const Numbers& numbers, const Extents& extents) {
   std::copy(numbers.begin(), numbers.end(), reinterpret_cast<double*>(array.data));
   return array;
 }
+
+}  // namespace
 
 /// A value of one rank. Empty vectors stand for no error, for the magnitudes of `exact`, and for
 /// elements that all stayed inside.
@@ -102,6 +104,8 @@ struct Traced {
   }
   [[nodiscard]] bool plain() const { return error.empty() && sum.empty() && reach.empty(); }
 };
+
+namespace {
 
 RangeState reach_of(double number) {
   return static_cast<RangeState>(static_cast<std::uint8_t>(number));
@@ -200,7 +204,7 @@ class BoundedRun {
     const ValueId value = graph_.operand(step.node, i);
     if (!value.valid()) return false;
     const std::string& op = graph_.op_of(step.node).name;
-    if (kind_of(op) == Kind::move) return i == 0 || (op != "embedding" && op != "index");
+    if (kind_of(op) == StepKind::move) return i == 0 || (op != "embedding" && op != "index");
     return is_float(dtype_of(value));
   }
   [[nodiscard]] bool of_integers(const BoundedProgram::Step& step) const {
@@ -247,15 +251,16 @@ class BoundedRun {
     for (std::size_t rank = 0; rank < values_.size(); ++rank)
       for (std::size_t r = 0; r < results[rank].size(); ++r)
         values_[rank][graph_.result(step.node, r).index].exact = std::move(results[rank][r]);
-    const Kind kind = kind_of(graph_.op_of(step.node).name);
-    if (of_integers(step) && kind != Kind::move && kind != Kind::pointwise) return integers(step);
+    const StepKind kind = kind_of(graph_.op_of(step.node).name);
+    if (of_integers(step) && kind != StepKind::move && kind != StepKind::pointwise)
+      return integers(step);
     switch (kind) {
-      case Kind::move: return plain ? std::monostate{} : move(step);
-      case Kind::pointwise: pointwise(step); return std::monostate{};
-      case Kind::sum: return sum(step);
-      case Kind::product: return product(step);
-      case Kind::extreme: return plain ? std::monostate{} : extreme(step);
-      case Kind::other: return disturbed(step);
+      case StepKind::move: return plain ? std::monostate{} : move(step);
+      case StepKind::pointwise: pointwise(step); return std::monostate{};
+      case StepKind::sum: return sum(step);
+      case StepKind::product: return product(step);
+      case StepKind::extreme: return plain ? std::monostate{} : extreme(step);
+      case StepKind::other: return disturbed(step);
     }
     return std::monostate{};
   }
@@ -596,7 +601,7 @@ std::vector<bool> returned_values(const Graph& graph) {
   for (ValueId output : graph.outputs()) out[output.index] = true;
   const std::vector<NodeId> order = graph.order();
   for (auto node = order.rbegin(); node != order.rend(); ++node) {
-    if (kind_of(graph.op_of(*node).name) != Kind::move) continue;
+    if (kind_of(graph.op_of(*node).name) != StepKind::move) continue;
     for (std::size_t r = 0; r < graph.result_count(*node); ++r)
       if (out[graph.result(*node, r).index])
         for (ValueId operand : graph.operands(*node))
@@ -646,7 +651,7 @@ double BoundedProgram::coarsest_step() const {
   double coarsest = 0, of_outputs = 0;
   for (const Step& step : steps_) {
     const std::string& op = graph_.op_of(step.node).name;
-    if (kind_of(op) == Kind::move) continue;
+    if (kind_of(op) == StepKind::move) continue;
     for (std::size_t r = 0; r < graph_.result_count(step.node); ++r) {
       const ValueId value = graph_.result(step.node, r);
       if (graph_.type(value) == Types::unknown()) continue;

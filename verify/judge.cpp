@@ -18,14 +18,14 @@ namespace {
 /// One output of both runs.
 class Output {
  public:
-  Output(const SampleRuns& runs, std::size_t index)
-      : before(runs.before[index]),
-        after(runs.after[index]),
+  Output(const SampleRuns& runs, std::size_t number)
+      : before(runs.before[number]),
+        after(runs.after[number]),
         dtype(before.dtype()),
-        index(index),
+        index(number),
         exact_(runs.exact_before.empty() || runs.exact_after.empty() ? nullptr
-                                                                     : &runs.exact_before[index]),
-        exact_after_(exact_ == nullptr ? nullptr : &runs.exact_after[index]) {}
+                                                                     : &runs.exact_before[number]),
+        exact_after_(exact_ == nullptr ? nullptr : &runs.exact_after[number]) {}
 
   /// Any NaN equals any other.
   [[nodiscard]] bool same(std::int64_t i) const {
