@@ -100,6 +100,16 @@ std::string open_reason(const RuleJudgement& judgement) {
                      counted(samples.runs, "sample"), limit_or_obligation(judgement.proof));
 }
 
+/// Returns the options of samples that only look for a fault of a proof of the same bits.
+RuleCheckOptions few_samples() {
+  RuleCheckOptions options;
+  options.instances.wanted = 3;
+  options.instances.attempts = 6000;
+  options.instances.refusals = 60;
+  options.cover = false;
+  return options;
+}
+
 }  // namespace
 
 bool RuleJudgement::complete() const {
@@ -171,9 +181,11 @@ RuleJudgement RuleJudge::judge(RuleId rule) {
   State& s = *state_;
   const std::string kind = fmt::format("ranks {}", fmt::join(s.request.ranks, ","));
   return s.store.get(s.rules, rule, kind, [&] {
-    RuleCheckOptions options;
+    proof::Proof proof = s.prover.prove(rule);
+    const bool settled = proof.verdict == RuleVerdict::same_bits && proof.uncovered.empty();
+    RuleCheckOptions options = settled ? few_samples() : RuleCheckOptions();
     options.ranks = s.request.ranks;
-    return combine_evidence(s.prover.prove(rule),
+    return combine_evidence(std::move(proof),
                             check_rule(s.rules.set, rule, s.rules.params, options));
   });
 }
