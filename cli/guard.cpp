@@ -4,6 +4,7 @@
 #include <csignal>
 #include <filesystem>
 #include <new>
+#include <system_error>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -55,6 +56,12 @@ int run_body(int argc, char** argv, const std::function<int()>& body) {
     return body();
   } catch (const std::bad_alloc&) {
     print_error("error: out of memory\n");
+  } catch (const std::system_error& e) {
+    // A thread needs memory for its stack.
+    if (e.code() == std::errc::resource_unavailable_try_again)
+      print_error("error: out of memory: no thread can be started\n");
+    else
+      write_reproducer(argc, argv, e.what());
   } catch (const std::exception& e) {
     write_reproducer(argc, argv, e.what());
   }

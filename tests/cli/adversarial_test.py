@@ -9,7 +9,8 @@ import zipfile
 
 from program import BIN, ProgramTest
 
-SECONDS, MEGABYTES = 2, 600
+# An idle machine takes less than 2 seconds and 500 MB for each; what these files once asked for had no end.
+SECONDS, MEGABYTES = 12, 1200
 SANITIZED = "asan" in str(BIN)  # sanitizers take a multiple of both
 
 GRAPH = "graph g {\n  symbol n in 1..64 tokens\n  in x: f32[n, 2]  in weight t: f32[2]\n  y = x * t\n  out y\n}\n"
