@@ -10,15 +10,18 @@ BIN = Path(os.environ.get("PW_BIN", "build/release/bin")).resolve()
 PAGE = Path("docs/verdicts.md")
 WORDS = {
     "same_bits": "same bits",
-    "rounds": "rounds differently (over the reals)",
+    "rounds": "rounds differently",
     "differs_only_for": "differs only for",
+    "may_overflow": "differs where it may overflow",
     "refuted": "refuted",
-    "not_proved": "not proved",
+    "unknown": "unknown",
+    "cannot_run": "cannot run",
+    "no_instance": "no instance",
 }
 SPECIALS = {"nan": "NaN", "infinity": "infinity", "zero_sign": "the sign of zero"}
 HEAD = """# Verdicts on the library
 
-What `pwr prove` says of each rule of the library, and how it is known; [proof.md](proof.md) has what the words mean. Each row of a table is a rule of its own. The page is
+The verdict on each rule of the library, and its evidence; [proof.md](proof.md) explains the words. Each row of a table is a rule of its own. The page is
 made by `PW_UPDATE_GOLDEN=1 tests/docs/check_verdicts.py`, and a test compares it.
 
 """
@@ -48,11 +51,10 @@ def cell(text):
 
 def why(row):
     """Why there is no proof, or what it leaves out."""
-    if row["verdict"] == "refuted":
+    if row["verdict"] in ("refuted", "may_overflow"):
         return cell(row["reason"].partition("\n")[0])
-    if row["verdict"] == "not_proved":
-        return "`" + cell(row["reason"]).replace("`", "'") + "`" if row["reason"] else ""
-    return "not covered: " + cell(row["uncovered"]) if row["uncovered"] else ""
+    left = row["left_to_show"]
+    return "`" + cell(left).replace("`", "'") + "`" if left else ""
 
 
 def sections():
@@ -64,6 +66,8 @@ def sections():
             if row["kind"] == "rule":
                 places[row["name"]] = Path(row["place"].partition(":")[0]).name
         for row in pwr("prove", "-r", str(file)):
+            assert not row["contradiction"], row
+            assert row["verdict"] != "refuted", row
             proved.setdefault(row["rule"], row)
     by_file = {}
     for name, row in proved.items():
@@ -82,7 +86,7 @@ def page():
     for file in sorted(by_file):
         out += f"\n## rules/{file}\n\n| rule | verdict | known by | why not |\n|---|---|---|---|\n"
         for row in by_file[file]:
-            known = "" if row["verdict"] == "not_proved" else row["known_by"]
+            known = row["known_by"] or ""
             out += f"| `{row['rule']}` | {verdict(row)} | {known} | {why(row)} |\n"
     return out
 

@@ -20,7 +20,6 @@ NAMES = ["qkv", "c", "e", "merge_gemms", "a", "b", "d", "sibling_gemms"]
 SETS = {
     "xla": sorted(str(path) for path in Path("tests/proof/xla").glob("*.pwr")),
     "taso": ["bench/rules/taso.pwr"],
-    "library": sorted(str(path) for path in Path("rules").glob("*.pwr")),
 }
 
 
