@@ -114,6 +114,7 @@ std::size_t MentionReader::step(std::size_t i, Reading& at) {
   if (opens(t)) return enter(i, at);
   if (closes(t)) return leave(i, at);
   if (t == Tok::colon) at.type_next = top.in != In::attributes;
+  if (t == Tok::question) at.type_next = false;  // the unknown type itself
   if (top.in == In::block) mark_clause(t, top);
   if (top.in == In::block && !at.graph && is_op_variable(i)) return op_variable(i, top);
   if (at.graph && at.stack.size() == 1)
