@@ -100,7 +100,15 @@ std::string open_reason(const RuleJudgement& judgement) {
                      counted(samples.runs, "sample"), limit_or_obligation(judgement.proof));
 }
 
-/// Returns the options of samples that only look for a fault of a proof of the same bits.
+/// Returns true if samples only look for a fault of the proof: it claims the same bits, or it is
+/// about so many ops that samples of the whole space would take minutes for a library.
+bool is_settled(const proof::Proof& proof, const Rule& rule) {
+  constexpr std::size_t kFewNodes = 4;
+  return proof.proved() && proof.uncovered.empty() &&
+         (proof.verdict == RuleVerdict::same_bits || rule.nodes.size() > kFewNodes);
+}
+
+/// Returns the options of samples for a rule whose proof is settled.
 RuleCheckOptions few_samples() {
   RuleCheckOptions options;
   options.instances.wanted = 3;
@@ -182,8 +190,8 @@ RuleJudgement RuleJudge::judge(RuleId rule) {
   const std::string kind = fmt::format("ranks {}", fmt::join(s.request.ranks, ","));
   return s.store.get(s.rules, rule, kind, [&] {
     proof::Proof proof = s.prover.prove(rule);
-    const bool settled = proof.verdict == RuleVerdict::same_bits && proof.uncovered.empty();
-    RuleCheckOptions options = settled ? few_samples() : RuleCheckOptions();
+    RuleCheckOptions options =
+        is_settled(proof, s.rules.set.rules[rule]) ? few_samples() : RuleCheckOptions();
     options.ranks = s.request.ranks;
     return combine_evidence(std::move(proof),
                             check_rule(s.rules.set, rule, s.rules.params, options));
@@ -242,9 +250,14 @@ Diagnostics verdict_warnings(const RuleSet& rules, RuleId rule, const RuleJudgem
   const std::string help = fmt::format("pwr verify -r {} {}", file, of.name);
   const std::string first = judgement.reason.substr(0, judgement.reason.find('\n'));
   Diagnostics out;
-  if (judgement.verdict == RuleVerdict::refuted)
-    out.push_back(warning_at(of.name_span, "PW1153",
-                             fmt::format("`{}` changes the numbers: {}", of.name, first), help));
+  if (judgement.verdict == RuleVerdict::refuted) {
+    const bool unfit = first.rfind("the match cannot be applied", 0) == 0;
+    out.push_back(warning_at(
+        of.name_span, "PW1153",
+        fmt::format("`{}` {}: {}", of.name,
+                    unfit ? "matches where it does not fit" : "changes the numbers", first),
+        help));
+  }
   if (judgement.verdict == RuleVerdict::may_overflow)
     out.push_back(warning_at(of.name_span, "PW1154",
                              fmt::format("`{}` may overflow: {}", of.name, first), help));

@@ -147,7 +147,7 @@ class Commands(unittest.TestCase):
         self.assertEqual(pw.generate("moe", **options).text(), self.pwr("generate", "moe", *args))
 
     def compare_check(self):
-        for files in ([self.rules], ["llm"]):
+        for files in ([self.rules], ["views"]):
             self.assertEqual(pw.check(files), self.json("check", *files))
         self.assertIn("overlaps", {row.get("verdict") for row in pw.check(self.rules)})
         Path(self.path("bad.pwr")).write_text("rule oops { y = rms_nrom(x, w){eps} => y = x }\n")
