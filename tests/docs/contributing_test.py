@@ -68,7 +68,7 @@ def check_untyped_rule_is_refuted(folder):
     rule = folder / "build/mine/gate.pwr"
     text = rule.read_text(encoding="utf-8")
     left = text[text.index("rule gate_residual {") : text.index("=>")]
-    rule.write_text(text.replace(left, left.replace(": T[*s]", "")), encoding="utf-8")
+    rule.write_text(text.replace(left, left.replace(": T[*s]", "").replace("  where T in {bf16, f32}\n", "")), encoding="utf-8")
     done = run("pwr verify -r build/mine/gate.pwr", folder)
     assert done.returncode == 1 and "refuted" in done.stdout, f"{done.returncode}\n{done.stdout}{done.stderr}"
 
