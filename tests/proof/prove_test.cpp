@@ -53,8 +53,8 @@ TEST_CASE("prove: arithmetic in the same order keeps every bit", "[proof]") {
 
 TEST_CASE("prove: equal over the reals", "[proof]") {
   check_all({"y = mul(x: f32, 0.1) * 0.3 => y = mul(x, 0.03)", "y = f32(bf16(x: f32)) => y = x",
-             // that x and w are matrices is known from what reads them
-             "y = mm(transpose(x){dim0 = 0, dim1 = 1}, transpose(w){dim0 = 0, dim1 = 1})"
+             "y = mm(transpose(x: f32[a, b]){dim0 = 0, dim1 = 1},"
+             " transpose(w: f32[c, a]){dim0 = 0, dim1 = 1})"
              " => y = transpose(mm(w, x)){dim0 = 0, dim1 = 1}"},
             RuleVerdict::rounds);
 }
@@ -83,13 +83,17 @@ TEST_CASE("prove: what is wrong has no proof", "[proof]") {
              "y = transpose(x: f32[n, n]){dim0 = 0, dim1 = 1} => y = x",
              "y = reshape(transpose(x: f32[n, m]){dim0 = 0, dim1 = 1}){shape = [n * m]}"
              " => y = reshape(x){shape = [n * m]}",
-             "y = mul(f32(x: bf16[n]), w: f32[n]) => y = f32(mul(x, bf16(w)))",
              "y = all_reduce(x: f32[n, d]){group} => y = x  _ = group",
              "y = relu(all_reduce(x: f32[n, d]){group}) => y = all_reduce(relu(x)){group}",
              "y = all_gather(shard(x: f32[n, d]){dim = 0, world, group}){dim = 0, world, group}"
              " where n % world == 0 => y = x",
              "y = lt(x, z) => y = le(x, z)", "y = mean(x: f32[n, d]) => y = sum(x)"},
             RuleVerdict::unknown);
+}
+
+TEST_CASE("prove: an f32 that the right side rounds to bf16 underflows there", "[proof]") {
+  check_all({"y = mul(f32(x: bf16[n]), w: f32[n]) => y = f32(mul(x, bf16(w)))"},
+            RuleVerdict::may_overflow);
 }
 
 TEST_CASE("prove: an f64 that the right side narrows may overflow there", "[proof]") {
