@@ -359,7 +359,7 @@ double unfolded_size(const RuleSet& rules, const Rule& rule) {
 
 /// A check is to take moments.
 bool small(const Graph& graph, const Symbols& symbols) {
-  constexpr std::int64_t kMost = 1 << 20;
+  constexpr std::int64_t kMost = 1 << 16;
   const auto fits = [&](ValueId value) {
     if (graph.type(value) == Types::unknown()) return true;
     const auto extents = extents_of(graph, value, symbols);
