@@ -58,7 +58,8 @@ def main():
     for line in wrong:
         print("  WRONG:", line)
     print(f"{len(wrong)} wrong; {len(left_open)} of {trues} true rules are open, at most {MOST_OPEN:.0%} may be")
-    return 1 if wrong or len(left_open) > MOST_OPEN * trues else 0
+    enough = trues >= 500  # a share of fewer rules is chance
+    return 1 if wrong or (enough and len(left_open) > MOST_OPEN * trues) else 0
 
 
 if __name__ == "__main__":
