@@ -36,11 +36,15 @@ bool within(const Specials& a, const Specials& b) {
 }
 
 /// Returns true if a sample shows what the proof excludes. A proof of `rounds` leaves special
-/// values open: it is about finite ones.
+/// values open: it is about finite ones; and where it grants that sums stay finite, one that does
+/// not stay so, too.
 bool contradicts(const Judgement& seen, const proof::Proof& proof) {
   switch (proof.verdict) {
     case RuleVerdict::same_bits: return seen.verdict != RuleVerdict::same_bits;
-    case RuleVerdict::rounds: return seen.verdict >= RuleVerdict::may_overflow;
+    case RuleVerdict::rounds:
+      return seen.verdict >= (proof.granted.contains(proof::kPartialSums)
+                                  ? RuleVerdict::refuted
+                                  : RuleVerdict::may_overflow);
     case RuleVerdict::differs_only_for:
       return seen.verdict >= RuleVerdict::may_overflow || !within(seen.specials, proof.specials);
     case RuleVerdict::may_overflow:

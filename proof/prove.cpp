@@ -87,8 +87,6 @@ bool reads_as_widely(const Terms& terms, TermId b, TermId a) {
   });
 }
 
-constexpr const char* kPartialSums = "the partial sums of a sum stay finite";
-
 /// Whether numbers are added up in it.
 bool adds_up(const Terms& terms, TermId id) {
   bool found = false;

@@ -39,6 +39,9 @@ struct Comparison {
 /// `ieee`: how many questions on IEEE arithmetic may still be asked; counted down.
 Comparison compare_pairs(Graph& graph, std::size_t pairs, Integers& integers, int* ieee = nullptr);
 
+/// What a proof of `rounds` grants where it adds numbers up.
+inline constexpr const char* kPartialSums = "the partial sums of a sum stay finite";
+
 struct Proof {
   std::string rule;
   RuleVerdict verdict = RuleVerdict::unknown;

@@ -164,7 +164,8 @@ class BoundedRun {
   Result<Results> evaluate(const BoundedProgram::Step& step, const Operands& operands) const {
     std::vector<Call> calls;
     for (std::size_t rank = 0; rank < operands.size(); ++rank) {
-      Call call{graph_, step.node, context_, operands[rank], {}, {}, &stored_as, {}, 0};
+      const Graph& graph = program_.unrounded_;
+      Call call{graph, step.node, context_, operands[rank], {}, {}, &stored_as, {}, 0};
       for (std::size_t r = 0; r < graph_.result_count(step.node); ++r)
         call.extents.push_back(
             PW_TRY(extents_of(graph_, graph_.result(step.node, r), context_.symbols)));
@@ -292,11 +293,13 @@ class BoundedRun {
   }
 
   /// The dtype whose range a step in this dtype may leave.
-  [[nodiscard]] DType ranged(DType dtype) const { return options_.exact ? DType::f64 : dtype; }
+  [[nodiscard]] DType ranged(DType dtype) const {
+    return options_.exact && !is_fp8(dtype) ? DType::f64 : dtype;
+  }
   /// The relative rounding of a step that gives this dtype.
   [[nodiscard]] double unit(const BoundedProgram::Step& step, DType dtype) const {
     if (!is_float(dtype)) return 0;
-    if (options_.exact) return unit_of(DType::f64);
+    if (options_.exact && !is_fp8(dtype)) return unit_of(DType::f64);
     return step.output ? unit_of(dtype) : std::min(unit_of(dtype), options_.coarsest);
   }
 
@@ -375,10 +378,11 @@ class BoundedRun {
                   Numbers sum, const Numbers& terms, bool products) const {
     const DType dtype = dtype_of(graph_.result(step.node, r));
     const DType accumulator = accumulator_of(dtype);
-    const double u = unit(step, dtype), inner = options_.exact ? u : unit_of(accumulator);
+    const double u = unit(step, dtype), inner = unit_of(options_.exact ? DType::f64 : accumulator);
     const double largest = format_of(ranged(dtype)).largest,
                  end = format_of(ranged(accumulator)).largest,
-                 normal = std::ldexp(1.0, format_of(ranged(accumulator)).smallest);
+                 normal = std::ldexp(1.0, format_of(ranged(accumulator)).smallest),
+                 smallest_result = std::ldexp(1.0, format_of(ranged(dtype)).smallest);
     const std::string& op = graph_.op_of(step.node).name;
     const bool divides = op == "mean" || op == "avg_pool" || op == "adaptive_avg_pool";
     const Numbers exact = elements_of<double>(y.exact);
@@ -387,13 +391,16 @@ class BoundedRun {
     for (std::size_t i = 0; i < exact.size(); ++i) {
       const double size = std::fabs(exact[i]);
       const double steps = (std::max(terms[i], 1.0) + 1) * inner;
-      const double raw = error[i] + steps * sum[i] + (dtype == accumulator ? 0 : u * size);
-      y.error[i] = rounded_error(dtype, exact[i], raw);
+      double raw = error[i] + steps * sum[i] + (dtype == accumulator ? 0 : u * size);
+      if (is_fp8(dtype)) raw += smallest_of(dtype) / 2;
+      y.error[i] = known_error(exact[i], raw);
       const double total = divides ? sum[i] * terms[i] : sum[i];
-      if (total + raw > end || size + raw > largest)
+      if (!(total + raw <= end && size + raw <= largest))
         y.reach[i] =
             std::max(y.reach[i], size + raw <= largest ? RangeState::inner : RangeState::partial);
-      if (products && sum[i] > 0 && sum[i] < normal) y.reach[i] = RangeState::left;
+      const bool vanishes = (sum[i] > 0 && sum[i] < normal) ||
+                            (size > 0 && size < smallest_result && dtype != accumulator);
+      if (products && vanishes) y.reach[i] = RangeState::left;
     }
     y.sum = std::move(sum);
   }
@@ -550,7 +557,7 @@ class BoundedRun {
       if (graph_.type(value) == Types::unknown()) return;
       const DType dtype = dtype_of(value);
       const double u = unit(step, dtype),
-                   inner = options_.exact ? u : unit_of(accumulator_of(dtype));
+                   inner = unit_of(options_.exact ? DType::f64 : accumulator_of(dtype));
       const Numbers exact = elements_of<double>(y.exact);
       const double largest = largest_number(step, rank, exact);
       y.error.assign(exact.size(), 0);
@@ -564,8 +571,8 @@ class BoundedRun {
           continue;
         }
         const double raw = kMargin * change + kSteps * inner * largest + u * std::fabs(exact[i]);
-        y.error[i] = rounded_error(dtype, exact[i], raw);
-        if (std::fabs(exact[i]) + raw > format_of(ranged(dtype)).largest)
+        y.error[i] = known_error(exact[i], raw);
+        if (!(std::fabs(exact[i]) + raw <= format_of(ranged(dtype)).largest))
           y.reach[i] = RangeState::left;
       }
     });
@@ -610,11 +617,29 @@ std::vector<bool> returned_values(const Graph& graph) {
   return out;
 }
 
+/// The graph with f32 in the place of fp8, which kernels round to, but for what casts give.
+Graph without_fp8(const Graph& graph) {
+  Graph out = graph;
+  Types& types = graph.context().types;
+  for (NodeId node : graph.order()) {
+    if (graph.op_of(node).name == "cast") continue;
+    for (std::size_t r = 0; r < graph.result_count(node); ++r) {
+      const ValueId value = graph.result(node, r);
+      if (graph.type(value) == Types::unknown()) continue;
+      const Type type = types[graph.type(value)];
+      if (is_fp8(type.dtype)) out.set_type(value, types.get(DType::f32, type.shape));
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 Result<BoundedProgram> BoundedProgram::make(const Graph& graph) {
-  BoundedProgram program(graph.compact());
-  PW_TRY(inline_bodies(program.graph_));
+  Graph inlined = graph.compact();
+  PW_TRY(inline_bodies(inlined));
+  BoundedProgram program(std::move(inlined));
+  program.unrounded_ = without_fp8(program.graph_);
   const Graph& g = program.graph_;
   const RankGroups stated = PW_TRY(stated_groups(g));
   const std::vector<bool> returned = returned_values(g);
@@ -656,7 +681,7 @@ double BoundedProgram::coarsest_step() const {
       const ValueId value = graph_.result(step.node, r);
       if (graph_.type(value) == Types::unknown()) continue;
       const DType dtype = graph_.context().types[graph_.type(value)].dtype;
-      if (dtype == DType::f8e4m3 || dtype == DType::f8e5m2) continue;  // exact values round to it
+      if (is_fp8(dtype) && op == "cast") continue;  // exact values round to it
       double& most = op == "cast" && step.output ? of_outputs : coarsest;
       most = std::max(most, unit_of(dtype));
     }

@@ -60,9 +60,10 @@ class BoundedProgram {
     RankGroup group;
     bool output = false;  ///< what it gives is returned, perhaps in another shape
   };
-  explicit BoundedProgram(Graph graph) : graph_(std::move(graph)) {}
+  explicit BoundedProgram(Graph graph) : graph_(std::move(graph)), unrounded_(graph_) {}
 
-  Graph graph_;  ///< inlined
+  Graph graph_;      ///< inlined
+  Graph unrounded_;  ///< the same, where nothing but casts gives fp8
   std::vector<Step> steps_;
 };
 

@@ -87,19 +87,29 @@ bool is_pole(std::string_view op, const PointwiseElement& e) {
 
 }  // namespace
 
+bool is_fp8(DType dtype) { return dtype == DType::f8e4m3 || dtype == DType::f8e5m2; }
+
 double distance(double a, double b) {
   if (a == b || (std::isnan(a) && std::isnan(b))) return 0;
   const double d = std::fabs(a - b);
   return std::isnan(d) ? kUnbounded : d;
 }
 
+double known_error(double before, double error) {
+  return std::isnan(error) || (!std::isfinite(before) && error > 0) ? kUnbounded : error;
+}
+
+namespace {
+
+/// The error of a number once it is cast to fp8, which jumps: exact numbers are rounded to it, too.
 double rounded_error(DType dtype, double before, double error) {
-  if (std::isnan(error) || (!std::isfinite(before) && error > 0)) return kUnbounded;
-  if ((dtype != DType::f8e4m3 && dtype != DType::f8e5m2) || error == 0) return error;
+  if (error == 0 || error == kUnbounded) return error;
   const double exact = rounded(dtype, before);
   return std::max(distance(rounded(dtype, before - error), exact),
                   distance(rounded(dtype, before + error), exact));
 }
+
+}  // namespace
 
 const PointwiseFunction* find_pointwise(std::string_view op) {
   for (const PointwiseFunction& function : kFunctions)
@@ -186,10 +196,11 @@ double PointwiseStep::own_rounding(const PointwiseElement& e) const {
   const bool holds = function->name == "cast" &&
                      (!is_float(from[0]) || (!exact && unit_of(from[0]) >= unit_of(to)));
   if (holds) return 0;
-  // Exact numbers are rounded to fp8, so that only what is computed before is uncertain.
-  const bool eight = to == DType::f8e4m3 || to == DType::f8e5m2;
-  if (!eight) steps += unit * size;
-  if (eight ? function->name != "cast" : unit > inner_unit) steps += inner_unit * size;
+  // A cast to fp8 is a part of the function, so that only what is computed before is uncertain.
+  if (function->name == "cast" && is_fp8(to)) return steps;
+  steps += unit * size;
+  if (is_fp8(to)) steps += smallest_of(to) / 2;
+  if (unit > inner_unit) steps += inner_unit * size;
   if (way == Way::function) {
     const bool wave = function->name == "sin" || function->name == "cos";
     const bool steep = function->name == "tan";
@@ -222,12 +233,12 @@ void PointwiseStep::follow_reach(PointwiseElement& e) const {
     e.reached = std::max(e.reached, reach);
   }
   if (!is_float(to)) return;
-  const FloatFormat format = format_of(exact ? DType::f64 : to);
+  const bool saturates = is_fp8(to) && op == "cast";
+  const FloatFormat format = format_of(exact && !is_fp8(to) ? DType::f64 : to);
   const bool finite = std::all_of(e.x.begin(), e.x.begin() + function->operands,
                                   [](double x) { return std::isfinite(x); });
   if (!std::isfinite(e.result) && (!finite || is_pole(op, e))) return;
   const double size = std::fabs(e.result);
-  const bool saturates = to == DType::f8e4m3 || to == DType::f8e5m2;
   if (is_sum(op)) {
     if (!(e.magnitude + e.bound <= format.largest))
       e.reached = std::max(e.reached, RangeState::partial);
@@ -244,11 +255,14 @@ void PointwiseStep::follow_reach(PointwiseElement& e) const {
 
 void PointwiseStep::bound(PointwiseElement& e) const {
   const double moved = spread(e);
-  const double raw = moved + own_rounding(e);
-  e.bound = is_float(to)        ? rounded_error(to, function->of(e.x.data()), raw)
-            : std::isnan(moved) ? kUnbounded
-                                : moved;
   const std::string_view op = function->name;
+  if (is_float(to)) {
+    const double before = function->of(e.x.data());
+    e.bound = known_error(before, moved + own_rounding(e));
+    if (is_fp8(to) && op == "cast") e.bound = rounded_error(to, before, e.bound);
+  } else {
+    e.bound = std::isnan(moved) ? kUnbounded : moved;
+  }
   e.magnitude = std::fabs(e.result);
   if (is_sum(op)) e.magnitude = e.sum[0] + e.sum[1];
   if (keeps_sum(op) && !is_sum(op)) e.magnitude = std::max(e.magnitude, e.sum[0]);

@@ -10,10 +10,11 @@
 
 namespace pw {
 
+[[nodiscard]] bool is_fp8(DType dtype);
 /// |a − b|; 0 for equal infinities, infinite where it cannot be said.
 [[nodiscard]] double distance(double a, double b);
-/// The error of a number once it is held in a dtype: exact numbers are rounded to fp8, which jumps.
-[[nodiscard]] double rounded_error(DType dtype, double before, double error);
+/// The error, infinite where nothing is known of it.
+[[nodiscard]] double known_error(double before, double error);
 
 struct PointwiseFunction {
   std::string_view name;

@@ -22,6 +22,9 @@ SETS = {
     "taso": ["bench/rules/taso.pwr"],
 }
 
+# For the largest i64, x + 3 wraps around and has another remainder by 3 than x.
+WRONG = {"divmod.whole_period"}
+
 
 class OneVerdict(unittest.TestCase):
     @classmethod
@@ -84,14 +87,14 @@ class OneVerdict(unittest.TestCase):
         self.assertIn(f"pwr verify -r {file} wrong", done.stderr)
         self.assertIn("1 warning", done.stderr)
 
-    @unittest.skipUnless(os.environ.get("PW_ALL_VERDICTS"), "PW_ALL_VERDICTS is not set: rules of XLA and TASO are still open")
     def test_proofs_and_samples_do_not_contradict_each_other(self):
         for name, files in SETS.items():
             for file in files:
                 with self.subTest(name, file=file):
                     for row in self.rows("verify", "-r", file):
                         self.assertEqual(row["contradiction"], "", row)
-                        self.assertNotEqual(row["verdict"], "refuted", row)
+                        if row["rule"] not in WRONG:
+                            self.assertNotEqual(row["verdict"], "refuted", row)
 
 
 if __name__ == "__main__":
