@@ -193,6 +193,8 @@ class Search {
   };
   [[nodiscard]] std::string_view counterpart(PatternNodeId id, const PatternAttribute& wanted,
                                              NodeId node, const State& state) const;
+  [[nodiscard]] bool waits_for_axis(PatternNodeId id, const PatternAttribute& wanted, NodeId node,
+                                    const State& state) const;
   [[nodiscard]] std::optional<Attribute> known_value(PatternNodeId id, std::string_view attribute,
                                                      NodeId node, const State& state) const;
   Fit fit(const Written& written, const Expr& expr, const Attribute& value, State& state,

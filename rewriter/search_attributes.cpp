@@ -1,6 +1,7 @@
 // Exports Search's gates on attributes: a written one must match, an unwritten one must have its
 // default, and one that depends on an unbound variable is deferred until that is bound.
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -118,6 +119,8 @@ bool Search::match_attributes(PatternNodeId id, NodeId node, State& state) {
 bool Search::match_written(PatternNodeId id, std::size_t index, NodeId node, State& state,
                            bool last) {
   const PatternAttribute& wanted = rule_.nodes[id].attributes[index];
+  if (!last && waits_for_axis(id, wanted, node, state))
+    return state.deferred.push_back({id, index, {}, 0}), true;
   const AttributeDecl* decl = graph_.op_of(node).attribute(wanted.name);
   const Attribute* found = graph_.attribute(node, counterpart(id, wanted, node, state));
   Attribute value = found                         ? *found
@@ -164,6 +167,28 @@ std::string_view Search::counterpart(PatternNodeId id, const PatternAttribute& w
   const bool exchanged = (mine || others) && (!mine || same_attribute(*mine, *other)) &&
                          (!others || same_attribute(*others, *own));
   return exchanged ? twin : wanted.name;
+}
+
+/// Returns true for an axis of a transpose that no node has bound yet, but may: until then, which
+/// of the two axes it is cannot be known.
+bool Search::waits_for_axis(PatternNodeId id, const PatternAttribute& wanted, NodeId node,
+                            const State& state) const {
+  const std::string_view twin = twin_axis(graph_.op_of(node), wanted.name);
+  if (twin.empty()) return false;
+  const Attribute *own = graph_.attribute(node, wanted.name), *other = graph_.attribute(node, twin);
+  if (own == nullptr || other == nullptr || *own == *other) return false;
+  if (known_value(id, wanted.name, node, state) || known_value(id, twin, node, state)) return false;
+  std::set<std::string> open;
+  for (const PatternAttribute& written : rule_.nodes[id].attributes)
+    if (written.name == wanted.name || written.name == twin)
+      open.merge(unbound_names(written.value, state.env));
+  for (std::size_t i = 0; i < rule_.nodes.size(); ++i) {
+    if (PatternNodeId(i) == id) continue;
+    for (const PatternAttribute& written : rule_.nodes[PatternNodeId(i)].attributes)
+      for (const std::string& name : unbound_names(written.value, state.env))
+        if (open.contains(name)) return true;
+  }
+  return false;
 }
 
 /// What the pattern writes for the attribute, where everything in it is bound.

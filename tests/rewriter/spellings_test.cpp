@@ -67,6 +67,17 @@ TEST_CASE("spellings: a free axis of a transpose is the one that the other leave
                 "in k: f32[4, 4]  y = transpose(k){dim0 = 0, dim1 = 1}  out y", 0);
 }
 
+TEST_CASE("spellings: another op says which axis of a transpose is which", "[rewriter]") {
+  for (const char* dim : {"0", "1"})
+    for (const char* axes : {"dim0 = 0, dim1 = 1", "dim0 = 1, dim1 = 0"})
+      check_matches(
+          "rule r { y = sum(transpose(a: T[*s]){dim0 = p, dim1 = q}){dim = p, keepdim = true}"
+          " => y = transpose(sum(a){dim = q, keepdim = true}){dim0 = p, dim1 = q} }",
+          "in a: f32[4, 5, 6]  t = transpose(a){" + std::string(axes) +
+              "}  y = sum(t){dim = " + dim + ", keepdim = true}  out y",
+          1);
+}
+
 TEST_CASE("spellings: equal transposes are one node after cse", "[rewriter]") {
   const World world("rule r { y = neg(x) => y = x }");
   Graph g = world.graph(kTransposes);
