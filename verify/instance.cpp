@@ -199,10 +199,11 @@ class Attempt {
     bind_attributes(node, op, local);
     NodeRequest request;
     request.op = node.op;
-    for (std::size_t i = 0; i < node.operands.size(); ++i) {
+    request.operands.resize(node.operands.size());
+    for (const std::size_t i : drawing_order(node, op)) {
       auto value = operand(node, op, i, local);
       if (!value) return forward(value);
-      request.operands.push_back(*value);
+      request.operands[i] = *value;
     }
     if (op.traits.commutative && request.operands.size() >= 2 && draw_.once_in(3))
       std::swap(request.operands[0], request.operands[1]);
@@ -297,6 +298,31 @@ class Attempt {
     bind_result(id, value);
     if (const TypeExpr* text = declared(op, i)) unify(*rules_.context, *text, *type, local);
     return value;
+  }
+
+  /// Operands in order; but where the pattern states a type that the op wants of an earlier
+  /// operand, too, the stated ones come first.
+  std::vector<std::size_t> drawing_order(const PatternNode& node, const Op& op) const {
+    const auto stated = [&](std::size_t i) {
+      const std::vector<TypeExpr>& types = rule_.values[node.operands[i]].types;
+      return std::any_of(types.begin(), types.end(),
+                         [](const TypeExpr& type) { return !type.dtype.empty(); });
+    };
+    const auto variable = [&](std::size_t i) {
+      const TypeExpr* type = declared(op, i);
+      return type == nullptr || type->dtype.empty() ? std::string() : type->dtype[0].text;
+    };
+    std::vector<std::size_t> first, rest;
+    for (std::size_t i = 0; i < node.operands.size(); ++i) {
+      const auto shares = [&](std::size_t k) {
+        return !stated(k) && !variable(k).empty() && variable(k) == variable(i);
+      };
+      bool early = false;
+      for (std::size_t k = 0; k < i && stated(i); ++k) early = early || shares(k);
+      (early ? first : rest).push_back(i);
+    }
+    first.insert(first.end(), rest.begin(), rest.end());
+    return first;
   }
 
   static bool written(const Op& op, std::size_t i) {

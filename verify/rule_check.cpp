@@ -335,7 +335,7 @@ class Unfolded {
   double of(OpId op) {
     if (!op.valid()) return 1;
     const auto [known, first] = sizes_.emplace(op, 1);
-    if (first && context_.ops[op].has_body()) sizes_[op] = of(context_.ops[op].body);
+    if (first && context_.ops[op].has_body()) sizes_[op] = std::max(1.0, of(context_.ops[op].body));
     return sizes_[op];
   }
   double of(const std::vector<Statement>& statements) {

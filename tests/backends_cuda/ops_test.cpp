@@ -157,6 +157,23 @@ TEST_CASE("kernels: powers of integers have the interpreter's bits", "[cuda][dif
   });
 }
 
+TEST_CASE("kernels: integers divided down have the interpreter's bits", "[cuda][diff]") {
+  const ContextPtr context = library();
+  std::vector<Subject> all;
+  for (const char* dtype : {"i64", "i32", "i8", "u8"})
+    all.push_back(subject(
+        context, dtype,
+        fmt::format("graph {{ in x: {0}[n, 9], z: {0}[n, 9]  y = integer_div_floor(x, z)  out y }}",
+                    dtype)));
+  check_bits(all, {7}, [](std::vector<Tensor>& inputs, std::uint64_t seed) {
+    Random random(seed);
+    for (std::int64_t i = 0; i < inputs[0].view().count(); ++i) {
+      store(inputs[0].dtype(), inputs[0].data(), i, static_cast<double>(random.below(256)) - 128);
+      store(inputs[1].dtype(), inputs[1].data(), i, static_cast<double>(random.below(9)) - 4);
+    }
+  });
+}
+
 TEST_CASE("kernels: a square is one product, rounded once", "[cuda][diff]") {
   const ContextPtr context = library();
   const Subject s = subject(context, "pow", "graph { in x: f32[n, 9]  y = pow(x, 2)  out y }");
@@ -269,6 +286,7 @@ TEST_CASE("kernels: every op with a body is in the table, or holds a library cal
   std::set<std::string> known;
   for (const Form& form : kForms) known.insert(form.op);
   for (const Form& form : kSpecial) known.insert(form.op);
+  known.insert("integer_div_floor");  // in a test of its own, on integers
   for (const std::string& name : context->ops.names()) {
     const Op& op = context->ops[context->ops.find(name)];
     if (!op.has_body() || op.traits.collective || taken_apart.count(name)) continue;

@@ -321,8 +321,8 @@ class Progress(ProgramTest):
         return text.decode()
 
     def test_rate_and_time_left(self):
-        told = self.on_a_terminal("verify", *(word for name in ("norm", "norm_quant", "activation") for word in ("-r", f"rules/{name}.pwr")))
-        self.assertRegex(told, r"verifying: \d+ of \d+ rules, \d+(\.\d)?/s, \d+(\.\d)? s left")
+        told = self.on_a_terminal("verify", *(word for name in ("norm", "norm_quant", "rope") for word in ("-r", f"rules/{name}.pwr")))
+        self.assertRegex(told, r"judging: \d+ of \d+ rules, \d+(\.\d)?/s, \d+(\.\d)? s left")
         self.assertTrue(re.split(r"\r\x1b\[K", told)[-1].strip() == "" or told.endswith("\r\n"), "the line is taken away")
 
     def test_only_where_it_is_asked_for(self):

