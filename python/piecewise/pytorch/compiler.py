@@ -1,31 +1,43 @@
 """The backend of torch.compile: graphs of AOT autograd, imported, rewritten and compiled."""
 from __future__ import annotations
 
+import copy
 import dataclasses
 import functools
-import json
 import logging
 import pathlib
+import pickle
 import time
 import typing as t
 
 import torch
+from torch._dynamo.aot_compile_types import SerializableCallable
 from torch._dynamo.backends.common import aot_autograd
 from torch._functorch.aot_autograd import make_boxed_func
+from torch._subclasses import FakeTensorMode
+from torch.fx._graph_pickler import GraphPickler
+from torch.fx._graph_pickler import Options as PickleOptions
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
 import _piecewise
 from _piecewise import Error
 
 from .borrowed import lent_threads
-from .calls import Call, Checked, functions, over
+from .calls import Checked
+from .checks import keep_checks, with_eager_errors
 from .decompositions import decompositions
-from .frozen import FrozenWeights
-from .options import Options
-from .reports import GraphReport, _graphs, origin
-from .telling import Refused, Told
+from .options import FROZEN, Options, check_mode
+from .reports import GraphReport, Served, _graphs, origin
+from .taking import Taking, calls_of
+from .telling import Refused
 
 _log = logging.getLogger("piecewise")
-_FROZEN = "frozen"  # the rules, and the pipeline of theirs, for weights that are kept
+_AUTOGRAD_CACHE = (
+    "enable_autograd_cache",
+    "force_autograd_cache",
+    "strict_autograd_cache",
+    "bundled_autograd_cache",
+)  # it keeps Inductor's code alone
 
 
 def _static_inputs() -> t.FrozenSet[int]:
@@ -35,75 +47,16 @@ def _static_inputs() -> t.FrozenSet[int]:
     return frozenset(metadata.static_input_indices if metadata is not None else ())
 
 
-def pipelines(options: Options) -> t.List[str]:
-    """What a graph goes through."""
-    return [name for name in (options.pipeline, _FROZEN if options.frozen else "") if name]
-
-
-@dataclasses.dataclass
-class _Rewritten:
-    """A graph after its import and the pipeline, as a text that the compile cache keeps."""
-
-    imported: str
-    graph: str
-    left: t.Dict[str, int]
-    reasons: t.Dict[str, int]
-    rewrites: t.Dict[str, int]
-    proofs: t.List[t.Dict[str, t.Any]]
-    not_proved: t.List[t.Dict[str, t.Any]]
-
-    @classmethod
-    def make(cls, told: Told, session: _piecewise.Session, rules: _piecewise.Rules, options: Options) -> bytes:
-        said = told.convert()
-        graph, rewrites = said["graph"], {}
-        proofs: t.List[t.Dict[str, t.Any]] = []
-        left: t.List[t.Dict[str, t.Any]] = []
-        for pipeline in pipelines(options):
-            run = session.run(graph, rules, pipeline, dict(options.params))
-            graph = run.graph
-            rewrites.update({row["pass"]: row["rewrites"] for row in run.passes if row["rewrites"]})
-            if options.prove:
-                proved = run.prove()
-                proofs += proved["proofs"]
-                left += proved["not_proved"]
-        made = cls(said["graph"].json(), graph.json(), said["opaque"], said["reasons"], rewrites, proofs, left)
-        return json.dumps(vars(made)).encode()
-
-
-def _rewritten(told: Told, session: _piecewise.Session, rules: _piecewise.Rules, options: Options, report: GraphReport) -> _piecewise.Graph:
-    """The graph to run; made once for all processes."""
-    made = []
-
-    def make() -> bytes:
-        made.append(True)
-        return _Rewritten.make(told, session, rules, options)
-
-    parts = [torch.__version__, repr((pipelines(options), options.params, options.prove)), told.text()]
-    kept = _Rewritten(**json.loads(session.keep("torch", parts, make)))
-    report.warm = not made
-    report.left, report.reasons, report.rewrites = kept.left, kept.reasons, kept.rewrites
-    report.proofs, report.not_proved = kept.proofs, kept.not_proved
-    report.read = functools.partial(session.loads, kept.imported, "torch")
-    return session.loads(kept.graph, "torch")
-
-
 def _take(
     session: _piecewise.Session, rules: _piecewise.Rules, options: Options, module: torch.fx.GraphModule, report: GraphReport
 ) -> t.Callable[..., t.Any]:
     lent_threads()
     if options.frozen and report.kind != "inference":
         options = dataclasses.replace(options, frozen=False)
-    told = Told(module.graph, module, session, _static_inputs() if report.kind != "backward" else (), own_attention=options.own_attention)
-    report.ops = told.ops
-    if not told.results:
-        raise Refused("it computes nothing that it returns")
-    graph = report.graph = _rewritten(told, session, rules, options, report)
-    if graph.writes:
-        raise Refused("it writes inputs")
-    compiled = _piecewise.Compiled(graph, options.backend, functions(told), over, options.frozen)
-    report.summary = compiled.summary
-    call = Call(told, graph, compiled, FrozenWeights(compiled.weights, options.check) if options.frozen else None)
-    return Checked(call, module) if options.check else call
+    static = _static_inputs() if report.kind != "backward" else frozenset()
+    call = Taking(session, rules, options, report).take(module, static)
+    call = Checked(call, module) if options.check else call
+    return Served(call, min(static), report) if static else call
 
 
 def _write_page(folder: str, report: GraphReport) -> None:
@@ -112,13 +65,14 @@ def _write_page(folder: str, report: GraphReport) -> None:
     stem = f"{len(_graphs) - 1:03d}-{report.kind}"
     left = [f"not proved: {row['rule']} at {row['node']} in {row['pass']}: {row['left_to_show']}" for row in report.not_proved]
     (path / f"{stem}.txt").write_text("\n".join([str(report), *left, *report.summary]) + "\n", encoding="utf-8")
-    if report.graph is not None:
-        (path / f"{stem}.html").write_bytes(report.graph.draw("html"))
+    for i, part in enumerate(report.parts):
+        name = f"{stem}.html" if len(report.parts) == 1 else f"{stem}.{i}.html"
+        (path / name).write_bytes(part.graph.draw("html"))
 
 
 def rules_of(options: Options, session: _piecewise.Session) -> _piecewise.Rules:
     """Those of the options; Error for mistakes of the user's, which are no reasons to run a graph in PyTorch."""
-    rules = session.rules([*options.rules, *([_FROZEN] if options.frozen else [])])
+    rules = session.rules([*options.rules, *([FROZEN] if options.frozen else [])])
     for what, name, names in (
         ("pipeline", options.pipeline, ["", *rules.pipelines]),
         ("backend", options.backend, [engine["name"] for engine in _piecewise.engines()]),
@@ -143,29 +97,44 @@ class Backend:
     def __repr__(self) -> str:
         return f"piecewise.pytorch.Backend({self.options})"
 
-    def __call__(self, module: torch.fx.GraphModule, example_inputs: t.Sequence[t.Any], **_: t.Any) -> t.Callable[..., t.Any]:
-        of = origin()
-        compilers = {kind: functools.partial(self._compile, of, kind) for kind in ("forward", "backward", "inference")}
-        return aot_autograd(
+    def __call__(
+        self, module: torch.fx.GraphModule, example_inputs: t.Sequence[t.Any], *, mode: t.Any = None, options: t.Any = None, name: t.Any = None
+    ) -> t.Callable[..., t.Any]:
+        """What torch.compile calls; ValueError for a mode, or for options beside these."""
+        check_mode(mode)
+        if options:
+            raise ValueError("piecewise.pytorch.Backend has its options: give them to it, and not to torch.compile")
+        if torch._functorch.config.bundled_autograd_cache:  # of a function that is to be saved
+            saved = Portable.saved(module, example_inputs)  # as Dynamo made it
+            with torch._functorch.config.patch(dict.fromkeys(_AUTOGRAD_CACHE, False)):
+                return Portable(self.options, saved, self._compiled(module, example_inputs))
+        return self._compiled(module, example_inputs)
+
+    def _compiled(self, module: torch.fx.GraphModule, example_inputs: t.Sequence[t.Any]) -> t.Callable[..., t.Any]:
+        made_for = {"origin": origin(), "weights": {}}  # what reports of its graphs share
+        compilers = {kind: functools.partial(self._compile, made_for, kind) for kind in ("forward", "backward", "inference")}
+        keep_checks(module)
+        compiled = aot_autograd(
             fw_compiler=compilers["forward"],
             bw_compiler=compilers["backward"],
             inference_compiler=compilers["inference"],
             decompositions=decompositions(),
         )(module, example_inputs)
+        return with_eager_errors(compiled, module)
 
     def _compile(
-        self, of: t.Callable[[], t.Any], kind: str, module: torch.fx.GraphModule, example_inputs: t.Sequence[t.Any]
+        self, made_for: t.Dict[str, t.Any], kind: str, module: torch.fx.GraphModule, example_inputs: t.Sequence[t.Any]
     ) -> t.Callable[..., t.Any]:
         start = time.perf_counter()
         session = _piecewise.Session()
         rules = rules_of(self.options, session)
-        report = GraphReport(kind, self.options, origin=of)
+        report = GraphReport(kind, self.options, **made_for)
         _graphs.append(report)
         try:
             return _take(session, rules, self.options, module, report)
         except (Refused, Error) as why:
-            report.refused = str(why)
-            report.ops = sum(node.op == "call_function" for node in module.graph.nodes)
+            report.refused, report.parts = str(why), []
+            report.ops = len(calls_of(module.graph))
             _log.warning("%s", report)
             return make_boxed_func(module.forward)
         finally:
@@ -175,7 +144,50 @@ class Backend:
 
 
 def backend(
-    module: torch.fx.GraphModule, example_inputs: t.Sequence[t.Any], *, options: t.Optional[t.Mapping[str, t.Any]] = None, mode: t.Any = None
+    module: torch.fx.GraphModule,
+    example_inputs: t.Sequence[t.Any],
+    *,
+    options: t.Optional[t.Mapping[str, t.Any]] = None,
+    mode: t.Any = None,
+    name: t.Any = None,
 ) -> t.Callable[..., t.Any]:
-    """The backend of torch.compile, as its entry point names it; for `options` see Options."""
-    return Backend(**dict(options or {}))(module, example_inputs)
+    """The backend of torch.compile, as its entry point names it; for `options` see Options. ValueError for a mode."""
+    return Backend(**dict(options or {}))(module, example_inputs, mode=mode, name=name)
+
+
+class Portable(SerializableCallable):
+    """A graph of Dynamo, compiled, which aot_compile saves with its module: where it is loaded, it is compiled again, out of the compile cache."""
+
+    def __init__(self, options: Options, saved: bytes, call: t.Callable[..., t.Any]):
+        self._options, self._saved, self._call = options, saved, call
+
+    @staticmethod
+    def saved(module: torch.fx.GraphModule, inputs: t.Sequence[t.Any]) -> bytes:
+        return GraphPickler.dumps((_bare(module), list(inputs)), PickleOptions(ops_filter=None))
+
+    def __call__(self, *args: t.Any, **kwargs: t.Any) -> t.Any:
+        return self._call(*args, **kwargs)
+
+    @classmethod
+    def serialize_compile_artifacts(cls, fn: "Portable") -> bytes:
+        return pickle.dumps((dataclasses.asdict(fn._options), fn._saved))
+
+    @classmethod
+    def deserialize_compile_artifacts(cls, data: bytes) -> "Portable":
+        options, saved = pickle.loads(data)
+        mode = FakeTensorMode(shape_env=ShapeEnv())
+        module, inputs = GraphPickler.loads(saved, mode)
+        module.recompile()
+        backend = Backend(**options)
+        with torch._guards.tracing(torch._guards.TracingContext(mode)):
+            return cls(backend.options, saved, backend._compiled(module, inputs))
+
+
+def _bare(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
+    """A copy without what of Dynamo's cannot be saved."""
+    out = copy.copy(module)
+    out.graph = copy.deepcopy(module.graph)
+    for node in out.graph.nodes:
+        for key in ("nn_module_stack", "source_fn_stack", "example_value"):
+            node.meta.pop(key, None)
+    return out

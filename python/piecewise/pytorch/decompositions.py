@@ -1,15 +1,57 @@
 """Which of PyTorch's ops are taken apart before a graph is imported."""
+from __future__ import annotations
+
 import functools
+import typing as t
 
 import torch
 from torch._decomp import core_aten_decompositions
 
+_FOREACH = "aten::_foreach_"
+# What is done to each tensor, where that has another name than the op on lists.
+_EACH = {"maximum": "clamp_min", "minimum": "clamp_max", "norm": "linalg_vector_norm", "zero": "zeros_like"}
+
+
+def _of_one(op: torch._ops.OpOverload, name: str, given: t.Mapping[str, t.Any], i: int) -> t.Tuple[t.List[t.Any], t.Dict[str, t.Any]]:
+    """Arguments of the i-th call: of lists, the i-th item."""
+    one = {word: value[i] if isinstance(value, (list, tuple)) else value for word, value in given.items()}
+    named = {a.name: one.pop(a.name) for a in op._schema.arguments if a.name in one and (a.kwarg_only or a.name == "dtype")}
+    if name in ("addcmul", "addcdiv"):
+        scalars = one.pop("scalars", None)
+        named["value"] = one.pop("value", 1) if scalars is None else scalars
+    return list(one.values()), named
+
+
+def _of_each(op: torch._ops.OpOverload) -> t.Optional[t.Callable[..., t.List[torch.Tensor]]]:
+    """An op on lists of tensors, as ops on tensors; None where it writes them, or there is none for one tensor."""
+    name = op._schema.name.removeprefix(_FOREACH)
+    each = getattr(torch.ops.aten, _EACH.get(name, name), None)
+    if op._schema.is_mutable or each is None or any(a.name == "scalars" and str(a.type) == "Tensor" for a in op._schema.arguments):
+        return None
+    lists = [a.name for a in op._schema.arguments if str(a.type) == "List[Tensor]"]
+
+    def decomposed(*args, **kwargs):
+        given = {a.name: value for a, value in zip(op._schema.arguments, args)} | kwargs
+        calls = [_of_one(op, name, given, i) for i in range(len(given[lists[0]]))]
+        return [each(*positional, **named) for positional, named in calls]
+
+    return decomposed
+
+
+def _overload(name: str) -> torch._ops.OpOverload:
+    """By a name such as aten::_foreach_add.List."""
+    packet, _, overload = name.removeprefix("aten::").partition(".")
+    return getattr(getattr(torch.ops.aten, packet), overload or "default")
+
 
 @functools.lru_cache(maxsize=None)
 def decompositions():
-    """Those that are not core ATen, but attention, which has a kernel here."""
+    """Those that are not core ATen, but attention, which has a kernel here; and ops on lists of tensors, as optimizers have them."""
     table = dict(core_aten_decompositions())
     for name in ("_scaled_dot_product_flash_attention_for_cpu",):
         for overload in getattr(torch.ops.aten, name).overloads():
             table.pop(getattr(getattr(torch.ops.aten, name), overload), None)
+    for name in torch._C._dispatch_get_all_op_names():
+        if name.startswith(_FOREACH) and not name.endswith("out") and (decomposed := _of_each(_overload(name))) is not None:
+            table[_overload(name)] = decomposed
     return table

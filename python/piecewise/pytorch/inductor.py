@@ -5,6 +5,7 @@ import contextlib
 import dataclasses
 import functools
 import gc
+import json
 import logging
 import operator
 import typing as t
@@ -16,6 +17,9 @@ from torch._inductor.pattern_matcher import stable_topological_sort
 import _piecewise
 from _piecewise import Error
 
+from .. import commands
+from ..counting import counted
+from .reports import Explanations
 from .telling import DTYPES, Refused, Told, seen
 
 _log = logging.getLogger("piecewise")
@@ -41,6 +45,44 @@ class Rewritten:
 
     rewrites: t.Dict[str, int]  # by rule or pass
     refused: str = ""  # why the graph stays as it was; empty: it does not
+    explained: t.Callable[[], Explanations] = dataclasses.field(default=Explanations, repr=False, compare=False)
+
+    @functools.cached_property
+    def near_misses(self) -> t.Dict[str, t.List[t.Dict[str, t.Any]]]:
+        """Of rules that matched nothing: where they nearly did, and what was missing, as of piecewise.explain."""
+        return {said["rule"]: said["near_misses"] for said in self.explained()}
+
+    def __str__(self) -> str:
+        if self.refused:
+            return f"stays as it is: {self.refused}"
+        lines = [", ".join(f"{count} × {name}" for name, count in self.rewrites.items()) or "no rewrites"]
+        nearest = sorted(self.near_misses.items(), key=lambda item: -max((miss["matched"] for miss in item[1]), default=0))
+        for rule, misses in nearest[:_SHOWN]:
+            lines += [
+                f"{rule}: no match",
+                *(f"  {miss['code']} at {miss['at']}, {miss['count']} ×: {'; '.join([miss['message'], *miss['notes']])}" for miss in misses),
+            ]
+        more = len(nearest) - _SHOWN
+        return "\n".join([*lines, f"and {counted(more, 'rule')} more without a match: see near_misses"] if more > 0 else lines)
+
+
+_SHOWN = 10  # rules without a match
+_OUTSIDE = "N11"  # the rule is in no pass of the pipeline
+
+
+def _note_casts(graph: _piecewise.Graph, misses: t.List[t.Dict[str, t.Any]]) -> None:
+    """Says of near misses where a cast stands between what a pattern has side by side, as in graphs of bf16 that compute in f32."""
+    nodes = {node["name"]: node for node in json.loads(graph.json())["nodes"]} if misses else {}
+    read: t.Dict[str, t.Set[str]] = {}
+    for name, node in nodes.items():
+        for operand in node["operands"]:
+            read.setdefault(operand, set()).add(name)
+    for miss in misses:
+        at = nodes.get(miss["at"])
+        around = [name for value in (at["results"] if at else ()) for name in sorted(read.get(value["name"], ()))]
+        casts = [name for name in [miss["at"], *around] if nodes.get(name, {}).get("op") == "cast"]
+        if casts:
+            miss["notes"] = [*miss["notes"], f"the cast %{casts[0]} stands between: the pattern has none there"]
 
 
 @functools.lru_cache(maxsize=None)
@@ -243,24 +285,39 @@ class InductorPass(CustomGraphPass):
         self._rules = self._session.rules(list(rules))
         if pipeline not in self._rules.pipelines:
             raise Error(f"there is no pipeline `{pipeline}`; there are {', '.join(self._rules.pipelines)}")
+        self._own = self._rules.names
         self._pipeline, self._params = pipeline, {name: str(value) for name, value in params.items()}
         self._uuid = self._session.digest(["inductor pass", pipeline, repr(sorted(self._params.items()))])
 
     def __call__(self, graph: torch.fx.Graph) -> None:
         try:
             with _no_collections():
-                rewrites = self._rewrite(graph)
+                rewrites, explained = self._rewrite(graph)
         except (Refused, Error) as why:
             self.done.append(Rewritten({}, str(why)))
             _log.warning("the graph stays as it is: %s", why)
         else:
-            self.done.append(Rewritten(rewrites))
+            self.done.append(Rewritten(rewrites, explained=explained))
 
-    def _rewrite(self, graph: torch.fx.Graph) -> t.Dict[str, int]:
-        said = seen(graph, self._session, self._rules, self._pipeline) or Told(graph, graph.owning_module, self._session).convert()
+    def _rewrite(self, graph: torch.fx.Graph) -> t.Tuple[t.Dict[str, int], t.Callable[[], Explanations]]:
+        """What was rewritten, and what tells why other rules were not."""
+        told = functools.partial(Told, graph, graph.owning_module, self._session)
+        said = seen(graph, self._session, self._rules, self._pipeline)
+        whole = said is None
+        said = said or told().convert()
         run = self._session.run(said["graph"], self._rules, self._pipeline, self._params)
+        missed = [rule for rule in self._own if run.count(rule) == 0]
+        before = said["graph"] if whole or not missed else told().convert()["graph"]  # as it is now; what rules see may be less than what they miss
         _Back(graph, said["aliases"]).change(_piecewise.changes(run.before(), run.graph))
-        return {row["pass"]: row["rewrites"] for row in run.passes if row["rewrites"]}
+        rewrites = {row["pass"]: row["rewrites"] for row in run.passes if row["rewrites"]}
+        return rewrites, functools.partial(self._explain, before, missed)
+
+    def _explain(self, graph: _piecewise.Graph, rules: t.Sequence[str]) -> Explanations:
+        """Of rules of the pipeline."""
+        all_said = [commands.explain(graph, self._rules, rule, self._pipeline, self._params) for rule in rules]
+        out = Explanations(said for said in all_said if not any(miss["code"] == _OUTSIDE for miss in said["near_misses"]))
+        _note_casts(graph, [miss for said in out for miss in said["near_misses"]])
+        return out
 
     def __deepcopy__(self, _: t.Any) -> "InductorPass":  # Inductor copies its options
         return self

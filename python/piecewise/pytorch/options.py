@@ -2,7 +2,15 @@
 from __future__ import annotations
 
 import dataclasses
+import difflib
+import os
 import typing as t
+
+Path = str
+Paths = t.Tuple[str, ...]
+Params = t.Tuple[t.Tuple[str, str], ...]
+
+FROZEN = "frozen"  # the rules, and the pipeline of theirs, for weights that are kept
 
 
 @dataclasses.dataclass(frozen=True)
@@ -16,30 +24,82 @@ class Options:
     check: the first call at each size runs in PyTorch too, and other numbers raise Error; with `frozen`, all weights are compared at each call. report: a folder, which gets a page for each graph.
     """
 
-    rules: t.Tuple[str, ...] = ("llm",)
+    rules: Paths = ("llm",)
     pipeline: str = "o2"
-    params: t.Tuple[t.Tuple[str, str], ...] = ()
+    params: Params = ()
     backend: str = "cpu"
     own_attention: bool = False
     frozen: bool = False
     prove: bool = False
     check: bool = False
-    report: str = ""
+    report: Path = ""
 
     @classmethod
     def of(cls, given: t.Optional[t.Mapping[str, t.Any]]) -> "Options":
-        """From a dict; ValueError for a name that there is none of."""
+        """From a dict; ValueError for a name that there is none of, and for a value of another kind."""
         values = dict(given or {})
-        names = [field.name for field in dataclasses.fields(cls)]
+        kinds = {field.name: _KINDS[str(field.type)] for field in dataclasses.fields(cls)}
         for name in values:
-            if name not in names:
-                raise ValueError(f"piecewise has no option `{name}`; options are {', '.join(names)}")
-        if "rules" in values:
-            values["rules"] = (values["rules"],) if isinstance(values["rules"], str) else tuple(map(str, values["rules"]))
-        if "params" in values:
-            values["params"] = tuple(sorted((str(k), str(v)) for k, v in dict(values["params"]).items()))
+            if name not in kinds:
+                near = difflib.get_close_matches(str(name), kinds, 1)
+                raise ValueError(
+                    f"piecewise has no option `{name}`; options are {', '.join(kinds)}" + (f": did you mean `{near[0]}`?" if near else "")
+                )
+        for name, value in values.items():
+            kind = kinds[name]
+            try:
+                values[name] = kind.read(value)
+            except (TypeError, ValueError):
+                raise ValueError(f"piecewise's option `{name}` is {kind.words}, and not {value!r}") from None
         if values.get("frozen") and values.get("backend", "cpu") != "cpu":
             raise ValueError("piecewise freezes weights with the backend `cpu` alone: leave out `frozen`, or `backend`")
-        if "report" in values:
-            values["report"] = str(values["report"] or "")
         return cls(**values)
+
+
+def check_mode(mode: t.Any) -> None:
+    """ValueError for a mode of torch.compile's: Piecewise has none."""
+    if mode not in (None, "default"):
+        raise ValueError(f"piecewise has no mode `{mode}`: leave it out; what Piecewise does is said by its options, such as {{'frozen': True}}")
+
+
+class _Kind(t.NamedTuple):
+    """Of an option's values."""
+
+    words: str
+    read: t.Callable[[t.Any], t.Any]
+
+
+def _text(value: t.Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _flag(value: t.Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError
+    return value
+
+
+def _path(value: t.Any) -> str:
+    return "" if value is None else os.fsdecode(value)
+
+
+def _paths(value: t.Any) -> t.Tuple[str, ...]:
+    return (os.fsdecode(value),) if isinstance(value, (str, os.PathLike)) else tuple(map(os.fsdecode, value))
+
+
+def _params(value: t.Any) -> t.Tuple[t.Tuple[str, str], ...]:
+    pairs = dict(value).items()
+    if not all(isinstance(name, str) and isinstance(number, (int, float, str)) for name, number in pairs):
+        raise TypeError
+    return tuple(sorted((name, str(number)) for name, number in pairs))
+
+
+_KINDS = {
+    "bool": _Kind("True or False", _flag),
+    "str": _Kind("a text", _text),
+    "Path": _Kind("a path", _path),
+    "Paths": _Kind("a path or the name of a file of the library, or a list of these", _paths),
+    "Params": _Kind('a dict of numbers by name, as {"tp": 2}', _params),
+}

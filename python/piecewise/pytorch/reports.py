@@ -7,6 +7,8 @@ import sys
 import typing as t
 import weakref
 
+import torch
+
 import _piecewise
 
 from .. import commands
@@ -15,29 +17,52 @@ from .options import Options
 
 
 @dataclasses.dataclass
+class Part:
+    """What became of calls of a graph that are compiled together: all of it, or a part between calls that stay PyTorch's."""
+
+    graph: _piecewise.Graph  # as it runs
+    summary: t.List[str]  # what the backend made of it
+    read: t.Callable[[], _piecewise.Graph]
+
+    @functools.cached_property
+    def imported(self) -> _piecewise.Graph:
+        """As it came, before any rewriting."""
+        return self.read()
+
+
+@dataclasses.dataclass
 class GraphReport:
     """What became of one graph."""
 
     kind: str  # forward, backward, inference
     options: Options
-    ops: int = 0  # calls of the graph, without views of tuples and sizes
+    ops: int = 0  # calls of the graph and of the graphs that these are given, without views of tuples and sizes
     left: t.Dict[str, int] = dataclasses.field(default_factory=dict)  # calls that stay PyTorch's, by op
-    reasons: t.Dict[str, int] = dataclasses.field(default_factory=dict)  # why, where the op is known
+    reasons: t.Dict[str, int] = dataclasses.field(default_factory=dict)  # why, where that is known
     refused: str = ""  # why the graph runs in PyTorch as a whole; empty: it does not
     seconds: float = 0.0  # to compile it
     rewrites: t.Dict[str, int] = dataclasses.field(default_factory=dict)  # by pass
     proofs: t.List[t.Dict[str, t.Any]] = dataclasses.field(default_factory=list)  # with `prove`, a row a rule that fired, as of `pwr opt --prove`
     not_proved: t.List[t.Dict[str, t.Any]] = dataclasses.field(default_factory=list)  # with `prove`, a row a rewrite that is left
     warm: bool = False  # it was rewritten by an earlier process
-    summary: t.List[str] = dataclasses.field(default_factory=list)  # what the backend made of it
-    graph: t.Optional[_piecewise.Graph] = None  # as it runs
+    parts: t.List[Part] = dataclasses.field(default_factory=list)  # one, where nothing that stays PyTorch's stands between
     origin: t.Callable[[], t.Any] = lambda: None  # the function or module it is a part of, while that lives
-    read: t.Callable[[], t.Optional[_piecewise.Graph]] = lambda: None
+    weights: t.Dict[int, weakref.ref] = dataclasses.field(default_factory=dict)  # the first one of each model that called it, by identity
 
-    @functools.cached_property
+    @property
+    def graph(self) -> t.Optional[_piecewise.Graph]:
+        """The first part, as it runs; None where PyTorch runs all."""
+        return self.parts[0].graph if self.parts else None
+
+    @property
     def imported(self) -> t.Optional[_piecewise.Graph]:
-        """As it came, before any rewriting."""
-        return self.read()
+        """The first part as it came, before any rewriting."""
+        return self.parts[0].imported if self.parts else None
+
+    @property
+    def summary(self) -> t.List[str]:
+        """What the backend made of the parts."""
+        return [line for part in self.parts for line in part.summary]
 
     @property
     def taken(self) -> int:
@@ -51,6 +76,7 @@ class GraphReport:
         rewrites = ", ".join(f"{count} × {name}" for name, count in self.rewrites.items())
         return (
             f"{self.kind}: {self.taken} of {self.ops} ops taken"
+            + (f" in {len(self.parts)} parts" if len(self.parts) > 1 else "")
             + (f"; PyTorch's own: {left}" if left else "")
             + (f"; rewrites: {rewrites}" if rewrites else "")
             + (f"; {self.proved}" if self.options.prove else "")
@@ -107,10 +133,44 @@ def origin() -> t.Callable[[], t.Any]:
     return lambda: None
 
 
+class Served:
+    """A graph's call, which notes whose weights it is given: models of one class share it where Dynamo's guards let them."""
+
+    def __init__(self, call: t.Callable[..., t.Any], weight: int, report: GraphReport):
+        self._boxed_call = True
+        self._call, self._weight, self._report = call, weight, report
+        self._last: t.Any = None
+
+    def __call__(self, *given):
+        args = given[0] if len(given) == 1 and isinstance(given[0], list) else given
+        weight = args[self._weight]
+        if self._last is None or self._last() is not weight:
+            self._note(weight)
+        return self._call(*given)
+
+    def _note(self, weight: torch.Tensor) -> None:
+        key, known = id(weight), self._report.weights
+        if key not in known or known[key]() is not weight:
+            known[key] = weakref.ref(weight, lambda _: known.pop(key, None))
+        self._last = known.get(key)
+
+
+def _serves(graph: GraphReport, owner: t.Any) -> bool:
+    """It was compiled for a function or module, or called with its weights; a function's is that of others of the same code."""
+    made_for = graph.origin()
+    if made_for is owner:
+        return True
+    if isinstance(owner, torch.nn.Module):
+        weights = [*owner.parameters(), *owner.buffers()]
+        return type(made_for) is type(owner) and any(id(w) in graph.weights and graph.weights[id(w)]() is w for w in weights)
+    code = getattr(owner, "__code__", None)
+    return code is not None and getattr(made_for, "__code__", None) is code
+
+
 def report(function: t.Any) -> Reports:
-    """Reports of the graphs of a function or module that torch.compile gave."""
+    """Reports of the graphs of a function or module that torch.compile gave, those too that were compiled for another model of its class and run for this one."""
     owner = _owner(function)
-    return Reports(graph for graph in _graphs if graph.origin() is owner)
+    return Reports(graph for graph in _graphs if _serves(graph, owner))
 
 
 class Explanations(t.List[t.Dict[str, t.Any]]):
@@ -128,21 +188,20 @@ class Explanations(t.List[t.Dict[str, t.Any]]):
 
 
 def explain(function: t.Any, rule: str, **how: t.Any) -> Explanations:
-    """What became of a rule in the graphs of a function or module that torch.compile gave, and why it did not match; `how` as in piecewise.explain.
+    """What became of a rule in the graphs of a function or module that torch.compile gave, part by part, and why it did not match; `how` as in piecewise.explain.
 
     Graphs that run in PyTorch as a whole are left out. Error where there is no such rule, or no graph.
     """
     out = Explanations()
     unknown = None
-    for one in report(function):
-        if one.imported is not None:
-            options = one.options
-            try:
-                out.append(commands.explain(one.imported, list(options.rules), rule, options.pipeline, dict(options.params), **how))
-            except _piecewise.Error as error:  # of a graph that was compiled with other rules
-                if error.code != "PW1420":
-                    raise
-                unknown = error
+    for one, part in ((one, part) for one in report(function) for part in one.parts):
+        options = one.options
+        try:
+            out.append(commands.explain(part.imported, list(options.rules), rule, options.pipeline, dict(options.params), **how))
+        except _piecewise.Error as error:  # of a graph that was compiled with other rules
+            if error.code != "PW1420":
+                raise
+            unknown = error
     if not out and unknown is not None:
         raise unknown
     if not out:

@@ -1,0 +1,108 @@
+"""Which calls of a graph of torch.fx stay PyTorch's, and why."""
+from __future__ import annotations
+
+import typing as t
+
+import torch
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
+
+from .telling import Refused, type_text
+
+# Higher-order ops that are calls of one op each.
+_PLAIN = ("auto_functionalized", "auto_functionalized_v2", "triton_kernel_wrapper_functional")
+_WORDS = (bool, int, float, str, torch.dtype, torch.layout, torch.memory_format, torch._ops.OpOverload, type(None), type(Ellipsis))
+
+
+def attribute(owner: t.Any, path: str) -> t.Any:
+    """What a get_attr node of the owner's graph reads."""
+    for part in path.split("."):
+        owner = getattr(owner, part)
+    return owner
+
+
+def memory_of(node: torch.fx.Node) -> t.Optional[int]:
+    """A number that is equal for tensors that share memory; None of all else."""
+    value = node.meta.get("val")
+    if not isinstance(value, torch.Tensor) or value.layout != torch.strided:
+        return None
+    return value.untyped_storage()._cdata
+
+
+def has_parts(node: torch.fx.Node) -> bool:
+    """Its value is a tuple or a list."""
+    return isinstance(node.meta.get("val"), (tuple, list))
+
+
+def _reason_of_value(value: t.Any, nested: bool = False) -> str:
+    if isinstance(value, (tuple, list)):
+        if nested:
+            return "a list is among its results"
+        return next(filter(None, (_reason_of_value(item, True) for item in value)), "")
+    try:
+        type_text(value)
+    except Refused as why:
+        return str(why)
+    return ""
+
+
+def _reason_of_argument(value: t.Any) -> str:
+    if isinstance(value, (tuple, list)):
+        return next(filter(None, map(_reason_of_argument, value)), "")
+    if isinstance(value, dict):
+        return _reason_of_argument(list(value.values()))
+    if isinstance(value, slice):
+        return _reason_of_argument([value.start, value.stop, value.step])
+    if isinstance(value, torch.device):
+        return "" if value.type == "cpu" else f"it names the device {value}"
+    if isinstance(value, (torch.fx.Node, *_WORDS)):
+        return ""
+    return f"an argument is a {type(value).__name__}"
+
+
+def _reason_of_target(node: torch.fx.Node) -> str:
+    if node.op != "call_function":
+        return f"it calls the {node.op.removeprefix('call_')} {node.target}"
+    if isinstance(node.target, torch._ops.HigherOrderOperator) and node.target._name not in _PLAIN:
+        return "it has effects" if node.target._name == "with_effects" else "it calls functions that it is given"
+    return ""
+
+
+def _makes_sizes(node: torch.fx.Node) -> bool:
+    """Sizes of its results are known only when it has run."""
+    unknown = free_unbacked_symbols(node.meta.get("val"))
+    return bool(unknown) and not unknown <= set().union(*(free_unbacked_symbols(n.meta.get("val")) for n in node.all_input_nodes))
+
+
+class Staying:
+    """Calls of a graph that stay PyTorch's, with the reasons."""
+
+    def __init__(self, module: torch.fx.GraphModule):
+        self._module = module
+        self._given = {memory_of(node) for node in module.graph.find_nodes(op="placeholder")} - {None}
+        self.reasons: t.Dict[torch.fx.Node, str] = {}
+        self.again: t.Set[torch.fx.Node] = set()  # calls that a part has, too
+        for node in module.graph.nodes:
+            reason = self._reason(node) if node.op.startswith("call_") else ""
+            if reason:
+                self.reasons[node] = reason
+
+    def writes_arguments(self, node: torch.fx.Node) -> bool:
+        """It writes a tensor that the graph is given."""
+        mutable = isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable
+        return mutable and any(memory_of(n) in self._given for n in node.all_input_nodes)
+
+    def _reason(self, node: torch.fx.Node) -> str:
+        if reason := _reason_of_target(node) or _reason_of_value(node.meta.get("val")) or _reason_of_argument((node.args, node.kwargs)):
+            return reason
+        for source in node.all_input_nodes:
+            if has_parts(source):
+                reason = self.reasons.get(source, "")
+            elif source.op == "get_attr":
+                reason = _reason_of_value(attribute(self._module, source.target))
+            else:
+                reason = _reason_of_value(source.meta.get("val"))
+            if reason:
+                return reason
+        if _makes_sizes(node):
+            return "sizes of its results depend on numbers of its arguments"
+        return "it writes an argument of the graph" if self.writes_arguments(node) else ""

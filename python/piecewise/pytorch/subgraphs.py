@@ -1,0 +1,126 @@
+"""Graphs that calls of a graph of torch.fx are given: bodies of branches and loops, regions, and what attention does to its scores."""
+from __future__ import annotations
+
+import copy
+import typing as t
+
+import torch
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.utils._pytree import tree_flatten, tree_unflatten
+
+from .decompositions import decompositions
+from .staying import attribute
+
+# Those whose bodies are called with the very types that they were traced with.
+_CALL_BODIES = ("cond", "invoke_subgraph", "map_impl", "scan", "while_loop", "while_loop_stack_output")
+
+
+def bodies(module: torch.fx.GraphModule) -> t.Dict[str, torch.fx.GraphModule]:
+    """Graphs that calls are given, and that can be compiled themselves, by attribute."""
+    out = {}
+    for node in module.graph.nodes:
+        if isinstance(node.target, torch._ops.HigherOrderOperator) and node.target._name in _CALL_BODIES:
+            for source in node.all_input_nodes:
+                body = attribute(module, source.target) if source.op == "get_attr" else None
+                if isinstance(body, torch.fx.GraphModule):
+                    out[source.target] = body
+    return out
+
+
+def _output(module: torch.fx.GraphModule) -> torch.fx.Node:
+    return module.graph.find_nodes(op="output")[0]
+
+
+def listed(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
+    """A graph that gives its results as AOT autograd has them, in a tuple."""
+    if isinstance(_output(module).args[0], (tuple, list)):
+        return module
+    out = torch.fx.GraphModule(module, copy.deepcopy(module.graph))
+    _output(out).args = ((_output(out).args[0],),)
+    out.recompile()
+    return out
+
+
+def _type(value: t.Any) -> t.Any:
+    return (value.dtype, value.dim(), value.device.type, value.layout) if isinstance(value, torch.Tensor) else type(value) in (int, torch.SymInt)
+
+
+class Body(torch.nn.Module):
+    """A compiled graph in the place of one that a call is given; arguments of other types go to that one."""
+
+    def __init__(self, call: t.Callable[[t.List[t.Any]], t.Sequence[t.Any]], module: torch.fx.GraphModule):
+        super().__init__()
+        self._call, self._module = call, module
+        self._single = not isinstance(_output(module).args[0], (tuple, list))
+        fakes = [node.meta.get("val") for node in module.graph.find_nodes(op="placeholder")]
+        self._types = [_type(fake) for fake in fakes]
+        self._extents = [
+            [(dim, extent) for dim, extent in enumerate(fake.shape) if isinstance(extent, int)] if isinstance(fake, torch.Tensor) else []
+            for fake in fakes
+        ]
+
+    def forward(self, *args):
+        if self._suits(args):
+            results = self._call(list(args))
+            return results[0] if self._single else tuple(results)
+        return self._module(*args)
+
+    def _suits(self, args: t.Sequence[t.Any]) -> bool:
+        if len(args) != len(self._types):
+            return False
+        return all(_type(x) == kind and all(x.shape[dim] == n for dim, n in extents) for x, kind, extents in zip(args, self._types, self._extents))
+
+
+def _dense(node: torch.fx.Node) -> t.Optional[t.Callable[..., t.Any]]:
+    """What attention with a program for its scores is in plain ops, as PyTorch runs it; None for other calls."""
+    target = node.target
+    if not isinstance(target, torch._ops.HigherOrderOperator) or target._name not in ("flex_attention", "flex_attention_backward"):
+        return None
+    return target.py_kernels.get(torch._C.DispatchKey.CompositeExplicitAutograd)
+
+
+def _traced(
+    module: torch.fx.GraphModule, node: torch.fx.Node, function: t.Callable[..., t.Any]
+) -> t.Tuple[torch.fx.GraphModule, t.List[torch.fx.Node]]:
+    """The call in plain ops, and which values its graph is given."""
+    flat, spec = tree_flatten((node.args, node.kwargs))
+    given: t.List[torch.fx.Node] = []
+    for value in flat:
+        if isinstance(value, torch.fx.Node) and value.op != "get_attr" and value not in given:
+            given.append(value)
+
+    def meant(value, values):
+        if not isinstance(value, torch.fx.Node):
+            return value
+        return attribute(module, value.target) if value.op == "get_attr" else values[given.index(value)]
+
+    def call(*values):
+        args, kwargs = tree_unflatten([meant(value, values) for value in flat], spec)
+        return torch.func.functionalize(lambda: function(*args, **kwargs), remove="mutations")()
+
+    fakes = [value.meta["val"] for value in given]
+    mode = torch._guards.detect_fake_mode(fakes)
+    with mode, torch.no_grad():
+        return make_fx(call, decomposition_table=decompositions(), tracing_mode="real")(*fakes), given
+
+
+def spell_attention(module: torch.fx.GraphModule) -> None:
+    """Puts plain ops in the places of attention with programs for its scores."""
+    calls = [(node, function) for node in module.graph.nodes if (function := _dense(node))]
+    for i, (node, function) in enumerate(calls):
+        traced, given = _traced(module, node, function)
+        for constant in traced.graph.find_nodes(op="get_attr"):
+            name = f"piecewise_{i}_{constant.target}"
+            setattr(module, name, attribute(traced, constant.target))
+            constant.target = name
+        places = dict(zip(traced.graph.find_nodes(op="placeholder"), given))
+        with module.graph.inserting_before(node):
+            results = module.graph.graph_copy(traced.graph, places)
+        for user in list(node.users):
+            (_, index) = user.args
+            user.replace_all_uses_with(results[index])
+            module.graph.erase_node(user)
+        module.graph.erase_node(node)
+    if calls:
+        module.graph.eliminate_dead_code()
+        module.recompile()

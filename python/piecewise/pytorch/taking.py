@@ -1,0 +1,236 @@
+"""A graph of AOT autograd, compiled part by part; calls that cannot be taken stay PyTorch's between them."""
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import logging
+import operator
+import typing as t
+
+import torch
+
+import _piecewise
+from _piecewise import Error
+
+from .calls import Call, arguments_of, over
+from .frozen import FrozenWeights
+from .hosted import HostCalls
+from .options import FROZEN, Options
+from .partition import Part, Partition
+from .reports import GraphReport
+from .reports import Part as PartReport
+from .staying import Staying
+from .storage import read_memory, shared_outputs
+from .subgraphs import Body, bodies, listed, spell_attention
+from .telling import Refused, Told
+
+_log = logging.getLogger("piecewise")
+_NUMBERS = (torch.SymInt, torch.SymFloat, torch.SymBool)
+
+
+def pipelines(options: Options) -> t.List[str]:
+    """What a graph goes through."""
+    return [name for name in (options.pipeline, FROZEN if options.frozen else "") if name]
+
+
+@dataclasses.dataclass
+class _Rewritten:
+    """A graph after its import and the pipeline, as a text that the compile cache keeps."""
+
+    imported: str
+    graph: str
+    left: t.Dict[str, int]
+    reasons: t.Dict[str, int]
+    rewrites: t.Dict[str, int]
+    proofs: t.List[t.Dict[str, t.Any]]
+    not_proved: t.List[t.Dict[str, t.Any]]
+
+    @classmethod
+    def make(cls, told: Told, session: _piecewise.Session, rules: _piecewise.Rules, options: Options) -> bytes:
+        said = told.convert()
+        graph, rewrites = said["graph"], {}
+        proofs: t.List[t.Dict[str, t.Any]] = []
+        left: t.List[t.Dict[str, t.Any]] = []
+        for pipeline in pipelines(options):
+            run = session.run(graph, rules, pipeline, dict(options.params))
+            graph = run.graph
+            rewrites.update({row["pass"]: row["rewrites"] for row in run.passes if row["rewrites"]})
+            if options.prove:
+                proved = run.prove()
+                proofs += proved["proofs"]
+                left += proved["not_proved"]
+        made = cls(said["graph"].json(), graph.json(), said["opaque"], said["reasons"], rewrites, proofs, left)
+        return json.dumps(vars(made)).encode()
+
+
+class _Taken(t.NamedTuple):
+    """A part, compiled."""
+
+    call: Call
+    rewritten: _Rewritten
+    report: PartReport
+    warm: bool
+
+
+class _Boxed:
+    """The graph that calls parts, as AOT autograd calls it: with a list of arguments, which it empties."""
+
+    def __init__(self, module: torch.fx.GraphModule):
+        self._boxed_call = True
+        self._forward = module.forward
+
+    def __call__(self, *given):
+        return list(self._forward(arguments_of(given)))
+
+
+def calls_of(graph: torch.fx.Graph) -> t.List[torch.fx.Node]:
+    """Calls that compute tensors."""
+    calls = [node for node in graph.nodes if node.op.startswith("call_") and node.target is not operator.getitem]
+    return [node for node in calls if not isinstance(node.meta.get("val"), _NUMBERS)]
+
+
+class Taking:
+    """Compiles graphs, those that their calls are given too, and adds up what became of them in a report."""
+
+    def __init__(self, session: _piecewise.Session, rules: _piecewise.Rules, options: Options, report: GraphReport):
+        self._session, self._rules, self._options, self._report = session, rules, options, report
+
+    def take(self, module: torch.fx.GraphModule, static: t.Container[int] = ()) -> t.Callable[..., t.Any]:
+        """What is called in the graph's place; `static`: which arguments are weights. Refused or Error where none of it can be taken."""
+        spell_attention(module)
+        left = read_memory(module)
+        staying = Staying(module)
+        staying.reasons.update(left)
+        while True:
+            ops = calls_of(module.graph)
+            try:
+                return self._whole(module, ops, static) if not staying.reasons else self._parts(module, ops, staying, static)
+            except _Culprit as found:
+                staying.reasons.update(found.reasons)
+
+    def _whole(self, module: torch.fx.GraphModule, ops: t.List[torch.fx.Node], static: t.Container[int]) -> Call:
+        try:
+            taken = self._compiled(module, static)
+        except Error as why:
+            nodes = {node.name: node for node in ops}
+            if _named(why) not in nodes or len(ops) == 1:
+                raise
+            raise _Culprit({nodes[_named(why)]: str(why)}) from None
+        self._report.ops += len(ops)
+        self._add(taken)
+        return taken.call
+
+    def _parts(self, module: torch.fx.GraphModule, ops: t.List[torch.fx.Node], staying: Staying, static: t.Container[int]) -> t.Callable[..., t.Any]:
+        weights = {node for i, node in enumerate(module.graph.find_nodes(op="placeholder")) if i in static}
+        partition = Partition(module, staying)
+        taken = [self._part(part, weights) for part in partition.parts]
+        inside = self._bodies(module)
+        if not taken and not inside:
+            raise Refused(next(iter(staying.reasons.values())))
+        self._report.ops += len(ops)
+        for one in taken:
+            self._add(one)
+        self._leave(staying, inside)
+        return _Boxed(partition.whole([_PartCall(one.call) for one in taken], inside))
+
+    def _part(self, part: Part, weights: t.Container[torch.fx.Node]) -> _Taken:
+        try:
+            return self._compiled(part.module, {i for i, node in enumerate(part.given) if node in weights})
+        except (Refused, Error) as why:
+            nodes = {copy.name: node for copy, node in part.nodes}
+            found = nodes.get(_named(why)) if isinstance(why, Error) else None
+            raise _Culprit({node: str(why) for node in ([found] if found is not None else nodes.values())}) from None
+
+    def _bodies(self, module: torch.fx.GraphModule) -> t.Dict[str, Body]:
+        """Those that can be compiled, by attribute."""
+        out = {}
+        for name, body in bodies(module).items():
+            try:
+                out[name] = Body(self.take(listed(body)), body)
+            except (Refused, Error) as why:
+                self._leave_all(body, str(why))
+        return out
+
+    def _leave(self, staying: Staying, inside: t.Container[str]) -> None:
+        for node, reason in staying.reasons.items():
+            runs_body = node.target is torch.ops.higher_order.invoke_subgraph and node.args[0].target in inside
+            if node not in calls_of(node.graph) or node in staying.again:
+                continue
+            if runs_body:  # a call of ours, and none of PyTorch's
+                self._report.ops -= 1
+            else:
+                self._leave_one(node, reason)
+
+    def _leave_one(self, node: torch.fx.Node, reason: str) -> None:
+        report, name = self._report, str(node.target)
+        report.left[name] = report.left.get(name, 0) + 1
+        text = f"{name}: {reason}"
+        report.reasons[text] = report.reasons.get(text, 0) + 1
+
+    def _leave_all(self, module: torch.fx.GraphModule, reason: str) -> None:
+        for node in calls_of(module.graph):
+            self._report.ops += 1
+            self._leave_one(node, reason)
+
+    def _add(self, taken: _Taken) -> None:
+        report, made = self._report, taken.rewritten
+        for to, counts in ((report.left, made.left), (report.reasons, made.reasons), (report.rewrites, made.rewrites)):
+            for name, count in counts.items():
+                to[name] = to.get(name, 0) + count
+        report.proofs += made.proofs
+        report.not_proved += made.not_proved
+        report.warm = taken.warm and (report.warm or not report.parts)
+        report.parts.append(taken.report)
+
+    def _compiled(self, module: torch.fx.GraphModule, static: t.Container[int]) -> _Taken:
+        options = self._options
+        told = Told(module.graph, module, self._session, static, own_attention=options.own_attention, views=shared_outputs)
+        if not told.results:
+            raise Refused("it computes nothing that it returns")
+        rewritten, warm = self._rewritten(told)
+        graph = self._session.loads(rewritten.graph, "torch")
+        if graph.writes:
+            raise Refused("it writes inputs")
+        hosted = HostCalls(module.graph, rewritten.left)
+        compiled = _piecewise.Compiled(graph, options.backend, hosted.functions(told.operators), over, options.frozen)
+        call = Call(told, graph, compiled, hosted, FrozenWeights(compiled, options.check) if options.frozen else None)
+        read = functools.partial(self._session.loads, rewritten.imported, "torch")
+        return _Taken(call, rewritten, PartReport(graph, compiled.summary, read), warm)
+
+    def _rewritten(self, told: Told) -> t.Tuple[_Rewritten, bool]:
+        """The graph to run, made once for all processes; whether an earlier one made it."""
+        made = []
+
+        def make() -> bytes:
+            made.append(True)
+            return _Rewritten.make(told, self._session, self._rules, self._options)
+
+        parts = [torch.__version__, repr((pipelines(self._options), self._options.params, self._options.prove)), told.text()]
+        kept = _Rewritten(**json.loads(self._session.keep("torch", parts, make)))
+        return kept, not made
+
+
+class _PartCall(torch.nn.Module):
+    """A part, as a graph of torch.fx calls it."""
+
+    def __init__(self, call: Call):
+        super().__init__()
+        self._call = call
+
+    def forward(self, *args):
+        return self._call(list(args))
+
+
+class _Culprit(Exception):
+    """Calls that cannot be taken after all, with the reasons."""
+
+    def __init__(self, reasons: t.Dict[torch.fx.Node, str]):
+        super().__init__()
+        self.reasons = reasons
+
+
+def _named(why: Error) -> str:
+    """The node that an error is about; empty: it names none."""
+    place = why.place or ""
+    return place.removeprefix("node ") if place.startswith("node ") else ""

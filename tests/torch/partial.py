@@ -1,0 +1,364 @@
+#!/usr/bin/env python3
+"""Graphs with something in them that Piecewise lacks: that stays PyTorch's, and all else is taken."""
+import unittest
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch._higher_order_ops import associative_scan, map as map_over, scan, while_loop
+from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+
+import compiled
+from compiled import CLOSE, Case, difference
+from piecewise import pytorch as front
+
+LIBRARY = torch.library.Library("pw_partial", "DEF")
+LIBRARY.define("parts(Tensor[] xs) -> (Tensor, Tensor[])")
+LIBRARY.impl("parts", lambda xs: (sum(xs), [x + 1 for x in xs]), "CPU")
+LIBRARY.impl("parts", lambda xs: (torch.empty_like(xs[0]), [torch.empty_like(x) for x in xs]), "Meta")
+LIBRARY.define("many(Tensor x) -> Tensor[]")
+LIBRARY.impl("many", lambda x: [x + 1, x * 2, x - 3], "CPU")
+LIBRARY.impl("many", lambda x: [torch.empty_like(x) for _ in range(3)], "Meta")
+LIBRARY.define("noise(Tensor x) -> Tensor", tags=(torch.Tag.nondeterministic_seeded,))
+LIBRARY.impl("noise", lambda x: x + torch.rand_like(x), "CPU")
+LIBRARY.impl("noise", torch.empty_like, "Meta")
+LIBRARY.define("complex_noise(Tensor x) -> Tensor", tags=(torch.Tag.nondeterministic_seeded,))
+LIBRARY.impl("complex_noise", lambda x: torch.complex(torch.rand_like(x), x), "CPU")
+LIBRARY.impl("complex_noise", lambda x: torch.empty_like(x, dtype=torch.complex64), "Meta")
+SEEN = []
+
+
+@torch.library.custom_op("pw_partial::scaled_", mutates_args={"x"})
+def scaled_(x: torch.Tensor, turn: torch.Tensor) -> None:
+    SEEN.append(tuple(x.shape))
+    x.mul_(turn.abs().sum())
+
+
+def turned(x, angles):
+    """As rotary embedding by complex numbers has it."""
+    return torch.view_as_real(torch.view_as_complex(x.unflatten(-1, (-1, 2))) * torch.polar(torch.ones_like(angles), angles)).flatten(-2)
+
+
+class Rotary(nn.Module):
+    def __init__(self, width=16, layers=2):
+        super().__init__()
+        self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(layers))
+        self.queries = nn.ModuleList(nn.Linear(width, width) for _ in range(layers))
+        self.register_buffer("turns", torch.polar(torch.ones(64, width // 2), torch.randn(64, width // 2)))
+
+    def forward(self, x):
+        for norm, query in zip(self.norms, self.queries):
+            q = query(norm(x))
+            q = torch.view_as_real(torch.view_as_complex(q.unflatten(-1, (-1, 2))) * self.turns[: x.shape[-2]]).flatten(-2)
+            x = x + F.softmax(q @ q.mT / 4, -1) @ x
+        return x
+
+
+class Partial(Case):
+    def taken(self, function, *inputs, least, left=None, gradients=False, **how):
+        """As compiled.Case.same, with the share of calls that are taken; the reports."""
+        reports = (self.same if gradients else self.same_without_gradients)(function, *inputs, **how)
+        self.assertTrue(reports)
+        for report in reports:
+            self.assertEqual(report.refused, "")
+            self.assertGreaterEqual(report.taken, least * report.ops, str(report))
+            if left is not None:
+                self.assertEqual(report.left, left)
+        return reports
+
+    def trained(self, function, *inputs, least):
+        """Results and gradients are PyTorch's; the reports."""
+        both = []
+        compiled_one = torch.compile(function, backend="piecewise")
+        for call in (function, compiled_one):
+            given = [x.clone().requires_grad_(x.is_floating_point()) for x in inputs]
+            y = call(*given)
+            y.sin().sum().backward()
+            both.append((y.detach(), [x.grad for x in given]))
+        self.assertLessEqual(difference(*both), CLOSE)
+        reports = front.report(compiled_one)
+        self.assertEqual([report.kind for report in reports], ["forward", "backward"])
+        for report in reports:
+            self.assertGreaterEqual(report.taken, least * report.ops, str(report))
+        return reports
+
+
+class Dtypes(Partial):
+    def test_complex_numbers_between(self):
+        self.taken(lambda x, a: turned(F.gelu(x), a).softmax(-1) * 2, torch.randn(12, 16), torch.randn(12, 8), least=0.5)
+
+    def test_complex_arguments_and_results(self):
+        def f(x, z):
+            y = F.gelu(x).softmax(-1)
+            w = z * torch.complex(y, y)
+            return w, w.real + y, y @ y.mT
+
+        z = torch.complex(torch.randn(4, 4), torch.randn(4, 4))
+        (report,) = self.taken(f, torch.randn(4, 4), z, least=0.4)
+        self.assertIn("complex64", " ".join(report.reasons))
+
+    def test_a_complex_buffer(self):
+        for how in ({}, {"frozen": True}, {"check": True}):
+            self.setUp()
+            (report,) = self.taken(Rotary().eval(), torch.randn(2, 12, 16), least=0.6, **how)
+            self.assertEqual(len(report.parts), 3)
+
+    def test_any_length(self):
+        model = Rotary().eval()
+        compiled_one = torch.compile(model, backend="piecewise", dynamic=True)
+        with torch.no_grad():
+            for length in (12, 7, 30):
+                x = torch.randn(2, length, 16)
+                self.assertLessEqual(difference(model(x), compiled_one(x)), CLOSE)
+        (report,) = front.report(compiled_one)
+        self.assertGreaterEqual(report.taken, 0.6 * report.ops)
+
+    def test_short_integers(self):
+        def f(x):
+            y = (x.softmax(-1) * 100).to(torch.int16)
+            return ((y + 3) // 2).float().tanh() @ x
+
+        (report,) = self.taken(f, torch.randn(5, 5), least=0.5)
+        self.assertIn("int16", " ".join(report.reasons))
+
+    def test_sparse_arguments(self):
+        def f(m, x):
+            return torch.sparse.mm(m, F.gelu(x)).softmax(-1) * 2
+
+        dense = torch.randn(4, 6).relu()
+        x = torch.randn(6, 3)
+        one = torch.compile(f, backend="piecewise")
+        with torch.no_grad():
+            self.assertLessEqual(difference(f(dense.to_sparse(), x), one(dense.to_sparse(), x)), CLOSE)
+
+    def test_training(self):
+        self.trained(lambda x, a: turned(F.gelu(x), a).softmax(-1) * 2 @ x.mT, torch.randn(12, 16), torch.randn(12, 8), least=0.4)
+        model, x = Rotary(), torch.randn(2, 12, 16)
+        one = torch.compile(model, backend="piecewise")
+        gradients = []
+        for call in (model, one):
+            model.zero_grad()
+            call(x).square().mean().backward()
+            gradients.append([p.grad.clone() for p in model.parameters()])
+        self.assertLessEqual(difference(*gradients), CLOSE)
+
+    def test_nothing_is_taken(self):
+        with self.assertLogs("piecewise", "WARNING"):
+            (report,) = self.same_without_gradients(lambda z: z * z + 1, torch.complex(torch.randn(4), torch.randn(4)))
+        self.assertIn("complex64", report.refused)
+
+
+class Lists(Partial):
+    def test_a_list_among_results(self):
+        def f(x):
+            y = F.gelu(x) * 2
+            total, more = torch.ops.pw_partial.parts([x, y])
+            return (total + more[1]).softmax(-1), more[0]
+
+        self.taken(f, torch.randn(4, 6), least=0.75, left={"pw_partial.parts.default": 1})
+
+    def test_a_list_as_the_result(self):
+        def f(x):
+            one, two, three = torch.ops.pw_partial.many(x.softmax(-1))
+            return (one * two).tanh() + three
+
+        self.taken(f, torch.randn(4, 6), least=0.75, left={"pw_partial.many.default": 1})
+
+
+class Branches(Partial):
+    def test_branches(self):
+        w = torch.randn(8, 8)
+
+        def f(x):
+            y = F.gelu(x @ w).softmax(-1) * 2
+            y = torch.cond(y.sum() > 0, lambda y: (y.sin() @ w).relu(), lambda y: y.cos() + 1, (y,))
+            return (y @ w).tanh() + 1
+
+        (report,) = self.taken(f, torch.randn(4, 8), least=0.9, left={"cond": 1})
+        self.assertEqual(len(report.parts), 4)
+
+        def g(x):
+            return torch.cond(x.sum() > 0, lambda x: x.sin() * 2, lambda x: x.cos() - 1, (x,)).tanh()
+
+        for x in (torch.ones(3, 2), -torch.ones(3, 2)):
+            self.setUp()
+            self.taken(g, x, least=0.6)
+
+    def test_branches_in_training(self):
+        def f(x):
+            return torch.cond(x.sum() > 0, lambda x: x.sin() * 2, lambda x: x.cos() - 1, (x * 3,)).tanh()
+
+        for x in (torch.ones(3, 2), -torch.ones(3, 2)):
+            self.setUp()
+            self.trained(f, x, least=0.5)
+
+    def test_loops(self):
+        def f(x):
+            def body(i, y):
+                return i + 1, (y * 0.5).tanh() + y
+
+            count, y = while_loop(lambda i, y: i < 4, body, (torch.tensor(0), x.softmax(-1)))
+            return y @ y.mT, count
+
+        self.taken(f, torch.randn(4, 6), least=0.8, left={"while_loop": 1})
+
+    def test_scans(self):
+        def f(x):
+            def step(carry, row):
+                carry = (carry + row).tanh()
+                return carry, carry * 2
+
+            last, rows = scan(step, x[0].sin(), x)
+            return last + 1, rows.softmax(-1)
+
+        self.taken(f, torch.randn(5, 6), least=0.5)
+
+    def test_associative_scans(self):
+        def f(x):
+            return associative_scan(lambda a, b: a * b + 1, x.sin(), 0, combine_mode="generic").softmax(-1)
+
+        self.same_without_gradients(f, torch.randn(5, 6))
+
+    def test_maps(self):
+        def f(x, w):
+            return map_over(lambda row, w: (row @ w).tanh(), x.sin(), w).softmax(-1)
+
+        self.same_without_gradients(f, torch.randn(5, 6), torch.randn(6, 3))
+
+
+class Regions(Partial):
+    @staticmethod
+    def repeated(w):
+        @torch.compiler.nested_compile_region
+        def layer(x):
+            return torch.relu(x @ w) + x
+
+        def f(x):
+            for _ in range(3):
+                x = layer(x)
+            return x.softmax(-1)
+
+        return f
+
+    def test_a_region_is_compiled_once(self):
+        (report,) = self.taken(self.repeated(torch.randn(8, 8)), torch.randn(4, 8), least=1.0)
+        self.assertEqual(report.ops, 4)
+        self.assertEqual(len(report.parts), 2)
+
+    def test_in_training(self):
+        self.trained(self.repeated(torch.randn(8, 8) / 4), torch.randn(4, 8), least=1.0)
+
+    def test_any_size(self):
+        f = self.repeated(torch.randn(8, 8))
+        one = torch.compile(f, backend="piecewise", dynamic=True)
+        with torch.no_grad():
+            for rows in (4, 9, 17):
+                x = torch.randn(rows, 8)
+                self.assertLessEqual(difference(f(x), one(x)), CLOSE)
+
+
+class Attention(Partial):
+    """With a program for its scores: in plain ops, all of them taken."""
+
+    @staticmethod
+    def biased(q, k, v):
+        return flex_attention(q, k, v, score_mod=lambda s, b, h, i, j: s + (i - j) * 0.1).tanh()
+
+    def test_scores(self):
+        self.taken(self.biased, *(torch.randn(2, 2, 16, 8) for _ in range(3)), least=0.9)
+
+    def test_a_mask(self):
+        mask = create_block_mask(lambda b, h, i, j: i >= j, None, None, 32, 32, device="cpu", BLOCK_SIZE=16)
+
+        def f(q, k, v):
+            return flex_attention(q, k, v, block_mask=mask, enable_gqa=True) * 2
+
+        self.taken(f, torch.randn(1, 4, 32, 8), torch.randn(1, 2, 32, 8), torch.randn(1, 2, 32, 8), least=0.9)
+
+    def test_a_buffer(self):
+        slopes = torch.rand(2)
+        inputs = [torch.randn(2, 2, 16, 8) for _ in range(3)]
+        self.taken(lambda q, k, v: flex_attention(q, k, v, score_mod=lambda s, b, h, i, j: s * slopes[h]), *inputs, least=0.9)
+
+
+class Order(Partial):
+    """Of what is seen: random numbers, effects, writes, and memory that results share."""
+
+    def test_random_numbers(self):
+        def f(x):
+            a = torch.ops.pw_partial.noise(x)
+            z = torch.ops.pw_partial.complex_noise(x)
+            b = F.dropout(x, 0.5)
+            return a.tanh() + z.real + b, torch.rand(3)
+
+        self.same_without_gradients(f, torch.randn(4, 4))
+
+    def test_writes(self):
+        def f(x, z):
+            y = F.gelu(x)
+            x.add_(1)
+            w = (z * torch.complex(y, x)).real
+            x.mul_(2)
+            x[1:].sub_(w[1:])
+            return x.softmax(-1) + w
+
+        self.same_without_gradients(f, torch.randn(4, 4), torch.complex(torch.randn(4, 4), torch.randn(4, 4)))
+
+    def test_ops_that_write(self):
+        def f(x, z):
+            y = x.tanh()
+            torch.ops.pw_partial.scaled_(y, z)
+            return y.softmax(-1) + x
+
+        z = torch.complex(torch.ones(2), torch.zeros(2))
+        self.taken(f, torch.randn(4, 4), z, least=0.5)
+
+    def test_results_that_share_memory(self):
+        def f(x, z):
+            y = x.softmax(-1)
+            w = (z * torch.complex(y, y)).real
+            u = w.tanh() * 2
+            return y, y.t(), u.view(-1), u, w
+
+        x, z = torch.randn(4, 4), torch.complex(torch.randn(4, 4), torch.randn(4, 4))
+        one = torch.compile(f, backend="piecewise")
+        with torch.no_grad():
+            for call in (f, one):
+                y, t, flat, u, w = call(x, z)
+                self.assertEqual(y.data_ptr(), t.data_ptr())
+                self.assertEqual(u.data_ptr(), flat.data_ptr())
+        self.same_without_gradients(f, x, z)
+
+    def test_sizes_of_numbers(self):
+        def f(x):
+            n = x.nonzero()
+            return n.float().tanh() * 2, n.shape[0]
+
+        self.same_without_gradients(f, torch.randint(0, 2, (4, 5)))
+
+    def test_numbers_of_tensors(self):
+        def f(x, n):
+            size = n.item()
+            torch._check(size >= 1)
+            torch._check(size <= 64)
+            return (torch.ones(size, 4) * x).tanh().sum(0) + size
+
+        with torch._dynamo.config.patch(capture_scalar_outputs=True):
+            for n in (3, 7):
+                torch._dynamo.reset()
+                self.same_without_gradients(f, torch.randn(4), torch.tensor(n))
+
+    def test_symbolic_bools(self):
+        def f(x, n):
+            torch._check(n.item() > 2)
+            return (x.tanh() * n).softmax(-1)
+
+        with torch._dynamo.config.patch(capture_scalar_outputs=True):
+            self.taken(f, torch.randn(4, 4), torch.tensor(3), least=0.5)
+            one = torch.compile(f, backend="piecewise")
+            with torch.no_grad(), self.assertRaises(RuntimeError):
+                one(torch.randn(4, 4), torch.tensor(1))
+
+
+if __name__ == "__main__":
+    compiled.main()

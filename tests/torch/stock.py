@@ -1,0 +1,178 @@
+#!/usr/bin/env python3
+"""Stock models of transformers and timm, small and randomly initialised, compiled beside PyTorch: numbers, and the share of ops that is taken.
+
+    stock.py [--models NAME …] [--modes f32 bf16 dynamic training] [--least 0.9]
+
+A number is right where its error, against the model in f64, is about PyTorch's own. Exit codes: 0 all is right and enough is taken, 1 something is not, 77 a
+package is missing.
+"""
+import argparse
+import copy
+import logging
+import sys
+import time
+import warnings
+
+import torch
+from torch.utils._pytree import tree_leaves, tree_map
+
+from piecewise import pytorch as front
+from stock_models import MODELS as TRANSFORMERS
+
+SEED, SKIPPED = 7, 77
+MODES = ("f32", "bf16", "dynamic", "training")
+TRAINED = ("llama", "gpt2", "gemma2", "mixtral", "mamba", "bert", "t5", "vit", "timm_resnet18")
+TIMM = {
+    "resnet18": {},
+    "vit_tiny_patch16_224": {"embed_dim": 64, "depth": 2, "num_heads": 4},
+    "convnext_atto": {"depths": (1, 1, 1, 1), "dims": (8, 16, 24, 32)},
+    "mobilenetv3_small_050": {},
+    "efficientnet_b0": {},
+    "swin_tiny_patch4_window7_224": {"embed_dim": 24, "depths": (1, 1, 1, 1), "num_heads": (1, 2, 4, 8)},
+    "mixer_s32_224": {"num_blocks": 2, "embed_dim": 64},
+    "regnetx_002": {},
+}
+
+
+def timm_model(name, options):
+    import timm
+
+    images = torch.randn(2, 3, 224, 224, generator=torch.Generator().manual_seed(5))
+    return timm.create_model(name, pretrained=False, num_classes=10, **options).eval(), (images,), {0: {0}}
+
+
+MODELS = TRANSFORMERS | {f"timm_{name}": lambda name=name, options=options: timm_model(name, options) for name, options in TIMM.items()}
+
+
+def cast(inputs, dtype):
+    return tuple(x.to(dtype) if x.is_floating_point() else x for x in inputs)
+
+
+def larger(inputs, dims):
+    """The same inputs with one more of each dim that varies, but for the first: PyTorch takes sizes of 1 as another case."""
+    return tuple(
+        torch.cat([x] * 2, max(dims.get(i, {0}))).narrow(max(dims.get(i, {0})), 0, x.shape[max(dims.get(i, {0}))] * 2) if dims.get(i) else x
+        for i, x in enumerate(inputs)
+    )
+
+
+def error(exact, got):
+    """Root mean square over that of the exact numbers."""
+    exact, got = exact.double(), got.double()
+    if not exact.isfinite().equal(got.isfinite()):
+        return float("inf")
+    keep = exact.isfinite()
+    size = exact[keep].norm().item()
+    return (exact - got)[keep].norm().item() / size if size else (got[keep].norm().item())
+
+
+def compared(exact, want, got):
+    """The error of ours, and that of PyTorch's, over all tensors; AssertionError where they are of other types."""
+    worst = (0.0, 0.0)
+    for a, b, c in zip(tree_leaves(exact), tree_leaves(want), tree_leaves(got)):
+        assert (b.shape, b.dtype) == (c.shape, c.dtype), (b.shape, b.dtype, c.shape, c.dtype)
+        if b.is_floating_point():
+            worst = max(worst, (error(a, c), error(a, b)))
+        else:
+            assert b.equal(c), "whole numbers differ"
+    return worst
+
+
+def trained(model, inputs):
+    """The result and the gradients, in an order of their own."""
+    model.zero_grad()
+    y = model(*inputs)
+    y.float().square().mean().backward() if y.dtype != torch.float64 else y.square().mean().backward()
+    return [y.detach(), *(p.grad for p in model.parameters() if p.grad is not None)]
+
+
+def run(model, inputs, training):
+    if training:
+        return trained(model, inputs)
+    with torch.no_grad():
+        return model(*inputs)
+
+
+def calls_of(mode, inputs, dims):
+    return [inputs, larger(inputs, dims), inputs] if mode == "dynamic" else [inputs, inputs]
+
+
+def tried(name, mode):
+    """The errors of the worst call, and the reports."""
+    torch._dynamo.reset()
+    front.forget()
+    torch.manual_seed(SEED)
+    model, inputs, dims = MODELS[name]()
+    dtype, training = (torch.bfloat16 if mode == "bf16" else torch.float32), mode == "training"
+    model, inputs = model.to(dtype), cast(inputs, dtype)
+    exact = copy.deepcopy(model).double()
+    compiled = torch.compile(copy.deepcopy(model), backend="piecewise", dynamic=True if mode == "dynamic" else False)
+    worst = (0.0, 0.0)
+    for given in calls_of(mode, inputs, dims):
+        try:
+            right = run(exact, cast(given, torch.float64), training)
+        except RuntimeError:  # it mixes dtypes
+            right = tree_map(torch.Tensor.double, run(model, given, training))
+        worst = max(worst, compared(right, run(model, given, training), run(compiled, given, training)))
+    return worst, front.graphs()
+
+
+def is_right(ours, pytorchs, mode):
+    return ours <= 4 * pytorchs + (1e-2 if mode == "bf16" else 1e-5)
+
+
+def line_of(name, mode, least):
+    """A line that says what became of a model, and whether that is right."""
+    start = time.perf_counter()
+    try:
+        (ours, pytorchs), reports = tried(name, mode)
+    except Exception as why:  # noqa: B902 (whatever a model raises)
+        return f"{name:24} {mode:8} FAILED: {type(why).__name__}: {str(why).strip().splitlines()[0][:160] if str(why).strip() else ''}", None
+    taken, ops = (sum(getattr(report, what) for report in reports) for what in ("taken", "ops"))
+    share = taken / ops if ops else 1.0
+    said = [] if is_right(ours, pytorchs, mode) else ["WRONG"]
+    said += (
+        []
+        if share >= least
+        else ["TOO FEW: " + ", ".join(sorted({*(r.refused for r in reports if r.refused), *(op for r in reports for op in r.left)}))[:200]]
+    )
+    seconds = time.perf_counter() - start
+    line = f"{name:24} {mode:8} {taken:5} of {ops:5} ops, {100 * share:5.1f} %, error {ours:8.1e} (PyTorch's {pytorchs:8.1e}), {seconds:5.1f} s"
+    return " ".join([line, *said]), not said
+
+
+def missing():
+    for package in ("transformers", "timm"):
+        try:
+            __import__(package)
+        except ImportError as why:
+            return f"{package}: {why}"
+    return ""
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--models", nargs="*", default=list(MODELS), choices=list(MODELS), metavar="NAME")
+    parser.add_argument("--modes", nargs="*", default=MODES, choices=MODES)
+    parser.add_argument("--least", type=float, default=0.9, help="the share of ops that is to be taken")
+    arguments = parser.parse_args()
+    if why := missing():
+        print(f"SKIPPED: stock models: {why}", file=sys.stderr)
+        return SKIPPED
+    warnings.filterwarnings("ignore")
+    logging.disable(logging.WARNING)
+    print(f"stock models: seed {SEED}")
+    right, count = 0, 0
+    for name in arguments.models:
+        for mode in arguments.modes:
+            if mode == "training" and name not in TRAINED:
+                continue
+            line, good = line_of(name, mode, arguments.least)
+            print(line, flush=True)
+            right, count = right + bool(good), count + 1
+    print(f"{right} of {count} are right, with {100 * arguments.least:.0f} % of their ops taken or more")
+    return 0 if right == count else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
