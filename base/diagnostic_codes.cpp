@@ -700,6 +700,10 @@ constexpr DiagnosticCode kCodes[] = {
      "`pwr compile --quality -o FILE.json` writes one"},
     {"PW1440", "no op has this name", "`pwr ops` lists them all"},
     {"PW1441", "no test is selected", "leave out --only, or name files that hold tests"},
+    {"PW1442",
+     "a symbol is set that the graph lacks, or to a number it cannot have, or a step has no number "
+     "for one",
+     "write --set s0=4; the message names the symbols"},
     {"PW1450", "candidates cannot be compiled, since NVRTC is missing",
      "`pwr doctor` says where it is sought"},
     {"PW1451", "studies lack SQLite: its library, or its header when this was built",

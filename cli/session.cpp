@@ -144,6 +144,16 @@ void GraphOptions::add_to(CLI::App& app, bool required) {
   app.add_option("--buffer", buffers, "an input of a dump that is a buffer")
       ->type_name("NAME")
       ->configurable();
+  app.add_option("--set", values,
+                 "the number of a symbol: s0=4; repeatable, or with commas. Else the tensors of "
+                 "--weights say it")
+      ->delimiter(',')
+      ->type_name("SYMBOL=N")
+      ->configurable();
+  app.add_option("--tokens-symbol", tokens,
+                 "the symbol that counts the tokens of a step, where a graph has several")
+      ->type_name("SYMBOL")
+      ->configurable();
   app.add_option("--replicated", replicated,
                  "inputs that hold the same on every rank of the groups of collectives: names "
                  "between commas, or `all`")

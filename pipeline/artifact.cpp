@@ -17,6 +17,7 @@
 #include "graph/graph_json.hpp"
 #include "graph/type_text.hpp"
 #include "pipeline/run_steps.hpp"
+#include "pipeline/symbol_values.hpp"
 
 namespace pw {
 namespace {
@@ -189,7 +190,8 @@ Result<std::monostate> write_artifact(const ContextPtr& context, const RunReques
 
   const LoadedRules rules = PW_TRY(load_rules(context, request.rules, log));
   const auto engine = PW_TRY(open_engine(request.engines, request.backend, request.engine));
-  const Graph graph = PW_TRY(load_graph_saying(context, request.graph, log));
+  Graph graph = PW_TRY(load_graph_saying(context, request.graph, log));
+  name_tokens(graph, log);
   std::vector<GraphVariant> variants =
       PW_TRY(make_variants(graph, rules, request.rules.pipeline, log));
 

@@ -10,6 +10,7 @@
 #include "backends/kv_cache.hpp"
 #include "base/file_kind.hpp"
 #include "base/try.hpp"
+#include "pipeline/symbol_values.hpp"
 #include "splitter/histogram.hpp"
 
 namespace pw {
@@ -113,7 +114,8 @@ Result<BenchReport> bench_model(const ContextPtr& context, const BenchRequest& r
   PW_TRY(check_number("repeats", request.repeats, 1, 100000));
   const auto engine = PW_TRY(open_engine(request.engines, request.backend, request.engine));
   const LoadedRules rules = PW_TRY(load_rules(context, request.rules, log));
-  const Graph graph = PW_TRY(load_graph_saying(context, request.graph, log));
+  Graph graph = PW_TRY(load_graph_saying(context, request.graph, log));
+  PW_TRY(take_extents(request, graph, log));
   BenchReport out;
   out.weighted = !request.histogram.empty();
   out.steps = PW_TRY(steps_of(request, graph));

@@ -9,6 +9,7 @@
 #include "base/counted.hpp"
 #include "base/try.hpp"
 #include "pipeline/failure.hpp"
+#include "pipeline/symbol_values.hpp"
 #include "verify/ties.hpp"
 
 namespace pw {
@@ -65,12 +66,13 @@ Result<std::vector<PassCheck>> check_each_pass(const RunRequest& request, const 
   for (std::size_t i = 1; i < record.versions.size(); ++i)
     passes.push_back({&record.versions[i], i, KvCache()});
   CheckCaches caches;
+  const Symbols symbols = planned_symbols(record.plan);
   const bool goes_on = !request.steps.empty();
   for (const PlannedStep& planned : PW_TRY(wanted_steps(request, original))) {
     if (!was_run(record, planned)) continue;
     const std::int64_t tokens = planned.step.tokens();
     const Yardstick yardstick = PW_TRY(run_yardstick(
-        original, engine->whole(), weights, planned.step, {}, goes_on ? &caches : nullptr));
+        original, engine->whole(), weights, planned.step, symbols, goes_on ? &caches : nullptr));
     for (PassState& pass : passes) {
       log.progress(
           {fmt::format("checking {} after {}", counted(tokens, "token"), pass.version->pass)});
@@ -78,10 +80,10 @@ Result<std::vector<PassCheck>> check_each_pass(const RunRequest& request, const 
       step.cache = goes_on ? &pass.cache : nullptr;
       const RankGroups groups = groups_in(step, stated);
       step.groups = &groups;
-      const RankOutputs outputs = PW_TRY(
-          run_whole(pass.version->graph, engine->whole(), std::span<Weights>(weights), step, {}));
+      const RankOutputs outputs = PW_TRY(run_whole(pass.version->graph, engine->whole(),
+                                                   std::span<Weights>(weights), step, symbols));
       const auto reports = PW_TRY(check_but_for_ties(
-          {original, weights, step, {}, goes_on ? &caches : nullptr}, yardstick, outputs));
+          {original, weights, step, symbols, goes_on ? &caches : nullptr}, yardstick, outputs));
       out.push_back(judged(pass, tokens, reports));
       for (const std::int64_t id : planned.ended) pass.cache.end(id);
     }

@@ -9,6 +9,7 @@
 #include "backends/collectives.hpp"
 #include "base/file.hpp"
 #include "base/try.hpp"
+#include "pipeline/symbol_values.hpp"
 #include "verify/traits.hpp"
 
 namespace pw {
@@ -107,6 +108,7 @@ Result<ReadGraph> load_graph(const ContextPtr& context, const GraphSource& sourc
   if (source.loaded != nullptr) {
     ReadGraph read{*source.loaded, std::nullopt};
     PW_TRY(declare_replicated(read.graph, source.replicated));
+    PW_TRY(set_symbols(read.graph, source.values, source.tokens));
     return read;
   }
   return read_graph(context, PW_TRY(read_file(source.path)), source);
@@ -123,6 +125,7 @@ Result<ReadGraph> read_graph(const ContextPtr& context, const std::string& text,
                          "--type is for FX dumps, and this graph states its types itself"));
   PW_TRY(refuse_false_traits(read.graph));
   PW_TRY(declare_replicated(read.graph, source.replicated));
+  PW_TRY(set_symbols(read.graph, source.values, source.tokens));
   return read;
 }
 

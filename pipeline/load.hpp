@@ -21,6 +21,8 @@ struct GraphSource {
   std::vector<std::string> inputs, weights, buffers;  ///< of a dump: names of inputs, by kind
   /// Inputs that all ranks hold alike, over each group that a collective names; `all`: every input.
   std::vector<std::string> replicated = {};
+  std::vector<std::string> values = {};  ///< of symbols: s0=4
+  std::string tokens = {};               ///< the symbol that counts the tokens of a step
   /// Instead of what the path names: a graph of the request's context.
   std::shared_ptr<const Graph> loaded = {};
   StageProgress progress = {};  ///< told while a text is read

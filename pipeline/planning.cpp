@@ -12,6 +12,7 @@
 #include "base/try.hpp"
 #include "graph/at_load.hpp"
 #include "pipeline/static_rows.hpp"
+#include "pipeline/symbol_values.hpp"
 
 namespace pw {
 namespace {
@@ -137,6 +138,7 @@ Result<CutGraph> load_and_cut(const ContextPtr& context, const SplitRequest& req
                               const Log& log) {
   LoadedRules rules = PW_TRY(load_rules(context, request.rules, log));
   Graph graph = PW_TRY(load_graph_saying(context, request.graph, log));
+  name_tokens(graph, log);
   return rewrite_and_cut(std::move(graph), std::move(rules), request.rules.pipeline, request.plan,
                          log);
 }

@@ -12,6 +12,7 @@
 #include "pipeline/proving_runs.hpp"
 #include "pipeline/rank_sequences.hpp"
 #include "pipeline/run_steps.hpp"
+#include "pipeline/symbol_values.hpp"
 
 namespace pw {
 namespace {
@@ -137,6 +138,16 @@ Result<std::vector<std::vector<PlannedStep>>> assigned(const RunRequest& request
   return out;
 }
 
+/// The graph, with a number for each symbol where steps are to be run.
+Result<Graph> load_settled(const ContextPtr& context, const RunRequest& request, const Log& log) {
+  Graph graph = PW_TRY(load_graph_saying(context, request.graph, log));
+  if (request.execute)
+    PW_TRY(take_extents(request, graph, log));
+  else
+    name_tokens(graph, log);
+  return graph;
+}
+
 }  // namespace
 
 Result<RunSummary> run_model(const ContextPtr& context, const RunRequest& asked, const Log& log,
@@ -148,8 +159,8 @@ Result<RunSummary> run_model(const ContextPtr& context, const RunRequest& asked,
   PW_TRY(check_ranks(request));
   std::unique_ptr<StepEngine> engine;  // opened before any work is done
   if (request.execute) engine = PW_TRY(open_engine_of(request));
-  const Graph graph = request.prepared ? request.prepared->graph
-                                       : PW_TRY(load_graph_saying(context, request.graph, log));
+  const Graph graph =
+      request.prepared ? request.prepared->graph : PW_TRY(load_settled(context, request, log));
   std::vector<PlannedStep> wanted;
   if (request.execute) wanted = PW_TRY(wanted_steps(request, graph));
   say_graph(request, graph, log);

@@ -15,6 +15,7 @@
 #include "base/try.hpp"
 #include "dsl/embedded_rules.hpp"
 #include "pipeline/expecting.hpp"
+#include "pipeline/symbol_values.hpp"
 #include "verify/ties.hpp"
 
 namespace pw {
@@ -83,19 +84,20 @@ class StepLoop {
     for (std::size_t rank = 0; rank < weights_.size(); ++rank)
       for (Tensor& output : result.outputs[rank]) output = weights_[rank].kept(output);
     StepRun run{result.report, {}, {}, {}};
+    const Symbols symbols = planned_symbols(record_.plan);
     std::optional<Yardstick> yardstick;
     if (request_.check || (expected_ && !request_.tolerance.named())) {
       log_.progress({fmt::format("checking {} against the double-precision interpreter",
                                  counted(step.tokens(), "token"))});
-      yardstick = PW_TRY(run_yardstick(original_, engine_.whole(), weights_, step, {},
+      yardstick = PW_TRY(run_yardstick(original_, engine_.whole(), weights_, step, symbols,
                                        goes_on ? &others_ : nullptr));
     }
     if (expected_)
       run.expected = PW_TRY(compared(result.outputs.front(), planned.number, yardstick));
     if (request_.check)
-      run.numbers =
-          PW_TRY(check_but_for_ties({original_, weights_, step, {}, goes_on ? &others_ : nullptr},
-                                    *yardstick, result.outputs));
+      run.numbers = PW_TRY(
+          check_but_for_ties({original_, weights_, step, symbols, goes_on ? &others_ : nullptr},
+                             *yardstick, result.outputs));
     PW_TRY(check_files());
     for (std::size_t rank = 0; rank < weights_.size(); ++rank)
       weights_[rank].write_back(original_, result.outputs[rank]);

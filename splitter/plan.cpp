@@ -98,7 +98,7 @@ Result<std::monostate> bind_symbols(const Graph& graph, const PlanOptions& optio
   if (token_symbols.empty() && !used.empty())
     errors.push_back(in_graph(
         graph, "PW0722", "no symbol has the role tokens, but dim " + used.front() + " is dynamic",
-        "give one symbol the role tokens (on import: --symbol n=…)"));
+        "give one symbol the role tokens: --tokens-symbol, or on import --symbol n=…"));
   if (!errors.empty()) return tl::unexpected(std::move(errors));
   if (!token_symbols.empty()) {
     plan.tokens = token_symbols.front();
@@ -112,7 +112,9 @@ Result<std::monostate> bind_symbols(const Graph& graph, const PlanOptions& optio
                                 "dim " + symbol +
                                     " is dynamic, is not the tokens symbol, and has "
                                     "no maximum to be planned at",
-                                "state its maximum in the graph's symbols"));
+                                "give it a number, --set " + symbol +
+                                    "=…, or state its maximum in the "
+                                    "graph's symbols"));
     else
       plan.bound.emplace(symbol, greatest_value(*fact));
   }

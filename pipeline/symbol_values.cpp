@@ -1,0 +1,192 @@
+// Exports parse_symbol_value, set_symbols, name_tokens, take_extents and planned_symbols.
+#include "pipeline/symbol_values.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "backends/named_tensors.hpp"
+#include "backends/run_given.hpp"
+#include "backends/safetensors.hpp"
+#include "base/file_kind.hpp"
+#include "base/try.hpp"
+#include "graph/symbol_fact.hpp"
+
+namespace pw {
+namespace {
+
+bool has_one_value(const SymbolFact& fact) { return least_value(fact) == greatest_value(fact); }
+
+bool is_dynamic(const Graph& graph, ValueId value) {
+  if (graph.type(value) == Types::unknown()) return false;
+  const Context& context = graph.context();
+  const Shape& shape = context.types[graph.type(value)].shape;
+  return std::any_of(shape.begin(), shape.end(),
+                     [&](DimId dim) { return !context.dims.value(dim); });
+}
+
+/// Those in dims of the inputs, in their order, then the others that are declared.
+std::vector<std::string> ordered_symbols(const Graph& graph) {
+  std::vector<std::string> out;
+  const auto add = [&](const std::string& symbol) {
+    if (graph.facts.find(symbol) && std::find(out.begin(), out.end(), symbol) == out.end())
+      out.push_back(symbol);
+  };
+  for (const ValueId input : graph.inputs()) {
+    if (!is_dynamic(graph, input)) continue;
+    for (const DimId dim : graph.context().types[graph.type(input)].shape)
+      for (const std::string& symbol : graph.context().dims.symbols(dim)) add(symbol);
+  }
+  for (const auto& [symbol, fact] : graph.facts.symbols) add(symbol);
+  return out;
+}
+
+/// `option` of a command line: --set or --tokens-symbol.
+Result<SymbolFact*> fact_of(Graph& graph, const std::string& symbol, const std::string& option) {
+  const auto found = graph.facts.symbols.find(symbol);
+  if (found != graph.facts.symbols.end()) return &found->second;
+  const std::vector<std::string> names = ordered_symbols(graph);
+  const std::string near = nearest(symbol, names);
+  return fail(error_in(option, "PW1442", fmt::format("the graph has no symbol `{}`", symbol),
+                       names.empty()   ? "all its dims are numbers"
+                       : !near.empty() ? "did you mean `" + near + "`?"
+                                       : fmt::format("it has {}", fmt::join(names, ", "))));
+}
+
+Result<std::monostate> narrow(SymbolFact& fact, const std::string& symbol, std::int64_t value,
+                              const std::string& by) {
+  const bool fits = value >= fact.min && value <= fact.max &&
+                    value % std::max<std::int64_t>(fact.multiple, 1) == 0;
+  if (!fits)
+    return fail(error_in(by, "PW1442",
+                         fmt::format("{} is {} by this, and the graph declares it in {}", symbol,
+                                     value, print_range(fact)),
+                         "give it such a number, or declare another range"));
+  fact.min = fact.max = value;
+  return std::monostate{};
+}
+
+/// The tensors that the request gives inputs with dynamic dims. Only their extents are read.
+Result<GivenInputs> given_tensors(const ExecutionRequest& request, const Graph& graph) {
+  GivenInputs out = contents_of_inputs(graph);
+  for (const auto& [name, tensor] : request.given) out.insert_or_assign(name, tensor);
+  std::erase_if(out, [&](const auto& entry) {
+    return std::none_of(graph.inputs().begin(), graph.inputs().end(), [&](ValueId input) {
+      return graph.value_name(input) == entry.first && is_dynamic(graph, input);
+    });
+  });
+  // An archive's own tensors are weights, which no symbol sizes.
+  if (request.weights.empty() || request.weights == request.graph.path) return out;
+  const Safetensors file = PW_TRY(Safetensors::open(of_rank(request.weights, 0)));
+  TensorMap map;
+  if (!request.map.empty())
+    map = PW_TRY(TensorMap::parse(PW_TRY(read_text_file(request.map, "a map of weights in JSON")),
+                                  request.map));
+  for (const ValueId input : graph.inputs()) {
+    const std::string name(graph.value_name(input));
+    if (!is_dynamic(graph, input) || out.contains(name)) continue;
+    const StoredTensor* stored = file.find(map.tensor_of(name).value_or(name));
+    if (stored != nullptr) out.emplace(name, PW_TRY(file.tensor(*stored)));
+  }
+  return out;
+}
+
+/// A step needs a number for each symbol; a plan's largest would be far from what is meant.
+Result<std::monostate> check_settled(const ExecutionRequest& request, const Graph& graph) {
+  const std::string tokens = graph.facts.tokens();
+  for (const auto& [symbol, fact] : graph.facts.symbols) {
+    if (symbol == tokens || greatest_value(fact) <= request.plan.max_tokens) continue;
+    return fail(error_in("graph " + graph.name, "PW1442",
+                         fmt::format("no number is given for the symbol {}, which is in {}", symbol,
+                                     print_range(fact)),
+                         fmt::format("--set {}=NUMBER, or tensors of such a size by --weights; "
+                                     "--tokens gives {} its numbers",
+                                     symbol, tokens)));
+  }
+  return std::monostate{};
+}
+
+bool has_dynamic_dims(const Graph& graph) {
+  return !graph.facts.symbols.empty() &&
+         std::any_of(graph.inputs().begin(), graph.inputs().end(),
+                     [&](ValueId input) { return is_dynamic(graph, input); });
+}
+
+}  // namespace
+
+Result<std::pair<std::string, std::int64_t>> parse_symbol_value(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  std::int64_t value = -1;
+  const char* const end = text.data() + text.size();
+  const char* const digits = text.data() + std::min(equals, text.size() - 1) + 1;
+  const auto [last, error] = std::from_chars(digits, end, value);
+  if (equals == std::string::npos || equals == 0 || error != std::errc() || last != end ||
+      value < 0)
+    return fail(error_in("--set " + text, "PW1442", "there is no whole number after a name and `=`",
+                         "write it like --set s0=4"));
+  return std::pair{text.substr(0, equals), value};
+}
+
+Result<std::monostate> set_symbols(Graph& graph, const std::vector<std::string>& values,
+                                   const std::string& tokens) {
+  for (const std::string& text : values) {
+    const auto [symbol, value] = PW_TRY(parse_symbol_value(text));
+    SymbolFact* const fact = PW_TRY(fact_of(graph, symbol, "--set " + text));
+    PW_TRY(narrow(*fact, symbol, value, "--set " + text));
+  }
+  if (tokens.empty()) return std::monostate{};
+  SymbolFact* const chosen = PW_TRY(fact_of(graph, tokens, "--tokens-symbol " + tokens));
+  if (greatest_value(*chosen) < 1)
+    return fail(error_in("--tokens-symbol " + tokens, "PW1442",
+                         "no step has tokens: its greatest value is 0"));
+  for (auto& [symbol, fact] : graph.facts.symbols) fact.role.clear();
+  chosen->role = "tokens";
+  return std::monostate{};
+}
+
+void name_tokens(Graph& graph, const Log& log, const Symbols& given,
+                 const std::vector<std::int64_t>& stated) {
+  if (!graph.facts.tokens().empty() || !has_dynamic_dims(graph)) return;
+  const std::vector<std::string> symbols = ordered_symbols(graph);
+  const auto rank = [&](const std::string& symbol) {
+    if (has_one_value(*graph.facts.find(symbol))) return 3;
+    const auto value = given.find(symbol);
+    if (value == given.end()) return 0;
+    return std::find(stated.begin(), stated.end(), value->second) == stated.end() ? 2 : 1;
+  };
+  const std::string& chosen =
+      *std::min_element(symbols.begin(), symbols.end(),
+                        [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
+  if (greatest_value(*graph.facts.find(chosen)) < 1) return;
+  graph.facts.symbols[chosen].role = "tokens";
+  if (symbols.size() > 1)
+    log.say(
+        fmt::format("note: {} counts the tokens of a step, of the symbols {}; --tokens-symbol "
+                    "names another",
+                    chosen, fmt::join(symbols, ", ")));
+}
+
+Result<std::monostate> take_extents(const ExecutionRequest& request, Graph& graph, const Log& log) {
+  if (!has_dynamic_dims(graph)) return std::monostate{};
+  const GivenInputs given = PW_TRY(given_tensors(request, graph));
+  Symbols known;
+  for (const auto& [symbol, fact] : graph.facts.symbols)
+    if (has_one_value(fact)) known.emplace(symbol, least_value(fact));
+  const Symbols found = PW_TRY(symbols_of(graph, given, known));
+  name_tokens(graph, log, found, request.tokens);
+  const bool steps = !request.tokens.empty() || !request.steps.empty();
+  for (const auto& [symbol, value] : found) {
+    const auto fact = graph.facts.symbols.find(symbol);
+    const bool sized = steps && symbol == graph.facts.tokens();
+    if (sized || fact == graph.facts.symbols.end() || known.contains(symbol)) continue;
+    PW_TRY(narrow(fact->second, symbol, value, "the tensors that are given"));
+    log.say(fmt::format("{} is {}, as the tensors that are given have it", symbol, value));
+  }
+  return check_settled(request, graph);
+}
+
+Symbols planned_symbols(const Plan& plan) { return {plan.bound.begin(), plan.bound.end()}; }
+
+}  // namespace pw
