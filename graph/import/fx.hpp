@@ -30,6 +30,10 @@ struct FxOptions {
   std::map<std::string, InputKind> kinds = {};
   /// Of symbols: the least and the greatest value, where the dump itself does not say.
   std::map<std::string, std::pair<std::int64_t, std::int64_t>> ranges = {};
+  /// The same: what they are multiples of.
+  std::map<std::string, std::int64_t> multiples = {};
+  /// Sizes that are equal wherever the graph may run, as torch prints them.
+  std::vector<std::pair<std::string, std::string>> equal = {};
   /// What ops that are not PyTorch's own read, write and alias: by target, a line as of
   /// torch_schemas.txt.
   std::map<std::string, std::string, std::less<>> schemas = {};

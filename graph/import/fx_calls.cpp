@@ -330,6 +330,7 @@ Result<std::optional<Outcome>> Converter::known_call(std::string_view target,
     std::vector<Wanted> wanted = wanted_of(*bound, site, functionalised);
     const std::size_t first_new = graph_.node_bound();
     Applied results = apply(*bound, wanted, site);
+    if ((!results || !*results) && unify_sizes(*bound, site)) results = apply(*bound, wanted, site);
     if (!results) {
       if (!options_.computed_types && contradicts(results.error())) return forward(results);
       why = results.error().front().message;

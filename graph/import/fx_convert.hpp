@@ -297,6 +297,14 @@ class Converter {
   Result<std::monostate> read_symbols();
   Result<std::monostate> read_symbol_input(const Parameter& p);
   void declare_symbols(const Shape& shape);
+  void fix_symbols();
+  // ---- fx_equal.cpp: sizes that are equal by what the dump's guards say
+  void read_equal_sizes();
+  [[nodiscard]] DimId representative(DimId size) const;
+  [[nodiscard]] bool same_size(DimId a, DimId b);
+  [[nodiscard]] bool same_sizes(TypeId a, TypeId b);
+  bool unify_sizes(Value& value, Maker& make);
+  bool unify_sizes(Bound& bound, const Site& site);
   TypeId given_type(const std::string& attribute);
   Result<std::monostate> check_given_types();
   void note_untyped();
@@ -339,6 +347,7 @@ class Converter {
   Result<Value> functionalised(const Arguments& arguments, const Site& site);
   Result<Value> functionalised_unknown(std::string_view target, const Arguments& arguments,
                                        const Site& site, std::string why);
+  void name_call(std::size_t first_new, const Site& site);
   Result<Value> functionalised_v2(const Arguments& arguments, const Site& site);
   Result<Value> argument_of_base(const Arguments& arguments, const std::string& name,
                                  const std::vector<Value>& bases, std::string_view target,
@@ -400,6 +409,7 @@ class Converter {
 
   // ---- fx_special.cpp: what is more than a renaming
   Applied apply_special(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  [[nodiscard]] std::optional<Shape> shape_of(const Value* tensor) const;
   Applied view(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
   Applied reshape_to(ValueId x, Shape shape, const std::vector<Wanted>& wanted, const Site& site);
   Applied permute(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
@@ -472,11 +482,21 @@ class Converter {
                                      const Site& site);
   std::optional<ValueId> real_range(Maker& make, const Value& start, const Value& end,
                                     const Value& step, DType dtype, const Site& site);
-  [[nodiscard]] std::optional<std::vector<std::pair<std::int64_t, std::int64_t>>> pads_of(
-      const Value* list, std::size_t rank) const;
+  using Pads = std::vector<std::pair<DimId, DimId>>;  ///< before and behind, the last axis first
+  [[nodiscard]] std::optional<Pads> pads_of(const Value* list, std::size_t rank) const;
+  std::optional<ValueId> padded(Maker& make, ValueId x, const Pads& pads, const Attribute& value);
+  std::optional<Pads> same_pads(const Shape& kernel, const Shape& dilation);
   ValueId part_of_axis(Maker& make, ValueId x, std::size_t axis, DimId start, DimId end);
   [[nodiscard]] std::optional<std::vector<std::size_t>> listed_axes(const Value* dim,
                                                                     std::size_t rank) const;
+
+  // ---- fx_composite.cpp: what PyTorch itself makes of other ops
+  Applied matmul(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  Applied repeat_interleave(const Bound& bound, const std::vector<Wanted>& wanted,
+                            const Site& site);
+  Applied unflatten(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  Applied im2col(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  std::optional<Shape> common_shape(const Shape& a, const Shape& b) const;
 
   // ---- fx_prims.cpp: PyTorch's own primitives
   Applied iota(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
@@ -593,7 +613,8 @@ class Converter {
   std::unordered_map<std::string, std::map<int, Wanted>> getitems_;  ///< by the name of the tuple
   std::unordered_map<std::string, std::vector<std::string>> item_keys_;  ///< the same
   mutable std::optional<WordSet>
-      read_names_;  ///< that some expression reads, once it was asked for
+      read_names_;                      ///< that some expression reads, once it was asked for
+  std::map<DimId, DimId> equal_sizes_;  ///< a size, and one that is better known
   Memory memory_;
   bool functional_ = false;  ///< the dump is functionalised: what is called writes nothing
   bool pure_ = false;        ///< and unknown calls have no effect either

@@ -147,7 +147,7 @@ Result<std::monostate> Converter::check_stated(ValueId value, const Wanted& want
     graph_.set_type(value, wanted.type);
     return std::monostate();
   }
-  if (type == wanted.type) return std::monostate();
+  if (type == wanted.type || same_sizes(type, wanted.type)) return std::monostate();
   if (!thresholds_.empty() && assume_stated(value, wanted)) return std::monostate();
   if (symbols_.to_old(type) == wanted.type) return std::monostate();
   std::string given = context_.types.print(type);

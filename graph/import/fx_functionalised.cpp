@@ -61,8 +61,10 @@ Result<Value> Converter::functionalised_unknown(std::string_view target, const A
   for (auto& [name, value] : copies.keywords) renew(value, renew);
   Site inner{site.span, site.source, site.items.contains(0), {}, {}};
   if (auto first = site.items.find(0); first != site.items.end()) inner.result = first->second;
+  const std::size_t first_new = graph_.node_bound();
   Result<Value> returned = opaque(target, copies, inner, unknown);
   if (!returned) return returned;
+  name_call(first_new, site);
   Value out;
   out.kind = Value::Kind::list;
   out.items.push_back(*returned);
@@ -74,6 +76,13 @@ Result<Value> Converter::functionalised_unknown(std::string_view target, const A
     out.items.push_back(tensor(contents));
   }
   return out;
+}
+
+// The call that a functionalised one became has its name.
+void Converter::name_call(std::size_t first_new, const Site& site) {
+  if (site.result.name.empty()) return;
+  for (std::size_t i = graph_.node_bound(); i-- > first_new;)
+    if (graph_.op_of(NodeId(i)).imported) return graph_.give_name(NodeId(i), site.result.name);
 }
 
 // v2 names the written arguments by the tensors they are in: `_all_bases = [b]`, `_x_base_index =
@@ -121,6 +130,7 @@ Result<Value> Converter::functionalised_v2(const Arguments& arguments, const Sit
     Result<Value> kept = opaque(target, inner, call_site, unknown);
     if (!kept) return kept;
     returned = *kept;
+    name_call(first_new, site);
   }
   Value out;
   out.kind = Value::Kind::list;

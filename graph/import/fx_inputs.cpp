@@ -240,6 +240,16 @@ void Converter::declare_symbols(const Shape& shape) {
         graph_.facts.symbols[s] = SymbolFact{options_.symbol_min, options_.symbol_max, 1, ""};
 }
 
+// A symbol whose range is one number is that number.
+void Converter::fix_symbols() {
+  for (const auto& [symbol, range] : options_.ranges) {
+    const bool named = std::any_of(options_.symbols.begin(), options_.symbols.end(),
+                                   [&, s = symbol](const auto& given) { return given.first == s; });
+    if (range.first == range.second && !named)
+      symbols_.rename(symbol, context_.dims.constant(range.first));
+  }
+}
+
 // A parameter that is a number: Sym(s0).
 Result<std::monostate> Converter::read_symbol_input(const Parameter& p) {
   TextResult<DimId> dim = parse_dim(context_.dims, symbolic_text(p.type));
@@ -251,6 +261,7 @@ Result<std::monostate> Converter::read_symbol_input(const Parameter& p) {
 }
 
 Result<std::monostate> Converter::read_inputs() {
+  fix_symbols();
   if (auto ok = read_symbols(); !ok) return ok;
   std::vector<std::string> names;
   for (const Parameter& p : function_.parameters) names.push_back(p.name);
@@ -295,6 +306,7 @@ Result<std::monostate> Converter::read_inputs() {
     take_strides(env_[p.name], p.type);
   }
   read_ranges();
+  read_equal_sizes();
   if (graph_.facts.tokens().empty() && !graph_.facts.symbols.empty()) {
     if (guess.empty() && graph_.facts.symbols.size() == 1)
       guess = graph_.facts.symbols.begin()->first;
@@ -356,6 +368,9 @@ void Converter::read_ranges() {
   for (const auto& [symbol, range] : options_.ranges)
     if (auto fact = graph_.facts.symbols.find(symbol); fact != graph_.facts.symbols.end())
       std::tie(fact->second.min, fact->second.max) = range;
+  for (const auto& [symbol, multiple] : options_.multiples)
+    if (auto fact = graph_.facts.symbols.find(symbol); fact != graph_.facts.symbols.end())
+      fact->second.multiple = multiple;
   constexpr std::string_view kRanges = "Range constraints:", kRange = ": VR[";
   std::size_t at = signature_.find(kRanges);
   if (at == std::string_view::npos) return;

@@ -14,12 +14,31 @@ namespace {
 using Names = MadeOps::Names;
 
 // Those whose functions call the op of their row, kMoves, and what is made anywhere.
-constexpr std::array kPlain = {
-    Special::view,    Special::flatten, Special::unsqueeze, Special::squeeze, Special::t,
-    Special::permute, Special::slice,   Special::select,    Special::narrow,  Special::split,
-    Special::chunk,   Special::unbind,  Special::cat,       Special::stack,   Special::expand,
-    Special::make,    Special::scalar,  Special::make_like, Special::to_copy, Special::type_of,
-    Special::reduce,  Special::copy};
+constexpr std::array kPlain = {Special::view,
+                               Special::flatten,
+                               Special::unsqueeze,
+                               Special::squeeze,
+                               Special::t,
+                               Special::permute,
+                               Special::slice,
+                               Special::select,
+                               Special::narrow,
+                               Special::split,
+                               Special::chunk,
+                               Special::unbind,
+                               Special::cat,
+                               Special::stack,
+                               Special::expand,
+                               Special::make,
+                               Special::scalar,
+                               Special::make_like,
+                               Special::to_copy,
+                               Special::type_of,
+                               Special::reduce,
+                               Special::copy,
+                               Special::matmul,
+                               Special::unflatten,
+                               Special::repeat_interleave};
 constexpr std::array<std::string_view, 7> kMoves = {"cat",   "reshape",   "slice", "slice_scatter",
                                                     "split", "transpose", "full"};
 

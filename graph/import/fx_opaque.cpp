@@ -316,6 +316,8 @@ Result<Value> Converter::opaque(std::string_view target, const Arguments& argume
   for (const Value& v : call.operands) operands.push_back(v.tensor);
   Result<Results> results = emit(name, operands, std::move(call.attributes), wanted, site);
   if (!results) return forward(results);
+  if (tuple && !site.result.name.empty() && !results->empty())  // the whole call's name
+    graph_.give_name(graph_.producer(results->front()), site.result.name);
   for (std::size_t i = 0; i < written.size(); ++i)
     if (auto done = write(call.operands[written[i]].handle, (*results)[own + i], site, assumed);
         !done)

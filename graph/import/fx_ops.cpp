@@ -25,6 +25,9 @@ constexpr Row kRows[] = {
     // layout
     {"aten.view", "reshape", "self:x size:{shape}", Special::view},
     {"aten.reshape", "reshape", "self:x shape|size:{shape}", Special::view},
+    {"aten.reshape_as", "reshape", "self:x other:-", Special::view},
+    {"aten.view_as", "reshape", "self:x other:-", Special::view},
+    {"aten.unflatten.int", "reshape", "self:x dim:- sizes:-", Special::unflatten},
     {"aten._unsafe_view", "reshape", "self:x size:{shape}", Special::view},
     {"aten.flatten.using_ints", "reshape", "self:x start_dim:-=0 end_dim:-=-1", Special::flatten},
     {"aten.unsqueeze", "reshape", "self:x dim:-", Special::unsqueeze},
@@ -32,6 +35,8 @@ constexpr Row kRows[] = {
     {"aten.squeeze.dims", "reshape", "self:x dim:-", Special::squeeze},
     {"aten.squeeze", "reshape", "self:x dim:-=None", Special::squeeze},
     {"aten.t", "transpose", "self:x", Special::t},
+    {"aten.numpy_T", "transpose", "self:x", Special::t},
+    {"aten.mT", "transpose", "self:x", Special::t},
     {"aten.transpose.int", "transpose", "self:x dim0:{dim0} dim1:{dim1}"},
     {"aten.swapaxes", "transpose", "self:x axis0:{dim0} axis1:{dim1}"},
     {"aten.swapdims", "transpose", "self:x dim0:{dim0} dim1:{dim1}"},
@@ -52,6 +57,7 @@ constexpr Row kRows[] = {
     {"aten.stack", "cat", "tensors:xs dim:{dim}=0", Special::stack},
     {"aten.unbind.int", "split", "self:x dim:-=0", Special::unbind},
     {"aten.expand", "expand", "self:x size:{shape} implicit:-=False", Special::expand},
+    {"aten.expand_as", "expand", "self:x other:-", Special::expand},
     {"aten.movedim.int", "transpose", "self:x source:- destination:-", Special::movedim},
     {"aten.movedim.intlist", "transpose", "self:x source:- destination:-", Special::movedim},
     {"aten.moveaxis.int", "transpose", "self:x source:- destination:-", Special::movedim},
@@ -225,7 +231,21 @@ constexpr Row kRows[] = {
     {"aten.conv3d", "convolution",
      "input:x weight:w bias:b=None stride:-=None padding:-=None dilation:-=None groups:-=1",
      Special::convolution},
+    {"aten.conv1d.padding", "convolution",
+     "input:x weight:w bias:b=None stride:-=1 padding:-='valid' dilation:-=1 groups:-=1",
+     Special::convolution},
+    {"aten.conv2d.padding", "convolution",
+     "input:x weight:w bias:b=None stride:-=1 padding:-='valid' dilation:-=1 groups:-=1",
+     Special::convolution},
+    {"aten.conv3d.padding", "convolution",
+     "input:x weight:w bias:b=None stride:-=1 padding:-='valid' dilation:-=1 groups:-=1",
+     Special::convolution},
+    {"aten.matmul", "bmm", "self:a other:b", Special::matmul},
+    {"aten.im2col", "index", "self:x kernel_size:- dilation:- padding:- stride:-", Special::im2col},
     {"aten.repeat", "expand", "self:x repeats:-", Special::repeat},
+    {"aten.repeat_interleave.self_int", "expand", "self:x repeats:- dim:-=None output_size:-=None",
+     Special::repeat_interleave},
+    {"aten.pad", "cat", "self:x pad:- mode:-='constant' value:-=None", Special::pad},
     {"aten.constant_pad_nd", "cat", "self:x pad:- value:-=0", Special::pad},
     {"aten.reflection_pad1d", "cat", "self:x padding:-", Special::pad_edges},
     {"aten.reflection_pad2d", "cat", "self:x padding:-", Special::pad_edges},
@@ -316,8 +336,9 @@ std::vector<std::string_view> split(std::string_view text, char at) {
 bool copies(std::string_view target) {
   return target == "aten.clone" || target == "aten.lift_fresh_copy" || target == "aten._to_copy" ||
          target == "aten.copy" || target == "aten.repeat" || target == "aten.constant_pad_nd" ||
-         target == "aten.flip" || target == "prims.rev" || target == "prims.collapse" ||
-         target == "prims.reshape";
+         target == "aten.repeat_interleave.self_int" || target == "aten.pad" ||
+         target == "aten.im2col" || target == "aten.flip" || target == "prims.rev" ||
+         target == "prims.collapse" || target == "prims.reshape";
 }
 
 Slot read_slot(std::string_view text) {
@@ -390,6 +411,30 @@ const std::map<std::string_view, std::vector<const Row*>>& own_rows() {
 
 }  // namespace
 
+namespace {
+
+// Second names that ATen has for its ops.
+constexpr std::pair<std::string_view, std::string_view> kAliases[] = {
+    {"absolute", "abs"},  {"arccos", "acos"},       {"arccosh", "acosh"},    {"arcsin", "asin"},
+    {"arcsinh", "asinh"}, {"arctan", "atan"},       {"arctan2", "atan2"},    {"arctanh", "atanh"},
+    {"clip", "clamp"},    {"concat", "cat"},        {"concatenate", "cat"},  {"divide", "div"},
+    {"fix", "trunc"},     {"greater", "gt"},        {"greater_equal", "ge"}, {"less", "lt"},
+    {"less_equal", "le"}, {"multiply", "mul"},      {"negative", "neg"},     {"not_equal", "ne"},
+    {"subtract", "sub"},  {"swapdims", "transpose"}};
+
+// `aten.mul.Tensor` of `aten.multiply.Tensor`; empty: it is no alias.
+std::string without_alias(std::string_view target) {
+  constexpr std::string_view kAten = "aten.";
+  if (!target.starts_with(kAten)) return {};
+  const std::string_view rest = target.substr(kAten.size()), base = rest.substr(0, rest.find('.'));
+  const auto found = std::find_if(std::begin(kAliases), std::end(kAliases),
+                                  [&](const auto& alias) { return alias.first == base; });
+  if (found == std::end(kAliases)) return {};
+  return std::string(kAten).append(found->second).append(rest.substr(base.size()));
+}
+
+}  // namespace
+
 std::set<std::string> Table::targets() const {
   std::set<std::string> out;
   for (const auto& [target, rows] : own_rows()) out.emplace(target);
@@ -431,7 +476,8 @@ std::optional<std::size_t> Mapping::first_written() const {
 
 const std::vector<Mapping>* Table::find(std::string_view target) {
   if (target.ends_with(".default")) target.remove_suffix(8);
-  const std::vector<Mapping>& list = rows_of(target);
+  const std::string canonical = without_alias(target);
+  const std::vector<Mapping>& list = rows_of(canonical.empty() ? target : canonical);
   return list.empty() ? nullptr : &list;
 }
 

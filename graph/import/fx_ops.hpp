@@ -51,6 +51,10 @@ enum class Special : std::uint8_t {
   repeat,
   pad,
   pad_edges,  ///< by elements of the tensor itself
+  matmul,
+  repeat_interleave,
+  unflatten,
+  im2col,
   diagonal,
   diagonal_scatter,
   movedim,

@@ -51,14 +51,13 @@ Applied Converter::arange(const Bound& bound, const std::vector<Wanted>& wanted,
   return make.done(make("detach", {*values}, {}, wanted));
 }
 
-// In i64; a start that is a symbol is the beginning of a slice.
+// In i64; with a step of 1, a start that is a symbol is the beginning of a slice.
 std::optional<ValueId> Converter::whole_range(Maker& make, DimId start, DimId end, DimId step,
                                               const Site& site) {
   Dims& dims = context_.dims;
   const std::optional<std::int64_t> first = dims.value(start), by = dims.value(step);
   const auto fits = [](std::int64_t v) { return v > -kMaxDim && v < kMaxDim; };
-  if (!by || *by == 0 || !fits(*by) || (!first && *by != 1) || (first && !fits(*first)))
-    return std::nullopt;
+  if (!by || *by == 0 || !fits(*by) || (first && !fits(*first))) return std::nullopt;
   DimId count = *by > 0 ? dims.sub(end, start) : dims.sub(start, end);
   const std::int64_t stride = std::abs(*by);
   count = count.valid()
@@ -67,16 +66,19 @@ std::optional<ValueId> Converter::whole_range(Maker& make, DimId start, DimId en
   if (!count.valid()) return std::nullopt;
   if (dims.value(count).value_or(0) < 0) return std::nullopt;
   const auto iota = [&](DimId extent) { return make("iota", {}, {{key("shape"), Shape{extent}}}); };
-  if (!first)
+  if (!first && *by == 1 && dims.value(end).value_or(0) >= 0 &&
+      dims.prove(Compare::ge, start, dims.constant(0), graph_.facts) == Truth::yes)
     return make("slice", {iota(end)},
                 {{key("dim"), std::int64_t{0}},
                  {key("start"), bound_of(dims, start)},
                  {key("end"), bound_of(dims, end)}});
   ValueId out = iota(count);
-  const std::optional<ValueId> factor = as_operand(integer(*by), site),
-                               offset = as_operand(integer(*first), site);
-  if (!factor || !offset) return std::nullopt;
+  const std::optional<ValueId> factor = as_operand(integer(*by), site);
+  if (!factor) return std::nullopt;
   if (*by != 1) out = make("mul", {out, *factor}, {});
+  if (!first) return make("add", {out, make("extent", {}, {{key("value"), start}})}, {});
+  const std::optional<ValueId> offset = as_operand(integer(*first), site);
+  if (!offset) return std::nullopt;
   if (*first != 0) out = make("add", {out, *offset}, {});
   return out;
 }
@@ -129,17 +131,11 @@ Applied Converter::repeat(const Bound& bound, const std::vector<Wanted>& wanted,
 // ---- pads
 
 // By axis, the last one first: how many elements are added before and behind. Nothing: not known.
-std::optional<std::vector<std::pair<std::int64_t, std::int64_t>>> Converter::pads_of(
-    const Value* list, std::size_t rank) const {
+std::optional<Converter::Pads> Converter::pads_of(const Value* list, std::size_t rank) const {
   std::optional<Shape> given = list ? as_shape(*list) : std::nullopt;
   if (!given || given->size() % 2 != 0 || given->size() / 2 > rank) return std::nullopt;
-  std::vector<std::pair<std::int64_t, std::int64_t>> out;
-  for (std::size_t i = 0; i < given->size(); i += 2) {
-    const auto before = context_.dims.value((*given)[i]),
-               behind = context_.dims.value((*given)[i + 1]);
-    if (!before || !behind) return std::nullopt;
-    out.emplace_back(*before, *behind);
-  }
+  Pads out;
+  for (std::size_t i = 0; i < given->size(); i += 2) out.emplace_back((*given)[i], (*given)[i + 1]);
   return out;
 }
 
@@ -150,86 +146,120 @@ ValueId Converter::part_of_axis(Maker& make, ValueId x, std::size_t axis, DimId 
                {key("end"), bound_of(context_.dims, end)}});
 }
 
-// Elements of one value around x; less than none cuts them off.
+// Elements of one value around x; less than none cuts them off. Nothing: it is not known which.
+std::optional<ValueId> Converter::padded(Maker& make, ValueId x, const Pads& pads,
+                                         const Attribute& value) {
+  Dims& dims = context_.dims;
+  const Type* type = type_of(x);
+  if (!type) return std::nullopt;
+  Shape shape = type->shape;
+  const DType dtype = type->dtype;
+  const DimId none = dims.constant(0);
+  for (std::size_t k = 0; k < pads.size(); ++k) {
+    const std::size_t axis = shape.size() - 1 - k;
+    const auto [before, behind] = pads[k];
+    const bool cuts_front = dims.value(before).value_or(0) < 0,
+               cuts_back = dims.value(behind).value_or(0) < 0;
+    for (const DimId amount : {before, behind})
+      if (!dims.value(amount) && dims.prove(Compare::ge, amount, none, graph_.facts) != Truth::yes)
+        return std::nullopt;
+    if (cuts_front || cuts_back) {
+      const DimId start = cuts_front ? dims.sub(none, before) : none,
+                  end = cuts_back ? dims.add(shape[axis], behind) : shape[axis];
+      if (!start.valid() || !end.valid() ||
+          dims.prove(Compare::le, start, end, graph_.facts) != Truth::yes)
+        return std::nullopt;
+      x = part_of_axis(make, x, axis, start, end);
+      shape[axis] = dims.sub(end, start);
+    }
+    const auto filled = [&](DimId count) {
+      Shape part = shape;
+      part[axis] = count;
+      return make("full", {}, {{key("shape"), part}, {key("dtype"), dtype}, {key("value"), value}});
+    };
+    std::vector<ValueId> parts = {x};
+    DimId extent = shape[axis];
+    const auto add = [&](DimId amount, bool front) {
+      if (dims.value(amount).value_or(1) <= 0) return;
+      parts.insert(front ? parts.begin() : parts.end(), filled(amount));
+      extent = extent.valid() ? dims.add(extent, amount) : extent;
+    };
+    add(before, true);
+    add(behind, false);
+    if (!extent.valid()) return std::nullopt;
+    if (parts.size() > 1) x = make("cat", parts, {{key("dim"), static_cast<std::int64_t>(axis)}});
+    shape[axis] = extent;
+  }
+  return x;
+}
+
 Applied Converter::pad(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site) {
+  const Value* mode = bound.find("mode");
+  if (mode && mode->text != "constant") return pad_edges(bound, wanted, site);
   std::optional<ValueId> x = tensor_of(bound.find("self"));
   const Type* type = x ? type_of(*x) : nullptr;
-  const Value& value = *bound.find("value");
+  const Value zero = integer(0), &given = *bound.find("value"),
+              &value = given.kind == Value::Kind::none ? zero : given;
   std::optional<Attribute> number = as_attribute(value, AttributeKind::float_);
   if (!type || !number || (value.kind == Value::Kind::real && !is_float(type->dtype)))
     return kNotThis;
   const auto pads = pads_of(bound.find("pad"), type->shape.size());
   if (!pads) return kNotThis;
-  Dims& dims = context_.dims;
-  Shape shape = type->shape;
-  const DType dtype = type->dtype;
   Maker make = maker(site);
-  ValueId out = *x;
-  for (std::size_t k = 0; k < pads->size(); ++k) {
-    const std::size_t axis = shape.size() - 1 - k;
-    const auto [before, behind] = (*pads)[k];
-    const std::int64_t cut = std::max<std::int64_t>(0, -before),
-                       end = std::min<std::int64_t>(0, behind);
-    const auto extent = dims.value(shape[axis]);
-    if (cut != 0 || end != 0) {
-      if (!extent || *extent + end < cut) return kNotThis;
-      out = part_of_axis(make, out, axis, dims.constant(cut), dims.constant(*extent + end));
-      shape[axis] = dims.constant(*extent + end - cut);
-    }
-    const auto filled = [&](std::int64_t count) {
-      Shape part = shape;
-      part[axis] = dims.constant(count);
-      return make("full", {},
-                  {{key("shape"), part}, {key("dtype"), dtype}, {key("value"), *number}});
-    };
-    std::vector<ValueId> parts = {out};
-    if (before > 0) parts.insert(parts.begin(), filled(before));
-    if (behind > 0) parts.push_back(filled(behind));
-    if (parts.size() == 1) continue;
-    out = make("cat", parts, {{key("dim"), static_cast<std::int64_t>(axis)}});
-    shape[axis] = dims.add(shape[axis], dims.constant(std::max<std::int64_t>(before, 0) +
-                                                      std::max<std::int64_t>(behind, 0)));
-  }
-  return make.done(make(out == *x ? "clone" : "detach", {out}, {}, wanted));
+  const std::optional<ValueId> out = padded(make, *x, *pads, *number);
+  if (!out) return kNotThis;
+  return make.done(make(*out == *x ? "clone" : "detach", {*out}, {}, wanted));
 }
 
-// Elements of x's own around it: the outermost one, or those beside it mirrored.
+// Elements of x's own around it: the outermost one, those beside it mirrored, or, circular, those
+// of the other end.
 Applied Converter::pad_edges(const Bound& bound, const std::vector<Wanted>& wanted,
                              const Site& site) {
   std::optional<ValueId> x = tensor_of(bound.find("self"));
   const Type* type = x ? type_of(*x) : nullptr;
-  const auto pads = type ? pads_of(bound.find("padding"), type->shape.size()) : std::nullopt;
+  const Value* given = bound.find("padding") ? bound.find("padding") : bound.find("pad");
+  const auto pads = type ? pads_of(given, type->shape.size()) : std::nullopt;
   if (!pads) return kNotThis;
-  const bool mirror = bound.mapping->target.find("reflection") != std::string_view::npos;
+  const Value* mode = bound.find("mode");
+  const bool mirror = mode ? mode->text == "reflect"
+                           : bound.mapping->target.find("reflection") != std::string_view::npos,
+             circular = mode && mode->text == "circular";
+  if (mode && !mirror && !circular && mode->text != "replicate") return kNotThis;
   Dims& dims = context_.dims;
   Shape shape = type->shape;
   Maker make = maker(site);
   ValueId out = *x;
   for (std::size_t k = 0; k < pads->size(); ++k) {
     const std::size_t axis = shape.size() - 1 - k;
-    const auto [before, behind] = (*pads)[k];
-    const DimId whole = shape[axis];
-    const auto extent = dims.value(whole);
-    const std::int64_t most = extent ? *extent - (mirror ? 1 : 0) : 0;
-    if (!extent || *extent < 1 || before < 0 || behind < 0) return kNotThis;
-    if (mirror && (before > most || behind > most)) return kNotThis;
-    const auto edge = [&](std::int64_t count, std::int64_t start) {
+    const auto before = dims.value((*pads)[k].first), behind = dims.value((*pads)[k].second);
+    const DimId whole = shape[axis], unit = dims.constant(1);
+    if (!before || !behind || *before < 0 || *behind < 0) return kNotThis;
+    if (*before == 0 && *behind == 0) continue;
+    const std::int64_t most = std::max(*before, *behind), least = circular ? most
+                                                                  : mirror ? most + 1
+                                                                           : 1;
+    if (dims.prove(Compare::ge, whole, dims.constant(least), graph_.facts) != Truth::yes &&
+        (dims.value(whole) || !assume(Compare::ge, whole, least, "its edges are padded by it")))
+      return kNotThis;
+    const auto part = [&](DimId start, DimId count) {
+      return part_of_axis(make, out, axis, start, dims.add(start, count));
+    };
+    const auto edge = [&](std::int64_t amount, bool front) {
+      const DimId count = dims.constant(amount), zero = dims.constant(0);
+      if (circular) return part(front ? dims.sub(whole, count) : zero, count);
       if (mirror)
-        return flipped(
-            make, part_of_axis(make, out, axis, dims.constant(start), dims.constant(start + count)),
-            dims.constant(count), axis);
+        return flipped(make, part(front ? unit : dims.sub(whole, dims.add(count, unit)), count),
+                       count, axis);
       Shape wide = shape;
-      wide[axis] = dims.constant(count);
-      return make("expand",
-                  {part_of_axis(make, out, axis, dims.constant(start), dims.constant(start + 1))},
+      wide[axis] = count;
+      return make("expand", {part(front ? zero : dims.sub(whole, unit), unit)},
                   {{key("shape"), std::move(wide)}});
     };
     std::vector<ValueId> parts = {out};
-    if (before > 0) parts.insert(parts.begin(), edge(before, mirror ? 1 : 0));
-    if (behind > 0) parts.push_back(edge(behind, mirror ? *extent - 1 - behind : *extent - 1));
-    if (parts.size() == 1) continue;
+    if (*before > 0) parts.insert(parts.begin(), edge(*before, true));
+    if (*behind > 0) parts.push_back(edge(*behind, false));
     out = make("cat", parts, {{key("dim"), static_cast<std::int64_t>(axis)}});
-    shape[axis] = dims.constant(*extent + before + behind);
+    shape[axis] = dims.add(whole, dims.constant(*before + *behind));
   }
   return make.done(make(out == *x ? "clone" : "detach", {out}, {}, wanted));
 }
@@ -373,36 +403,63 @@ Applied Converter::variance(const Bound& bound, const std::vector<Wanted>& wante
   return out;
 }
 
+// What `padding = "same"` adds to each axis, the last one first: half in front, the odd one behind.
+std::optional<Converter::Pads> Converter::same_pads(const Shape& kernel, const Shape& dilation) {
+  Dims& dims = context_.dims;
+  Pads out;
+  for (std::size_t i = kernel.size(); i-- > 0;) {
+    const auto size = dims.value(kernel[i]), apart = dims.value(dilation[i]);
+    if (!size || !apart) return std::nullopt;
+    const std::int64_t whole = *apart * (*size - 1);
+    out.emplace_back(dims.constant(whole / 2), dims.constant(whole - whole / 2));
+  }
+  return out;
+}
+
 // conv1d, conv2d, conv3d: what they leave unsaid is one, or no padding; a number is that of each
-// axis.
+// axis; a padding may be "valid", which is none, or "same".
 Applied Converter::convolution(const Bound& bound, const std::vector<Wanted>& wanted,
                                const Site& site) {
-  const std::optional<ValueId> x = tensor_of(bound.find("input")),
-                               w = tensor_of(bound.find("weight"));
+  std::optional<ValueId> x = tensor_of(bound.find("input"));
+  const std::optional<ValueId> w = tensor_of(bound.find("weight"));
   const Type* type = w ? type_of(*w) : nullptr;
   if (!x || !type || type->shape.size() < 3) return kNotThis;
   const std::size_t axes = type->shape.size() - 2;
-  AttributeList attributes;
-  const std::pair<const char*, std::int64_t> lists[] = {
-      {"stride", 1}, {"padding", 0}, {"dilation", 1}};
-  for (const auto& [name, otherwise] : lists) {
-    const Value* given = bound.find(name);
-    Shape list(axes, context_.dims.constant(otherwise));
-    if (given && given->kind != Value::Kind::none) {
-      std::optional<Shape> said = as_shape(*given);
-      if (const auto one = as_int(*given); !said && one) said = Shape{context_.dims.constant(*one)};
-      if (!said || (said->size() != axes && said->size() != 1)) return kNotThis;
-      list = said->size() == axes ? *said : Shape(axes, said->front());
-    }
-    attributes.push_back({key(name), list});
-  }
+  const auto of_axes = [&](const Value* given, std::int64_t otherwise) -> std::optional<Shape> {
+    if (!given || given->kind == Value::Kind::none)
+      return Shape(axes, context_.dims.constant(otherwise));
+    std::optional<Shape> said = as_shape(*given);
+    if (const auto one = as_int(*given); !said && one) said = Shape{context_.dims.constant(*one)};
+    if (!said || (said->size() != axes && said->size() != 1)) return std::nullopt;
+    return said->size() == axes ? *said : Shape(axes, said->front());
+  };
+  const Value* padding = bound.find("padding");
+  const bool named = padding && padding->kind == Value::Kind::string;
+  if (named && padding->text != "same" && padding->text != "valid") return kNotThis;
+  const auto stride = of_axes(bound.find("stride"), 1),
+             dilation = of_axes(bound.find("dilation"), 1),
+             pads = of_axes(named ? nullptr : padding, 0);
   const Value* groups = bound.find("groups");
   const std::optional<std::int64_t> count = groups ? as_int(*groups) : std::nullopt;
-  if (groups && !count) return kNotThis;
-  attributes.push_back({key("groups"), count.value_or(1)});
+  if (!stride || !dilation || !pads || (groups && !count)) return kNotThis;
+  Shape around = *pads;
+  Maker make = maker(site);
+  if (named && padding->text == "same") {
+    const auto same = same_pads(Shape(type->shape.begin() + 2, type->shape.end()), *dilation);
+    if (!same) return kNotThis;
+    const bool even = std::all_of(same->begin(), same->end(),
+                                  [](const auto& pair) { return pair.first == pair.second; });
+    for (std::size_t i = 0; i < axes && even; ++i) around[i] = (*same)[axes - 1 - i].first;
+    if (!even) x = padded(make, *x, *same, 0.0);
+    if (!x) return kNotThis;
+  }
+  AttributeList attributes = {{key("stride"), *stride},
+                              {key("padding"), around},
+                              {key("dilation"), *dilation},
+                              {key("groups"), count.value_or(1)}};
   const std::optional<ValueId> bias = tensor_of(bound.find("bias"));
-  return some(
-      emit("convolution", {*x, *w, bias.value_or(ValueId())}, std::move(attributes), wanted, site));
+  return make.done(
+      make("convolution", {*x, *w, bias.value_or(ValueId())}, std::move(attributes), wanted));
 }
 
 }  // namespace pw::fx

@@ -61,6 +61,10 @@ Applied Converter::apply_special(const Bound& bound, const std::vector<Wanted>& 
     case Special::repeat: return repeat(bound, wanted, site);
     case Special::pad: return pad(bound, wanted, site);
     case Special::pad_edges: return pad_edges(bound, wanted, site);
+    case Special::matmul: return matmul(bound, wanted, site);
+    case Special::repeat_interleave: return repeat_interleave(bound, wanted, site);
+    case Special::unflatten: return unflatten(bound, wanted, site);
+    case Special::im2col: return im2col(bound, wanted, site);
     case Special::diagonal: return diagonal(bound, wanted, site);
     case Special::diagonal_scatter: return diagonal_scatter(bound, wanted, site);
     case Special::movedim: return movedim(bound, wanted, site);
@@ -95,6 +99,13 @@ Applied Converter::reshape_to(ValueId x, Shape shape, const std::vector<Wanted>&
   return some(emit("reshape", {x}, {{key("shape"), std::move(shape)}}, wanted, site));
 }
 
+// Of a tensor; nothing: it is none, or has no type.
+std::optional<Shape> Converter::shape_of(const Value* tensor) const {
+  const std::optional<ValueId> value = tensor_of(tensor);
+  const Type* type = value ? type_of(*value) : nullptr;
+  return type ? std::optional(type->shape) : std::nullopt;
+}
+
 Applied Converter::view(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site) {
   std::optional<ValueId> x = tensor_of(bound.find("self"));
   if (!x) return kNotThis;
@@ -102,7 +113,7 @@ Applied Converter::view(const Bound& bound, const std::vector<Wanted>& wanted, c
   Special special = bound.mapping->special;
   if (special == Special::view) {
     const Value* given = bound.find("size") ? bound.find("size") : bound.find("shape");
-    std::optional<Shape> literal = given ? as_shape(*given) : std::nullopt;
+    std::optional<Shape> literal = given ? as_shape(*given) : shape_of(bound.find("other"));
     if (!literal) return kNotThis;
     if (!type) return reshape_to(*x, *literal, wanted, site);
     Shape from = type->shape;
@@ -157,8 +168,12 @@ Applied Converter::permute(const Bound& bound, const std::vector<Wanted>& wanted
   std::vector<std::size_t> to(rank);
   for (std::size_t i = 0; i < rank; ++i) to[i] = i;
   if (bound.mapping->special == Special::t) {
-    if (rank > 2) return kNotThis;
-    std::reverse(to.begin(), to.end());
+    // `numpy_T` reverses all axes, `mT` exchanges the last two.
+    const bool all = bound.mapping->target == "aten.numpy_T",
+               last = bound.mapping->target != "aten.t";
+    if (rank > 2 && !last) return kNotThis;
+    if (rank < 2 && last && !all) return kNotThis;
+    std::reverse(rank > 2 && !all ? to.end() - 2 : to.begin(), to.end());
   } else {
     std::optional<Shape> dims = as_shape(*bound.find("dims"));
     if (!dims || dims->size() != rank) return kNotThis;
@@ -302,7 +317,8 @@ Applied Converter::split(const Bound& bound, const std::vector<Wanted>& wanted, 
 
 Applied Converter::expand(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site) {
   std::optional<ValueId> x = tensor_of(bound.find("self"));
-  std::optional<Shape> shape = as_shape(*bound.find("size"));
+  const Value* given = bound.find("size");
+  std::optional<Shape> shape = given ? as_shape(*given) : shape_of(bound.find("other"));
   if (!x || !shape) return kNotThis;
   if (const Type* type = type_of(*x); type && type->shape.size() <= shape->size()) {
     Shape before = *shape;
