@@ -1,16 +1,23 @@
 #!/usr/bin/env python3
 """Graphs with something in them that Piecewise lacks: that stays PyTorch's, and all else is taken."""
-import unittest
+import logging
+import random
+import unittest.mock
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 from torch._higher_order_ops import associative_scan, map as map_over, scan, while_loop
+from torch.fx.experimental.proxy_tensor import make_fx
 from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
 import compiled
 from compiled import CLOSE, Case, difference
+import piecewise
 from piecewise import pytorch as front
+from piecewise.pytorch.partition import Partition
+from piecewise.pytorch.staying import Staying
+from piecewise.pytorch.taking import Taking
 
 LIBRARY = torch.library.Library("pw_partial", "DEF")
 LIBRARY.define("parts(Tensor[] xs) -> (Tensor, Tensor[])")
@@ -32,6 +39,15 @@ SEEN = []
 def scaled_(x: torch.Tensor, turn: torch.Tensor) -> None:
     SEEN.append(tuple(x.shape))
     x.mul_(turn.abs().sum())
+
+
+@torch.library.custom_op("pw_partial::shown", mutates_args=())
+def shown(x: torch.Tensor) -> None:
+    SEEN.append(tuple(x.shape))
+
+
+shown.register_fake(lambda x: None)
+torch.library._register_effectful_op("pw_partial::shown", torch._library.effects.EffectType.ORDERED)
 
 
 def turned(x, angles):
@@ -142,6 +158,17 @@ class Dtypes(Partial):
             gradients.append([p.grad.clone() for p in model.parameters()])
         self.assertLessEqual(difference(*gradients), CLOSE)
 
+    def test_training_at_any_size(self):
+        model = Rotary()
+        one = torch.compile(model, backend="piecewise", dynamic=True)
+        for length in (12, 7):
+            x, gradients = torch.randn(2, length, 16), []
+            for call in (model, one):
+                model.zero_grad()
+                call(x).square().mean().backward()
+                gradients.append([p.grad.clone() for p in model.parameters()])
+            self.assertLessEqual(difference(*gradients), CLOSE)
+
     def test_nothing_is_taken(self):
         with self.assertLogs("piecewise", "WARNING"):
             (report,) = self.same_without_gradients(lambda z: z * z + 1, torch.complex(torch.randn(4), torch.randn(4)))
@@ -246,7 +273,21 @@ class Regions(Partial):
         self.assertEqual(len(report.parts), 2)
 
     def test_in_training(self):
-        self.trained(self.repeated(torch.randn(8, 8) / 4), torch.randn(4, 8), least=1.0)
+        self.trained(self.repeated(torch.randn(8, 8) / 4), torch.randn(4, 8), least=0.8)
+
+    def test_weights_of_regions_are_packed_once(self):
+        class Layers(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layers = nn.ModuleList(nn.Linear(16, 16) for _ in range(3))
+
+            def forward(self, x):
+                for layer in self.layers:
+                    x = torch.compiler.nested_compile_region(lambda x, w, b: F.gelu(F.linear(x, w, b)) + x)(x, layer.weight, layer.bias)
+                return x
+
+        (report,) = self.taken(Layers().eval(), torch.randn(4, 16), least=1.0, frozen=True)
+        self.assertIn("1 weight packed once", " ".join(report.summary))
 
     def test_any_size(self):
         f = self.repeated(torch.randn(8, 8))
@@ -279,6 +320,47 @@ class Attention(Partial):
         slopes = torch.rand(2)
         inputs = [torch.randn(2, 2, 16, 8) for _ in range(3)]
         self.taken(lambda q, k, v: flex_attention(q, k, v, score_mod=lambda s, b, h, i, j: s * slopes[h]), *inputs, least=0.9)
+
+
+class Mistaken(Partial):
+    """Calls that look as if they could be taken, until they are compiled."""
+
+    def failing(self, *names, place=True):
+        compiled_part = Taking._compiled
+
+        def fail(self, module, static):
+            for node in module.graph.nodes:
+                if node.op == "call_function" and any(name in node.name for name in names):
+                    why = piecewise.Error(f"{node.name} cannot be compiled")
+                    why.place = f"node {node.name}" if place else None
+                    raise why
+            return compiled_part(self, module, static)
+
+        return unittest.mock.patch.object(Taking, "_compiled", fail)
+
+    def test_one_call_is_left(self):
+        with self.failing("tanh"):
+            self.taken(lambda x: (x.sin().tanh() * 2).cos(), torch.randn(4), least=0.75, left={"aten.tanh.default": 1})
+
+    def test_several_are_left(self):
+        with self.failing("tanh", "exp"):
+            left = {"aten.tanh.default": 2, "aten.exp.default": 1}
+            self.taken(lambda x: ((x.sin().tanh() * 2).exp() + x).tanh().cos(), torch.randn(4), least=0.5, left=left)
+
+    def test_a_part_is_left(self):
+        def f(x, y):
+            z = torch.complex(x.sin().tanh(), x)
+            return (z * z).real.cos() + y
+
+        with self.failing("tanh", place=False):
+            (report,) = self.taken(f, torch.randn(4), torch.randn(4), least=0.2)
+        self.assertIn("aten.sin.default", report.left)
+        self.assertNotIn("aten.cos.default", report.left)
+
+    def test_all_is_left(self):
+        with self.failing("tanh", place=False), self.assertLogs("piecewise", "WARNING"):
+            (report,) = self.same_without_gradients(lambda x: x.sin().tanh(), torch.randn(4))
+        self.assertIn("cannot be compiled", report.refused)
 
 
 class Order(Partial):
@@ -329,6 +411,18 @@ class Order(Partial):
                 self.assertEqual(u.data_ptr(), flat.data_ptr())
         self.same_without_gradients(f, x, z)
 
+    def test_effects(self):
+        def f(x):
+            y = x.tanh()
+            torch.ops.pw_partial.shown(y)
+            z = (y * 2).softmax(-1)
+            torch.ops.pw_partial.shown(z[:1])
+            return z @ z.mT
+
+        SEEN.clear()
+        self.taken(f, torch.randn(4, 3), least=0.5, calls=1)
+        self.assertEqual(SEEN, [(4, 3), (1, 3)] * 2)
+
     def test_sizes_of_numbers(self):
         def f(x):
             n = x.nonzero()
@@ -358,6 +452,80 @@ class Order(Partial):
             one = torch.compile(f, backend="piecewise")
             with torch.no_grad(), self.assertRaises(RuntimeError):
                 one(torch.randn(4, 4), torch.tensor(1))
+
+
+class Random:
+    """Programs of real and complex numbers, short integers, views and writes, drawn at random."""
+
+    def __init__(self, seed):
+        self.random = random.Random(seed)
+        self.steps = [self.random.choice(list(STEPS)) for _ in range(self.random.randint(4, 14))]
+        self.picks = [(self.random.random(), self.random.random()) for _ in range(99)]
+
+    def __call__(self, x, y):
+        picks = iter(self.picks)
+        values = [x, y, x + y]
+        for name in self.steps:
+            one, two = (values[int(pick * len(values))] for pick in next(picks))
+            value = STEPS[name](one, two)
+            values += [] if value is None else [value]
+        return [value for value in values[2:] if next(picks)[0] < 0.7] or [values[-1]]
+
+
+def as_real(x):
+    return x.real if x.is_complex() else x.float()
+
+
+STEPS = {
+    "tanh": lambda a, b: as_real(a).tanh(),
+    "product": lambda a, b: as_real(a) @ as_real(b).softmax(-1),
+    "sum": lambda a, b: as_real(a) + as_real(b) * 2,
+    "complex": lambda a, b: torch.complex(as_real(a), as_real(b)),
+    "turn": lambda a, b: a * torch.polar(torch.ones_like(as_real(b)), as_real(b).tanh()),
+    "size": lambda a, b: a.abs(),
+    "short": lambda a, b: (as_real(a).tanh() * 50).to(torch.int16),
+    "shorts": lambda a, b: a + 3 if a.dtype == torch.int16 else (as_real(a).sigmoid() * 9).to(torch.int16) // 2,
+    "turned": lambda a, b: a.t(),
+    "rolled": lambda a, b: a.flip(0),
+    "write": lambda a, b: a.add_(1) if a.is_floating_point() else None,
+    "write_part": lambda a, b: (a[1:].mul_(as_real(b)[1:].sigmoid()), None)[1] if a.is_floating_point() else None,
+}
+
+
+class Programs(Partial):
+    def test_random_programs(self):
+        taken = 0
+        for seed in range(80):
+            with self.subTest(seed=seed):
+                self.setUp()
+                logging.disable(logging.WARNING)
+                self.addCleanup(logging.disable, logging.NOTSET)
+                reports = self.same_without_gradients(Random(seed), torch.randn(4, 4), torch.randn(4, 4), calls=1)
+                taken += sum(report.taken for report in reports)
+        self.assertGreater(taken, 300)
+
+    def test_as_few_parts_as_can_be(self):
+        """As many as the longest chain of taken calls with one between them that stays."""
+        for seed in range(40):
+            module = make_fx(torch.func.functionalize(Random(seed), remove="mutations_and_views"), tracing_mode="fake")(
+                torch.randn(4, 4), torch.randn(4, 4)
+            )
+            staying = Staying(module)
+            stages = Partition(module, staying).stages
+            depth = {}
+            for node in module.graph.nodes:
+                if node.op == "call_function" and node not in stages.free:
+                    below = [depth[n] + (n in staying.reasons and node not in staying.reasons) for n in node.all_input_nodes if n in depth]
+                    depth[node] = max(below, default=-1 if node in staying.reasons else 0)
+            taken = [depth[node] for node in depth if node not in staying.reasons]
+            with self.subTest(seed=seed):
+                self.assertEqual(stages.count, len(set(taken)) and max(taken) + 1)
+                for node in depth:
+                    for source in node.all_input_nodes:
+                        if source in depth:
+                            at, before = stages.of[node], stages.of[source]
+                            late = source in staying.reasons and node not in staying.reasons
+                            self.assertGreaterEqual(at, before + late, (seed, node, source))
 
 
 if __name__ == "__main__":

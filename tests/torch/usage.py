@@ -188,9 +188,15 @@ class Optimizers(Case):
     def test_on_lists_of_tensors(self):
         kinds = {
             "sgd": lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9, nesterov=True, weight_decay=0.01, foreach=True),
-            "adam": lambda p: torch.optim.Adam(p, lr=torch.tensor(0.01), foreach=True, amsgrad=True),
+            "adam": lambda p: torch.optim.Adam(p, lr=0.01, foreach=True, amsgrad=True),
             "adamw": lambda p: torch.optim.AdamW(p, lr=0.01, foreach=True),
             "rmsprop": lambda p: torch.optim.RMSprop(p, lr=0.01, foreach=True, centered=True, momentum=0.5),
+            "radam": lambda p: torch.optim.RAdam(p, lr=0.01, foreach=True),
+            "nadam": lambda p: torch.optim.NAdam(p, lr=0.01, foreach=True),
+            "adamax": lambda p: torch.optim.Adamax(p, lr=0.01, foreach=True),
+            "adadelta": lambda p: torch.optim.Adadelta(p, lr=0.1, foreach=True),
+            "rprop": lambda p: torch.optim.Rprop(p, lr=0.01, foreach=True),
+            "asgd": lambda p: torch.optim.ASGD(p, lr=0.01, foreach=True),
             "adagrad": lambda p: torch.optim.Adagrad(p, lr=0.01, foreach=True),
             "one_by_one": lambda p: torch.optim.AdamW(p, lr=0.01, foreach=False),
         }

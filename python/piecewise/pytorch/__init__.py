@@ -8,7 +8,8 @@
     piecewise.pytorch.compile_export(torch.export.export(model, inputs)).save("model.pwt")   # ahead of time; then load_compiled("model.pwt")
 
 Graphs are taken as AOT autograd makes them, functional and of core ATen, call by call through the importer that reads dumps. A call of an op that Piecewise has no
-meaning for stays a call of PyTorch inside the graph. A graph that cannot be taken at all runs in PyTorch, and says why.
+meaning for stays a call of PyTorch inside the graph. Where it has no values for what a call reads or gives, the graph is cut into parts around that call. A graph
+of which nothing can be taken runs in PyTorch, and says why.
 """
 import torch._dynamo as _dynamo
 

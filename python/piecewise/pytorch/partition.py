@@ -338,13 +338,8 @@ def _own_views_of_outputs(graph: torch.fx.Graph, staying: Staying) -> None:
             return node
         if node not in copies:
             below = own(base)
-            if all(user.op == "output" for user in node.users):
-                copies[node] = node
-                node.replace_input_with(base, below)
-            else:
-                with graph.inserting_before(last):
-                    copies[node] = graph.node_copy(node, lambda n: below if n is base else n)
-                staying.again.add(copies[node])
+            with graph.inserting_before(last):
+                copies[node] = graph.node_copy(node, lambda n: below if n is base else n)
             staying.reasons[copies[node]] = "its result shares memory with another"
         return copies[node]
 
@@ -352,3 +347,8 @@ def _own_views_of_outputs(graph: torch.fx.Graph, staying: Staying) -> None:
         memory = memory_of(node)
         if memory is not None and len(counts[memory]) > 1:
             last.replace_input_with(node, own(node))
+    for node, copy in reversed(copies.items()):
+        if node.users:
+            staying.again.add(copy)
+        else:
+            graph.erase_node(node)

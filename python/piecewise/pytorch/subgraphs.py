@@ -15,15 +15,35 @@ from .staying import attribute
 _CALL_BODIES = ("cond", "invoke_subgraph", "map_impl", "scan", "while_loop", "while_loop_stack_output")
 
 
-def bodies(module: torch.fx.GraphModule) -> t.Dict[str, torch.fx.GraphModule]:
+class Given(t.NamedTuple):
+    """A graph that calls are given, and what each of them gives it."""
+
+    module: torch.fx.GraphModule
+    operands: t.List[t.Sequence[t.Any]]
+
+    def given(self, values: t.Container[torch.fx.Node]) -> t.Set[int]:
+        """Which of its arguments are some of these values in every call."""
+        return {
+            i for i in range(min(map(len, self.operands))) if all(isinstance(one[i], torch.fx.Node) and one[i] in values for one in self.operands)
+        }
+
+
+def _operands(node: torch.fx.Node) -> t.Sequence[t.Any]:
+    """What a call gives a graph, as far as it is the call's own operands."""
+    if node.target is torch.ops.higher_order.invoke_subgraph:
+        return node.args[2:]
+    return node.args[3] if node.target is torch.ops.higher_order.cond else ()
+
+
+def bodies(module: torch.fx.GraphModule) -> t.Dict[str, Given]:
     """Graphs that calls are given, and that can be compiled themselves, by attribute."""
-    out = {}
+    out: t.Dict[str, Given] = {}
     for node in module.graph.nodes:
         if isinstance(node.target, torch._ops.HigherOrderOperator) and node.target._name in _CALL_BODIES:
             for source in node.all_input_nodes:
                 body = attribute(module, source.target) if source.op == "get_attr" else None
                 if isinstance(body, torch.fx.GraphModule):
-                    out[source.target] = body
+                    out.setdefault(source.target, Given(body, [])).operands.append(_operands(node))
     return out
 
 

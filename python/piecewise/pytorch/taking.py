@@ -125,7 +125,7 @@ class Taking:
         weights = {node for i, node in enumerate(module.graph.find_nodes(op="placeholder")) if i in static}
         partition = Partition(module, staying)
         taken = [self._part(part, weights) for part in partition.parts]
-        inside = self._bodies(module)
+        inside = self._bodies(module, weights)
         if not taken and not inside:
             raise Refused(next(iter(staying.reasons.values())))
         self._report.ops += len(ops)
@@ -142,14 +142,14 @@ class Taking:
             found = nodes.get(_named(why)) if isinstance(why, Error) else None
             raise _Culprit({node: str(why) for node in ([found] if found is not None else nodes.values())}) from None
 
-    def _bodies(self, module: torch.fx.GraphModule) -> t.Dict[str, Body]:
+    def _bodies(self, module: torch.fx.GraphModule, weights: t.Container[torch.fx.Node]) -> t.Dict[str, Body]:
         """Those that can be compiled, by attribute."""
         out = {}
         for name, body in bodies(module).items():
             try:
-                out[name] = Body(self.take(listed(body)), body)
+                out[name] = Body(self.take(listed(body.module), body.given(weights)), body.module)
             except (Refused, Error) as why:
-                self._leave_all(body, str(why))
+                self._leave_all(body.module, str(why))
         return out
 
     def _leave(self, staying: Staying, inside: t.Container[str]) -> None:
@@ -192,7 +192,7 @@ class Taking:
         graph = self._session.loads(rewritten.graph, "torch")
         if graph.writes:
             raise Refused("it writes inputs")
-        hosted = HostCalls(module.graph, rewritten.left)
+        hosted = HostCalls.of(module.graph, rewritten.left)
         compiled = _piecewise.Compiled(graph, options.backend, hosted.functions(told.operators), over, options.frozen)
         call = Call(told, graph, compiled, hosted, FrozenWeights(compiled, options.check) if options.frozen else None)
         read = functools.partial(self._session.loads, rewritten.imported, "torch")
