@@ -191,9 +191,11 @@ RuleJudge::~RuleJudge() = default;
 
 RuleJudgement RuleJudge::judge(RuleId rule) {
   State& s = *state_;
-  const std::string kind = fmt::format("ranks {}", fmt::join(s.request.ranks, ","));
+  const std::string kind = fmt::format("ranks {}{}", fmt::join(s.request.ranks, ","),
+                                       s.request.proved_only ? " proved only" : "");
   return s.store.get(s.rules, rule, kind, [&] {
     proof::Proof proof = s.prover.prove(rule);
+    if (s.request.proved_only && !is_proved(proof)) return combine_evidence(std::move(proof), {});
     RuleCheckOptions options =
         is_settled(proof, s.rules.set.rules[rule]) ? few_samples() : RuleCheckOptions();
     options.ranks = s.request.ranks;

@@ -20,6 +20,7 @@ namespace pw {
 struct JudgeRequest {
   std::vector<std::int64_t> ranks{2, 4};  ///< world sizes for the samples of rules with collectives
   bool keep = true;                       ///< read and write verdicts in the compile cache
+  bool proved_only = false;               ///< takes no samples of a rule without a proof
 };
 
 struct RuleJudgement {
