@@ -180,6 +180,7 @@ class PairProof {
     const TermId a = elements_.general(left_), b = elements_.general(right_, left_);
     if (a == b || same(a, b)) return;
     if (reals_ == nullptr) return fail("the terms differ");
+    if (terms_.with_exact_products(a) == terms_.with_exact_products(b)) return;
     const bool whole = computes_with_integers(terms_, a) || computes_with_integers(terms_, b);
     Reals bits(terms_, Reals::Laws::bits);
     if (whole && (bits.equal(a, b) || bits.facts_contradict())) return;
@@ -601,7 +602,7 @@ Proof Prover::prove(RuleId id) {
   std::string none, overflow;
   std::set<std::string> guards, used;
   SchemaOptions options;
-  int ieee = 6;
+  int ieee = 12;
   for (options.lists = lists ? 1 : 2; options.lists <= (lists ? 3u : 2u); ++options.lists) {
     Choices choices;
     do {

@@ -77,7 +77,10 @@ class Reals {
   static Interval range_of(DType dtype);
   Interval interval(const Polynomial& p);
   Interval interval(const Fraction& f);
-  Fraction wrapped(const Fraction& f, DType dtype);
+  int exact_bits(Factor factor);
+  Fraction modulo(const Fraction& f, int bits);
+  Fraction modulo(Factor factor, int bits);
+  Fraction wrapped(const Fraction& exact, DType dtype);
   Fraction operand(TermId term, DType in);
   Fraction value(TermId term);
   Fraction value_made(TermId term);
@@ -116,6 +119,7 @@ class Reals {
     Ix extent;
   };
   using Indices = std::vector<Index>;
+  Fraction whole_extreme(bool greatest, const Fraction& body, const Index& index);
   static constexpr FractionId kClause = 0xffffffffu;  ///< separates clauses in an atom's arguments
   static constexpr std::uint32_t kUnknownHeight = 0xffffffffu;
   [[noreturn]] static void throw_too_large();
@@ -163,6 +167,7 @@ class Reals {
   std::map<std::pair<Factor, std::uint32_t>, bool> depends_;
   std::uint32_t loose_ = 0;            ///< names that are given on the way
   std::map<Factor, Interval> ranges_;  ///< of atoms that are integers
+  std::map<Factor, int> exact_bits_;
   std::map<TermId, Fraction> known_, values_;
   std::map<std::string, TermId> read_of_;  ///< by the key of a polynomial that is one read
 };

@@ -332,6 +332,7 @@ Reals::Fraction Reals::reduce(const Term& term) {
   if (laws_ == Laws::bits || term.dtype == DType::b8) {
     std::vector<FractionId> args;
     for (TermId arg : term.args) args.push_back(intern(value(arg)));
+    if (term.name == "dot") std::sort(args.begin(), args.end());
     std::string of_dtype = std::string(name(term.dtype));
     for (TermId arg : term.args) of_dtype += " " + std::string(name(terms_[arg].dtype));
     return bound(term.name + " " + of_dtype, function("operands", args), term.level, extent);

@@ -19,6 +19,12 @@ bool commutes(std::string_view name) {
                                          "ne",  "bitwise_and", "bitwise_or", "bitwise_xor"};
   return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
 }
+/// Returns true for a power of two of which every float dtype holds the inverse.
+bool has_exact_inverse(double x) {
+  int exponent = 0;
+  return std::isfinite(x) && std::abs(std::frexp(x, &exponent)) == 0.5 &&
+         std::abs(exponent - 1) <= 6;
+}
 bool idempotent(std::string_view name) {
   return name == "maximum" || name == "minimum" || name == "bitwise_and" || name == "bitwise_or";
 }
@@ -126,6 +132,10 @@ TermId Terms::call(std::string name, DType dtype, std::vector<TermId> args) {
 }
 
 TermId Terms::make(Term term) {
+  // The product of two numbers is that of the same two in the other order, bit for bit.
+  if (term.kind == Term::Kind::reduce && term.name == "dot" && term.args.size() == 2 &&
+      term.args[1] < term.args[0])
+    std::swap(term.args[0], term.args[1]);
   if (term.kind != Term::Kind::call) return intern(std::move(term));
   Key key = key_of(term);
   const auto known = simplified_.find(key);
@@ -272,6 +282,9 @@ TermId Terms::simplified(Term term) {
   }
   const auto arg = [&](std::size_t i) -> const Term& { return terms_[term.args[i].index]; };
   const auto same_dtype = [&](std::size_t i) { return arg(i).dtype == term.dtype; };
+  const auto is_call = [&](std::size_t i, std::string_view name) {
+    return arg(i).kind == Term::Kind::call && arg(i).name == name;
+  };
   const bool real = is_float(term.dtype);
   const std::string op = term.name;
   if (op == "cast") return cast(std::move(term));
@@ -288,6 +301,17 @@ TermId Terms::simplified(Term term) {
   if (op == "abs" && arg(0).kind == Term::Kind::call &&
       (arg(0).name == "abs" || (arg(0).name == "neg" && real)))
     return arg(0).name == "abs" ? term.args[0] : call("abs", term.dtype, arg(0).args);
+  if (op == "abs" && real && arg(0).kind == Term::Kind::number)
+    return number(std::abs(arg(0).number), term.dtype);
+  if (op == "abs" && real && same_dtype(0) && (is_call(0, "mul") || is_call(0, "div"))) {
+    const Term product = arg(0);
+    const auto size_of_arg = [&](std::size_t i) {
+      return call("abs", terms_[product.args[i].index].dtype, {product.args[i]});
+    };
+    if (is_float(terms_[product.args[0].index].dtype) &&
+        is_float(terms_[product.args[1].index].dtype))
+      return call(product.name, term.dtype, {size_of_arg(0), size_of_arg(1)});
+  }
   if (op == "select") {
     if (term.args[1] == term.args[2] && same_dtype(1)) return term.args[1];
     if (arg(0).kind == Term::Kind::number) {
@@ -355,6 +379,29 @@ TermId Terms::simplified(Term term) {
     if (is_number(term.args[1], 0.0) && same_dtype(0)) return term.args[0];
   }
   return intern(std::move(term));
+}
+
+TermId Terms::with_exact_products(TermId id) {
+  const auto known = exact_products_.find(id);
+  if (known != exact_products_.end()) return known->second;
+  Term term = terms_[id.index];
+  for (TermId& arg : term.args) arg = with_exact_products(arg);
+  TermId out;
+  const auto dtype_of = [&](std::size_t i) { return terms_[term.args[i].index].dtype; };
+  const bool binary = term.kind == Term::Kind::call && is_float(term.dtype) &&
+                      term.args.size() == 2 && dtype_of(0) == term.dtype;
+  if (binary && term.name == "add" && term.args[0] == term.args[1]) {
+    out = call("mul", term.dtype, {term.args[0], number(2, term.dtype)});
+  } else if (const Term& by = terms_[term.args.empty() ? id.index : term.args.back().index];
+             binary && term.name == "div" && by.kind == Term::Kind::number &&
+             has_exact_inverse(by.number)) {
+    const TermId inverse = number(1 / by.number, by.dtype);
+    out = call("mul", term.dtype, {term.args[0], inverse});
+  } else {
+    out = make(std::move(term));
+  }
+  exact_products_.emplace(id, out);
+  return out;
 }
 
 bool Terms::mentions(TermId id, std::uint32_t level) const {

@@ -64,6 +64,9 @@ class Terms {
       if (seen.insert(id).second) visit(id, next);
     }
   }
+  /// Returns a term of the same bits in which x + x is 2 x, and a division by a power of two is a
+  /// product: neither is another number where it overflows or underflows.
+  TermId with_exact_products(TermId id);
   /// Whether an index of this level is in it.
   [[nodiscard]] bool mentions(TermId id, std::uint32_t level) const;
   /// Whether the larger or smaller of two zeros of unlike signs was taken to be either.
@@ -97,7 +100,8 @@ class Terms {
   bool any_zero_ = false;
   std::vector<Term> terms_;
   std::map<Key, TermId> ids_;
-  std::map<Key, TermId> simplified_;          ///< by the call as it was asked for
+  std::map<Key, TermId> simplified_;  ///< by the call as it was asked for
+  std::map<TermId, TermId> exact_products_;
   mutable std::map<TermId, bool> pointwise_;  ///< what is known of it
 };
 

@@ -11,6 +11,7 @@
 namespace pw::proof {
 namespace {
 
+constexpr std::string_view kExact = "value ";  // the exact value of an integer of a dtype
 constexpr long double kUnbounded = std::numeric_limits<long double>::infinity();
 
 long double end_of(long double a, long double b) { return a == 0 || b == 0 ? 0 : a * b; }
@@ -96,9 +97,62 @@ bool Reals::some_fact_contradicts() {
 
 // ---- modulo 2^k
 
-/// Returns the polynomial with each coefficient reduced to the signed residue of the dtype.
-Reals::Fraction Reals::wrapped(const Fraction& f, DType dtype) {
-  if (f.under != number(1).under) throw_too_large();
+/// Returns the number of bits modulo which an atom is simpler than its exact value: 64 for what an
+/// i64 is, or for a sum in which one is.
+int Reals::exact_bits(Factor factor) {
+  const auto known = exact_bits_.find(factor);
+  if (known != exact_bits_.end()) return known->second;
+  const Atom a = atoms_[factor];
+  int bits = 0;
+  if (a.function.starts_with(kExact)) {
+    bits = 8 * static_cast<int>(size_of(*dtype_named(a.function.substr(kExact.size()))));
+  } else if (a.function == "sum") {
+    for (const auto& [monomial, number] : Polynomial(fractions_[a.args[0]].over))
+      for (const auto& [inner, power] : monomial) bits = std::max(bits, exact_bits(inner));
+  }
+  exact_bits_.emplace(factor, bits);
+  return bits;
+}
+
+/// Returns what is the same modulo 2^bits, without the exact values of integers that have as many.
+Reals::Fraction Reals::modulo(const Fraction& f, int bits) {
+  const auto is_simpler = [&](const auto& part) { return exact_bits(part.first) >= bits; };
+  const bool simpler = std::any_of(f.over.begin(), f.over.end(), [&](const auto& summand) {
+    return std::any_of(summand.first.begin(), summand.first.end(), is_simpler);
+  });
+  if (!simpler) return f;
+  Fraction out = number(0);
+  for (const auto& [monomial, factor] : f.over) {
+    Fraction product = number(factor);
+    for (const auto& [atom, power] : monomial) {
+      const Fraction part = modulo(atom, bits);
+      if (power < 0 || power > 64) throw_too_large();
+      for (int i = 0; i < power; ++i) product = multiply(product, part);
+    }
+    out = add(out, product);
+  }
+  return out;
+}
+
+Reals::Fraction Reals::modulo(Factor factor, int bits) {
+  const Atom a = atoms_[factor];
+  const bool simpler = exact_bits(factor) >= bits;
+  if (simpler && a.function.starts_with(kExact))
+    return modulo(Fraction(fractions_[a.args[0]]), bits);
+  if (simpler) {
+    Indices indices;
+    if (const auto body = opened(a, indices))
+      return sum_over(std::move(indices), modulo(*body, bits));
+  }
+  return product_of({{factor, 1}});
+}
+
+/// Returns the polynomial modulo 2^k of the dtype, with signed residues as coefficients.
+Reals::Fraction Reals::wrapped(const Fraction& exact, DType dtype) {
+  if (exact.under != number(1).under) throw_too_large();
+  inexact_ = false;
+  const Fraction f = modulo(exact, 8 * static_cast<int>(size_of(dtype)));
+  if (inexact_ || f.under != number(1).under) throw_too_large();
   const int unused = 64 - 8 * size_of(dtype);
   Fraction out;
   out.under = f.under;
@@ -149,7 +203,8 @@ Reals::Fraction Reals::value_made(TermId id) {
     return add(multiply(mask, value(term.args[1])),
                multiply(add(number(1), mask, -1), value(term.args[2])));
   }
-  return with_range(function(fmt::format("value {}", name(term.dtype)), {intern(modular)}), range);
+  return with_range(function(fmt::format("{}{}", kExact, name(term.dtype)), {intern(modular)}),
+                    range);
 }
 
 // ---- terms of integers
@@ -364,14 +419,41 @@ Reals::Fraction Reals::whole_reduce(const Term& term) {
   }
   const Fraction body = value(term.args[0]);
   const bool extreme = term.name == "amax" || term.name == "amin";
-  if (extreme && whole) {
-    if (!depends(body, term.level)) return wrapped(body, term.dtype);
-    return with_range(bound("whole " + term.name, body, term.level, extent), interval(body));
-  }
+  if (extreme && whole)
+    return wrapped(whole_extreme(term.name == "amax", body, {term.level, extent}), term.dtype);
   std::string dtypes = std::string(name(term.dtype));
   for (TermId arg : term.args) dtypes += " " + std::string(name(terms_[arg].dtype));
   return with_range(bound(term.name + " " + dtypes, body, term.level, extent),
                     range_of(term.dtype));
+}
+
+/// Returns the greatest or least of exact values over an index. That of an extreme is the extreme
+/// of its parts, and what does not depend on the index stands outside.
+Reals::Fraction Reals::whole_extreme(bool greatest, const Fraction& body, const Index& index) {
+  if (!depends(body, index.level)) return body;
+  const Clauses clauses = clauses_of(body);
+  std::vector<Fraction> parts;
+  if (greatest && clauses.size() == 1)
+    for (FractionId literal : *clauses.begin()) parts.push_back(fractions_[literal]);
+  if (!greatest)
+    for (const auto& clause : clauses) parts.push_back(of_clauses({clause}, true));
+  if (parts.size() > 1) {
+    Fraction out = whole_extreme(greatest, parts[0], index);
+    for (std::size_t i = 1; i < parts.size(); ++i)
+      out = extreme(greatest, out, whole_extreme(greatest, parts[i], index), true);
+    return out;
+  }
+  Fraction moving = number(0), rest = number(0);
+  for (const auto& [monomial, factor] : body.over) {
+    const Fraction part = product_of(monomial);
+    (depends(part, index.level) ? moving : rest).over.emplace(monomial, factor);
+  }
+  if (!rest.over.empty()) return add(whole_extreme(greatest, moving, index), rest);
+  if (lead(moving) < 0)
+    return multiply(number(-1), whole_extreme(!greatest, multiply(number(-1), moving), index));
+  return with_range(
+      bound(greatest ? "whole amax" : "whole amin", moving, index.level, index.extent),
+      interval(moving));
 }
 
 // ---- truths of integers
