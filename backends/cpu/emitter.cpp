@@ -1,6 +1,7 @@
 // Exports emit.
 #include "backends/cpu/emitter.hpp"
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <optional>
@@ -27,6 +28,14 @@ using namespace rows::cxx;
 
 constexpr std::int64_t kChunk = 8;  // columns that a lane of the tree adds in a row
 constexpr int kRow = 2;             // the depth of what is done once for a row
+
+/// What says of a loop that its turns may run at once.
+std::string simd_loop(const Block& body) {
+  const bool checks = std::any_of(body.begin(), body.end(), [](const Statement& s) {
+    return s.kind == Statement::Kind::check;
+  });
+  return checks ? "#pragma omp simd reduction(|:bad)" : "#pragma omp simd";
+}
 
 class Emitter {
  public:
@@ -285,7 +294,13 @@ class Emitter {
   }
 
   void simd(int depth, const Block& body) {
-    if (is_flat(body)) line(depth, "#pragma omp simd");
+    if (is_flat(body)) line(depth, simd_loop(body));
+  }
+
+  /// Negative ones are large as unsigned.
+  void check(const Statement& s, int depth) {
+    line(depth, fmt::format("bad |= (unsigned long long)(long long){} >= (unsigned long long)({});",
+                            slot(s.operands[0]), index(s.bound)));
   }
 
   void loop(rows::VarId var, const std::string& from, const std::string& to, int depth) {
@@ -354,7 +369,7 @@ class Emitter {
     const std::int64_t step = pairs ? lanes / 2 : lanes;
     const std::string steps = pairs ? fmt::format("({}) / 2", width) : width;
     const auto lanes_of_a_chunk = [&](int at, const std::string& count) {
-      line(at, "#pragma omp simd");
+      line(at, simd_loop(s.first));
       line(at, fmt::format("for (long long q{0} = 0; q{0} < {1}; ++q{0}) {{", id, count));
       if (pairs) {
         line(at + 1, fmt::format("const long long h{} = c{} + q{};", s.var.index, id, id));
@@ -417,6 +432,7 @@ class Emitter {
       case Statement::Kind::reduce: return reduce(s, depth, phases);
       case Statement::Kind::branch: return branch(s, depth);
       case Statement::Kind::store: return store(s, depth);
+      case Statement::Kind::check: return check(s, depth);
       case Statement::Kind::loop:
         if (!options_.strict && depth == kRow) make_tables(s, depth);
         simd(depth, s.first);
@@ -463,10 +479,15 @@ std::string emit(const rows::RowProgram& program, const EmitOptions& options) {
     out += fmt::format("  const long long {} = d[{}];\n",
                        i == 0 ? std::string("rows") : fmt::format("d{}", i), i);
   out += "  (void)rows;\n";
-  if (is_flat(program.body)) out += "#pragma omp simd\n";
+  if (program.checks) out += "  int bad = 0;\n";
+  if (is_flat(program.body)) out += simd_loop(program.body) + "\n";
   out += "  for (long long row = begin; row < end; ++row) {\n";
   out += Emitter(program, options).body();
-  return out + "  }\n}\n";
+  out += "  }\n";
+  if (program.checks)
+    out += fmt::format("  if (bad) __atomic_store_n((int*)p[{}], 1, __ATOMIC_RELAXED);\n",
+                       program.arguments.size());
+  return out + "}\n";
 }
 
 }  // namespace pw::cpu

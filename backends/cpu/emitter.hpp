@@ -21,7 +21,7 @@ struct EmitOptions {
 /// The C name of the one function of a kernel's source:
 /// void (void* const* pointers, const long long* params, long long begin, long long end).
 /// Pointers in the order of the row program's arguments, params as its `params`; [begin, end) are
-/// rows.
+/// rows. Where the program has checks, an int behind the arguments becomes 1 when one fails.
 inline constexpr const char* kEntry = "pw_rows";
 
 /// The kernel alone, without comments: equal programs have equal text. Needs `prologue` and the

@@ -41,9 +41,9 @@ class Sharing {
     }
     std::set<SlotId> needed;
     for (const Statement& s : loop.first) {
-      if (s.kind != StatementKind::store) continue;
+      if (s.kind != StatementKind::store && s.kind != StatementKind::check) continue;
       need(s.operands[0], needed, size);
-      need_address(s.index, needed, size);
+      if (s.kind == StatementKind::store) need_address(s.index, needed, size);
     }
     if (loop.kind == StatementKind::reduce) need(loop.operands[0], needed, size);
     for (const Statement& s : loop.first) {

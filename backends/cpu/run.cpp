@@ -46,6 +46,8 @@ Result<std::monostate> run(const RowKernel& kernel, Call& call) {
   }
   for (std::size_t i = 0; i < call.results.size(); ++i) pointers.push_back(call.result(i).data);
   PW_ASSERT(pointers.size() == kernel.arguments, "a kernel gets its arguments");
+  int failed = 0;
+  if (kernel.checks) pointers.push_back(&failed);
   std::vector<long long> params;
   params.reserve(kernel.params.size());
   for (DimId dim : kernel.params) {
@@ -65,6 +67,9 @@ Result<std::monostate> run(const RowKernel& kernel, Call& call) {
                [&](std::int64_t begin, std::int64_t end) {
                  kernel.function(pointers.data(), params.data(), begin, end);
                });
+  if (failed != 0)
+    return fail_call(call, "PW1204", "an index is outside the table that it is an index of",
+                     "run it on `eager`, which names the index");
   return std::monostate{};
 }
 

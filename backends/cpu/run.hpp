@@ -14,6 +14,7 @@ struct RowKernel {
   std::vector<DimId> params;  ///< the number of rows first
   std::size_t arguments = 0;  ///< operands and results
   bool reads_valid = false;   ///< the last operand is the number of valid tokens
+  bool checks = false;        ///< behind the arguments stands what gets 1 where a check fails
 };
 
 /// The name of the op of such nodes.

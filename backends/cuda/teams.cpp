@@ -359,6 +359,7 @@ class TeamEmitter {
       case StatementKind::constant:
       case StatementKind::load:
       case StatementKind::compute:
+      case StatementKind::check:
       case StatementKind::branch: return thread_.statement(s, depth);
     }
   }

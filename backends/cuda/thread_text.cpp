@@ -45,6 +45,7 @@ void ThreadText::statement(const Statement& s, int depth) {
     case StatementKind::compute: return text_.line(depth, expressions_.defined(s));
     case StatementKind::load: return text_.line(depth, load(s));
     case StatementKind::store: return text_.line(depth, store(s));
+    case StatementKind::check: return;  // programs for devices have none
     case StatementKind::branch: return branch(s, depth);
     case StatementKind::loop:
       text_.line(depth, fmt::format("for (long long {0} = 0; {0} < {1}; ++{0}) {{", variable(s.var),

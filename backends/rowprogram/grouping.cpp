@@ -52,7 +52,8 @@ class Grouper {
     unit.nodes = {n};
     if (makes_literal(graph_, n)) {
       unit.kind = UnitKind::literal;
-    } else if (auto program = lower_nodes(graph_, unit.nodes, unit.inputs, unit.outputs)) {
+    } else if (auto program =
+                   lower_nodes(graph_, unit.nodes, unit.inputs, unit.outputs, options_.checks)) {
       unit.kind = keeps_bytes(graph_, n) ? UnitKind::view : UnitKind::rows;
       unit.program = std::move(*program);
     } else {
@@ -117,7 +118,7 @@ class Grouper {
     std::merge(a.nodes.begin(), a.nodes.end(), b.nodes.begin(), b.nodes.end(),
                std::back_inserter(both.nodes),
                [&](NodeId x, NodeId y) { return graph_.label(x) < graph_.label(y); });
-    auto program = lower_nodes(graph_, both.nodes, both.inputs, both.outputs);
+    auto program = lower_nodes(graph_, both.nodes, both.inputs, both.outputs, options_.checks);
     if (!program || program->arguments.size() > options_.max_arguments || !is_worth(a, b, *program))
       return;
     both.program = std::move(*program);
@@ -157,7 +158,7 @@ class Grouper {
       rest.kind = UnitKind::rows;
       rest.nodes = unit.nodes;
       rest.nodes.erase(rest.nodes.begin() + (at_rim - unit.nodes.begin()));
-      auto program = lower_nodes(graph_, rest.nodes, rest.inputs, rest.outputs);
+      auto program = lower_nodes(graph_, rest.nodes, rest.inputs, rest.outputs, options_.checks);
       if (!program) return;
       rest.program = std::move(*program);
       if (rest.nodes.size() == 1 && keeps_bytes(graph_, rest.nodes[0])) rest.kind = UnitKind::view;

@@ -15,6 +15,7 @@ struct GroupingOptions {
   bool automatic = true;           ///< off: an op is a group, and a fused op too
   std::size_t max_nodes = 48;      ///< of a group
   std::size_t max_arguments = 24;  ///< of a group's program
+  bool checks = false;             ///< programs check indices
 };
 
 /// What runs at once. Units are in an order in which they can run.

@@ -76,14 +76,14 @@ Graph isolate(const Graph& graph, std::span<const NodeId> nodes, std::vector<Val
 
 tl::expected<RowProgram, Opaque> lower_nodes(const Graph& graph, std::span<const NodeId> nodes,
                                              std::vector<ValueId>& inputs,
-                                             std::vector<ValueId>& outputs) {
+                                             std::vector<ValueId>& outputs, bool checks) {
   Graph alone = isolate(graph, nodes, inputs, outputs);
   if (auto inlined = inline_bodies(alone); !inlined) {
     return tl::unexpected<Opaque>(
         Opaque{"its body does not apply: " + inlined.error().front().message});
   }
   alone.erase_dead();
-  return lower(alone);
+  return lower(alone, checks);
 }
 
 tl::expected<RowProgram, Opaque> lower_node(const Graph& graph, NodeId node) {

@@ -86,10 +86,22 @@ SlotId Lowering::gathered(NodeId node, const Position& at) {
   const ValueId table = graph_.operand(node, 0), ids = graph_.operand(node, 1);
   const auto split = at.begin() + static_cast<std::ptrdiff_t>(shape(ids).size());
   const SlotId id = element(ids, Position(at.begin(), split));
-  Position inner{
-      program_.indices.clamp(program_.indices.slot(id, slot_vars_[id]), extent(shape(table)[0]))};
+  const IndexId rows = extent(shape(table)[0]);
+  if (checks_) check(id, rows);
+  Position inner{program_.indices.clamp(program_.indices.slot(id, slot_vars_[id]), rows)};
   inner.insert(inner.end(), split, at.end());
   return element(table, inner);
+}
+
+/// Stands where the index is computed.
+void Lowering::check(SlotId index, IndexId bound) {
+  if (!checked_.emplace(index, bound).second) return;
+  Statement statement;
+  statement.kind = Statement::Kind::check;
+  statement.operands = {index};
+  statement.bound = bound;
+  scopes_[scope_of(slot_vars_[index])]->block.push_back(std::move(statement));
+  program_.checks = true;
 }
 
 /// Dims are matched where the products of the leading ones agree, so that only what is really split

@@ -26,8 +26,8 @@ bool is_reduction(std::string_view op) {
 
 }  // namespace
 
-Lowering::Lowering(const Graph& graph)
-    : graph_(graph), context_(graph.context()), tokens_(graph.facts.tokens()) {}
+Lowering::Lowering(const Graph& graph, bool checks)
+    : graph_(graph), context_(graph.context()), tokens_(graph.facts.tokens()), checks_(checks) {}
 
 /// Loops are cut one place at a time. What fits no better when it is cut is left whole.
 RowProgram Lowering::run() {
@@ -61,6 +61,7 @@ RowProgram Lowering::attempt() {
   slot_vars_ = {};
   valid_ = {};
   cut_of_.clear();
+  checked_.clear();
   statements_ = 0;
   set_domain();
   scopes_.clear();
@@ -185,9 +186,9 @@ std::vector<VarId> Lowering::vars_of(const Position& at) const {
   return vars;
 }
 
-tl::expected<RowProgram, Opaque> lower(const Graph& meaning) {
+tl::expected<RowProgram, Opaque> lower(const Graph& meaning, bool checks) {
   try {
-    return Lowering(meaning).run();
+    return Lowering(meaning, checks).run();
   } catch (Opaque& opaque) {
     return tl::unexpected<Opaque>(std::move(opaque));
   }

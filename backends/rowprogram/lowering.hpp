@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -34,7 +35,7 @@ struct Cut {
 
 class Lowering {
  public:
-  explicit Lowering(const Graph& graph);
+  Lowering(const Graph& graph, bool checks);
   /// Throws Opaque.
   RowProgram run();
 
@@ -89,6 +90,7 @@ class Lowering {
   SlotId moved(NodeId node, std::size_t result, const Position& at);
   SlotId concatenated(NodeId node, std::size_t axis, std::size_t operand, Position at);
   SlotId gathered(NodeId node, const Position& at);
+  void check(SlotId index, IndexId bound);
   Position reshaped(const Shape& from, const Shape& to, const Position& at);
 
   IndexId extent(DimId dim);
@@ -116,6 +118,8 @@ class Lowering {
   std::vector<Group> groups_;     ///< results of one shape share their loops
   std::map<VarId, Cut*> cut_of_;  ///< of the loops that can be cut
   bool cutting_ = true;
+  const bool checks_;
+  std::set<std::pair<SlotId, IndexId>> checked_;
 };
 
 template <class Body>

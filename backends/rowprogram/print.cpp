@@ -77,6 +77,9 @@ class Printer {
         block(s.second, depth + 1);
         line(depth + 1, slot(s.operands[1]));
         return line(depth, "}");
+      case Kind::check:
+        return line(depth, fmt::format("check {} < {}", slot(s.operands[0]),
+                                       program_.indices.print(s.bound)));
       case Kind::loop:
         line(depth, fmt::format("for {} {{", range(s.var)));
         block(s.first, depth + 1);

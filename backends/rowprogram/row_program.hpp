@@ -46,6 +46,7 @@ struct Statement {
     branch,  ///< slot = index < bound ? operands[0] : operands[1], computed by `first` and `second`
     loop,    ///< for var: first
     store,   ///< argument[index] = operands[0]
+    check,   ///< operands[0] is an index below `bound`, or the run fails
   };
   Kind kind = Kind::constant;
   Operation operation = Operation::cast;
@@ -74,6 +75,7 @@ struct RowProgram {
   /// The last operand, where something is reduced over the tokens: how many of them are valid, an
   /// i32. It is no value of a graph.
   std::optional<std::size_t> valid;
+  bool checks = false;  ///< there are checks
   Indices indices;
   VarId row;
   IdVec<SlotId, DType> slots;  ///< dtype of each value
@@ -92,15 +94,15 @@ struct Opaque {
 /// The row program of a graph of primitives (an op's meaning, inlined): arguments are its inputs,
 /// then its outputs, `valid` before these. A reduction over the tokens covers the valid ones; all
 /// other loops, and all addresses, have rows of padding too. An index read from memory is brought
-/// into its table, so that bad ids cannot read elsewhere.
-tl::expected<RowProgram, Opaque> lower(const Graph& meaning);
+/// into its table, so that bad ids cannot read elsewhere; and checked, where `checks` says so.
+tl::expected<RowProgram, Opaque> lower(const Graph& meaning, bool checks = false);
 /// The row program of these nodes of a graph (in its order), their bodies inlined. `inputs` and
 /// `outputs` become the values of the graph that are its arguments (all but `valid`): what the
 /// nodes read from elsewhere, each once, and what is read elsewhere; of one node, all its results.
 /// Operands made by `constant` become literals, absent operands are no arguments.
 tl::expected<RowProgram, Opaque> lower_nodes(const Graph& graph, std::span<const NodeId> nodes,
                                              std::vector<ValueId>& inputs,
-                                             std::vector<ValueId>& outputs);
+                                             std::vector<ValueId>& outputs, bool checks = false);
 /// Of one node.
 tl::expected<RowProgram, Opaque> lower_node(const Graph& graph, NodeId node);
 /// A graph of these nodes alone, with those inputs and outputs, and constants beside them. Not

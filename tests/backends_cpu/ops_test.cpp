@@ -155,3 +155,50 @@ TEST_CASE("cpu: what is stored is rounded once, to nearest even, in any mode", "
              wanted = outputs_of(*eager, graph, views_of(inputs), {});
   CHECK(bit_difference(got[1], wanted[1]) == "");
 }
+
+TEST_CASE("cpu: generated kernels refuse an index outside the table, wherever it is read",
+          "[cpu]") {
+  if (!have_compiler()) return;
+  const ContextPtr context = library();
+  for (const char* text :
+       {"in t: f32[5, 64], i: i64[9]  y = relu(embedding(t, i) * 2)  out y",
+        "in t: f32[5], i: i64[9]  y = embedding(t, i)  out y",
+        "in t: f32[5], i: i32[3, 96]  y = neg(embedding(t, i))  out y",
+        "in t: f32[5], i: i64[3, 96]  e = embedding(t, i)  y = e * 2 - amax(e)  out y",
+        "in t: bf16[5, 64], i: i64[3, 2]  y = cat(embedding(t, i), embedding(t, i)){dim = 1}  out "
+        "y",
+        "in t: i64[4], i: i64[9]  y = remainder(t, divisor(slice(i){dim = 0, start = 0, end = 4}))"
+        "  out y",
+        "in t: f32[5, 8], i: i64[9]  y = below(i){n = 5}  out y"}) {
+    INFO(text);
+    const Graph graph = graph_of(text, context);
+    const bool divides = std::string(text).find("divisor") != std::string::npos;
+    const auto bad = divides ? std::vector<double>{0} : std::vector<double>{5, -1, 1e12};
+    std::vector<Tensor> inputs;
+    for (ValueId v : graph.inputs()) {
+      Tensor t(context->types[graph.type(v)].dtype, extents_of(graph, v, {}).value());
+      for (std::int64_t i = 0; i < t.view().count(); ++i) store(t.dtype(), t.data(), i, 1 + i % 4);
+      inputs.push_back(std::move(t));
+    }
+    for (const bool strict : {false, true}) {
+      CpuBackend cpu({.strict = strict});
+      const auto eager = make_eager();
+      const auto got = outputs_of(cpu, graph, views_of(inputs), {});
+      CHECK(bit_difference(got[0], outputs_of(*eager, graph, views_of(inputs), {})[0]) == "");
+      auto executable = cpu.compile(graph);
+      REQUIRE(executable);
+      CHECK(cpu.report().nodes_on_eager() == 0);
+      for (const double index : bad) {
+        if (inputs[1].dtype() == DType::i32 && index > 1e9) continue;
+        Tensor ids = inputs[1];
+        store(ids.dtype(), ids.data(), 2, index);
+        std::vector<Tensor> outputs = got;
+        std::vector<TensorView> views = views_of(outputs);
+        const std::vector<TensorView> in = {inputs[0].view(), ids.view()};
+        const auto done = (*executable)->run(in, views, {});
+        REQUIRE(!done);
+        CHECK(done.error()[0].code == "PW1204");
+      }
+    }
+  }
+}
