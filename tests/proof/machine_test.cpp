@@ -73,6 +73,15 @@ TEST_CASE("machine: sums of sums and products of matrices of integers", "[proof]
           "y = mm(mm(a: i32[n, k], b: i32[k, m]), c: i32[m, p]) => y = mm(a, mm(b, c))",
           "y = mm(a: i64[n, k], add(b: i64[k, m], c: i64[k, m])) => y = add(mm(a, b), mm(a, c))",
           "y = mul(sum(a: i8[n, m]){dim = 1}, c: i8[]) => y = sum(mul(a, c)){dim = 1}",
+          "y = i32(sum(i64(add(a: i32[n, m], b: i32[n, m]))){dim = 1})"
+          " => y = sum(add(a, b)){dim = 1}",
+          "y = i8(mul(i32(add(a: i8[n], b: i8[n])), i32(a))) => y = mul(add(a, b), a)",
+          "y = sum(abs(a: u8[n, m])){dim = 1} => y = abs(sum(a){dim = 1})",
+          "y = amax(maximum(mul(a: i64[n, m], a), b: i64[n, m])){dim = 1}"
+          " => y = maximum(amax(mul(a, a)){dim = 1}, amax(b){dim = 1})",
+          "y = amin(add(i32(a: i8[n, m]), 3)){dim = 1} => y = add(i32(amin(a){dim = 1}), 3)",
+          "y = mm(transpose(b: i32[k, m]){dim0 = 0, dim1 = 1}, a: i32[k, n])"
+          " => y = transpose(mm(transpose(a){dim0 = 0, dim1 = 1}, b)){dim0 = 0, dim1 = 1}",
       },
       RuleVerdict::same_bits);
 }
@@ -216,9 +225,15 @@ TEST_CASE("machine: floats that keep every bit", "[proof]") {
   expect_all(
       {"y = mul(a: f32[n], b: f32[n]) => y = mul(b, a)",
        "y = neg(mul(a: f16[n], b: f16[n])) => y = mul(neg(a), b)",
+       "y = mul(x: f64[n], 2.0) => y = add(x, x)", "y = div(x: f64[n], 4.0) => y = mul(x, 0.25)",
+       "y = abs(mul(a: f64[n], b: f64[n])) => y = mul(abs(a), abs(b))",
+       "y = mm(transpose(b: f32[k, m]){dim0 = 0, dim1 = 1}, a: f32[k, n])"
+       " => y = transpose(mm(transpose(a){dim0 = 0, dim1 = 1}, b)){dim0 = 0, dim1 = 1}",
        "y = f16(f32(x: f16[n])) => y = x", "y = sub(a: f32[n], b: f32[n]) => y = add(a, neg(b))",
        "y = f8e4m3(minimum(x: f32[n], 448.0)) => y = f8e4m3(x)"},
       RuleVerdict::same_bits);
+  CHECK(proof_of("y = div(x: f64[n], 3.0) => y = mul(x, 0.333333333333333333)").verdict !=
+        RuleVerdict::same_bits);
   // f8e5m2 keeps infinity, which a bound does not.
   CHECK(proof_of("y = f8e5m2(minimum(x: f32[n], 57344.0)) => y = f8e5m2(x)").verdict !=
         RuleVerdict::same_bits);

@@ -62,8 +62,6 @@ REALS = {
     "reduce.constant_factor",
     "reduce.twice",
     "reduce.of_dot",
-    "dot.exchanged",
-    "dot.exchanged_vectors",
     "dot.to_the_left",
     "dot.to_the_left_in_batches",
     "conv.one_window",
