@@ -171,7 +171,8 @@ class DimReader {
         out = largest ? dims_.max(out, args[i]) : dims_.min(out, args[i]);
       return true;
     }
-    if (args.size() == 1 && function == "Identity") return out = args[0], true;
+    if (args.size() == 1 && (function == "Identity" || function == "ToFloat"))
+      return out = args[0], true;
     if (args.size() == 3 && function == "ModularIndexing")
       return out = dims_.mod(dims_.div(args[0], args[1]), args[2]), true;
     if (args.size() != 2) return false;
@@ -188,7 +189,7 @@ class DimReader {
   TextResult<DimId> rounded(std::string_view function, int depth) {
     const bool up = function.starts_with("C") || function.starts_with("c");
     const std::size_t begin = (skip(), at_);
-    if (take("IntTrueDiv") || take("TrueDiv")) {
+    if (take("IntTrueDiv") || take("FloatTrueDiv") || take("TrueDiv")) {
       if (!take("(")) return wrong(at_, "expected `(`");
       TextResult<DimId> a = sum(depth + 1);
       if (!a) return a;

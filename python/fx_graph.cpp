@@ -150,8 +150,13 @@ class FxGraph {
     options_.computed_types = true;
   }
 
-  void symbol(const std::string& name, std::int64_t least, std::int64_t most) {
+  void symbol(const std::string& name, std::int64_t least, std::int64_t most,
+              std::int64_t multiple) {
     options_.ranges[name] = {least, most};
+    if (multiple > 1) options_.multiples[name] = multiple;
+  }
+  void equal(std::string a, std::string b) {
+    options_.equal.emplace_back(std::move(a), std::move(b));
   }
   void schema(const std::string& target, const std::string& line) {
     options_.schemas[target] = line;
@@ -193,6 +198,9 @@ class FxGraph {
     for (const auto& [target, line] : options_.schemas) out.add(target + " " + line);
     for (const auto& [name, range] : options_.ranges)
       out.add(fmt::format("{} {} {}", name, range.first, range.second));
+    for (const auto& [name, multiple] : options_.multiples)
+      out.add(fmt::format("{} {}", name, multiple));
+    for (const auto& [a, b] : options_.equal) out.add(a + " = " + b);
     for (const auto& [name, kind] : options_.kinds)
       out.add(fmt::format("{} {}", name, static_cast<int>(kind)));
     out.add(function_);
@@ -242,7 +250,9 @@ void add_fx_graph(py::module_& module) {
            "`torch` has `node`, `tensor`, `strided`, `dtypes`, target(), leaf(), type() and "
            "purity()")
       .def("symbol", &FxGraph::symbol, py::arg("name"), py::arg("least"), py::arg("most"),
-           "a symbol of shapes and its range")
+           py::arg("multiple") = 1, "a symbol of shapes: its range, and what it is a multiple of")
+      .def("equal", &FxGraph::equal, py::arg("a"), py::arg("b"),
+           "two sizes, as torch prints them, that are equal wherever the graph is called")
       .def("schema", &FxGraph::schema, py::arg("target"), py::arg("line"),
            "the schema of an op, as torch prints it")
       .def("input", &FxGraph::input, py::arg("name"), py::arg("type"), py::arg("kind"),

@@ -34,6 +34,8 @@ struct FxOptions {
   std::map<std::string, std::int64_t> multiples = {};
   /// Sizes that are equal wherever the graph may run, as torch prints them.
   std::vector<std::pair<std::string, std::string>> equal = {};
+  /// Those that are equal only for some values of a symbol: its range is narrowed to them.
+  std::vector<std::pair<std::string, std::string>> guards = {};
   /// What ops that are not PyTorch's own read, write and alias: by target, a line as of
   /// torch_schemas.txt.
   std::map<std::string, std::string, std::less<>> schemas = {};

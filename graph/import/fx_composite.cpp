@@ -1,5 +1,5 @@
 // Exports the part of Converter for ops that PyTorch composes of others, as torch.export leaves
-// them: matmul of any ranks, repeat_interleave, unflatten, im2col.
+// them: matmul of any ranks, repeat_interleave, roll, conv_transpose, unflatten, im2col.
 #include <algorithm>
 #include <array>
 
@@ -78,6 +78,75 @@ Applied Converter::repeat_interleave(const Bound& bound, const std::vector<Wante
   const ValueId wide = make("expand", {make("reshape", {*x}, {{key("shape"), std::move(apart)}})},
                             {{key("shape"), std::move(spread)}});
   return make.done(make("reshape", {wide}, {{key("shape"), std::move(shape)}}, wanted));
+}
+
+// What is moved beyond the end of an axis comes in at its beginning; without axes, of all as one.
+Applied Converter::roll(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site) {
+  std::optional<ValueId> x = tensor_of(bound.find("self"));
+  const Type* type = x ? type_of(*x) : nullptr;
+  const std::optional<Shape> shifts = as_shape(*bound.find("shifts"));
+  const auto listed = as_shape(*bound.find("dims"));
+  if (!type || !shifts || !listed) return kNotThis;
+  Dims& dims = context_.dims;
+  const Shape shape = type->shape;
+  const bool flat = listed->empty();
+  if (shifts->size() != (flat ? 1 : listed->size())) return kNotThis;
+  Maker make = maker(site);
+  ValueId out = *x;
+  if (flat) out = make("reshape", {out}, {{key("shape"), Shape{count_of(shape)}}});
+  for (std::size_t i = 0; i < shifts->size(); ++i) {
+    const auto shift = dims.value((*shifts)[i]);
+    const auto axis =
+        flat ? std::optional<std::size_t>(0) : axis_of(dims.value((*listed)[i]), shape.size());
+    const Type* now = type_of(out);
+    if (!shift || !axis || !now) return kNotThis;
+    const DimId size = now->shape[*axis];
+    if (dims.value(size) == 0) continue;
+    // Of an extent that is a symbol, the shift is counted round it as often as it takes.
+    const DimId moved = dims.mod(dims.constant(*shift), size);
+    const DimId cut = moved.valid() ? dims.sub(size, moved) : moved;
+    if (!cut.valid()) return kNotThis;
+    if (dims.value(moved) == 0) continue;
+    out = make("cat",
+               {part_of_axis(make, out, *axis, cut, size),
+                part_of_axis(make, out, *axis, dims.constant(0), cut)},
+               {{key("dim"), static_cast<std::int64_t>(*axis)}});
+  }
+  return make.done(make("reshape", {out}, {{key("shape"), shape}}, wanted));
+}
+
+// Its extents follow from those of the input, as PyTorch has them.
+Applied Converter::conv_transpose(const Bound& bound, const std::vector<Wanted>& wanted,
+                                  const Site& site) {
+  const auto x = tensor_of(bound.find("input")), w = tensor_of(bound.find("weight"));
+  const Type *type = x ? type_of(*x) : nullptr, *of_weight = w ? type_of(*w) : nullptr;
+  if (!type || !of_weight || of_weight->shape.size() < 3 ||
+      type->shape.size() != of_weight->shape.size())
+    return kNotThis;
+  const std::size_t axes = type->shape.size() - 2;
+  const auto stride = of_each_axis(bound.find("stride"), axes, 1),
+             padding = of_each_axis(bound.find("padding"), axes, 0),
+             more = of_each_axis(bound.find("output_padding"), axes, 0),
+             dilation = of_each_axis(bound.find("dilation"), axes, 1);
+  const std::optional<std::int64_t> groups = as_int(*bound.find("groups"));
+  if (!stride || !padding || !more || !dilation || !groups) return kNotThis;
+  Dims& dims = context_.dims;
+  const DimId one = dims.constant(1), two = dims.constant(2);
+  Shape size;
+  for (std::size_t i = 0; i < axes; ++i) {
+    DimId out = dims.mul(dims.sub(type->shape[i + 2], one), (*stride)[i]);
+    out = dims.sub(out, dims.mul(two, (*padding)[i]));
+    out = dims.add(out, dims.mul((*dilation)[i], dims.sub(of_weight->shape[i + 2], one)));
+    size.push_back(dims.add(dims.add(out, (*more)[i]), one));
+  }
+  const std::optional<ValueId> bias = tensor_of(bound.find("bias"));
+  return some(emit("transposed_convolution", {*x, *w, bias.value_or(ValueId())},
+                   {{key("size"), std::move(size)},
+                    {key("stride"), *stride},
+                    {key("padding"), *padding},
+                    {key("dilation"), *dilation},
+                    {key("groups"), *groups}},
+                   wanted, site));
 }
 
 // One axis as several; one of them may be -1.

@@ -300,7 +300,9 @@ class Converter {
   void fix_symbols();
   // ---- fx_equal.cpp: sizes that are equal by what the dump's guards say
   void read_equal_sizes();
-  [[nodiscard]] DimId representative(DimId size) const;
+  void make_equal_sizes(DimId a, DimId b);
+  bool narrow_to_equal(DimId a, DimId b);
+  [[nodiscard]] DimId representative(DimId size);
   [[nodiscard]] bool same_size(DimId a, DimId b);
   [[nodiscard]] bool same_sizes(TypeId a, TypeId b);
   bool unify_sizes(Value& value, Maker& make);
@@ -494,6 +496,10 @@ class Converter {
   Applied matmul(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
   Applied repeat_interleave(const Bound& bound, const std::vector<Wanted>& wanted,
                             const Site& site);
+  Applied roll(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  Applied conv_transpose(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  [[nodiscard]] std::optional<Shape> of_each_axis(const Value* given, std::size_t axes,
+                                                  std::int64_t otherwise) const;
   Applied unflatten(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
   Applied im2col(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
   std::optional<Shape> common_shape(const Shape& a, const Shape& b) const;

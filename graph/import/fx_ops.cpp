@@ -30,6 +30,7 @@ constexpr Row kRows[] = {
     {"aten.unflatten.int", "reshape", "self:x dim:- sizes:-", Special::unflatten},
     {"aten._unsafe_view", "reshape", "self:x size:{shape}", Special::view},
     {"aten.flatten.using_ints", "reshape", "self:x start_dim:-=0 end_dim:-=-1", Special::flatten},
+    {"aten.ravel", "reshape", "self:x start_dim:-=0 end_dim:-=-1", Special::flatten},
     {"aten.unsqueeze", "reshape", "self:x dim:-", Special::unsqueeze},
     {"aten.squeeze.dim", "reshape", "self:x dim:-", Special::squeeze},
     {"aten.squeeze.dims", "reshape", "self:x dim:-", Special::squeeze},
@@ -37,6 +38,8 @@ constexpr Row kRows[] = {
     {"aten.t", "transpose", "self:x", Special::t},
     {"aten.numpy_T", "transpose", "self:x", Special::t},
     {"aten.mT", "transpose", "self:x", Special::t},
+    {"aten.mH", "transpose", "self:x", Special::t},
+    {"aten.adjoint", "transpose", "self:x", Special::t},
     {"aten.transpose.int", "transpose", "self:x dim0:{dim0} dim1:{dim1}"},
     {"aten.swapaxes", "transpose", "self:x axis0:{dim0} axis1:{dim1}"},
     {"aten.swapdims", "transpose", "self:x dim0:{dim0} dim1:{dim1}"},
@@ -52,11 +55,15 @@ constexpr Row kRows[] = {
     {"aten.split_with_sizes", "split", "self:x split_sizes:{sizes} dim:{dim}=0"},
     {"aten.split.sizes", "split", "self:x split_size:{sizes} dim:{dim}=0"},
     {"aten.split.Tensor", "split", "self:x split_size:- dim:{dim}=0", Special::split},
+    {"aten.unsafe_split.Tensor", "split", "self:x split_size:- dim:{dim}=0", Special::split},
+    {"aten.unsafe_split_with_sizes", "split", "self:x split_sizes:{sizes} dim:{dim}=0"},
+    {"aten.unsafe_chunk", "split", "self:x chunks:- dim:{dim}=0", Special::chunk},
     {"aten.chunk", "split", "self:x chunks:- dim:{dim}=0", Special::chunk},
     {"aten.cat", "cat", "tensors:xs dim:{dim}=0", Special::cat},
     {"aten.stack", "cat", "tensors:xs dim:{dim}=0", Special::stack},
     {"aten.unbind.int", "split", "self:x dim:-=0", Special::unbind},
     {"aten.expand", "expand", "self:x size:{shape} implicit:-=False", Special::expand},
+    {"aten.broadcast_to", "expand", "self:x size:{shape}", Special::expand},
     {"aten.expand_as", "expand", "self:x other:-", Special::expand},
     {"aten.movedim.int", "transpose", "self:x source:- destination:-", Special::movedim},
     {"aten.movedim.intlist", "transpose", "self:x source:- destination:-", Special::movedim},
@@ -91,6 +98,11 @@ constexpr Row kRows[] = {
     {"aten.detach", "detach", "self:x"},
     {"aten.alias", "detach", "self:x"},
     {"aten.dropout", "detach", "input:x p:- train:none=False"},
+    {"aten.feature_dropout", "detach", "input:x p:- train:none=False"},
+    {"aten.alpha_dropout", "detach", "input:x p:- train:none=False"},
+    {"aten.lift", "detach", "self:x"},
+    {"aten.lift_fresh", "detach", "self:x"},
+    {"aten.positive", "detach", "self:x"},
     {"aten.lift_fresh_copy", "clone", "self:x"},
     {"aten.clone", "clone", "self:x memory_format:-=None"},
     {"aten.contiguous", "detach", "self:x memory_format:-=None"},
@@ -184,6 +196,11 @@ constexpr Row kRows[] = {
      Special::var_mean},
     {"aten.any.dims", "any", "self:x dim:-=None keepdim:{keepdim}=False", Special::any},
     {"aten.var.dim", "sum", "self:x dim:- unbiased:-=True keepdim:-=False", Special::variance},
+    {"aten.var", "sum", "self:x unbiased:-=True dim:-=None keepdim:-=False", Special::variance},
+    {"aten.std", "sum", "self:x unbiased:-=True dim:-=None keepdim:-=False", Special::variance},
+    {"aten.std.dim", "sum", "self:x dim:- unbiased:-=True keepdim:-=False", Special::variance},
+    {"aten.std.correction", "sum", "self:x dim:-=None correction:-=None keepdim:-=False",
+     Special::variance},
     {"aten.var.correction", "sum", "self:x dim:-=None correction:-=None keepdim:-=False",
      Special::variance},
     // elements by indices
@@ -221,6 +238,9 @@ constexpr Row kRows[] = {
     {"aten.scatter_reduce.two", "index_put",
      "self:x dim:- index:- src:- reduce:- include_self:-=True", Special::scatter},
     {"aten.flip", "index", "self:x dims:-", Special::flip},
+    {"aten.fliplr", "index", "self:x dims:-=[1]", Special::flip},
+    {"aten.flipud", "index", "self:x dims:-=[0]", Special::flip},
+    {"aten.roll", "cat", "self:x shifts:- dims:-=[]", Special::roll},
     {"prims.rev", "index", "a|self:x dims:-", Special::flip},
     {"aten.conv1d", "convolution",
      "input:x weight:w bias:b=None stride:-=None padding:-=None dilation:-=None groups:-=1",
@@ -240,9 +260,22 @@ constexpr Row kRows[] = {
     {"aten.conv3d.padding", "convolution",
      "input:x weight:w bias:b=None stride:-=1 padding:-='valid' dilation:-=1 groups:-=1",
      Special::convolution},
+    {"aten.conv_transpose1d", "transposed_convolution",
+     "input:x weight:w bias:b=None stride:-=1 padding:-=0 output_padding:-=0 groups:-=1 "
+     "dilation:-=1",
+     Special::conv_transpose},
+    {"aten.conv_transpose2d.input", "transposed_convolution",
+     "input:x weight:w bias:b=None stride:-=1 padding:-=0 output_padding:-=0 groups:-=1 "
+     "dilation:-=1",
+     Special::conv_transpose},
+    {"aten.conv_transpose3d.input", "transposed_convolution",
+     "input:x weight:w bias:b=None stride:-=1 padding:-=0 output_padding:-=0 groups:-=1 "
+     "dilation:-=1",
+     Special::conv_transpose},
     {"aten.matmul", "bmm", "self:a other:b", Special::matmul},
     {"aten.im2col", "index", "self:x kernel_size:- dilation:- padding:- stride:-", Special::im2col},
     {"aten.repeat", "expand", "self:x repeats:-", Special::repeat},
+    {"aten.tile", "expand", "self:x dims|repeats:-", Special::repeat},
     {"aten.repeat_interleave.self_int", "expand", "self:x repeats:- dim:-=None output_size:-=None",
      Special::repeat_interleave},
     {"aten.pad", "cat", "self:x pad:- mode:-='constant' value:-=None", Special::pad},
@@ -337,8 +370,9 @@ bool copies(std::string_view target) {
   return target == "aten.clone" || target == "aten.lift_fresh_copy" || target == "aten._to_copy" ||
          target == "aten.copy" || target == "aten.repeat" || target == "aten.constant_pad_nd" ||
          target == "aten.repeat_interleave.self_int" || target == "aten.pad" ||
-         target == "aten.im2col" || target == "aten.flip" || target == "prims.rev" ||
-         target == "prims.collapse" || target == "prims.reshape";
+         target == "aten.tile" || target == "aten.roll" || target == "aten.fliplr" ||
+         target == "aten.flipud" || target == "aten.im2col" || target == "aten.flip" ||
+         target == "prims.rev" || target == "prims.collapse" || target == "prims.reshape";
 }
 
 Slot read_slot(std::string_view text) {

@@ -52,6 +52,8 @@ enum class Special : std::uint8_t {
   pad,
   pad_edges,  ///< by elements of the tensor itself
   matmul,
+  roll,
+  conv_transpose,
   repeat_interleave,
   unflatten,
   im2col,

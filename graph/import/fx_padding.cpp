@@ -23,16 +23,22 @@ std::optional<double> number_of(const Dims& dims, const Value& value) {
 // Of whole numbers i64, of others f32, unless a dtype is named.
 Applied Converter::arange(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site) {
   const Value zero = integer(0), one = integer(1);
-  const Value& start = bound.find("start") ? *bound.find("start") : zero;
-  const Value& step = bound.find("step") ? *bound.find("step") : one;
-  const Value& end = *bound.find("end");
+  Value start = bound.find("start") ? *bound.find("start") : zero,
+        step = bound.find("step") ? *bound.find("step") : one, end = *bound.find("end");
   const Value* dtype = bound.find("dtype");
-  const bool whole = start.kind == Value::Kind::integer && end.kind == Value::Kind::integer &&
-                     step.kind == Value::Kind::integer;
   if (dtype && dtype->kind != Value::Kind::dtype && dtype->kind != Value::Kind::none)
     return kNotThis;
-  DType to = whole ? DType::i64 : DType::f32;
+  const auto all_whole = [&] {
+    return start.kind == Value::Kind::integer && end.kind == Value::Kind::integer &&
+           step.kind == Value::Kind::integer;
+  };
+  DType to = all_whole() ? DType::i64 : DType::f32;
   if (dtype && dtype->kind == Value::Kind::dtype) to = dtype->dtype;
+  for (Value* number : {&start, &end, &step})  // 1.0 is 1
+    if (number->kind == Value::Kind::real && std::trunc(number->real) == number->real &&
+        std::abs(number->real) < static_cast<double>(kMaxDim))
+      *number = integer(static_cast<std::int64_t>(number->real));
+  const bool whole = all_whole();
   Maker make = maker(site);
   const bool plain = whole && to == DType::i64 && context_.dims.value(start.dim) == 0 &&
                      context_.dims.value(step.dim) == 1;
@@ -110,9 +116,12 @@ Applied Converter::repeat(const Bound& bound, const std::vector<Wanted>& wanted,
   std::optional<ValueId> x = tensor_of(bound.find("self"));
   const Type* type = x ? type_of(*x) : nullptr;
   std::optional<Shape> times = as_shape(*bound.find("repeats"));
-  if (!type || !times || times->size() < type->shape.size()) return kNotThis;
+  if (!type || !times) return kNotThis;
   Dims& dims = context_.dims;
   const DimId one = dims.constant(1);
+  while (bound.mapping->target == "aten.tile" && times->size() < type->shape.size())
+    times->insert(times->begin(), one);
+  if (times->size() < type->shape.size()) return kNotThis;
   const std::size_t lead = times->size() - type->shape.size();
   Shape apart, spread, joined;
   for (std::size_t i = 0; i < times->size(); ++i) {
@@ -381,7 +390,9 @@ Applied Converter::variance(const Bound& bound, const std::vector<Wanted>& wante
       v = make(op, {v}, {{key("dim"), static_cast<std::int64_t>(axis)}, {key("keepdim"), true}});
     return v;
   };
+  const bool deviation = bound.mapping->target.starts_with("aten.std");
   const auto result = [&](ValueId v, std::size_t i) {
+    if (deviation) v = make("sqrt", {v}, {});
     if (narrow) v = make("cast", {v}, {{key("dtype"), dtype}});
     return make("reshape", {v}, {{key("shape"), shape}},
                 {i < wanted.size() ? wanted[i] : Wanted()});
@@ -401,6 +412,16 @@ Applied Converter::variance(const Bound& bound, const std::vector<Wanted>& wante
   Applied out = make.done(result(mean, 1));
   if (out) (*out)->insert((*out)->begin(), first);
   return out;
+}
+
+// A number for each axis: one is that of all.
+std::optional<Shape> Converter::of_each_axis(const Value* given, std::size_t axes,
+                                             std::int64_t otherwise) const {
+  if (!given || given->kind == Value::Kind::none)
+    return Shape(axes, context_.dims.constant(otherwise));
+  const std::optional<Shape> said = as_shape(*given);
+  if (!said || (said->size() != axes && said->size() != 1)) return std::nullopt;
+  return said->size() == axes ? *said : Shape(axes, said->front());
 }
 
 // What `padding = "same"` adds to each axis, the last one first: half in front, the odd one behind.
@@ -425,13 +446,8 @@ Applied Converter::convolution(const Bound& bound, const std::vector<Wanted>& wa
   const Type* type = w ? type_of(*w) : nullptr;
   if (!x || !type || type->shape.size() < 3) return kNotThis;
   const std::size_t axes = type->shape.size() - 2;
-  const auto of_axes = [&](const Value* given, std::int64_t otherwise) -> std::optional<Shape> {
-    if (!given || given->kind == Value::Kind::none)
-      return Shape(axes, context_.dims.constant(otherwise));
-    std::optional<Shape> said = as_shape(*given);
-    if (const auto one = as_int(*given); !said && one) said = Shape{context_.dims.constant(*one)};
-    if (!said || (said->size() != axes && said->size() != 1)) return std::nullopt;
-    return said->size() == axes ? *said : Shape(axes, said->front());
+  const auto of_axes = [&](const Value* given, std::int64_t otherwise) {
+    return of_each_axis(given, axes, otherwise);
   };
   const Value* padding = bound.find("padding");
   const bool named = padding && padding->kind == Value::Kind::string;

@@ -61,6 +61,8 @@ Applied Converter::apply_special(const Bound& bound, const std::vector<Wanted>& 
     case Special::repeat: return repeat(bound, wanted, site);
     case Special::pad: return pad(bound, wanted, site);
     case Special::pad_edges: return pad_edges(bound, wanted, site);
+    case Special::roll: return roll(bound, wanted, site);
+    case Special::conv_transpose: return conv_transpose(bound, wanted, site);
     case Special::matmul: return matmul(bound, wanted, site);
     case Special::repeat_interleave: return repeat_interleave(bound, wanted, site);
     case Special::unflatten: return unflatten(bound, wanted, site);

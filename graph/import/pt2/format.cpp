@@ -68,6 +68,7 @@ Result<FxImport> import_program(const ContextPtr& context, std::string_view json
   FxOptions all = options;
   all.kinds.merge(program.kinds);  // what the caller says goes first
   all.ranges.merge(program.ranges);
+  all.guards = std::move(program.guards);
   const auto replace = [&](Result<FxImport> result) -> Result<FxImport> {
     if (result) return result;
     return tl::unexpected(

@@ -1,6 +1,7 @@
 // Exports read_program: a serialized ExportedProgram as functions of the importer.
 #include <algorithm>
 #include <cctype>
+#include <cstdlib>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -79,6 +80,7 @@ class ProgramReader {
     PW_TRY(read_nodes(graph, out_.module, 0));
     PW_TRY(read_outputs(graph, PW_TRY(signature.member("output_specs"))));
     PW_TRY(read_ranges(PW_TRY(top.member("range_constraints"))));
+    if (const auto guards = PW_TRY(top.maybe("guards_code"))) PW_TRY(read_guards(graph, *guards));
     out_.places = sources_.add(place_, std::move(pointers_));
     PW_ASSERT(out_.places == source_, "nothing else was read meanwhile");
     return std::move(out_);
@@ -433,6 +435,49 @@ class ProgramReader {
       out_.ranges[symbol] = {std::max<std::int64_t>(min, 0), std::max<std::int64_t>(max, 0)};
     }
     return std::monostate{};
+  }
+
+  // ---- guards
+  /// Those that say that two sizes are equal, `L['x'].size()[1] == …`.
+  Result<std::monostate> read_guards(const Part& graph, const Part& guards) {
+    constexpr std::size_t kMost = 200, kLongest = 512;
+    const std::vector<Part> lines = PW_TRY(guards.items());
+    for (std::size_t i = 0; i < std::min(lines.size(), kMost); ++i) {
+      const std::string line = PW_TRY(lines[i].text());
+      const std::size_t equals = line.find(" == ");
+      const bool plain = equals != std::string::npos && line.size() < kLongest &&
+                         line.find(" == ", equals + 1) == std::string::npos &&
+                         line.find_first_of("<>!") == std::string::npos &&
+                         line.find(" or ") == std::string::npos &&
+                         line.find(" and ") == std::string::npos;
+      if (!plain) continue;
+      const auto left = PW_TRY(size_text(graph, line.substr(0, equals))),
+                 right = PW_TRY(size_text(graph, line.substr(equals + 4)));
+      if (left && right) out_.guards.emplace_back(*left, *right);
+    }
+    return std::monostate{};
+  }
+
+  /// The expression with dims of inputs instead of `L['x'].size()[1]`; nothing: one is of no input.
+  Result<std::optional<std::string>> size_text(const Part& graph, std::string text) {
+    constexpr std::string_view kOpen = "L['", kSize = "'].size()[", kSym = "torch.sym_";
+    const Part types = PW_TRY(graph.member("tensor_values"));
+    for (std::size_t at = 0; (at = text.find(kOpen, at)) != std::string::npos;) {
+      const std::size_t middle = text.find(kSize, at);
+      const std::size_t digits = middle + kSize.size(), end = text.find(']', digits);
+      if (middle == std::string::npos || end == std::string::npos || end - digits > 2)
+        return std::nullopt;
+      const std::string name = text.substr(at + kOpen.size(), middle - at - kOpen.size());
+      const auto input = out_.kinds.find(name);
+      if (input == out_.kinds.end() || input->second != InputKind::input) return std::nullopt;
+      const auto sizes = PW_TRY(PW_TRY(PW_TRY(types.member(name)).member("sizes")).items());
+      const std::size_t axis = std::strtoul(text.c_str() + digits, nullptr, 10);
+      if (axis >= sizes.size()) return std::nullopt;
+      text.replace(at, end + 1 - at, PW_TRY(dim(sizes[axis])));
+    }
+    for (std::size_t at = 0; (at = text.find(kSym, at)) != std::string::npos;)
+      text.erase(at, kSym.size());  // `max` and `min`
+    return text;
   }
 
   SourceMap& sources_;

@@ -39,9 +39,10 @@ struct Program {
   fx::Module module;
   std::map<std::string, InputKind> kinds;
   std::map<std::string, std::pair<std::int64_t, std::int64_t>> ranges;  ///< of symbols
-  std::map<std::string, StoredName> tensors;  ///< of inputs that are no user's
-  std::string torch;                          ///< the version that wrote it
-  std::vector<std::string> notes;             ///< what is left out, a line each
+  std::vector<std::pair<std::string, std::string>> guards;  ///< sizes that must be equal
+  std::map<std::string, StoredName> tensors;                ///< of inputs that are no user's
+  std::string torch;                                        ///< the version that wrote it
+  std::vector<std::string> notes;                           ///< what is left out, a line each
   /// The source that spans refer to: JSON pointers, a line each.
   SourceId places;
 };

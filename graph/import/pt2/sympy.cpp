@@ -35,6 +35,7 @@ class SympyReader {
     if (name.empty() || depth > kDeepestCall || !take("(")) return std::nullopt;
     if (name == "Integer") return integer();
     if (name == "Symbol") return symbol();
+    if (name == "Float") return real();
     std::vector<std::string> operands;
     do {
       std::optional<std::string> operand = expression(depth + 1);
@@ -56,6 +57,24 @@ class SympyReader {
     const std::string_view digits = text_.substr(begin, at_ - begin);
     if (digits.empty() || digits == "-" || !take(")")) return std::nullopt;
     return digits.front() == '-' ? "(" + std::string(digits) + ")" : std::string(digits);
+  }
+
+  /// What follows `Float(`: a whole number in quotes, and its precision.
+  std::optional<std::string> real() {
+    if (!take("'")) return std::nullopt;
+    const std::size_t begin = at_;
+    take("-");
+    while (at_ < text_.size() && is_decimal(text_[at_])) ++at_;
+    const std::string digits(text_.substr(begin, at_ - begin));
+    if (take("."))
+      while (take("0")) {
+      }
+    if (!take("'") || digits.empty() || digits == "-") return std::nullopt;
+    while (take(", ")) {
+      if (word().empty() || !take("=")) return std::nullopt;
+      while (at_ < text_.size() && is_decimal(text_[at_])) ++at_;
+    }
+    return take(")") ? std::optional("(" + digits + ")") : std::nullopt;
   }
 
   /// What follows `Symbol(`: a name in quotes, and what is assumed of it.

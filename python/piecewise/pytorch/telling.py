@@ -14,6 +14,7 @@ import _piecewise
 from _piecewise import Ref
 
 from ..torch_schemas import line_of
+from .guards import equal_sizes, shape_env, symbol_range
 
 DTYPES = {
     "b8": torch.bool,
@@ -29,14 +30,13 @@ DTYPES = {
     "f8e5m2": torch.float8_e5m2,
 }
 _NAMES = {dtype: dtype_abbrs[dtype] for dtype in DTYPES.values()}
-_MOST = 1 << 40  # the largest extent of the library
 
 
 class Refused(Exception):
     """Why a graph cannot be taken."""
 
 
-def _type_text(value: t.Any) -> str:
+def type_text(value: t.Any) -> str:
     """As torch prints a type: f32[s0, 64], Sym(s0); empty: it is neither a tensor nor a number."""
     if isinstance(value, torch.Tensor):
         if value.layout != torch.strided or value.device.type != "cpu":
@@ -65,7 +65,7 @@ class _Torch:
     """What FxGraph asks of torch; `ops` are the overloads that it has asked for."""
 
     node, tensor, strided, dtypes = torch.fx.Node, torch.Tensor, torch.strided, _NAMES
-    type = staticmethod(_type_text)
+    type = staticmethod(type_text)
 
     def __init__(self):
         self.ops: t.Dict[torch._ops.OpOverload, None] = {}
@@ -107,7 +107,10 @@ class _Torch:
 
 def expression(number: t.Any) -> t.Any:
     """A number of a fake tensor: an int, or an expression of symbols."""
-    return number.node.expr if isinstance(number, torch.SymInt) else int(number)
+    if not isinstance(number, torch.SymInt):
+        return int(number)
+    size = number.node.expr
+    return int(size) if size.is_Integer else size  # a guard may have fixed it
 
 
 def evaluated(number: t.Any, symbols: t.Mapping[str, int]) -> int:
@@ -131,20 +134,26 @@ class Told:
         session: _piecewise.Session,
         static: t.Container[int] = (),
         own_attention: bool = False,
+        views: t.Optional[t.Callable[[torch.fx.Graph], t.Mapping[torch.fx.Node, t.Any]]] = None,
+        guarded: bool = True,
     ):
-        """`owner` has the attributes that the graph reads; `static`: which arguments are weights. See Options.own_attention."""
+        """`owner` has the attributes that the graph reads; `static`: which arguments are weights. See Options.own_attention. `views`: see storage.shared_outputs. `guarded`: the graph is called only where PyTorch's guards hold."""
         self.graph = graph
         self._owner = owner
         self.symbols: t.Dict[str, t.Tuple[int, int]] = {}  # by symbol: the argument, and its dim; -1: the argument itself
         self.arguments: t.Dict[str, int] = {}  # by input
         self.constants: t.Dict[str, torch.Tensor] = {}  # by input
-        self.outputs: t.List[t.Any] = []  # ("argument", i), ("result", k), ("number", expression), ("value", v)
+        self.outputs: t.List[
+            t.Any
+        ] = []  # ("argument", i), ("result", k), ("number", expression), ("value", v), ("view", (of such a one, place, its own))
         self.results: t.List[torch.Tensor] = []  # fake, of what is computed
         self._count = 0  # of arguments so far
         self._torch = _Torch()
         self._told = _piecewise.FxGraph(session, "torch", not own_attention, self._torch)
         self._static = static
+        self._guarded = guarded
         self._returned: t.Dict[torch.fx.Node, int] = {}
+        self._views = views(graph) if views is not None else {}
         tell = {"call_function": self._told.call}
         for op in ("placeholder", "get_attr", "call_method", "call_module", "output"):
             tell[op] = getattr(self, "_" + op)
@@ -153,6 +162,10 @@ class Told:
         for target, line in self._torch.schemas().items():
             self._told.schema(target, line)
         self._tell_ranges()
+
+    def run(self, *args: t.Any) -> t.List[t.Any]:
+        """The graph, as PyTorch runs it."""
+        return list(torch.fx.Interpreter(self._owner, graph=self.graph).run(*args))
 
     def convert(self) -> t.Dict[str, t.Any]:
         """What FxGraph.convert says; once."""
@@ -190,7 +203,7 @@ class Told:
             size = expression(extent)
             if isinstance(size, sympy.Symbol):
                 self.symbols.setdefault(size.name, (index, dim))
-        self._told.input(node.name, _type_text(value), "weight" if index in self._static else "input")
+        self._told.input(node.name, type_text(value), "weight" if index in self._static else "input")
 
     def _get_attr(self, node):
         value = self._owner
@@ -200,7 +213,7 @@ class Told:
             raise Refused(f"the attribute {node.target} is a {type(value).__name__}")
         with unset_fake_temporarily():
             self.constants[node.name] = value.detach().contiguous()
-        self._told.input(node.name, _type_text(value), "weight")
+        self._told.input(node.name, type_text(value), "weight")
 
     def _call_method(self, node):
         raise Refused(f"it calls the method {node.target}")
@@ -221,28 +234,25 @@ class Told:
             elif isinstance(fake, torch.SymInt):
                 self.outputs.append(("number", expression(fake)))
             elif isinstance(fake, torch.Tensor):
-                if value not in self._returned:
-                    self._returned[value] = len(self.results)
-                    self.results.append(fake)
-                self.outputs.append(("result", self._returned[value]))
+                self.outputs.append(self._tensor(value, fake))
             else:
                 raise Refused(f"it returns a {type(fake).__name__}")
 
+    def _tensor(self, value: torch.fx.Node, fake: torch.Tensor) -> t.Tuple[str, t.Any]:
+        """Where a returned tensor comes from."""
+        if value in self._views:
+            root, place, own = self._views[value]
+            if root.name in self.arguments:
+                return "view", (("argument", self.arguments[root.name]), place, own)
+            return "view", (self._tensor(root, root.meta["val"]), place, own)
+        if value not in self._returned:
+            self._returned[value] = len(self.results)
+            self.results.append(fake)
+        return "result", self._returned[value]
+
     def _tell_ranges(self):
-        for name in self.symbols:
-            least, most = 0, _MOST
-            for node in self.graph.find_nodes(op="placeholder"):
-                value = node.meta.get("val")
-                env = None
-                if isinstance(value, torch.SymInt):
-                    env = value.node.shape_env
-                elif isinstance(value, torch.Tensor):
-                    env = next((d.node.shape_env for d in value.shape if isinstance(d, torch.SymInt)), None)
-                if env is None:
-                    continue
-                for symbol, known in env.var_to_range.items():
-                    if symbol.name == name:
-                        least = int(known.lower) if isinstance(known.lower, sympy.Integer) else least
-                        most = min(most, int(known.upper)) if isinstance(known.upper, sympy.Integer) else most
-                break
-            self._told.symbol(name, max(least, 0), most)
+        env = shape_env(self.graph)
+        for name in self.symbols if env is not None else ():
+            self._told.symbol(name, *symbol_range(env, name))
+        for a, b in equal_sizes(env, self.symbols) if env is not None and self._guarded else ():
+            self._told.equal(a, b)
