@@ -1,6 +1,9 @@
 // The main job called as a function, on the engines of the program and on one of the test's own.
 #include <cstring>
 
+#include <fmt/format.h>
+
+#include "graph/symbol_fact.hpp"
 #include "pipeline/run.hpp"
 #include "tests/catch.hpp"
 #include "tests/pipeline/written.hpp"
@@ -154,6 +157,82 @@ TEST_CASE("pipeline: what cannot be done is an error with a code, not the end of
   request.graph.replicated = {"nobody"};
   CHECK(code_of(request) == "PW1409");
   CHECK(code_of(request_of("build/there_is_no_such.pwg")) == "PW0001");
+}
+
+namespace {
+
+constexpr const char* kBatched = R"(graph batched {
+  symbol b in 2..64
+  symbol s in 1..512
+  in x: f32[b, s, 8], y: f32[b, 1, 8]
+  in weight w: f32[8]
+  h = mul(x, w)
+  z = add(h, y)
+  out z
+}
+)";
+
+/// "2 tokens; b 3..3, s 5..5": of the steps that were run, and of the symbols.
+std::string settled(RunRequest request) {
+  request.rules.pipeline.clear();
+  std::vector<RunRecord> records;
+  const auto done = run(request, records);
+  if (!done) return done.error().front().code + ": " + done.error().front().message;
+  std::string out;
+  for (const StepRun& step : records.front().steps) {
+    out += fmt::format("{} ", step.report.tokens);
+    for (const NumericReport& report : step.numbers) CHECK(report.passed());
+  }
+  out += "tokens;";
+  for (const auto& [symbol, fact] : records.front().versions.front().graph.facts.symbols)
+    out += fmt::format(" {} {}{}", symbol, print_range(fact), fact.role.empty() ? "" : " tokens");
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("pipeline: several symbols get their numbers from the request, else from tensors",
+          "[pipeline]") {
+  RunRequest request = request_of(written("pipeline_batched.pwg", kBatched));
+  request.tokens.clear();
+  request.graph.values = {"b=3", "s=5"};
+  CHECK(settled(request) == "3 tokens; b 3..3 tokens s 5..5");
+  request.graph.tokens = "s";
+  CHECK(settled(request) == "5 tokens; b 3..3 s 5..5 tokens");
+  // One is left to the steps.
+  request.graph.values = {"b=3"};
+  request.graph.tokens.clear();
+  request.tokens = {1, 7};
+  CHECK(settled(request) == "1 7 tokens; b 3..3 s 1..512 tokens");
+  // Tensors say what is not set, and step counts go to the symbol that has such a number in them.
+  request.tokens.clear();
+  request.graph.values.clear();
+  request.given.emplace("x", Tensor(DType::f32, {4, 6, 8}));
+  CHECK(settled(request) == "4 tokens; b 4..4 tokens s 6..6");
+  request.tokens = {6};
+  CHECK(settled(request) == "6 tokens; b 4..4 s 1..512 tokens");
+}
+
+TEST_CASE("pipeline: a symbol that cannot have its number is refused", "[pipeline]") {
+  RunRequest request = request_of(written("pipeline_batched.pwg", kBatched));
+  request.tokens.clear();
+  request.graph.values = {"b=1"};
+  CHECK(settled(request) == "PW1442: b is 1 by this, and the graph declares it in 2..64");
+  request.graph.values = {"bb=4"};
+  CHECK(settled(request) == "PW1442: the graph has no symbol `bb`");
+  request.graph.values = {"b"};
+  CHECK(settled(request).starts_with("PW1442"));
+  request.graph.values = {"b=4x"};
+  CHECK(settled(request).starts_with("PW1442"));
+  request.graph.values.clear();
+  request.graph.tokens = "t";
+  CHECK(settled(request) == "PW1442: the graph has no symbol `t`");
+  // Beyond what is planned for, a number must be given.
+  request.graph.tokens = "b";
+  request.plan.max_tokens = 256;
+  CHECK(settled(request) == "PW1442: no number is given for the symbol s, which is in 1..512");
+  request.given.emplace("x", Tensor(DType::f32, {1, 6, 8}));
+  CHECK(settled(request) == "PW1442: b is 1 by this, and the graph declares it in 2..64");
 }
 
 TEST_CASE("pipeline: a session's contexts are apart", "[pipeline]") {

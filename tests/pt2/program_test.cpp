@@ -2,6 +2,7 @@
 // where a mistake is.
 #include "graph/import/pt2/pt2.hpp"
 #include "graph/import/pt2/sympy.hpp"
+#include "graph/symbol_fact.hpp"
 #include "graph/verify.hpp"
 #include "tests/graph/library.hpp"
 #include "tests/pt2/archives.hpp"
@@ -96,6 +97,38 @@ TEST_CASE("pt2: a symbol without an upper bound gets the usual one", "[pt2]") {
   const FxImport done = imported(context, program);
   CHECK(done.graph.facts.find("s0")->min == 0);
   CHECK(done.graph.facts.find("s0")->max == options().symbol_max);
+}
+
+TEST_CASE("pt2: a guard of one symbol narrows its range, and makes sizes one", "[pt2]") {
+  const auto with_guard = [](const std::string& guard) {
+    std::string json = small_program().json();
+    json.insert(json.rfind('}'), R"(,"guards_code":[")" + guard + R"("])");
+    const ContextPtr context = library();
+    auto done = pt2::import_program(context, json, "model.json", options());
+    REQUIRE(done);
+    const SymbolFact* s0 = done->graph.facts.find("s0");
+    return s0 ? print_range(*s0) : std::string("a number");
+  };
+  // s0 is in 2..64.
+  CHECK(with_guard(
+            "L['x'].size()[0] == (8 + ((-1)*torch.sym_max(0, 8 + ((-1)*L['x'].size()[0]))))") ==
+        "2..8");
+  CHECK(with_guard("2*(L['x'].size()[0] // 2) == L['x'].size()[0]") == "2..64 by 2");
+  CHECK(with_guard("L['x'].size()[0] // 16 == 1") == "16..31");
+  // Neither a range, nor an equality, nor of an input: no use of it.
+  CHECK(with_guard("(L['x'].size()[0] % 4)*(L['x'].size()[0] % 6) == 0") == "2..64");
+  CHECK(with_guard("L['x'].size()[0] != 3") == "2..64");
+  CHECK(with_guard("L['x'].size()[0] == 4 or L['x'].size()[0] == 5") == "2..64");
+  CHECK(with_guard("L['none'].size()[0] == 4") == "2..64");
+}
+
+TEST_CASE("pt2: a symbol of one value is that number", "[pt2]") {
+  ProgramText program = small_program();
+  program.ranges = R"("s0":{"min_val":6,"max_val":6})";
+  const ContextPtr context = library();
+  const FxImport done = imported(context, program);
+  CHECK(done.graph.facts.symbols.empty());
+  CHECK(line_of(done.graph, "mm") == "mm: f32[6, 3] = mm(x, p_w)");
 }
 
 TEST_CASE("pt2: what the caller says of an input goes before what the archive says", "[pt2]") {
@@ -376,9 +409,13 @@ TEST_CASE("pt2: expressions of symbols", "[pt2]") {
   CHECK(read("Pow(Symbol('s0'), Integer(2))") == "(s0 ** 2)");
   CHECK(read("Mul(Integer(-1), FloorDiv(Mul(Integer(-1), Symbol('s77')), Integer(4)))") ==
         "((-1) * FloorDiv(((-1) * s77), 4))");
+  CHECK(read("Float('-1.0', precision=53)") == "(-1)");
+  CHECK(read("CeilToInt(FloatTrueDiv(ToFloat(Symbol('s0')), Float('2.0', precision=53)))") ==
+        "CeilToInt(FloatTrueDiv(ToFloat(s0), (2)))");
   for (const char* wrong :
-       {"", "s0", "Integer()", "Integer(x)", "Integer(1", "Symbol(s0)", "Symbol('a b')",
-        "Symbol('s0', f())", "Add()", "Add(Integer(1),Integer(2))", "Integer(1) ", "Integer(1.5)"})
+       {"Float('1.5', precision=53)", "Float(1.0)", "Float('-', precision=53)", "", "s0",
+        "Integer()", "Integer(x)", "Integer(1", "Symbol(s0)", "Symbol('a b')", "Symbol('s0', f())",
+        "Add()", "Add(Integer(1),Integer(2))", "Integer(1) ", "Integer(1.5)"})
     CHECK(read(wrong) == "-");
   std::string deep = "Integer(1)";
   for (int i = 0; i < 40; ++i) deep = "Add(" + deep + ", Integer(1))";
