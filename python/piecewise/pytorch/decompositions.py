@@ -46,9 +46,9 @@ def _overload(name: str) -> torch._ops.OpOverload:
 
 @functools.lru_cache(maxsize=None)
 def decompositions():
-    """Those that are not core ATen, but attention, which has a kernel here; and ops on lists of tensors, as optimizers have them."""
+    """Those that are not core ATen, but attention, which has a kernel here, and what is taken apart without its checks or strides; and ops on lists of tensors, as optimizers have them."""
     table = dict(core_aten_decompositions())
-    for name in ("_scaled_dot_product_flash_attention_for_cpu",):
+    for name in ("_scaled_dot_product_flash_attention_for_cpu", "binary_cross_entropy", "select_scatter"):
         for overload in getattr(torch.ops.aten, name).overloads():
             table.pop(getattr(getattr(torch.ops.aten, name), overload), None)
     for name in torch._C._dispatch_get_all_op_names():

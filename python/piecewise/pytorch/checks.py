@@ -1,0 +1,77 @@
+"""What raises in PyTorch raises here: checks that a graph loses on its way, and PyTorch's own words for those that fail."""
+from __future__ import annotations
+
+import logging
+import typing as t
+
+import torch
+
+from _piecewise import Error
+
+_log = logging.getLogger("piecewise")
+_FAILED = "PW1204"  # the code of a run that met an index outside of its axis or table, as divisors that are 0 are
+_LIBRARY = torch.library.Library("piecewise", "DEF")
+_LIBRARY.define("below(Tensor x, SymInt n) -> Tensor", tags=(torch.Tag.pt2_compliant_tag,))
+
+
+def _below(x: torch.Tensor, n: int) -> torch.Tensor:
+    """The classes, as one_hot checks them."""
+    if x.numel() and int(x.min()) < 0:
+        raise RuntimeError("Class values must be non-negative.")
+    if x.numel() and int(x.max()) >= n:
+        raise RuntimeError("Class values must be smaller than num_classes.")
+    return x.clone()
+
+
+_LIBRARY.impl("below", _below, "CPU")
+_LIBRARY.impl("below", lambda x, n: torch.empty_like(x), "Meta")
+
+
+def keep_checks(module: torch.fx.GraphModule) -> None:
+    """Writes the checks into a graph of Dynamo's that PyTorch makes when it runs a call and leaves out when it traces it."""
+    for inner in module.modules():
+        if not isinstance(inner, torch.fx.GraphModule):
+            continue
+        for node in inner.graph.find_nodes(op="call_function", target=torch._C._nn.one_hot):
+            classes = node.args[1] if len(node.args) > 1 else node.kwargs.get("num_classes", -1)
+            if classes == -1 or not node.args:
+                continue
+            with inner.graph.inserting_before(node):
+                checked = inner.graph.call_function(torch.ops.piecewise.below.default, (node.args[0], classes))
+            checked.meta = {key: value for key, value in node.args[0].meta.items() if key == "example_value"}
+            node.args = (checked, *node.args[1:])
+        inner.recompile()
+
+
+def is_failed(error: t.Optional[BaseException]) -> bool:
+    """Whether a check of a run failed."""
+    return isinstance(error, Error) and getattr(error, "code", None) == _FAILED
+
+
+def as_pytorch(run: t.Callable[[], t.Any], why: Error) -> t.Any:
+    """What PyTorch makes of a call in which a check failed: its error, or, where it has none, its results."""
+    try:
+        with torch.no_grad():
+            out = run()
+    except Exception as raised:
+        raise raised from why
+    _log.warning("PyTorch ran a call in which a check failed, and found nothing: %s", why)
+    return out
+
+
+def with_eager_errors(compiled: t.Callable[..., t.Any], module: torch.fx.GraphModule) -> t.Callable[..., t.Any]:
+    """A compiled graph of Dynamo's, whose failed checks raise what the program itself would raise."""
+
+    def run(*args):
+        try:
+            return compiled(*args)
+        except Exception as raised:
+            if not is_failed(raised.__cause__):
+                raise
+            found = raised
+        module.forward(*(args[0] if len(args) == 1 and isinstance(args[0], list) else args))
+        raise found
+
+    # All but what leads Dynamo from a wrapper to what it wraps.
+    run.__dict__.update({key: value for key, value in compiled.__dict__.items() if not key.startswith(("__", "_torchdynamo"))})
+    return run

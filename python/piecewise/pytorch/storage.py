@@ -1,0 +1,277 @@
+"""Memory as a graph of torch.fx has it: which values share it, how they lie in it, and calls that read it as it lies."""
+from __future__ import annotations
+
+import typing as t
+
+import sympy
+import torch
+
+from .staying import memory_of
+from .telling import Refused, expression
+
+Number = t.Any  # an int, or an expression of symbols
+
+
+class Place(t.NamedTuple):
+    """How a tensor lies in its memory."""
+
+    sizes: t.Tuple[Number, ...]
+    strides: t.Tuple[Number, ...]
+    offset: Number
+
+    @classmethod
+    def of(cls, fake: torch.Tensor) -> Place:
+        return cls(tuple(map(expression, fake.shape)), tuple(map(expression, fake.stride())), expression(fake.storage_offset()))
+
+    def beside(self, root: Place) -> Place:
+        """The same, counted from where another begins."""
+        return self._replace(offset=self.offset - root.offset)
+
+    def at(self, evaluate: t.Callable[[Number], int]) -> Place:
+        """In numbers."""
+        return Place(tuple(map(evaluate, self.sizes)), tuple(map(evaluate, self.strides)), evaluate(self.offset))
+
+    def kept(self) -> t.List[t.Any]:
+        """As a file has it."""
+        return [[*map(kept_number, self.sizes)], [*map(kept_number, self.strides)], kept_number(self.offset)]
+
+    @classmethod
+    def read(cls, kept: t.Sequence[t.Any]) -> Place:
+        return cls(tuple(map(read_number, kept[0])), tuple(map(read_number, kept[1])), read_number(kept[2]))
+
+    @property
+    def span(self) -> int:
+        """How much memory there is, from its beginning to the last element; of numbers."""
+        if 0 in self.sizes:
+            return 0
+        return self.offset + 1 + sum((size - 1) * stride for size, stride in zip(self.sizes, self.strides))
+
+
+def kept_number(number: Number) -> t.Any:
+    """As a file has it: an int, or coefficients with the names of symbols."""
+    if isinstance(number, int):
+        return number
+    out = []
+    for factors, coefficient in sympy.expand(number).as_coefficients_dict().items():
+        names: t.List[str] = []
+        for base, power in factors.as_powers_dict().items():
+            if base == 1:
+                continue
+            if not isinstance(base, sympy.Symbol) or not power.is_Integer or power < 0:
+                raise Refused(f"a stride of {number} is no sum of products of symbols")
+            names += [base.name] * int(power)
+        out.append([int(coefficient), names])
+    return out
+
+
+def read_number(kept: t.Any) -> Number:
+    if isinstance(kept, int):
+        return kept
+    return sympy.Add(*(sympy.Mul(coefficient, *map(sympy.Symbol, names)) for coefficient, names in kept))
+
+
+def roots(graph: torch.fx.Graph) -> t.Dict[int, torch.fx.Node]:
+    """By memory: the node that it comes from."""
+    out: t.Dict[int, torch.fx.Node] = {}
+    for node in graph.nodes:
+        memory = memory_of(node)
+        if memory is not None:
+            out.setdefault(memory, node)
+    return out
+
+
+def row_major(place: Place) -> bool:
+    """Whether elements lie one behind the other in the order of indices, wherever the first one is."""
+    count: Number = 1
+    for size, stride in zip(reversed(place.sizes), reversed(place.strides)):
+        if size != 1 and not _equal(stride, count):
+            return False
+        count = count * _positive(size)
+    return True
+
+
+def _equal(a: Number, b: Number) -> bool:
+    return a == b or sympy.expand(a - b) == 0
+
+
+def _positive(size: Number) -> Number:
+    return max(size, 1) if isinstance(size, int) else size
+
+
+def _hint(number: t.Any) -> int:
+    return number.node.hint if isinstance(number, torch.SymInt) else int(number)
+
+
+def _order(fake: torch.Tensor) -> t.List[int]:
+    """Its dims from the outermost in memory to the innermost."""
+    strides = [_hint(n) for n in fake.stride()]
+    return sorted(range(fake.dim()), key=lambda dim: (-strides[dim], dim))
+
+
+def _permuted(graph: torch.fx.Graph, node: torch.fx.Node, order: t.Sequence[int]) -> torch.fx.Node:
+    made = graph.call_function(torch.ops.aten.permute.default, (node, list(order)))
+    made.meta["val"] = node.meta["val"].permute(order)
+    return made
+
+
+def _as_it_lies(graph: torch.fx.Graph, node: torch.fx.Node) -> t.Tuple[torch.fx.Node, t.List[int]]:
+    """A value whose elements, in the order of indices, lie as those of the node; and its dims among the node's. _Gaps where there are gaps."""
+    fake = node.meta["val"]
+    order = list(range(fake.dim()))
+    if row_major(Place.of(fake)):
+        return node, order
+    order = _order(fake)
+    if not row_major(Place.of(fake.permute(order))):
+        raise _Gaps
+    return _permuted(graph, node, order), order
+
+
+class _Gaps(Exception):
+    """No row-major tensor has all that is read."""
+
+
+def _reach(layout: t.Sequence[t.Sequence[t.Any]], offset: t.Any) -> t.Optional[int]:
+    numbers = [*layout[0], *layout[1], offset]
+    return Place(tuple(layout[0]), tuple(layout[1]), offset).span if all(isinstance(n, int) for n in numbers) else None
+
+
+class _Reads:
+    """Calls that say where in memory elements are get values that lie there when they are row-major."""
+
+    def __init__(self, graph: torch.fx.Graph):
+        self._graph, self._roots = graph, roots(graph)
+        self.left: t.Dict[torch.fx.Node, str] = {}
+
+    def run(self) -> None:
+        for node in list(self._graph.nodes):
+            if node.target in (torch.ops.aten.as_strided.default, torch.ops.aten.as_strided_copy.default):
+                self._strided(node)
+            elif node.target == torch.ops.aten.as_strided_scatter.default:
+                self._scattered(node)
+            elif node.target == torch.ops.higher_order.auto_functionalized_v2:
+                self._functionalised(node)
+
+    def _offset(self, node: torch.fx.Node, at: int, first: Number) -> t.Any:
+        """Where the call begins, counted from `first`."""
+        offset = node.args[at] if len(node.args) > at else node.kwargs.get("storage_offset")
+        offset = Place.of(node.args[0].meta["val"]).offset if offset is None else offset
+        if _equal(first, 0) and isinstance(offset, (int, torch.fx.Node)):
+            return offset
+        if isinstance(offset, int) and isinstance(first, int):
+            return offset - first
+        raise Refused(f"where {node.name} begins in memory is known when it runs")
+
+    def _strided(self, node: torch.fx.Node) -> None:
+        """Reads the value that the memory comes from."""
+        root = self._roots[memory_of(node.args[0])]
+        fake = root.meta["val"]
+        layout = node.args[1:3]
+        try:
+            if fake.dtype != node.meta["val"].dtype:
+                raise _Gaps
+            with self._graph.inserting_before(node):
+                base, _ = _as_it_lies(self._graph, root)
+            offset = self._offset(node, 3, expression(fake.storage_offset()))
+            count = 1
+            for size in fake.shape:
+                count = count * expression(size)
+            reach = _reach(layout, offset)
+            if reach is not None and isinstance(count, int) and (reach > count or offset < 0):
+                raise _Gaps  # an argument is a part of more memory
+        except _Gaps:
+            if root.op != "placeholder":
+                raise Refused(f"{node.name} reads memory around elements of {root.name}, which nothing here knows") from None
+            base, offset = root, self._offset(node, 3, 0)
+            self.left[node] = f"it reads memory around elements of {root.name}"
+        node.args, node.kwargs = (base, *layout, offset), {}
+
+    def _scattered(self, node: torch.fx.Node) -> None:
+        """Writes into the argument as it lies; the result lies as the argument does."""
+        given, fake = node.args[0], node.meta["val"]
+        offset = self._offset(node, 4, expression(given.meta["val"].storage_offset()))
+        try:
+            with self._graph.inserting_before(node):
+                base, order = _as_it_lies(self._graph, given)
+        except _Gaps:
+            raise Refused(f"{node.name} writes memory around elements of {given.name}") from None
+        node.args, node.kwargs = (base, *node.args[1:4], offset), {}
+        if base is not given:
+            self._turn_back(node, fake, order)
+
+    def _functionalised(self, node: torch.fx.Node) -> None:
+        """Views by strides are of bases that are row-major."""
+        parts = [key.removesuffix("_stride").removeprefix("_") for key in node.kwargs if key.startswith("_") and key.endswith("_stride")]
+        for index in sorted({node.kwargs[f"_{name}_base_index"] for name in parts}):
+            base = node.kwargs["_all_bases"][index]
+            first = expression(base.meta["val"].storage_offset())
+            try:
+                with self._graph.inserting_before(node):
+                    other, order = _as_it_lies(self._graph, base)
+            except _Gaps:
+                self.left[node] = f"it writes memory around elements of {base.name}"
+                continue
+            if other is base and first == 0:
+                continue
+            kwargs = self._views(node, index, first)
+            kwargs["_all_bases"] = [other if i == index else b for i, b in enumerate(kwargs["_all_bases"])]
+            node.kwargs = kwargs
+            if other is base:
+                continue
+            at = max(len(node.args[0]._schema.returns), 1) + index
+            for user in list(node.users):
+                if user.args[1] == at:
+                    self._turn_back(user, user.meta["val"], order)
+
+    @staticmethod
+    def _views(node: torch.fx.Node, index: int, first: Number) -> t.Dict[str, t.Any]:
+        """Its arguments, where views of the base count from its first element."""
+        kwargs = dict(node.kwargs)
+        for key, at in node.kwargs.items():
+            if not key.endswith("_base_index") or at != index:
+                continue
+            offset = f"{key.removesuffix('_base_index')}_storage_offset"
+            if not isinstance(kwargs.get(offset), int) or not isinstance(first, int):
+                raise Refused(f"{node.name} writes views of a base in several forms")
+            kwargs[offset] -= first
+        return kwargs
+
+    def _turn_back(self, node: torch.fx.Node, fake: torch.Tensor, order: t.Sequence[int]) -> None:
+        """A value that was computed with permuted dims is read with its own."""
+        node.meta["val"] = fake.permute(order)
+        with self._graph.inserting_after(node):
+            seen = _permuted(self._graph, node, [order.index(dim) for dim in range(len(order))])
+        node.replace_all_uses_with(seen, delete_user_cb=lambda user: user is not seen)
+        seen.meta["val"] = fake
+
+
+def read_memory(module: torch.fx.GraphModule) -> t.Dict[torch.fx.Node, str]:
+    """Changes calls that read memory as it lies, whatever the dims of what they are given, so that they read row-major tensors.
+
+    What is returned are those of which no value of the graph has all that they read, with the reasons: they are right as PyTorch's. Refused where even that
+    is not known.
+    """
+    reads = _Reads(module.graph)
+    reads.run()
+    module.recompile()
+    return reads.left
+
+
+def shared_outputs(graph: torch.fx.Graph) -> t.Dict[torch.fx.Node, t.Tuple[torch.fx.Node, Place, Place]]:
+    """By returned tensor that shares memory with an argument or with another one: whose it is, its place beside that one's, and that one's."""
+    known = roots(graph)
+    (output,) = graph.find_nodes(op="output")
+    sharing: t.Dict[int, t.Dict[torch.fx.Node, None]] = {}
+    for node in output.all_input_nodes:
+        memory = memory_of(node)
+        if memory is not None:
+            sharing.setdefault(memory, {})[node] = None
+    out = {}
+    for memory, nodes in sharing.items():
+        root = known[memory]
+        if root.op == "get_attr" or (root.op != "placeholder" and len(nodes) == 1):
+            continue
+        whole = Place.of(root.meta["val"])
+        for node in nodes:
+            if node is not root and node.meta["val"].dtype == root.meta["val"].dtype:
+                out[node] = (root, Place.of(node.meta["val"]).beside(whole), whole)
+    return out
