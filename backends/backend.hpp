@@ -18,6 +18,9 @@ namespace pw {
 class Communicator;
 class CompileCache;
 class KvCache;
+namespace cpu {
+class FrozenRun;
+}
 
 /// One sequence's share of a step.
 struct Sequence {
@@ -57,6 +60,8 @@ struct RunContext {
   const Step* step = nullptr;
   /// Rows that hold real tokens; 0: all. Reductions over the tokens cover no others.
   std::int64_t valid = 0;
+  /// What is kept of weights that the caller has frozen; null: nothing. See CpuBackend::freeze.
+  cpu::FrozenRun* frozen = nullptr;
 };
 
 /// The tensors of one rank.
@@ -80,7 +85,9 @@ class Executable {
  public:
   virtual ~Executable() = default;
   [[nodiscard]] virtual LaunchCounts launches() const { return {}; }
-  /// Inputs and outputs in the order of the graph's; outputs are allocated by the caller.
+  /// Inputs and outputs in the order of the graph's; outputs are allocated by the caller. Those of
+  /// eager, cpu and the interpreter keep nothing of a run: several may be at the same time, also
+  /// within each other.
   virtual Result<std::monostate> run(std::span<const TensorView> inputs,
                                      std::span<const TensorView> outputs,
                                      const RunContext& context) = 0;

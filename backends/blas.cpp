@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <mutex>
 
 #include <dlfcn.h>
 
@@ -24,6 +25,7 @@ struct Blas {
   Fortran<float>* sgemm = nullptr;
   Fortran<double>* dgemm = nullptr;
   Bf16* bf16 = nullptr;
+  bool operator==(const Blas&) const = default;
 };
 
 Blas& lent() {
@@ -84,7 +86,9 @@ Result<std::monostate> lend_blas(const std::string& library) {
   found.bf16 = reinterpret_cast<Bf16*>(::dlsym(handle, "cblas_gemm_bf16bf16f32"));
   if (found.sgemm == nullptr && found.dgemm == nullptr)
     return fail(error_in(library, "PW1222", "the library has neither sgemm_ nor dgemm_"));
-  lent() = found;
+  static std::mutex lending;  // by several threads: they find the same
+  const std::lock_guard<std::mutex> lock(lending);
+  if (!(found == lent())) lent() = found;
   return std::monostate{};
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <variant>
 
 #include "backends/gemm.hpp"
 #include "base/diagnostic.hpp"

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <mutex>
 
 #include <dlfcn.h>
 
@@ -35,6 +36,7 @@ struct TorchFunctions {
   /// x · wᵀ, and then what `after` names.
   int (*linear)(Handle x, Handle w, Handle* bias, const char* after, const double** scalars,
                 std::int64_t, const char** algorithm, Handle* out) = nullptr;
+  bool operator==(const TorchFunctions&) const = default;
 };
 
 TorchFunctions& lent_functions() {
@@ -125,7 +127,9 @@ Result<std::monostate> lend_torch(const std::string& library) {
   find(found.linear, "aoti_torch_cpu__linear_pointwise");
   if (!find.missing().empty())
     return fail(error_in(library, "PW1222", "it lends nothing: " + find.problem()));
-  lent_functions() = found;
+  static std::mutex lending;  // by several threads: they find the same
+  const std::lock_guard<std::mutex> lock(lending);
+  if (!(found == lent_functions())) lent_functions() = found;
   return std::monostate{};
 }
 

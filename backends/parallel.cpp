@@ -10,8 +10,8 @@
 #include <vector>
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <sched.h>
-#include <unistd.h>
 
 namespace pw {
 namespace {
@@ -103,21 +103,36 @@ struct Team {
   std::int64_t most = 0;  ///< 0: as many as there are cores
   TeamRunner runner;      ///< empty: the pool
   Pool* pool = nullptr;
-  ::pid_t owner = 0;  ///< the process that has the pool's threads
+  bool forked = false;  ///< of a forked process
 
   void run(std::size_t count, const Work& work) {
     if (runner) return runner(count, work);
-    if (owner != ::getpid()) {
-      pool = new Pool;
-      owner = ::getpid();
-    }
+    if (pool == nullptr) pool = new Pool;
     pool->run(count, work);
   }
 };
 
+std::atomic<Team*>& team_of_process() {
+  static std::atomic<Team*> one = nullptr;
+  return one;
+}
+
+/// A forked process has neither the threads of the team, nor those of another library, nor the one
+/// that may have held its lock.
+void replace_team() {
+  auto* const fresh = new Team;
+  fresh->most = team_of_process().load()->most;
+  fresh->forked = true;
+  team_of_process() = fresh;
+}
+
 Team& team() {
-  static Team* const one = new Team;
-  return *one;
+  static const bool made = [] {
+    team_of_process() = new Team;
+    return ::pthread_atfork(nullptr, nullptr, replace_team) == 0;
+  }();
+  (void)made;
+  return *team_of_process();
 }
 
 thread_local bool inside = false;  // of a parallel_for
@@ -134,7 +149,7 @@ struct Inside {
 void use_threads(std::int64_t most, TeamRunner runner) {
   const std::lock_guard<std::mutex> lock(team().busy);
   team().most = std::max<std::int64_t>(most, 1);
-  team().runner = std::move(runner);
+  if (!team().forked) team().runner = std::move(runner);
 }
 
 TeamRunner openmp_threads(const std::string& library) {

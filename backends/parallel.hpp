@@ -21,7 +21,8 @@ void parallel_for(std::int64_t count, std::int64_t grain,
 using TeamRunner =
     std::function<void(std::size_t count, const std::function<void(std::size_t i)>& work)>;
 /// From now on parallel_for uses at most so many threads, at least one, and has them run by
-/// `runner`, where one is given: another library's threads instead of its own.
+/// `runner`, where one is given: another library's threads instead of its own. A forked process, in
+/// which another library's may be gone, has its own.
 void use_threads(std::int64_t most, TeamRunner runner = {});
 /// Those of an OpenMP runtime that is loaded already, by its GOMP_parallel
 /// (https://gcc.gnu.org/onlinedocs/libgomp); empty where it is not loaded, or has none.

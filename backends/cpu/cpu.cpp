@@ -95,11 +95,11 @@ struct CpuBackend::State {
   };
   std::map<PieceKey, Made> pieces;
   Made* making = nullptr;
-  cpu::FrozenWeightsPtr weights;  ///< where they are frozen
-  std::size_t packed_nodes = 0;   ///< so far
+  std::shared_ptr<cpu::FrozenSlots> frozen;  ///< null: weights are not
+  std::size_t packed_nodes = 0;              ///< so far
 
   [[nodiscard]] OpId packed(const Graph& graph, NodeId n) const {
-    return weights ? cpu::packed_op(graph, n) : OpId();
+    return frozen ? cpu::packed_op(graph, n) : OpId();
   }
   RunCall special(const Graph& graph, NodeId n, KernelTable table,
                   std::shared_ptr<const cpu::ConstantParts>& parts) const;
@@ -146,10 +146,13 @@ bool CpuBackend::State::take_apart(Graph& graph, const std::vector<rows::RunUnit
 
 std::vector<rows::RunUnit> CpuBackend::State::grouped(Graph& graph) {
   constexpr int kRounds = 16;  // bodies in bodies
-  std::vector<rows::RunUnit> units = rows::group_rows(graph, {options.fuse});
+  rows::GroupingOptions grouping;
+  grouping.automatic = options.fuse;
+  grouping.checks = true;
+  std::vector<rows::RunUnit> units = rows::group_rows(graph, grouping);
   for (int round = 0; round < kRounds && take_apart(graph, units); ++round) {
     graph.erase_dead();
-    units = rows::group_rows(graph, {options.fuse});
+    units = rows::group_rows(graph, grouping);
   }
   return units;
 }
@@ -161,7 +164,8 @@ std::size_t CpuBackend::State::use(const std::string& text, const rows::RowProgr
   ++report.kernels[known->second].uses;
   if (making) making->kernels.push_back(known->second);
   row_kernels->push_back(
-      {function, program.params, program.arguments.size(), program.valid.has_value()});
+      {function, program.params, program.arguments.size(), program.valid.has_value(),
+       program.checks});
   return row_kernels->size() - 1;
 }
 
@@ -228,6 +232,7 @@ Graph CpuBackend::State::with_kernels(const Graph& piece) {
       spec.op = own.valid() ? own : graph.op(n);
       packed_nodes += own.valid() ? 1 : 0;
       spec.attributes = graph.attributes(n);
+      spec.name = graph.node_name(n);
       std::vector<ValueId> results;
       for (std::size_t r = 0; r < graph.result_count(n); ++r) results.push_back(graph.result(n, r));
       add(std::move(spec), graph.operands(n), results);
@@ -243,15 +248,15 @@ RunCall CpuBackend::State::special(const Graph& graph, NodeId n, KernelTable tab
                                    std::shared_ptr<const cpu::ConstantParts>& parts) const {
   RunCall run = cpu::row_kernel_runner(row_kernels)(graph, n);
   if (!run && !options.strict && is_attention(graph.op_of(n))) run = cpu::attention;
-  if (!weights) return run;
+  if (!frozen) return run;
   if (!parts || !parts->of(graph)) parts = std::make_shared<cpu::ConstantParts>(graph);
   const std::string& op = graph.op_of(n).name;
   if (!run)
     if (const Kernel kernel = find_kernel(table, op)) run = kernel;
   if (!run)
     if (const Kernel kernel = find_kernel(layout_kernels(), op)) run = kernel;
-  run = cpu::packed_call(graph, n, *parts, weights, std::move(run));
-  return run ? parts->kept(n, std::move(run), weights) : run;
+  run = cpu::packed_call(graph, n, *parts, *frozen, std::move(run));
+  return run ? parts->kept(n, std::move(run), *frozen) : run;
 }
 
 CpuBackend::CpuBackend(const BackendOptions& options) : state_(std::make_unique<State>(options)) {}
@@ -292,7 +297,10 @@ Result<std::unique_ptr<Executable>> CpuBackend::compile(const Graph& piece) {
   return std::make_unique<SharedExecutable>(made.executable);
 }
 
-void CpuBackend::freeze(cpu::FrozenWeightsPtr weights) { state_->weights = std::move(weights); }
+std::shared_ptr<const cpu::FrozenSlots> CpuBackend::freeze() {
+  state_->frozen = std::make_shared<cpu::FrozenSlots>();
+  return state_->frozen;
+}
 
 CpuReport CpuBackend::report() const {
   CpuReport out = state_->report;
@@ -319,7 +327,7 @@ std::vector<std::string> CpuBackend::summary() const {
   std::vector<std::string> out{fmt::format("cpu: {}, {} from the cache, {}; {} on eager",
                                            counted(made.kernels.size(), "kernel"), made.cache.found,
                                            how, counted(made.nodes_on_eager(), "node"))};
-  if (state_->weights)
+  if (state_->frozen)
     out.push_back(fmt::format("  frozen: {} packed once", counted(state_->packed_nodes, "weight")));
   if (made.cache.evicted > 0)
     out.push_back(

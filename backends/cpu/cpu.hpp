@@ -33,7 +33,7 @@ struct CpuReport {
 };
 
 namespace cpu {
-class FrozenWeights;
+class FrozenSlots;
 }
 
 class CpuBackend final : public Backend {
@@ -44,9 +44,9 @@ class CpuBackend final : public Backend {
   [[nodiscard]] std::string name() const override { return "cpu"; }
   [[nodiscard]] Result<std::unique_ptr<Executable>> compile(const Graph& piece) override;
   /// From now on what is computed of weights alone is kept from run to run, and weights of products
-  /// are packed once, as long as `weights` does not say that one has changed: for runs on one rank,
-  /// one after another.
-  void freeze(std::shared_ptr<cpu::FrozenWeights> weights);
+  /// are packed once, by runs whose context has them frozen (see cpu/frozen.hpp), on one rank. Of
+  /// one graph: the slots are those of the executable that is compiled next.
+  [[nodiscard]] std::shared_ptr<const cpu::FrozenSlots> freeze();
   [[nodiscard]] CpuReport report() const;
   [[nodiscard]] std::vector<std::string> summary() const override;
 

@@ -1,9 +1,11 @@
-// Exports FrozenWeights, ConstantParts.
+// Exports FrozenWeights, FrozenRun, ConstantParts.
 #include "backends/cpu/frozen.hpp"
 
 #include <algorithm>
 #include <iterator>
 #include <utility>
+
+#include <unistd.h>
 
 #include "backends/cpu/packed.hpp"
 #include "backends/cpu/run.hpp"
@@ -29,18 +31,57 @@ bool has_numbers_alone(const Graph& graph, NodeId node) {
   return true;
 }
 
-/// What a call gave, while its weights are what they were.
-struct Kept {
-  std::uint64_t stamp = 0;
-  std::vector<Array> results;
-};
-
 }  // namespace
 
-std::uint64_t FrozenWeights::stamp(const std::vector<std::size_t>& inputs) const {
-  std::uint64_t out = 1;
-  for (const std::size_t input : inputs) out += changes_[input];
-  return out;
+FrozenWeights::FrozenWeights(const FrozenSlots& slots)
+    : slots_(std::make_unique<Slots>(slots.inputs().size())) {}
+
+FrozenWeights::FrozenWeights(const FrozenWeights& before, const FrozenSlots& slots,
+                             const std::vector<std::size_t>& changed)
+    : FrozenWeights(slots) {
+  if (!before.full_) return;
+  for (std::size_t i = 0; i < slots_->size(); ++i) {
+    const Inputs& inputs = slots.inputs()[i];
+    const bool same = std::none_of(changed.begin(), changed.end(), [&](std::size_t input) {
+      return std::binary_search(inputs.begin(), inputs.end(), input);
+    });
+    if (same) (*slots_)[i] = (*before.slots_)[i];
+  }
+}
+
+FrozenRun::FrozenRun(FrozenWeights& weights) : weights_(weights), use_(begin()) {}
+
+FrozenRun::Use FrozenRun::begin() {
+  if (weights_.full_) return Use::reads;
+  const ::pid_t self = ::getpid();
+  ::pid_t filler = weights_.filler_;
+  if (filler == self || !weights_.filler_.compare_exchange_strong(filler, self))
+    return Use::nothing;
+  if (weights_.full_) {  // since they were looked at
+    weights_.filler_ = 0;
+    return Use::reads;
+  }
+  // A run of the process that this one was forked from does not go on here. It may have been
+  // anywhere, so its slots are not even destroyed.
+  if (filler != 0) {
+    const std::size_t count = weights_.slots_->size();
+    (void)weights_.slots_.release();
+    weights_.slots_ = std::make_unique<FrozenWeights::Slots>(count);
+  }
+  return Use::fills;
+}
+
+void FrozenRun::done() {
+  if (use_ != Use::fills) return;
+  weights_.full_ = true;
+  weights_.filler_ = 0;
+  use_ = Use::reads;
+}
+
+FrozenRun::~FrozenRun() {
+  if (use_ != Use::fills) return;
+  for (auto& slot : *weights_.slots_) slot = nullptr;
+  weights_.filler_ = 0;
 }
 
 ConstantParts::ConstantParts(const Graph& graph)
@@ -97,7 +138,7 @@ void ConstantParts::find_readers(NodeId node) {
   }
 }
 
-RunCall ConstantParts::kept(NodeId node, RunCall run, FrozenWeightsPtr weights) const {
+RunCall ConstantParts::kept(NodeId node, RunCall run, FrozenSlots& slots) const {
   if (!is_constant(node)) return run;
   Inputs all;
   bool inside = true;
@@ -106,21 +147,23 @@ RunCall ConstantParts::kept(NodeId node, RunCall run, FrozenWeightsPtr weights) 
     all = merged(all, merged(*inputs_[result.index], readers_[result.index]));
     inside = inside && inside_[result.index];
   }
-  return [run = std::move(run), weights = std::move(weights), all = std::move(all), inside,
-          kept = std::make_shared<Kept>()](Call& call) -> Result<std::monostate> {
-    const std::uint64_t stamp = weights->stamp(all);
-    if (kept->stamp == stamp) {
-      call.results = kept->results;
+  return [run = std::move(run), slot = slots.add(std::move(all)),
+          inside](Call& call) -> Result<std::monostate> {
+    FrozenRun* const frozen = call.context.frozen;
+    if (frozen == nullptr) return run(call);
+    if (const auto* kept = frozen->find<std::vector<Array>>(slot)) {
+      call.results = *kept;
       return std::monostate{};
     }
+    if (!frozen->fills()) return run(call);
     const std::vector<const TensorView*> places = std::exchange(call.places, {});
     auto done = run(call);
     call.places = places;
     if (!done) return done;
-    kept->results = call.results;
-    for (Array& result : kept->results)
+    std::vector<Array> results = call.results;
+    for (Array& result : results)
       if (inside) result = {result.dtype, result.extents, result.strides, nullptr, nullptr};
-    kept->stamp = stamp;
+    frozen->keep(slot, std::move(results));
     return done;
   };
 }

@@ -101,12 +101,6 @@ float* floats(Array& x) { return reinterpret_cast<float*>(x.data); }
 
 using Weight = std::variant<Panels, WinogradWeights>;
 
-/// A node's packed weight, while the weights it is made of are what they were.
-struct Packed {
-  std::uint64_t stamp = 0;
-  Weight weight;
-};
-
 Weight weight_of(const Convolution& c, const Array& w) {
   const Array row_major = contiguous(w);
   if (suits_winograd(c))
@@ -116,27 +110,22 @@ Weight weight_of(const Convolution& c, const Array& w) {
 
 class PackedCall {
  public:
-  /// Without inputs the weight is packed each time.
-  PackedCall(const Form& form, FrozenWeightsPtr weights,
-             std::optional<std::vector<std::size_t>> inputs)
-      : form_(form), weights_(std::move(weights)), inputs_(std::move(inputs)) {}
+  /// Without a slot the weight is packed each time.
+  PackedCall(const Form& form, std::optional<std::size_t> slot) : form_(form), slot_(slot) {}
 
   Result<std::monostate> operator()(Call& call) const {
     return form_.convolves ? convolve(call) : multiply_matrix(call);
   }
 
  private:
-  /// Made now, where it is not what it would be. Its form stays the same until then: what it is
-  /// made of may be gone.
+  /// The one that is kept, or else one that is made now: kept too, or left in `fresh`.
   template <class Make>
-  [[nodiscard]] const Weight& packed(const Make& make) const {
-    const std::uint64_t stamp = inputs_ ? weights_->stamp(*inputs_) : 0;
-    if (packed_->stamp != stamp || stamp == 0) {
-      packed_->weight = Panels();
-      packed_->weight = make();
-      packed_->stamp = stamp;
-    }
-    return packed_->weight;
+  [[nodiscard]] const Weight& packed(const Call& call, Weight& fresh, const Make& make) const {
+    FrozenRun* const frozen = slot_ ? call.context.frozen : nullptr;
+    if (frozen != nullptr)
+      if (const auto* kept = frozen->find<Weight>(*slot_)) return *kept;
+    fresh = make();
+    return frozen != nullptr && frozen->fills() ? frozen->keep(*slot_, std::move(fresh)) : fresh;
   }
 
   [[nodiscard]] const Array* operand(const Call& call, int i) const {
@@ -147,7 +136,8 @@ class PackedCall {
 
   Result<std::monostate> multiply_matrix(Call& call) const {
     const Array& w = *operand(call, form_.weight);
-    const Weight& weight = packed([&] {
+    Weight fresh;
+    const Weight& weight = packed(call, fresh, [&] {
       return panels_of(
           Matrix{w.dtype, w.data, w.extents[0], w.extents[1], w.strides[0], w.strides[1]});
     });
@@ -170,7 +160,8 @@ class PackedCall {
     const Array& w = *operand(call, form_.weight);
     const Convolution c =
         convolution_of(call, operand(call, form_.x)->extents, w.extents, call.extents[0]);
-    const Weight& weight = packed([&] { return weight_of(c, w); });
+    Weight fresh;
+    const Weight& weight = packed(call, fresh, [&] { return weight_of(c, w); });
     const Array x = channels_last(*operand(call, form_.x));
     Finish finish;
     Array bias, other;
@@ -202,9 +193,7 @@ class PackedCall {
   }
 
   const Form& form_;
-  FrozenWeightsPtr weights_;
-  std::optional<std::vector<std::size_t>> inputs_;
-  std::shared_ptr<Packed> packed_ = std::make_shared<Packed>();
+  std::optional<std::size_t> slot_;
 };
 
 /// The largest elements under a window, by all channels at once.
@@ -277,11 +266,13 @@ std::optional<std::size_t> packed_operand(const Graph& graph, NodeId node) {
   return static_cast<std::size_t>(form->weight);
 }
 
-RunCall packed_call(const Graph& graph, NodeId node, const ConstantParts& parts,
-                    const FrozenWeightsPtr& weights, RunCall otherwise) {
-  if (const Form* form = packed_form(graph, node))
-    return PackedCall(*form, weights,
-                      parts.inputs_of(graph.operand(node, static_cast<std::size_t>(form->weight))));
+RunCall packed_call(const Graph& graph, NodeId node, const ConstantParts& parts, FrozenSlots& slots,
+                    RunCall otherwise) {
+  if (const Form* form = packed_form(graph, node)) {
+    const auto& inputs =
+        parts.inputs_of(graph.operand(node, static_cast<std::size_t>(form->weight)));
+    return PackedCall(*form, inputs ? std::optional(slots.add(*inputs)) : std::nullopt);
+  }
   const bool pools = graph.op_of(node).name == "max_pool" && otherwise &&
                      is_f32(graph, graph.operand(node, 0)) && graph.unused(graph.result(node, 1));
   if (!pools) return otherwise;

@@ -16,6 +16,6 @@ namespace pw::cpu {
 /// Runs nodes of such ops, and pools whose images have their channels together; gives nothing for
 /// others. A result of a convolution has its channels together.
 [[nodiscard]] RunCall packed_call(const Graph& graph, NodeId node, const ConstantParts& parts,
-                                  const FrozenWeightsPtr& weights, RunCall otherwise);
+                                  FrozenSlots& slots, RunCall otherwise);
 
 }  // namespace pw::cpu
