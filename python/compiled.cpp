@@ -1,6 +1,11 @@
-// Exports add_compiled: a graph compiled once and run many times, on memory that the caller has.
+// Exports add_compiled: a graph compiled once and run many times, by any threads, on memory that
+// the caller has.
+#include <algorithm>
+#include <iterator>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,22 +46,132 @@ HostArrays arrays_by(const py::object& over) {
     for (std::size_t i = 0; i < extents.size(); ++i) extents[i] = view.extents[i];
     return (*held)(reinterpret_cast<Address>(view.data), std::string(name(view.dtype)), extents);
   };
-  return {array, [array](const py::handle& given, const TensorView& place, const std::string&) {
+  return {array,
+          [array](const py::handle& given, const TensorView& place, const std::string&) {
             const py::object to = array(place);
             if (!to.is(given)) to.attr("copy_")(given);
-          }};
+          },
+          true};
 }
 
-/// A graph, what runs it, and the extents of its tensors at the symbols of the last run.
+/// A copy in a context of its own: others may intern in the graph's while it runs.
+Graph in_own_context(const Graph& graph) {
+  Graph out(fork(graph.context()), graph.name);
+  out.facts = graph.facts;
+  std::vector<ValueId> values(graph.value_bound());
+  for (ValueId v : graph.inputs())
+    values[v.index] = out.add_input(graph.value_name(v), graph.type(v), graph.input_kind(v));
+  for (NodeId n = graph.first(); n.valid(); n = graph.next(n)) {
+    NodeSpec spec;
+    spec.op = graph.op(n);
+    spec.attributes = graph.attributes(n);
+    spec.name = graph.node_name(n);
+    for (ValueId v : graph.operands(n)) spec.operands.push_back(v.valid() ? values[v.index] : v);
+    const std::size_t results = graph.result_count(n);
+    for (std::size_t r = 0; r < results; ++r) {
+      const ValueId v = graph.result(n, r);
+      spec.results.push_back({graph.type(v), std::string(graph.value_name(v))});
+    }
+    const NodeId made = out.add_node(spec);
+    for (std::size_t r = 0; r < results; ++r)
+      values[graph.result(n, r).index] = out.result(made, r);
+  }
+  for (ValueId v : graph.outputs()) out.add_output(values[v.index]);
+  return out;
+}
+
+/// What one call runs on: symbols, and the views of inputs and outputs that they give.
+struct CallFrame {
+  Step step;
+  RunContext context;
+  std::vector<TensorView> inputs, outputs;
+};
+
+/// Frames of calls that have ended, for those that begin.
+class FramePool {
+ public:
+  /// The last one of these symbols; null: there is none.
+  std::unique_ptr<CallFrame> take(const Symbols& symbols) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = std::find_if(free_.rbegin(), free_.rend(), [&](const auto& frame) {
+      return frame->context.symbols == symbols;
+    });
+    if (found == free_.rend()) return nullptr;
+    auto out = std::move(*found);
+    free_.erase(std::next(found).base());
+    return out;
+  }
+  void give(std::unique_ptr<CallFrame> frame) {
+    constexpr std::size_t kMost = 16;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (free_.size() == kMost) free_.erase(free_.begin());
+    free_.push_back(std::move(frame));
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<CallFrame>> free_;
+};
+
+/// A frame that goes back to its pool.
+class LentFrame {
+ public:
+  LentFrame(FramePool& pool, std::unique_ptr<CallFrame> frame)
+      : pool_(pool), frame_(std::move(frame)) {}
+  ~LentFrame() { pool_.give(std::move(frame_)); }
+  LentFrame(const LentFrame&) = delete;
+  LentFrame& operator=(const LentFrame&) = delete;
+  CallFrame* operator->() const { return frame_.get(); }
+
+ private:
+  FramePool& pool_;
+  std::unique_ptr<CallFrame> frame_;
+};
+
+/// Weights as they are at one time: what is kept of them, and their checksums.
+class Frozen {
+ public:
+  explicit Frozen(const cpu::FrozenSlots& slots, std::vector<std::size_t> weights)
+      : kept(slots), unsummed_(std::move(weights)) {}
+  /// After a change of some.
+  Frozen(Frozen& before, const cpu::FrozenSlots& slots, const std::vector<std::size_t>& changed)
+      : kept(before.kept, slots, changed), unsummed_(changed) {
+    const std::lock_guard<std::mutex> lock(before.mutex_);
+    sums_ = before.sums_;
+    unsummed_.insert(unsummed_.end(), before.unsummed_.begin(), before.unsummed_.end());
+  }
+
+  /// The first of `watched`, and of the pieces whose turn it is, that holds something else than at
+  /// the first call.
+  std::optional<std::size_t> other(std::span<const TensorView> inputs,
+                                   const std::vector<std::size_t>& watched) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (const std::size_t i : std::exchange(unsummed_, {})) sums_.keep(i, inputs[i]);
+    if (const auto next = sums_.changed_next(inputs)) return next;
+    const auto found = std::find_if(watched.begin(), watched.end(),
+                                    [&](std::size_t i) { return sums_.changed(i, inputs[i]); });
+    return found == watched.end() ? std::nullopt : std::optional(*found);
+  }
+
+  cpu::FrozenWeights kept;
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::size_t> unsummed_;
+  Checksums sums_;
+};
+
+/// A graph and what runs it. Nothing of it changes after its construction but the pool, whose
+/// frames each call has for itself; so calls may be in several threads, and within each other.
 class Compiled {
  public:
   Compiled(const PyGraph& g, const std::string& backend, const EngineOptions& options,
            const std::map<std::string, py::object>& functions, const py::object& over, bool frozen)
-      : context_(g.context), graph_(g.graph) {
+      : graph_(in_own_context(g.graph)), context_(graph_.context_ptr()) {
     context_->host_functions = std::make_shared<HostFunctions>();
     const HostArrays arrays = arrays_by(over);
     for (const auto& [op, function] : functions)
-      give_host_function(*context_, op, host_function_of(function, arrays, raised_));
+      give_host_function(*context_, op, host_function_of(function, arrays));
     engine_ = need(context_, open_engine(builtin_engines(), backend, options));
     if (frozen) freeze();
     executable_ = need(context_, engine_->whole().compile(graph_));
@@ -73,30 +188,39 @@ class Compiled {
   }
 
   /// By output, in order.
-  std::vector<Extents> extents(const std::map<std::string, std::int64_t>& symbols) {
-    prepare({symbols.begin(), symbols.end()});
+  std::vector<Extents> extents(const Symbols& symbols) {
+    const LentFrame frame = frame_of(symbols);
     std::vector<Extents> out;
-    for (const TensorView& view : outputs_) out.push_back(view.extents);
+    for (const TensorView& view : frame->outputs) out.push_back(view.extents);
     return out;
   }
 
+  /// For weights of which nothing is known, or of which some have changed.
+  [[nodiscard]] std::shared_ptr<Frozen> freeze_weights(
+      Frozen* before, const std::vector<std::size_t>& changed) const {
+    if (slots_ == nullptr) throw mistake("PW1406", "the graph was compiled without `frozen`");
+    return before == nullptr ? std::make_shared<Frozen>(*slots_, weights())
+                             : std::make_shared<Frozen>(*before, *slots_, changed);
+  }
+
   void run(const std::vector<Address>& inputs, const std::vector<Address>& outputs,
-           const std::map<std::string, std::int64_t>& symbols,
-           const std::vector<std::size_t>& changed, const std::vector<std::size_t>& watched) {
-    prepare({symbols.begin(), symbols.end()});
-    place(inputs_, inputs, "inputs");
-    place(outputs_, outputs, "outputs");
-    if (frozen_) see_changes(changed, watched);
-    *raised_ = nullptr;
-    const Step step = one_sequence(tokens_of_step(graph_, symbols_));
-    const auto rows = symbols_.find(graph_.facts.tokens());
-    const RunContext context{symbols_, &step, rows == symbols_.end() ? 0 : rows->second};
+           const Symbols& symbols, const std::shared_ptr<Frozen>& frozen,
+           const std::vector<std::size_t>& watched) {
+    const LentFrame frame = frame_of(symbols);
+    place(frame->inputs, inputs, "inputs");
+    place(frame->outputs, outputs, "outputs");
+    std::optional<cpu::FrozenRun> kept;
+    if (frozen) {
+      check_written(*frozen, frame->inputs, watched);
+      kept.emplace(frozen->kept);
+    }
+    frame->context.frozen = kept ? &*kept : nullptr;
     auto done = [&] {
       const py::gil_scoped_release others;
-      return executable_->run(inputs_, outputs_, context);
+      return executable_->run(frame->inputs, frame->outputs, frame->context);
     }();
-    if (*raised_) std::rethrow_exception(std::exchange(*raised_, nullptr));
     need(context_, std::move(done));
+    if (kept) kept->done();
   }
 
  private:
@@ -105,24 +229,14 @@ class Compiled {
     if (cpu == nullptr)
       throw mistake("PW1406", "weights are frozen by the backend cpu alone",
                     "leave out `frozen`, or `backend`");
-    frozen_ = std::make_shared<cpu::FrozenWeights>(graph_.inputs().size());
-    cpu->freeze(frozen_);
+    slots_ = cpu->freeze();
   }
 
-  /// Weights that the caller knows to have changed are read anew; PW1227 for one of `watched`, or
-  /// of the pieces whose turn it is, that holds something else although nobody said so.
-  void see_changes(const std::vector<std::size_t>& changed,
-                   const std::vector<std::size_t>& watched) {
-    for (const std::size_t i : changed) {
-      frozen_->changed(i);
-      checksums_.keep(i, inputs_[i]);
-    }
-    std::optional<std::size_t> other = checksums_.changed_next(inputs_);
-    for (const std::size_t i : watched)
-      if (!other && checksums_.changed(i, inputs_[i])) other = i;
+  /// PW1227 for a weight that holds something else although nobody said so.
+  void check_written(Frozen& frozen, const std::vector<TensorView>& inputs,
+                     const std::vector<std::size_t>& watched) const {
+    const auto other = frozen.other(inputs, watched);
     if (!other) return;
-    frozen_->changed(*other);
-    checksums_.keep(*other, inputs_[*other]);
     throw mistake(
         "PW1227",
         fmt::format("weight `{}` was written in a way that PyTorch does not count, through .data, "
@@ -131,16 +245,24 @@ class Compiled {
         "write it in place under torch.no_grad(); it is read anew now, and calls go on with it");
   }
 
-  void prepare(Symbols symbols) {
-    if (prepared_ && symbols == symbols_) return;
-    prepared_ = false;
-    symbols_ = std::move(symbols);
-    inputs_ = views(graph_.inputs());
-    outputs_ = views(graph_.outputs());
-    prepared_ = true;
+  LentFrame frame_of(const Symbols& symbols) {
+    auto frame = frames_.take(symbols);
+    if (frame == nullptr) frame = fresh_frame(symbols);
+    return {frames_, std::move(frame)};
   }
 
-  [[nodiscard]] std::vector<TensorView> views(std::span<const ValueId> values) const {
+  [[nodiscard]] std::unique_ptr<CallFrame> fresh_frame(const Symbols& symbols) const {
+    auto out = std::make_unique<CallFrame>();
+    out->step = one_sequence(tokens_of_step(graph_, symbols));
+    const auto rows = symbols.find(graph_.facts.tokens());
+    out->context = {symbols, &out->step, rows == symbols.end() ? 0 : rows->second};
+    out->inputs = views(graph_.inputs(), symbols);
+    out->outputs = views(graph_.outputs(), symbols);
+    return out;
+  }
+
+  [[nodiscard]] std::vector<TensorView> views(std::span<const ValueId> values,
+                                              const Symbols& symbols) const {
     std::vector<TensorView> out;
     for (ValueId v : values) {
       if (has_no_tensor(graph_, v) || graph_.type(v) == Types::unknown()) {
@@ -148,7 +270,7 @@ class Compiled {
         continue;
       }
       out.push_back({context_->types[graph_.type(v)].dtype,
-                     need(context_, extents_of(graph_, v, symbols_)), nullptr});
+                     need(context_, extents_of(graph_, v, symbols)), nullptr});
     }
     return out;
   }
@@ -162,16 +284,12 @@ class Compiled {
       views[i].data = reinterpret_cast<std::byte*>(addresses[i]);
   }
 
-  ContextPtr context_;
   Graph graph_;
-  std::shared_ptr<std::exception_ptr> raised_ = std::make_shared<std::exception_ptr>();
+  ContextPtr context_;
   std::unique_ptr<StepEngine> engine_;
   std::unique_ptr<Executable> executable_;
-  cpu::FrozenWeightsPtr frozen_;
-  Checksums checksums_;  ///< of frozen weights
-  bool prepared_ = false;
-  Symbols symbols_;
-  std::vector<TensorView> inputs_, outputs_;
+  std::shared_ptr<const cpu::FrozenSlots> slots_;  ///< null: weights are not frozen
+  FramePool frames_;
 };
 
 }  // namespace
@@ -194,6 +312,8 @@ void add_compiled(py::module_& module) {
       },
       py::arg("most"), py::arg("openmp") = "",
       "at most so many threads, those of an OpenMP runtime that is loaded already, or its own");
+  py::class_<Frozen, std::shared_ptr<Frozen>>(
+      module, "Frozen", "What a compiled graph keeps of weights as they are at one time.");
   py::class_<Compiled>(module, "Compiled",
                        "A graph compiled once, which runs on memory that the caller has.")
       .def(py::init([](const PyGraph& graph, const std::string& backend,
@@ -208,12 +328,14 @@ void add_compiled(py::module_& module) {
       .def_property_readonly("weights", &Compiled::weights, "which inputs are weights, by number")
       .def("extents", &Compiled::extents, py::arg("symbols"),
            "the extents of each output at these values of symbols")
-      .def("run", &Compiled::run, py::arg("inputs"), py::arg("outputs"), py::arg("symbols"),
+      .def("freeze", &Compiled::freeze_weights, py::arg("before") = nullptr,
            py::arg("changed") = std::vector<std::size_t>(),
-           py::arg("watched") = std::vector<std::size_t>(),
+           "what run() keeps of weights from now on; `before`: of the same weights, but for those "
+           "that have changed")
+      .def("run", &Compiled::run, py::arg("inputs"), py::arg("outputs"), py::arg("symbols"),
+           py::arg("frozen") = nullptr, py::arg("watched") = std::vector<std::size_t>(),
            "runs on row-major tensors at these addresses, of the dtypes and extents of the graph's "
-           "types: nothing here can check them. Of frozen weights: those that have changed, and "
-           "those "
+           "types: nothing here can check them. Of frozen weights: what is kept of them, and those "
            "whose contents are compared with what they were");
 }
 

@@ -39,6 +39,7 @@ class PythonCall {
     pass_operands();
     py::list positional;
     py::dict keywords;
+    if (arrays_.named) positional.append(call_.node);
     for (const HostArgument& argument : call_.arguments) {
       if (argument.keyword.empty())
         positional.append(object(argument));
@@ -139,6 +140,7 @@ HostFunction host_function_of(py::object function, HostArrays arrays,
       call_python(call, *held, arrays);
       return std::monostate{};
     } catch (...) {
+      if (raised == nullptr) throw;
       *raised = std::current_exception();
       return fail(error_in("node " + call.node, "PW1214", "its host function failed"));
     }

@@ -21,15 +21,17 @@ struct HostArrays {
   std::function<void(const pybind11::handle& given, const TensorView& place,
                      const std::string& what)>
       keep;
+  bool named = false;  ///< the callable gets the node's name first
 };
 
 /// Calls the function, and keeps what it wrote and returned. Python's exceptions pass through;
 /// PW1214 for another number of results than the op has.
 void call_python(const HostCall& call, const pybind11::object& function, const HostArrays& arrays);
 
-/// The host function of a callable. `raised`, where given, gets what the callable raised.
+/// The host function of a callable. What the callable raises goes to `raised`, and the call fails
+/// with PW1214; without one it is thrown through the run.
 HostFunction host_function_of(pybind11::object function, HostArrays arrays,
-                              std::shared_ptr<std::exception_ptr> raised);
+                              std::shared_ptr<std::exception_ptr> raised = nullptr);
 
 /// The functions of a context while a graph runs, with tensors as arrays of numpy; and the first
 /// exception that one raised.

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""What Piecewise imports, beside PyTorch itself: one-op graphs, small models in three forms, random programs with writes, PT2 archives, ONNX, torch.compile, pages.
+"""What Piecewise imports, beside PyTorch itself: one-op graphs, small models in three forms, random programs with writes, PT2 archives, ONNX, torch.compile, pages;
+on demand stock models.
 
-    run.py --build build/release [--env build/torch-env] [--cases DIR]
+    run.py --build build/release [--env build/torch-env] [--cases DIR] [--stock]
 
 Makes an environment with PyTorch, or takes the interpreter that PW_TORCH_PYTHON names. Exit codes: 0 ok, 1 something
 differs, 77 there is no PyTorch.
@@ -57,6 +58,7 @@ def main():
         default=ROOT.parent / "shared/peers/corpus/models.py",
         help="more models: a script with a table R of them; dump_all.py beside it writes their texts to the folder it is given",
     )
+    parser.add_argument("--stock", action="store_true", help="stock models of transformers and timm too, which takes half an hour")
     arguments = parser.parse_args()
     python, said = torch_python(arguments.env, arguments.base)
     if python is None:
@@ -80,11 +82,17 @@ def main():
         [ROOT / "tests/torch/onnx_nodes.py"],
         [ROOT / "tests/torch/onnx_out.py"],
         [ROOT / "tests/torch/pt2.py", "--pwr", arguments.build / "bin/pwr", *corpus],
+        [ROOT / "tests/torch/pt2_run.py", "--pwr", arguments.build / "bin/pwr", *(["--stock", *corpus] if arguments.stock else [])],
+        [ROOT / "tests/torch/symbols.py"],
         [ROOT / "tests/torch/compiled.py", *corpus],
         [ROOT / "tests/torch/frozen.py", *corpus],
+        [ROOT / "tests/torch/partial.py"],
+        [ROOT / "tests/torch/usage.py"],
         [ROOT / "tests/torch/exported.py"],
+        [ROOT / "tests/torch/threads.py"],
         [ROOT / "tests/notebooks/run_notebook.py", ROOT / "notebooks/04-your-model.ipynb"],
     ]
+    steps += [[ROOT / "tests/torch/stock.py"]] if arguments.stock else []
     codes = [subprocess.run([str(python), *map(str, step)], env=environment, cwd=ROOT).returncode for step in steps]
     dumps = arguments.corpus.parent / "dump_all.py"
     if dumps.exists():

@@ -1,37 +1,95 @@
 """Weights that a compiled graph keeps in a form of its own, and how their changes are noticed."""
 from __future__ import annotations
 
+import dataclasses
 import typing as t
+import weakref
 
 import torch
 
+import _piecewise
+from _piecewise import Error
+
+
+@dataclasses.dataclass
+class _Known:
+    """Weights as they were at one call, by their places among the weights; never changed."""
+
+    marks: t.List[t.Tuple[t.Any, ...]]
+    held: t.List[torch.Tensor]  # row-major, until the weights change: no others can come to stand at their addresses
+    copies: t.List[int]  # what is held is no memory of theirs
+    compared: t.List[int]  # copies of what PyTorch does not count writes to
+    said: t.Tuple[_piecewise.Frozen, t.List[int]]  # what is kept of them, and which inputs are compared
+    alive: t.List[weakref.ref]
+
+
+def _marks(weights: t.Sequence[torch.Tensor]) -> t.List[t.Tuple[t.Any, ...]]:
+    try:
+        return [(w.data_ptr(), w._version, w.stride()) for w in weights]
+    except RuntimeError:  # one was made in inference mode, and has no version
+        return [(w.data_ptr(), None if w.is_inference() else w._version, w.stride()) for w in weights]
+
 
 class FrozenWeights:
-    """Weights of one compiled graph, as they were at its last call.
+    """Weights of one compiled graph, as they were at its last call with them: those of each layer, where layers share the graph.
 
-    A weight has changed where it is another tensor, or where PyTorch has counted a write since: in place, load_state_dict, an optimizer's step. All are held
-    until then, so that no other can come to stand at their addresses. Weights whose writes PyTorch does not count, those made in inference mode, are to be
-    compared at each call.
+    A weight has changed where it has other memory, or where PyTorch has counted a write since: in place, load_state_dict, an optimizer's step. Weights whose
+    writes PyTorch does not count, those made in inference mode, are compared at each call.
+
+    Calls may come from several threads: each replaces what is known as a whole, and goes on with what it has itself.
     """
 
-    def __init__(self, indices: t.Sequence[int], check: bool):
-        self.indices = list(indices)
+    def __init__(self, compiled: _piecewise.Compiled, check: bool):
+        self._compiled = compiled
+        self._indices = list(compiled.weights)
         self._check = check
-        self._marks: t.Dict[int, t.Tuple[int, ...]] = {}
-        self._held: t.Dict[int, torch.Tensor] = {}
+        self._known: t.Dict[t.Tuple[int, ...], _Known] = {}  # by the tensors' identities, while all of them live
+        self._last: t.Optional[_Known] = None
 
-    def place(self, given: t.List[torch.Tensor]) -> t.Tuple[t.List[int], t.List[int]]:
-        """Puts row-major forms in the places of the weights. Returns which have changed, and which are to be compared."""
-        changed, watched = [], []
-        for i in self.indices:
-            tensor = given[i]
-            counted = not tensor.is_inference()
-            mark = (tensor.data_ptr(), tensor._version if counted else 0, *tensor.stride())
-            if self._marks.get(i) != mark:
-                self._marks[i] = mark
-                self._held[i] = tensor.detach().contiguous()
-                changed.append(i)
-            elif self._check or not counted:
-                watched.append(i)
-            given[i] = self._held[i]
-        return changed, watched
+    def place(self, given: t.List[torch.Tensor]) -> t.Tuple[_piecewise.Frozen, t.List[int]]:
+        """Puts row-major forms in the places of the weights. Returns the last arguments of run()."""
+        weights = [given[i] for i in self._indices]
+        known = self._known.get(tuple(map(id, weights)))
+        marks = _marks(weights)
+        if known is None or known.marks != marks:
+            known = self._renewed(weights, marks, known)
+        elif known.compared:
+            written = [at for at in known.compared if not torch.equal(weights[at], known.held[at])]
+            if written:
+                known = self._renewed(weights, marks, known, written)
+        for at in known.copies:
+            given[self._indices[at]] = known.held[at]
+        return known.said
+
+    def run(self, inputs: t.List[int], outputs: t.List[int], symbols: t.Dict[str, int], kept: _piecewise.Frozen, compared: t.List[int]) -> None:
+        """Compiled.run; after an Error what is kept is made anew, as it may be of other contents."""
+        try:
+            self._compiled.run(inputs, outputs, symbols, kept, compared)
+        except Error:
+            self._forget(kept)
+            raise
+
+    def _renewed(self, weights, marks, before: t.Optional[_Known], written: t.Sequence[int] = ()) -> _Known:
+        if before is None and self._last is not None and any(ref() is None for ref in self._last.alive):
+            before = self._last  # of tensors made for one call, as these may be
+        changed, kept = range(len(weights)), None
+        if before is not None:
+            kept = before.said[0]
+            changed = [at for at in changed if before.marks[at] != marks[at] or at in written]
+        held = list(before.held) if before is not None else [None] * len(weights)
+        for at in changed:
+            held[at] = weights[at].detach().contiguous()
+        copies = [at for at, w in enumerate(weights) if not w.is_contiguous()]
+        compared = [at for at, w in enumerate(weights) if self._check or w.is_inference()]
+        said = self._compiled.freeze(kept, [self._indices[at] for at in changed]), [self._indices[at] for at in compared]
+        key, all_known = tuple(map(id, weights)), self._known
+        alive = [weakref.ref(w, lambda _: all_known.pop(key, None)) for w in weights]
+        known = self._last = all_known[key] = _Known(marks, held, copies, [at for at in compared if at in copies], said, alive)
+        return known
+
+    def _forget(self, kept: _piecewise.Frozen) -> None:
+        for key, known in list(self._known.items()):
+            if known.said[0] is kept:
+                self._known.pop(key, None)
+        if self._last is not None and self._last.said[0] is kept:
+            self._last = None
