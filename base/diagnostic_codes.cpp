@@ -700,10 +700,6 @@ constexpr DiagnosticCode kCodes[] = {
      "`pwr compile --quality -o FILE.json` writes one"},
     {"PW1440", "no op has this name", "`pwr ops` lists them all"},
     {"PW1441", "no test is selected", "leave out --only, or name files that hold tests"},
-    {"PW1442",
-     "a symbol is set that the graph lacks, or to a number it cannot have, or a step has no number "
-     "for one",
-     "write --set s0=4; the message names the symbols"},
     {"PW1450", "candidates cannot be compiled, since NVRTC is missing",
      "`pwr doctor` says where it is sought"},
     {"PW1451", "studies lack SQLite: its library, or its header when this was built",
@@ -715,6 +711,10 @@ constexpr DiagnosticCode kCodes[] = {
     {"PW1461", "two studies have different results of one unit",
      "results depend on the order of rewrites, or were made by different versions"},
     {"PW1462", "a shard is none of so many", "the second of eight is 2/8"},
+    {"PW1470",
+     "a symbol is set that the graph lacks, or to a number it cannot have, or a step has no number "
+     "for one",
+     "write --set s0=4; the message names the symbols"},
     {"PW1501", "a piecewise.toml is no TOML", "a line is `option = value` or `[command]`"},
     {"PW1502", "a piecewise.toml has an unknown key", "keys are the long names of options"},
     {"PW1503", "a piecewise.toml sets an option that it may not set",

@@ -11,6 +11,7 @@
 #include "pipeline/artifact.hpp"
 #include "pipeline/compiling.hpp"
 #include "pipeline/dump.hpp"
+#include "pipeline/symbol_values.hpp"
 
 namespace pw::cli {
 namespace {
@@ -63,8 +64,10 @@ void run_compile(const Options& options, const CompileArgs& args) {
   Session session(options);
   if (args.output.ends_with(".pwx")) return run_artifact(session, args);
   const LoadedRules rules = load(session, args.rules);
-  std::vector<GraphVariant> variants = session.need(make_variants(
-      load(session, args.graph), rules, args.rules.pipeline, session.log(), !args.dump.empty()));
+  Graph graph = load(session, args.graph);
+  name_tokens(graph, session.log());
+  std::vector<GraphVariant> variants = session.need(
+      make_variants(graph, rules, args.rules.pipeline, session.log(), !args.dump.empty()));
   session.need(need_one(variants, "`pwr opt -o` writes each to a file, which can be compiled"));
   CompileRequest request = args.compile;
   request.plan = args.plan.request(session);

@@ -13,6 +13,7 @@
 #include "pipeline/comparing.hpp"
 #include "pipeline/dispatch_table.hpp"
 #include "pipeline/plan_tables.hpp"
+#include "pipeline/symbol_values.hpp"
 
 namespace pw::cli {
 namespace {
@@ -68,7 +69,8 @@ std::vector<NamedVariant> planned_graphs(const Session& session, const PlanComma
   files.insert(files.end(), args.others.begin(), args.others.end());
   for (const std::string& file : files) {
     source.path = file;
-    const Graph graph = load(session, source);
+    Graph graph = load(session, source);
+    name_tokens(graph, session.log());
     for (GraphVariant& variant :
          session.need(make_variants(graph, rules, args.rules.pipeline, session.log())))
       out.push_back({args.others.empty() ? "" : file, std::move(variant)});

@@ -293,6 +293,9 @@ Result<RunRequest> with_artifact(const ContextPtr& context, const RunRequest& as
   if (rules || !asked.rules.pipeline.empty() || !asked.planned.empty() || asked.prove)
     return fail(error_in(path, "PW1218", "an artifact is rewritten and planned already",
                          "leave out rules, pipeline and plan, and prove what it was made of"));
+  if (!asked.graph.values.empty() || !asked.graph.tokens.empty())
+    return fail(error_in(path, "PW1218", "an artifact has its symbols' numbers already",
+                         "give --set and --tokens-symbol where it is compiled"));
   const std::shared_ptr<Artifact> artifact = PW_TRY(read_artifact(path));
   PW_TRY(check_artifact(*artifact, path, asked.native));
   say_artifact(*artifact, log);

@@ -49,7 +49,7 @@ Result<SymbolFact*> fact_of(Graph& graph, const std::string& symbol, const std::
   if (found != graph.facts.symbols.end()) return &found->second;
   const std::vector<std::string> names = ordered_symbols(graph);
   const std::string near = nearest(symbol, names);
-  return fail(error_in(option, "PW1442", fmt::format("the graph has no symbol `{}`", symbol),
+  return fail(error_in(option, "PW1470", fmt::format("the graph has no symbol `{}`", symbol),
                        names.empty()   ? "all its dims are numbers"
                        : !near.empty() ? "did you mean `" + near + "`?"
                                        : fmt::format("it has {}", fmt::join(names, ", "))));
@@ -60,7 +60,7 @@ Result<std::monostate> narrow(SymbolFact& fact, const std::string& symbol, std::
   const bool fits = value >= fact.min && value <= fact.max &&
                     value % std::max<std::int64_t>(fact.multiple, 1) == 0;
   if (!fits)
-    return fail(error_in(by, "PW1442",
+    return fail(error_in(by, "PW1470",
                          fmt::format("{} is {} by this, and the graph declares it in {}", symbol,
                                      value, print_range(fact)),
                          "give it such a number, or declare another range"));
@@ -98,7 +98,7 @@ Result<std::monostate> check_settled(const ExecutionRequest& request, const Grap
   const std::string tokens = graph.facts.tokens();
   for (const auto& [symbol, fact] : graph.facts.symbols) {
     if (symbol == tokens || greatest_value(fact) <= request.plan.max_tokens) continue;
-    return fail(error_in("graph " + graph.name, "PW1442",
+    return fail(error_in("graph " + graph.name, "PW1470",
                          fmt::format("no number is given for the symbol {}, which is in {}", symbol,
                                      print_range(fact)),
                          fmt::format("--set {}=NUMBER, or tensors of such a size by --weights; "
@@ -124,7 +124,7 @@ Result<std::pair<std::string, std::int64_t>> parse_symbol_value(const std::strin
   const auto [last, error] = std::from_chars(digits, end, value);
   if (equals == std::string::npos || equals == 0 || error != std::errc() || last != end ||
       value < 0)
-    return fail(error_in("--set " + text, "PW1442", "there is no whole number after a name and `=`",
+    return fail(error_in("--set " + text, "PW1470", "there is no whole number after a name and `=`",
                          "write it like --set s0=4"));
   return std::pair{text.substr(0, equals), value};
 }
@@ -139,7 +139,7 @@ Result<std::monostate> set_symbols(Graph& graph, const std::vector<std::string>&
   if (tokens.empty()) return std::monostate{};
   SymbolFact* const chosen = PW_TRY(fact_of(graph, tokens, "--tokens-symbol " + tokens));
   if (greatest_value(*chosen) < 1)
-    return fail(error_in("--tokens-symbol " + tokens, "PW1442",
+    return fail(error_in("--tokens-symbol " + tokens, "PW1470",
                          "no step has tokens: its greatest value is 0"));
   for (auto& [symbol, fact] : graph.facts.symbols) fact.role.clear();
   chosen->role = "tokens";

@@ -249,6 +249,9 @@ TEST_CASE("artifact: a damaged or wrong file is refused", "[artifact]") {
   RunRequest twice = of_artifact(path);
   twice.rules = {{"llm"}, "o2", {}};
   CHECK(outcome_of(twice).error.find("PW1218: an artifact is rewritten") == 0);
+  RunRequest set = of_artifact(path);
+  set.graph.values = {"n=4"};
+  CHECK(outcome_of(set).error.find("PW1218: an artifact has its symbols' numbers") == 0);
   // Objects that are not the ones their keys name, in a file that was sealed with them.
   std::string broken = bytes;
   const std::size_t elf = broken.find(

@@ -217,22 +217,22 @@ TEST_CASE("pipeline: a symbol that cannot have its number is refused", "[pipelin
   RunRequest request = request_of(written("pipeline_batched.pwg", kBatched));
   request.tokens.clear();
   request.graph.values = {"b=1"};
-  CHECK(settled(request) == "PW1442: b is 1 by this, and the graph declares it in 2..64");
+  CHECK(settled(request) == "PW1470: b is 1 by this, and the graph declares it in 2..64");
   request.graph.values = {"bb=4"};
-  CHECK(settled(request) == "PW1442: the graph has no symbol `bb`");
+  CHECK(settled(request) == "PW1470: the graph has no symbol `bb`");
   request.graph.values = {"b"};
-  CHECK(settled(request).starts_with("PW1442"));
+  CHECK(settled(request).starts_with("PW1470"));
   request.graph.values = {"b=4x"};
-  CHECK(settled(request).starts_with("PW1442"));
+  CHECK(settled(request).starts_with("PW1470"));
   request.graph.values.clear();
   request.graph.tokens = "t";
-  CHECK(settled(request) == "PW1442: the graph has no symbol `t`");
+  CHECK(settled(request) == "PW1470: the graph has no symbol `t`");
   // Beyond what is planned for, a number must be given.
   request.graph.tokens = "b";
   request.plan.max_tokens = 256;
-  CHECK(settled(request) == "PW1442: no number is given for the symbol s, which is in 1..512");
+  CHECK(settled(request) == "PW1470: no number is given for the symbol s, which is in 1..512");
   request.given.emplace("x", Tensor(DType::f32, {1, 6, 8}));
-  CHECK(settled(request) == "PW1442: b is 1 by this, and the graph declares it in 2..64");
+  CHECK(settled(request) == "PW1470: b is 1 by this, and the graph declares it in 2..64");
 }
 
 TEST_CASE("pipeline: a session's contexts are apart", "[pipeline]") {
