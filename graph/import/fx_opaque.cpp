@@ -316,8 +316,10 @@ Result<Value> Converter::opaque(std::string_view target, const Arguments& argume
   for (const Value& v : call.operands) operands.push_back(v.tensor);
   Result<Results> results = emit(name, operands, std::move(call.attributes), wanted, site);
   if (!results) return forward(results);
-  if (tuple && !site.result.name.empty() && !results->empty())  // the whole call's name
-    graph_.give_name(graph_.producer(results->front()), site.result.name);
+  if (!results->empty())  // it stays when its results take others' names
+    graph_.give_name(graph_.producer(results->front()), site.result.name.empty()
+                                                            ? graph_.value_name(results->front())
+                                                            : std::string_view(site.result.name));
   for (std::size_t i = 0; i < written.size(); ++i)
     if (auto done = write(call.operands[written[i]].handle, (*results)[own + i], site, assumed);
         !done)

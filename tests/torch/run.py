@@ -59,6 +59,7 @@ def main():
         help="more models: a script with a table R of them; dump_all.py beside it writes their texts to the folder it is given",
     )
     parser.add_argument("--stock", action="store_true", help="stock models of transformers and timm too, which takes half an hour")
+    parser.add_argument("--chains", type=int, default=300, help="random chains of views and writes; a slow run takes 5000")
     arguments = parser.parse_args()
     python, said = torch_python(arguments.env, arguments.base)
     if python is None:
@@ -89,6 +90,8 @@ def main():
         [ROOT / "tests/torch/partial.py"],
         [ROOT / "tests/torch/usage.py"],
         [ROOT / "tests/torch/exported.py"],
+        [ROOT / "tests/torch/memory.py", "--count", arguments.chains],
+        [ROOT / "tests/torch/checks.py"],
         [ROOT / "tests/torch/threads.py"],
         [ROOT / "tests/notebooks/run_notebook.py", ROOT / "notebooks/04-your-model.ipynb"],
     ]

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import math
 import typing as t
 
@@ -10,43 +11,11 @@ import torch
 import _piecewise
 from _piecewise import Error
 
+from .checks import as_pytorch, is_failed
 from .frozen import FrozenWeights
-from .telling import DTYPES, Told, evaluated, expression
-
-_WORDS = {"torch.device": torch.device("cpu")}
-
-
-def _meant(value: t.Any) -> t.Any:
-    """An argument of a call that PyTorch runs, whose torch.float32 and the like are texts."""
-    if isinstance(value, str):
-        if value in DTYPES:
-            return DTYPES[value]
-        if value.startswith("torch."):
-            return _WORDS[value] if value in _WORDS else getattr(torch, value[len("torch.") :])
-        return value
-    if isinstance(value, (list, tuple)):
-        return type(value)(_meant(item) for item in value)
-    if isinstance(value, dict):
-        return {key: _meant(item) for key, item in value.items()}
-    return value
-
-
-def host_function(op: torch._ops.OpOverload) -> t.Callable[..., t.Any]:
-    """What runs a call that stays PyTorch's."""
-
-    def run(*args, **kwargs):
-        with torch.no_grad():
-            return op(*_meant(args), **_meant(kwargs))
-
-    return run
-
-
-def functions(told: Told) -> t.Dict[str, t.Callable[..., t.Any]]:
-    """What runs the calls that stay PyTorch's, by op."""
-    out = {}
-    for op in told.operators:
-        out[str(op)] = out[str(op).removesuffix(".default")] = host_function(op)
-    return out
+from .hosted import HostCalls, laid_out
+from .storage import Place, row_major
+from .telling import DTYPES, Told, evaluated
 
 
 def over(address: int, dtype: str, extents: t.Tuple[int, ...]) -> torch.Tensor:
@@ -59,77 +28,81 @@ def over(address: int, dtype: str, extents: t.Tuple[int, ...]) -> torch.Tensor:
     return torch.frombuffer(memory, dtype=kind).view(extents)
 
 
-def _row_major(extents: t.Sequence[int], strides: t.Sequence[int]) -> bool:
-    count = 1
-    for extent, stride in zip(reversed(extents), reversed(strides)):
-        if extent != 1 and stride != count:
-            return False
-        count *= max(extent, 1)
-    return True
-
-
-def _laid_out(tensor: torch.Tensor, strides: t.Sequence[int]) -> torch.Tensor:
-    """A copy with these strides; elements along a dim of stride 0 are one, as PyTorch has expanded tensors."""
-    extents = tensor.shape
-    count = 1 + sum((extent - 1) * stride for extent, stride in zip(extents, strides)) if tensor.numel() else 0
-    memory = torch.empty(count, dtype=tensor.dtype)
-    for dim, stride in enumerate(strides):
-        if stride == 0:
-            tensor = tensor.narrow(dim, 0, min(1, extents[dim]))
-    memory.as_strided(tensor.shape, strides).copy_(tensor)
-    return memory.as_strided(extents, strides)
-
-
 class Call:
-    """A compiled graph as AOT autograd calls it: with a list of arguments, which it empties."""
+    """A compiled graph as AOT autograd calls it: with a list of arguments, which it empties. Calls may come from several threads, and from within each other."""
 
-    def __init__(self, told: Told, graph: _piecewise.Graph, compiled: _piecewise.Compiled, frozen: t.Optional[FrozenWeights] = None):
+    def __init__(
+        self, told: Told, graph: _piecewise.Graph, compiled: _piecewise.Compiled, hosted: HostCalls, frozen: t.Optional[FrozenWeights] = None
+    ):
         self._boxed_call = True  # of the object: wrappers copy no attributes of its class
         self._compiled = compiled
         self._frozen = frozen
+        self._run = compiled.run if frozen is None else frozen.run
+        self._hosted = hosted
+        self._in_pytorch = told.run
         self._outputs = told.outputs
         self._symbols = list(told.symbols.items())
-        self._results = [(fake.dtype, [expression(n) for n in fake.shape], [expression(n) for n in fake.stride()]) for fake in told.results]
+        self._results = [(fake.dtype, Place.of(fake)) for fake in told.results]
         self._inputs = [told.constants[i.name] if i.name in told.constants else told.arguments[i.name] for i in graph.inputs]
         self._known: t.Dict[t.Tuple[int, ...], t.Any] = {}
 
     def _sizes(self, key, symbols):
-        """By result: dtype, extents, and strides where it is not row-major."""
-        known = []
-        for dtype, extents, strides in self._results:
-            extents, strides = (tuple(evaluated(n, symbols) for n in numbers) for numbers in (extents, strides))
-            known.append((dtype, extents, None if _row_major(extents, strides) else strides))
+        """By result: dtype, extents, and its place where it is not row-major. By returned view: its place beside what it is a view of, and that one's."""
+        at = functools.partial(evaluated, symbols=symbols)
+        results = []
+        for dtype, place in self._results:
+            place = place._replace(offset=0).at(at)
+            results.append((dtype, place.sizes, None if row_major(place) else place))
         extents = [tuple(e) for e in self._compiled.extents(symbols)]
-        if extents != [e for _, e, _ in known]:
-            raise Error(f"the graph gives tensors of {extents}, and PyTorch of {[e for _, e, _ in known]}")
-        self._known[key] = known
-        return known
+        if extents != [e for _, e, _ in results]:
+            raise Error(f"the graph gives tensors of {extents}, and PyTorch of {[e for _, e, _ in results]}")
+        views = {i: (place.at(at), whole.at(at)) for i, (kind, what) in enumerate(self._outputs) if kind == "view" for _, place, whole in [what]}
+        self._known[key] = results, views
+        return results, views
 
     def __call__(self, *given):
         args = arguments_of(given)
         symbols = {name: args[index] if dim < 0 else args[index].shape[dim] for name, (index, dim) in self._symbols}
         key = tuple(symbols.values())
-        sizes = self._known.get(key)
-        if sizes is None:
-            sizes = self._sizes(key, symbols)
+        sizes, views = self._known.get(key) or self._sizes(key, symbols)
         given = [args[place] if isinstance(place, int) else place for place in self._inputs]
         said = self._frozen.place(given) if self._frozen is not None else ()
         given = [tensor if tensor.is_contiguous() else tensor.contiguous() for tensor in given]
         results = [torch.empty(extents, dtype=dtype) for dtype, extents, _ in sizes]
-        self._compiled.run([t.data_ptr() for t in given], [t.data_ptr() for t in results], symbols, *said)
-        for i, (dtype, extents, strides) in enumerate(sizes):
-            if strides is not None:
-                results[i] = _laid_out(results[i], strides)
+        before = None if self._hosted.plain else self._hosted.begin(args, symbols)
+        try:
+            self._run([t.data_ptr() for t in given], [t.data_ptr() for t in results], symbols, *said)
+        except Error as why:
+            if not is_failed(why):
+                raise
+            return as_pytorch(lambda: self._in_pytorch(*args), why)
+        finally:
+            if before is not None:
+                self._hosted.end(before)
+        for i, (_, _, place) in enumerate(sizes):
+            if place is not None:
+                results[i] = laid_out(results[i], place)
         out = []
-        for kind, what in self._outputs:
+        for i, (kind, what) in enumerate(self._outputs):
             if kind == "result":
                 out.append(results[what])
             elif kind == "argument":
                 out.append(args[what])
+            elif kind == "view":
+                of, base = what[0]
+                out.append(_view((results if of == "result" else args)[base], *views[i]))
             else:
                 out.append(evaluated(what, symbols) if kind == "number" else what)
         args.clear()
         return out
+
+
+def _view(of: torch.Tensor, place: Place, whole: Place) -> torch.Tensor:
+    """A part of a tensor's memory, counted from its first element, which lies as `whole` says."""
+    for size, stride, told in zip(whole.sizes, of.stride(), whole.strides):
+        if size > 1 and stride != told:
+            raise Error(f"an argument has the strides {tuple(of.stride())}, and the graph is for {whole.strides}")
+    return of.as_strided(place.sizes, place.strides, of.storage_offset() + place.offset)
 
 
 _TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-4, torch.float16: 5e-3, torch.bfloat16: 4e-2, torch.float8_e4m3fn: 0.2, torch.float8_e5m2: 0.4}

@@ -44,11 +44,15 @@ def _overload(name: str) -> torch._ops.OpOverload:
     return getattr(getattr(torch.ops.aten, packet), overload or "default")
 
 
+# Attention has a kernel here. The others are taken apart without their checks, or without the strides of their results.
+_WHOLE = ("_scaled_dot_product_flash_attention_for_cpu", "binary_cross_entropy", "index_add", "index_copy", "select_scatter")
+
+
 @functools.lru_cache(maxsize=None)
 def decompositions():
-    """Those that are not core ATen, but attention, which has a kernel here, and what is taken apart without its checks or strides; and ops on lists of tensors, as optimizers have them."""
+    """Those that are not core ATen, but a few; and ops on lists of tensors, as optimizers have them."""
     table = dict(core_aten_decompositions())
-    for name in ("_scaled_dot_product_flash_attention_for_cpu", "binary_cross_entropy", "select_scatter"):
+    for name in _WHOLE:
         for overload in getattr(torch.ops.aten, name).overloads():
             table.pop(getattr(getattr(torch.ops.aten, name), overload), None)
     for name in torch._C._dispatch_get_all_op_names():

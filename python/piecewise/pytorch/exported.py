@@ -15,24 +15,41 @@ from _piecewise import Error
 
 from .. import commands
 from .borrowed import lent_threads
-from .calls import host_function, over
-from .compiler import pipelines, rules_of
+from .calls import over
+from .compiler import rules_of
 from .decompositions import decompositions
 from .frozen import FrozenWeights
+from .guards import shape_env, symbol_range
+from .hosted import HostCalls, kept_sites
 from .options import Options
-from .telling import DTYPES, Refused, Told, expression
+from .storage import Place, read_memory, row_major, shared_outputs
+from .taking import pipelines
+from .telling import DTYPES, Refused, Told, evaluated, expression
 
-_FORMAT = 2
+_FORMAT = 3
 _NAMES = {dtype: name for name, dtype in DTYPES.items()}
 _WEIGHTS = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
 _WRITES = (OutputKind.BUFFER_MUTATION, OutputKind.USER_INPUT_MUTATION)
+
+
+def _shared_results(graph: torch.fx.Graph) -> t.Dict[torch.fx.Node, t.Any]:
+    """Results that share memory with one another; arguments come with any strides."""
+    views = {node: view for node, view in shared_outputs(graph).items() if view[0].op != "placeholder"}
+    for root in {view[0] for view in views.values()}:
+        fake = root.meta["val"]
+        if not row_major(Place.of(fake.permute(_order(fake)))):  # a result has no gaps
+            views = {node: view for node, view in views.items() if view[0] is not root}
+    return views
 
 
 def _told(program: torch.export.ExportedProgram, session: _piecewise.Session, own_attention: bool = False) -> Told:
     specs = program.graph_signature.input_specs
     static = [i for i, spec in enumerate(specs) if spec.kind in _WEIGHTS]
     try:
-        return Told(program.graph_module.graph, program.graph_module, session, static, own_attention)
+        left = read_memory(program.graph_module)
+        if left:
+            raise Refused("; ".join(f"{node.name}: {why}" for node, why in left.items()))
+        return Told(program.graph_module.graph, program.graph_module, session, static, own_attention, _shared_results, guarded=False)
     except Refused as why:
         raise Error(str(why)) from None
 
@@ -99,6 +116,7 @@ class _Reader:
             "outputs": outputs,
             "in_spec": pytree.treespec_dumps(spec.in_spec),
             "out_spec": pytree.treespec_dumps(spec.out_spec),
+            "layouts": kept_sites(self._program.graph_module.graph, left),
             "ops": sorted(str(op) for op in self._told.operators if {str(op), str(op).removesuffix(".default")} & left),
         }
 
@@ -135,7 +153,11 @@ class _Reader:
         out = {}
         for symbol, known in self._program.range_constraints.items():
             least, most = known.lower, known.upper
-            out[symbol.name] = [int(least) if isinstance(least, sympy.Integer) else 0, int(most) if isinstance(most, sympy.Integer) else 1 << 40]
+            out[symbol.name] = [int(least) if isinstance(least, sympy.Integer) else 0, int(most) if isinstance(most, sympy.Integer) else 1 << 40, 1]
+        env = shape_env(self._program.graph_module.graph)
+        for name in self._told.symbols if env is not None else ():  # as the graph was told
+            known, (least, most, _) = symbol_range(env, name), out.get(name, (0, 1 << 40, 1))
+            out[name] = [max(known.least, least), min(known.most, most), known.multiple]
         return out
 
     def _outputs(self):
@@ -148,6 +170,8 @@ class _Reader:
                 what = list(self._places[names[what]])
             elif kind == "value" and isinstance(what, torch.Tensor):
                 kind, what = "argument", ["weight", self._keep(what)]
+            elif kind == "view":
+                what = [what[0], *(place.kept() for place in what[1:])]
             elif kind == "number":
                 what = _extent(what, "a result") if not isinstance(what, int) else what
             if spec.kind in _WRITES:
@@ -168,14 +192,19 @@ class Program:
         self._kept = kept
         self._in, self._out = pytree.treespec_loads(kept["in_spec"]), pytree.treespec_loads(kept["out_spec"])
         self.graph = _piecewise.Session().loads(kept["graph"], "torch")
-        functions = {}
-        for name in kept["ops"]:
-            op = _operator(name)
-            functions[name] = functions[name.removesuffix(".default")] = host_function(op)
+        self._hosted = HostCalls.read(kept["layouts"])
+        functions = self._hosted.functions(map(_operator, kept["ops"]))
         self._compiled = _piecewise.Compiled(self.graph, kept["backend"], functions, over, kept["frozen"])
-        self._frozen = FrozenWeights(self._compiled.weights, kept["check"]) if kept["frozen"] else None
+        self._frozen = FrozenWeights(self._compiled, kept["check"]) if kept["frozen"] else None
+        self._run = self._compiled.run if self._frozen is None else self._frozen.run
         if len(kept["inputs"]) != len(self.graph.inputs):
             raise Error("the file's graph has other inputs than the file says")
+
+    def __getstate__(self) -> t.Dict[str, t.Any]:
+        return self._kept
+
+    def __setstate__(self, kept: t.Dict[str, t.Any]) -> None:
+        self.__init__(kept)
 
     def save(self, path: t.Union[str, os.PathLike]) -> None:
         """Into one file, weights with it, for load_compiled."""
@@ -197,7 +226,11 @@ class Program:
             for extents, (dtype, order) in zip(self._compiled.extents(symbols), self._kept["results"])
         ]
         dense = [torch.empty(result.shape, dtype=result.dtype) if not result.is_contiguous() else result for result in results]
-        self._compiled.run([x.data_ptr() for x in given], [x.data_ptr() for x in dense], symbols, *said)
+        before = self._hosted.begin((), symbols)
+        try:
+            self._run([x.data_ptr() for x in given], [x.data_ptr() for x in dense], symbols, *said)
+        finally:
+            self._hosted.end(before)
         for result, made in zip(results, dense):
             if result is not made:
                 result.copy_(made)
@@ -207,6 +240,9 @@ class Program:
                 return results[what]
             if kind == "argument":
                 return places[what[0]][what[1]]
+            if kind == "view":
+                place = Place.read(what[1]).at(lambda number: evaluated(number, symbols))
+                return results[what[0][1]].as_strided(*place)
             return symbols[what] if kind == "number" and isinstance(what, str) else what
 
         out = [meant(*output) for output in self._kept["outputs"]]
@@ -222,9 +258,10 @@ class Program:
             if not isinstance(value, torch.Tensor) or value.dtype != DTYPES[dtype] or value.dim() != len(extents) or value.device.type != "cpu":
                 raise Error(f"argument {i} is no {DTYPES[dtype]} tensor of rank {len(extents)} in CPU memory")
         symbols = {name: flat[i] if dim < 0 else flat[i].shape[dim] for name, (i, dim) in self._kept["symbols"].items()}
-        for name, (least, most) in self._kept["ranges"].items():
-            if name in symbols and not least <= symbols[name] <= most:
-                raise Error(f"{name} is {symbols[name]}, and was exported for {least} to {most}")
+        for name, (least, most, multiple) in self._kept["ranges"].items():
+            if name in symbols and not (least <= symbols[name] <= most and symbols[name] % multiple == 0):
+                steps = f" by {multiple}" if multiple > 1 else ""
+                raise Error(f"{name} is {symbols[name]}, and was exported for {least} to {most}{steps}")
         for i, (value, wanted) in enumerate(zip(flat, self._kept["arguments"])):
             if wanted is not None and [symbols.get(e, e) for e in wanted[1]] != list(value.shape):
                 raise Error(f"argument {i} is of {list(value.shape)}, and the program takes {wanted[1]}")

@@ -165,7 +165,7 @@ class Told:
 
     def run(self, *args: t.Any) -> t.List[t.Any]:
         """The graph, as PyTorch runs it."""
-        return list(torch.fx.Interpreter(self._owner, graph=self.graph).run(*args))
+        return list(torch.fx.GraphModule(self._owner, self.graph).forward(*args))
 
     def convert(self) -> t.Dict[str, t.Any]:
         """What FxGraph.convert says; once."""
