@@ -37,7 +37,7 @@ Value literal(Context& context, std::string_view text) {
     out.boolean = text == "True";
   } else if (text.starts_with("[")) {
     out.kind = Value::Kind::list;
-    for (std::size_t at = 1; at < text.size();) {
+    for (std::size_t at = 1; at + 1 < text.size();) {
       const std::size_t end = text.find_first_of(",]", at);
       out.items.push_back(literal(context, text.substr(at, end - at)));
       at = end + 1;

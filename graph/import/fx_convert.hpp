@@ -584,7 +584,7 @@ class Converter {
   [[nodiscard]] std::optional<Attribute> as_any_attribute(const Value& value) const;
   std::optional<Shape> as_shape(const Value& value) const;
   std::optional<std::int64_t> as_int(const Value& value) const;
-  [[nodiscard]] const Type* type_of(ValueId value) const;  ///< null: unknown
+  [[nodiscard]] const Type* type_of(ValueId value) const;  ///< null: unknown, or no value
   std::string fresh(std::string base);
   void note(std::string text) {
     once();

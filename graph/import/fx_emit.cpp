@@ -34,7 +34,7 @@ Value Converter::integer(std::int64_t v) {
 }
 
 const Type* Converter::type_of(ValueId value) const {
-  TypeId type = graph_.type(value);
+  const TypeId type = value.valid() ? graph_.type(value) : Types::unknown();
   return type == Types::unknown() ? nullptr : &context_.types[type];
 }
 

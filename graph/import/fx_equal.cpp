@@ -97,10 +97,11 @@ void Converter::read_equal_sizes() {
   });
 }
 
-// The best known size that is equal by one of the pairs, or by the difference of one.
+// The best known size that is equal by the ranges, by a pair, or by the difference of one.
 DimId Converter::representative(DimId size) {
   Dims& dims = context_.dims;
   constexpr int kMostSteps = 8;
+  size = dims.decided(size, graph_.facts);
   for (int step = 0; step < kMostSteps; ++step) {
     if (const auto found = equal_sizes_.find(size); found != equal_sizes_.end()) {
       size = found->second;
