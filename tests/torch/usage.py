@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The ways people use a backend of torch.compile: saved functions, optimizers, options, regions, and what reports say of a second model."""
 import copy
+import os
 import pickle
 import subprocess
 import sys
@@ -65,10 +66,6 @@ class Saved(Case):
                 for again in (pickle.loads(pickle.dumps(program)), copy.deepcopy(program)):
                     self.assertLessEqual(difference(module(x), again(x)), CLOSE)
 
-    def aot(self, function, *args, **how):
-        with torch._dynamo.config.patch(enable_aot_compile=True):
-            return torch.compile(function, fullgraph=True, backend="piecewise", **how).forward.aot_compile((args, {}))
-
     def test_aot_compile(self):
         model, x = Block().eval(), torch.randn(4, 16)
         with torch.no_grad(), torch._dynamo.config.patch(enable_aot_compile=True), tempfile.TemporaryDirectory() as folder:
@@ -82,6 +79,8 @@ class Saved(Case):
             y = torch.randn(4, 16)
             self.assertLessEqual(difference(model(y), again(model, y)), CLOSE)
             self.assertEqual([report.refused for report in front.graphs()], ["", ""])
+            for report in front.graphs():
+                self.assertIn("2 weights packed once", " ".join(report.summary))
 
     def test_aot_compile_in_training_and_at_any_size(self):
         def f(x, w):
@@ -121,9 +120,10 @@ class Saved(Case):
                 print(torch.allclose(again(x), f(x), atol=1e-6), front.graphs()[0].warm)
         """
         with tempfile.TemporaryDirectory() as folder:
+            environment = os.environ | {"PWR_CACHE_DIR": folder + "/cache"}
             for what in ("save", "load"):
                 run = [sys.executable, "-c", textwrap.dedent(script), str(Path(folder, "saved")), what]
-                said = subprocess.run(run, capture_output=True, text=True, cwd=ROOT, check=True).stdout
+                said = subprocess.run(run, capture_output=True, text=True, cwd=ROOT, check=True, env=environment).stdout
         self.assertEqual(said.split(), ["True", "True"])
 
 

@@ -1,23 +1,16 @@
 """The backend of torch.compile: graphs of AOT autograd, imported, rewritten and compiled."""
 from __future__ import annotations
 
-import copy
 import dataclasses
 import functools
 import logging
 import pathlib
-import pickle
 import time
 import typing as t
 
 import torch
-from torch._dynamo.aot_compile_types import SerializableCallable
 from torch._dynamo.backends.common import aot_autograd
 from torch._functorch.aot_autograd import make_boxed_func
-from torch._subclasses import FakeTensorMode
-from torch.fx._graph_pickler import GraphPickler
-from torch.fx._graph_pickler import Options as PickleOptions
-from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
 import _piecewise
 from _piecewise import Error
@@ -28,6 +21,7 @@ from .checks import keep_checks, with_eager_errors
 from .decompositions import decompositions
 from .options import FROZEN, Options, check_mode
 from .reports import GraphReport, Served, _graphs, origin
+from .saving import Portable, saved_graph
 from .taking import Taking, calls_of
 from .telling import Refused
 
@@ -105,7 +99,7 @@ class Backend:
         if options:
             raise ValueError("piecewise.pytorch.Backend has its options: give them to it, and not to torch.compile")
         if torch._functorch.config.bundled_autograd_cache:  # of a function that is to be saved
-            saved = Portable.saved(module, example_inputs)  # as Dynamo made it
+            saved = saved_graph(module, example_inputs)  # as Dynamo made it
             with torch._functorch.config.patch(dict.fromkeys(_AUTOGRAD_CACHE, False)):
                 return Portable(self.options, saved, self._compiled(module, example_inputs))
         return self._compiled(module, example_inputs)
@@ -155,39 +149,6 @@ def backend(
     return Backend(**dict(options or {}))(module, example_inputs, mode=mode, name=name)
 
 
-class Portable(SerializableCallable):
-    """A graph of Dynamo, compiled, which aot_compile saves with its module: where it is loaded, it is compiled again, out of the compile cache."""
-
-    def __init__(self, options: Options, saved: bytes, call: t.Callable[..., t.Any]):
-        self._options, self._saved, self._call = options, saved, call
-
-    @staticmethod
-    def saved(module: torch.fx.GraphModule, inputs: t.Sequence[t.Any]) -> bytes:
-        return GraphPickler.dumps((_bare(module), list(inputs)), PickleOptions(ops_filter=None))
-
-    def __call__(self, *args: t.Any, **kwargs: t.Any) -> t.Any:
-        return self._call(*args, **kwargs)
-
-    @classmethod
-    def serialize_compile_artifacts(cls, fn: "Portable") -> bytes:
-        return pickle.dumps((dataclasses.asdict(fn._options), fn._saved))
-
-    @classmethod
-    def deserialize_compile_artifacts(cls, data: bytes) -> "Portable":
-        options, saved = pickle.loads(data)
-        mode = FakeTensorMode(shape_env=ShapeEnv())
-        module, inputs = GraphPickler.loads(saved, mode)
-        module.recompile()
-        backend = Backend(**options)
-        with torch._guards.tracing(torch._guards.TracingContext(mode)):
-            return cls(backend.options, saved, backend._compiled(module, inputs))
-
-
-def _bare(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
-    """A copy without what of Dynamo's cannot be saved."""
-    out = copy.copy(module)
-    out.graph = copy.deepcopy(module.graph)
-    for node in out.graph.nodes:
-        for key in ("nn_module_stack", "source_fn_stack", "example_value"):
-            node.meta.pop(key, None)
-    return out
+def loaded(options: t.Mapping[str, t.Any], module: torch.fx.GraphModule, inputs: t.Sequence[t.Any]) -> t.Callable[..., t.Any]:
+    """A graph of Dynamo's that was saved, compiled again."""
+    return Backend(**options)._compiled(module, inputs)

@@ -124,6 +124,8 @@ class Taking:
     def _parts(self, module: torch.fx.GraphModule, ops: t.List[torch.fx.Node], staying: Staying, static: t.Container[int]) -> t.Callable[..., t.Any]:
         weights = {node for i, node in enumerate(module.graph.find_nodes(op="placeholder")) if i in static}
         partition = Partition(module, staying)
+        if unread := [node for part in partition.parts if not part.gives for _, node in part.nodes]:
+            raise _Culprit(dict.fromkeys(unread, "its part of the graph computes nothing that is read"))
         taken = [self._part(part, weights) for part in partition.parts]
         inside = self._bodies(module, weights)
         if not taken and not inside:
