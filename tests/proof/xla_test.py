@@ -25,9 +25,10 @@ DIFFERS = {
     "compare.equal": {"nan"},
     "dot.outer_product": {"zero_sign"},
     "dot.outer_products": {"zero_sign"},
+    "reduce.one_element": {"zero_sign"},
+    "reduce.one_element_kept": {"zero_sign"},
+    "dynamic_update_slice.added": {"zero_sign"},
 }
-# The same, where samples have no -0 outside of what is replaced.
-UNSEEN = {"dynamic_update_slice.added": {"zero_sign"}}
 # Equal over the reals, but an intermediate of one side overflows or underflows for some finite input.
 OVERFLOWS = {
     "mul.constants_of_both",
@@ -42,6 +43,8 @@ OVERFLOWS = {
     "reduce.constant_factor",
     "dot.to_the_left",
     "dot.to_the_left_in_batches",
+    "reduce.twice",
+    "reduce.of_dot",
 }
 # Wrong for integers that wrap around: for the largest i64, x + 3 and x have other remainders by 3.
 WRAPS = {"divmod.whole_period"}
@@ -65,6 +68,9 @@ REALS = {
     "dot.to_the_left",
     "dot.to_the_left_in_batches",
     "conv.one_window",
+    "conv.one_place",
+    "conv.one_place_of_images",
+    "clamp.twice",
 }
 
 
@@ -103,11 +109,15 @@ class Simplifier(unittest.TestCase):
         self.assertEqual(wanted - lines, set())
         self.assertEqual(lines - wanted, set())
 
-    def test_they_load_without_a_warning(self):
+    def test_they_load_and_only_verdicts_are_warned_of(self):
         for path in sorted(FOLDER.glob("*.pwr")):
             with self.subTest(path.name):
                 done = pwr("check", str(path))
-                self.assertEqual((done.returncode, ", 0 warnings" in done.stdout + done.stderr), (0, True), done.stdout + done.stderr)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                warned = re.findall(r"^warning\[(PW\d+)\]: `([\w.]+)`", done.stderr, re.M)
+                self.assertEqual(len(warned), done.stderr.count("warning["), done.stderr)
+                for code, rule in warned:
+                    self.assertIn(rule, WRAPS if code == "PW1153" else OVERFLOWS if code == "PW1154" else ())
 
     def test_proofs(self):
         """For all sizes and ranks; what IEEE arithmetic makes false is named, with an element."""
@@ -126,11 +136,13 @@ class Simplifier(unittest.TestCase):
                 if rule in OVERFLOWS:
                     self.assertEqual(row["verdict"], "may_overflow", row)
                     continue
-                self.assertEqual(row["known_by"], "proof", row)
-                self.assertIn(row["verdict"], ("same_bits", "rounds", "differs_only_for"), row)
-                differs = (DIFFERS | UNSEEN).get(rule)
-                if differs and not rule.startswith("dot."):
+                differs = DIFFERS.get(rule)
+                if differs:
                     self.assertEqual((row["verdict"], set(row["only_for"])), ("differs_only_for", differs))
+                else:
+                    self.assertEqual(row["known_by"], "proof", row)
+                    self.assertIn(row["verdict"], ("same_bits", "rounds"), row)
+                if differs and row["known_by"] == "proof":
                     self.assertRegex(row["reason"], r"^for a\[[i0-9, ]*\] = (NaN|-?inf|-?0) the left is (NaN|-?inf|-?0|true|false) and the right ")
 
     def test_samples(self):
@@ -143,8 +155,8 @@ class Simplifier(unittest.TestCase):
                         self.assertEqual((row["verdict"], set(row["only_for"])), ("differs_only_for", DIFFERS[row["rule"]]))
                     elif row["rule"] in WRAPS:
                         self.assertEqual(row["verdict"], "refuted", row)
-                    elif row["rule"] in REALS:
-                        self.assertIn(row["verdict"], ("same_bits", "rounds", "may_overflow", "refuted"))
+                    elif row["rule"] in REALS | OVERFLOWS:
+                        self.assertIn(row["verdict"], ("same_bits", "rounds", "may_overflow"))
                         self.assertGreater(row["samples"], 0)
                     else:
                         self.assertEqual(row["verdict"], "same_bits", row)
