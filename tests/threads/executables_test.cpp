@@ -24,7 +24,7 @@ namespace {
 using namespace pw;
 using namespace pw::test;
 
-constexpr std::size_t kThreads = 4, kRuns = 40;
+constexpr std::size_t kCallers = 4, kRuns = 40;
 constexpr std::int64_t kWidth = 32;
 
 // Row kernels, a product whose weight is computed of a weight, and an op of the host's.
@@ -105,7 +105,7 @@ int failures(const Work& work) {
   std::atomic<int> out = 0;
   {
     std::vector<std::jthread> threads;
-    for (std::size_t i = 0; i < kThreads; ++i)
+    for (std::size_t i = 0; i < kCallers; ++i)
       threads.emplace_back([&, i] {
         std::mt19937 random(static_cast<unsigned>(i));
         for (std::size_t run = 0; run < kRuns; ++run) out += work(i, random) ? 0 : 1;
