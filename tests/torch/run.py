@@ -58,7 +58,7 @@ def main():
         default=ROOT.parent / "shared/peers/corpus/models.py",
         help="more models: a script with a table R of them; dump_all.py beside it writes their texts to the folder it is given",
     )
-    parser.add_argument("--stock", action="store_true", help="stock models of transformers and timm too, which takes half an hour")
+    parser.add_argument("--stock", action="store_true", help="stock models of transformers and timm too, which takes hours")
     parser.add_argument("--chains", type=int, default=300, help="random chains of views and writes; a slow run takes 5000")
     arguments = parser.parse_args()
     python, said = torch_python(arguments.env, arguments.base)
