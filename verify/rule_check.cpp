@@ -6,6 +6,7 @@
 #include <cstring>
 #include <optional>
 #include <set>
+#include <string_view>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -357,6 +358,20 @@ double unfolded_size(const RuleSet& rules, const Rule& rule) {
   return std::max(before, unfolded.of(rule.replacement));
 }
 
+/// Whether the largest or smallest of no elements is taken, which has no value: PyTorch raises an
+/// error there.
+bool has_empty_extreme(const Graph& graph, const Symbols& symbols) {
+  constexpr std::string_view kExtremes[] = {"amax", "amin"};
+  for (NodeId node = graph.first(); node.valid(); node = graph.next(node)) {
+    const std::string_view op = graph.op_of(node).name;
+    if (std::find(std::begin(kExtremes), std::end(kExtremes), op) == std::end(kExtremes)) continue;
+    const auto of = extents_of(graph, graph.operand(node, 0), symbols),
+               result = extents_of(graph, graph.result(node), symbols);
+    if (of && result && element_count(*of) == 0 && element_count(*result) > 0) return true;
+  }
+  return false;
+}
+
 /// A check is to take moments.
 bool small(const Graph& graph, const Symbols& symbols) {
   constexpr std::int64_t kMost = 1 << 16;
@@ -451,6 +466,7 @@ class Check {
       if (!tokens) return "no number of tokens meets its conditions";
       const Symbols symbols = sample_symbols(instance.graph, *tokens);
       if (!small(instance.graph, symbols)) return "its values are too large";
+      if (has_empty_extreme(instance.graph, symbols)) return "it takes an extreme of no elements";
       std::vector<Weights> weights = weights_of_ranks(instance.graph, 1, layout_.ranks);
       if (!give_contents(weights, instance.graph, symbols, Contents::ordinary, 0))
         return "a symbol of it has no value";

@@ -237,6 +237,7 @@ def special_integers(kind):
     info = np.iinfo(TYPES[kind])
     values = {0, 1, 2, 3, 5, 7, info.min, info.min + 1, info.max, info.max - 1, info.max // 2, info.max // 2 + 1, info.min // 2}
     values |= {sign * 2**k for k in range(0, info.bits - 1, 3) for sign in (1, -1)} | {-1, -2, -3}
+    values |= {end for k in range(12) for end in (info.min + k, info.max - k)}
     return np.array(sorted(v for v in values if info.min <= v <= info.max), dtype=TYPES[kind])
 
 
