@@ -79,7 +79,10 @@ def compared(exact, want, got):
     for a, b, c in zip(tree_leaves(exact), tree_leaves(want), tree_leaves(got)):
         assert (b.shape, b.dtype) == (c.shape, c.dtype), (b.shape, b.dtype, c.shape, c.dtype)
         if b.is_floating_point():
-            worst = max(worst, (error(a, c, least), error(a, b, least)))
+            ours, pytorchs = error(a, c, least), error(a, b, least)
+            worst = max(
+                worst, (ours, pytorchs) if pytorchs < 0.1 else (error(b, c, 0.0), 0.0)
+            )  # numbers that f32 hardly has: ours are to be PyTorch's
         else:
             assert b.equal(c), "whole numbers differ"
     return worst
