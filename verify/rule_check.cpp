@@ -361,7 +361,7 @@ double unfolded_size(const RuleSet& rules, const Rule& rule) {
 /// Whether the largest or smallest of no elements is taken, which has no value: PyTorch raises an
 /// error there.
 bool has_empty_extreme(const Graph& graph, const Symbols& symbols) {
-  constexpr std::string_view kExtremes[] = {"amax", "amin"};
+  constexpr std::string_view kExtremes[] = {"amax", "amin", "argmax", "argmin"};
   for (NodeId node = graph.first(); node.valid(); node = graph.next(node)) {
     const std::string_view op = graph.op_of(node).name;
     if (std::find(std::begin(kExtremes), std::end(kExtremes), op) == std::end(kExtremes)) continue;
