@@ -163,9 +163,8 @@ std::size_t CpuBackend::State::use(const std::string& text, const rows::RowProgr
   if (fresh) report.kernels.push_back({program.op, 0, text});
   ++report.kernels[known->second].uses;
   if (making) making->kernels.push_back(known->second);
-  row_kernels->push_back(
-      {function, program.params, program.arguments.size(), program.valid.has_value(),
-       program.checks});
+  row_kernels->push_back({function, program.params, program.arguments.size(),
+                          program.valid.has_value(), program.checks});
   return row_kernels->size() - 1;
 }
 
