@@ -571,7 +571,8 @@ class BoundedRun {
           continue;
         }
         const double raw = kMargin * change + kSteps * inner * largest + u * std::fabs(exact[i]);
-        y.error[i] = known_error(exact[i], raw);
+        y.error[i] = is_fp8(dtype) ? rounded_error(dtype, exact[i], known_error(exact[i], raw))
+                                   : known_error(exact[i], raw);
         if (!(std::fabs(exact[i]) + raw <= format_of(ranged(dtype)).largest))
           y.reach[i] = RangeState::left;
       }
@@ -617,12 +618,14 @@ std::vector<bool> returned_values(const Graph& graph) {
   return out;
 }
 
-/// The graph with f32 in the place of fp8, which kernels round to, but for what casts give.
+/// The graph with f32 in the place of fp8, which kernels round to, but for what casts give, and ops
+/// such as an attention that quantises what it gives.
 Graph without_fp8(const Graph& graph) {
   Graph out = graph;
   Types& types = graph.context().types;
   for (NodeId node : graph.order()) {
-    if (graph.op_of(node).name == "cast") continue;
+    const std::string& op = graph.op_of(node).name;
+    if (op == "cast" || kind_of(op) == StepKind::other) continue;
     for (std::size_t r = 0; r < graph.result_count(node); ++r) {
       const ValueId value = graph.result(node, r);
       if (graph.type(value) == Types::unknown()) continue;

@@ -99,17 +99,12 @@ double known_error(double before, double error) {
   return std::isnan(error) || (!std::isfinite(before) && error > 0) ? kUnbounded : error;
 }
 
-namespace {
-
-/// The error of a number once it is cast to fp8, which jumps: exact numbers are rounded to it, too.
 double rounded_error(DType dtype, double before, double error) {
   if (error == 0 || error == kUnbounded) return error;
   const double exact = rounded(dtype, before);
   return std::max(distance(rounded(dtype, before - error), exact),
                   distance(rounded(dtype, before + error), exact));
 }
-
-}  // namespace
 
 const PointwiseFunction* find_pointwise(std::string_view op) {
   for (const PointwiseFunction& function : kFunctions)

@@ -15,6 +15,8 @@ namespace pw {
 [[nodiscard]] double distance(double a, double b);
 /// The error, infinite where nothing is known of it.
 [[nodiscard]] double known_error(double before, double error);
+/// The error of a number once it is cast to fp8, which jumps: exact numbers are rounded to it, too.
+[[nodiscard]] double rounded_error(DType dtype, double before, double error);
 
 struct PointwiseFunction {
   std::string_view name;

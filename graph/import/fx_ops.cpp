@@ -510,8 +510,10 @@ std::optional<std::size_t> Mapping::first_written() const {
 
 const std::vector<Mapping>* Table::find(std::string_view target) {
   if (target.ends_with(".default")) target.remove_suffix(8);
+  if (const std::vector<Mapping>& own = rows_of(target); !own.empty()) return &own;
   const std::string canonical = without_alias(target);
-  const std::vector<Mapping>& list = rows_of(canonical.empty() ? target : canonical);
+  if (canonical.empty()) return nullptr;
+  const std::vector<Mapping>& list = rows_of(canonical);
   return list.empty() ? nullptr : &list;
 }
 
