@@ -170,13 +170,20 @@ void name_tokens(Graph& graph, const Log& log, const Symbols& given,
 
 Result<std::monostate> take_extents(const ExecutionRequest& request, Graph& graph, const Log& log) {
   if (!has_dynamic_dims(graph)) return std::monostate{};
+  const bool steps = !request.tokens.empty() || !request.steps.empty();
+  const auto& symbols = graph.facts.symbols;
+  const auto open = std::count_if(symbols.begin(), symbols.end(),
+                                  [](const auto& entry) { return !has_one_value(entry.second); });
+  if (steps && open <= 1) {  // the steps say its numbers: no tensor is looked at
+    name_tokens(graph, log);
+    return check_settled(request, graph);
+  }
   const GivenInputs given = PW_TRY(given_tensors(request, graph));
   Symbols known;
   for (const auto& [symbol, fact] : graph.facts.symbols)
     if (has_one_value(fact)) known.emplace(symbol, least_value(fact));
   const Symbols found = PW_TRY(symbols_of(graph, given, known));
   name_tokens(graph, log, found, request.tokens);
-  const bool steps = !request.tokens.empty() || !request.steps.empty();
   for (const auto& [symbol, value] : found) {
     const auto fact = graph.facts.symbols.find(symbol);
     const bool sized = steps && symbol == graph.facts.tokens();

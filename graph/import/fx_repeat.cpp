@@ -277,6 +277,7 @@ bool Converter::take_nodes(Repeat<Value>& out, const Statement& s, const Before&
   for (std::size_t n = before.nodes; n < graph_.node_bound(); ++n) {
     const NodeId node(n);
     if (!graph_.alive(node) || graph_.result_count(node) == 0) return false;
+    if (graph_.node_name(node) != graph_.value_name(graph_.result(node))) return false;
     RepeatedNode made{graph_.op(node), graph_.attributes(node), {}, {}, {}};
     made.placed = graph_.group(node) == s.group && graph_.source(node) == s.source;
     if (!made.placed && !(graph_.group(node).empty() && graph_.source(node).empty())) return false;

@@ -174,6 +174,20 @@ TEST_CASE("kernels: integers divided down have the interpreter's bits", "[cuda][
   });
 }
 
+TEST_CASE("kernels: checked integers have the interpreter's bits", "[cuda][diff]") {
+  const ContextPtr context = library();
+  std::vector<Subject> all;
+  for (const char* dtype : {"i64", "i32"})
+    for (const char* call : {"divisor(x)", "below(x){n = 300}"})
+      all.push_back(subject(context, fmt::format("{} {}", call, dtype),
+                            fmt::format("graph {{ in x: {}[n, 9]  y = {}  out y }}", dtype, call)));
+  check_bits(all, {7}, [](std::vector<Tensor>& inputs, std::uint64_t seed) {
+    Random random(seed);
+    for (std::int64_t i = 0; i < inputs[0].view().count(); ++i)
+      store(inputs[0].dtype(), inputs[0].data(), i, static_cast<double>(1 + random.below(299)));
+  });
+}
+
 TEST_CASE("kernels: a square is one product, rounded once", "[cuda][diff]") {
   const ContextPtr context = library();
   const Subject s = subject(context, "pow", "graph { in x: f32[n, 9]  y = pow(x, 2)  out y }");
@@ -286,7 +300,7 @@ TEST_CASE("kernels: every op with a body is in the table, or holds a library cal
   std::set<std::string> known;
   for (const Form& form : kForms) known.insert(form.op);
   for (const Form& form : kSpecial) known.insert(form.op);
-  known.insert("integer_div_floor");  // in a test of its own, on integers
+  known.insert({"integer_div_floor", "divisor", "below"});  // in tests of their own, on integers
   for (const std::string& name : context->ops.names()) {
     const Op& op = context->ops[context->ops.find(name)];
     if (!op.has_body() || op.traits.collective || taken_apart.count(name)) continue;

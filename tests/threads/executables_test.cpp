@@ -31,7 +31,8 @@ constexpr std::int64_t kWidth = 32;
 constexpr const char* kModel = R"(
   symbol n in 1..4096 tokens
   op mine.again(...)
-  in x: f32[n, 32], weight w: f32[32, 32]
+  in x: f32[n, 32]
+  in weight w: f32[32, 32]
   u = exp(transpose(w){dim0 = 0, dim1 = 1})
   a = mm(x * 2.0, u)
   b: f32[n, 32] = mine.again(a)

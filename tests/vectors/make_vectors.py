@@ -544,6 +544,10 @@ def quotients():
         x = torch.tensor([ends.min, ends.min + 1, 1, 7, 100, ends.max], dtype=dtype)[:, None]
         y = torch.tensor([3, 7, 1, ends.max, *([ends.min, -3] if ends.min else [])], dtype=dtype)
         case("integer_div_floor", label(x), [x, y], [(torch.div(x, y, rounding_mode="floor"), {})])
+        case("divisor", label(y), [y], [(y, {})])
+    for dtype in (torch.int32, torch.int64):
+        x = torch.tensor([[0, 4, 2], [1, 3, 4]], dtype=dtype)
+        case("below", label(x), [x], [(x, {})], {"n": 5})
 
 
 E2M1 = torch.tensor([0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0], dtype=torch.float64)
