@@ -164,7 +164,8 @@ TEST_CASE("cpu: generated kernels refuse an index outside the table, wherever it
        {"in t: f32[5, 64], i: i64[9]  y = relu(embedding(t, i) * 2)  out y",
         "in t: f32[5], i: i64[9]  y = embedding(t, i)  out y",
         "in t: f32[5], i: i32[3, 96]  y = neg(embedding(t, i))  out y",
-        "in t: f32[5], i: i64[3, 96]  e = embedding(t, i)  y = e * 2 - amax(e)  out y",
+        "in t: f32[5], i: i64[3, 96]  e = embedding(t, i)  y = e * 2 - amax(e){keepdim = true}  "
+        "out y",
         "in t: bf16[5, 64], i: i64[3, 2]  y = cat(embedding(t, i), embedding(t, i)){dim = 1}  out "
         "y",
         "in t: i64[4], i: i64[9]  y = remainder(t, divisor(slice(i){dim = 0, start = 0, end = 4}))"
