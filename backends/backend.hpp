@@ -60,7 +60,7 @@ struct RunContext {
   const Step* step = nullptr;
   /// Rows that hold real tokens; 0: all. Reductions over the tokens cover no others.
   std::int64_t valid = 0;
-  /// What is kept of weights that the caller has frozen; null: nothing. See CpuBackend::freeze.
+  /// The values cached for weights that the caller froze, or null. See CpuBackend::freeze.
   cpu::FrozenRun* frozen = nullptr;
 };
 

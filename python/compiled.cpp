@@ -90,7 +90,7 @@ struct CallFrame {
 /// Frames of calls that have ended, for those that begin.
 class FramePool {
  public:
-  /// The last one of these symbols; null: there is none.
+  /// Returns the last frame with these symbols, or null.
   std::unique_ptr<CallFrame> take(const Symbols& symbols) {
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto found = std::find_if(free_.rbegin(), free_.rend(), [&](const auto& frame) {
@@ -128,7 +128,7 @@ class LentFrame {
   std::unique_ptr<CallFrame> frame_;
 };
 
-/// Weights as they are at one time: what is kept of them, and their checksums.
+/// One state of the weights: the values cached for it, and the checksums.
 class Frozen {
  public:
   explicit Frozen(const cpu::FrozenSlots& slots, std::vector<std::size_t> weights)

@@ -29,7 +29,7 @@ using namespace rows::cxx;
 constexpr std::int64_t kChunk = 8;  // columns that a lane of the tree adds in a row
 constexpr int kRow = 2;             // the depth of what is done once for a row
 
-/// What says of a loop that its turns may run at once.
+/// Returns the pragma that lets a loop run its iterations in parallel.
 std::string simd_loop(const Block& body) {
   const bool checks = std::any_of(body.begin(), body.end(), [](const Statement& s) {
     return s.kind == Statement::Kind::check;
@@ -297,7 +297,7 @@ class Emitter {
     if (is_flat(body)) line(depth, simd_loop(body));
   }
 
-  /// Negative ones are large as unsigned.
+  /// A negative index is too large as an unsigned one.
   void check(const Statement& s, int depth) {
     line(depth, fmt::format("bad |= (unsigned long long)(long long){} >= (unsigned long long)({});",
                             slot(s.operands[0]), index(s.bound)));

@@ -15,8 +15,8 @@
 
 namespace pw::cpu {
 
-/// What an executable keeps of weights: a slot for each node that keeps something, and the inputs
-/// that it is computed of. Complete once the executable is.
+/// The cache layout of an executable: one slot for each node that caches a value, with the inputs
+/// that the value depends on. It is complete once the executable is.
 class FrozenSlots {
  public:
   using Inputs = std::vector<std::size_t>;
@@ -30,8 +30,8 @@ class FrozenSlots {
   std::vector<Inputs> inputs_;  ///< by slot, ascending
 };
 
-/// What is kept of weights as they are at one time. It is filled by the first run that does well,
-/// and never changed then, so that any number of runs may read it.
+/// The values cached for one state of the weights. The first successful run fills it. After that
+/// it never changes, so any number of runs may read it.
 class FrozenWeights {
  public:
   explicit FrozenWeights(const FrozenSlots& slots);
@@ -47,25 +47,25 @@ class FrozenWeights {
   std::atomic<::pid_t> filler_ = 0;  ///< the process with a run that fills it, or 0
 };
 
-/// What one run has of frozen weights: the first one fills them, those after it read, and those
-/// while it is on its way do without; so nobody waits, least of all for a run that it is within.
+/// The access of one run to frozen weights. The first run fills them and later runs read them. Runs
+/// that start in between use no cache, so no run waits for another, or for one that called it.
 class FrozenRun {
  public:
   explicit FrozenRun(FrozenWeights& weights);
-  /// Throws away what a run that did not do well has kept.
+  /// Discards what a failed run cached.
   ~FrozenRun();
   FrozenRun(const FrozenRun&) = delete;
   FrozenRun& operator=(const FrozenRun&) = delete;
 
-  /// The run has done well.
+  /// Marks the run as successful.
   void done();
   [[nodiscard]] bool fills() const { return use_ == Use::fills; }
-  /// What a slot holds; null: nothing, for this run.
+  /// Returns the value in a slot, or null if this run may not read it or it is empty.
   template <class T>
   [[nodiscard]] const T* find(std::size_t slot) const {
     return use_ == Use::nothing ? nullptr : static_cast<const T*>((*weights_.slots_)[slot].get());
   }
-  /// By a run that fills.
+  /// Stores a value. Only the run that fills may call it.
   template <class T>
   const T& keep(std::size_t slot, T value) {
     auto kept = std::make_shared<const T>(std::move(value));
@@ -90,8 +90,8 @@ class ConstantParts {
   [[nodiscard]] const std::optional<std::vector<std::size_t>>& inputs_of(ValueId value) const {
     return inputs_[value.index];
   }
-  /// A call that runs where nothing is kept of it, and else gives what it gave. Results that only
-  /// such calls and packed operands read are not kept: they are null then.
+  /// Returns a call that runs if nothing is cached, and otherwise returns the cached results.
+  /// Results that only such calls and packed operands read are not cached: they are null then.
   [[nodiscard]] RunCall kept(NodeId node, RunCall run, FrozenSlots& slots) const;
 
  private:

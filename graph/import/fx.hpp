@@ -30,11 +30,11 @@ struct FxOptions {
   std::map<std::string, InputKind> kinds = {};
   /// Of symbols: the least and the greatest value, where the dump itself does not say.
   std::map<std::string, std::pair<std::int64_t, std::int64_t>> ranges = {};
-  /// The same: what they are multiples of.
+  /// The same: the numbers that they are multiples of.
   std::map<std::string, std::int64_t> multiples = {};
   /// Sizes that are equal wherever the graph may run, as torch prints them.
   std::vector<std::pair<std::string, std::string>> equal = {};
-  /// Those that are equal only for some values of a symbol: its range is narrowed to them.
+  /// Sizes that are equal only for some values of a symbol: its range is narrowed to those values.
   std::vector<std::pair<std::string, std::string>> guards = {};
   /// What ops that are not PyTorch's own read, write and alias: by target, a line as of
   /// torch_schemas.txt.

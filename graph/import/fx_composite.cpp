@@ -51,7 +51,7 @@ Applied Converter::matmul(const Bound& bound, const std::vector<Wanted>& wanted,
       make("reshape", {make(op, factors, {})}, {{key("shape"), std::move(shape)}}, wanted));
 }
 
-// Each element so often, one beside the other, along an axis, or of all as one axis.
+// Repeats each element in place along an axis, or along the flattened tensor.
 Applied Converter::repeat_interleave(const Bound& bound, const std::vector<Wanted>& wanted,
                                      const Site& site) {
   std::optional<ValueId> x = tensor_of(bound.find("self"));
@@ -80,7 +80,8 @@ Applied Converter::repeat_interleave(const Bound& bound, const std::vector<Wante
   return make.done(make("reshape", {wide}, {{key("shape"), std::move(shape)}}, wanted));
 }
 
-// What is moved beyond the end of an axis comes in at its beginning; without axes, of all as one.
+// Elements shifted past the end of an axis come back at its start. Without axes, the tensor is
+// rolled as if it were flat.
 Applied Converter::roll(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site) {
   std::optional<ValueId> x = tensor_of(bound.find("self"));
   const Type* type = x ? type_of(*x) : nullptr;
@@ -102,7 +103,7 @@ Applied Converter::roll(const Bound& bound, const std::vector<Wanted>& wanted, c
     if (!shift || !axis || !now) return kNotThis;
     const DimId size = now->shape[*axis];
     if (dims.value(size) == 0) continue;
-    // Of an extent that is a symbol, the shift is counted round it as often as it takes.
+    // With a symbolic extent, the shift is taken modulo the extent.
     const DimId moved = dims.mod(dims.constant(*shift), size);
     const DimId cut = moved.valid() ? dims.sub(size, moved) : moved;
     if (!cut.valid()) return kNotThis;
@@ -115,7 +116,7 @@ Applied Converter::roll(const Bound& bound, const std::vector<Wanted>& wanted, c
   return make.done(make("reshape", {out}, {{key("shape"), shape}}, wanted));
 }
 
-// Its extents follow from those of the input, as PyTorch has them.
+// The output extents follow from the input extents, as in PyTorch.
 Applied Converter::conv_transpose(const Bound& bound, const std::vector<Wanted>& wanted,
                                   const Site& site) {
   const auto x = tensor_of(bound.find("input")), w = tensor_of(bound.find("weight"));

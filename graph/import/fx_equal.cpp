@@ -21,7 +21,8 @@ std::tuple<bool, bool, std::size_t, std::string> cost_of(const Dims& dims, DimId
   return {!dims.value(size).has_value(), !dims.is_symbol(size), length, std::move(text)};
 }
 
-// The values from `least` to `most` for which it holds, as a range; nothing: they are none.
+// Returns the values from `least` to `most` for which it holds, as a range, or nothing if there is
+// no such value or no such range.
 template <class Holds>
 std::optional<SymbolFact> values_of(std::int64_t least, std::int64_t most, const Holds& holds) {
   std::vector<std::int64_t> values;

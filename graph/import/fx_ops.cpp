@@ -456,7 +456,7 @@ constexpr std::pair<std::string_view, std::string_view> kAliases[] = {
     {"less_equal", "le"}, {"multiply", "mul"},      {"negative", "neg"},     {"not_equal", "ne"},
     {"subtract", "sub"},  {"swapdims", "transpose"}};
 
-// `aten.mul.Tensor` of `aten.multiply.Tensor`; empty: it is no alias.
+// Returns `aten.mul.Tensor` for `aten.multiply.Tensor`, and an empty text if it is not an alias.
 std::string without_alias(std::string_view target) {
   constexpr std::string_view kAten = "aten.";
   if (!target.starts_with(kAten)) return {};

@@ -101,7 +101,7 @@ Applied Converter::reshape_to(ValueId x, Shape shape, const std::vector<Wanted>&
   return some(emit("reshape", {x}, {{key("shape"), std::move(shape)}}, wanted, site));
 }
 
-// Of a tensor; nothing: it is none, or has no type.
+// Returns the shape of a tensor, or nothing if the value is not a tensor or has no type.
 std::optional<Shape> Converter::shape_of(const Value* tensor) const {
   const std::optional<ValueId> value = tensor_of(tensor);
   const Type* type = value ? type_of(*value) : nullptr;
