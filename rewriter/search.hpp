@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <set>
@@ -191,10 +192,13 @@ class Search {
     NodeId node;
     std::string_view attribute;
   };
-  [[nodiscard]] std::string_view counterpart(PatternNodeId id, const PatternAttribute& wanted,
-                                             NodeId node, const State& state) const;
-  [[nodiscard]] bool waits_for_axis(PatternNodeId id, const PatternAttribute& wanted, NodeId node,
-                                    const State& state) const;
+  [[nodiscard]] std::optional<std::string_view> counterpart(PatternNodeId id,
+                                                            const PatternAttribute& wanted,
+                                                            NodeId node, const State& state,
+                                                            bool last) const;
+  [[nodiscard]] bool shares_names(PatternNodeId id,
+                                  std::initializer_list<std::string_view> attributes,
+                                  const State& state) const;
   [[nodiscard]] std::optional<Attribute> known_value(PatternNodeId id, std::string_view attribute,
                                                      NodeId node, const State& state) const;
   Fit fit(const Written& written, const Expr& expr, const Attribute& value, State& state,

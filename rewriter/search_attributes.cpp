@@ -119,10 +119,10 @@ bool Search::match_attributes(PatternNodeId id, NodeId node, State& state) {
 bool Search::match_written(PatternNodeId id, std::size_t index, NodeId node, State& state,
                            bool last) {
   const PatternAttribute& wanted = rule_.nodes[id].attributes[index];
-  if (!last && waits_for_axis(id, wanted, node, state))
-    return state.deferred.push_back({id, index, {}, 0}), true;
+  const auto name = counterpart(id, wanted, node, state, last);
+  if (!name) return state.deferred.push_back({id, index, {}, 0}), true;
   const AttributeDecl* decl = graph_.op_of(node).attribute(wanted.name);
-  const Attribute* found = graph_.attribute(node, counterpart(id, wanted, node, state));
+  const Attribute* found = graph_.attribute(node, *name);
   Attribute value = found                         ? *found
                     : decl && decl->default_value ? *decl->default_value
                                                   : Attribute(None{});
@@ -155,32 +155,30 @@ bool Search::match_written(PatternNodeId id, std::size_t index, NodeId node, Sta
 
 /// The attribute of the node that a written one is compared with. The axes of a transpose stand in
 /// ascending order in a node and in any order in a pattern: one whose value is known takes the axis
-/// that has it, and leaves the other one to its twin.
-std::string_view Search::counterpart(PatternNodeId id, const PatternAttribute& wanted, NodeId node,
-                                     const State& state) const {
+/// that has it, and leaves the other one to its twin. Nothing as long as neither is known, but
+/// another node may bind one.
+std::optional<std::string_view> Search::counterpart(PatternNodeId id,
+                                                    const PatternAttribute& wanted, NodeId node,
+                                                    const State& state, bool last) const {
   const std::string_view twin = twin_axis(graph_.op_of(node), wanted.name);
   if (twin.empty()) return wanted.name;
   const Attribute *own = graph_.attribute(node, wanted.name), *other = graph_.attribute(node, twin);
   if (own == nullptr || other == nullptr || *own == *other) return wanted.name;
   const auto mine = known_value(id, wanted.name, node, state);
   const auto others = known_value(id, twin, node, state);
+  if (!mine && !others && !last && shares_names(id, {wanted.name, twin}, state))
+    return std::nullopt;
   const bool exchanged = (mine || others) && (!mine || same_attribute(*mine, *other)) &&
                          (!others || same_attribute(*others, *own));
   return exchanged ? twin : wanted.name;
 }
 
-/// Returns true for an axis of a transpose that no node has bound yet, but may: until then, which
-/// of the two axes it is cannot be known.
-bool Search::waits_for_axis(PatternNodeId id, const PatternAttribute& wanted, NodeId node,
-                            const State& state) const {
-  const std::string_view twin = twin_axis(graph_.op_of(node), wanted.name);
-  if (twin.empty()) return false;
-  const Attribute *own = graph_.attribute(node, wanted.name), *other = graph_.attribute(node, twin);
-  if (own == nullptr || other == nullptr || *own == *other) return false;
-  if (known_value(id, wanted.name, node, state) || known_value(id, twin, node, state)) return false;
+/// Returns true if another node of the pattern has an attribute with an unbound name of these.
+bool Search::shares_names(PatternNodeId id, std::initializer_list<std::string_view> attributes,
+                          const State& state) const {
   std::set<std::string> open;
   for (const PatternAttribute& written : rule_.nodes[id].attributes)
-    if (written.name == wanted.name || written.name == twin)
+    if (std::find(attributes.begin(), attributes.end(), written.name) != attributes.end())
       open.merge(unbound_names(written.value, state.env));
   for (std::size_t i = 0; i < rule_.nodes.size(); ++i) {
     if (PatternNodeId(i) == id) continue;
