@@ -571,8 +571,8 @@ class BoundedRun {
           continue;
         }
         const double raw = kMargin * change + kSteps * inner * largest + u * std::fabs(exact[i]);
-        y.error[i] = is_fp8(dtype) ? rounded_error(dtype, exact[i], known_error(exact[i], raw))
-                                   : known_error(exact[i], raw);
+        y.error[i] = known_error(exact[i], raw);
+        if (is_fp8(dtype)) y.error[i] = rounded_error(dtype, exact[i], y.error[i]);
         if (!(std::fabs(exact[i]) + raw <= format_of(ranged(dtype)).largest))
           y.reach[i] = RangeState::left;
       }
@@ -641,8 +641,8 @@ Graph without_fp8(const Graph& graph) {
 Result<BoundedProgram> BoundedProgram::make(const Graph& graph) {
   Graph inlined = graph.compact();
   PW_TRY(inline_bodies(inlined));
-  BoundedProgram program(std::move(inlined));
-  program.unrounded_ = without_fp8(program.graph_);
+  Graph unrounded = without_fp8(inlined);
+  BoundedProgram program(std::move(inlined), std::move(unrounded));
   const Graph& g = program.graph_;
   const RankGroups stated = PW_TRY(stated_groups(g));
   const std::vector<bool> returned = returned_values(g);

@@ -60,10 +60,11 @@ class BoundedProgram {
     RankGroup group;
     bool output = false;  ///< what it gives is returned, perhaps in another shape
   };
-  explicit BoundedProgram(Graph graph) : graph_(std::move(graph)), unrounded_(graph_) {}
+  BoundedProgram(Graph graph, Graph unrounded)
+      : graph_(std::move(graph)), unrounded_(std::move(unrounded)) {}
 
   Graph graph_;      ///< inlined
-  Graph unrounded_;  ///< the same, where nothing but casts gives fp8
+  Graph unrounded_;  ///< the same, rounded to fp8 by casts and quantising ops only
   std::vector<Step> steps_;
 };
 

@@ -9,11 +9,10 @@
 
 #include "backends/numerics.hpp"
 #include "base/assert.hpp"
+#include "verify/pointwise_bounds.hpp"
 
 namespace pw {
 namespace {
-
-bool is_quantised(DType dtype) { return dtype == DType::f8e4m3 || dtype == DType::f8e5m2; }
 
 /// A root mean square whose squares neither overflow nor vanish: they are kept in units of the
 /// largest number's square.
@@ -76,7 +75,7 @@ class Comparison {
     before_sum_.add(before - reference);
     after_sum_.add(after - reference);
     check_.largest_difference = std::max(check_.largest_difference, std::fabs(after - before));
-    if (is_quantised(dtype)) count_steps(i, representable);
+    if (is_fp8(dtype)) count_steps(i, representable);
   }
 
   static bool same(double a, double b) { return (std::isnan(a) && std::isnan(b)) || a == b; }
@@ -164,7 +163,7 @@ OutputCheck check_output(const std::string& name, const TensorView& reference,
 OutputCheck check_settled(const std::string& name, const TensorView& plain,
                           const TensorView& settled, const TensorView& before,
                           const TensorView& after, double leeway, const NumericLimits& limits) {
-  if (!is_float(before.dtype) || is_quantised(before.dtype)) {
+  if (!is_float(before.dtype) || is_fp8(before.dtype)) {
     // The unrewritten run may have settled them as `plain` does.
     Tensor nearest(before.dtype, before.extents);
     for (std::int64_t i = 0; i < settled.count(); ++i)
