@@ -87,6 +87,17 @@ bool reads_as_widely(const Terms& terms, TermId b, TermId a) {
   });
 }
 
+/// The opaque ops in it whose results are floats.
+std::set<TermId> opaque_floats(const Terms& terms, TermId id) {
+  std::set<TermId> found;
+  terms.walk(id, [&](TermId at, std::vector<TermId>& next) {
+    const Term& term = terms[at];
+    next.insert(next.end(), term.args.begin(), term.args.end());
+    if (term.kind == Term::Kind::opaque && is_float(term.dtype)) found.insert(at);
+  });
+  return found;
+}
+
 /// Whether numbers are added up in it.
 bool adds_up(const Terms& terms, TermId id) {
   bool found = false;
@@ -203,7 +214,8 @@ class PairProof {
     const bool real = reals_->equal(a, b);
     const bool limited = reals_->too_large();
     // Before the solver, which takes seconds where this takes none.
-    const auto witness = real ? WitnessSearch(terms_).overflow(a, b) : std::nullopt;
+    WitnessSearch search(terms_);
+    const auto witness = real ? search.overflow(a, b) : std::nullopt;
     if (witness) {
       out_.element = witness->element;
       out_.verdict = worse(out_.verdict, RuleVerdict::may_overflow);
@@ -215,6 +227,11 @@ class PairProof {
     if (!real) return fail(fmt::format("{} = {}", terms_.print(a), terms_.print(b)));
     if (least_precision(terms_, b) < least_precision(terms_, a) || !reads_as_widely(terms_, b, a))
       return fail("the right side rounds to fewer bits than the left");
+    const std::set<TermId> opaque = opaque_floats(terms_, a);
+    if (opaque != opaque_floats(terms_, b))
+      return fail("an op without a meaning here reads other numbers, and may overflow");
+    if (opaque.empty() && !search.evaluated())
+      return fail("limit: the terms are too large to be searched for overflow");
     if (adds_up(terms_, a) || adds_up(terms_, b)) granted_.insert(kPartialSums);
     out_.verdict = worse(out_.verdict, RuleVerdict::rounds);
   }

@@ -17,6 +17,9 @@ constexpr std::size_t kRandomSamples = 240;
 constexpr std::size_t kGridSide = 60;
 constexpr std::size_t kMostGrid = 3600;  // samples of all pairs of critical numbers
 constexpr std::size_t kMostShown = 6;    // inputs of a printed witness
+constexpr std::size_t kAimedSamples = 96;
+constexpr std::size_t kMostAimedNodes = 60;  // of terms that a sample is aimed at
+constexpr std::size_t kMostTargets = 8;
 
 /// Finite numbers of a dtype at which scalar functions change their ways.
 std::vector<double> critical_numbers(DType dtype, const std::set<double>& literals) {
@@ -81,25 +84,42 @@ std::vector<double> critical_numbers(DType dtype, const std::set<double>& litera
   return unique;
 }
 
+/// How the numbers of a sample are drawn.
+enum class Draw : std::uint8_t {
+  grid,    ///< all pairs of critical numbers, for terms of at most two reads
+  random,  ///< a critical number for each input or each of its elements
+  aimed,   ///< random ones and large ones, of which one input is scaled
+};
+
 }  // namespace
 
 /// Numbers for all that two terms read.
 class Sample {
  public:
-  /// `grid`: one of all pairs of critical numbers, for terms of at most two reads.
-  Sample(const Terms& terms, const std::set<double>& literals, std::size_t number, bool grid,
+  Sample(const Terms& terms, const std::set<double>& literals, std::size_t number, Draw draw,
          bool pointwise)
-      : terms_(terms), literals_(literals), number_(number), grid_(grid), pointwise_(pointwise) {}
+      : terms_(terms), literals_(literals), number_(number), draw_(draw), pointwise_(pointwise) {}
 
-  Machine::Inputs inputs() {
+  Machine::Inputs inputs(bool reals = false) {
     Machine::Inputs out;
-    out.read = [this](TermId id, const std::vector<std::int64_t>& at) { return read(id, at); };
+    out.read = [this, reals](TermId id, const std::vector<std::int64_t>& at) {
+      auto value = read(id, at);
+      if (value && reals && is_float(value->dtype)) value->dtype = DType::f64;
+      return value;
+    };
     out.size = [this](const Integers::Unknown& unknown) { return size(unknown); };
     // What an opaque op gives is not an input that anybody could choose.
     out.opaque = [](TermId, const std::vector<std::int64_t>&) { return std::optional<Scalar>(); };
     return out;
   }
   [[nodiscard]] const std::vector<std::pair<std::string, Scalar>>& seen() const { return seen_; }
+  /// Multiplies the numbers of an input by 2 to this power.
+  void scale(const std::string& name, double power) {
+    scaled_ = name;
+    power_ = power;
+    reads_.clear();
+    seen_.clear();
+  }
   Scalar left, right;
 
  private:
@@ -127,7 +147,7 @@ class Sample {
     auto& numbers = critical_[dtype];
     if (numbers.empty()) numbers = critical_numbers(dtype, literals_);
     const std::size_t order = reads_.size();
-    if (grid_) {
+    if (draw_ == Draw::grid) {
       const std::size_t which = order == 0 ? number_ % kGridSide : number_ / kGridSide;
       return Scalar::of(dtype, numbers[which % numbers.size()]);
     }
@@ -135,12 +155,18 @@ class Sample {
     std::uint64_t key = combine(hash_text(name), number_);
     std::uint64_t own = combine(key, 77);
     for (std::int64_t place : at) own = combine(own, static_cast<std::uint64_t>(place) + 1);
-    const bool together = number_ % 2 == 0;
-    const double number = numbers[(together ? key >> 9 : own >> 9) % numbers.size()];
+    const bool together = draw_ != Draw::random || number_ % 2 == 0;
+    double number = numbers[(together ? key >> 9 : own >> 9) % numbers.size()];
     if (!is_float(dtype) || !together) return Scalar::of(dtype, number);
+    const double large = pw::format_of(dtype).largest;
+    const bool near_the_end = draw_ == Draw::aimed && combine(number_, 9) % 2 == 0;
+    if (near_the_end) number = large / 1.37;
     const double factor = 0.7 + static_cast<double>(own >> 40 & 255) / 900;
     const bool signs = (key >> 5) % 3 != 0;
-    return Scalar::of(dtype, number * factor * (signs && (own >> 7) % 2 ? -1 : 1));
+    number *= factor * (signs && (own >> 7) % 2 ? -1 : 1);
+    if (name == scaled_)
+      number = std::exp2(std::log2(std::abs(number)) + power_) * std::copysign(1.0, number);
+    return Scalar::of(dtype, std::clamp(number, -0.99 * large, 0.99 * large));
   }
 
   std::optional<std::int64_t> size(const Integers::Unknown& unknown) {
@@ -167,7 +193,10 @@ class Sample {
   const Terms& terms_;
   const std::set<double>& literals_;
   std::size_t number_;
-  bool grid_, pointwise_;
+  Draw draw_;
+  bool pointwise_;
+  std::string scaled_;
+  double power_ = 0;
   std::map<std::string, Scalar> reads_;
   std::map<std::string, std::int64_t> sizes_;
   std::map<DType, std::vector<double>> critical_;
@@ -178,6 +207,7 @@ namespace {
 
 struct Scope {
   std::set<double> literals;
+  std::set<TermId> computed;  // floats, not only cast
   std::size_t reads = 0, nodes = 0;
   bool pointwise = true;
 };
@@ -192,6 +222,8 @@ Scope scope_of(const Terms& terms, TermId a, TermId b) {
       if (!seen.insert(id).second) return;
       ++out.nodes;
       out.reads += term.kind == Term::Kind::read;
+      if (term.kind == Term::Kind::call && term.name != "cast" && is_float(term.dtype))
+        out.computed.insert(id);
       out.pointwise = out.pointwise && term.kind != Term::Kind::reduce &&
                       term.kind != Term::Kind::opaque && term.kind != Term::Kind::lambda;
       if (term.kind == Term::Kind::number && std::isfinite(term.number) && out.literals.size() < 6)
@@ -249,24 +281,98 @@ bool WitnessSearch::differs(TermId a, TermId b, Sample& sample) const {
   return !same_bits(left->value, right->value);
 }
 
+/// A step of a term, and the inputs that it reads.
+struct Target {
+  TermId step;
+  std::vector<std::string> inputs;
+};
+
+namespace {
+
+std::vector<Target> targets_of(const Terms& terms, const Scope& scope) {
+  std::vector<Target> out;
+  for (TermId step : scope.computed) {
+    std::set<std::string> inputs;
+    terms.walk(step, [&](TermId id, std::vector<TermId>& next) {
+      const Term& term = terms[id];
+      next.insert(next.end(), term.args.begin(), term.args.end());
+      if (term.kind == Term::Kind::read && is_float(term.dtype)) inputs.insert(term.name);
+    });
+    if (!inputs.empty()) out.push_back({step, {inputs.begin(), inputs.end()}});
+    if (out.size() == kMostTargets) break;
+  }
+  return out;
+}
+
+}  // namespace
+
+/// Scales one input until a step lies beyond the largest or below the least number of its dtype;
+/// returns whether it can.
+bool WitnessSearch::aim(const Target& target, std::size_t number, Sample& sample) const {
+  const FloatFormat format = pw::format_of(terms_[target.step].dtype);
+  const double least = std::ldexp(1.0, format.smallest - format.mantissa);
+  const double goals[] = {1.05 * format.largest, 1.6 * format.largest, 0.3 * least,
+                          1.3 * format.largest};
+  const double goal = std::log2(goals[number % 4]);
+  const std::string& input = target.inputs[number / 4 % target.inputs.size()];
+  const auto above = [&](double power) -> std::optional<bool> {
+    sample.scale(input, power);
+    Machine reals(terms_, sample.inputs(true), Machine::Mode::reals);
+    const auto value = reals.run(target.step);
+    if (!value || std::isnan(value->value.real)) return std::nullopt;
+    return std::log2(std::abs(value->value.real)) > goal;
+  };
+  constexpr double kStep = 24, kMost = 240;
+  std::optional<bool> before = above(-kMost);
+  for (double low = -kMost; low < kMost; low += kStep) {
+    const std::optional<bool> after = above(low + kStep);
+    if (before && after && *before != *after) {
+      double from = low, to = low + kStep;
+      for (int halving = 0; halving < 9; ++halving) {
+        const double middle = (from + to) / 2;
+        (above(middle) == before ? from : to) = middle;
+      }
+      sample.scale(input, to);
+      return true;
+    }
+    before = after;
+  }
+  return false;
+}
+
+std::optional<Witness> WitnessSearch::tried(TermId a, TermId b, Parts parts, Sample& sample) {
+  Machine strict(terms_, sample.inputs(), Machine::Mode::strict);
+  const auto& known = terms_.integers().facts();
+  const bool fits = std::all_of(known.begin(), known.end(), [&](Ix fact) {
+    const auto value = strict.index(fact);
+    return value && *value >= 0;
+  });
+  if (!fits || !(this->*parts)(a, b, sample)) return std::nullopt;
+  return Witness{print_witness(sample.seen(), sample.left, sample.right)};
+}
+
 std::optional<Witness> WitnessSearch::search(TermId a, TermId b, Parts parts) {
   constexpr std::size_t kMostNodes = 400, kHopeless = 40;
   evaluated_ = false;
   const Scope scope = scope_of(terms_, a, b);
   if (scope.nodes > kMostNodes) return std::nullopt;
+  const auto sample_of = [&](std::size_t number, Draw draw) {
+    return Sample(terms_, scope.literals, number, draw, scope.pointwise);
+  };
   const bool grid = scope.pointwise && scope.reads > 0 && scope.reads <= 2;
   const std::size_t samples = grid && scope.reads == 2 ? kMostGrid : kRandomSamples;
   for (std::size_t n = 0; n < samples; ++n) {
-    if (n == kHopeless && !evaluated_) break;
-    Sample sample(terms_, scope.literals, grid ? n * 1009 % kMostGrid : n, grid, scope.pointwise);
-    Machine facts(terms_, sample.inputs(), Machine::Mode::strict);
-    const auto& known = terms_.integers().facts();
-    const bool fits = std::all_of(known.begin(), known.end(), [&](Ix fact) {
-      const auto value = facts.index(fact);
-      return value && *value >= 0;
-    });
-    if (!fits || !(this->*parts)(a, b, sample)) continue;
-    return Witness{print_witness(sample.seen(), sample.left, sample.right)};
+    if (n == kHopeless && !evaluated_) return std::nullopt;
+    Sample sample = grid ? sample_of(n * 1009 % kMostGrid, Draw::grid) : sample_of(n, Draw::random);
+    if (auto found = tried(a, b, parts, sample)) return found;
+  }
+  if (scope.reads < 2 || parts != &WitnessSearch::overflows) return std::nullopt;
+  if (!scope.pointwise || scope.nodes > kMostAimedNodes) return std::nullopt;
+  const std::vector<Target> targets = targets_of(terms_, scope);
+  for (std::size_t n = 0; n < kAimedSamples && !targets.empty(); ++n) {
+    Sample sample = sample_of(n, Draw::aimed);
+    if (!aim(targets[n % targets.size()], n / targets.size(), sample)) continue;
+    if (auto found = tried(a, b, parts, sample)) return found;
   }
   return std::nullopt;
 }

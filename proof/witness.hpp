@@ -31,6 +31,8 @@ class WitnessSearch {
  private:
   using Parts = bool (WitnessSearch::*)(TermId, TermId, class Sample&) const;
   std::optional<Witness> search(TermId a, TermId b, Parts parts);
+  std::optional<Witness> tried(TermId a, TermId b, Parts parts, class Sample& sample);
+  bool aim(const struct Target& target, std::size_t number, class Sample& sample) const;
   bool overflows(TermId a, TermId b, Sample& sample) const;
   bool differs(TermId a, TermId b, Sample& sample) const;
 

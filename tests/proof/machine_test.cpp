@@ -200,6 +200,12 @@ TEST_CASE("machine: floats that overflow on one side only", "[proof]") {
           "y = mul(mul(x: f32[n], 1e-30), 1e30) => y = x",
           "y = div(exp(sub(x: f32[n], m: f32[n])), exp(sub(z: f32[n], m)))"
           " => y = div(exp(x), exp(z))",
+          // A step overflows, and what follows would bring it back.
+          "y = add(mul(x: f16[n], c: f16[n]), d: f16[n])"
+          " => y = f16(add(mul(f32(x), f32(c)), f32(d)))",
+          "y = sub(mul(x: f32[n], c: f32[n]), d: f32[n])"
+          " => y = f32(sub(mul(f64(x), f64(c)), f64(d)))",
+          "y = sub(d: f16[n], mul(x: f16[n], x)) => y = f16(sub(f32(d), mul(f32(x), f32(x))))",
       },
       RuleVerdict::may_overflow);
 }
@@ -219,6 +225,15 @@ TEST_CASE("machine: floats that only round differently", "[proof]") {
           "y = tanh(x: f32[n]) => y = sub(div(2.0, add(exp(mul(x, -2.0)), 1.0)), 1.0)",
       },
       RuleVerdict::rounds);
+}
+
+TEST_CASE("machine: floats whose overflow nobody looked for", "[proof]") {
+  expect_all(
+      {
+          "y = f32(cumsum(x: f16[n, d]){dim = 1}) => y = cumsum(f32(x)){dim = 1}",
+          "y = mean(x: f16[n, 70000]){dim = 1} => y = div(sum(x){dim = 1}, 70000.0)",
+      },
+      RuleVerdict::unknown);
 }
 
 TEST_CASE("machine: floats that keep every bit", "[proof]") {
