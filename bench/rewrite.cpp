@@ -26,8 +26,7 @@ namespace pw::bench {
 namespace {
 
 constexpr double kMostGrowth = 2;  // of the cost a node, from the smallest size to the largest
-// Times the rules written by hand: the default, and the better of it and machine code.
-constexpr double kMost = 2.5, kMostBest = 2;
+constexpr double kMost = 2.5;       // times the rules written by hand
 constexpr double kMostBytes = 120;  // a node
 
 struct Args {
@@ -125,8 +124,6 @@ class Report {
                 "hashes ms", "explain ms"});
     Table ratio({family.name, "scan ns/node", "by hand", "engine/hand", "fixpoint ns/node",
                  "by hand", "engine/hand", "scan growth", "fixpoint growth"});
-    Table native({family.name + ", machine code", "load ms", "scan ms", "scan ns/node", "code/hand",
-                  "fixpoint ms", "fixpoint ns/node", "code/hand"});
     Stages first, last;
     for (std::size_t size : args_.sizes) {
       const auto context = std::make_shared<Context>();
@@ -144,16 +141,9 @@ class Report {
                  times(last.fixpoint / last.hand_fixpoint),
                  times(growth(first, last, &Stages::scan)),
                  times(growth(first, last, &Stages::fixpoint))});
-      if (last.native_scan > 0)
-        native.add({nodes, milliseconds(last.native_compile), milliseconds(last.native_scan),
-                    per_node(last.native_scan, last.nodes),
-                    times(last.native_scan / last.hand_scan), milliseconds(last.native_fixpoint),
-                    per_node(last.native_fixpoint, last.nodes),
-                    times(last.native_fixpoint / last.hand_fixpoint)});
     }
-    say("### " + family.name + "\n\n" + cost.print() + "\n" + ratio.print() + "\n" +
-        (last.native_scan > 0 ? native.print() : "No compiler was found: no machine code.\n") +
-        "\n" + fired(last) + "\n");
+    say("### " + family.name + "\n\n" + cost.print() + "\n" + ratio.print() + "\n" + fired(last) +
+        "\n");
     promise(family, first, last);
   }
 
@@ -176,13 +166,6 @@ class Report {
     const double fixpoint = last.fixpoint / last.hand_fixpoint;
     promises_.at_most("scan, engine / by hand" + at, scan, kMost, "×");
     promises_.at_most("fixpoint, engine / by hand" + at, fixpoint, kMost, "×");
-    if (last.native_scan > 0) {
-      promises_.at_most("scan, the better matcher / by hand" + at,
-                        std::min(scan, last.native_scan / last.hand_scan), kMostBest, "×");
-      promises_.at_most("fixpoint, the better matcher / by hand" + at,
-                        std::min(fixpoint, last.native_fixpoint / last.hand_fixpoint), kMostBest,
-                        "×");
-    }
     promises_.at_most("scan, growth of the cost a node" + at, growth(first, last, &Stages::scan),
                       kMostGrowth, "×");
     promises_.at_most("fixpoint, growth of the cost a node" + at,
@@ -232,16 +215,15 @@ class Report {
   /// Each stage under callgrind, which counts what measured_stage() does, with caches of one size
   /// whatever the machine has.
   void caches() {
-    Table table({"stage", "instructions/node", "machine code", "by hand", "first-level misses/node",
-                 "machine code", "by hand", "last-level misses/node", "machine code", "by hand"});
+    Table table({"stage", "instructions/node", "by hand", "first-level misses/node", "by hand",
+                 "last-level misses/node", "by hand"});
     for (const char* family : {"llama", "moe"})
       for (const char* stage : {"scan", "fixpoint"}) {
         const std::vector<double> ours = simulated(family, stage);
-        const std::vector<double> native = simulated(family, std::string("native-") + stage);
         const std::vector<double> hand = simulated(family, std::string("hand-") + stage);
         std::vector<std::string> cells{std::string(family) + ", " + stage};
         for (std::size_t i = 0; i < ours.size(); ++i)
-          for (double count : {ours[i], native[i], hand[i]})
+          for (double count : {ours[i], hand[i]})
             cells.push_back(fmt::format("{:.{}f}", count, i == 0 ? 0 : 2));
         table.add(std::move(cells));
       }
@@ -338,10 +320,8 @@ int run(int argc, char** argv) {
   app.add_option("--pass", args.one.pass, "with --graph: the pass or pipeline to run");
   app.add_flag("--verify", args.one.verify, "with --graph: check the graph afterwards");
   const std::map<std::string, Stage> stages{{"scan", Stage::scan},
-                                            {"native-scan", Stage::native_scan},
                                             {"hand-scan", Stage::hand_scan},
                                             {"fixpoint", Stage::fixpoint},
-                                            {"native-fixpoint", Stage::native_fixpoint},
                                             {"hand-fixpoint", Stage::hand_fixpoint}};
   app.add_option("--stage", args.stage, "instead: this stage alone, for a profiler")
       ->transform(CLI::CheckedTransformer(stages));

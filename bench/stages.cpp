@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include "backends/native_matchers.hpp"
 #include "bench/measure.hpp"
 #include "graph/text.hpp"
 #include "rewriter/scan.hpp"
@@ -21,15 +20,7 @@ void check_equal(const char* what, std::uint64_t engine, std::uint64_t hand) {
 
 struct Samples {
   std::vector<double> compile, scan, fixpoint, hash, explain, hand_scan, hand_fixpoint;
-  std::vector<double> native_compile, native_scan, native_fixpoint;
 };
-
-/// Opened anew, as a process does that finds in the cache what an earlier one compiled.
-RewriteOptions natively() {
-  RewriteOptions out;
-  out.compiler = make_matcher_compiler();
-  return out;
-}
 
 class Bench {
  public:
@@ -39,7 +30,6 @@ class Bench {
         context_(graph.context_ptr()),
         params_(need(context_, bind_params(rules, {}))) {
     out_.nodes = graph.node_count();
-    warm_cache();
   }
 
   Stages run(int runs) {
@@ -54,19 +44,10 @@ class Bench {
     out_.explain = median(samples_.explain);
     out_.hand_scan = median(samples_.hand_scan);
     out_.hand_fixpoint = median(samples_.hand_fixpoint);
-    out_.native_compile = median(samples_.native_compile);
-    out_.native_scan = median(samples_.native_scan);
-    out_.native_fixpoint = median(samples_.native_fixpoint);
     return out_;
   }
 
  private:
-  void warm_cache() {
-    Graph graph = graph_;
-    const Scan scan(graph, rules_, *rules_.strategy(kPass), params_, natively());
-    native_ = scan.native();
-  }
-
   void look() {
     Graph graph = graph_;
     std::unique_ptr<Scan> scan;
@@ -79,19 +60,8 @@ class Bench {
     HandCounts found;
     samples_.hand_scan.push_back(cold_seconds([&] { found = hand.scan(); }));
     check_equal("matches", out_.matches, total(found));
-    if (native_) look_natively(graph);
     const RuleId silent = rules_.resolve(kSilentRule).front();
     samples_.explain.push_back(cold_seconds([&] { explain(graph, rules_, silent, params_); }));
-  }
-
-  void look_natively(Graph& graph) {
-    std::unique_ptr<Scan> scan;
-    samples_.native_compile.push_back(cold_seconds([&] {
-      scan = std::make_unique<Scan>(graph, rules_, *rules_.strategy(kPass), params_, natively());
-    }));
-    std::size_t matches = 0;
-    samples_.native_scan.push_back(cold_seconds([&] { matches = scan->run(); }));
-    check_equal("matches by machine code", matches, out_.matches);
   }
 
   /// By each on a copy of its own, made when the other's has been given back: who grows into pages
@@ -99,19 +69,11 @@ class Bench {
   void rewrite() {
     const std::uint64_t after = rewrite_by_engine();
     check_equal("hash of the final graph", after, rewrite_by_hand());
-    if (native_) check_equal("hash by machine code", after, rewrite_natively());
   }
 
   Graph fresh_copy() {
     give_back_free_memory();
     return graph_;
-  }
-
-  std::uint64_t rewrite_natively() {
-    Graph graph = fresh_copy();
-    samples_.native_fixpoint.push_back(cold_seconds(
-        [&] { need(context_, run_pipeline(graph, rules_, kPass, params_, natively())); }));
-    return structural_hash(graph);
   }
 
   std::uint64_t rewrite_by_hand() {
@@ -146,18 +108,15 @@ class Bench {
   Env params_;
   Stages out_;
   Samples samples_;
-  bool native_ = false;  ///< there is a compiler, or what it made
 };
 
-void engine_once(bool fixpoint, const Graph& loaded, const RuleSet& rules, const Env& params,
-                 const RewriteOptions& options) {
+void engine_once(bool fixpoint, const Graph& loaded, const RuleSet& rules, const Env& params) {
   Graph graph = loaded;
   if (fixpoint) {
-    measured_stage(
-        [&] { need(graph.context_ptr(), run_pipeline(graph, rules, kPass, params, options)); });
+    measured_stage([&] { need(graph.context_ptr(), run_pipeline(graph, rules, kPass, params)); });
     return;
   }
-  Scan scan(graph, rules, *rules.strategy(kPass), params, options);
+  Scan scan(graph, rules, *rules.strategy(kPass), params);
   measured_stage([&] { scan.run(); });
 }
 
@@ -170,18 +129,11 @@ void by_hand_once(bool fixpoint, const Graph& loaded) {
 }  // namespace
 
 void run_stage(Stage stage, const Graph& graph, const RuleSet& rules, int times) {
-  const bool fixpoint =
-      stage == Stage::fixpoint || stage == Stage::native_fixpoint || stage == Stage::hand_fixpoint;
-  const bool native = stage == Stage::native_scan || stage == Stage::native_fixpoint;
+  const bool fixpoint = stage == Stage::fixpoint || stage == Stage::hand_fixpoint;
   const bool by_hand = stage == Stage::hand_scan || stage == Stage::hand_fixpoint;
   const Env params = need(graph.context_ptr(), bind_params(rules, {}));
-  const RewriteOptions options = native ? natively() : RewriteOptions();
-  if (native) {  // compiled before what is measured
-    Graph copy = graph;
-    Scan(copy, rules, *rules.strategy(kPass), params, options).run();
-  }
   for (int i = 0; i < times; ++i)
-    by_hand ? by_hand_once(fixpoint, graph) : engine_once(fixpoint, graph, rules, params, options);
+    by_hand ? by_hand_once(fixpoint, graph) : engine_once(fixpoint, graph, rules, params);
 }
 
 Stages run_stages(const Graph& graph, const RuleSet& rules, int runs) {

@@ -1,6 +1,5 @@
-// The stages of rewriting one graph, timed: compile, scan, fixpoint and explain of the engine, with
-// its match program interpreted and as machine code, scan and fixpoint of the rules written by
-// hand, in turn in one process.
+// The stages of rewriting one graph, timed: compile, scan, fixpoint, and explain of the engine, scan
+// and fixpoint of the rules written by hand, in turn in one process.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +22,6 @@ struct Stages {
   double hash = 0;      ///< two structural hashes, as a journal that is written to a file has them
   double explain = 0;   ///< why a rule that does not match does not
   double hand_scan = 0, hand_fixpoint = 0;  ///< without a journal and hashes
-  /// With the match program as machine code, from a warm cache; 0 where there is no compiler.
-  double native_compile = 0, native_scan = 0, native_fixpoint = 0;
 };
 
 /// Medians of `runs` runs. Ends the program where engine and hand-compiled rules differ in counts
@@ -33,14 +30,7 @@ Stages run_stages(const Graph& graph, const RuleSet& rules, int runs);
 
 /// Runs one stage, and nothing else of the kind, `times` times: what a profiler or a simulator of
 /// caches is told to look at by the name of measured_stage().
-enum class Stage : std::uint8_t {
-  scan,
-  native_scan,
-  hand_scan,
-  fixpoint,
-  native_fixpoint,
-  hand_fixpoint
-};
+enum class Stage : std::uint8_t { scan, hand_scan, fixpoint, hand_fixpoint };
 void run_stage(Stage stage, const Graph& graph, const RuleSet& rules, int times);
 
 }  // namespace pw::bench

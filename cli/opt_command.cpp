@@ -13,7 +13,7 @@ struct OptArgs {
   RuleOptions rules;
   OptimizeRequest optimize;
   bool prove = false;
-  std::string output, engine = "compiled", matcher = "interpreted", emit;
+  std::string output, engine = "compiled", emit;
 };
 
 void print_tables(const Options& options, const OptArgs& args,
@@ -44,7 +44,6 @@ void run_opt(const Options& options, const OptArgs& args) {
   OptimizeRequest request = args.optimize;
   request.pipeline = args.rules.pipeline;
   request.naive = args.engine == "naive";
-  request.machine_code = args.matcher == "compiled";
   const auto variants = session.need(optimize(graph, rules, request, session.log()));
   std::vector<RunProof> proofs;
   if (args.prove) {
@@ -88,22 +87,13 @@ void add_opt_command(CLI::App& app, const Options& options) {
                   "compiled, or naive: the definition written out, quadratic, to compare with")
       ->check(CLI::IsMember({"compiled", "naive"}))
       ->configurable();
-  sub->add_option(
-         "--matcher", opt->matcher,
-         "how the compiled engine looks for matches, with the same result: interpreted, or "
-         "compiled: each pass's match program as machine code, made by the C++ compiler "
-         "once and kept in the compile cache; for large graphs; interpreted with --stats, "
-         "which counts its instructions, and, with a warning, where there is no compiler")
-      ->check(CLI::IsMember({"interpreted", "compiled"}))
-      ->configurable();
   sub->add_option("--emit", opt->emit,
                   "matcher: print the instructions that each pass compiles to, and stop")
       ->check(CLI::IsMember({"matcher"}))
       ->configurable();
   sub->footer(
       "Examples:\n  pwr opt model.json -r llm -p o2 --stats\n  pwr opt model.json -r my_rules.pwr "
-      "-p mine -D tp=2 -o out.json --trace trace/\n  pwr opt large.pwb -r llm -p o2 --matcher "
-      "compiled -o out.pwb");
+      "-p mine -D tp=2 -o out.json --trace trace/");
   sub->callback([opt, &options] { run_opt(options, *opt); });
 }
 

@@ -259,8 +259,7 @@ std::size_t Graph::bytes() const {
          (many_results_.size() + first_wide_.size() + many_uses_.size() + wide_types_.size() +
           more_outputs_.size() + node_names_.size() + reserved_.size()) *
              kMapEntry +
-         (names_.size() + name_counters_.size()) * 3 * kMapEntry + undo_.size() * sizeof(Undo) +
-         relabelled_.size() * sizeof(NodeId);
+         (names_.size() + name_counters_.size()) * 3 * kMapEntry + undo_.size() * sizeof(Undo);
 }
 
 // ---- uses

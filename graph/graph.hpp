@@ -125,12 +125,6 @@ class Graph {
   /// Rises with every mutation, an undone one too: what was derived at the same edition still
   /// holds.
   [[nodiscard]] std::uint64_t edition() const { return edition_; }
-  /// The nodes that were relabelled or moved since forget_relabelled() was called first, or last.
-  [[nodiscard]] std::span<const NodeId> relabelled() const { return relabelled_; }
-  void forget_relabelled() {
-    relabelled_.clear();
-    listing_relabelled_ = true;
-  }
   /// All live nodes in order; a snapshot.
   [[nodiscard]] std::vector<NodeId> order() const;
 
@@ -238,11 +232,6 @@ class Graph {
   /// `writes` (outside `ignoring`) to a producer of `reads`.
   bool make_room(std::span<const ValueId> reads, std::span<const ValueId> writes,
                  std::span<const NodeId> ignoring);
-  // Both are not undone by rollback, and not for a graph that records.
-  /// Brings an erased node back, with other operands: before this node, an invalid one is the end.
-  void revive(NodeId n, NodeId before, std::span<const ValueId> operands);
-  /// Moves a node and gives it a label, which must lie between those of its new neighbours.
-  void place(NodeId n, NodeId before, std::uint64_t label);
   /// Erases nodes without users and without `effect`, transitively; returns how many.
   std::size_t erase_dead();
   /// Gives back the memory of what dead nodes read, if it is worth the copying; they have no
@@ -272,7 +261,6 @@ class Graph {
   [[nodiscard]] std::size_t bytes() const;
 
  private:
-  friend struct GraphArrays;  // what code that is compiled apart reads
   // Of Node::marks: whether it is dead, the number of results (kMany: see many_results_), and an
   // index into provenances_.
   static constexpr std::uint32_t kDead = 1u << 31;
@@ -468,8 +456,7 @@ class Graph {
   std::vector<std::vector<std::string>> replicated_{{}};  // sets of groups; the first is empty
   std::map<ValueId, std::vector<std::string>> more_replicated_;
   mutable Replication replication_;
-  bool listing_relabelled_ = false, recording_ = false;
-  std::vector<NodeId> relabelled_;
+  bool recording_ = false;
   BlockList<Undo> undo_;
 };
 

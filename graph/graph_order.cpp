@@ -77,10 +77,7 @@ void Graph::relabel_around(NodeId n) {
 }
 
 void Graph::relabel(NodeId first, std::size_t count, std::uint64_t base, std::uint64_t step) {
-  for (NodeId n = first; count > 0; n = next(n), --count) {
-    places_[n].label = base += step;
-    if (listing_relabelled_) relabelled_.push_back(n);
-  }
+  for (NodeId n = first; count > 0; n = next(n), --count) places_[n].label = base += step;
 }
 
 void Graph::detach(NodeId n) {
@@ -99,28 +96,9 @@ void Graph::attach(NodeId n, NodeId before) {
     for (std::size_t i = 0; i < result_count(n); ++i) hold_name(result(n, i));
 }
 
-void Graph::revive(NodeId n, NodeId before, std::span<const ValueId> operands) {
-  PW_ASSERT(!recording_ && !alive(n) && operands.size() == operand_count(n), "revive");
-  ++edition_;
-  link_node(n, before);
-  dead_operands_ -= operand_count(n);
-  for (std::size_t i = 0; i < operands.size(); ++i) link_use(use_of(n, i), operands[i]);
-  if (names_known_)
-    for (std::size_t i = 0; i < result_count(n); ++i) hold_name(result(n, i));
-}
-
-void Graph::place(NodeId n, NodeId before, std::uint64_t label) {
-  PW_ASSERT(!recording_, "place: the graph records");
-  ++edition_;
-  unlink_node(n);
-  places_[n].label = label;
-  link_node(n, before);
-}
-
 void Graph::move(NodeId n, NodeId before) {
   unlink_node(n);
   link_node(n, before);
-  if (listing_relabelled_) relabelled_.push_back(n);
 }
 
 void Graph::move_before(NodeId n, NodeId position) {

@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "backends/native_matchers.hpp"
 #include "base/counted.hpp"
 #include "base/standard_output.hpp"
 #include "base/try.hpp"
@@ -124,7 +123,6 @@ RewriteOptions rewrite_options(const OptimizeRequest& request) {
   RewriteOptions out;
   out.limits.rewrites = request.most_rewrites;
   out.engine = request.naive ? EngineKind::naive : EngineKind::compiled;
-  if (request.machine_code) out.compiler = make_matcher_compiler();
   return out;
 }
 

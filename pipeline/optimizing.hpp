@@ -15,8 +15,6 @@ struct OptimizeRequest {
   bool stats = false;  ///< count attempts and rejections, and warn of rules that never fired
   bool verify_each = false;  ///< the graph's invariants, after each pass
   bool naive = false;        ///< the matcher that is the oracle of the compiled one
-  /// Match programs as machine code; what `stats` counts they do not count, and are interpreted.
-  bool machine_code = false;
   std::size_t most_rewrites = Limits{}.rewrites;
 };
 

@@ -30,7 +30,6 @@
 
 #include <fmt/format.h>
 
-#include "rewriter/kept_pass.hpp"
 #include "rewriter/legality.hpp"
 #include "rewriter/naive_driver.hpp"
 
@@ -71,26 +70,6 @@ RuleEngine::RuleEngine(RunState& run, const Strategy& strategy, PassStats& stats
 /// rules for an op that a rewrite has made. `once` takes the matches of the input graph alone.
 bool RuleEngine::opens() const { return !once_ && (!frontiers_.empty() || expects_more_); }
 
-/// Of one that has run: what grew need not grow again.
-void RuleEngine::take_memory_of(RuleEngine& before) {
-  std::swap(pool_, before.pool_);
-  std::swap(latest_, before.latest_);
-  std::swap(heap_, before.heap_);
-  std::swap(seeds_, before.seeds_);
-}
-
-/// Of one whose rules have the same patterns as the prepared ones.
-void RuleEngine::take_program_of(RuleEngine& before) {
-  program_ = std::move(before.program_);
-  registers_ = std::move(before.registers_);
-  for (std::uint32_t i = 0; i < rules_.size(); ++i) {
-    program_.rules[i].layout = &rules_[i].layout();
-    rules_[i].swept = program_.rules[i].from_first;
-    note_registers(i);
-  }
-  prepared_ = true;
-}
-
 /// Expands requested recursive patterns, then recompiles and reseeds, until none is requested.
 void RuleEngine::start() {
   do {
@@ -106,12 +85,10 @@ void RuleEngine::start() {
     queued_.clear();
     searches_.clear();
     waiters_.clear();
-    if (!std::exchange(prepared_, false)) {
-      finish_stats();
-      rules_.clear();
-      prepare();
-      compile();
-    }
+    finish_stats();
+    rules_.clear();
+    prepare();
+    compile();
     seed();
   } while (!frontiers_.empty());
   note_first();
@@ -148,8 +125,6 @@ void RuleEngine::compile() {
   registers_ = std::make_unique<Registers>(program_);
   if (run_.options.stats) trace_ = std::make_unique<CountingTrace>(program_);
   for (std::uint32_t i = 0; i < rules_.size(); ++i) note_registers(i);
-  native_ = {};
-  if (run_.options.compiler && !trace_) compile_natively();
 }
 
 void RuleEngine::tell(std::size_t done, std::size_t total, std::string_view unit) const {
@@ -190,7 +165,7 @@ void RuleEngine::seed() {
   if (any_swept)
     seed_beside_sweep();
   else
-    native_.run != nullptr ? seed_natively() : seed_by_interpreter();
+    seed_by_interpreter();
   seeding_ = false;
   // Nearly in order already, and taken in order: a sorted list needs no heap.
   seeds_ = std::move(heap_);
@@ -210,7 +185,6 @@ void RuleEngine::seed_by_interpreter() {
 
 void RuleEngine::attempt(NodeId anchor) {
   if (program_.entry_of(graph_.op(anchor)) == Instruction::kNowhere) return;
-  if (native_.run != nullptr) return void(run_natively(anchor, 1));
   choice_count_ = 0;
   if (!asked_.empty()) asked_.clear();
   StepBudget budget{steps_};
@@ -238,7 +212,6 @@ void RuleEngine::finish_attempt(NodeId anchor) {
 
 /// What was found by then counts. Anchors after it get half, so that many of them end soon too.
 void RuleEngine::give_up(std::uint32_t index, NodeId anchor) {
-  if (kept_ != nullptr) kept_->fail("the matcher ran out of steps");
   run_.warn_given_up(rules_[index].ast(), graph_, anchor, steps_);
   steps_ = std::max(steps_ / 2, kLeastSteps);
 }
@@ -487,7 +460,6 @@ void RuleEngine::ask_under_new_facts() {
   if (!once_) return start();
   for (Prepared& rule : rules_)
     rule.verdicts = std::make_unique<Verdicts>(graph_, rule.layout(), rule.rule->base);
-  note_guesses();
 }
 
 std::optional<StopReason> RuleEngine::take(const Entry& entry) {
@@ -532,13 +504,11 @@ std::optional<StopReason> RuleEngine::take_found(std::uint32_t index, NodeId anc
   if (run_.out_of_fuel()) return StopReason::fuel;
   if (rewrites_ >= limit_ || run_.rewrites >= run_.options.limits.rewrites)
     return StopReason::limit;
-  if (kept_ != nullptr && kept_->arrives(index, number, entry, *verdict)) return std::nullopt;
   note_conditions(verdict->conditions);
   if (run_.watch != nullptr) run_.watch->rewriting(rule.layout().id, taken.nodes, run_);
   graph_.set_mark(sweep_);
   replace(index, taken, verdict->recipe, in_place);
   sweep_ = graph_.mark();
-  if (kept_ != nullptr) kept_->made();
   return after_rewrite(index);
 }
 
@@ -556,7 +526,6 @@ std::optional<StopReason> RuleEngine::after_rewrite(std::uint32_t index) {
   if (walk_) move_cursor();
   for (NodeId n : created_) {
     if (!program_.awaits_op(graph_.op(n))) continue;
-    if (kept_ != nullptr) kept_->fail("a rewrite made an op for which rules had been left out");
     expects_more_ = expected_.insert(graph_.op(n)).second || expects_more_;
   }
   requeue();

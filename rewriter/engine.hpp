@@ -16,14 +16,11 @@
 #include "rewriter/apply.hpp"
 #include "rewriter/loop_guard.hpp"
 #include "rewriter/machine.hpp"
-#include "rewriter/native_matcher.hpp"
 #include "rewriter/near_miss_codes.hpp"
 #include "rewriter/run_state.hpp"
 #include "rewriter/verdicts.hpp"
 
 namespace pw {
-
-class KeptPass;
 
 class RuleEngine {
  public:
@@ -33,10 +30,8 @@ class RuleEngine {
   /// matches.
   void ready();
   std::size_t scan();
-  [[nodiscard]] bool native() const { return native_.run != nullptr; }
 
  private:
-  friend class KeptPass;
   /// An operand slot of a pattern's node, and what stands there.
   struct Operand {
     std::uint16_t node = 0, slot = 0;
@@ -146,8 +141,6 @@ class RuleEngine {
   // Seeding and taking (engine.cpp).
   [[nodiscard]] bool opens() const;
   void start();
-  void take_memory_of(RuleEngine& before);
-  void take_program_of(RuleEngine& before);
   void collect(const std::vector<RuleId>& ids, std::vector<RuleId>& out) const;
   void prepare();
   void compile();
@@ -161,7 +154,7 @@ class RuleEngine {
   void attempt(NodeId anchor);
   void finish_attempt(NodeId anchor);
   void give_up(std::uint32_t rule, NodeId anchor);
-  bool accept(std::uint32_t rule, NodeId anchor, Gate gate = Gate::unasked);
+  bool accept(std::uint32_t rule, NodeId anchor);
   bool accept_with_care(std::uint32_t rule, NodeId anchor);
   void accept_frontier(std::uint32_t rule, const Candidate& candidate);
   bool choose(std::uint32_t rule, NodeId anchor, const Candidate& candidate);
@@ -196,7 +189,6 @@ class RuleEngine {
 
   // The sweep (engine_sweep.cpp).
   void sweep_by_interpreter(std::uint64_t until);
-  void sweep_natively(std::uint64_t until);
   [[nodiscard]] std::uint64_t next_position() const;
   std::optional<StopReason> sweep_on(std::uint64_t until);
   void offer(std::uint32_t rule, NodeId anchor, Candidate& candidate, std::uint32_t verdict);
@@ -206,6 +198,7 @@ class RuleEngine {
   [[nodiscard]] bool comes_to(NodeId anchor);
 
   // The first look at a structural match, in the registers (engine_gates.cpp).
+  enum class Gate : std::uint8_t { unknown, no, yes };
   Gate pass_gates(Prepared& rule);
   /// `in_place`: legal, and all that it reads stands before all that it replaces.
   enum class Surely : std::uint8_t { not_known, legal, in_place };
@@ -213,13 +206,6 @@ class RuleEngine {
                                     const ValueId* values) const;
   [[nodiscard]] bool waits(std::uint32_t rule, NodeId anchor) const;
   void note_registers(std::uint32_t rule);
-
-  // Match programs as machine code (engine_native.cpp).
-  void compile_natively();
-  [[nodiscard]] NativeGates native_gates(std::uint32_t rule) const;
-  NodeId run_natively(NodeId first, std::size_t count, std::uint64_t until = ~std::uint64_t{0});
-  void seed_natively();
-  void note_guesses();
 
   // Legality (engine_legality.cpp).
   void read_candidate(const Prepared& rule, Candidate& out) const;
@@ -335,10 +321,6 @@ class RuleEngine {
   MatchProgram program_;
   std::unique_ptr<Registers> registers_;
   std::unique_ptr<CountingTrace> trace_;
-  NativeMatcher native_;  ///< of program_; nothing where it is interpreted
-  NativeState native_state_;
-  std::vector<Guess*> guesses_;                ///< by rule
-  std::vector<std::uint64_t> native_counted_;  ///< by rule
   static constexpr std::size_t kTold = 4096;   ///< nodes or matches between two words of progress
   static constexpr std::uint64_t kLeastSteps = std::uint64_t{1} << 14;
   std::uint64_t steps_ = run_.options.limits.matcher_steps;  ///< at an anchor
@@ -390,7 +372,6 @@ class RuleEngine {
   std::size_t rewrites_ = 0, limit_ = 0, rewrites_at_release_ = 0, rewrites_at_retry_ = 0;
   bool force_ = false;  ///< take the next match although it should wait: all that is left waits
   bool once_ = false, walk_ = false;
-  bool prepared_ = false;   ///< rules_ and program_ are there before the start
   bool new_facts_ = false;  ///< a condition joined the facts, and no verdict has seen it
   bool careful_ = false;    ///< only legal matches are remembered, not promising ones
   bool seeding_ = false;    ///< the heap is put in order when all are known
@@ -399,7 +380,6 @@ class RuleEngine {
   bool follow_erased_ = false;  ///< some rule asks what is not there, or counts what is
   bool local_ = false;          ///< matches depend on their nodes, types and uses alone
   LoopGuard guard_;
-  KeptPass* kept_ = nullptr;  ///< none: nothing is kept of this run
 };
 
 }  // namespace pw

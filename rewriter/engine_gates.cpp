@@ -87,10 +87,10 @@ void RuleEngine::note_registers(std::uint32_t index) {
   return Surely::legal;
 }
 
-[[gnu::always_inline]] inline Gate RuleEngine::pass_gates(Prepared& rule) {
+[[gnu::always_inline]] inline RuleEngine::Gate RuleEngine::pass_gates(Prepared& rule) {
   if (careful_ && run_.barriers) return Gate::unknown;
   const Reading& reading = rule.reading;
-  const Guess::Kind kind =
+  const Guess kind =
       rule.verdicts->guess(reading.places, registers_->values.data(), registers_->nodes.data());
   if (kind == Guess::unknown) return Gate::unknown;
   if (kind == Guess::no) return Gate::no;  // wherever it is
@@ -121,13 +121,13 @@ void RuleEngine::note_registers(std::uint32_t index) {
 }
 
 /// True: the same nodes with operands exchanged need not be tried.
-bool RuleEngine::accept(std::uint32_t index, NodeId anchor, Gate asked) {
+bool RuleEngine::accept(std::uint32_t index, NodeId anchor) {
   Prepared& rule = rules_[index];
   if (rule.swept ? seeding_ : sweeping_) return false;
   if (!rule.simple || (rule.compares && has_choice_of(index)))
     return accept_with_care(index, anchor);
   const bool known = rule.settled && !seeding_ && waits(index, anchor);
-  const Gate gate = known ? Gate::yes : asked == Gate::unasked ? pass_gates(rule) : asked;
+  const Gate gate = known ? Gate::yes : pass_gates(rule);
   if (gate == Gate::unknown) return accept_with_care(index, anchor);
   ++rule.stats->hits;
   if (gate == Gate::no) return reject(rule, rule.verdicts->number(rule.verdicts->last()));

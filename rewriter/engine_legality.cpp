@@ -11,7 +11,6 @@
 #include <algorithm>
 
 #include "rewriter/engine.hpp"
-#include "rewriter/kept_pass.hpp"
 #include "rewriter/legality.hpp"
 
 namespace pw {
@@ -166,7 +165,6 @@ bool RuleEngine::convex(const Prepared& rule, NodeId anchor, const Candidate& c)
     }
   }
   if (!suspicious) return true;
-  if (kept_ != nullptr) kept_->fail("whether a match is convex depends on the graph around it");
   Boundary boundary;
   read_boundary(rule, c, boundary.reads, boundary.writes);
   const std::vector<NodeId> path = find_bad_path(graph_, rule.layout(), c.nodes, boundary);

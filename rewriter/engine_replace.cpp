@@ -5,7 +5,6 @@
 
 #include "rewriter/apply.hpp"
 #include "rewriter/engine.hpp"
-#include "rewriter/kept_pass.hpp"
 #include "rewriter/legality.hpp"
 
 namespace pw {
@@ -42,15 +41,12 @@ void RuleEngine::collect_own(const Prepared& rule, const Candidate& c) {
     for (std::size_t k = 0; k < made.result_count; ++k)
       new_results_[made.first_result + k] = graph_.result(node, k);
   }
-  if (kept_ != nullptr) kept_->placed(first_new_);
   graph_.insert_before({});
-  if (kept_ != nullptr) kept_->redirects(c, recipe);
   run_.barriers = run_.barriers || recipe.barriers;
   redirect(rule, c, recipe);
   for (std::size_t i = first_new_.index; i < graph_.node_bound(); ++i)
     if (graph_.alive(NodeId(i))) created_.push_back(NodeId(i));
   note_touched();
-  if (kept_ != nullptr) return;  // its journal is written when it is read
   named_values_.resize(rule.named.size());
   for (std::size_t i = 0; i < rule.named.size(); ++i)
     named_values_[i] = c.values[rule.named[i].index];

@@ -9,7 +9,6 @@
 #include <algorithm>
 
 #include "rewriter/engine.hpp"
-#include "rewriter/kept_pass.hpp"
 
 namespace pw {
 
@@ -66,7 +65,6 @@ void RuleEngine::follow_far(const WayBack& way, NodeId node, std::vector<NodeId>
 
 void RuleEngine::wait_for(NodeId node, NodeId anchor) {
   waiters_[node.index].push_back(anchor);
-  if (kept_ != nullptr) kept_->waits_for(node, anchor);
 }
 
 void RuleEngine::wake(NodeId node) {

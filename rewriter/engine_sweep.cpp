@@ -9,7 +9,6 @@
 // erased (Graph::mark). Entries, of other rules or of anchors asked again, are taken when the sweep
 // has come to their position.
 #include "rewriter/engine.hpp"
-#include "rewriter/kept_pass.hpp"
 
 namespace pw {
 
@@ -36,7 +35,6 @@ std::uint64_t RuleEngine::next_position() const {
 /// passed the anchor, it goes back: what is there now is mostly the next match.
 bool RuleEngine::comes_to(NodeId anchor) {
   constexpr int kNear = 4;
-  if (kept_ != nullptr && !kept_->building()) return false;  // an update has no sweep
   if (program_.finds_of(graph_.op(anchor)) != MatchProgram::kFromFirst) return false;
   if (sweep_.valid() && graph_.label(anchor) >= graph_.label(sweep_)) return true;
   NodeId n = anchor;
@@ -77,7 +75,7 @@ std::optional<StopReason> RuleEngine::sweep_on(std::uint64_t until) {
       tell(std::min(swept_nodes_, sweep_total_), sweep_total_, "nodes");
       sweep_told_ += kTold;
     }
-    native_.run != nullptr ? sweep_natively(until) : sweep_by_interpreter(until);
+    sweep_by_interpreter(until);
   }
   sweeping_ = false;
   if (std::exchange(offers_, 0) != 1) return std::nullopt;
@@ -95,12 +93,6 @@ void RuleEngine::sweep_by_interpreter(std::uint64_t until) {
     sweep_ = graph_.next(sweep_);
     if (offers_ > 0) return;
   }
-}
-
-void RuleEngine::sweep_natively(std::uint64_t until) {
-  const std::uint64_t before = native_state_.asked;
-  sweep_ = run_natively(sweep_, kTold, until);
-  swept_nodes_ += native_state_.asked - before;
 }
 
 }  // namespace pw

@@ -26,9 +26,6 @@ class LoopGuard {
     return watch(graph, rule);
   }
 
-  /// Whether it ever looked at whole graphs.
-  [[nodiscard]] bool suspected() const { return watching_ || suspicion_ > kFirstSuspicion; }
-
  private:
   static constexpr std::uint32_t kFirstSuspicion = 64;
   static constexpr std::size_t kWindow = 32;

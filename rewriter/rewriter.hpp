@@ -16,7 +16,6 @@ namespace pw {
 namespace extract {
 struct NamedProblem;
 }
-class MatcherCompiler;
 
 struct Limits {
   std::size_t rewrites = 10'000'000;  ///< a whole run
@@ -86,9 +85,6 @@ enum class EngineKind : std::uint8_t { compiled, naive };
 struct RewriteOptions {
   Limits limits;
   EngineKind engine = EngineKind::compiled;
-  /// With it, the compiled engine runs its match programs as machine code; null: it interprets
-  /// them. With `stats`, which counts by instruction, it interprets them all the same.
-  std::shared_ptr<MatcherCompiler> compiler = {};
   bool stats = false;  ///< count what each instruction of the matcher says: attempts, rejections
   bool verify_each = false;
   bool hashes = false;  ///< the journal has the graph's structural hash before and after each pass

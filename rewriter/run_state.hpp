@@ -72,14 +72,6 @@ struct RunState {
                             std::string(g.node_name(at)));
     report.warnings.push_back(std::move(warning));
   }
-  /// Warns once that match programs were to be compiled and are interpreted.
-  void warn_interpreted(const Diagnostics& why) {
-    if (!refused.insert("compiling match programs").second) return;
-    Diagnostic warning = why.front();
-    warning.severity = Severity::warning;
-    warning.notes.emplace_back("so match programs are interpreted, with the same result");
-    report.warnings.push_back(std::move(warning));
-  }
   /// Warns once of a rule at which the matcher ran out of steps.
   void warn_given_up(const Rule& rule, const Graph& g, NodeId at, std::uint64_t steps) {
     if (!refused.insert(rule.name + " given up").second) return;

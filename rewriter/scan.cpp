@@ -1,4 +1,4 @@
-// Exports Scan, count_matches, and RuleEngine's ready and scan.
+// Exports Scan, and RuleEngine's ready and scan.
 #include "rewriter/scan.hpp"
 
 #include "rewriter/engine.hpp"
@@ -28,7 +28,6 @@ Scan::Scan(Graph& graph, const RuleSet& rules, const Strategy& strategy, const E
 }
 Scan::~Scan() = default;
 
-bool Scan::native() const { return state_->engine.native(); }
 std::size_t Scan::run() { return state_->engine.scan(); }
 
 void RuleEngine::ready() {
@@ -55,11 +54,6 @@ std::size_t RuleEngine::scan() {
     return heap_.size() + seeds_.size();
   }
   return counted_ + seeds_.size();  // those of rules with lists are kept
-}
-
-std::size_t count_matches(Graph& graph, const RuleSet& rules, const Strategy& strategy,
-                          const Env& params) {
-  return Scan(graph, rules, strategy, params).run();
 }
 
 }  // namespace pw

@@ -19,15 +19,10 @@ class Scan {
   Scan& operator=(const Scan&) = delete;
   /// Visits every anchor; the same number each time.
   std::size_t run();
-  /// Whether it runs machine code: with a compiler in the options that could make it.
-  [[nodiscard]] bool native() const;
 
  private:
   struct State;
   std::unique_ptr<State> state_;
 };
-
-std::size_t count_matches(Graph& graph, const RuleSet& rules, const Strategy& strategy,
-                          const Env& params);
 
 }  // namespace pw

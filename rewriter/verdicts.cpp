@@ -94,7 +94,7 @@ std::uint32_t& Verdicts::slot_of_key() {
     return std::equal(key_.begin(), key_.end(),
                       keys_.begin() + static_cast<std::ptrdiff_t>(v * width));
   };
-  if (!verdicts_.empty() && equal(followers_[guess_.last])) return followers_[guess_.last];
+  if (!verdicts_.empty() && equal(followers_[last_])) return followers_[last_];
   if ((verdicts_.size() + 1) * 2 > table_.size()) grow();
   std::size_t at = hash_key() & (table_.size() - 1);
   while (table_[at] != kEmpty && !equal(table_[at])) at = (at + 1) & (table_.size() - 1);
@@ -108,8 +108,8 @@ const Verdict* Verdicts::known(const Candidate& candidate) {
 }
 
 const Verdict* Verdicts::follow(std::uint32_t verdict) {
-  followers_[guess_.last] = verdict;
-  return verdicts_[guess_.last = verdict].get();
+  followers_[last_] = verdict;
+  return verdicts_[last_ = verdict].get();
 }
 
 const Verdict& Verdicts::ask(const Candidate& candidate) {
@@ -132,10 +132,6 @@ void Verdicts::keep(std::unique_ptr<Verdict> verdict) {
                    : verdict->recipe.may_change_nothing ? Guess::yes_perhaps
                                                         : Guess::yes);
   verdicts_.push_back(std::move(verdict));
-  guess_.keys = keys_.data();
-  guess_.followers = followers_.data();
-  guess_.kinds = kinds_.data();
-  guess_.count = static_cast<std::uint32_t>(verdicts_.size());
 }
 
 void Verdicts::grow() {

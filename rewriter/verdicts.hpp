@@ -58,26 +58,13 @@ struct Candidate {
   std::vector<std::uint8_t> swaps;  ///< by PatternNodeId
 };
 
-/// What guess() reads, for code that is compiled apart.
-struct Guess {
-  /// Of a verdict: decided elsewhere; the rule does not apply; it does; it does, and may change
-  /// nothing.
-  enum Kind : std::uint8_t { unknown, no, yes, yes_perhaps };
-  const std::uint32_t* keys = nullptr;       ///< by verdict, one after the other
-  const std::uint32_t* followers = nullptr;  ///< by verdict
-  const Kind* kinds = nullptr;               ///< by verdict
-  std::uint32_t last = 0;
-  std::uint32_t count = 0;
-};
+/// What guess() says of a verdict: it is decided elsewhere, the rule does not apply, it applies, or
+/// it applies and may change nothing.
+enum class Guess : std::uint8_t { unknown, no, yes, yes_perhaps };
 
 class Verdicts {
  public:
   Verdicts(const Graph& graph, const RuleLayout& layout, const Env& base);
-  /// From now on of a rule that says the same.
-  void adopt(const RuleLayout& layout, const Env& base) {
-    layout_ = &layout;
-    base_ = &base;
-  }
   /// The candidate must have passed the closed-world and convexity checks: they look at more than
   /// the key. The reference holds until the next call.
   const Verdict& ask(const Candidate& candidate);
@@ -89,15 +76,15 @@ class Verdicts {
   };
   /// Its kind, where it is the verdict that followed the last one before, or the last one itself,
   /// as it mostly is; else unknown. Reads no more than the key.
-  Guess::Kind guess(const Places& places, const ValueId* values, const NodeId* nodes) {
+  Guess guess(const Places& places, const ValueId* values, const NodeId* nodes) {
     if (kinds_.empty() || !numbers_.empty()) return Guess::unknown;
-    const std::uint32_t last = guess_.last;
+    const std::uint32_t last = last_;
     std::uint32_t verdict = followers_[last];
     if (!is_key_of(verdict, places, values, nodes)) {
       if (verdict == last || !is_key_of(last, places, values, nodes)) return Guess::unknown;
       verdict = last;
     }
-    guess_.last = verdict;
+    last_ = verdict;
     return kinds_[verdict];
   }
   /// The same, not cached: for guards that depend on more than the key.
@@ -106,16 +93,11 @@ class Verdicts {
     return *anew_;
   }
   /// The number of the verdict that ask() or known() gave last, and the verdict of a number.
-  [[nodiscard]] std::uint32_t last() const { return guess_.last; }
+  [[nodiscard]] std::uint32_t last() const { return last_; }
   [[nodiscard]] const Verdict& number(std::uint32_t verdict) const { return *verdicts_[verdict]; }
-  [[nodiscard]] Guess* guesses() { return &guess_; }
   /// Whether it looks at constants: which of them a value is may change with a rewrite.
   [[nodiscard]] bool reads_numbers() const { return !numbers_.empty(); }
   [[nodiscard]] std::size_t size() const { return verdicts_.size(); }
-  /// The same questions under the same numbers, judged by a rule that has the same pattern, in
-  /// rule_change.cpp; null where one cannot be put. Only of rules that look at no constants.
-  [[nodiscard]] std::unique_ptr<Verdicts> judged_by(const RuleLayout& layout,
-                                                    const Env& base) const;
 
  private:
   static constexpr std::uint32_t kAbsent = 0xffffffff;   ///< in a key
@@ -155,8 +137,8 @@ class Verdicts {
   std::unique_ptr<Verdict> anew_;
   /// The verdict that followed each one the last time: layers repeat, and so do their questions.
   std::vector<std::uint32_t> followers_;
-  std::vector<Guess::Kind> kinds_;
-  Guess guess_;
+  std::vector<Guess> kinds_;  ///< by verdict
+  std::uint32_t last_ = 0;
 };
 
 /// The match with exactly these nodes and exchanged operands, with everything bound; nothing, and
