@@ -1,4 +1,3 @@
-// Exports strided arrays and the walk over several of them.
 #include "backends/array.hpp"
 
 #include <algorithm>

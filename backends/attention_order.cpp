@@ -1,4 +1,3 @@
-// Exports the interpreter whose attention adds as tensor cores do.
 #include "backends/attention_order.hpp"
 
 #include <array>
@@ -122,7 +121,7 @@ void attend_in_order(const OrderedRow& row, const AttentionOrder& order, float* 
     out[d] = all.sums[static_cast<std::size_t>(d)] * share;
 }
 
-Result<std::monostate> ordered_attention(Call& call, const AttentionOrder& order) {
+Status ordered_attention(Call& call, const AttentionOrder& order) {
   const Array& query = call.operand(0);
   const std::int64_t heads = query.extents[1], width = query.extents[2],
                      groups = call.operand(1).extents[1];
@@ -149,7 +148,7 @@ Result<std::monostate> ordered_attention(Call& call, const AttentionOrder& order
   }
   Array& y = call.result();
   store_declared(call.result_dtype(), y, 0, 1, y.count(), out.data());
-  return std::monostate{};
+  return {};
 }
 
 class OrderedInterpreter final : public Backend {

@@ -88,13 +88,11 @@ class Executable {
   /// Inputs and outputs in the order of the graph's; outputs are allocated by the caller. Those of
   /// eager, cpu and the interpreter keep nothing of a run: several may be at the same time, also
   /// within each other.
-  virtual Result<std::monostate> run(std::span<const TensorView> inputs,
-                                     std::span<const TensorView> outputs,
-                                     const RunContext& context) = 0;
+  virtual Status run(std::span<const TensorView> inputs, std::span<const TensorView> outputs,
+                     const RunContext& context) = 0;
   /// The same on several ranks in step, with their collectives between them. PW1201 where an
   /// executable cannot; one rank is always possible.
-  virtual Result<std::monostate> run_ranks(std::span<const RankTensors> ranks,
-                                           const RunContext& context);
+  virtual Status run_ranks(std::span<const RankTensors> ranks, const RunContext& context);
 };
 
 class Backend {

@@ -1,4 +1,3 @@
-// Exports the list of backends, and what an executable can do by default.
 #include <fmt/format.h>
 
 #include "backends/backend.hpp"
@@ -9,8 +8,7 @@ namespace pw {
 #include "backends/backends.def"
 #undef PW_BACKEND
 
-Result<std::monostate> Executable::run_ranks(std::span<const RankTensors> ranks,
-                                             const RunContext& context) {
+Status Executable::run_ranks(std::span<const RankTensors> ranks, const RunContext& context) {
   if (ranks.size() == 1) return run(ranks[0].inputs, ranks[0].outputs, context);
   return fail(error_in("backend", "PW1201",
                        fmt::format("runs one rank a process, not {}", ranks.size()),

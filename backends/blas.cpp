@@ -1,4 +1,3 @@
-// Exports lend_blas and blas_gemm.
 #include "backends/blas.hpp"
 
 #include <algorithm>
@@ -76,7 +75,7 @@ bool call(Fortran<Scalar>* function, DType dtype, const Matrix& a, const Matrix&
 
 }  // namespace
 
-Result<std::monostate> lend_blas(const std::string& library) {
+Status lend_blas(const std::string& library) {
   void* const handle = ::dlopen(library.c_str(), RTLD_LAZY | RTLD_NOLOAD);
   if (handle == nullptr)
     return fail(error_in(library, "PW1222", "the library is not loaded, so it lends no products"));
@@ -89,7 +88,7 @@ Result<std::monostate> lend_blas(const std::string& library) {
   static std::mutex lending;  // by several threads: they find the same
   const std::lock_guard<std::mutex> lock(lending);
   if (!(found == lent())) lent() = found;
-  return std::monostate{};
+  return {};
 }
 
 bool blas_gemm(const Matrix& a, const Matrix& b, float* c) {

@@ -13,7 +13,7 @@ namespace pw {
 /// From now on products whose operands fit go to `sgemm_` and `dgemm_` of this library, which is
 /// loaded already (https://netlib.org/blas), and those of bf16 to `cblas_gemm_bf16bf16f32` where it
 /// has that. PW1222 where it is not loaded, or has neither.
-Result<std::monostate> lend_blas(const std::string& library);
+Status lend_blas(const std::string& library);
 
 /// c (row-major, a.rows × b.columns) = a · b by the lent library. False where there is none, where
 /// it takes no such operands, and where the product is too small to be worth the call.

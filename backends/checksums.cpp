@@ -1,4 +1,3 @@
-// Exports Checksums.
 #include "backends/checksums.hpp"
 
 #include <algorithm>

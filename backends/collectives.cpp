@@ -1,4 +1,3 @@
-// Exports the collectives of several ranks in one process.
 #include "backends/collectives.hpp"
 
 #include <algorithm>
@@ -16,7 +15,6 @@
 namespace pw {
 namespace {
 
-using Done = Result<std::monostate>;
 constexpr std::int64_t kRun = 512;
 
 /// Part i of n equal ones along an axis; a view.
@@ -56,26 +54,26 @@ Array sum_of(std::span<const Call> group) {
 }
 
 /// Nothing if the axis of `whole` has as many elements as `ranks` times that of a part.
-Done check_parts(const Call& call, const Extents& whole, const Extents& part, std::size_t axis,
-                 std::size_t ranks) {
+Status check_parts(const Call& call, const Extents& whole, const Extents& part, std::size_t axis,
+                   std::size_t ranks) {
   Extents expected = part;
   expected[axis] *= static_cast<std::int64_t>(ranks);
-  if (expected == whole) return Done{};
+  if (expected == whole) return {};
   return fail_call(call, "PW1203",
                    fmt::format("{} elements along axis {} are not {} parts of {}", whole[axis],
                                axis, ranks, part[axis]),
                    "run a number of tokens that the ranks divide");
 }
 
-Done all_reduce(std::span<Call> group) {
+Status all_reduce(std::span<Call> group) {
   const Array sum = sum_of(group);
   for (Call& call : group) call.results[0] = sum;
-  return Done{};
+  return {};
 }
 
 /// Leaves on each rank its part of `whole(rank)`.
 template <class F>
-Done scatter(std::span<Call> group, F whole) {
+Status scatter(std::span<Call> group, F whole) {
   const auto n = static_cast<std::int64_t>(group.size());
   for (std::int64_t i = 0; i < n; ++i) {
     Call& call = group[static_cast<std::size_t>(i)];
@@ -85,19 +83,19 @@ Done scatter(std::span<Call> group, F whole) {
       return fits;
     call.results[0] = part_of(x, axis, i, n);
   }
-  return Done{};
+  return {};
 }
 
-Done reduce_scatter(std::span<Call> group) {
+Status reduce_scatter(std::span<Call> group) {
   const Array sum = sum_of(group);
   return scatter(group, [&](const Call&) -> const Array& { return sum; });
 }
 
-Done shard(std::span<Call> group) {
+Status shard(std::span<Call> group) {
   return scatter(group, [](const Call& call) -> const Array& { return call.operand(0); });
 }
 
-Done all_gather(std::span<Call> group) {
+Status all_gather(std::span<Call> group) {
   Call& first = group.front();
   const std::size_t axis = first.axis("dim", 0, first.operand(0).rank());
   const auto n = static_cast<std::int64_t>(group.size());
@@ -112,7 +110,7 @@ Done all_gather(std::span<Call> group) {
       copy(group[static_cast<std::size_t>(i)].operand(0), part_of(whole, axis, i, n));
   }
   for (Call& call : group) call.results[0] = whole;
-  return Done{};
+  return {};
 }
 
 constexpr std::pair<std::string_view, Collective> kCollectives[] = {
@@ -175,7 +173,7 @@ RankGroup group_of(const Graph& graph, NodeId node, const RankGroups& stated) {
 namespace {
 
 /// The calls of one group after another; those of a group with a stride are put side by side.
-Done run_group(Collective collective, std::span<Call> ranks, std::size_t first, RankGroup group) {
+Status run_group(Collective collective, std::span<Call> ranks, std::size_t first, RankGroup group) {
   const auto size = static_cast<std::size_t>(group.size),
              stride = static_cast<std::size_t>(group.stride);
   if (stride == 1) return collective(ranks.subspan(first, size));
@@ -221,7 +219,7 @@ class Across {
   Across(Call& call, RankGroup group, Communicator& others)
       : call_(call), group_(group), others_(others) {}
 
-  Done run(Collective collective) {
+  Status run(Collective collective) {
     if (collective == shard) return own_part();
     const std::string* name = group_name(call_.graph, call_.node);
     others_.enter(in_words(call_, name == nullptr ? std::string() : *name));
@@ -234,26 +232,26 @@ class Across {
   [[nodiscard]] DType declared() const { return call_.operand_dtype(0); }
   [[nodiscard]] std::size_t axis(const Array& x) const { return call_.axis("dim", 0, x.rank()); }
 
-  Done own_part() {
+  Status own_part() {
     const Array& x = call_.operand(0);
     PW_TRY(check_parts(call_, x.extents, call_.extents[0], axis(x), count()));
     const std::int64_t place = others_.rank() % (group_.size * group_.stride) / group_.stride;
     call_.results[0] = part_of(x, axis(x), place, ranks());
-    return Done{};
+    return {};
   }
-  Done reduced() {
+  Status reduced() {
     const Array x = contiguous(call_.operand(0));
     call_.results[0] = make_array(call_.storage(declared()), x.extents);
     return others_.all_reduce(x, declared(), call_.results[0], group_);
   }
-  Done scattered() {
+  Status scattered() {
     const Array& x = call_.operand(0);
     PW_TRY(check_parts(call_, x.extents, call_.extents[0], axis(x), count()));
     call_.results[0] = make_array(call_.storage(declared()), call_.extents[0]);
     return others_.reduce_scatter(parts_in_order(x, axis(x), ranks()), declared(), call_.results[0],
                                   group_);
   }
-  Done gathered() {
+  Status gathered() {
     const Array x = contiguous(call_.operand(0));
     PW_TRY(check_parts(call_, call_.extents[0], x.extents, axis(x), count()));
     Extents extents = x.extents;
@@ -264,7 +262,7 @@ class Across {
     for (std::int64_t i = 0; i < ranks(); ++i) {
       copy(entry(packed, i), part_of(whole, axis(x), i, ranks()));
     }
-    return Done{};
+    return {};
   }
   [[nodiscard]] std::size_t count() const { return static_cast<std::size_t>(ranks()); }
 
@@ -275,8 +273,8 @@ class Across {
 
 }  // namespace
 
-Result<std::monostate> run_collective(Collective collective, std::span<Call> ranks, RankGroup group,
-                                      Communicator* others) {
+Status run_collective(Collective collective, std::span<Call> ranks, RankGroup group,
+                      Communicator* others) {
   const auto all = others != nullptr ? others->size() : static_cast<std::int64_t>(ranks.size());
   if (group.size == 0) group = {all, 1};
   const std::int64_t size = group.size, block = size * group.stride;
@@ -297,7 +295,7 @@ Result<std::monostate> run_collective(Collective collective, std::span<Call> ran
       if (auto done = run_group(collective, ranks, static_cast<std::size_t>(begin + i), group);
           !done)
         return done;
-  return std::monostate{};
+  return {};
 }
 
 namespace {

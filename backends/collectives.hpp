@@ -14,7 +14,7 @@ namespace pw {
 
 /// One call on every rank of a group, in the order of ranks. Sums add in that order, in double, and
 /// round once.
-using Collective = Result<std::monostate> (*)(std::span<Call> group);
+using Collective = Status (*)(std::span<Call> group);
 
 /// all_reduce, reduce_scatter, all_gather, and shard, which sends nothing but depends on the rank.
 /// Null for any other op.
@@ -31,8 +31,8 @@ Result<RankGroups> stated_groups(const Graph& graph);
 [[nodiscard]] RankGroup group_of(const Graph& graph, NodeId node, const RankGroups& stated);
 /// Runs a collective on every group of ranks; with `others`, on this process's rank and theirs.
 /// PW1201 if one rank is too few, PW1208 if groups of that size and stride do not divide the ranks.
-Result<std::monostate> run_collective(Collective collective, std::span<Call> ranks, RankGroup group,
-                                      Communicator* others = nullptr);
+Status run_collective(Collective collective, std::span<Call> ranks, RankGroup group,
+                      Communicator* others = nullptr);
 /// Sums arrays of equal extents in their order, in double (integers in 64 bits), and rounds once.
 void add_in_order(std::span<const Array> addends, DType declared, const Array& sum);
 /// Ranks with the same number hold the same in an input that is replicated over these groups: the

@@ -1,4 +1,3 @@
-// Exports HostCommunicator and gather_texts.
 #include "backends/communicator.hpp"
 
 #include <algorithm>
@@ -23,20 +22,20 @@ Array bytes_of(std::int64_t count) { return make_array(DType::u8, {count}); }
 
 }  // namespace
 
-Communicator::Done HostCommunicator::reduce_scatter(const Array& x, DType declared,
-                                                    const Array& part, RankGroup group) {
+Status HostCommunicator::reduce_scatter(const Array& x, DType declared, const Array& part,
+                                        RankGroup group) {
   const std::int64_t n = ranks_in(group, size());
   const Array received = make_array(x.dtype, {x.count()});
   PW_TRY(all_to_all(x, received, group));
   std::vector<Array> parts;
   for (std::int64_t i = 0; i < n; ++i) parts.push_back(slab(received, i, n));
   add_in_order(parts, declared, slab(part, 0, 1));
-  return std::monostate{};
+  return {};
 }
 
 /// Each rank sums a part, and all get the parts: as many bytes as a ring sends.
-Communicator::Done HostCommunicator::all_reduce(const Array& x, DType declared, const Array& sum,
-                                                RankGroup group) {
+Status HostCommunicator::all_reduce(const Array& x, DType declared, const Array& sum,
+                                    RankGroup group) {
   const std::int64_t n = ranks_in(group, size()), count = x.count();
   const std::int64_t part = (count + n - 1) / n;
   const Array padded = make_array(x.dtype, {n * part}), whole = make_array(sum.dtype, {n * part});
@@ -48,7 +47,7 @@ Communicator::Done HostCommunicator::all_reduce(const Array& x, DType declared, 
   PW_TRY(all_gather(own, whole, group));
   if (count > 0)
     std::memcpy(sum.data, whole.data, static_cast<std::size_t>(count * size_of(sum.dtype)));
-  return std::monostate{};
+  return {};
 }
 
 Result<std::vector<std::string>> gather_texts(Communicator& ranks, const std::string& own) {

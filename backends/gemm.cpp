@@ -1,4 +1,4 @@
-// Exports matrix products: blocking, conversion, the choice of instruction set.
+// Blocking, conversion, the choice of instruction set.
 #include "backends/gemm.hpp"
 
 #include <algorithm>

@@ -1,6 +1,5 @@
-// Exports block_kernel_f32 and block_kernel_f64, once for each instruction set: this file is
-// compiled several times, with PW_GEMM naming the variant. A tile's sums stay in registers: two
-// vectors a row, as many rows as there are registers for.
+// This file is compiled several times, with PW_GEMM naming the variant. A tile's sums stay in
+// registers: two vectors a row, as many rows as there are registers for.
 #include "backends/gemm_kernel.hpp"
 
 #include <array>

@@ -1,5 +1,5 @@
-// Exports guarded_run. The guard is forked from a program of many threads, so it calls nothing but
-// what is safe in a signal handler, and allocates nothing.
+// The guard is forked from a program of many threads, so it calls nothing but what is safe in a
+// signal handler, and allocates nothing.
 #include "backends/guarded_run.hpp"
 
 #include <cerrno>

@@ -1,4 +1,3 @@
-// Exports read_skeleton and plain_skeleton.
 #include "backends/host_arguments.hpp"
 
 #include <algorithm>
@@ -6,6 +5,8 @@
 #include <charconv>
 
 #include <fmt/format.h>
+
+#include "base/try.hpp"
 
 namespace pw {
 namespace {
@@ -56,9 +57,8 @@ class SkeletonReader {
     std::vector<HostArgument> out;
     if (depth > kDeepest) return refuse();
     while (!ends(close)) {
-      auto one = argument(depth);
-      if (!one) return forward(one);
-      out.push_back(std::move(*one));
+      auto one = PW_TRY(argument(depth));
+      out.push_back(std::move(one));
       if (++read_ > kMostArguments) return refuse();
       if (!take(',') && !ends(close)) return refuse();
     }

@@ -1,4 +1,3 @@
-// Exports the table of host functions, and the calls of nodes that they run.
 #include "backends/host_functions.hpp"
 
 #include <algorithm>
@@ -7,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "backends/host_arguments.hpp"
+#include "base/try.hpp"
 #include "graph/writes.hpp"
 
 namespace pw {
@@ -42,7 +42,7 @@ struct Evaluator {
     if (!value) missing = dim;
     return value.value_or(0);
   }
-  HostValue operator()(None) const { return std::monostate{}; }
+  HostValue operator()(None) const { return {}; }
   HostValue operator()(bool value) const { return value; }
   HostValue operator()(std::int64_t value) const { return value; }
   HostValue operator()(double value) const { return value; }
@@ -101,7 +101,7 @@ Result<std::vector<HostArgument>> skeleton_of(const Graph& graph, NodeId node) {
 }
 
 /// A result without a type is passed as nothing, so nobody may read it.
-Result<std::monostate> check_types(const Graph& graph, NodeId node) {
+Status check_types(const Graph& graph, NodeId node) {
   const std::string& op = graph.op_of(node).name;
   const auto refuse = [&](ValueId v, const std::string& what) {
     return fail(error_in(
@@ -119,7 +119,7 @@ Result<std::monostate> check_types(const Graph& graph, NodeId node) {
   for (ValueId v : graph.operands(node))
     if (v.valid() && graph.type(v) == Types::unknown() && !graph.is_input(v))
       return refuse(v, "operand");
-  return std::monostate{};
+  return {};
 }
 
 TensorView view_of(const Array& array) { return {array.dtype, array.extents, array.data}; }
@@ -153,17 +153,17 @@ class Frame {
   Frame(const Callee& callee, Call& call)
       : callee_(callee), call_(call), symbols_(valid_symbols(call)) {}
 
-  Result<std::monostate> run(const HostFunction& function) {
+  Status run(const HostFunction& function) {
     if (auto done = fill_attributes(); !done) return done;
     if (auto done = make_results(); !done) return done;
     if (auto done = pass_operands(); !done) return done;
     if (auto done = function(host_); !done) return done;
     keep_results();
-    return std::monostate{};
+    return {};
   }
 
  private:
-  Result<std::monostate> fill_attributes() {
+  Status fill_attributes() {
     const Context& context = call_.graph.context();
     DimId missing;
     const Evaluator evaluator{context, symbols_, missing};
@@ -183,7 +183,7 @@ class Frame {
     host_.arguments = callee_.skeleton;
     fill(host_.arguments, values);
     host_.attributes.assign(values.begin(), values.end());
-    return std::monostate{};
+    return {};
   }
 
   Result<Extents> valid_extents(ValueId value) const {
@@ -191,7 +191,7 @@ class Frame {
   }
 
   /// Fresh memory of the declared dtype, or the engine's own where that is the same.
-  Result<std::monostate> make_results() {
+  Status make_results() {
     buffers_.resize(call_.results.size());
     for (std::size_t r = 0; r < buffers_.size(); ++r) {
       if (!callee_.typed[r]) {
@@ -199,16 +199,15 @@ class Frame {
         continue;
       }
       const DType dtype = call_.result_dtype(r);
-      auto extents = valid_extents(call_.graph.result(call_.node, r));
-      if (!extents) return forward(extents);
-      const bool own = call_.storage(dtype) == dtype && *extents == call_.extents[r];
-      buffers_[r] = own ? call_.result(r) : make_array(dtype, *extents);
+      auto extents = PW_TRY(valid_extents(call_.graph.result(call_.node, r)));
+      const bool own = call_.storage(dtype) == dtype && extents == call_.extents[r];
+      buffers_[r] = own ? call_.result(r) : make_array(dtype, extents);
       if (const auto written = callee_.contents[r])
-        copy(corner(call_.operand(*written), *extents), buffers_[r]);
+        copy(corner(call_.operand(*written), extents), buffers_[r]);
       else
         host_.results.push_back(view_of(buffers_[r]));
     }
-    return std::monostate{};
+    return {};
   }
 
   /// The result that an operand's buffer becomes. Equal values are not one tensor: where a tensor
@@ -220,7 +219,7 @@ class Frame {
   }
 
   /// An operand that is written is passed as the buffer of its new contents.
-  Result<std::monostate> pass_operands() {
+  Status pass_operands() {
     const std::vector<ValueId> values = call_.graph.operands(call_.node);
     for (std::size_t i = 0; i < call_.operands.size(); ++i) {
       if (call_.operands[i] == nullptr || call_.graph.type(values[i]) == Types::unknown()) {
@@ -231,12 +230,11 @@ class Frame {
         host_.operands.emplace_back(view_of(buffers_[*r]));
         continue;
       }
-      auto extents = valid_extents(values[i]);
-      if (!extents) return forward(extents);
-      held_.push_back(declared(corner(call_.operand(i), *extents), call_.operand_dtype(i)));
+      auto extents = PW_TRY(valid_extents(values[i]));
+      held_.push_back(declared(corner(call_.operand(i), extents), call_.operand_dtype(i)));
       host_.operands.emplace_back(view_of(held_.back()));
     }
-    return std::monostate{};
+    return {};
   }
 
   void keep_results() {
@@ -312,7 +310,7 @@ bool has_host_function(const Graph& graph, NodeId node) {
 
 Result<RunCall> host_call(const Graph& graph, NodeId node) {
   if (!has_host_function(graph, node)) return RunCall();
-  if (auto checked = check_types(graph, node); !checked) return forward(checked);
+  PW_TRY(check_types(graph, node));
   for (const OperandWrite& write : writes_of(graph, node))
     if (!write.contents.valid())
       return fail(error_in(place_of(graph, node), "PW1213",
@@ -328,17 +326,16 @@ Result<RunCall> host_call(const Graph& graph, NodeId node) {
                                      graph.op_of(node).name, which ? *which : "operands overlap"),
                          "call it with tensors that do not overlap"));
   }
-  auto skeleton = skeleton_of(graph, node);
-  if (!skeleton) return forward(skeleton);
+  auto skeleton = PW_TRY(skeleton_of(graph, node));
   Callee callee{
-      graph.op_of(node).name, std::move(*skeleton), contents_of_results(graph, node), {}, {}};
+      graph.op_of(node).name, std::move(skeleton), contents_of_results(graph, node), {}, {}};
   for (std::size_t r = 0; r < callee.contents.size(); ++r) {
     callee.typed.push_back(graph.type(graph.result(node, r)) != Types::unknown());
     if (callee.contents[r]) callee.writes.push_back(*callee.contents[r]);
   }
   std::sort(callee.writes.begin(), callee.writes.end());
   // Looked up at each call: an executable may outlive the function it was compiled with.
-  return RunCall([callee = std::move(callee)](Call& call) -> Result<std::monostate> {
+  return RunCall([callee = std::move(callee)](Call& call) -> Status {
     const HostFunction* function = host_function(call.graph.context(), callee.op);
     if (function == nullptr)
       return fail_call(call, "PW1201", "its host function is gone", "give it again");

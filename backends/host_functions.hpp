@@ -53,7 +53,7 @@ struct HostCall {
 };
 
 /// What it reports as failed ends the run.
-using HostFunction = std::function<Result<std::monostate>(const HostCall&)>;
+using HostFunction = std::function<Status(const HostCall&)>;
 
 struct HostFunctions {
   std::map<std::string, HostFunction, std::less<>> by_op;

@@ -1,8 +1,8 @@
-// Exports the interpreter as a function and as a backend.
 #include "backends/interpreter.hpp"
 
 #include "backends/interpreter_kernels.hpp"
 #include "backends/program.hpp"
+#include "base/try.hpp"
 
 namespace pw {
 namespace {
@@ -32,29 +32,26 @@ class Interpreter final : public Backend {
 Result<std::vector<std::vector<Tensor>>> interpret_ranks(
     const Graph& graph, std::span<const std::vector<TensorView>> inputs, const RunContext& context,
     Precision precision) {
-  auto program = OpProgram::make(graph, engine_of(precision));
-  if (!program) return forward(program);
+  auto program = PW_TRY(OpProgram::make(graph, engine_of(precision)));
   std::vector<std::vector<Tensor>> outputs(inputs.size());
   std::vector<RankTensors> ranks;
   for (std::size_t rank = 0; rank < inputs.size(); ++rank) {
     ranks.push_back({inputs[rank], {}});
-    for (ValueId output : program->graph().outputs()) {
-      auto extents = extents_of(program->graph(), output, context.symbols);
-      if (!extents) return forward(extents);
-      outputs[rank].emplace_back(DType::f64, std::move(*extents));
+    for (ValueId output : program.graph().outputs()) {
+      auto extents = PW_TRY(extents_of(program.graph(), output, context.symbols));
+      outputs[rank].emplace_back(DType::f64, std::move(extents));
       ranks[rank].outputs.push_back(outputs[rank].back().view());
     }
   }
-  if (auto done = program->run_ranks(ranks, context); !done) return forward(done);
+  PW_TRY(program.run_ranks(ranks, context));
   return outputs;
 }
 
 Result<std::vector<Tensor>> interpret(const Graph& graph, std::span<const TensorView> inputs,
                                       const RunContext& context, Precision precision) {
   const std::vector<TensorView> alone[] = {{inputs.begin(), inputs.end()}};
-  auto outputs = interpret_ranks(graph, alone, context, precision);
-  if (!outputs) return forward(outputs);
-  return std::move(outputs->front());
+  auto outputs = PW_TRY(interpret_ranks(graph, alone, context, precision));
+  return std::move(outputs.front());
 }
 
 std::unique_ptr<Backend> make_interpreter(Precision precision) {

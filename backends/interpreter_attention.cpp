@@ -1,4 +1,4 @@
-// Exports the interpreter's scaled_attention and its gradient: row by row, as the formula reads.
+// Row by row, as the formula reads.
 #include <cmath>
 #include <vector>
 
@@ -9,8 +9,6 @@
 
 namespace pw {
 namespace {
-
-using Done = Result<std::monostate>;
 
 template <class Real>
 std::vector<Real> numbers_of(const Call& call, std::size_t operand) {
@@ -86,7 +84,7 @@ Real weigh(std::vector<Real>& row) {
 }
 
 template <class Real>
-Done scaled_attention(Call& call) {
+Status scaled_attention(Call& call) {
   const AttentionCall<Real> c(call, 0, 3);
   if (!c.divides()) return heads_do_not_fit(call, c.heads, c.key_heads);
   Array &y = call.result(0), &lse = call.result(1);
@@ -105,7 +103,7 @@ Done scaled_attention(Call& call) {
     store_declared(call.result_dtype(0), y, row * c.value_width, 1, c.value_width, out.data());
     store_declared(call.result_dtype(1), lse, row, 1, 1, &sum);
   }
-  return Done{};
+  return {};
 }
 
 template <class Real>
@@ -139,7 +137,7 @@ void add_row(const AttentionCall<Real>& c, const std::vector<Real>& dy, const st
 }
 
 template <class Real>
-Done scaled_attention_gradient(Call& call) {
+Status scaled_attention_gradient(Call& call) {
   const AttentionCall<Real> c(call, 1, 6);
   if (!c.divides()) return heads_do_not_fit(call, c.heads, c.key_heads);
   const std::vector<Real> dy = numbers_of<Real>(call, 0), y = numbers_of<Real>(call, 4),
@@ -153,7 +151,7 @@ Done scaled_attention_gradient(Call& call) {
     Array& to = call.result(i);
     store_declared(call.result_dtype(i), to, 0, 1, to.count(), all[i]->data());
   }
-  return Done{};
+  return {};
 }
 
 template <class Real>

@@ -1,4 +1,4 @@
-// Exports the interpreter's convolutions: one product after the other, as the sums read.
+// One product after the other, as the sums read.
 #include <vector>
 
 #include "backends/interpreter_kernels.hpp"
@@ -6,8 +6,6 @@
 
 namespace pw {
 namespace {
-
-using Done = Result<std::monostate>;
 
 /// visit(output place, image place, tap) of all elements under the kernel that are not padding.
 template <class Visit>
@@ -61,13 +59,13 @@ std::vector<Real> start_of(const Call& call, const Array& y, std::size_t operand
 }
 
 template <class Real>
-Done stored(Call& call, Array& y, std::vector<Real>& values) {
+Status stored(Call& call, Array& y, std::vector<Real>& values) {
   store_declared(call.result_dtype(), y, 0, 1, y.count(), values.data());
-  return Done{};
+  return {};
 }
 
 template <class Real>
-Done convolution(Call& call) {
+Status convolution(Call& call) {
   Array& y = call.result();
   const Convolution c =
       convolution_of(call, call.operand(0).extents, call.operand(1).extents, y.extents);
@@ -80,7 +78,7 @@ Done convolution(Call& call) {
 }
 
 template <class Real>
-Done transposed_convolution(Call& call) {
+Status transposed_convolution(Call& call) {
   Array& x = call.result();
   const Convolution c =
       convolution_of(call, x.extents, call.operand(1).extents, call.operand(0).extents);
@@ -93,7 +91,7 @@ Done transposed_convolution(Call& call) {
 }
 
 template <class Real>
-Done convolution_weight_gradient(Call& call) {
+Status convolution_weight_gradient(Call& call) {
   Array& w = call.result();
   const Convolution c =
       convolution_of(call, call.operand(1).extents, w.extents, call.operand(0).extents);

@@ -1,5 +1,4 @@
-// Exports the interpreter's iota, index and index_put: element by element, by the coordinates of
-// each.
+// Element by element, by the coordinates of each.
 #include <type_traits>
 #include <vector>
 
@@ -7,11 +6,10 @@
 
 #include "backends/interpreter_kernels.hpp"
 #include "backends/primitives.hpp"
+#include "base/try.hpp"
 
 namespace pw {
 namespace {
-
-using Done = Result<std::monostate>;
 
 /// The coordinates of the next element in row-major order.
 void advance(Extents& at, const Extents& extents) {
@@ -88,7 +86,7 @@ Result<std::size_t> source_of(const Call& call, const Chooser& chooser, const Ex
 }
 
 template <class T>
-Done index_as(Call& call) {
+Status index_as(Call& call) {
   const Chooser chooser = chooser_of(call, 1);
   const Extents& x = call.operand(0).extents;
   const std::vector<T> from = elements_of<T>(call.operand(0));
@@ -96,13 +94,12 @@ Done index_as(Call& call) {
   std::vector<T> to(static_cast<std::size_t>(y.count()));
   Extents at(y.extents.size(), 0);
   for (T& value : to) {
-    auto place = source_of(call, chooser, x, at);
-    if (!place) return forward(place);
-    value = from[*place];
+    auto place = PW_TRY(source_of(call, chooser, x, at));
+    value = from[place];
     advance(at, y.extents);
   }
   store_declared(call.result_dtype(), y, 0, 1, y.count(), to.data());
-  return Done{};
+  return {};
 }
 
 template <class T>
@@ -114,7 +111,7 @@ T joined(std::string_view how, T a, T b) {
 }
 
 template <class T>
-Done index_put_as(Call& call) {
+Status index_put_as(Call& call) {
   const Attribute* reduce = call.graph.attribute(call.node, "reduce");
   const std::string how = reduce == nullptr ? "set" : std::get<std::string>(*reduce);
   if (how != "set" && how != "sum" && how != "prod" && how != "amax" && how != "amin")
@@ -127,39 +124,38 @@ Done index_put_as(Call& call) {
   const Extents extents = chosen_extents(chooser, x);
   Extents at(extents.size(), 0);
   for (std::int64_t n = element_count(extents); n > 0; --n) {
-    auto place = source_of(call, chooser, x, at);
-    if (!place) return forward(place);
-    to[*place] =
-        joined(how, to[*place], values[place_in(call.operand(1).extents, at.data(), at.size())]);
+    auto place = PW_TRY(source_of(call, chooser, x, at));
+    to[place] =
+        joined(how, to[place], values[place_in(call.operand(1).extents, at.data(), at.size())]);
     advance(at, extents);
   }
   Array& y = call.result();
   store_declared(call.result_dtype(), y, 0, 1, y.count(), to.data());
-  return Done{};
+  return {};
 }
 
 template <class Real>
-Done index(Call& call) {
+Status index(Call& call) {
   const DType dtype = call.operand_dtype(0);
   if (!is_float(dtype)) return index_as<std::int64_t>(call);
   return dtype == DType::f64 ? index_as<double>(call) : index_as<Real>(call);
 }
 
 template <class Real>
-Done index_put(Call& call) {
+Status index_put(Call& call) {
   const DType dtype = call.operand_dtype(0);
   if (!is_float(dtype)) return index_put_as<std::int64_t>(call);
   return dtype == DType::f64 ? index_put_as<double>(call) : index_put_as<Real>(call);
 }
 
-Done iota(Call& call) {
+Status iota(Call& call) {
   Array& y = call.result();
   const std::int64_t width = y.extents.empty() ? 1 : y.extents.back();
   for (std::int64_t i = 0; i < y.count(); ++i) {
     std::int64_t value = i % width;
     store_declared(call.result_dtype(), y, i, 1, 1, &value);
   }
-  return Done{};
+  return {};
 }
 
 template <class Real>

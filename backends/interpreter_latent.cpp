@@ -1,4 +1,3 @@
-// Exports the interpreter's latent attention, and the writes to a cache, which attention does.
 #include <cmath>
 #include <vector>
 
@@ -9,8 +8,6 @@
 
 namespace pw {
 namespace {
-
-using Done = Result<std::monostate>;
 
 /// A layer's own matrices are no operands. Here they follow from its name, as the weights of a run
 /// do where none are given: numbers in [-1, 1), divided by the root of the width they are summed
@@ -80,7 +77,7 @@ std::vector<Real> weighed(const Latents<Real>& x, const Real* q, const std::vect
 }
 
 template <class Real>
-Done latent_attention(Call& call) {
+Status latent_attention(Call& call) {
   const Array& query = call.operand(0);
   const auto keys = seen_keys(call);
   if (!keys) return tl::unexpected(keys.error());
@@ -116,13 +113,13 @@ Done latent_attention(Call& call) {
     }
   }
   store_declared(call.result_dtype(), y, 0, 1, y.count(), out.data());
-  return Done{};
+  return {};
 }
 
 /// Attention takes the same keys and values as operands, and keeps them.
-Done cache_update(Call& call) {
+Status cache_update(Call& call) {
   call.result();  // nothing but a name for what comes after
-  return Done{};
+  return {};
 }
 
 template <class Real>

@@ -1,4 +1,3 @@
-// Exports the interpreter's pointwise kernels, embedding, and the tables.
 #include <vector>
 
 #include <fmt/format.h>
@@ -26,11 +25,10 @@ template void store_declared(DType, const Array&, std::int64_t, std::int64_t, st
 
 namespace {
 
-using Done = Result<std::monostate>;
 constexpr std::int64_t kRun = 512;
 
 template <class T, class F, std::size_t N>
-Done loop(Call& call) {
+Status loop(Call& call) {
   Array& y = call.result();
   std::vector<Extents> strides;
   for (const Array* x : call.operands) strides.push_back(broadcast_strides(*x, y.extents));
@@ -48,28 +46,28 @@ Done loop(Call& call) {
     }
     store_declared(declared, y, run.offsets[N], run.steps[N], run.length, in[0]);
   });
-  return Done{};
+  return {};
 }
 
 template <class Real, class F, std::size_t N>
-Done pointwise(Call& call) {
+Status pointwise(Call& call) {
   const DType common = call.common_dtype(N == 3 ? 1 : 0);
   if (!is_float(common)) return loop<std::int64_t, F, N>(call);
   return common == DType::f64 ? loop<double, F, N>(call) : loop<Real, F, N>(call);
 }
 template <class Real, class F>
-Done real_unary(Call& call) {
+Status real_unary(Call& call) {
   return call.operand_dtype(0) == DType::f64 ? loop<double, F, 1>(call) : loop<Real, F, 1>(call);
 }
 template <class F, std::size_t N>
-Done bitwise(Call& call) {
+Status bitwise(Call& call) {
   return call.result_dtype() == DType::b8 ? loop<std::int64_t, scalar::Truth<F>, N>(call)
                                           : loop<std::int64_t, F, N>(call);
 }
 
 /// Casts go through double, which holds every value but large i64 exactly; between integers through
 /// int64.
-Done cast(Call& call) {
+Status cast(Call& call) {
   const bool integral = !is_float(call.operand_dtype(0)) && !is_float(call.result_dtype());
   return integral ? loop<std::int64_t, scalar::Same, 1>(call) : loop<double, scalar::Same, 1>(call);
 }
@@ -83,17 +81,17 @@ bool holds(DType to, DType from) {
 }
 
 /// A cast that rounds though its result is kept in double.
-Done stated_cast(Call& call) {
+Status stated_cast(Call& call) {
   if (auto done = cast(call); !done) return done;
   const DType to = call.result_dtype();
   const Array& y = call.results[0];
-  if (y.dtype == to || holds(to, call.operand_dtype(0))) return Done{};
+  if (y.dtype == to || holds(to, call.operand_dtype(0))) return {};
   auto* const values = reinterpret_cast<double*>(y.data);
   for (std::int64_t i = 0; i < y.count(); ++i) values[i] = rounded(to, values[i]);
-  return Done{};
+  return {};
 }
 
-Done embedding(Call& call) {
+Status embedding(Call& call) {
   const Array& table = call.operand(0);
   const Array ids = contiguous(call.operand(1));
   Array& y = call.result();
@@ -113,7 +111,7 @@ Done embedding(Call& call) {
     target.data = y.at(i * width);
     copy(row, target);
   }
-  return Done{};
+  return {};
 }
 
 #define PW_NUMBERS(name, operands) {#name, pointwise<Real, scalar::name, operands>},

@@ -1,4 +1,3 @@
-// Exports the interpreter's matrix products and attention.
 #include <algorithm>
 #include <cmath>
 #include <type_traits>
@@ -13,8 +12,6 @@
 
 namespace pw {
 namespace {
-
-using Done = Result<std::monostate>;
 
 Matrix matrix_of(const Array& x) {
   return {x.dtype, x.data, x.extents[0], x.extents[1], x.strides[0], x.strides[1]};
@@ -31,26 +28,26 @@ std::vector<Real> product(const Array& a, const Array& b) {
   return c;
 }
 
-Done mm_of_integers(Call& call) {
+Status mm_of_integers(Call& call) {
   Array& y = call.result();
   std::vector<std::int64_t> c(static_cast<std::size_t>(y.count()));
   gemm(matrix_of(call.operand(0)), matrix_of(call.operand(1)), c.data());
   store_run(y.dtype, y.data, 1, y.count(), c.data());
-  return Done{};
+  return {};
 }
 
 template <class Real>
-Done mm(Call& call) {
+Status mm(Call& call) {
   if (is_integer(call.operand_dtype(0))) return mm_of_integers(call);
   std::vector<Real> c = product<Real>(call.operand(0), call.operand(1));
   Array& y = call.result();
   store_declared(call.result_dtype(), y, 0, 1, y.count(), c.data());
-  return Done{};
+  return {};
 }
 
 /// `make(a, b, at)` for each pair of matrices; `at` is where the result's begins.
 template <class Make>
-Done each_product(Call& call, const Make& make) {
+Status each_product(Call& call, const Make& make) {
   Array a = contiguous(call.operand(0)), b = contiguous(call.operand(1));
   Array& y = call.result();
   const auto rank = static_cast<std::size_t>(y.rank());
@@ -63,10 +60,10 @@ Done each_product(Call& call, const Make& make) {
     z.data = b.at(i * k * m);
     make(x, z, i * n * m);
   }
-  return Done{};
+  return {};
 }
 
-Done bmm_of_integers(Call& call) {
+Status bmm_of_integers(Call& call) {
   Array& y = call.result();
   return each_product(call, [&](const Array& a, const Array& b, std::int64_t at) {
     std::vector<std::int64_t> c(static_cast<std::size_t>(a.extents[0] * b.extents[1]));
@@ -76,7 +73,7 @@ Done bmm_of_integers(Call& call) {
 }
 
 template <class Real>
-Done bmm(Call& call) {
+Status bmm(Call& call) {
   if (is_integer(call.operand_dtype(0))) return bmm_of_integers(call);
   Array& y = call.result();
   return each_product(call, [&](const Array& a, const Array& b, std::int64_t at) {
@@ -86,7 +83,7 @@ Done bmm(Call& call) {
 }
 
 template <class Real>
-Done grouped_mm(Call& call) {
+Status grouped_mm(Call& call) {
   const Array x = contiguous(call.operand(0)), w = contiguous(call.operand(1));
   Array& y = call.result();
   const auto ends = group_ends(call);
@@ -101,21 +98,21 @@ Done grouped_mm(Call& call) {
     std::copy(c.begin(), c.end(), rows.begin() + begin * m);
   }
   store_declared(call.result_dtype(), y, 0, 1, y.count(), rows.data());
-  return Done{};
+  return {};
 }
 
 template <class Real>
-Done addmm(Call& call) {
+Status addmm(Call& call) {
   const std::vector<Real> bias = elements_of<Real>(call.operand(0));
   std::vector<Real> c = product<Real>(call.operand(1), call.operand(2));
   for (std::size_t i = 0; i < c.size(); ++i) c[i] += bias[i % bias.size()];
   Array& y = call.result();
   store_declared(call.result_dtype(), y, 0, 1, y.count(), c.data());
-  return Done{};
+  return {};
 }
 
 template <class Real>
-Done scaled_mm(Call& call) {
+Status scaled_mm(Call& call) {
   std::vector<Real> c = product<Real>(call.operand(0), call.operand(1));
   const std::vector<Real> sa = elements_of<Real>(call.operand(2)),
                           sb = elements_of<Real>(call.operand(3));
@@ -131,7 +128,7 @@ Done scaled_mm(Call& call) {
       c[i * columns + j] *= sa[sa.size() == 1 ? 0 : i] * sb[sb.size() == 1 ? 0 : j];
   }
   store_declared(call.result_dtype(), y, 0, 1, y.count(), c.data());
-  return Done{};
+  return {};
 }
 
 /// As products add up in single precision; `a * b + c` in double.
@@ -162,7 +159,7 @@ void attend(const Real* q, const Real* k, const Real* v, std::int64_t step, std:
 }
 
 template <class Real>
-Done attention(Call& call) {
+Status attention(Call& call) {
   const Array& query = call.operand(0);
   const std::int64_t heads = query.extents[1], width = query.extents[2];
   const std::int64_t kv_heads = call.operand(1).extents[1];
@@ -194,7 +191,7 @@ Done attention(Call& call) {
   }
   Array& y = call.result();
   store_declared(call.result_dtype(), y, 0, 1, y.count(), out.data());
-  return Done{};
+  return {};
 }
 
 template <class Real>

@@ -1,6 +1,5 @@
-// Exports the interpreter's reductions, and keep_topk. The order of additions depends on the width
-// only: chunks of 8 columns go round a power of two of lanes, each lane adds in ascending order,
-// then lanes are added pairwise, the farthest first.
+// The order of additions depends on the width only: chunks of 8 columns go round a power of two of
+// lanes, each lane adds in ascending order, then lanes are added pairwise, the farthest first.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -12,8 +11,6 @@
 
 namespace pw {
 namespace {
-
-using Done = Result<std::monostate>;
 
 std::int64_t lane_count(std::int64_t width) {
   std::int64_t lanes = 1;
@@ -75,7 +72,7 @@ struct Amin {
 };
 
 template <class T, class F>
-Done over_axis(Call& call) {
+Status over_axis(Call& call) {
   Array x = call.operand(0);
   Array& y = call.result();
   const std::size_t axis = call.axis("dim", -1, x.rank());
@@ -91,11 +88,11 @@ Done over_axis(Call& call) {
       store_declared(call.result_dtype(), y, run.offsets[1] + i * run.steps[1], 1, 1, &value);
     }
   });
-  return Done{};
+  return {};
 }
 
 template <class Real, class F>
-Done reduction(Call& call) {
+Status reduction(Call& call) {
   const DType dtype = call.operand_dtype(0);
   if (!is_float(dtype)) return over_axis<std::int64_t, F>(call);
   return dtype == DType::f64 ? over_axis<double, F>(call) : over_axis<Real, F>(call);
@@ -121,7 +118,7 @@ void keep_largest(std::vector<Real>& row, std::int64_t k) {
 }
 
 template <class T>
-Done topk_rows(Call& call) {
+Status topk_rows(Call& call) {
   const Array x = contiguous(call.operand(0));
   Array& y = call.result();
   const std::int64_t width = x.extents.back();
@@ -131,11 +128,11 @@ Done topk_rows(Call& call) {
     keep_largest(row, call.integer("k", 0));
     store_declared(call.result_dtype(), y, at, 1, width, row.data());
   }
-  return Done{};
+  return {};
 }
 
 template <class Real>
-Done keep_topk(Call& call) {
+Status keep_topk(Call& call) {
   if (!is_float(call.operand_dtype(0)))
     return fail_call(call, "PW1203", "shares of integers or masks are not known");
   return call.operand_dtype(0) == DType::f64 ? topk_rows<double>(call) : topk_rows<Real>(call);

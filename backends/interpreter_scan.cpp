@@ -1,5 +1,4 @@
-// Exports the interpreter's running sums and products, sort, topk, argmax, argmin and prod: lanes
-// along an axis, one after the other.
+// Lanes along an axis, one after the other.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -11,8 +10,6 @@
 
 namespace pw {
 namespace {
-
-using Done = Result<std::monostate>;
 
 /// Calls visit(lane, place in x, place in a result of x's extents) for each lane along the axis.
 template <class Visit>
@@ -36,7 +33,7 @@ std::vector<T> lane_of(const Array& x, std::int64_t at, std::int64_t step, std::
 }
 
 template <class T, class F>
-Done running(Call& call) {
+Status running(Call& call) {
   const Array& x = call.operand(0);
   Array& y = call.result();
   const std::size_t axis = call.axis("dim", -1, x.rank());
@@ -45,12 +42,12 @@ Done running(Call& call) {
     std::partial_sum(row.begin(), row.end(), row.begin(), [](T a, T b) { return F::of(a, b); });
     store_declared(call.result_dtype(), y, to, y.strides[axis], x.extents[axis], row.data());
   });
-  return Done{};
+  return {};
 }
 
 /// In single precision f32 adds up in f64.
 template <class Real, class F>
-Done scan(Call& call) {
+Status scan(Call& call) {
   const DType dtype = call.operand_dtype(0);
   if (!is_float(dtype)) return running<std::int64_t, F>(call);
   if (dtype == DType::f64 || dtype == DType::f32) return running<double, F>(call);
@@ -64,7 +61,7 @@ bool smaller(T a, T b) {
 }
 
 template <class T>
-Done sort_as(Call& call, bool descending) {
+Status sort_as(Call& call, bool descending) {
   const Array& x = call.operand(0);
   Array &values = call.result(0), &indices = call.result(1);
   const std::size_t axis = call.axis("dim", -1, x.rank());
@@ -85,26 +82,26 @@ Done sort_as(Call& call, bool descending) {
     store_declared(call.result_dtype(0), values, to, step, kept, ordered.data());
     store_declared(DType::i64, indices, to, step, kept, order.data());
   });
-  return Done{};
+  return {};
 }
 
 template <class Real>
-Done in_order(Call& call, bool descending) {
+Status in_order(Call& call, bool descending) {
   const DType dtype = call.operand_dtype(0);
   if (!is_float(dtype)) return sort_as<std::int64_t>(call, descending);
   return dtype == DType::f64 ? sort_as<double>(call, descending) : sort_as<Real>(call, descending);
 }
 template <class Real>
-Done sort(Call& call) {
+Status sort(Call& call) {
   return in_order<Real>(call, call.integer("descending", 0) != 0);
 }
 template <class Real>
-Done topk(Call& call) {
+Status topk(Call& call) {
   return in_order<Real>(call, call.integer("largest", 1) != 0);
 }
 
 template <class T, class F>
-Done each_reduced(Call& call, const F& reduce) {
+Status each_reduced(Call& call, const F& reduce) {
   const Array& x = call.operand(0);
   Array& y = call.result();
   const std::size_t axis = call.axis("dim", -1, x.rank());
@@ -113,11 +110,11 @@ Done each_reduced(Call& call, const F& reduce) {
     auto value = reduce(lane_of<T>(x, from, x.strides[axis], width));
     store_declared(call.result_dtype(), y, lane, 1, 1, &value);
   });
-  return Done{};
+  return {};
 }
 
 template <class T>
-Done prod_as(Call& call) {
+Status prod_as(Call& call) {
   return each_reduced<T>(call, [](const std::vector<T>& row) {
     return std::accumulate(row.begin(), row.end(), T(1),
                            [](T a, T b) { return scalar::mul::of(a, b); });
@@ -125,7 +122,7 @@ Done prod_as(Call& call) {
 }
 
 template <class Real>
-Done prod(Call& call) {
+Status prod(Call& call) {
   const DType dtype = call.operand_dtype(0);
   if (!is_float(dtype)) return prod_as<std::int64_t>(call);
   return dtype == DType::f64 ? prod_as<double>(call) : prod_as<Real>(call);
@@ -134,7 +131,7 @@ Done prod(Call& call) {
 /// Backwards, so that the first of equals stays; a NaN is kept as if it were the largest and the
 /// smallest.
 template <class T, bool largest>
-Done arg_extreme_as(Call& call) {
+Status arg_extreme_as(Call& call) {
   return each_reduced<T>(call, [](const std::vector<T>& row) {
     std::size_t best = row.size() - 1;
     for (std::size_t i = row.size(); i-- > 0;) {
@@ -146,7 +143,7 @@ Done arg_extreme_as(Call& call) {
 }
 
 template <class Real, bool largest>
-Done arg_extreme(Call& call) {
+Status arg_extreme(Call& call) {
   const Array& x = call.operand(0);
   const DType dtype = call.operand_dtype(0);
   if (call.covered(0, call.axis("dim", -1, x.rank())) == 0)

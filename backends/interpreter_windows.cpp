@@ -1,5 +1,4 @@
-// Exports the interpreter's pools, their transposes, and other sizes of images: each element of the
-// result from those that it is made of.
+// Each element of the result from those that it is made of.
 #include <cmath>
 #include <vector>
 
@@ -10,8 +9,6 @@
 
 namespace pw {
 namespace {
-
-using Done = Result<std::monostate>;
 
 std::int64_t product_of(const Axes& axes) { return axes[0] * axes[1] * axes[2]; }
 /// Coordinates of element i of these extents.
@@ -29,18 +26,18 @@ bool is_inside(const Axes& extents, const Axes& at) {
 
 /// of(first element of the plane, place) of each element of the result.
 template <class T, class Of>
-Done by_place(Call& call, const Axes& in, const Axes& out, const Of& of) {
+Status by_place(Call& call, const Axes& in, const Axes& out, const Of& of) {
   Array& y = call.results[0];
   const std::int64_t size = product_of(out);
   for (std::int64_t i = 0; i < y.count(); ++i) {
     T value = of(i / size * product_of(in), i % size);
     store_declared(call.result_dtype(), y, i, 1, 1, &value);
   }
-  return Done{};
+  return {};
 }
 
 template <class T>
-Done pool_largest(Call& call) {
+Status pool_largest(Call& call) {
   Array &y = call.result(0), &index = call.result(1);
   const Window w = window_of(call, call.dims("kernel"), call.operand(0).extents, y.extents);
   if (y.count() > 0 && w.has_padding_alone())
@@ -65,14 +62,14 @@ Done pool_largest(Call& call) {
 }
 
 template <class Real>
-Done max_pool(Call& call) {
+Status max_pool(Call& call) {
   const DType dtype = call.operand_dtype(0);
   if (!is_float(dtype)) return pool_largest<std::int64_t>(call);
   return pool_largest<Real>(call);
 }
 
 template <class Real>
-Done max_unpool(Call& call) {
+Status max_unpool(Call& call) {
   Array& x = call.result();
   const std::size_t axes = call.dims("size").size();
   const std::int64_t in = product_of(last_axes(call.operand(0).extents, axes)),
@@ -87,7 +84,7 @@ Done max_unpool(Call& call) {
     sums[static_cast<std::size_t>(static_cast<std::int64_t>(i) / in * out + index[i])] += y[i];
   }
   store_declared(call.result_dtype(), x, 0, 1, x.count(), sums.data());
-  return Done{};
+  return {};
 }
 
 /// visit(element) of the window at a place; gives what its sum is divided by.
@@ -103,7 +100,7 @@ std::int64_t over_window(const Means& m, std::int64_t place, const Visit& visit)
 }
 
 template <class Real>
-Done take_means(Call& call, const Means& m) {
+Status take_means(Call& call, const Means& m) {
   const std::vector<Real> x = elements_of<Real>(call.operand(0));
   return by_place<Real>(call, m.in, m.out, [&](std::int64_t plane, std::int64_t place) {
     Real sum = 0;
@@ -117,7 +114,7 @@ Done take_means(Call& call, const Means& m) {
 }
 
 template <class Real>
-Done give_means(Call& call, const Means& m) {
+Status give_means(Call& call, const Means& m) {
   const std::vector<Real> y = elements_of<Real>(call.operand(0));
   Array& x = call.results[0];
   const std::int64_t in = product_of(m.in), out = product_of(m.out);
@@ -130,30 +127,30 @@ Done give_means(Call& call, const Means& m) {
     });
   }
   store_declared(call.result_dtype(), x, 0, 1, x.count(), sums.data());
-  return Done{};
+  return {};
 }
 
 template <class Real>
-Done avg_pool(Call& call) {
+Status avg_pool(Call& call) {
   return take_means<Real>(call, means_of(call, call.operand(0).extents, call.result().extents));
 }
 template <class Real>
-Done avg_unpool(Call& call) {
+Status avg_unpool(Call& call) {
   return give_means<Real>(call, means_of(call, call.result().extents, call.operand(0).extents));
 }
 template <class Real>
-Done adaptive_avg_pool(Call& call) {
+Status adaptive_avg_pool(Call& call) {
   return take_means<Real>(call, adaptive_means_of(call.dims("size").size(), call.operand(0).extents,
                                                   call.result().extents));
 }
 template <class Real>
-Done adaptive_avg_unpool(Call& call) {
+Status adaptive_avg_unpool(Call& call) {
   return give_means<Real>(call, adaptive_means_of(call.dims("size").size(), call.result().extents,
                                                   call.operand(0).extents));
 }
 
 template <class T>
-Done sample(Call& call, bool linear) {
+Status sample(Call& call, bool linear) {
   const Array& x = call.operand(0);
   Array& y = call.result();
   const std::size_t axes = sampled_axes(call);
@@ -185,12 +182,12 @@ Done sample(Call& call, bool linear) {
   });
 }
 template <class Real>
-Done upsample_nearest(Call& call) {
+Status upsample_nearest(Call& call) {
   return is_float(call.operand_dtype(0)) ? sample<Real>(call, false)
                                          : sample<std::int64_t>(call, false);
 }
 template <class Real>
-Done upsample_linear(Call& call) {
+Status upsample_linear(Call& call) {
   return sample<Real>(call, true);
 }
 

@@ -1,4 +1,3 @@
-// Exports what kernels read of their call.
 #include "backends/kernel.hpp"
 
 #include <algorithm>

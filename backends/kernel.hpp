@@ -49,7 +49,7 @@ struct Call {
                                  std::int64_t rank) const;
 };
 
-using Kernel = Result<std::monostate> (*)(Call&);
+using Kernel = Status (*)(Call&);
 struct KernelEntry {
   std::string_view op;
   Kernel kernel;

@@ -1,4 +1,3 @@
-// Exports KvCache.
 #include "backends/kv_cache.hpp"
 
 #include <algorithm>
@@ -15,16 +14,15 @@ std::size_t row_bytes(const Array& x) {
   return static_cast<std::size_t>(x.extents[1] * x.extents[2] * size_of(x.dtype));
 }
 
-Result<std::monostate> refuse(const KvCache::Layer& layer, std::int64_t sequence,
-                              const std::string& why) {
+Status refuse(const KvCache::Layer& layer, std::int64_t sequence, const std::string& why) {
   return fail(error_in(fmt::format("attention layer {}, sequence {}", layer.name, sequence),
                        "PW1209", why));
 }
 
 }  // namespace
 
-Result<std::monostate> KvCache::extend(const Layer& layer, std::int64_t sequence, std::int64_t past,
-                                       std::int64_t count) {
+Status KvCache::extend(const Layer& layer, std::int64_t sequence, std::int64_t past,
+                       std::int64_t count) {
   Pool& pool = pools_[layer];
   Sequence& s = pool.sequences[sequence];
   if (past > s.tokens)
@@ -41,11 +39,11 @@ Result<std::monostate> KvCache::extend(const Layer& layer, std::int64_t sequence
     s.pages.push_back(pool.free.back());
     pool.free.pop_back();
   }
-  return std::monostate{};
+  return {};
 }
 
-Result<std::monostate> KvCache::put(const Layer& layer, std::int64_t sequence, std::int64_t past,
-                                    const Array& k, const Array& v) {
+Status KvCache::put(const Layer& layer, std::int64_t sequence, std::int64_t past, const Array& k,
+                    const Array& v) {
   Pool& pool = pools_[layer];
   if (pool.pages.empty()) {
     pool.k_type = k.dtype;
@@ -69,7 +67,7 @@ Result<std::monostate> KvCache::put(const Layer& layer, std::int64_t sequence, s
     std::memcpy(page + static_cast<std::size_t>(page_tokens_) * pool.k_row + slot * pool.v_row,
                 v.data + static_cast<std::size_t>(i) * pool.v_row, pool.v_row);
   }
-  return std::monostate{};
+  return {};
 }
 
 void KvCache::get(const Layer& layer, std::int64_t sequence, std::int64_t tokens, std::byte* k,

@@ -27,12 +27,11 @@ class KvCache {
   /// Rows of k and v (row-major, [tokens, heads, width]) become the sequence's tokens from `past`
   /// on; what it had from there on is forgotten, so that a step may be run again. PW1209 where the
   /// sequence has fewer than `past` tokens here, or rows are of another size or type than before.
-  Result<std::monostate> put(const Layer& layer, std::int64_t sequence, std::int64_t past,
-                             const Array& k, const Array& v);
+  Status put(const Layer& layer, std::int64_t sequence, std::int64_t past, const Array& k,
+             const Array& v);
   /// The same without rows, for an engine that keeps them elsewhere: pages for all the sequence's
   /// tokens, `count` of them from `past` on.
-  Result<std::monostate> extend(const Layer& layer, std::int64_t sequence, std::int64_t past,
-                                std::int64_t count);
+  Status extend(const Layer& layer, std::int64_t sequence, std::int64_t past, std::int64_t count);
   /// The pages of its tokens, in order; each below pages(layer).
   [[nodiscard]] const std::vector<std::size_t>& table(const Layer& layer,
                                                       std::int64_t sequence) const {

@@ -1,4 +1,3 @@
-// Exports the kernels of ops that move or make data and compute nothing; common to all engines.
 #include <cstring>
 
 #include "backends/kernel.hpp"
@@ -9,28 +8,26 @@
 namespace pw {
 namespace {
 
-using Done = Result<std::monostate>;
-
 Array view(const Array& of, Extents extents, Extents strides, std::int64_t offset = 0) {
   return {of.dtype, std::move(extents), std::move(strides), of.at(offset), of.owner};
 }
 
-Done reshape(Call& call) {
+Status reshape(Call& call) {
   const Array source = contiguous(call.operand(0));
   if (source.count() != element_count(call.extents[0]))
     return fail_call(call, "PW1203", "a reshape changes the number of elements");
   call.results[0] = view(source, call.extents[0], row_major(call.extents[0]));
-  return Done{};
+  return {};
 }
 
-Done transpose(Call& call) {
+Status transpose(Call& call) {
   const Array& x = call.operand(0);
   Array y = x;
   const std::size_t a = call.axis("dim0", 0, x.rank()), b = call.axis("dim1", 1, x.rank());
   std::swap(y.extents[a], y.extents[b]);
   std::swap(y.strides[a], y.strides[b]);
   call.results[0] = std::move(y);
-  return Done{};
+  return {};
 }
 
 std::int64_t clamp_index(std::int64_t i, std::int64_t extent) {
@@ -38,7 +35,7 @@ std::int64_t clamp_index(std::int64_t i, std::int64_t extent) {
   return i < 0 ? 0 : i > extent ? extent : i;
 }
 
-Done slice(Call& call) {
+Status slice(Call& call) {
   const Array& x = call.operand(0);
   Array y = x;
   const std::size_t axis = call.axis("dim", 0, x.rank());
@@ -51,10 +48,10 @@ Done slice(Call& call) {
   y.data = x.at(start * x.strides[axis]);
   y.strides[axis] *= step;
   call.results[0] = std::move(y);
-  return Done{};
+  return {};
 }
 
-Done split(Call& call) {
+Status split(Call& call) {
   const Array& x = call.operand(0);
   const std::size_t axis = call.axis("dim", -1, x.rank());
   std::int64_t offset = 0;
@@ -64,16 +61,16 @@ Done split(Call& call) {
   }
   if (offset > x.extents[axis])
     return fail_call(call, "PW1203", "the parts of a split are larger than its operand");
-  return Done{};
+  return {};
 }
 
-Done expand(Call& call) {
+Status expand(Call& call) {
   const Array& x = call.operand(0);
   call.results[0] = view(x, call.extents[0], broadcast_strides(x, call.extents[0]));
-  return Done{};
+  return {};
 }
 
-Done cat(Call& call) {
+Status cat(Call& call) {
   Array& y = call.result();
   const std::size_t axis = call.axis("dim", 0, y.rank());
   std::int64_t offset = 0;
@@ -85,7 +82,7 @@ Done cat(Call& call) {
     copy(*x, view(y, part, y.strides, offset * y.strides[axis]));
     offset += part[axis];
   }
-  return Done{};
+  return {};
 }
 
 void fill(const Array& array, double value) {
@@ -95,14 +92,14 @@ void fill(const Array& array, double value) {
   for (std::int64_t i = 1; i < array.count(); ++i) std::memcpy(array.at(i), array.data, size);
 }
 
-Done constant(Call& call) {
+Status constant(Call& call) {
   fill(call.result(), call.real("value", 0));
-  return Done{};
+  return {};
 }
 
-Done empty(Call& call) {
+Status empty(Call& call) {
   fill(call.result(), 0);
-  return Done{};
+  return {};
 }
 
 constexpr KernelEntry kTable[] = {

@@ -1,4 +1,3 @@
-// Exports lend_torch, lent_convolution and lent_product.
 #include "backends/lent_torch.hpp"
 
 #include <algorithm>
@@ -110,7 +109,7 @@ std::int64_t places(const Window& w, std::size_t axis) {
 
 }  // namespace
 
-Result<std::monostate> lend_torch(const std::string& library) {
+Status lend_torch(const std::string& library) {
   void* const handle = ::dlopen(library.c_str(), RTLD_LAZY | RTLD_NOLOAD);
   if (handle == nullptr)
     return fail(error_in(library, "PW1222", "the library is not loaded, so it lends nothing"));
@@ -130,7 +129,7 @@ Result<std::monostate> lend_torch(const std::string& library) {
   static std::mutex lending;  // by several threads: they find the same
   const std::lock_guard<std::mutex> lock(lending);
   if (!(found == lent_functions())) lent_functions() = found;
-  return std::monostate{};
+  return {};
 }
 
 bool lent_convolution(const Convolution& c, const float* x, const float* w, const float* bias,

@@ -14,7 +14,7 @@ namespace pw {
 /// library, libtorch_cpu, which is loaded already: `aoti_torch_cpu_mkldnn__convolution_pointwise`,
 /// `aoti_torch_cpu__linear_pointwise`, and what makes their tensors
 /// (torch/csrc/inductor/aoti_torch/c). PW1222 where it is not loaded, or lacks them.
-Result<std::monostate> lend_torch(const std::string& library);
+Status lend_torch(const std::string& library);
 
 /// y = x convolved by w, plus a bias an output where there is one; all row-major. False where
 /// nothing is lent, and where what stands here is as fast: channels by themselves, and products.

@@ -1,4 +1,4 @@
-// Exports Lifeline: sockets, and a thread that watches them.
+// Sockets, and a thread that watches them.
 #include "backends/lifeline.hpp"
 
 #include <algorithm>
@@ -210,7 +210,7 @@ Result<Socket> connected(const std::string& address, std::int64_t rank) {
 
 }  // namespace
 
-Result<std::monostate> Lifeline::connect(const std::vector<std::string>& addresses) {
+Status Lifeline::connect(const std::vector<std::string>& addresses) {
   State& s = *state_;
   s.peers.resize(addresses.size());
   const auto own = static_cast<std::size_t>(s.rank);
@@ -232,7 +232,7 @@ Result<std::monostate> Lifeline::connect(const std::vector<std::string>& address
   noted.sa_handler = note_end;
   ::sigaction(SIGTERM, &noted, &s.before);
   s.watch = std::thread([&s] { s.run(); });
-  return std::monostate{};
+  return {};
 }
 
 void Lifeline::enter(const std::string& collective) {

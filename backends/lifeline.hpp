@@ -25,7 +25,7 @@ class Lifeline {
   /// What the other ranks connect to: one line, to be told to each of them.
   [[nodiscard]] std::string address() const;
   /// Connects all ranks; `addresses` by rank. From now on losses are seen.
-  Result<std::monostate> connect(const std::vector<std::string>& addresses);
+  Status connect(const std::vector<std::string>& addresses);
   /// The collective that this rank comes to next, in words.
   void enter(const std::string& collective);
   /// The other ranks may end from now on.

@@ -1,4 +1,3 @@
-// Exports MappedFile.
 #include "backends/mapped_file.hpp"
 
 #include <algorithm>
@@ -63,8 +62,8 @@ Result<MappedFile> MappedFile::open(const std::string& path) {
   return out;
 }
 
-Result<std::monostate> MappedFile::check_unchanged() const {
-  if (!mapping_ || (mapping_->unchanged() && !mapping_->range->lost())) return std::monostate{};
+Status MappedFile::check_unchanged() const {
+  if (!mapping_ || (mapping_->unchanged() && !mapping_->range->lost())) return {};
   return fail(error_in(mapping_->path, "PW1275",
                        mapping_->unchanged() ? "a part of the file cannot be read"
                                              : "the file changed while it was being read",

@@ -27,7 +27,7 @@ class MappedFile {
   }
   /// Fails with PW1275 if the file was written or cut off since it was opened, or if a page could
   /// not be read.
-  [[nodiscard]] Result<std::monostate> check_unchanged() const;
+  [[nodiscard]] Status check_unchanged() const;
   /// Returns true if this memory is a part of a mapped file, which may still change.
   [[nodiscard]] bool maps(const std::byte* memory) const;
 

@@ -1,5 +1,4 @@
-// Exports MappedRange: a list of ranges that a signal handler can read at any time, and the
-// handler.
+// A list of ranges that a signal handler can read at any time, and the handler.
 #include "backends/mapped_range.hpp"
 
 #include <atomic>

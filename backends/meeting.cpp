@@ -1,4 +1,3 @@
-// Exports launched_rank and meet.
 #include "backends/meeting.hpp"
 
 #include <algorithm>

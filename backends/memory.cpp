@@ -1,4 +1,3 @@
-// Exports memory_limit.
 #include "backends/memory.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Exports open_mpi_ranks and mpi_state.
 #include "backends/mpi_ranks.hpp"
 
 #include <algorithm>
@@ -64,7 +63,7 @@ class MpiRanks final : public HostCommunicator {
   [[nodiscard]] std::int64_t size() const override { return size_; }
   void enter(const std::string& collective) override { lifeline_->enter(collective); }
 
-  Result<std::monostate> watch(Lifeline::Lost lost) {
+  Status watch(Lifeline::Lost lost) {
     std::array<char, 256> host{};
     ::gethostname(host.data(), host.size() - 1);
     const std::vector<std::string> hosts = PW_TRY(gather_texts(*this, host.data()));
@@ -74,24 +73,24 @@ class MpiRanks final : public HostCommunicator {
     return lifeline_->connect(PW_TRY(gather_texts(*this, lifeline_->address())));
   }
 
-  Done all_gather(const Array& part, const Array& whole, RankGroup group) override {
+  Status all_gather(const Array& part, const Array& whole, RankGroup group) override {
     return move(PW_MPI_ALL_GATHER, part.data, whole.data, part.count(), part.dtype, 0, group);
   }
-  Done all_to_all(const Array& x, const Array& y, RankGroup group) override {
+  Status all_to_all(const Array& x, const Array& y, RankGroup group) override {
     return move(PW_MPI_ALL_TO_ALL, x.data, y.data, x.count() / ranks_in(group, size_), x.dtype, 0,
                 group);
   }
-  Done broadcast(const Array& x, std::int64_t root, RankGroup group) override {
+  Status broadcast(const Array& x, std::int64_t root, RankGroup group) override {
     return move(PW_MPI_BROADCAST, nullptr, x.data, x.count(), x.dtype, static_cast<int>(root),
                 group);
   }
-  Done barrier() override { return move(PW_MPI_BARRIER, nullptr, nullptr, 0, DType::u8, 0, {}); }
-  Done finish() override {
+  Status barrier() override { return move(PW_MPI_BARRIER, nullptr, nullptr, 0, DType::u8, 0, {}); }
+  Status finish() override {
     PW_TRY(barrier());
     lifeline_->finish();
     PW_TRY(barrier());  // until here somebody may still ask who lives
     ended_ = true;
-    return std::monostate{};
+    return {};
   }
 
  private:
@@ -114,8 +113,8 @@ class MpiRanks final : public HostCommunicator {
     return made;
   }
 
-  Done move(pw_mpi_collective what, const void* send, void* receive, std::int64_t count,
-            DType dtype, int root, RankGroup group) {
+  Status move(pw_mpi_collective what, const void* send, void* receive, std::int64_t count,
+              DType dtype, int root, RankGroup group) {
     if (count > INT_MAX)
       return fail(error_in(fmt::format("rank {}", rank_), "PW1290",
                            fmt::format("a part of {} elements is more than MPI moves", count),
@@ -129,12 +128,12 @@ class MpiRanks final : public HostCommunicator {
 
   /// Gives the processor away between looks: there may be more ranks than cores. A rank that is
   /// lost ends the process from the lifeline's thread.
-  Done wait() {
+  Status wait() {
     constexpr int kEager = 100;
     for (int look = 0;; ++look) {
       int done = 0;
       if (const int code = mpi_->test(&done)) return failed(code);
-      if (done != 0) return std::monostate{};
+      if (done != 0) return {};
       if (look < kEager)
         std::this_thread::yield();
       else

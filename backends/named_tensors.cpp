@@ -1,4 +1,3 @@
-// Exports TensorMap's look-up, and give_tensors.
 #include "backends/named_tensors.hpp"
 
 #include <algorithm>
@@ -8,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "backends/program.hpp"
+#include "base/try.hpp"
 
 namespace pw {
 namespace {
@@ -132,9 +132,8 @@ Result<GivenTensors> give_tensors(const Graph& graph, const Safetensors& file, c
                         wanted, fmt::join(tensor->extents, ", ")));
       continue;
     }
-    auto made = file.tensor(*tensor);
-    if (!made) return forward(made);
-    weights.give(name, std::move(*made));
+    auto made = PW_TRY(file.tensor(*tensor));
+    weights.give(name, std::move(made));
     ++out.inputs;
   }
   if (!errors.empty()) return tl::unexpected(std::move(errors));

@@ -26,8 +26,7 @@ class TensorMap {
   [[nodiscard]] std::vector<std::string> unused(const std::vector<std::string>& inputs) const;
 
  private:
-  Result<std::monostate> add(const std::string& key, const std::string& value,
-                             const std::string& file);
+  Status add(const std::string& key, const std::string& value, const std::string& file);
   std::map<std::string, std::string, std::less<>> exact_;
   std::vector<std::pair<std::string, std::string>> patterns_;
 };

@@ -1,4 +1,3 @@
-// Exports TensorMap::parse.
 #include <algorithm>
 
 #include "backends/named_tensors.hpp"
@@ -46,8 +45,7 @@ Result<TensorMap> TensorMap::parse(std::string_view text, const std::string& fil
   return out;
 }
 
-Result<std::monostate> TensorMap::add(const std::string& key, const std::string& value,
-                                      const std::string& file) {
+Status TensorMap::add(const std::string& key, const std::string& value, const std::string& file) {
   const auto refuse = [&](const std::string& why) {
     return fail(error_in(file + " at " + json::step(key), "PW1273", why,
                          "`{i}` stands for digits of the input's name"));
@@ -61,7 +59,7 @@ Result<std::monostate> TensorMap::add(const std::string& key, const std::string&
     exact_.emplace(key, value);
   else
     patterns_.emplace_back(key, value);
-  return std::monostate{};
+  return {};
 }
 
 }  // namespace pw

@@ -1,4 +1,3 @@
-// Exports the scalar conversions of every dtype.
 #include "backends/numerics.hpp"
 
 #include <cmath>

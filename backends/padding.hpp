@@ -18,7 +18,7 @@ inline constexpr int kPoison = 0xff;  ///< every byte: NaN in every floating typ
 [[nodiscard]] Symbols symbols_at(const Plan& plan, std::int64_t tokens, Symbols symbols = {});
 /// PW1207 where the facts of the graph's tokens symbol have no step of so many tokens: fewer than
 /// its minimum, or more than its maximum.
-Result<std::monostate> check_declared(const Graph& graph, std::int64_t tokens);
+Status check_declared(const Graph& graph, std::int64_t tokens);
 [[nodiscard]] StepShape shape_of(const Step& step);
 /// How a step runs, and why. PW1207 where it has more tokens than the plan is made for, or none, or
 /// more than it is to have rows, or would run with rows that the graph's facts do not allow: rules

@@ -1,7 +1,6 @@
-// Exports panel_kernels, once for each instruction set: this file is compiled several times, with
-// PW_GEMM naming the variant, as gemm_kernel.cpp is. A tile's sums stay in registers: two vectors a
-// row, as many rows as there are registers for (Goto and van de Geijn, 2008,
-// doi:10.1145/1356052.1356053).
+// This file is compiled several times, with PW_GEMM naming the variant, as gemm_kernel.cpp is. A
+// tile's sums stay in registers: two vectors a row, as many rows as there are registers for (Goto
+// and van de Geijn, 2008, doi:10.1145/1356052.1356053).
 #include "backends/panel_kernel.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Exports products of packed panels: blocking, packing, the division among cores.
+// Blocking, packing, the division among cores.
 #include "backends/panels.hpp"
 
 #include <algorithm>

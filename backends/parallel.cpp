@@ -1,5 +1,3 @@
-// Exports parallel_for, on threads that wait for the next call, and parallel_jobs, on threads of
-// its own for each call.
 #include "backends/parallel.hpp"
 
 #include <algorithm>

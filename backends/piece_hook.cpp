@@ -62,7 +62,7 @@ Result<Tensor> PieceCall::read(std::string_view value) {
   return cut(whole.view(), extents);
 }
 
-Result<std::monostate> PieceCall::write(std::string_view value, const TensorView& contents) {
+Status PieceCall::write(std::string_view value, const TensorView& contents) {
   const ValueId v = PW_TRY(find(value));
   if (source_.is_input(v))
     return refused(piece_, fmt::format("`{}` is an input of the graph", value),
@@ -78,7 +78,7 @@ Result<std::monostate> PieceCall::write(std::string_view value, const TensorView
   return write_all(v, padded(cut(contents, extents), all, false));
 }
 
-Result<std::monostate> PieceHook::before(PieceCall& /*call*/) { return std::monostate{}; }
-Result<std::monostate> PieceHook::after(PieceCall& /*call*/) { return std::monostate{}; }
+Status PieceHook::before(PieceCall& /*call*/) { return {}; }
+Status PieceHook::after(PieceCall& /*call*/) { return {}; }
 
 }  // namespace pw

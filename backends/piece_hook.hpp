@@ -38,7 +38,7 @@ class PieceCall {
   /// Other contents for the valid rows; rows of padding become zeros. Of what earlier pieces made
   /// or, after the piece, what it made: PW1216 of the graph's own inputs, or of another dtype or
   /// shape.
-  Result<std::monostate> write(std::string_view value, const TensorView& contents);
+  Status write(std::string_view value, const TensorView& contents);
 
  protected:
   [[nodiscard]] const Graph& source() const { return source_; }
@@ -46,7 +46,7 @@ class PieceCall {
  private:
   /// The whole tensor, padding included, on the host.
   virtual Result<Tensor> read_all(ValueId value) = 0;
-  virtual Result<std::monostate> write_all(ValueId value, const Tensor& whole) = 0;
+  virtual Status write_all(ValueId value, const Tensor& whole) = 0;
   [[nodiscard]] virtual Result<Extents> padded_extents(ValueId value) const = 0;
 
   Result<ValueId> find(std::string_view value) const;
@@ -65,8 +65,8 @@ class PieceHook {
   PieceHook(const PieceHook&) = delete;
   PieceHook& operator=(const PieceHook&) = delete;
   virtual ~PieceHook() = default;
-  virtual Result<std::monostate> before(PieceCall& call);
-  virtual Result<std::monostate> after(PieceCall& call);
+  virtual Status before(PieceCall& call);
+  virtual Status after(PieceCall& call);
 };
 
 }  // namespace pw

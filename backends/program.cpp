@@ -1,4 +1,4 @@
-// Exports OpProgram: the loop over a graph's nodes.
+// The loop over a graph's nodes.
 #include "backends/program.hpp"
 
 #include <algorithm>
@@ -17,15 +17,14 @@
 namespace pw {
 namespace {
 
-Result<std::monostate> check_size(DType dtype, const Extents& extents,
-                                  const std::function<std::string()>& place) {
+Status check_size(DType dtype, const Extents& extents, const std::function<std::string()>& place) {
   // As if no extent were 0: strides are counted so.
   std::int64_t bytes = size_of(dtype);
   bool fits = true;
   for (std::int64_t extent : extents)
     fits = fits && !__builtin_mul_overflow(bytes, std::max<std::int64_t>(extent, 1), &bytes);
   const bool empty = std::find(extents.begin(), extents.end(), 0) != extents.end();
-  if (fits && (empty || bytes <= memory_limit())) return std::monostate{};
+  if (fits && (empty || bytes <= memory_limit())) return {};
   return fail(error_in(
       place(), "PW1215",
       fmt::format("[{}] of {} needs {} bytes, and there is memory for {}", fmt::join(extents, ", "),
@@ -58,8 +57,7 @@ Result<Extents> extents_of(const Context& context, TypeId type, const Symbols& s
     }
     extents.push_back(*extent);
   }
-  if (auto fits = check_size(context.types[type].dtype, extents, place); !fits)
-    return forward(fits);
+  PW_TRY(check_size(context.types[type].dtype, extents, place));
   return extents;
 }
 
@@ -149,8 +147,8 @@ std::vector<bool> standing_alone(std::span<const TensorView> inputs,
 
 Result<OpProgram> OpProgram::make(const Graph& graph, const Engine& engine) {
   OpProgram program(graph.compact(), engine);
-  if (auto inlined = inline_bodies(program.graph_); !inlined) return forward(inlined);
-  if (auto chosen = program.choose_kernels(); !chosen) return forward(chosen);
+  PW_TRY(inline_bodies(program.graph_));
+  PW_TRY(program.choose_kernels());
   program.find_output_places();
   program.find_last_uses();
   return program;
@@ -170,10 +168,9 @@ void OpProgram::find_output_places() {
   }
 }
 
-Result<std::monostate> OpProgram::choose_kernels() {
-  auto stated = stated_groups(graph_);
-  if (!stated) return forward(stated);
-  stated->insert(engine_.stated.begin(), engine_.stated.end());
+Status OpProgram::choose_kernels() {
+  auto stated = PW_TRY(stated_groups(graph_));
+  stated.insert(engine_.stated.begin(), engine_.stated.end());
   Diagnostics missing = untyped_reads(graph_);
   if (!missing.empty()) return tl::unexpected<Diagnostics>(std::move(missing));
   std::set<std::string> lacking;
@@ -181,7 +178,7 @@ Result<std::monostate> OpProgram::choose_kernels() {
   for (NodeId node : graph_.order()) {
     const std::string& op = graph_.op_of(node).name;
     if (const Collective collective = find_collective(op); collective != nullptr) {
-      instructions_.push_back({node, {}, collective, group_of(graph_, node, *stated), {}});
+      instructions_.push_back({node, {}, collective, group_of(graph_, node, stated), {}});
       continue;
     }
     RunCall kernel = engine_.special ? engine_.special(graph_, node) : RunCall();
@@ -210,7 +207,7 @@ Result<std::monostate> OpProgram::choose_kernels() {
         "Python) or a body, or rewrite it to ops that have one"));
   }
   if (!missing.empty()) return tl::unexpected<Diagnostics>(std::move(missing));
-  return std::monostate{};
+  return {};
 }
 
 void OpProgram::find_last_uses() {
@@ -229,16 +226,15 @@ void OpProgram::find_last_uses() {
   }
 }
 
-Result<std::monostate> OpProgram::bind_inputs(std::span<const TensorView> inputs,
-                                              const RunContext& context, Values& values) const {
+Status OpProgram::bind_inputs(std::span<const TensorView> inputs, const RunContext& context,
+                              Values& values) const {
   PW_ASSERT(inputs.size() == graph_.inputs().size(), "as many tensors as the graph has inputs");
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const ValueId value = graph_.inputs()[i];
     if (graph_.unused(value) || has_no_tensor(graph_, value)) continue;
-    auto extents = extents_of(graph_, value, context.symbols);
-    if (!extents) return forward(extents);
+    auto extents = PW_TRY(extents_of(graph_, value, context.symbols));
     const DType declared = graph_.context().types[graph_.type(value)].dtype;
-    if (*extents != inputs[i].extents || declared != inputs[i].dtype) {
+    if (extents != inputs[i].extents || declared != inputs[i].dtype) {
       return fail(error_in(
           fmt::format("graph {} at input {}", graph_.name, graph_.value_name(value)), "PW1203",
           fmt::format("a tensor {}[{}] is given for {}", name(inputs[i].dtype),
@@ -247,7 +243,7 @@ Result<std::monostate> OpProgram::bind_inputs(std::span<const TensorView> inputs
     }
     values[value.index] = array_of(inputs[i]);
   }
-  return std::monostate{};
+  return {};
 }
 
 Result<Call> OpProgram::call_of(const Instruction& instruction, const Values& values,
@@ -265,9 +261,8 @@ Result<Call> OpProgram::call_of(const Instruction& instruction, const Values& va
       call.extents.emplace_back();
       continue;
     }
-    auto extents = extents_of(graph_, result, context.symbols);
-    if (!extents) return forward(extents);
-    call.extents.push_back(std::move(*extents));
+    auto extents = PW_TRY(extents_of(graph_, result, context.symbols));
+    call.extents.push_back(std::move(extents));
   }
   call.results.resize(call.extents.size());
   return call;
@@ -319,21 +314,19 @@ Result<RankGroup> OpProgram::group_in(const Instruction& instruction,
                   instruction.group.size, found->second.size)));
 }
 
-Result<std::monostate> OpProgram::step(const Instruction& instruction, std::span<RankRun> ranks,
-                                       const RunContext& context) const {
+Status OpProgram::step(const Instruction& instruction, std::span<RankRun> ranks,
+                       const RunContext& context) const {
   Communicator* others = context.step == nullptr ? nullptr : context.step->ranks;
   std::vector<Call> calls;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-    auto call = call_of(instruction, ranks[rank].values, context);
-    if (!call) return forward(call);
-    call->on_rank = others != nullptr ? others->rank() : static_cast<std::int64_t>(rank);
-    place_results(instruction, *call, ranks[rank]);
-    calls.push_back(std::move(*call));
+    auto call = PW_TRY(call_of(instruction, ranks[rank].values, context));
+    call.on_rank = others != nullptr ? others->rank() : static_cast<std::int64_t>(rank);
+    place_results(instruction, call, ranks[rank]);
+    calls.push_back(std::move(call));
   }
   if (instruction.collective != nullptr) {
-    auto group = group_in(instruction, context);
-    if (!group) return forward(group);
-    PW_TRY(run_collective(instruction.collective, calls, *group, others));
+    auto group = PW_TRY(group_in(instruction, context));
+    PW_TRY(run_collective(instruction.collective, calls, group, others));
   }
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     if (instruction.kernel) {
@@ -341,11 +334,10 @@ Result<std::monostate> OpProgram::step(const Instruction& instruction, std::span
     }
     keep_results(instruction, calls[rank], ranks[rank].values);
   }
-  return std::monostate{};
+  return {};
 }
 
-Result<std::monostate> OpProgram::run_all(std::vector<RankRun>& ranks,
-                                          const RunContext& context) const {
+Status OpProgram::run_all(std::vector<RankRun>& ranks, const RunContext& context) const {
   for (RankRun& run : ranks) {
     run.alone = standing_alone(run.inputs, run.outputs);
     run.values.resize(graph_.value_bound());
@@ -365,11 +357,10 @@ Result<std::monostate> OpProgram::run_all(std::vector<RankRun>& ranks,
       if (!in_place) copy(value, array_of(output));
     }
   }
-  return std::monostate{};
+  return {};
 }
 
-Result<std::monostate> OpProgram::run_ranks(std::span<const RankTensors> ranks,
-                                            const RunContext& context) const {
+Status OpProgram::run_ranks(std::span<const RankTensors> ranks, const RunContext& context) const {
   std::vector<RankRun> runs(ranks.size());
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     runs[i].inputs = ranks[i].inputs;
@@ -390,9 +381,8 @@ LaunchCounts OpProgram::launches() const {
   return out;
 }
 
-Result<std::monostate> OpProgram::run(std::span<const TensorView> inputs,
-                                      std::span<const TensorView> outputs,
-                                      const RunContext& context) const {
+Status OpProgram::run(std::span<const TensorView> inputs, std::span<const TensorView> outputs,
+                      const RunContext& context) const {
   std::vector<RankRun> alone(1);
   alone.front().inputs = inputs;
   alone.front().outputs = outputs;
@@ -403,13 +393,11 @@ namespace {
 class ProgramExecutable final : public Executable {
  public:
   explicit ProgramExecutable(OpProgram program) : program_(std::move(program)) {}
-  Result<std::monostate> run(std::span<const TensorView> inputs,
-                             std::span<const TensorView> outputs,
-                             const RunContext& context) override {
+  Status run(std::span<const TensorView> inputs, std::span<const TensorView> outputs,
+             const RunContext& context) override {
     return program_.run(inputs, outputs, context);
   }
-  Result<std::monostate> run_ranks(std::span<const RankTensors> ranks,
-                                   const RunContext& context) override {
+  Status run_ranks(std::span<const RankTensors> ranks, const RunContext& context) override {
     return program_.run_ranks(ranks, context);
   }
   [[nodiscard]] LaunchCounts launches() const override { return program_.launches(); }
@@ -420,9 +408,8 @@ class ProgramExecutable final : public Executable {
 }  // namespace
 
 Result<std::unique_ptr<Executable>> compile_program(const Graph& graph, const Engine& engine) {
-  auto program = OpProgram::make(graph, engine);
-  if (!program) return forward(program);
-  return std::make_unique<ProgramExecutable>(std::move(*program));
+  auto program = PW_TRY(OpProgram::make(graph, engine));
+  return std::make_unique<ProgramExecutable>(std::move(program));
 }
 
 }  // namespace pw

@@ -17,7 +17,7 @@ namespace pw {
 inline constexpr const char* kNoKernel = "PW1201";
 
 /// What runs one node.
-using RunCall = std::function<Result<std::monostate>(Call&)>;
+using RunCall = std::function<Status(Call&)>;
 
 struct Engine {
   std::string name;
@@ -36,11 +36,10 @@ class OpProgram {
   static Result<OpProgram> make(const Graph& graph, const Engine& engine);
   /// Inputs in their declared dtype. Outputs may have any dtype: they are converted as `store`
   /// does.
-  Result<std::monostate> run(std::span<const TensorView> inputs,
-                             std::span<const TensorView> outputs, const RunContext& context) const;
+  Status run(std::span<const TensorView> inputs, std::span<const TensorView> outputs,
+             const RunContext& context) const;
   /// Several ranks in step: each node runs on all of them before the next one does.
-  Result<std::monostate> run_ranks(std::span<const RankTensors> ranks,
-                                   const RunContext& context) const;
+  Status run_ranks(std::span<const RankTensors> ranks, const RunContext& context) const;
   [[nodiscard]] const Graph& graph() const { return graph_; }
   [[nodiscard]] LaunchCounts launches() const;
 
@@ -54,10 +53,10 @@ class OpProgram {
   };
   using Values = std::vector<Array>;  ///< of one rank, by value
   OpProgram(Graph graph, const Engine& engine) : graph_(std::move(graph)), engine_(engine) {}
-  Result<std::monostate> choose_kernels();
+  Status choose_kernels();
   void find_last_uses();
-  Result<std::monostate> bind_inputs(std::span<const TensorView> inputs, const RunContext& context,
-                                     Values& values) const;
+  Status bind_inputs(std::span<const TensorView> inputs, const RunContext& context,
+                     Values& values) const;
   Result<Call> call_of(const Instruction& instruction, const Values& values,
                        const RunContext& context) const;
   [[nodiscard]] Result<RankGroup> group_in(const Instruction& instruction,
@@ -69,9 +68,9 @@ class OpProgram {
     Values values;
     std::deque<TensorView> reshaped;  ///< places of results that reshapes make outputs of
   };
-  Result<std::monostate> run_all(std::vector<RankRun>& ranks, const RunContext& context) const;
-  Result<std::monostate> step(const Instruction& instruction, std::span<RankRun> ranks,
-                              const RunContext& context) const;
+  Status run_all(std::vector<RankRun>& ranks, const RunContext& context) const;
+  Status step(const Instruction& instruction, std::span<RankRun> ranks,
+              const RunContext& context) const;
   void find_output_places();
   void place_results(const Instruction& instruction, Call& call, RankRun& rank) const;
   void keep_results(const Instruction& instruction, Call& call, Values& values) const;

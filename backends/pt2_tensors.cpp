@@ -1,4 +1,3 @@
-// Exports safetensors_of_pt2.
 #include "backends/pt2_tensors.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Exports run_given and symbols_of.
 #include "backends/run_given.hpp"
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 #include "backends/program.hpp"
 #include "backends/runner.hpp"
 #include "backends/steps.hpp"
+#include "base/try.hpp"
 #include "graph/symbol_fact.hpp"
 
 namespace pw {
@@ -71,7 +71,7 @@ class SymbolBinder {
 };
 
 /// Kernels evaluate dims of attributes: each must have a value.
-Result<std::monostate> check_symbols(const Graph& graph, const Symbols& symbols) {
+Status check_symbols(const Graph& graph, const Symbols& symbols) {
   const Context& context = graph.context();
   std::set<std::string> open;
   const auto visit = [&](DimId dim) {
@@ -86,7 +86,7 @@ Result<std::monostate> check_symbols(const Graph& graph, const Symbols& symbols)
         std::for_each(list->begin(), list->end(), visit);
     }
   }
-  if (open.empty()) return std::monostate{};
+  if (open.empty()) return {};
   return fail(error_in("graph " + graph.name, "PW1202",
                        fmt::format("no input's extents say what {} is", fmt::join(open, ", ")),
                        "give its value with the inputs"));
@@ -110,7 +110,7 @@ Result<std::vector<TensorView>> views_of(const Graph& graph, const GivenInputs& 
   return views;
 }
 
-Result<std::monostate> check_inputs(const Graph& graph, const GivenInputs& inputs) {
+Status check_inputs(const Graph& graph, const GivenInputs& inputs) {
   std::map<std::string_view, ValueId> known;
   for (ValueId v : graph.inputs()) known.emplace(graph.value_name(v), v);
   for (const auto& [name, tensor] : inputs) {
@@ -124,11 +124,11 @@ Result<std::monostate> check_inputs(const Graph& graph, const GivenInputs& input
                          fmt::format("a tensor of {} is given for {}", pw::name(tensor.dtype()),
                                      graph.context().types.print(type))));
   }
-  return std::monostate{};
+  return {};
 }
 
 /// Sizes that the graph is not made for would give other numbers.
-Result<std::monostate> check_ranges(const Graph& graph, const Symbols& symbols) {
+Status check_ranges(const Graph& graph, const Symbols& symbols) {
   for (const auto& [symbol, value] : symbols) {
     const SymbolFact* fact = graph.facts.find(symbol);
     if (fact == nullptr || (value >= fact->min && value <= fact->max)) continue;
@@ -137,15 +137,15 @@ Result<std::monostate> check_ranges(const Graph& graph, const Symbols& symbols) 
                                      value, print_range(*fact)),
                          "give tensors of such a size, or declare another range"));
   }
-  return std::monostate{};
+  return {};
 }
 
 Result<Symbols> checked_symbols(const Graph& graph, const GivenInputs& inputs, Symbols symbols) {
-  if (auto checked = check_inputs(graph, inputs); !checked) return forward(checked);
+  PW_TRY(check_inputs(graph, inputs));
   auto bound = symbols_of(graph, inputs, std::move(symbols));
   if (!bound) return bound;
-  if (auto checked = check_symbols(graph, *bound); !checked) return forward(checked);
-  if (auto checked = check_ranges(graph, *bound); !checked) return forward(checked);
+  PW_TRY(check_symbols(graph, *bound));
+  PW_TRY(check_ranges(graph, *bound));
   return bound;
 }
 
@@ -182,58 +182,49 @@ Result<Symbols> symbols_of(const Graph& graph, const GivenInputs& inputs, Symbol
 
 Result<GivenOutputs> run_given(const Graph& graph, Backend& backend, const GivenInputs& inputs,
                                Symbols symbols) {
-  auto bound = checked_symbols(graph, inputs, std::move(symbols));
-  if (!bound) return forward(bound);
-  auto views = views_of(graph, inputs);
-  if (!views) return forward(views);
-  auto executable = backend.compile(graph);
-  if (!executable) return forward(executable);
-  const Step step = one_sequence(tokens_of_step(graph, *bound));
-  const auto rows = bound->find(graph.facts.tokens());
-  const RunContext context{*bound, &step, rows == bound->end() ? 0 : rows->second};
+  auto bound = PW_TRY(checked_symbols(graph, inputs, std::move(symbols)));
+  auto views = PW_TRY(views_of(graph, inputs));
+  auto executable = PW_TRY(backend.compile(graph));
+  const Step step = one_sequence(tokens_of_step(graph, bound));
+  const auto rows = bound.find(graph.facts.tokens());
+  const RunContext context{bound, &step, rows == bound.end() ? 0 : rows->second};
   std::vector<Tensor> outputs;
   std::vector<TensorView> places;
   for (ValueId output : graph.outputs()) {
-    auto extents = extents_of(graph, output, context.symbols);
-    if (!extents) return forward(extents);
-    outputs.emplace_back(graph.context().types[graph.type(output)].dtype, std::move(*extents));
+    auto extents = PW_TRY(extents_of(graph, output, context.symbols));
+    outputs.emplace_back(graph.context().types[graph.type(output)].dtype, std::move(extents));
     places.push_back(outputs.back().view());
   }
-  if (auto done = (*executable)->run(*views, places, context); !done) return forward(done);
+  PW_TRY(executable->run(views, places, context));
   return sorted_out(graph, std::move(outputs));
 }
 
 Result<GivenOutputs> run_given(const Graph& graph, cuda::Driver& driver, const GivenInputs& inputs,
                                Symbols symbols) {
-  auto bound = checked_symbols(graph, inputs, std::move(symbols));
-  if (!bound) return forward(bound);
-  if (auto views = views_of(graph, inputs); !views) return forward(views);
+  auto bound = PW_TRY(checked_symbols(graph, inputs, std::move(symbols)));
+  PW_TRY(views_of(graph, inputs));
   // Planned for these numbers alone.
   Graph own = graph;
   for (auto& [symbol, fact] : own.facts.symbols)
-    if (const auto value = bound->find(symbol); value != bound->end())
+    if (const auto value = bound.find(symbol); value != bound.end())
       fact.min = fact.max = value->second;
-  const std::int64_t tokens = tokens_of_step(own, *bound);
-  auto ops = splitting_ops(own.context_ptr(), nullptr, {}, {});
-  if (!ops) return forward(ops);
-  auto pieces = split(own, *ops, {{}, true, has_kernel});
+  const std::int64_t tokens = tokens_of_step(own, bound);
+  auto ops = PW_TRY(splitting_ops(own.context_ptr(), nullptr, {}, {}));
+  auto pieces = split(own, ops, {{}, true, has_kernel});
   if (!pieces) return forward(pieces);
   PlanOptions options;
   options.max_tokens = tokens;
   options.capture_sizes = {tokens};
-  auto plan = make_plan(*pieces, own, options);
-  if (!plan) return forward(plan);
-  auto runtime = cuda::Runtime::make(*pieces, own, *plan, driver);
-  if (!runtime) return forward(runtime);
+  auto plan = PW_TRY(make_plan(*pieces, own, options));
+  auto runtime = PW_TRY(cuda::Runtime::make(*pieces, own, plan, driver));
   Weights weights(own, 1);
   for (const auto& [name, tensor] : inputs) weights.give(name, tensor);
-  if (auto done = (*runtime)->load(weights); !done) return forward(done);
-  if (auto done = (*runtime)->capture(); !done) return forward(done);
+  PW_TRY(runtime->load(weights));
+  PW_TRY(runtime->capture());
   RunOptions run_options;
-  run_options.symbols = *bound;
-  auto done = (*runtime)->run(one_sequence(tokens), weights, run_options);
-  if (!done) return forward(done);
-  return sorted_out(graph, std::move(done->outputs));
+  run_options.symbols = bound;
+  auto done = PW_TRY(runtime->run(one_sequence(tokens), weights, run_options));
+  return sorted_out(graph, std::move(done.outputs));
 }
 
 }  // namespace pw

@@ -1,5 +1,4 @@
-// Exports runs of a graph in one piece: the unsplit, unpadded counterpart of a runner, and the
-// reference.
+// The unsplit, unpadded counterpart of a runner, and the reference.
 #include "backends/interpreter.hpp"
 #include "backends/observed_run.hpp"
 #include "backends/program.hpp"
@@ -26,9 +25,8 @@ Result<std::vector<std::vector<Tensor>>> inputs_of_ranks(const Graph& graph,
                                                          const Symbols& symbols, const Step& step) {
   std::vector<std::vector<Tensor>> inputs;
   for (Weights& weights : ranks) {
-    auto tensors = input_tensors(graph, weights, symbols, step);
-    if (!tensors) return forward(tensors);
-    inputs.push_back(std::move(*tensors));
+    auto tensors = PW_TRY(input_tensors(graph, weights, symbols, step));
+    inputs.push_back(std::move(tensors));
   }
   return inputs;
 }
@@ -60,32 +58,28 @@ Result<std::vector<Tensor>> input_tensors(const Graph& graph, Weights& weights,
 Result<RankOutputs> run_whole(const Graph& graph, Backend& backend, std::span<Weights> ranks,
                               const Step& step, const Symbols& symbols) {
   const RunContext context{symbols_for(graph, step, symbols), &step, step.tokens()};
-  auto inputs = inputs_of_ranks(graph, ranks, context.symbols, step);
-  if (!inputs) return forward(inputs);
-  auto executable = backend.compile(graph);
-  if (!executable) return forward(executable);
+  auto inputs = PW_TRY(inputs_of_ranks(graph, ranks, context.symbols, step));
+  auto executable = PW_TRY(backend.compile(graph));
   RankOutputs outputs(ranks.size());
   std::vector<RankTensors> tensors;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     for (ValueId output : graph.outputs()) {
-      auto extents = extents_of(graph, output, context.symbols);
-      if (!extents) return forward(extents);
+      auto extents = PW_TRY(extents_of(graph, output, context.symbols));
       const DType dtype = graph.context().types[graph.type(output)].dtype;
-      outputs[rank].emplace_back(dtype, std::move(*extents));
+      outputs[rank].emplace_back(dtype, std::move(extents));
     }
-    tensors.push_back({views_of((*inputs)[rank]), views_of(outputs[rank])});
+    tensors.push_back({views_of(inputs[rank]), views_of(outputs[rank])});
   }
-  if (auto done = (*executable)->run_ranks(tensors, context); !done) return forward(done);
+  PW_TRY(executable->run_ranks(tensors, context));
   return outputs;
 }
 
 Result<RankOutputs> run_reference(const Graph& graph, std::span<Weights> ranks, const Step& step,
                                   const Symbols& symbols, Precision precision) {
   const RunContext context{symbols_for(graph, step, symbols), &step, step.tokens()};
-  auto inputs = inputs_of_ranks(graph, ranks, context.symbols, step);
-  if (!inputs) return forward(inputs);
+  auto inputs = PW_TRY(inputs_of_ranks(graph, ranks, context.symbols, step));
   std::vector<std::vector<TensorView>> views;
-  for (const std::vector<Tensor>& tensors : *inputs) views.push_back(views_of(tensors));
+  for (const std::vector<Tensor>& tensors : inputs) views.push_back(views_of(tensors));
   return interpret_ranks(graph, views, context, precision);
 }
 

@@ -1,4 +1,4 @@
-// Exports Runner: one step through the pieces of a plan.
+// One step through the pieces of a plan.
 #include "backends/runner.hpp"
 
 #include <algorithm>
@@ -21,9 +21,9 @@ namespace pw {
 namespace {
 
 /// Said of the largest value that has its place there.
-Result<std::monostate> check_arena(const Plan& plan) {
+Status check_arena(const Plan& plan) {
   const std::int64_t bytes = plan.memory.arena_bytes;
-  if (bytes <= memory_limit()) return std::monostate{};
+  if (bytes <= memory_limit()) return {};
   const auto most =
       std::max_element(plan.memory.slots.begin(), plan.memory.slots.end(),
                        [](const Slot& a, const Slot& b) { return a.bytes < b.bytes; });
@@ -58,9 +58,9 @@ class Runner::Call final : public PieceCall {
     const TensorView& view = live_.values[value.index];
     return cut(view, view.extents);
   }
-  Result<std::monostate> write_all(ValueId value, const Tensor& whole) override {
+  Status write_all(ValueId value, const Tensor& whole) override {
     std::memcpy(live_.values[value.index].data, whole.data(), whole.view().bytes());
-    return std::monostate{};
+    return {};
   }
   [[nodiscard]] Result<Extents> padded_extents(ValueId value) const override {
     return live_.values[value.index].extents;
@@ -85,9 +85,8 @@ Result<Runner> Runner::make(const StitchedGraph& stitched, const Graph& source, 
       if (said.insert(d.message).second) errors.push_back(std::move(d));
   }
   if (!errors.empty()) return tl::unexpected<Diagnostics>(std::move(errors));
-  auto groups = stated_groups(source);
-  if (!groups) return forward(groups);
-  runner.groups_ = std::move(*groups);
+  auto groups = PW_TRY(stated_groups(source));
+  runner.groups_ = std::move(groups);
   return runner;
 }
 
@@ -98,36 +97,34 @@ std::byte* Runner::arena(std::size_t rank) {
   return static_cast<std::byte*>(arenas_[rank].get());
 }
 
-Result<std::monostate> Runner::bind_inputs(Live& live, Weights& weights) const {
+Status Runner::bind_inputs(Live& live, Weights& weights) const {
   for (ValueId input : source_->inputs()) {
     if (source_->unused(input) || has_no_tensor(*source_, input)) continue;
     auto tensor = weights.tensor(source_->value_name(input), live.valid, live.step);
     if (!tensor) return forward(tensor);
-    auto extents = extents_of(*source_, input, live.padded);
-    if (!extents) return forward(extents);
-    live.owned.push_back(padded(*tensor, *extents, live.options.poison));
+    auto extents = PW_TRY(extents_of(*source_, input, live.padded));
+    live.owned.push_back(padded(*tensor, extents, live.options.poison));
     live.values[input.index] = live.owned.back().view();
   }
-  return std::monostate{};
+  return {};
 }
 
 /// Places for all values that cross pieces: the plan's slots, and memory of their own for those
 /// without one (literals, and views of inputs).
-Result<std::monostate> Runner::bind_values(Live& live) const {
+Status Runner::bind_values(Live& live) const {
   std::vector<const Slot*> slots(source_->value_bound(), nullptr);
   for (const Slot& slot : plan_->memory.slots) slots[slot.value.index] = &slot;
   for (const Piece& piece : stitched_->pieces) {
     for (ValueId value : piece.outputs) {
-      auto extents = extents_of(*source_, value, live.padded);
-      if (!extents) return forward(extents);
+      auto extents = PW_TRY(extents_of(*source_, value, live.padded));
       const DType dtype = source_->context().types[source_->type(value)].dtype;
       const Slot* slot = slots[value.index];
       if (slot == nullptr) {
-        live.owned.emplace_back(dtype, *extents);
+        live.owned.emplace_back(dtype, extents);
         live.values[value.index] = live.owned.back().view();
         continue;
       }
-      const TensorView view{dtype, *extents, live.arena + slot->offset};
+      const TensorView view{dtype, extents, live.arena + slot->offset};
       if (static_cast<std::int64_t>(view.bytes()) > slot->bytes) {
         return fail(
             error_in(fmt::format("value {}", slot->name), "PW1206",
@@ -138,10 +135,10 @@ Result<std::monostate> Runner::bind_values(Live& live) const {
       live.values[value.index] = view;
     }
   }
-  return std::monostate{};
+  return {};
 }
 
-Result<std::monostate> Runner::run_pieces(std::span<Live> ranks, StepReport& report) {
+Status Runner::run_pieces(std::span<Live> ranks, StepReport& report) {
   const Live& first = ranks.front();
   RankGroups groups;
   std::optional<Step> grouped;  // a copy only where the source states groups
@@ -169,34 +166,32 @@ Result<std::monostate> Runner::run_pieces(std::span<Live> ranks, StepReport& rep
     report.launches.add(executable.launches());
     PW_TRY(tell(piece, ranks, true));
   }
-  return std::monostate{};
+  return {};
 }
 
-Result<std::monostate> Runner::tell(const Piece& piece, std::span<Live> ranks, bool after) const {
+Status Runner::tell(const Piece& piece, std::span<Live> ranks, bool after) const {
   PieceHook* hook = ranks.front().options.hook;
   for (std::size_t rank = 0; hook != nullptr && rank < ranks.size(); ++rank) {
     Call call(*source_, piece, ranks[rank], static_cast<std::int64_t>(rank));
     PW_TRY(after ? hook->after(call) : hook->before(call));
   }
-  return std::monostate{};
+  return {};
 }
 
 Result<std::vector<Tensor>> Runner::cut_outputs(const Live& live) const {
   std::vector<Tensor> outputs;
   for (ValueId value : source_->outputs()) {
-    auto extents = extents_of(*source_, value, live.valid);
-    if (!extents) return forward(extents);
-    outputs.push_back(cut(live.values[value.index], *extents));
+    auto extents = PW_TRY(extents_of(*source_, value, live.valid));
+    outputs.push_back(cut(live.values[value.index], extents));
   }
   return outputs;
 }
 
 Result<RankStepResult> Runner::run(const Step& step, std::span<Weights> ranks,
                                    const RunOptions& options) {
-  if (auto fits = check_arena(*plan_); !fits) return forward(fits);
-  auto report = dispatched(*plan_, *source_, dispatcher_, step, options);
-  if (!report) return forward(report);
-  RankStepResult result{{}, std::move(*report)};
+  PW_TRY(check_arena(*plan_));
+  auto report = PW_TRY(dispatched(*plan_, *source_, dispatcher_, step, options));
+  RankStepResult result{{}, std::move(report)};
   std::vector<Live> lives;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     Live& live = lives.emplace_back(Live{options,
@@ -206,25 +201,23 @@ Result<RankStepResult> Runner::run(const Step& step, std::span<Weights> ranks,
                                          symbols_at(*plan_, result.report.padded, options.symbols),
                                          std::vector<TensorView>(source_->value_bound()),
                                          {}});
-    if (auto done = bind_inputs(live, ranks[rank]); !done) return forward(done);
-    if (auto done = bind_values(live); !done) return forward(done);
+    PW_TRY(bind_inputs(live, ranks[rank]));
+    PW_TRY(bind_values(live));
   }
   const auto start = std::chrono::steady_clock::now();
-  if (auto done = run_pieces(lives, result.report); !done) return forward(done);
+  PW_TRY(run_pieces(lives, result.report));
   result.report.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   for (const Live& live : lives) {
-    auto outputs = cut_outputs(live);
-    if (!outputs) return forward(outputs);
-    result.outputs.push_back(std::move(*outputs));
+    auto outputs = PW_TRY(cut_outputs(live));
+    result.outputs.push_back(std::move(outputs));
   }
   return result;
 }
 
 Result<StepResult> Runner::run(const Step& step, Weights& weights, const RunOptions& options) {
-  auto result = run(step, std::span(&weights, 1), options);
-  if (!result) return forward(result);
-  return StepResult{std::move(result->outputs.front()), std::move(result->report)};
+  auto result = PW_TRY(run(step, std::span(&weights, 1), options));
+  return StepResult{std::move(result.outputs.front()), std::move(result.report)};
 }
 
 }  // namespace pw

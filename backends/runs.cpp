@@ -1,4 +1,4 @@
-// Exports load_run and store_run: conversion loops, one for each pair of storage and compute type.
+// Conversion loops, one for each pair of storage and compute type.
 #include <bit>
 #include <cmath>
 #include <cstring>

@@ -1,4 +1,3 @@
-// Exports Safetensors, and the names of dtypes in such files.
 #include "backends/safetensors.hpp"
 
 #include <algorithm>
@@ -8,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "backends/pt2_tensors.hpp"
+#include "base/try.hpp"
 #include "base/zip.hpp"
 
 namespace pw {
@@ -45,17 +45,16 @@ std::string_view stored_name(DType dtype) {
 Result<Safetensors> Safetensors::open(const std::string& path, std::size_t number) {
   Safetensors out;
   out.path_ = path;
-  auto file = MappedFile::open(path);
-  if (!file) return forward(file);
-  out.file_ = std::move(*file);
+  auto file = PW_TRY(MappedFile::open(path));
+  out.file_ = std::move(file);
   if (const std::string_view archive = text_of(out.file_); looks_like_zip(archive)) {
     auto tensors = safetensors_of_pt2(archive, path, number);
-    if (auto same = out.file_.check_unchanged(); !same) return forward(same);
+    PW_TRY(out.file_.check_unchanged());
     if (!tensors) return forward(tensors);
     out.file_ = MappedFile::of(*tensors);
   }
   auto header = parse_safetensors(text_of(out.file_), path);
-  if (auto same = out.file_.check_unchanged(); !same) return forward(same);
+  PW_TRY(out.file_.check_unchanged());
   if (!header) return forward(header);
   out.header_ = std::move(*header);
   return out;

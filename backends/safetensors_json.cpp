@@ -1,4 +1,3 @@
-// Exports parse_safetensors and safetensors_text.
 #include <algorithm>
 #include <set>
 

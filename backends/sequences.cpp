@@ -1,9 +1,9 @@
-// Exports the row spans of a step, the keys that attention sees, and their write to the cache.
 #include "backends/sequences.hpp"
 
 #include <algorithm>
 
 #include "backends/kv_cache.hpp"
+#include "base/try.hpp"
 
 namespace pw {
 
@@ -45,8 +45,8 @@ Array by_heads(const Array& x) {
 }
 
 /// Rows of k and v go to the sequences of the step that they belong to.
-Result<std::monostate> put_rows(const Call& call, KvCache& cache, const Array& k, const Array& v,
-                                const std::vector<RowSpan>& spans) {
+Status put_rows(const Call& call, KvCache& cache, const Array& k, const Array& v,
+                const std::vector<RowSpan>& spans) {
   const KvCache::Layer layer{call.on_rank, layer_name(call.graph, call.node)};
   for (std::size_t s = 0; s < spans.size(); ++s) {
     const Sequence& sequence = call.context.step->sequences[s];
@@ -54,7 +54,7 @@ Result<std::monostate> put_rows(const Call& call, KvCache& cache, const Array& k
         cache.put(layer, sequence.id, sequence.past, rows_of(k, spans[s]), rows_of(v, spans[s]));
     if (!put) return put;
   }
-  return std::monostate{};
+  return {};
 }
 
 KvCache* cache_of(const Call& call) {
@@ -74,7 +74,7 @@ Result<SeenKeys> seen_keys(const Call& call) {
   out.queries = out.keys = sequence_rows(call.context, call.operand(0).extents[0]);
   KvCache* cache = cache_of(call);
   if (cache == nullptr) return out;
-  if (auto put = put_rows(call, *cache, out.k, out.v, out.queries); !put) return forward(put);
+  PW_TRY(put_rows(call, *cache, out.k, out.v, out.queries));
   const KvCache::Layer layer{call.on_rank, layer_name(call.graph, call.node)};
   std::int64_t total = 0;
   for (std::size_t s = 0; s < out.queries.size(); ++s) {
@@ -97,10 +97,10 @@ Result<SeenKeys> seen_keys(const Call& call) {
   return out;
 }
 
-Result<std::monostate> update_cache(Call& call) {
+Status update_cache(Call& call) {
   call.result();  // no element: it says that the write is done
   KvCache* cache = cache_of(call);
-  if (cache == nullptr) return std::monostate{};
+  if (cache == nullptr) return {};
   const Array k = contiguous(call.operand(0)), v = contiguous(call.operand(1));
   return put_rows(call, *cache, k, v, sequence_rows(call.context, k.extents[0]));
 }

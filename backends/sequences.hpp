@@ -36,6 +36,6 @@ Result<SeenKeys> seen_keys(const Call& call);
 
 /// unified_kv_cache_update: operands 0 and 1 go to the step's cache, if it has one. Attention that
 /// follows writes the same rows again.
-Result<std::monostate> update_cache(Call& call);
+Status update_cache(Call& call);
 
 }  // namespace pw

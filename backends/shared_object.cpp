@@ -1,5 +1,4 @@
-// Exports the loading of shared objects from memory: an anonymous file, or where the system has
-// none, a file in a private folder.
+// An anonymous file, or where the system has none, a file in a private folder.
 #include "backends/shared_object.hpp"
 
 #include <cerrno>

@@ -1,4 +1,4 @@
-// Exports functions of the prelude. Compiled without contraction of products and sums.
+// Compiled without contraction of products and sums.
 #include <bit>
 #include <cmath>
 

@@ -1,4 +1,3 @@
-// Exports Socket.
 #include "backends/socket.hpp"
 
 #include <netdb.h>

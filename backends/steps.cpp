@@ -1,4 +1,3 @@
-// Exports parse_steps, rows_of_input, static_rows and tokens_of_step.
 #include "backends/steps.hpp"
 
 #include <algorithm>
@@ -7,6 +6,8 @@
 #include <set>
 
 #include <fmt/format.h>
+
+#include "base/try.hpp"
 
 namespace pw {
 namespace {
@@ -23,7 +24,7 @@ class StepsReader {
       line_ = text_.substr(0, end);
       text_.remove_prefix(end == std::string_view::npos ? text_.size() : end + 1);
       ++number_;
-      if (auto done = line(); !done) return forward(done);
+      PW_TRY(line());
     }
     if (steps_.empty())
       return fail(error_in(file_, "PW1211", "holds no step",
@@ -32,15 +33,13 @@ class StepsReader {
   }
 
  private:
-  using Done = Result<std::monostate>;
-
   tl::unexpected<Diagnostics> refuse(std::size_t column, const std::string& why) const {
     return fail(error_in(fmt::format("{}:{}:{}", file_, number_, column + 1), "PW1211", why,
                          "a line is a step: `0:5 1:3 2.` gives 5 tokens to sequence 0 and 3 to 1, "
                          "and ends 2"));
   }
 
-  Done line() {
+  Status line() {
     std::string_view rest = line_.substr(0, line_.find('#'));
     PlannedStep planned;
     std::set<std::int64_t> seen;
@@ -50,16 +49,16 @@ class StepsReader {
       if (auto done = word(at, rest.substr(at, end - at), planned, seen); !done) return done;
       at = end;
     }
-    if (planned.step.sequences.empty() && planned.ended.empty()) return std::monostate{};
+    if (planned.step.sequences.empty() && planned.ended.empty()) return {};
     if (planned.step.sequences.empty()) return refuse(0, "a step has at least one sequence");
     for (const Sequence& s : planned.step.sequences) past_[s.id] += s.new_tokens;
     for (std::int64_t id : planned.ended) past_.erase(id);
     steps_.push_back(std::move(planned));
-    return std::monostate{};
+    return {};
   }
 
-  Done word(std::size_t column, std::string_view word, PlannedStep& planned,
-            std::set<std::int64_t>& seen) {
+  Status word(std::size_t column, std::string_view word, PlannedStep& planned,
+              std::set<std::int64_t>& seen) {
     const auto number = [](std::string_view& from, std::int64_t& out) {
       const auto [end, error] = std::from_chars(from.data(), from.data() + from.size(), out);
       if (error != std::errc() || out < 0) return false;
@@ -74,7 +73,7 @@ class StepsReader {
                                         whole, kMostSequences));
     if (word == ".") {
       planned.ended.push_back(s.id);
-      return std::monostate{};
+      return {};
     }
     const bool colon = !word.empty() && word.front() == ':';
     if (colon) word.remove_prefix(1);
@@ -87,7 +86,7 @@ class StepsReader {
     if (s.new_tokens > kMostTokens - s.past)
       return refuse(column, fmt::format("sequence {} has more than {} tokens", s.id, kMostTokens));
     planned.step.sequences.push_back(s);
-    return std::monostate{};
+    return {};
   }
 
   std::string_view text_;

@@ -1,4 +1,3 @@
-// Exports Tensor's storage.
 #include "backends/tensor.hpp"
 
 #include <cstring>

@@ -1,4 +1,3 @@
-// Exports the compiler's search, its identity and its runs.
 #include "backends/toolchain.hpp"
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 #include "backends/guarded_run.hpp"
 #include "base/environment.hpp"
 #include "base/file.hpp"
+#include "base/try.hpp"
 
 namespace pw {
 namespace {
@@ -106,7 +106,7 @@ Result<std::string> Toolchain::shared_object(const std::string& source,
                          "set TMPDIR to a folder that can be written"));
   const std::string text = folder.path() + "/kernel.cpp", object = folder.path() + "/kernel.so",
                     log = folder.path() + "/log";
-  if (auto written = write_file(text, source); !written) return forward(written);
+  PW_TRY(write_file(text, source));
   std::vector<std::string> arguments{compiler, "-x", "c++"};
   arguments.insert(arguments.end(), flags.begin(), flags.end());
   // Kernels call nothing of the C++ library, for which the linker would look every time.

@@ -1,4 +1,4 @@
-// Exports Weights: roles by use, and fast counter-based generators.
+// Roles by use, and fast counter-based generators.
 #include "backends/weights.hpp"
 
 #include <algorithm>
@@ -284,10 +284,10 @@ void Weights::add(std::string_view input, TypeId type, Tensor tensor) {
   give(input, std::move(tensor));
 }
 
-Result<std::monostate> Weights::check_files() const {
+Status Weights::check_files() const {
   for (const MappedFile& file : files_)
     if (auto same = file.check_unchanged(); !same) return same;
-  return std::monostate{};
+  return {};
 }
 
 Tensor Weights::kept(const Tensor& tensor) const {

@@ -54,7 +54,7 @@ class Weights {
   void use(const MappedFile& file) { files_.push_back(file); }
   /// Fails with PW1275 if one of the files has changed. Has to be checked after numbers are
   /// computed from the weights, and before anything reports them.
-  [[nodiscard]] Result<std::monostate> check_files() const;
+  [[nodiscard]] Status check_files() const;
   /// The tensor, or a copy of it if it is a part of a file.
   [[nodiscard]] Tensor kept(const Tensor& tensor) const;
   /// An input besides those of the source: of a graph that reads it as a weight of fixed extents.

@@ -1,4 +1,3 @@
-// Exports the geometry of windows.
 #include "backends/window.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Exports Winograd's convolutions: the choice, the weights' transform, blocks of tiles.
+// The choice, the weights' transform, blocks of tiles.
 #include "backends/winograd.hpp"
 
 #include <algorithm>

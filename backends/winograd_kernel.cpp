@@ -1,5 +1,4 @@
-// Exports winograd_kernels, once for each instruction set, as panel_kernel.cpp is compiled. The
-// transforms are those of Lavin and Gray, 2015 (arXiv:1509.09308), section 4.1.
+// The transforms are those of Lavin and Gray, 2015 (arXiv:1509.09308), section 4.1.
 #include "backends/winograd_kernel.hpp"
 
 #include "backends/panel_kernel.hpp"

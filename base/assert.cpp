@@ -1,4 +1,3 @@
-// Exports assertion_failed.
 #include "base/assert.hpp"
 
 namespace pw {

@@ -1,4 +1,4 @@
-// Exports BlockList: a stack that does not move its elements when it grows.
+// A stack that does not move its elements when it grows.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,3 @@
-// Exports plural_of.
 #include "base/counted.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Exports the constructors of diagnostics, render, and nearest.
 #include "base/diagnostic.hpp"
 
 #include <algorithm>

@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include <tl/expected.hpp>
@@ -35,6 +36,8 @@ using Diagnostics = std::vector<Diagnostic>;
 
 template <class T>
 using Result = tl::expected<T, Diagnostics>;
+/// Success without a value, or why there was none: `return {};` is success.
+using Status = Result<std::monostate>;
 
 Diagnostic error_at(Span span, std::string_view code, std::string message, std::string help = {});
 Diagnostic warning_at(Span span, std::string_view code, std::string message, std::string help = {});

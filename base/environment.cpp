@@ -1,4 +1,3 @@
-// Exports environment.
 #include "base/environment.hpp"
 
 #include <cstdlib>

@@ -1,4 +1,3 @@
-// Exports read_file and file_stamp.
 #include "base/file.hpp"
 
 #include <cerrno>

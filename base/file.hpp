@@ -12,7 +12,7 @@ namespace pw {
 /// At most `limit` bytes (default 1 GiB); "-" reads standard input.
 Result<std::string> read_file(const std::string& path, std::size_t limit = std::size_t{1} << 30);
 /// Never leaves a partial file; "-" writes standard output.
-Result<std::monostate> write_file(const std::string& path, std::string_view content);
+Status write_file(const std::string& path, std::string_view content);
 
 /// Its size and the time of its last change: another text for a file that was written anew. Empty
 /// where there is no such file.

@@ -1,4 +1,3 @@
-// Exports file_kind and stated_format.
 #include "base/file_kind.hpp"
 
 #include <algorithm>

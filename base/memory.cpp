@@ -1,4 +1,3 @@
-// Exports keep_large_arrays_apart.
 #include "base/memory.hpp"
 
 #include <cstdlib>

@@ -1,4 +1,3 @@
-// Exports OwnFolders and real_path.
 #include "base/own_folders.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Exports harmless, printable, printable_lines and printable_json.
 #include "base/printable.hpp"
 
 #include <algorithm>

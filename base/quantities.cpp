@@ -1,4 +1,3 @@
-// Exports seconds and bytes.
 #include "base/quantities.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,3 @@
-// Exports note_read_path, read_paths and ignore_reads_below.
 #include "base/read_paths.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Exports shown_path.
 #include "base/shown_path.hpp"
 
 namespace pw {

@@ -1,4 +1,3 @@
-// Exports SourceMap and join.
 #include "base/source.hpp"
 
 #include <algorithm>

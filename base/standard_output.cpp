@@ -1,4 +1,3 @@
-// Exports write_standard_output and flush_standard_output.
 #include "base/standard_output.hpp"
 
 #include <algorithm>
@@ -37,9 +36,9 @@ void push_standard_output() {
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) failure().remember();
 }
 
-Result<std::monostate> flush_standard_output() {
+Status flush_standard_output() {
   push_standard_output();
-  if (failure().why == 0 || failure().told) return std::monostate{};
+  if (failure().why == 0 || failure().told) return {};
   failure().told = true;
   return fail(error_in("standard output", "PW0001",
                        std::string("cannot write standard output: ") + std::strerror(failure().why),

@@ -16,7 +16,7 @@ void write_standard_output(std::string_view bytes);
 void push_standard_output();
 /// Brings everything written so far to its end. Fails once with the first error (PW0001); what is
 /// lost after that is not told again.
-Result<std::monostate> flush_standard_output();
+Status flush_standard_output();
 
 /// Whether a path names standard output, or a device or FIFO: what has no extension to go by, and
 /// takes one file only.

@@ -1,4 +1,3 @@
-// Exports Strings.
 #include "base/strings.hpp"
 
 #include <functional>

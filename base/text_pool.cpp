@@ -1,5 +1,5 @@
-// Exports TextPool. A place is the number of its block and, in units of kUnit bytes, the offset in
-// it; the length stands before the characters.
+// A place is the number of its block and, in units of kUnit bytes, the offset in it; the length
+// stands before the characters.
 #include "base/text_pool.hpp"
 
 #include <cstring>

@@ -1,4 +1,4 @@
-// Exports TrivialArray: a vector of trivially copyable elements that grows and shrinks where it
+// A vector of trivially copyable elements that grows and shrinks where it
 // lies.
 #pragma once
 

@@ -1,4 +1,3 @@
-// Exports UnfinishedFile and remove_unfinished_files.
 #include "base/unfinished_files.hpp"
 
 #include <array>

@@ -1,4 +1,3 @@
-// Exports first_character and is_utf8.
 #include "base/utf8.hpp"
 
 namespace pw {

@@ -1,4 +1,3 @@
-// Exports version.
 #include "base/version.hpp"
 
 namespace pw {

@@ -1,6 +1,5 @@
-// Exports write_file: a regular file is replaced whole, by a file without a name, or
-// by renaming a temporary file of its folder;
-// a device, a FIFO and the file that standard output goes to are written in place.
+// A regular file is replaced whole, by a file without a name, or by renaming a temporary file of
+// its folder; a device, a FIFO and the file that standard output goes to are written in place.
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
@@ -190,7 +189,7 @@ Reason replace(const Destination& to, std::string_view content) {
 
 }  // namespace
 
-Result<std::monostate> write_file(const std::string& path, std::string_view content) {
+Status write_file(const std::string& path, std::string_view content) {
   Destination to;
   Reason why;
   if (path != "-") why = find_destination(path, to);
@@ -199,7 +198,7 @@ Result<std::monostate> write_file(const std::string& path, std::string_view cont
     return flush_standard_output();
   }
   if (why.empty()) why = to.in_place ? write_in_place(to.path, content) : replace(to, content);
-  if (why.empty()) return std::monostate{};
+  if (why.empty()) return {};
   return fail(error_in(path, "PW0001", "cannot write `" + path + "`: " + why));
 }
 

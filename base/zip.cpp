@@ -1,4 +1,3 @@
-// Exports Zip.
 #include "base/zip.hpp"
 
 #include <utility>
@@ -108,7 +107,7 @@ Result<Zip> Zip::open(std::string_view bytes, std::string file) {
   return out;
 }
 
-Result<std::monostate> Zip::list(std::size_t bytes) {
+Status Zip::list(std::size_t bytes) {
   const std::int64_t count = libzip().count(archive_->zip, 0);
   if (count > kMostEntries) return wrong("", fmt::format("it has {} entries", count));
   std::uint64_t packed = 0, unpacked = 0;
@@ -131,7 +130,7 @@ Result<std::monostate> Zip::list(std::size_t bytes) {
                                      kMostUnpacked));
     entries_.push_back({name, about.size});
   }
-  return std::monostate{};
+  return {};
 }
 
 const ZipEntry* Zip::find(std::string_view name) const {

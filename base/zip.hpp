@@ -33,7 +33,7 @@ class Zip {
 
  private:
   struct Archive;  ///< libzip's
-  Result<std::monostate> list(std::size_t bytes);
+  Status list(std::size_t bytes);
   [[nodiscard]] tl::unexpected<Diagnostics> wrong(std::string_view entry, std::string why) const;
 
   std::string file_;

@@ -1,4 +1,3 @@
-// Exports eigen_ops.
 #include "bench/eigen.hpp"
 
 #include <Eigen/Core>

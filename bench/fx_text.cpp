@@ -1,4 +1,3 @@
-// Exports fx_text.
 #include "bench/fx_text.hpp"
 
 #include <map>

@@ -1,4 +1,3 @@
-// Exports add_generic.
 #include "bench/generic_json.hpp"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
-// Exports HandCompiled: one function for the op where a rule's match begins, asked in the order of
-// the graph; what a rewrite makes, and what stands before it, is asked again at once.
+// One function for the op where a rule's match begins, asked in the order of the graph; what a
+// rewrite makes, and what stands before it, is asked again at once.
 #include "bench/hand_compiled.hpp"
 
 #include <algorithm>

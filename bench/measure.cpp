@@ -1,4 +1,3 @@
-// Exports the measuring of the benchmarks.
 #include "bench/measure.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Exports run_one_graph.
 #include "bench/one_graph.hpp"
 
 #include <fmt/format.h>

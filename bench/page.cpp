@@ -1,4 +1,3 @@
-// Exports write_section.
 #include "bench/page.hpp"
 
 #include <filesystem>
@@ -11,8 +10,7 @@
 
 namespace pw::bench {
 
-Result<std::monostate> write_section(const std::string& path, const std::string& title,
-                                     const std::string& lines) {
+Status write_section(const std::string& path, const std::string& title, const std::string& lines) {
   std::map<std::string, std::string> sections;
   constexpr std::string_view kHeading = "\n## ";
   std::string text;

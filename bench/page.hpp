@@ -9,7 +9,6 @@ namespace pw::bench {
 
 /// Puts the lines below a heading that names the processor; what the page says of other processors
 /// stays. As write_section of peers/environment.py.
-Result<std::monostate> write_section(const std::string& path, const std::string& title,
-                                     const std::string& lines);
+Status write_section(const std::string& path, const std::string& title, const std::string& lines);
 
 }  // namespace pw::bench

@@ -1,4 +1,3 @@
-// Exports prepare.
 #include "bench/prepared.hpp"
 
 #include "backends/program.hpp"

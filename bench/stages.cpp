@@ -1,4 +1,3 @@
-// Exports run_stages.
 #include "bench/stages.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,3 @@
-// Exports run_star.
 #include "bench/star.hpp"
 
 #include <array>

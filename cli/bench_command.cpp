@@ -1,4 +1,4 @@
-// Exports the command bench: what the steps of a planned graph take.
+// What the steps of a planned graph take.
 #include <CLI/CLI.hpp>
 
 #include "cli/commands.hpp"

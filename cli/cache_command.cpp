@@ -1,4 +1,4 @@
-// Exports the command cache: what is kept of compiled kernels.
+// What is kept of compiled kernels.
 #include <CLI/CLI.hpp>
 
 #include "cli/commands.hpp"

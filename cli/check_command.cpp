@@ -1,4 +1,3 @@
-// Exports the command check.
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 

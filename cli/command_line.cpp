@@ -1,4 +1,3 @@
-// Exports add_common_options and run_command_line.
 #include "cli/command_line.hpp"
 
 #include <sstream>

@@ -1,4 +1,3 @@
-// Exports shown_command.
 #include "cli/command_text.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Exports the commands that make kernels: compile, tune.
+// Compile, tune.
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 

@@ -1,4 +1,3 @@
-// Exports completion_script.
 #include "cli/completion.hpp"
 
 #include <map>

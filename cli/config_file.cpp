@@ -1,4 +1,3 @@
-// Exports refuse_found_values, add_config_options and values_that_need_trust.
 #include "cli/config_file.hpp"
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/try.hpp"
 #include "cli/config_value.hpp"
 #include "cli/option_table.hpp"
 #include "pipeline/trust.hpp"
@@ -405,13 +405,12 @@ void refuse_found_values(CLI::App& program) { program.option_defaults()->configu
 
 Result<std::vector<std::string>> values_that_need_trust(const CLI::App& program, SourceMap& sources,
                                                         std::string text, const std::string& path) {
-  auto values = parse_config(sources, std::move(text), path);
-  if (!values) return forward(values);
+  auto values = PW_TRY(parse_config(sources, std::move(text), path));
   Taking all(program, folder_of(path), {});
-  all.top_level(*values);
+  all.top_level(values);
   if (!all.errors.empty()) return tl::unexpected(std::move(all.errors));
   Taking found(program, folder_of(path), {.all = false});
-  found.top_level(*values);
+  found.top_level(values);
   return std::move(found.untrusted);
 }
 

@@ -1,4 +1,3 @@
-// Exports parse_config and read_config.
 // clang-format off: in this order
 #include <stdexcept>
 

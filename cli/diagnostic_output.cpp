@@ -1,4 +1,3 @@
-// Exports the options of diagnostics, and what becomes of what is reported.
 #include "cli/diagnostic_output.hpp"
 
 #include <algorithm>

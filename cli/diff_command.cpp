@@ -1,4 +1,4 @@
-// Exports the command diff: what differs between two graphs.
+// What differs between two graphs.
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 

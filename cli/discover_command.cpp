@@ -1,4 +1,4 @@
-// Exports the command discover: rules found by enumeration, proved.
+// Rules found by enumeration, proved.
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>

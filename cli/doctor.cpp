@@ -1,4 +1,4 @@
-// Exports the command doctor: what this machine has, and what it is used for.
+// What this machine has, and what it is used for.
 #include <CLI/CLI.hpp>
 
 #include "cli/commands.hpp"

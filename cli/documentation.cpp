@@ -1,5 +1,4 @@
-// Exports what programs say of themselves in other forms: the commands completion and man of pwr,
-// and the options of these names of pwviz.
+// The commands completion and man of pwr, and the options of these names of pwviz.
 #include "cli/documentation.hpp"
 
 #include <algorithm>

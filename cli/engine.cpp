@@ -1,4 +1,3 @@
-// Exports EngineArgs.
 #include "cli/engine.hpp"
 
 #include <CLI/CLI.hpp>

@@ -1,4 +1,4 @@
-// Exports the command equal: a proof that graphs compute the same.
+// A proof that graphs compute the same.
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>

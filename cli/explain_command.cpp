@@ -1,4 +1,4 @@
-// Exports the commands explain and match: why a rule did not match, and where a pattern does.
+// Why a rule did not match, and where a pattern does.
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <unistd.h>

@@ -1,4 +1,3 @@
-// Exports the command explore.
 #include <algorithm>
 
 #include <CLI/CLI.hpp>

@@ -1,4 +1,3 @@
-// Exports the command extract.
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 

@@ -1,4 +1,3 @@
-// Exports the commands bisect and reduce.
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 

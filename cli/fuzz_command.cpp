@@ -1,4 +1,3 @@
-// Exports the command fuzz-order.
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 

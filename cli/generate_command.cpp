@@ -1,4 +1,3 @@
-// Exports the command generate.
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 

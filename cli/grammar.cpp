@@ -1,4 +1,3 @@
-// Exports pygments_lexer and emacs_words.
 #include "cli/grammar.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,3 @@
-// Exports the command grammar.
 #include <CLI/CLI.hpp>
 
 #include "base/file.hpp"

@@ -1,4 +1,3 @@
-// Exports textmate_grammar.
 #include <nlohmann/json.hpp>
 
 #include "cli/grammar.hpp"

@@ -1,4 +1,4 @@
-// Exports the commands that read, write and make graphs: import, export, stats, generate.
+// Import, export, stats, generate.
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,4 +1,3 @@
-// Exports guarded.
 #include "cli/guard.hpp"
 
 #include <csignal>

@@ -1,4 +1,3 @@
-// Exports lay_out_help, OptionsOf and wrapped.
 #include "cli/help_format.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Exports the command lsp.
 #include <CLI/CLI.hpp>
 
 #include "cli/commands.hpp"

@@ -1,4 +1,3 @@
-// Exports manual_pages.
 #include "cli/manual.hpp"
 
 #include <cctype>

@@ -1,5 +1,4 @@
-// Exports the command ops: every op with its signature, its meaning, its names elsewhere, and what
-// runs it.
+// Every op with its signature, its meaning, its names elsewhere, and what runs it.
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 

@@ -1,4 +1,3 @@
-// Exports the command opt.
 #include <CLI/CLI.hpp>
 
 #include "cli/commands.hpp"

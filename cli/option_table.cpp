@@ -1,4 +1,3 @@
-// Exports the rows of options and commands.
 #include "cli/option_table.hpp"
 
 #include <string_view>

@@ -1,4 +1,3 @@
-// Exports the printing on standard output and standard error.
 #include "cli/output.hpp"
 
 #include <cerrno>

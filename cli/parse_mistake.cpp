@@ -1,4 +1,3 @@
-// Exports parse_mistake.
 #include "cli/parse_mistake.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Exports the command plan: makes plans, explains what steps get of them, and compares two.
+// Makes plans, explains what steps get of them, and compares two.
 #include <map>
 #include <optional>
 

@@ -1,4 +1,3 @@
-// Exports PlanArgs, prepared and the command split.
 #include "cli/planning.hpp"
 
 #include <CLI/CLI.hpp>

@@ -1,4 +1,3 @@
-// Exports what draws progress.
 #include "cli/progress.hpp"
 
 #include <chrono>

@@ -1,4 +1,3 @@
-// Exports QualityArgs, judge_named and judge_plan.
 #include "cli/quality.hpp"
 
 #include <CLI/CLI.hpp>

@@ -1,4 +1,4 @@
-// Exports the commands about rules themselves: fmt; the others stand in files of their own.
+// Fmt; the others stand in files of their own.
 #include <CLI/CLI.hpp>
 
 #include "base/file.hpp"

@@ -1,5 +1,4 @@
-// Exports the commands run and report: the main job, from a model's graph to numbers, and what it
-// says.
+// The main job, from a model's graph to numbers, and what it says.
 #include <chrono>
 #include <thread>
 
@@ -201,14 +200,14 @@ void run_run(const Options& options, const RunArgs& args) {
   request.hash_files = !args.report.empty();
   request.check = request.check || args.check_each || !args.on_failure.empty();
   if (request.others && (args.check_each || !args.on_failure.empty()))
-    session.need(Result<std::monostate>(fail(
+    session.need(Status(fail(
         error_in("--ranks " + args.ranks, "PW1201",
                  "--check-each and --on-failure look at ranks of one process",
                  "the numbers are the same: --ranks " + std::to_string(request.others->size())))));
   std::vector<Answer> answers;
   std::optional<FailedRun> failed;
   const RunDone done = [&](const RunRecord& record, const LoadedRules& rules) {
-    if (!speaks(request)) return Result<std::monostate>();
+    if (!speaks(request)) return Status();
     answers.push_back(answer_of(record, request));
     if (args.check_each) add_pass_checks(session, request, record, answers.back());
     if (!args.on_failure.empty() && !failed && failed_steps(record) > 0)
@@ -220,7 +219,7 @@ void run_run(const Options& options, const RunArgs& args) {
                                             session.log())));
     if (!args.dump.empty())
       session.need(write_dump(record, rules.set, inside(args.dump, record.variant), session.log()));
-    return Result<std::monostate>();
+    return Status();
   };
   run_all(session, request, done, &answers, [&] {
     if (failed) reduce_failure(session, args, *failed);
@@ -276,7 +275,7 @@ void run_report(const Options& options, const RunArgs& args) {
   const bool streamed = names_stream(args.output);
   std::vector<Answer> answers;
   const RunDone done = [&](const RunRecord& record, const LoadedRules& rules) {
-    if (!speaks(request)) return Result<std::monostate>();
+    if (!speaks(request)) return Status();
     if (streamed && form == ReportForm::json && !answers.empty())
       session.die("there are several reports, and one standard output",
                   "name a file with -o: each graph gets one of its own", kUsage);
@@ -286,7 +285,7 @@ void run_report(const Options& options, const RunArgs& args) {
     Answer& answer = answers.emplace_back();
     answer.add("variant", Cell(record.variant));
     answer.add("output", Cell(path));
-    return Result<std::monostate>();
+    return Status();
   };
   run_all(session, request, done, streamed ? nullptr : &answers);
 }

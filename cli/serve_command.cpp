@@ -1,4 +1,3 @@
-// Exports the command serve.
 #include <csignal>
 #include <cstring>
 #include <filesystem>

@@ -1,4 +1,4 @@
-// Exports the command sizes: the capture sizes that serve a histogram of token counts best.
+// The capture sizes that serve a histogram of token counts best.
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,4 +1,4 @@
-// Exports the command test: the tests of rule files, each file on its own.
+// The tests of rule files, each file on its own.
 #include <CLI/CLI.hpp>
 
 #include "base/file.hpp"

@@ -1,4 +1,4 @@
-// Exports the command trust: folders whose piecewise.toml may set every option.
+// Folders whose piecewise.toml may set every option.
 #include <CLI/CLI.hpp>
 #include <fmt/ranges.h>
 

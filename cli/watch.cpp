@@ -1,4 +1,3 @@
-// Exports watch and wants_watch.
 #include "cli/watch.hpp"
 
 #include <cerrno>

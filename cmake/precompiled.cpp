@@ -1,1 +1,1 @@
-// Exports nothing: a target has precompiled headers only if a source uses them.
+// A target has precompiled headers only if a source uses them.

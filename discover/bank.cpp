@@ -1,4 +1,3 @@
-// Exports Bank.
 #include "discover/bank.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Exports counterparts.
 #include "discover/counterparts.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Exports Derivations.
 #include "discover/derive.hpp"
 
 #include <algorithm>
@@ -62,8 +61,8 @@ std::size_t Derivations::left_out() const {
 const Derivations::Edition* Derivations::edition(const std::vector<OpId>& ops) {
   std::vector<std::size_t> rules;
   for (std::size_t i = 0; i < rules_.size(); ++i)
-    if (!rules_[i].out && std::includes(ops.begin(), ops.end(), rules_[i].ops.begin(),
-                                        rules_[i].ops.end()))
+    if (!rules_[i].out &&
+        std::includes(ops.begin(), ops.end(), rules_[i].ops.begin(), rules_[i].ops.end()))
       rules.push_back(i);
   if (rules.empty()) return nullptr;
   Edition& out = editions_[ops];

@@ -1,9 +1,9 @@
-// Exports enumerate.
 #include <algorithm>
 #include <set>
 
 #include <fmt/format.h>
 
+#include "base/try.hpp"
 #include "discover/bank.hpp"
 #include "discover/discover.hpp"
 
@@ -104,9 +104,8 @@ class Enumeration {
 
 Result<std::vector<Candidate>> enumerate(const ContextPtr& context, const Search& search,
                                          Counts& counts, const StageProgress& progress) {
-  Result<Vocabulary> vocabulary = vocabulary_of(context, search.ops);
-  if (!vocabulary) return forward(vocabulary);
-  Enumeration all(context, *vocabulary, search, counts);
+  Vocabulary vocabulary = PW_TRY(vocabulary_of(context, search.ops));
+  Enumeration all(context, vocabulary, search, counts);
   const auto shapes = shapes_of_inputs(*context, search.inputs);
   for (std::size_t i = 0; i < shapes.size(); ++i) {
     if (progress) progress("enumerating", i, shapes.size(), "shapes of inputs");

@@ -1,4 +1,3 @@
-// Exports Evaluator, random_tensor and extents.
 #include "discover/evaluate.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Exports residue_of.
 #include "discover/field.hpp"
 
 #include <bit>

@@ -1,4 +1,3 @@
-// Exports what forms can be asked.
 #include "discover/form.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Exports primitive_named.
 #include "discover/primitives.hpp"
 
 #include <algorithm>

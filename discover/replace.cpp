@@ -1,4 +1,3 @@
-// Exports replace_windows.
 #include <algorithm>
 #include <tuple>
 

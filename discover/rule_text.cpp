@@ -1,4 +1,3 @@
-// Exports rule_text, rule_name and test_text.
 #include "discover/rule_text.hpp"
 
 #include <algorithm>

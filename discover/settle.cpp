@@ -1,4 +1,3 @@
-// Exports settle.
 #include <algorithm>
 #include <set>
 #include <tuple>
@@ -63,8 +62,7 @@ class Settling {
       ++counts_.unwritten;
       return;
     }
-    const auto goal =
-        at_sizes(*context_, *general, unlike_sizes(general->symbols.names.size()));
+    const auto goal = at_sizes(*context_, *general, unlike_sizes(general->symbols.names.size()));
     if (goal && earlier_.derives(*goal)) {
       ++counts_.derived;
       if (candidate.window) replaced_.insert(*candidate.window);

@@ -1,4 +1,3 @@
-// Exports shrunk.
 #include <algorithm>
 #include <set>
 

@@ -1,4 +1,3 @@
-// Exports generalised and at_sizes.
 #include "discover/sizes.hpp"
 
 #include <algorithm>

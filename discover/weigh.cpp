@@ -1,4 +1,3 @@
-// Exports weighed.
 #include "discover/weigh.hpp"
 
 namespace pw::discover {

@@ -1,4 +1,3 @@
-// Exports windows_of.
 #include "discover/windows.hpp"
 
 #include <algorithm>

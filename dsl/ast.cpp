@@ -1,4 +1,3 @@
-// Exports what copying, moving and destroying the syntax tree costs, once.
 #include "dsl/ast.hpp"
 
 namespace pw::ast {

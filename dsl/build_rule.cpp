@@ -1,4 +1,3 @@
-// Exports build_rule.
 #include "dsl/build_rule.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Exports the Builder's stacks and its actions for expressions, types, statements and clauses.
 #include "dsl/builder.hpp"
 
 #include <algorithm>

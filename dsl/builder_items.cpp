@@ -1,4 +1,3 @@
-// Exports the Builder's actions for ops, rules, patterns, tables and the small items.
 #include "dsl/builder.hpp"
 #include "dsl/builder_take.hpp"
 

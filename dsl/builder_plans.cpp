@@ -1,4 +1,3 @@
-// Exports the Builder's actions for strategies, deployment items, graphs and tests.
 #include <algorithm>
 #include <charconv>
 

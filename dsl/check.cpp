@@ -1,4 +1,4 @@
-// Exports check_files: the stages in order.
+// The stages in order.
 #include "dsl/check.hpp"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// Exports check_body_types: each body is built on symbolic instances of its signature's variables,
-// and the inferred types are compared with the declared ones. Dims are fresh symbols; what these
-// cannot decide is built again on numbers, and only what fails both ways is an error.
+// Each body is built on symbolic instances of its signature's variables, and the inferred types are
+// compared with the declared ones. Dims are fresh symbols; what these cannot decide is built again
+// on numbers, and only what fails both ways is an error.
 #include <algorithm>
 #include <map>
 #include <set>

@@ -1,4 +1,3 @@
-// Exports check_call, check_result_count, unknown_op.
 #include "dsl/check_call.hpp"
 
 #include <algorithm>

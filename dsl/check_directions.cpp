@@ -1,4 +1,3 @@
-// Exports check_directions.
 #include <algorithm>
 #include <map>
 

@@ -1,4 +1,3 @@
-// Exports check_dtype_names.
 #include <set>
 
 #include "dsl/check.hpp"

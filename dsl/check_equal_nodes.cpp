@@ -1,6 +1,5 @@
-// Exports check_equal_nodes: the nodes of a pattern match distinct nodes, and two that compute the
-// same are one node after common subexpression elimination, so that such a pattern then never
-// matches.
+// The nodes of a pattern match distinct nodes, and two that compute the same are one node after
+// common subexpression elimination, so that such a pattern then never matches.
 #include <algorithm>
 #include <map>
 

@@ -1,4 +1,3 @@
-// Exports check_explores.
 #include "dsl/check_explore.hpp"
 
 #include <algorithm>

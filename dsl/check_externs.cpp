@@ -1,4 +1,3 @@
-// Exports check_externs.
 #include <optional>
 
 #include "dsl/declare_op.hpp"

@@ -1,4 +1,4 @@
-// Exports check_guard_kinds: guards are boolean, and compare operands of comparable kinds.
+// Guards are boolean, and compare operands of comparable kinds.
 #include <algorithm>
 #include <map>
 #include <optional>

@@ -1,4 +1,3 @@
-// Exports check_guards, known_functions.
 #include <algorithm>
 
 #include "dsl/check.hpp"

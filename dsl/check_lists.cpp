@@ -1,5 +1,5 @@
-// Exports check_lists, check_members: lists occur where a list is expected and nowhere else, and
-// the members of `many` are found from a value that all of them read.
+// Lists occur where a list is expected and nowhere else, and the members of `many` are found from a
+// value that all of them read.
 #include <algorithm>
 #include <set>
 

@@ -1,7 +1,6 @@
-// Exports check_never: guards that no match satisfies. A guard on one variable is tried on values
-// around all numbers that it names; comparisons of the same dims are intersected as intervals of
-// their difference; guards that read types are evaluated on symbolic instances of the left side,
-// for every dtype.
+// Guards that no match satisfies. A guard on one variable is tried on values around all numbers
+// that it names; comparisons of the same dims are intersected as intervals of their difference;
+// guards that read types are evaluated on symbolic instances of the left side, for every dtype.
 #include <algorithm>
 #include <map>
 #include <numeric>

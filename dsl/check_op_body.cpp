@@ -1,4 +1,3 @@
-// Exports check_bodies, check_op_body, check_op_recursion.
 #include <algorithm>
 #include <map>
 #include <set>

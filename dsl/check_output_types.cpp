@@ -1,8 +1,8 @@
-// Exports check_output_types: builds both sides on symbolic instances of the pattern's variables
-// and compares the types of the outputs; a list has two elements, or as many as a guard asks for.
-// What cannot be built or is not known is no error: only a proved change is. Where the types would
-// be equal for one dtype of a variable, the help has that guard. Where they are equal only if a dim
-// of the pattern is a certain one, and no guard says so, a warning has the guard.
+// Builds both sides on symbolic instances of the pattern's variables and compares the types of the
+// outputs; a list has two elements, or as many as a guard asks for. What cannot be built or is not
+// known is no error: only a proved change is. Where the types would be equal for one dtype of a
+// variable, the help has that guard. Where they are equal only if a dim of the pattern is a certain
+// one, and no guard says so, a warning has the guard.
 #include <algorithm>
 
 #include "dsl/check.hpp"

@@ -1,4 +1,3 @@
-// Exports check_over.
 #include <algorithm>
 #include <set>
 

@@ -1,4 +1,3 @@
-// Exports check_pattern_types.
 #include <set>
 
 #include "dsl/check.hpp"

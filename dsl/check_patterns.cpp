@@ -1,4 +1,3 @@
-// Exports check_patterns.
 #include <algorithm>
 #include <set>
 

@@ -1,4 +1,3 @@
-// Exports check_reach.
 #include <set>
 
 #include "dsl/check.hpp"

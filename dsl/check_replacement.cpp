@@ -1,4 +1,3 @@
-// Exports check_replacement, check_opened.
 #include <algorithm>
 #include <set>
 

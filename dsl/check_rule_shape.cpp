@@ -1,4 +1,3 @@
-// Exports check_rule_shape, check_connected.
 #include <algorithm>
 #include <numeric>
 

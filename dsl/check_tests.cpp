@@ -1,4 +1,3 @@
-// Exports check_tests.
 #include <algorithm>
 #include <set>
 

@@ -1,4 +1,3 @@
-// Exports check_unused, check_dropped.
 #include <set>
 
 #include "dsl/check.hpp"

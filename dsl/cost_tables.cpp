@@ -1,4 +1,3 @@
-// Exports is_cost_table, find_cost_table, check_cost_table.
 #include "dsl/cost_tables.hpp"
 
 #include <algorithm>

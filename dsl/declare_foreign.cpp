@@ -1,4 +1,3 @@
-// Exports declare_foreign.
 #include "dsl/declare_foreign.hpp"
 
 #include <algorithm>

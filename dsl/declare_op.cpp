@@ -1,4 +1,3 @@
-// Exports lower_op, declare_op, literal_attribute, attribute_kind_named.
 #include "dsl/declare_op.hpp"
 
 #include <array>

@@ -29,7 +29,7 @@ Result<RuleSet> load_rule_texts(const ContextPtr& context,
                                 const std::vector<std::pair<std::string, std::string>>& texts,
                                 LoadOptions options = {});
 /// Declares the embedded op library into context.ops (once).
-Result<std::monostate> load_op_library(const ContextPtr& context);
+Status load_op_library(const ContextPtr& context);
 
 /// .pwg text → graph.
 Result<Graph> parse_graph(const ContextPtr& context, std::string_view text,

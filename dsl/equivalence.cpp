@@ -1,4 +1,3 @@
-// Exports directions_of.
 #include "dsl/equivalence.hpp"
 
 #include "dsl/names.hpp"

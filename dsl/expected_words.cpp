@@ -1,4 +1,4 @@
-// Exports expected_words: parses the item up to the place, and asks what was looked for there.
+// Parses the item up to the place, and asks what was looked for there.
 #include "dsl/expected_words.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Exports expand_family, check_table.
 #include "dsl/families.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Exports format_file(), and the layout of ops, rules, patterns, tables and the small items.
 #include "dsl/format.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Exports format_foreign: the layout of `foreign` items.
+// The layout of `foreign` items.
 #include "dsl/format.hpp"
 #include "graph/text.hpp"
 

@@ -1,4 +1,3 @@
-// Exports the layout of strategies, deployment items, graphs and tests.
 #include "dsl/format.hpp"
 #include "graph/text.hpp"
 

@@ -1,4 +1,3 @@
-// Exports frontier_pattern.
 #include <algorithm>
 #include <numeric>
 

@@ -1,4 +1,3 @@
-// Exports has_fuse, lower_fuse.
 #include "dsl/fuse.hpp"
 
 #include <algorithm>

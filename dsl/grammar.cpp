@@ -1,7 +1,6 @@
-// Exports parse_item() and starts_item(). The grammar is predictive: every alternative is decided
-// by its first token, or by a `peek` of two or three, and from there on `>` commits, so that no
-// action is undone. Errors are reported at the furthest token that any parser looked at; Spirit's
-// own exception only ends the parse.
+// The grammar is predictive: every alternative is decided by its first token, or by a `peek` of two
+// or three, and from there on `>` commits, so that no action is undone. Errors are reported at the
+// furthest token that any parser looked at; Spirit's own exception only ends the parse.
 #include "dsl/grammar.hpp"
 
 #include <boost/spirit/home/x3.hpp>

@@ -1,10 +1,10 @@
-// Exports graph_formats, read_graph, load_graph.
 #include "dsl/graph_formats.hpp"
 
 #include <algorithm>
 
 #include "base/file.hpp"
 #include "base/file_kind.hpp"
+#include "base/try.hpp"
 #include "graph/graph_binary.hpp"
 
 namespace pw {
@@ -22,9 +22,8 @@ Result<ReadGraph> wrapped(Result<Graph> graph) {
 
 Result<ReadGraph> read_fx(const ContextPtr& context, const std::string& text,
                           const FxOptions& options) {
-  auto import = import_fx(context, text, options);
-  if (!import) return forward(import);
-  return ReadGraph{std::move(import->graph), std::move(import->report)};
+  auto import = PW_TRY(import_fx(context, text, options));
+  return ReadGraph{std::move(import.graph), std::move(import.report)};
 }
 
 Result<ReadGraph> read_json(const ContextPtr& context, const std::string& text,
@@ -72,6 +71,7 @@ GraphFormat pwg_format() {
 const std::vector<GraphFormat>& graph_formats() {
   static const std::vector<GraphFormat> formats{
 #define PW_GRAPH_FORMAT(name) name##_format(),
+#include "base/try.hpp"
 #include "dsl/graph_formats.def"
 #undef PW_GRAPH_FORMAT
   };
@@ -80,7 +80,7 @@ const std::vector<GraphFormat>& graph_formats() {
 
 Result<ReadGraph> read_graph(const ContextPtr& context, const std::string& text,
                              const FxOptions& options) {
-  if (auto library = load_op_library(context); !library) return forward(library);
+  PW_TRY(load_op_library(context));
   const std::vector<GraphFormat>& formats = graph_formats();
   const auto found = std::find_if(formats.begin(), formats.end(), [&](const GraphFormat& format) {
     return format.recognise(text);
@@ -89,13 +89,11 @@ Result<ReadGraph> read_graph(const ContextPtr& context, const std::string& text,
 }
 
 Result<Graph> load_graph(const ContextPtr& context, const std::string& path) {
-  auto text = read_file(path);
-  if (!text) return forward(text);
+  auto text = PW_TRY(read_file(path));
   FxOptions options;
   options.file = path;
-  auto read = read_graph(context, *text, options);
-  if (!read) return forward(read);
-  return std::move(read->graph);
+  auto read = PW_TRY(read_graph(context, text, options));
+  return std::move(read.graph);
 }
 
 }  // namespace pw

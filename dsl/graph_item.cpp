@@ -1,8 +1,8 @@
-// Exports build_header, build_graph, parse_graph, parse_op.
 #include <algorithm>
 #include <iterator>
 #include <set>
 
+#include "base/try.hpp"
 #include "dsl/declare_op.hpp"
 #include "dsl/dsl.hpp"
 #include "dsl/graph_header.hpp"
@@ -41,8 +41,7 @@ class GraphBuilder {
       out_.push_back(
           error_at(item_.span, "PW0475", "this graph has no outputs", "end it with `out name`"));
     if (!out_.empty()) return tl::unexpected<Diagnostics>(std::move(out_));
-    if (imported_)
-      if (auto refined = refine_imported(graph_); !refined) return forward(refined);
+    if (imported_) PW_TRY(refine_imported(graph_));
     for (WriteProblem& p : declare_writes(graph_))
       out_.push_back(error_at(statement_of(p.node), kUndeclaredWrite, std::move(p.message),
                               std::move(p.help)));
@@ -323,20 +322,18 @@ Result<Graph> parse_graph(const ContextPtr& context, std::string_view text,
 }
 
 Result<Graph> parse_graph(const ContextPtr& context, SourceId source) {
-  auto tree = parse_file(context->sources, source);
-  if (!tree) return forward(tree);
+  auto tree = PW_TRY(parse_file(context->sources, source));
   Diagnostics out;
-  const ast::GraphItem* item = only_graph(*tree, out);
+  const ast::GraphItem* item = only_graph(tree, out);
   if (!out.empty()) return tl::unexpected<Diagnostics>(std::move(out));
   return build_graph(context, *item);
 }
 
 Result<Op> parse_op(Context& context, std::string_view text) {
   const SourceId source = context.sources.add("op declaration", std::string(text));
-  auto tree = parse_file(context.sources, source);
-  if (!tree) return forward(tree);
+  auto tree = PW_TRY(parse_file(context.sources, source));
   const auto* item =
-      tree->items.size() == 1 ? std::get_if<ast::OpItem>(&tree->items.front()) : nullptr;
+      tree.items.size() == 1 ? std::get_if<ast::OpItem>(&tree.items.front()) : nullptr;
   if (item == nullptr)
     return fail({source, 0, static_cast<std::uint32_t>(text.size())}, "PW0478",
                 "this is not one op declaration", "write `op name(x: T[n]) -> y: T[n]`");

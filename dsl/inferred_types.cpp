@@ -1,4 +1,3 @@
-// Exports infer_rule_types and infer_graph_types.
 #include "dsl/inferred_types.hpp"
 
 #include <map>

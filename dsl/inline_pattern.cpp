@@ -1,4 +1,3 @@
-// Exports inline_pattern, is_tree, resolve_aliases, Site.
 #include "dsl/inline_pattern.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Exports lay_out().
 #include "dsl/layout.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Exports lex(), unescape() and describe().
 #include <algorithm>
 #include <array>
 #include <charconv>

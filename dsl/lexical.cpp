@@ -1,4 +1,3 @@
-// Exports lexical_spans, lexical_rules, escape_rules.
 #include "dsl/lexical.hpp"
 
 #include <algorithm>

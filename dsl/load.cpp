@@ -1,5 +1,4 @@
-// Exports load_rules, load_rule_texts, load_draft, load_op_library and find_used: finds files,
-// follows `use`, hands the trees to the checks.
+// Finds files, follows `use`, hands the trees to the checks.
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -8,6 +7,7 @@
 #include "base/file.hpp"
 #include "base/file_kind.hpp"
 #include "base/own_folders.hpp"
+#include "base/try.hpp"
 #include "dsl/check.hpp"
 #include "dsl/declare_op.hpp"
 #include "dsl/draft.hpp"
@@ -228,8 +228,7 @@ bool library_loaded(const Context& context, std::string_view name) {
 template <class AddRoots>
 Result<RuleSet> load(const ContextPtr& context, LoadOptions options, AddRoots add_roots) {
   if (options.library) {
-    auto loaded = load_op_library(context);
-    if (!loaded) return forward(loaded);
+    PW_TRY(load_op_library(context));
   }
   Loader loader(context, options);
   add_roots(loader);
@@ -296,7 +295,7 @@ Draft load_draft(const ContextPtr& context, const std::vector<std::string>& path
 
 namespace {
 
-Result<std::monostate> read_op_library(const ContextPtr& context) {
+Status read_op_library(const ContextPtr& context) {
   context->sources.add(std::string(kLibraryOps), "");
   Loader loader(context, {});
   for (const EmbeddedFile& file : embedded_rules()) {
@@ -305,9 +304,8 @@ Result<std::monostate> read_op_library(const ContextPtr& context) {
   for (const EmbeddedFile& file : embedded_rules()) {
     if (file.path.starts_with("import/")) loader.library(file, false);
   }
-  auto set = loader.finish();
-  if (!set) return forward(set);
-  return std::monostate{};
+  PW_TRY(loader.finish());
+  return {};
 }
 
 /// A context with the library alone, read once a process; null where that fails.
@@ -321,10 +319,9 @@ ContextPtr op_library() {
 
 }  // namespace
 
-Result<std::monostate> load_op_library(const ContextPtr& context) {
-  if (library_loaded(*context, kLibraryOps)) return std::monostate{};
-  if (const ContextPtr one = op_library(); one && fork_into(*context, *one))
-    return std::monostate{};
+Status load_op_library(const ContextPtr& context) {
+  if (library_loaded(*context, kLibraryOps)) return {};
+  if (const ContextPtr one = op_library(); one && fork_into(*context, *one)) return {};
   return read_op_library(context);
 }
 

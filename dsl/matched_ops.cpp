@@ -1,4 +1,3 @@
-// Exports matched_ops.
 #include "dsl/matched_ops.hpp"
 
 #include <algorithm>

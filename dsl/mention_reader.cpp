@@ -1,5 +1,5 @@
-// Exports MentionReader. A name's part is told by its neighbours: no expression goes on with a bare
-// name, so that statements end by themselves.
+// A name's part is told by its neighbours: no expression goes on with a bare name, so that
+// statements end by themselves.
 #include "dsl/mention_reader.hpp"
 
 #include <algorithm>

@@ -1,5 +1,4 @@
-// Exports find_mentions: one function an item. An item begins as the parser's error recovery has
-// it.
+// One function an item. An item begins as the parser's error recovery has it.
 #include "dsl/mentions.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Exports collect_names, pattern_statements, is_member_spread, is_drop.
 #include "dsl/names.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Exports keep_names_apart.
 #include "dsl/names_apart.hpp"
 
 #include <algorithm>

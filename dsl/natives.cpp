@@ -1,11 +1,11 @@
-// Exports bind_native, bind_library_natives: the externs of the rule library, with the meaning they
-// have in serving systems.
+// The externs of the rule library, with the meaning they have in serving systems.
 #include "dsl/natives.hpp"
 
 #include <array>
 #include <limits>
 #include <utility>
 
+#include "base/try.hpp"
 #include "dsl/suggest.hpp"
 
 namespace pw {
@@ -28,8 +28,7 @@ bool is_of(const Attribute& value, AttributeKind kind) {
   return false;
 }
 
-Result<std::monostate> fits(std::span<const Attribute> arguments,
-                            const std::vector<AttributeKind>& kinds) {
+Status fits(std::span<const Attribute> arguments, const std::vector<AttributeKind>& kinds) {
   if (arguments.size() != kinds.size())
     return fail({}, "PW0394",
                 "it takes " + std::to_string(kinds.size()) + " arguments, here are " +
@@ -41,7 +40,7 @@ Result<std::monostate> fits(std::span<const Attribute> arguments,
       return fail({}, "PW0334", which + " is a dim that is no number here");
     return fail({}, "PW0394", which + " is not of kind " + in_ticks(name(kinds[i])));
   }
-  return std::monostate{};
+  return {};
 }
 
 /// Whether attention can quantise its own result, by the kind of quantisation: the op has a static
@@ -82,7 +81,7 @@ void bind_native(Context& context, const std::string& name, std::vector<Attribut
   context.natives.try_emplace(name,
                               [kinds = std::move(kinds), function = std::move(function)](
                                   std::span<const Attribute> arguments) -> Result<Attribute> {
-                                if (auto fit = fits(arguments, kinds); !fit) return forward(fit);
+                                PW_TRY(fits(arguments, kinds));
                                 return function(arguments);
                               });
 }

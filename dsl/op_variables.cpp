@@ -1,4 +1,3 @@
-// Exports choose_ops.
 #include "dsl/op_variables.hpp"
 
 #include <algorithm>

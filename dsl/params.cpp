@@ -1,4 +1,3 @@
-// Exports build_params, parse_param, binding_of, bind_params.
 #include "dsl/params.hpp"
 
 #include <charconv>

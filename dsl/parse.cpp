@@ -1,5 +1,4 @@
-// Exports parse_file() and recover_file(): items one by one, at most one syntax error each, and on
-// with the next item after an error.
+// Items one by one, at most one syntax error each, and on with the next item after an error.
 #include <algorithm>
 #include <array>
 #include <optional>

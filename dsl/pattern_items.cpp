@@ -1,4 +1,3 @@
-// Exports settle_patterns.
 #include "dsl/pattern_items.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Exports expand_choices.
 #include "dsl/patterns.hpp"
 
 #include <algorithm>

@@ -1,7 +1,6 @@
-// Exports read_plain_graph. The bytes of a statement are cut into names, op, attributes and types
-// without a token or a tree. The first node of a kind (op, attributes and stated types as they are
-// written, types of operands) goes through the grammar and build_statement; those after it are
-// copies of what came out.
+// The bytes of a statement are cut into names, op, attributes and types without a token or a tree.
+// The first node of a kind (op, attributes and stated types as they are written, types of operands)
+// goes through the grammar and build_statement; those after it are copies of what came out.
 #include "dsl/plain_graph.hpp"
 
 #include <algorithm>

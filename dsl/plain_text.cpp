@@ -1,4 +1,3 @@
-// Exports the parts of PlainText that are not asked for each name.
 #include "dsl/plain_text.hpp"
 
 #include <algorithm>

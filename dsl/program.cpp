@@ -1,4 +1,3 @@
-// Exports Program, collect_program, is_builtin_pass, reference_head.
 #include "dsl/program.hpp"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// Exports load_query.
 #include "dsl/query.hpp"
 
+#include "base/try.hpp"
 #include "dsl/build_rule.hpp"
 #include "dsl/patterns.hpp"
 
@@ -30,22 +30,19 @@ void keep_everything(Rule& rule) {
 
 Result<Query> load_query(const ContextPtr& context, const std::vector<std::string>& paths,
                          std::string_view text) {
-  Result<RuleSet> rules = load_rules(context, paths);
-  if (!rules) return forward(rules);
+  RuleSet rules = PW_TRY(load_rules(context, paths));
   const SourceId source = context->sources.add(
       "pattern", "rule query {\n" + std::string(text) + "\n=> query_result = query_result\n}\n");
-  Result<ast::File> file = parse_file(context->sources, source);
-  if (!file) return forward(file);
-  const auto* written =
-      file->items.empty() ? nullptr : std::get_if<ast::Rule>(&file->items.front());
-  if (written == nullptr || file->items.size() != 1)
+  ast::File file = PW_TRY(parse_file(context->sources, source));
+  const auto* written = file.items.empty() ? nullptr : std::get_if<ast::Rule>(&file.items.front());
+  if (written == nullptr || file.items.size() != 1)
     return fail({}, "PW0470", "that is no pattern", "write statements: `y = relu(mm(x, w))`");
   ast::Rule rule = *written;
   rule.replacement.clear();
 
   Diagnostics out;
   const Program program =
-      collect_program(rules->files, std::vector<bool>(rules->files.size(), false), out);
+      collect_program(rules.files, std::vector<bool>(rules.files.size(), false), out);
   out.clear();  // the files were checked when they were loaded
   OuterNames outer;
   for (const auto& [name, param] : program.params) outer.params.insert(name);
@@ -57,12 +54,12 @@ Result<Query> load_query(const ContextPtr& context, const std::vector<std::strin
     std::optional<Rule> made = build_rule(*context, choice.rule, names, out);
     if (!made || has_errors(out)) continue;
     made->base_name = "query";
-    made->rank = static_cast<int>(rules->rules.size() + built.size());
+    made->rank = static_cast<int>(rules.rules.size() + built.size());
     keep_everything(*made);
     built.push_back(std::move(*made));
   }
   if (has_errors(out)) return tl::unexpected<Diagnostics>(std::move(out));
-  query.rules = std::move(*rules);
+  query.rules = std::move(rules);
   for (Rule& made : built) query.variants.push_back(query.rules.rules.push_back(std::move(made)));
   return query;
 }

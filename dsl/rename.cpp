@@ -1,4 +1,3 @@
-// Exports Rename, path_expr.
 #include "dsl/rename.hpp"
 
 #include <utility>

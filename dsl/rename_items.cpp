@@ -1,4 +1,3 @@
-// Exports rename_items, rename_callees.
 #include "dsl/rename_items.hpp"
 
 #include <utility>

@@ -1,4 +1,3 @@
-// Exports name_list_elements, forward_attributes.
 #include "dsl/row_lists.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Exports RuleIndex.
 #include "dsl/rule_index.hpp"
 
 namespace pw {

@@ -1,4 +1,4 @@
-// Exports RuleStage: the stages of one rule in order, and the lists of its checks.
+// The stages of one rule in order, and the lists of its checks.
 #include "dsl/rule_stage.hpp"
 
 #include <algorithm>

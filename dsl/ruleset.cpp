@@ -1,4 +1,3 @@
-// Exports Rule::value_named, RuleSet::resolve, RuleSet::strategy.
 #include "dsl/ruleset.hpp"
 
 namespace pw {

@@ -1,4 +1,3 @@
-// Exports says_the_same, is_in_library, name_beside_library, shadows_library.
 #include "dsl/same_op.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Exports build_splits, build_capture.
 #include "dsl/split_items.hpp"
 
 #include <algorithm>

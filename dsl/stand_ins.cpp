@@ -1,4 +1,3 @@
-// Exports StandIns.
 #include "dsl/stand_ins.hpp"
 
 #include <optional>

@@ -1,4 +1,3 @@
-// Exports build_strategies, rules_of.
 #include "dsl/strategies.hpp"
 
 #include <algorithm>

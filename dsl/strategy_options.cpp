@@ -1,4 +1,3 @@
-// Exports word, check_strategy_options, check_ranges.
 #include "dsl/strategy_options.hpp"
 
 #include <algorithm>

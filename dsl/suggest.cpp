@@ -1,4 +1,3 @@
-// Exports the help lines of suggest.hpp.
 #include "dsl/suggest.hpp"
 
 #include <iterator>

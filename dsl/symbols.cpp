@@ -1,4 +1,3 @@
-// Exports SourceText and SymbolTable.
 #include "dsl/symbols.hpp"
 
 #include <algorithm>

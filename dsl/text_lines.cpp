@@ -1,4 +1,3 @@
-// Exports TextLines.
 #include "dsl/text_lines.hpp"
 
 #include <algorithm>

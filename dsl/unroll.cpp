@@ -1,4 +1,3 @@
-// Exports unroll, element_name.
 #include "dsl/unroll.hpp"
 
 #include <algorithm>

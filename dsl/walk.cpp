@@ -1,4 +1,3 @@
-// Exports the visitors of walk.hpp.
 #include "dsl/walk.hpp"
 
 #include <array>

@@ -1,4 +1,3 @@
-// Exports take_constants.
 #include "graph/at_load.hpp"
 
 #include <algorithm>

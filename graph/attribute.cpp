@@ -1,4 +1,3 @@
-// Exports Attributes and the printing of attribute values.
 #include "graph/attribute.hpp"
 
 #include <algorithm>

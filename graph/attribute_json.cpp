@@ -1,4 +1,3 @@
-// Exports AttributeReader.
 #include "graph/attribute_json.hpp"
 
 #include <algorithm>

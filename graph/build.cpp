@@ -1,4 +1,4 @@
-// Exports build_node, build_statement(s) and add_constant: statements become nodes.
+// Statements become nodes.
 #include "graph/build.hpp"
 
 #include <algorithm>
@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/try.hpp"
 #include "graph/infer.hpp"
 #include "graph/list_place.hpp"
 #include "graph/same_type.hpp"
@@ -45,7 +46,7 @@ class Builder {
   Builder(Graph& graph, Env& env, const BuildOptions& options)
       : graph_(graph), context_(graph.context()), env_(env), options_(options) {}
 
-  Result<std::monostate> statement(const Statement& s);
+  Status statement(const Statement& s);
 
  private:
   using Kind = Expr::Kind;
@@ -206,15 +207,14 @@ ValueId Builder::integer(std::int64_t value) {
 }
 
 Result<ValueId> Builder::number(const Expr& e) {
-  Result<Attribute> value = evaluate(context_, &graph_, e, env_);
-  if (!value) return forward(value);
-  if (auto i = std::get_if<std::int64_t>(&*value)) return integer(*i);
-  if (auto x = std::get_if<double>(&*value))
+  Attribute value = PW_TRY(evaluate(context_, &graph_, e, env_));
+  if (auto i = std::get_if<std::int64_t>(&value)) return integer(*i);
+  if (auto x = std::get_if<double>(&value))
     return add_constant(graph_, *x, number_type(DType::f64), options_.like);
-  if (auto b = std::get_if<bool>(&*value))
+  if (auto b = std::get_if<bool>(&value))
     return add_constant(graph_, *b ? 1 : 0, number_type(DType::b8), options_.like);
-  if (std::holds_alternative<None>(*value)) return ValueId();
-  if (auto d = std::get_if<DimId>(&*value)) return extent(*d, e);
+  if (std::holds_alternative<None>(value)) return ValueId();
+  if (auto d = std::get_if<DimId>(&value)) return extent(*d, e);
   return error(e, "PW0321", "`" + print(e) + "` is neither a tensor nor a number");
 }
 
@@ -244,9 +244,8 @@ Result<ValueId> Builder::element(const Expr& e) {
   const auto it = e.args[0].kind == Kind::path ? env_.find(e.args[0].text) : env_.end();
   const auto* list = it == env_.end() ? nullptr : std::get_if<Values>(&it->second);
   if (list == nullptr) return number(e);
-  Result<Attribute> at = evaluate(context_, &graph_, e.args[1], env_);
-  if (!at) return forward(at);
-  if (const auto place = place_in(list->size(), *at)) return (*list)[*place];
+  Attribute at = PW_TRY(evaluate(context_, &graph_, e.args[1], env_));
+  if (const auto place = place_in(list->size(), at)) return (*list)[*place];
   return error(e, "PW0326", fmt::format("`{}` is outside a list of {}", print(e), list->size()));
 }
 
@@ -310,9 +309,8 @@ Result<ValueId> Builder::node_of(OpId op, Values operands, std::string_view attr
                       e.span,
                       {},
                       options_.like};
-  Result<NodeId> node = build_node(graph_, request);
-  if (!node) return forward(node);
-  return graph_.result(*node);
+  NodeId node = PW_TRY(build_node(graph_, request));
+  return graph_.result(node);
 }
 
 Result<ValueId> Builder::cast_value(ValueId from, DType to, const Expr& e) {
@@ -439,31 +437,26 @@ Result<Builder::Values> Builder::apply(const std::string& name, const Expr& e,
       const std::optional<DType> asked = asked_dtype(graph_, op, args, request.operands, at);
       const bool waits = !asked && shares_dtype_later(op, args, at);
       if (waits) waiting.push_back(at);
-      Result<ValueId> v =
-          waits ? Result<ValueId>(ValueId()) : literal(*arg, op, at, asked, depth + 1);
-      if (!v) return forward(v);
-      request.operands.push_back(*v);
+      ValueId v =
+          PW_TRY(waits ? Result<ValueId>(ValueId()) : literal(*arg, op, at, asked, depth + 1));
+      request.operands.push_back(v);
       continue;
     }
     if (arg->kind == Kind::spread) {
-      Result<Values> list = spread(*arg, depth);
-      if (!list) return forward(list);
-      request.operands.insert(request.operands.end(), list->begin(), list->end());
+      Values list = PW_TRY(spread(*arg, depth));
+      request.operands.insert(request.operands.end(), list.begin(), list.end());
       continue;
     }
-    Result<ValueId> v = operand(*arg, depth + 1);
-    if (!v) return forward(v);
-    request.operands.push_back(*v);
+    ValueId v = PW_TRY(operand(*arg, depth + 1));
+    request.operands.push_back(v);
   }
   for (std::size_t at : waiting) {
     const std::optional<DType> asked = asked_dtype(graph_, op, args, request.operands, at);
-    Result<ValueId> v = literal(*args[at], op, at, asked, depth + 1);
-    if (!v) return forward(v);
-    request.operands[at] = *v;
+    ValueId v = PW_TRY(literal(*args[at], op, at, asked, depth + 1));
+    request.operands[at] = v;
   }
-  Result<AttributeList> list = attributes(e, op);
-  if (!list) return forward(list);
-  request.attributes = std::move(*list);
+  AttributeList list = PW_TRY(attributes(e, op));
+  request.attributes = std::move(list);
   for (const Binder& b : binders) {
     if (b.spread) continue;
     request.result_names.push_back(b.name == "_" ? "" : options_.name_prefix + b.name);
@@ -480,15 +473,13 @@ Result<Builder::Values> Builder::apply(const std::string& name, const Expr& e,
   request.source = options_.source;
   request.span = e.span;
   request.like = options_.like;
-  Result<NodeId> node = build_node(graph_, request);
-  if (!node) return forward(node);
+  NodeId node = PW_TRY(build_node(graph_, request));
   Values results;
-  for (std::size_t i = 0; i < graph_.result_count(*node); ++i)
-    results.push_back(graph_.result(*node, i));
+  for (std::size_t i = 0; i < graph_.result_count(node); ++i)
+    results.push_back(graph_.result(node, i));
   if (options_.scalars && results.size() == 1) {
-    Result<ValueId> rounded = round_scalar(results[0], name, request.operands, e);
-    if (!rounded) return forward(rounded);
-    results[0] = *rounded;
+    ValueId rounded = PW_TRY(round_scalar(results[0], name, request.operands, e));
+    results[0] = rounded;
   }
   return results;
 }
@@ -501,14 +492,13 @@ Result<Builder::Values> Builder::call(const Expr& e, const std::vector<Binder>& 
   if (e.kind == Kind::negate) return apply("neg", e, args, binders, depth);
   if (e.kind == Kind::binary) return apply(primitive_of(e.text), e, args, binders, depth);
   if (auto to = cast_target(e.text); to && !context_.ops.find(e.text).valid()) {
-    Result<ValueId> v = cast(e, *to, depth);
-    if (!v) return forward(v);
-    return Values{*v};
+    ValueId v = PW_TRY(cast(e, *to, depth));
+    return Values{v};
   }
   return apply(op_name(e), e, args, binders, depth);
 }
 
-Result<std::monostate> Builder::statement(const Statement& s) {
+Status Builder::statement(const Statement& s) {
   const Expr& e = s.value;
   if (s.many || e.kind == Kind::fuse)
     return error(e, "PW0327", "`" + print(s) + "` cannot be built as a graph statement");
@@ -517,26 +507,23 @@ Result<std::monostate> Builder::statement(const Statement& s) {
   Values results;
   std::size_t before = graph_.node_bound();
   if (e.kind == Kind::spread) {
-    Result<Values> built = spread(e, 0);
-    if (!built) return forward(built);
-    results = std::move(*built);
+    Values built = PW_TRY(spread(e, 0));
+    results = std::move(built);
   } else if (std::optional<Result<ValueId>> chosen = chosen_side(e, 0)) {
     if (!*chosen) return forward(*chosen);
     results.push_back(**chosen);
   } else if (is_call) {
-    Result<Values> built = call(e, s.binders, 0);
-    if (!built) return forward(built);
-    results = std::move(*built);
+    Values built = PW_TRY(call(e, s.binders, 0));
+    results = std::move(built);
   } else {
-    Result<ValueId> v = operand(e, 0);
-    if (!v) return forward(v);
-    results.push_back(*v);
+    ValueId v = PW_TRY(operand(e, 0));
+    results.push_back(v);
   }
   bool spread =
       std::any_of(s.binders.begin(), s.binders.end(), [](const Binder& b) { return b.spread; });
   if (spread && s.binders.size() == 1) {
     env_.insert_or_assign(s.binders[0].name, results);
-    return std::monostate{};
+    return {};
   }
   if (spread || s.binders.size() != results.size())
     return error(e, "PW0328",
@@ -557,7 +544,7 @@ Result<std::monostate> Builder::statement(const Statement& s) {
     else
       env_.insert_or_assign(b.name, Absent{});
   }
-  return std::monostate{};
+  return {};
 }
 
 }  // namespace
@@ -596,50 +583,48 @@ Result<NodeId> build_node(Graph& graph, const NodeRequest& request) {
   Result<AttributesId> attributes =
       complete_attributes(context, op, request.attributes, types, request.span);
   if (!attributes) return forward(attributes);
-  Result<std::vector<TypeId>> results =
-      infer_types(context, graph.facts, request.op, types, *attributes,
-                  static_cast<int>(request.result_names.size()), request.span);
-  if (!results) return forward(results);
-  for (std::size_t i = 0; i < results->size() && i < request.stated.size(); ++i) {
+  std::vector<TypeId> results =
+      PW_TRY(infer_types(context, graph.facts, request.op, types, *attributes,
+                         static_cast<int>(request.result_names.size()), request.span));
+  for (std::size_t i = 0; i < results.size() && i < request.stated.size(); ++i) {
     TypeId stated = request.stated[i];
-    if (stated == Types::unknown() || !stated.valid() || stated == (*results)[i]) continue;
-    if ((*results)[i] != Types::unknown() &&
-        !same_type(context, stated, (*results)[i], graph.facts))
+    if (stated == Types::unknown() || !stated.valid() || stated == results[i]) continue;
+    if (results[i] != Types::unknown() && !same_type(context, stated, results[i], graph.facts))
       return fail(
           request.span, "PW0329",
           fmt::format("`{}` is stated as {}, but `{}` gives {}",
                       i < request.result_names.size() ? request.result_names[i] : std::to_string(i),
                       context.types.print(stated), context.ops[request.op].name,
-                      context.types.print((*results)[i])));
-    (*results)[i] = stated;
+                      context.types.print(results[i])));
+    results[i] = stated;
   }
   const AttributesId resolved =
-      resolve_shape(context, context.ops[request.op], *attributes, *results);
+      resolve_shape(context, context.ops[request.op], *attributes, results);
   if (request.like.valid())
-    return graph.add_node(request.op, request.operands, resolved, *results, request.like);
+    return graph.add_node(request.op, request.operands, resolved, results, request.like);
   NodeSpec spec;
   spec.op = request.op;
   spec.operands = request.operands;
   spec.attributes = resolved;
-  for (std::size_t i = 0; i < results->size(); ++i)
+  for (std::size_t i = 0; i < results.size(); ++i)
     spec.results.push_back(
-        {(*results)[i], i < request.result_names.size() ? request.result_names[i] : ""});
+        {results[i], i < request.result_names.size() ? request.result_names[i] : ""});
   spec.group = request.group;
   spec.source = request.source;
   spec.name = request.name;
   return graph.add_node(spec);
 }
 
-Result<std::monostate> build_statement(Graph& graph, const Statement& statement, Env& env,
-                                       const BuildOptions& options) {
+Status build_statement(Graph& graph, const Statement& statement, Env& env,
+                       const BuildOptions& options) {
   return Builder(graph, env, options).statement(statement);
 }
 
-Result<std::monostate> build_statements(Graph& graph, std::span<const Statement> statements,
-                                        Env& env, const BuildOptions& options) {
+Status build_statements(Graph& graph, std::span<const Statement> statements, Env& env,
+                        const BuildOptions& options) {
   for (const Statement& s : statements)
     if (auto built = build_statement(graph, s, env, options); !built) return built;
-  return std::monostate{};
+  return {};
 }
 
 }  // namespace pw

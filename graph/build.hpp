@@ -87,10 +87,10 @@ struct BuildOptions {
 };
 /// Appends the nodes of one statement at the graph's insertion point and binds its results in
 /// `env`.
-Result<std::monostate> build_statement(Graph& graph, const Statement& statement, Env& env,
-                                       const BuildOptions& options = {});
-Result<std::monostate> build_statements(Graph& graph, std::span<const Statement> statements,
-                                        Env& env, const BuildOptions& options = {});
+Status build_statement(Graph& graph, const Statement& statement, Env& env,
+                       const BuildOptions& options = {});
+Status build_statements(Graph& graph, std::span<const Statement> statements, Env& env,
+                        const BuildOptions& options = {});
 
 /// The result types as the body has them, whatever the signature says.
 Result<std::vector<TypeId>> body_types(Context& context, OpId op, std::span<const TypeId> operands,
@@ -105,7 +105,7 @@ struct Meaning {
 Result<Meaning> instantiate_body(Context& context, OpId op, std::span<const TypeId> operands,
                                  AttributesId attributes, const Facts& facts);
 /// Replaces nodes whose op has a body by that body until only primitives and opaque ops are left.
-Result<std::monostate> inline_bodies(Graph& graph);
+Status inline_bodies(Graph& graph);
 /// The same for one node: its results' users read the body's results. Returns the nodes made.
 Result<std::vector<NodeId>> inline_node(Graph& graph, NodeId node);
 

@@ -1,5 +1,3 @@
-// Exports make_canonical, twin_axis, as_in_node, settle_numbers, as_held, number_dtype and
-// number_read.
 #include "graph/canonical.hpp"
 
 #include <algorithm>

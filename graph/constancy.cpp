@@ -1,4 +1,3 @@
-// Exports is_weight, is_constant, has_fixed_sizes, reads_a_symbol, has_fixed_type.
 #include "graph/constancy.hpp"
 
 #include <algorithm>

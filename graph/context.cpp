@@ -1,4 +1,3 @@
-// Exports fork and fork_into.
 #include "graph/context.hpp"
 
 #include <new>

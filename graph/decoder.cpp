@@ -1,14 +1,15 @@
-// Exports generate_family: the graph of a family, part by part, as vLLM 0.33 compiles its models
-// (the forms of its dumps after AOT autograd, read by `pwr import`). In open form, where a dump has
-// one op whose weights are its own, experts are products for each of them, weighted by the router
-// and added up, and latent attention has its keys and values written out, values padded to the
-// width of keys; sinks, windows, soft caps and the experts' own quantisation are left out.
+// The graph of a family, part by part, as vLLM 0.33 compiles its models (the forms of its dumps
+// after AOT autograd, read by `pwr import`). In open form, where a dump has one op whose weights
+// are its own, experts are products for each of them, weighted by the router and added up, and
+// latent attention has its keys and values written out, values padded to the width of keys; sinks,
+// windows, soft caps and the experts' own quantisation are left out.
 #include <algorithm>
 #include <string>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/try.hpp"
 #include "graph/families.hpp"
 #include "graph/node_maker.hpp"
 
@@ -561,17 +562,16 @@ class SizeCheck {
     if (!ok) errors_.push_back(error_in(std::string("option --") + option, "PW0801", message));
   }
   [[nodiscard]] bool failed() const { return !errors_.empty(); }
-  Result<std::monostate> done() {
+  Status done() {
     if (failed()) return tl::unexpected(std::move(errors_));
-    return std::monostate{};
+    return {};
   }
 
  private:
   Diagnostics errors_;
 };
 
-Result<std::monostate> check_sizes(const FamilyOptions& o, const ModelParts& p,
-                                   const ModelSizes& s) {
+Status check_sizes(const FamilyOptions& o, const ModelParts& p, const ModelSizes& s) {
   SizeCheck check;
   check.in_range("layers", s.layers, kMostDecoderNodes / kMostDecoderNodesPerLayer);
   check.in_range("hidden", s.hidden, 1 << 20);
@@ -612,8 +612,7 @@ Result<std::monostate> check_sizes(const FamilyOptions& o, const ModelParts& p,
 }
 
 /// With blocks of weights, every width that a product reads or makes.
-Result<std::monostate> check_groups(const FamilyOptions& o, const ModelParts& p,
-                                    const ModelSizes& s) {
+Status check_groups(const FamilyOptions& o, const ModelParts& p, const ModelSizes& s) {
   SizeCheck check;
   const std::int64_t g = o.group;
   const auto whole = [&](const char* option, std::int64_t width) {
@@ -640,13 +639,11 @@ Result<std::monostate> check_groups(const FamilyOptions& o, const ModelParts& p,
 }  // namespace
 
 Result<Graph> generate_family(const ContextPtr& context, const FamilyOptions& options) {
-  auto sizes = family_sizes(options);
-  if (!sizes) return forward(sizes);
+  auto sizes = PW_TRY(family_sizes(options));
   const ModelFamily& family = *find_family(options.family);
-  if (auto ok = check_sizes(options, family.parts, *sizes); !ok) return forward(ok);
-  if (options.quant == "fp8-group")
-    if (auto ok = check_groups(options, family.parts, *sizes); !ok) return forward(ok);
-  return Decoder(context, options, family, *sizes).run();
+  PW_TRY(check_sizes(options, family.parts, sizes));
+  if (options.quant == "fp8-group") PW_TRY(check_groups(options, family.parts, sizes));
+  return Decoder(context, options, family, sizes).run();
 }
 
 }  // namespace pw

@@ -1,5 +1,3 @@
-// Exports Dims, Facts and the three-valued logic.
-//
 // A dim is a sorted sum of monomials over atoms: symbols, and quotients, remainders and extremes
 // that do not simplify. It is interned, so that equal polynomials have one id. An order a < b is
 // decided by interval bounds of a - b under the facts, an equality also by divisors of the terms

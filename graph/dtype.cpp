@@ -1,4 +1,3 @@
-// Exports the element types' names, sizes and promotion.
 #include "graph/dtype.hpp"
 
 #include <array>

@@ -1,4 +1,3 @@
-// Exports dtype_meant, looks_like_dtype, dtype_hint.
 #include "graph/dtype_names.hpp"
 
 #include <algorithm>

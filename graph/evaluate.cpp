@@ -1,9 +1,10 @@
-// Exports evaluate and evaluate_guard: expressions over names, without graph nodes.
+// Expressions over names, without graph nodes.
 #include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
 
+#include "base/try.hpp"
 #include "graph/build.hpp"
 #include "graph/constancy.hpp"
 #include "graph/list_place.hpp"
@@ -241,20 +242,18 @@ Result<Shape> Evaluator::shape_of(const Expr& e) {
 Result<Attribute> Evaluator::call(const Expr& e, int depth) {
   auto arity = [&](std::size_t n) { return e.args.size() == n; };
   if (e.text == "size" && arity(2)) {
-    Result<Shape> shape = shape_of(e.args[0]);
-    if (!shape) return forward(shape);
+    Shape shape = PW_TRY(shape_of(e.args[0]));
     Result<Attribute> axis = value(e.args[1], depth + 1);
     if (!axis) return axis;
     auto i = std::get_if<std::int64_t>(&*axis);
-    auto rank = static_cast<std::int64_t>(shape->size());
+    auto rank = static_cast<std::int64_t>(shape.size());
     if (!i || *i < -rank || *i >= rank)
       return error(e, fmt::format("`{}`: the axis is outside a tensor of rank {}", print(e), rank));
-    return dim((*shape)[static_cast<std::size_t>(*i < 0 ? *i + rank : *i)]);
+    return dim(shape[static_cast<std::size_t>(*i < 0 ? *i + rank : *i)]);
   }
   if (e.text == "rank" && arity(1)) {
-    Result<Shape> shape = shape_of(e.args[0]);
-    if (!shape) return forward(shape);
-    return Attribute(static_cast<std::int64_t>(shape->size()));
+    Shape shape = PW_TRY(shape_of(e.args[0]));
+    return Attribute(static_cast<std::int64_t>(shape.size()));
   }
   if (e.text == "count" && arity(1) && e.args[0].kind == Kind::path) {
     auto it = env_.find(e.args[0].text);
@@ -275,10 +274,9 @@ Result<Attribute> Evaluator::call(const Expr& e, int depth) {
     return error(e, "`" + print(e) + "`: not a list");
   }
   if (e.text == "users" && arity(1)) {
-    Result<std::vector<ValueId>> read = tensors(e);
-    if (!read) return forward(read);
+    std::vector<ValueId> read = PW_TRY(tensors(e));
     std::int64_t users = 0;
-    for (ValueId v : *read) {
+    for (ValueId v : read) {
       const std::vector<ValueId>& outputs = graph_->outputs();
       users += static_cast<std::int64_t>(graph_->users(v).size());
       users += std::count(outputs.begin(), outputs.end(), v);
@@ -342,10 +340,9 @@ Result<std::vector<ValueId>> Evaluator::tensors(const Expr& call) {
 
 /// `weight(x)`, `constant(x)`.
 Result<Truth> Evaluator::lasting(const Expr& e, std::string* why) {
-  Result<std::vector<ValueId>> values = tensors(e);
-  if (!values) return forward(values);
+  std::vector<ValueId> values = PW_TRY(tensors(e));
   Truth all = Truth::yes;
-  for (ValueId v : *values) {
+  for (ValueId v : values) {
     std::string reason;
     const Truth one =
         e.text == "weight" ? is_weight(*graph_, v, &reason) : is_constant(*graph_, v, &reason);
@@ -364,10 +361,9 @@ Result<Truth> Evaluator::replicated(const Expr& e, std::string* why, int depth) 
   if (!group) return forward(group);
   const auto* over = std::get_if<std::string>(&*group);
   if (over == nullptr) return error(e.args[1], "a group of ranks is a string");
-  Result<std::vector<ValueId>> values = tensors(e);
-  if (!values) return forward(values);
+  std::vector<ValueId> values = PW_TRY(tensors(e));
   Truth all = Truth::yes;
-  for (ValueId v : *values) {
+  for (ValueId v : values) {
     std::string reason;
     const Truth one = is_replicated(*graph_, v, *over, &reason);
     if (one != Truth::yes && all == Truth::yes && why)
@@ -428,10 +424,9 @@ Result<Attribute> Evaluator::value(const Expr& e, int depth) {
     case Kind::in_set:
     case Kind::in_range: {
       std::string why;
-      Result<Truth> t = truth(e, &why, depth);
-      if (!t) return forward(t);
-      if (*t == Truth::unknown) return error(e, why);
-      return Attribute(*t == Truth::yes);
+      Truth t = PW_TRY(truth(e, &why, depth));
+      if (t == Truth::unknown) return error(e, why);
+      return Attribute(t == Truth::yes);
     }
     case Kind::spread:
     case Kind::star:
@@ -461,10 +456,9 @@ Result<Truth> Evaluator::compare(const Expr& e, std::string* why, int depth) {
   // `a % b == 0` asks for divisibility, of which more is known than of the remainder's value.
   if (e.text == "==" && l.kind == Kind::binary && l.text == "%" && r.kind == Kind::integer &&
       r.integer == 0) {
-    Result<Attribute> a = value(l.args.at(0), depth + 1), b = value(l.args.at(1), depth + 1);
-    if (!a) return forward(a);
-    if (!b) return forward(b);
-    auto x = as_dim(*a), y = as_dim(*b);
+    Attribute a = PW_TRY(value(l.args.at(0), depth + 1));
+    Attribute b = PW_TRY(value(l.args.at(1), depth + 1));
+    auto x = as_dim(a), y = as_dim(b);
     if (x && y && context_.dims.value(*y) != 0) {
       Truth t = context_.dims.divides(*y, *x, facts_);
       if (t != Truth::yes && why)
@@ -474,21 +468,19 @@ Result<Truth> Evaluator::compare(const Expr& e, std::string* why, int depth) {
       return t;
     }
   }
-  Result<Attribute> a = value(l, depth + 1);
-  if (!a) return forward(a);
-  Result<Attribute> b = value(r, depth + 1);
-  if (!b) return forward(b);
+  Attribute a = PW_TRY(value(l, depth + 1));
+  Attribute b = PW_TRY(value(r, depth + 1));
   Truth t = Truth::unknown;
   if (e.text == "==" || e.text == "!=") {
-    t = equal(*a, *b);
+    t = equal(a, b);
     if (e.text == "!=") t = negate(t);
   } else {
     Compare op = e.text == "<"    ? Compare::lt
                  : e.text == "<=" ? Compare::le
                  : e.text == ">"  ? Compare::gt
                                   : Compare::ge;
-    auto x = as_dim(*a), y = as_dim(*b);
-    auto p = as_real(*a), q = as_real(*b);
+    auto x = as_dim(a), y = as_dim(b);
+    auto p = as_real(a), q = as_real(b);
     if (x && y) {
       t = context_.dims.prove(op, *x, *y, facts_);
     } else if (p && q) {
@@ -503,37 +495,34 @@ Result<Truth> Evaluator::compare(const Expr& e, std::string* why, int depth) {
   }
   if (t != Truth::yes && why)
     *why = fmt::format("`{}` {}: {} {} {}", print(e), t == Truth::no ? "is false" : "is not known",
-                       context_.attributes.print(*a), e.text, context_.attributes.print(*b));
+                       context_.attributes.print(a), e.text, context_.attributes.print(b));
   return t;
 }
 
 Result<Truth> Evaluator::member(const Expr& e, std::string* why, int depth) {
-  Result<Attribute> x = value(e.args.at(0), depth + 1);
-  if (!x) return forward(x);
+  Attribute x = PW_TRY(value(e.args.at(0), depth + 1));
   Truth t = Truth::no;
   if (e.kind == Kind::in_range && e.args.size() == 3) {
-    Result<Attribute> low = value(e.args[1], depth + 1), high = value(e.args[2], depth + 1);
-    if (!low) return forward(low);
-    if (!high) return forward(high);
-    auto d = as_dim(*x), a = as_dim(*low), b = as_dim(*high);
+    Attribute low = PW_TRY(value(e.args[1], depth + 1));
+    Attribute high = PW_TRY(value(e.args[2], depth + 1));
+    auto d = as_dim(x), a = as_dim(low), b = as_dim(high);
     if (!d || !a || !b) return error(e, "`" + print(e) + "` needs integers");
     t = both(context_.dims.prove(Compare::ge, *d, *a, facts_),
              context_.dims.prove(Compare::le, *d, *b, facts_));
   } else {
     for (std::size_t i = 1; i < e.args.size(); ++i) {
-      Result<Attribute> item = value(e.args[i], depth + 1);
-      if (!item) return forward(item);
-      if (auto list_item = std::get_if<std::vector<DimId>>(&*item);
+      Attribute item = PW_TRY(value(e.args[i], depth + 1));
+      if (auto list_item = std::get_if<std::vector<DimId>>(&item);
           list_item && e.kind == Kind::in_range) {
-        for (DimId d : *list_item) t = either(t, equal(*x, dim(d)));
+        for (DimId d : *list_item) t = either(t, equal(x, dim(d)));
         continue;
       }
-      t = either(t, equal(*x, *item));
+      t = either(t, equal(x, item));
     }
   }
   if (t != Truth::yes && why)
     *why = fmt::format("`{}` {}: {} = {}", print(e), t == Truth::no ? "is false" : "is not known",
-                       print(e.args[0]), context_.attributes.print(*x));
+                       print(e.args[0]), context_.attributes.print(x));
   return t;
 }
 
@@ -578,13 +567,12 @@ Result<Truth> Evaluator::decide(const Expr& e, std::string* why, int depth) {
   if (e.kind == Kind::in_set || e.kind == Kind::in_range) return member(e, why, depth);
   if (e.kind == Kind::call && e.text == "replicated") return replicated(e, why, depth);
   if (e.kind == Kind::call && (e.text == "weight" || e.text == "constant")) return lasting(e, why);
-  Result<Attribute> v = value(e, depth + 1);
-  if (!v) return forward(v);
-  if (e.kind == Kind::call && std::holds_alternative<None>(*v)) {
+  Attribute v = PW_TRY(value(e, depth + 1));
+  if (e.kind == Kind::call && std::holds_alternative<None>(v)) {
     if (why) *why = "`" + print(e) + "` is not known";
     return Truth::unknown;
   }
-  auto b = std::get_if<bool>(&*v);
+  auto b = std::get_if<bool>(&v);
   if (!b) return error(e, "`" + print(e) + "` is not a truth value", "compare it with something");
   if (!*b && why) *why = "`" + print(e) + "` is false";
   return *b ? Truth::yes : Truth::no;

@@ -1,4 +1,3 @@
-// Exports the table of families, and what options make of a family's sizes.
 #include "graph/families.hpp"
 
 #include <algorithm>

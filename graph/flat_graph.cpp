@@ -1,4 +1,3 @@
-// Exports FlatGraph.
 #include "graph/flat_graph.hpp"
 
 #include "base/hash.hpp"

@@ -1,9 +1,9 @@
-// Exports generate_llama and shuffled.
 #include "graph/generate.hpp"
 
 #include <algorithm>
 
 #include "base/hash.hpp"
+#include "base/try.hpp"
 #include "graph/node_maker.hpp"
 
 namespace pw {
@@ -14,7 +14,7 @@ constexpr std::int64_t kMostNodesPerLayer = 26, kMostNodesPerExpert = 10;  // wi
 constexpr std::int64_t kMostExperts = 1024;
 constexpr const char* kRanks = "tp";  // the group of tensor-parallel ranks
 
-Result<std::monostate> check_options(const LlamaOptions& o) {
+Status check_options(const LlamaOptions& o) {
   Diagnostics errors;
   const auto require = [&](bool ok, const char* option, const std::string& message) {
     if (!ok) errors.push_back(error_in(std::string("option --") + option, "PW0801", message));
@@ -46,7 +46,7 @@ Result<std::monostate> check_options(const LlamaOptions& o) {
   require(o.kv_heads % o.tp == 0 || o.tp % o.kv_heads == 0, "tp",
           "the key heads must be a multiple of it, or it of them");
   if (!errors.empty()) return tl::unexpected(std::move(errors));
-  return std::monostate{};
+  return {};
 }
 
 class Llama : NodeMaker {
@@ -267,7 +267,7 @@ Graph shuffled(Graph graph, std::uint64_t seed) {
 }
 
 Result<Graph> generate_llama(const ContextPtr& context, const LlamaOptions& options) {
-  if (auto ok = check_options(options); !ok) return forward(ok);
+  PW_TRY(check_options(options));
   return Llama(context, options).run();
 }
 

@@ -1,4 +1,4 @@
-// Exports Graph: building, reading, mutation. Names, order, undo and copies are in graph_*.cpp.
+// Building, reading, mutation. Names, order, undo and copies are in graph_*.cpp.
 #include "graph/graph.hpp"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
-// Exports graph_to_binary. Nodes that differ in nothing but in what they read and how things are
-// called are of one kind; the kinds are written as graph.json, so that reading them checks ops,
-// attributes and types, and each node is a few numbers. A kind for each layer that an attribute
-// names would be as many kinds as layers: those are variants of one.
+// Nodes that differ in nothing but in what they read and how things are called are of one kind; the
+// kinds are written as graph.json, so that reading them checks ops, attributes and types, and each
+// node is a few numbers. A kind for each layer that an attribute names would be as many kinds as
+// layers: those are variants of one.
 #include "graph/graph_binary.hpp"
 
 #include <array>

@@ -1,4 +1,4 @@
-// Exports Graph::compact: a copy in which ids follow the order list.
+// A copy in which ids follow the order list.
 #include "graph/graph.hpp"
 
 namespace pw {

@@ -1,4 +1,3 @@
-// Exports diff_graphs.
 #include "graph/graph_diff.hpp"
 
 #include <cctype>

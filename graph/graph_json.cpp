@@ -1,5 +1,4 @@
-// Exports graph_to_json: the writer. One line an input and a node, so that graphs can be read and
-// compared as text.
+// The writer. One line an input and a node, so that graphs can be read and compared as text.
 #include "graph/graph_json.hpp"
 
 #include <cmath>

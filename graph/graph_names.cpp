@@ -1,4 +1,4 @@
-// Exports Graph's names. Three invariants: names of live values differ; an unnamed value is called
+// Three invariants: names of live values differ; an unnamed value is called
 // the same whenever it is asked for; a graph that is not asked keeps no set of names.
 //
 // An unnamed value N is called `op__N`, with as many `_` behind it as reserved_ says of N. A name

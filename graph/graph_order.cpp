@@ -1,4 +1,4 @@
-// Exports Graph's order list: labels with gaps, insertion, and the local reordering that makes room
+// Labels with gaps, insertion, and the local reordering that makes room
 // for a rewrite.
 //
 // Order maintenance (Dietz & Sleator 1987), by the simplified algorithm of Bender et al. (2002):

@@ -1,4 +1,4 @@
-// Exports Graph's undo journal: an inverse record for each mutation, applied backwards.
+// An inverse record for each mutation, applied backwards.
 #include <utility>
 
 #include "base/assert.hpp"

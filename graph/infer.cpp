@@ -1,5 +1,4 @@
-// Exports instantiate_type, complete_attributes and infer_types: what a signature says at given
-// operands.
+// What a signature says at given operands.
 #include "graph/infer.hpp"
 
 #include <algorithm>
@@ -7,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/try.hpp"
 #include "graph/canonical.hpp"
 #include "graph/dtype_names.hpp"
 #include "graph/same_type.hpp"
@@ -44,9 +44,8 @@ class Instantiator {
       return of_kind(e.args[0], e.text == "floating");
     if (e.kind == Expr::Kind::call && e.text == "either" &&
         e.args.size() == 2) {  // either(attribute, T): T where it is none
-      Result<Attribute> first = evaluate(context_, nullptr, e.args[0], env_);
-      if (!first) return forward(first);
-      return std::holds_alternative<None>(*first) ? dtype(e.args[1]) : dtype(e.args[0]);
+      Attribute first = PW_TRY(evaluate(context_, nullptr, e.args[0], env_));
+      return std::holds_alternative<None>(first) ? dtype(e.args[1]) : dtype(e.args[0]);
     }
     if (e.kind == Expr::Kind::path) {
       auto it = env_.find(e.text);
@@ -75,13 +74,12 @@ class Instantiator {
       if (plain.kind == Expr::Kind::star) plain.kind = Expr::Kind::path;
       for (Expr& arg : plain.args)  // of an extern
         if (arg.kind == Expr::Kind::star) arg.kind = Expr::Kind::path;
-      Result<Attribute> value = evaluate(context_, nullptr, plain, env_);
-      if (!value) return forward(value);
-      if (auto i = std::get_if<std::int64_t>(&*value)) {
+      Attribute value = PW_TRY(evaluate(context_, nullptr, plain, env_));
+      if (auto i = std::get_if<std::int64_t>(&value)) {
         out.push_back(context_.dims.constant(*i));
-      } else if (auto d = std::get_if<DimId>(&*value)) {
+      } else if (auto d = std::get_if<DimId>(&value)) {
         out.push_back(*d);
-      } else if (auto s = std::get_if<std::vector<DimId>>(&*value)) {
+      } else if (auto s = std::get_if<std::vector<DimId>>(&value)) {
         out.insert(out.end(), s->begin(), s->end());
       } else {
         return fail(e.span, "PW0303", "`" + print(e) + "` is not a dim");
@@ -188,8 +186,8 @@ std::optional<Attribute> coerce(Context& context, AttributeKind kind, const Attr
 
 std::string op_label(const Op& op) { return "op `" + op.name + "`"; }
 
-Result<std::monostate> bind_operands(Context& context, const Op& op,
-                                     std::span<const TypeId> operands, Env& env, Span span) {
+Status bind_operands(Context& context, const Op& op, std::span<const TypeId> operands, Env& env,
+                     Span span) {
   for (std::size_t i = 0; i < operands.size(); ++i) {
     const OperandDecl& decl = op.operands[std::min(i, op.operands.size() - 1)];
     if (!operands[i].valid()) {
@@ -208,7 +206,7 @@ Result<std::monostate> bind_operands(Context& context, const Op& op,
     if (decl.variadic && i + 1 == op.operands.size())  // the first element names the variables
       for (auto& [name, binding] : trial) env.emplace(name, binding);
   }
-  return std::monostate{};
+  return {};
 }
 
 Result<std::vector<TypeId>> types_of_body(Context& context, const Facts& facts, OpId op,
@@ -224,16 +222,16 @@ Result<std::vector<TypeId>> types_of_body(Context& context, const Facts& facts, 
 }
 
 /// A signature may say less than the body: that the patch of a slice_scatter fits its gap, say.
-Result<std::monostate> agree_with_body(Context& context, const Facts& facts, OpId op,
-                                       std::span<const TypeId> operands, AttributesId attributes,
-                                       const std::vector<TypeId>& declared, Span span) {
+Status agree_with_body(Context& context, const Facts& facts, OpId op,
+                       std::span<const TypeId> operands, AttributesId attributes,
+                       const std::vector<TypeId>& declared, Span span) {
   std::tuple key(op, std::vector<TypeId>(operands.begin(), operands.end()), attributes);
-  if (context.agreed_bodies.contains(key)) return std::monostate{};
+  if (context.agreed_bodies.contains(key)) return {};
   context.agreed_bodies.insert(
       key);  // before the body is built, so that a body that calls itself ends here
   Result<std::vector<TypeId>> body = types_of_body(context, facts, op, operands, attributes);
   std::string name = context.ops[op].name;
-  if (body && *body == declared) return std::monostate{};
+  if (body && *body == declared) return {};
   context.agreed_bodies.erase(key);
   const auto same = [&](std::size_t i) {
     return i < body->size() && same_type(context, (*body)[i], declared[i], facts);
@@ -254,7 +252,7 @@ Result<std::monostate> agree_with_body(Context& context, const Facts& facts, OpI
           fmt::format("op `{}` declares a result {}, but at these operands its body gives {}", name,
                       context.types.print(declared[i]),
                       i < body->size() ? context.types.print((*body)[i]) : "none"));
-  return std::monostate{};
+  return {};
 }
 
 }  // namespace
@@ -263,11 +261,10 @@ Result<TypeId> instantiate_type(Context& context, const TypeExpr& expr, const En
                                 std::span<const TypeId> operands, int result_index) {
   const Facts nothing;
   Instantiator instantiate(context, env, operands, nothing);
-  Result<std::optional<TypeId>> type = try_instantiate(context, expr, instantiate, result_index);
-  if (!type) return forward(type);
-  if (!*type)
+  std::optional<TypeId> type = PW_TRY(try_instantiate(context, expr, instantiate, result_index));
+  if (!type)
     return fail(expr.span, "PW0304", "the op has no result number " + std::to_string(result_index));
-  return **type;
+  return *type;
 }
 
 Result<AttributesId> complete_attributes(Context& context, const Op& op, AttributeList given,
@@ -367,10 +364,9 @@ Result<std::vector<TypeId>> infer_types(Context& context, const Facts& facts, Op
         type = try_instantiate(context, *decl.type, instantiate, i);
       } else if (op.has_body() && !unknown) {
         if (from_body.empty()) {
-          Result<std::vector<TypeId>> types =
-              types_of_body(context, facts, op_id, operands, attributes);
-          if (!types) return forward(types);
-          from_body = std::move(*types);
+          std::vector<TypeId> types =
+              PW_TRY(types_of_body(context, facts, op_id, operands, attributes));
+          from_body = std::move(types);
         }
         type = std::optional(from_body[out.size()]);
       } else {
@@ -395,9 +391,7 @@ Result<std::vector<TypeId>> infer_types(Context& context, const Facts& facts, Op
     }
   }
   if (op.has_body() && !unknown)
-    if (auto agreed = agree_with_body(context, facts, op_id, operands, attributes, out, span);
-        !agreed)
-      return forward(agreed);
+    PW_TRY(agree_with_body(context, facts, op_id, operands, attributes, out, span));
   return out;
 }
 

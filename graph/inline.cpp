@@ -1,10 +1,10 @@
-// Exports instantiate_body, body_types, inline_node and inline_bodies: an op's meaning as a graph,
-// put in the op's place.
+// An op's meaning as a graph, put in the op's place.
 #include <algorithm>
 
 #include <fmt/format.h>
 
 #include "base/assert.hpp"
+#include "base/try.hpp"
 #include "graph/build.hpp"
 #include "graph/same_type.hpp"
 #include "graph/text.hpp"
@@ -67,11 +67,10 @@ Result<Meaning> instantiate_body(Context& context, OpId op_id, std::span<const T
   }
   if (!op.operands.empty() && op.operands.back().variadic)
     env.insert_or_assign(op.operands.back().name, list);
-  if (auto built = build_statements(meaning.graph, op.body, env); !built) return forward(built);
+  PW_TRY(build_statements(meaning.graph, op.body, env));
   for (std::size_t i = 0; i < op.results.size(); ++i) {
-    Result<ValueId> result = body_result(op, i, env);
-    if (!result) return forward(result);
-    meaning.graph.add_output(*result);
+    ValueId result = PW_TRY(body_result(op, i, env));
+    meaning.graph.add_output(result);
   }
   meaning.graph.erase_dead();
   return meaning;
@@ -79,24 +78,22 @@ Result<Meaning> instantiate_body(Context& context, OpId op_id, std::span<const T
 
 Result<std::vector<TypeId>> body_types(Context& context, OpId op, std::span<const TypeId> operands,
                                        AttributesId attributes) {
-  Result<Meaning> meaning = instantiate_body(context, op, operands, attributes, {});
-  if (!meaning) return forward(meaning);
+  Meaning meaning = PW_TRY(instantiate_body(context, op, operands, attributes, {}));
   std::vector<TypeId> types;
-  for (ValueId v : meaning->graph.outputs()) types.push_back(meaning->graph.type(v));
+  for (ValueId v : meaning.graph.outputs()) types.push_back(meaning.graph.type(v));
   return types;
 }
 
 Result<std::vector<NodeId>> inline_node(Graph& graph, NodeId node) {
   std::vector<TypeId> types;
   for (ValueId v : graph.operands(node)) types.push_back(v.valid() ? graph.type(v) : TypeId());
-  Result<Meaning> meaning =
-      instantiate_body(graph.context(), graph.op(node), types, graph.attributes(node), graph.facts);
-  if (!meaning) return forward(meaning);
-  const Graph& body = meaning->graph;
+  Meaning meaning = PW_TRY(instantiate_body(graph.context(), graph.op(node), types,
+                                            graph.attributes(node), graph.facts));
+  const Graph& body = meaning.graph;
   std::vector<ValueId> map(body.value_bound());
   for (std::size_t i = 0; i < body.inputs().size(); ++i)
     map[body.inputs()[i].index] =
-        graph.operand(node, static_cast<std::size_t>(meaning->operand_of_input[i]));
+        graph.operand(node, static_cast<std::size_t>(meaning.operand_of_input[i]));
   NodeId saved = graph.insertion_point();
   graph.insert_before(node);
   std::vector<NodeId> made;
@@ -139,7 +136,7 @@ Result<std::vector<NodeId>> inline_node(Graph& graph, NodeId node) {
   return made;
 }
 
-Result<std::monostate> inline_bodies(Graph& graph) {
+Status inline_bodies(Graph& graph) {
   std::vector<std::pair<NodeId, int>>
       work;  // a stack, so that the first node of the order is on top
   std::vector<NodeId> order = graph.order();
@@ -152,11 +149,10 @@ Result<std::monostate> inline_bodies(Graph& graph) {
       return fail(graph.op_of(node).span, "PW0333",
                   "the body of op `" + graph.op_of(node).name +
                       "` calls itself, directly or through others");
-    Result<std::vector<NodeId>> made = inline_node(graph, node);
-    if (!made) return forward(made);
-    for (auto it = made->rbegin(); it != made->rend(); ++it) work.emplace_back(*it, depth + 1);
+    std::vector<NodeId> made = PW_TRY(inline_node(graph, node));
+    for (auto it = made.rbegin(); it != made.rend(); ++it) work.emplace_back(*it, depth + 1);
   }
-  return std::monostate{};
+  return {};
 }
 
 }  // namespace pw

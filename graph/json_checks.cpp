@@ -1,4 +1,3 @@
-// Exports json::Pointer and json::Checks.
 #include "graph/json_checks.hpp"
 
 #include <algorithm>

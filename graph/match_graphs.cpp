@@ -1,4 +1,4 @@
-// Exports match_graphs. Items (inputs, then nodes) of both graphs are paired from the most to the
+// Items (inputs, then nodes) of both graphs are paired from the most to the
 // least certain evidence, as tree differencing does (GumTree, Falleri et al. 2014), with hashes in
 // place of subtrees:
 //  * names of inputs;

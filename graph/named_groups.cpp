@@ -1,4 +1,3 @@
-// Exports may_size_groups, stated_ranks, named_groups.
 #include "graph/named_groups.hpp"
 
 #include <variant>

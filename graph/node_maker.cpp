@@ -1,4 +1,3 @@
-// Exports NodeMaker.
 #include "graph/node_maker.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Exports NumberedNames.
 #include "graph/numbered_names.hpp"
 
 #include <algorithm>

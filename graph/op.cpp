@@ -1,4 +1,3 @@
-// Exports OpTable, and the names of Capturable.
 #include "graph/op.hpp"
 
 namespace pw {

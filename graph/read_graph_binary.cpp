@@ -1,5 +1,5 @@
-// Exports looks_like_binary_graph and graph_from_binary. All counts are held against the size of
-// the file before anything is made, and all numbers against the counts.
+// All counts are held against the size of the file before anything is made, and all numbers against
+// the counts.
 #include <fmt/format.h>
 
 #include "base/try.hpp"
@@ -98,7 +98,7 @@ class BinaryReader {
     return fail(error_in(file_, "PW1041", std::move(why), "only a faulty program writes this"));
   }
 
-  Result<std::monostate> header() {
+  Status header() {
     if (bytes_.size() < binary::kHeader) return damaged("the file is cut off in its header");
     const std::uint32_t version = number_at(bytes_, binary::kMagic.size());
     if (version != binary::kVersion)
@@ -118,10 +118,10 @@ class BinaryReader {
         number_at(bytes_, place) | std::uint64_t{number_at(bytes_, place + 4)} << 32;
     if (checksum(bytes_.substr(binary::kBody)) != stated)
       return damaged("its checksum is another one: bytes were changed");
-    return std::monostate{};
+    return {};
   }
 
-  Result<std::monostate> texts() {
+  Status texts() {
     const std::string_view characters =
         bytes_.substr(begin_[Counts::characters], counts_[Counts::characters]);
     std::size_t begin = 0;
@@ -138,7 +138,7 @@ class BinaryReader {
       index.insert(hash, i);
       begin = end;
     }
-    return std::monostate{};
+    return {};
   }
   Result<std::string_view> text(std::uint32_t i) const {
     if (i >= texts_.size()) return wrong("a text is missing");
@@ -160,7 +160,7 @@ class BinaryReader {
     const Pattern& p = patterns_[pattern];
     return Words{p.before, p.after, pattern, id & (NameParts::kNumbers - 1)};
   }
-  Result<std::monostate> patterns() {
+  Status patterns() {
     named_.resize(counts_[Counts::patterns]);
     for (std::uint32_t i = 0; i < counts_[Counts::patterns]; ++i) {
       const std::string_view before = PW_TRY(text(at(Counts::patterns, i, 0)));
@@ -171,7 +171,7 @@ class BinaryReader {
         return wrong("a pattern of names is there twice");
       patterns_.push_back({before, after, {}, {}});
     }
-    return std::monostate{};
+    return {};
   }
 
   struct Kind {
@@ -179,7 +179,7 @@ class BinaryReader {
     AttributesId attributes;
     std::vector<TypeId> reads, gives;
   };
-  Result<std::monostate> kinds() {
+  Status kinds() {
     const std::string_view json = bytes_.substr(begin_[Counts::json], counts_[Counts::json]);
     const Graph kinds =
         PW_TRY(graph_from_json(context_, json, file_ + " (kinds)", parse_op_, {}, false));
@@ -199,11 +199,11 @@ class BinaryReader {
       imported_ = imported_ || kinds.op_of(n).imported;
       kinds_.push_back(std::move(kind));
     }
-    return std::monostate{};
+    return {};
   }
 
   /// Each is checked as its kind was where a type may depend on the words.
-  Result<std::monostate> variants() {
+  Status variants() {
     for (std::uint32_t i = 0; i < counts_[Counts::variants]; ++i) {
       const std::uint32_t number = at(Counts::variants, i, 0);
       if (number >= kinds_.size()) return wrong("a kind is missing");
@@ -222,7 +222,7 @@ class BinaryReader {
         return wrong("a variant of a kind has other types");
       variants_.push_back({number, attributes});
     }
-    return std::monostate{};
+    return {};
   }
   [[nodiscard]] Result<std::vector<TypeId>> types_of(const Kind& kind,
                                                      AttributesId attributes) const {
@@ -263,7 +263,7 @@ class BinaryReader {
     return wrong(fmt::format("two values are called `{}`", name.put_together().substr(0, 80)));
   }
 
-  Result<std::monostate> places() {
+  Status places() {
     const auto place = [&](std::uint32_t id) -> Result<TextId> {
       if (id == kNone) return TextId();
       const Words called = PW_TRY(words(id));
@@ -280,20 +280,20 @@ class BinaryReader {
       const TextId source = PW_TRY(place(at(Counts::places, i, 1)));
       places_.push_back(graph_.place_of(group, source));
     }
-    return std::monostate{};
+    return {};
   }
 
-  Result<std::monostate> input(std::uint32_t i) {
+  Status input(std::uint32_t i) {
     const std::uint32_t kind = at(Counts::inputs, i, 0);
     if (kind >= input_kinds_.size()) return wrong("a kind is missing");
     const InputShown& shown = input_kinds_[kind];
     const ValueNameId name = PW_TRY(take(at(Counts::inputs, i, 1)));
     const ValueId v = graph_.add_input(name, shown.type, shown.kind);
     for (const std::string& over : shown.replicated) graph_.declare_replicated(v, over);
-    return std::monostate{};
+    return {};
   }
 
-  Result<std::monostate> node(std::uint32_t i) {
+  Status node(std::uint32_t i) {
     const std::uint32_t number = at(Counts::nodes, i, 0), place = at(Counts::nodes, i, 1);
     const bool varies = (number & binary::kVariantBit) != 0;
     const std::uint32_t variant = number & ~binary::kVariantBit;
@@ -321,10 +321,10 @@ class BinaryReader {
     for (std::size_t k = 0; k < kind.gives.size(); ++k)
       results_.push_back(PW_TRY(take(at(Counts::results, result_++))));
     graph_.add_node(kind.op, operands_, attributes, kind.gives, results_, places_[place]);
-    return std::monostate{};
+    return {};
   }
 
-  Result<std::monostate> own_names() {
+  Status own_names() {
     std::uint32_t next = 0;
     for (std::uint32_t i = 0; i < counts_[Counts::own_names]; ++i) {
       const std::uint32_t node = at(Counts::own_names, i, 0);
@@ -332,10 +332,10 @@ class BinaryReader {
       graph_.give_name(NodeId(node), PW_TRY(text(at(Counts::own_names, i, 1))));
       next = node + 1;
     }
-    return std::monostate{};
+    return {};
   }
 
-  Result<std::monostate> outputs() {
+  Status outputs() {
     const auto value = [&](std::uint32_t v) -> Result<ValueId> {
       return v < graph_.value_bound() ? Result<ValueId>(ValueId(v)) : wrong("an output is missing");
     };
@@ -348,7 +348,7 @@ class BinaryReader {
         return wrong("what is written is no input, or of another type");
       graph_.add_write(input, written);
     }
-    return std::monostate{};
+    return {};
   }
 
   Result<Graph> finish() {

@@ -1,13 +1,14 @@
-// Exports graph_from_json: the reader. The text is streamed into short records; then names are
-// resolved, order and cycles are checked, and nodes are built as by any other front end. Names and
-// words are numbered in tables of the reader's own, which go with it: a graph of a million nodes
-// must not leave a million strings behind. What was read before (a type, a list of attributes, a
-// node's types at its operands) is not read again.
+// The reader. The text is streamed into short records; then names are resolved, order and cycles
+// are checked, and nodes are built as by any other front end. Names and words are numbered in
+// tables of the reader's own, which go with it: a graph of a million nodes must not leave a million
+// strings behind. What was read before (a type, a list of attributes, a node's types at its
+// operands) is not read again.
 #include <algorithm>
 #include <span>
 
 #include <fmt/format.h>
 
+#include "base/try.hpp"
 #include "graph/attribute_json.hpp"
 #include "graph/build.hpp"
 #include "graph/graph_json.hpp"
@@ -79,8 +80,7 @@ class Reader {
     if (!check_.passed()) return tl::unexpected<Diagnostics>(check_.take());
     if (!whole) return std::move(graph_);
     if (!imported_.empty()) graph_.trust_names(false);  // refining makes names up
-    if (!imported_.empty())
-      if (auto refined = refine_imported(graph_); !refined) return forward(refined);
+    if (!imported_.empty()) PW_TRY(refine_imported(graph_));
     for (const WriteProblem& p : declare_writes(graph_))
       check_.error_at(pointer_to(p.node), kUndeclaredWrite, p.message, p.help);
     if (!check_.passed()) return tl::unexpected<Diagnostics>(check_.take());

@@ -1,4 +1,4 @@
-// Exports is_replicated: a walk to the producers, on a stack of its own, with a memo in the graph.
+// A walk to the producers, on a stack of its own, with a memo in the graph.
 #include "graph/replication.hpp"
 
 #include <algorithm>

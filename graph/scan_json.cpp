@@ -1,6 +1,6 @@
-// Exports scan, quoted and step. A scanner of its own: a tree is made of views of the text, in
-// memory that is used again for each element, which reads some ten times as fast as a general
-// library; that one is left with the writing of odd strings.
+// A scanner of its own: a tree is made of views of the text, in memory that is used again for each
+// element, which reads some ten times as fast as a general library; that one is left with the
+// writing of odd strings.
 #include "graph/scan_json.hpp"
 
 #include <algorithm>
@@ -46,12 +46,12 @@ class Scanner {
   Scanner(std::string_view text, const std::string& file, const Sink& sink)
       : text_(text), file_(file), sink_(sink) {}
 
-  Result<std::monostate> run() {
+  Status run() {
     if (text_.starts_with("\xef\xbb\xbf")) at_ = 3;
     skip_space();
     if (!top() || (skip_space(), at_ < text_.size() && !syntax("there is text behind its end")))
       return tl::unexpected<Diagnostics>(std::move(errors_));
-    return std::monostate();
+    return {};
   }
 
  private:
@@ -425,7 +425,7 @@ std::string_view name(Tree::Kind kind) {
   return "?";
 }
 
-Result<std::monostate> scan(std::string_view text, const std::string& file, const Sink& sink) {
+Status scan(std::string_view text, const std::string& file, const Sink& sink) {
   if (text.size() > kMaxText)
     return fail(error_in(file, "PW1002", "the file is larger than 2 GiB"));
   return Scanner(text, file, sink).run();

@@ -54,7 +54,7 @@ struct Sink {
 };
 
 /// The text must be one object. `file` names it in places: "graph.json:3:14 at /nodes/7".
-Result<std::monostate> scan(std::string_view text, const std::string& file, const Sink& sink);
+Status scan(std::string_view text, const std::string& file, const Sink& sink);
 
 /// A JSON string literal; bytes that are not UTF-8 are replaced.
 std::string quoted(std::string_view text);

@@ -1,4 +1,4 @@
-// Exports the native shape functions. Errors have code PW0310.
+// Errors have code PW0310.
 #include "graph/shape_functions.hpp"
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/try.hpp"
 #include "graph/window_shapes.hpp"
 
 namespace pw {
@@ -59,7 +60,7 @@ DimId product(Dims& dims, const Shape& shape) {
 }
 
 /// Widens `out` to what it and `s` broadcast to.
-Result<std::monostate> widen(const ShapeCall& call, Shape& out, const Shape& s) {
+Status widen(const ShapeCall& call, Shape& out, const Shape& s) {
   Dims& dims = call.context.dims;
   Shape wide(std::max(out.size(), s.size()), dims.constant(1));
   std::copy(out.rbegin(), out.rend(), wide.rbegin());
@@ -73,72 +74,65 @@ Result<std::monostate> widen(const ShapeCall& call, Shape& out, const Shape& s) 
     to = d;
   }
   out = std::move(wide);
-  return std::monostate();
+  return {};
 }
 
 Out broadcast(const ShapeCall& call) {
   Shape out;
   for (std::size_t k = 0; k < call.arguments.size(); ++k) {
-    Result<Shape> s = shape_at(call, k);
-    if (!s) return forward(s);
-    if (auto fits = widen(call, out, *s); !fits) return forward(fits);
+    Shape s = PW_TRY(shape_at(call, k));
+    PW_TRY(widen(call, out, s));
   }
   return std::optional(std::move(out));
 }
 
 Out reduced(const ShapeCall& call) {  // (*s, dim, keepdim)
-  Result<Shape> s = shape_at(call, 0);
-  if (!s) return forward(s);
-  Result<std::size_t> axis = axis_at(call, 1, s->size());
-  if (!axis) return forward(axis);
-  Result<std::int64_t> keep = int_at(call, 2);
-  if (!keep) return forward(keep);
-  if (*keep)
-    (*s)[*axis] = call.context.dims.constant(1);
+  Shape s = PW_TRY(shape_at(call, 0));
+  std::size_t axis = PW_TRY(axis_at(call, 1, s.size()));
+  std::int64_t keep = PW_TRY(int_at(call, 2));
+  if (keep)
+    s[axis] = call.context.dims.constant(1);
   else
-    s->erase(s->begin() + static_cast<std::ptrdiff_t>(*axis));
-  return std::optional(*s);
+    s.erase(s.begin() + static_cast<std::ptrdiff_t>(axis));
+  return std::optional(s);
 }
 
 Out reshaped(const ShapeCall& call) {  // (*s, shape): one extent may be -1
   Dims& dims = call.context.dims;
-  Result<Shape> s = shape_at(call, 0), t = shape_at(call, 1);
-  if (!s) return forward(s);
-  if (!t) return forward(t);
-  DimId total = product(dims, *s), known = dims.constant(1);
+  Shape s = PW_TRY(shape_at(call, 0));
+  Shape t = PW_TRY(shape_at(call, 1));
+  DimId total = product(dims, s), known = dims.constant(1);
   std::optional<std::size_t> hole;
-  for (std::size_t i = 0; i < t->size(); ++i) {
-    auto v = dims.value((*t)[i]);
+  for (std::size_t i = 0; i < t.size(); ++i) {
+    auto v = dims.value(t[i]);
     if (v == -1 && !hole)
       hole = i;
     else if (v && *v < 0)
-      return bad(call, fmt::format("shape {} has a negative extent", call.context.types.print(*t)));
+      return bad(call, fmt::format("shape {} has a negative extent", call.context.types.print(t)));
     else
-      known = dims.mul(known, (*t)[i]);
+      known = dims.mul(known, t[i]);
   }
   if (hole) {
     DimId q = dims.value(known) == 0 ? DimId() : dims.div(total, known);
     if (!q.valid() || !call.same(dims.mul(q, known), total))
       return bad(call, fmt::format("cannot view {} as {}: {} is not a multiple of {}",
-                                   call.context.types.print(*s), call.context.types.print(*t),
+                                   call.context.types.print(s), call.context.types.print(t),
                                    dims.print(total), dims.print(known)));
-    (*t)[*hole] = q;
+    t[*hole] = q;
   } else if (!known.valid() || !call.same(known, total)) {
     return bad(call, fmt::format("cannot view {} as {}: {} elements are not {}",
-                                 call.context.types.print(*s), call.context.types.print(*t),
+                                 call.context.types.print(s), call.context.types.print(t),
                                  dims.print(total), dims.print(known)));
   }
-  return std::optional(*t);
+  return std::optional(t);
 }
 
 Out transposed(const ShapeCall& call) {  // (*s, dim0, dim1)
-  Result<Shape> s = shape_at(call, 0);
-  if (!s) return forward(s);
-  Result<std::size_t> a = axis_at(call, 1, s->size()), b = axis_at(call, 2, s->size());
-  if (!a) return forward(a);
-  if (!b) return forward(b);
-  std::swap((*s)[*a], (*s)[*b]);
-  return std::optional(*s);
+  Shape s = PW_TRY(shape_at(call, 0));
+  std::size_t a = PW_TRY(axis_at(call, 1, s.size()));
+  std::size_t b = PW_TRY(axis_at(call, 2, s.size()));
+  std::swap(s[a], s[b]);
+  return std::optional(s);
 }
 
 /// An index as Python slices mean it: negative counts from the end, beyond the end is the end.
@@ -160,17 +154,15 @@ Result<DimId> slice_bound(const ShapeCall& call, DimId index, DimId size) {
 
 Out sliced(const ShapeCall& call) {  // (*s, dim, start, end, step)
   Dims& dims = call.context.dims;
-  Result<Shape> s = shape_at(call, 0);
-  if (!s) return forward(s);
-  Result<std::size_t> axis = axis_at(call, 1, s->size());
-  if (!axis) return forward(axis);
+  Shape s = PW_TRY(shape_at(call, 0));
+  std::size_t axis = PW_TRY(axis_at(call, 1, s.size()));
   Result<DimId> start = dim_at(call, 2), end = dim_at(call, 3);
   if (!start) return forward(start);
   if (!end) return forward(end);
   Result<std::int64_t> step = int_at(call, 4);
   if (!step) return forward(step);
   if (*step < 1) return bad(call, fmt::format("the step of a slice is at least 1, not {}", *step));
-  DimId size = (*s)[*axis];
+  DimId size = s[axis];
   start = slice_bound(call, *start, size);
   end = slice_bound(call, *end, size);
   if (!start || !end) return bad(call, "slice bounds are out of range");
@@ -178,33 +170,31 @@ Out sliced(const ShapeCall& call) {  // (*s, dim, start, end, step)
       dims.div(dims.add(dims.sub(*end, *start), dims.constant(*step - 1)), dims.constant(*step));
   if (!length.valid()) return bad(call, "slice bounds are out of range");
   if (auto v = dims.value(length); v && *v < 0) length = dims.constant(0);
-  (*s)[*axis] = length;
-  return std::optional(*s);
+  s[axis] = length;
+  return std::optional(s);
 }
 
 /// (*s, dim, sizes), a result each. Asked for one after another, so the sum is looked at once: a
 /// value may be cut into a million parts.
 Out split_part(const ShapeCall& call) {
   Dims& dims = call.context.dims;
-  Result<Shape> s = shape_at(call, 0);
-  if (!s) return forward(s);
+  Shape s = PW_TRY(shape_at(call, 0));
   if (call.arguments.size() < 3 || !std::holds_alternative<Shape>(call.arguments[2]))
     return bad(call, "shape function: argument 3 is not a sequence of dims");
   const auto& sizes = std::get<Shape>(call.arguments[2]);
-  Result<std::size_t> axis = axis_at(call, 1, s->size());
-  if (!axis) return forward(axis);
+  std::size_t axis = PW_TRY(axis_at(call, 1, s.size()));
   if (call.result_index == 0) {
     DimId sum = dims.constant(0);
     for (DimId d : sizes) sum = dims.add(sum, d);
-    if (!call.same(sum, (*s)[*axis]))
-      return bad(call, fmt::format("the sizes {} of a split add up to {}, not to {}",
-                                   call.context.types.print(sizes), dims.print(sum),
-                                   dims.print((*s)[*axis])));
+    if (!call.same(sum, s[axis]))
+      return bad(
+          call, fmt::format("the sizes {} of a split add up to {}, not to {}",
+                            call.context.types.print(sizes), dims.print(sum), dims.print(s[axis])));
   }
   auto i = static_cast<std::size_t>(call.result_index);
   if (i >= sizes.size()) return std::optional<Shape>();
-  (*s)[*axis] = sizes[i];
-  return std::optional(*s);
+  s[axis] = sizes[i];
+  return std::optional(s);
 }
 
 Out concatenated(const ShapeCall& call) {  // (dim), over all operands
@@ -216,9 +206,8 @@ Out concatenated(const ShapeCall& call) {  // (dim), over all operands
     if (t == Types::unknown()) return bad(call, "an operand's type is not known");
     Shape s = call.context.types[t].shape;
     if (!out) {
-      Result<std::size_t> a = axis_at(call, 0, s.size());
-      if (!a) return forward(a);
-      axis = *a;
+      std::size_t a = PW_TRY(axis_at(call, 0, s.size()));
+      axis = a;
       out = s;
       continue;
     }
@@ -237,47 +226,40 @@ Out concatenated(const ShapeCall& call) {  // (dim), over all operands
 
 Out expanded(const ShapeCall& call) {  // (*s, shape): 1 → d; -1 keeps
   Dims& dims = call.context.dims;
-  Result<Shape> s = shape_at(call, 0), t = shape_at(call, 1);
-  if (!s) return forward(s);
-  if (!t) return forward(t);
-  bool fits = t->size() >= s->size();
-  for (std::size_t i = 0; fits && i < s->size(); ++i) {
-    DimId& to = (*t)[t->size() - 1 - i];
-    DimId from = (*s)[s->size() - 1 - i];
+  Shape s = PW_TRY(shape_at(call, 0));
+  Shape t = PW_TRY(shape_at(call, 1));
+  bool fits = t.size() >= s.size();
+  for (std::size_t i = 0; fits && i < s.size(); ++i) {
+    DimId& to = t[t.size() - 1 - i];
+    DimId from = s[s.size() - 1 - i];
     if (dims.value(to) == -1) to = from;
     fits = dims.value(from) == 1 || call.same(to, from);
   }
   if (!fits)
-    return bad(call, fmt::format("cannot expand {} to {}", call.context.types.print(*s),
-                                 call.context.types.print(*t)));
-  return std::optional(*t);
+    return bad(call, fmt::format("cannot expand {} to {}", call.context.types.print(s),
+                                 call.context.types.print(t)));
+  return std::optional(t);
 }
 
 Out scattered(const ShapeCall& call) {  // (*s, dim, world): one rank's part
   Dims& dims = call.context.dims;
-  Result<Shape> s = shape_at(call, 0);
-  if (!s) return forward(s);
-  Result<std::size_t> axis = axis_at(call, 1, s->size());
-  if (!axis) return forward(axis);
-  Result<DimId> world = dim_at(call, 2);
-  if (!world) return forward(world);
-  if (dims.divides(*world, (*s)[*axis], kNoFacts) == Truth::no)
-    return bad(call, fmt::format("{} does not divide into {} parts", dims.print((*s)[*axis]),
-                                 dims.print(*world)));
-  (*s)[*axis] = dims.div((*s)[*axis], *world);
-  return std::optional(*s);
+  Shape s = PW_TRY(shape_at(call, 0));
+  std::size_t axis = PW_TRY(axis_at(call, 1, s.size()));
+  DimId world = PW_TRY(dim_at(call, 2));
+  if (dims.divides(world, s[axis], kNoFacts) == Truth::no)
+    return bad(call, fmt::format("{} does not divide into {} parts", dims.print(s[axis]),
+                                 dims.print(world)));
+  s[axis] = dims.div(s[axis], world);
+  return std::optional(s);
 }
 
 Out gathered(const ShapeCall& call) {  // (*s, dim, world): all ranks' parts in a row
   Dims& dims = call.context.dims;
-  Result<Shape> s = shape_at(call, 0);
-  if (!s) return forward(s);
-  Result<std::size_t> axis = axis_at(call, 1, s->size());
-  if (!axis) return forward(axis);
-  Result<DimId> world = dim_at(call, 2);
-  if (!world) return forward(world);
-  (*s)[*axis] = dims.mul((*s)[*axis], *world);
-  return std::optional(*s);
+  Shape s = PW_TRY(shape_at(call, 0));
+  std::size_t axis = PW_TRY(axis_at(call, 1, s.size()));
+  DimId world = PW_TRY(dim_at(call, 2));
+  s[axis] = dims.mul(s[axis], world);
+  return std::optional(s);
 }
 
 /// What tensors of indices, the operands from `first` on, read of s from `axis` on.
@@ -293,7 +275,7 @@ Result<Shape> read_by_indices(const ShapeCall& call, const Shape& s, std::size_t
     if (t == Types::unknown()) return bad(call, "the type of an index is not known");
     if (is_float(call.context.types[t].dtype) || call.context.types[t].dtype == DType::b8)
       return bad(call, "an index is an integer");
-    if (auto fits = widen(call, indices, call.context.types[t].shape); !fits) return forward(fits);
+    PW_TRY(widen(call, indices, call.context.types[t].shape));
   }
   const auto from = s.begin() + static_cast<std::ptrdiff_t>(axis);
   indices.insert(indices.begin(), s.begin(), from);
@@ -302,32 +284,25 @@ Result<Shape> read_by_indices(const ShapeCall& call, const Shape& s, std::size_t
 }
 
 Out indexed(const ShapeCall& call) {  // (*s, dim), by the operands from the second on
-  Result<Shape> s = shape_at(call, 0);
-  if (!s) return forward(s);
-  Result<std::size_t> axis = axis_at(call, 1, s->size());
-  if (!axis) return forward(axis);
-  Result<Shape> out = read_by_indices(call, *s, *axis, 1);
-  if (!out) return forward(out);
-  return std::optional(std::move(*out));
+  Shape s = PW_TRY(shape_at(call, 0));
+  std::size_t axis = PW_TRY(axis_at(call, 1, s.size()));
+  Shape out = PW_TRY(read_by_indices(call, s, axis, 1));
+  return std::optional(std::move(out));
 }
 
 Out index_kept(const ShapeCall& call) {  // (*s, dim): s, which the second operand is put into
-  Result<Shape> s = shape_at(call, 0);
-  if (!s) return forward(s);
-  Result<std::size_t> axis = axis_at(call, 1, s->size());
-  if (!axis) return forward(axis);
-  Result<Shape> part = read_by_indices(call, *s, *axis, 2);
-  if (!part) return forward(part);
+  Shape s = PW_TRY(shape_at(call, 0));
+  std::size_t axis = PW_TRY(axis_at(call, 1, s.size()));
+  Shape part = PW_TRY(read_by_indices(call, s, axis, 2));
   if (call.operands[1] == Types::unknown()) return bad(call, "the type of the values is not known");
-  Shape both = *part;
-  if (auto fits = widen(call, both, call.context.types[call.operands[1]].shape); !fits)
-    return forward(fits);
-  if (both != *part)
+  Shape both = part;
+  PW_TRY(widen(call, both, call.context.types[call.operands[1]].shape));
+  if (both != part)
     return bad(call,
                fmt::format("values {} do not broadcast to {}",
                            call.context.types.print(call.context.types[call.operands[1]].shape),
-                           call.context.types.print(*part)));
-  return std::optional(std::move(*s));
+                           call.context.types.print(part)));
+  return std::optional(std::move(s));
 }
 
 struct Row {

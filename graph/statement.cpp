@@ -1,4 +1,3 @@
-// Exports what copying, moving and destroying statements costs, once.
 #include "graph/statement.hpp"
 
 namespace pw {

@@ -1,4 +1,3 @@
-// Exports least_value, greatest_value, print_range and problem_of.
 #include "graph/symbol_fact.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Exports the text forms of expressions, types, statements, op declarations, nodes and graphs.
 // Parentheses stand only where reading back would otherwise give another tree.
 #include "graph/text.hpp"
 

@@ -1,4 +1,3 @@
-// Exports the text of nodes and graphs (.pwg), and the hash of a graph's structure.
 #include <map>
 #include <tuple>
 

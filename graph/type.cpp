@@ -1,4 +1,3 @@
-// Exports Types.
 #include "graph/type.hpp"
 
 namespace pw {

@@ -1,4 +1,3 @@
-// Exports parse_dim, parse_type and parse_fx_type.
 #include "graph/type_text.hpp"
 
 #include <charconv>
@@ -277,12 +276,12 @@ TextResult<std::monostate> check_count(const Context& context, const Shape& shap
   __int128 count = 1;
   for (DimId dim : shape) {
     std::optional<std::int64_t> value = context.dims.value(dim);
-    if (value && *value == 0) return std::monostate();
+    if (value && *value == 0) return {};
     if (value) count *= *value;
     if (count > (static_cast<__int128>(1) << 60))
       return wrong(offset, "the shape has more than 2^60 elements");
   }
-  return std::monostate();
+  return {};
 }
 
 TextResult<TypeId> parse(Context& context, std::string_view text, const KnownSymbol& known,

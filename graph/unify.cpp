@@ -1,4 +1,4 @@
-// Exports unify: a type pattern against a type, binding dtype, dim and sequence variables.
+// A type pattern against a type, binding dtype, dim and sequence variables.
 #include <fmt/format.h>
 
 #include "graph/build.hpp"

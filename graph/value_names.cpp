@@ -1,5 +1,5 @@
-// Exports ValueNames. An id is a place in the pool (31 bits), or, with the top bit set, a pattern
-// and the number in it: the first run of digits of the name.
+// An id is a place in the pool (31 bits), or, with the top bit set, a pattern and the number in it:
+// the first run of digits of the name.
 #include "graph/value_names.hpp"
 
 #include <charconv>

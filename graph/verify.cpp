@@ -1,4 +1,4 @@
-// Exports verify: one function an invariant.
+// One function an invariant.
 #include "graph/verify.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Exports keeps_bytes.
 #include "graph/view.hpp"
 
 namespace pw {

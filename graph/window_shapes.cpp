@@ -1,10 +1,11 @@
-// Exports the shape functions of windows.
 #include "graph/window_shapes.hpp"
 
 #include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
+
+#include "base/try.hpp"
 
 namespace pw {
 namespace {
@@ -34,14 +35,13 @@ Result<std::int64_t> number_at(const ShapeCall& call, std::size_t i) {
 /// A list of numbers, one for each axis, from `least` on.
 Result<std::vector<std::int64_t>> numbers_at(const ShapeCall& call, std::size_t i, std::size_t axes,
                                              std::int64_t least, const char* what) {
-  Result<Shape> list = list_at(call, i);
-  if (!list) return forward(list);
+  Shape list = PW_TRY(list_at(call, i));
   std::vector<std::int64_t> out;
-  for (DimId d : *list) {
+  for (DimId d : list) {
     const auto v = call.context.dims.value(d);
     if (!v || *v < least || *v >= kMostOfWindow)
       return no_window(call, fmt::format("{} of {} axes is {}, where numbers from {} on are taken",
-                                         what, axes, call.context.types.print(*list), least));
+                                         what, axes, call.context.types.print(list), least));
     out.push_back(*v);
   }
   if (out.size() == axes) return out;
@@ -89,8 +89,8 @@ Result<DimId> places(const ShapeCall& call, DimId extent, DimId kernel, const St
 }
 
 /// What a weight is checked to be: two axes, then the kernel's.
-Result<std::monostate> check_rank(const ShapeCall& call, const Shape& x, std::size_t rank) {
-  if (x.size() == rank && rank > 2 && rank <= 2 + kMostAxes) return std::monostate{};
+Status check_rank(const ShapeCall& call, const Shape& x, std::size_t rank) {
+  if (x.size() == rank && rank > 2 && rank <= 2 + kMostAxes) return {};
   return no_window(
       call, fmt::format("a convolution of 1 to {} axes is no matter of ranks {} and {}", kMostAxes,
                         x.size(), rank));
@@ -100,9 +100,8 @@ Result<std::monostate> check_rank(const ShapeCall& call, const Shape& x, std::si
 Result<Shape> convolved_shape(const ShapeCall& call, const Shape& x, const Shape& w,
                               std::size_t steps_from) {
   Dims& dims = call.context.dims;
-  if (auto fits = check_rank(call, x, w.size()); !fits) return forward(fits);
-  Result<Steps> steps = steps_at(call, steps_from, x.size() - 2);
-  if (!steps) return forward(steps);
+  PW_TRY(check_rank(call, x, w.size()));
+  Steps steps = PW_TRY(steps_at(call, steps_from, x.size() - 2));
   Result<std::int64_t> groups = number_at(call, steps_from + 3);
   if (!groups) return forward(groups);
   const auto outputs = dims.value(w[0]);
@@ -112,17 +111,16 @@ Result<Shape> convolved_shape(const ShapeCall& call, const Shape& x, const Shape
                                        dims.print(x[1]), *groups, call.context.types.print(w)));
   Shape out = {x[0], w[0]};
   for (std::size_t i = 2; i < x.size(); ++i) {
-    Result<DimId> places_here = places(call, x[i], w[i], *steps, i - 2, false);
-    if (!places_here) return forward(places_here);
-    out.push_back(*places_here);
+    DimId places_here = PW_TRY(places(call, x[i], w[i], steps, i - 2, false));
+    out.push_back(places_here);
   }
   return out;
 }
 
-Result<std::monostate> check_same(const ShapeCall& call, const Shape& shape, const Shape& wanted) {
+Status check_same(const ShapeCall& call, const Shape& shape, const Shape& wanted) {
   bool same = shape.size() == wanted.size();
   for (std::size_t i = 0; same && i < shape.size(); ++i) same = call.same(shape[i], wanted[i]);
-  if (same) return std::monostate{};
+  if (same) return {};
   return no_window(call,
                    fmt::format("the convolution makes {}, not {}", call.context.types.print(shape),
                                call.context.types.print(wanted)));
@@ -144,11 +142,11 @@ Result<DimId> scaled(const ShapeCall& call, DimId extent, double scale) {
 }
 
 /// Of a third operand, where there is one.
-Result<std::monostate> check_bias(const ShapeCall& call, DimId channels) {
+Status check_bias(const ShapeCall& call, DimId channels) {
   if (call.operands.size() < 3 || !call.operands[2].valid() || call.operands[2] == Types::unknown())
-    return std::monostate{};
+    return {};
   const Shape& bias = call.context.types[call.operands[2]].shape;
-  if (bias.size() == 1 && call.same(bias[0], channels)) return std::monostate{};
+  if (bias.size() == 1 && call.same(bias[0], channels)) return {};
   return no_window(call, fmt::format("a bias of {} for {} channels", call.context.types.print(bias),
                                      call.context.dims.print(channels)));
 }
@@ -162,62 +160,54 @@ Shape with_last(const Shape& x, const Shape& last) {
 }  // namespace
 
 Out convolved(const ShapeCall& call) {
-  Result<Shape> x = list_at(call, 0), w = list_at(call, 1);
-  if (!x) return forward(x);
-  if (!w) return forward(w);
-  Result<Shape> out = convolved_shape(call, *x, *w, 2);
-  if (!out) return forward(out);
-  return std::optional(*out);
+  Shape x = PW_TRY(list_at(call, 0));
+  Shape w = PW_TRY(list_at(call, 1));
+  Shape out = PW_TRY(convolved_shape(call, x, w, 2));
+  return std::optional(out);
 }
 
 Out unconvolved(const ShapeCall& call) {
-  Result<Shape> y = list_at(call, 0), w = list_at(call, 1), size = list_at(call, 2);
-  if (!y) return forward(y);
-  if (!w) return forward(w);
+  Shape y = PW_TRY(list_at(call, 0));
+  Shape w = PW_TRY(list_at(call, 1));
+  Result<Shape> size = list_at(call, 2);
   if (!size) return forward(size);
-  if (auto fits = check_rank(call, *y, w->size()); !fits) return forward(fits);
-  Result<std::int64_t> groups = number_at(call, 6);
-  if (!groups) return forward(groups);
-  if (size->size() + 2 != y->size()) return no_window(call, "the size has an extent for each axis");
+  PW_TRY(check_rank(call, y, w.size()));
+  std::int64_t groups = PW_TRY(number_at(call, 6));
+  if (size->size() + 2 != y.size()) return no_window(call, "the size has an extent for each axis");
   Dims& dims = call.context.dims;
-  Shape x = {(*y)[0], dims.mul((*w)[1], dims.constant(*groups))};
+  Shape x = {y[0], dims.mul(w[1], dims.constant(groups))};
   x.insert(x.end(), size->begin(), size->end());
-  Result<Shape> again = convolved_shape(call, x, *w, 3);
-  if (!again) return forward(again);
-  if (auto same = check_same(call, *again, *y); !same) return forward(same);
-  if (auto fits = check_bias(call, x[1]); !fits) return forward(fits);
+  Shape again = PW_TRY(convolved_shape(call, x, w, 3));
+  PW_TRY(check_same(call, again, y));
+  PW_TRY(check_bias(call, x[1]));
   return std::optional(x);
 }
 
 Out convolving(const ShapeCall& call) {
-  Result<Shape> y = list_at(call, 0), x = list_at(call, 1), kernel = list_at(call, 2);
-  if (!y) return forward(y);
-  if (!x) return forward(x);
-  if (!kernel) return forward(kernel);
-  if (auto fits = check_rank(call, *y, x->size()); !fits) return forward(fits);
-  Result<std::int64_t> groups = number_at(call, 6);
-  if (!groups) return forward(groups);
-  if (*groups < 1) return no_window(call, "there is at least one group");
+  Shape y = PW_TRY(list_at(call, 0));
+  Shape x = PW_TRY(list_at(call, 1));
+  Shape kernel = PW_TRY(list_at(call, 2));
+  PW_TRY(check_rank(call, y, x.size()));
+  std::int64_t groups = PW_TRY(number_at(call, 6));
+  if (groups < 1) return no_window(call, "there is at least one group");
   Dims& dims = call.context.dims;
-  Shape w = {(*y)[1], dims.div((*x)[1], dims.constant(*groups))};
+  Shape w = {y[1], dims.div(x[1], dims.constant(groups))};
   if (!w[1].valid()) return no_window(call, "the channels are out of range");
-  w.insert(w.end(), kernel->begin(), kernel->end());
-  Result<Shape> again = convolved_shape(call, *x, w, 3);
-  if (!again) return forward(again);
-  if (auto same = check_same(call, *again, *y); !same) return forward(same);
+  w.insert(w.end(), kernel.begin(), kernel.end());
+  Shape again = PW_TRY(convolved_shape(call, x, w, 3));
+  PW_TRY(check_same(call, again, y));
   return std::optional(w);
 }
 
 Out pooled(const ShapeCall& call) {
-  Result<Shape> x = list_at(call, 0), kernel = list_at(call, 1);
-  if (!x) return forward(x);
+  Shape x = PW_TRY(list_at(call, 0));
+  Result<Shape> kernel = list_at(call, 1);
   if (!kernel) return forward(kernel);
   const std::size_t axes = kernel->size();
-  if (axes < 1 || axes > kMostAxes || axes > x->size())
+  if (axes < 1 || axes > kMostAxes || axes > x.size())
     return no_window(call,
-                     fmt::format("a window of {} axes over a tensor of rank {}", axes, x->size()));
-  auto sizes = numbers_at(call, 1, axes, 1, "kernel");
-  if (!sizes) return forward(sizes);
+                     fmt::format("a window of {} axes over a tensor of rank {}", axes, x.size()));
+  auto sizes = PW_TRY(numbers_at(call, 1, axes, 1, "kernel"));
   const bool dilated = call.arguments.size() > 5;
   Result<Steps> steps = steps_at(call, 2, axes, dilated);
   Result<std::int64_t> ceil = number_at(call, dilated ? 5 : 4);
@@ -225,74 +215,67 @@ Out pooled(const ShapeCall& call) {
   if (!ceil) return forward(ceil);
   Shape last;
   for (std::size_t i = 0; i < axes; ++i) {
-    if (steps->padding[i] > (*sizes)[i] / 2)
+    if (steps->padding[i] > sizes[i] / 2)
       return no_window(call, fmt::format("padding {} is more than half of a window of {}",
-                                         steps->padding[i], (*sizes)[i]));
-    Result<DimId> out =
-        places(call, (*x)[x->size() - axes + i], (*kernel)[i], *steps, i, *ceil != 0);
-    if (!out) return forward(out);
-    last.push_back(*out);
+                                         steps->padding[i], sizes[i]));
+    DimId out = PW_TRY(places(call, x[x.size() - axes + i], (*kernel)[i], *steps, i, *ceil != 0));
+    last.push_back(out);
   }
-  return std::optional(with_last(*x, last));
+  return std::optional(with_last(x, last));
 }
 
 Out unpooled(const ShapeCall& call) {
-  Result<Shape> y = list_at(call, 0), size = list_at(call, 1), kernel = list_at(call, 2);
-  if (!y) return forward(y);
-  if (!size) return forward(size);
+  Shape y = PW_TRY(list_at(call, 0));
+  Shape size = PW_TRY(list_at(call, 1));
+  Result<Shape> kernel = list_at(call, 2);
   if (!kernel) return forward(kernel);
   Out out = resized(call);
   if (!out) return out;
-  const std::size_t axes = size->size();
-  auto sizes = numbers_at(call, 2, axes, 1, "kernel");
-  if (!sizes) return forward(sizes);
-  Result<Steps> steps = steps_at(call, 3, axes, false);
-  if (!steps) return forward(steps);
+  const std::size_t axes = size.size();
+  PW_TRY(numbers_at(call, 2, axes, 1, "kernel"));
+  Steps steps = PW_TRY(steps_at(call, 3, axes, false));
   for (std::size_t i = 0; i < axes; ++i) {
-    const DimId given = (*y)[y->size() - axes + i];
-    Result<DimId> whole = places(call, (*size)[i], (*kernel)[i], *steps, i, false);
-    if (!whole) return forward(whole);
-    if (call.same(*whole, given)) continue;
-    Result<DimId> beyond = places(call, (*size)[i], (*kernel)[i], *steps, i, true);
+    const DimId given = y[y.size() - axes + i];
+    DimId whole = PW_TRY(places(call, size[i], (*kernel)[i], steps, i, false));
+    if (call.same(whole, given)) continue;
+    Result<DimId> beyond = places(call, size[i], (*kernel)[i], steps, i, true);
     if (beyond && call.same(*beyond, given)) continue;
     return no_window(call,
-                     fmt::format("a window has {} places, not {}", call.context.dims.print(*whole),
+                     fmt::format("a window has {} places, not {}", call.context.dims.print(whole),
                                  call.context.dims.print(given)));
   }
   return out;
 }
 
 Out resized(const ShapeCall& call) {
-  Result<Shape> x = list_at(call, 0), size = list_at(call, 1);
-  if (!x) return forward(x);
-  if (!size) return forward(size);
-  if (size->empty() || size->size() > kMostAxes || size->size() > x->size())
+  Shape x = PW_TRY(list_at(call, 0));
+  Shape size = PW_TRY(list_at(call, 1));
+  if (size.empty() || size.size() > kMostAxes || size.size() > x.size())
     return no_window(call,
-                     fmt::format("{} extents for a tensor of rank {}", size->size(), x->size()));
-  for (DimId d : *size)
+                     fmt::format("{} extents for a tensor of rank {}", size.size(), x.size()));
+  for (DimId d : size)
     if (const auto v = call.context.dims.value(d); v && *v < 1)
       return no_window(call, fmt::format("an extent of {}", *v));
-  return std::optional(with_last(*x, *size));
+  return std::optional(with_last(x, size));
 }
 
 Out upsampled(const ShapeCall& call) {
-  Result<Shape> x = list_at(call, 0), size = list_at(call, 1);
-  if (!x) return forward(x);
+  Shape x = PW_TRY(list_at(call, 0));
+  Result<Shape> size = list_at(call, 1);
   if (!size) return forward(size);
   const auto* scales =
       call.arguments.size() > 2 ? std::get_if<std::vector<double>>(&call.arguments[2]) : nullptr;
   if (scales != nullptr && !scales->empty() && !size->empty() && scales->size() != size->size())
     return no_window(call, fmt::format("{} scales for {} axes", scales->size(), size->size()));
   if (!size->empty()) return resized(call);
-  if (scales == nullptr || scales->empty() || scales->size() > std::min(kMostAxes, x->size()))
+  if (scales == nullptr || scales->empty() || scales->size() > std::min(kMostAxes, x.size()))
     return no_window(call, "neither a size nor a scale for one to three axes");
-  const std::size_t first = x->size() - scales->size();
+  const std::size_t first = x.size() - scales->size();
   for (std::size_t i = 0; i < scales->size(); ++i) {
-    Result<DimId> extent = scaled(call, (*x)[first + i], (*scales)[i]);
-    if (!extent) return forward(extent);
-    (*x)[first + i] = *extent;
+    DimId extent = PW_TRY(scaled(call, x[first + i], (*scales)[i]));
+    x[first + i] = extent;
   }
-  return std::optional(*x);
+  return std::optional(x);
 }
 
 }  // namespace pw

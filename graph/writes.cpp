@@ -1,4 +1,3 @@
-// Exports what ops write of inputs.
 #include "graph/writes.hpp"
 
 #include <algorithm>

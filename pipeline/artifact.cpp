@@ -58,7 +58,7 @@ Result<Condition> condition_of(const ArtifactVariant::Condition& text, Dims& dim
   return out;
 }
 
-Result<std::monostate> write_file_of(const Artifact& artifact, const std::string& path) {
+Status write_file_of(const Artifact& artifact, const std::string& path) {
   std::vector<std::pair<std::string, std::string>> parts{
       {std::string(kManifest), manifest_to_json(artifact)},
       {std::string(kOriginal), artifact.original}};
@@ -180,8 +180,8 @@ std::string library_digest() {
   return parts.digest();
 }
 
-Result<std::monostate> write_artifact(const ContextPtr& context, const RunRequest& asked,
-                                      const std::string& path, const Log& log) {
+Status write_artifact(const ContextPtr& context, const RunRequest& asked, const std::string& path,
+                      const Log& log) {
   RunRequest request = asked;
   request.hash_files = true;
   CacheOptions keep = CacheOptions::from_environment();
@@ -235,7 +235,7 @@ Result<std::monostate> write_artifact(const ContextPtr& context, const RunReques
   PW_TRY(write_file_of(artifact, path));
   log.say(fmt::format("{}: {}, {}", path, counted(artifact.variants.size(), "graph"),
                       counted(artifact.objects->by_key().size(), "compiled object")));
-  return std::monostate{};
+  return {};
 }
 
 bool is_artifact(const std::string& path) {
@@ -261,8 +261,7 @@ Result<std::shared_ptr<Artifact>> read_artifact(const std::string& path) {
   return out;
 }
 
-Result<std::monostate> check_artifact(const Artifact& artifact, const std::string& path,
-                                      bool native) {
+Status check_artifact(const Artifact& artifact, const std::string& path, bool native) {
   const std::string again = "compile it again, with this program on this machine";
   if (artifact.version != version())
     return unfit(
@@ -282,7 +281,7 @@ Result<std::monostate> check_artifact(const Artifact& artifact, const std::strin
       return unfit(path, fmt::format("{} ({}) has changed since", file.name, file.what),
                    "compile it again, or run it where that file is not");
   }
-  return std::monostate{};
+  return {};
 }
 
 Result<RunRequest> with_artifact(const ContextPtr& context, const RunRequest& asked,

@@ -55,8 +55,8 @@ Result<std::shared_ptr<Artifact>> manifest_from_json(std::string_view text,
 
 /// Rewrites, cuts, plans and compiles as a run of the request would, and writes what came of it.
 /// The steps of the request are not run.
-Result<std::monostate> write_artifact(const ContextPtr& context, const RunRequest& request,
-                                      const std::string& path, const Log& log);
+Status write_artifact(const ContextPtr& context, const RunRequest& request, const std::string& path,
+                      const Log& log);
 /// Whether the file begins as one does.
 [[nodiscard]] bool is_artifact(const std::string& path);
 /// PW1218 where the file is none, or is damaged.
@@ -64,8 +64,7 @@ Result<std::shared_ptr<Artifact>> read_artifact(const std::string& path);
 /// PW1219 where it cannot run here, or is not what its sources say today: another program, op
 /// library or processor, or a file it was made of that has changed where it lies. `native`: its
 /// compiled objects are to run; without, any processor will do.
-Result<std::monostate> check_artifact(const Artifact& artifact, const std::string& path,
-                                      bool native = true);
+Status check_artifact(const Artifact& artifact, const std::string& path, bool native = true);
 
 /// What a run takes of an artifact instead of making it.
 struct PreparedRun {

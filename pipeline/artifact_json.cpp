@@ -1,4 +1,3 @@
-// Exports the manifest of an artifact as JSON, both ways.
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 

@@ -1,4 +1,3 @@
-// Exports bisect.
 #include "pipeline/bisecting.hpp"
 
 #include <algorithm>

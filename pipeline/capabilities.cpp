@@ -1,4 +1,3 @@
-// Exports list_capabilities and capability_table.
 #include "pipeline/capabilities.hpp"
 
 #include <fmt/format.h>

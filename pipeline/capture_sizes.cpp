@@ -1,4 +1,3 @@
-// Exports size_graph, choose_sizes and what is shown of a choice.
 #include "pipeline/capture_sizes.hpp"
 
 #include <algorithm>
@@ -15,8 +14,8 @@
 namespace pw {
 namespace {
 
-Result<std::monostate> check_dynamic(const Graph& graph) {
-  if (!graph.facts.tokens().empty()) return std::monostate{};
+Status check_dynamic(const Graph& graph) {
+  if (!graph.facts.tokens().empty()) return {};
   const std::vector<std::int64_t> rows = static_rows(graph);
   return fail(error_at({}, "PW1432",
                        rows.empty()

@@ -1,4 +1,3 @@
-// Exports check_each_pass.
 #include "pipeline/check_each.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Exports check_to_json and mistakes_to_json.
 #include <set>
 
 #include <fmt/format.h>

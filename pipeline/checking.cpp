@@ -1,4 +1,3 @@
-// Exports check_rule_files, and what is shown of rule files.
 #include "pipeline/checking.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Exports compare_graphs, change_table and compare_plans.
 #include "pipeline/comparing.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Exports compile_graph, Tuner and schedule_table.
 #include "pipeline/compiling.hpp"
 
 #include <algorithm>
@@ -32,9 +31,8 @@ cuda::CompileOptions compile_options(const CompileRequest& request, const Plan& 
   return out;
 }
 
-Result<std::monostate> fill_record(GraphVariant& variant, const LoadedRules& rules,
-                                   const CompileRequest& request, RunRecord& record,
-                                   const Log& log) {
+Status fill_record(GraphVariant& variant, const LoadedRules& rules, const CompileRequest& request,
+                   RunRecord& record, const Log& log) {
   record.fuse = request.fuse;
   record.schedules = request.schedules;
   record.arch = request.archs.empty() ? "" : request.archs.front();
@@ -45,7 +43,7 @@ Result<std::monostate> fill_record(GraphVariant& variant, const LoadedRules& rul
   record.rewrite = variant.result.report;
   record.at_load = variant.at_load;
   if (record.at_load) log.say(at_load_summary(*record.at_load));
-  return std::monostate{};
+  return {};
 }
 
 std::string described(const cuda::TunedSchedule& t) {
@@ -64,7 +62,7 @@ const std::vector<std::string>& cuda_architectures() {
   return kArchitectures;
 }
 
-Result<std::monostate> check_architectures(const std::vector<std::string>& archs) {
+Status check_architectures(const std::vector<std::string>& archs) {
   const std::vector<std::string>& known = cuda_architectures();
   for (const std::string& arch : archs)
     if (std::find(known.begin(), known.end(), arch) == known.end())
@@ -73,7 +71,7 @@ Result<std::monostate> check_architectures(const std::vector<std::string>& archs
   if (archs.empty())
     return fail(error_at({}, "PW1429", "no architecture is named",
                          fmt::format("architectures are {}", fmt::join(known, ", "))));
-  return std::monostate{};
+  return {};
 }
 
 Result<CompiledGraph> compile_graph(GraphVariant& variant, const LoadedRules& rules,

@@ -18,7 +18,7 @@ namespace pw {
 /// That kernels are made for: sm_80, sm_90, sm_100, sm_120.
 [[nodiscard]] const std::vector<std::string>& cuda_architectures();
 /// PW1429 where one is none of these, or there is none.
-Result<std::monostate> check_architectures(const std::vector<std::string>& archs);
+Status check_architectures(const std::vector<std::string>& archs);
 
 struct CompileRequest {
   PlanRequest plan;

@@ -1,4 +1,3 @@
-// Exports derive_rules.
 #include "pipeline/deriving.hpp"
 
 #include <algorithm>

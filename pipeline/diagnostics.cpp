@@ -1,4 +1,3 @@
-// Exports placed, the names of severities, and github_annotations.
 #include "pipeline/diagnostics.hpp"
 
 #include <algorithm>

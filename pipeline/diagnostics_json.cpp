@@ -1,4 +1,3 @@
-// Exports diagnostics_to_json and diagnostics_to_sarif.
 #include <map>
 
 #include <fmt/format.h>

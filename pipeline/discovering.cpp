@@ -1,4 +1,3 @@
-// Exports discover_rules, and what is shown of its findings.
 #include "pipeline/discovering.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Exports dispatch_table: what steps of given sequences get of a plan, and why.
+// What steps of given sequences get of a plan, and why.
 #include "pipeline/dispatch_table.hpp"
 
 #include <charconv>

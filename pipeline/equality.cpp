@@ -1,4 +1,3 @@
-// Exports equal_graphs, equality_answer, equality_verdict, claim_text.
 #include "pipeline/equality.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,3 @@
-// Exports the stages from a request to a graph that is ready to run steps.
 #include "pipeline/execution.hpp"
 
 #include <fmt/format.h>
@@ -41,8 +40,8 @@ Result<std::vector<PlannedStep>> stated_steps(const ExecutionRequest& request, c
   return out;
 }
 
-Result<std::monostate> give_file(const ExecutionRequest& request, const Graph& graph,
-                                 Weights& weights, const Log& log, std::int64_t rank) {
+Status give_file(const ExecutionRequest& request, const Graph& graph, Weights& weights,
+                 const Log& log, std::int64_t rank) {
   const std::string path = of_rank(request.weights, rank);
   const bool its_own = path == request.graph.path;
   const Safetensors file = PW_TRY(Safetensors::open(path, its_own ? request.graph.number : 0));
@@ -57,12 +56,12 @@ Result<std::monostate> give_file(const ExecutionRequest& request, const Graph& g
       counted(given.unused.size(), "tensor"), are(given.unused.size()),
       given.unused.empty() ? ""
                            : ": " + given.unused.front() + (given.unused.size() > 1 ? ", …" : "")));
-  return std::monostate{};
+  return {};
 }
 
 /// The plan of an artifact, on pieces that are cut where they were.
-Result<std::monostate> take_prepared(const ExecutionRequest& request, const LoadedRules& rules,
-                                     const GraphVariant& variant, RunRecord& record) {
+Status take_prepared(const ExecutionRequest& request, const LoadedRules& rules,
+                     const GraphVariant& variant, RunRecord& record) {
   const PreparedRun& prepared = *request.prepared;
   std::size_t i = 0;
   while (prepared.variants[i].name != variant.name) ++i;
@@ -74,7 +73,7 @@ Result<std::monostate> take_prepared(const ExecutionRequest& request, const Load
   if (const std::string tokens = tokens_symbol(declared); !tokens.empty())
     declared.facts.symbols[tokens] = variant.declared;
   record.plan = PW_TRY(bind_plan(prepared.plans[i], *record.pieces, declared));
-  return std::monostate{};
+  return {};
 }
 
 bool fits(const Tensor& tensor, const Type& type, const Dims& dims) {
@@ -86,16 +85,14 @@ bool fits(const Tensor& tensor, const Type& type, const Dims& dims) {
   return true;
 }
 
-Result<std::monostate> check_given(const Graph& graph, const std::string& name,
-                                   const Tensor& tensor) {
+Status check_given(const Graph& graph, const std::string& name, const Tensor& tensor) {
   std::vector<std::string> names;
   for (ValueId v : graph.inputs()) {
     names.emplace_back(graph.value_name(v));
     if (names.back() != name) continue;
     const TypeId type = graph.type(v);
     const Context& context = graph.context();
-    if (type == Types::unknown() || fits(tensor, context.types[type], context.dims))
-      return std::monostate{};
+    if (type == Types::unknown() || fits(tensor, context.types[type], context.dims)) return {};
     return fail(
         error_in("input " + name, "PW1411",
                  fmt::format("it is {}, and the given tensor is {}[{}]", context.types.print(type),
@@ -115,22 +112,22 @@ Result<std::vector<PlannedStep>> wanted_steps(const ExecutionRequest& request, c
   return steps;
 }
 
-Result<std::monostate> check_steps(const Graph& graph, const std::vector<PlannedStep>& steps) {
+Status check_steps(const Graph& graph, const std::vector<PlannedStep>& steps) {
   for (const PlannedStep& planned : steps) {
     PW_TRY(check_declared(graph, planned.step.tokens()));
     PW_TRY(check_static_rows(graph, planned.step.tokens()));
   }
-  return std::monostate{};
+  return {};
 }
 
-Result<std::monostate> check_sizes(const Plan& plan, const std::vector<PlannedStep>& steps) {
+Status check_sizes(const Plan& plan, const std::vector<PlannedStep>& steps) {
   for (const PlannedStep& planned : steps)
     if (const std::int64_t t = planned.step.tokens(); plan.max_tokens > 0 && t > plan.max_tokens)
       return fail(error_in(
           "plan", "PW1408",
           fmt::format("a step of {} tokens is more than the plan's {}", t, plan.max_tokens),
           "raise --max-tokens, or the maximum of the graph's token symbol"));
-  return std::monostate{};
+  return {};
 }
 
 std::string of_rank(std::string path, std::int64_t rank) {
@@ -140,19 +137,19 @@ std::string of_rank(std::string path, std::int64_t rank) {
   return path;
 }
 
-Result<std::monostate> give_contents_of(const ExecutionRequest& request, const Graph& graph,
-                                        Weights& weights, const Log& log, std::int64_t rank) {
+Status give_contents_of(const ExecutionRequest& request, const Graph& graph, Weights& weights,
+                        const Log& log, std::int64_t rank) {
   for (const auto& [name, tensor] : contents_of_inputs(graph)) weights.give(name, tensor);
   if (!request.weights.empty()) PW_TRY(give_file(request, graph, weights, log, rank));
   for (const auto& [name, tensor] : request.given) {
     PW_TRY(check_given(graph, name, tensor));
     weights.give(name, tensor);
   }
-  return std::monostate{};
+  return {};
 }
 
-Result<std::monostate> cut_and_plan(const ExecutionRequest& request, const LoadedRules& rules,
-                                    GraphVariant& variant, RunRecord& record, const Log& log) {
+Status cut_and_plan(const ExecutionRequest& request, const LoadedRules& rules,
+                    GraphVariant& variant, RunRecord& record, const Log& log) {
   record.variant = variant.name;
   record.versions = std::move(variant.versions);
   record.rewrite = variant.result.report;
@@ -161,12 +158,12 @@ Result<std::monostate> cut_and_plan(const ExecutionRequest& request, const Loade
   record.pieces = PW_TRY(cut_graph(variant.result.graph, rules, request.plan));
   if (request.planned.empty()) {
     record.plan = PW_TRY(plan_variant(*record.pieces, variant, rules, request.plan, log));
-    return std::monostate{};
+    return {};
   }
   const PlanDocument document = PW_TRY(plan_from_json(
       PW_TRY(read_text_file(request.planned, "a plan.json", "piecewise.plan/1")), request.planned));
   record.plan = PW_TRY(bind_plan(document, *record.pieces, variant.result.graph));
-  return std::monostate{};
+  return {};
 }
 
 Result<std::unique_ptr<StepExecutable>> build_executable(StepEngine& engine, const Graph& graph,
@@ -184,10 +181,9 @@ Result<std::unique_ptr<StepExecutable>> build_executable(StepEngine& engine, con
   return executable;
 }
 
-Result<std::monostate> compute_at_load(StepEngine& engine, const RunRecord& record,
-                                       std::span<Weights> ranks, Communicator* others,
-                                       const Log& log) {
-  if (!record.at_load) return std::monostate{};
+Status compute_at_load(StepEngine& engine, const RunRecord& record, std::span<Weights> ranks,
+                       Communicator* others, const Log& log) {
+  if (!record.at_load) return {};
   const Graph& at_load = *record.at_load;
   Step step = one_sequence(1);
   step.ranks = others;
@@ -199,7 +195,7 @@ Result<std::monostate> compute_at_load(StepEngine& engine, const RunRecord& reco
                       std::move(outputs[rank][i]));
     }
   log.say(at_load_summary(at_load));
-  return std::monostate{};
+  return {};
 }
 
 void finish_record(const StepExecutable& executable, RunRecord& record, const Log& log) {

@@ -40,27 +40,26 @@ struct ExecutionRequest {
 /// static graph does not have.
 Result<std::vector<PlannedStep>> wanted_steps(const ExecutionRequest& request, const Graph& graph);
 /// The same of steps that come from elsewhere.
-Result<std::monostate> check_steps(const Graph& graph, const std::vector<PlannedStep>& steps);
+Status check_steps(const Graph& graph, const std::vector<PlannedStep>& steps);
 /// PW1408 where a step has more tokens than the plan.
-Result<std::monostate> check_sizes(const Plan& plan, const std::vector<PlannedStep>& steps);
+Status check_sizes(const Plan& plan, const std::vector<PlannedStep>& steps);
 /// Gives inputs of a rank the tensors of the request; says what was taken of a file and what was
 /// not.
-Result<std::monostate> give_contents_of(const ExecutionRequest& request, const Graph& graph,
-                                        Weights& weights, const Log& log, std::int64_t rank = 0);
+Status give_contents_of(const ExecutionRequest& request, const Graph& graph, Weights& weights,
+                        const Log& log, std::int64_t rank = 0);
 /// A path of a request for one rank: `{rank}` in it is the rank's number.
 [[nodiscard]] std::string of_rank(std::string path, std::int64_t rank);
 /// Cuts one of the graphs and plans it, or takes the plan that is given, into the record.
-Result<std::monostate> cut_and_plan(const ExecutionRequest& request, const LoadedRules& rules,
-                                    GraphVariant& variant, RunRecord& record, const Log& log);
+Status cut_and_plan(const ExecutionRequest& request, const LoadedRules& rules,
+                    GraphVariant& variant, RunRecord& record, const Log& log);
 /// Compiles and captures; says what was done, and keeps it in the record.
 Result<std::unique_ptr<StepExecutable>> build_executable(StepEngine& engine, const Graph& graph,
                                                          RunRecord& record, Weights& weights,
                                                          const Log& log);
 /// Computes what the record's graph has of weights alone, on all ranks of this process, and gives
 /// it to the graph that reads it as weights.
-Result<std::monostate> compute_at_load(StepEngine& engine, const RunRecord& record,
-                                       std::span<Weights> ranks, Communicator* others,
-                                       const Log& log);
+Status compute_at_load(StepEngine& engine, const RunRecord& record, std::span<Weights> ranks,
+                       Communicator* others, const Log& log);
 /// After the last step: says what went otherwise than planned; the record gets the counters of a
 /// device.
 void finish_record(const StepExecutable& executable, RunRecord& record, const Log& log);

@@ -1,4 +1,3 @@
-// Exports stored_output and find_expected.
 #include "pipeline/expecting.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Exports explanation_to_json.
 #include <nlohmann/json.hpp>
 
 #include "pipeline/explaining.hpp"

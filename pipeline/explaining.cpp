@@ -1,4 +1,3 @@
-// Exports explain_rule, match_pattern and what belongs to them.
 #include "pipeline/explaining.hpp"
 
 #include <algorithm>
@@ -29,7 +28,7 @@ class PieceOfNode {
     if (&graph != graph_) read(graph);
     return node.index < piece_.size() ? piece_[node.index] : 0;
   }
-  [[nodiscard]] const Result<std::monostate>& state() const { return state_; }
+  [[nodiscard]] const Status& state() const { return state_; }
 
  private:
   void read(const Graph& graph) {
@@ -37,20 +36,20 @@ class PieceOfNode {
     piece_.assign(graph.node_bound(), 0);
     if (auto cut = assign(graph); !cut && state_) state_ = std::move(cut);
   }
-  Result<std::monostate> assign(const Graph& graph) {
+  Status assign(const Graph& graph) {
     const auto at =
         PW_TRY(splitting_ops(graph.context_ptr(), &rules_.set, rules_.params, SplitOptions{}));
     const StitchedGraph pieces = PW_TRY(split(graph, at));
     for (std::size_t i = 0; i < pieces.pieces.size(); ++i)
       for (NodeId n : pieces.pieces[PieceId(i)].nodes)
         piece_[n.index] = static_cast<std::uint32_t>(i);
-    return std::monostate{};
+    return {};
   }
 
   const LoadedRules& rules_;
   const Graph* graph_ = nullptr;
   std::vector<std::uint32_t> piece_;
-  Result<std::monostate> state_;
+  Status state_;
 };
 
 void add_rules(const Strategy& strategy, std::set<RuleId>& out) {
@@ -141,20 +140,20 @@ bool is_declared(const RuleSet& rules, const std::string& name) {
 
 }  // namespace
 
-Result<std::monostate> check_options(const ExplainRequest& request) {
-  if (!request.options.pipeline.empty()) return std::monostate{};
+Status check_options(const ExplainRequest& request) {
+  if (!request.options.pipeline.empty()) return {};
   const auto needed = [](std::string_view option) {
     return fail(
         error_at({}, "PW1423", fmt::format("`{}` needs a pipeline", option), "add `-p o2`"));
   };
   if (!request.options.before.empty()) return needed("--before");
   if (request.options.tokens) return needed("--tokens");
-  return std::monostate{};
+  return {};
 }
 
-Result<std::monostate> check_rule_name(const RuleSet& rules, const std::string& name) {
+Status check_rule_name(const RuleSet& rules, const std::string& name) {
   const bool known = !name.empty() && (!rules.resolve(name).empty() || is_declared(rules, name));
-  if (known) return std::monostate{};
+  if (known) return {};
   std::vector<std::string> names;
   for (const Rule& rule : rules.rules) {
     names.push_back(rule.name);
@@ -173,7 +172,7 @@ Result<Explanation> explain_rule(const Graph& graph, const LoadedRules& rules,
   PieceOfNode piece_of(rules);
   if (request.pieces) options.piece_of = std::ref(piece_of);
   auto found = explain_rules(graph, rules.set, request.rule, rules.params, options);
-  PW_TRY(Result<std::monostate>(piece_of.state()));
+  PW_TRY(Status(piece_of.state()));
   if (found && !found->at_found)
     return fail(error_at({}, "PW1424", "no node of the graph is called `" + options.at + "`",
                          "names stand in `pwr export`"));

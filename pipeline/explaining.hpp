@@ -20,9 +20,9 @@ struct ExplainRequest {
 };
 
 /// PW1423 where options need a pipeline, and none is named.
-Result<std::monostate> check_options(const ExplainRequest& request);
+Status check_options(const ExplainRequest& request);
 /// PW1420 with the nearest name where the rules have no such rule, family or group.
-Result<std::monostate> check_rule_name(const RuleSet& rules, const std::string& name);
+Status check_rule_name(const RuleSet& rules, const std::string& name);
 /// The same mistakes, and PW1424 where no node is called `options.at`.
 Result<Explanation> explain_rule(const Graph& graph, const LoadedRules& rules,
                                  const ExplainRequest& request);

@@ -1,4 +1,3 @@
-// Exports with_explore_item.
 #include "pipeline/explore_item.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Exports explore_space, what it is parsed from, and what its settings begin with.
 #include "pipeline/explore_space.hpp"
 
 #include <algorithm>
@@ -29,12 +28,11 @@ Result<std::vector<Strategy>> parts_of(const LoadedRules& rules, const std::stri
   return std::vector<Strategy>{*strategy};
 }
 
-Result<std::monostate> take_passes(const LoadedRules& rules, const ExploreRequest& request,
-                                   ExploreSpace& out) {
+Status take_passes(const LoadedRules& rules, const ExploreRequest& request, ExploreSpace& out) {
   const std::vector<Strategy> parts = PW_TRY(parts_of(rules, request.pipeline));
   if (request.passes.empty()) {
     out.passes = parts;
-    return std::monostate();
+    return {};
   }
   const auto named = [&](const Strategy& part) {
     return std::find(request.passes.begin(), request.passes.end(), part.label) !=
@@ -52,7 +50,7 @@ Result<std::monostate> take_passes(const LoadedRules& rules, const ExploreReques
     else
       (behind ? out.last : out.first).parts.push_back(part);
   }
-  return std::monostate();
+  return {};
 }
 
 Result<std::size_t> place_of(const std::vector<std::string>& passes, const std::string& name) {
@@ -189,8 +187,7 @@ Choices ranges_of(const std::vector<TokenRange>& ranges) {
   return out;
 }
 
-Result<std::monostate> take_settings(const LoadedRules& rules, const ExploreRequest& request,
-                                     ExploreSpace& out) {
+Status take_settings(const LoadedRules& rules, const ExploreRequest& request, ExploreSpace& out) {
   std::vector<Choices> dimensions;
   for (const auto& [name, values] : request.with)
     dimensions.push_back(PW_TRY(values_of(rules, name, values)));
@@ -216,7 +213,7 @@ Result<std::monostate> take_settings(const LoadedRules& rules, const ExploreRequ
       }
     out.settings = std::move(next);
   }
-  return std::monostate();
+  return {};
 }
 
 }  // namespace

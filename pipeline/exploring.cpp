@@ -1,4 +1,3 @@
-// Exports explore and its tables.
 #include "pipeline/exploring.hpp"
 
 #include <algorithm>

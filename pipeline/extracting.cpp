@@ -1,4 +1,3 @@
-// Exports extract_file, extract_problem, saturated_egraph and their table.
 #include "pipeline/extracting.hpp"
 
 #include <chrono>
@@ -49,7 +48,7 @@ Result<extract::NamedProblem> saturated_egraph(const Graph& graph, const LoadedR
   std::optional<extract::NamedProblem> out;
   RewriteOptions options;
   options.after_saturation = [&](const extract::NamedProblem& found) { out = found; };
-  if (auto done = rewrite(copy, rules, pipeline, options, log); !done) return forward(done);
+  PW_TRY(rewrite(copy, rules, pipeline, options, log));
   if (!out)
     return fail(error_in("pipeline", "PW1436", "`" + pipeline + "` runs no `saturate`",
                          "name a pass that is one: `pass s = saturate { … }`"));

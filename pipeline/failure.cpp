@@ -1,4 +1,3 @@
-// Exports FailureCheck.
 #include "pipeline/failure.hpp"
 
 #include <algorithm>

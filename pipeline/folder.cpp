@@ -1,4 +1,3 @@
-// Exports make_folder, save_graph and Trace.
 #include "pipeline/folder.hpp"
 
 #include <cctype>
@@ -32,14 +31,14 @@ std::string file_name(const std::string& pass) {
 
 }  // namespace
 
-Result<std::monostate> make_folder(const std::string& path) {
+Status make_folder(const std::string& path) {
   if (names_stream(path))
     return fail(error_in(path, "PW1410", "this is no folder, and several files are written",
                          "name a folder; it is made where it is absent"));
   std::error_code error;
   std::filesystem::create_directories(path, error);
   if (error) return fail(error_in(path, "PW0001", "cannot make the folder: " + error.message()));
-  return std::monostate{};
+  return {};
 }
 
 Result<SavedGraph> save_graph(const Graph& graph, const std::string& path, bool as_json) {
@@ -74,13 +73,12 @@ Result<Trace> Trace::make(std::string folder) {
   return Trace(std::move(folder));
 }
 
-Result<std::monostate> Trace::add(const std::string& pass, const Graph& graph) {
+Status Trace::add(const std::string& pass, const Graph& graph) {
   PW_TRY(save_graph(graph, fmt::format("{}/{:02}-{}.pwg", folder_, count_++, file_name(pass))));
-  return std::monostate{};
+  return {};
 }
 
-Result<std::monostate> Trace::finish(const RewriteReport& report, const Graph& graph,
-                                     const RuleSet& rules) const {
+Status Trace::finish(const RewriteReport& report, const Graph& graph, const RuleSet& rules) const {
   return write_file(folder_ + "/journal.jsonl",
                     journal_to_json_lines(report.journal, graph, rules));
 }

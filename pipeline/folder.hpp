@@ -10,7 +10,7 @@
 namespace pw {
 
 /// Makes the folder and those above it. PW0001 where it cannot, PW1410 where the path is a stream.
-Result<std::monostate> make_folder(const std::string& path);
+Status make_folder(const std::string& path);
 
 /// What was written, besides the graph itself.
 struct SavedGraph {
@@ -28,9 +28,8 @@ Result<SavedGraph> save_model(const Graph& graph, const std::string& path, bool 
 class Trace {
  public:
   static Result<Trace> make(std::string folder);
-  Result<std::monostate> add(const std::string& pass, const Graph& graph);
-  Result<std::monostate> finish(const RewriteReport& report, const Graph& graph,
-                                const RuleSet& rules) const;
+  Status add(const std::string& pass, const Graph& graph);
+  Status finish(const RewriteReport& report, const Graph& graph, const RuleSet& rules) const;
   [[nodiscard]] int graphs() const { return count_; }
 
  private:

@@ -1,4 +1,3 @@
-// Exports format_rules.
 #include "pipeline/formatting.hpp"
 
 #include "base/try.hpp"

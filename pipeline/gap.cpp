@@ -1,4 +1,3 @@
-// Exports gap_of, gap_cell, above_text.
 #include "pipeline/gap.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Exports generate_model and parse_model.
 #include "pipeline/generating.hpp"
 
 #include <algorithm>

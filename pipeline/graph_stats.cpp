@@ -1,4 +1,3 @@
-// Exports import_graph, count_graph and what is shown of counts.
 #include "pipeline/graph_stats.hpp"
 
 #include <algorithm>

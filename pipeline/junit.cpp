@@ -1,4 +1,3 @@
-// Exports junit.
 #include "pipeline/junit.hpp"
 
 #include <algorithm>

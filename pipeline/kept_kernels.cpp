@@ -1,4 +1,3 @@
-// Exports what is asked of the compile cache, and its tables.
 #include "pipeline/kept_kernels.hpp"
 
 #include "base/try.hpp"

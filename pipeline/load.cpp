@@ -1,4 +1,3 @@
-// Exports the loading of graphs and rules, and how requests spell symbols, params and numbers.
 #include "pipeline/load.hpp"
 
 #include <algorithm>
@@ -87,8 +86,8 @@ std::set<std::string> groups_of(const Graph& graph) {
   return out;
 }
 
-Result<std::monostate> declare_replicated(Graph& graph, const std::vector<std::string>& names) {
-  if (names.empty()) return std::monostate{};
+Status declare_replicated(Graph& graph, const std::vector<std::string>& names) {
+  if (names.empty()) return {};
   std::set<std::string_view> missing(names.begin(), names.end());
   const bool all = missing.erase("all") > 0;
   const std::set<std::string> groups = groups_of(graph);
@@ -96,7 +95,7 @@ Result<std::monostate> declare_replicated(Graph& graph, const std::vector<std::s
     if (missing.erase(graph.value_name(input)) == 0 && !all) continue;
     for (const std::string& group : groups) graph.declare_replicated(input, group);
   }
-  if (missing.empty()) return std::monostate{};
+  if (missing.empty()) return {};
   return fail(error_in("replicated", "PW1409",
                        fmt::format("the graph has no input `{}`", *missing.begin()),
                        "--replicated takes input names, or all"));
@@ -203,21 +202,20 @@ Result<std::pair<std::string, std::string>> parse_definition(const std::string& 
   return std::pair{text.substr(0, equals), text.substr(equals + 1)};
 }
 
-Result<std::monostate> check_number(std::string_view what, std::int64_t number, std::int64_t least,
-                                    std::int64_t most) {
-  if (least <= number && number <= most) return std::monostate{};
+Status check_number(std::string_view what, std::int64_t number, std::int64_t least,
+                    std::int64_t most) {
+  if (least <= number && number <= most) return {};
   return fail(error_at({}, "PW1402",
                        fmt::format("{} is {}, and a whole number from {} to {} is asked for", what,
                                    number, least, most)));
 }
 
-Result<std::monostate> check_numbers(std::string_view what,
-                                     const std::vector<std::int64_t>& numbers, std::int64_t least,
-                                     std::int64_t most, bool some) {
+Status check_numbers(std::string_view what, const std::vector<std::int64_t>& numbers,
+                     std::int64_t least, std::int64_t most, bool some) {
   if (some && numbers.empty())
     return fail(error_at({}, "PW1402", fmt::format("{} is an empty list", what)));
   for (const std::int64_t number : numbers) PW_TRY(check_number(what, number, least, most));
-  return std::monostate{};
+  return {};
 }
 
 Result<std::vector<std::int64_t>> parse_numbers(const std::string& text, std::int64_t least,

@@ -67,11 +67,10 @@ Result<std::pair<std::string, std::string>> parse_definition(const std::string& 
 Result<std::vector<std::int64_t>> parse_numbers(const std::string& text, std::int64_t least,
                                                 std::int64_t most);
 /// PW1402 where a number that a request gives is outside of `least` … `most`. `what` names it.
-Result<std::monostate> check_number(std::string_view what, std::int64_t number, std::int64_t least,
-                                    std::int64_t most);
+Status check_number(std::string_view what, std::int64_t number, std::int64_t least,
+                    std::int64_t most);
 /// The same of each; at least one where `some`.
-Result<std::monostate> check_numbers(std::string_view what,
-                                     const std::vector<std::int64_t>& numbers, std::int64_t least,
-                                     std::int64_t most, bool some = true);
+Status check_numbers(std::string_view what, const std::vector<std::int64_t>& numbers,
+                     std::int64_t least, std::int64_t most, bool some = true);
 
 }  // namespace pw

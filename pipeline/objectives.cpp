@@ -1,4 +1,3 @@
-// Exports objectives_of and is_whole.
 #include "pipeline/objectives.hpp"
 
 #include <algorithm>

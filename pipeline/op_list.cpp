@@ -1,4 +1,3 @@
-// Exports list_ops and what is shown of ops.
 #include "pipeline/op_list.hpp"
 
 #include <algorithm>
@@ -87,8 +86,8 @@ bool is_called(const OpLine& line, const std::string& wanted) {
                                           foreign_target(wanted)) != line.foreign.end();
 }
 
-Result<std::monostate> check_names(const Context& context, const std::vector<OpLine>& lines,
-                                   const OpRequest& request) {
+Status check_names(const Context& context, const std::vector<OpLine>& lines,
+                   const OpRequest& request) {
   const EngineList engines = builtin_engines();
   if (!request.backend.empty() && find_engine(engines, request.backend) == nullptr)
     return fail(error_at({}, "PW1425", "there is no backend `" + request.backend + "`",
@@ -102,7 +101,7 @@ Result<std::monostate> check_names(const Context& context, const std::vector<OpL
         error_at({}, "PW1440", "no op is called `" + wanted + "`",
                  near.empty() ? "`pwr ops` lists them all" : "did you mean `" + near + "`?"));
   }
-  return std::monostate{};
+  return {};
 }
 
 bool is_wanted(const OpLine& line, const OpRequest& request) {

@@ -1,4 +1,3 @@
-// Exports OpRuns and check_kernels.
 #include "pipeline/op_runs.hpp"
 
 #include <algorithm>
@@ -38,7 +37,7 @@ bool OpRuns::all(const Expr& e) {
   return std::all_of(e.args.begin(), e.args.end(), [&](const Expr& arg) { return all(arg); });
 }
 
-Result<std::monostate> check_kernels(const Graph& graph, const StepEngineKind& engine) {
+Status check_kernels(const Graph& graph, const StepEngineKind& engine) {
   std::map<std::string, std::size_t> missing;
   for (NodeId n = graph.first(); n.valid(); n = graph.next(n)) {
     const Op& op = graph.op_of(n);
@@ -46,7 +45,7 @@ Result<std::monostate> check_kernels(const Graph& graph, const StepEngineKind& e
     const bool runs = op.has_body() || engine.runs(op) || has_kernel(op);
     if (!runs && !has_host_function(graph, n)) ++missing[op.name];
   }
-  if (missing.empty()) return std::monostate{};
+  if (missing.empty()) return {};
   std::string list;
   std::size_t nodes = 0;
   for (const auto& [op, count] : missing) {

@@ -28,6 +28,6 @@ class OpRuns {
 
 /// PW1201 with each op that has neither kernel, body nor host function, and how many nodes have it:
 /// all of them, before anything is built.
-Result<std::monostate> check_kernels(const Graph& graph, const StepEngineKind& engine);
+Status check_kernels(const Graph& graph, const StepEngineKind& engine);
 
 }  // namespace pw

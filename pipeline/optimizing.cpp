@@ -1,4 +1,3 @@
-// Exports optimize, and what is written and shown of its graphs.
 #include "pipeline/optimizing.hpp"
 
 #include <deque>
@@ -30,8 +29,7 @@ class Tracing {
     return rewrite;
   }
   /// Writes the journals; `variants` are in the order in which they were asked for.
-  Result<std::monostate> finish(const std::vector<GraphVariant>& variants, const RuleSet& rules,
-                                const Log& log) {
+  Status finish(const std::vector<GraphVariant>& variants, const RuleSet& rules, const Log& log) {
     auto next = traces_.begin();
     for (const GraphVariant& variant : variants) {
       if (variant.result.otherwise || next == traces_.end()) continue;
@@ -39,9 +37,9 @@ class Tracing {
       PW_TRY(trace.finish(variant.result.report, variant.result.graph, rules));
       log.say(fmt::format("{} and the journal are in {}", counted(trace.graphs(), "graph"), path));
     }
-    return std::monostate{};
+    return {};
   }
-  [[nodiscard]] const Result<std::monostate>& state() const { return state_; }
+  [[nodiscard]] const Status& state() const { return state_; }
 
  private:
   [[nodiscard]] std::string folder_of(const std::string& variant) const {
@@ -63,7 +61,7 @@ class Tracing {
   const OptimizeRequest& request_;
   const Log& log_;
   std::deque<std::pair<std::string, Trace>> traces_;  // one a range; they stay where they are
-  Result<std::monostate> state_;
+  Status state_;
 };
 
 Table saturations_of(const RewriteReport& report) {
@@ -132,23 +130,23 @@ Result<std::vector<GraphVariant>> optimize(const Graph& graph, const LoadedRules
   auto variants = rewrite_ranges(graph, rules, request.pipeline, [&](const std::string& variant) {
     return tracing.options_for(variant);
   });
-  PW_TRY(Result<std::monostate>(tracing.state()));
+  PW_TRY(Status(tracing.state()));
   if (!variants) return variants;
   PW_TRY(tracing.finish(*variants, rules.set, log));
   say_conditions(*variants, request.stats, log);
   return variants;
 }
 
-Result<std::monostate> check_graph_path(const std::string& path) {
+Status check_graph_path(const std::string& path) {
   if (path.empty() || path.ends_with(".json") || path.ends_with(".pwg") || path.ends_with(".pwb") ||
       path.ends_with(".onnx") || names_stream(path))
-    return std::monostate{};
+    return {};
   return fail(error_at({}, "PW1426", "cannot tell the type of `" + path + "` from its extension",
                        "graphs are written as .json, .pwg, .pwb or .onnx"));
 }
 
-Result<std::monostate> save_variants(const std::vector<GraphVariant>& variants,
-                                     const std::string& path, const Log& log) {
+Status save_variants(const std::vector<GraphVariant>& variants, const std::string& path,
+                     const Log& log) {
   if (names_stream(path) && variants.size() > 1)
     return fail(error_at(
         {}, "PW1427", fmt::format("there are {} graphs, and one standard output", variants.size()),
@@ -162,7 +160,7 @@ Result<std::monostate> save_variants(const std::vector<GraphVariant>& variants,
       log.say(fmt::format("tokens {}..{}{}: {}", result.range.min, result.range.max,
                           result.otherwise ? " otherwise" : "", file));
   }
-  return std::monostate{};
+  return {};
 }
 
 Table pass_table(const std::vector<GraphVariant>& variants) {

@@ -25,10 +25,10 @@ Result<std::vector<GraphVariant>> optimize(const Graph& graph, const LoadedRules
                                            const OptimizeRequest& request, const Log& log);
 
 /// PW1426 where a path has no extension that says how a graph is written.
-Result<std::monostate> check_graph_path(const std::string& path);
+Status check_graph_path(const std::string& path);
 /// Each into a file of its own, see variant_path. PW1427 for several and one standard output.
-Result<std::monostate> save_variants(const std::vector<GraphVariant>& variants,
-                                     const std::string& path, const Log& log);
+Status save_variants(const std::vector<GraphVariant>& variants, const std::string& path,
+                     const Log& log);
 
 /// Of all variants: passes, rules, and what each `best of` chose.
 [[nodiscard]] Table pass_table(const std::vector<GraphVariant>& variants);

@@ -1,4 +1,3 @@
-// Exports fuzz_orders and find_difference.
 #include "pipeline/order_fuzzing.hpp"
 
 #include <algorithm>

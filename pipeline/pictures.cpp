@@ -1,4 +1,3 @@
-// Exports draw_picture.
 #include "pipeline/pictures.hpp"
 
 #include <algorithm>
@@ -98,7 +97,7 @@ class Picture {
   }
 
  private:
-  Result<std::monostate> load() {
+  Status load() {
     std::vector<std::string> files;
     for (const std::string& path : request_.files)
       for (std::string& file : PW_TRY(graph_files(path))) files.push_back(std::move(file));
@@ -111,14 +110,14 @@ class Picture {
           {pass_in_name(file, !journal.empty()), PW_TRY(load_graph_saying(context_, one, log_))});
     }
     input_.related = files.size() == 1;
-    if (journal.empty()) return std::monostate{};
+    if (journal.empty()) return {};
     named_ = PW_TRY(named_journal_from_json(PW_TRY(read_file(journal)), journal));
     input_.named_journal = &named_;
     input_.rules = &rules_->set;
-    return std::monostate{};
+    return {};
   }
 
-  Result<std::monostate> rewrite_the_graph() {
+  Status rewrite_the_graph() {
     const std::size_t graphs = input_.versions.size();
     if (graphs != 1)
       return fail(error_at({}, "PW1427", "-p rewrites one graph, not " + std::to_string(graphs)));
@@ -135,7 +134,7 @@ class Picture {
     input_.journal = &report_.journal;
     if (wants_page()) input_.tried = &report_.passes;
     input_.rules = &rules_->set;
-    return std::monostate{};
+    return {};
   }
 
   [[nodiscard]] std::string type() const {
@@ -166,7 +165,7 @@ class Picture {
     return viz;
   }
 
-  Result<std::monostate> cut_and_plan_last() {
+  Status cut_and_plan_last() {
     const Graph& last = input_.versions.back().graph;
     pieces_ = PW_TRY(cut_graph(last, *rules_, request_.plan));
     input_.pieces = &*pieces_;
@@ -175,7 +174,7 @@ class Picture {
       input_.plan = &*plan_;
     }
     log_.say(split_summary(*pieces_));
-    return std::monostate{};
+    return {};
   }
 
   const ContextPtr& context_;

@@ -1,4 +1,3 @@
-// Exports memory_table and counter_table.
 #include "pipeline/plan_tables.hpp"
 
 #include <map>

@@ -1,4 +1,3 @@
-// Exports the cutting and planning of graphs.
 #include "pipeline/planning.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Exports ProofStore.
 #include <optional>
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,3 @@
-// Exports RunProof's counts, RunProver, and the tables of what they say.
 #include "pipeline/proving_runs.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Exports windows_of and prove_window.
 #include "pipeline/proving_windows.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Exports judge_functions, judge_compiled and quality_answer.
 #include "pipeline/quality.hpp"
 
 #include <algorithm>
@@ -60,15 +59,15 @@ void say_missing(const QualityReport& report, bool compiled, const Log& log) {
 }
 
 /// NAME-ARCH.cubin for each target of a kernel.
-Result<std::monostate> keep_machine_code(const std::string& folder, const std::string& name,
-                                         const cuda::KernelReport& kernel) {
-  if (folder.empty()) return std::monostate{};
+Status keep_machine_code(const std::string& folder, const std::string& name,
+                         const cuda::KernelReport& kernel) {
+  if (folder.empty()) return {};
   PW_TRY(make_folder(folder));
   for (const cuda::TargetReport& target : kernel.targets)
     if (target.cubin)
       PW_TRY(write_file(fmt::format("{}/{}-{}.cubin", folder, name, target.arch),
                         target.cubin->bytes));
-  return std::monostate{};
+  return {};
 }
 
 std::string percent(double share) { return fmt::format("{:.0f} %", share * 100); }

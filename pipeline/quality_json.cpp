@@ -1,4 +1,3 @@
-// Exports quality_changes.
 #include <array>
 #include <map>
 

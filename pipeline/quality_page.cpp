@@ -1,4 +1,3 @@
-// Exports quality_page.
 #include <fmt/format.h>
 
 #include "base/counted.hpp"

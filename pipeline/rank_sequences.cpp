@@ -1,5 +1,5 @@
-// Exports the comparison of what ranks issue: a number for each count of tokens is exchanged, and
-// the sequences themselves only where two numbers differ.
+// A number for each count of tokens is exchanged, and the sequences themselves only where two
+// numbers differ.
 #include "pipeline/rank_sequences.hpp"
 
 #include <algorithm>
@@ -104,7 +104,7 @@ class SequenceComparison {
       : ranks_(ranks), pad_(pad), variants_(variants), records_(records) {}
 
   /// All ranks plan for the same counts of tokens, and issue the same at each.
-  Result<std::monostate> compare_plans() {
+  Status compare_plans() {
     std::vector<std::int64_t> counts = token_counts();
     const auto most = static_cast<std::uint64_t>(counts.empty() ? 0 : counts.back());
     const auto planned = PW_TRY(gathered(ranks_, {most, counts.size()}));
@@ -119,7 +119,7 @@ class SequenceComparison {
         [&](std::size_t i) { return fmt::format("at {} tokens", counts[i]); });
   }
 
-  Result<std::monostate> compare_steps(const std::vector<PlannedStep>& steps) {
+  Status compare_steps(const std::vector<PlannedStep>& steps) {
     const auto counts = PW_TRY(gathered(ranks_, {steps.size()}));
     for (std::size_t r = 1; r < counts.size(); ++r)
       if (counts[r] != counts[0])
@@ -163,17 +163,16 @@ class SequenceComparison {
   }
 
   template <class Tokens, class Words>
-  Result<std::monostate> compare(const std::vector<std::uint64_t>& own, const Tokens& tokens,
-                                 const Words& words) {
-    if (own.empty()) return std::monostate{};
+  Status compare(const std::vector<std::uint64_t>& own, const Tokens& tokens, const Words& words) {
+    if (own.empty()) return {};
     const auto all = PW_TRY(gathered(ranks_, own));
     for (std::size_t i = 0; i < own.size(); ++i)
       for (std::size_t r = 1; r < all.size(); ++r)
         if (all[r][i] != all[0][i]) return tell(r, tokens(i), words(i));
-    return std::monostate{};
+    return {};
   }
 
-  Result<std::monostate> tell(std::size_t other, std::int64_t tokens, const std::string& when) {
+  Status tell(std::size_t other, std::int64_t tokens, const std::string& when) {
     const std::string own = text_of(PW_TRY(sequence_at(tokens)));
     const Sequence first = sequence_of(PW_TRY(told_by(ranks_, 0, own)));
     const Sequence second = sequence_of(PW_TRY(told_by(ranks_, other, own)));
@@ -221,11 +220,10 @@ Result<std::vector<IssuedCollective>> issued(const RunRecord& record, std::int64
   return out;
 }
 
-Result<std::monostate> check_sequences(Communicator& ranks, bool pad,
-                                       const std::vector<GraphVariant>& variants,
-                                       const std::vector<RunRecord>& records,
-                                       const std::vector<PlannedStep>& steps) {
-  if (ranks.size() == 1) return std::monostate{};
+Status check_sequences(Communicator& ranks, bool pad, const std::vector<GraphVariant>& variants,
+                       const std::vector<RunRecord>& records,
+                       const std::vector<PlannedStep>& steps) {
+  if (ranks.size() == 1) return {};
   SequenceComparison comparison(ranks, pad, variants, records);
   auto same = comparison.compare_plans();
   if (same) same = comparison.compare_steps(steps);

@@ -36,9 +36,8 @@ Result<std::vector<IssuedCollective>> issued(const RunRecord& record, std::int64
 
 /// PW1291 on every rank, with the first difference of the first rank that has one, where the
 /// sequences of ranks differ at any number of tokens, or the steps that they are to run do.
-Result<std::monostate> check_sequences(Communicator& ranks, bool pad,
-                                       const std::vector<GraphVariant>& variants,
-                                       const std::vector<RunRecord>& records,
-                                       const std::vector<PlannedStep>& steps);
+Status check_sequences(Communicator& ranks, bool pad, const std::vector<GraphVariant>& variants,
+                       const std::vector<RunRecord>& records,
+                       const std::vector<PlannedStep>& steps);
 
 }  // namespace pw

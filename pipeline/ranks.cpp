@@ -1,4 +1,3 @@
-// Exports open_ranks.
 #include "pipeline/ranks.hpp"
 
 #include <cstdlib>

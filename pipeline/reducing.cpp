@@ -1,4 +1,3 @@
-// Exports reduce.
 #include "pipeline/reducing.hpp"
 
 #include <algorithm>
@@ -61,7 +60,7 @@ class Reduction {
     drop_units();
     best_ = shrink_dims(
         best_, [&](const Graph& smaller) { return left() > 0 && shows(smaller, strategy_now()); });
-    PW_TRY(Result<std::monostate>(state_));
+    PW_TRY(Status(state_));
     shows(best_, strategy_now());  // for the reason
     out.reason = check_.reason();
     out.nodes = best_.node_count();
@@ -93,14 +92,13 @@ class Reduction {
 
   /// The change that makes the difference, with its rule alone, on the nodes that it matched: most
   /// failures are there already. Else on what is around them, or on the whole graph at that time.
-  Result<std::monostate> start_at_culprit() {
-    if (check_.kind() != FailureKind::numeric && check_.kind() != FailureKind::command)
-      return std::monostate();
+  Status start_at_culprit() {
+    if (check_.kind() != FailureKind::numeric && check_.kind() != FailureKind::command) return {};
     const auto found = bisect(best_, rules_, {request_.pipeline, check_.request()}, log_);
-    if (!found || !found->culprit) return std::monostate();  // the search goes on without
+    if (!found || !found->culprit) return {};  // the search goes on without
     const Culprit& culprit = *found->culprit;
     const std::vector<StrategyUnit> units = units_for(culprit.change);
-    if (units.empty()) return std::monostate();
+    if (units.empty()) return {};
     std::vector<NodeId> nodes = culprit.matched;
     std::vector<Graph> starts;
     for (int radius = 0; radius < 3 && !nodes.empty(); ++radius) {
@@ -239,7 +237,7 @@ class Reduction {
   FailureCheck& check_;
   const ReduceRequest& request_;
   const Log& log_;
-  Result<std::monostate> state_;
+  Status state_;
   std::vector<StrategyUnit> units_;  ///< none: `whole_` is run
   Strategy whole_;
   Graph best_{std::make_shared<Context>()};

@@ -1,4 +1,4 @@
-// Exports parse_relation: one line at a time, by hand.
+// One line at a time, by hand.
 #include "pipeline/relation_text.hpp"
 
 #include <algorithm>

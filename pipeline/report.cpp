@@ -1,4 +1,3 @@
-// Exports page_of, text_of, markdown_of, json_of and write_report.
 #include "pipeline/report.hpp"
 
 #include "base/file.hpp"

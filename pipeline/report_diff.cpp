@@ -1,4 +1,3 @@
-// Exports compare_reports, compare_report_files and report_change_table.
 #include "pipeline/report_diff.hpp"
 
 #include <algorithm>

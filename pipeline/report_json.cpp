@@ -1,4 +1,3 @@
-// Exports report_to_json and report_from_json.
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 

@@ -1,4 +1,3 @@
-// Exports make_report.
 #include "pipeline/report_sections.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Exports rule_text and proof_version.
 #include "pipeline/rule_text.hpp"
 
 #include <set>

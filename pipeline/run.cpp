@@ -1,4 +1,3 @@
-// Exports run_model.
 #include "pipeline/run.hpp"
 
 #include <algorithm>
@@ -48,10 +47,10 @@ RunRequest own_request(RunRequest request) {
 }
 
 /// Ranks that are processes would write over each other.
-Result<std::monostate> check_processes(const RunRequest& request) {
+Status check_processes(const RunRequest& request) {
   if (!request.others || request.others->size() == 1 || request.save.empty() ||
       request.save.find("{rank}") != std::string::npos)
-    return std::monostate{};
+    return {};
   return fail(error_in("ranks", "PW1201", "--save is a file of one rank",
                        "write {rank} where its name has the rank's number"));
 }
@@ -68,9 +67,9 @@ RunRequest cut_at_collectives(RunRequest request, const Graph& graph) {
 }
 
 /// What several ranks, or several graphs, cannot do.
-Result<std::monostate> check_ranks(const RunRequest& request) {
+Status check_ranks(const RunRequest& request) {
   PW_TRY(check_number("ranks", request.ranks, 1, 64));
-  if (request.ranks == 1) return std::monostate{};
+  if (request.ranks == 1) return {};
   for (const auto& [name, path] :
        {std::pair("--weights", &request.weights), {"--save", &request.save}})
     if (!path->empty() && path->find("{rank}") == std::string::npos)
@@ -85,16 +84,15 @@ Result<std::monostate> check_ranks(const RunRequest& request) {
     return fail(
         error_in("backend " + engine->name, "PW1201", "it runs one rank a process",
                  "those that run several: " + engine_names(several_ranks(request.engines))));
-  return std::monostate{};
+  return {};
 }
 
-Result<std::monostate> check_variants(const RunRequest& request,
-                                      const std::vector<GraphVariant>& variants) {
+Status check_variants(const RunRequest& request, const std::vector<GraphVariant>& variants) {
   if (!request.planned.empty()) PW_TRY(need_one(variants, "--plan is of one graph"));
   if (!request.steps.empty())
     PW_TRY(need_one(
         variants, "--steps runs one graph: a sequence's earlier tokens would be another graph's"));
-  return std::monostate{};
+  return {};
 }
 
 RunRecord empty_record(const RunRequest& request, const Graph& graph,

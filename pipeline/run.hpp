@@ -36,7 +36,7 @@ struct RunSummary {
 };
 
 /// Called with the record of each graph that the pipeline makes, when it is done.
-using RunDone = std::function<Result<std::monostate>(const RunRecord&, const LoadedRules&)>;
+using RunDone = std::function<Status(const RunRecord&, const LoadedRules&)>;
 
 Result<RunSummary> run_model(const ContextPtr& context, const RunRequest& request, const Log& log,
                              const RunDone& done);

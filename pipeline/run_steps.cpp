@@ -1,4 +1,3 @@
-// Exports run_steps and read_files.
 #include "pipeline/run_steps.hpp"
 
 #include <map>
@@ -34,7 +33,7 @@ class StepLoop {
         record_(record),
         log_(log) {}
 
-  Result<std::monostate> run(const Graph& graph, const std::vector<PlannedStep>& steps) {
+  Status run(const Graph& graph, const std::vector<PlannedStep>& steps) {
     stated_ = PW_TRY(stated_groups(original_));
     if (request_.others)
       weights_.emplace_back(original_, request_.engine.seed, first_rank(), request_.replication);
@@ -56,7 +55,7 @@ class StepLoop {
           "compile it again, with this program on this machine"));
     for (const PlannedStep& planned : steps) PW_TRY(run_one(*executable, planned));
     finish_record(*executable, record_, log_);
-    return std::monostate{};
+    return {};
   }
 
  private:
@@ -68,7 +67,7 @@ class StepLoop {
     return first_rank() + static_cast<std::int64_t>(i);
   }
 
-  Result<std::monostate> run_one(StepExecutable& executable, const PlannedStep& planned) {
+  Status run_one(StepExecutable& executable, const PlannedStep& planned) {
     Step step = planned.step;
     const RankGroups groups = groups_in(step, stated_);
     step.groups = &groups;
@@ -106,14 +105,14 @@ class StepLoop {
     if (!request_.save.empty()) save(planned.number, result.outputs);
     if (request_.keep) run.outputs = std::move(result.outputs.front());
     record_.steps.push_back(std::move(run));
-    return std::monostate{};
+    return {};
   }
 
   /// Fails if a file that the step has read has changed: its numbers are void then.
-  [[nodiscard]] Result<std::monostate> check_files() const {
+  [[nodiscard]] Status check_files() const {
     for (const Weights& weights : weights_) PW_TRY(weights.check_files());
     if (expected_) PW_TRY(expected_->file().check_unchanged());
-    return std::monostate{};
+    return {};
   }
 
   void save(std::size_t number, const RankOutputs& outputs) {
@@ -187,20 +186,19 @@ void add_rules(std::vector<RunRecord::File>& out, const RuleSet& rules, const So
 
 }  // namespace
 
-Result<std::monostate> run_steps(const RunRequest& request, const Graph& original,
-                                 const Graph& graph, StepEngine& engine,
-                                 const std::vector<PlannedStep>& steps, RunSteps& all,
-                                 RunRecord& record, const Log& log) {
+Status run_steps(const RunRequest& request, const Graph& original, const Graph& graph,
+                 StepEngine& engine, const std::vector<PlannedStep>& steps, RunSteps& all,
+                 RunRecord& record, const Log& log) {
   return StepLoop(request, original, engine, all, record, log).run(graph, steps);
 }
 
-Result<std::monostate> write_saved(const SavedOutputs& saved) {
+Status write_saved(const SavedOutputs& saved) {
   for (const auto& [path, tensors] : saved) {
     std::vector<std::pair<std::string, TensorView>> views;
     for (const auto& [name, tensor] : tensors) views.emplace_back(name, tensor.view());
     PW_TRY(write_file(path, safetensors_text(std::move(views))));
   }
-  return std::monostate{};
+  return {};
 }
 
 Result<std::vector<RunRecord::File>> read_files(const RunRequest& request, const LoadedRules& rules,

@@ -20,11 +20,10 @@ struct RunSteps {
 
 /// Builds the executable and runs the steps, each compared as the request asks, into the record.
 /// `original` is the graph before rewriting.
-Result<std::monostate> run_steps(const RunRequest& request, const Graph& original,
-                                 const Graph& graph, StepEngine& engine,
-                                 const std::vector<PlannedStep>& steps, RunSteps& all,
-                                 RunRecord& record, const Log& log);
-Result<std::monostate> write_saved(const SavedOutputs& saved);
+Status run_steps(const RunRequest& request, const Graph& original, const Graph& graph,
+                 StepEngine& engine, const std::vector<PlannedStep>& steps, RunSteps& all,
+                 RunRecord& record, const Log& log);
+Status write_saved(const SavedOutputs& saved);
 
 /// The files that the request names, and the rules that are built in as one; none unless wanted.
 Result<std::vector<RunRecord::File>> read_files(const RunRequest& request, const LoadedRules& rules,

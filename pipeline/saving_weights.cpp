@@ -1,4 +1,3 @@
-// Exports save_weights.
 #include "pipeline/saving_weights.hpp"
 
 #include "backends/pt2_tensors.hpp"
@@ -8,7 +7,7 @@
 
 namespace pw {
 
-Result<std::monostate> save_weights(const GraphSource& source, const std::string& path) {
+Status save_weights(const GraphSource& source, const std::string& path) {
   const std::string bytes = PW_TRY(read_file(source.path));
   if (!looks_like_zip(bytes))
     return fail(error_in(source.path, "PW1274", "there are no weights in this file",

@@ -7,6 +7,6 @@ namespace pw {
 
 /// Of a PT2 archive: a safetensors file of the names of the graph's inputs. PW1274 where the source
 /// is no archive, or an input's contents cannot be read.
-Result<std::monostate> save_weights(const GraphSource& source, const std::string& path);
+Status save_weights(const GraphSource& source, const std::string& path);
 
 }  // namespace pw

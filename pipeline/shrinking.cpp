@@ -1,4 +1,3 @@
-// Exports shrink_dims.
 #include "pipeline/shrinking.hpp"
 
 #include <cctype>

@@ -1,4 +1,3 @@
-// Exports check_static_rows, symbol_hint and many_rows_note.
 #include "pipeline/static_rows.hpp"
 
 #include <algorithm>
@@ -25,11 +24,11 @@ bool has_number_a_token(const Graph& graph, std::int64_t tokens) {
 
 }  // namespace
 
-Result<std::monostate> check_static_rows(const Graph& graph, std::int64_t tokens) {
+Status check_static_rows(const Graph& graph, std::int64_t tokens) {
   const std::vector<std::int64_t> rows = static_rows(graph);
   if (rows.empty() || std::find(rows.begin(), rows.end(), tokens) != rows.end() ||
       has_number_a_token(graph, tokens))
-    return std::monostate{};
+    return {};
   return fail(
       error_in("graph " + graph.name, "PW1404",
                fmt::format("a step of {} tokens: the graph is static, and its inputs have {} rows",

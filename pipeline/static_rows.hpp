@@ -13,7 +13,7 @@ namespace pw {
 
 /// PW1404 where a static graph is to run as many tokens as none of its inputs has rows, or whole
 /// numbers.
-Result<std::monostate> check_static_rows(const Graph& graph, std::int64_t tokens);
+Status check_static_rows(const Graph& graph, std::int64_t tokens);
 /// "--symbol n=x.0,y.0 makes …", of the inputs with so many rows.
 [[nodiscard]] std::string symbol_hint(const Graph& graph, std::int64_t rows);
 /// Of a static graph with very many rows: that it has this one size alone, and the hint. Else

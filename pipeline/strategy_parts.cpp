@@ -1,4 +1,3 @@
-// Exports units_of, strategy_of, strategy_text.
 #include "pipeline/strategy_parts.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Exports run_study and merge_studies.
 #include "pipeline/study.hpp"
 
 #include <algorithm>
@@ -81,9 +80,8 @@ class Block {
         log_(log),
         start_(rules.set.context) {}
 
-  Result<std::monostate> begin(const StudyGraph& graph, const ExploreSetting& setting,
-                               const OrderNumbers& numbers,
-                               const std::vector<std::uint64_t>& units) {
+  Status begin(const StudyGraph& graph, const ExploreSetting& setting, const OrderNumbers& numbers,
+               const std::vector<std::uint64_t>& units) {
     const Graph start = PW_TRY(setting_start(graph.graph, space_, setting, own_));
     own_.set = rules_of(setting, own_);
     own_.params = setting.params;
@@ -115,14 +113,14 @@ class Block {
     PW_TRY(store_.add_block(block_));
     done_ = PW_TRY(store_.done(block_.key));
     judged_ = PW_TRY(store_.ends(block_.key));
-    return std::monostate();
+    return {};
   }
 
   [[nodiscard]] std::size_t runs() const { return states_->runs(); }
   [[nodiscard]] bool has(std::uint64_t number) const { return done_.contains(number); }
 
   /// The units of a slice that are not there, and the written order's states.
-  Result<std::monostate> add(const OrderNumbers& numbers, std::span<const std::uint64_t> units) {
+  Status add(const OrderNumbers& numbers, std::span<const std::uint64_t> units) {
     StudyRows rows;
     std::set<std::size_t> ends{written_end_};
     for (const std::uint64_t number : units) {
@@ -139,8 +137,8 @@ class Block {
     return store_.add(block_.key, rows);
   }
 
-  Result<std::monostate> add_thefts() {
-    if (PW_TRY(store_.has_thefts(block_.key))) return std::monostate();
+  Status add_thefts() {
+    if (PW_TRY(store_.has_thefts(block_.key))) return {};
     std::vector<StudyTheft> out;
     const auto called = [&](const std::vector<std::size_t>& order) {
       std::vector<std::string> names;
@@ -159,11 +157,11 @@ class Block {
   /// The state that an order ends with; notes the steps on the way.
   Result<std::size_t> walk(const std::vector<std::size_t>& order) {
     std::size_t at = 0;
-    const auto go = [&](std::size_t pass) -> Result<std::monostate> {
+    const auto go = [&](std::size_t pass) -> Status {
       const std::size_t next = PW_TRY(states_->step(at, pass));
       if (walked_.insert({at, pass}).second) fresh_.emplace_back(at, pass);
       at = next;
-      return std::monostate();
+      return {};
     };
     for (const std::size_t pass : order) PW_TRY(go(pass));
     if (!space_.last.parts.empty()) PW_TRY(go(space_.passes.size()));
@@ -188,7 +186,7 @@ class Block {
       rows.states.push_back({state_name(states_->seen()[at].hash), states_->seen()[at].costs});
   }
 
-  Result<std::monostate> add_ends(const std::set<std::size_t>& ends, StudyRows& rows) {
+  Status add_ends(const std::set<std::size_t>& ends, StudyRows& rows) {
     std::vector<Objective> by;
     for (const Objective each : space_.by)
       if (static_cast<std::size_t>(each) >= kCostNames.size()) by.push_back(each);
@@ -200,7 +198,7 @@ class Block {
       names.push_back(name);
       graphs.push_back(&states_->graph(end));
     }
-    if (by.empty() || graphs.empty()) return std::monostate();
+    if (by.empty() || graphs.empty()) return {};
     const auto costs = PW_TRY(objectives_of(graphs, start_, by, own_, request_.space, log_));
     for (std::size_t i = 0; i < names.size(); ++i) {
       StudyEnd end{names[i], {}};
@@ -209,7 +207,7 @@ class Block {
         end.measured[static_cast<std::size_t>(by[c]) - kCostNames.size()] = costs[i][c];
       rows.ends.push_back(std::move(end));
     }
-    return std::monostate();
+    return {};
   }
 
   const ExploreSpace& space_;
@@ -271,9 +269,8 @@ class Study {
   }
 
  private:
-  Result<std::monostate> block(StudyStore& store, const OrderNumbers& numbers,
-                               const StudyGraph& graph, const ExploreSetting& setting, Share share,
-                               std::uint64_t slice) {
+  Status block(StudyStore& store, const OrderNumbers& numbers, const StudyGraph& graph,
+               const ExploreSetting& setting, Share share, std::uint64_t slice) {
     Block block(space_, rules_, request_, store, log_);
     PW_TRY(block.begin(graph, setting, numbers, units_));
     const bool whole = share.has(slice);  // its first slice brings what is of the whole block
@@ -290,7 +287,7 @@ class Study {
     }
     if (whole) PW_TRY(block.add_thefts());
     progress_.runs += block.runs();
-    return std::monostate();
+    return {};
   }
 
   const std::vector<StudyGraph>& graphs_;
@@ -328,8 +325,7 @@ Result<StudySummary> study_in_memory(const std::vector<StudyGraph>& graphs,
   return summarize(store, most);
 }
 
-Result<std::monostate> merge_studies(const std::string& file,
-                                     const std::vector<std::string>& from) {
+Status merge_studies(const std::string& file, const std::vector<std::string>& from) {
   StudyStore store = PW_TRY(StudyStore::open(":memory:", true));
   if (std::filesystem::exists(file)) PW_TRY(store.merge(file));
   for (const std::string& path : from) PW_TRY(store.merge(path));

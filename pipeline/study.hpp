@@ -37,7 +37,7 @@ struct StudyProgress {
 Result<StudyProgress> run_study(const std::vector<StudyGraph>& graphs, const LoadedRules& rules,
                                 const StudyRequest& request, const Log& log);
 /// Joins the files into one; a new file gets the same bytes whatever parts the rows came in.
-Result<std::monostate> merge_studies(const std::string& file, const std::vector<std::string>& from);
+Status merge_studies(const std::string& file, const std::vector<std::string>& from);
 
 /// What a file knows. `blocks`: a row a graph and setting; `orders`: the best over all graphs, by
 /// the mean of the first objective against the written order; `thefts`: over all graphs.

@@ -1,4 +1,3 @@
-// Exports what studies hold as JSON.
 #include <nlohmann/json.hpp>
 
 #include "pipeline/study_lists.hpp"

@@ -1,4 +1,3 @@
-// Exports study_page.
 #include "pipeline/study_page.hpp"
 
 #include <algorithm>

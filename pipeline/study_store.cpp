@@ -1,4 +1,4 @@
-// Exports StudyStore: all that is said in SQL.
+// All that is said in SQL.
 #include "pipeline/study_store.hpp"
 
 #include <filesystem>
@@ -139,9 +139,9 @@ struct StudyStore::Database {
     return fail(error_in(path, "PW1460", "cannot use it as a study: " + why,
                          "a study is a SQLite file that `pwr explore --study` made"));
   }
-  Result<std::monostate> run(const std::string& sql) {
+  Status run(const std::string& sql) {
     if (sqlite().exec(handle, sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) return failed();
-    return std::monostate();
+    return {};
   }
 };
 
@@ -282,7 +282,7 @@ Result<StudyStore> StudyStore::open(const std::string& path, bool write) {
   return StudyStore(std::move(database));
 }
 
-Result<std::monostate> StudyStore::add_block(const StudyBlock& block) {
+Status StudyStore::add_block(const StudyBlock& block) {
   Query insert(database_->handle,
                R"(INSERT INTO blocks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)
                       ON CONFLICT DO NOTHING)");
@@ -299,7 +299,7 @@ Result<std::monostate> StudyStore::add_block(const StudyBlock& block) {
                         .bind(block.written)
                         .run();
   if (!good) return database_->failed();
-  return std::monostate();
+  return {};
 }
 
 Result<std::set<std::uint64_t>> StudyStore::done(const std::string& block) {
@@ -320,7 +320,7 @@ Result<std::set<std::string>> StudyStore::ends(const std::string& block) {
   return out;
 }
 
-Result<std::monostate> StudyStore::add(const std::string& block, const StudyRows& rows) {
+Status StudyStore::add(const std::string& block, const StudyRows& rows) {
   PW_TRY(database_->run("BEGIN IMMEDIATE"));
   if (!write_rows(database_->handle, block, rows)) {
     auto failed = database_->failed();
@@ -337,8 +337,7 @@ Result<bool> StudyStore::has_thefts(const std::string& block) {
   return some;
 }
 
-Result<std::monostate> StudyStore::add_thefts(const std::string& block,
-                                              const std::vector<StudyTheft>& thefts) {
+Status StudyStore::add_thefts(const std::string& block, const std::vector<StudyTheft>& thefts) {
   PW_TRY(database_->run("BEGIN IMMEDIATE"));
   bool good = true;
   Query insert(database_->handle,
@@ -365,13 +364,13 @@ Result<std::monostate> StudyStore::add_thefts(const std::string& block,
   return database_->run("COMMIT");
 }
 
-Result<std::monostate> StudyStore::merge(const std::string& path) {
+Status StudyStore::merge(const std::string& path) {
   PW_TRY(open(path, false));
   {
     Query attach(database_->handle, "ATTACH DATABASE ? AS other");
     if (!attach.bind(path).run()) return database_->failed();
   }
-  const auto merged = [&]() -> Result<std::monostate> {
+  const auto merged = [&]() -> Status {
     {
       Query clash(database_->handle,
                   R"(SELECT u.block, u.unit FROM main.units u JOIN other.units o USING
@@ -399,7 +398,7 @@ Result<std::monostate> StudyStore::merge(const std::string& path) {
   return merged;
 }
 
-Result<std::monostate> StudyStore::write_to(const std::string& path) {
+Status StudyStore::write_to(const std::string& path) {
   const std::string fresh = path + ".merging";
   std::error_code ignored;
   std::filesystem::remove(fresh, ignored);
@@ -412,7 +411,7 @@ Result<std::monostate> StudyStore::write_to(const std::string& path) {
   if (error)
     return fail(error_in(path, "PW1460", "cannot write it: " + error.message(),
                          "name a file in a folder that can be written"));
-  return std::monostate();
+  return {};
 }
 
 Result<std::vector<StudiedBlock>> StudyStore::read() {
@@ -490,8 +489,7 @@ Result<std::vector<StudiedOrder>> StudyStore::best_orders(const std::string& obj
   return out;
 }
 
-Result<std::monostate> StudyStore::each_row(
-    const std::function<void(const std::vector<std::string>&)>& row) {
+Status StudyStore::each_row(const std::function<void(const std::vector<std::string>&)>& row) {
   Query select(database_->handle,
                R"(SELECT graph, setting, unit, "order", state, nodes, ops, bytes, launches,
                       peak_bytes, modelled_us, measured_us, compile_ms, written FROM results
@@ -505,7 +503,7 @@ Result<std::monostate> StudyStore::each_row(
     row(cells);
   }
   if (!select.good()) return database_->failed();
-  return std::monostate();
+  return {};
 }
 
 #else
@@ -522,22 +520,19 @@ StudyStore::~StudyStore() = default;
 Result<StudyStore> StudyStore::open(const std::string& path, bool) {
   return fail(error_in(path, "PW1451", study_problem(), "install it, and build again"));
 }
-Result<std::monostate> StudyStore::add_block(const StudyBlock&) { return {}; }
+Status StudyStore::add_block(const StudyBlock&) { return {}; }
 Result<std::set<std::uint64_t>> StudyStore::done(const std::string&) { return {}; }
 Result<std::set<std::string>> StudyStore::ends(const std::string&) { return {}; }
-Result<std::monostate> StudyStore::add(const std::string&, const StudyRows&) { return {}; }
+Status StudyStore::add(const std::string&, const StudyRows&) { return {}; }
 Result<bool> StudyStore::has_thefts(const std::string&) { return false; }
-Result<std::monostate> StudyStore::add_thefts(const std::string&, const std::vector<StudyTheft>&) {
-  return {};
-}
-Result<std::monostate> StudyStore::merge(const std::string&) { return {}; }
-Result<std::monostate> StudyStore::write_to(const std::string&) { return {}; }
+Status StudyStore::add_thefts(const std::string&, const std::vector<StudyTheft>&) { return {}; }
+Status StudyStore::merge(const std::string&) { return {}; }
+Status StudyStore::write_to(const std::string&) { return {}; }
 Result<std::vector<StudiedBlock>> StudyStore::read() { return std::vector<StudiedBlock>(); }
 Result<std::vector<StudiedOrder>> StudyStore::best_orders(const std::string&, std::size_t) {
   return std::vector<StudiedOrder>();
 }
-Result<std::monostate> StudyStore::each_row(
-    const std::function<void(const std::vector<std::string>&)>&) {
+Status StudyStore::each_row(const std::function<void(const std::vector<std::string>&)>&) {
   return {};
 }
 

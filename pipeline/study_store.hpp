@@ -99,27 +99,26 @@ class StudyStore {
   StudyStore& operator=(StudyStore&&) noexcept;
   ~StudyStore();
 
-  Result<std::monostate> add_block(const StudyBlock& block);
+  Status add_block(const StudyBlock& block);
   /// Numbers of the units that are there.
   Result<std::set<std::uint64_t>> done(const std::string& block);
   /// Those whose ends have been judged.
   Result<std::set<std::string>> ends(const std::string& block);
   /// All or nothing, also where the process is killed meanwhile.
-  Result<std::monostate> add(const std::string& block, const StudyRows& rows);
+  Status add(const std::string& block, const StudyRows& rows);
   Result<bool> has_thefts(const std::string& block);
-  Result<std::monostate> add_thefts(const std::string& block,
-                                    const std::vector<StudyTheft>& thefts);
+  Status add_thefts(const std::string& block, const std::vector<StudyTheft>& thefts);
   /// All rows of another study; equal ones are one. PW1461 where one unit has two results.
-  Result<std::monostate> merge(const std::string& path);
+  Status merge(const std::string& path);
   /// All of it as a file that is made anew, at once: its bytes depend on the rows alone.
-  Result<std::monostate> write_to(const std::string& path);
+  Status write_to(const std::string& path);
 
   Result<std::vector<StudiedBlock>> read();
   /// The best first, at most so many; `objective` is a column's name. Of the blocks of one space.
   Result<std::vector<StudiedOrder>> best_orders(const std::string& objective, std::size_t most);
   /// Each unit as a row of texts: graph, setting, order, end and the objectives, with their names
   /// first. In the order of graphs, settings and numbers.
-  Result<std::monostate> each_row(const std::function<void(const std::vector<std::string>&)>& row);
+  Status each_row(const std::function<void(const std::vector<std::string>&)>& row);
 
  private:
   struct Database;

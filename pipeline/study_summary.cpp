@@ -1,4 +1,4 @@
-// Exports what a study's file says: read_study, study_answer, study_rows.
+// Read_study, study_answer, study_rows.
 #include <algorithm>
 #include <map>
 #include <tuple>

@@ -1,4 +1,3 @@
-// Exports parse_symbol_value, set_symbols, name_tokens, take_extents and planned_symbols.
 #include "pipeline/symbol_values.hpp"
 
 #include <algorithm>
@@ -55,8 +54,8 @@ Result<SymbolFact*> fact_of(Graph& graph, const std::string& symbol, const std::
                                        : fmt::format("it has {}", fmt::join(names, ", "))));
 }
 
-Result<std::monostate> narrow(SymbolFact& fact, const std::string& symbol, std::int64_t value,
-                              const std::string& by) {
+Status narrow(SymbolFact& fact, const std::string& symbol, std::int64_t value,
+              const std::string& by) {
   const bool fits = value >= fact.min && value <= fact.max &&
                     value % std::max<std::int64_t>(fact.multiple, 1) == 0;
   if (!fits)
@@ -65,7 +64,7 @@ Result<std::monostate> narrow(SymbolFact& fact, const std::string& symbol, std::
                                      value, print_range(fact)),
                          "give it such a number, or declare another range"));
   fact.min = fact.max = value;
-  return std::monostate{};
+  return {};
 }
 
 /// The tensors that the request gives inputs with dynamic dims. Only their extents are read.
@@ -94,7 +93,7 @@ Result<GivenInputs> given_tensors(const ExecutionRequest& request, const Graph& 
 }
 
 /// A step needs a number for each symbol; a plan's largest would be far from what is meant.
-Result<std::monostate> check_settled(const ExecutionRequest& request, const Graph& graph) {
+Status check_settled(const ExecutionRequest& request, const Graph& graph) {
   const std::string tokens = graph.facts.tokens();
   for (const auto& [symbol, fact] : graph.facts.symbols) {
     if (symbol == tokens || greatest_value(fact) <= request.plan.max_tokens) continue;
@@ -105,7 +104,7 @@ Result<std::monostate> check_settled(const ExecutionRequest& request, const Grap
                                      "--tokens gives {} its numbers",
                                      symbol, tokens)));
   }
-  return std::monostate{};
+  return {};
 }
 
 bool has_dynamic_dims(const Graph& graph) {
@@ -129,21 +128,21 @@ Result<std::pair<std::string, std::int64_t>> parse_symbol_value(const std::strin
   return std::pair{text.substr(0, equals), value};
 }
 
-Result<std::monostate> set_symbols(Graph& graph, const std::vector<std::string>& values,
-                                   const std::string& tokens) {
+Status set_symbols(Graph& graph, const std::vector<std::string>& values,
+                   const std::string& tokens) {
   for (const std::string& text : values) {
     const auto [symbol, value] = PW_TRY(parse_symbol_value(text));
     SymbolFact* const fact = PW_TRY(fact_of(graph, symbol, "--set " + text));
     PW_TRY(narrow(*fact, symbol, value, "--set " + text));
   }
-  if (tokens.empty()) return std::monostate{};
+  if (tokens.empty()) return {};
   SymbolFact* const chosen = PW_TRY(fact_of(graph, tokens, "--tokens-symbol " + tokens));
   if (greatest_value(*chosen) < 1)
     return fail(error_in("--tokens-symbol " + tokens, "PW1470",
                          "no step has tokens: its greatest value is 0"));
   for (auto& [symbol, fact] : graph.facts.symbols) fact.role.clear();
   chosen->role = "tokens";
-  return std::monostate{};
+  return {};
 }
 
 void name_tokens(Graph& graph, const Log& log, const Symbols& given,
@@ -168,8 +167,8 @@ void name_tokens(Graph& graph, const Log& log, const Symbols& given,
                     chosen, fmt::join(symbols, ", ")));
 }
 
-Result<std::monostate> take_extents(const ExecutionRequest& request, Graph& graph, const Log& log) {
-  if (!has_dynamic_dims(graph)) return std::monostate{};
+Status take_extents(const ExecutionRequest& request, Graph& graph, const Log& log) {
+  if (!has_dynamic_dims(graph)) return {};
   const bool steps = !request.tokens.empty() || !request.steps.empty();
   const auto& symbols = graph.facts.symbols;
   const auto open = std::count_if(symbols.begin(), symbols.end(),

@@ -1,4 +1,3 @@
-// Exports cells of quantities, and the printing of tables and answers.
 #include "pipeline/table.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Exports to_json of tables, answers and lists.
 #include <nlohmann/json.hpp>
 
 #include "base/printable.hpp"

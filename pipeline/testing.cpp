@@ -1,4 +1,3 @@
-// Exports run_test_files, test_files and test_table.
 #include "pipeline/testing.hpp"
 
 #include <algorithm>
@@ -52,8 +51,7 @@ void drop_repaired(TestReport& report) {
     std::erase_if(test.failures, [](const TestFailure& f) { return f.fix.has_value(); });
 }
 
-Result<std::monostate> update_file(TestReport& report, const SourceMap& sources, SourceId source,
-                                   const Log& log) {
+Status update_file(TestReport& report, const SourceMap& sources, SourceId source, const Log& log) {
   if (const auto text = updated_counts(report, sources, source)) {
     PW_TRY(write_file(sources.name(source), *text));
     for (const TestResult& test : report.tests)
@@ -63,7 +61,7 @@ Result<std::monostate> update_file(TestReport& report, const SourceMap& sources,
                               sources.text(failure.fix->span), failure.fix->value));
   }
   drop_repaired(report);
-  return std::monostate{};
+  return {};
 }
 
 class TestFiles {
@@ -108,10 +106,9 @@ class TestFiles {
   }
 
   /// Adds a test per rule of the file, which fails if the rule changes numbers or may overflow.
-  Result<std::monostate> add_verdicts(
-      const RuleSet& set, SourceId source,
-      const std::vector<std::pair<std::string, std::string>>& params, const std::string& path,
-      TestReport& report) const {
+  Status add_verdicts(const RuleSet& set, SourceId source,
+                      const std::vector<std::pair<std::string, std::string>>& params,
+                      const std::string& path, TestReport& report) const {
     const LoadedRules loaded{set, PW_TRY(bind_params(set, params))};
     RuleJudge judge(loaded, {});
     for (const RuleId id : PW_TRY(rules_to_judge(set, {}))) {
@@ -130,7 +127,7 @@ class TestFiles {
              line == std::string::npos ? "" : judgement.reason.substr(line + 1)});
       report.tests.push_back(std::move(result));
     }
-    return std::monostate{};
+    return {};
   }
 
   /// Each pipeline of a file of counts is a test.

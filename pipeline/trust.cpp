@@ -1,4 +1,3 @@
-// Exports the list of trusted folders.
 #include "pipeline/trust.hpp"
 
 #include <algorithm>
@@ -62,7 +61,7 @@ std::vector<TrustedFolder> entries_of(const std::string& text) {
   return out;
 }
 
-Result<std::monostate> make_state_folder() {
+Status make_state_folder() {
   const std::string folder = state_folder();
   if (folder.empty()) return no_list("the state folder", "HOME and XDG_STATE_HOME name none");
   std::error_code ignored;
@@ -70,12 +69,12 @@ Result<std::monostate> make_state_folder() {
   if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
     return no_list(folder, std::strerror(errno));
   if (const std::string why = distrust(folder); !why.empty()) return no_list(folder, why);
-  return std::monostate{};
+  return {};
 }
 
 /// Replaces the list by what `change` makes of it, one process at a time.
 template <class Change>
-Result<std::monostate> change_list(Change change) {
+Status change_list(Change change) {
   PW_TRY(make_state_folder());
   const std::string path = list_path();
   const FileLock lock(path + ".lock");
@@ -88,7 +87,7 @@ Result<std::monostate> change_list(Change change) {
   const std::string temporary = fmt::format("{}.tmp-{}", path, ::getpid());
   if (const std::string why = write_durably(temporary, path, text); !why.empty())
     return no_list(path, why);
-  return std::monostate{};
+  return {};
 }
 
 std::string state_of(const TrustedFolder& entry) {

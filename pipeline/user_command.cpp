@@ -1,4 +1,3 @@
-// Exports split_words and run_command.
 #include "pipeline/user_command.hpp"
 
 #include <fmt/format.h>

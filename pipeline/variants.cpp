@@ -1,4 +1,3 @@
-// Exports the rewriting of a graph into its variants.
 #include "pipeline/variants.hpp"
 
 #include <algorithm>
@@ -122,8 +121,8 @@ Result<std::vector<GraphVariant>> make_variants(const Graph& graph, const Loaded
   return out;
 }
 
-Result<std::monostate> need_one(const std::vector<GraphVariant>& variants, const std::string& why) {
-  if (variants.size() == 1) return std::monostate{};
+Status need_one(const std::vector<GraphVariant>& variants, const std::string& why) {
+  if (variants.size() == 1) return {};
   return fail(error_in("pipeline", "PW1407",
                        "it makes a graph for each range of tokens, and this takes one", why));
 }

@@ -45,7 +45,7 @@ Result<std::vector<GraphVariant>> make_variants(const Graph& graph, const Loaded
                                                 const std::string& pipeline, const Log& log,
                                                 bool keep = false);
 /// PW1407 where there are several: what takes one graph says why.
-Result<std::monostate> need_one(const std::vector<GraphVariant>& variants, const std::string& why);
+Status need_one(const std::vector<GraphVariant>& variants, const std::string& why);
 
 /// The graph for a step; `runs_as` gives the size a variant pads it to. PW1408 if there is none.
 Result<std::size_t> variant_of(const std::vector<GraphVariant>& variants, std::int64_t tokens,

@@ -1,4 +1,3 @@
-// Exports Elements.
 #include "proof/elements.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Exports Numbering, fold_pairs.
 #include "proof/fold.hpp"
 
 #include <algorithm>

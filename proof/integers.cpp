@@ -1,4 +1,3 @@
-// Exports Integers.
 #include "proof/integers.hpp"
 
 #include <algorithm>

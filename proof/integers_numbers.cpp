@@ -1,4 +1,4 @@
-// Exports what Integers computes with numbers: evaluate, and the samples that refute claims.
+// Evaluate, and the samples that refute claims.
 #include <algorithm>
 
 #include "base/hash.hpp"

@@ -1,4 +1,3 @@
-// Exports Scalar, Machine, evaluate.
 #include "proof/machine.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Exports is_pointwise_primitive.
 #include "proof/primitives.hpp"
 
 #include <set>

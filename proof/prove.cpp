@@ -1,4 +1,3 @@
-// Exports Prover, compare_pairs.
 #include "proof/prove.hpp"
 
 #include <algorithm>
@@ -7,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/try.hpp"
 #include "graph/build.hpp"
 #include "graph/text.hpp"
 #include "proof/elements.hpp"
@@ -406,14 +406,13 @@ std::vector<std::string> effects_of(const Graph& graph, const std::vector<NodeId
 }
 
 /// Unfolds ops until none with an effect hides in a body; keeps the list of nodes up to date.
-Result<std::monostate> unfold(Graph& graph, std::vector<NodeId>& nodes) {
+Status unfold(Graph& graph, std::vector<NodeId>& nodes) {
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (!graph.alive(nodes[i]) || !graph.op_of(nodes[i]).has_body()) continue;
-    auto made = inline_node(graph, nodes[i]);
-    if (!made) return forward(made);
-    nodes.insert(nodes.end(), made->begin(), made->end());
+    auto made = PW_TRY(inline_node(graph, nodes[i]));
+    nodes.insert(nodes.end(), made.begin(), made.end());
   }
-  return std::monostate();
+  return {};
 }
 
 bool any_effect(const Context& context, OpId id, std::set<OpId>& seen) {

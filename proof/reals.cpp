@@ -1,4 +1,3 @@
-// Exports Reals.
 #include "proof/reals.hpp"
 
 #include <algorithm>

@@ -1,5 +1,4 @@
-// Exports make_schema: the left side as a Sketch draws it, the right side built on it, and what the
-// guards say of sizes.
+// The left side as a Sketch draws it, the right side built on it, and what the guards say of sizes.
 #include "proof/schema.hpp"
 
 #include <algorithm>

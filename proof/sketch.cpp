@@ -1,4 +1,4 @@
-// Exports Sketch: sizes, sequences of axes, dtypes, types.
+// Sizes, sequences of axes, dtypes, types.
 #include "proof/sketch.hpp"
 
 #include <algorithm>

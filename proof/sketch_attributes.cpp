@@ -1,4 +1,3 @@
-// Exports the part of Sketch for attributes, and for what they ask of sizes.
 #include <algorithm>
 #include <cctype>
 

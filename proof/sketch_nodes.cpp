@@ -1,4 +1,4 @@
-// Exports the part of Sketch for nodes: their operands, results and inputs.
+// Their operands, results and inputs.
 #include <algorithm>
 #include <cctype>
 

@@ -1,4 +1,4 @@
-// Exports Solver: libpw_z3.so, loaded where it is.
+// Loads libpw_z3.so where it is installed.
 #include "proof/solver.hpp"
 
 #include <dlfcn.h>

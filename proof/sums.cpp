@@ -1,6 +1,5 @@
-// Exports the sums of Reals: products under one sum are taken apart where their indices have
-// nothing to do with each other, sums of sums are one, and what is summed over has names that its
-// place decides.
+// Products under one sum are taken apart where their indices have nothing to do with each other,
+// sums of sums are one, and what is summed over has names that its place decides.
 #include <algorithm>
 #include <cmath>
 #include <numeric>

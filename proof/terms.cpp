@@ -1,4 +1,3 @@
-// Exports Terms.
 #include "proof/terms.hpp"
 
 #include <algorithm>

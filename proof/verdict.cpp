@@ -1,4 +1,3 @@
-// Exports the names of verdicts, and Specials.
 #include "proof/verdict.hpp"
 
 #include <vector>

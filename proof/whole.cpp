@@ -1,5 +1,5 @@
-// Exports the integers of Reals: polynomials modulo 2^k, exact values where intervals fit a dtype,
-// and what is computed from exact values.
+// Polynomials modulo 2^k, exact values where intervals fit a dtype, and what is computed from exact
+// values.
 #include <algorithm>
 #include <cmath>
 #include <limits>

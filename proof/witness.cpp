@@ -1,4 +1,3 @@
-// Exports WitnessSearch, print_witness.
 #include "proof/witness.hpp"
 
 #include <algorithm>

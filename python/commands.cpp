@@ -1,5 +1,5 @@
-// Exports add_commands: what the commands about rules, graphs and the machine do, as data. Each
-// function is one call of pipeline/, and its JSON is the command's.
+// What the commands about rules, graphs and the machine do, as data. Each function is one call of
+// pipeline/, and its JSON is the command's.
 #include <pybind11/stl.h>
 
 #include "base/file.hpp"

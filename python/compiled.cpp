@@ -1,5 +1,4 @@
-// Exports add_compiled: a graph compiled once and run many times, by any threads, on memory that
-// the caller has.
+// A graph compiled once and run many times, by any threads, on memory that the caller has.
 #include <algorithm>
 #include <iterator>
 #include <memory>

@@ -1,4 +1,3 @@
-// Exports tensor_of_dlpack.
 #include "python/dlpack.hpp"
 
 #include <cstring>

@@ -1,4 +1,4 @@
-// Exports what Python adds to a run: backends, hooks between pieces, and externs of rules.
+// Backends, hooks between pieces, and externs of rules.
 #include "python/engines.hpp"
 
 #include <algorithm>
@@ -24,8 +24,8 @@ class PyExecutable final : public Executable {
   PyExecutable(std::string name, const Graph& graph, py::object function)
       : name_(std::move(name)), graph_(graph), function_(std::move(function)) {}
 
-  Result<std::monostate> run(std::span<const TensorView> inputs,
-                             std::span<const TensorView> outputs, const RunContext&) override {
+  Status run(std::span<const TensorView> inputs, std::span<const TensorView> outputs,
+             const RunContext&) override {
     py::list arrays;
     for (const TensorView& input : inputs) arrays.append(numpy_of(input));
     const py::object returned = function_(*py::tuple(arrays));
@@ -43,7 +43,7 @@ class PyExecutable final : public Executable {
                                    fmt::join(tensor.extents(), ", ")));
       std::memcpy(outputs[i].data, tensor.data(), outputs[i].bytes());
     }
-    return std::monostate{};
+    return {};
   }
 
  private:
@@ -75,14 +75,14 @@ class PyBackend final : public Backend {
 class PyHook final : public PieceHook {
  public:
   explicit PyHook(py::object hook) : hook_(std::move(hook)) {}
-  Result<std::monostate> before(PieceCall& call) override { return tell("before", call); }
-  Result<std::monostate> after(PieceCall& call) override { return tell("after", call); }
+  Status before(PieceCall& call) override { return tell("before", call); }
+  Status after(PieceCall& call) override { return tell("after", call); }
 
  private:
-  Result<std::monostate> tell(const char* name, PieceCall& call) {
+  Status tell(const char* name, PieceCall& call) {
     if (py::hasattr(hook_, name))
       hook_.attr(name)(py::cast(&call, py::return_value_policy::reference));
-    return std::monostate{};
+    return {};
   }
   py::object hook_;
 };

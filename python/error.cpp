@@ -1,4 +1,4 @@
-// Exports piecewise.Error, and what all sources of the module share: logs, rules, JSON.
+// Logs, rules, JSON.
 #include <algorithm>
 #include <filesystem>
 

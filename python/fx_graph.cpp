@@ -1,5 +1,5 @@
-// Exports add_fx_graph: a graph of torch.fx, told node by node, as the importer takes it. What is
-// asked of every node is read here; what Python knows better, once for each object.
+// A graph of torch.fx, told node by node, as the importer takes it. What is asked of every node is
+// read here; what Python knows better, once for each object.
 #include <optional>
 #include <string>
 #include <string_view>

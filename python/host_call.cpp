@@ -1,4 +1,3 @@
-// Exports call_python and host_function_of.
 #include "python/host_call.hpp"
 
 #include <map>
@@ -134,11 +133,11 @@ HostFunction host_function_of(py::object function, HostArrays arrays,
     delete f;
   });
   return [held, arrays = std::move(arrays),
-          raised = std::move(raised)](const HostCall& call) -> Result<std::monostate> {
+          raised = std::move(raised)](const HostCall& call) -> Status {
     const py::gil_scoped_acquire holding;
     try {
       call_python(call, *held, arrays);
-      return std::monostate{};
+      return {};
     } catch (...) {
       if (raised == nullptr) throw;
       *raised = std::current_exception();

@@ -1,5 +1,4 @@
-// Exports add_kept: what the compile cache keeps for a later process, and digests of what it is
-// made of.
+// What the compile cache keeps for a later process, and digests of what it is made of.
 #include <filesystem>
 #include <functional>
 #include <optional>

@@ -1,4 +1,4 @@
-// Exports add_pipeline: the main job, and splits and plans, as the command line does them.
+// The main job, and splits and plans, as the command line does them.
 #include <variant>
 
 #include <pybind11/stl.h>
@@ -134,10 +134,9 @@ py::dict run_and_describe(const Named& named, const RunRequest& request,
                           const Described& described) {
   std::vector<std::string> lines;
   py::list graphs;
-  const RunDone done = [&](const RunRecord& record,
-                           const LoadedRules& rules) -> Result<std::monostate> {
+  const RunDone done = [&](const RunRecord& record, const LoadedRules& rules) -> Status {
     graphs.append(PW_TRY(described(record, rules)));
-    return std::monostate{};
+    return {};
   };
   const RunSummary summary =
       need(named.context, run_model(named.context, request, log_into(lines, named), done));

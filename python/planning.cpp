@@ -1,5 +1,4 @@
-// Exports add_planning: graphs cut, planned, sized, compiled and tuned, as the command line does
-// it.
+// Graphs cut, planned, sized, compiled and tuned, as the command line does it.
 #include <fmt/ranges.h>
 #include <pybind11/stl.h>
 

@@ -1,4 +1,4 @@
-// Exports add_run and numpy_of: a graph run on numpy arrays, opaque ops by Python callables.
+// A graph run on numpy arrays, opaque ops by Python callables.
 #include <cstring>
 #include <map>
 #include <memory>

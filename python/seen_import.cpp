@@ -1,5 +1,5 @@
-// Exports told_of, add_seen_import. What rules see of a graph of torch.fx is read from its nodes
-// into the importer, without a text or a tree of one between them.
+// What rules see of a graph of torch.fx is read from its nodes into the importer, without a text or
+// a tree of one between them.
 #include "python/seen_import.hpp"
 
 #include <algorithm>

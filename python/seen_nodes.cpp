@@ -1,4 +1,3 @@
-// Exports find_seen.
 #include "python/seen_nodes.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Exports TorchObjects.
 #include "python/torch_objects.hpp"
 
 #include "graph/import/fx_ast.hpp"

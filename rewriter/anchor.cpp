@@ -1,5 +1,3 @@
-// Exports plan_search, find_ways_back.
-//
 // plan_search is join ordering by branch and bound. The cost of an order is the expected number of
 // nodes looked at: as many starts as the graph has nodes of the anchor's op (none, where another
 // rule begins there, so that they are looked at anyway), times the average

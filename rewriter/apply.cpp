@@ -1,4 +1,3 @@
-// Exports apply, try_apply, would_change, apply_match, first_of, is_unneeded, erase_unneeded.
 #include "rewriter/apply.hpp"
 
 #include <algorithm>
@@ -7,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/try.hpp"
 #include "graph/same_type.hpp"
 #include "rewriter/known_types.hpp"
 #include "rewriter/legality.hpp"
@@ -46,9 +46,8 @@ class Application {
       : graph_(graph), layout_(layout), rule_(*layout.rule), match_(match), barriers_(barriers) {}
 
   Result<Applied> run() {
-    Result<bool> differs = begin();
-    if (!differs) return forward(differs);
-    if (*differs) return replace();
+    bool differs = PW_TRY(begin());
+    if (differs) return replace();
     Applied same;
     same.changed = false;
     return same;
@@ -70,10 +69,10 @@ class Application {
   /// Builds the right side beside what is there; the graph is as before unless that is something
   /// else.
   Result<bool> begin() {
-    if (Result<std::monostate> legal = check_legal(); !legal) return forward(legal);
+    PW_TRY(check_legal());
     graph_.start_undo();
     before_ = graph_.checkpoint();
-    Result<std::monostate> built = build();
+    Status built = build();
     graph_.insert_before({});
     const bool differs = built && !unchanged();
     if (!differs) graph_.rollback(before_);
@@ -81,7 +80,7 @@ class Application {
     return differs;
   }
 
-  Result<std::monostate> check_legal() {
+  Status check_legal() {
     for (NodeId n : all_nodes(match_))
       if (!graph_.alive(n))
         return fail(rule_.name_span, "N10",
@@ -97,10 +96,10 @@ class Application {
       if (auto barrier = find_barrier(graph_, layout_, match_, boundary_))
         return refuse("N14", fmt::format("it would be moved across %{} ({}), which has an effect",
                                          graph_.node_name(*barrier), graph_.op_of(*barrier).name));
-    return std::monostate();
+    return {};
   }
 
-  Result<std::monostate> build() {
+  Status build() {
     first_new_ = NodeId(graph_.node_bound());
     if (!graph_.make_room(boundary_.reads, boundary_.writes, own_))
       return refuse("N13", "the new nodes cannot be ordered");
@@ -109,16 +108,15 @@ class Application {
     BuildOptions options;
     options.like = root;
     Env env = match_.env;
-    if (auto built = build_right_side(graph_, rule_, match_, env, std::move(options)); !built)
-      return forward(built);
+    PW_TRY(build_right_side(graph_, rule_, match_, env, std::move(options)));
     Result<std::vector<OutputPair>> outputs = outputs_of(graph_, layout_, match_, env);
     if (!outputs) return refuse(outputs.error().front().code, outputs.error().front().message);
     outputs_ = std::move(*outputs);
-    if (auto types = check_types(); !types) return forward(types);
+    PW_TRY(check_types());
     return check_reads();
   }
 
-  Result<std::monostate> check_types() {
+  Status check_types() {
     const Types& types = graph_.context().types;
     for (const OutputPair& o : outputs_) {
       TypeId before = graph_.type(o.from), after = graph_.type(o.to);
@@ -136,11 +134,11 @@ class Application {
       return refuse(shape ? "N06" : "N05", fmt::format("`{}` is {} and would become {}", o.name,
                                                        types.print(before), types.print(after)));
     }
-    return std::monostate();
+    return {};
   }
 
   /// Consumed nodes are erased, so that no surviving node may read them.
-  Result<std::monostate> check_reads() const {
+  Status check_reads() const {
     for (std::size_t i = first_new_.index; i < graph_.node_bound(); ++i)
       for (ValueId v : graph_.operands(NodeId(i)))
         if (is_own(v))
@@ -150,7 +148,7 @@ class Application {
       if (is_own(o.to))
         return refuse("N08", fmt::format("`{}` would be %{}, which is consumed", o.name,
                                          graph_.value_name(o.to)));
-    return std::monostate();
+    return {};
   }
 
   [[nodiscard]] bool is_own(ValueId v) const {
@@ -298,13 +296,12 @@ Result<bool> would_change(Graph& graph, const RuleLayout& layout, const Match& m
 
 Result<MatchEvent> apply_match(Graph& graph, const RunRules& rules, const Match& match) {
   RuleLayout layout = lay_out(rules, match.rule);
-  Result<Applied> applied = apply(graph, layout, match, has_barriers(graph));
-  if (!applied) return forward(applied);
-  if (!applied->changed)
+  Applied applied = PW_TRY(apply(graph, layout, match, has_barriers(graph)));
+  if (!applied.changed)
     return fail(rules[match.rule].name_span, kNoChange,
                 fmt::format("`{}` changes nothing here: its result is what is there already",
                             rules[match.rule].name));
-  return std::move(applied->event);
+  return std::move(applied.event);
 }
 
 }  // namespace pw

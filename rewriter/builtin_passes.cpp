@@ -1,4 +1,4 @@
-// Exports the built-in passes: dce (eliminate_dead), cse (eliminate_common) and elide_clones.
+// Dce (eliminate_dead), cse (eliminate_common) and elide_clones.
 #include <algorithm>
 #include <bit>
 #include <map>

@@ -1,4 +1,3 @@
-// Exports help_for.
 #include "rewriter/code_help.hpp"
 
 #include "rewriter/near_miss_codes.hpp"

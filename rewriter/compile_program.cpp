@@ -1,4 +1,4 @@
-// Exports compile_program: rules to sequences of predicates, these to a prefix tree, the tree to
+// Rules to sequences of predicates, these to a prefix tree, the tree to
 // instructions.
 //  * plan_search (anchor.cpp) chooses each rule's anchor and the order of its nodes by the
 //    statistics of the graph.

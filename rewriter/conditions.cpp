@@ -1,4 +1,3 @@
-// Exports note_conditions.
 #include "rewriter/conditions.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,3 @@
-// Exports the costs of graphs.
 #include "rewriter/cost.hpp"
 
 #include <algorithm>

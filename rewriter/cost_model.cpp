@@ -1,4 +1,3 @@
-// Exports CostModel.
 #include "rewriter/cost_model.hpp"
 
 #include <cmath>

@@ -1,5 +1,4 @@
-// Exports run_pipeline, run_strategy: the passes of a strategy in order, each measured, checked and
-// reported.
+// The passes of a strategy in order, each measured, checked and reported.
 #include "rewriter/driver.hpp"
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/counted.hpp"
+#include "base/try.hpp"
 #include "graph/named_groups.hpp"
 #include "graph/text.hpp"
 #include "graph/verify.hpp"
@@ -35,46 +35,43 @@ class Driver {
  public:
   explicit Driver(RunState& run) : run_(run), graph_(run.graph), interpreter_(run) {}
 
-  Result<std::monostate> run_all(const Strategy& strategy) {
+  Status run_all(const Strategy& strategy) {
     if (run_.options.after_pass) run_.options.after_pass("input", graph_);
     if (strategy.kind != Kind::sequence || strategy.parts.empty()) return run_pass(strategy, true);
     Result<bool> wanted = interpreter_.holds(strategy);
     if (!wanted) return forward(wanted);
     FuelScope fuel(run_, strategy.fuel);
     for (const Strategy& pass : strategy.parts)
-      if (Result<std::monostate> done = run_pass(pass, *wanted); !done) return done;
+      if (Status done = run_pass(pass, *wanted); !done) return done;
     return *wanted ? interpreter_.check_ensures_of(strategy) : std::monostate();
   }
 
  private:
-  Result<std::monostate> run_pass(const Strategy& pass, bool pipeline_wanted) {
+  Status run_pass(const Strategy& pass, bool pipeline_wanted) {
     PassStats stats;
     stats.pass = pass.label;
     run_.pass_spans.emplace(pass.label, pass.span);
     stats.nodes_before = stats.nodes_after = graph_.node_count();
     if (run_.watch != nullptr) run_.watch->begin_pass(pass, run_);
-    Result<bool> wanted = pipeline_wanted ? interpreter_.holds(pass) : Result<bool>(false);
-    if (!wanted) return forward(wanted);
-    stats.skipped = !*wanted;
-    if (*wanted)
-      if (Result<std::monostate> done = measure(pass, stats); !done) return forward(done);
+    bool wanted = PW_TRY(pipeline_wanted ? interpreter_.holds(pass) : Result<bool>(false));
+    stats.skipped = !wanted;
+    if (wanted) PW_TRY(measure(pass, stats));
     run_.report.passes.push_back(std::move(stats));
-    if (run_.options.after_pass && *wanted) run_.options.after_pass(pass.label, graph_);
-    return std::monostate();
+    if (run_.options.after_pass && wanted) run_.options.after_pass(pass.label, graph_);
+    return {};
   }
 
-  Result<std::monostate> measure(const Strategy& pass, PassStats& stats) {
+  Status measure(const Strategy& pass, PassStats& stats) {
     auto start = std::chrono::steady_clock::now();
     const std::map<std::string, std::int64_t> sizes = group_sizes();
     run_.report.journal.add(PassBegin{pass.label, hash(), graph_.node_count()});
-    Result<StopReason> done = interpreter_.run(pass, stats, true);
-    if (!done) return forward(done);
+    StopReason done = PW_TRY(interpreter_.run(pass, stats, true));
     graph_.drop_dead_operands();
-    stats.stop = *done;
+    stats.stop = done;
     stats.nodes_after = graph_.node_count();
     stats.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     run_.report.journal.add(PassEnd{pass.label, hash(), graph_.node_count(), stats.seconds});
-    if (*done == StopReason::limit)
+    if (done == StopReason::limit)
       run_.report.warnings.push_back(
           warning_at(pass.span, "PW1104",
                      fmt::format("pass `{}` was stopped after {}{}, with {} in the graph",
@@ -82,9 +79,9 @@ class Driver {
                                  counted(stats.nodes_after, "node")),
                      "does some rule build what it matches? `fuel N` bounds a pass on purpose"));
     if (!sizes.empty()) warn_of_lost(sizes, pass);
-    if (!run_.options.verify_each) return std::monostate();
+    if (!run_.options.verify_each) return {};
     Diagnostics broken = verify(graph_);
-    if (!has_errors(broken)) return std::monostate();
+    if (!has_errors(broken)) return {};
     for (Diagnostic& d : broken) d.notes.push_back(fmt::format("after pass `{}`", pass.label));
     return tl::unexpected<Diagnostics>(std::move(broken));
   }
@@ -151,7 +148,7 @@ Result<RewriteReport> run_strategy(Graph& graph, RunRules& rules, const Strategy
                                    const Env& params, const RewriteOptions& options,
                                    RunWatch* watch) {
   RunState run{graph, rules, params, options, {}, has_barriers(graph), 0, {}, {}, {}, {}, watch};
-  if (Result<std::monostate> done = Driver(run).run_all(strategy); !done) return forward(done);
+  PW_TRY(Driver(run).run_all(strategy));
   warn_of_idle(run);
   run.report.journal.settle();
   run.report.journal.keep(rules.opened());
@@ -166,14 +163,13 @@ Result<RewriteReport> run_strategy(Graph& graph, const RuleSet& set, const Strat
 
 Result<RewriteReport> run_pipeline(Graph& graph, const RuleSet& rules, std::string_view pipeline,
                                    const Env& params, const RewriteOptions& options) {
-  Result<const Strategy*> strategy = find_strategy(rules, pipeline);
-  if (!strategy) return forward(strategy);
-  if (!(*strategy)->ranges.empty())
+  const Strategy* strategy = PW_TRY(find_strategy(rules, pipeline));
+  if (!strategy->ranges.empty())
     return fail(
-        (*strategy)->span, "PW1109",
+        strategy->span, "PW1109",
         fmt::format("`{}` makes a graph for each range of tokens, and one is asked for", pipeline),
         "`pwr opt` writes one file a range; run_ranges returns them all");
-  return run_strategy(graph, rules, **strategy, params, options);
+  return run_strategy(graph, rules, *strategy, params, options);
 }
 
 }  // namespace pw

@@ -1,4 +1,3 @@
-// Exports EGraph.
 #include "rewriter/egraph.hpp"
 
 #include <algorithm>

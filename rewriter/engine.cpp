@@ -1,4 +1,4 @@
-// Exports run_rules, and RuleEngine's seeding and taking. Preparing rules, legality, replacing,
+// Preparing rules, legality, replacing,
 // requeueing and rules with lists are in engine_*.cpp.
 //
 // Computes what naive_driver.cpp defines: as long as there is one, the first legal match that need

@@ -1,4 +1,4 @@
-// Exports RuleEngine's first look at a structural match (accept): the gates of engine_legality.cpp,
+// The gates of engine_legality.cpp,
 // asked of the registers where the match stands, before it is read from them.
 //
 // Most matches are decided here: their values are used as often as the pattern uses them, what they

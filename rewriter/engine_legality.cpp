@@ -1,4 +1,4 @@
-// Exports RuleEngine's predicates on a structural match: are its nodes and edges still there, is it
+// Are its nodes and edges still there, is it
 // closed, convex and clear of barriers, is it accepted by types, attributes and guards, does it
 // change anything, and must it wait.
 //

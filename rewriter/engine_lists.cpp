@@ -1,4 +1,4 @@
-// Exports RuleEngine's handling of rules with lists or `unless`: the match program finds the nodes
+// The match program finds the nodes
 // that are matched once, the backtracking search (search.hpp) completes each such match with its
 // members, and replacing goes through apply().
 //

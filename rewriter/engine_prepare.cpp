@@ -1,4 +1,4 @@
-// Exports RuleEngine's preparation: what is worked out of each rule once, before a run.
+// What is worked out of each rule once, before a run.
 #include <algorithm>
 #include <map>
 #include <set>

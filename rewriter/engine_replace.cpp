@@ -1,6 +1,6 @@
-// Exports RuleEngine's replacing of one match: new nodes by recipe, outputs redirected, consumed
-// nodes erased. Allocates neither strings nor environments: the recipe was built once for this
-// combination of types and attributes, and names are made when they are asked for.
+// New nodes by recipe, outputs redirected, consumed nodes erased. Allocates neither strings nor
+// environments: the recipe was built once for this combination of types and attributes, and names
+// are made when they are asked for.
 #include <algorithm>
 
 #include "rewriter/apply.hpp"

@@ -1,4 +1,4 @@
-// Exports RuleEngine's requeueing: from the nodes that a rewrite touched, along the edges of the
+// From the nodes that a rewrite touched, along the edges of the
 // patterns, to the anchors whose matches may hold them.
 //
 // For each op the match program has the ways back: the edges that lead from a pattern node of this
@@ -63,9 +63,7 @@ void RuleEngine::follow_far(const WayBack& way, NodeId node, std::vector<NodeId>
   for (NodeId n : here_) ask_again(n, out);
 }
 
-void RuleEngine::wait_for(NodeId node, NodeId anchor) {
-  waiters_[node.index].push_back(anchor);
-}
+void RuleEngine::wait_for(NodeId node, NodeId anchor) { waiters_[node.index].push_back(anchor); }
 
 void RuleEngine::wake(NodeId node) {
   const auto waiting = waiters_.find(node.index);

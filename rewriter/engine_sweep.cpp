@@ -1,4 +1,4 @@
-// Exports RuleEngine's sweep: where a rule's matches begin at the first node that they replace, a
+// Where a rule's matches begin at the first node that they replace, a
 // match's position is its anchor's label, so that one walk along the order of the graph meets the
 // matches in the order in which they are taken. None is stored, and what is matched is still in
 // the cache when it is replaced.

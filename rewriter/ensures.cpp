@@ -1,8 +1,9 @@
-// Exports check_ensures: numbers of the graph are put in, then it is a guard over params.
+// Numbers of the graph are put in, then it is a guard over params.
 #include "rewriter/ensures.hpp"
 
 #include <fmt/format.h>
 
+#include "base/try.hpp"
 #include "graph/text.hpp"
 
 namespace pw {
@@ -69,9 +70,8 @@ class Numbers {
 Result<Ensured> check_ensures(const Graph& graph, const Expr& statement, const Env& params) {
   Numbers numbers(graph, params);
   const Expr guard = numbers.put_into(statement);
-  Result<Truth> truth = evaluate_guard(graph.context(), &graph, guard, params, graph.facts);
-  if (!truth) return forward(truth);
-  return Ensured{*truth, std::move(numbers.values), std::move(numbers.counted)};
+  Truth truth = PW_TRY(evaluate_guard(graph.context(), &graph, guard, params, graph.facts));
+  return Ensured{truth, std::move(numbers.values), std::move(numbers.counted)};
 }
 
 }  // namespace pw

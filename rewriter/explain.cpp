@@ -1,5 +1,4 @@
-// Exports explain_rules: near misses grouped over repeated layers, and the fate of matches in a
-// pipeline.
+// Near misses grouped over repeated layers, and the fate of matches in a pipeline.
 #include "rewriter/explain.hpp"
 
 #include <algorithm>
@@ -8,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/try.hpp"
 #include "graph/text.hpp"
 #include "rewriter/apply.hpp"
 #include "rewriter/code_help.hpp"
@@ -67,10 +67,8 @@ class Explainer {
       note("N11", fmt::format("`{}` stands for no rule: its family has no variant", reference));
     } else if (!runs) {
       look_at(input_);
-    } else if (auto done = options_.runs.empty() ? follow_pipeline() : follow(options_.runs);
-               !done) {
-      return forward(done);
-    }
+    } else
+      PW_TRY(options_.runs.empty() ? follow_pipeline() : follow(options_.runs));
     out_.groups = groups_.take();
     return std::move(out_);
   }
@@ -175,30 +173,27 @@ class Explainer {
 
   // ---- a pipeline
 
-  Result<std::monostate> follow_pipeline() {
-    Result<const Strategy*> strategy = find_strategy(rules_.set(), options_.pipeline);
-    if (!strategy) return forward(strategy);
-    if (!options_.before.empty() && !has_label(**strategy, options_.before))
+  Status follow_pipeline() {
+    const Strategy* strategy = PW_TRY(find_strategy(rules_.set(), options_.pipeline));
+    if (!options_.before.empty() && !has_label(*strategy, options_.before))
       return fail({}, "PW1101",
                   fmt::format("pipeline `{}` has no pass `{}`", options_.pipeline, options_.before),
                   "`pwr opt --stats` lists its passes");
-    Result<TokenRange> range = choose_range(**strategy);
-    if (!range) return forward(range);
-    if (!(*strategy)->ranges.empty()) out_.range = *range;
-    return follow({{options_.pipeline, *range}});
+    TokenRange range = PW_TRY(choose_range(*strategy));
+    if (!strategy->ranges.empty()) out_.range = range;
+    return follow({{options_.pipeline, range}});
   }
 
   Result<TokenRange> choose_range(const Strategy& strategy) const {
-    Result<std::vector<TokenRange>> ranges = token_ranges(input_, rules_.set(), options_.pipeline);
-    if (!ranges) return forward(ranges);
-    if (!options_.tokens && ranges->size() == 1) return ranges->front();
+    std::vector<TokenRange> ranges = PW_TRY(token_ranges(input_, rules_.set(), options_.pipeline));
+    if (!options_.tokens && ranges.size() == 1) return ranges.front();
     std::string list;
-    for (const TokenRange& range : *ranges) {
+    for (const TokenRange& range : ranges) {
       if (options_.tokens && range.min <= *options_.tokens && *options_.tokens <= range.max)
         return range;
       list += fmt::format("{}{}..{}", list.empty() ? "" : ", ", range.min, range.max);
     }
-    if (ranges->empty())
+    if (ranges.empty())
       return fail(strategy.span, "PW1109",
                   fmt::format("the graph's facts leave no range of `{}` over", options_.pipeline));
     if (options_.tokens)
@@ -209,31 +204,29 @@ class Explainer {
     return fail(
         strategy.span, "PW1109",
         fmt::format("`{}` makes a graph for each range of tokens: {}", options_.pipeline, list),
-        fmt::format("`--tokens {}` explains the one for so many", ranges->back().min));
+        fmt::format("`--tokens {}` explains the one for so many", ranges.back().min));
   }
 
-  Result<std::monostate> follow(const std::vector<ExplainedRun>& runs) {
+  Status follow(const std::vector<ExplainedRun>& runs) {
     Graph graph = input_;
     graph.forget_undo();
     MatchHistory history(rules_, asked_, params_, options_.before);
     std::vector<Condition> conditions;
     bool held = false;
     for (const ExplainedRun& run : runs) {
-      Result<const Strategy*> strategy = find_strategy(rules_.set(), run.pipeline);
-      if (!strategy) return forward(strategy);
-      held = held || holds_rule(**strategy, {asked_.begin(), asked_.end()});
+      const Strategy* strategy = PW_TRY(find_strategy(rules_.set(), run.pipeline));
+      held = held || holds_rule(*strategy, {asked_.begin(), asked_.end()});
       narrow(graph, run.range);
       history.begin_run();
-      Result<RewriteReport> report =
-          run_strategy(graph, rules_, **strategy, params_, RewriteOptions(), &history);
-      if (!report) return forward(report);
-      conditions.insert(conditions.end(), report->conditions.begin(), report->conditions.end());
+      RewriteReport report =
+          PW_TRY(run_strategy(graph, rules_, *strategy, params_, RewriteOptions(), &history));
+      conditions.insert(conditions.end(), report.conditions.begin(), report.conditions.end());
     }
     if (options_.tokens && !out_.otherwise && !meets_conditions(conditions))
       return follow_otherwise(runs);
     history.finish();
     tell(history, graph, held);
-    return std::monostate();
+    return {};
   }
 
   [[nodiscard]] bool meets_conditions(const std::vector<Condition>& conditions) const {
@@ -241,7 +234,7 @@ class Explainer {
   }
 
   /// Steps that do not meet what was assumed have a graph of their own.
-  Result<std::monostate> follow_otherwise(const std::vector<ExplainedRun>& runs) {
+  Status follow_otherwise(const std::vector<ExplainedRun>& runs) {
     out_.otherwise = true;
     strict_ = without_assumptions(rules_.set());
     rules_ = RunRules(*strict_);

@@ -1,4 +1,3 @@
-// Exports NearMissGroups.
 #include "rewriter/explain_groups.hpp"
 
 #include <algorithm>

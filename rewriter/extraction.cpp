@@ -1,5 +1,3 @@
-// Exports Extracting.
-//
 // A node of several results is a class of its own with that one node; each result is had from it
 // for nothing, so that it is paid once. An input is a node that costs nothing. Among graphs of the
 // same cost the one of fewest nodes is best: costs are multiplied, and each node counts one

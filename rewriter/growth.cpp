@@ -1,5 +1,3 @@
-// Exports Growth.
-//
 // A round searches first and applies afterwards, one match of each rule in turn, so that a rule
 // with very many matches leaves room for the others. What a rule builds and what is there already
 // are one node (hash consing). Only what is near a change is searched again: a pattern of k nodes

@@ -1,4 +1,3 @@
-// Exports warn_of_idle, is_idle_warning.
 #include "rewriter/idle.hpp"
 
 #include <algorithm>

@@ -1,10 +1,11 @@
-// Exports Interpreter: one function a kind of strategy.
+// One function a kind of strategy.
 #include "rewriter/interpreter.hpp"
 
 #include <algorithm>
 
 #include <fmt/format.h>
 
+#include "base/try.hpp"
 #include "graph/text.hpp"
 #include "rewriter/cost_model.hpp"
 #include "rewriter/ensures.hpp"
@@ -52,32 +53,29 @@ Result<bool> Interpreter::holds(const Strategy& strategy) {
 Result<bool> Interpreter::decide(const Strategy& strategy) {
   for (const Expr& condition : strategy.when) {
     std::string why;
-    Result<Truth> truth =
-        evaluate_guard(graph_.context(), &graph_, condition, run_.params, graph_.facts, &why);
-    if (!truth) return forward(truth);
-    if (*truth == Truth::unknown)
+    Truth truth = PW_TRY(
+        evaluate_guard(graph_.context(), &graph_, condition, run_.params, graph_.facts, &why));
+    if (truth == Truth::unknown)
       run_.report.warnings.push_back(
           warning_at(condition.span, "PW1102",
                      fmt::format("`when {}` cannot be decided, so `{}` is left out{}",
                                  print(condition), strategy.label, why.empty() ? "" : ": " + why)));
-    if (*truth != Truth::yes) return false;
+    if (truth != Truth::yes) return false;
   }
   return true;
 }
 
 Done Interpreter::run(const Strategy& strategy, PassStats& stats, bool decided) {
   if (!decided) {
-    Result<bool> wanted = holds(strategy);
-    if (!wanted) return forward(wanted);
-    if (!*wanted) return StopReason::fixpoint;
+    bool wanted = PW_TRY(holds(strategy));
+    if (!wanted) return StopReason::fixpoint;
   }
   // The fuel of a repetition is its rounds.
   FuelScope fuel(run_, strategy.kind == Kind::repeat ? std::nullopt : strategy.fuel);
   Done done = run_kind(strategy, stats);
   if (done && run_.watch != nullptr) run_.watch->end(strategy, *done, run_);
   if (!done || strategy.kind == Kind::atomic) return done;
-  if (Result<std::monostate> checked = check_ensures_of(strategy); !checked)
-    return forward(checked);
+  PW_TRY(check_ensures_of(strategy));
   return done;
 }
 
@@ -158,25 +156,23 @@ void Interpreter::warn_of_cycle(const Strategy& strategy, const std::vector<Rule
 Result<std::optional<Diagnostic>> Interpreter::broken_promise(const Strategy& strategy) {
   const bool atomic = strategy.kind == Kind::atomic;
   for (const Expr& promise : strategy.ensures) {
-    Result<Ensured> ensured = check_ensures(graph_, promise, run_.params);
-    if (!ensured) return forward(ensured);
-    if (ensured->truth == Truth::yes) continue;
-    if (atomic && run_.watch != nullptr) run_.watch->broken(strategy, promise, *ensured, run_);
+    Ensured ensured = PW_TRY(check_ensures(graph_, promise, run_.params));
+    if (ensured.truth == Truth::yes) continue;
+    if (atomic && run_.watch != nullptr) run_.watch->broken(strategy, promise, ensured, run_);
     return warning_at(
         promise.span, atomic ? "PW1107" : "PW1108",
         fmt::format("`ensures {}` {} after `{}`{}{}", print(promise),
-                    ensured->truth == Truth::no ? "does not hold" : "cannot be decided",
-                    strategy.label, ensured->values.empty() ? "" : ": " + ensured->values,
+                    ensured.truth == Truth::no ? "does not hold" : "cannot be decided",
+                    strategy.label, ensured.values.empty() ? "" : ": " + ensured.values,
                     atomic ? "; all of it is undone" : ""));
   }
   return std::optional<Diagnostic>();
 }
 
-Result<std::monostate> Interpreter::check_ensures_of(const Strategy& strategy) {
-  Result<std::optional<Diagnostic>> broken = broken_promise(strategy);
-  if (!broken) return forward(broken);
-  if (*broken) run_.report.warnings.push_back(std::move(**broken));
-  return std::monostate();
+Status Interpreter::check_ensures_of(const Strategy& strategy) {
+  std::optional<Diagnostic> broken = PW_TRY(broken_promise(strategy));
+  if (broken) run_.report.warnings.push_back(std::move(*broken));
+  return {};
 }
 
 Done Interpreter::run_atomic(const Strategy& strategy, PassStats& stats) {
@@ -184,11 +180,10 @@ Done Interpreter::run_atomic(const Strategy& strategy, PassStats& stats) {
   const WatchScope watched(run_);
   Done done = run_parts(strategy, stats);
   if (!done) return done;
-  Result<std::optional<Diagnostic>> broken = broken_promise(strategy);
-  if (!broken) return forward(broken);
-  if (!*broken) return done;
+  std::optional<Diagnostic> broken = PW_TRY(broken_promise(strategy));
+  if (!broken) return done;
   restore(run_, stats, before);
-  run_.report.warnings.push_back(std::move(**broken));
+  run_.report.warnings.push_back(std::move(*broken));
   return StopReason::undone;
 }
 

@@ -15,7 +15,7 @@ class Interpreter {
   /// `decided`: the caller has looked at `when` already.
   Result<StopReason> run(const Strategy& strategy, PassStats& stats, bool decided = false);
   /// Of a strategy that is not atomic: warns where its `ensures` does not hold.
-  Result<std::monostate> check_ensures_of(const Strategy& strategy);
+  Status check_ensures_of(const Strategy& strategy);
 
  private:
   Result<StopReason> run_kind(const Strategy& strategy, PassStats& stats);

@@ -1,6 +1,6 @@
-// Exports Journal: events packed as numbers of seven bits a byte, but the ids of a match in as many
-// bytes each as the largest of them needs, and what it erases, mostly, as one bit that says that it
-// is what was matched.
+// Events packed as numbers of seven bits a byte, but the ids of a match in as many bytes each as
+// the largest of them needs, and what it erases, mostly, as one bit that says that it is what was
+// matched.
 #include "rewriter/journal.hpp"
 
 #include <algorithm>

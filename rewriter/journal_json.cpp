@@ -1,5 +1,5 @@
-// Exports journal_to_json_lines: an object a line, `event` first. Nodes are {id, name, op}, values
-// {id, name}; ids are those of the graph the journal was made on.
+// An object a line, `event` first. Nodes are {id, name, op}, values {id, name}; ids are those of
+// the graph the journal was made on.
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 

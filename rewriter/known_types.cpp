@@ -1,7 +1,7 @@
-// Exports surely_same_type and surely_dtype: types as terms over those of values of which nothing
-// is known. An op whose signature gives its result the type of an operand has that operand's term;
-// of others the term is the op with the terms of its operands, as a type is a function of these.
-// Such terms are nested a few deep; what is below is a value of which nothing is known.
+// Types as terms over those of values of which nothing is known. An op whose signature gives its
+// result the type of an operand has that operand's term; of others the term is the op with the
+// terms of its operands, as a type is a function of these. Such terms are nested a few deep; what
+// is below is a value of which nothing is known.
 #include "rewriter/known_types.hpp"
 
 #include <algorithm>

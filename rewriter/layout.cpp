@@ -1,4 +1,3 @@
-// Exports lay_out, starting_env, anchor_of, nodes_back.
 #include "rewriter/layout.hpp"
 
 #include <algorithm>

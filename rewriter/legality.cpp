@@ -1,6 +1,6 @@
-// Exports the predicates of legality.hpp. A path is searched up to the label of the last producer
-// that the right side reads, a barrier between the first and the last matched node, so that the
-// cost does not depend on the size of the graph.
+// A path is searched up to the label of the last producer that the right side reads, a barrier
+// between the first and the last matched node, so that the cost does not depend on the size of the
+// graph.
 #include "rewriter/legality.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Exports LoopGuard.
 #include "rewriter/loop_guard.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Exports MatchHistory's lifecycle of a match, see, holds_rule, without_numbers. Undoing is in
-// match_history_undo.cpp, the matches that a single rewrite creates in match_history_steps.cpp.
+// Undoing is in match_history_undo.cpp, the matches that a single rewrite creates in
+// match_history_steps.cpp.
 #include "rewriter/match_history.hpp"
 
 #include <algorithm>

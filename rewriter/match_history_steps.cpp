@@ -1,5 +1,4 @@
-// Exports MatchHistory's part on single rewrites: matches that come up with one, or that one ends
-// although all their nodes are still there.
+// Matches that come up with one, or that one ends although all their nodes are still there.
 #include <algorithm>
 
 #include <fmt/format.h>

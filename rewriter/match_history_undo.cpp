@@ -1,5 +1,4 @@
-// Exports MatchHistory's part on undoing: `atomic` strategies that were rolled back, and the
-// alternatives of `best of` that lost.
+// `atomic` strategies that were rolled back, and the alternatives of `best of` that lost.
 #include <algorithm>
 
 #include <fmt/format.h>

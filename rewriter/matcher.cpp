@@ -1,5 +1,4 @@
-// Exports match_at, find_matches, explain: the searches of search.hpp over one anchor or all of
-// them.
+// The searches of search.hpp over one anchor or all of them.
 #include "rewriter/matcher.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Exports run_rules_naive.
 #include "rewriter/naive_driver.hpp"
 
 #include <algorithm>

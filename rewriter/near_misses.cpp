@@ -1,5 +1,5 @@
-// Exports find_near_misses, explain: attempts from every node of the pattern, so that a match with
-// one part missing is found from the parts that are there.
+// Attempts from every node of the pattern, so that a match with one part missing is found from the
+// parts that are there.
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>

@@ -1,4 +1,3 @@
-// Exports layouts_of, Probe.
 #include "rewriter/probe.hpp"
 
 #include "rewriter/anchor.hpp"

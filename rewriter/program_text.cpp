@@ -1,5 +1,4 @@
-// Exports print(MatchProgram): an instruction a line, with its branch on failure, its reason, and
-// the rules that ask it.
+// An instruction a line, with its branch on failure, its reason, and the rules that ask it.
 #include <fmt/format.h>
 
 #include "base/counted.hpp"

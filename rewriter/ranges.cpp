@@ -1,4 +1,3 @@
-// Exports run_ranges, what it runs on, and the choice among what it made.
 #include "rewriter/ranges.hpp"
 
 #include <algorithm>
@@ -6,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/try.hpp"
 #include "rewriter/driver.hpp"
 #include "rewriter/narrowing.hpp"
 
@@ -76,14 +76,13 @@ std::string tokens_symbol(const Graph& graph) {
 
 Result<std::vector<TokenRange>> token_ranges(const Graph& graph, const RuleSet& rules,
                                              std::string_view pipeline) {
-  Result<const Strategy*> strategy = find_strategy(rules, pipeline);
-  if (!strategy) return forward(strategy);
+  const Strategy* strategy = PW_TRY(find_strategy(rules, pipeline));
   const std::string symbol = tokens_symbol(graph);
   const SymbolFact fact = fact_of(graph, symbol);
-  const std::vector<std::int64_t>& ends = (*strategy)->ranges;
+  const std::vector<std::int64_t>& ends = strategy->ranges;
   if (ends.empty()) return std::vector<TokenRange>{{fact.min, fact.max}};
   if (symbol.empty())
-    return fail((*strategy)->span, "PW1109",
+    return fail(strategy->span, "PW1109",
                 fmt::format("`{}` rewrites for ranges of tokens, and no symbol of the graph counts "
                             "tokens",
                             pipeline),
@@ -104,34 +103,29 @@ Result<std::vector<RangedResult>> run_range(const Graph& graph, const RuleSet& r
                                             std::string_view pipeline, const Env& params,
                                             TokenRange range, const RewriteOptions& options) {
   std::vector<RangedResult> out;
-  const auto run = [&](const RuleSet& set, const RewriteOptions& with,
-                       bool otherwise) -> Result<std::monostate> {
-    Result<const Strategy*> strategy = find_strategy(set, pipeline);
-    if (!strategy) return forward(strategy);
+  const auto run = [&](const RuleSet& set, const RewriteOptions& with, bool otherwise) -> Status {
+    const Strategy* strategy = PW_TRY(find_strategy(set, pipeline));
     Graph copy = graph;
     narrow(copy, range);
-    Result<RewriteReport> report = run_strategy(copy, set, **strategy, params, with);
-    if (!report) return forward(report);
-    std::vector<Condition> conditions = report->conditions;
-    out.push_back({range, std::move(conditions), otherwise, std::move(copy), std::move(*report)});
-    return std::monostate();
+    RewriteReport report = PW_TRY(run_strategy(copy, set, *strategy, params, with));
+    std::vector<Condition> conditions = report.conditions;
+    out.push_back({range, std::move(conditions), otherwise, std::move(copy), std::move(report)});
+    return {};
   };
-  if (Result<std::monostate> done = run(rules, options, false); !done) return forward(done);
+  PW_TRY(run(rules, options, false));
   if (out.front().conditions.empty()) return out;
   RewriteOptions quiet = options;
   quiet.after_pass = nullptr;
-  if (Result<std::monostate> done = run(without_assumptions(rules), quiet, true); !done)
-    return forward(done);
+  PW_TRY(run(without_assumptions(rules), quiet, true));
   return out;
 }
 
 Result<std::vector<RangedResult>> run_ranges(const Graph& graph, const RuleSet& rules,
                                              std::string_view pipeline, const Env& params,
                                              const RewriteOptions& options) {
-  Result<std::vector<TokenRange>> ranges = token_ranges(graph, rules, pipeline);
-  if (!ranges) return forward(ranges);
+  std::vector<TokenRange> ranges = PW_TRY(token_ranges(graph, rules, pipeline));
   std::vector<RangedResult> out;
-  for (TokenRange range : *ranges) {
+  for (TokenRange range : ranges) {
     Result<std::vector<RangedResult>> some =
         run_range(graph, rules, pipeline, params, range, options);
     if (!some) return some;

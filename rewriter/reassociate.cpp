@@ -1,4 +1,3 @@
-// Exports Reassociation.
 #include "rewriter/reassociate.hpp"
 
 #include <algorithm>

@@ -1,10 +1,11 @@
-// Exports make_recipe: the right side is built once in a graph of its own, whose inputs stand for
-// the values of the pattern, and read off as a list of nodes to add.
+// The right side is built once in a graph of its own, whose inputs stand for the values of the
+// pattern, and read off as a list of nodes to add.
 #include <algorithm>
 #include <unordered_map>
 
 #include <fmt/format.h>
 
+#include "base/try.hpp"
 #include "graph/same_type.hpp"
 #include "rewriter/known_types.hpp"
 #include "rewriter/legality.hpp"
@@ -33,9 +34,8 @@ class Writer {
       if (candidate_.nodes[i].valid())
         options.open_attributes.emplace(graph_.op_of(candidate_.nodes[i]).name,
                                         graph_.attributes(candidate_.nodes[i]));
-    if (auto built = build_statements(scratch_, rule_.replacement, env, options); !built)
-      return forward(built);
-    if (auto done = read_outputs(env); !done) return forward(done);
+    PW_TRY(build_statements(scratch_, rule_.replacement, env, options));
+    PW_TRY(read_outputs(env));
     read_nodes();
     compare_with_old();
     return std::move(out_);
@@ -56,7 +56,7 @@ class Writer {
     }
   }
 
-  Result<std::monostate> read_outputs(const Env& env) {
+  Status read_outputs(const Env& env) {
     const Types& types = graph_.context().types;
     for (std::size_t i = 0; i < rule_.outputs.size(); ++i) {
       const std::string& name = rule_.outputs[i];
@@ -82,7 +82,7 @@ class Writer {
       results_.push_back(*to);
       scratch_.add_output(*to);
     }
-    return std::monostate();
+    return {};
   }
 
   void read_nodes() {

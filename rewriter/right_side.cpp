@@ -1,10 +1,10 @@
-// Exports build_right_side, outputs_of, bindings_of.
 #include "rewriter/right_side.hpp"
 
 #include <algorithm>
 
 #include <fmt/format.h>
 
+#include "base/try.hpp"
 #include "dsl/fuse.hpp"
 #include "rewriter/legality.hpp"
 
@@ -39,16 +39,15 @@ std::vector<ValueId> values_of(const Env& env, const std::string& name) {
 
 }  // namespace
 
-Result<std::monostate> build_right_side(Graph& graph, const Rule& rule, const Match& match,
-                                        Env& env, BuildOptions options) {
+Status build_right_side(Graph& graph, const Rule& rule, const Match& match, Env& env,
+                        BuildOptions options) {
   for (std::size_t i = 0; i < rule.nodes.size(); ++i)
     if (const NodeId node = representative(rule, match, PatternNodeId(i)); node.valid())
       options.open_attributes.emplace(graph.op_of(node).name, graph.attributes(node));
   if (!rule.fused) return build_statements(graph, rule.replacement, env, options);
-  Result<std::vector<Statement>> fused =
-      fused_replacement(graph.context(), rule, length_of_lists(rule, match));
-  if (!fused) return forward(fused);
-  return build_statements(graph, *fused, env, options);
+  std::vector<Statement> fused =
+      PW_TRY(fused_replacement(graph.context(), rule, length_of_lists(rule, match)));
+  return build_statements(graph, fused, env, options);
 }
 
 Result<std::vector<OutputPair>> outputs_of(const Graph& graph, const RuleLayout& layout,

@@ -13,8 +13,8 @@ namespace pw {
 
 /// Appends the nodes of the right side at the graph's insertion point. `options` says how they are
 /// labelled; the attributes that `..` copies are added here.
-Result<std::monostate> build_right_side(Graph& graph, const Rule& rule, const Match& match,
-                                        Env& env, BuildOptions options);
+Status build_right_side(Graph& graph, const Rule& rule, const Match& match, Env& env,
+                        BuildOptions options);
 
 /// An output of the rule, or one element of a list.
 struct OutputPair {

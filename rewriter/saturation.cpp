@@ -1,6 +1,6 @@
-// Exports run_saturation: greedy first, as its graph is one of the equal ones; then growth
-// (growth.cpp), extraction (extraction.cpp), and the extracted graph in place of the old. If the
-// result is not cheaper, everything is rolled back; if greedy's is, that is kept.
+// Greedy first, as its graph is one of the equal ones; then growth (growth.cpp), extraction
+// (extraction.cpp), and the extracted graph in place of the old. If the result is not cheaper,
+// everything is rolled back; if greedy's is, that is kept.
 #include "rewriter/saturation.hpp"
 
 #include <algorithm>

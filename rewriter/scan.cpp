@@ -1,4 +1,3 @@
-// Exports Scan, and RuleEngine's ready and scan.
 #include "rewriter/scan.hpp"
 
 #include "rewriter/engine.hpp"

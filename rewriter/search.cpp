@@ -1,4 +1,4 @@
-// Exports Search: the walk from the anchor along the pattern, and the gates of op and arity.
+// The walk from the anchor along the pattern, and the gates of op and arity.
 //
 // Nodes are visited in the order of RuleLayout::steps. Each is reached from one visited before: as
 // the producer of a known value, which leaves no choice; as one of its users, all of which are

@@ -1,5 +1,5 @@
-// Exports Search's gates on attributes: a written one must match, an unwritten one must have its
-// default, and one that depends on an unbound variable is deferred until that is bound.
+// A written one must match, an unwritten one must have its default, and one that depends on an
+// unbound variable is deferred until that is bound.
 #include <algorithm>
 #include <set>
 

@@ -1,6 +1,5 @@
-// Exports Search's last gates, evaluated when every node is bound: closedness (N08), `where` (N09;
-// N06 where it cannot be decided), `assume` (N09; undecided ones become conditions), `unless`
-// (N09), and cycles (N13).
+// Closedness (N08), `where` (N09; N06 where it cannot be decided), `assume` (N09; undecided ones
+// become conditions), `unless` (N09), and cycles (N13).
 #include <algorithm>
 
 #include <fmt/format.h>

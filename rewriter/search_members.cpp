@@ -1,4 +1,4 @@
-// Exports Search's part on lists: `many y = mm(x, w)`, a member for each user of a value that fits,
+// `many y = mm(x, w)`, a member for each user of a value that fits,
 // and `cat(relu(x)...)`, a member for each operand.
 //
 // Members are tried one after the other in one state, and put into a group for each choice of what

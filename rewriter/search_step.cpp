@@ -1,4 +1,3 @@
-// Exports connects and common_slot.
 #include "rewriter/search_step.hpp"
 
 namespace pw {

@@ -1,5 +1,4 @@
-// Exports Search's gates on values: binding of operands and results, comparison of numbers,
-// unification of types.
+// Binding of operands and results, comparison of numbers, unification of types.
 #include <fmt/format.h>
 
 #include "graph/canonical.hpp"

@@ -1,4 +1,3 @@
-// Exports take_snapshot and restore.
 #include "rewriter/snapshot.hpp"
 
 namespace pw {

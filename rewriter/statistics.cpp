@@ -1,4 +1,3 @@
-// Exports gather_statistics.
 #include "rewriter/statistics.hpp"
 
 #include <cstdint>

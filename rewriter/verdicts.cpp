@@ -1,4 +1,3 @@
-// Exports Verdicts, bind_candidate.
 #include "rewriter/verdicts.hpp"
 
 #include <algorithm>

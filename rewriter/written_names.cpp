@@ -1,4 +1,3 @@
-// Exports with_written_names.
 #include "rewriter/written_names.hpp"
 
 #include <cctype>

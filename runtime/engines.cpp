@@ -1,4 +1,3 @@
-// Exports builtin_engines.
 #include <chrono>
 
 #include <fmt/format.h>

@@ -1,4 +1,3 @@
-// Exports give_python_functions.
 #include "runtime/python_functions.hpp"
 
 #include <array>
@@ -172,8 +171,7 @@ std::string misfit(const PythonAnswer& answer,
   return {};
 }
 
-Result<std::monostate> run(PythonProcess& process, const std::string& function,
-                           const HostCall& call) {
+Status run(PythonProcess& process, const std::string& function, const HostCall& call) {
   const std::lock_guard lock(process.turn());
   const PythonCallText text = python_call_text(call, function);
   bool sent = process.send_text(text.text);
@@ -186,14 +184,14 @@ Result<std::monostate> run(PythonProcess& process, const std::string& function,
     if (!answer.error.empty()) break;
     if (!process.take(place.data, place.bytes())) answer = process.ended();
   }
-  if (answer.error.empty()) return std::monostate{};
+  if (answer.error.empty()) return {};
   if (!answer.arrays.empty()) process.end();
   return failed_call(call, answer);
 }
 
 }  // namespace
 
-Result<std::monostate> give_python_functions(Context& context, const std::string& path) {
+Status give_python_functions(Context& context, const std::string& path) {
   const auto refused = [&](std::string message, std::string help) {
     return fail(error_in("host functions " + path, "PW1229", std::move(message), std::move(help)));
   };
@@ -211,7 +209,7 @@ Result<std::monostate> give_python_functions(Context& context, const std::string
     give_host_function(context, function, [process, function](const HostCall& call) {
       return run(*process, function, call);
     });
-  return std::monostate{};
+  return {};
 }
 
 }  // namespace pw

@@ -10,6 +10,6 @@ namespace pw {
 
 /// Starts the process, and gives its functions to the context, which keeps it alive. PW1229 where
 /// there is no `python3` or numpy, or where the file does not load.
-Result<std::monostate> give_python_functions(Context& context, const std::string& path);
+Status give_python_functions(Context& context, const std::string& path);
 
 }  // namespace pw

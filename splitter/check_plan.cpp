@@ -1,4 +1,3 @@
-// Exports contradictions.
 #include "splitter/check_plan.hpp"
 
 #include <algorithm>
@@ -158,8 +157,7 @@ std::string outside_facts(const Plan& plan, const Graph& source) {
 
 std::vector<Contradiction> contradictions(const Plan& plan) { return Check(plan).run(); }
 
-Result<std::monostate> check_memory(const Plan& plan, const StitchedGraph& pieces,
-                                    const Graph& source) {
+Status check_memory(const Plan& plan, const StitchedGraph& pieces, const Graph& source) {
   const auto refuse = [&](const std::string& at, const std::string& why) {
     return fail(error_in(at, "PW0745", why, "make the plan anew from this graph"));
   };
@@ -196,7 +194,7 @@ Result<std::monostate> check_memory(const Plan& plan, const StitchedGraph& piece
     if (!launches && (slot.begin > need.begin || slot.end < need.end))
       return refuse(at, alive("nodes", need.begin, need.end, slot.begin, slot.end));
   }
-  return std::monostate{};
+  return {};
 }
 
 }  // namespace pw

@@ -22,7 +22,6 @@ std::vector<Contradiction> contradictions(const Plan& plan);
 /// Whether the plan, bound to this graph, has a slot for each of its values that is large enough
 /// and not shared during the lifetime that the graph requires, whatever the plan states. PW0745.
 /// The backend checks the scratch of pieces.
-Result<std::monostate> check_memory(const Plan& plan, const StitchedGraph& pieces,
-                                    const Graph& source);
+Status check_memory(const Plan& plan, const StitchedGraph& pieces, const Graph& source);
 
 }  // namespace pw

@@ -1,5 +1,3 @@
-// Exports size_problem, monotone, best_sets, best_sets_slowly, frontier, with_sizes and serve.
-//
 // A row of the dynamic program of choose.hpp is filled by divide and conquer: the middle entry by a
 // scan, whose argmin then bounds the scans of both halves. That is exact because the least argmins
 // rise with j, which the quadrangle inequality gives where T never falls (monotone() makes it so);

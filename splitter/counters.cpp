@@ -1,4 +1,3 @@
-// Exports Counting and Counters::list.
 #include "splitter/counters.hpp"
 
 namespace pw {

@@ -1,4 +1,3 @@
-// Exports read_histogram, read_step_times and histogram_named.
 #include "splitter/histogram.hpp"
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/blank.hpp"
+#include "base/try.hpp"
 #include "graph/scan_json.hpp"
 #include "splitter/sizes.hpp"
 
@@ -144,7 +144,7 @@ std::optional<double> number(const json::Tree& tree) {
   return std::nullopt;
 }
 
-Result<std::monostate> read_json(std::string_view text, const std::string& file, Pairs& pairs) {
+Status read_json(std::string_view text, const std::string& file, Pairs& pairs) {
   const auto not_two = [&](const std::string& place) {
     pairs.fail_at(place, "expected two numbers");
   };
@@ -176,7 +176,7 @@ Result<std::map<std::int64_t, double>> read_pairs(std::string_view text, const s
   Pairs pairs(file, times);
   const std::string_view body = trimmed(text);
   if (!body.empty() && body.front() == '{') {
-    if (auto done = read_json(text, file, pairs); !done) return forward(done);
+    PW_TRY(read_json(text, file, pairs));
   } else if (!times && text.find(kTokensColumn) != std::string_view::npos) {
     read_table(text, pairs);
   } else {
@@ -199,19 +199,17 @@ double Histogram::total() const {
 }
 
 Result<Histogram> read_histogram(std::string_view text, const std::string& file) {
-  auto pairs = read_pairs(text, file, false);
-  if (!pairs) return forward(pairs);
+  auto pairs = PW_TRY(read_pairs(text, file, false));
   Histogram out;
-  for (const auto& [tokens, count] : *pairs)
+  for (const auto& [tokens, count] : pairs)
     out.steps.emplace_back(tokens, static_cast<std::int64_t>(count));
   return out;
 }
 
 Result<std::vector<std::pair<std::int64_t, double>>> read_step_times(std::string_view text,
                                                                      const std::string& file) {
-  auto pairs = read_pairs(text, file, true);
-  if (!pairs) return forward(pairs);
-  return std::vector<std::pair<std::int64_t, double>>(pairs->begin(), pairs->end());
+  auto pairs = PW_TRY(read_pairs(text, file, true));
+  return std::vector<std::pair<std::int64_t, double>>(pairs.begin(), pairs.end());
 }
 
 std::optional<Histogram> histogram_named(std::string_view name) {

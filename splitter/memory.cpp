@@ -1,4 +1,4 @@
-// Exports plan_memory. Values get lifetimes on the linear schedule (all pieces' nodes, or launches,
+// Values get lifetimes on the linear schedule (all pieces' nodes, or launches,
 // one after the other), and then offsets in one arena (offsets.cpp):
 //  * a value inside a piece is alive from its node to its last reader; one that crosses pieces is
 //    alive in the whole of each piece from its producer's to its last reader's, since a captured
@@ -13,6 +13,7 @@
 #include <algorithm>
 
 #include "base/assert.hpp"
+#include "base/try.hpp"
 #include "graph/symbol_fact.hpp"
 #include "graph/view.hpp"
 #include "splitter/offsets.hpp"
@@ -77,21 +78,19 @@ class Planner {
 
   Result<MemoryPlan> run() {
     for (std::size_t i = 0; i < stitched_.pieces.size(); ++i)
-      if (auto done = schedules_.empty() ? add_piece(i) : add_schedule(i); !done)
-        return forward(done);
+      PW_TRY(schedules_.empty() ? add_piece(i) : add_schedule(i));
     keep_returned();
     merge_storage();
     place();
-    if (auto done = count_inputs(); !done) return forward(done);
+    PW_TRY(count_inputs());
     sort_by_value();
     return std::move(plan_);
   }
 
  private:
   static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
-  using Done = Result<std::monostate>;
 
-  Done add_piece(std::size_t step) {
+  Status add_piece(std::size_t step) {
     const Piece& piece = stitched_.pieces[PieceId(step)];
     const std::size_t begin = position_;
     for (const NodeId n : piece.nodes) {
@@ -105,11 +104,11 @@ class Planner {
     const std::size_t end = position_ == begin ? begin : position_ - 1;
     for (const ValueId v : piece.outputs) make_crossing(v, begin);
     for (const ValueId v : piece.inputs) extend(v, step, end);
-    return std::monostate{};
+    return {};
   }
 
   /// Only what crosses has a slot, alive in whole pieces.
-  Done add_schedule(std::size_t step) {
+  Status add_schedule(std::size_t step) {
     const Piece& piece = stitched_.pieces[PieceId(step)];
     const std::size_t begin = position_;
     position_ += std::max<std::size_t>(schedules_[step].launches, 1);
@@ -125,7 +124,7 @@ class Planner {
       intervals_.push_back({begin + s.first, begin + s.last, align(s.bytes)});
       scratch_.push_back(&s);
     }
-    return std::monostate{};
+    return {};
   }
 
   /// Somewhere in these positions the node may call a library, which then uses the workspace.
@@ -135,9 +134,9 @@ class Planner {
     last_call_ = std::max(last_call_, last);
   }
 
-  Done add_slot(NodeId n, std::size_t r, std::size_t step) {
+  Status add_slot(NodeId n, std::size_t r, std::size_t step) {
     const ValueId v = graph_.result(n, r);
-    if (graph_.op_of(n).is_literal() || nothing(v)) return std::monostate{};
+    if (graph_.op_of(n).is_literal() || nothing(v)) return {};
     auto bytes = sizer_.bytes(v);
     if (!bytes) return forward(bytes);
     Slot slot;
@@ -149,7 +148,7 @@ class Planner {
     slot.bytes = *bytes;
     slot_of_[v.index] = plan_.slots.size();
     plan_.slots.push_back(std::move(slot));
-    return std::monostate{};
+    return {};
   }
 
   /// A value of no type that nobody reads, or an input that is no tensor: nothing is kept of it.
@@ -271,7 +270,7 @@ class Planner {
     }
   }
 
-  Done count_inputs() {
+  Status count_inputs() {
     for (const ValueId v : graph_.inputs()) {
       if (nothing(v)) continue;
       auto bytes = sizer_.bytes(v);
@@ -282,7 +281,7 @@ class Planner {
         case InputKind::buffer: plan_.buffer_bytes += *bytes; break;
       }
     }
-    return std::monostate{};
+    return {};
   }
 
   void sort_by_value() {

@@ -1,4 +1,3 @@
-// Exports the names of capture modes, and allowed_mode.
 #include "splitter/modes.hpp"
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-// Exports place_intervals and its heuristics, and peak.
-//
 // Best fit over intervals: in a given order, each block goes into the smallest gap that holds it
 // between the blocks which it meets in time, else on top. Orders are: by begin (a sweep with a free
 // list, O(n log n)), and, up to 4096 blocks, largest, longest, and largest area first (O(n²);

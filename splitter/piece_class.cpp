@@ -1,4 +1,3 @@
-// Exports canonical_form, canonical_hash, fold_pieces and the counts of a StitchedGraph.
 #include "splitter/piece_class.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Exports make_plan: checks the graph's symbols and the options, then fills the plan part by part.
+// Checks the graph's symbols and the options, then fills the plan part by part.
 #include "splitter/plan.hpp"
 
 #include <algorithm>
@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/try.hpp"
 #include "graph/symbol_fact.hpp"
 #include "splitter/row_mixing.hpp"
 
@@ -65,16 +66,15 @@ std::int64_t rows_multiple(const Graph& graph, const PlanOptions& options) {
 }
 
 /// Fills max_tokens and eager_multiple, so that what is padded to stays inside the facts.
-Result<std::monostate> bind_tokens(const Graph& graph, const PlanOptions& options, bool pads,
-                                   Plan& plan) {
+Status bind_tokens(const Graph& graph, const PlanOptions& options, bool pads, Plan& plan) {
   const SymbolFact fact = tokens_fact(graph);
   const std::int64_t multiple = rows_multiple(graph, options);
   if (pads) plan.eager_multiple = multiple;
   const std::int64_t greatest = greatest_value(fact) / multiple * multiple;
   plan.max_tokens = std::min(options.max_tokens, greatest);
   // What is no maximum is said later; one of several ranges may lie beyond the maximum.
-  if (options.max_tokens < 1 || options.min_tokens > options.max_tokens) return std::monostate{};
-  if (greatest > 0 && plan.max_tokens >= least_value(fact)) return std::monostate{};
+  if (options.max_tokens < 1 || options.min_tokens > options.max_tokens) return {};
+  if (greatest > 0 && plan.max_tokens >= least_value(fact)) return {};
   return fail(in_graph(
       graph, "PW0728",
       fmt::format("symbol {} is in {}, and no multiple of {} among them is up to {} tokens",
@@ -83,8 +83,7 @@ Result<std::monostate> bind_tokens(const Graph& graph, const PlanOptions& option
 }
 
 /// Fills tokens, bound and what bind_tokens does.
-Result<std::monostate> bind_symbols(const Graph& graph, const PlanOptions& options, bool pads,
-                                    Plan& plan) {
+Status bind_symbols(const Graph& graph, const PlanOptions& options, bool pads, Plan& plan) {
   Diagnostics errors;
   std::vector<std::string> token_symbols;
   for (const auto& [symbol, fact] : graph.facts.symbols)
@@ -119,11 +118,10 @@ Result<std::monostate> bind_symbols(const Graph& graph, const PlanOptions& optio
       plan.bound.emplace(symbol, greatest_value(*fact));
   }
   if (!errors.empty()) return tl::unexpected(std::move(errors));
-  return std::monostate{};
+  return {};
 }
 
-Result<std::monostate> check_numbers(const Graph& graph, const PlanOptions& options,
-                                     const Plan& plan) {
+Status check_numbers(const Graph& graph, const PlanOptions& options, const Plan& plan) {
   Diagnostics errors;
   const auto require = [&](bool ok, const std::string& what, std::int64_t number,
                            const std::string& range) {
@@ -155,7 +153,7 @@ Result<std::monostate> check_numbers(const Graph& graph, const PlanOptions& opti
       require(inside(size), "compile size", size, range);
   }
   if (!errors.empty()) return tl::unexpected(std::move(errors));
-  return std::monostate{};
+  return {};
 }
 
 /// Of the default sizes those that the facts allow, and the least of all.
@@ -199,18 +197,17 @@ void keep_decodes(const PlanOptions& options, std::vector<std::int64_t>& sizes, 
   sizes.erase(beyond, sizes.end());
 }
 
-Result<std::monostate> plan_sizes(const Graph& graph, const PlanOptions& options, Plan& plan) {
+Status plan_sizes(const Graph& graph, const PlanOptions& options, Plan& plan) {
   plan.ranges = make_ranges(options.range_ends, plan.max_tokens,
                             std::max(options.min_tokens, least_rows(graph)));
   KeptSizes compiled = keep_multiples(options.compile_sizes, plan.eager_multiple, "compile sizes");
   plan.compile_sizes = std::move(compiled.sizes);
   if (!compiled.dropped.empty()) plan.notes.push_back(compiled.dropped);
-  if (plan.mode == "none") return std::monostate{};
-  auto sizes = choose_sizes(graph, options, plan);
-  if (!sizes) return forward(sizes);
-  if (plan.mode == name(CaptureMode::full_decode_only)) keep_decodes(options, *sizes, plan);
-  plan.capture = make_capture_sizes(std::move(*sizes));
-  return std::monostate{};
+  if (plan.mode == "none") return {};
+  auto sizes = PW_TRY(choose_sizes(graph, options, plan));
+  if (plan.mode == name(CaptureMode::full_decode_only)) keep_decodes(options, sizes, plan);
+  plan.capture = make_capture_sizes(std::move(sizes));
+  return {};
 }
 
 /// Fills mode and mode_reason; whether steps may be padded.
@@ -281,18 +278,15 @@ Result<Plan> make_plan(const StitchedGraph& pieces, const Graph& source,
   plan.loras.push_back(0);
   std::sort(plan.loras.begin(), plan.loras.end());
   plan.loras.erase(std::unique(plan.loras.begin(), plan.loras.end()), plan.loras.end());
-  auto pads = choose_mode(pieces, source, options, plan);
-  if (!pads) return forward(pads);
-  if (auto done = bind_symbols(source, options, *pads, plan); !done) return forward(done);
-  if (auto done = check_numbers(source, options, plan); !done) return forward(done);
-  if (!plan.tokens.empty())
-    if (auto done = plan_sizes(source, options, plan); !done) return forward(done);
+  auto pads = PW_TRY(choose_mode(pieces, source, options, plan));
+  PW_TRY(bind_symbols(source, options, pads, plan));
+  PW_TRY(check_numbers(source, options, plan));
+  if (!plan.tokens.empty()) PW_TRY(plan_sizes(source, options, plan));
   plan.steps = make_steps(pieces, source, *capture_mode_named(plan.mode));
   plan.captures = captures_of(plan);
-  auto memory = plan_memory(pieces, source, round_up(plan.max_tokens, plan.eager_multiple), {},
-                            options.workspace_bytes);
-  if (!memory) return forward(memory);
-  plan.memory = std::move(*memory);
+  auto memory = PW_TRY(plan_memory(pieces, source, round_up(plan.max_tokens, plan.eager_multiple),
+                                   {}, options.workspace_bytes));
+  plan.memory = std::move(memory);
   predict_captures(pieces, source, plan);
   return plan;
 }

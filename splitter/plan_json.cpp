@@ -1,4 +1,4 @@
-// Exports to_json and plan_to_json: the text form of a plan, described in docs/formats.md.
+// The text form of a plan, described in docs/formats.md.
 #include <cstdio>
 
 #include <nlohmann/json.hpp>

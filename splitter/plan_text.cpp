@@ -1,4 +1,3 @@
-// Exports describe, bind_plan and differences.
 #include "splitter/plan_text.hpp"
 
 #include <algorithm>
@@ -6,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/try.hpp"
 #include "splitter/check_plan.hpp"
 #include "splitter/row_mixing.hpp"
 
@@ -256,7 +256,7 @@ Result<Plan> bind_plan(const PlanDocument& document, const StitchedGraph& pieces
     slot.storage = bound.at(slot.storage);
     slot.value = bound.at(slot.value);
   }
-  if (auto done = check_memory(plan, pieces, source); !done) return forward(done);
+  PW_TRY(check_memory(plan, pieces, source));
   const bool pads = plan.mode != name(CaptureMode::none) || plan.eager_multiple > 1;
   if (const auto mixing = pads ? row_mixing(source) : std::nullopt)
     return fail(error_in("plan of " + plan.graph, "PW0745", "steps are padded, and " + *mixing,

@@ -1,5 +1,4 @@
-// Exports predict_captures: graphs, nodes and bytes of each captured size, before anything is
-// captured.
+// Graphs, nodes and bytes of each captured size, before anything is captured.
 #include <algorithm>
 #include <map>
 #include <tuple>

@@ -1,4 +1,3 @@
-// Exports product_of.
 #include "splitter/product.hpp"
 
 namespace pw {

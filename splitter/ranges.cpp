@@ -1,4 +1,4 @@
-// Exports make_ranges and compiled_for: inclusive token ranges from their end points.
+// Inclusive token ranges from their end points.
 #include <algorithm>
 
 #include "splitter/plan.hpp"

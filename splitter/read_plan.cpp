@@ -1,4 +1,4 @@
-// Exports plan_from_json: reads, and resolves names.
+// Reads, and resolves names.
 #include <algorithm>
 #include <charconv>
 #include <limits>

@@ -1,8 +1,8 @@
-// Exports row_mixing: a walk in topological order that looks for the first cross-token op.
-// Primitives are decided by their op and by whether the dim of tokens is reduced, sorted,
-// contracted, sliced, cut or reshaped; an op with a body by the primitives in it, once for each op,
-// types and attributes. Beside that, values are followed that are a rank's part of the rows: with
-// padding these are other rows until they are gathered. Linear in the nodes and their dims.
+// A walk in topological order that looks for the first cross-token op. Primitives are decided by
+// their op and by whether the dim of tokens is reduced, sorted, contracted, sliced, cut or
+// reshaped; an op with a body by the primitives in it, once for each op, types and attributes.
+// Beside that, values are followed that are a rank's part of the rows: with padding these are other
+// rows until they are gathered. Linear in the nodes and their dims.
 #include "splitter/row_mixing.hpp"
 
 #include <algorithm>

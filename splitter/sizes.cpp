@@ -1,5 +1,3 @@
-// Exports CaptureSizes::pad, make_capture_sizes, default_capture_sizes, keep_multiples and
-// round_up.
 #include "splitter/sizes.hpp"
 
 #include <algorithm>

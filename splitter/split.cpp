@@ -1,4 +1,4 @@
-// Exports split: one walk assigns each node to a piece, a new one wherever splitting and other ops
+// One walk assigns each node to a piece, a new one wherever splitting and other ops
 // meet. Pieces that only allocate join an earlier one; a pure piece between two splitting pieces
 // that does not depend on the first moves before it, and the two splitting pieces become one. Then
 // each piece is built as a graph, and the graph that calls them. Linear in nodes and def-use edges.

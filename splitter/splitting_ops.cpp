@@ -1,6 +1,7 @@
-// Exports splitting_ops: which ops cut a graph, from traits, rules and options.
+// Which ops cut a graph, from traits, rules and options.
 #include <set>
 
+#include "base/try.hpp"
 #include "splitter/splitter.hpp"
 
 namespace pw {
@@ -10,12 +11,11 @@ namespace {
 Result<bool> holds(Context& context, const std::vector<Expr>& guards, const Env& params) {
   for (const Expr& guard : guards) {
     std::string why;
-    auto truth = evaluate_guard(context, nullptr, guard, params, Facts{}, &why);
-    if (!truth) return forward(truth);
-    if (*truth == Truth::unknown)
+    auto truth = PW_TRY(evaluate_guard(context, nullptr, guard, params, Facts{}, &why));
+    if (truth == Truth::unknown)
       return fail(guard.span, "PW0701", "whether to split here is not known: " + why,
                   "a split condition may read params only");
-    if (*truth == Truth::no) return false;
+    if (truth == Truth::no) return false;
   }
   return true;
 }
@@ -40,9 +40,8 @@ Result<std::vector<OpId>> splitting_ops(const ContextPtr& context, const RuleSet
   if (rules != nullptr) {
     for (const SplitRule& rule : rules->splits) {
       for (const SplitRule::At& at : rule.at) {
-        auto applies = holds(*context, at.when, params);
-        if (!applies) return forward(applies);
-        if (*applies) ids.insert(at.ops.begin(), at.ops.end());
+        auto applies = PW_TRY(holds(*context, at.when, params));
+        if (applies) ids.insert(at.ops.begin(), at.ops.end());
       }
     }
   }

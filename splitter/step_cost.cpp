@@ -1,4 +1,3 @@
-// Exports StepCost and interpolated.
 #include "splitter/step_cost.hpp"
 
 #include <algorithm>

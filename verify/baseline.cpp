@@ -1,4 +1,3 @@
-// Exports count_pipeline, counts_difference.
 #include "verify/baseline.hpp"
 
 #include <algorithm>
@@ -6,17 +5,18 @@
 
 #include <fmt/format.h>
 
+#include "base/try.hpp"
+
 namespace pw {
 
 Result<PipelineCounts> count_pipeline(const Graph& graph, const RuleSet& rules,
                                       const std::string& pipeline, const Env& params) {
   Graph copy = graph;
-  Result<RewriteReport> report = run_pipeline(copy, rules, pipeline, params);
-  if (!report) return forward(report);
+  RewriteReport report = PW_TRY(run_pipeline(copy, rules, pipeline, params));
   PipelineCounts out;
   out.nodes = copy.node_count();
-  const RunRules ran = report->journal.rules_of(rules);
-  for (const JournalEvent& event : report->journal)
+  const RunRules ran = report.journal.rules_of(rules);
+  for (const JournalEvent& event : report.journal)
     if (const auto* match = std::get_if<MatchEvent>(&event)) ++out.rewrites[ran[match->rule].name];
   return out;
 }

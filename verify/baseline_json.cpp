@@ -1,5 +1,3 @@
-// Exports baseline_from_json, baseline_to_json.
-
 #include <nlohmann/json.hpp>
 
 #include "verify/baseline.hpp"

@@ -1,4 +1,3 @@
-// Exports the boundary values of guards, and the inputs that they want replicated.
 #include "verify/boundaries.hpp"
 
 #include <algorithm>

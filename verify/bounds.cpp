@@ -1,7 +1,7 @@
-// Exports BoundedProgram. Each value has, beside the exact numbers, a bound on the error of each
-// element. Ops that move elements move their bounds; pointwise ops are evaluated at the ends of
-// their operands' intervals; sums and products bound the sum of the magnitudes of their terms; what
-// is none of these is run on disturbed operands.
+// Each value has, beside the exact numbers, a bound on the error of each element. Ops that move
+// elements move their bounds; pointwise ops are evaluated at the ends of their operands' intervals;
+// sums and products bound the sum of the magnitudes of their terms; what is none of these is run on
+// disturbed operands.
 #include "verify/bounds.hpp"
 
 #include <algorithm>
@@ -138,9 +138,9 @@ class BoundedRun {
         values_[rank][graph_.inputs()[i].index].exact = pw::array_of(inputs[i]);
   }
 
-  Result<std::monostate> run() {
+  Status run() {
     for (const BoundedProgram::Step& step : program_.steps_) PW_TRY(run(step));
-    return std::monostate{};
+    return {};
   }
 
   [[nodiscard]] BoundedOutputs outputs(std::size_t rank) const {
@@ -237,7 +237,7 @@ class BoundedRun {
     return out;
   }
 
-  Result<std::monostate> run(const BoundedProgram::Step& step) {
+  Status run(const BoundedProgram::Step& step) {
     Operands operands;
     bool plain = true;
     for (std::size_t rank = 0; rank < values_.size(); ++rank) {
@@ -257,20 +257,20 @@ class BoundedRun {
       return integers(step);
     switch (kind) {
       case StepKind::move: return plain ? std::monostate{} : move(step);
-      case StepKind::pointwise: pointwise(step); return std::monostate{};
+      case StepKind::pointwise: pointwise(step); return {};
       case StepKind::sum: return sum(step);
       case StepKind::product: return product(step);
       case StepKind::extreme: return plain ? std::monostate{} : extreme(step);
       case StepKind::other: return disturbed(step);
     }
-    return std::monostate{};
+    return {};
   }
 
   [[nodiscard]] Traced& result(const BoundedProgram::Step& step, std::size_t rank, std::size_t r) {
     return values_[rank][graph_.result(step.node, r).index];
   }
 
-  Result<std::monostate> move(const BoundedProgram::Step& step) {
+  Status move(const BoundedProgram::Step& step) {
     const auto of = [&](const auto& take) {
       return apply(step, [&](const Traced& x, std::size_t) { return take(x); });
     };
@@ -282,7 +282,7 @@ class BoundedRun {
       y.sum = sums[rank][r];
       for (double reach : reaches[rank][r]) y.reach.push_back(reach_of(reach));
     });
-    return std::monostate{};
+    return {};
   }
 
   template <class Visit>
@@ -304,7 +304,7 @@ class BoundedRun {
   }
 
   /// Integers are exact, and nothing is known of what is made of uncertain ones.
-  Result<std::monostate> integers(const BoundedProgram::Step& step) {
+  Status integers(const BoundedProgram::Step& step) {
     PW_TRY(spread_reach(step, true));
     bool exact = true;
     for (std::size_t rank = 0; rank < values_.size(); ++rank)
@@ -315,7 +315,7 @@ class BoundedRun {
     each_result(step, [&](Traced& y, std::size_t, std::size_t) {
       if (!exact) y.error.assign(y.count(), kInfinity);
     });
-    return std::monostate{};
+    return {};
   }
 
   void pointwise(const BoundedProgram::Step& step) {
@@ -406,17 +406,17 @@ class BoundedRun {
   }
 
   /// Each level of reach that an operand has, where it takes part. Of products, everywhere.
-  Result<std::monostate> spread_reach(const BoundedProgram::Step& step, bool everywhere) {
+  Status spread_reach(const BoundedProgram::Step& step, bool everywhere) {
     RangeState most = RangeState::inside;
     for (std::size_t rank = 0; rank < values_.size(); ++rank)
       for (std::size_t i = 0; i < graph_.operand_count(step.node); ++i)
         if (const Traced* x = operand(step, rank, i))
           most = std::max(most, everywhere ? consumed(step, *x, i) : worst(*x));
-    if (most == RangeState::inside) return std::monostate{};
+    if (most == RangeState::inside) return {};
     if (everywhere) {
       each_result(step,
                   [&](Traced& y, std::size_t, std::size_t) { y.reach.assign(y.count(), most); });
-      return std::monostate{};
+      return {};
     }
     for (const RangeState level : {RangeState::partial, RangeState::inner, RangeState::left}) {
       if (level > most) break;
@@ -431,7 +431,7 @@ class BoundedRun {
           if (part[rank][r][i] > 0) y.reach[i] = level;
       });
     }
-    return std::monostate{};
+    return {};
   }
 
   static RangeState worst(const Traced& x) {
@@ -449,7 +449,7 @@ class BoundedRun {
     return most;
   }
 
-  Result<std::monostate> sum(const BoundedProgram::Step& step) {
+  Status sum(const BoundedProgram::Step& step) {
     PW_TRY(spread_reach(step, false));
     const ByRank errors =
                      PW_TRY(apply(step, [](const Traced& x, std::size_t) { return x.errors(); })),
@@ -458,7 +458,7 @@ class BoundedRun {
       finish_sum(step, y, r, errors[rank][r], sums[rank][r],
                  Numbers(y.count(), terms_of(step, rank, y)), false);
     });
-    return std::monostate{};
+    return {};
   }
 
   /// The most terms that an element of a sum has.
@@ -470,7 +470,7 @@ class BoundedRun {
     return x.count() == y.count() ? all : all / std::max(1.0, static_cast<double>(y.count())) + 1;
   }
 
-  Result<std::monostate> product(const BoundedProgram::Step& step) {
+  Status product(const BoundedProgram::Step& step) {
     PW_TRY(spread_reach(step, true));
     const ByRank least = PW_TRY(
                      apply(step, [](const Traced& x, std::size_t) { return x.magnitudes(); })),
@@ -494,11 +494,11 @@ class BoundedRun {
       for (std::size_t i = 0; i < y.reach.size(); ++i)
         if (y.reach[i] != RangeState::inside) y.reach[i] = RangeState::left;
     });
-    return std::monostate{};
+    return {};
   }
 
   /// Ops of which a larger operand gives no smaller result. Their indices are as of any other op.
-  Result<std::monostate> extreme(const BoundedProgram::Step& step) {
+  Status extreme(const BoundedProgram::Step& step) {
     PW_TRY(spread_reach(step, true));
     const auto shifted = [&](double sign) {
       return apply(step, [&](const Traced& x, std::size_t) {
@@ -518,7 +518,7 @@ class BoundedRun {
             std::max(distance(low[rank][r][i], exact[i]), distance(high[rank][r][i], exact[i]));
       if (index) y.error.assign(exact.size(), index_error(step, rank));
     });
-    return std::monostate{};
+    return {};
   }
   /// Which element is the largest is not known where elements are closer than their errors.
   [[nodiscard]] double index_error(const BoundedProgram::Step& step, std::size_t rank) const {
@@ -535,7 +535,7 @@ class BoundedRun {
 
   /// Runs the step on operands that are off by their errors, to either side, and takes several
   /// times the largest change; its own roundings are those of a short sum of its largest numbers.
-  Result<std::monostate> disturbed(const BoundedProgram::Step& step) {
+  Status disturbed(const BoundedProgram::Step& step) {
     constexpr int kTimes = 4;
     constexpr double kMargin = 4, kSteps = 64;
     PW_TRY(spread_reach(step, true));
@@ -577,7 +577,7 @@ class BoundedRun {
           y.reach[i] = RangeState::left;
       }
     });
-    return std::monostate{};
+    return {};
   }
 
   [[nodiscard]] double largest_number(const BoundedProgram::Step& step, std::size_t rank,

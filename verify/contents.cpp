@@ -1,4 +1,3 @@
-// Exports SampleInputs, give_contents.
 #include "verify/contents.hpp"
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 #include "backends/numerics.hpp"
 #include "backends/program.hpp"
 #include "base/hash.hpp"
+#include "base/try.hpp"
 #include "graph/build.hpp"
 #include "verify/special_values.hpp"
 
@@ -153,8 +153,7 @@ std::uint64_t SampleInputs::rounds(Contents contents) const {
   return static_cast<std::uint64_t>(rounds);
 }
 
-Result<std::monostate> SampleInputs::give(std::span<Weights> ranks, Contents contents,
-                                          std::uint64_t round) const {
+Status SampleInputs::give(std::span<Weights> ranks, Contents contents, std::uint64_t round) const {
   std::uint64_t column = 0;
   for (ValueId input : graph_.inputs()) {
     const std::uint64_t position = column++;
@@ -162,9 +161,8 @@ Result<std::monostate> SampleInputs::give(std::span<Weights> ranks, Contents con
     const std::string_view input_name = graph_.value_name(input);
     const DType dtype = graph_.context().types[graph_.type(input)].dtype;
     const bool index = !is_float(dtype) && looks_up(input);
-    auto extents = extents_of(graph_, input, symbols_);
-    if (!extents) return forward(extents);
-    const auto count = static_cast<std::uint64_t>(element_count(*extents));
+    auto extents = PW_TRY(extents_of(graph_, input, symbols_));
+    const auto count = static_cast<std::uint64_t>(element_count(extents));
     for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
       const std::int64_t place = index ? 0
                                        : replica_of(graph_.replicated_over(input),
@@ -172,18 +170,17 @@ Result<std::monostate> SampleInputs::give(std::span<Weights> ranks, Contents con
       const auto replica = static_cast<std::uint64_t>(place);
       const std::uint64_t key =
           combine(combine(round, replica), combine(position, static_cast<std::uint64_t>(contents)));
-      const Tensor tensor(dtype, *extents);
+      const Tensor tensor(dtype, extents);
       Filler(dtype, contents, key, position, (round + replica) * count)
           .fill(tensor, index ? std::optional(rows_.find(input_name)->second) : std::nullopt);
       ranks[rank].give(input_name, tensor);
     }
   }
-  return std::monostate{};
+  return {};
 }
 
-Result<std::monostate> give_contents(std::span<Weights> ranks, const Graph& graph,
-                                     const Symbols& symbols, Contents contents,
-                                     std::uint64_t round) {
+Status give_contents(std::span<Weights> ranks, const Graph& graph, const Symbols& symbols,
+                     Contents contents, std::uint64_t round) {
   return SampleInputs(graph, symbols).give(ranks, contents, round);
 }
 

@@ -31,8 +31,7 @@ class SampleInputs {
   SampleInputs(const Graph& graph, const Symbols& symbols, const RankGroups& groups = {});
   /// Fills the inputs of every rank. Of consecutive rounds, each goes on in the order of special
   /// values where the last one ended, so that inputs of one element have all of them in turn.
-  Result<std::monostate> give(std::span<Weights> ranks, Contents contents,
-                              std::uint64_t round) const;
+  Status give(std::span<Weights> ranks, Contents contents, std::uint64_t round) const;
   /// The rounds in which every input holds every special value of its dtype.
   [[nodiscard]] std::uint64_t rounds(Contents contents) const;
 
@@ -48,8 +47,7 @@ class SampleInputs {
 /// Gives every input of the graph its contents, on each rank. Inputs declared to be replicated over
 /// a group hold the same on its ranks, and so do indices; all others differ. Fails for a symbol
 /// without a value.
-Result<std::monostate> give_contents(std::span<Weights> ranks, const Graph& graph,
-                                     const Symbols& symbols, Contents contents,
-                                     std::uint64_t round);
+Status give_contents(std::span<Weights> ranks, const Graph& graph, const Symbols& symbols,
+                     Contents contents, std::uint64_t round);
 
 }  // namespace pw

@@ -1,4 +1,3 @@
-// Exports random choices.
 #include "verify/draw.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Exports the judgement of expectations.
 #include "verify/expectation.hpp"
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 #include "backends/eager/eager.hpp"
 #include "backends/numerics.hpp"
 #include "backends/runner.hpp"
+#include "base/try.hpp"
 #include "dsl/dsl.hpp"
 #include "graph/text.hpp"
 #include "rewriter/analysis/fuzz_order.hpp"
@@ -159,11 +159,10 @@ Result<std::vector<Rejection>> reasons_of(const RangeRun& run, const std::string
   ExplainOptions options;
   options.runs = run.variant.runs;
   options.most = std::numeric_limits<std::size_t>::max();
-  auto found = explain_rules(run.before, run.rules, rule, run.params, options);
-  if (!found) return forward(found);
+  auto found = PW_TRY(explain_rules(run.before, run.rules, rule, run.params, options));
   std::vector<Rejection> reasons;
   bool nearest = true;
-  for (const NearMissGroup& group : found->groups) {
+  for (const NearMissGroup& group : found.groups) {
     if (!group.first.complete && !std::exchange(nearest, false)) continue;
     reasons.push_back(group.first.why);
   }

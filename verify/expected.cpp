@@ -1,4 +1,3 @@
-// Exports check_expected and usual_tolerance.
 #include "verify/expected.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Exports graph_diff.
 #include "verify/graph_diff.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Exports make_instances: builds the pattern's nodes in text order, drawing what is free.
+// Builds the pattern's nodes in text order, drawing what is free.
 #include "verify/instance.hpp"
 
 #include <algorithm>
@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/try.hpp"
 #include "dsl/names.hpp"
 #include "dsl/unroll.hpp"
 #include "dsl/walk.hpp"
@@ -47,7 +48,7 @@ class Attempt {
     draw_guarded_dtypes();
     draw_list_dims();
     for (std::size_t i = 0; i < rule_.nodes.size(); ++i) {
-      if (auto done = add_node(rule_.nodes[PatternNodeId(i)]); !done) return forward(done);
+      PW_TRY(add_node(rule_.nodes[PatternNodeId(i)]));
     }
     declare_facts(graph_, rule_, env_);
     for (const std::string& name : rule_.outputs) return_value(rule_.value_named(name));
@@ -62,8 +63,6 @@ class Attempt {
   }
 
  private:
-  using Done = Result<std::monostate>;
-
   void fix(const std::string& name, std::int64_t value) {
     if (is_dim_variable(rule_, name)) {
       env_.insert_or_assign(name, draw_.remember(rules_.context->dims.constant(value)));
@@ -191,7 +190,7 @@ class Attempt {
       graph_.add_output(values_[id]);
   }
 
-  Done add_node(const PatternNode& node) {
+  Status add_node(const PatternNode& node) {
     const Op& op = rules_.context->ops[node.op];
     draw_convolution(node, op);
     Env local;  // the op's own variables
@@ -201,9 +200,8 @@ class Attempt {
     request.op = node.op;
     request.operands.resize(node.operands.size());
     for (const std::size_t i : drawing_order(node, op)) {
-      auto value = operand(node, op, i, local);
-      if (!value) return forward(value);
-      request.operands[i] = *value;
+      auto value = PW_TRY(operand(node, op, i, local));
+      request.operands[i] = value;
     }
     if (op.traits.commutative && request.operands.size() >= 2 && draw_.once_in(3))
       std::swap(request.operands[0], request.operands[1]);
@@ -213,11 +211,10 @@ class Attempt {
       const std::string& name = rule_.values[node.results[i]].name;
       if (name != "_") request.result_names[i] = name.empty() ? name : graph_.fresh_name(name);
     }
-    auto made = build_node(graph_, request);
-    if (!made) return forward(made);
-    for (std::size_t i = 0; i < node.results.size() && i < graph_.result_count(*made); ++i)
-      bind_result(node.results[i], graph_.result(*made, i));
-    return std::monostate{};
+    auto made = PW_TRY(build_node(graph_, request));
+    for (std::size_t i = 0; i < node.results.size() && i < graph_.result_count(made); ++i)
+      bind_result(node.results[i], graph_.result(made, i));
+    return {};
   }
 
   /// The operands of a convolution: their axes, channels and kernel fit each other too seldom where
@@ -290,13 +287,12 @@ class Attempt {
     if (pattern.literal_none || (pattern.optional && draw_.once_in(2))) return ValueId();
     if (pattern.literal) return literal(*pattern.literal);
     if (pattern.attribute_variable) return variable_constant(id);
-    auto type = free_type(pattern, node, op, i, local);
-    if (!type) return forward(type);
+    auto type = PW_TRY(free_type(pattern, node, op, i, local));
     const ValueId input = graph_.add_input(
-        graph_.fresh_name(pattern.name.empty() ? "x" : pattern.name), *type, InputKind::input);
+        graph_.fresh_name(pattern.name.empty() ? "x" : pattern.name), type, InputKind::input);
     const ValueId value = written(op, i) && draw_.once_in(2) ? copy_of(input) : input;
     bind_result(id, value);
-    if (const TypeExpr* text = declared(op, i)) unify(*rules_.context, *text, *type, local);
+    if (const TypeExpr* text = declared(op, i)) unify(*rules_.context, *text, type, local);
     return value;
   }
 
@@ -457,17 +453,16 @@ class Attempt {
     return expr;
   }
 
-  Done attributes(const PatternNode& node, const Op& op, NodeRequest& request) {
+  Status attributes(const PatternNode& node, const Op& op, NodeRequest& request) {
     std::vector<TypeId> types;
     for (ValueId value : request.operands)
       types.push_back(value.valid() ? graph_.type(value) : TypeId());
     std::set<std::string> written;
     for (const PatternAttribute& attribute : node.attributes) {
-      auto value = written_value(attribute, op, types, node.results.size());
-      if (!value) return forward(value);
+      auto value = PW_TRY(written_value(attribute, op, types, node.results.size()));
       written.insert(attribute.name);
       request.attributes.emplace_back(rules_.context->strings.intern(attribute.name),
-                                      std::move(*value));
+                                      std::move(value));
     }
     for (const AttributeDecl& declared : op.attributes) {
       const bool keeps_default = declared.default_value && (!node.open || draw_.once_in(2));
@@ -476,7 +471,7 @@ class Attempt {
           rules_.context->strings.intern(declared.name),
           draw_.attribute(declared.name, declared.kind, types, node.results.size()));
     }
-    return std::monostate{};
+    return {};
   }
 
   /// `{shape = [*s]}` of an op that makes its result from nothing.

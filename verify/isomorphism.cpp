@@ -1,5 +1,5 @@
-// Exports graph_difference. Both graphs are written in a canonical form, in which a value is
-// numbered by the expression that computes it; equal texts mean equal graphs.
+// Both graphs are written in a canonical form, in which a value is numbered by the expression that
+// computes it; equal texts mean equal graphs.
 #include "verify/isomorphism.hpp"
 
 #include <algorithm>

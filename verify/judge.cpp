@@ -1,4 +1,3 @@
-// Exports judge.
 #include "verify/judge.hpp"
 
 #include <algorithm>

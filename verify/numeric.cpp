@@ -1,4 +1,3 @@
-// Exports the numeric comparison of two runs against the reference.
 #include "verify/numeric.hpp"
 
 #include <algorithm>
@@ -9,6 +8,7 @@
 
 #include "backends/numerics.hpp"
 #include "base/assert.hpp"
+#include "base/try.hpp"
 #include "verify/pointwise_bounds.hpp"
 
 namespace pw {
@@ -205,12 +205,10 @@ Result<Yardstick> run_yardstick(const Graph& original, Backend& backend, std::sp
                                 const Step& step, const Symbols& symbols, CheckCaches* caches) {
   Step own = step;
   own.cache = caches == nullptr ? nullptr : &caches->before;
-  auto before = run_whole(original, backend, ranks, own, symbols);
-  if (!before) return forward(before);
+  auto before = PW_TRY(run_whole(original, backend, ranks, own, symbols));
   own.cache = caches == nullptr ? nullptr : &caches->reference;
-  auto reference = run_reference(original, ranks, own, symbols, Precision::stated);
-  if (!reference) return forward(reference);
-  return Yardstick{std::move(*before), std::move(*reference)};
+  auto reference = PW_TRY(run_reference(original, ranks, own, symbols, Precision::stated));
+  return Yardstick{std::move(before), std::move(reference)};
 }
 
 std::vector<NumericReport> check_outputs(const Graph& original, const Yardstick& yardstick,
@@ -235,10 +233,9 @@ Result<NumericReport> check_against(const Graph& original, Backend& backend, Wei
                                     const Step& step, std::span<const Tensor> after,
                                     const Symbols& symbols, const NumericLimits& limits) {
   const RankOutputs alone = {{after.begin(), after.end()}};
-  auto reports =
-      check_against(original, backend, std::span(&weights, 1), step, alone, symbols, limits);
-  if (!reports) return forward(reports);
-  return std::move(reports->front());
+  auto reports = PW_TRY(
+      check_against(original, backend, std::span(&weights, 1), step, alone, symbols, limits));
+  return std::move(reports.front());
 }
 
 }  // namespace pw

@@ -1,4 +1,3 @@
-// Exports the errors of pointwise ops.
 #include "verify/pointwise_bounds.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Exports the layouts of ranks.
 #include "verify/rank_layout.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Exports the generated before ≡ after check of rules.
 #include "verify/rule_check.hpp"
 
 #include <algorithm>

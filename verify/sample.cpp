@@ -1,4 +1,3 @@
-// Exports sample sizes.
 #include "verify/sample.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Exports SampleSpace.
 #include "verify/sample_space.hpp"
 
 #include <algorithm>

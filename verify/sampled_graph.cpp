@@ -1,4 +1,3 @@
-// Exports SampledGraph.
 #include "verify/sampled_graph.hpp"
 
 #include "backends/eager/eager.hpp"

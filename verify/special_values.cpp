@@ -1,4 +1,3 @@
-// Exports the special values of each dtype.
 #include "verify/special_values.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Exports the runner of `test` blocks.
 #include "verify/test_runner.hpp"
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 
 #include "base/counted.hpp"
 #include "base/own_folders.hpp"
+#include "base/try.hpp"
 #include "dsl/dsl.hpp"
 #include "graph/text.hpp"
 #include "graph/verify.hpp"
@@ -90,9 +90,8 @@ class TestCase {
     const bool ranged = strategy != nullptr && !strategy->ranges.empty();
     std::vector<TestVariant> out;
     for (TestVariant& variant : variants) {
-      auto results = run_ranges(variant.after, rules_, pass, params);
-      if (!results) return forward(results);
-      for (RangedResult& result : *results) {
+      auto results = PW_TRY(run_ranges(variant.after, rules_, pass, params));
+      for (RangedResult& result : results) {
         if (result.otherwise) continue;
         TestVariant next{result.range,    variant.name, variant.conditions, std::move(result.graph),
                          variant.reports, variant.runs};

@@ -1,4 +1,3 @@
-// Exports check_but_for_ties.
 #include "verify/ties.hpp"
 
 #include <algorithm>
@@ -19,7 +18,6 @@
 namespace pw {
 namespace {
 
-using Done = Result<std::monostate>;
 using Numbers = std::vector<double>;
 
 constexpr int kMostRuns = 48;                               // of the reference
@@ -165,7 +163,7 @@ class Ties {
   }
 
  private:
-  using Visit = std::function<Done(Call&, Kind)>;
+  using Visit = std::function<Status(Call&, Kind)>;
 
   [[nodiscard]] static bool passed(const std::vector<NumericReport>& reports) {
     return std::all_of(reports.begin(), reports.end(),
@@ -191,7 +189,7 @@ class Ties {
       const Kind kind = kind_of(graph, node);
       const Kernel kernel = find_kernel(table, graph.op_of(node).name);
       if (kind == Kind::none || kernel == nullptr) return RunCall();
-      return RunCall([kernel, kind, visit](Call& call) -> Done {
+      return RunCall([kernel, kind, visit](Call& call) -> Status {
         PW_TRY(kernel(call));
         return visit(call, kind);
       });
@@ -210,7 +208,7 @@ class Ties {
 
   static CallPlace place_of(const Call& call) { return {call.node, call.on_rank}; }
 
-  Done note(Call& call, Kind kind) {
+  Status note(Call& call, Kind kind) {
     Seen seen;
     for (std::size_t i = 0; i < call.operands.size(); ++i) {
       seen.operands.push_back(operand_of(call, i, kind));
@@ -218,36 +216,37 @@ class Ties {
     }
     for (const Array& result : call.results) seen.results.push_back(elements_of<double>(result));
     if (numbers_ <= kMostNumbers) seen_.emplace(place_of(call), std::move(seen));
-    return Done{};
+    return {};
   }
 
   /// What rounding makes of the operands of each decision: on eager, of which each decision is that
   /// of the reference, so that operands of later ones differ by rounding only.
-  Done measure() {
+  Status measure() {
     KvCache cache;
     if (run_.caches != nullptr) cache = run_.caches->before;
     const auto storage = [](DType declared) { return declared; };
     PW_TRY(run_engine({"eager", eager::kernels(), storage}, eager::kernels(),
-                      run_.caches == nullptr ? nullptr : &cache, [this](Call& call, Kind kind) {
+                      run_.caches == nullptr ? nullptr : &cache,
+                      [this](Call& call, Kind kind) -> Status {
                         const auto seen = seen_.find(place_of(call));
-                        if (seen == seen_.end()) return Done{};
+                        if (seen == seen_.end()) return {};
                         double sum = 0;
                         for (std::size_t i = 0; i < call.operands.size(); ++i)
                           sum += farthest(operand_of(call, i, kind), seen->second.operands[i]);
                         rounding_[place_of(call)] = limits_.factor * sum;
                         if (kind != Kind::rounding) give_results(call, seen->second.results);
-                        return Done{};
+                        return {};
                       }));
-    return Done{};
+    return {};
   }
 
-  Done find(Call& call, Kind kind) {
+  Status find(Call& call, Kind kind) {
     const auto seen = seen_.find(place_of(call));
     const double rounding = rounding_[place_of(call)];
-    if (seen == seen_.end() || !(rounding > 0)) return Done{};
+    if (seen == seen_.end() || !(rounding > 0)) return {};
     if (kind == Kind::row) {
       find_rows(call, seen->second.operands[0], rounding);
-      return Done{};
+      return {};
     }
     return find_elements(call, kind, seen->second, rounding);
   }
@@ -266,7 +265,7 @@ class Ties {
   }
 
   /// Where the result changes when the first operand moves by rounding, either way.
-  Done find_elements(const Call& call, Kind kind, const Seen& seen, double rounding) {
+  Status find_elements(const Call& call, Kind kind, const Seen& seen, double rounding) {
     const Kernel kernel = find_kernel(stated_kernels(), call.graph.op_of(call.node).name);
     Site all = site_of(call, -1, rounding, rounding);
     all.tie.count = 0;
@@ -293,7 +292,7 @@ class Ties {
       }
     }
     if (all.tie.count > 0) roundings_.push_back(std::move(all));
-    return Done{};
+    return {};
   }
 
   /// How far an element is from the step between two results.
@@ -351,16 +350,16 @@ class Ties {
     for (const std::size_t i : settled) moved[sites_[i].at].push_back(&sites_[i]);
     for (const Site& site : roundings_)
       if (roundings) moved[site.at].push_back(&site);
-    return reference([&moved](Call& call, Kind kind) -> Done {
+    return reference([&moved](Call& call, Kind kind) -> Status {
       const auto here = moved.find(place_of(call));
-      if (here == moved.end()) return Done{};
+      if (here == moved.end()) return {};
       Numbers first = operand_of(call, 0, kind);
       for (const Site* site : here->second)
         for (const auto& [element, by] : site->moved)
           first[static_cast<std::size_t>(element)] += by;
       const Kernel kernel = find_kernel(stated_kernels(), call.graph.op_of(call.node).name);
       give_results(call, PW_TRY(run_with(kernel, call, first, kind)));
-      return Done{};
+      return {};
     });
   }
 
@@ -381,8 +380,8 @@ class Ties {
 
   /// Casts whose operands are at the middle of two numbers: what it moves the outputs by when all
   /// of them round the other way is what they may be off by.
-  Done find_leeway() {
-    if (roundings_.empty()) return Done{};
+  Status find_leeway() {
+    if (roundings_.empty()) return {};
     const RankOutputs other = PW_TRY(run_settled({}, true));
     for (std::size_t rank = 0; rank < other.size(); ++rank) {
       std::vector<double>& own = leeway_.emplace_back();
@@ -392,7 +391,7 @@ class Ties {
             check_output("", yardstick_.reference[rank][i].view(), view, view).before_error);
       }
     }
-    return Done{};
+    return {};
   }
 
   void accept(std::vector<NumericReport> reports, std::set<std::size_t> settled) {
@@ -411,7 +410,7 @@ class Ties {
 
   /// Settles groups of ties in the other way, then their halves, as long as that brings the
   /// reference nearer.
-  Done search() {
+  Status search() {
     std::map<CallPlace, std::vector<std::size_t>> by_place;
     for (std::size_t i = 0; i < sites_.size(); ++i) by_place[sites_[i].at].push_back(i);
     std::deque<std::vector<std::size_t>> groups;
@@ -429,7 +428,7 @@ class Ties {
       groups.emplace_back(group.begin(), middle);
       groups.emplace_back(middle, group.end());
     }
-    return Done{};
+    return {};
   }
 
   const CheckedRun& run_;

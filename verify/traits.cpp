@@ -1,4 +1,3 @@
-// Exports the checks of traits.
 #include "verify/traits.hpp"
 
 #include <algorithm>
@@ -275,7 +274,7 @@ RuleCheckOptions few_samples() {
   return options;
 }
 
-Result<std::monostate> refuse(const ContextPtr& context, const std::vector<OpId>& ops) {
+Status refuse(const ContextPtr& context, const std::vector<OpId>& ops) {
   Diagnostics out;
   for (const OpId id : ops) {
     const Op op = context->ops[id];
@@ -290,7 +289,7 @@ Result<std::monostate> refuse(const ContextPtr& context, const std::vector<OpId>
     }
   }
   if (!out.empty()) return tl::unexpected<Diagnostics>(std::move(out));
-  return std::monostate{};
+  return {};
 }
 
 }  // namespace
@@ -302,10 +301,10 @@ std::vector<RuleCheck> check_traits(const Graph& graph, const RuleCheckOptions& 
   return check_all(graph.context_ptr(), declared_in(graph), options);
 }
 
-Result<std::monostate> refuse_false_traits(const Graph& graph) {
+Status refuse_false_traits(const Graph& graph) {
   return refuse(graph.context_ptr(), declared_in(graph));
 }
-Result<std::monostate> refuse_false_traits(const RuleSet& rules) {
+Status refuse_false_traits(const RuleSet& rules) {
   return refuse(rules.context, declared_in(rules, false));
 }
 

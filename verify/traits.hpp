@@ -18,7 +18,7 @@ std::vector<RuleCheck> check_traits(const Graph& graph, const RuleCheckOptions& 
 
 /// PW1320 with a sample, for an op of that graph, or of a rule file outside of the library, whose
 /// trait is false; from few samples, so that it costs nothing to ask before each use.
-Result<std::monostate> refuse_false_traits(const Graph& graph);
-Result<std::monostate> refuse_false_traits(const RuleSet& rules);
+Status refuse_false_traits(const Graph& graph);
+Status refuse_false_traits(const RuleSet& rules);
 
 }  // namespace pw

@@ -1,4 +1,3 @@
-// Exports Judgement.
 #include "verify/verdict.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Exports goes_forward, stable_order and components.
 #include "viz/acyclic.hpp"
 
 #include <algorithm>

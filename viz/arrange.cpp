@@ -1,4 +1,3 @@
-// Exports Arranger.
 #include "viz/arrange.hpp"
 
 #include <algorithm>

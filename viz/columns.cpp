@@ -1,4 +1,3 @@
-// Exports stand_in_columns.
 #include "viz/columns.hpp"
 
 #include <algorithm>

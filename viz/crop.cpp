@@ -1,4 +1,3 @@
-// Exports crop_to_changes.
 #include "viz/crop.hpp"
 
 #include <algorithm>

@@ -1,5 +1,4 @@
-// Exports to_dot. Neither `size` nor `dpi` is set: Debian's Graphviz clips or blanks the picture
-// then.
+// Neither `size` nor `dpi` is set: Debian's Graphviz clips or blanks the picture then.
 #include "viz/dot.hpp"
 
 #include <algorithm>

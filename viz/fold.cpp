@@ -1,5 +1,4 @@
-// Exports fold: groups from pieces, layer names or splitting ops, then equal groups by their
-// canonical form.
+// Groups from pieces, layer names or splitting ops, then equal groups by their canonical form.
 #include "viz/fold.hpp"
 
 #include <algorithm>

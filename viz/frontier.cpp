@@ -1,4 +1,3 @@
-// Exports frontier_svg.
 #include "viz/frontier.hpp"
 
 #include <algorithm>

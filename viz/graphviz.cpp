@@ -1,4 +1,3 @@
-// Exports lay_out and graphviz_state.
 #include "viz/graphviz.hpp"
 
 #include <array>

@@ -1,4 +1,4 @@
-// Exports render_html: the union of all versions, laid out once, in a page that needs nothing else.
+// The union of all versions, laid out once, in a page that needs nothing else.
 #include <fmt/format.h>
 
 #include "viz/label.hpp"

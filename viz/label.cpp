@@ -1,4 +1,3 @@
-// Exports the texts of boxes.
 #include "viz/label.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Exports lay_out_layers.
 #include "viz/layered.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Exports link.
 #include "viz/links.hpp"
 
 #include <algorithm>

@@ -1,5 +1,4 @@
-// Exports markdown_text and to_markdown: a heading, how much is shown, and a table of nodes for
-// each group.
+// A heading, how much is shown, and a table of nodes for each group.
 #include "viz/markdown.hpp"
 
 #include <algorithm>

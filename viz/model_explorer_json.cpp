@@ -1,6 +1,5 @@
-// Exports render_model_explorer and render_model_explorer_sync: JSON that Model Explorer
-// (google-ai-edge/model-explorer) reads; the words of its format are those of its graph_builder.py
-// and sync_navigation.ts.
+// JSON that Model Explorer (google-ai-edge/model-explorer) reads; the words of its format are those
+// of its graph_builder.py and sync_navigation.ts.
 #include <algorithm>
 #include <set>
 

@@ -1,4 +1,3 @@
-// Exports nest_modules.
 #include "viz/modules.hpp"
 
 #include <algorithm>

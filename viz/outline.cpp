@@ -1,4 +1,4 @@
-// Exports to_outline: a heading, then one line a drawn node under its group, results aligned.
+// A heading, then one line a drawn node under its group, results aligned.
 #include "viz/outline.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Exports numbers_of, shade_boxes and shade_of.
 #include "viz/overlay.hpp"
 
 #include <algorithm>

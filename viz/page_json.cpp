@@ -1,5 +1,4 @@
-// Exports page_data_json: columns of numbers over a table of texts, so that a hundred thousand
-// nodes stay a few megabytes.
+// Columns of numbers over a table of texts, so that a hundred thousand nodes stay a few megabytes.
 #include <algorithm>
 #include <cmath>
 #include <map>

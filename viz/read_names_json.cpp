@@ -1,4 +1,3 @@
-// Exports named_journal_from_json and overlay_from_json.
 #include <cmath>
 
 #include <nlohmann/json.hpp>

@@ -1,7 +1,7 @@
-// Exports render_dot, render_svg, render_png, render_pdf, render_outline, render_markdown and
-// collapse_named: versions → union → folding → scene → text.
+// Versions → union → folding → scene → text.
 #include <algorithm>
 
+#include "base/try.hpp"
 #include "viz/dot.hpp"
 #include "viz/graphviz.hpp"
 #include "viz/markdown.hpp"
@@ -57,9 +57,8 @@ Result<std::string> render_with(const VizInput& input, const VizOptions& options
                                 const char* format) {
   constexpr std::size_t kDotBoxes = 300;
   constexpr int kDrawing_ms = 60'000;
-  auto drawing = draw(input, options);
-  if (!drawing) return forward(drawing);
-  viz::Scene& scene = drawing->scene;
+  auto drawing = PW_TRY(draw(input, options));
+  viz::Scene& scene = drawing.scene;
   const bool titles = std::string_view(format) == "svg";
   const auto finish = [&](Result<std::string> picture) -> Result<std::string> {
     if (!picture || !titles) return picture;
@@ -93,21 +92,18 @@ std::optional<Collapse> collapse_named(std::string_view name) {
 }
 
 Result<std::string> render_dot(const VizInput& input, const VizOptions& options) {
-  auto drawing = draw(input, options);
-  if (!drawing) return forward(drawing);
-  return viz::to_dot(drawing->scene);
+  auto drawing = PW_TRY(draw(input, options));
+  return viz::to_dot(drawing.scene);
 }
 
 Result<std::string> render_outline(const VizInput& input, const VizOptions& options) {
-  auto drawing = draw(input, options);
-  if (!drawing) return forward(drawing);
-  return viz::to_outline(drawing->graph, drawing->scene, options.color);
+  auto drawing = PW_TRY(draw(input, options));
+  return viz::to_outline(drawing.graph, drawing.scene, options.color);
 }
 
 Result<std::string> render_markdown(const VizInput& input, const VizOptions& options) {
-  auto drawing = draw(input, options);
-  if (!drawing) return forward(drawing);
-  return viz::to_markdown(drawing->graph, drawing->scene);
+  auto drawing = PW_TRY(draw(input, options));
+  return viz::to_markdown(drawing.graph, drawing.scene);
 }
 
 Result<std::string> render_svg(const VizInput& input, const VizOptions& options) {

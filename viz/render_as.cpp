@@ -1,4 +1,4 @@
-// Exports render_as: the format follows the extension.
+// The format follows the extension.
 #include "viz/viz.hpp"
 
 namespace pw {

@@ -1,4 +1,3 @@
-// Exports section_html and report_text.
 #include "viz/report.hpp"
 
 #include <algorithm>

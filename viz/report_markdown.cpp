@@ -1,4 +1,4 @@
-// Exports report_markdown: a heading a section, prose as paragraphs, tables as tables.
+// A heading a section, prose as paragraphs, tables as tables.
 #include "viz/markdown.hpp"
 #include "viz/report.hpp"
 

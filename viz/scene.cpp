@@ -1,5 +1,4 @@
-// Exports make_scene: one box for each node that is drawn, or, where these are too many, one for
-// each group.
+// One box for each node that is drawn, or, where these are too many, one for each group.
 #include "viz/scene.hpp"
 
 #include <algorithm>

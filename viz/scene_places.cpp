@@ -1,4 +1,3 @@
-// Exports place_scene.
 #include "viz/scene_places.hpp"
 
 #include <algorithm>

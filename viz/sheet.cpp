@@ -1,4 +1,3 @@
-// Exports place.
 #include "viz/sheet.hpp"
 
 #include <algorithm>

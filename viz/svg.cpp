@@ -1,4 +1,3 @@
-// Exports put_titles, svg_element and xml_escaped.
 #include "viz/svg.hpp"
 
 #include <charconv>

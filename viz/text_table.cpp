@@ -1,4 +1,3 @@
-// Exports TextTable.
 #include "viz/text_table.hpp"
 
 #include "viz/label.hpp"

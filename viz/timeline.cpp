@@ -1,4 +1,4 @@
-// Exports make_timeline: the journal read along the versions.
+// The journal read along the versions.
 #include "viz/timeline.hpp"
 
 #include <algorithm>

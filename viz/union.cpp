@@ -1,4 +1,3 @@
-// Exports unite and is_inlined.
 #include "viz/union.hpp"
 
 #include <set>

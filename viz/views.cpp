@@ -1,4 +1,3 @@
-// Exports the names of views.
 #include "viz/views.hpp"
 
 #include <algorithm>

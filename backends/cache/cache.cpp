@@ -1,4 +1,3 @@
-// Exports CompileCache.
 #include "backends/cache/cache.hpp"
 
 #include <cerrno>

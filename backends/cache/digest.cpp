@@ -1,4 +1,3 @@
-// Exports sha256, is_digest and KeyParts.
 #include "backends/cache/digest.hpp"
 
 // EVP, which the manual prefers, would bring 4 MB of providers into each program.

@@ -1,4 +1,3 @@
-// Exports the folders of the compile cache and what makes them private.
 #include "backends/cache/folder.hpp"
 
 #include <cerrno>
@@ -33,7 +32,7 @@ std::string default_cache_folder() {
 
 std::string default_read_only_folder() { return environment("PWR_CACHE_READ_ONLY_DIR"); }
 
-Result<std::monostate> take_private_folder(const std::string& path) {
+Status take_private_folder(const std::string& path) {
   std::error_code ignored;
   if (const fs::path parent = fs::path(path).parent_path(); !parent.empty())
     fs::create_directories(parent, ignored);
@@ -49,7 +48,7 @@ Result<std::monostate> take_private_folder(const std::string& path) {
     return refuse(path, fmt::format("others can write to it (mode {:o})", info.st_mode & 0777));
   if ((info.st_mode & 0077) != 0 && ::chmod(path.c_str(), 0700) != 0)
     return refuse(path, std::string("others can read it: ") + std::strerror(errno));
-  return std::monostate{};
+  return {};
 }
 
 std::string distrust(const std::string& path) {

@@ -15,7 +15,7 @@ namespace pw {
 
 /// Makes the folder with mode 0700 where it is absent. PW1230 where it is no folder, belongs to
 /// somebody else or can be written by others; where others can only read it, it is closed to them.
-Result<std::monostate> take_private_folder(const std::string& path);
+Status take_private_folder(const std::string& path);
 /// Why objects of a folder that somebody else fills are not trusted; empty when they are: it
 /// belongs to root or to this user, and nobody else can write to it.
 [[nodiscard]] std::string distrust(const std::string& path);

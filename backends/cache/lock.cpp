@@ -1,4 +1,3 @@
-// Exports FileLock and write_durably.
 #include "backends/cache/lock.hpp"
 
 #include <cerrno>

@@ -1,4 +1,3 @@
-// Exports seal_object and open_object.
 #include "backends/cache/object.hpp"
 
 #include <fmt/format.h>

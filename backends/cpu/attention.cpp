@@ -1,4 +1,3 @@
-// Exports attention.
 #include "backends/cpu/attention.hpp"
 
 #include <algorithm>
@@ -25,7 +24,7 @@ struct Work {
 
 }  // namespace
 
-Result<std::monostate> attention(Call& call) {
+Status attention(Call& call) {
   const Array& query = call.operand(0);
   const std::int64_t heads = query.extents[1], width = query.extents[2];
   const std::int64_t kv_heads = call.operand(1).extents[1];
@@ -70,7 +69,7 @@ Result<std::monostate> attention(Call& call) {
   });
   Array& y = call.result();
   store_run(y.dtype, y.data, 1, y.count(), out.data());
-  return std::monostate{};
+  return {};
 }
 
 }  // namespace pw::cpu

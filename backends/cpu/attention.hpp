@@ -8,6 +8,6 @@ namespace pw::cpu {
 
 /// The kernel of `unified_attention`: causal inside each sequence of the step, grouped heads,
 /// in f32; rows of padding give zero.
-Result<std::monostate> attention(Call& call);
+Status attention(Call& call);
 
 }  // namespace pw::cpu

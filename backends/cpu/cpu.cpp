@@ -1,5 +1,5 @@
-// Exports CpuBackend: a piece's row ops grouped, compiled, and put into the piece as one node a
-// group; the rest is left as it is.
+// A piece's row ops grouped, compiled, and put into the piece as one node a group; the rest is left
+// as it is.
 #include "backends/cpu/cpu.hpp"
 
 #include <algorithm>
@@ -55,13 +55,11 @@ class SharedExecutable final : public Executable {
  public:
   explicit SharedExecutable(std::shared_ptr<Executable> executable)
       : executable_(std::move(executable)) {}
-  Result<std::monostate> run(std::span<const TensorView> inputs,
-                             std::span<const TensorView> outputs,
-                             const RunContext& context) override {
+  Status run(std::span<const TensorView> inputs, std::span<const TensorView> outputs,
+             const RunContext& context) override {
     return executable_->run(inputs, outputs, context);
   }
-  Result<std::monostate> run_ranks(std::span<const RankTensors> ranks,
-                                   const RunContext& context) override {
+  Status run_ranks(std::span<const RankTensors> ranks, const RunContext& context) override {
     return executable_->run_ranks(ranks, context);
   }
   [[nodiscard]] LaunchCounts launches() const override { return executable_->launches(); }

@@ -1,4 +1,3 @@
-// Exports emit.
 #include "backends/cpu/emitter.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Exports FrozenWeights, FrozenRun, ConstantParts.
 #include "backends/cpu/frozen.hpp"
 
 #include <algorithm>
@@ -147,13 +146,12 @@ RunCall ConstantParts::kept(NodeId node, RunCall run, FrozenSlots& slots) const 
     all = merged(all, merged(*inputs_[result.index], readers_[result.index]));
     inside = inside && inside_[result.index];
   }
-  return [run = std::move(run), slot = slots.add(std::move(all)),
-          inside](Call& call) -> Result<std::monostate> {
+  return [run = std::move(run), slot = slots.add(std::move(all)), inside](Call& call) -> Status {
     FrozenRun* const frozen = call.context.frozen;
     if (frozen == nullptr) return run(call);
     if (const auto* kept = frozen->find<std::vector<Array>>(slot)) {
       call.results = *kept;
-      return std::monostate{};
+      return {};
     }
     if (!frozen->fills()) return run(call);
     const std::vector<const TensorView*> places = std::exchange(call.places, {});

@@ -1,4 +1,3 @@
-// Exports Kernels.
 #include "backends/cpu/kernels.hpp"
 
 #include "backends/cache/digest.hpp"

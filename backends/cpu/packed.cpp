@@ -1,4 +1,3 @@
-// Exports the ops of packed weights and what runs them.
 #include "backends/cpu/packed.hpp"
 
 #include <algorithm>
@@ -113,7 +112,7 @@ class PackedCall {
   /// Without a slot the weight is packed each time.
   PackedCall(const Form& form, std::optional<std::size_t> slot) : form_(form), slot_(slot) {}
 
-  Result<std::monostate> operator()(Call& call) const {
+  Status operator()(Call& call) const {
     return form_.convolves ? convolve(call) : multiply_matrix(call);
   }
 
@@ -134,7 +133,7 @@ class PackedCall {
                : call.operands[static_cast<std::size_t>(i)];
   }
 
-  Result<std::monostate> multiply_matrix(Call& call) const {
+  Status multiply_matrix(Call& call) const {
     const Array& w = *operand(call, form_.weight);
     Weight fresh;
     const Weight& weight = packed(call, fresh, [&] {
@@ -153,10 +152,10 @@ class PackedCall {
     Array& y = call.result();
     multiply(rows_of(floats(x), x.extents[0], x.extents[1], x.strides[0]), std::get<Panels>(weight),
              finish, floats(y));
-    return std::monostate{};
+    return {};
   }
 
-  Result<std::monostate> convolve(Call& call) const {
+  Status convolve(Call& call) const {
     const Array& w = *operand(call, form_.weight);
     const Convolution c =
         convolution_of(call, operand(call, form_.x)->extents, w.extents, call.extents[0]);
@@ -189,7 +188,7 @@ class PackedCall {
     } else {
       call.results[0] = std::move(y);
     }
-    return std::monostate{};
+    return {};
   }
 
   const Form& form_;
@@ -220,7 +219,7 @@ void pool_channels(const Window& w, const float* x, std::int64_t channels, std::
 }
 
 /// A max_pool whose indices nobody reads.
-Result<std::monostate> pool(Call& call, const RunCall& otherwise) {
+Status pool(Call& call, const RunCall& otherwise) {
   constexpr std::int64_t kWorthIt = 16, kWorthAThread = 1 << 15;
   const Array& x = call.operand(0);
   const bool fits = x.rank() >= 3 && x.extents[1] >= kWorthIt && is_channels_last(x) &&
@@ -238,7 +237,7 @@ Result<std::monostate> pool(Call& call, const RunCall& otherwise) {
                });
   call.results[0] = std::move(y);
   call.result(1);
-  return std::monostate{};
+  return {};
 }
 
 }  // namespace

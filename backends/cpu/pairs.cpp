@@ -1,4 +1,3 @@
-// Exports loops_in_pairs and is_packed.
 #include "backends/cpu/pairs.hpp"
 
 #include <map>

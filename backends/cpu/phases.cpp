@@ -1,5 +1,5 @@
-// Exports share_phases: value numbering across loops. Two slots of different loops are equal if
-// they are computed by the same operations of the same elements, up to the loop variables.
+// Value numbering across loops. Two slots of different loops are equal if they are computed by the
+// same operations of the same elements, up to the loop variables.
 #include "backends/cpu/phases.hpp"
 
 #include <string>

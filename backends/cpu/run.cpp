@@ -1,4 +1,3 @@
-// Exports the op of row kernels and its runner.
 #include "backends/cpu/run.hpp"
 
 #include <algorithm>
@@ -29,7 +28,7 @@ std::int32_t valid_tokens(const Call& call) {
                                                            : std::min(call.context.valid, all));
 }
 
-Result<std::monostate> run(const RowKernel& kernel, Call& call) {
+Status run(const RowKernel& kernel, Call& call) {
   std::deque<Array> copies;  // of operands that are not row-major
   std::vector<const Array*> held;
   std::vector<void*> pointers;
@@ -58,7 +57,7 @@ Result<std::monostate> run(const RowKernel& kernel, Call& call) {
     params.push_back(*value);
   }
   const std::int64_t rows = params.front();
-  if (rows <= 0) return std::monostate{};
+  if (rows <= 0) return {};
   std::int64_t largest = rows;
   for (const Array* operand : held)
     largest = std::max(largest, has_rows(*operand, rows) ? operand->count() : 0);
@@ -70,7 +69,7 @@ Result<std::monostate> run(const RowKernel& kernel, Call& call) {
   if (failed != 0)
     return fail_call(call, "PW1204", "an index is outside the table that it is an index of",
                      "run it on `eager`, which names the index");
-  return std::monostate{};
+  return {};
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Exports source_file and compiler_flags: what stands around a kernel's text.
+// What stands around a kernel's text.
 #include <fmt/format.h>
 
 #include "backends/cpu/emitter.hpp"

@@ -1,4 +1,3 @@
-// Exports read_each_turn.
 #include "backends/cpu/tables.hpp"
 
 #include <set>

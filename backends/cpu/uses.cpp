@@ -1,4 +1,3 @@
-// Exports find_uses, find_divisions, of_magnitudes and lanes_beside.
 #include "backends/cpu/uses.hpp"
 
 #include "backends/cpu/phases.hpp"

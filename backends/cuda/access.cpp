@@ -1,4 +1,3 @@
-// Exports AccessPlan.
 #include "backends/cuda/access.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Exports count_accesses and LaunchAccesses.
 #include "backends/cuda/access_counts.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Exports attention_kernels and DeviceAttention.
 #include "backends/cuda/attention.hpp"
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 #include "backends/rowprogram/cxx.hpp"
 #include "backends/sequences.hpp"
 #include "base/hash.hpp"
+#include "base/try.hpp"
 
 namespace pw::cuda {
 namespace {
@@ -241,20 +241,19 @@ std::int64_t DeviceAttention::arrived_bytes(std::int64_t rows) const {
 }
 
 /// What is there stays.
-Result<std::monostate> DeviceAttention::grow(Address& address, std::int64_t old_bytes,
-                                             std::int64_t bytes, const std::string& what) {
-  auto larger = allocate_(bytes, what);
-  if (!larger) return forward(larger);
+Status DeviceAttention::grow(Address& address, std::int64_t old_bytes, std::int64_t bytes,
+                             const std::string& what) {
+  auto larger = PW_TRY(allocate_(bytes, what));
   if (old_bytes > 0) {
     LaunchNode copy;
     copy.kind = LaunchNode::Kind::copy;
     copy.name = "copy";
     copy.reads = {{DType::u8, {old_bytes}, address}};
-    copy.writes = {{DType::u8, {old_bytes}, *larger}};
+    copy.writes = {{DType::u8, {old_bytes}, larger}};
     if (auto done = driver_.launch(copy); !done) return done;
   }
-  address = *larger;
-  return std::monostate{};
+  address = larger;
+  return {};
 }
 
 std::int64_t DeviceAttention::page_bytes(const Pool& pool, DType dtype) const {
@@ -272,7 +271,7 @@ std::int64_t DeviceAttention::bytes(std::int64_t pages, std::int64_t rows) const
   return out;
 }
 
-Result<std::monostate> DeviceAttention::reserve(std::int64_t pages, std::int64_t rows) {
+Status DeviceAttention::reserve(std::int64_t pages, std::int64_t rows) {
   if (pages > pages_) {
     for (auto& [layer, pool] : pools_) {
       const std::int64_t k = page_bytes(pool, pool.k), v = page_bytes(pool, pool.v);
@@ -293,10 +292,10 @@ Result<std::monostate> DeviceAttention::reserve(std::int64_t pages, std::int64_t
     arrived_bytes_ = arrived;
   }
   const std::int64_t bytes = table_bytes(pages_, rows);
-  if (bytes <= table_bytes_) return std::monostate{};
+  if (bytes <= table_bytes_) return {};
   if (auto done = grow(table_, 0, bytes, "tables of pages"); !done) return done;
   table_bytes_ = bytes;
-  return std::monostate{};
+  return {};
 }
 
 std::int64_t DeviceAttention::place(const KvCache& cache, std::size_t page) {
@@ -320,7 +319,7 @@ Result<std::vector<std::int64_t>> DeviceAttention::table_of(const Step& step, st
   for (const Sequence& s : step.sequences) {
     const std::int64_t past = step.cache == nullptr ? 0 : s.past;
     const std::int64_t fresh = std::min(s.new_tokens, static_cast<std::int64_t>(count - row));
-    if (auto done = cache.extend(every, s.id, past, fresh); !done) return forward(done);
+    PW_TRY(cache.extend(every, s.id, past, fresh));
     const auto first = static_cast<std::int64_t>(out.size() - 3 * count);
     for (std::size_t page : cache.table(every, s.id)) out.push_back(place(cache, page));
     for (std::int64_t i = past; i < past + fresh; ++i, ++row) {
@@ -333,7 +332,7 @@ Result<std::vector<std::int64_t>> DeviceAttention::table_of(const Step& step, st
   return out;
 }
 
-Result<std::monostate> DeviceAttention::begin(const Step& step, std::int64_t rows) {
+Status DeviceAttention::begin(const Step& step, std::int64_t rows) {
   const auto table = table_of(step, rows);
   if (!table) return tl::unexpected(table.error());
   if (auto done = reserve(taken_ <= pages_ ? pages_ : std::max(taken_, 2 * pages_), rows); !done)

@@ -54,10 +54,10 @@ class DeviceAttention {
   /// What reserve() takes.
   [[nodiscard]] std::int64_t bytes(std::int64_t pages, std::int64_t rows) const;
   /// Memory for so many pages in each layer, and for steps of so many rows.
-  Result<std::monostate> reserve(std::int64_t pages, std::int64_t rows);
+  Status reserve(std::int64_t pages, std::int64_t rows);
   /// Before the launches of a step: pages for its tokens, and the tables. `rows` with padding.
   /// PW1209 as KvCache::extend(), and where the cache's pages are of another size.
-  Result<std::monostate> begin(const Step& step, std::int64_t rows);
+  Status begin(const Step& step, std::int64_t rows);
   /// Tensors as the piece has them, rows of padding included. For steps of `query` new tokens of
   /// each sequence; 0: not equally many. Others are right as well.
   [[nodiscard]] std::vector<LaunchNode> launches(const AttentionKernels& kernels,
@@ -80,8 +80,8 @@ class DeviceAttention {
   /// Of the numbers by which they know who is the last.
   [[nodiscard]] std::int64_t arrived_bytes(std::int64_t rows) const;
   [[nodiscard]] static std::int64_t table_bytes(std::int64_t pages, std::int64_t rows);
-  Result<std::monostate> grow(Address& address, std::int64_t old_bytes, std::int64_t bytes,
-                              const std::string& what);
+  Status grow(Address& address, std::int64_t old_bytes, std::int64_t bytes,
+              const std::string& what);
   /// What the kernels read of the step: for each row its slot, where its sequence's pages begin and
   /// how many keys it sees; then the pages of all sequences.
   Result<std::vector<std::int64_t>> table_of(const Step& step, std::int64_t rows);

@@ -1,4 +1,3 @@
-// Exports put_accesses, attend_accesses, tensor_attention_accesses and tables_of.
 #include "backends/cuda/attention_accesses.hpp"
 
 #include <algorithm>

@@ -1,9 +1,8 @@
-// Exports attention_floor and described: the model of attention_model.cpp, relaxed. Tiles have any
-// number of rows, multiply by whatever instruction, and take for 16 rows just the keys that the
-// last of them sees; multiprocessors have equal work where keys are in parts, and else as many
-// whole tiles as one has at least; nothing waits but for the first keys, and where there are parts,
-// for what adds them. Of what warps do besides multiplying and reading only the weights of scores
-// take time.
+// The model of attention_model.cpp, relaxed. Tiles have any number of rows, multiply by whatever
+// instruction, and take for 16 rows just the keys that the last of them sees; multiprocessors have
+// equal work where keys are in parts, and else as many whole tiles as one has at least; nothing
+// waits but for the first keys, and where there are parts, for what adds them. Of what warps do
+// besides multiplying and reading only the weights of scores take time.
 #include <algorithm>
 #include <array>
 #include <functional>

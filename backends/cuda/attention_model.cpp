@@ -1,4 +1,3 @@
-// Exports AttentionTile, attention_bound and attention_time.
 #include "backends/cuda/attention_model.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Exports AttentionTiles and what chooses them.
 #include "backends/cuda/attention_tiles.hpp"
 
 #include <algorithm>

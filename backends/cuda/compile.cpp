@@ -1,4 +1,3 @@
-// Exports compile_pieces.
 #include "backends/cuda/compile.hpp"
 
 #include <algorithm>

@@ -96,8 +96,8 @@ CompileReport compile_pieces(const StitchedGraph& pieces, const CompileOptions& 
 
 /// Writes CLASS/k_….cu, .txt (the row program) and .sm_….cubin, report.json, report.txt, and
 /// plan.json if its text is given. Each file is complete or absent.
-Result<std::monostate> write_compiled(const CompileReport& report, const std::string& folder,
-                                      const std::string& plan_json = {});
+Status write_compiled(const CompileReport& report, const std::string& folder,
+                      const std::string& plan_json = {});
 
 /// For people: kernels with registers and spills, library calls, what is opaque and why.
 [[nodiscard]] std::string print(const CompileReport& report);

@@ -1,4 +1,3 @@
-// Exports cubin_of, prepare_cubin, prepared_cubin, pack and unpack.
 #include "backends/cuda/cubin_cache.hpp"
 
 #include <filesystem>
@@ -9,6 +8,7 @@
 
 #include "backends/cache/digest.hpp"
 #include "base/file.hpp"
+#include "base/try.hpp"
 
 namespace pw::cuda {
 namespace {
@@ -66,28 +66,25 @@ Result<Cubin> cubin_of(const Nvrtc& nvrtc, CompileCache* cache, const Kernel& ke
   const auto compile = [&] { return nvrtc.compile(source_file(kernel), kernel.name, target); };
   if (cache == nullptr) return compile();
   const auto make = [&]() -> Result<std::string> {
-    auto made = compile();
-    if (!made) return forward(made);
-    return pack(*made);
+    auto made = PW_TRY(compile());
+    return pack(made);
   };
   const auto usable = [&](const std::string& bytes) {
     const auto cubin = unpack(bytes);
     return cubin && (!loads || loads(*cubin));
   };
   const auto key = [&](const std::string& compiler) { return key_of(compiler, kernel, target); };
-  auto packed = cache->get_compiled("cuda", nvrtc.identity(), key, make, usable);
-  if (!packed) return forward(packed);
-  auto cubin = unpack(*packed);
+  auto packed = PW_TRY(cache->get_compiled("cuda", nvrtc.identity(), key, make, usable));
+  auto cubin = unpack(packed);
   return cubin ? Result<Cubin>(std::move(*cubin)) : compile();
 }
 
-Result<std::monostate> prepare_cubin(const Nvrtc& nvrtc, const std::string& folder,
-                                     const Kernel& kernel, const Target& target) {
+Status prepare_cubin(const Nvrtc& nvrtc, const std::string& folder, const Kernel& kernel,
+                     const Target& target) {
   const std::string path = prepared_path(folder, kernel, target);
-  if (std::filesystem::exists(path)) return std::monostate{};
-  auto cubin = nvrtc.compile(source_file(kernel), kernel.name, target);
-  if (!cubin) return forward(cubin);
-  return write_file(path, pack(*cubin));
+  if (std::filesystem::exists(path)) return {};
+  auto cubin = PW_TRY(nvrtc.compile(source_file(kernel), kernel.name, target));
+  return write_file(path, pack(cubin));
 }
 
 Result<Cubin> prepared_cubin(const std::string& folder, const Kernel& kernel,

@@ -21,8 +21,8 @@ Result<Cubin> cubin_of(const Nvrtc& nvrtc, CompileCache* cache, const Kernel& ke
                        const std::function<bool(const Cubin&)>& loads = nullptr);
 
 /// Compiles the kernel into a folder, which must exist; what is in it already costs nothing.
-Result<std::monostate> prepare_cubin(const Nvrtc& nvrtc, const std::string& folder,
-                                     const Kernel& kernel, const Target& target);
+Status prepare_cubin(const Nvrtc& nvrtc, const std::string& folder, const Kernel& kernel,
+                     const Target& target);
 /// From such a folder; PW1223 where it is not in it.
 Result<Cubin> prepared_cubin(const std::string& folder, const Kernel& kernel, const Target& target);
 

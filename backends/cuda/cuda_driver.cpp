@@ -1,4 +1,3 @@
-// Exports CudaDriver.
 #include "backends/cuda/cuda_driver.hpp"
 
 #include <dlfcn.h>
@@ -8,6 +7,7 @@
 #include "backends/cuda/cuda_library.hpp"
 #include "backends/cuda/lt_product.hpp"
 #include "base/environment.hpp"
+#include "base/try.hpp"
 
 namespace pw::cuda {
 namespace {
@@ -122,12 +122,12 @@ struct CudaDriver::State {
   std::string lt_why;  ///< it does not start, though it is there
 
   [[nodiscard]] const CudaFunctions& f() const { return opened.functions; }
-  Result<std::monostate> check(int code, const std::string& what) const {
-    if (code == 0) return std::monostate{};
+  Status check(int code, const std::string& what) const {
+    if (code == 0) return {};
     return fail(error_in(opened.name, code == kMemory ? "PW1250" : "PW1253",
                          fmt::format("could not {}: {}", what, error_text(f(), code))));
   }
-  Result<std::monostate> wait(int code, const std::string& what) const {
+  Status wait(int code, const std::string& what) const {
     if (auto ok = check(code, what); !ok) return ok;
     return check(f().stream_wait(stream), what);
   }
@@ -173,14 +173,13 @@ struct CudaDriver::State {
     return out;
   }
 
-  Result<std::monostate> multiply(const ChosenProduct& p) {
+  Status multiply(const ChosenProduct& p) {
     return lt->multiply(p.product, p.at, p.algorithm, stream);
   }
 
   /// The launches of a matmul, as a child graph.
   Result<void*> captured(const ChosenProduct& p) {
-    if (auto ok = check(f().capture_begin(stream, kRelaxed), "begin to capture"); !ok)
-      return forward(ok);
+    PW_TRY(check(f().capture_begin(stream, kRelaxed), "begin to capture"));
     auto done = multiply(p);
     void* graph = nullptr;
     auto ended = check(f().capture_end(stream, &graph), "end to capture");  // in any case
@@ -223,7 +222,7 @@ class CudaDriver::Replay final : public GraphExecutable {
   ~Replay() override { state_.f().executable_destroy(executable_); }
   Replay(const Replay&) = delete;
   Replay& operator=(const Replay&) = delete;
-  Result<std::monostate> replay() override {
+  Status replay() override {
     return state_.wait(state_.f().graph_launch(executable_, state_.stream), "replay " + name_);
   }
 
@@ -250,14 +249,11 @@ Result<std::unique_ptr<CudaDriver>> CudaDriver::open(const CudaDriverOptions& op
                          "`--driver host` runs the same kernels and graphs on the host"));
   const CudaFunctions& f = state->f();
   void* context = nullptr;
-  if (auto ok = state->check(f.context_retain(&context, state->opened.device), "get a context");
-      !ok)
-    return forward(ok);
+  PW_TRY(state->check(f.context_retain(&context, state->opened.device), "get a context"));
   std::unique_ptr<CudaDriver> driver(new CudaDriver(std::move(state)));
   State& s = *driver->state_;
-  if (auto ok = s.check(f.context_set(context), "enter its context"); !ok) return forward(ok);
-  if (auto ok = s.check(s.f().stream_create(&s.stream, 1), "make a stream"); !ok)
-    return forward(ok);
+  PW_TRY(s.check(f.context_set(context), "enter its context"));
+  PW_TRY(s.check(s.f().stream_create(&s.stream, 1), "make a stream"));
   return driver;
 }
 
@@ -291,32 +287,32 @@ Result<Address> CudaDriver::allocate(std::int64_t bytes) {
 
 void CudaDriver::release(Address address) { state_->f().memory_free(address); }
 
-Result<std::monostate> CudaDriver::write(Address to, const void* from, std::int64_t bytes) {
+Status CudaDriver::write(Address to, const void* from, std::int64_t bytes) {
   return state_->wait(
       state_->f().copy_in(to, from, static_cast<std::size_t>(bytes), state_->stream),
       "copy to the device");
 }
 
-Result<std::monostate> CudaDriver::read(void* to, Address from, std::int64_t bytes) {
+Status CudaDriver::read(void* to, Address from, std::int64_t bytes) {
   return state_->wait(
       state_->f().copy_out(to, from, static_cast<std::size_t>(bytes), state_->stream),
       "copy from the device");
 }
 
-Result<std::monostate> CudaDriver::fill(Address at, int byte, std::int64_t bytes) {
+Status CudaDriver::fill(Address at, int byte, std::int64_t bytes) {
   return state_->wait(state_->f().fill(at, static_cast<unsigned char>(byte),
                                        static_cast<std::size_t>(bytes), state_->stream),
                       "fill memory");
 }
 
-Result<std::monostate> CudaDriver::load(std::span<const Kernel> kernels) {
+Status CudaDriver::load(std::span<const Kernel> kernels) {
   for (const Kernel& kernel : kernels) {
     if (state_->kernels.count(kernel.name) != 0) continue;
     const Target target{state_->opened.arch, state_->options.strict};
     State::Loaded loaded;
     loaded.kernel = kernel;
     const CudaFunctions& f = state_->f();
-    std::optional<Result<std::monostate>> state;  // of the cubin that was tried last
+    std::optional<Status> state;  // of the cubin that was tried last
     const auto loads = [&](const Cubin& cubin) {
       if (loaded.module != nullptr) f.module_unload(std::exchange(loaded.module, nullptr));
       state = state_->check(f.module_load(&loaded.module, cubin.bytes.data()),
@@ -347,7 +343,7 @@ Result<std::monostate> CudaDriver::load(std::span<const Kernel> kernels) {
         !ok)
       return ok;
   }
-  return std::monostate{};
+  return {};
 }
 
 LibraryAnswer CudaDriver::calls_library(const ProductCall& product,
@@ -370,12 +366,11 @@ Result<std::unique_ptr<GraphExecutable>> CudaDriver::instantiate(RecordedGraph g
   std::map<const LaunchNode*, ChosenProduct> products;  // all before the first is captured
   for (const LaunchNode& node : graph.nodes) {
     if (node.kind != LaunchNode::Kind::library) continue;
-    auto chosen = state_->choose(node);
-    if (!chosen) return forward(chosen);
-    products.emplace(&node, *chosen);
+    auto chosen = PW_TRY(state_->choose(node));
+    products.emplace(&node, chosen);
   }
   void* made = nullptr;
-  if (auto ok = state_->check(f.graph_create(&made, 0), "make a graph"); !ok) return forward(ok);
+  PW_TRY(state_->check(f.graph_create(&made, 0), "make a graph"));
   const std::unique_ptr<void, int (*)(void*)> owner(made, f.graph_destroy);
   std::vector<void*> nodes;
   for (const LaunchNode& node : graph.nodes) {
@@ -386,10 +381,9 @@ Result<std::unique_ptr<GraphExecutable>> CudaDriver::instantiate(RecordedGraph g
     if (node.kind == LaunchNode::Kind::library) {
       // A node that is a graph: what the library launches is its own affair, and drivers from 12.0
       // on have that (capture into a graph that is there already came with 12.3).
-      auto child = state_->captured(products.at(&node));
-      if (!child) return forward(child);
-      code = f.graph_child(&added, made, after.data(), after.size(), *child);  // a copy of it
-      f.graph_destroy(*child);
+      auto child = PW_TRY(state_->captured(products.at(&node)));
+      code = f.graph_child(&added, made, after.data(), after.size(), child);  // a copy of it
+      f.graph_destroy(child);
     } else if (node.kind == LaunchNode::Kind::copy) {
       CudaCopy copy;
       copy.from.device = node.reads[0].address;
@@ -403,22 +397,17 @@ Result<std::unique_ptr<GraphExecutable>> CudaDriver::instantiate(RecordedGraph g
       const CudaLaunch launch(loaded->second.kernel, loaded->second.function, node);
       code = f.graph_kernel(&added, made, after.data(), after.size(), &launch.node());
     }
-    if (auto ok = state_->check(code, "add " + node.name + " to " + graph.name); !ok)
-      return forward(ok);
+    PW_TRY(state_->check(code, "add " + node.name + " to " + graph.name));
     nodes.push_back(added);
   }
   void* executable = nullptr;
-  if (auto ok = state_->check(f.graph_instantiate(&executable, made, 0), "capture " + graph.name);
-      !ok)
-    return forward(ok);
+  PW_TRY(state_->check(f.graph_instantiate(&executable, made, 0), "capture " + graph.name));
   auto replay = std::make_unique<Replay>(*state_, graph.name, executable);
-  if (auto ok = state_->wait(f.graph_upload(executable, state_->stream), "upload " + graph.name);
-      !ok)
-    return forward(ok);
+  PW_TRY(state_->wait(f.graph_upload(executable, state_->stream), "upload " + graph.name));
   return replay;
 }
 
-Result<std::monostate> CudaDriver::launch(const LaunchNode& node) {
+Status CudaDriver::launch(const LaunchNode& node) {
   const CudaFunctions& f = state_->f();
   if (node.kind == LaunchNode::Kind::library) {
     const auto chosen = state_->choose(node);
@@ -443,9 +432,8 @@ Result<std::monostate> CudaDriver::launch(const LaunchNode& node) {
 }
 
 /// On the host, with copies there and back: right for every op, and slow.
-Result<std::monostate> CudaDriver::run(Executable& executable, std::span<const DeviceTensor> inputs,
-                                       std::span<const DeviceTensor> outputs,
-                                       const RunContext& context) {
+Status CudaDriver::run(Executable& executable, std::span<const DeviceTensor> inputs,
+                       std::span<const DeviceTensor> outputs, const RunContext& context) {
   std::vector<Tensor> tensors;
   std::vector<TensorView> in, out;
   for (const DeviceTensor& t : inputs) {
@@ -460,7 +448,7 @@ Result<std::monostate> CudaDriver::run(Executable& executable, std::span<const D
   if (auto done = executable.run(in, out, context); !done) return done;
   for (std::size_t i = 0; i < outputs.size(); ++i)
     if (auto done = write(outputs[i].address, out[i].data, outputs[i].bytes()); !done) return done;
-  return std::monostate{};
+  return {};
 }
 
 }  // namespace pw::cuda

@@ -57,17 +57,16 @@ class CudaDriver final : public Driver {
   [[nodiscard]] std::int64_t workspace_bytes() const override;
   [[nodiscard]] Result<Address> allocate(std::int64_t bytes) override;
   void release(Address address) override;
-  Result<std::monostate> write(Address to, const void* from, std::int64_t bytes) override;
-  Result<std::monostate> read(void* to, Address from, std::int64_t bytes) override;
-  Result<std::monostate> fill(Address at, int byte, std::int64_t bytes) override;
-  Result<std::monostate> load(std::span<const Kernel> kernels) override;
+  Status write(Address to, const void* from, std::int64_t bytes) override;
+  Status read(void* to, Address from, std::int64_t bytes) override;
+  Status fill(Address at, int byte, std::int64_t bytes) override;
+  Status load(std::span<const Kernel> kernels) override;
   /// PW1261 where cuBLASLt has no algorithm for one of the products.
   Result<std::unique_ptr<GraphExecutable>> instantiate(RecordedGraph graph) override;
   /// A product that cuBLASLt has no algorithm for runs on the host.
-  Result<std::monostate> launch(const LaunchNode& node) override;
-  Result<std::monostate> run(Executable& executable, std::span<const DeviceTensor> inputs,
-                             std::span<const DeviceTensor> outputs,
-                             const RunContext& context) override;
+  Status launch(const LaunchNode& node) override;
+  Status run(Executable& executable, std::span<const DeviceTensor> inputs,
+             std::span<const DeviceTensor> outputs, const RunContext& context) override;
 
  private:
   struct State;

@@ -1,4 +1,3 @@
-// Exports fill.
 #include "backends/cuda/cuda_library.hpp"
 
 #include "base/function_finder.hpp"

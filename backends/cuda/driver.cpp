@@ -1,4 +1,3 @@
-// Exports counted, conflict, Ancestors, order_nodes and what most drivers answer.
 #include "backends/cuda/driver.hpp"
 
 #include <algorithm>

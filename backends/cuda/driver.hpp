@@ -110,7 +110,7 @@ class GraphExecutable {
  public:
   virtual ~GraphExecutable() = default;
   /// Runs all nodes and waits for them. PW1253 where the device fails; nothing works then.
-  virtual Result<std::monostate> replay() = 0;
+  virtual Status replay() = 0;
 };
 
 struct DeviceMemory {
@@ -137,21 +137,20 @@ class Driver {
   /// Aligned to 256 bytes. PW1250 where there is not as much.
   [[nodiscard]] virtual Result<Address> allocate(std::int64_t bytes) = 0;
   virtual void release(Address address) = 0;
-  virtual Result<std::monostate> write(Address to, const void* from, std::int64_t bytes) = 0;
-  virtual Result<std::monostate> read(void* to, Address from, std::int64_t bytes) = 0;
+  virtual Status write(Address to, const void* from, std::int64_t bytes) = 0;
+  virtual Status read(void* to, Address from, std::int64_t bytes) = 0;
   /// All bytes the same.
-  virtual Result<std::monostate> fill(Address at, int byte, std::int64_t bytes) = 0;
+  virtual Status fill(Address at, int byte, std::int64_t bytes) = 0;
   /// Makes kernels known by their names; those that are known already cost nothing.
-  virtual Result<std::monostate> load(std::span<const Kernel> kernels) = 0;
+  virtual Status load(std::span<const Kernel> kernels) = 0;
   /// PW1251: two nodes touch the same bytes, and no path orders them; PW1252: a node touches memory
   /// that is not allocated.
   virtual Result<std::unique_ptr<GraphExecutable>> instantiate(RecordedGraph graph) = 0;
   /// One node by itself; returns when it has ended.
-  virtual Result<std::monostate> launch(const LaunchNode& node) = 0;
+  virtual Status launch(const LaunchNode& node) = 0;
   /// An op between graphs, on tensors in device memory.
-  virtual Result<std::monostate> run(Executable& executable, std::span<const DeviceTensor> inputs,
-                                     std::span<const DeviceTensor> outputs,
-                                     const RunContext& context) = 0;
+  virtual Status run(Executable& executable, std::span<const DeviceTensor> inputs,
+                     std::span<const DeviceTensor> outputs, const RunContext& context) = 0;
 };
 
 }  // namespace pw::cuda

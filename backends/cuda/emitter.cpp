@@ -1,4 +1,3 @@
-// Exports emit, written, source_file and sanitised.
 #include "backends/cuda/emitter.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Exports Expressions: the C++ of single values, with their bits beside them.
+// The C++ of single values, with their bits beside them.
 #include "backends/cuda/expressions.hpp"
 
 #include <fmt/format.h>

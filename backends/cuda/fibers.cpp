@@ -1,4 +1,4 @@
-// Exports Fibers: a switch of stacks in nine instructions on x86-64, ucontext elsewhere.
+// A switch of stacks in nine instructions on x86-64, ucontext elsewhere.
 #include "backends/cuda/fibers.hpp"
 
 #include <cstdint>

@@ -1,4 +1,3 @@
-// Exports HostDriver.
 #include "backends/cuda/host_driver.hpp"
 
 #include <algorithm>
@@ -8,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/hash.hpp"
+#include "base/try.hpp"
 
 namespace pw::cuda {
 namespace {
@@ -29,7 +29,7 @@ class HostDriver::Replay final : public GraphExecutable {
  public:
   Replay(HostDriver& driver, RecordedGraph graph) : driver_(driver), graph_(std::move(graph)) {}
 
-  Result<std::monostate> replay() override {
+  Status replay() override {
     const std::size_t number = driver_.replays_++;
     if (number == driver_.options_.break_replay) driver_.broken_ = true;
     if (driver_.broken_)
@@ -55,7 +55,7 @@ class HostDriver::Replay final : public GraphExecutable {
       for (std::size_t next : followers[node])
         if (--waiting_for[next] == 0) ready.push_back(next);
     }
-    return std::monostate{};
+    return {};
   }
 
  private:
@@ -97,50 +97,50 @@ void HostDriver::release(Address address) {
   std::free(pointer(address));
 }
 
-Result<std::monostate> HostDriver::check(const MemoryRange& range, const std::string& what) const {
+Status HostDriver::check(const MemoryRange& range, const std::string& what) const {
   auto block = blocks_.upper_bound(range.begin);
   if (block != blocks_.begin()) {
     --block;
-    if (range.end <= block->first + static_cast<Address>(block->second)) return std::monostate{};
+    if (range.end <= block->first + static_cast<Address>(block->second)) return {};
   }
   return fail(error_in(
       what, "PW1252",
       fmt::format("touches {} bytes of memory that is not allocated", range.end - range.begin)));
 }
 
-Result<std::monostate> HostDriver::write(Address to, const void* from, std::int64_t bytes) {
+Status HostDriver::write(Address to, const void* from, std::int64_t bytes) {
   if (auto ok = check({to, to + static_cast<Address>(bytes)}, "a write"); !ok) return ok;
   std::memcpy(pointer(to), from, static_cast<std::size_t>(bytes));
-  return std::monostate{};
+  return {};
 }
 
-Result<std::monostate> HostDriver::read(void* to, Address from, std::int64_t bytes) {
+Status HostDriver::read(void* to, Address from, std::int64_t bytes) {
   if (auto ok = check({from, from + static_cast<Address>(bytes)}, "a read"); !ok) return ok;
   std::memcpy(to, pointer(from), static_cast<std::size_t>(bytes));
-  return std::monostate{};
+  return {};
 }
 
-Result<std::monostate> HostDriver::fill(Address at, int byte, std::int64_t bytes) {
+Status HostDriver::fill(Address at, int byte, std::int64_t bytes) {
   if (auto ok = check({at, at + static_cast<Address>(bytes)}, "a fill"); !ok) return ok;
   std::memset(pointer(at), byte, static_cast<std::size_t>(bytes));
-  return std::monostate{};
+  return {};
 }
 
-Result<std::monostate> HostDriver::load(std::span<const Kernel> kernels) {
+Status HostDriver::load(std::span<const Kernel> kernels) {
   std::vector<Kernel> fresh;
   for (const Kernel& k : kernels)
     if (module_of_.emplace(k.name, modules_.size()).second) {
       fresh.push_back(k);
       trees_[k.name] = k.accesses;
     }
-  if (fresh.empty()) return std::monostate{};
+  if (fresh.empty()) return {};
   auto module = HostKernels::build(fresh, {}, options_.cache);
   if (!module) {
     for (const Kernel& k : fresh) module_of_.erase(k.name);
     return forward(module);
   }
   modules_.push_back(std::move(*module));
-  return std::monostate{};
+  return {};
 }
 
 Result<std::unique_ptr<GraphExecutable>> HostDriver::instantiate(RecordedGraph graph) {
@@ -151,8 +151,7 @@ Result<std::unique_ptr<GraphExecutable>> HostDriver::instantiate(RecordedGraph g
     const LaunchNode& node = graph.nodes[i];
     const std::string what = fmt::format("{}, node {} ({})", graph.name, i, node.name);
     for (const auto* tensors : {&node.reads, &node.writes}) {
-      for (const DeviceTensor& t : *tensors)
-        if (auto ok = check(t.range(), what); !ok) return forward(ok);
+      for (const DeviceTensor& t : *tensors) PW_TRY(check(t.range(), what));
     }
     for (std::size_t before = 0; before < i; ++before) {
       if (!conflict(graph.nodes[before], node) || ancestors.has(i, before)) continue;
@@ -165,7 +164,7 @@ Result<std::unique_ptr<GraphExecutable>> HostDriver::instantiate(RecordedGraph g
   return std::make_unique<Replay>(*this, std::move(graph));
 }
 
-Result<std::monostate> HostDriver::run_node(const LaunchNode& node, std::uint64_t seed) {
+Status HostDriver::run_node(const LaunchNode& node, std::uint64_t seed) {
   for (const auto* tensors : {&node.reads, &node.writes}) {
     for (const DeviceTensor& t : *tensors)
       if (auto ok = check(t.range(), node.name); !ok) return ok;
@@ -175,16 +174,16 @@ Result<std::monostate> HostDriver::run_node(const LaunchNode& node, std::uint64_
       std::memmove(pointer(node.writes[0].address), pointer(node.reads[0].address),
                    static_cast<std::size_t>(node.reads[0].bytes()));
       copied_ += node.reads[0].bytes();
-      return std::monostate{};
+      return {};
     case LaunchNode::Kind::library:
       return node.library->on_host->run(views(node.reads), views(node.writes),
                                         node.library->context);
     case LaunchNode::Kind::kernel: return run_kernel(node, seed);
   }
-  return std::monostate{};
+  return {};
 }
 
-Result<std::monostate> HostDriver::run_kernel(const LaunchNode& node, std::uint64_t seed) {
+Status HostDriver::run_kernel(const LaunchNode& node, std::uint64_t seed) {
   const auto module = module_of_.find(node.name);
   if (module == module_of_.end())
     return fail(error_in(node.name, "PW1223", "the kernel was not loaded"));
@@ -216,13 +215,12 @@ std::optional<LaunchAccesses> HostDriver::foretell(const LaunchNode& node) const
   return count_accesses(*tree->second, arguments.size(), node.params, data);
 }
 
-Result<std::monostate> HostDriver::launch(const LaunchNode& node) {
+Status HostDriver::launch(const LaunchNode& node) {
   return run_node(node, combine(options_.seed, replays_));
 }
 
-Result<std::monostate> HostDriver::run(Executable& executable, std::span<const DeviceTensor> inputs,
-                                       std::span<const DeviceTensor> outputs,
-                                       const RunContext& context) {
+Status HostDriver::run(Executable& executable, std::span<const DeviceTensor> inputs,
+                       std::span<const DeviceTensor> outputs, const RunContext& context) {
   for (const auto& tensors : {inputs, outputs}) {
     for (const DeviceTensor& t : tensors)
       if (auto ok = check(t.range(), "an op between graphs"); !ok) return ok;

@@ -34,15 +34,14 @@ class HostDriver : public Driver {
   [[nodiscard]] bool calls_libraries() const override { return options_.libraries; }
   [[nodiscard]] Result<Address> allocate(std::int64_t bytes) override;
   void release(Address address) override;
-  Result<std::monostate> write(Address to, const void* from, std::int64_t bytes) override;
-  Result<std::monostate> read(void* to, Address from, std::int64_t bytes) override;
-  Result<std::monostate> fill(Address at, int byte, std::int64_t bytes) override;
-  Result<std::monostate> load(std::span<const Kernel> kernels) override;
+  Status write(Address to, const void* from, std::int64_t bytes) override;
+  Status read(void* to, Address from, std::int64_t bytes) override;
+  Status fill(Address at, int byte, std::int64_t bytes) override;
+  Status load(std::span<const Kernel> kernels) override;
   Result<std::unique_ptr<GraphExecutable>> instantiate(RecordedGraph graph) override;
-  Result<std::monostate> launch(const LaunchNode& node) override;
-  Result<std::monostate> run(Executable& executable, std::span<const DeviceTensor> inputs,
-                             std::span<const DeviceTensor> outputs,
-                             const RunContext& context) override;
+  Status launch(const LaunchNode& node) override;
+  Status run(Executable& executable, std::span<const DeviceTensor> inputs,
+             std::span<const DeviceTensor> outputs, const RunContext& context) override;
 
   /// Bytes that are allocated, each allocation aligned to 256.
   [[nodiscard]] std::int64_t allocated() const { return allocated_; }
@@ -66,10 +65,9 @@ class HostDriver : public Driver {
 
  private:
   class Replay;
-  [[nodiscard]] Result<std::monostate> check(const MemoryRange& range,
-                                             const std::string& what) const;
-  Result<std::monostate> run_node(const LaunchNode& node, std::uint64_t seed);
-  Result<std::monostate> run_kernel(const LaunchNode& node, std::uint64_t seed);
+  [[nodiscard]] Status check(const MemoryRange& range, const std::string& what) const;
+  Status run_node(const LaunchNode& node, std::uint64_t seed);
+  Status run_kernel(const LaunchNode& node, std::uint64_t seed);
   [[nodiscard]] std::optional<LaunchAccesses> foretell(const LaunchNode& node) const;
 
   HostDriverOptions options_;

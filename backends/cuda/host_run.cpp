@@ -1,4 +1,3 @@
-// Exports HostKernels and host_source.
 #include "backends/cuda/host_run.hpp"
 
 #include <set>
@@ -9,6 +8,7 @@
 #include "backends/cache/digest.hpp"
 #include "backends/cuda/thread_block.hpp"
 #include "backends/toolchain.hpp"
+#include "base/try.hpp"
 
 namespace pw::cuda {
 namespace {
@@ -139,12 +139,10 @@ std::string host_source(std::span<const Kernel> kernels, std::string_view extra)
 
 Result<HostKernels> HostKernels::build(std::span<const Kernel> kernels, std::string_view extra,
                                        CompileCache* cache) {
-  Result<std::string> object = host_object(host_source(kernels, extra), cache);
-  if (!object) return forward(object);
-  Result<SharedObject> library = SharedObject::load(*object);
-  if (!library) return forward(library);
+  std::string object = PW_TRY(host_object(host_source(kernels, extra), cache));
+  SharedObject library = PW_TRY(SharedObject::load(object));
   HostKernels result;
-  result.library_ = std::move(*library);
+  result.library_ = std::move(library);
   if (const auto bind = reinterpret_cast<void (*)(const HostApi*)>(result.symbol("pw_bind")))
     bind(&ThreadBlock::api());
   for (const Kernel& k : kernels)
@@ -167,9 +165,9 @@ void HostKernels::take_counts(AccessCounts* counts) const {
 
 void* HostKernels::symbol(const std::string& name) const { return library_.symbol(name.c_str()); }
 
-Result<std::monostate> HostKernels::run(const std::string& kernel, std::span<void* const> pointers,
-                                        std::span<const std::int64_t> params, std::uint64_t seed,
-                                        AccessCounts* counts) const {
+Status HostKernels::run(const std::string& kernel, std::span<void* const> pointers,
+                        std::span<const std::int64_t> params, std::uint64_t seed,
+                        AccessCounts* counts) const {
   using Entry = void (*)(void* const*, const long long*);
   const auto function = reinterpret_cast<Entry>(symbol("host_" + kernel));
   const auto how = launches_.find(kernel);
@@ -188,7 +186,7 @@ Result<std::monostate> HostKernels::run(const std::string& kernel, std::span<voi
   thread_local ThreadBlock block;
   const std::string fault = block.run(launch, [&] { function(pointers.data(), values.data()); });
   take_counts(counts);
-  if (fault.empty()) return std::monostate{};
+  if (fault.empty()) return {};
   return fail(error_in("host run", "PW1225",
                        fmt::format("kernel {}, seed {}: {}", kernel, seed, fault),
                        "on a device this would depend on the order of its threads"));

@@ -27,9 +27,9 @@ class HostKernels {
   /// `Kernel::params`, rows first. Threads and blocks run in an order drawn from the seed. PW1225
   /// where threads race for shared memory, part at a barrier or an exchange, or leave a shared
   /// array. `counts` gets its accesses added.
-  Result<std::monostate> run(const std::string& kernel, std::span<void* const> pointers,
-                             std::span<const std::int64_t> params, std::uint64_t seed = 1,
-                             AccessCounts* counts = nullptr) const;
+  Status run(const std::string& kernel, std::span<void* const> pointers,
+             std::span<const std::int64_t> params, std::uint64_t seed = 1,
+             AccessCounts* counts = nullptr) const;
   /// A function of the extra text, by its C name; null when absent.
   [[nodiscard]] void* symbol(const std::string& name) const;
 

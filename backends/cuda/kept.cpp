@@ -1,4 +1,3 @@
-// Exports KeptStore.
 #include "backends/cuda/kept.hpp"
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-// Exports keep_values.
-//
 // Loops of one block of statements, and loops within a loop beside them, are compared by the
 // expressions of their columns: two values are equal where operations, roundings and what is loaded
 // are. What a later loop needs then ends at the equal values of an earlier one.

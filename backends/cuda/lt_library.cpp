@@ -1,4 +1,3 @@
-// Exports LtLibrary.
 #include "backends/cuda/lt_library.hpp"
 
 #include <dlfcn.h>
@@ -62,8 +61,8 @@ LtLibrary LtLibrary::open(const std::string& path, int newest) {
   return out;
 }
 
-Result<std::monostate> LtLibrary::check(int status, const std::string& what) const {
-  if (status == 0) return std::monostate{};
+Status LtLibrary::check(int status, const std::string& what) const {
+  if (status == 0) return {};
   return fail(error_in("cuBLASLt", status == lt::kNotEnoughMemory ? "PW1250" : "PW1261",
                        fmt::format("could not {}: {}", what, f().status_name(status))));
 }

@@ -97,7 +97,7 @@ class LtLibrary {
   [[nodiscard]] const LtFunctions& f() const { return *functions_; }
   [[nodiscard]] std::size_t version() const { return f().version(); }
   /// PW1261, or PW1250 where memory is short, with the library's word for what went wrong.
-  [[nodiscard]] Result<std::monostate> check(int status, const std::string& what) const;
+  [[nodiscard]] Status check(int status, const std::string& what) const;
 
  private:
   std::shared_ptr<const LtFunctions> functions_;  ///< of a library that is never closed

@@ -1,9 +1,10 @@
-// Exports lt_product, addresses_of, LtDescriptors, lt_preference and LtProducts.
 #include "backends/cuda/lt_product.hpp"
 
 #include <algorithm>
 
 #include <fmt/format.h>
+
+#include "base/try.hpp"
 
 namespace pw::cuda {
 namespace {
@@ -116,13 +117,13 @@ class Setter {
     done_ = library_.check(set_(object_, number, &value, sizeof value),
                            fmt::format("set attribute {}", number));
   }
-  [[nodiscard]] Result<std::monostate> done() const { return done_; }
+  [[nodiscard]] Status done() const { return done_; }
 
  private:
   const LtLibrary& library_;
   int (*set_)(void*, int, const void*, std::size_t);
   void* object_;
-  Result<std::monostate> done_;
+  Status done_;
 };
 
 /// For a search, which looks at no more than how pointers are aligned.
@@ -175,7 +176,7 @@ Result<LtDescriptors> LtDescriptors::make(const LtLibrary& library, const LtProd
     set(LtOperation::a_scale_mode, lt::kScaleVectors);
     set(LtOperation::b_scale_mode, lt::kScaleVectors);
   }
-  if (auto ok = set.done(); !ok) return forward(ok);
+  PW_TRY(set.done());
   // A row-major matrix of `rows` × `columns` is a column-major one of `columns` × `rows`.
   const auto layout = [&](LtDescriptor& into, DType dtype, std::int64_t rows,
                           std::int64_t columns) {
@@ -186,20 +187,17 @@ Result<LtDescriptors> LtDescriptors::make(const LtLibrary& library, const LtProd
     into.reset(described);
     return library.check(status, "describe a matrix");
   };
-  if (auto ok = p.b_transposed ? layout(out.a_, p.in, p.columns, p.depth)
-                               : layout(out.a_, p.in, p.depth, p.columns);
-      !ok)
-    return forward(ok);
-  if (auto ok = layout(out.b_, p.in, p.rows, p.depth); !ok) return forward(ok);
-  if (auto ok = layout(out.y_, p.out, p.rows, p.columns); !ok) return forward(ok);
+  PW_TRY(p.b_transposed ? layout(out.a_, p.in, p.columns, p.depth)
+                        : layout(out.a_, p.in, p.depth, p.columns));
+  PW_TRY(layout(out.b_, p.in, p.rows, p.depth));
+  PW_TRY(layout(out.y_, p.out, p.rows, p.columns));
   return out;
 }
 
 Result<LtDescriptor> lt_preference(const LtLibrary& library, const LtProduct& p) {
   const LtFunctions& f = library.f();
   void* made = nullptr;
-  if (auto ok = library.check(f.preference_create(&made), "describe a search"); !ok)
-    return forward(ok);
+  PW_TRY(library.check(f.preference_create(&made), "describe a search"));
   LtDescriptor out(made, f.preference_destroy);
   Setter<LtPreference> set(library, f.preference_set, made);
   set(LtPreference::workspace_bytes, static_cast<std::uint64_t>(p.workspace_bytes));
@@ -208,13 +206,13 @@ Result<LtDescriptor> lt_preference(const LtLibrary& library, const LtProduct& p)
   set(LtPreference::b_alignment, p.alignment[0]);
   set(LtPreference::c_alignment, p.alignment[3]);
   set(LtPreference::d_alignment, p.alignment[3]);
-  if (auto ok = set.done(); !ok) return forward(ok);
+  PW_TRY(set.done());
   return out;
 }
 
 Result<std::unique_ptr<LtProducts>> LtProducts::start(LtLibrary library) {
   void* handle = nullptr;
-  if (auto ok = library.check(library.f().create(&handle), "start"); !ok) return forward(ok);
+  PW_TRY(library.check(library.f().create(&handle), "start"));
   return std::unique_ptr<LtProducts>(new LtProducts(std::move(library), handle));
 }
 
@@ -227,32 +225,29 @@ Result<LtAlgorithm> LtProducts::algorithm(const LtProduct& product) {
 }
 
 Result<LtAlgorithm> LtProducts::search(const LtProduct& p) {
-  auto described = LtDescriptors::make(library_, p, anywhere(p));
-  if (!described) return forward(described);
-  auto preference = lt_preference(library_, p);
-  if (!preference) return forward(preference);
+  auto described = PW_TRY(LtDescriptors::make(library_, p, anywhere(p)));
+  auto preference = PW_TRY(lt_preference(library_, p));
   LtFound found;
   int count = 0;
   const int status =
-      library_.f().search(handle_, described->operation(), described->a(), described->b(),
-                          described->y(), described->y(), preference->get(), 1, &found, &count);
+      library_.f().search(handle_, described.operation(), described.a(), described.b(),
+                          described.y(), described.y(), preference.get(), 1, &found, &count);
   const std::string what = "find an algorithm for " + text(p);
-  if (auto ok = library_.check(status != 0 ? status : found.status, what); !ok) return forward(ok);
+  PW_TRY(library_.check(status != 0 ? status : found.status, what));
   if (count < 1)
     return fail(error_in("cuBLASLt", "PW1261", "could not " + what + ": there is none"));
   return found.algorithm;
 }
 
-Result<std::monostate> LtProducts::multiply(const LtProduct& p, const LtAddresses& at,
-                                            const LtAlgorithm& algorithm, void* stream) {
-  auto described = LtDescriptors::make(library_, p, at);
-  if (!described) return forward(described);
+Status LtProducts::multiply(const LtProduct& p, const LtAddresses& at, const LtAlgorithm& algorithm,
+                            void* stream) {
+  auto described = PW_TRY(LtDescriptors::make(library_, p, at));
   const float one = 1, zero = 0;
   void* y = const_cast<void*>(device_pointer(at.y));
   return library_.check(
-      library_.f().multiply(handle_, described->operation(), &one, device_pointer(at.b),
-                            described->a(), device_pointer(at.a), described->b(), &zero, y,
-                            described->y(), y, described->y(), &algorithm,
+      library_.f().multiply(handle_, described.operation(), &one, device_pointer(at.b),
+                            described.a(), device_pointer(at.a), described.b(), &zero, y,
+                            described.y(), y, described.y(), &algorithm,
                             const_cast<void*>(device_pointer(at.workspace)),
                             static_cast<std::size_t>(p.workspace_bytes), stream),
       "multiply " + text(p));

@@ -84,8 +84,8 @@ class LtProducts {
   /// The library's first choice, cached. PW1261 where it has none.
   Result<LtAlgorithm> algorithm(const LtProduct& product);
   /// Launches the matmul on a stream.
-  Result<std::monostate> multiply(const LtProduct& product, const LtAddresses& at,
-                                  const LtAlgorithm& algorithm, void* stream);
+  Status multiply(const LtProduct& product, const LtAddresses& at, const LtAlgorithm& algorithm,
+                  void* stream);
 
  private:
   LtProducts(LtLibrary library, void* handle) : library_(std::move(library)), handle_(handle) {}

@@ -1,4 +1,3 @@
-// Exports machine_of, resident_blocks and estimate.
 #include "backends/cuda/machine.hpp"
 
 #include <algorithm>

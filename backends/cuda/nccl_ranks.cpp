@@ -1,5 +1,5 @@
-// Exports open_nccl_ranks and nccl_state. Functions and numbers are those of NVIDIA's nccl.h
-// (2.18), under names of our own, so that nothing is linked or included.
+// Functions and numbers are those of NVIDIA's nccl.h (2.18), under names of our own, so that
+// nothing is linked or included.
 #include "backends/cuda/nccl_ranks.hpp"
 
 #include <algorithm>
@@ -106,7 +106,7 @@ class NcclRanks final : public HostCommunicator {
   [[nodiscard]] std::int64_t size() const override { return own_.size; }
   void enter(const std::string& collective) override { lifeline_->enter(collective); }
 
-  Result<std::monostate> join(Lifeline::Lost lost) {
+  Status join(Lifeline::Lost lost) {
     const bool local = own_.host == "127.0.0.1" || own_.host == "localhost";
     lifeline_ = PW_TRY(Lifeline::open(own_.rank, local, std::move(lost)));
     NcclId id;
@@ -120,17 +120,17 @@ class NcclRanks final : public HostCommunicator {
     NcclComm all = nullptr;
     PW_TRY(check(f_.init(&all, static_cast<int>(own_.size), id, static_cast<int>(own_.rank))));
     comms_.emplace(std::pair(own_.size, std::int64_t{1}), all);
-    return std::monostate{};
+    return {};
   }
 
-  Done all_gather(const Array& part, const Array& whole, RankGroup group) override {
+  Status all_gather(const Array& part, const Array& whole, RankGroup group) override {
     const std::int64_t bytes = bytes_in(part);
     const auto [from, to] = PW_TRY(staged(part, bytes_in(whole)));
     PW_TRY(check(f_.all_gather(pointer(from), pointer(to), static_cast<std::size_t>(bytes),
                                kNcclBytes, PW_TRY(comm(group)), kDefaultStream)));
     return driver_->read(whole.data, to, bytes_in(whole));
   }
-  Done all_to_all(const Array& x, const Array& y, RankGroup group) override {
+  Status all_to_all(const Array& x, const Array& y, RankGroup group) override {
     const std::int64_t n = ranks_in(group, size()), bytes = bytes_in(x) / n;
     const auto [from, to] = PW_TRY(staged(x, bytes_in(y)));
     NcclComm over = PW_TRY(comm(group));
@@ -145,29 +145,29 @@ class NcclRanks final : public HostCommunicator {
     PW_TRY(check(f_.group_end()));
     return driver_->read(y.data, to, bytes_in(y));
   }
-  Done broadcast(const Array& x, std::int64_t root, RankGroup group) override {
+  Status broadcast(const Array& x, std::int64_t root, RankGroup group) override {
     const auto [from, to] = PW_TRY(staged(x, bytes_in(x)));
     PW_TRY(check(f_.broadcast(pointer(from), pointer(to), static_cast<std::size_t>(bytes_in(x)),
                               kNcclBytes, static_cast<int>(root), PW_TRY(comm(group)),
                               kDefaultStream)));
     return driver_->read(x.data, to, bytes_in(x));
   }
-  Done barrier() override {
+  Status barrier() override {
     const Array one = make_array(DType::u8, {1}), all = make_array(DType::u8, {size()});
     *one.data = std::byte{0};
     return all_gather(one, all, {});
   }
-  Done finish() override {
+  Status finish() override {
     PW_TRY(barrier());
     lifeline_->finish();
     PW_TRY(barrier());
     ended_ = true;
-    return std::monostate{};
+    return {};
   }
 
  private:
-  Result<std::monostate> check(int status) const {
-    if (status == 0) return std::monostate{};
+  Status check(int status) const {
+    if (status == 0) return {};
     return fail(error_in(fmt::format("rank {}", own_.rank), "PW1290",
                          fmt::format("NCCL fails: {}", f_.error(status))));
   }

@@ -1,4 +1,3 @@
-// Exports Nvrtc, the table of functions of libnvrtc, and the reading of its logs.
 #include "backends/cuda/nvrtc.hpp"
 
 #include <charconv>
@@ -9,6 +8,7 @@
 #include "backends/cuda/toolkit.hpp"
 #include "base/file.hpp"
 #include "base/function_finder.hpp"
+#include "base/try.hpp"
 
 namespace pw::cuda {
 
@@ -193,32 +193,26 @@ Result<Cubin> Nvrtc::compile_with(const std::string& source, const std::string& 
                                   const std::vector<std::string>& options) const {
   const Library& l = *library_;
   Program program{l};
-  const auto check = [&](int code, std::string_view what) -> Result<std::monostate> {
-    if (code == 0) return std::monostate{};
+  const auto check = [&](int code, std::string_view what) -> Status {
+    if (code == 0) return {};
     return fail(error_in("kernel " + name, "PW1221",
                          fmt::format("NVRTC could not {}: {}\n{}", what, l.error_string(code),
                                      program.handle ? log_of(program) : "")));
   };
-  if (auto ok = check(
-          l.create(&program.handle, source.c_str(), (name + ".cu").c_str(), 0, nullptr, nullptr),
-          "read the source");
-      !ok)
-    return forward(ok);
+  PW_TRY(
+      check(l.create(&program.handle, source.c_str(), (name + ".cu").c_str(), 0, nullptr, nullptr),
+            "read the source"));
   std::vector<const char*> pointers;
   for (const std::string& o : options) pointers.push_back(o.c_str());
-  if (auto ok = check(l.compile(program.handle, static_cast<int>(pointers.size()), pointers.data()),
-                      "compile it");
-      !ok)
-    return forward(ok);
+  PW_TRY(check(l.compile(program.handle, static_cast<int>(pointers.size()), pointers.data()),
+               "compile it"));
   Cubin cubin;
   cubin.log = log_of(program);
   cubin.usage = parse_usage(cubin.log);
   std::size_t size = 0;
-  if (auto ok = check(l.cubin_size(program.handle, &size), "size the cubin"); !ok)
-    return forward(ok);
+  PW_TRY(check(l.cubin_size(program.handle, &size), "size the cubin"));
   cubin.bytes.resize(size);
-  if (auto ok = check(l.cubin(program.handle, cubin.bytes.data()), "give the cubin"); !ok)
-    return forward(ok);
+  PW_TRY(check(l.cubin(program.handle, cubin.bytes.data()), "give the cubin"));
   std::string ptx;
   if (l.ptx_size(program.handle, &size) == 0 && size > 1) {
     ptx.resize(size);

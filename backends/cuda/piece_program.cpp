@@ -1,4 +1,3 @@
-// Exports make_program.
 #include "backends/cuda/piece_program.hpp"
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 #include "backends/cuda/product.hpp"
 #include "backends/cuda/topk.hpp"
 #include "backends/program.hpp"
+#include "base/try.hpp"
 #include "splitter/product.hpp"
 
 namespace pw::cuda {
@@ -32,14 +32,13 @@ class ProgramMaker {
     place_all();
     for (const rows::RunUnit& unit : units_) {
       if (read_by_a_call_.count(unit.nodes.front()) != 0) continue;
-      if (auto done = add(unit); !done) return forward(done);
+      PW_TRY(add(unit));
     }
     copy_outputs();
     return std::move(out_);
   }
 
  private:
-  using Done = Result<std::monostate>;
   /// Nodes that one library call does, and what it reads and writes.
   struct Call {
     Graph alone;
@@ -220,26 +219,26 @@ class ProgramMaker {
     return out;
   }
 
-  Done add(const rows::RunUnit& unit) {
+  Status add(const rows::RunUnit& unit) {
     switch (unit.kind) {
-      case rows::RunUnit::Kind::view: return std::monostate{};
+      case rows::RunUnit::Kind::view: return {};
       case rows::RunUnit::Kind::literal: return add_literal(unit.nodes.front());
       case rows::RunUnit::Kind::rows:
         add_kernel(emit(unit.program, options_.schedules.of(unit.program)), unit.inputs,
                    unit.outputs);
-        return std::monostate{};
+        return {};
       case rows::RunUnit::Kind::opaque: return add_opaque(unit);
     }
-    return std::monostate{};
+    return {};
   }
 
-  Done add_opaque(const rows::RunUnit& unit) {
+  Status add_opaque(const rows::RunUnit& unit) {
     const NodeId n = unit.nodes.front();
     const Op& op = graph_.op_of(n);
     if (const auto call = calls_.find(n); call != calls_.end()) return add_call(call->second);
     if (const auto own = own_.find(n); own != own_.end()) {
       add_own(own->second, graph_.result(n));
-      return std::monostate{};
+      return {};
     }
     auto kernel = topk_kernel(graph_, n);
     if (!kernel && !driver_.calls_libraries()) kernel = product_kernel(graph_, n);
@@ -254,7 +253,7 @@ class ProgramMaker {
     } else {
       out_.lacks.push_back(fmt::format("{}: {}", op.name, unit.why.reason));
     }
-    return std::monostate{};
+    return {};
   }
 
   void add_kernel(Kernel kernel, const std::vector<ValueId>& reads,
@@ -290,37 +289,35 @@ class ProgramMaker {
     out_.launches.push_back(std::move(launch));
   }
 
-  Done add_literal(NodeId n) {
+  Status add_literal(NodeId n) {
     const Result<Tensor> tensor = value_of(n);
     if (!tensor) return tl::unexpected(tensor.error());
     place(graph_.result(n), {Place::Kind::literal, out_.literals.size(), {}});
     out_.literals.push_back(*tensor);
-    return std::monostate{};
+    return {};
   }
 
   Result<Tensor> value_of(NodeId n) {
     std::vector<ValueId> inputs, outputs;
     const Graph alone = rows::isolate(graph_, {&n, 1}, inputs, outputs);
-    auto executable = library_.compile(alone);
-    if (!executable) return forward(executable);
+    auto executable = PW_TRY(library_.compile(alone));
     const Tensor tensor(graph_.context().types[graph_.type(graph_.result(n))].dtype, {});
     const TensorView view = tensor.view();
-    if (auto done = (*executable)->run({}, {&view, 1}, {}); !done) return forward(done);
+    PW_TRY(executable->run({}, {&view, 1}, {}));
     return tensor;
   }
 
-  Done add_call(const Call& call) {
-    auto executable = library_.compile(call.alone);
-    if (!executable) return forward(executable);
+  Status add_call(const Call& call) {
+    auto executable = PW_TRY(library_.compile(call.alone));
     ProgramLaunch launch;
     launch.kind = LaunchNode::Kind::library;
     launch.name = graph_.op_of(graph_.producer(call.outputs.front())).name;
     launch.reads = places(call.inputs);
     launch.writes = places(call.outputs);
-    launch.on_host = std::move(*executable);
+    launch.on_host = std::move(executable);
     launch.product = call.product;
     out_.launches.push_back(std::move(launch));
-    return std::monostate{};
+    return {};
   }
 
   /// Outputs whose bytes are somewhere else.

@@ -1,4 +1,3 @@
-// Exports PreparingDriver.
 #include "backends/cuda/preparing_driver.hpp"
 
 #include "backends/cuda/cubin_cache.hpp"
@@ -7,7 +6,7 @@ namespace pw::cuda {
 
 std::string PreparingDriver::device() const { return "the host, preparing for " + target_.arch; }
 
-Result<std::monostate> PreparingDriver::load(std::span<const Kernel> kernels) {
+Status PreparingDriver::load(std::span<const Kernel> kernels) {
   for (const Kernel& kernel : kernels)
     if (auto done = prepare_cubin(nvrtc_, folder_, kernel, target_); !done) return done;
   return run_ ? HostDriver::load(kernels) : std::monostate{};
@@ -15,7 +14,7 @@ Result<std::monostate> PreparingDriver::load(std::span<const Kernel> kernels) {
 
 class PreparingDriver::Nothing final : public GraphExecutable {
  public:
-  Result<std::monostate> replay() override { return std::monostate{}; }
+  Status replay() override { return {}; }
 };
 
 Result<std::unique_ptr<GraphExecutable>> PreparingDriver::instantiate(RecordedGraph graph) {
@@ -23,14 +22,12 @@ Result<std::unique_ptr<GraphExecutable>> PreparingDriver::instantiate(RecordedGr
   return std::make_unique<Nothing>();
 }
 
-Result<std::monostate> PreparingDriver::launch(const LaunchNode& node) {
+Status PreparingDriver::launch(const LaunchNode& node) {
   return run_ ? HostDriver::launch(node) : std::monostate{};
 }
 
-Result<std::monostate> PreparingDriver::run(Executable& executable,
-                                            std::span<const DeviceTensor> inputs,
-                                            std::span<const DeviceTensor> outputs,
-                                            const RunContext& context) {
+Status PreparingDriver::run(Executable& executable, std::span<const DeviceTensor> inputs,
+                            std::span<const DeviceTensor> outputs, const RunContext& context) {
   return run_ ? HostDriver::run(executable, inputs, outputs, context) : std::monostate{};
 }
 

@@ -20,12 +20,11 @@ class PreparingDriver final : public HostDriver {
         run_(run) {}
   [[nodiscard]] std::string device() const override;
   [[nodiscard]] std::string arch() const override { return target_.arch; }
-  Result<std::monostate> load(std::span<const Kernel> kernels) override;
+  Status load(std::span<const Kernel> kernels) override;
   Result<std::unique_ptr<GraphExecutable>> instantiate(RecordedGraph graph) override;
-  Result<std::monostate> launch(const LaunchNode& node) override;
-  Result<std::monostate> run(Executable& executable, std::span<const DeviceTensor> inputs,
-                             std::span<const DeviceTensor> outputs,
-                             const RunContext& context) override;
+  Status launch(const LaunchNode& node) override;
+  Status run(Executable& executable, std::span<const DeviceTensor> inputs,
+             std::span<const DeviceTensor> outputs, const RunContext& context) override;
 
  private:
   class Nothing;

@@ -1,4 +1,3 @@
-// Exports product_call, product_kernel, tensor_product_of and tensor_product_kernels.
 #include "backends/cuda/product.hpp"
 
 #include <fmt/format.h>

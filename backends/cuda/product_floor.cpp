@@ -1,6 +1,6 @@
-// Exports product_floor: the model of tensor_model.cpp, relaxed. Multiprocessors are as many as is
-// best, blocks have equal work in fractions of steps, warps any extents of a tile, and there are
-// always enough bytes under way.
+// The model of tensor_model.cpp, relaxed. Multiprocessors are as many as is best, blocks have equal
+// work in fractions of steps, warps any extents of a tile, and there are always enough bytes under
+// way.
 #include <algorithm>
 #include <array>
 #include <cmath>

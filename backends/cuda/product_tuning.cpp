@@ -1,4 +1,3 @@
-// Exports tune_products and measure_library.
 #include "backends/cuda/product_tuning.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Exports traffic_of and quality_of.
 #include "backends/cuda/quality.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Exports the files of a compilation: write_compiled and the report for people.
+// Write_compiled and the report for people.
 #include <filesystem>
 #include <map>
 
@@ -112,14 +112,14 @@ std::string print(const CompileReport& report) {
   return out;
 }
 
-Result<std::monostate> write_compiled(const CompileReport& report, const std::string& folder,
-                                      const std::string& plan_json) {
-  const auto make = [](const std::string& path) -> Result<std::monostate> {
+Status write_compiled(const CompileReport& report, const std::string& folder,
+                      const std::string& plan_json) {
+  const auto make = [](const std::string& path) -> Status {
     std::error_code error;
     std::filesystem::create_directories(path, error);
     if (error)
       return fail(error_in(path, "PW1224", "the folder cannot be made: " + error.message()));
-    return std::monostate{};
+    return {};
   };
   std::vector<std::pair<std::string, std::string>> files;
   if (auto made = make(folder); !made) return made;
@@ -140,7 +140,7 @@ Result<std::monostate> write_compiled(const CompileReport& report, const std::st
   for (const auto& [path, text] : files) {
     if (auto written = write_file(path, text); !written) return written;
   }
-  return std::monostate{};
+  return {};
 }
 
 }  // namespace pw::cuda

@@ -1,4 +1,3 @@
-// Exports the report as JSON (format piecewise.compile/1).
 #include <nlohmann/json.hpp>
 
 #include "backends/cuda/compile.hpp"

@@ -1,5 +1,4 @@
-// Exports Runtime: compiling and memory; runtime_capture.cpp has what is recorded, and
-// runtime_steps.cpp the steps.
+// Compiling and memory; runtime_capture.cpp has what is recorded, and runtime_steps.cpp the steps.
 #include "backends/cuda/runtime.hpp"
 
 #include <algorithm>
@@ -46,11 +45,11 @@ Result<std::unique_ptr<Runtime>> Runtime::make(const StitchedGraph& stitched, co
                                                const Plan& plan, Driver& driver,
                                                const RuntimeOptions& options) {
   std::unique_ptr<Runtime> out(new Runtime(stitched, source, plan, driver, options));
-  if (auto done = out->compile(); !done) return forward(done);
-  if (auto done = out->plan_all_memory(); !done) return forward(done);
+  PW_TRY(out->compile());
+  PW_TRY(out->plan_all_memory());
   if (!out->pages_.empty())
     out->memory_.cache_bytes = out->pages_.bytes(out->first_pages(), out->most_rows());
-  if (auto done = out->allocate_all(); !done) return forward(done);
+  PW_TRY(out->allocate_all());
   return out;
 }
 
@@ -74,7 +73,7 @@ bool Runtime::captures_steps() const {
                      [](const Capture& c) { return c.mode == DispatchMode::full; });
 }
 
-Result<std::monostate> Runtime::compile() {
+Status Runtime::compile() {
   stated_ = PW_TRY(stated_groups(source_));
   for (const PieceClass& c : stitched_.classes)
     if (auto done = compile(c); !done) return done;
@@ -83,16 +82,15 @@ Result<std::monostate> Runtime::compile() {
     const Class& c = classes_[piece.piece_class.index];
     if (c.attention) pages_.add(*c.attention, layer_name(piece.graph, piece.graph.first()));
     if (c.attention || c.captured) continue;
-    auto made = host_->compile(piece.graph);
-    if (!made) return forward(made);
-    between = std::move(*made);
+    auto made = PW_TRY(host_->compile(piece.graph));
+    between = std::move(made);
   }
   graphs_.resize(stitched_.pieces.size());
   return driver_.load(kernels_);
 }
 
 /// Attention is kernels where no library is called, and where whole steps are captured.
-Result<std::monostate> Runtime::compile(const PieceClass& c) {
+Status Runtime::compile(const PieceClass& c) {
   const Graph& piece = stitched_.pieces[c.members.front()].graph;
   Class& made = classes_.emplace_back();
   counters_.pieces += c.members.size();
@@ -104,13 +102,12 @@ Result<std::monostate> Runtime::compile(const PieceClass& c) {
                           nullptr, 1 + plan_.speculative_tokens);
   // What splits is recorded only as a part of whole steps.
   if (c.capturable() || (c.splitting && captures_steps() && !attention)) {
-    auto program = make_program(piece, *host_, driver_,
-                                {options_.grouping, asked_sizes(), schedules(), !options_.strict});
-    if (!program) return forward(program);
-    for (const std::string& why : program->notes) note(why);
-    for (const std::string& why : program->lacks) note(c.name + " is not captured: " + why);
-    made.captured = program->lacks.empty();
-    if (made.captured) made.program = std::move(*program);
+    auto program = PW_TRY(make_program(
+        piece, *host_, driver_, {options_.grouping, asked_sizes(), schedules(), !options_.strict}));
+    for (const std::string& why : program.notes) note(why);
+    for (const std::string& why : program.lacks) note(c.name + " is not captured: " + why);
+    made.captured = program.lacks.empty();
+    if (made.captured) made.program = std::move(program);
   }
   if (made.captured) {
     counters_.capturable_pieces += c.splitting ? 0 : c.members.size();
@@ -126,7 +123,7 @@ Result<std::monostate> Runtime::compile(const PieceClass& c) {
     }
     made.attention = std::move(attention);
   }
-  return std::monostate{};
+  return {};
 }
 
 void Runtime::keep(const Kernel& kernel) {
@@ -150,7 +147,7 @@ std::int64_t Runtime::workspace_bytes() const {
   return calls ? driver_.workspace_bytes() : 0;
 }
 
-Result<std::monostate> Runtime::plan_all_memory() {
+Status Runtime::plan_all_memory() {
   const Symbols largest = symbols_at(plan_, plan_.max_tokens);
   const Context& context = source_.context();
   std::vector<PieceSchedule> schedules;
@@ -167,15 +164,14 @@ Result<std::monostate> Runtime::plan_all_memory() {
     }
   }
   if (!plan_.memory.scratch.empty()) return take_memory(schedules);
-  auto memory = plan_memory(stitched_, source_, std::max<std::int64_t>(plan_.max_tokens, 1),
-                            schedules, workspace_bytes());
-  if (!memory) return forward(memory);
-  memory_ = std::move(*memory);
-  return std::monostate{};
+  auto memory = PW_TRY(plan_memory(stitched_, source_, std::max<std::int64_t>(plan_.max_tokens, 1),
+                                   schedules, workspace_bytes()));
+  memory_ = std::move(memory);
+  return {};
 }
 
 /// The plan has places for launches too: it was a runtime's.
-Result<std::monostate> Runtime::take_memory(const std::vector<PieceSchedule>& needed) {
+Status Runtime::take_memory(const std::vector<PieceSchedule>& needed) {
   if (auto done = check_memory(plan_, stitched_, source_); !done) return done;
   const auto refuse = [&](std::size_t piece, const std::string& why) {
     return fail(error_in(
@@ -199,14 +195,14 @@ Result<std::monostate> Runtime::take_memory(const std::vector<PieceSchedule>& ne
   }
   if (auto done = check_workspace(); !done) return done;
   memory_ = plan_.memory;
-  return std::monostate{};
+  return {};
 }
 
 /// While a call runs, the plan has nothing else alive where it writes besides.
-Result<std::monostate> Runtime::check_workspace() const {
+Status Runtime::check_workspace() const {
   const MemoryPlan& memory = plan_.memory;
   const std::int64_t begin = memory.workspace_offset, end = begin + memory.workspace_bytes;
-  if (workspace_bytes() == 0 || begin == end) return std::monostate{};
+  if (workspace_bytes() == 0 || begin == end) return {};
   const auto refuse = [&](const std::string& why) {
     return fail(error_in("plan of " + plan_.graph, "PW1256", "the workspace of calls " + why,
                          "run without the plan"));
@@ -225,7 +221,7 @@ Result<std::monostate> Runtime::check_workspace() const {
         if (s.first <= i && i <= s.last && meets(s)) return refuse("is where " + s.name + " is");
     }
   }
-  return std::monostate{};
+  return {};
 }
 
 std::string Runtime::memory_table() const {
@@ -270,7 +266,7 @@ Result<std::int64_t> Runtime::largest_bytes(ValueId value) const {
   return largest->bytes();
 }
 
-Result<std::monostate> Runtime::allocate_all() {
+Status Runtime::allocate_all() {
   address_.assign(source_.value_bound(), 0);
   auto arena = allocate(memory_.arena_bytes, "arena");
   if (!arena) return forward(arena);
@@ -280,18 +276,15 @@ Result<std::monostate> Runtime::allocate_all() {
   if (const std::int64_t bytes = workspace_bytes(); bytes > 0) {
     workspace_ = {DType::u8, {bytes}, arena_ + static_cast<Address>(memory_.workspace_offset)};
     if (memory_.workspace_bytes < bytes) {  // the plan was made where no call needs one
-      auto own = allocate(bytes, "workspace of library calls");
-      if (!own) return forward(own);
-      workspace_.address = *own;
+      auto own = PW_TRY(allocate(bytes, "workspace of library calls"));
+      workspace_.address = own;
     }
   }
-  const auto own = [&](ValueId v, const char* what) -> Result<std::monostate> {
-    auto bytes = largest_bytes(v);
-    if (!bytes) return forward(bytes);
-    auto address = allocate(*bytes, what);
-    if (!address) return forward(address);
-    address_[v.index] = *address;
-    return std::monostate{};
+  const auto own = [&](ValueId v, const char* what) -> Status {
+    auto bytes = PW_TRY(largest_bytes(v));
+    auto address = PW_TRY(allocate(bytes, what));
+    address_[v.index] = address;
+    return {};
   };
   for (ValueId v : source_.inputs()) {
     if (stays(v) || has_no_tensor(source_, v)) continue;
@@ -309,9 +302,8 @@ Result<std::monostate> Runtime::allocate_all() {
                                      [](const Kernel& k) { return k.reads_valid; });
   };
   if (std::any_of(classes_.begin(), classes_.end(), reads_valid)) {
-    auto address = allocate(sizeof(std::int32_t), "valid tokens");
-    if (!address) return forward(address);
-    valid_ = *address;
+    auto address = PW_TRY(allocate(sizeof(std::int32_t), "valid tokens"));
+    valid_ = address;
   }
   if (auto done = allocate_zeros(); !done) return done;
   if (!pages_.empty())
@@ -319,17 +311,16 @@ Result<std::monostate> Runtime::allocate_all() {
   for (Class& c : classes_) {
     for (const Tensor& t : c.program.literals) {
       const auto bytes = static_cast<std::int64_t>(t.view().bytes());
-      auto address = allocate(bytes, "literals");
-      if (!address) return forward(address);
-      c.literals.push_back(*address);
-      if (auto done = driver_.write(*address, t.data(), bytes); !done) return done;
+      auto address = PW_TRY(allocate(bytes, "literals"));
+      c.literals.push_back(address);
+      if (auto done = driver_.write(address, t.data(), bytes); !done) return done;
     }
   }
-  return std::monostate{};
+  return {};
 }
 
 /// Each launch has its own, at the most tokens: launches that share none may run at the same time.
-Result<std::monostate> Runtime::allocate_zeros() {
+Status Runtime::allocate_zeros() {
   constexpr std::int64_t kApart = 256;
   const Symbols largest = symbols_at(plan_, plan_.max_tokens);
   std::int64_t bytes = 0;
@@ -343,12 +334,11 @@ Result<std::monostate> Runtime::allocate_zeros() {
       bytes += round_up(tensor.bytes(), kApart);
     }
   }
-  if (bytes == 0) return std::monostate{};
-  auto address = allocate(bytes, "numbers of pieces of tiles");
-  if (!address) return forward(address);
+  if (bytes == 0) return {};
+  auto address = PW_TRY(allocate(bytes, "numbers of pieces of tiles"));
   for (std::vector<Address>& of_piece : zeros_)
-    for (Address& at : of_piece) at += *address;
-  return driver_.fill(*address, 0, bytes);
+    for (Address& at : of_piece) at += address;
+  return driver_.fill(address, 0, bytes);
 }
 
 bool Runtime::stays(ValueId input) const {
@@ -358,22 +348,21 @@ bool Runtime::stays(ValueId input) const {
                      [&](DimId d) { return source_.context().dims.value(d).has_value(); });
 }
 
-Result<std::monostate> Runtime::load(Weights& weights) {
+Status Runtime::load(Weights& weights) {
   const Symbols symbols = symbols_at(plan_, plan_.max_tokens);
   for (ValueId v : source_.inputs()) {
     if (!stays(v) || has_no_tensor(source_, v)) continue;
     auto tensor = weights.tensor(source_.value_name(v), symbols, Step{});
     if (!tensor) return forward(tensor);
     const auto bytes = static_cast<std::int64_t>(tensor->view().bytes());
-    auto address = allocate(bytes, "weights");
-    if (!address) return forward(address);
-    if (const Address old = std::exchange(address_[v.index], *address); old != 0) {
+    auto address = PW_TRY(allocate(bytes, "weights"));
+    if (const Address old = std::exchange(address_[v.index], address); old != 0) {
       std::erase(blocks_, old);
       driver_.release(old);
     }
-    if (auto done = driver_.write(*address, tensor->data(), bytes); !done) return done;
+    if (auto done = driver_.write(address, tensor->data(), bytes); !done) return done;
   }
-  return std::monostate{};
+  return {};
 }
 
 bool Runtime::captured(PieceId piece) const {
@@ -398,9 +387,8 @@ std::uint64_t Runtime::hash_of(const Segment& segment) const {
 
 Result<DeviceTensor> Runtime::tensor(ValueId value, const Symbols& symbols) const {
   if (has_no_tensor(source_, value)) return DeviceTensor{DType::u8, {0}, 0};
-  auto extents = extents_of(source_, value, symbols);
-  if (!extents) return forward(extents);
-  return DeviceTensor{source_.context().types[source_.type(value)].dtype, std::move(*extents),
+  auto extents = PW_TRY(extents_of(source_, value, symbols));
+  return DeviceTensor{source_.context().types[source_.type(value)].dtype, std::move(extents),
                       address_[value.index]};
 }
 
@@ -408,9 +396,8 @@ Result<std::vector<DeviceTensor>> Runtime::tensors(const std::vector<ValueId>& v
                                                    const Symbols& symbols) const {
   std::vector<DeviceTensor> out;
   for (ValueId v : values) {
-    auto t = tensor(v, symbols);
-    if (!t) return forward(t);
-    out.push_back(std::move(*t));
+    auto t = PW_TRY(tensor(v, symbols));
+    out.push_back(std::move(t));
   }
   return out;
 }
@@ -443,14 +430,12 @@ Result<std::vector<LaunchNode>> Runtime::nodes_of(PieceId piece, std::int64_t to
     node.kind = launch.kind;
     node.name = launch.name;
     for (const Place& place : launch.reads) {
-      auto t = tensor(piece, place, symbols);
-      if (!t) return forward(t);
-      node.reads.push_back(std::move(*t));
+      auto t = PW_TRY(tensor(piece, place, symbols));
+      node.reads.push_back(std::move(t));
     }
     for (const Place& place : launch.writes) {
-      auto t = tensor(piece, place, symbols);
-      if (!t) return forward(t);
-      node.writes.push_back(std::move(*t));
+      auto t = PW_TRY(tensor(piece, place, symbols));
+      node.writes.push_back(std::move(t));
     }
     for (DimId d : launch.params) {
       const auto value = context.dims.evaluate(d, symbols);

@@ -57,16 +57,16 @@ class Runtime {
 
   /// Weights and buffers to the device, each to memory of its own. Again: to other memory; what was
   /// captured before is then stale.
-  Result<std::monostate> load(Weights& weights);
+  Status load(Weights& weights);
   /// Every captured piece at every size of the plan, then whole steps, the largest first. Once,
   /// after load(); PW1255 after the first step.
-  Result<std::monostate> capture();
+  Status capture();
   Result<StepResult> run(const Step& step, Weights& weights, const RunOptions& options = {});
 
   // ---- a step by hand: begin, every piece in the plan's order, then the outputs. PW1254 in any
   // other order.
   Result<StepReport> begin_step(const Step& step, Weights& weights, const RunOptions& options = {});
-  Result<std::monostate> run_piece(PieceId piece);
+  Status run_piece(PieceId piece);
   Result<std::vector<Tensor>> end_step();
 
   /// With it the plan gives the same addresses again.
@@ -123,17 +123,17 @@ class Runtime {
   [[nodiscard]] std::int64_t most_rows() const {
     return attention_rows(round_up(plan_.max_tokens, plan_.eager_multiple));
   }
-  Result<std::monostate> compile();
+  Status compile();
   [[nodiscard]] std::vector<Symbols> asked_sizes() const;
   [[nodiscard]] std::int64_t workspace_bytes() const;
-  Result<std::monostate> compile(const PieceClass& piece_class);
+  Status compile(const PieceClass& piece_class);
   void keep(const Kernel& kernel);
   [[nodiscard]] ScheduleChoice schedules() const;
-  Result<std::monostate> plan_all_memory();
-  Result<std::monostate> take_memory(const std::vector<PieceSchedule>& needed);
-  [[nodiscard]] Result<std::monostate> check_workspace() const;
-  Result<std::monostate> allocate_all();
-  Result<std::monostate> allocate_zeros();
+  Status plan_all_memory();
+  Status take_memory(const std::vector<PieceSchedule>& needed);
+  [[nodiscard]] Status check_workspace() const;
+  Status allocate_all();
+  Status allocate_zeros();
   Result<Address> allocate(std::int64_t bytes, const std::string& what);
   [[nodiscard]] std::string memory_table() const;
 
@@ -157,18 +157,18 @@ class Runtime {
   [[nodiscard]] std::int64_t captured_size(const StepReport& report) const {
     return plan_.tokens.empty() ? 0 : report.padded;
   }
-  Result<std::monostate> bind_input(ValueId input, const Tensor& tensor);
-  Result<std::monostate> check_due(PieceId piece) const;
-  Result<std::monostate> run_due_piece(PieceId piece);
+  Status bind_input(ValueId input, const Tensor& tensor);
+  Status check_due(PieceId piece) const;
+  Status run_due_piece(PieceId piece);
   class Call;  ///< what a hook sees
-  Result<std::monostate> tell(PieceId piece, bool after);
+  Status tell(PieceId piece, bool after);
   /// The launches of a piece of attention.
   Result<std::vector<LaunchNode>> attention_of(PieceId piece, std::int64_t tokens,
                                                std::int64_t query) const;
   /// Without an executable where the driver refuses it; that is noted.
   Captured instantiate(RecordedGraph graph, std::uint64_t addresses);
-  Result<std::monostate> capture_pieces(std::int64_t size);
-  Result<std::monostate> capture_step(std::int64_t size, std::int64_t query);
+  Status capture_pieces(std::int64_t size);
+  Status capture_step(std::int64_t size, std::int64_t query);
   [[nodiscard]] bool on_host(std::size_t step) const {
     return between_[plan_.steps[step].piece.index] != nullptr;
   }
@@ -180,11 +180,11 @@ class Runtime {
                                      std::int64_t query) const;
   /// False where memory that it was captured with has moved since: nothing ran.
   Result<bool> replay(Captured& graph, std::uint64_t addresses, const std::string& name);
-  Result<std::monostate> write_back(const std::vector<Tensor>& outputs);
-  Result<std::monostate> run_pieces();
-  Result<std::monostate> run_segment(Segment& segment);
-  Result<std::monostate> run_between(PieceId piece);
-  Result<std::monostate> launch_all(PieceId piece);
+  Status write_back(const std::vector<Tensor>& outputs);
+  Status run_pieces();
+  Status run_segment(Segment& segment);
+  Status run_between(PieceId piece);
+  Status launch_all(PieceId piece);
   void note(const std::string& text);
 
   const StitchedGraph& stitched_;

@@ -1,4 +1,4 @@
-// Exports what Runtime records: pieces, and whole steps.
+// Pieces, and whole steps.
 #include <chrono>
 #include <iterator>
 #include <set>
@@ -8,14 +8,14 @@
 #include "backends/cuda/runtime.hpp"
 #include "backends/padding.hpp"
 #include "backends/sequences.hpp"
+#include "base/try.hpp"
 
 namespace pw::cuda {
 
 Result<RecordedGraph> Runtime::record(PieceId piece, std::int64_t tokens) const {
-  auto nodes = nodes_of(piece, tokens);
-  if (!nodes) return forward(nodes);
+  auto nodes = PW_TRY(nodes_of(piece, tokens));
   RecordedGraph out{fmt::format("{} of {} tokens", stitched_.pieces[piece].name, tokens),
-                    std::move(*nodes)};
+                    std::move(nodes)};
   order_nodes(out);
   return out;
 }
@@ -41,10 +41,10 @@ Result<RecordedGraph> Runtime::record_steps(std::size_t first, std::size_t end, 
   RecordedGraph out{fmt::format("step of {} tokens", tokens), {}};
   for (std::size_t i = first; i < end; ++i) {
     const Plan::Step& planned = plan_.steps[i];
-    auto nodes = class_of(planned.piece).attention ? attention_of(planned.piece, tokens, query)
-                                                   : nodes_of(planned.piece, tokens);
-    if (!nodes) return forward(nodes);
-    std::move(nodes->begin(), nodes->end(), std::back_inserter(out.nodes));
+    auto nodes =
+        PW_TRY(class_of(planned.piece).attention ? attention_of(planned.piece, tokens, query)
+                                                 : nodes_of(planned.piece, tokens));
+    std::move(nodes.begin(), nodes.end(), std::back_inserter(out.nodes));
   }
   order_nodes(out);
   return out;
@@ -88,44 +88,42 @@ Runtime::Captured Runtime::instantiate(RecordedGraph graph, std::uint64_t addres
   return {std::move(*executable), addresses, launches};
 }
 
-Result<std::monostate> Runtime::capture_pieces(std::int64_t size) {
+Status Runtime::capture_pieces(std::int64_t size) {
   std::vector<bool> recorded(classes_.size());
   for (std::size_t i = 0; i < stitched_.pieces.size(); ++i) {
     const PieceId piece(i);
     if (!captured(piece)) continue;
-    auto graph = record(piece, size);
-    if (!graph) return forward(graph);
-    Captured made = instantiate(std::move(*graph), address_hash(piece));
+    auto graph = PW_TRY(record(piece, size));
+    Captured made = instantiate(std::move(graph), address_hash(piece));
     if (!made.executable) continue;
     const std::size_t c = stitched_.pieces[piece].piece_class.index;
     counters_.graphs_captured += recorded[c] ? 0 : 1;
     recorded[c] = true;
     graphs_[i][size] = std::move(made);
   }
-  return std::monostate{};
+  return {};
 }
 
-Result<std::monostate> Runtime::capture_step(std::int64_t size, std::int64_t query) {
+Status Runtime::capture_step(std::int64_t size, std::int64_t query) {
   std::vector<Segment> made = segments();
   if (const std::string host = breaks(); !host.empty())
     note(fmt::format("a captured step breaks where the host runs: {}", host));
   for (Segment& segment : made) {
-    auto graph = record_steps(segment.first, segment.end, size, query);
-    if (!graph) return forward(graph);
-    segment.graph = instantiate(std::move(*graph), hash_of(segment));
-    if (!segment.graph.executable) return std::monostate{};
+    auto graph = PW_TRY(record_steps(segment.first, segment.end, size, query));
+    segment.graph = instantiate(std::move(graph), hash_of(segment));
+    if (!segment.graph.executable) return {};
   }
-  if (made.empty()) return std::monostate{};
+  if (made.empty()) return {};
   counters_.graphs_captured += made.size();
   counters_.whole_steps += made.size();
   steps_[size] = std::move(made);
-  return std::monostate{};
+  return {};
 }
 
 /// The plan's captures stand in the order they are recorded in. Of what a graph is besides its
 /// size, its sequences and adapters, launches only depend on how many new tokens each sequence has,
 /// and that for their speed alone: one graph of a size serves all.
-Result<std::monostate> Runtime::capture() {
+Status Runtime::capture() {
   if (stepped_)
     return fail(error_in("capture", "PW1255", "comes after the first step",
                          "capture before anything is run: memory and addresses are settled then"));
@@ -141,7 +139,7 @@ Result<std::monostate> Runtime::capture() {
     capture_times_.push_back({size, taken.count()});
   }
   captured_ = true;
-  return std::monostate{};
+  return {};
 }
 
 }  // namespace pw::cuda

@@ -1,4 +1,3 @@
-// Exports class_of, parse_sass and Disassembler.
 #include "backends/cuda/sass.hpp"
 
 #include <algorithm>

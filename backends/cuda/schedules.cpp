@@ -1,4 +1,3 @@
-// Exports ScheduleTable, ScheduleChoice and program_key.
 #include "backends/cuda/schedules.hpp"
 
 #include <algorithm>
@@ -21,9 +20,8 @@ auto key_of(const TunedSchedule& t) { return std::tie(t.program, t.arch, t.rows)
 }  // namespace
 
 Result<ScheduleTable> ScheduleTable::read(const std::string& file) {
-  Result<std::string> text = read_file(file);
-  if (!text) return forward(text);
-  return parse(*text, file);
+  std::string text = PW_TRY(read_file(file));
+  return parse(text, file);
 }
 
 Result<std::shared_ptr<const ScheduleTable>> ScheduleTable::named(const std::string& name) {

@@ -1,4 +1,3 @@
-// Exports the text form of ScheduleTable.
 #include <algorithm>
 #include <cmath>
 

@@ -1,4 +1,3 @@
-// Exports lanes_of, is_columns and TeamSize.
 #include "backends/cuda/team_size.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Exports emit_body: the statements of a row program as CUDA C++ for a team of threads, those that
+// The statements of a row program as CUDA C++ for a team of threads, those that
 // work on one row. Row values are computed by all threads of the team; loops and reductions are
 // divided among them.
 //  * The size of the team follows from the widest loop: a power of two of at most 256, a thread for

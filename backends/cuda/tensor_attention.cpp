@@ -1,4 +1,3 @@
-// Exports tensor_attention and AttentionForms.
 #include "backends/cuda/tensor_attention.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Exports TensorMachine and the machines that are known.
 #include "backends/cuda/tensor_machine.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Exports ProductTile, ProductDivision, product_bound, product_time, product_tiles and choose_tile.
 #include "backends/cuda/tensor_model.hpp"
 
 #include <algorithm>

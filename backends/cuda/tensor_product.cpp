@@ -1,4 +1,3 @@
-// Exports has_tensor_cores, tensor_product and tensor_kernel.
 #include "backends/cuda/tensor_product.hpp"
 
 #include <algorithm>

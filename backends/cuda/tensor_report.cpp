@@ -1,4 +1,3 @@
-// Exports tensor_reports.
 #include "backends/cuda/tensor_report.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,3 @@
-// Exports ThreadBlock.
 #include "backends/cuda/thread_block.hpp"
 
 #include <algorithm>

@@ -1,6 +1,5 @@
-// Exports what ThreadBlock does for instructions that a thread begins and waits for later: they
-// read shared memory, and add to registers. What they read must have been shown to them: writes are
-// not seen otherwise ("proxies" of the PTX ISA's memory consistency model).
+// They read shared memory, and add to registers. What they read must have been shown to them:
+// writes are not seen otherwise ("proxies" of the PTX ISA's memory consistency model).
 #include <algorithm>
 #include <cstring>
 

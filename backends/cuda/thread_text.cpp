@@ -1,4 +1,3 @@
-// Exports ThreadText.
 #include "backends/cuda/thread_text.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Exports toolkit_files.
 #include "backends/cuda/toolkit.hpp"
 
 #include "base/environment.hpp"

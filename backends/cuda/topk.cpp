@@ -1,4 +1,3 @@
-// Exports topk_kernel.
 #include "backends/cuda/topk.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Exports randomize, MeasuredMemory, measure, measure_node, candidates and tune.
 #include "backends/cuda/tuning.hpp"
 
 #include <algorithm>
@@ -102,10 +101,10 @@ std::optional<Load> load_of(const rows::RowProgram& program, const Symbols& symb
 
 }  // namespace
 
-Result<std::monostate> randomize(Driver& device, const DeviceTensor& tensor) {
+Status randomize(Driver& device, const DeviceTensor& tensor) {
   constexpr std::int64_t kNumbers = std::int64_t{1} << 18;
   const std::int64_t count = TensorView{tensor.dtype, tensor.extents, nullptr}.count();
-  if (!is_float(tensor.dtype) || count == 0) return std::monostate{};
+  if (!is_float(tensor.dtype) || count == 0) return {};
   const Tensor numbers(tensor.dtype, {std::min(count, kNumbers)});
   Random random(1);
   for (std::int64_t i = 0; i < numbers.view().count(); ++i)
@@ -123,7 +122,7 @@ Result<std::monostate> randomize(Driver& device, const DeviceTensor& tensor) {
     if (auto ok = device.launch(copy); !ok) return ok;
     done += part;
   }
-  return std::monostate{};
+  return {};
 }
 
 MeasuredMemory::~MeasuredMemory() {

@@ -49,7 +49,7 @@ struct TuneReport {
 
 /// Fills a tensor of floats with normal numbers, the same ones every so many bytes: zeros take less
 /// power, and time. Others stay as they are.
-Result<std::monostate> randomize(Driver& device, const DeviceTensor& tensor);
+Status randomize(Driver& device, const DeviceTensor& tensor);
 
 /// Device memory that is measured with, released by the destructor.
 class MeasuredMemory {

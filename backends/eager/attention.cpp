@@ -1,5 +1,5 @@
-// Exports attention: causal inside each sequence of the step, grouped heads; scores, softmax and
-// the weighted sum in f32, a block of query rows at a time.
+// Causal inside each sequence of the step, grouped heads; scores, softmax and the weighted sum in
+// f32, a block of query rows at a time.
 #include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
@@ -16,7 +16,6 @@
 namespace pw::eager {
 namespace {
 
-using Done = Result<std::monostate>;
 using Block = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 using HeadView = Eigen::Map<const Block, 0, Eigen::OuterStride<>>;
 using HeadTarget = Eigen::Map<Block, 0, Eigen::OuterStride<>>;
@@ -87,7 +86,7 @@ void attend_sequence(Heads& h, const Rows& sequence) {
   });
 }
 
-Done unified_attention(Call& call) {
+Status unified_attention(Call& call) {
   const Array& query = call.operand(0);
   const auto keys = seen_keys(call);
   if (!keys) return tl::unexpected(keys.error());
@@ -111,7 +110,7 @@ Done unified_attention(Call& call) {
     attend_sequence(h, {keys->queries[s], keys->keys[s], keys->past(s)});
   Array& y = call.result();
   store_run(y.dtype, y.data, 1, y.count(), h.out.data());
-  return Done{};
+  return {};
 }
 
 constexpr KernelEntry kAttention[] = {{"unified_attention", unified_attention}};

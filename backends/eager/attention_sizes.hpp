@@ -40,9 +40,8 @@ inline AttentionSizes sizes_of(const Call& call, std::size_t first) {
   return out;
 }
 
-inline Result<std::monostate> check_heads(const Call& call, const AttentionSizes& sizes) {
-  if (sizes.key_heads > 0 ? sizes.heads % sizes.key_heads == 0 : sizes.heads == 0)
-    return std::monostate{};
+inline Status check_heads(const Call& call, const AttentionSizes& sizes) {
+  if (sizes.key_heads > 0 ? sizes.heads % sizes.key_heads == 0 : sizes.heads == 0) return {};
   return fail_call(
       call, "PW1203",
       fmt::format("{} query heads do not divide over {} key heads", sizes.heads, sizes.key_heads));

@@ -1,5 +1,4 @@
-// Exports convolve_channel, once for each instruction set: this file is compiled several times,
-// with PW_GEMM naming the variant, as gemm_kernel.cpp is.
+// This file is compiled several times, with PW_GEMM naming the variant, as gemm_kernel.cpp is.
 #include "backends/eager/channel_kernel.hpp"
 
 namespace pw::PW_GEMM {

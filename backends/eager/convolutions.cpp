@@ -1,6 +1,6 @@
-// Exports convolutions and their transposes: matrix products with columns of the image's elements
-// under the kernel (Chellapilla, Puri and Simard, 2006), made a block of places at a time. A group
-// of one channel is added up row by row instead. In f32, and of f64 in f64.
+// Matrix products with columns of the image's elements under the kernel (Chellapilla, Puri and
+// Simard, 2006), made a block of places at a time. A group of one channel is added up row by row
+// instead. In f32, and of f64 in f64.
 #include <algorithm>
 #include <vector>
 
@@ -15,7 +15,6 @@
 namespace pw::eager {
 namespace {
 
-using Done = Result<std::monostate>;
 constexpr std::int64_t kColumnBytes = 1 << 19, kProductsWorthAThread = 1 << 18;
 
 /// All elements in the compute type: those of the operand where they are so already.
@@ -47,9 +46,9 @@ class Filled {
     if (y.dtype != kStoredAs<T>) own_.resize(static_cast<std::size_t>(y.count()));
   }
   [[nodiscard]] T* data() { return own_.empty() ? reinterpret_cast<T*>(y_.data) : own_.data(); }
-  Done done() {
+  Status done() {
     if (!own_.empty()) store_run(y_.dtype, y_.data, 1, y_.count(), own_.data());
-    return Done{};
+    return {};
   }
 
  private:
@@ -254,7 +253,7 @@ bool is_lent(const Convolution&, const Planes<double>&) { return false; }
 bool has_bias(const Call& call) { return call.operands.size() > 2 && call.operands[2] != nullptr; }
 
 template <class T>
-Done run_convolution(Call& call) {
+Status run_convolution(Call& call) {
   Array& y = call.result();
   const Convolution c =
       convolution_of(call, call.operand(0).extents, call.operand(1).extents, y.extents);
@@ -270,7 +269,7 @@ Done run_convolution(Call& call) {
   }
   return out.done();
 }
-Done convolution(Call& call) {
+Status convolution(Call& call) {
   return call.operand_dtype(0) == DType::f64 ? run_convolution<double>(call)
                                              : run_convolution<float>(call);
 }
@@ -290,7 +289,7 @@ void unconvolve_plane(const Convolution& c, const T* y, const T* w, T* x, std::v
 }
 
 template <class T>
-Done run_transposed_convolution(Call& call) {
+Status run_transposed_convolution(Call& call) {
   Array& x = call.result();
   const Convolution c =
       convolution_of(call, x.extents, call.operand(1).extents, call.operand(0).extents);
@@ -312,7 +311,7 @@ Done run_transposed_convolution(Call& call) {
   });
   return out.done();
 }
-Done transposed_convolution(Call& call) {
+Status transposed_convolution(Call& call) {
   return call.operand_dtype(0) == DType::f64 ? run_transposed_convolution<double>(call)
                                              : run_transposed_convolution<float>(call);
 }
@@ -348,7 +347,7 @@ void weight_gradient(const Convolution& c, const Planes<T>& p, std::int64_t grou
 }
 
 template <class T>
-Done run_weight_gradient(Call& call) {
+Status run_weight_gradient(Call& call) {
   Array& w = call.result();
   const Convolution c =
       convolution_of(call, call.operand(1).extents, w.extents, call.operand(0).extents);
@@ -368,7 +367,7 @@ Done run_weight_gradient(Call& call) {
   });
   return out.done();
 }
-Done convolution_weight_gradient(Call& call) {
+Status convolution_weight_gradient(Call& call) {
   return call.operand_dtype(0) == DType::f64 ? run_weight_gradient<double>(call)
                                              : run_weight_gradient<float>(call);
 }

@@ -1,6 +1,6 @@
-// Exports curves, once for each instruction set: this file is compiled several times, with PW_GEMM
-// naming the variant, as gemm_kernel.cpp is. Without contraction of products and sums: the prelude
-// says where a product and a sum are rounded once.
+// This file is compiled several times, with PW_GEMM naming the variant, as gemm_kernel.cpp is.
+// Without contraction of products and sums: the prelude says where a product and a sum are rounded
+// once.
 #include <bit>
 #include <cmath>
 

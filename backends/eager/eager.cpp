@@ -1,4 +1,4 @@
-// Exports eager: the table of all its kernels, and the backend.
+// The table of all its kernels, and the backend.
 #include "backends/eager/eager.hpp"
 
 #include "backends/eager/curves.hpp"

@@ -1,4 +1,4 @@
-// Exports embedding: rows of a table, copied as they are stored.
+// Rows of a table, copied as they are stored.
 #include <cstring>
 #include <vector>
 
@@ -9,9 +9,7 @@
 namespace pw::eager {
 namespace {
 
-using Done = Result<std::monostate>;
-
-Done embedding(Call& call) {
+Status embedding(Call& call) {
   const Array table = contiguous(call.operand(0));
   const Array ids = contiguous(call.operand(1));
   Array& y = call.result();
@@ -26,7 +24,7 @@ Done embedding(Call& call) {
     std::memcpy(y.at(static_cast<std::int64_t>(i) * width), table.at(index[i] * width),
                 static_cast<std::size_t>(width * size_of(y.dtype)));
   }
-  return Done{};
+  return {};
 }
 
 constexpr KernelEntry kGathers[] = {{"embedding", embedding}};

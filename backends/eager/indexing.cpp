@@ -1,4 +1,4 @@
-// Exports iota, index and index_put: elements that tensors of indices choose.
+// Elements that tensors of indices choose.
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -12,11 +12,11 @@
 #include "backends/eager/kernels.hpp"
 #include "backends/parallel.hpp"
 #include "backends/primitives.hpp"
+#include "base/try.hpp"
 
 namespace pw::eager {
 namespace {
 
-using Done = Result<std::monostate>;
 constexpr std::int64_t kIndexRun = 1024;
 constexpr std::int64_t kIndexGrain = 1 << 14;  ///< elements that are worth a thread
 
@@ -131,13 +131,12 @@ void with_bytes(std::int64_t bytes, const Visit& visit) {
   });
 }
 
-Done index(Call& call) {
+Status index(Call& call) {
   const Array x = contiguous(call.operand(0));
   const Split split = split_of(call, x.extents, 1);
-  auto places = chosen(call, split, 1);
-  if (!places) return forward(places);
+  auto places = PW_TRY(chosen(call, split, 1));
   Array& y = call.result();
-  const auto count = static_cast<std::int64_t>(places->size());
+  const auto count = static_cast<std::int64_t>(places.size());
   const std::int64_t bytes = split.inner * size_of(y.dtype), size = size_of(y.dtype);
   with_bytes(bytes, [&](auto move) {
     parallel_for(split.outer * count, 1 + kIndexGrain / (split.inner + 1),
@@ -147,12 +146,12 @@ Done index(Call& call) {
                      const std::int64_t outer = begin / count;
                      const std::byte* from = x.at(outer * split.block);
                      const std::int64_t stop = std::min(end, (outer + 1) * count);
-                     const std::int64_t* place = places->data() + (begin - outer * count);
+                     const std::int64_t* place = places.data() + (begin - outer * count);
                      for (; begin < stop; ++begin, to += bytes) move(to, from + *place++ * size);
                    }
                  });
   });
-  return Done{};
+  return {};
 }
 
 // ---- index_put
@@ -230,34 +229,33 @@ Array spread(const Call& call, const Array& x, const Array& values) {
       {values.dtype, extents, broadcast_strides(values, extents), values.data, values.owner});
 }
 
-Done index_put(Call& call) {
+Status index_put(Call& call) {
   const Array& x = call.operand(0);
   const Split split = split_of(call, x.extents, 2);
-  auto places = chosen(call, split, 2);
-  if (!places) return forward(places);
+  auto places = PW_TRY(chosen(call, split, 2));
   const Array values = spread(call, x, call.operand(1));
   Array& y = call.result();
   copy(x, y);
   const Attribute* reduce = call.graph.attribute(call.node, "reduce");
   const std::string how = reduce == nullptr ? "set" : std::get<std::string>(*reduce);
   if (how == "set") {
-    set_rows(split, *places, values, y);
+    set_rows(split, places, values, y);
   } else if (how == "sum") {
-    join<scalar::add>(split, *places, values, y);
+    join<scalar::add>(split, places, values, y);
   } else if (how == "prod") {
-    join<scalar::mul>(split, *places, values, y);
+    join<scalar::mul>(split, places, values, y);
   } else if (how == "amax") {
-    join<scalar::maximum>(split, *places, values, y);
+    join<scalar::maximum>(split, places, values, y);
   } else if (how == "amin") {
-    join<scalar::minimum>(split, *places, values, y);
+    join<scalar::minimum>(split, places, values, y);
   } else {
     return fail_call(call, "PW1203", fmt::format("elements cannot be joined by `{}`", how),
                      "set, sum, prod, amax, amin");
   }
-  return Done{};
+  return {};
 }
 
-Done iota(Call& call) {
+Status iota(Call& call) {
   Array& y = call.result();
   const std::int64_t width = y.extents.empty() ? 1 : y.extents.back();
   const std::int64_t rows = width == 0 ? 0 : y.count() / width;
@@ -268,7 +266,7 @@ Done iota(Call& call) {
     for (std::int64_t row = 0; row < rows; ++row)
       store_run(y.dtype, y.at(row * width + begin), 1, length, buffer);
   }
-  return Done{};
+  return {};
 }
 
 constexpr KernelEntry kIndexing[] = {{"iota", iota}, {"index", index}, {"index_put", index_put}};

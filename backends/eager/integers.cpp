@@ -1,15 +1,14 @@
-// Exports the integer and b8 forms of pointwise ops: plain loops over int64.
+// Plain loops over int64.
 #include "backends/eager/kernels.hpp"
 #include "backends/primitives.hpp"
 
 namespace pw::eager {
 namespace {
 
-using Done = Result<std::monostate>;
 constexpr std::int64_t kRun = 512;
 
 template <class F, std::size_t N>
-Done loop(Call& call) {
+Status loop(Call& call) {
   Array& y = call.result();
   std::vector<Extents> strides;
   for (const Array* x : call.operands) strides.push_back(broadcast_strides(*x, y.extents));
@@ -26,11 +25,11 @@ Done loop(Call& call) {
     }
     store_run(y.dtype, y.at(run.offsets[N]), run.steps[N], run.length, in[0]);
   });
-  return Done{};
+  return {};
 }
 
 template <class F, std::size_t N>
-Done bitwise(Call& call) {
+Status bitwise(Call& call) {
   return call.result_dtype() == DType::b8 ? loop<scalar::Truth<F>, N>(call) : loop<F, N>(call);
 }
 
@@ -43,7 +42,7 @@ constexpr KernelEntry kIntegers[] = {PW_NUMBER_PRIMITIVES(PW_NUMBERS) PW_INTEGER
 
 }  // namespace
 
-Done run_integers(Call& call) {
+Status run_integers(Call& call) {
   for (std::size_t i = 0; i < call.operands.size(); ++i) {
     if (is_float(call.operand_dtype(i)))
       return fail_call(call, "PW1203", "a bitwise op takes integers and b8 only");

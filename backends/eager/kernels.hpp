@@ -22,7 +22,7 @@ namespace pw::eager {
 [[nodiscard]] KernelTable windows();
 
 /// The integer and b8 form of a pointwise op.
-Result<std::monostate> run_integers(Call& call);
+Status run_integers(Call& call);
 /// Splits the result's first axis over the cores when the work is worth it: work(begin, end) of
 /// that axis.
 void over_rows(const Array& result, const std::function<void(std::int64_t, std::int64_t)>& work);

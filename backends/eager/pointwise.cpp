@@ -1,5 +1,5 @@
-// Exports the pointwise kernels on reals: runs are converted to f32 (f64 for f64), computed, by
-// Eigen where an element's value is the same at each place, and rounded back.
+// Runs are converted to f32 (f64 for f64), computed, by Eigen where an element's value is the same
+// at each place, and rounded back.
 #include <Eigen/Core>
 #include <concepts>
 
@@ -10,7 +10,6 @@
 namespace pw::eager {
 namespace {
 
-using Done = Result<std::monostate>;
 constexpr std::int64_t kRun = 1024;
 
 template <class T>
@@ -184,7 +183,7 @@ void loop_rows(Call& call, const std::vector<Extents>& strides, std::int64_t beg
 }
 
 template <class T, class F, std::size_t N>
-Done loop(Call& call) {
+Status loop(Call& call) {
   Array& y = call.result();
   std::vector<Extents> strides;
   for (const Array* x : call.operands) strides.push_back(broadcast_strides(*x, y.extents));
@@ -192,24 +191,24 @@ Done loop(Call& call) {
   over_rows(y, [&](std::int64_t begin, std::int64_t end) {
     loop_rows<T, F, N>(call, strides, begin, end);
   });
-  return Done{};
+  return {};
 }
 
 template <class F, std::size_t N>
-Done kernel(Call& call) {
+Status kernel(Call& call) {
   const DType common = call.common_dtype(N == 3 ? 1 : 0);
   if (!is_float(common)) return run_integers(call);
   return common == DType::f64 ? loop<double, F, N>(call) : loop<float, F, N>(call);
 }
 /// Of an op that makes reals of integers too.
 template <class F>
-Done real_kernel(Call& call) {
+Status real_kernel(Call& call) {
   const DType dtype = call.operand_dtype(0);
   return is_float(dtype) && dtype != DType::f64 ? loop<float, F, 1>(call)
                                                 : loop<double, F, 1>(call);
 }
 
-Done cast(Call& call) {
+Status cast(Call& call) {
   const DType from = call.operand_dtype(0), to = call.result_dtype();
   if (!is_float(from) && !is_float(to)) return run_integers(call);
   const bool single = is_float(from) && is_float(to) && from != DType::f64 && to != DType::f64;

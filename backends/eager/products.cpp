@@ -1,5 +1,4 @@
-// Exports matrix products: f32 from converted blocks, bias and scales applied before the one
-// rounding.
+// F32 from converted blocks, bias and scales applied before the one rounding.
 #include <Eigen/Core>
 #include <vector>
 
@@ -9,7 +8,6 @@
 namespace pw::eager {
 namespace {
 
-using Done = Result<std::monostate>;
 template <class T>
 using Values = Eigen::Array<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
@@ -40,7 +38,7 @@ class Product {
 
   /// change(row, its number) of each row, before it is rounded.
   template <class Change>
-  Done rows(const Change& change) {
+  Status rows(const Change& change) {
     over_rows(y_, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) {
         Eigen::Map<Eigen::Array<T, 1, Eigen::Dynamic>> row(values_ + i * columns_, columns_);
@@ -48,10 +46,10 @@ class Product {
         round(i);
       }
     });
-    return Done{};
+    return {};
   }
-  Done done() {
-    if (own_.size() == 0) return Done{};
+  Status done() {
+    if (own_.size() == 0) return {};
     return rows([](auto&, std::int64_t) {});
   }
   [[nodiscard]] std::int64_t row_count() const { return rows_; }
@@ -71,17 +69,17 @@ class Product {
 };
 
 template <class T>
-Done run_mm(Call& call) {
+Status run_mm(Call& call) {
   return Product<T>(call, 0, 1).done();
 }
-Done mm_of_integers(Call& call) {
+Status mm_of_integers(Call& call) {
   Array& y = call.result();
   std::vector<std::int64_t> values(static_cast<std::size_t>(y.count()));
   gemm(matrix_of(call.operand(0)), matrix_of(call.operand(1)), values.data());
   store_run(y.dtype, y.data, 1, y.count(), values.data());
-  return Done{};
+  return {};
 }
-Done mm(Call& call) {
+Status mm(Call& call) {
   if (is_integer(call.operand_dtype(0))) return mm_of_integers(call);
   return call.operand_dtype(0) == DType::f64 ? run_mm<double>(call) : run_mm<float>(call);
 }
@@ -101,34 +99,34 @@ std::vector<Matrix> matrices_of(const Array& x) {
 }
 
 template <class T>
-Done run_bmm(Call& call) {
+Status run_bmm(Call& call) {
   Array& y = call.result();
   const auto a = matrices_of(call.operand(0)), b = matrices_of(call.operand(1));
   if (y.dtype == kStoredAs<T>) {
     gemm_each(a, b, reinterpret_cast<T*>(y.data));
-    return Done{};
+    return {};
   }
   Values<T> values(1, y.count());
   gemm_each(a, b, values.data());
   store_run(y.dtype, y.data, 1, y.count(), values.data());
-  return Done{};
+  return {};
 }
-Done bmm_of_integers(Call& call) {
+Status bmm_of_integers(Call& call) {
   Array& y = call.result();
   const auto a = matrices_of(call.operand(0)), b = matrices_of(call.operand(1));
   std::vector<std::int64_t> values(static_cast<std::size_t>(y.count()));
   for (std::size_t i = 0; i < a.size(); ++i)
     gemm(a[i], b[i], values.data() + static_cast<std::int64_t>(i) * a[i].rows * b[i].columns);
   store_run(y.dtype, y.data, 1, y.count(), values.data());
-  return Done{};
+  return {};
 }
-Done bmm(Call& call) {
+Status bmm(Call& call) {
   if (is_integer(call.operand_dtype(0))) return bmm_of_integers(call);
   return call.operand_dtype(0) == DType::f64 ? run_bmm<double>(call) : run_bmm<float>(call);
 }
 
 template <class T>
-Done run_grouped_mm(Call& call) {
+Status run_grouped_mm(Call& call) {
   const Array &x = call.operand(0), &w = call.operand(1);
   Array& y = call.result();
   const auto ends = group_ends(call);
@@ -146,15 +144,15 @@ Done run_grouped_mm(Call& call) {
     gemm(part, weight, rows.data() + begin * y.extents[1]);
   }
   store_run(y.dtype, y.data, 1, y.count(), rows.data());
-  return Done{};
+  return {};
 }
-Done grouped_mm(Call& call) {
+Status grouped_mm(Call& call) {
   return call.operand_dtype(0) == DType::f64 ? run_grouped_mm<double>(call)
                                              : run_grouped_mm<float>(call);
 }
 
 template <class T>
-Done run_addmm(Call& call) {
+Status run_addmm(Call& call) {
   const Values<T> bias = row_of<T>(call.operand(0));
   return Product<T>(call, 1, 2).rows([&](auto& row, std::int64_t) {
     if (bias.cols() == 1) {
@@ -164,11 +162,11 @@ Done run_addmm(Call& call) {
     }
   });
 }
-Done addmm(Call& call) {
+Status addmm(Call& call) {
   return call.operand_dtype(1) == DType::f64 ? run_addmm<double>(call) : run_addmm<float>(call);
 }
 
-Done scaled_mm(Call& call) {
+Status scaled_mm(Call& call) {
   Product<float> c(call, 0, 1);
   const Values<float> sa = row_of<float>(call.operand(2)), sb = row_of<float>(call.operand(3));
   if ((sa.cols() != 1 && sa.cols() != c.row_count()) ||

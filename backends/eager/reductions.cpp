@@ -1,4 +1,4 @@
-// Exports the reductions: each row converted to f32 (f64, int64) and reduced; and keep_topk.
+// Each row converted to f32 (f64, int64) and reduced; and keep_topk.
 #include <algorithm>
 #include <limits>
 #include <type_traits>
@@ -9,8 +9,6 @@
 
 namespace pw::eager {
 namespace {
-
-using Done = Result<std::monostate>;
 
 /// The order depends on the width only, never on where the row stands: columns go round the lanes,
 /// then lanes meet pairwise, the farthest first.
@@ -62,7 +60,7 @@ struct Amin {
 };
 
 template <class T, class F>
-Done over_axis(Call& call) {
+Status over_axis(Call& call) {
   Array x = call.operand(0);
   Array& y = call.result();
   const std::size_t axis = call.axis("dim", -1, x.rank());
@@ -82,11 +80,11 @@ Done over_axis(Call& call) {
     }
     store_run(y.dtype, y.at(run.offsets[1]), run.steps[1], run.length, values.data());
   });
-  return Done{};
+  return {};
 }
 
 template <class F>
-Done reduction(Call& call) {
+Status reduction(Call& call) {
   const DType dtype = call.operand_dtype(0);
   if (!is_float(dtype)) return over_axis<std::int64_t, F>(call);
   return dtype == DType::f64 ? over_axis<double, F>(call) : over_axis<float, F>(call);
@@ -106,7 +104,7 @@ bool is_kept(const T* row, std::int64_t width, std::int64_t at, std::int64_t k) 
 }
 
 template <class T>
-Done topk_rows(Call& call) {
+Status topk_rows(Call& call) {
   const Array x = contiguous(call.operand(0));
   Array& y = call.result();
   const std::int64_t width = x.extents.back(), k = call.integer("k", 0);
@@ -122,10 +120,10 @@ Done topk_rows(Call& call) {
       if (shares[i] != 0) shares[i] = row[i] / total;
     store_run(y.dtype, y.at(at), 1, width, shares.data());
   }
-  return Done{};
+  return {};
 }
 
-Done keep_topk(Call& call) {
+Status keep_topk(Call& call) {
   if (!is_float(call.operand_dtype(0)))
     return fail_call(call, "PW1203", "shares of integers or masks are not known");
   return call.operand_dtype(0) == DType::f64 ? topk_rows<double>(call) : topk_rows<float>(call);

@@ -1,6 +1,6 @@
-// Exports scaled_attention and its gradient: a block of scores at a time, with the running maximum
-// and sum of each row (Milakov and Gimelshein, 2018, arXiv:1805.02867; Dao et al., 2022,
-// arXiv:2205.14135). In f32, and of f64 in f64.
+// A block of scores at a time, with the running maximum and sum of each row (Milakov and
+// Gimelshein, 2018, arXiv:1805.02867; Dao et al., 2022, arXiv:2205.14135). In f32, and of f64 in
+// f64.
 #include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
@@ -19,7 +19,6 @@
 namespace pw::eager {
 namespace {
 
-using Done = Result<std::monostate>;
 constexpr std::int64_t kQueryRows = 128, kKeyRows = 512, kScoresWorthAThread = 1 << 14;
 template <class T>
 using Scores = Eigen::Array<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
@@ -159,7 +158,7 @@ void attend_block(Call& call, const AttentionSizes& sizes, std::int64_t plane, s
 }
 
 template <class T>
-Done run_attention(Call& call) {
+Status run_attention(Call& call) {
   const AttentionSizes sizes = sizes_of(call, 0);
   if (auto fits = check_heads(call, sizes); !fits) return fits;
   call.result(0);
@@ -172,16 +171,16 @@ Done run_attention(Call& call) {
                  for (std::int64_t i = begin; i < end; ++i)
                    attend_block(call, sizes, i / blocks, i % blocks * kQueryRows, scratch);
                });
-  return Done{};
+  return {};
 }
-Done scaled_attention_kernel(Call& call) {
+Status scaled_attention_kernel(Call& call) {
   if (call.operand_dtype(0) == DType::f64) return run_attention<double>(call);
   const AttentionSizes sizes = sizes_of(call, 0);
   if (auto fits = check_heads(call, sizes); !fits) return fits;
   call.result(0);
   call.result(1);
   attend_by_tiles(call, sizes);
-  return Done{};
+  return {};
 }
 
 /// The gradients of one key head, and of the queries that read it.
@@ -272,7 +271,7 @@ class AttentionGradient {
 };
 
 template <class T>
-Done run_gradient(Call& call) {
+Status run_gradient(Call& call) {
   const AttentionSizes sizes = sizes_of(call, 1);
   if (auto fits = check_heads(call, sizes); !fits) return fits;
   for (std::size_t i = 0; i < 3; ++i) call.result(i);
@@ -283,9 +282,9 @@ Done run_gradient(Call& call) {
                  for (std::int64_t i = begin; i < end; ++i)
                    AttentionGradient<T>(call, sizes, i).run();
                });
-  return Done{};
+  return {};
 }
-Done scaled_attention_gradient(Call& call) {
+Status scaled_attention_gradient(Call& call) {
   return call.operand_dtype(1) == DType::f64 ? run_gradient<double>(call)
                                              : run_gradient<float>(call);
 }

@@ -1,5 +1,4 @@
-// Exports running sums and products, sort, argmax, argmin and prod: each lane along an axis is
-// converted to what it is computed in, and looked at from its beginning.
+// Each lane along an axis is converted to what it is computed in, and looked at from its beginning.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -10,8 +9,6 @@
 
 namespace pw::eager {
 namespace {
-
-using Done = Result<std::monostate>;
 
 /// The lanes of a row-major array along one axis.
 struct Lanes {
@@ -37,7 +34,7 @@ void over_lanes(const Lanes& lanes, const std::function<void(std::int64_t, std::
 }
 
 template <class T, class F>
-Done running(Call& call) {
+Status running(Call& call) {
   const Array x = contiguous(call.operand(0));
   Array& y = call.result();
   const Lanes lanes = lanes_of(x, call.axis("dim", -1, x.rank()));
@@ -49,12 +46,12 @@ Done running(Call& call) {
       store_run(y.dtype, y.at(lanes.begin(lane)), lanes.step, lanes.width, row.data());
     }
   });
-  return Done{};
+  return {};
 }
 
 /// f32 adds up in f64, as in PyTorch.
 template <class F>
-Done scan(Call& call) {
+Status scan(Call& call) {
   const DType dtype = call.operand_dtype(0);
   if (!is_float(dtype)) return running<std::int64_t, F>(call);
   const bool wide = dtype == DType::f64 || dtype == DType::f32;
@@ -90,7 +87,7 @@ void sort_row(std::vector<Placed<T>>& row, std::size_t keep, bool descending) {
 
 /// As many as the results hold.
 template <class T>
-Done sorted(Call& call, bool descending) {
+Status sorted(Call& call, bool descending) {
   const Array x = contiguous(call.operand(0));
   Array &values = call.result(0), &indices = call.result(1);
   const std::size_t axis = call.axis("dim", -1, x.rank());
@@ -114,12 +111,12 @@ Done sorted(Call& call, bool descending) {
       store_run(indices.dtype, indices.at(at), kept.step, kept.width, places.data());
     }
   });
-  return Done{};
+  return {};
 }
 
 /// R::of(row) of each lane, of as many elements as are valid.
 template <class T, class R>
-Done reduced_lanes(Call& call) {
+Status reduced_lanes(Call& call) {
   const Array x = contiguous(call.operand(0));
   Array& y = call.result();
   const std::size_t axis = call.axis("dim", -1, x.rank());
@@ -133,7 +130,7 @@ Done reduced_lanes(Call& call) {
       store_run(y.dtype, y.at(lane), 1, 1, &value);
     }
   });
-  return Done{};
+  return {};
 }
 
 struct Prod {
@@ -157,27 +154,27 @@ struct ArgExtreme {
 };
 
 template <class R>
-Done reduction_of(Call& call) {
+Status reduction_of(Call& call) {
   const DType dtype = call.operand_dtype(0);
   if (!is_float(dtype)) return reduced_lanes<std::int64_t, R>(call);
   return dtype == DType::f64 ? reduced_lanes<double, R>(call) : reduced_lanes<float, R>(call);
 }
 
 template <bool largest>
-Done arg_extreme(Call& call) {
+Status arg_extreme(Call& call) {
   const std::size_t axis = call.axis("dim", -1, call.operand(0).rank());
   if (call.covered(0, axis) == 0)
     return fail_call(call, "PW1203", "an axis without elements has no largest or smallest one");
   return reduction_of<ArgExtreme<largest>>(call);
 }
 
-Done in_order(Call& call, bool descending) {
+Status in_order(Call& call, bool descending) {
   const DType dtype = call.operand_dtype(0);
   if (!is_float(dtype)) return sorted<std::int64_t>(call, descending);
   return dtype == DType::f64 ? sorted<double>(call, descending) : sorted<float>(call, descending);
 }
-Done sort(Call& call) { return in_order(call, call.integer("descending", 0) != 0); }
-Done topk(Call& call) { return in_order(call, call.integer("largest", 1) != 0); }
+Status sort(Call& call) { return in_order(call, call.integer("descending", 0) != 0); }
+Status topk(Call& call) { return in_order(call, call.integer("largest", 1) != 0); }
 
 constexpr KernelEntry kScans[] = {{"cumsum", scan<scalar::add>},
                                   {"cumprod", scan<scalar::mul>},

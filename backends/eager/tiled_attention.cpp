@@ -1,5 +1,5 @@
-// Exports attend_by_tiles: a block of scores at a time, with the running maximum and sum of each
-// row, as scaled_attention.cpp says.
+// A block of scores at a time, with the running maximum and sum of each row, as
+// scaled_attention.cpp says.
 #include "backends/eager/tiled_attention.hpp"
 
 #include <cmath>

@@ -1,5 +1,4 @@
-// Exports pools, their transposes, and other sizes of images: plane by plane, in f32 (f64 of f64,
-// int64 of integers).
+// Plane by plane, in f32 (f64 of f64, int64 of integers).
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -13,14 +12,13 @@
 namespace pw::eager {
 namespace {
 
-using Done = Result<std::monostate>;
 constexpr std::int64_t kElementsWorthAThread = 1 << 14;
 
 /// work(plane, its elements, those of the result) of each plane of the first operand: what stands
 /// at one place of all dims but the last. Operands and results are row-major.
 template <class T, class Work>
-Done over_planes(const Array& x, const Array& y, std::int64_t in, std::int64_t out,
-                 const Work& work) {
+Status over_planes(const Array& x, const Array& y, std::int64_t in, std::int64_t out,
+                   const Work& work) {
   const Array from = contiguous(x);
   const std::int64_t planes = in > 0 ? from.count() / in : out > 0 ? y.count() / out : 0;
   parallel_for(planes, 1 + kElementsWorthAThread / (in + out + 1),
@@ -33,12 +31,12 @@ Done over_planes(const Array& x, const Array& y, std::int64_t in, std::int64_t o
                    store_run(y.dtype, y.at(i * out), 1, out, made.data());
                  }
                });
-  return Done{};
+  return {};
 }
 
 /// call with the type that elements of the first operand are computed in.
 template <class Run>
-Done in_compute_type(const Call& call, const Run& run) {
+Status in_compute_type(const Call& call, const Run& run) {
   const DType dtype = call.operand_dtype(0);
   if (!is_float(dtype)) return run(std::int64_t{});
   return dtype == DType::f64 ? run(double{}) : run(float{});
@@ -74,7 +72,7 @@ std::int64_t largest_at(const Window& w, const T* x, std::int64_t pz, std::int64
 }
 
 template <class T>
-Done run_max_pool(Call& call) {
+Status run_max_pool(Call& call) {
   Array &y = call.result(0), &index = call.result(1);
   const Window w = window_of(call, call.dims("kernel"), call.operand(0).extents, y.extents);
   if (y.count() > 0 && w.has_padding_alone())
@@ -88,12 +86,12 @@ Done run_max_pool(Call& call) {
               *out = x[*at = largest_at(w, x, pz, py, px)];
       });
 }
-Done max_pool(Call& call) {
+Status max_pool(Call& call) {
   return in_compute_type(call, [&](auto type) { return run_max_pool<decltype(type)>(call); });
 }
 
 template <class T>
-Done run_max_unpool(Call& call) {
+Status run_max_unpool(Call& call) {
   const std::size_t axes = call.dims("size").size();
   const Array index = contiguous(call.operand(1));
   Array& x = call.result();
@@ -109,7 +107,7 @@ Done run_max_unpool(Call& call) {
     for (std::int64_t i = 0; i < in; ++i) sums[at[i]] += y[i];
   });
 }
-Done max_unpool(Call& call) {
+Status max_unpool(Call& call) {
   return call.operand_dtype(0) == DType::f64 ? run_max_unpool<double>(call)
                                              : run_max_unpool<float>(call);
 }
@@ -136,7 +134,7 @@ void over_means(const Means& m, const Visit& visit) {
 std::int64_t count_of(const Axes& axes) { return axes[0] * axes[1] * axes[2]; }
 
 template <class T>
-Done pooled_means(Call& call, const Means& m) {
+Status pooled_means(Call& call, const Means& m) {
   const std::int64_t in = count_of(m.in), out = count_of(m.out);
   return over_planes<T>(
       call.operand(0), call.results[0], in, out, [&](std::int64_t, const T* x, T* y) {
@@ -153,7 +151,7 @@ Done pooled_means(Call& call, const Means& m) {
 }
 
 template <class T>
-Done spread_means(Call& call, const Means& m) {
+Status spread_means(Call& call, const Means& m) {
   const std::int64_t in = count_of(m.in), out = count_of(m.out);
   return over_planes<T>(
       call.operand(0), call.results[0], out, in, [&](std::int64_t, const T* y, T* x) {
@@ -166,31 +164,31 @@ Done spread_means(Call& call, const Means& m) {
       });
 }
 
-Done in_real_type(Call& call, const Means& m, Done (*wide)(Call&, const Means&),
-                  Done (*narrow)(Call&, const Means&)) {
+Status in_real_type(Call& call, const Means& m, Status (*wide)(Call&, const Means&),
+                    Status (*narrow)(Call&, const Means&)) {
   return (call.operand_dtype(0) == DType::f64 ? wide : narrow)(call, m);
 }
-Done avg_pool(Call& call) {
+Status avg_pool(Call& call) {
   const Means m = means_of(call, call.operand(0).extents, call.result().extents);
   return in_real_type(call, m, pooled_means<double>, pooled_means<float>);
 }
-Done avg_unpool(Call& call) {
+Status avg_unpool(Call& call) {
   const Means m = means_of(call, call.result().extents, call.operand(0).extents);
   return in_real_type(call, m, spread_means<double>, spread_means<float>);
 }
-Done adaptive_avg_pool(Call& call) {
+Status adaptive_avg_pool(Call& call) {
   const Means m =
       adaptive_means_of(call.dims("size").size(), call.operand(0).extents, call.result().extents);
   return in_real_type(call, m, pooled_means<double>, pooled_means<float>);
 }
-Done adaptive_avg_unpool(Call& call) {
+Status adaptive_avg_unpool(Call& call) {
   const Means m =
       adaptive_means_of(call.dims("size").size(), call.result().extents, call.operand(0).extents);
   return in_real_type(call, m, spread_means<double>, spread_means<float>);
 }
 
 template <class T>
-Done run_upsample(Call& call, bool linear) {
+Status run_upsample(Call& call, bool linear) {
   const Array& x = call.operand(0);
   Array& y = call.result();
   const std::size_t axes = sampled_axes(call);
@@ -218,11 +216,11 @@ Done run_upsample(Call& call, bool linear) {
         }
   });
 }
-Done upsample_nearest(Call& call) {
+Status upsample_nearest(Call& call) {
   return in_compute_type(call,
                          [&](auto type) { return run_upsample<decltype(type)>(call, false); });
 }
-Done upsample_linear(Call& call) {
+Status upsample_linear(Call& call) {
   return call.operand_dtype(0) == DType::f64 ? run_upsample<double>(call, true)
                                              : run_upsample<float>(call, true);
 }

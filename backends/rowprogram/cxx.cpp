@@ -1,4 +1,3 @@
-// Exports the C++ of single values.
 #include "backends/rowprogram/cxx.hpp"
 
 #include <charconv>

@@ -1,4 +1,4 @@
-// Exports the part of Lowering that computes: loads, literals, pointwise primitives, reductions.
+// Loads, literals, pointwise primitives, reductions.
 #include <algorithm>
 #include <array>
 

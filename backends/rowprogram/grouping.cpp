@@ -1,4 +1,4 @@
-// Exports group_rows. Greedy, from producers to consumers: each node starts a group of its own,
+// Greedy, from producers to consumers: each node starts a group of its own,
 // which then absorbs the groups of its operands' producers one after the other. Two groups merge if
 //  * both are row programs or views that can be lowered, within the limits of nodes and arguments;
 //  * the union is convex: no path leads from one to the other through a third group (leads_around),

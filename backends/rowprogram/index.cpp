@@ -1,4 +1,4 @@
-// Exports Indices: making, simplifying and printing of index expressions.
+// Making, simplifying and printing of index expressions.
 #include "backends/rowprogram/index.hpp"
 
 #include <algorithm>

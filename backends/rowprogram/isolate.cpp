@@ -1,4 +1,3 @@
-// Exports isolate, lower_nodes and lower_node.
 #include <algorithm>
 #include <map>
 #include <set>

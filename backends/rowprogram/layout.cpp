@@ -1,5 +1,4 @@
-// Exports the part of Lowering that only moves elements: the index of a result's element is turned
-// into the operand's.
+// The index of a result's element is turned into the operand's.
 #include <algorithm>
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Exports lower. Here: the domain of rows, and the scopes.
+// Here: the domain of rows, and the scopes.
 //
 // Elements are pulled: to store an element of a result, the element of the value is asked for at an
 // index; layout ops rewrite the index, pointwise ops pull elements of their operands, reductions

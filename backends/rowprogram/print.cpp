@@ -1,4 +1,3 @@
-// Exports the text form of row programs.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

@@ -1,6 +1,6 @@
-// Exports the part of Lowering that loops over results: results of one shape share their loops, and
-// so do loops of one extent that stand side by side; a loop is cut where that makes known inside of
-// it what is read, and into groups of columns that something is reduced over.
+// Results of one shape share their loops, and so do loops of one extent that stand side by side; a
+// loop is cut where that makes known inside of it what is read, and into groups of columns that
+// something is reduced over.
 #include <algorithm>
 
 #include "backends/rowprogram/lowering.hpp"

@@ -1,5 +1,4 @@
-// Exports what Indices knows of sums: their terms, quotients and remainders by a constant, and
-// substitution.
+// Their terms, quotients and remainders by a constant, and substitution.
 #include <algorithm>
 #include <functional>
 #include <numeric>

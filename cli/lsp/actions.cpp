@@ -1,4 +1,4 @@
-// Exports offered_actions: one function a form of help, listed in kFixes.
+// One function a form of help, listed in kFixes.
 #include "cli/lsp/actions.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Exports what the server sends, as JSON.
 #include <nlohmann/json.hpp>
 
 #include "cli/lsp/protocol.hpp"

@@ -1,4 +1,4 @@
-// Exports semantic_tokens and type_hints: what an editor draws into the text.
+// What an editor draws into the text.
 #include <algorithm>
 
 #include "cli/lsp/view.hpp"

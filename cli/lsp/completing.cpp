@@ -1,5 +1,5 @@
-// Exports complete. A name is put where the cursor is, and read as any other: what it would stand
-// for says which names fit. Words of the language come from the grammar.
+// A name is put where the cursor is, and read as any other: what it would stand for says which
+// names fit. Words of the language come from the grammar.
 #include <algorithm>
 #include <filesystem>
 #include <set>

@@ -1,4 +1,3 @@
-// Exports FrameReader and framed.
 #include "cli/lsp/frames.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Exports hover and signature: what a name means, and what a call takes.
+// What a name means, and what a call takes.
 #include <algorithm>
 
 #include <fmt/format.h>

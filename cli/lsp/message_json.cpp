@@ -1,4 +1,3 @@
-// Exports read_messages.
 #include <limits>
 
 #include <nlohmann/json.hpp>

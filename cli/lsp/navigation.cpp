@@ -1,4 +1,3 @@
-// Exports definition, references, locations, outline, find_symbols, renaming and rename.
 #include <algorithm>
 #include <map>
 

@@ -1,5 +1,5 @@
-// Exports serve: the server's streams and threads. One thread reads frames, one checks, one
-// analyses; this one answers. What they bring comes in one queue.
+// The server's streams and threads. One thread reads frames, one checks, one analyses; this one
+// answers. What they bring comes in one queue.
 #include <condition_variable>
 #include <cstdio>
 #include <mutex>

@@ -1,4 +1,3 @@
-// Exports Server.
 #include "cli/lsp/server.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Exports path_of_uri and uri_of_path.
 #include "cli/lsp/uris.hpp"
 
 #include <charconv>

@@ -1,4 +1,3 @@
-// Exports DocumentView, and what requests share of items.
 #include "cli/lsp/view.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Exports Workspace and library_text.
 #include "cli/lsp/workspace.hpp"
 
 #include <algorithm>

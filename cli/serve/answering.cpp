@@ -1,4 +1,3 @@
-// Exports answer_one.
 #include "cli/serve/answering.hpp"
 
 #include <algorithm>

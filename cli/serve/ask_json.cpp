@@ -1,4 +1,3 @@
-// Exports ask_from_json, answer_to_json, problem_to_json and page_settings_json.
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 

@@ -1,4 +1,3 @@
-// Exports Gate, path_of and random_word.
 #include "cli/serve/gate.hpp"
 
 #include <array>

@@ -1,4 +1,3 @@
-// Exports the headers of requests, and make_http_server.
 #include "cli/serve/http.hpp"
 
 #include <algorithm>

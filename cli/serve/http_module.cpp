@@ -1,5 +1,5 @@
-// Exports piecewise_http_server: the HttpServer of cpp-httplib. What the library leaves open is
-// closed here: the address, how much and how long a client may send, and connections that wait.
+// The HttpServer of cpp-httplib. What the library leaves open is closed here: the address, how much
+// and how long a client may send, and connections that wait.
 
 // Debian builds the library with it, and a Request has one member more then.
 #define CPPHTTPLIB_OPENSSL_SUPPORT

@@ -1,4 +1,3 @@
-// Exports is_text, is_file_name and example_share.
 #include "cli/serve/share.hpp"
 
 #include "base/printable.hpp"

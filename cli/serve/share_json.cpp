@@ -1,4 +1,3 @@
-// Exports share_to_json and share_from_json.
 #include <algorithm>
 #include <variant>
 
@@ -25,13 +24,13 @@ class ShareReader {
     return fail(error_in(at.empty() ? file_ : file_ + " at " + at, "PW1602", why, help));
   }
   /// The members of an object, all known.
-  Result<std::monostate> object(const Json& value, const std::string& at,
-                                const std::vector<std::string>& known) const {
+  Status object(const Json& value, const std::string& at,
+                const std::vector<std::string>& known) const {
     if (!value.is_object()) return wrong(at, "this is no object");
     for (const auto& [key, member] : value.items())
       if (std::find(known.begin(), known.end(), key) == known.end())
         return wrong(at + "/" + printable(key), "a share file has no such member");
-    return std::monostate{};
+    return {};
   }
   Result<std::string> text(const Json& of, const std::string& at, const char* key,
                            std::size_t most) const {

@@ -1,4 +1,3 @@
-// Exports Shelf and Site.
 #include "cli/serve/site.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Exports WaitingRoom.
 #include "cli/serve/waiting_room.hpp"
 
 #include <algorithm>

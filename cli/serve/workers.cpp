@@ -1,4 +1,3 @@
-// Exports Workers.
 #include "cli/serve/workers.hpp"
 
 #include <cerrno>

@@ -1,4 +1,3 @@
-// Exports einsum_terms.
 #include "graph/import/einsum.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Exports ForeignOps, declared_foreign, and how calls of foreign ops are bound and built.
 #include "graph/import/foreign.hpp"
 
 #include <algorithm>

@@ -96,8 +96,7 @@ OrReason<ForeignResults> build_foreign(Graph& graph, const ForeignOp& op, Env en
 /// Nodes of ops that were unknown when a graph was written, and are known now, become what they
 /// are: by a `foreign` item, or by a declaration of the same name. What does not apply stays as it
 /// is; `reasons` says why, by op.
-Result<std::monostate> refine_imported(Graph& graph,
-                                       std::map<std::string, std::string>* reasons = nullptr);
+Status refine_imported(Graph& graph, std::map<std::string, std::string>* reasons = nullptr);
 /// Declares an op that a graph calls unknown. Where the rules have declared one of that name, the
 /// graph's own is another, which refine_imported() makes the declared one; `called` is its name.
 Result<OpId> declare_imported(Context& context, Op op, std::string* called = nullptr);

@@ -1,11 +1,11 @@
-// Exports the part of Converter that turns calls of known ops into nodes, by the table: as they
-// are, in place, and with `out`.
+// As they are, in place, and with `out`.
 #include <algorithm>
 #include <array>
 #include <cctype>
 
 #include <fmt/format.h>
 
+#include "base/try.hpp"
 #include "graph/import/fx_apply.hpp"
 
 namespace pw::fx {
@@ -228,9 +228,8 @@ Applied Converter::apply_direct(const Bound& bound, const std::vector<Wanted>& w
   if (!attributes) return std::optional<Results>();
   std::optional<std::vector<ValueId>> operands = operands_of(bound, op, site);
   if (!operands) return std::optional<Results>();
-  Result<Results> results = emit(op.name, *operands, std::move(*attributes), wanted, site);
-  if (!results) return forward(results);
-  return std::optional(std::move(*results));
+  Results results = PW_TRY(emit(op.name, *operands, std::move(*attributes), wanted, site));
+  return std::optional(std::move(results));
 }
 
 Applied Converter::apply(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site) {
@@ -399,14 +398,12 @@ Result<Value> Converter::call(std::string_view full_target, const Arguments& arg
   if (!viewed || *viewed) return viewed ? Result<Value>(**viewed) : forward(viewed);
   std::string why;
   const std::size_t first_new = graph_.node_bound();
-  Result<std::optional<Outcome>> known = known_call(target, arguments, site, false, why);
-  if (!known) return forward(known);
-  if (*known) {
-    for (const auto& [argument, contents] : (*known)->written)
-      if (argument.handle.valid())
-        if (auto done = write(argument.handle, contents, site); !done) return forward(done);
-    if (!(*known)->written.empty() && (*known)->results.empty()) return Value();
-    return as_result(**known, arguments, first_new, target);
+  std::optional<Outcome> known = PW_TRY(known_call(target, arguments, site, false, why));
+  if (known) {
+    for (const auto& [argument, contents] : known->written)
+      if (argument.handle.valid()) PW_TRY(write(argument.handle, contents, site));
+    if (!known->written.empty() && known->results.empty()) return Value();
+    return as_result(*known, arguments, first_new, target);
   }
   Result<std::optional<Value>> written = in_place(target, arguments, site, why);
   if (!written || *written) return written ? Result<Value>(**written) : forward(written);
@@ -457,13 +454,12 @@ Result<std::optional<Value>> Converter::view_in_place(std::string_view target,
                             by, target),
                 "dump the graph after functionalisation (AOT autograd)");
   once();
-  Result<Value> viewed = call(functional, arguments, site);
-  if (!viewed) return forward(viewed);
-  if (viewed->kind != Value::Kind::tensor || !viewed->handle.valid() || viewed->handle == self ||
-      memory_.tensors[viewed->handle].storage != memory_.tensors[self].storage)
+  Value viewed = PW_TRY(call(functional, arguments, site));
+  if (viewed.kind != Value::Kind::tensor || !viewed.handle.valid() || viewed.handle == self ||
+      memory_.tensors[viewed.handle].storage != memory_.tensors[self].storage)
     return refuse("gives no view of its argument here");
-  memory_.tensors[self].now = viewed->handle;
-  return std::optional(std::move(*viewed));
+  memory_.tensors[self].now = viewed.handle;
+  return std::optional(std::move(viewed));
 }
 
 // aten.add_.Tensor(x, y) is aten.add.Tensor(x, y), written to x.
@@ -477,11 +473,10 @@ Result<std::optional<Value>> Converter::in_place(std::string_view target,
     return std::optional<Value>();
   const std::string functional = functional_of(parts);
   Site inner{site.span, site.source, true, {site.result.name, Types::unknown(), site.span}, {}};
-  Result<std::optional<Outcome>> known = known_call(functional, arguments, inner, false, why);
-  if (!known) return forward(known);
-  if (!*known || (*known)->results.size() != 1) return std::optional<Value>();
+  std::optional<Outcome> known = PW_TRY(known_call(functional, arguments, inner, false, why));
+  if (!known || known->results.size() != 1) return std::optional<Value>();
   Value self = arguments.positional[0];
-  if (auto done = write(self.handle, (*known)->results.front(), site); !done) return forward(done);
+  PW_TRY(write(self.handle, known->results.front(), site));
   self.tensor = memory_.tensors[self.handle].value;
   return std::optional(std::move(self));
 }
@@ -503,12 +498,11 @@ Result<std::optional<Value>> Converter::out_variant(std::string_view target,
     overloads.insert(overloads.begin(), std::string(overload.substr(0, overload.size() - 4)));
   Site inner{site.span, site.source, true, {site.result.name, Types::unknown(), site.span}, {}};
   for (const std::string& name : overloads) {
-    Result<std::optional<Outcome>> known =
-        known_call(fmt::format("{}.{}", base, name), rest, inner, false, why);
-    if (!known) return forward(known);
-    if (!*known || (*known)->results.size() != 1) continue;
+    std::optional<Outcome> known =
+        PW_TRY(known_call(fmt::format("{}.{}", base, name), rest, inner, false, why));
+    if (!known || known->results.size() != 1) continue;
     Value out = *buffer;
-    if (auto done = write(out.handle, (*known)->results.front(), site); !done) return forward(done);
+    PW_TRY(write(out.handle, known->results.front(), site));
     out.tensor = memory_.tensors[out.handle].value;
     return std::optional(std::move(out));
   }

@@ -1,5 +1,4 @@
-// Exports the part of Converter for ops that PyTorch composes of others, as torch.export leaves
-// them: matmul of any ranks, repeat_interleave, roll, conv_transpose, unflatten, im2col.
+// Matmul of any ranks, repeat_interleave, roll, conv_transpose, unflatten, im2col.
 #include <algorithm>
 #include <array>
 

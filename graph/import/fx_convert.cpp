@@ -1,4 +1,3 @@
-// Exports the part of Converter that reads statements, names and inputs.
 #include "graph/import/fx_convert.hpp"
 
 #include <algorithm>
@@ -7,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/try.hpp"
 #include "graph/canonical.hpp"
 #include "graph/type_text.hpp"
 #include "graph/writes.hpp"
@@ -61,22 +61,21 @@ Converter::Converter(const ContextPtr& context, const FxOptions& options, const 
       symbols_(*context) {}
 
 Result<FxImport> Converter::convert() {
-  if (auto ok = read_inputs(); !ok) return forward(ok);
+  PW_TRY(read_inputs());
   find_getitems();
   const std::size_t statements = function_.statements.size();
   graph_.expect(statements, statements, 2 * statements);
   std::size_t read = 0;
   for (const Statement& s : function_.statements) {
     tell(options_.progress, "building", read++, function_.statements.size(), "calls");
-    Result<std::monostate> done = statement(s);
+    Status done = statement(s);
     if (done) continue;
     std::move(done.error().begin(), done.error().end(), std::back_inserter(errors_));
     if (errors_.size() >= kMaxDiagnostics) break;
     for (const Expr& target : s.targets) env_[target.text];  // one mistake, one message
   }
   take_time();
-  if (errors_.empty())
-    if (auto done = write_back(); !done) return forward(done);
+  if (errors_.empty()) PW_TRY(write_back());
   if (!errors_.empty()) return tl::unexpected<Diagnostics>(std::move(errors_));
   return finished();
 }
@@ -89,7 +88,7 @@ Result<FxImport> Converter::finished() {
         value.tensor.valid() && graph_.named(value.tensor) &&
         graph_.value_name(value.tensor) != name)
       report_.aliases.emplace(name, graph_.value_name(value.tensor));
-  if (auto ok = check_given_types(); !ok) return forward(ok);
+  PW_TRY(check_given_types());
   erase_buffers();
   classify_inputs();
   note_assumed_writes();
@@ -198,7 +197,7 @@ bool Converter::reads(const std::string& name) const {
   return read_names_->contains(name);
 }
 
-Result<std::monostate> Converter::statement(const Statement& s) {
+Status Converter::statement(const Statement& s) {
   group_ = s.group;
   if (!statement_key(s)) return convert_statement(s);
   bool known = false;
@@ -206,7 +205,7 @@ Result<std::monostate> Converter::statement(const Statement& s) {
   if (same != nullptr && (same->opaque.empty() || same->read == reads(s.targets[0].text))) {
     hurry();
     repeat(*same, s);
-    return std::monostate();
+    return {};
   }
   if (known) return convert_statement(s);
   Repeats<Value, Wanted>::Entry entry{repeats_.key, {}};
@@ -220,7 +219,7 @@ Result<std::monostate> Converter::statement(const Statement& s) {
   return done;
 }
 
-Result<std::monostate> Converter::convert_statement(const Statement& s) {
+Status Converter::convert_statement(const Statement& s) {
   take_time();
   if (s.kind == Statement::Kind::return_) return outputs(s.value);
   Site site{s.span, s.source, s.kind == Statement::Kind::assign, {}, {}};
@@ -252,14 +251,13 @@ Result<std::monostate> Converter::convert_statement(const Statement& s) {
   if (!value) return forward(value);
   for (const Expr& target : s.targets)
     if (auto ok = assign(target, *value, site); !ok) return ok;
-  return std::monostate();
+  return {};
 }
 
-Result<std::monostate> Converter::outputs(const Expr& e) {
+Status Converter::outputs(const Expr& e) {
   Site site{e.span, "", true, {}, {}};
-  Result<Value> value = evaluate(e, site);
-  if (!value) return forward(value);
-  if (auto done = resolve(*value, site); !done) return done;
+  Value value = PW_TRY(evaluate(e, site));
+  if (auto done = resolve(value, site); !done) return done;
   std::vector<std::pair<const Expr*, std::size_t>> named;
   const auto add = [&](const Value& v, const Expr* from, auto&& self) -> void {
     if (v.kind == Value::Kind::tensor) {
@@ -271,9 +269,9 @@ Result<std::monostate> Converter::outputs(const Expr& e) {
     for (std::size_t i = 0; i < v.items.size(); ++i)
       self(v.items[i], listed ? &from->args[i] : nullptr, self);
   };
-  add(*value, &e, add);
+  add(value, &e, add);
   for (const auto& [from, at] : named) name_output(*from, at);
-  return std::monostate();
+  return {};
 }
 
 // An output is called as the dump returns it, also where a later write made its contents.
@@ -293,29 +291,27 @@ void Converter::name_output(const Expr& e, std::size_t at) {
 }
 
 // What inputs hold at the end, where that is not what they held.
-Result<std::monostate> Converter::write_back() {
+Status Converter::write_back() {
   Site site{function_.span, "", true, {}, {}};
   for (std::size_t i = 0; i < memory_.storages.size(); ++i) {
     const ValueId input = memory_.storages[i].input;
     if (!input.valid() || memory_.storages[i].writes.empty()) continue;
-    Result<ValueId> contents = read(memory_.storages[i].root, site);
-    if (!contents) return forward(contents);
-    if (*contents != input) graph_.add_write(input, *contents);
+    ValueId contents = PW_TRY(read(memory_.storages[i].root, site));
+    if (contents != input) graph_.add_write(input, contents);
   }
-  return std::monostate();
+  return {};
 }
 
 // Tensors as they are now; a name stands for memory, which may have been written since.
-Result<std::monostate> Converter::resolve(Value& value, const Site& site) {
+Status Converter::resolve(Value& value, const Site& site) {
   if (value.kind == Value::Kind::tensor && value.handle.valid()) {
     value.handle = memory_.now(value.handle);
-    Result<ValueId> now = read(value.handle, site);
-    if (!now) return forward(now);
-    value.tensor = *now;
+    ValueId now = PW_TRY(read(value.handle, site));
+    value.tensor = now;
   }
   for (Value& item : value.items)
     if (auto done = resolve(item, site); !done) return done;
-  return std::monostate();
+  return {};
 }
 
 std::optional<Value> Converter::torch_word(const std::string& text) {
@@ -398,13 +394,12 @@ Result<Value> Converter::element(const Value& tuple, const Value& at, const Site
       return fail(site.span, "PW0512",
                   fmt::format("there is no item {}: the op has {}", *index, count));
     Value item = tuple.items[static_cast<std::size_t>(*index < 0 ? *index + count : *index)];
-    if (auto done = resolve(item, site); !done) return forward(done);
+    PW_TRY(resolve(item, site));
     return item;
   }
   if (tuple.kind == Value::Kind::tensor) {
     Value x = tuple, position = at;
-    for (Value* v : {&x, &position})
-      if (auto done = resolve(*v, site); !done) return forward(done);
+    for (Value* v : {&x, &position}) PW_TRY(resolve(*v, site));
     return subscript(x, position, site);
   }
   if (tuple.kind == Value::Kind::list) return part_of(tuple, at, site);
@@ -426,8 +421,7 @@ Result<Value> Converter::evaluate_binary(const Expr& e, const Site& site) {
   Result<Value> a = evaluate(e.args[0], inner), b = evaluate(e.args[1], inner);
   if (!a) return a;
   if (!b) return b;
-  for (Value* v : {&*a, &*b})
-    if (auto done = resolve(*v, inner); !done) return forward(done);
+  for (Value* v : {&*a, &*b}) PW_TRY(resolve(*v, inner));
   return infix(e.text, *a, *b, e.span, site);
 }
 
@@ -438,8 +432,7 @@ Result<Value> Converter::evaluate_call(const Expr& e, const Site& site) {
     Result<Value> v = evaluate(e.args[i], inner);
     if (!v) return v;
     const bool item = i == 0 && e.text == "operator.getitem" && v->kind == Value::Kind::list;
-    if (!item)
-      if (auto done = resolve(*v, inner); !done) return forward(done);
+    if (!item) PW_TRY(resolve(*v, inner));
     if (i < e.positional())
       arguments.positional.push_back(std::move(*v));
     else
@@ -454,9 +447,8 @@ Result<Value> Converter::evaluate_call(const Expr& e, const Site& site) {
     out.text = e.text;
     return out;
   }
-  Result<std::optional<Value>> done = python(e.text, arguments, site);
-  if (!done) return forward(done);
-  if (*done) return **done;
+  std::optional<Value> done = PW_TRY(python(e.text, arguments, site));
+  if (done) return *done;
   return call(e.text, arguments, site);
 }
 

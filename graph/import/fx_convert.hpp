@@ -158,7 +158,7 @@ class Converter {
 
   // ---- fx_direct.cpp: for importers of other forms, which make the calls themselves. What they
   // call is pure.
-  Result<std::monostate> begin();  ///< reads the function's parameters
+  Status begin();  ///< reads the function's parameters
   /// What a name of torch's is, as torch.float32 or inf; nothing: it is none.
   static std::optional<Value> torch_word(const std::string& text);
   /// A call that the graph has by this name, in PyTorch's types; `items`: what parts of its result
@@ -172,7 +172,7 @@ class Converter {
   /// No name that is made up will be this one.
   void reserve(const std::string& name) { names_.insert(name); }
   /// The type of what has none yet, in torch's notation.
-  Result<std::monostate> state_type(const Value& value, const std::string& type);
+  Status state_type(const Value& value, const std::string& type);
   Value add_weight(const std::string& name, TypeId type);
   [[nodiscard]] const Value* input(std::string_view name) const;
   /// A call that a row of its target takes; or why none does, and then nothing is left of it.
@@ -206,10 +206,10 @@ class Converter {
   void find_functional(const Expr& e);
   [[nodiscard]] bool reads(const std::string& name) const;
   void name_output(const Expr& e, std::size_t at);
-  Result<std::monostate> write_back();
-  Result<std::monostate> statement(const Statement& s);
-  Result<std::monostate> convert_statement(const Statement& s);
-  Result<std::monostate> outputs(const Expr& e);
+  Status write_back();
+  Status statement(const Statement& s);
+  Status convert_statement(const Statement& s);
+  Status outputs(const Expr& e);
   Result<Value> evaluate(const Expr& e, const Site& site);
   Result<Value> evaluate_name(const Expr& e);
   Result<Value> evaluate_index(const Expr& e, const Site& site);
@@ -270,7 +270,7 @@ class Converter {
   Result<ValueId> derive(ValueId value, const std::vector<ViewStep>& steps, const Site& site);
   Result<ValueId> derive_step(ValueId value, const ViewStep& step, const Site& site);
   [[nodiscard]] Touch touched(const Write& write, TensorId id) const;
-  Result<std::monostate> write(TensorId id, ValueId value, const Site& site, bool assumed = false);
+  Status write(TensorId id, ValueId value, const Site& site, bool assumed = false);
   [[nodiscard]] bool can_be_written(TensorId id) const;
   Result<ValueId> fit(ValueId value, ValueId like, const Site& site);
   Result<ValueId> put_back(TensorId whole, ValueId old, const Write& write, const Site& site);
@@ -290,12 +290,12 @@ class Converter {
   /// Of a tensor in row-major order; nothing where its type is not known.
   std::optional<Shape> dense_strides_of(ValueId value);
   DimId count_of(const Shape& shape);
-  Result<std::monostate> resolve(Value& value, const Site& site);
+  Status resolve(Value& value, const Site& site);
 
   // ---- fx_inputs.cpp: inputs, their types, symbols and kinds
-  Result<std::monostate> read_inputs();
-  Result<std::monostate> read_symbols();
-  Result<std::monostate> read_symbol_input(const Parameter& p);
+  Status read_inputs();
+  Status read_symbols();
+  Status read_symbol_input(const Parameter& p);
   void declare_symbols(const Shape& shape);
   void fix_symbols();
   // ---- fx_equal.cpp: sizes that are equal by what the dump's guards say
@@ -308,11 +308,11 @@ class Converter {
   bool unify_sizes(Value& value, Maker& make);
   bool unify_sizes(Bound& bound, const Site& site);
   TypeId given_type(const std::string& attribute);
-  Result<std::monostate> check_given_types();
+  Status check_given_types();
   void note_untyped();
   Result<DimId> named_dim(const std::string& place, const std::string& input, int axis);
-  Result<std::monostate> rename_symbols(const std::string& place, const std::string& name,
-                                        const std::vector<DimId>& dims);
+  Status rename_symbols(const std::string& place, const std::string& name,
+                        const std::vector<DimId>& dims);
   void read_ranges();
   [[nodiscard]] std::optional<InputKind> said_kind(const std::string& name);
   Result<TypeId> stated_type(const std::string& text, Span span);
@@ -389,7 +389,7 @@ class Converter {
   bool bookkeeping(std::string_view callee);
   /// A value whose type is stated as Sym(…), and that is no dim yet.
   Result<Value> as_stated(Value value, const Statement& s);
-  Result<std::monostate> assign(const Expr& target, const Value& value, const Site& site);
+  Status assign(const Expr& target, const Value& value, const Site& site);
   void find_names(const Expr& target);
   Result<Value> part_of(const Value& list, const Value& at, const Site& site);
 
@@ -574,7 +574,7 @@ class Converter {
                            const AttributeList& attributes, const std::vector<Wanted>& wanted,
                            const Site& site);
   bool symbolise_maker(ValueId value, std::size_t choice);
-  Result<std::monostate> check_stated(ValueId value, const Wanted& wanted, std::string_view op);
+  Status check_stated(ValueId value, const Wanted& wanted, std::string_view op);
   /// Narrows the range of the symbol in `size`, and notes why; false: no range of a symbol says it.
   bool assume(Compare op, DimId size, std::int64_t bound, std::string_view why);
   bool assume_stated(ValueId value, const Wanted& wanted);

@@ -1,4 +1,5 @@
-// Exports the part of Converter that other importers drive: calls that no text has.
+// Calls that no text has.
+#include "base/try.hpp"
 #include "graph/import/fx_convert.hpp"
 
 namespace pw::fx {
@@ -8,7 +9,7 @@ constexpr std::string_view kUnseen = "unseen";
 
 }  // namespace
 
-Result<std::monostate> Converter::begin() {
+Status Converter::begin() {
   functional_ = pure_ = true;
   return read_inputs();
 }
@@ -71,31 +72,27 @@ Result<Value> Converter::add_unseen(const std::string& name, const std::vector<V
     Op declared;
     declared.name = std::string(kUnseen);
     declared.imported = true;
-    Result<OpId> op = context_.ops.declare(declared);
-    if (!op) return forward(op);
-    request.op = *op;
+    OpId op = PW_TRY(context_.ops.declare(declared));
+    request.op = op;
   }
   request.span = function_.span;
   request.result_names = {name};
   if (!type.empty()) {
-    Result<TypeId> stated = stated_type(type, function_.span);
-    if (!stated) return forward(stated);
-    request.stated = {*stated};
+    TypeId stated = PW_TRY(stated_type(type, function_.span));
+    request.stated = {stated};
   }
   for (const Value& read : reads) {
     if (read.kind == Value::Kind::tensor) request.operands.push_back(read.tensor);
     for (const Value& item : read.items) request.operands.push_back(item.tensor);
   }
-  Result<NodeId> node = build_node(graph_, request);
-  if (!node) return forward(node);
-  return tensor(graph_.result(*node));
+  NodeId node = PW_TRY(build_node(graph_, request));
+  return tensor(graph_.result(node));
 }
 
-Result<std::monostate> Converter::state_type(const Value& value, const std::string& type) {
-  Result<TypeId> stated = stated_type(type, function_.span);
-  if (!stated) return forward(stated);
-  graph_.set_type(value.tensor, *stated);
-  return std::monostate();
+Status Converter::state_type(const Value& value, const std::string& type) {
+  TypeId stated = PW_TRY(stated_type(type, function_.span));
+  graph_.set_type(value.tensor, stated);
+  return {};
 }
 
 Result<Value> Converter::keep_call(std::string_view target, const Arguments& arguments,

@@ -1,5 +1,4 @@
-// Exports the part of Converter for products over axes that letters name: einsum, which takes its
-// operands from left to right as PyTorch does, and tensordot.
+// Einsum, which takes its operands from left to right as PyTorch does, and tensordot.
 #include <algorithm>
 
 #include "graph/import/einsum.hpp"

@@ -1,8 +1,8 @@
-// Exports the part of Converter that makes nodes and reads values as operands and attributes.
 #include <algorithm>
 
 #include <fmt/format.h>
 
+#include "base/try.hpp"
 #include "graph/import/fx_convert.hpp"
 #include "graph/symbol_fact.hpp"
 
@@ -139,17 +139,16 @@ std::optional<Attribute> Converter::as_attribute(const Value& value, AttributeKi
   return as_any_attribute(value);
 }
 
-Result<std::monostate> Converter::check_stated(ValueId value, const Wanted& wanted,
-                                               std::string_view op) {
-  if (wanted.type == Types::unknown()) return std::monostate();
+Status Converter::check_stated(ValueId value, const Wanted& wanted, std::string_view op) {
+  if (wanted.type == Types::unknown()) return {};
   TypeId type = graph_.type(value);
   if (type == Types::unknown()) {
     graph_.set_type(value, wanted.type);
-    return std::monostate();
+    return {};
   }
-  if (type == wanted.type || same_sizes(type, wanted.type)) return std::monostate();
-  if (!thresholds_.empty() && assume_stated(value, wanted)) return std::monostate();
-  if (symbols_.to_old(type) == wanted.type) return std::monostate();
+  if (type == wanted.type || same_sizes(type, wanted.type)) return {};
+  if (!thresholds_.empty() && assume_stated(value, wanted)) return {};
+  if (symbols_.to_old(type) == wanted.type) return {};
   std::string given = context_.types.print(type);
   if (symbols_.to_old(type) != type)
     given += fmt::format(" ({} before symbols)", context_.types.print(symbols_.to_old(type)));
@@ -264,15 +263,14 @@ Result<Results> Converter::try_emit(OpId op, const std::vector<ValueId>& operand
         named ? wanted[i].name : fresh(site.result.name.empty() ? "v" : site.result.name));
     if (imported) request.stated.push_back(wanted[i].type);
   }
-  Result<NodeId> node = build_node(graph_, request);
-  if (!node) return forward(node);
+  NodeId node = PW_TRY(build_node(graph_, request));
   Results results;
-  for (std::size_t i = 0; i < graph_.result_count(*node); ++i)
-    results.push_back(graph_.result(*node, i));
+  for (std::size_t i = 0; i < graph_.result_count(node); ++i)
+    results.push_back(graph_.result(node, i));
   for (std::size_t i = 0; i < results.size() && i < wanted.size() && !imported; ++i) {
-    Result<std::monostate> checked = check_stated(results[i], wanted[i], context_.ops[op].name);
+    Status checked = check_stated(results[i], wanted[i], context_.ops[op].name);
     if (checked) continue;
-    graph_.erase(*node);
+    graph_.erase(node);
     return forward(checked);
   }
   return results;

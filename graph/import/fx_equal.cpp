@@ -1,5 +1,4 @@
-// Exports the part of Converter for sizes that are equal by what guards say, not by their forms: a
-// dump is of a program that runs only where its guards hold.
+// A dump is of a program that runs only where its guards hold.
 #include <algorithm>
 #include <tuple>
 

@@ -1,5 +1,4 @@
-// Exports the part of Converter for targets that rule files say the meaning of: `foreign` items and
-// declarations of ops of the same name.
+// `foreign` items and declarations of ops of the same name.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -114,8 +113,7 @@ Result<Results> Converter::build_item(const Bound& bound, const std::vector<Want
   }
   for (std::size_t i = 0; i < results.size() && i < wanted.size(); ++i) {
     if (!results[i].valid()) continue;
-    Result<std::monostate> checked =
-        check_stated(results[i], wanted[i], op.op.empty() ? op.target : op.op);
+    Status checked = check_stated(results[i], wanted[i], op.op.empty() ? op.target : op.op);
     if (checked) continue;
     for (auto it = built->nodes.rbegin(); it != built->nodes.rend(); ++it) graph_.erase(*it);
     return forward(checked);

@@ -1,4 +1,4 @@
-// Exports find_graphs, only, describe, looks_like_fx and known_as: what a text is.
+// What a text is.
 #include "graph/import/fx_form.hpp"
 
 #include <algorithm>

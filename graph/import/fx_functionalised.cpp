@@ -1,9 +1,9 @@
-// Exports the part of Converter for functionalised calls: their arguments are copies, and what they
-// write is returned.
+// Their arguments are copies, and what they write is returned.
 #include <algorithm>
 
 #include <fmt/format.h>
 
+#include "base/try.hpp"
 #include "graph/import/fx_apply.hpp"
 
 namespace pw::fx {
@@ -16,17 +16,16 @@ Result<Value> Converter::functionalised(const Arguments& arguments, const Site& 
   Arguments inner{{arguments.positional.begin() + 1, arguments.positional.end()},
                   arguments.keywords};
   std::string why;
-  Result<std::optional<Outcome>> known = known_call(target, inner, site, true, why);
-  if (!known) return forward(known);
-  if (!*known) return functionalised_unknown(target, inner, site, std::move(why));
+  std::optional<Outcome> known = PW_TRY(known_call(target, inner, site, true, why));
+  if (!known) return functionalised_unknown(target, inner, site, std::move(why));
   Value out;
   out.kind = Value::Kind::list;
-  if ((*known)->results.empty()) {
+  if (known->results.empty()) {
     out.items.emplace_back();
   } else {
-    for (ValueId v : (*known)->results) out.items.push_back(tensor(v));
+    for (ValueId v : known->results) out.items.push_back(tensor(v));
   }
-  for (const auto& [argument, contents] : (*known)->written) out.items.push_back(tensor(contents));
+  for (const auto& [argument, contents] : known->written) out.items.push_back(tensor(contents));
   return out;
 }
 
@@ -118,14 +117,12 @@ Result<Value> Converter::functionalised_v2(const Arguments& arguments, const Sit
   Site call_site{site.span, site.source, site.items.contains(0), {}, {}};
   if (auto first = site.items.find(0); first != site.items.end()) call_site.result = first->second;
   const std::size_t first_new = graph_.node_bound();
-  Result<std::optional<Outcome>> known = known_call(target, inner, call_site, false, unknown.why);
-  if (!known) return forward(known);
+  std::optional<Outcome> known = PW_TRY(known_call(target, inner, call_site, false, unknown.why));
   Value returned;
-  if (*known) {
-    for (const auto& [argument, contents] : (*known)->written)
-      if (argument.handle.valid())
-        if (auto done = write(argument.handle, contents, site); !done) return forward(done);
-    if (!(*known)->results.empty()) returned = as_result(**known, inner, first_new, target);
+  if (known) {
+    for (const auto& [argument, contents] : known->written)
+      if (argument.handle.valid()) PW_TRY(write(argument.handle, contents, site));
+    if (!known->results.empty()) returned = as_result(*known, inner, first_new, target);
   } else {
     Result<Value> kept = opaque(target, inner, call_site, unknown);
     if (!kept) return kept;
@@ -136,15 +133,13 @@ Result<Value> Converter::functionalised_v2(const Arguments& arguments, const Sit
   out.kind = Value::Kind::list;
   out.items.push_back(std::move(returned));
   for (std::size_t i = 0; i < bases.size(); ++i) {
-    Result<ValueId> now = read(bases[i].handle, site);
-    if (!now) return forward(now);
+    ValueId now = PW_TRY(read(bases[i].handle, site));
     auto wanted = site.items.find(static_cast<int>(i) + 1);
-    if (wanted != site.items.end() && !wanted->second.name.empty() && *now != bases[i].tensor) {
-      if (auto checked = check_stated(*now, wanted->second, target); !checked)
-        return forward(checked);
-      if (graph_.value_name(*now) != wanted->second.name) rename(*now, wanted->second.name);
+    if (wanted != site.items.end() && !wanted->second.name.empty() && now != bases[i].tensor) {
+      PW_TRY(check_stated(now, wanted->second, target));
+      if (graph_.value_name(now) != wanted->second.name) rename(now, wanted->second.name);
     }
-    out.items.push_back(tensor(*now));
+    out.items.push_back(tensor(now));
   }
   return out;
 }

@@ -1,5 +1,5 @@
-// Exports parse_line and parse_header: the grammar of one logical line of FX text. The only file of
-// the importer that sees Spirit. Nesting is bounded by cut_lines before a line gets here.
+// The grammar of one logical line of FX text. The only file of the importer that sees Spirit.
+// Nesting is bounded by cut_lines before a line gets here.
 #include <charconv>
 #include <limits>
 #include <map>
@@ -7,6 +7,7 @@
 
 #include <boost/spirit/home/x3.hpp>
 
+#include "base/try.hpp"
 #include "graph/import/fx_ast.hpp"
 
 // An expected token with an action is described by the token.
@@ -457,8 +458,7 @@ BOOST_SPIRIT_DEFINE(parameter, stated_type, header, statement, statements, param
 const auto blank = char_(" \t\r\n") | (lit('#') >> *(char_ - '\n'));
 
 template <class Rule, class Out>
-Result<std::monostate> run(const Rule& rule, std::string_view text, SourceId source,
-                           const Line& line, Out& out) {
+Status run(const Rule& rule, std::string_view text, SourceId source, const Line& line, Out& out) {
   const char* at = text.data() + line.begin;
   const char* end = text.data() + line.end;
   auto fail_at = [&](const char* where, const std::string& expected) {
@@ -476,7 +476,7 @@ Result<std::monostate> run(const Rule& rule, std::string_view text, SourceId sou
     return fail_at(failure.where(), failure.which());
   }
   if (at != end) return fail_at(at, "`;` or the end of the line");
-  return std::monostate();
+  return {};
 }
 
 Expr call_of(std::string text, Span span, std::vector<Expr> args) {
@@ -559,7 +559,7 @@ bool too_deep(const Expr& root) {
 Result<std::vector<Statement>> parse_line(std::string_view text, SourceId source,
                                           const Line& line) {
   std::vector<Raw> raws;
-  if (auto ok = run(statements, text, source, line, raws); !ok) return forward(ok);
+  PW_TRY(run(statements, text, source, line, raws));
   std::vector<Statement> out;
   for (Raw& r : raws) {
     Statement s = statement_of(r);
@@ -574,7 +574,7 @@ Result<std::vector<Statement>> parse_line(std::string_view text, SourceId source
 Result<std::vector<Parameter>> parse_header(std::string_view text, SourceId source,
                                             const Line& line) {
   std::vector<Parameter> out;
-  if (auto ok = run(header, text, source, line, out); !ok) return forward(ok);
+  PW_TRY(run(header, text, source, line, out));
   if (!out.empty() && out.front().name == "self") out.erase(out.begin());
   return out;
 }

@@ -1,6 +1,7 @@
-// Exports import_fx: from a text to a graph.
+// From a text to a graph.
 #include <fmt/format.h>
 
+#include "base/try.hpp"
 #include "graph/import/fx_convert.hpp"
 #include "graph/import/fx_form.hpp"
 #include "graph/import/fx_types.hpp"
@@ -58,35 +59,30 @@ Result<FxImport> import_fx(const ContextPtr& context, std::string_view given,
     return fail(Span{source, 0, 1}, "PW0503", "the dump is larger than 64 MiB");
   const std::vector<fx::GraphText> graphs = fx::find_graphs(text);
   if (graphs.empty()) return tl::unexpected<Diagnostics>(no_graph(text, source));
-  Result<std::size_t> chosen = choose(graphs, options.graph, source);
-  if (!chosen) return forward(chosen);
-  const fx::GraphText& graph = graphs[*chosen];
+  std::size_t chosen = PW_TRY(choose(graphs, options.graph, source));
+  const fx::GraphText& graph = graphs[chosen];
   const std::string body = fx::only(text, graph);
 
   fx::Module module;
   if (graph.kind == fx::GraphText::Kind::code) {
-    Result<fx::Module> parsed = fx::parse(body, source, options.one_by_one);
-    if (!parsed) return forward(parsed);
-    module = std::move(*parsed);
+    fx::Module parsed = PW_TRY(fx::parse(body, source, options.one_by_one));
+    module = std::move(parsed);
   } else {
-    Result<fx::Function> parsed = graph.kind == fx::GraphText::Kind::listing
-                                      ? fx::parse_listing(body, source)
-                                      : fx::parse_table(body, source);
-    if (!parsed) return forward(parsed);
-    module.forward = std::move(*parsed);
+    fx::Function parsed =
+        PW_TRY(graph.kind == fx::GraphText::Kind::listing ? fx::parse_listing(body, source)
+                                                          : fx::parse_table(body, source));
+    module.forward = std::move(parsed);
   }
   const std::size_t pieces = module.children.size();
-  Result<fx::Function> function = fx::inline_modules(std::move(module));
-  if (!function) return forward(function);
-  fx::flatten_inputs(*function);
-  fx::spell_out(*function);
-  std::string form = fx::describe(graph, pieces, *function);
-  if (auto taken = fx::take_given_types(*context, options, *function); !taken)
-    return forward(taken);
-  const std::size_t loaded = fx::take_load_args(text, *function);
-  if (graphs.size() > 1) form += fmt::format(" ({} of {})", *chosen + 1, graphs.size());
+  fx::Function function = PW_TRY(fx::inline_modules(std::move(module)));
+  fx::flatten_inputs(function);
+  fx::spell_out(function);
+  std::string form = fx::describe(graph, pieces, function);
+  PW_TRY(fx::take_given_types(*context, options, function));
+  const std::size_t loaded = fx::take_load_args(text, function);
+  if (graphs.size() > 1) form += fmt::format(" ({} of {})", chosen + 1, graphs.size());
   if (graph.logged) form += ", from a log";
-  Result<FxImport> out = fx::Converter(context, options, *function, graph.signature).convert();
+  Result<FxImport> out = fx::Converter(context, options, function, graph.signature).convert();
   if (!out) return out;
   out->report.form = std::move(form);
   if (loaded > 0)
@@ -98,7 +94,7 @@ Result<FxImport> import_fx(const ContextPtr& context, std::string_view given,
 Result<FxImport> import_fx(const ContextPtr& context, fx::Function function,
                            const FxOptions& options, std::string form) {
   fx::spell_out(function);
-  if (auto taken = fx::take_given_types(*context, options, function); !taken) return forward(taken);
+  PW_TRY(fx::take_given_types(*context, options, function));
   Result<FxImport> out = fx::Converter(context, options, function, "").convert();
   if (out) out->report.form = std::move(form);
   return out;

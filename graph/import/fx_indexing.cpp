@@ -1,5 +1,4 @@
-// Exports the part of Converter for targets that choose elements by tensors of indices: index,
-// index_put, gather, the scatters, flip.
+// Index, index_put, gather, the scatters, flip.
 #include <algorithm>
 #include <array>
 #include <numeric>

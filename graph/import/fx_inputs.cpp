@@ -1,4 +1,3 @@
-// Exports the part of Converter that reads a dump's inputs, their types, symbols and kinds.
 #include <algorithm>
 #include <cstdlib>
 #include <tuple>
@@ -7,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/blank.hpp"
+#include "base/try.hpp"
 #include "graph/import/fx_convert.hpp"
 #include "graph/import/fx_types.hpp"
 #include "graph/type_text.hpp"
@@ -153,8 +153,8 @@ Result<DimId> Converter::named_dim(const std::string& place, const std::string& 
 }
 
 // Symbols that become one with the name given; another of that name must not be among the rest.
-Result<std::monostate> Converter::rename_symbols(const std::string& place, const std::string& name,
-                                                 const std::vector<DimId>& dims) {
+Status Converter::rename_symbols(const std::string& place, const std::string& name,
+                                 const std::vector<DimId>& dims) {
   std::set<std::string> from;
   for (DimId dim : dims) from.insert(context_.dims.print(dim));
   for (const Parameter& p : function_.parameters) {
@@ -180,10 +180,10 @@ Result<std::monostate> Converter::rename_symbols(const std::string& place, const
   SymbolFact fact{options_.symbol_min, options_.symbol_max, 1, ""};
   if (graph_.facts.tokens().empty()) fact.role = "tokens";
   graph_.facts.symbols[name] = fact;
-  return std::monostate();
+  return {};
 }
 
-Result<std::monostate> Converter::read_symbols() {
+Status Converter::read_symbols() {
   for (const auto& [name, places] : options_.symbols) {
     std::string place = "--symbol " + name;
     if (!is_word(name) || dtype_named(name))
@@ -230,7 +230,7 @@ Result<std::monostate> Converter::read_symbols() {
     if (graph_.facts.tokens().empty()) fact.role = "tokens";
     graph_.facts.symbols[name] = fact;
   }
-  return std::monostate();
+  return {};
 }
 
 void Converter::declare_symbols(const Shape& shape) {
@@ -251,16 +251,16 @@ void Converter::fix_symbols() {
 }
 
 // A parameter that is a number: Sym(s0).
-Result<std::monostate> Converter::read_symbol_input(const Parameter& p) {
+Status Converter::read_symbol_input(const Parameter& p) {
   TextResult<DimId> dim = parse_dim(context_.dims, symbolic_text(p.type));
   if (!dim) return fail(p.type_span, "PW0505", dim.error().message, dim.error().help);
   Value value = integer(0);
   value.dim = symbols_.renamed(*dim);
   env_[p.name] = value;
-  return std::monostate();
+  return {};
 }
 
-Result<std::monostate> Converter::read_inputs() {
+Status Converter::read_inputs() {
   fix_symbols();
   if (auto ok = read_symbols(); !ok) return ok;
   std::vector<std::string> names;
@@ -286,9 +286,8 @@ Result<std::monostate> Converter::read_inputs() {
     }
     TypeId type = Types::unknown();
     if (!p.type.empty()) {
-      Result<TypeId> stated = stated_type(p.type, p.type_span);
-      if (!stated) return forward(stated);
-      type = *stated;
+      TypeId stated = PW_TRY(stated_type(p.type, p.type_span));
+      type = stated;
     }
     if (type != Types::unknown()) {
       Type changed = context_.types[type];
@@ -312,7 +311,7 @@ Result<std::monostate> Converter::read_inputs() {
       guess = graph_.facts.symbols.begin()->first;
     if (!guess.empty()) graph_.facts.symbols[guess].role = "tokens";
   }
-  return std::monostate();
+  return {};
 }
 
 // The type that an option gives an attribute of the module, by its name without dots.
@@ -326,7 +325,7 @@ TypeId Converter::given_type(const std::string& attribute) {
 }
 
 // An option that states the type of something else is a mistake.
-Result<std::monostate> Converter::check_given_types() {
+Status Converter::check_given_types() {
   std::vector<std::string> names;
   for (ValueId v : graph_.inputs()) names.emplace_back(graph_.value_name(v));
   for (const Parameter& p : function_.parameters) names.push_back(p.name);
@@ -341,7 +340,7 @@ Result<std::monostate> Converter::check_given_types() {
                          "there is no input `" + name + "`",
                          near.empty() ? "" : "did you mean `" + near + "`?"));
   }
-  return std::monostate();
+  return {};
 }
 
 // What has no type meets no rule that depends on one, and cannot be run.

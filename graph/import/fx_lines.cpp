@@ -1,9 +1,10 @@
-// Exports cut_lines and parse: the layer of FX text above single statements.
+// The layer of FX text above single statements.
 #include <algorithm>
 #include <array>
 #include <optional>
 #include <variant>
 
+#include "base/try.hpp"
 #include "graph/import/fx_ast.hpp"
 
 namespace pw::fx {
@@ -46,7 +47,7 @@ class Cutter {
 
   Result<std::vector<Line>> cut() {
     while (at_ < text_.size()) {
-      if (auto step = next(); !step) return forward(step);
+      PW_TRY(next());
     }
     if (!open_.empty())
       return fail(at(source_, open_.back(), 0), "PW0502",
@@ -56,7 +57,7 @@ class Cutter {
   }
 
  private:
-  Result<std::monostate> next() {
+  Status next() {
     char c = text_[at_];
     if (c == '\n' || c == '\r') {
       if (open_.empty()) finish(at_);
@@ -81,7 +82,7 @@ class Cutter {
       do ++at_;
       while (at_ < text_.size() && is_ordinary(text_[at_]));
     }
-    return std::monostate();
+    return {};
   }
 
   void start() {
@@ -105,7 +106,7 @@ class Cutter {
     if (place) place_ = std::move(*place);
     at_ = end;
   }
-  Result<std::monostate> string(char quote) {
+  Status string(char quote) {
     std::size_t begin = at_++;
     while (at_ < text_.size() && text_[at_] != quote) {
       if (text_[at_] == '\n') break;
@@ -114,9 +115,9 @@ class Cutter {
     if (at_ >= text_.size() || text_[at_] != quote)
       return fail(at(source_, begin, 0), "PW0502", "this string is never closed");
     ++at_;
-    return std::monostate();
+    return {};
   }
-  Result<std::monostate> close(char c) {
+  Status close(char c) {
     char opening = c == ')' ? '(' : c == ']' ? '[' : '{';
     if (open_.empty())
       return fail(at(source_, at_, 0), "PW0502", std::string("`") + c + "` closes nothing");
@@ -129,7 +130,7 @@ class Cutter {
     }
     open_.pop_back();
     ++at_;
-    return std::monostate();
+    return {};
   }
 
   std::string_view text_;
@@ -275,9 +276,8 @@ Result<std::vector<Line>> cut_lines(std::string_view text, SourceId source) {
 }
 
 Result<Module> parse(std::string_view text, SourceId source, bool by_grammar) {
-  Result<std::vector<Line>> lines = cut_lines(text, source);
-  if (!lines) return forward(lines);
-  return Reader(text, source, by_grammar).read(std::move(*lines));
+  std::vector<Line> lines = PW_TRY(cut_lines(text, source));
+  return Reader(text, source, by_grammar).read(std::move(lines));
 }
 
 }  // namespace pw::fx

@@ -1,4 +1,4 @@
-// Exports parse_listing and parse_table: str(graph) and print_tabular() of torch.fx, a line a node.
+// Str(graph) and print_tabular() of torch.fx, a line a node.
 #include <algorithm>
 #include <charconv>
 #include <limits>
@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "base/blank.hpp"
+#include "base/try.hpp"
 #include "graph/import/fx_ast.hpp"
 
 namespace pw::fx {
@@ -260,16 +261,15 @@ class Builder {
     out_.parameters.push_back({std::move(name), span(at), "", {}});
   }
 
-  Result<std::monostate> add(const Node& node) {
+  Status add(const Node& node) {
     if (node.op == "placeholder") {
       parameter(node.name, node.line);
-      return std::monostate();
+      return {};
     }
     Statement s;
     s.span = span(node.line);
-    Result<Expr> value = value_of(node);
-    if (!value) return forward(value);
-    s.value = std::move(*value);
+    Expr value = PW_TRY(value_of(node));
+    s.value = std::move(value);
     if (node.op == "output") {
       s.kind = Statement::Kind::return_;
     } else {
@@ -277,7 +277,7 @@ class Builder {
       names_.insert(node.name);
     }
     out_.statements.push_back(std::move(s));
-    return std::monostate();
+    return {};
   }
 
   Result<Expr> read(Range at, bool bare) const {
@@ -389,7 +389,7 @@ Result<Function> parse_listing(std::string_view text, SourceId source) {
   Builder builder(text, source, false);
   Diagnostics errors;
   Range whole;
-  auto add = [&](Result<std::monostate> done) {
+  auto add = [&](Status done) {
     if (!done) std::move(done.error().begin(), done.error().end(), std::back_inserter(errors));
     return errors.size() < kMaxDiagnostics;
   };
@@ -470,7 +470,7 @@ Result<Function> parse_table(std::string_view text, SourceId source) {
     Builder::Node node{said(cell(1)), said(cell(0)), said(cell(2)), at, cell(3), cell(4)};
     if (node.op == "placeholder") node.args = node.kwargs = std::nullopt;
     if (node.kwargs && node.kwargs->begin == node.kwargs->end) node.kwargs.reset();
-    if (Result<std::monostate> done = builder.add(node); !done)
+    if (Status done = builder.add(node); !done)
       std::move(done.error().begin(), done.error().end(), std::back_inserter(errors));
     return errors.size() < kMaxDiagnostics && node.op != "output";
   });

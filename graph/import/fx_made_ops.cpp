@@ -1,4 +1,4 @@
-// Exports MadeOps: what ops the rows of a target make.
+// What ops the rows of a target make.
 #include "graph/import/fx_made_ops.hpp"
 
 #include <algorithm>

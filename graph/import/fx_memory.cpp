@@ -1,4 +1,3 @@
-// Exports Memory and the arithmetic of strides.
 #include "graph/import/fx_memory.hpp"
 
 #include <algorithm>

@@ -1,11 +1,10 @@
-// Exports inline_modules, a module and its submodules as one function, flatten_inputs and
-// spell_out.
 #include <map>
 #include <set>
 #include <tuple>
 #include <variant>
 
 #include "base/strings.hpp"
+#include "base/try.hpp"
 #include "graph/import/fx_ast.hpp"
 
 namespace pw::fx {
@@ -40,7 +39,7 @@ class Inliner {
     for (const Parameter& p : out_.parameters) used_.insert(p.name);
     Scope scope{&root_, "", {}, {}, {}};
     Expr nothing;
-    if (auto ok = expand(scope, nothing, 0); !ok) return forward(ok);
+    PW_TRY(expand(scope, nothing, 0));
     return std::move(out_);
   }
 
@@ -54,7 +53,7 @@ class Inliner {
   };
 
   // The statements of a module; those of the root keep their `return`, another's goes to `result`.
-  Result<std::monostate> expand(Scope& scope, Expr& result, int depth) {
+  Status expand(Scope& scope, Expr& result, int depth) {
     const bool outermost = scope.path.empty();
     if (outermost) reserve(*scope.module);
     for (const Statement& s : scope.module->forward.statements) {
@@ -73,15 +72,15 @@ class Inliner {
       for (Expr& target : copy.targets) declare(target, scope);
       if (auto ok = put(std::move(copy)); !ok) return ok;
     }
-    return std::monostate();
+    return {};
   }
 
-  Result<std::monostate> put(Statement s) {
+  Status put(Statement s) {
     if (out_.statements.size() == kMaxStatements)
       return fail(s.span, "PW0503",
                   "with its submodules the dump has more than 4000000 statements");
     out_.statements.push_back(std::move(s));
-    return std::monostate();
+    return {};
   }
 
   void reserve(const Module& module) {
@@ -129,7 +128,7 @@ class Inliner {
     return 0;
   }
 
-  Result<std::monostate> call(const Statement& s, const Module& child, Scope& scope, int depth) {
+  Status call(const Statement& s, const Module& child, Scope& scope, int depth) {
     if (depth == kMaxModules) return fail(s.span, "PW0503", "submodules are nested deeper than 32");
     Scope inner{
         &child, scope.path.empty() ? child.name : scope.path + "." + child.name, {}, {}, {}};
@@ -152,20 +151,19 @@ class Inliner {
     Statement out = s;
     out.value = std::move(result);
     out.group = scope.path;
-    if (out.kind == Statement::Kind::expression) return std::monostate();
+    if (out.kind == Statement::Kind::expression) return {};
     if (out.kind == Statement::Kind::assign)
       for (Expr& target : out.targets) declare(target, scope);
     return put(std::move(out));
   }
 
   // A name or a literal stands for itself; what has to be computed gets a name first.
-  Result<std::monostate> bind(Scope& inner, const std::string& name, Expr argument,
-                              const Statement& s) {
+  Status bind(Scope& inner, const std::string& name, Expr argument, const Statement& s) {
     const bool plain = argument.kind != Expr::Kind::call && argument.kind != Expr::Kind::index &&
                        argument.kind != Expr::Kind::binary;
     if (plain) {
       inner.names[name] = std::move(argument);
-      return std::monostate();
+      return {};
     }
     Statement early;
     early.span = s.span;

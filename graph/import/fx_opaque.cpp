@@ -1,10 +1,11 @@
-// Exports the part of Converter for calls of unknown ops: nodes that keep the call as it was, in
-// its place, with what they may have written as further results.
+// Nodes that keep the call as it was, in its place, with what they may have written as further
+// results.
 #include <algorithm>
 #include <cctype>
 
 #include <fmt/format.h>
 
+#include "base/try.hpp"
 #include "graph/import/fx_apply.hpp"
 
 namespace pw::fx {
@@ -314,16 +315,13 @@ Result<Value> Converter::opaque(std::string_view target, const Arguments& argume
 
   std::vector<ValueId> operands;
   for (const Value& v : call.operands) operands.push_back(v.tensor);
-  Result<Results> results = emit(name, operands, std::move(call.attributes), wanted, site);
-  if (!results) return forward(results);
-  if (!results->empty())  // it stays when its results take others' names
-    graph_.give_name(graph_.producer(results->front()), site.result.name.empty()
-                                                            ? graph_.value_name(results->front())
-                                                            : std::string_view(site.result.name));
+  Results results = PW_TRY(emit(name, operands, std::move(call.attributes), wanted, site));
+  if (!results.empty())  // it stays when its results take others' names
+    graph_.give_name(graph_.producer(results.front()), site.result.name.empty()
+                                                           ? graph_.value_name(results.front())
+                                                           : std::string_view(site.result.name));
   for (std::size_t i = 0; i < written.size(); ++i)
-    if (auto done = write(call.operands[written[i]].handle, (*results)[own + i], site, assumed);
-        !done)
-      return forward(done);
+    PW_TRY(write(call.operands[written[i]].handle, results[own + i], site, assumed));
 
   Value out;
   out.kind = Value::Kind::list;
@@ -334,7 +332,7 @@ Result<Value> Converter::opaque(std::string_view target, const Arguments& argume
       out.items.push_back(std::move(same));
       continue;
     }
-    Value item = tensor((*results)[next]);
+    Value item = tensor(results[next]);
     const char letter = listed ? schema->results[i].alias : '\0';
     if (std::optional<std::size_t> base = letter ? operand_of(*schema, call, letter) : std::nullopt)
       item.handle = opaque_view(call.operands[*base], graph_.producer(item.tensor), next, target);

@@ -1,4 +1,4 @@
-// Exports Table: what each FX target is in the library.
+// What each FX target is in the library.
 #include "graph/import/fx_ops.hpp"
 
 #include <algorithm>

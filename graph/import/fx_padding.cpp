@@ -1,5 +1,4 @@
-// Exports the part of Converter for targets that make, repeat and pad axes: arange, repeat, the
-// pads, diagonal, var, conv1d to conv3d.
+// Arange, repeat, the pads, diagonal, var, conv1d to conv3d.
 #include <algorithm>
 #include <cmath>
 

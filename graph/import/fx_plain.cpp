@@ -1,6 +1,5 @@
-// Exports parse_plain_line: the lines that nearly all of a dump is made of, without the grammar.
-// `name: "type" = target(…);  a = b = None`, where arguments are names, numbers, texts and lists of
-// them, and `name = tuple[1]`.
+// The lines that nearly all of a dump is made of, without the grammar. `name: "type" = target(…); a
+// = b = None`, where arguments are names, numbers, texts and lists of them, and `name = tuple[1]`.
 #include <array>
 #include <charconv>
 

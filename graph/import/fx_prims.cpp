@@ -1,5 +1,4 @@
-// Exports the part of Converter for PyTorch's own primitives that are more than a renaming: those
-// that make, add and split axes.
+// Those that make, add and split axes.
 #include <algorithm>
 
 #include "graph/import/fx_apply.hpp"

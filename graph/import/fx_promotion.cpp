@@ -1,5 +1,4 @@
-// Exports the part of Converter for what PyTorch does with types: whole numbers in ops of floats,
-// numbers beside tensors, sums, lists of several types.
+// Whole numbers in ops of floats, numbers beside tensors, sums, lists of several types.
 #include <algorithm>
 #include <iterator>
 

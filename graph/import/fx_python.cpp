@@ -1,10 +1,9 @@
-// Exports the part of Converter for Python's own operators, attributes and functions, and for
-// bookkeeping that computes nothing.
 #include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
 
+#include "base/try.hpp"
 #include "graph/import/fx_convert.hpp"
 #include "graph/type_text.hpp"
 
@@ -350,9 +349,8 @@ Result<std::optional<Value>> Converter::python(const std::string& callee,
       Site plain{site.span, site.source, true, {}, {}};  // the name is the left operand's already
       if (!is_tensor(args[0])) return done(infix(it->second, args[0], args[1], site.span, plain));
       const std::string method(kMethods.find(it->second)->second);
-      Result<Value> written = torch_call(method + "_", true, arguments, plain);
-      if (!written) return forward(written);
-      return Maybe(is_tensor(*written) ? *written : args[0]);
+      Value written = PW_TRY(torch_call(method + "_", true, arguments, plain));
+      return Maybe(is_tensor(written) ? written : args[0]);
     }
     if (name == "setitem" && args.size() == 3)
       return done(set_item(args[0], args[1], args[2], site));
@@ -393,12 +391,12 @@ Result<std::optional<Value>> Converter::python(const std::string& callee,
 }
 
 // `a, b = f(x)` gives each name its item.
-Result<std::monostate> Converter::assign(const Expr& target, const Value& value, const Site& site) {
+Status Converter::assign(const Expr& target, const Value& value, const Site& site) {
   if (target.kind == Expr::Kind::name && is_word(target.text)) {
     Value& bound = env_[target.text];
     bound = value;
     bound.own_name = false;
-    return std::monostate();
+    return {};
   }
   if (target.kind != Expr::Kind::tuple && target.kind != Expr::Kind::list)
     return fail(target.span, "PW0508", "only a name can be assigned to here");
@@ -406,11 +404,10 @@ Result<std::monostate> Converter::assign(const Expr& target, const Value& value,
     return fail(target.span, "PW0512",
                 fmt::format("{} names for {} items", target.args.size(), value.items.size()));
   for (std::size_t i = 0; i < target.args.size(); ++i) {
-    Result<Value> item = element(value, integer(static_cast<std::int64_t>(i)), site);
-    if (!item) return forward(item);
-    if (auto ok = assign(target.args[i], *item, site); !ok) return ok;
+    Value item = PW_TRY(element(value, integer(static_cast<std::int64_t>(i)), site));
+    if (auto ok = assign(target.args[i], item, site); !ok) return ok;
   }
-  return std::monostate();
+  return {};
 }
 
 void Converter::find_names(const Expr& target) {

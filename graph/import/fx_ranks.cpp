@@ -1,4 +1,3 @@
-// Exports the part of Converter for rows that the ranks of a group share.
 #include <algorithm>
 #include <array>
 

@@ -1,8 +1,7 @@
-// Exports the part of Converter that copies what an equal statement became. Two statements are
-// equal if all that converting them depends on is: the callee, the arguments with the types and
-// strides of tensors in the place of their names, and the stated types. What leaves a trace
-// elsewhere than in nodes, tensors and the value of the target (see Converter::once) is converted
-// each time.
+// Two statements are equal if all that converting them depends on is: the callee, the arguments
+// with the types and strides of tensors in the place of their names, and the stated types. What
+// leaves a trace elsewhere than in nodes, tensors and the value of the target (see Converter::once)
+// is converted each time.
 #include <bit>
 
 #include "graph/import/fx_convert.hpp"

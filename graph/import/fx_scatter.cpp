@@ -1,5 +1,4 @@
-// Exports the part of Converter for a part of an axis, taken by narrow and put back by the
-// scatters.
+#include "base/try.hpp"
 #include "graph/import/fx_apply.hpp"
 
 namespace pw::fx {
@@ -32,10 +31,9 @@ Applied Converter::strided_scatter(ValueId x, ValueId src, std::size_t axis, Dim
                                    const Site& site) {
   const Type* part = type_of(src);
   if (!part || part->shape.size() <= axis || !type_of(x)) return kNotThis;
-  Result<ValueId> whole =
-      put_back_strided(x, src, static_cast<std::int64_t>(axis), start, stride, site);
-  if (!whole) return forward(whole);
-  return some(emit("clone", {*whole}, {}, wanted, site));
+  ValueId whole =
+      PW_TRY(put_back_strided(x, src, static_cast<std::int64_t>(axis), start, stride, site));
+  return some(emit("clone", {whole}, {}, wanted, site));
 }
 
 // One index of an axis replaced: a slice of one element.

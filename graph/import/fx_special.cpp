@@ -1,8 +1,8 @@
-// Exports the part of Converter for targets that are more than a renaming of arguments.
 #include <algorithm>
 
 #include <fmt/format.h>
 
+#include "base/try.hpp"
 #include "graph/import/fx_apply.hpp"
 #include "graph/type_text.hpp"
 
@@ -290,10 +290,9 @@ Applied Converter::select(const Bound& bound, const std::vector<Wanted>& wanted,
   AttributeList attributes = {{key("dim"), static_cast<std::int64_t>(*axis)},
                               {key("start"), bound_of(dims, at)},
                               {key("end"), bound_of(dims, end)}};
-  Result<Results> part = emit("slice", {*x}, std::move(attributes), kUnnamed, site);
-  if (!part) return forward(part);
+  Results part = PW_TRY(emit("slice", {*x}, std::move(attributes), kUnnamed, site));
   shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(*axis));
-  return reshape_to(part->front(), shape, wanted, site);
+  return reshape_to(part.front(), shape, wanted, site);
 }
 
 Applied Converter::split(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site) {

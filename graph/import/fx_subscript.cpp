@@ -1,5 +1,4 @@
-// Exports the part of Converter for x[…] and x[…] = y: views by integers, slices, None and
-// Ellipsis; gathers and scatters by tensors.
+// Views by integers, slices, None and Ellipsis; gathers and scatters by tensors.
 #include <algorithm>
 
 #include <fmt/format.h>

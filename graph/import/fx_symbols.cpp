@@ -1,4 +1,3 @@
-// Exports Symbols.
 #include "graph/import/fx_symbols.hpp"
 
 #include <algorithm>

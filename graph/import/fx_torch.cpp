@@ -1,4 +1,3 @@
-// Exports the part of Converter that finds the ATen overload of a method or a function of torch.
 #include <algorithm>
 
 #include <fmt/format.h>

@@ -1,4 +1,3 @@
-// Exports names_input, take_load_args and take_given_types.
 #include "graph/import/fx_types.hpp"
 
 #include <algorithm>
@@ -107,8 +106,7 @@ std::size_t take_load_args(std::string_view text, Function& function) {
   return taken;
 }
 
-Result<std::monostate> take_given_types(Context& context, const FxOptions& options,
-                                        Function& function) {
+Status take_given_types(Context& context, const FxOptions& options, Function& function) {
   for (const auto& [name, text] : options.types) {
     const std::string place = fmt::format("--type {}={}", name, text);
     const TextResult<TypeId> type = parse_fx_type(context, text);
@@ -127,7 +125,7 @@ Result<std::monostate> take_given_types(Context& context, const FxOptions& optio
       give(p, text);
     }
   }
-  return std::monostate();
+  return {};
 }
 
 }  // namespace pw::fx

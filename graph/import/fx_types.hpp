@@ -19,7 +19,6 @@ std::size_t take_load_args(std::string_view text, Function& function);
 
 /// Gives inputs the types of the options. PW0505 and PW0506 where one is no type, or not what the
 /// dump states; names that are no parameters are left to the module's attributes.
-Result<std::monostate> take_given_types(Context& context, const FxOptions& options,
-                                        Function& function);
+Status take_given_types(Context& context, const FxOptions& options, Function& function);
 
 }  // namespace pw::fx

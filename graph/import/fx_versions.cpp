@@ -1,9 +1,9 @@
-// Exports the part of Converter that reads and writes tensors which may share memory: a write is a
-// new value, and a view of what was written is derived anew when it is read.
+// A write is a new value, and a view of what was written is derived anew when it is read.
 #include <algorithm>
 
 #include <fmt/format.h>
 
+#include "base/try.hpp"
 #include "graph/import/fx_apply.hpp"
 
 namespace pw::fx {
@@ -95,16 +95,14 @@ Result<ValueId> Converter::derive_step(ValueId value, const ViewStep& step, cons
   std::vector<Wanted> wanted(step.results.size());
   const bool imported = context_.ops[step.op].imported;
   for (std::size_t i = 0; imported && i < wanted.size(); ++i) wanted[i].type = step.results[i];
-  Result<Results> results =
-      emit(context_.ops[step.op].name, {value}, context_.attributes[step.attributes], wanted, site);
-  if (!results) return forward(results);
-  return (*results)[step.result];
+  Results results = PW_TRY(emit(context_.ops[step.op].name, {value},
+                                context_.attributes[step.attributes], wanted, site));
+  return results[step.result];
 }
 
 // ---- writing
 
-Result<std::monostate> Converter::write(TensorId id, ValueId value, const Site& site,
-                                        bool assumed) {
+Status Converter::write(TensorId id, ValueId value, const Site& site, bool assumed) {
   once();
   const Tensor& t = memory_.tensors[id];
   if (!t.inexpressible.empty())
@@ -112,14 +110,13 @@ Result<std::monostate> Converter::write(TensorId id, ValueId value, const Site& 
         site.span, "PW0516",
         fmt::format("a write through a view that `{}` makes cannot be expressed", t.inexpressible),
         "dump the graph after functionalisation (AOT autograd)");
-  Result<ValueId> fitting = fit(value, t.value, site);
-  if (!fitting) return forward(fitting);
+  ValueId fitting = PW_TRY(fit(value, t.value, site));
   if (!t.base.valid()) dropped_.insert(t.value);
   Storage& storage = memory_.storage_of(id);
-  storage.writes.push_back({id, *fitting, assumed});
-  memory_.tensors[id].value = *fitting;
+  storage.writes.push_back({id, fitting, assumed});
+  memory_.tensors[id].value = fitting;
   memory_.tensors[id].seen = storage.writes.size();
-  return std::monostate();
+  return {};
 }
 
 // Whether a write to the tensor can be put back into what it is a view of.
@@ -219,14 +216,13 @@ Result<ValueId> Converter::put_back_unknown(ValueId part, const Site& site) {
     declared.name = kName;
     declared.imported = true;
     declared.traits.effect = true;
-    if (Result<OpId> op = context_.ops.declare(declared); !op) return forward(op);
+    PW_TRY(context_.ops.declare(declared));
   }
   once();
   ++report_.opaque[std::string(kName)];
   ++report_.reasons[fmt::format("{}: a write through a view of a tensor of unknown shape", kName)];
-  Result<Results> whole = emit(kName, {part}, {}, kUnnamed, site);
-  if (!whole) return forward(whole);
-  return whole->front();
+  Results whole = PW_TRY(emit(kName, {part}, {}, kUnnamed, site));
+  return whole.front();
 }
 
 Result<ValueId> Converter::put_back_slice(const ViewStep& step, ValueId old, ValueId part,

@@ -1,8 +1,8 @@
-// Exports the part of Converter for vLLM's targets that are more than a renaming of arguments.
 #include <algorithm>
 
 #include <fmt/format.h>
 
+#include "base/try.hpp"
 #include "graph/import/fx_apply.hpp"
 
 namespace pw::fx {
@@ -73,13 +73,12 @@ Applied Converter::rotary(const Bound& bound, const std::vector<Wanted>& wanted,
     if (!rows_of_heads) return rows_of_heads;
     (*operands)[i] = (*rows_of_heads)->front();
   }
-  Result<Results> turned =
-      emit(op.name, *operands, std::move(*attributes), std::vector<Wanted>(2), site);
-  if (!turned) return forward(turned);
+  Results turned =
+      PW_TRY(emit(op.name, *operands, std::move(*attributes), std::vector<Wanted>(2), site));
   Results out;
   for (std::size_t i = 0; i < 2; ++i) {
     std::vector<Wanted> one = {i < wanted.size() ? wanted[i] : Wanted()};
-    Applied back = reshape_to((*turned)[i], type_of(i == 0 ? *q : *k)->shape, one, site);
+    Applied back = reshape_to(turned[i], type_of(i == 0 ? *q : *k)->shape, one, site);
     if (!back) return back;
     out.push_back((*back)->front());
   }
@@ -136,9 +135,8 @@ Applied Converter::scaled_product(const Bound& bound, const std::vector<Wanted>&
     attributes.emplace_back(key("group"), *columns / *parts);
     for (std::optional<ValueId>* x : {&b, &sb}) {
       if (!stored) break;
-      Result<ValueId> y = turned(**x);
-      if (!y) return forward(y);
-      *x = *y;
+      ValueId y = PW_TRY(turned(**x));
+      *x = y;
     }
     return some(emit("block_scaled_mm", {*a, *b, *sa, *sb}, std::move(attributes), wanted, site));
   }
@@ -178,9 +176,8 @@ Applied Converter::var_mean(const Bound& bound, const std::vector<Wanted>& wante
   const auto one = [&](std::string_view op, const std::vector<ValueId>& operands,
                        AttributeList attributes,
                        const std::vector<Wanted>& names) -> Result<ValueId> {
-    Result<Results> y = emit(op, operands, std::move(attributes), names, site);
-    if (!y) return forward(y);
-    return y->front();
+    Results y = PW_TRY(emit(op, operands, std::move(attributes), names, site));
+    return y.front();
   };
   const auto over_axis = [&](bool keep) -> AttributeList {
     return {{key("dim"), at}, {key("keepdim"), keep}};
@@ -197,12 +194,10 @@ Applied Converter::var_mean(const Bound& bound, const std::vector<Wanted>& wante
   Result<ValueId> mean =
       one("mean", {h}, over_axis(true), keepdim && !narrow ? name_of(1) : kUnnamed);
   if (!mean) return forward(mean);
-  Result<ValueId> off = one("sub", {h, *mean}, {}, kUnnamed);
-  if (!off) return forward(off);
-  Result<ValueId> square = one("mul", {*off, *off}, {}, kUnnamed);
-  if (!square) return forward(square);
+  ValueId off = PW_TRY(one("sub", {h, *mean}, {}, kUnnamed));
+  ValueId square = PW_TRY(one("mul", {off, off}, {}, kUnnamed));
   const bool divided = *less != 0;
-  Result<ValueId> variance = one(divided ? "sum" : "mean", {*square}, over_axis(keepdim),
+  Result<ValueId> variance = one(divided ? "sum" : "mean", {square}, over_axis(keepdim),
                                  divided || narrow ? kUnnamed : name_of(0));
   if (variance && divided) {
     std::optional<ValueId> by = as_operand(integer(*count - *less), site);

@@ -1,5 +1,3 @@
-// Exports the part of Converter for elements at places that are calculated, unfold, as_strided and
-// diagonal_scatter; for axes that move, tensors that get one shape, and vector norms.
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -1,11 +1,11 @@
-// Exports refine_imported and declare_imported: calls that were unknown when a graph was written,
-// and are known now.
+// Calls that were unknown when a graph was written, and are known now.
 #include <algorithm>
 #include <cctype>
 #include <charconv>
 
 #include <fmt/format.h>
 
+#include "base/try.hpp"
 #include "graph/import/foreign.hpp"
 
 namespace pw {
@@ -190,10 +190,9 @@ class Refiner {
     }
     std::string why;
     for (const auto& item : items) {
-      auto done = apply(node, *item, arguments);
-      if (!done) return forward(done);
-      if (done->empty()) return std::optional<std::string>();
-      why = *done;
+      auto done = PW_TRY(apply(node, *item, arguments));
+      if (done.empty()) return std::optional<std::string>();
+      why = done;
     }
     if (twin)
       return fail(error_in("op `" + std::string(target) + "`", "PW0514",
@@ -232,7 +231,7 @@ class Refiner {
     }
     for (std::size_t i = 0; i < writes.size() && returned + i < count; ++i)
       now.push_back(contents(node, writes[i], op, *values, *built));
-    if (auto agreed = agree(node, now); !agreed) return forward(agreed);
+    PW_TRY(agree(node, now));
     for (std::size_t i = 0; i < count; ++i) {
       const ValueId old = graph_.result(node, i);
       graph_.replace_uses(old, now[i]);
@@ -261,7 +260,7 @@ class Refiner {
     return operand;
   }
 
-  Result<std::monostate> agree(NodeId node, const std::vector<ValueId>& now) {
+  Status agree(NodeId node, const std::vector<ValueId>& now) {
     for (std::size_t i = 0; i < now.size(); ++i) {
       const TypeId stated = graph_.type(graph_.result(node, i)), type = graph_.type(now[i]);
       if (stated == Types::unknown() || stated == type) continue;
@@ -274,7 +273,7 @@ class Refiner {
                                        graph_.value_name(graph_.result(node, i)),
                                        context_.types.print(stated), context_.types.print(type))));
     }
-    return std::monostate();
+    return {};
   }
 
   Graph& graph_;
@@ -283,15 +282,14 @@ class Refiner {
 
 }  // namespace
 
-Result<std::monostate> refine_imported(Graph& graph, std::map<std::string, std::string>* reasons) {
+Status refine_imported(Graph& graph, std::map<std::string, std::string>* reasons) {
   for (NodeId node : graph.order()) {
     if (!graph.op_of(node).imported) continue;
     const std::string name = graph.op_of(node).name;
-    auto why = Refiner(graph).node(node);
-    if (!why) return forward(why);
-    if (reasons && *why && !(*why)->empty()) reasons->emplace(name, **why);
+    auto why = PW_TRY(Refiner(graph).node(node));
+    if (reasons && why && !why->empty()) reasons->emplace(name, *why);
   }
-  return std::monostate();
+  return {};
 }
 
 Result<OpId> declare_imported(Context& context, Op op, std::string* called) {

@@ -1,4 +1,4 @@
-// Exports find_schema and parse_schema: a binary search over the lines of the table.
+// A binary search over the lines of the table.
 #include "graph/import/torch_schemas.hpp"
 
 #include <algorithm>

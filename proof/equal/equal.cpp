@@ -1,4 +1,3 @@
-// Exports prove_equal.
 #include "proof/equal/equal.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Exports common_index, reads_its_rows.
 #include "proof/equal/masked.hpp"
 
 #include <cmath>

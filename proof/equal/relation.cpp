@@ -1,4 +1,3 @@
-// Exports name(Part).
 #include "proof/equal/relation.hpp"
 
 #include <array>

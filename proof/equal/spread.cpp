@@ -1,4 +1,3 @@
-// Exports Spreader.
 #include "proof/equal/spread.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Exports Transfer: which rule is for which op, and the rules for elements and collectives.
+// Which rule is for which op, and the rules for elements and collectives.
 #include "proof/equal/transfer.hpp"
 
 #include <algorithm>

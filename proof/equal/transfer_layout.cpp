@@ -1,4 +1,3 @@
-// Exports reshaped_cuts, and the rules of Transfer for ops that move elements.
 #include <algorithm>
 #include <optional>
 

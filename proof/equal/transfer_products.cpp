@@ -1,4 +1,3 @@
-// Exports the rules of Transfer for reductions, products, lookups and ops without a meaning.
 #include <algorithm>
 #include <set>
 #include <string_view>

@@ -1,4 +1,3 @@
-// Exports Wholes.
 #include "proof/equal/wholes.hpp"
 
 #include <algorithm>

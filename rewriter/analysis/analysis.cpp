@@ -1,4 +1,3 @@
-// Exports analyse.
 #include "rewriter/analysis/analysis.hpp"
 
 #include "rewriter/analysis/checks.hpp"

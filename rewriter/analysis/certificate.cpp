@@ -1,6 +1,6 @@
-// Exports find_certificate and weigh: a linear program solved by the simplex method with Bland's
-// rule (1977), which cannot cycle, on exact fractions. Its dual names the rules that balance each
-// other where there are no weights (Farkas' lemma).
+// A linear program solved by the simplex method with Bland's rule (1977), which cannot cycle, on
+// exact fractions. Its dual names the rules that balance each other where there are no weights
+// (Farkas' lemma).
 #include "rewriter/analysis/certificate.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Exports Choices.
 #include "rewriter/analysis/choices.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Exports effect_of.
 #include "rewriter/analysis/effects.hpp"
 
 #include <algorithm>

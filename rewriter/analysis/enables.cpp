@@ -1,4 +1,3 @@
-// Exports find_enables, shortest_cycle, all_rules and enables_to_dot.
 #include "rewriter/analysis/enables.hpp"
 
 #include <algorithm>

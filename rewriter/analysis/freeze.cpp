@@ -1,11 +1,12 @@
-// Exports freeze and what belongs to it. One pass over the pattern's nodes in topological order:
-// operands get types from annotations, else from the op's signature, else from other operands, and
-// open choices by Choices; then the node is built, which infers the types of its results.
+// One pass over the pattern's nodes in topological order: operands get types from annotations, else
+// from the op's signature, else from other operands, and open choices by Choices; then the node is
+// built, which infers the types of its results.
 #include "rewriter/analysis/freeze.hpp"
 
 #include <algorithm>
 #include <set>
 
+#include "base/try.hpp"
 #include "dsl/names.hpp"
 #include "graph/text.hpp"
 #include "rewriter/analysis/choices.hpp"
@@ -13,8 +14,6 @@
 
 namespace pw {
 namespace {
-
-using Done = Result<std::monostate>;
 
 std::string bare(const std::string& name) { return name.substr(0, name.find('\'')); }
 
@@ -52,9 +51,8 @@ class Freezer {
   Result<Frozen> run(const std::vector<PatternValueId>& visible) {
     std::vector<NodeId> nodes;
     for (const PatternNode& node : pattern_.nodes) {
-      Result<NodeId> made = add_node(node);
-      if (!made) return forward(made);
-      nodes.push_back(*made);
+      NodeId made = PW_TRY(add_node(node));
+      nodes.push_back(made);
     }
     std::set<ValueId> shown;
     for (PatternValueId id : visible)
@@ -91,11 +89,10 @@ class Freezer {
     request.op = node.op;
     const std::optional<Shape> hint = shape_for_lists(node);
     for (std::size_t i = 0; i < node.operands.size(); ++i) {
-      Result<ValueId> value = operand(node, op, i, local, i == 0 ? hint : std::nullopt);
-      if (!value) return forward(value);
-      request.operands.push_back(*value);
+      ValueId value = PW_TRY(operand(node, op, i, local, i == 0 ? hint : std::nullopt));
+      request.operands.push_back(value);
     }
-    if (Done done = attributes(node, op, request); !done) return forward(done);
+    PW_TRY(attributes(node, op, request));
     for (PatternValueId result : node.results) {
       const std::string name = bare(pattern_.values[result].name);
       request.result_names.push_back(name.empty() || name == "_" ? "" : graph_.fresh_name(name));
@@ -147,11 +144,10 @@ class Freezer {
     if (values_[id].valid()) return values_[id];
     if (pattern.literal_none || (pattern.optional && choices_.pick(2) == 1)) return ValueId();
     if (pattern.literal || pattern.attribute_variable) return constant(id);
-    Result<TypeId> type = type_of(pattern, node, op, i, local, hint);
-    if (!type) return forward(type);
+    TypeId type = PW_TRY(type_of(pattern, node, op, i, local, hint));
     const std::string name = bare(pattern.name);
     const ValueId value = graph_.add_input(
-        graph_.fresh_name(name.empty() || name == "_" ? "x" : name), *type, InputKind::input);
+        graph_.fresh_name(name.empty() || name == "_" ? "x" : name), type, InputKind::input);
     if (!bind(id, value)) return fail({}, "N06", "an operand's types do not agree");
     learn(op, i, id, local);
     return value;
@@ -294,16 +290,15 @@ class Freezer {
     return std::nullopt;
   }
 
-  Done attributes(const PatternNode& node, const Op& op, NodeRequest& request) {
+  Status attributes(const PatternNode& node, const Op& op, NodeRequest& request) {
     std::vector<TypeId> types;
     for (ValueId value : request.operands)
       types.push_back(value.valid() ? graph_.type(value) : TypeId());
     std::set<std::string> written;
     for (const PatternAttribute& attribute : node.attributes) {
       if (!written.insert(attribute.name).second) continue;
-      Result<Attribute> value = written_value(node, attribute.name, op, types);
-      if (!value) return forward(value);
-      request.attributes.emplace_back(context_.strings.intern(attribute.name), std::move(*value));
+      Attribute value = PW_TRY(written_value(node, attribute.name, op, types));
+      request.attributes.emplace_back(context_.strings.intern(attribute.name), std::move(value));
     }
     for (const AttributeDecl& declared : op.attributes) {
       const bool keeps = declared.default_value && (!node.open || choices_.pick(2) == 0);
@@ -312,7 +307,7 @@ class Freezer {
           context_.strings.intern(declared.name),
           choices_.attribute(declared.name, declared.kind, types, node.results.size()));
     }
-    return std::monostate{};
+    return {};
   }
 
   /// A superposed node may have an attribute written twice: the one that has a value decides.

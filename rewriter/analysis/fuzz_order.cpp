@@ -1,9 +1,9 @@
-// Exports fuzz_order, reduce_order_dependence, differing_counts and fuzz_tests.
 #include "rewriter/analysis/fuzz_order.hpp"
 
 #include <fmt/format.h>
 
 #include "base/hash.hpp"
+#include "base/try.hpp"
 #include "rewriter/analysis/reduce.hpp"
 #include "rewriter/analysis/shuffle.hpp"
 #include "rewriter/driver.hpp"
@@ -28,15 +28,14 @@ Result<OrderRun> run_order(RunKind kind, std::uint64_t seed, const Graph& graph,
   if (kind == RunKind::ranks) shuffle_ranks(rules, seed);
   std::vector<RuleId> fired;
   if (kind == RunKind::random) {
-    auto done = run_at_random(out.graph, rules, strategy, params, seed, options.most_rewrites);
-    if (!done) return forward(done);
-    fired = std::move(*done);
+    auto done =
+        PW_TRY(run_at_random(out.graph, rules, strategy, params, seed, options.most_rewrites));
+    fired = std::move(done);
   } else {
     RewriteOptions rewrite;
     rewrite.limits.rewrites = options.most_rewrites;
-    auto report = run_strategy(out.graph, rules, strategy, params, rewrite);
-    if (!report) return forward(report);
-    fired = report->journal.fired(rules);
+    auto report = PW_TRY(run_strategy(out.graph, rules, strategy, params, rewrite));
+    fired = report.journal.fired(rules);
   }
   for (RuleId id : fired) ++out.counts[written_name(rules.rules[id])];
   out.hash = hash_of_terms(out.graph);
@@ -66,9 +65,8 @@ Result<FuzzReport> fuzz_order(const Graph& graph, const RuleSet& rules, const St
     const std::uint64_t seed = order == 0 ? 0 : combine(options.seed, order);
     for (std::size_t i = 0; i < rules.rules.size(); ++i)
       shuffled.rules[RuleId(i)].rank = rules.rules[RuleId(i)].rank;
-    auto run = run_order(kind, seed, graph, shuffled, strategy, params, options);
-    if (!run) return forward(run);
-    report.runs.push_back(std::move(*run));
+    auto run = PW_TRY(run_order(kind, seed, graph, shuffled, strategy, params, options));
+    report.runs.push_back(std::move(run));
     if (!same(report.runs.front(), report.runs.back())) report.different.push_back(order);
   }
   return report;

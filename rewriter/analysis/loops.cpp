@@ -1,4 +1,4 @@
-// Exports find_loops: passes without weights that prove their end, and without fuel.
+// Passes without weights that prove their end, and without fuel.
 #include <set>
 
 #include <fmt/format.h>

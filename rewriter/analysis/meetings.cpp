@@ -1,4 +1,3 @@
-// Exports Meetings.
 #include "rewriter/analysis/meetings.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Exports OrderNumbers.
 #include "rewriter/analysis/order_numbers.hpp"
 
 #include <random>

@@ -1,4 +1,3 @@
-// Exports explore_orders.
 #include "rewriter/analysis/orders.hpp"
 
 #include <algorithm>
@@ -7,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/try.hpp"
 #include "rewriter/analysis/order_numbers.hpp"
 
 namespace pw {
@@ -53,7 +53,7 @@ class OrderSearch {
     std::vector<std::size_t> all(count);
     std::iota(all.begin(), all.end(), std::size_t{0});
     begin(space_.most_runs);
-    if (auto found = search(all, count); !found) return forward(found);
+    PW_TRY(search(all, count));
     return std::move(out_);
   }
 
@@ -90,13 +90,12 @@ class OrderSearch {
   /// Begins with the passes that change something in the written order. An idle pass is left out,
   /// once it is run on each graph that an order of the others comes to and changes none: whatever
   /// comes before it, it then does nothing.
-  Result<std::monostate> settle(std::size_t most_units) {
+  Status settle(std::size_t most_units) {
     std::vector<bool> acts(space_.passes.size());
     for (std::size_t pass = 0, at = 0; pass < acts.size(); ++pass) {
-      Result<std::size_t> to = step(at, pass);
-      if (!to) return forward(to);
-      acts[pass] = *to != at;
-      at = *to;
+      std::size_t to = PW_TRY(step(at, pass));
+      acts[pass] = to != at;
+      at = to;
     }
     while (true) {
       std::vector<std::size_t> acting, idle;
@@ -106,20 +105,19 @@ class OrderSearch {
       bool proved = true;
       for (const auto& [at, masks] : both_)
         for (const std::size_t pass : idle) {
-          Result<std::size_t> to = step(at, pass);
-          if (!to) return forward(to);
-          if (*to != at) acts[pass] = true, proved = false;
+          std::size_t to = PW_TRY(step(at, pass));
+          if (to != at) acts[pass] = true, proved = false;
         }
       if (!proved) continue;
       out_.idle = std::move(idle);
       out_.runs = states_->runs();
-      return std::monostate();
+      return {};
     }
   }
 
   /// Joins neighbours that commute where the written order comes to them, until few enough are
   /// left.
-  Result<std::monostate> join_units(std::size_t most) {
+  Status join_units(std::size_t most) {
     while (units_.size() > most) {
       std::optional<std::size_t> best;  // the pair with the fewest passes
       std::size_t at = 0;
@@ -140,7 +138,7 @@ class OrderSearch {
       first.insert(first.end(), units_[*best + 1].begin(), units_[*best + 1].end());
       units_.erase(units_.begin() + static_cast<std::ptrdiff_t>(*best) + 1);
     }
-    return std::monostate();
+    return {};
   }
 
   /// Returns true if a pass of one has to stand before a pass of the other.
@@ -153,7 +151,7 @@ class OrderSearch {
 
   // ---- all orders of some passes
 
-  Result<std::monostate> search(const std::vector<std::size_t>& passes, std::size_t most_units) {
+  Status search(const std::vector<std::size_t>& passes, std::size_t most_units) {
     units_.clear();
     both_.clear();
     out_ = {};
@@ -169,15 +167,14 @@ class OrderSearch {
       for (const auto& [mask, graphs] : layer)
         for (const auto& [at, reached] : graphs) {
           if (done == count || space_.subsets) {
-            Result<std::size_t> end = run_last(at);
-            if (!end) return forward(end);
-            add(ends[*end], reached);
+            std::size_t end = PW_TRY(run_last(at));
+            add(ends[end], reached);
           }
-          if (auto grown = grow(mask, at, reached, next); !grown) return forward(grown);
+          PW_TRY(grow(mask, at, reached, next));
         }
       layer = std::move(next);
     }
-    if (auto paired = compare_pairs(); !paired) return forward(paired);
+    PW_TRY(compare_pairs());
     return finish(ends);
   }
 
@@ -195,18 +192,17 @@ class OrderSearch {
     to.orders += more.orders;
   }
 
-  Result<std::monostate> grow(Mask mask, std::size_t at, const Reached& reached,
-                              std::map<Mask, std::map<std::size_t, Reached>>& next) {
+  Status grow(Mask mask, std::size_t at, const Reached& reached,
+              std::map<Mask, std::map<std::size_t, Reached>>& next) {
     both_[at].push_back(mask);
     for (std::size_t unit = 0; unit < units_.size(); ++unit) {
       if (!may_run(unit, mask)) continue;
-      Result<std::size_t> to = run_unit(at, unit);
-      if (!to) return forward(to);
+      std::size_t to = PW_TRY(run_unit(at, unit));
       Reached more = reached;
       more.example.insert(more.example.end(), units_[unit].begin(), units_[unit].end());
-      add(next[mask | bit(unit)][*to], more);
+      add(next[mask | bit(unit)][to], more);
     }
-    return std::monostate();
+    return {};
   }
 
   /// The graph that a pass makes of one.
@@ -224,7 +220,7 @@ class OrderSearch {
   }
 
   /// In every state that is reached and lets both units run in either order.
-  Result<std::monostate> compare_pairs() {
+  Status compare_pairs() {
     for (std::size_t a = 0; a < units_.size(); ++a)
       for (std::size_t b = a + 1; b < units_.size(); ++b) {
         OrderPair pair{units_[a].front(), units_[b].front(), 0, 0};
@@ -233,15 +229,14 @@ class OrderSearch {
             return may_run(a, mask) && may_run(b, mask);
           });
           if (!any) continue;
-          Result<std::size_t> ab = two(at, a, b), ba = two(at, b, a);
-          if (!ab) return forward(ab);
-          if (!ba) return forward(ba);
+          std::size_t ab = PW_TRY(two(at, a, b));
+          std::size_t ba = PW_TRY(two(at, b, a));
           ++pair.states;
-          pair.different += *ab == *ba ? 0 : 1;
+          pair.different += ab == ba ? 0 : 1;
         }
         out_.pairs.push_back(pair);
       }
-    return std::monostate();
+    return {};
   }
   Result<std::size_t> two(std::size_t at, std::size_t first, std::size_t second) {
     Result<std::size_t> middle = run_unit(at, first);
@@ -252,12 +247,11 @@ class OrderSearch {
     return too_much("no order keeps what --before asks for", "leave out one of a circle");
   }
 
-  Result<std::monostate> finish(const std::map<std::size_t, Reached>& ends) {
+  Status finish(const std::map<std::size_t, Reached>& ends) {
     std::size_t at = 0;
     for (std::size_t unit = 0; unit < units_.size(); ++unit) {
-      Result<std::size_t> to = run_unit(at, unit);
-      if (!to) return forward(to);
-      at = *to;
+      std::size_t to = PW_TRY(run_unit(at, unit));
+      at = to;
     }
     Result<std::size_t> written = run_last(at);
     if (!written) return forward(written);
@@ -275,7 +269,7 @@ class OrderSearch {
     out_.states = states_;
     for (const Unit& unit : units_)
       if (unit.size() > 1) out_.together.push_back(unit);
-    return std::monostate();
+    return {};
   }
 
   const Graph& graph_;

@@ -1,4 +1,3 @@
-// Exports run_on, applicable, test_text, hash_of_terms.
 #include "rewriter/analysis/outcome.hpp"
 
 #include <algorithm>

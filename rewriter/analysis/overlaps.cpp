@@ -1,6 +1,6 @@
-// Exports find_overlaps: two rules that can consume the same node, where nothing declares which
-// goes first and the result depends on it. Each superposition becomes a graph, on which the pass
-// runs after either match was applied first; the pair is reported where the results differ.
+// Two rules that can consume the same node, where nothing declares which goes first and the result
+// depends on it. Each superposition becomes a graph, on which the pass runs after either match was
+// applied first; the pair is reported where the results differ.
 #include <algorithm>
 #include <set>
 

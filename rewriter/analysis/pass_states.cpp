@@ -1,8 +1,8 @@
-// Exports PassStates.
 #include "rewriter/analysis/pass_states.hpp"
 
 #include <fmt/format.h>
 
+#include "base/try.hpp"
 #include "graph/text.hpp"
 #include "rewriter/driver.hpp"
 
@@ -22,10 +22,9 @@ Result<std::size_t> PassStates::step(std::size_t state, std::size_t pass) {
         error_in("explore", "PW1114", fmt::format("{} runs of a pass are not enough", most_runs_),
                  "put fewer passes in order, or say with --before which stand before others"));
   Graph graph = graphs_[state];
-  auto report = run_strategy(graph, rules_, passes_[pass], params_, {});
-  if (!report) return forward(report);
+  auto report = PW_TRY(run_strategy(graph, rules_, passes_[pass], params_, {}));
   std::size_t rewrites = 0;
-  for (const PassStats& stats : report->passes) rewrites += stats.rewrites;
+  for (const PassStats& stats : report.passes) rewrites += stats.rewrites;
   const std::size_t to = rewrites == 0 ? state : note(graph.compact());
   seen_[state].next[pass] = to;
   seen_[state].rewrites[pass] = rewrites;

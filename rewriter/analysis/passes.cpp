@@ -1,4 +1,3 @@
-// Exports rule_passes, repetitions and written_name.
 #include "rewriter/analysis/passes.hpp"
 
 #include <algorithm>

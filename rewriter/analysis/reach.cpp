@@ -1,4 +1,3 @@
-// Exports ops_of_rules and Reach.
 #include "rewriter/analysis/reach.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Exports graph_around, reduce_graph.
 #include "rewriter/analysis/reduce.hpp"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// Exports replay.
 #include "rewriter/analysis/replay.hpp"
 
+#include "base/try.hpp"
 #include "rewriter/analysis/passes.hpp"
 #include "rewriter/driver.hpp"
 #include "rewriter/run_state.hpp"
@@ -75,11 +75,10 @@ Result<Replay> replay(const Graph& graph, const RuleSet& rules, const Strategy& 
   Graph rewritten = graph;
   ChangeWatch watch(out, at);
   RunRules run_rules(rules);
-  Result<RewriteReport> report =
-      run_strategy(rewritten, run_rules, strategy, params, options, &watch);
-  if (!report) return forward(report);
+  RewriteReport report =
+      PW_TRY(run_strategy(rewritten, run_rules, strategy, params, options, &watch));
   if (at > out.changes.size()) out.graph = std::move(rewritten);
-  out.report = std::move(*report);
+  out.report = std::move(report);
   return out;
 }
 

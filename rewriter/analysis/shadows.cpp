@@ -1,4 +1,4 @@
-// Exports find_shadows: rules that do not fire on graphs made of nothing but their own patterns.
+// Rules that do not fire on graphs made of nothing but their own patterns.
 #include <algorithm>
 #include <set>
 

@@ -1,10 +1,10 @@
-// Exports reordered, shuffle_ranks and run_at_random.
 #include "rewriter/analysis/shuffle.hpp"
 
 #include <algorithm>
 #include <numeric>
 
 #include "base/hash.hpp"
+#include "base/try.hpp"
 #include "graph/generate.hpp"
 #include "rewriter/analysis/freeze.hpp"
 #include "rewriter/apply.hpp"
@@ -20,7 +20,7 @@ class RandomRun {
             std::size_t most)
       : graph_(graph), rules_(rules), params_(params), random_(seed), left_(most) {}
 
-  Result<std::monostate> run(const Strategy& strategy) {
+  Status run(const Strategy& strategy) {
     using What = ast::Strategy::Kind;
     const bool plain = strategy.when.empty() && strategy.ensures.empty() && !strategy.fuel;
     const bool sequence = strategy.kind == What::sequence ||
@@ -29,7 +29,7 @@ class RandomRun {
     if (!plain || !sequence) return as_always(strategy);
     for (const Strategy& part : strategy.parts)
       if (auto done = run(part); !done) return done;
-    return std::monostate{};
+    return {};
   }
   std::vector<RuleId> fired;
 
@@ -39,16 +39,15 @@ class RandomRun {
     std::vector<NodeId> own;
   };
 
-  Result<std::monostate> as_always(const Strategy& strategy) {
+  Status as_always(const Strategy& strategy) {
     RewriteOptions options;
     options.limits.rewrites = left_;
-    auto report = run_strategy(graph_, rules_, strategy, params_, options);
-    if (!report) return forward(report);
-    for (RuleId id : report->journal.fired(rules_)) fired.push_back(id);
-    return std::monostate{};
+    auto report = PW_TRY(run_strategy(graph_, rules_, strategy, params_, options));
+    for (RuleId id : report.journal.fired(rules_)) fired.push_back(id);
+    return {};
   }
 
-  Result<std::monostate> greedy(const Strategy& strategy) {
+  Status greedy(const Strategy& strategy) {
     for (; left_ > 0; --left_) {
       std::vector<Known> known = find(strategy);
       std::vector<const Known*> free;
@@ -56,14 +55,13 @@ class RandomRun {
         if (std::none_of(known.begin(), known.end(),
                          [&](const Known& other) { return goes_before(other, k); }))
           free.push_back(&k);
-      if (known.empty()) return std::monostate{};
+      if (known.empty()) return {};
       const Known& next =
           free.empty() ? known[random_.below(known.size())] : *free[random_.below(free.size())];
-      auto done = apply_match(graph_, rules_, next.match);
-      if (!done) return forward(done);
+      PW_TRY(apply_match(graph_, rules_, next.match));
       fired.push_back(next.match.rule);
     }
-    return std::monostate{};
+    return {};
   }
 
   /// All matches whose replacement changes something.
@@ -126,7 +124,7 @@ Result<std::vector<RuleId>> run_at_random(Graph& graph, const RuleSet& rules,
                                           const Strategy& strategy, const Env& params,
                                           std::uint64_t seed, std::size_t most) {
   RandomRun run(graph, rules, params, seed, most);
-  if (auto done = run.run(strategy); !done) return forward(done);
+  PW_TRY(run.run(strategy));
   return std::move(run.fired);
 }
 

@@ -1,4 +1,4 @@
-// Exports superpose. For each pair of nodes of one op that both rules replace, the two are
+// For each pair of nodes of one op that both rules replace, the two are
 // identified, and the consequences are drawn until none is left:
 //  * results and operands of identified nodes are united (union-find over the values of both
 //    patterns); a commutative node branches into both orders of its first two operands;

@@ -1,7 +1,7 @@
-// Exports find_thefts.
 #include <algorithm>
 #include <set>
 
+#include "base/try.hpp"
 #include "graph/text.hpp"
 #include "rewriter/analysis/orders.hpp"
 #include "rewriter/analysis/passes.hpp"
@@ -27,9 +27,8 @@ Result<PassRun> run_pass(const Graph& graph, const RuleSet& rules, const Env& pa
                          const Strategy& pass) {
   PassRun out{graph, {}, {}};
   RunRules opened(rules);
-  auto report = run_strategy(out.graph, opened, pass, params, {});
-  if (!report) return forward(report);
-  for (const JournalEvent& event : report->journal) {
+  auto report = PW_TRY(run_strategy(out.graph, opened, pass, params, {}));
+  for (const JournalEvent& event : report.journal) {
     const auto* match = std::get_if<MatchEvent>(&event);
     if (match == nullptr) continue;
     const std::string rule = written_name(rules.rules[opened.loaded(match->rule)]);
@@ -63,11 +62,10 @@ Result<std::vector<Theft>> thefts_of(const Graph& graph, const RuleSet& rules, c
                                      const PassRun& thief, const PassRun& alone) {
   std::vector<Theft> out;
   if (thief.takings.empty() || alone.takings.empty()) return out;
-  auto behind = run_pass(thief.graph, rules, params, space.passes[second]);
-  if (!behind) return forward(behind);
+  auto behind = PW_TRY(run_pass(thief.graph, rules, params, space.passes[second]));
   for (const auto& [rule, count] : alone.counts) {
-    const auto left = behind->counts.find(rule);
-    const std::size_t there = left == behind->counts.end() ? 0 : left->second;
+    const auto left = behind.counts.find(rule);
+    const std::size_t there = left == behind.counts.end() ? 0 : left->second;
     if (there >= count) continue;
     std::map<std::string, Theft> by_rule;
     for (const Taking& match : alone.takings) {
@@ -97,24 +95,22 @@ Result<std::vector<Theft>> find_thefts(const Graph& graph, const RuleSet& rules,
   const auto run_each = [&](const Graph& start) -> Result<std::vector<PassRun>> {
     std::vector<PassRun> runs;
     for (const Strategy& pass : space.passes) {
-      auto run = run_pass(start, rules, params, pass);
-      if (!run) return forward(run);
-      runs.push_back(std::move(*run));
+      auto run = PW_TRY(run_pass(start, rules, params, pass));
+      runs.push_back(std::move(run));
     }
     return runs;
   };
   /// `runs`: of each pass on `start`, which is what the passes of `prefix` have made.
   const auto look = [&](const Graph& start, const std::vector<PassRun>& runs,
-                        const std::vector<std::size_t>& prefix) -> Result<std::monostate> {
+                        const std::vector<std::size_t>& prefix) -> Status {
     for (std::size_t a = 0; a < count; ++a)
       for (std::size_t b = 0; b < count; ++b) {
         const auto used = [&](std::size_t pass) {
           return std::find(prefix.begin(), prefix.end(), pass) != prefix.end();
         };
         if (a == b || used(a) || used(b)) continue;
-        auto found = thefts_of(start, rules, params, space, a, b, runs[a], runs[b]);
-        if (!found) return forward(found);
-        for (Theft& theft : *found) {
+        auto found = PW_TRY(thefts_of(start, rules, params, space, a, b, runs[a], runs[b]));
+        for (Theft& theft : found) {
           if (!told.insert({a, b, theft.thief_rule, theft.victim_rule}).second) continue;
           theft.losing = theft.keeping = prefix;
           theft.losing.insert(theft.losing.end(), {a, b});
@@ -122,18 +118,16 @@ Result<std::vector<Theft>> find_thefts(const Graph& graph, const RuleSet& rules,
           out.push_back(std::move(theft));
         }
       }
-    return std::monostate();
+    return {};
   };
   const Graph begin = graph.compact();
-  auto firsts = run_each(begin);
-  if (!firsts) return forward(firsts);
-  if (auto done = look(begin, *firsts, {}); !done) return forward(done);
+  auto firsts = PW_TRY(run_each(begin));
+  PW_TRY(look(begin, firsts, {}));
   for (std::size_t c = 0; c < count; ++c) {
-    if ((*firsts)[c].takings.empty()) continue;
-    const Graph start = (*firsts)[c].graph.compact();
-    auto runs = run_each(start);
-    if (!runs) return forward(runs);
-    if (auto done = look(start, *runs, {c}); !done) return forward(done);
+    if (firsts[c].takings.empty()) continue;
+    const Graph start = firsts[c].graph.compact();
+    auto runs = PW_TRY(run_each(start));
+    PW_TRY(look(start, runs, {c}));
   }
   return out;
 }

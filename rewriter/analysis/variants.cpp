@@ -1,4 +1,3 @@
-// Exports variants_of, row_name.
 #include "rewriter/analysis/variants.hpp"
 
 #include <algorithm>

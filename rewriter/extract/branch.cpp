@@ -1,5 +1,3 @@
-// Exports branch_and_bound.
-//
 // Depth first over the classes that are needed and have no node yet, the one with the fewest ways
 // first. The bound of a partial choice adds to that of the prices what it is known to waste: the
 // excess of each node chosen, and what was to be paid for a class by one that does without it.

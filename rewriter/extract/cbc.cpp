@@ -1,5 +1,3 @@
-// Exports has_cbc, solve_with_cbc.
-//
 // A variable for each node that is chosen and each class that is needed. A needed class has one
 // node; a chosen node needs its children. In a strongly connected component each class has a level,
 // and a chosen node stands above its children there, which forbids circles.

@@ -1,10 +1,10 @@
-// Exports read_egraph, write_egraph, write_choices.
 #include <cmath>
 #include <map>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/try.hpp"
 #include "rewriter/extract/egraph_file.hpp"
 
 namespace pw::extract {
@@ -29,17 +29,13 @@ class Reader {
       return bad("/nodes", "`nodes` is an object by the names of the nodes");
     if (nodes->size() > kMostNodes)
       return bad("/nodes", fmt::format("there are more than {} nodes", kMostNodes));
-    for (const auto& [name, node] : nodes->items())
-      if (auto read = declare(name, node); !read) return forward(read);
-    for (const auto& [name, node] : nodes->items())
-      if (auto read = define(name, node); !read) return forward(read);
-    if (auto read = roots(json); !read) return forward(read);
+    for (const auto& [name, node] : nodes->items()) PW_TRY(declare(name, node));
+    for (const auto& [name, node] : nodes->items()) PW_TRY(define(name, node));
+    PW_TRY(roots(json));
     return std::move(out_);
   }
 
  private:
-  using Done = Result<std::monostate>;
-
   [[nodiscard]] tl::unexpected<Diagnostics> bad(const std::string& at, const std::string& what,
                                                 const std::string& hint = kForm) const {
     return fail(error_in(file_ + (at.empty() ? "" : " at " + at), "PW1435", what, hint));
@@ -50,7 +46,7 @@ class Reader {
     return fmt::format("/nodes/{}/{}", step, member);
   }
 
-  Done declare(const std::string& name, const Json& node) {
+  Status declare(const std::string& name, const Json& node) {
     const auto owner = node.is_object() ? node.find("eclass") : node.end();
     if (!node.is_object() || owner == node.end() || !owner->is_string())
       return bad(at(name, "eclass"), "`eclass` is the name of the node's class");
@@ -63,7 +59,7 @@ class Reader {
     return {};
   }
 
-  Done define(const std::string& name, const Json& node) {
+  Status define(const std::string& name, const Json& node) {
     double cost = 1;
     if (const auto given = node.find("cost"); given != node.end()) {
       if (!given->is_number() || given->get<double>() < 0 || !std::isfinite(given->get<double>()))
@@ -89,7 +85,7 @@ class Reader {
     return {};
   }
 
-  Done roots(const Json& json) {
+  Status roots(const Json& json) {
     const auto given = json.find("root_eclasses");
     const std::string hint = "\"root_eclasses\": [\"a class\"] says what is to be extracted";
     if (given == json.end() || !given->is_array() || given->empty())

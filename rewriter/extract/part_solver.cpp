@@ -1,4 +1,3 @@
-// Exports PartSolver.
 #include "rewriter/extract/part_solver.hpp"
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-// Exports Network, find_prices.
-//
 // With u(c) the price of class c and w(P, c) what P pays of it, Σ_P w(P, c) <= u(c) and
 // u(P) = min over its nodes n of cost(n) + Σ w(P, child). By weak duality Σ u(root) is a lower
 // bound: of what a solution costs, each class that it needs passes on at most its price. On circles

@@ -1,5 +1,4 @@
-// Exports Problem's methods, needed_classes, cost_of, components_of (Tarjan 1972, iterative) and
-// derive (Knuth 1977: Dijkstra's algorithm on an and-or graph).
+// Dijkstra's algorithm on an and-or graph).
 #include "rewriter/extract/problem.hpp"
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-// Exports reduce, parts_of.
-//
 // Why each step is sound. A node that needs its own class is never chosen. Of two nodes of a class,
 // one that costs no more and needs no more than the other makes it superfluous. A class with a free
 // node that needs nothing is computed by it. A class that every node of a needed class needs,

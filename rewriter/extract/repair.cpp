@@ -1,5 +1,3 @@
-// Exports repair.
-//
 // A round forgets the nodes of some needed classes that lie together, and derives all classes anew,
 // the cheapest first (Knuth 1977, as Dijkstra's algorithm on trees): what is needed and does not
 // rest on what was forgotten costs nothing, what was not forgotten keeps its node. A class is taken

@@ -1,5 +1,5 @@
-// Exports solve: reduce, split into parts, solve each part that is not like one before. Where the
-// bound rules nodes out, the rest is reduced and split again.
+// Reduce, split into parts, solve each part that is not like one before. Where the bound rules
+// nodes out, the rest is reduced and split again.
 #include "rewriter/extract/solve.hpp"
 
 #include <algorithm>

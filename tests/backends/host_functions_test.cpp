@@ -29,12 +29,12 @@ std::vector<std::unique_ptr<Backend>> engines_with_functions() {
 float* floats(const TensorView& view) { return reinterpret_cast<float*>(view.data); }
 
 /// Adds 1 to what it is given, and returns twice the new contents.
-Result<std::monostate> grow(const HostCall& call) {
+Status grow(const HostCall& call) {
   for (std::int64_t i = 0; i < call.operands[0]->count(); ++i) {
     floats(*call.operands[0])[i] += 1;
     if (!call.results.empty()) floats(call.results[0])[i] = 2 * floats(*call.operands[0])[i];
   }
-  return std::monostate{};
+  return {};
 }
 
 GivenOutputs run(const Graph& graph, Backend& backend, const GivenInputs& inputs) {
@@ -104,11 +104,11 @@ TEST_CASE("host functions: what is returned reshaped is made where it belongs", 
   out r, b, s)",
                                context);
   std::vector<const std::byte*> made;
-  give_host_function(*context, "mine.twice", [&](const HostCall& call) -> Result<std::monostate> {
+  give_host_function(*context, "mine.twice", [&](const HostCall& call) -> Status {
     made.push_back(call.results[0].data);
     for (std::int64_t i = 0; i < 6; ++i)
       floats(call.results[0])[i] = 2 * floats(*call.operands[0])[i];
-    return std::monostate{};
+    return {};
   });
   for (const auto& engine : engines_with_functions()) {
     INFO(engine->name());
@@ -145,10 +145,10 @@ TEST_CASE("host functions: calls keep their order, also where rows are grouped a
   out a, w)",
                                context);
   std::vector<std::int64_t> steps;
-  give_host_function(*context, "mine.log", [&](const HostCall& call) -> Result<std::monostate> {
+  give_host_function(*context, "mine.log", [&](const HostCall& call) -> Status {
     steps.push_back(std::get<std::int64_t>(call.attributes[0].second));
     std::memcpy(call.results[0].data, call.operands[0]->data, call.results[0].bytes());
-    return std::monostate{};
+    return {};
   });
   for (const auto& engine : engines_with_functions()) {
     INFO(engine->name());
@@ -171,11 +171,11 @@ TEST_CASE("host functions: each written operand has a buffer of its own", "[back
   out a, b, c, d)",
                                context);
   give_host_function(*context, "mine.two", grow);
-  give_host_function(*context, "mine.twice", [](const HostCall& call) -> Result<std::monostate> {
+  give_host_function(*context, "mine.twice", [](const HostCall& call) -> Status {
     floats(*call.operands[0])[0] = 7;
     const TensorView& second = *call.operands[call.arguments[1].operand];
     floats(*call.operands[0])[1] = floats(second)[0];
-    return std::monostate{};
+    return {};
   });
   for (const auto& engine : engines_with_functions()) {
     const GivenOutputs out = run(graph, *engine, {{"x", tensor(DType::f32, {2}, {1, 2})}});
@@ -225,12 +225,12 @@ TEST_CASE("host functions: tensors have their declared dtypes, whatever an engin
   y: bf16[2] = mine.half(x){}
   out y)",
                                context);
-  give_host_function(*context, "mine.half", [](const HostCall& call) -> Result<std::monostate> {
+  give_host_function(*context, "mine.half", [](const HostCall& call) -> Status {
     if (call.operands[0]->dtype != DType::bf16 || call.results[0].dtype != DType::bf16)
       return fail(error_in("test", "T", "not bf16"));
     for (std::int64_t i = 0; i < 2; ++i)
       store(DType::bf16, call.results[0].data, i, load(DType::bf16, call.operands[0]->data, i) / 2);
-    return std::monostate{};
+    return {};
   });
   for (const auto& engine : engines_with_functions())
     CHECK(values(run(graph, *engine, {{"x", tensor(DType::bf16, {2}, {3, 5})}}).returned[0]) ==
@@ -267,10 +267,10 @@ TEST_CASE("host functions: dims of attributes are numbers", "[backends]") {
   y: i64[1] = mine.rows(x){arg1 = [n, 2 * n]}
   out y)",
                                context);
-  give_host_function(*context, "mine.rows", [](const HostCall& call) -> Result<std::monostate> {
+  give_host_function(*context, "mine.rows", [](const HostCall& call) -> Status {
     const auto& list = std::get<std::vector<std::int64_t>>(call.arguments[1].value);
     store(DType::i64, call.results[0].data, 0, static_cast<double>(list[0] * 100 + list[1]));
-    return std::monostate{};
+    return {};
   });
   const auto out = run(graph, *make_eager(), {{"x", Tensor(DType::f32, {3, 2})}});
   CHECK(values(out.returned[0]) == std::vector<double>{306});
@@ -287,9 +287,9 @@ TEST_CASE("host functions: an op without one is named before anything runs", "[b
   out z)",
                                context);
   bool called = false;
-  give_host_function(*context, "mine.c", [&](const HostCall&) -> Result<std::monostate> {
+  give_host_function(*context, "mine.c", [&](const HostCall&) -> Status {
     called = true;
-    return std::monostate{};
+    return {};
   });
   for (const auto& engine : engines_with_functions()) {
     const auto compiled = engine->compile(graph);
@@ -311,9 +311,8 @@ TEST_CASE("host functions: the overload may be left out, and a failure ends the 
   y: f32[2] = mine.f.default(x){}
   out y)",
                                context);
-  give_host_function(*context, "mine.f", [](const HostCall&) -> Result<std::monostate> {
-    return fail(error_in("here", "T1", "no"));
-  });
+  give_host_function(*context, "mine.f",
+                     [](const HostCall&) -> Status { return fail(error_in("here", "T1", "no")); });
   const auto failed = run_given(graph, *make_eager(), {{"x", Tensor(DType::f32, {2})}});
   REQUIRE_FALSE(failed);
   CHECK(failed.error()[0].code == "T1");
@@ -322,9 +321,9 @@ TEST_CASE("host functions: the overload may be left out, and a failure ends the 
 TEST_CASE("host functions: what nobody reads needs no type, what is read does", "[backends]") {
   const ContextPtr context = library();
   const std::string head = "op mine.f(...) effect\n in x: f32[2]\n y: f32[2], z = mine.f(x){}\n";
-  give_host_function(*context, "mine.f", [](const HostCall& call) -> Result<std::monostate> {
+  give_host_function(*context, "mine.f", [](const HostCall& call) -> Status {
     std::memcpy(call.results[0].data, call.operands[0]->data, call.results[0].bytes());
-    return std::monostate{};
+    return {};
   });
   const Graph unread = graph_of(head + "out y", context);
   for (const auto& engine : engines_with_functions())
@@ -400,9 +399,9 @@ TEST_CASE("host functions: on a device they run on the host, between captured pi
   write seen = b1)",
                                context);
   give_host_function(*context, "mine.grow", grow);
-  give_host_function(*context, "mine.cut", [](const HostCall& call) -> Result<std::monostate> {
+  give_host_function(*context, "mine.cut", [](const HostCall& call) -> Status {
     std::memcpy(call.results[0].data, call.operands[0]->data, call.results[0].bytes());
-    return std::monostate{};
+    return {};
   });
   cuda::HostDriver driver;
   const auto done = run_given(graph, driver, {{"x", tensor(DType::f32, {1, 2}, {1, 2})}});
@@ -423,14 +422,14 @@ TEST_CASE("host functions: rows of padding are not seen", "[backends]") {
   z = y + a1
   out z)",
                                context);
-  give_host_function(*context, "mine.total", [](const HostCall& call) -> Result<std::monostate> {
+  give_host_function(*context, "mine.total", [](const HostCall& call) -> Status {
     const std::int64_t rows = std::get<std::vector<std::int64_t>>(call.attributes[0].second)[0];
     if (call.operands[0]->extents != Extents{rows, 2}) return fail(error_in("t", "T", "padded"));
     float sum = 0;
     for (std::int64_t i = 0; i < 2 * rows; ++i) sum += floats(*call.operands[0])[i];
     for (std::int64_t i = 0; i < 2 * rows; ++i) floats(call.results[0])[i] = sum;
     floats(*call.operands[0])[0] = 100;
-    return std::monostate{};
+    return {};
   });
   const Tensor x = tensor(DType::f32, {4, 2}, {1, 2, 3, 4, 50, 50, 50, 50});
   for (const auto& engine : engines_with_functions()) {

@@ -51,7 +51,7 @@ std::size_t sum(const MappedFile& file) {
   return out;
 }
 
-std::string code_of(const Result<std::monostate>& result) {
+std::string code_of(const Status& result) {
   return result ? std::string() : result.error().front().code;
 }
 

@@ -220,9 +220,9 @@ TEST_CASE("ranks: runs that no such group of ranks can make are diagnosed", "[ba
 
 TEST_CASE("ranks: an executable of one rank refuses two", "[backends]") {
   class Alone final : public Executable {
-    Result<std::monostate> run(std::span<const TensorView>, std::span<const TensorView>,
-                               const RunContext&) override {
-      return std::monostate{};
+    Status run(std::span<const TensorView>, std::span<const TensorView>,
+               const RunContext&) override {
+      return {};
     }
   } alone;
   const std::vector<RankTensors> two(2);

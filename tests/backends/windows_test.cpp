@@ -7,6 +7,7 @@
 #include "backends/eager/eager.hpp"
 #include "backends/interpreter.hpp"
 #include "backends/program.hpp"
+#include "base/try.hpp"
 #include "tests/backends/graphs.hpp"
 
 namespace {
@@ -16,14 +17,12 @@ using namespace pw::test;
 
 Result<std::vector<Tensor>> try_on(Backend& backend, const Graph& graph,
                                    const std::vector<Tensor>& inputs) {
-  auto executable = backend.compile(graph);
-  if (!executable) return forward(executable);
+  auto executable = PW_TRY(backend.compile(graph));
   std::vector<Tensor> outputs;
   for (ValueId output : graph.outputs())
     outputs.emplace_back(graph.context().types[graph.type(output)].dtype,
                          extents_of(graph, output, {}).value());
-  if (auto done = (*executable)->run(views(inputs), views(outputs), {}); !done)
-    return forward(done);
+  PW_TRY(executable->run(views(inputs), views(outputs), {}));
   return outputs;
 }
 

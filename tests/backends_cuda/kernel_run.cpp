@@ -10,6 +10,7 @@
 #include "backends/numerics.hpp"
 #include "backends/program.hpp"
 #include "base/hash.hpp"
+#include "base/try.hpp"
 #include "dsl/dsl.hpp"
 #include "tests/catch.hpp"
 
@@ -89,8 +90,7 @@ Result<std::vector<std::vector<double>>> try_kernel(const cuda::HostKernels& hos
                                                     const Symbols& symbols, std::uint64_t seed) {
   const LaunchArguments with = launch_arguments(s, s.kernel, inputs, symbols);
   REQUIRE(with.pointers.size() == s.kernel.arguments.size());
-  if (auto done = host.run(s.kernel.name, with.pointers, with.params, seed); !done)
-    return forward(done);
+  PW_TRY(host.run(s.kernel.name, with.pointers, with.params, seed));
   std::vector<std::vector<double>> results;
   for (const Tensor& t : with.outputs) results.push_back(values_of(t.view()));
   return results;

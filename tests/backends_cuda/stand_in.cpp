@@ -1,4 +1,3 @@
-// Exports StandIn.
 #include "tests/backends_cuda/stand_in.hpp"
 
 #include <dlfcn.h>

@@ -1,4 +1,3 @@
-// Exports the cases of tensor_cases.hpp.
 #include "tests/backends_cuda/tensor_cases.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,3 @@
-// Exports formats, foreign_tokens and check_refusal.
 #include "tests/fuzz/formats.hpp"
 
 #include <algorithm>
@@ -50,7 +49,7 @@ void require(bool holds, const std::string& what) {
 template <class T>
 Read done(const Result<T>& result) {
   if (!result) return tl::unexpected(result.error());
-  return std::monostate{};
+  return {};
 }
 
 std::vector<std::string> files(const std::vector<std::string>& folders, std::string_view ending) {
@@ -85,7 +84,7 @@ Read sound(const ContextPtr& context, const Result<Graph>& graph) {
   const auto again = parse_graph(context, text, "printed");
   if (!again) throw std::logic_error("printed:\n" + text + render(again.error(), context->sources));
   require(print_pwg(*again) == text, "printed twice:\n" + text + print_pwg(*again));
-  return std::monostate{};
+  return {};
 }
 
 std::vector<Graph> graphs(const ContextPtr& context) {
@@ -150,7 +149,7 @@ Read serve_session(const std::string& stream) {
     while (server.work()) {
     }
   }
-  if (refusal.empty()) return std::monostate{};
+  if (refusal.empty()) return {};
   return fail(error_in("the session", "PW1400", refusal));
 }
 

@@ -13,7 +13,7 @@
 namespace pw::test {
 
 /// What reading gave: nothing, or why not.
-using Read = Result<std::monostate>;
+using Read = Status;
 /// Reads a text in a context that holds the op library. Throws std::logic_error where what was read
 /// does not hold together.
 using Reader = std::function<Read(const ContextPtr&, const std::string&)>;

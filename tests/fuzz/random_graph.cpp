@@ -1,4 +1,4 @@
-// Exports GraphGenerator: draws a node, asks inference whether it is typed, and keeps it if so.
+// Draws a node, asks inference whether it is typed, and keeps it if so.
 #include "tests/fuzz/random_graph.hpp"
 
 #include <algorithm>

@@ -15,6 +15,7 @@
 #include "backends/eager/eager.hpp"
 #include "backends/interpreter.hpp"
 #include "backends/toolchain.hpp"
+#include "base/try.hpp"
 #include "graph/text.hpp"
 #include "rewriter/rewriter.hpp"
 #include "splitter/splitter.hpp"
@@ -148,16 +149,13 @@ class Check {
   Result<Cut> cut(const Subject& s, const std::vector<std::int64_t>& sizes) {
     SplitOptions options;
     if (!s.random.cut.empty()) options.at = {s.random.cut};
-    auto at = splitting_ops(s.graph.context_ptr(), nullptr, {}, options);
-    if (!at) return forward(at);
-    auto pieces = split(s.graph, *at, options);
-    if (!pieces) return forward(pieces);
+    auto at = PW_TRY(splitting_ops(s.graph.context_ptr(), nullptr, {}, options));
+    auto pieces = PW_TRY(split(s.graph, at, options));
     PlanOptions planned;
     planned.max_tokens = 12;
     planned.capture_sizes = sizes;
-    auto plan = make_plan(*pieces, s.graph, planned);
-    if (!plan) return forward(plan);
-    return Cut{std::move(*pieces), std::move(*plan)};
+    auto plan = PW_TRY(make_plan(pieces, s.graph, planned));
+    return Cut{std::move(pieces), std::move(plan)};
   }
   std::vector<std::int64_t> sizes_of(const Subject& s) {
     if (s.graph.facts.tokens().empty()) return {};
@@ -176,14 +174,12 @@ class Check {
     }
   }
   Result<RankOutputs> by_runner(Subject& s, const Cut& made, Backend& backend, bool pad) {
-    auto runner = Runner::make(made.pieces, s.graph, made.plan, backend);
-    if (!runner) return forward(runner);
+    auto runner = PW_TRY(Runner::make(made.pieces, s.graph, made.plan, backend));
     RunOptions options;
     options.pad = pad;
     options.poison = true;
-    auto result = runner->run(s.step, s.weights, options);
-    if (!result) return forward(result);
-    return std::move(result->outputs);
+    auto result = PW_TRY(runner.run(s.step, s.weights, options));
+    return std::move(result.outputs);
   }
 
   void on_device(Subject& s) {
@@ -198,17 +194,15 @@ class Check {
     cuda::HostDriver driver({.seed = s.random.seed});
     cuda::RuntimeOptions options;
     options.strict = true;
-    auto runtime = cuda::Runtime::make(made.pieces, s.graph, made.plan, driver, options);
-    if (!runtime) return forward(runtime);
-    if (auto done = (*runtime)->load(s.weights[0]); !done) return forward(done);
-    if (auto done = (*runtime)->capture(); !done) return forward(done);
+    auto runtime = PW_TRY(cuda::Runtime::make(made.pieces, s.graph, made.plan, driver, options));
+    PW_TRY(runtime->load(s.weights[0]));
+    PW_TRY(runtime->capture());
     RunOptions run;
     run.pad = pad;
     run.poison = true;
-    auto result = (*runtime)->run(s.step, s.weights[0], run);
-    if (!result) return forward(result);
+    auto result = PW_TRY(runtime->run(s.step, s.weights[0], run));
     RankOutputs out;
-    out.push_back(std::move(result->outputs));
+    out.push_back(std::move(result.outputs));
     return out;
   }
 

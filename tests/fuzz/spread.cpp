@@ -1,4 +1,3 @@
-// Exports spread_of.
 #include "tests/fuzz/spread.hpp"
 
 #include <algorithm>
@@ -7,6 +6,7 @@
 
 #include "backends/numerics.hpp"
 #include "base/hash.hpp"
+#include "base/try.hpp"
 #include "graph/build.hpp"
 #include "verify/sample.hpp"
 
@@ -36,7 +36,7 @@ class Noisy {
   explicit Noisy(const Graph& graph) : graph_(graph.compact()) {}
 
   Result<Graph> make() {
-    if (auto done = inline_bodies(graph_); !done) return forward(done);
+    PW_TRY(inline_bodies(graph_));
     const std::vector<NodeId> order = graph_.order();
     const NodeId first = graph_.first();
     for (ValueId input : std::vector<ValueId>(graph_.inputs()))
@@ -126,23 +126,20 @@ void Spread::add(const Spread& other) {
 
 Result<std::vector<Spreads>> spread_of(const Graph& graph, std::int64_t ranks, const Step& step,
                                        const ContentsOf& contents, int runs, int first) {
-  auto noisy = Noisy(graph).make();
-  if (!noisy) return forward(noisy);
+  auto noisy = PW_TRY(Noisy(graph).make());
   const Symbols symbols = sample_symbols(graph, step.tokens());
-  std::vector<Weights> weights = weights_of_ranks(*noisy, 1, ranks);
-  if (auto done = give_contents(weights, *noisy, symbols, contents.contents, contents.seed); !done)
-    return forward(done);
+  std::vector<Weights> weights = weights_of_ranks(noisy, 1, ranks);
+  PW_TRY(give_contents(weights, noisy, symbols, contents.contents, contents.seed));
   Random random(combine(contents.seed, static_cast<std::uint64_t>(first)));
   std::vector<Spreads> all(weights.size());
   for (int run = 0; run < runs; ++run) {
-    for (ValueId input : noisy->inputs()) {
-      if (noisy->value_name(input).rfind(kNoise, 0) != 0) continue;
+    for (ValueId input : noisy.inputs()) {
+      if (noisy.value_name(input).rfind(kNoise, 0) != 0) continue;
       for (Weights& w : weights)
-        w.give(noisy->value_name(input), noise_of(*noisy, input, symbols, random));
+        w.give(noisy.value_name(input), noise_of(noisy, input, symbols, random));
     }
-    auto outputs = run_reference(*noisy, weights, step, symbols);
-    if (!outputs) return forward(outputs);
-    add(all, *outputs);
+    auto outputs = PW_TRY(run_reference(noisy, weights, step, symbols));
+    add(all, outputs);
   }
   return all;
 }

@@ -1,4 +1,3 @@
-// Exports device, device_with_libraries, device_of_tensor_cores, on_host and sparing.
 #include "tests/gpu/device.hpp"
 
 #include <cstdio>

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Fails on an include that goes up the layers, or that takes an outside library where it must not be.
+"""Fails on an include that goes up the layers, on an outside library where it must not be, and on a file header that only repeats names.
 
     check_layers.py [ROOT]     prints `file:line: reason` for each offence; exit 1 when there are any
 """
@@ -36,6 +36,8 @@ SOURCES = {".hpp", ".cpp", ".h", ".cc", ".inc"}
 def offences_of(relative, text):
     """Yields (line number, reason) for one source given as its path from the root and its text."""
     folder = relative.split("/")[0]
+    if text.startswith("// Exports "):
+        yield 1, "opens with what it exports, which its header says; say what problem it solves and how, or nothing"
     for number, line in enumerate(text.splitlines(), 1):
         found = INCLUDE.match(line)
         if not found:

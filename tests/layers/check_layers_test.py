@@ -67,6 +67,9 @@ class Layers(unittest.TestCase):
             ],
         )
 
+    def test_headers_say_more_than_names(self):
+        self.assertEqual(offences({"base/a.cpp": "// Exports a.\n", "base/b.cpp": "// Pairs halves, as b(x) = a(x) + 1 does.\n"}), ["base/a.cpp:1"])
+
     def test_includes_are_written_from_the_root(self):
         self.assertEqual(offences({"base/a.cpp": '#include "a.hpp"\n'}), ["base/a.cpp:1"])
 

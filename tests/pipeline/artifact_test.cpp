@@ -59,11 +59,10 @@ Outcome outcome_of(const RunRequest& request) {
   Outcome out;
   const auto context = std::make_shared<Context>();
   const auto done =
-      run_model(context, request, {},
-                [&](const RunRecord& record, const LoadedRules&) -> Result<std::monostate> {
-                  out.records.push_back(record);
-                  return std::monostate{};
-                });
+      run_model(context, request, {}, [&](const RunRecord& record, const LoadedRules&) -> Status {
+        out.records.push_back(record);
+        return {};
+      });
   if (!done) out.error = done.error().front().code + ": " + done.error().front().message;
   if (done) out.failed = done->failed;
   return out;

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <thread>
 
+#include "base/try.hpp"
 #include "graph/generate.hpp"
 #include "graph/text.hpp"
 #include "pipeline/run.hpp"
@@ -70,14 +71,14 @@ class StepCounter {
 class Sender final : public PieceHook {
  public:
   explicit Sender(Channel& channel) : channel_(channel) {}
-  Result<std::monostate> after(PieceCall& call) override {
+  Status after(PieceCall& call) override {
     const Names names = attention_of(call);
-    if (names.empty()) return std::monostate{};
+    if (names.empty()) return {};
     auto k = call.read(names.at("k")), v = call.read(names.at("v"));
     if (!k) return forward(k);
     if (!v) return forward(v);
     channel_.send({steps_.of(call), call.piece().name}, {*k, *v});
-    return std::monostate{};
+    return {};
   }
 
  private:
@@ -85,24 +86,23 @@ class Sender final : public PieceHook {
   StepCounter steps_;
 };
 
-Result<std::monostate> forget(PieceCall& call, const std::string& value) {
-  auto own = call.read(value);
-  if (!own) return forward(own);
-  std::memset(own->data(), 0, own->view().bytes());
-  return call.write(value, own->view());
+Status forget(PieceCall& call, const std::string& value) {
+  auto own = PW_TRY(call.read(value));
+  std::memset(own.data(), 0, own.view().bytes());
+  return call.write(value, own.view());
 }
 
 /// Has no keys and values of its own; waits for the sender's, unless it has none.
 class Receiver final : public PieceHook {
  public:
   explicit Receiver(Channel* channel) : channel_(channel) {}
-  Result<std::monostate> before(PieceCall& call) override {
+  Status before(PieceCall& call) override {
     Names names = attention_of(call);
-    if (names.empty()) return std::monostate{};
+    if (names.empty()) return {};
     ++layers;
     for (const char* one : {"k", "v"})
       if (auto done = forget(call, names.at(one)); !done) return done;
-    if (channel_ == nullptr) return std::monostate{};
+    if (channel_ == nullptr) return {};
     const Channel::Layer layer = channel_->receive({steps_.of(call), call.piece().name});
     if (auto done = call.write(names.at("k"), layer.k.view()); !done) return done;
     return call.write(names.at("v"), layer.v.view());
@@ -153,11 +153,10 @@ HookedRun hooked_run(const std::string& graph, const std::string& backend, const
   HookedRun out;
   const auto context = std::make_shared<Context>();
   const auto done =
-      run_model(context, request, {},
-                [&](const RunRecord& record, const LoadedRules&) -> Result<std::monostate> {
-                  out.steps = record.steps;
-                  return std::monostate{};
-                });
+      run_model(context, request, {}, [&](const RunRecord& record, const LoadedRules&) -> Status {
+        out.steps = record.steps;
+        return {};
+      });
   if (!done) out.error = render(done.error(), context->sources);
   return out;
 }
@@ -209,8 +208,8 @@ void check_transfer(const std::string& backend, const std::string& mode) {
 /// Asks for what is not to be had, and keeps the code of the answer.
 class Asker final : public PieceHook {
  public:
-  Result<std::monostate> before(PieceCall& call) override {
-    if (attention_of(call).empty() || !codes.empty()) return std::monostate{};
+  Status before(PieceCall& call) override {
+    if (attention_of(call).empty() || !codes.empty()) return {};
     const Names names = attention_of(call);
     const auto k = call.read(names.at("k"));
     if (!k) return tl::unexpected(k.error());
@@ -231,7 +230,7 @@ class Asker final : public PieceHook {
 /// Writes an input of the graph.
 class Presumptuous final : public PieceHook {
  public:
-  Result<std::monostate> before(PieceCall& call) override {
+  Status before(PieceCall& call) override {
     const std::string first = call.inputs().front();
     const auto own = call.read(first);
     return own ? call.write(first, own->view()) : tl::unexpected(own.error());

@@ -35,9 +35,9 @@ RunRequest request_of(const std::string& graph) {
 /// The job's summary; records are added to `records`.
 Result<RunSummary> run(const RunRequest& request, std::vector<RunRecord>& records) {
   return run_model(std::make_shared<Context>(), request, {},
-                   [&](const RunRecord& record, const LoadedRules&) -> Result<std::monostate> {
+                   [&](const RunRecord& record, const LoadedRules&) -> Status {
                      records.push_back(record);
-                     return std::monostate{};
+                     return {};
                    });
 }
 
@@ -57,10 +57,10 @@ class Zeros final : public Backend {
 
  private:
   struct Nothing final : Executable {
-    Result<std::monostate> run(std::span<const TensorView>, std::span<const TensorView> outputs,
-                               const RunContext&) override {
+    Status run(std::span<const TensorView>, std::span<const TensorView> outputs,
+               const RunContext&) override {
       for (const TensorView& output : outputs) std::memset(output.data, 0, output.bytes());
-      return std::monostate{};
+      return {};
     }
   };
 };

@@ -57,11 +57,10 @@ Done done(const std::string& backend, const std::string& columns) {
   plugin->bind(*context);
   Done out;
   out.summary =
-      run_model(context, request, {},
-                [&](const RunRecord& record, const LoadedRules&) -> Result<std::monostate> {
-                  out.records.push_back(record);
-                  return std::monostate{};
-                });
+      run_model(context, request, {}, [&](const RunRecord& record, const LoadedRules&) -> Status {
+        out.records.push_back(record);
+        return std::monostate{};
+      });
   if (!out.summary) out.error = render(out.summary.error(), context->sources);
   return out;
 }

@@ -14,11 +14,10 @@ class Zeros final : public pw::Backend {
 
  private:
   struct Nothing final : pw::Executable {
-    pw::Result<std::monostate> run(std::span<const pw::TensorView>,
-                                   std::span<const pw::TensorView> outputs,
-                                   const pw::RunContext&) override {
+    pw::Status run(std::span<const pw::TensorView>, std::span<const pw::TensorView> outputs,
+                   const pw::RunContext&) override {
       for (const pw::TensorView& output : outputs) std::memset(output.data, 0, output.bytes());
-      return std::monostate{};
+      return {};
     }
   };
 };
@@ -27,11 +26,11 @@ pw::Result<pw::Attribute> even(std::span<const pw::Attribute> arguments) {
   return pw::Attribute(std::get<std::int64_t>(arguments.front()) % 2 == 0);
 }
 
-pw::Result<std::monostate> twice(const pw::HostCall& call) {
+pw::Status twice(const pw::HostCall& call) {
   const pw::TensorView &x = *call.operands.front(), &y = call.results.front();
   for (std::int64_t i = 0; i < x.count(); ++i)
     reinterpret_cast<float*>(y.data)[i] = 2 * reinterpret_cast<const float*>(x.data)[i];
-  return std::monostate{};
+  return {};
 }
 
 void fill(pw::Plugin& plugin) {

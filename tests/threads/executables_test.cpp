@@ -74,14 +74,14 @@ class Model {
     return {values(outputs[0]), values(outputs[1])};
   }
 
-  static thread_local std::function<Result<std::monostate>(const TensorView&)> within;
+  static thread_local std::function<Status(const TensorView&)> within;
 
  private:
   Graph graph_;
   std::unique_ptr<Backend> backend_;
   std::unique_ptr<Executable> executable_;
 };
-thread_local std::function<Result<std::monostate>(const TensorView&)> Model::within;
+thread_local std::function<Status(const TensorView&)> Model::within;
 
 Tensor weight_of(int seed) {
   Tensor out(DType::f32, {kWidth, kWidth});
@@ -145,10 +145,10 @@ TEST_CASE("threads: runs of one executable are within each other, and fail alone
     CHECK(failures([&](std::size_t i, std::mt19937& random) {
             bool inner = false;
             const bool fails = i == 0 && random() % 2 == 0;
-            Model::within = [&](const TensorView&) -> Result<std::monostate> {
+            Model::within = [&](const TensorView&) -> Status {
               inner = model.run(5, weight) == small;
               if (fails) return fail(error_in("here", "PW1214", "this one fails"));
-              return std::monostate{};
+              return {};
             };
             const auto outer = model.run(33, weight);
             return inner && (fails ? outer.empty() : outer == large);
@@ -184,10 +184,10 @@ TEST_CASE("threads: a run within the one that fills frozen weights, and one that
   const auto large = model.run(33, weight), small = model.run(5, weight);
   cpu::FrozenWeights frozen(*slots);
   for (const bool fails : {true, false, false}) {
-    Model::within = [&](const TensorView&) -> Result<std::monostate> {
+    Model::within = [&](const TensorView&) -> Status {
       CHECK(model.run(5, weight, &frozen) == small);
       if (fails) return fail(error_in("here", "PW1214", "this one fails"));
-      return std::monostate{};
+      return {};
     };
     const auto outer = model.run(33, weight, &frozen);
     CHECK((fails ? outer.empty() : outer == large));

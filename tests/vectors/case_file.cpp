@@ -1,4 +1,3 @@
-// Exports read_case_file and mismatch.
 #include "tests/vectors/case_file.hpp"
 
 #include <algorithm>

@@ -9,6 +9,7 @@
 #include "backends/backend.hpp"
 #include "backends/interpreter.hpp"
 #include "backends/numerics.hpp"
+#include "base/try.hpp"
 #include "dsl/dsl.hpp"
 #include "graph/build.hpp"
 #include "tests/catch.hpp"
@@ -70,15 +71,14 @@ struct Runner {
 
 Outputs run_on(Backend& backend, const Graph& graph, const std::vector<TensorView>& inputs,
                const Case& one) {
-  auto executable = backend.compile(graph);
-  if (!executable) return forward(executable);
+  auto executable = PW_TRY(backend.compile(graph));
   std::vector<Tensor> outputs;
   std::vector<TensorView> views;
   for (const auto& expected : one.outputs) {
     outputs.emplace_back(expected.tensor.dtype(), expected.tensor.extents());
     views.push_back(outputs.back().view());
   }
-  if (auto done = (*executable)->run(inputs, views, RunContext{}); !done) return forward(done);
+  PW_TRY(executable->run(inputs, views, RunContext{}));
   return outputs;
 }
 

@@ -43,7 +43,7 @@ const Declared kOps[] = {
      "f(x)", false},
 };
 
-std::string refusal(const Result<std::monostate>& result) {
+std::string refusal(const Status& result) {
   if (result) return "";
   CHECK(result.error().front().code == "PW1320");
   CHECK(result.error().front().span.valid());

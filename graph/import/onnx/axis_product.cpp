@@ -1,4 +1,3 @@
-// Exports times_matrix.
 #include "graph/import/onnx/axis_product.hpp"
 
 #include "graph/import/onnx/tensors.hpp"

@@ -1,4 +1,3 @@
-// Exports OnnxCall and Constants.
 #include "graph/import/onnx/call.hpp"
 
 #include <algorithm>

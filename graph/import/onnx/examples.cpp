@@ -1,4 +1,3 @@
-// Exports example_models.
 #include "graph/import/onnx/examples.hpp"
 
 #include "graph/import/onnx/model.hpp"

@@ -1,5 +1,4 @@
-// Exports export_onnx: a table from ops to ONNX's, and functions for those whose attributes are
-// inputs there.
+// A table from ops to ONNX's, and functions for those whose attributes are inputs there.
 #include "graph/import/onnx/export.hpp"
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "base/try.hpp"
 #include "graph/build.hpp"
 #include "graph/import/onnx/tensors.hpp"
 #include "graph/import/onnx/wire.hpp"
@@ -75,12 +75,9 @@ class OnnxWriter {
   explicit OnnxWriter(const Graph& graph) : graph_(graph), context_(graph.context()) {}
 
   Result<OnnxExport> write() {
-    for (ValueId v : graph_.inputs())
-      if (auto done = input(v); !done) return forward(done);
-    for (NodeId n : graph_.order())
-      if (auto done = node(n); !done) return forward(done);
-    for (ValueId v : graph_.outputs())
-      if (auto done = output(v); !done) return forward(done);
+    for (ValueId v : graph_.inputs()) PW_TRY(input(v));
+    for (NodeId n : graph_.order()) PW_TRY(node(n));
+    for (ValueId v : graph_.outputs()) PW_TRY(output(v));
     if (!why_.empty()) return refuse(why_);
     body_.text(2, graph_.name);
     WireWriter model, opset;
@@ -123,36 +120,34 @@ class OnnxWriter {
     return out.text(1, called).message(2, of);
   }
 
-  Result<std::monostate> input(ValueId v) {
+  Status input(ValueId v) {
     if (graph_.contents) {
       if (const auto found = graph_.contents->find(name(v)); found != graph_.contents->end()) {
         initialiser(name(v), *found->second);
-        return std::monostate();
+        return {};
       }
     }
-    auto info = value_info(v, name(v));
-    if (!info) return forward(info);
-    body_.message(11, *info);
-    if (graph_.type(v) == Types::unknown()) return std::monostate();
+    auto info = PW_TRY(value_info(v, name(v)));
+    body_.message(11, info);
+    if (graph_.type(v) == Types::unknown()) return {};
     for (std::size_t i = 0; i < type(v).shape.size(); ++i) {
       const DimId d = type(v).shape[i];
       if (context_.dims.is_symbol(d))
         symbols_.try_emplace(context_.dims.print(d), name(v), static_cast<std::int64_t>(i));
     }
-    return std::monostate();
+    return {};
   }
 
   // A graph may return a value twice, or an input; ONNX's outputs have names of their own.
-  Result<std::monostate> output(ValueId v) {
+  Status output(ValueId v) {
     std::string called = name(v);
     if (graph_.is_input(v) || !returned_.insert(called).second) {
       called = fresh(called);
       emit("Identity", {name(v)}, {called});
     }
-    auto info = value_info(v, called);
-    if (!info) return forward(info);
-    body_.message(12, *info);
-    return std::monostate();
+    auto info = PW_TRY(value_info(v, called));
+    body_.message(12, info);
+    return {};
   }
 
   void initialiser(const std::string& called, const StoredContents& contents) {
@@ -273,7 +268,7 @@ class OnnxWriter {
     return out;
   }
 
-  Result<std::monostate> node(NodeId n) {
+  Status node(NodeId n) {
     for (const ValueId v : graph_.operands(n))
       if (v.valid() && graph_.type(v) == Types::unknown())
         return refuse("the type of `" + name(v) + "` is not known");
@@ -306,8 +301,7 @@ class OnnxWriter {
       (this->*found->second)(n);
     else
       write_custom(n);
-    return why_.empty() ? Result<std::monostate>(std::monostate())
-                        : Result<std::monostate>(refuse(why_));
+    return why_.empty() ? Status() : Status(refuse(why_));
   }
 
   // Operands of several dtypes are brought to the one in which the op computes.
@@ -515,7 +509,7 @@ Result<OnnxExport> export_onnx(const Graph& given) {
     changed = false;
     for (const NodeId n : graph.order()) {
       if (!graph.alive(n) || stays(graph.op_of(n))) continue;
-      if (auto done = inline_node(graph, n); !done) return forward(done);
+      PW_TRY(inline_node(graph, n));
       changed = true;
     }
   }

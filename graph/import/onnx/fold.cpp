@@ -1,4 +1,4 @@
-// Exports fold: a table of ops over known numbers, which are dims.
+// A table of ops over known numbers, which are dims.
 #include "graph/import/onnx/fold.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Exports onnx_format: ONNX models, from the bytes of a file to a graph.
+// ONNX models, from the bytes of a file to a graph.
 #include <algorithm>
 #include <filesystem>
 #include <set>
@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/try.hpp"
 #include "graph/import/foreign.hpp"
 #include "graph/import/format.hpp"
 #include "graph/import/fx_convert.hpp"
@@ -146,19 +147,17 @@ class OnnxImporter {
   }
 
   Result<FxImport> run() {
-    if (auto known = check_opsets(model_.opsets); !known) return forward(known);
+    PW_TRY(check_opsets(model_.opsets));
     if (model_.graph.sparse)
       return fail(error_in(options_.file, "PW0524",
                            "the graph has sparse initialisers, which are not read"));
-    if (auto done = to_.begin(); !done) return forward(done);
+    PW_TRY(to_.begin());
     NodeScope scope;
     scope.opsets = &model_.opsets;
-    if (auto done = read_values(scope); !done) return forward(done);
-    for (const OnnxNode& n : model_.graph.nodes)
-      if (auto done = node(n, scope); !done) return forward(done);
-    auto outputs = outputs_of(scope);
-    if (!outputs) return forward(outputs);
-    Result<FxImport> out = to_.finish(*outputs);
+    PW_TRY(read_values(scope));
+    for (const OnnxNode& n : model_.graph.nodes) PW_TRY(node(n, scope));
+    auto outputs = PW_TRY(outputs_of(scope));
+    Result<FxImport> out = to_.finish(outputs);
     if (!out) return out;
     out->graph.contents = std::make_shared<const InputContents>(constants_.contents());
     out->report.form = fmt::format("ONNX, opset {}", version_of("", model_.opsets).value_or(0));
@@ -190,29 +189,28 @@ class OnnxImporter {
     return std::nullopt;
   }
 
-  Result<std::monostate> check_opsets(const OpsetVersions& opsets) const {
+  Status check_opsets(const OpsetVersions& opsets) const {
     const std::int64_t version = version_of("", opsets).value_or(1);
-    if (version >= 1 && version <= kNewestOpset) return std::monostate();
+    if (version >= 1 && version <= kNewestOpset) return {};
     return fail(error_in(options_.file, "PW0523",
                          fmt::format("the model is of opset {}, and opsets 1 to {} are known",
                                      version, kNewestOpset),
                          "convert it, with onnx.version_converter for instance"));
   }
 
-  Result<std::monostate> read_values(NodeScope& scope) {
+  Status read_values(NodeScope& scope) {
     for (const fx::Parameter& p : function_.parameters)
       if (const fx::Value* value = to_.input(p.name)) scope.values[p.name] = {p.name, *value};
     for (const OnnxTensor& t : model_.graph.initializers) {
       if (scope.values.contains(t.name))
         return fail(
             error_in(options_.file, "PW0522", "there are two initialisers `" + t.name + "`"));
-      auto contents = contents_of(t, files_, options_.file);
-      if (!contents) return forward(contents);
-      scope.values[t.name] = {t.name, {}, std::move(*contents)};
+      auto contents = PW_TRY(contents_of(t, files_, options_.file));
+      scope.values[t.name] = {t.name, {}, std::move(contents)};
     }
     for (const auto* list : {&model_.graph.values, &model_.graph.outputs})
       for (const OnnxValue& v : *list) stated_.emplace(v.name, &v);
-    return std::monostate();
+    return {};
   }
 
   Result<std::vector<std::pair<std::string, fx::Value>>> outputs_of(NodeScope& scope) {
@@ -228,17 +226,17 @@ class OnnxImporter {
         return fail(error_in(fmt::format("{}, output `{}`", options_.file, output.name), "PW0524",
                              why.reason));
       }
-      if (auto fine = check_output(output, out.back().second); !fine) return forward(fine);
+      PW_TRY(check_output(output, out.back().second));
     }
     return out;
   }
 
   /// What the model states of an output must be what the graph gives: else one of the two means
   /// something else.
-  Result<std::monostate> check_output(const OnnxValue& output, const fx::Value& value) const {
+  Status check_output(const OnnxValue& output, const fx::Value& value) const {
     const Type* type = value.kind == fx::Value::Kind::tensor ? to_.type(value) : nullptr;
     const std::optional<DType> dtype = dtype_of(output.element);
-    if (type == nullptr || !output.tensor || !dtype) return std::monostate();
+    if (type == nullptr || !output.tensor || !dtype) return {};
     bool fits = *dtype == type->dtype;
     if (output.shape && !output.shape->empty())
       fits = fits && output.shape->size() == type->shape.size();
@@ -247,7 +245,7 @@ class OnnxImporter {
       const auto stated = (*output.shape)[i].extent;
       fits = !extent || !stated || *stated < 0 || *extent == *stated;
     }
-    if (fits) return std::monostate();
+    if (fits) return {};
     return fail(error_in(
         fmt::format("{}, output `{}`", options_.file, output.name), "PW0525",
         fmt::format("the model states {}, but its nodes give {}", InputTypes(ignored_).text(output),
@@ -256,7 +254,7 @@ class OnnxImporter {
 
   // ---- nodes
 
-  Result<std::monostate> node(const OnnxNode& given, NodeScope& scope) {
+  Status node(const OnnxNode& given, NodeScope& scope) {
     if (++nodes_ > kMostNodes)
       return fail(error_in(options_.file, "PW0524",
                            fmt::format("the model has more than {} nodes", kMostNodes)));
@@ -277,23 +275,22 @@ class OnnxImporter {
     const auto function = functions_.find({n.domain, n.op, n.overload});
     if (function != functions_.end()) return inlined(*function->second, n, inputs, scope);
     if (scope.depth == 0) to_.set_group(group_of(n.name));
-    auto results = results_of(n, inputs, scope);
-    if (!results) return forward(results);
-    for (std::size_t i = 0; i < n.outputs.size() && i < results->size(); ++i)
-      bind(n.outputs[i], (*results)[i], scope);
-    return std::monostate();
+    auto results = PW_TRY(results_of(n, inputs, scope));
+    for (std::size_t i = 0; i < n.outputs.size() && i < results.size(); ++i)
+      bind(n.outputs[i], results[i], scope);
+    return {};
   }
 
   /// A small file whose functions call each other can stand for any number of nodes.
-  Result<std::monostate> count_inlined(const OnnxNode& n, const NodeScope& scope) {
-    if (scope.depth == 0) return std::monostate();
+  Status count_inlined(const OnnxNode& n, const NodeScope& scope) {
+    if (scope.depth == 0) return {};
     const std::size_t bytes = bytes_of(n) + scope.prefix.size() * n.outputs.size();
     if (bytes > inlined_left_)
       return fail(error_in(place_of(n), "PW0524",
                            "calls of functions would make too large a graph of this model",
                            "inline its functions, with onnx.inliner for instance"));
     inlined_left_ -= bytes;
-    return std::monostate();
+    return {};
   }
 
   void bind(const std::string& name, ModelValue value, NodeScope& scope) {
@@ -326,8 +323,8 @@ class OnnxImporter {
     n.attributes = std::move(out);
   }
 
-  Result<std::monostate> inlined(const OnnxFunction& f, const OnnxNode& n,
-                                 const std::vector<ModelValue*>& inputs, NodeScope& scope) {
+  Status inlined(const OnnxFunction& f, const OnnxNode& n, const std::vector<ModelValue*>& inputs,
+                 NodeScope& scope) {
     if (scope.depth >= kDeepestFunction)
       return fail(error_in(place_of(n), "PW0524", "functions call each other too deeply"));
     if (inputs.size() > f.inputs.size() || n.outputs.size() > f.outputs.size())
@@ -338,7 +335,7 @@ class OnnxImporter {
     inner.depth = scope.depth + 1;
     inner.given = &n.attributes;
     inner.defaults = &f.defaults;
-    if (auto known = check_opsets(*inner.opsets); !known) return forward(known);
+    PW_TRY(check_opsets(*inner.opsets));
     inner.prefix = fmt::format("{}_", scope.name_of(n.outputs.empty() ? n.op : n.outputs.front()));
     for (std::size_t i = 0; i < inputs.size(); ++i)
       if (inputs[i] != nullptr) inner.values[f.inputs[i]] = *inputs[i];
@@ -360,7 +357,7 @@ class OnnxImporter {
             error_in(place_of(n), "PW0522", "the function makes no `" + f.outputs[i] + "`"));
       bind(n.outputs[i], found->second, scope);
     }
-    return std::monostate();
+    return {};
   }
 
   Result<ModelValues> results_of(const OnnxNode& n, const std::vector<ModelValue*>& inputs,
@@ -451,10 +448,9 @@ class OnnxImporter {
     const std::int64_t version = version_of(n.domain, model_.opsets).value_or(0);
     if (why.empty())
       why = fmt::format("no rule file and no table says what it is at version {}", version);
-    auto done = to_.keep_call(target_of(n), *arguments, wanted, is_random(n.op), why);
-    if (!done) return forward(done);
+    auto done = PW_TRY(to_.keep_call(target_of(n), *arguments, wanted, is_random(n.op), why));
     ModelValues out;
-    for (fx::Value& item : done->items) out.push_back({"", std::move(item)});
+    for (fx::Value& item : done.items) out.push_back({"", std::move(item)});
     return out;
   }
 
@@ -549,11 +545,9 @@ class OnnxImporter {
 
 Result<ReadGraph> read_onnx(const ContextPtr& context, const std::string& bytes,
                             const FxOptions& options) {
-  auto model = read_model(bytes, options.file);
-  if (!model) return forward(model);
-  auto import = OnnxImporter(context, *model, bytes.size(), options).run();
-  if (!import) return forward(import);
-  return ReadGraph{std::move(import->graph), std::move(import->report)};
+  auto model = PW_TRY(read_model(bytes, options.file));
+  auto import = PW_TRY(OnnxImporter(context, model, bytes.size(), options).run());
+  return ReadGraph{std::move(import.graph), std::move(import.report)};
 }
 
 }  // namespace

@@ -1,5 +1,4 @@
-// Exports arithmetic_lowerings: pointwise ops of several operands, of bits, quantisation, and what
-// is the same in inference.
+// Pointwise ops of several operands, of bits, quantisation, and what is the same in inference.
 #include <array>
 #include <limits>
 

@@ -1,4 +1,4 @@
-// Exports index_lowerings: elements by tensors of indices, and tensors made of places.
+// Elements by tensors of indices, and tensors made of places.
 #include <array>
 #include <cmath>
 

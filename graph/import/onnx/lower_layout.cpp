@@ -1,4 +1,4 @@
-// Exports layout_lowerings: what moves elements, makes tensors, and casts.
+// What moves elements, makes tensors, and casts.
 #include <algorithm>
 #include <array>
 #include <numeric>

@@ -1,4 +1,3 @@
-// Exports loss_lowerings.
 #include <array>
 
 #include "graph/import/onnx/lowering.hpp"

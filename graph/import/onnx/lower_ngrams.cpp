@@ -1,4 +1,4 @@
-// Exports ngram_lowerings: TfIdfVectorizer of whole numbers, which counts sequences.
+// TfIdfVectorizer of whole numbers, which counts sequences.
 #include <algorithm>
 #include <array>
 

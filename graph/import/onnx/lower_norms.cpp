@@ -1,4 +1,4 @@
-// Exports norm_lowerings: normalisation over axes, channels and neighbours.
+// Normalisation over axes, channels and neighbours.
 #include <algorithm>
 #include <array>
 #include <cmath>

@@ -1,4 +1,4 @@
-// Exports product_lowerings: matrix products, of reals and of quantised numbers.
+// Matrix products, of reals and of quantised numbers.
 #include <algorithm>
 #include <array>
 

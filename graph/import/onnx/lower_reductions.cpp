@@ -1,5 +1,4 @@
-// Exports reduction_lowerings: sums and the like over lists of axes, scans, orders, and
-// distributions of older opsets.
+// Sums and the like over lists of axes, scans, orders, and distributions of older opsets.
 #include <algorithm>
 #include <array>
 #include <limits>

@@ -1,5 +1,5 @@
-// Exports resize_lowerings: Resize and Upsample, axis by axis, as a choice of elements or a product
-// with the matrix of each output element's weights.
+// Resize and Upsample, axis by axis, as a choice of elements or a product with the matrix of each
+// output element's weights.
 #include <algorithm>
 #include <array>
 #include <cmath>

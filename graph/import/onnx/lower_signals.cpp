@@ -1,5 +1,5 @@
-// Exports signal_lowerings: Fourier transforms of a known length, as products with matrices of
-// cosines and sines, and the windows that go before them.
+// Fourier transforms of a known length, as products with matrices of cosines and sines, and the
+// windows that go before them.
 #include <array>
 #include <cmath>
 #include <numbers>

@@ -1,5 +1,4 @@
-// Exports window_lowerings: convolutions and pools, with the ways in which ONNX says how axes are
-// padded.
+// Convolutions and pools, with the ways in which ONNX says how axes are padded.
 #include <algorithm>
 #include <array>
 #include <cmath>

@@ -1,4 +1,3 @@
-// Exports find_lowering.
 #include "graph/import/onnx/lowering.hpp"
 
 #include <map>

@@ -1,5 +1,5 @@
-// Exports read_model and looks_like_onnx: the fields of the messages by their numbers. Unknown
-// fields are skipped, as newer versions of the format add some.
+// The fields of the messages by their numbers. Unknown fields are skipped, as newer versions of the
+// format add some.
 #include "graph/import/onnx/model.hpp"
 
 #include <fmt/format.h>

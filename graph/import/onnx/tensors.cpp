@@ -1,4 +1,3 @@
-// Exports contents_of and the element types.
 #include "graph/import/onnx/tensors.hpp"
 
 #include <array>
@@ -11,6 +10,8 @@
 
 #include <fmt/format.h>
 #include <sys/stat.h>
+
+#include "base/try.hpp"
 
 namespace pw::onnx {
 namespace {
@@ -113,9 +114,8 @@ class ExternalPart {
     if (length != bytes)
       return refuse(
           fmt::format("its external data has {} bytes, and its shape asks for {}", length, bytes));
-    auto path = path_of(location);
-    if (!path) return forward(path);
-    return part_of(*path, location, offset, length);
+    auto path = PW_TRY(path_of(location));
+    return part_of(path, location, offset, length);
   }
 
  private:
@@ -236,9 +236,8 @@ Result<std::shared_ptr<const StoredContents>> contents_of(const OnnxTensor& tens
   out->dtype = *dtype;
   out->extents = tensor.extents;
   if (tensor.external) {
-    auto part = ExternalPart(tensor, files, place).read(*bytes);
-    if (!part) return forward(part);
-    out->bytes = std::move(*part);
+    auto part = PW_TRY(ExternalPart(tensor, files, place).read(*bytes));
+    out->bytes = std::move(part);
   } else {
     out->bytes = tensor.raw ? std::string(*tensor.raw) : typed_bytes(tensor, *dtype);
   }

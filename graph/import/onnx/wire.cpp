@@ -1,4 +1,3 @@
-// Exports WireField, WireReader and WireWriter.
 #include "graph/import/onnx/wire.hpp"
 
 #include <bit>

@@ -1,4 +1,4 @@
-// Exports open_archive, choose_model: what is in a PT2 archive.
+// What is in a PT2 archive.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -38,10 +38,9 @@ tl::unexpected<Diagnostics> something_else(const Zip& zip) {
                     "graphs are written by torch.export.save");
 }
 
-Result<std::monostate> expect_content(const Zip& zip, const std::string& entry,
-                                      std::string_view wanted) {
+Status expect_content(const Zip& zip, const std::string& entry, std::string_view wanted) {
   const std::string content = PW_TRY(zip.read(entry, kShortEntry));
-  if (trimmed(content) == wanted) return std::monostate{};
+  if (trimmed(content) == wanted) return {};
   return no_archive(zip.file() + " at " + printable(entry),
                     fmt::format("it says `{}`, and this program reads archives of `{}`",
                                 printable(std::string_view(content).substr(0, 80)), wanted),

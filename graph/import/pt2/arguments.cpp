@@ -1,4 +1,3 @@
-// Exports read_argument, read_value_name, make_expr.
 #include "graph/import/pt2/arguments.hpp"
 
 #include <algorithm>

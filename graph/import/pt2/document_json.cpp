@@ -1,4 +1,3 @@
-// Exports read_document, Json and Part.
 #include <algorithm>
 #include <limits>
 

@@ -1,4 +1,3 @@
-// Exports scalar_type, layout_name, memory_format_name.
 #include "graph/import/pt2/dtypes.hpp"
 
 #include <algorithm>

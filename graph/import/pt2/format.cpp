@@ -1,4 +1,4 @@
-// Exports import_program and pt2_format: PT2 archives as graphs.
+// PT2 archives as graphs.
 #include <algorithm>
 
 #include <fmt/format.h>

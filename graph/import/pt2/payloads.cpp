@@ -1,4 +1,4 @@
-// Exports find_payloads: where the tensors of a PT2 archive are.
+// Where the tensors of a PT2 archive are.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -85,17 +85,16 @@ class PayloadReader {
   }
 
  private:
-  Result<std::monostate> check_byte_order() const {
+  Status check_byte_order() const {
     const std::string entry = archive_.root + "byteorder";
-    if (archive_.zip.find(entry) == nullptr) return std::monostate{};
+    if (archive_.zip.find(entry) == nullptr) return {};
     constexpr std::size_t kWord = 64;
-    if (trimmed(PW_TRY(archive_.zip.read(entry, kWord))) == "little") return std::monostate{};
+    if (trimmed(PW_TRY(archive_.zip.read(entry, kWord))) == "little") return {};
     return fail(error_in(fmt::format("{} at {}", archive_.zip.file(), printable(entry)), "PW0530",
                          "the tensors were written by a machine of another byte order"));
   }
 
-  Result<std::monostate> add(const std::string& input, const std::string& name,
-                             const Folder& folder) {
+  Status add(const std::string& input, const std::string& name, const Folder& folder) {
     if (folder.json.kind == Json::Kind::null)
       return refuse(input, fmt::format("there is no {}", printable(folder.config)));
     const Part config = PW_TRY(Part(folder.json, folder.place).member("config"));
@@ -107,13 +106,12 @@ class PayloadReader {
     return describe(input, *meta, folder);
   }
 
-  Result<std::monostate> refuse(const std::string& input, const std::string& why) {
+  Status refuse(const std::string& input, const std::string& why) {
     out_.refused.push_back(input + ": " + why);
-    return std::monostate{};
+    return {};
   }
 
-  Result<std::monostate> describe(const std::string& input, const Part& meta,
-                                  const Folder& folder) {
+  Status describe(const std::string& input, const Part& meta, const Folder& folder) {
     const Part about = PW_TRY(meta.member("tensor_meta"));
     const Part dtype = PW_TRY(about.member("dtype"));
     const ScalarType* type = scalar_type(PW_TRY(dtype.integer()));
@@ -134,10 +132,10 @@ class PayloadReader {
       return strides.wrong("there is not one stride a dim");
     PW_TRY(check_size(about, payload));
     out_.read.push_back(std::move(payload));
-    return std::monostate{};
+    return {};
   }
 
-  Result<std::monostate> check_size(const Part& about, const Payload& payload) {
+  Status check_size(const Part& about, const Payload& payload) {
     const ZipEntry* entry = archive_.zip.find(payload.entry);
     if (entry == nullptr)
       return about.wrong(fmt::format("the archive has no entry {}", printable(payload.entry)));
@@ -151,7 +149,7 @@ class PayloadReader {
     if (bytes > left_)
       return about.wrong("the tensors up to here are many times larger than the archive");
     left_ -= bytes;
-    return std::monostate{};
+    return {};
   }
 
   const Archive& archive_;

@@ -1,4 +1,4 @@
-// Exports read_program: a serialized ExportedProgram as functions of the importer.
+// A serialized ExportedProgram as functions of the importer.
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
@@ -87,7 +87,7 @@ class ProgramReader {
   }
 
  private:
-  Result<std::monostate> check_version(const Part& top) {
+  Status check_version(const Part& top) {
     const Part version = PW_TRY(PW_TRY(top.member("schema_version")).member("major"));
     const std::int64_t major = PW_TRY(version.integer());
     if (major != kSchema)
@@ -96,7 +96,7 @@ class ProgramReader {
           "save it with PyTorch 2.8 or newer", "PW0532");
     if (const auto torch = PW_TRY(top.maybe("torch_version")))
       out_.torch = printable(PW_TRY(torch->text()).substr(0, 40));
-    return std::monostate{};
+    return {};
   }
 
   /// The place of a part, as a span of the list of pointers.
@@ -144,16 +144,16 @@ class ProgramReader {
   }
 
   // ---- inputs
-  Result<std::monostate> parameter(const Part& graph, const Part& input, fx::Function& function) {
+  Status parameter(const Part& graph, const Part& input, fx::Function& function) {
     const auto [kind, value] = PW_TRY(input.choice());
     const std::optional<std::string> name = PW_TRY(name_in(kind, value));
-    if (!name) return std::monostate{};
+    if (!name) return {};
     const Span span = span_of(input);
     function.parameters.push_back({*name, span, PW_TRY(type_of(graph, kind, *name)), span});
-    return std::monostate{};
+    return {};
   }
 
-  Result<std::monostate> read_inputs(const Part& graph, const Part& specs) {
+  Status read_inputs(const Part& graph, const Part& specs) {
     const std::vector<Part> inputs = PW_TRY(PW_TRY(graph.member("inputs")).items());
     const std::vector<Part> kinds = PW_TRY(specs.items());
     if (inputs.size() != kinds.size())
@@ -165,13 +165,13 @@ class ProgramReader {
       if (out_.module.forward.parameters.size() > before)
         PW_TRY(read_kind(kinds[i], out_.module.forward.parameters.back()));
     }
-    return std::monostate{};
+    return {};
   }
 
-  Result<std::monostate> read_kind(const Part& spec, const fx::Parameter& parameter) {
+  Status read_kind(const Part& spec, const fx::Parameter& parameter) {
     const auto [kind, about] = PW_TRY(spec.choice());
     const std::string& input = parameter.name;
-    if (parameter.type.starts_with("Sym(")) return std::monostate{};
+    if (parameter.type.starts_with("Sym(")) return {};
     if (kind == "user_input") {
       out_.kinds[input] = InputKind::input;
     } else if (kind == "parameter") {
@@ -185,27 +185,26 @@ class ProgramReader {
       return about.wrong(fmt::format("an input that is a `{}` is not read", printable(kind)), "",
                          "PW0532");
     }
-    return std::monostate{};
+    return {};
   }
 
-  Result<std::monostate> stored(const Part& about, std::string_view member,
-                                const std::string& input, InputKind kind, bool constant) {
+  Status stored(const Part& about, std::string_view member, const std::string& input,
+                InputKind kind, bool constant) {
     const std::string name = PW_TRY(PW_TRY(about.member(member)).text());
     out_.kinds[input] = kind;
     out_.tensors[input] = {name, constant};
     written_.emplace(std::pair(std::string(member), name), input);
-    return std::monostate{};
+    return {};
   }
 
   // ---- calls
-  Result<std::monostate> read_nodes(const Part& graph, fx::Module& module, int depth) {
+  Status read_nodes(const Part& graph, fx::Module& module, int depth) {
     for (const Part& node : PW_TRY(PW_TRY(graph.member("nodes")).items()))
       PW_TRY(read_node(graph, node, module, depth));
-    return std::monostate{};
+    return {};
   }
 
-  Result<std::monostate> read_node(const Part& graph, const Part& node, fx::Module& module,
-                                   int depth) {
+  Status read_node(const Part& graph, const Part& node, fx::Module& module, int depth) {
     Statement call;
     call.kind = Statement::Kind::expression;
     call.span = call.type_span = span_of(node);
@@ -218,8 +217,7 @@ class ProgramReader {
     return read_results(graph, node, std::move(call), module.forward);
   }
 
-  Result<std::monostate> read_arguments(const Part& node, fx::Module& module, int depth,
-                                        Expr& call) {
+  Status read_arguments(const Part& node, fx::Module& module, int depth, Expr& call) {
     const GraphTaker take = [&](const Part& graph) { return submodule(graph, module, depth + 1); };
     for (const Part& input : PW_TRY(PW_TRY(node.member("inputs")).items())) {
       const Part kind = PW_TRY(input.member("kind"));
@@ -229,7 +227,7 @@ class ProgramReader {
       if (how == kKeyword) call.keywords.push_back(PW_TRY(PW_TRY(input.member("name")).text()));
       call.args.push_back(PW_TRY(read_argument(PW_TRY(input.member("arg")), call.span, take)));
     }
-    return std::monostate{};
+    return {};
   }
 
   /// A subgraph that a higher-order op is given, as a submodule.
@@ -287,8 +285,7 @@ class ProgramReader {
     return out;
   }
 
-  Result<std::monostate> read_results(const Part& graph, const Part& node, Statement call,
-                                      fx::Function& function) {
+  Status read_results(const Part& graph, const Part& node, Statement call, fx::Function& function) {
     const Part part = PW_TRY(node.member("outputs"));
     const std::vector<Part> outputs = PW_TRY(part.items());
     if (outputs.size() == 1 && !is_tuple_of_one(node, call)) {
@@ -298,7 +295,7 @@ class ProgramReader {
     }
     if (!outputs.empty()) return read_tuple(graph, node, outputs, true, std::move(call), function);
     function.statements.push_back(std::move(call));
-    return std::monostate{};
+    return {};
   }
 
   /// A higher-order op returns a tuple, also of one, unless it is said that it does not.
@@ -308,21 +305,20 @@ class ProgramReader {
     return !single || !*single || !(*single)->boolean().value_or(false);
   }
 
-  Result<std::monostate> read_result(const Part& graph, const std::string& kind, const Part& value,
-                                     Statement call, fx::Function& function) {
+  Status read_result(const Part& graph, const std::string& kind, const Part& value, Statement call,
+                     fx::Function& function) {
     if (const std::optional<std::string> name = PW_TRY(name_in(kind, value))) {
       call.kind = Statement::Kind::assign;
       call.type = PW_TRY(type_of(graph, kind, *name));
       call.targets.push_back(name_expr(*name, call.span));
     }
     function.statements.push_back(std::move(call));
-    return std::monostate{};
+    return {};
   }
 
   /// `unions`: each is an Argument of its own; else they are tensors.
-  Result<std::monostate> read_tuple(const Part& graph, const Part& node,
-                                    const std::vector<Part>& results, bool unions, Statement call,
-                                    fx::Function& function) {
+  Status read_tuple(const Part& graph, const Part& node, const std::vector<Part>& results,
+                    bool unions, Statement call, fx::Function& function) {
     const std::string tuple = PW_TRY(tuple_name(node));
     call.kind = Statement::Kind::assign;
     call.targets.push_back(name_expr(tuple, call.span));
@@ -348,7 +344,7 @@ class ProgramReader {
                            "PW0532");
       PW_TRY(read_result(graph, kind, value, unnamed(tuple, i, call), function));
     }
-    return std::monostate{};
+    return {};
   }
 
   static Statement unnamed(const std::string& tuple, std::size_t at, const Statement& call) {
@@ -371,7 +367,7 @@ class ProgramReader {
     return out;
   }
 
-  Result<std::monostate> read_outputs(const Part& graph, const Part& specs) {
+  Status read_outputs(const Part& graph, const Part& specs) {
     const Part list = PW_TRY(graph.member("outputs"));
     const std::vector<Part> outputs = PW_TRY(list.items()), kinds = PW_TRY(specs.items());
     if (outputs.size() != kinds.size())
@@ -390,7 +386,7 @@ class ProgramReader {
         function.statements.push_back(copy_into(written, std::move(value)));
     }
     function.statements.push_back(std::move(last));
-    return std::monostate{};
+    return {};
   }
 
   void note_number(const std::string& kind, std::size_t i) {
@@ -426,7 +422,7 @@ class ProgramReader {
     return out;
   }
 
-  Result<std::monostate> read_ranges(const Part& ranges) {
+  Status read_ranges(const Part& ranges) {
     for (const auto& [symbol, range] : PW_TRY(ranges.members())) {
       const auto least = PW_TRY(range.maybe("min_val")), most = PW_TRY(range.maybe("max_val"));
       const std::int64_t min = least ? PW_TRY(least->integer()) : 0;
@@ -434,12 +430,12 @@ class ProgramReader {
       if (min > max) return range.wrong("the least value is more than the greatest");
       out_.ranges[symbol] = {std::max<std::int64_t>(min, 0), std::max<std::int64_t>(max, 0)};
     }
-    return std::monostate{};
+    return {};
   }
 
   // ---- guards
   /// Those that say that two sizes are equal, `L['x'].size()[1] == …`.
-  Result<std::monostate> read_guards(const Part& graph, const Part& guards) {
+  Status read_guards(const Part& graph, const Part& guards) {
     constexpr std::size_t kMost = 200, kLongest = 512;
     const std::vector<Part> lines = PW_TRY(guards.items());
     for (std::size_t i = 0; i < std::min(lines.size(), kMost); ++i) {
@@ -455,7 +451,7 @@ class ProgramReader {
                  right = PW_TRY(size_text(graph, line.substr(equals + 4)));
       if (left && right) out_.guards.emplace_back(*left, *right);
     }
-    return std::monostate{};
+    return {};
   }
 
   /// The expression with dims of inputs instead of `L['x'].size()[1]`; nothing: one is of no input.

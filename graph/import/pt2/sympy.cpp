@@ -1,4 +1,3 @@
-// Exports dim_of_sympy.
 #include "graph/import/pt2/sympy.hpp"
 
 #include <vector>

@@ -18,7 +18,7 @@ int main(int argc, char** argv) {
                   << record.versions.back().graph.node_count() << " in "
                   << record.pieces->pieces.size() << " pieces\n"
                   << pw::number_table(record).print("table");
-        return pw::Result<std::monostate>();
+        return pw::Status();
       });
   if (!done) {
     std::cerr << pw::render(done.error(), context->sources);
