@@ -1,14 +1,12 @@
-// Exports Session, and the options that name graphs and rules.
 #include "cli/session.hpp"
 
-#include <algorithm>
 #include <cstdlib>
-#include <span>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "base/diagnostic_codes.hpp"
 #include "base/printable.hpp"
 #include "base/standard_output.hpp"
 #include "cli/diagnostic_output.hpp"
@@ -18,29 +16,12 @@
 namespace pw::cli {
 namespace {
 
-// See docs/codes.md.
-constexpr std::string_view kDeviceFailed[] = {"PW1253"};
-constexpr std::string_view kCapabilities[] = {"PW0003", "PW0907", "PW1201", "PW1219",
-                                              "PW1260", "PW145",  "PW1600"};
-constexpr std::string_view kNothingFound[] = {"PW144"};
-constexpr std::string_view kUnfit[] = {"PW143"};
-constexpr std::string_view kRequests[] = {"PW14", "PW15", "PW1101", "PW1207", "PW1601"};
-constexpr std::string_view kArguments[] = {"PW142", "PW143", "PW144", "PW145"};
-
-bool begins(const Diagnostic& diagnostic, std::span<const std::string_view> codes) {
-  return std::any_of(codes.begin(), codes.end(),
-                     [&](std::string_view code) { return diagnostic.code.starts_with(code); });
-}
-
-bool any_begins(const Diagnostics& diagnostics, std::span<const std::string_view> codes) {
-  return std::any_of(diagnostics.begin(), diagnostics.end(),
-                     [&](const Diagnostic& d) { return begins(d, codes); });
-}
-
 /// Mistakes in arguments have no code on a command line, as those have none that its parser finds.
 Diagnostics as_shown(Diagnostics diagnostics) {
   for (Diagnostic& diagnostic : diagnostics)
-    if (begins(diagnostic, kArguments)) diagnostic.code.clear();
+    if (const DiagnosticCode* row = diagnostic_code(diagnostic.code);
+        row != nullptr && row->argument)
+      diagnostic.code.clear();
   return diagnostics;
 }
 
@@ -107,11 +88,14 @@ Log Session::log() const {
 }
 
 int exit_code_of(const Diagnostics& diagnostics) {
-  if (any_begins(diagnostics, kDeviceFailed)) return kInternalError;
-  if (any_begins(diagnostics, kCapabilities)) return kMissingCapability;
-  if (any_begins(diagnostics, kNothingFound)) return kNegative;
-  if (any_begins(diagnostics, kUnfit)) return kInvalidInput;
-  return any_begins(diagnostics, kRequests) ? kUsage : kInvalidInput;
+  switch (ending_of(diagnostics)) {
+    case Ending::invalid_input: return kInvalidInput;
+    case Ending::usage: return kUsage;
+    case Ending::nothing_found: return kNegative;
+    case Ending::missing_capability: return kMissingCapability;
+    case Ending::device_failed: return kInternalError;
+  }
+  return kInternalError;
 }
 
 void add_type_option(CLI::App& app, std::vector<std::string>& types) {
