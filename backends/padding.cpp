@@ -1,4 +1,3 @@
-// Exports padded, cut, symbols_at, check_declared and dispatched.
 #include "backends/padding.hpp"
 
 #include <algorithm>
@@ -55,10 +54,10 @@ Symbols symbols_at(const Plan& plan, std::int64_t tokens, Symbols symbols) {
   return symbols;
 }
 
-Result<std::monostate> check_declared(const Graph& graph, std::int64_t tokens) {
+Status check_declared(const Graph& graph, std::int64_t tokens) {
   const std::string symbol = graph.facts.tokens();
   const SymbolFact* fact = graph.facts.find(symbol);
-  if (fact == nullptr || (tokens >= fact->min && tokens <= fact->max)) return std::monostate{};
+  if (fact == nullptr || (tokens >= fact->min && tokens <= fact->max)) return {};
   return fail(error_in("graph " + graph.name, "PW1207",
                        fmt::format("a step has {} tokens, and the graph declares symbol {} in {}",
                                    tokens, symbol, print_range(*fact)),
@@ -72,6 +71,8 @@ StepShape shape_of(const Step& step) {
   return shape_of(new_tokens);
 }
 
+std::string_view name(StepMode mode) { return mode == StepMode::captured ? "captured" : "eager"; }
+
 Result<StepReport> dispatched(const Plan& plan, const Graph& source, const Dispatcher& dispatcher,
                               const Step& step, const RunOptions& options) {
   const std::int64_t tokens = step.tokens();
@@ -82,18 +83,18 @@ Result<StepReport> dispatched(const Plan& plan, const Graph& source, const Dispa
     return fail(
         error_in("step", "PW1207",
                  fmt::format("has {} tokens, and the plan is made for 1..{}", tokens, most)));
-  StepReport report{tokens, tokens, "eager", "padding is off"};
+  StepReport report{tokens, tokens, StepMode::eager, "padding is off"};
   if (!options.pad && sized) return inside_facts(plan, source, std::move(report));
   const StepShape shape =
       sized && options.rows > 0 ? shape_of(std::array{options.rows}) : shape_of(step);
   const Dispatch found = dispatcher.dispatch(shape);
   report.padded = shape.tokens + found.padding;
-  if (found.mode != DispatchMode::none) {
-    report.mode = "captured";
+  if (found.mode != DispatchMode::none && options.captures) {
+    report.mode = StepMode::captured;
     report.key = print(found.key);
     report.whole = found.mode == DispatchMode::full;
   }
-  report.reason = dispatcher.explain(shape, found);
+  report.reason = dispatcher.explain(shape, found, options.captures);
   return inside_facts(plan, source, std::move(report));
 }
 

@@ -20,11 +20,16 @@ struct RunOptions {
   Symbols symbols = {};   ///< of dynamic dims other than the tokens; the plan's bounds otherwise
   std::int64_t rows = 0;  ///< not 0: every step runs as if it had as many tokens
   PieceHook* hook = nullptr;  ///< called before and after each piece
+  bool captures =
+      true;  ///< the engine replays captured graphs; false: it runs eagerly at the plan's sizes
 };
+
+enum class StepMode : std::uint8_t { eager, captured };
+[[nodiscard]] std::string_view name(StepMode mode);
 
 struct StepReport {
   std::int64_t tokens = 0, padded = 0;
-  std::string mode;    ///< "captured" or "eager"
+  StepMode mode = StepMode::eager;
   std::string reason;  ///< why this mode
   double seconds = 0;
   std::string key = {};  ///< of the captured graphs; empty where none runs
@@ -60,11 +65,11 @@ class Runner {
   Runner(const StitchedGraph& stitched, const Graph& source, const Plan& plan)
       : stitched_(&stitched), source_(&source), plan_(&plan), dispatcher_(plan) {}
 
-  Result<std::monostate> bind_inputs(Live& live, Weights& weights) const;
-  Result<std::monostate> bind_values(Live& live) const;
-  Result<std::monostate> run_pieces(std::span<Live> ranks, StepReport& report);
+  Status bind_inputs(Live& live, Weights& weights) const;
+  Status bind_values(Live& live) const;
+  Status run_pieces(std::span<Live> ranks, StepReport& report);
   /// Each rank's call of the hook, one after another.
-  Result<std::monostate> tell(const Piece& piece, std::span<Live> ranks, bool after) const;
+  Status tell(const Piece& piece, std::span<Live> ranks, bool after) const;
   std::byte* arena(std::size_t rank);
   Result<std::vector<Tensor>> cut_outputs(const Live& live) const;
 

@@ -1,4 +1,3 @@
-// Exports bench_model and its tables.
 #include "pipeline/bench.hpp"
 
 #include <algorithm>
@@ -53,7 +52,7 @@ class Measurement {
               std::vector<Weights>& weights, BenchReport& report, const Log& log)
       : request_(request), executable_(executable), weights_(weights), report_(report), log_(log) {}
 
-  Result<std::monostate> run() {
+  Status run() {
     PW_TRY(pass(How::planned));
     for (const MeasuredStep& m : report_.steps)
       report_.most_rows = std::max(report_.most_rows, m.report.padded);
@@ -62,7 +61,7 @@ class Measurement {
   }
 
  private:
-  Result<std::monostate> pass(How how) {
+  Status pass(How how) {
     KvCache seen;
     for (std::size_t i = 0; i < report_.steps.size(); ++i) {
       MeasuredStep& m = report_.steps[i];
@@ -79,7 +78,7 @@ class Measurement {
       (how == How::eager ? m.eager : m.padded) = report.seconds;
       for (std::int64_t id : m.planned.ended) seen.end(id);
     }
-    return std::monostate{};
+    return {};
   }
 
   /// The same step again and again, once more than is counted.
@@ -159,7 +158,7 @@ Table BenchReport::step_table() const {
     std::vector<Cell> row = {r.tokens,
                              m.planned.step.sequences.size(),
                              r.padded,
-                             r.mode,
+                             std::string(name(r.mode)),
                              r.key,
                              r.padded - r.tokens,
                              microseconds(r.seconds),
@@ -186,7 +185,7 @@ Table BenchReport::piece_table() const {
     if (m.report.whole) continue;
     for (std::size_t p = 0; p < m.piece_seconds.size(); ++p) {
       const Piece& piece = record.pieces->pieces[PieceId(p)];
-      const bool captured = m.report.mode == "captured" && record.plan.steps[p].captured;
+      const bool captured = m.report.mode == StepMode::captured && record.plan.steps[p].captured;
       times[{piece.piece_class.index, m.report.padded, captured ? "captured" : "eager"}].push_back(
           m.piece_seconds[p]);
       whole[m.report.padded] += m.piece_seconds[p];

@@ -1,4 +1,3 @@
-// Exports the tables of a record, and failed_steps.
 #include "pipeline/record.hpp"
 
 #include <algorithm>
@@ -71,8 +70,9 @@ Table step_table(const RunRecord& record, bool times) {
   if (!times) columns.erase(columns.begin() + 3);
   Table table(columns);
   for (const StepRun& step : record.steps) {
-    std::vector<Cell> row = {step.report.tokens, step.report.padded, step.report.mode,
-                             seconds_cell(step.report.seconds), step.report.reason};
+    std::vector<Cell> row = {step.report.tokens, step.report.padded,
+                             std::string(name(step.report.mode)), seconds_cell(step.report.seconds),
+                             step.report.reason};
     if (!times) row.erase(row.begin() + 3);
     table.add(std::move(row));
   }

@@ -1,4 +1,3 @@
-// Exports stats_to_json.
 #include <nlohmann/json.hpp>
 
 #include "pipeline/dump.hpp"
@@ -34,7 +33,7 @@ Json steps_json(const RunRecord& record) {
     const StepReport& r = step.report;
     out.push_back({{"tokens", r.tokens},
                    {"rows", r.padded},
-                   {"mode", r.mode},
+                   {"mode", name(r.mode)},
                    {"key", r.key},
                    {"kernels", r.launches.kernels},
                    {"library", r.launches.library},

@@ -1,4 +1,4 @@
-// Exports open_engine, engine_names, and engine_of: a backend as an engine.
+// A backend as an engine.
 #include "runtime/step_engine.hpp"
 
 #include <algorithm>
@@ -10,16 +10,6 @@
 namespace pw {
 namespace {
 
-/// The size is the plan's all the same; what would be captured whole is no matter here.
-void say_uncaptured(StepReport& report) {
-  report.mode = "eager";
-  report.key.clear();
-  constexpr std::string_view kCaptured = "captured";
-  report.reason = report.reason.substr(0, report.reason.find("; "));
-  if (const auto at = report.reason.find(kCaptured); at != std::string::npos)
-    report.reason.replace(at, kCaptured.size(), "planned");
-}
-
 class PlainExecutable final : public StepExecutable {
  public:
   PlainExecutable(Runner runner, const Backend& backend, double compile_seconds)
@@ -27,9 +17,9 @@ class PlainExecutable final : public StepExecutable {
 
   Result<RankStepResult> run(const Step& step, std::span<Weights> ranks,
                              const RunOptions& options) override {
-    auto done = runner_.run(step, ranks, options);
-    if (done) say_uncaptured(done->report);
-    return done;
+    RunOptions eagerly = options;
+    eagerly.captures = false;
+    return runner_.run(step, ranks, eagerly);
   }
   [[nodiscard]] EngineReport report() const override {
     EngineReport out;

@@ -1,4 +1,3 @@
-// Exports Dispatcher, shape_of, captures_of, and the texts of keys and modes.
 #include "splitter/dispatch.hpp"
 
 #include <algorithm>
@@ -95,7 +94,8 @@ Dispatch Dispatcher::dispatch(const StepShape& step) const {
   return refuse(why);
 }
 
-std::string Dispatcher::explain(const StepShape& step, const Dispatch& found) const {
+std::string Dispatcher::explain(const StepShape& step, const Dispatch& found, bool captures) const {
+  const std::string_view made = captures ? "captured" : "planned";
   std::string why;
   switch (found.reason) {
     case DispatchReason::captured: break;
@@ -104,9 +104,9 @@ std::string Dispatcher::explain(const StepShape& step, const Dispatch& found) co
       return fmt::format("{} tokens are more than the {} that the plan is made for", step.tokens,
                          max_tokens_);
     case DispatchReason::nothing:
-      return mode_is_none_ ? "the capture mode is none" : "no size is captured";
+      return mode_is_none_ ? "the capture mode is none" : fmt::format("no size is {}", made);
     case DispatchReason::above_largest:
-      return fmt::format("above the largest captured size, {}",
+      return fmt::format("above the largest {} size, {}", made,
                          sizes_.sizes.empty() ? 0 : sizes_.sizes.back());
     case DispatchReason::loras:
       return fmt::format("{} adapters are in use, and no captured graph has room for more than {}",
@@ -123,10 +123,10 @@ std::string Dispatcher::explain(const StepShape& step, const Dispatch& found) co
       break;
   }
   if (found.mode == DispatchMode::none) return why;
-  const std::string size = is_static_           ? "the graph is static"
-                           : found.padding == 0 ? "a captured size"
-                                                : "the next captured size";
-  return why.empty() ? size : size + "; " + why;
+  const std::string size =
+      is_static_ ? "the graph is static"
+                 : fmt::format("{} {} size", found.padding == 0 ? "a" : "the next", made);
+  return why.empty() || !captures ? size : size + "; " + why;
 }
 
 std::vector<Capture> captures_of(const Plan& plan) {

@@ -72,7 +72,9 @@ class Dispatcher {
   explicit Dispatcher(const Plan& plan);  ///< copies what it needs
   [[nodiscard]] Dispatch dispatch(const StepShape& step) const;
   /// One sentence: what a step gets, and why it is nothing better.
-  [[nodiscard]] std::string explain(const StepShape& step, const Dispatch& found) const;
+  /// `captures`: the engine replays what is captured; otherwise it runs at the plan's sizes only.
+  [[nodiscard]] std::string explain(const StepShape& step, const Dispatch& found,
+                                    bool captures = true) const;
 
  private:
   [[nodiscard]] Dispatch eagerly(std::int64_t tokens, DispatchReason reason) const;

@@ -1,4 +1,3 @@
-// Exports Runtime's steps.
 #include <algorithm>
 #include <chrono>
 
@@ -15,14 +14,14 @@ namespace pw::cuda {
 Result<StepReport> Runtime::dispatch(const Step& step, const RunOptions& options) const {
   auto report = dispatched(plan_, source_, dispatcher_, step, options);
   if (!report) return report;
-  if (!captured_) *report = {step.tokens(), step.tokens(), "eager", "nothing was captured"};
+  if (!captured_) *report = {step.tokens(), step.tokens(), StepMode::eager, "nothing was captured"};
   const bool recorded = steps_.count(captured_size(*report)) != 0;
   if (report->whole && (options.hook != nullptr || !recorded)) {
     report->whole = false;
     const bool pieces = std::any_of(plan_.steps.begin(), plan_.steps.end(),
                                     [](const Plan::Step& s) { return s.captured; });
     if (!pieces) {
-      report->mode = "eager";
+      report->mode = StepMode::eager;
       report->key.clear();
       report->reason =
           recorded ? "a hook stands between the pieces" : "no whole step of this size was captured";
@@ -33,10 +32,9 @@ Result<StepReport> Runtime::dispatch(const Step& step, const RunOptions& options
 }
 
 /// One copy to the device; rows of padding hold zeros, or what no kernel may let through.
-Result<std::monostate> Runtime::bind_input(ValueId input, const Tensor& tensor) {
-  auto extents = extents_of(source_, input, symbols_at(plan_, live_->report.padded));
-  if (!extents) return forward(extents);
-  const Tensor whole = padded(tensor, *extents, live_->options.poison);
+Status Runtime::bind_input(ValueId input, const Tensor& tensor) {
+  auto extents = PW_TRY(extents_of(source_, input, symbols_at(plan_, live_->report.padded)));
+  const Tensor whole = padded(tensor, extents, live_->options.poison);
   return driver_.write(address_[input.index], whole.data(),
                        static_cast<std::int64_t>(whole.view().bytes()));
 }
@@ -52,25 +50,24 @@ Result<StepReport> Runtime::begin_step(const Step& step, Weights& weights,
     live_->step.groups = &groups_;
   }
   if (options.poison) {
-    if (auto done = driver_.fill(arena_, kPoison, memory_.arena_bytes); !done) return forward(done);
+    PW_TRY(driver_.fill(arena_, kPoison, memory_.arena_bytes));
   }
   if (valid_ != 0) {
     const auto tokens = static_cast<std::int32_t>(step.tokens());
-    if (auto done = driver_.write(valid_, &tokens, sizeof tokens); !done) return forward(done);
+    PW_TRY(driver_.write(valid_, &tokens, sizeof tokens));
   }
   const Symbols valid = symbols_at(plan_, step.tokens());
   for (ValueId v : source_.inputs()) {
     if (stays(v) || has_no_tensor(source_, v)) continue;
     auto tensor = weights.tensor(source_.value_name(v), valid, step);
     if (!tensor) return forward(tensor);
-    if (auto done = bind_input(v, *tensor); !done) return forward(done);
+    PW_TRY(bind_input(v, *tensor));
   }
-  if (!pages_.empty())
-    if (auto done = pages_.begin(step, attention_rows(report->padded)); !done) return forward(done);
+  if (!pages_.empty()) PW_TRY(pages_.begin(step, attention_rows(report->padded)));
   return report;
 }
 
-Result<std::monostate> Runtime::run_between(PieceId piece) {
+Status Runtime::run_between(PieceId piece) {
   ++counters_.ops_between;
   if (class_of(piece).attention) {
     const auto nodes = attention_of(piece, live_->report.padded, live_->query);
@@ -79,7 +76,7 @@ Result<std::monostate> Runtime::run_between(PieceId piece) {
       live_->report.launches.add(counted(node));
       if (auto done = driver_.launch(node); !done) return done;
     }
-    return std::monostate{};
+    return {};
   }
   const Symbols symbols = symbols_at(plan_, live_->report.padded);
   const Piece& p = stitched_.pieces[piece];
@@ -92,7 +89,7 @@ Result<std::monostate> Runtime::run_between(PieceId piece) {
 }
 
 /// Launch by launch, in the order they stand in.
-Result<std::monostate> Runtime::launch_all(PieceId piece) {
+Status Runtime::launch_all(PieceId piece) {
   const auto nodes = nodes_of(piece, live_->report.padded);
   if (!nodes) return tl::unexpected(nodes.error());
   for (const LaunchNode& node : *nodes) {
@@ -100,7 +97,7 @@ Result<std::monostate> Runtime::launch_all(PieceId piece) {
     live_->report.launches.add(counted(node));
     if (auto done = driver_.launch(node); !done) return done;
   }
-  return std::monostate{};
+  return {};
 }
 
 class Runtime::Call final : public PieceCall {
@@ -120,7 +117,7 @@ class Runtime::Call final : public PieceCall {
     PW_TRY(runtime_.driver_.read(out.data(), device.address, device.bytes()));
     return out;
   }
-  Result<std::monostate> write_all(ValueId value, const Tensor& whole) override {
+  Status write_all(ValueId value, const Tensor& whole) override {
     const DeviceTensor device = PW_TRY(tensor(value));
     return runtime_.driver_.write(device.address, whole.data(), device.bytes());
   }
@@ -131,14 +128,14 @@ class Runtime::Call final : public PieceCall {
   Runtime& runtime_;
 };
 
-Result<std::monostate> Runtime::tell(PieceId piece, bool after) {
+Status Runtime::tell(PieceId piece, bool after) {
   PieceHook* hook = live_->options.hook;
-  if (hook == nullptr) return std::monostate{};
+  if (hook == nullptr) return {};
   Call call(*this, piece);
   return after ? hook->after(call) : hook->before(call);
 }
 
-Result<std::monostate> Runtime::run_piece(PieceId piece) {
+Status Runtime::run_piece(PieceId piece) {
   PW_TRY(check_due(piece));
   ++live_->next;
   PW_TRY(tell(piece, false));
@@ -150,10 +147,10 @@ Result<std::monostate> Runtime::run_piece(PieceId piece) {
   return done ? tell(piece, true) : done;
 }
 
-Result<std::monostate> Runtime::check_due(PieceId piece) const {
+Status Runtime::check_due(PieceId piece) const {
   const bool due =
       live_ && live_->next < plan_.steps.size() && plan_.steps[live_->next].piece == piece;
-  if (due) return std::monostate{};
+  if (due) return {};
   return fail(error_in(stitched_.pieces[piece].name, "PW1254",
                        !live_
                            ? "no step has begun"
@@ -164,14 +161,14 @@ Result<std::monostate> Runtime::check_due(PieceId piece) const {
                        "pieces share one arena, and run in the plan's order"));
 }
 
-Result<std::monostate> Runtime::run_due_piece(PieceId piece) {
+Status Runtime::run_due_piece(PieceId piece) {
   if (between_[piece.index] || class_of(piece).attention) return run_between(piece);
-  if (live_->report.mode != "captured" || !captured(piece)) return launch_all(piece);
+  if (live_->report.mode != StepMode::captured || !captured(piece)) return launch_all(piece);
   const auto graph = graphs_[piece.index].find(captured_size(live_->report));
   if (graph == graphs_[piece.index].end()) return launch_all(piece);
   const auto replayed = replay(graph->second, address_hash(piece), stitched_.pieces[piece].name);
   if (!replayed) return tl::unexpected(replayed.error());
-  return *replayed ? Result<std::monostate>() : launch_all(piece);
+  return *replayed ? Status() : launch_all(piece);
 }
 
 Result<bool> Runtime::replay(Captured& graph, std::uint64_t addresses, const std::string& name) {
@@ -182,7 +179,7 @@ Result<bool> Runtime::replay(Captured& graph, std::uint64_t addresses, const std
   }
   ++counters_.replays;
   live_->report.launches.add(graph.launches);
-  if (auto done = graph.executable->replay(); !done) return forward(done);
+  PW_TRY(graph.executable->replay());
   return true;
 }
 
@@ -191,22 +188,19 @@ Result<std::vector<Tensor>> Runtime::end_step() {
     return fail(error_in("step", "PW1254", "has not run all its pieces"));
   std::vector<Tensor> outputs;
   for (ValueId v : source_.outputs()) {
-    auto valid = extents_of(source_, v, symbols_at(plan_, live_->step.tokens()));
-    if (!valid) return forward(valid);
-    auto device = tensor(v, symbols_at(plan_, live_->report.padded));
-    if (!device) return forward(device);
-    const Tensor whole(device->dtype, device->extents);
-    if (auto done = driver_.read(whole.data(), device->address, device->bytes()); !done)
-      return forward(done);
-    outputs.push_back(cut(whole.view(), *valid));
+    auto valid = PW_TRY(extents_of(source_, v, symbols_at(plan_, live_->step.tokens())));
+    auto device = PW_TRY(tensor(v, symbols_at(plan_, live_->report.padded)));
+    const Tensor whole(device.dtype, device.extents);
+    PW_TRY(driver_.read(whole.data(), device.address, device.bytes()));
+    outputs.push_back(cut(whole.view(), valid));
   }
-  if (auto done = write_back(outputs); !done) return forward(done);
+  PW_TRY(write_back(outputs));
   live_.reset();
   return outputs;
 }
 
 /// What a step wrote is what the next one reads: weights and buffers stay on the device.
-Result<std::monostate> Runtime::write_back(const std::vector<Tensor>& outputs) {
+Status Runtime::write_back(const std::vector<Tensor>& outputs) {
   for (std::size_t i = 0; i < source_.written_inputs().size(); ++i) {
     const ValueId input = source_.written_inputs()[i];
     if (!stays(input)) continue;
@@ -214,22 +208,22 @@ Result<std::monostate> Runtime::write_back(const std::vector<Tensor>& outputs) {
     const auto bytes = static_cast<std::int64_t>(view.bytes());
     if (auto done = driver_.write(address_[input.index], view.data, bytes); !done) return done;
   }
-  return std::monostate{};
+  return {};
 }
 
 /// Where an address has changed, the pieces of the segment run one by one.
-Result<std::monostate> Runtime::run_segment(Segment& segment) {
+Status Runtime::run_segment(Segment& segment) {
   const bool all = segment.first == 0 && segment.end == plan_.steps.size();
   const bool done = PW_TRY(
       replay(segment.graph, hash_of(segment), all ? "the whole step" : "a part of the step"));
   live_->report.whole = live_->report.whole && done && all;
   if (done) live_->next = segment.end;
   while (live_->next < segment.end) PW_TRY(run_piece(plan_.steps[live_->next].piece));
-  return std::monostate{};
+  return {};
 }
 
 /// In the graphs of the step where it has some, what is between them piece by piece.
-Result<std::monostate> Runtime::run_pieces() {
+Status Runtime::run_pieces() {
   std::vector<Segment>* segments =
       live_->report.whole ? &steps_.at(captured_size(live_->report)) : nullptr;
   std::size_t at = 0;
@@ -239,19 +233,17 @@ Result<std::monostate> Runtime::run_pieces() {
     else
       PW_TRY(run_piece(plan_.steps[live_->next].piece));
   }
-  return std::monostate{};
+  return {};
 }
 
 Result<StepResult> Runtime::run(const Step& step, Weights& weights, const RunOptions& options) {
-  auto report = begin_step(step, weights, options);
-  if (!report) return forward(report);
+  auto report = PW_TRY(begin_step(step, weights, options));
   const auto start = std::chrono::steady_clock::now();
-  if (auto done = run_pieces(); !done) return forward(done);
-  *report = live_->report;
-  report->seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  auto outputs = end_step();
-  if (!outputs) return forward(outputs);
-  return StepResult{std::move(*outputs), std::move(*report)};
+  PW_TRY(run_pieces());
+  report = live_->report;
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  auto outputs = PW_TRY(end_step());
+  return StepResult{std::move(outputs), std::move(report)};
 }
 
 }  // namespace pw::cuda

@@ -94,7 +94,7 @@ TEST_CASE("runner: padded, split and poisoned steps give what the whole graph gi
     REQUIRE(result);
     CHECK(result->report.tokens == step.tokens());
     CHECK(result->report.padded == padded);
-    CHECK(result->report.mode == (padded == 33 ? "eager" : "captured"));
+    CHECK(result->report.mode == (padded == 33 ? StepMode::eager : StepMode::captured));
     const auto whole = run_whole(setup.graph, *setup.backend, weights, step);
     REQUIRE(whole);
     check_close(result->outputs, *whole);
@@ -281,7 +281,7 @@ TEST_CASE("runner: modes and limits are reported", "[backends]") {
   Weights weights(setup.graph, 7);
   const auto result = runner->run(one_sequence(3), weights);
   REQUIRE(result);
-  CHECK(result->report.mode == "eager");
+  CHECK(result->report.mode == StepMode::eager);
   CHECK(result->report.padded == 3);
   CHECK(result->report.reason == "the capture mode is none");
   CHECK(runner->run(one_sequence(65), weights).error()[0].code == "PW1207");

@@ -143,7 +143,7 @@ TEST_CASE("products: on a device they are library calls, replayed with the host'
       INFO(tokens);
       for (int round = 0; round < 3; ++round) {
         const StepResult a = subject.run(*there, tokens, true);
-        CHECK(a.report.mode == "captured");
+        CHECK(a.report.mode == StepMode::captured);
         CHECK(a.report.launches.library == static_cast<std::size_t>(products));
         CHECK(how_far(a.outputs, subject.run(*here, tokens, true).outputs) == "");
         ++steps;

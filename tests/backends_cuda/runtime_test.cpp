@@ -161,9 +161,9 @@ void check_traffic(const Model& model, std::uint64_t first, std::uint64_t count,
       const auto replayed = need(ready.run(step), *ready.planned.context);
       const auto launched = need(ready.run(step, false), *ready.planned.context);
       const auto whole = ready.whole(step);
-      captured += replayed.report.mode == "captured" ? 1 : 0;
+      captured += replayed.report.mode == StepMode::captured ? 1 : 0;
       padded += replayed.report.padded > step.tokens() ? 1 : 0;
-      CHECK(launched.report.mode == "eager");
+      CHECK(launched.report.mode == StepMode::eager);
       CHECK(bits_apart(replayed.outputs, whole) == "");
       CHECK(bits_apart(launched.outputs, whole) == "");
     }
@@ -295,7 +295,7 @@ TEST_CASE("runtime: decodes are one graph, other steps their pieces", "[cuda][di
   for (const auto& [step, whole] : {std::pair(begin, false), {decode, true}, {mixed, false}}) {
     const auto result = need(ready.run(step), *ready.planned.context);
     CHECK(result.report.whole == whole);
-    CHECK(result.report.mode == "captured");
+    CHECK(result.report.mode == StepMode::captured);
     CHECK(bits_apart(result.outputs, ready.whole(step)) == "");
     replays += whole ? 1 : pieces;
     CHECK(c.replays == replays);
@@ -366,7 +366,7 @@ TEST_CASE("runtime: a whole step that cannot be recorded, and why", "[cuda][diff
   Ready ready(whole({}), refusing);
   CHECK(ready.runtime->counters().failed_captures == 1);
   const auto result = need(ready.run(one_sequence(8)), *ready.planned.context);
-  CHECK(result.report.mode == "eager");
+  CHECK(result.report.mode == StepMode::eager);
   CHECK(!result.report.whole);
   CHECK(bits_apart(result.outputs, ready.whole(one_sequence(8))) == "");
   CHECK(need(ready.run(one_sequence(4)), *ready.planned.context).report.whole);
@@ -568,7 +568,7 @@ TEST_CASE("runtime: sizes beyond the captured ones, and steps beyond the plan", 
   if (no_compiler()) return;
   Ready ready({});
   const auto result = need(ready.run(one_sequence(20)), *ready.planned.context);
-  CHECK(result.report.mode == "eager");
+  CHECK(result.report.mode == StepMode::eager);
   CHECK(result.report.reason == "above the largest captured size, 8");
   CHECK(bits_apart(result.outputs, ready.whole(one_sequence(20))) == "");
   const auto beyond = ready.run(one_sequence(25));

@@ -135,8 +135,8 @@ TEST_CASE("gpu: captured pieces give the bits of launched ones, near the referen
     for (std::size_t i = 0; i < steps.size(); ++i) {
       const StepResult a = ready.run(steps[i], replayed, true),
                        b = ready.run(steps[i], launched, false);
-      CHECK(a.report.mode == "captured");
-      CHECK(b.report.mode == "eager");
+      CHECK(a.report.mode == StepMode::captured);
+      CHECK(b.report.mode == StepMode::eager);
       CHECK(bits_apart(a.outputs, b.outputs) == "");
       ready.check_near_reference(steps[i], exact, a.outputs, model.tolerance);
     }
@@ -164,7 +164,7 @@ TEST_CASE("gpu: whole steps as one graph give the bits of launched ones, near th
     for (const Step& step : steps) {
       const StepResult a = ready.run(step, replayed, true), b = ready.run(step, launched, false);
       CHECK(a.report.whole);
-      CHECK(b.report.mode == "eager");
+      CHECK(b.report.mode == StepMode::eager);
       CHECK(bits_apart(a.outputs, b.outputs) == "");
       ready.check_near_reference(step, exact, a.outputs, model.tolerance);
     }
