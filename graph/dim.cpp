@@ -240,6 +240,61 @@ const auto& leading(const Polynomial& p) {
   return *std::max_element(p.begin(), p.end(), less);
 }
 
+/// Adds a multiple of one polynomial, each of its terms times a monomial, to terms; false where a
+/// number is too large.
+template <class Polynomial, class Monomial>
+bool add_product(std::map<Monomial, std::int64_t>& to, const Polynomial& p, const Monomial& by,
+                 std::int64_t times) {
+  for (const auto& [m, c] : p) {
+    auto powers = std::map(m.begin(), m.end());
+    for (const auto& [x, power] : by)
+      if ((powers[x] += power) > kMaxPower) return false;
+    std::int64_t product = 0;
+    std::int64_t& sum = to[Monomial(powers.begin(), powers.end())];
+    if (__builtin_mul_overflow(c, times, &product) || __builtin_add_overflow(sum, product, &sum))
+      return false;
+  }
+  return true;
+}
+
+/// Of a polynomial that is one number; of others 0.
+template <class Polynomial>
+std::int64_t constant_of(const Polynomial& p) {
+  return p.size() == 1 && p.front().first.empty() ? p.front().second : 0;
+}
+
+template <class Polynomial>
+using TermsOf =
+    std::map<std::decay_t<decltype(std::declval<Polynomial>().front().first)>, std::int64_t>;
+
+/// The terms of a dim with x for each x % (c * by): they have one remainder by `by`. Nothing where
+/// there is none, or a number is too large.
+template <class Polynomials, class Atoms>
+auto without_remainders(const Polynomials& dims, const Atoms& atoms, DimId id, std::int64_t by) {
+  using Terms = TermsOf<decltype(dims[id])>;
+  Terms out;
+  bool found = false;
+  for (const auto& term : dims[id]) {
+    const auto& [m, c] = term;
+    const bool alone = m.size() == 1 && m.front().second == 1;
+    const auto* atom = alone ? &atoms[m.front().first] : nullptr;
+    using Kind = std::decay_t<decltype(atom->kind)>;
+    const bool open = alone && atom->kind == Kind::remainder && constant_of(dims[atom->b]) != 0 &&
+                      constant_of(dims[atom->b]) % by == 0;
+    found = found || open;
+    if (!add_product(out, open ? dims[atom->a] : std::vector{term}, {}, open ? c : 1))
+      return std::optional<Terms>();
+  }
+  return found ? std::optional(out) : std::nullopt;
+}
+
+/// Whether it has terms beside a constant, all with factors below 0.
+template <class Polynomial>
+bool falls(const Polynomial& p) {
+  const auto has_positive = [](const auto& term) { return !term.first.empty() && term.second > 0; };
+  return !p.empty() && std::none_of(p.begin(), p.end(), has_positive);
+}
+
 }  // namespace
 
 /// Splits a = q·b + r with q a polynomial and r the terms that b does not divide; returns (q,
@@ -375,16 +430,6 @@ DimId Dims::div(DimId a, DimId b) {
     if (value(rest) && value(b)) return add(whole, constant(floor_div(*value(rest), *value(b))));
   }
   if (const DimId flat = nested_quotient(rest, b)) return add(whole, flat);
-  if (const auto vb = value(b); vb && *vb > 1)  // (x + -x % b) / b is x / b, rounded up
-    for (const auto& [monomial, factor] : Polynomial(dims_[rest])) {
-      if (factor != 1 || monomial.size() != 1 || monomial.front().second != 1) continue;
-      const Atom fill = atoms_[monomial.front().first];
-      if (fill.kind != Atom::Kind::remainder || fill.b != b) continue;
-      const DimId x = sub(rest, intern({{monomial, 1}}));
-      if (!x || (fill.a != mul(x, constant(-1)) && fill.a != mul(mod(x, b), constant(-1))))
-        continue;
-      if (const DimId up = add(x, constant(*vb - 1))) return add(whole, div(up, b));
-    }
   return add(whole, of_atom(Atom::Kind::quotient, rest, b));
 }
 
@@ -400,6 +445,14 @@ DimId Dims::mod(DimId a, DimId b) {
   if (auto va = value(rest), vb = value(b); va && vb) {
     if (*vb == -1) return constant(0);
     return constant(*va - *vb * floor_div(*va, *vb));
+  }
+  const std::int64_t by = value(b).value_or(0);
+  if (const auto flat = by > 1 ? without_remainders(dims_, atoms_, rest, by) : std::nullopt)
+    if (const DimId found = intern_checked(*flat)) return mod(found, b);
+  if (by > 1 && falls(dims_[rest])) {  // -x % b is what x lacks of a multiple of b
+    const DimId x = mul(rest, constant(-1));
+    const DimId whole = mul(div(add(x, constant(by - 1)), b), b);
+    if (const DimId fill = sub(whole, x)) return fill;
   }
   return of_atom(Atom::Kind::remainder, rest, b);
 }
@@ -584,21 +637,81 @@ Bounds Dims::bounds(AtomId id, const Facts& facts, int depth) const {
   return out;
 }
 
-Bounds Dims::bounds(DimId id, const Facts& facts, int depth) const {
-  if (!id) return {};
+namespace {
+
+/// Of a sum of terms, by what is known of each atom.
+template <class Terms, class OfAtom>
+Interval sum_of(const Terms& terms, const OfAtom& of) {
   Interval sum{Wide(0), Wide(0)};
-  for (const auto& [m, c] : dims_[id]) {
+  for (const auto& [m, c] : terms) {
     Interval product{Wide(1), Wide(1)};
     for (const auto& [x, power] : m)
-      for (std::uint32_t i = 0; i < power; ++i)
-        product = times(product, widen(bounds(x, facts, depth)));
-    Interval term = scaled(product, c);
+      for (std::uint32_t i = 0; i < power; ++i) product = times(product, widen(of(x)));
+    const Interval term = scaled(product, c);
     sum = {plus(sum.min, term.min), plus(sum.max, term.max)};
   }
-  return finish(sum);
+  return sum;
 }
 
-Bounds Dims::bounds(DimId id, const Facts& facts) const { return bounds(id, facts, 0); }
+/// The same with y - r, r from 0 to k - 1, for each k * (y / k), where y may cancel; the constant
+/// of y counts to r. Unbounded where there is none.
+template <class Polynomials, class Atoms, class OfAtom>
+Bounds opened(const Polynomials& dims, const Atoms& atoms, DimId id, const OfAtom& of) {
+  TermsOf<decltype(dims[id])> terms;
+  Interval sum{Wide(0), Wide(0)};
+  bool found = false;
+  for (const auto& term : dims[id]) {
+    auto [m, c] = term;
+    const auto has_factor = [&, c = c](const auto& x) {
+      const auto& atom = atoms[x.first];
+      using Kind = std::decay_t<decltype(atom.kind)>;
+      if (atom.kind != Kind::quotient || x.second != 1) return false;
+      return constant_of(dims[atom.b]) > 1 && c % constant_of(dims[atom.b]) == 0;
+    };
+    const auto at = std::find_if(m.begin(), m.end(), has_factor);
+    if (at == m.end()) {
+      if (!add_product(terms, std::vector{term}, {}, 1)) return {};
+      continue;
+    }
+    found = true;
+    const auto& quotient = atoms[at->first];
+    const std::int64_t by = constant_of(dims[quotient.b]);
+    m.erase(at);
+    const auto& y = dims[quotient.a];
+    const std::int64_t more = y.empty() || !y.front().first.empty() ? 0 : y.front().second;
+    std::int64_t others = 0;
+    if (!add_product(terms, y, m, c / by) || __builtin_mul_overflow(more, c / by, &others) ||
+        __builtin_sub_overflow(terms[m], others, &terms[m]))
+      return {};
+    const Interval factor = sum_of(std::vector{std::pair{m, std::int64_t{1}}}, of);
+    const Interval rest = scaled(times(factor, {Wide(more) - by + 1, Wide(more)}), c / by);
+    sum = {plus(sum.min, rest.min), plus(sum.max, rest.max)};
+  }
+  if (!found) return {};
+  std::erase_if(terms, [](const auto& term) { return term.second == 0; });
+  const Interval others = sum_of(terms, of);
+  return finish({plus(sum.min, others.min), plus(sum.max, others.max)});
+}
+
+Bounds tighter(const Bounds& a, const Bounds& b) {
+  Bounds out = a;
+  if (b.min) out.min = std::max(*b.min, a.min.value_or(INT64_MIN));
+  if (b.max) out.max = std::min(*b.max, a.max.value_or(INT64_MAX));
+  return out;
+}
+
+}  // namespace
+
+Bounds Dims::bounds(DimId id, const Facts& facts, int depth) const {
+  if (!id) return {};
+  return finish(sum_of(dims_[id], [&](AtomId x) { return bounds(x, facts, depth); }));
+}
+
+Bounds Dims::bounds(DimId id, const Facts& facts) const {
+  if (!id) return {};
+  const auto of = [&](AtomId x) { return bounds(x, facts, 0); };
+  return tighter(bounds(id, facts, 0), opened(dims_, atoms_, id, of));
+}
 
 std::int64_t Dims::known_divisor(DimId id, const Facts& facts) const {
   if (!id) return 1;

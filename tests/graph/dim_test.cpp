@@ -46,6 +46,26 @@ TEST_CASE_METHOD(Symbols, "dims: filled up to a multiple and divided is a quotie
   for (std::int64_t v = 1; v <= 9; ++v) CHECK(dims.evaluate(up, {{"n", v}}) == (v + 5) / 4);
 }
 
+TEST_CASE_METHOD(Symbols, "dims: filled up to a multiple is a multiple", "[graph]") {
+  const auto minus = [&](DimId x) { return dims.mul(x, c(-1)); };
+  const DimId fill = dims.mod(minus(dims.mod(n, c(8))), c(8));
+  CHECK(dims.mod(minus(n), c(8)) == fill);
+  const DimId filled = dims.add(n, fill), blocks = dims.div(dims.add(n, c(7)), c(8));
+  CHECK(filled == dims.mul(blocks, c(8)));
+  CHECK(dims.mod(filled, c(8)) == c(0));
+  CHECK(dims.div(dims.mul(filled, d), dims.mul(d, c(8))) == blocks);
+  CHECK(dims.div(filled, blocks) == c(8));
+  CHECK(dims.mod(dims.add(d, dims.mod(n, c(24))), c(8)) == dims.mod(dims.add(n, d), c(8)));
+  CHECK(dims.mod(dims.add(d, dims.mod(n, c(12))), c(8)) != dims.mod(dims.add(n, d), c(8)));
+  CHECK(dims.prove(Compare::ge, filled, n, facts) == Truth::yes);
+  CHECK(dims.prove(Compare::lt, filled, dims.add(n, c(8)), facts) == Truth::yes);
+  CHECK(dims.prove(Compare::lt, fill, c(7), facts) == Truth::unknown);
+  CHECK(dims.prove(Compare::le, dims.mul(d, n), dims.mul(d, filled), facts) == Truth::yes);
+  CHECK(dims.decided(dims.min(filled, n), facts) == n);
+  facts.symbols["n"] = {8, 1024, 8, ""};
+  CHECK(dims.prove(Compare::eq, filled, n, facts) == Truth::yes);
+}
+
 TEST_CASE_METHOD(Symbols, "dims: quotients and extremes agree with numbers", "[graph]") {
   const std::uint64_t seed = 4711;
   INFO("seed " << seed);
@@ -65,11 +85,16 @@ TEST_CASE_METHOD(Symbols, "dims: quotients and extremes agree with numbers", "[g
       const auto [x, vx] = made[random.below(made.size())];
       const auto [y, vy] = made[random.below(made.size())];
       std::pair<DimId, std::int64_t> next;
-      switch (random.below(6)) {
+      switch (random.below(8)) {
         case 0: next = {dims.add(x, y), vx + vy}; break;
         case 1: next = {dims.mul(x, y), vx * vy}; break;
         case 2: next = {dims.max(x, y), std::max(vx, vy)}; break;
         case 3: next = {dims.min(x, y), std::min(vx, vy)}; break;
+        case 4: next = {dims.sub(x, y), vx - vy}; break;
+        case 5:
+          if (vy == 0) continue;
+          next = {dims.mod(x, y), vx - vy * floored(vx, vy)};
+          break;
         default:
           if (vy == 0) continue;
           next = {dims.div(x, y), floored(vx, vy)};

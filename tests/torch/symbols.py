@@ -116,12 +116,23 @@ def halves(x):
     return x[:n] * x[n:] + 1
 
 
+def in_chunks(x):
+    """As Mamba 2: filled up to whole chunks, and what was filled is cut off where there is some."""
+    n = x.shape[1]
+    fill = (8 - n % 8) % 8
+    chunks = torch.nn.functional.pad(x, (0, 0, 0, fill)).reshape(x.shape[0], -1, 8, x.shape[2])
+    sums = chunks.cumsum(2) + chunks.sum(2, keepdim=True).cumsum(1)
+    whole = sums.reshape(x.shape[0], -1, x.shape[2])
+    return (whole[:, :n] if fill else whole) * x
+
+
 def equal_dims():
     def scanned(n):
         return torch.rand(n, 3, 8), torch.rand(n, 3, 8)
 
     compiled_as_is("a scan of any length", scan, [scanned(n) for n in (17, 23, 40, 64)], 0.9, dynamic=True)
     compiled_as_is("halved and doubled", down_and_up, [(torch.randn(3, n),) for n in (6, 10, 16)], 0.9, dynamic=True)
+    compiled_as_is("filled up to whole chunks", in_chunks, [(torch.randn(2, n, 3),) for n in (12, 24, 29, 16, 7)], 0.6, dynamic=True)
     compiled_as_is("two symbols of one size", two_names, [(torch.randn(n, 4), torch.randn(n, 4)) for n in (3, 5, 8)], 1.0, dynamic=True)
     # The sum of halves of unlike forms stays PyTorch's.
     compiled_as_is("two halves", halves, [(torch.randn(n, 3),) for n in (6, 8, 12)], 0.7, dynamic=True)

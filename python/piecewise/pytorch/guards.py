@@ -34,15 +34,30 @@ def _guards(env: t.Any) -> t.List[t.Any]:
     return [env.replace(guard.expr) for guard in env.guards]
 
 
+def _without_remainders(number: t.Any, by: t.Any) -> t.Any:
+    """A number with the same remainder by `by`: x for each term x % (c * by)."""
+    terms = []
+    for term in sympy.Add.make_args(number):
+        factor, rest = term.as_coeff_Mul()
+        inner = isinstance(rest, (Mod, PythonMod)) and rest.args[1].is_Integer and rest.args[1] % by == 0
+        terms.append(factor * _without_remainders(rest.args[0], by) if inner else term)
+    return sympy.Add(*terms)
+
+
+def _divided(guard: t.Any) -> t.Optional[t.Tuple[t.Any, t.Any]]:
+    """(number, by) where the guard says that `by` divides the number."""
+    if not isinstance(guard, sympy.Eq) or guard.rhs != 0 or not isinstance(guard.lhs, (Mod, PythonMod)):
+        return None
+    number, by = guard.lhs.args
+    if by.is_Integer:
+        number = _without_remainders(number, by)
+    return (-number if number.could_extract_minus_sign() else number), by
+
+
 def _multiple(symbol: sympy.Symbol, guards: t.Iterable[t.Any]) -> int:
     """What the symbol is a multiple of."""
-    out = 1
-    for guard in guards:
-        if isinstance(guard, sympy.Eq) and guard.rhs == 0 and isinstance(guard.lhs, (Mod, PythonMod)):
-            number, by = guard.lhs.args
-            if number == symbol and by.is_Integer:
-                out = math.lcm(out, int(by))
-    return out
+    found = [divided[1] for guard in guards if (divided := _divided(guard)) is not None and divided[0] == symbol]
+    return math.lcm(*(int(by) for by in found if by.is_Integer))
 
 
 def _holds(guard: t.Any, symbol: sympy.Symbol, value: int) -> bool:
@@ -73,8 +88,8 @@ def equal_sizes(env: t.Any, names: t.Container[str]) -> t.List[t.Tuple[str, str]
     for guard in _guards(env):
         if not isinstance(guard, sympy.Eq) or not all(symbol.name in names for symbol in guard.free_symbols):
             continue
-        if guard.rhs == 0 and isinstance(guard.lhs, (Mod, PythonMod)):
-            number, by = guard.lhs.args
+        if (divided := _divided(guard)) is not None:
+            number, by = divided
             out.append((f"({by})*(({number})//({by}))", str(number)))
         elif not guard.has(Mod, PythonMod):
             out.append((str(guard.lhs), str(guard.rhs)))
