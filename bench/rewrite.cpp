@@ -25,7 +25,7 @@
 namespace pw::bench {
 namespace {
 
-constexpr double kMostGrowth = 2;  // of the cost a node, from the smallest size to the largest
+constexpr double kMostGrowth = 2;   // of the cost a node, from the smallest size to the largest
 constexpr double kMost = 2.5;       // times the rules written by hand
 constexpr double kMostBytes = 120;  // a node
 

@@ -1,5 +1,5 @@
-// The stages of rewriting one graph, timed: compile, scan, fixpoint, and explain of the engine, scan
-// and fixpoint of the rules written by hand, in turn in one process.
+// The stages of rewriting one graph, timed: compile, scan, fixpoint, and explain of the engine,
+// scan and fixpoint of the rules written by hand, in turn in one process.
 #pragma once
 
 #include <cstdint>

@@ -321,7 +321,7 @@ class RuleEngine {
   MatchProgram program_;
   std::unique_ptr<Registers> registers_;
   std::unique_ptr<CountingTrace> trace_;
-  static constexpr std::size_t kTold = 4096;   ///< nodes or matches between two words of progress
+  static constexpr std::size_t kTold = 4096;  ///< nodes or matches between two words of progress
   static constexpr std::uint64_t kLeastSteps = std::uint64_t{1} << 14;
   std::uint64_t steps_ = run_.options.limits.matcher_steps;  ///< at an anchor
   Pool pool_;

@@ -21,7 +21,8 @@ from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 from torch.utils._pytree import tree_leaves, tree_map  # noqa: E402
 
 import _piecewise  # noqa: E402
-from piecewise.pytorch.calls import Call, functions, over  # noqa: E402
+from piecewise.pytorch.calls import Call, over  # noqa: E402
+from piecewise.pytorch.hosted import HostCalls  # noqa: E402
 from piecewise.pytorch.telling import DTYPES, Refused, Told  # noqa: E402
 
 LEAST = 185
@@ -268,7 +269,8 @@ def outcome(op, args, kwargs):
         told = Told(graph, torch.nn.Module(), SESSION)
         said_of = told.convert()
         made = said_of["graph"]
-        call = Call(told, made, _piecewise.Compiled(made, "eager", functions(told), over))
+        hosted = HostCalls.of(graph, said_of["opaque"])
+        call = Call(told, made, _piecewise.Compiled(made, "eager", hosted.functions(told.operators), over), hosted)
         torch.manual_seed(3)
         got = call([x.clone() for x in given])
     except (Refused, _piecewise.Error) as why:

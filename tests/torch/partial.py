@@ -175,6 +175,79 @@ class Dtypes(Partial):
         self.assertIn("complex64", report.refused)
 
 
+class Memory(Partial):
+    """What is read of memory as it lies, and which results share it."""
+
+    def test_windows_of_a_transposed_argument(self):
+        for f in (
+            lambda x: x.as_strided((3, 2), (1, 5), 1) + 1,
+            lambda x: (x * 2).as_strided((3, 2), (4, 1), 2),
+            lambda x: x.t().as_strided((4,), (1,)) * 3,
+        ):
+            for x in (torch.randn(5, 4).t(), torch.randn(4, 5)):
+                self.setUp()
+                self.taken(f, x, least=0.5)
+
+    def test_windows_of_a_written_part_of_memory(self):
+        """The copy that stands for the argument begins where that one does."""
+
+        def f(x, y):
+            x.copy_(y)
+            return x.as_strided((2, 2), (2, 1), 3) * 2
+
+        one, results = torch.compile(f, backend="piecewise", dynamic=False), []
+        for call in (f, one):
+            memory = torch.arange(40.0)
+            with torch.no_grad():
+                results.append((call(memory[2:10].view(2, 4), torch.arange(8.0).view(2, 4) * 3), memory))
+        self.assertLessEqual(difference(*results), CLOSE)
+
+    def test_a_write_that_slices_cannot_express(self):
+        """It stays PyTorch's, and what is computed beside it does not."""
+
+        def f(x):
+            scaled_(x.t()[1:], x)
+            return (x + 1).softmax(-1), x[1]
+
+        results, one = [], torch.compile(f, backend="piecewise", dynamic=False)
+        for call in (f, one):
+            x = torch.linspace(-1, 1, 20).view(4, 5)
+            with torch.no_grad():
+                results.append((call(x), x))
+        self.assertLessEqual(difference(*results), CLOSE)
+        (report,) = front.report(one)
+        self.assertEqual((report.refused, report.left.get("auto_functionalized_v2")), ("", 1))
+        self.assertGreaterEqual(report.taken, 2, str(report))
+
+    def test_results_of_several_dtypes_that_share_memory(self):
+        def f(x):
+            y = x.exp()
+            return y, y.view(torch.int32), y[1:].view(torch.uint8), y[2:4].view(torch.float64)
+
+        x = torch.randn(4, 4)
+        program = front.compile_export(torch.export.export(Lambda(f), (x,)))
+        for call in (torch.compile(f, backend="piecewise", dynamic=False), torch.compile(f, backend="piecewise", dynamic=True), program):
+            torch._dynamo.reset()
+            with torch.no_grad():
+                whole, numbers, some, wide = call(x)
+            self.assertLessEqual(difference(f(x)[0], whole), CLOSE)
+            self.assertEqual(len({y.untyped_storage().data_ptr() for y in (whole, numbers, some, wide)}), 1)
+            whole.fill_(2.0)
+            self.assertEqual(
+                [*map(torch.equal, (numbers, some, wide), (whole.view(torch.int32), whole[1:].view(torch.uint8), whole[2:4].view(torch.float64)))],
+                [True] * 3,
+            )
+
+
+class Lambda(nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self._function = function
+
+    def forward(self, *inputs):
+        return self._function(*inputs)
+
+
 class Lists(Partial):
     def test_a_list_among_results(self):
         def f(x):

@@ -14,7 +14,7 @@ from _piecewise import Error
 from .checks import as_pytorch, is_failed
 from .frozen import FrozenWeights
 from .hosted import HostCalls, laid_out
-from .storage import Place, row_major
+from .storage import Place, part_of, row_major
 from .telling import DTYPES, Told, evaluated
 
 
@@ -56,7 +56,12 @@ class Call:
         extents = [tuple(e) for e in self._compiled.extents(symbols)]
         if extents != [e for _, e, _ in results]:
             raise Error(f"the graph gives tensors of {extents}, and PyTorch of {[e for _, e, _ in results]}")
-        views = {i: (place.at(at), whole.at(at)) for i, (kind, what) in enumerate(self._outputs) if kind == "view" for _, place, whole in [what]}
+        views = {
+            i: (place.at(at), whole.at(at), dtype)
+            for i, (kind, what) in enumerate(self._outputs)
+            if kind == "view"
+            for _, place, whole, dtype in [what]
+        }
         self._known[key] = results, views
         return results, views
 
@@ -97,12 +102,12 @@ class Call:
         return out
 
 
-def _view(of: torch.Tensor, place: Place, whole: Place) -> torch.Tensor:
-    """A part of a tensor's memory, counted from its first element, which lies as `whole` says."""
+def _view(of: torch.Tensor, place: Place, whole: Place, dtype: torch.dtype) -> torch.Tensor:
+    """A part of a tensor's memory, counted from its first element in elements of the dtype; the tensor must lie as `whole` says."""
     for size, stride, told in zip(whole.sizes, of.stride(), whole.strides):
         if size > 1 and stride != told:
             raise Error(f"an argument has the strides {tuple(of.stride())}, and the graph is for {whole.strides}")
-    return of.as_strided(place.sizes, place.strides, of.storage_offset() + place.offset)
+    return part_of(of, place, dtype)
 
 
 _TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-4, torch.float16: 5e-3, torch.bfloat16: 4e-2, torch.float8_e4m3fn: 0.2, torch.float8_e5m2: 0.4}

@@ -22,11 +22,11 @@ from .frozen import FrozenWeights
 from .guards import shape_env, symbol_range
 from .hosted import HostCalls, kept_sites
 from .options import Options
-from .storage import Place, read_memory, row_major, shared_outputs
+from .storage import Place, part_of, read_memory, row_major, shared_outputs
 from .taking import pipelines
 from .telling import DTYPES, Refused, Told, evaluated, expression
 
-_FORMAT = 3
+_FORMAT = 4
 _NAMES = {dtype: name for name, dtype in DTYPES.items()}
 _WEIGHTS = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
 _WRITES = (OutputKind.BUFFER_MUTATION, OutputKind.USER_INPUT_MUTATION)
@@ -171,7 +171,8 @@ class _Reader:
             elif kind == "value" and isinstance(what, torch.Tensor):
                 kind, what = "argument", ["weight", self._keep(what)]
             elif kind == "view":
-                what = [what[0], *(place.kept() for place in what[1:])]
+                of, place, _, dtype = what
+                what = [of, place.kept(), _NAMES[dtype]]
             elif kind == "number":
                 what = _extent(what, "a result") if not isinstance(what, int) else what
             if spec.kind in _WRITES:
@@ -242,7 +243,7 @@ class Program:
                 return places[what[0]][what[1]]
             if kind == "view":
                 place = Place.read(what[1]).at(lambda number: evaluated(number, symbols))
-                return results[what[0][1]].as_strided(*place)
+                return part_of(results[what[0][1]], place, DTYPES[what[2]])
             return symbols[what] if kind == "number" and isinstance(what, str) else what
 
         out = [meant(*output) for output in self._kept["outputs"]]

@@ -86,6 +86,13 @@ class Staying:
             if reason:
                 self.reasons[node] = reason
 
+    def leave(self, reasons: t.Mapping[torch.fx.Node, str]) -> None:
+        """To PyTorch, and with calls that give lists what takes these apart."""
+        for node, reason in reasons.items():
+            self.reasons[node] = reason
+            if has_parts(node):
+                self.reasons.update(dict.fromkeys(node.users, reason))
+
     def writes_arguments(self, node: torch.fx.Node) -> bool:
         """It writes a tensor that the graph is given."""
         mutable = isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable

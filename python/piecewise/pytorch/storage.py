@@ -1,6 +1,7 @@
 """Memory as a graph of torch.fx has it: which values share it, how they lie in it, and calls that read it as it lies."""
 from __future__ import annotations
 
+import operator
 import typing as t
 
 import sympy
@@ -114,16 +115,42 @@ def _permuted(graph: torch.fx.Graph, node: torch.fx.Node, order: t.Sequence[int]
     return made
 
 
+def _copied(graph: torch.fx.Graph, node: torch.fx.Node) -> torch.fx.Node:
+    """In memory of its own, row-major."""
+    made = graph.call_function(torch.ops.aten.clone.default, (node,), {"memory_format": torch.contiguous_format})
+    made.meta["val"] = node.meta["val"].clone(memory_format=torch.contiguous_format)
+    return made
+
+
 def _as_it_lies(graph: torch.fx.Graph, node: torch.fx.Node) -> t.Tuple[torch.fx.Node, t.List[int]]:
-    """A value whose elements, in the order of indices, lie as those of the node; and its dims among the node's. _Gaps where there are gaps."""
+    """A value whose elements, in the order of indices, lie as those of the node from the beginning of its memory on; and its dims among the node's.
+
+    _Gaps where there are gaps.
+    """
     fake = node.meta["val"]
     order = list(range(fake.dim()))
     if row_major(Place.of(fake)):
-        return node, order
+        return (node if _equal(expression(fake.storage_offset()), 0) else _copied(graph, node)), order
     order = _order(fake)
     if not row_major(Place.of(fake.permute(order))):
         raise _Gaps
-    return _permuted(graph, node, order), order
+    return _copied(graph, _permuted(graph, node, order)), order
+
+
+def _begins(node: torch.fx.Node) -> Number:
+    """Where in its memory a tensor's first element is when PyTorch runs the graph: copies lie as what they are of, which their fake tensors do not always say."""
+    while True:
+        if node.target == torch.ops.aten.copy.default:
+            node = node.args[0]
+        elif node.target is operator.getitem and node.args[0].target is torch.ops.higher_order.auto_functionalized_v2:
+            call, index = node.args
+            at = index - max(len(call.args[0]._schema.returns), 1)
+            if at < 0:
+                break
+            node = call.kwargs["_all_bases"][at]
+        else:
+            break
+    return expression(node.meta["val"].storage_offset())
 
 
 class _Gaps(Exception):
@@ -140,6 +167,7 @@ class _Reads:
 
     def __init__(self, graph: torch.fx.Graph):
         self._graph, self._roots = graph, roots(graph)
+        self._first = {node: _begins(node) for node in graph.nodes if memory_of(node) is not None}
         self.left: t.Dict[torch.fx.Node, str] = {}
 
     def run(self) -> None:
@@ -151,10 +179,12 @@ class _Reads:
             elif node.target == torch.ops.higher_order.auto_functionalized_v2:
                 self._functionalised(node)
 
-    def _offset(self, node: torch.fx.Node, at: int, first: Number) -> t.Any:
-        """Where the call begins, counted from `first`."""
+    def _offset(self, node: torch.fx.Node, at: int, root: torch.fx.Node, first: Number) -> t.Any:
+        """Where the call begins, counted from `first`, in the memory that comes from `root`."""
         offset = node.args[at] if len(node.args) > at else node.kwargs.get("storage_offset")
-        offset = Place.of(node.args[0].meta["val"]).offset if offset is None else offset
+        if offset is None:
+            own = Place.of(node.args[0].meta["val"]).beside(Place.of(root.meta["val"]))
+            offset = own.offset + self._first[root]
         if _equal(first, 0) and isinstance(offset, (int, torch.fx.Node)):
             return offset
         if isinstance(offset, int) and isinstance(first, int):
@@ -171,31 +201,32 @@ class _Reads:
                 raise _Gaps
             with self._graph.inserting_before(node):
                 base, _ = _as_it_lies(self._graph, root)
-            offset = self._offset(node, 3, expression(fake.storage_offset()))
-            count = 1
-            for size in fake.shape:
-                count = count * expression(size)
-            reach = _reach(layout, offset)
-            if reach is not None and isinstance(count, int) and (reach > count or offset < 0):
+            offset = self._offset(node, 3, root, self._first[root])
+            if _leaves(fake, layout, offset):
                 raise _Gaps  # an argument is a part of more memory
         except _Gaps:
             if root.op != "placeholder":
                 raise Refused(f"{node.name} reads memory around elements of {root.name}, which nothing here knows") from None
-            base, offset = root, self._offset(node, 3, 0)
+            base, offset = root, self._offset(node, 3, root, 0)
             self.left[node] = f"it reads memory around elements of {root.name}"
         node.args, node.kwargs = (base, *layout, offset), {}
 
     def _scattered(self, node: torch.fx.Node) -> None:
         """Writes into the argument as it lies; the result lies as the argument does."""
         given, fake = node.args[0], node.meta["val"]
-        offset = self._offset(node, 4, expression(given.meta["val"].storage_offset()))
+        offset = self._offset(node, 4, given, self._first[given])
         try:
+            if _leaves(given.meta["val"], node.args[2:4], offset):
+                raise _Gaps
             with self._graph.inserting_before(node):
                 base, order = _as_it_lies(self._graph, given)
         except _Gaps:
-            raise Refused(f"{node.name} writes memory around elements of {given.name}") from None
+            if given.op != "placeholder":
+                raise Refused(f"{node.name} writes memory around elements of {given.name}, which nothing here knows") from None
+            self.left[node] = f"it writes memory around elements of {given.name}"
+            return
         node.args, node.kwargs = (base, *node.args[1:4], offset), {}
-        if base is not given:
+        if order != sorted(order):
             self._turn_back(node, fake, order)
 
     def _functionalised(self, node: torch.fx.Node) -> None:
@@ -204,32 +235,49 @@ class _Reads:
         for index in sorted({node.kwargs[f"_{name}_base_index"] for name in parts}):
             base = node.kwargs["_all_bases"][index]
             first = expression(base.meta["val"].storage_offset())
+            self._check_parts(node, index, first)
             try:
                 with self._graph.inserting_before(node):
                     other, order = _as_it_lies(self._graph, base)
             except _Gaps:
+                if base.op != "placeholder" and not _equal(first, 0):  # it lies at the beginning of its memory when it runs
+                    raise Refused(f"{node.name} writes memory around elements of {base.name}, which nothing here knows") from None
                 self.left[node] = f"it writes memory around elements of {base.name}"
                 continue
-            if other is base and first == 0:
+            if other is base and _equal(first, 0):
                 continue
-            kwargs = self._views(node, index, first)
+            kwargs = self._views(node, index, first, turned := order != sorted(order))
             kwargs["_all_bases"] = [other if i == index else b for i, b in enumerate(kwargs["_all_bases"])]
             node.kwargs = kwargs
-            if other is base:
+            if not turned:
                 continue
             at = max(len(node.args[0]._schema.returns), 1) + index
             for user in list(node.users):
                 if user.args[1] == at:
                     self._turn_back(user, user.meta["val"], order)
 
+    def _check_parts(self, node: torch.fx.Node, index: int, first: Number) -> None:
+        """Refused where a view of the base reads what the base lacks: PyTorch's copy of an argument may lie as its fake tensor does not say."""
+        base, kwargs = node.kwargs["_all_bases"][index], node.kwargs
+        for name in (key.removesuffix("_base_index") for key, at in kwargs.items() if key.endswith("_base_index") and at == index):
+            layout, offset = (kwargs.get(f"{name}_size"), kwargs.get(f"{name}_stride")), kwargs.get(f"{name}_storage_offset")
+            if base.op == "placeholder" or layout[1] is None or not isinstance(offset, int) or not isinstance(first, int):
+                continue
+            reach, span = _reach(layout, offset - first), Place.of(base.meta["val"])._replace(offset=0)
+            known = all(isinstance(n, int) for n in (*span.sizes, *span.strides))
+            if offset < first or (reach is not None and known and reach > span.span):
+                raise Refused(f"{node.name} writes memory around elements of {base.name}, which nothing here knows")
+
     @staticmethod
-    def _views(node: torch.fx.Node, index: int, first: Number) -> t.Dict[str, t.Any]:
-        """Its arguments, where views of the base count from its first element."""
+    def _views(node: torch.fx.Node, index: int, first: Number, turned: bool) -> t.Dict[str, t.Any]:
+        """Its arguments, where views of the base count from its first element; `turned`: the base gets other dims."""
         kwargs = dict(node.kwargs)
         for key, at in node.kwargs.items():
             if not key.endswith("_base_index") or at != index:
                 continue
             offset = f"{key.removesuffix('_base_index')}_storage_offset"
+            if offset not in kwargs and not turned:
+                continue
             if not isinstance(kwargs.get(offset), int) or not isinstance(first, int):
                 raise Refused(f"{node.name} writes views of a base in several forms")
             kwargs[offset] -= first
@@ -242,6 +290,16 @@ class _Reads:
             seen = _permuted(self._graph, node, [order.index(dim) for dim in range(len(order))])
         node.replace_all_uses_with(seen, delete_user_cb=lambda user: user is not seen)
         seen.meta["val"] = fake
+        self._first[seen] = self._first[node]
+
+
+def _leaves(fake: torch.Tensor, layout: t.Sequence[t.Sequence[t.Any]], offset: t.Any) -> bool:
+    """Whether a part of its memory, counted from its first element, is known to have elements that it lacks."""
+    count = 1
+    for size in fake.shape:
+        count = count * expression(size)
+    reach = _reach(layout, offset)
+    return reach is not None and isinstance(count, int) and (reach > count or offset < 0)
 
 
 def read_memory(module: torch.fx.GraphModule) -> t.Dict[torch.fx.Node, str]:
@@ -256,8 +314,29 @@ def read_memory(module: torch.fx.GraphModule) -> t.Dict[torch.fx.Node, str]:
     return reads.left
 
 
-def shared_outputs(graph: torch.fx.Graph) -> t.Dict[torch.fx.Node, t.Tuple[torch.fx.Node, Place, Place]]:
-    """By returned tensor that shares memory with an argument or with another one: whose it is, its place beside that one's, and that one's."""
+def part_of(of: torch.Tensor, place: Place, dtype: torch.dtype) -> torch.Tensor:
+    """A part of a tensor's memory, counted from its first element in elements of the dtype."""
+    if dtype != of.dtype:
+        count = -(-place.span * dtype.itemsize // of.dtype.itemsize)
+        of = of.as_strided((count,), (1,), of.storage_offset()).view(dtype)
+    return of.as_strided(place.sizes, place.strides, of.storage_offset() + place.offset)
+
+
+def _beside(fake: torch.Tensor, root: torch.Tensor) -> t.Optional[Place]:
+    """Its place, counted from where another begins in elements of its own; None where that is not a number of them."""
+    place, whole = Place.of(fake), Place.of(root)
+    if fake.dtype.itemsize == root.dtype.itemsize:
+        return place.beside(whole)
+    if _equal(whole.offset, 0):
+        return place
+    if not isinstance(place.offset, int) or not isinstance(whole.offset, int):
+        return None
+    before, rest = divmod(whole.offset * root.dtype.itemsize, fake.dtype.itemsize)
+    return place._replace(offset=place.offset - before) if rest == 0 else None
+
+
+def shared_outputs(graph: torch.fx.Graph) -> t.Dict[torch.fx.Node, t.Tuple[torch.fx.Node, Place, Place, torch.dtype]]:
+    """By returned tensor that shares memory with an argument or with another one: whose it is, its place beside that one's, that one's, and its dtype."""
     known = roots(graph)
     (output,) = graph.find_nodes(op="output")
     sharing: t.Dict[int, t.Dict[torch.fx.Node, None]] = {}
@@ -272,6 +351,7 @@ def shared_outputs(graph: torch.fx.Graph) -> t.Dict[torch.fx.Node, t.Tuple[torch
             continue
         whole = Place.of(root.meta["val"])
         for node in nodes:
-            if node is not root and node.meta["val"].dtype == root.meta["val"].dtype:
-                out[node] = (root, Place.of(node.meta["val"]).beside(whole), whole)
+            place = _beside(node.meta["val"], root.meta["val"])
+            if node is not root and place is not None:
+                out[node] = (root, place, whole, node.meta["val"].dtype)
     return out

@@ -26,6 +26,7 @@ from .subgraphs import Body, bodies, listed, spell_attention
 from .telling import Refused, Told
 
 _log = logging.getLogger("piecewise")
+_NO_SLICE = "PW0518"  # the code of a view of a functionalised call's base that slices cannot express
 _NUMBERS = (torch.SymInt, torch.SymFloat, torch.SymBool)
 
 
@@ -101,22 +102,22 @@ class Taking:
         spell_attention(module)
         left = read_memory(module)
         staying = Staying(module)
-        staying.reasons.update(left)
+        staying.leave(left)
         while True:
             ops = calls_of(module.graph)
             try:
                 return self._whole(module, ops, static) if not staying.reasons else self._parts(module, ops, staying, static)
             except _Culprit as found:
-                staying.reasons.update(found.reasons)
+                staying.leave(found.reasons)
 
     def _whole(self, module: torch.fx.GraphModule, ops: t.List[torch.fx.Node], static: t.Container[int]) -> Call:
         try:
             taken = self._compiled(module, static)
         except Error as why:
-            nodes = {node.name: node for node in ops}
-            if _named(why) not in nodes or len(ops) == 1:
+            found = _blamed(why, {node.name: node for node in ops})
+            if not found or len(ops) == 1:
                 raise
-            raise _Culprit({nodes[_named(why)]: str(why)}) from None
+            raise _Culprit(dict.fromkeys(found, str(why))) from None
         self._report.ops += len(ops)
         self._add(taken)
         return taken.call
@@ -141,8 +142,8 @@ class Taking:
             return self._compiled(part.module, {i for i, node in enumerate(part.given) if node in weights})
         except (Refused, Error) as why:
             nodes = {copy.name: node for copy, node in part.nodes}
-            found = nodes.get(_named(why)) if isinstance(why, Error) else None
-            raise _Culprit({node: str(why) for node in ([found] if found is not None else nodes.values())}) from None
+            found = _blamed(why, nodes) if isinstance(why, Error) else []
+            raise _Culprit(dict.fromkeys(found or nodes.values(), str(why))) from None
 
     def _bodies(self, module: torch.fx.GraphModule, weights: t.Container[torch.fx.Node]) -> t.Dict[str, Body]:
         """Those that can be compiled, by attribute."""
@@ -232,7 +233,9 @@ class _Culprit(Exception):
         self.reasons = reasons
 
 
-def _named(why: Error) -> str:
-    """The node that an error is about; empty: it names none."""
-    place = why.place or ""
-    return place.removeprefix("node ") if place.startswith("node ") else ""
+def _blamed(why: Error, nodes: t.Mapping[str, torch.fx.Node]) -> t.List[torch.fx.Node]:
+    """The nodes that an error is about; none: it names none of these."""
+    if why.code == _NO_SLICE:
+        return [node for node in nodes.values() if any(key.endswith("_stride") for key in node.kwargs)]
+    named = nodes.get((why.place or "").removeprefix("node "))
+    return [named] if named is not None else []

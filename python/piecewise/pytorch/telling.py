@@ -145,7 +145,7 @@ class Told:
         self.constants: t.Dict[str, torch.Tensor] = {}  # by input
         self.outputs: t.List[
             t.Any
-        ] = []  # ("argument", i), ("result", k), ("number", expression), ("value", v), ("view", (of such a one, place, its own))
+        ] = []  # ("argument", i), ("result", k), ("number", expression), ("value", v), ("view", (of such a one, place, its own, dtype))
         self.results: t.List[torch.Tensor] = []  # fake, of what is computed
         self._count = 0  # of arguments so far
         self._torch = _Torch()
@@ -222,7 +222,8 @@ class Told:
         raise Refused(f"it calls the module {node.target}")
 
     def _output(self, node):
-        for value in node.args[0]:
+        values = node.args[0]
+        for value in values if isinstance(values, (tuple, list)) else [values]:
             if not isinstance(value, torch.fx.Node):
                 self.outputs.append(("value", value))
                 continue
@@ -241,10 +242,10 @@ class Told:
     def _tensor(self, value: torch.fx.Node, fake: torch.Tensor) -> t.Tuple[str, t.Any]:
         """Where a returned tensor comes from."""
         if value in self._views:
-            root, place, own = self._views[value]
+            root, *how = self._views[value]
             if root.name in self.arguments:
-                return "view", (("argument", self.arguments[root.name]), place, own)
-            return "view", (self._tensor(root, root.meta["val"]), place, own)
+                return "view", (("argument", self.arguments[root.name]), *how)
+            return "view", (self._tensor(root, root.meta["val"]), *how)
         if value not in self._returned:
             self._returned[value] = len(self.results)
             self.results.append(fake)
