@@ -83,14 +83,14 @@ std::vector<double> critical_numbers(DType dtype, const std::set<double>& litera
   return unique;
 }
 
+}  // namespace
+
 /// How the numbers of a sample are drawn.
 enum class Draw : std::uint8_t {
   grid,    ///< all pairs of critical numbers, for terms of at most two reads
   random,  ///< a critical number for each input or each of its elements
   aimed,   ///< random ones and large ones, of which one input is scaled
 };
-
-}  // namespace
 
 /// Numbers for all that two terms read.
 class Sample {
