@@ -147,7 +147,7 @@ DimId Dims::intern(Polynomial p) {
   return id;
 }
 
-DimId Dims::intern_checked(std::map<Monomial, std::int64_t> terms) {
+DimId Dims::intern_checked(Terms terms) {
   std::erase_if(terms, [](const auto& term) { return term.second == 0; });
   if (terms.size() > kMaxTerms) return {};
   return intern(Polynomial(terms.begin(), terms.end()));
@@ -176,7 +176,7 @@ DimId Dims::add(DimId a, DimId b) {
     if (__builtin_add_overflow(*x, *y, &sum)) return {};
     return constant(sum);
   }
-  std::map<Monomial, std::int64_t> terms(dims_[a].begin(), dims_[a].end());
+  Terms terms(dims_[a].begin(), dims_[a].end());
   for (const auto& [m, c] : dims_[b])
     if (__builtin_add_overflow(terms[m], c, &terms[m])) return {};
   return intern_checked(std::move(terms));
@@ -184,21 +184,25 @@ DimId Dims::add(DimId a, DimId b) {
 
 DimId Dims::sub(DimId a, DimId b) { return add(a, mul(b, constant(-1))); }
 
+bool Dims::add_product(Terms& to, const Polynomial& p, const Monomial& by, std::int64_t times) {
+  for (const auto& [m, c] : p) {
+    std::map<AtomId, std::uint32_t> powers(m.begin(), m.end());
+    for (const auto& [x, power] : by)
+      if ((powers[x] += power) > kMaxPower) return false;
+    std::int64_t product = 0;
+    std::int64_t& sum = to[Monomial(powers.begin(), powers.end())];
+    if (__builtin_mul_overflow(c, times, &product) || __builtin_add_overflow(sum, product, &sum))
+      return false;
+  }
+  return true;
+}
+
 DimId Dims::mul(DimId a, DimId b) {
   if (!a || !b) return {};
   if (dims_[a].size() * dims_[b].size() > kMaxTerms * 4) return {};
-  std::map<Monomial, std::int64_t> terms;
-  for (const auto& [ma, ca] : dims_[a]) {
-    for (const auto& [mb, cb] : dims_[b]) {
-      std::map<AtomId, std::uint32_t> powers(ma.begin(), ma.end());
-      for (const auto& [x, p] : mb)
-        if ((powers[x] += p) > kMaxPower) return {};
-      Monomial m(powers.begin(), powers.end());
-      std::int64_t c = 0;
-      if (__builtin_mul_overflow(ca, cb, &c) || __builtin_add_overflow(terms[m], c, &terms[m]))
-        return {};
-    }
-  }
+  Terms terms;
+  for (const auto& [m, c] : dims_[a])
+    if (!add_product(terms, dims_[b], m, c)) return {};
   return intern_checked(std::move(terms));
 }
 
@@ -240,55 +244,7 @@ const auto& leading(const Polynomial& p) {
   return *std::max_element(p.begin(), p.end(), less);
 }
 
-/// Adds a multiple of one polynomial, each of its terms times a monomial, to terms; false where a
-/// number is too large.
-template <class Polynomial, class Monomial>
-bool add_product(std::map<Monomial, std::int64_t>& to, const Polynomial& p, const Monomial& by,
-                 std::int64_t times) {
-  for (const auto& [m, c] : p) {
-    auto powers = std::map(m.begin(), m.end());
-    for (const auto& [x, power] : by)
-      if ((powers[x] += power) > kMaxPower) return false;
-    std::int64_t product = 0;
-    std::int64_t& sum = to[Monomial(powers.begin(), powers.end())];
-    if (__builtin_mul_overflow(c, times, &product) || __builtin_add_overflow(sum, product, &sum))
-      return false;
-  }
-  return true;
-}
-
-/// Of a polynomial that is one number; of others 0.
-template <class Polynomial>
-std::int64_t constant_of(const Polynomial& p) {
-  return p.size() == 1 && p.front().first.empty() ? p.front().second : 0;
-}
-
-template <class Polynomial>
-using TermsOf =
-    std::map<std::decay_t<decltype(std::declval<Polynomial>().front().first)>, std::int64_t>;
-
-/// The terms of a dim with x for each x % (c * by): they have one remainder by `by`. Nothing where
-/// there is none, or a number is too large.
-template <class Polynomials, class Atoms>
-auto without_remainders(const Polynomials& dims, const Atoms& atoms, DimId id, std::int64_t by) {
-  using Terms = TermsOf<decltype(dims[id])>;
-  Terms out;
-  bool found = false;
-  for (const auto& term : dims[id]) {
-    const auto& [m, c] = term;
-    const bool alone = m.size() == 1 && m.front().second == 1;
-    const auto* atom = alone ? &atoms[m.front().first] : nullptr;
-    using Kind = std::decay_t<decltype(atom->kind)>;
-    const bool open = alone && atom->kind == Kind::remainder && constant_of(dims[atom->b]) != 0 &&
-                      constant_of(dims[atom->b]) % by == 0;
-    found = found || open;
-    if (!add_product(out, open ? dims[atom->a] : std::vector{term}, {}, open ? c : 1))
-      return std::optional<Terms>();
-  }
-  return found ? std::optional(out) : std::nullopt;
-}
-
-/// Whether it has terms beside a constant, all with factors below 0.
+/// Returns true if no term but the constant has a positive coefficient.
 template <class Polynomial>
 bool falls(const Polynomial& p) {
   const auto has_positive = [](const auto& term) { return !term.first.empty() && term.second > 0; };
@@ -433,6 +389,26 @@ DimId Dims::div(DimId a, DimId b) {
   return add(whole, of_atom(Atom::Kind::quotient, rest, b));
 }
 
+DimId Dims::without_remainders(DimId id, std::int64_t by) {
+  const auto opens = [&](const std::pair<Monomial, std::int64_t>& term) {
+    const Monomial& m = term.first;
+    if (m.size() != 1 || m.front().second != 1) return false;
+    const Atom& atom = atoms_[m.front().first];
+    if (atom.kind != Atom::Kind::remainder) return false;
+    const std::int64_t divisor = value(atom.b).value_or(0);
+    return divisor != 0 && divisor % by == 0;
+  };
+  const Polynomial& p = dims_[id];
+  if (std::none_of(p.begin(), p.end(), opens)) return {};
+  Terms out;
+  for (const auto& term : p) {
+    const bool open = opens(term);
+    const Polynomial& added = open ? dims_[atoms_[term.first.front().first].a] : Polynomial{term};
+    if (!add_product(out, added, {}, open ? term.second : 1)) return {};
+  }
+  return intern_checked(std::move(out));
+}
+
 DimId Dims::mod(DimId a, DimId b) {
   if (!a || !b || dims_[b].empty()) return {};
   DimId rest = a;
@@ -447,8 +423,7 @@ DimId Dims::mod(DimId a, DimId b) {
     return constant(*va - *vb * floor_div(*va, *vb));
   }
   const std::int64_t by = value(b).value_or(0);
-  if (const auto flat = by > 1 ? without_remainders(dims_, atoms_, rest, by) : std::nullopt)
-    if (const DimId found = intern_checked(*flat)) return mod(found, b);
+  if (const DimId flat = by > 1 ? without_remainders(rest, by) : DimId()) return mod(flat, b);
   if (by > 1 && falls(dims_[rest])) {  // -x % b is what x lacks of a multiple of b
     const DimId x = mul(rest, constant(-1));
     const DimId whole = mul(div(add(x, constant(by - 1)), b), b);
@@ -639,7 +614,7 @@ Bounds Dims::bounds(AtomId id, const Facts& facts, int depth) const {
 
 namespace {
 
-/// Of a sum of terms, by what is known of each atom.
+/// The interval of a sum of terms, given that of each atom.
 template <class Terms, class OfAtom>
 Interval sum_of(const Terms& terms, const OfAtom& of) {
   Interval sum{Wide(0), Wide(0)};
@@ -651,46 +626,6 @@ Interval sum_of(const Terms& terms, const OfAtom& of) {
     sum = {plus(sum.min, term.min), plus(sum.max, term.max)};
   }
   return sum;
-}
-
-/// The same with y - r, r from 0 to k - 1, for each k * (y / k), where y may cancel; the constant
-/// of y counts to r. Unbounded where there is none.
-template <class Polynomials, class Atoms, class OfAtom>
-Bounds opened(const Polynomials& dims, const Atoms& atoms, DimId id, const OfAtom& of) {
-  TermsOf<decltype(dims[id])> terms;
-  Interval sum{Wide(0), Wide(0)};
-  bool found = false;
-  for (const auto& term : dims[id]) {
-    auto [m, c] = term;
-    const auto has_factor = [&, c = c](const auto& x) {
-      const auto& atom = atoms[x.first];
-      using Kind = std::decay_t<decltype(atom.kind)>;
-      if (atom.kind != Kind::quotient || x.second != 1) return false;
-      return constant_of(dims[atom.b]) > 1 && c % constant_of(dims[atom.b]) == 0;
-    };
-    const auto at = std::find_if(m.begin(), m.end(), has_factor);
-    if (at == m.end()) {
-      if (!add_product(terms, std::vector{term}, {}, 1)) return {};
-      continue;
-    }
-    found = true;
-    const auto& quotient = atoms[at->first];
-    const std::int64_t by = constant_of(dims[quotient.b]);
-    m.erase(at);
-    const auto& y = dims[quotient.a];
-    const std::int64_t more = y.empty() || !y.front().first.empty() ? 0 : y.front().second;
-    std::int64_t others = 0;
-    if (!add_product(terms, y, m, c / by) || __builtin_mul_overflow(more, c / by, &others) ||
-        __builtin_sub_overflow(terms[m], others, &terms[m]))
-      return {};
-    const Interval factor = sum_of(std::vector{std::pair{m, std::int64_t{1}}}, of);
-    const Interval rest = scaled(times(factor, {Wide(more) - by + 1, Wide(more)}), c / by);
-    sum = {plus(sum.min, rest.min), plus(sum.max, rest.max)};
-  }
-  if (!found) return {};
-  std::erase_if(terms, [](const auto& term) { return term.second == 0; });
-  const Interval others = sum_of(terms, of);
-  return finish({plus(sum.min, others.min), plus(sum.max, others.max)});
 }
 
 Bounds tighter(const Bounds& a, const Bounds& b) {
@@ -707,10 +642,53 @@ Bounds Dims::bounds(DimId id, const Facts& facts, int depth) const {
   return finish(sum_of(dims_[id], [&](AtomId x) { return bounds(x, facts, depth); }));
 }
 
+Dims::Monomial::const_iterator Dims::cancelling(const Monomial& m, std::int64_t c) const {
+  return std::find_if(m.begin(), m.end(), [&](const auto& factor) {
+    const Atom& atom = atoms_[factor.first];
+    if (atom.kind != Atom::Kind::quotient || factor.second != 1) return false;
+    const std::int64_t by = value(atom.b).value_or(0);
+    return by > 1 && c % by == 0;
+  });
+}
+
+Bounds Dims::opened(DimId id, const Facts& facts) const {
+  const Polynomial& p = dims_[id];
+  const auto cancels = [&](const auto& term) {
+    return cancelling(term.first, term.second) != term.first.end();
+  };
+  if (std::none_of(p.begin(), p.end(), cancels)) return {};
+  const auto of = [&](AtomId x) { return bounds(x, facts, 0); };
+  Terms terms;
+  Interval sum{Wide(0), Wide(0)};
+  for (const auto& term : p) {
+    const auto& [m, c] = term;
+    const auto at = cancelling(m, c);
+    if (at == m.end()) {
+      if (!add_product(terms, Polynomial{term}, {}, 1)) return {};
+      continue;
+    }
+    const Atom& quotient = atoms_[at->first];
+    const std::int64_t by = *value(quotient.b);
+    Monomial others(m.begin(), at);
+    others.insert(others.end(), at + 1, m.end());
+    const Polynomial& y = dims_[quotient.a];
+    const std::int64_t more = y.empty() || !y.front().first.empty() ? 0 : y.front().second;
+    std::int64_t constant = 0;
+    if (!add_product(terms, y, others, c / by) || __builtin_mul_overflow(more, c / by, &constant) ||
+        __builtin_sub_overflow(terms[others], constant, &terms[others]))
+      return {};
+    const Interval factor = sum_of(Polynomial{{others, 1}}, of);
+    const Interval rest = scaled(times(factor, {Wide(more) - by + 1, Wide(more)}), c / by);
+    sum = {plus(sum.min, rest.min), plus(sum.max, rest.max)};
+  }
+  std::erase_if(terms, [](const auto& term) { return term.second == 0; });
+  const Interval rest = sum_of(terms, of);
+  return finish({plus(sum.min, rest.min), plus(sum.max, rest.max)});
+}
+
 Bounds Dims::bounds(DimId id, const Facts& facts) const {
   if (!id) return {};
-  const auto of = [&](AtomId x) { return bounds(x, facts, 0); };
-  return tighter(bounds(id, facts, 0), opened(dims_, atoms_, id, of));
+  return tighter(bounds(id, facts, 0), opened(id, facts));
 }
 
 std::int64_t Dims::known_divisor(DimId id, const Facts& facts) const {

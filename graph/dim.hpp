@@ -106,7 +106,18 @@ class Dims {
     friend auto operator<=>(const Atom&, const Atom&) = default;
   };
   DimId intern(Polynomial p);
-  DimId intern_checked(std::map<Monomial, std::int64_t> terms);
+  using Terms = std::map<Monomial, std::int64_t>;
+  DimId intern_checked(Terms terms);
+  /// Adds `times` · `by` · p to the terms. False on overflow.
+  static bool add_product(Terms& to, const Polynomial& p, const Monomial& by, std::int64_t times);
+  /// Replaces each term x % (c · by) with x, which leaves the remainder by `by` as it is. Invalid
+  /// where the dim has no such term, or a number is too large.
+  DimId without_remainders(DimId id, std::int64_t by);
+  /// The quotient y / k in a monomial whose coefficient c is a multiple of k; its end if none is.
+  [[nodiscard]] Monomial::const_iterator cancelling(const Monomial& m, std::int64_t c) const;
+  /// Bounds with y - r for each k · (y / k), where 0 <= r < k, so that y may cancel. The constant
+  /// of y is added to r. Unbounded where the dim has no such quotient.
+  [[nodiscard]] Bounds opened(DimId id, const Facts& facts) const;
   AtomId atom(Atom a);
   DimId of_atom(Atom::Kind kind, DimId a, DimId b);
   DimId apply(Atom::Kind kind, DimId a, DimId b);
