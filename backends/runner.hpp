@@ -20,8 +20,7 @@ struct RunOptions {
   Symbols symbols = {};   ///< of dynamic dims other than the tokens; the plan's bounds otherwise
   std::int64_t rows = 0;  ///< not 0: every step runs as if it had as many tokens
   PieceHook* hook = nullptr;  ///< called before and after each piece
-  bool captures =
-      true;  ///< the engine replays captured graphs; false: it runs eagerly at the plan's sizes
+  bool captures = true;       ///< false: the engine runs the plan's sizes eagerly
 };
 
 enum class StepMode : std::uint8_t { eager, captured };

@@ -109,13 +109,13 @@ std::string Dispatcher::explain(const StepShape& step, const Dispatch& found, bo
       return fmt::format("above the largest {} size, {}", made,
                          sizes_.sizes.empty() ? 0 : sizes_.sizes.back());
     case DispatchReason::loras:
-      return fmt::format("{} adapters are in use, and no captured graph has room for more than {}",
-                         step.loras, loras_.empty() ? 0 : loras_.back());
+      return fmt::format("{} adapters are in use, and no {} graph has room for more than {}",
+                         step.loras, made, loras_.empty() ? 0 : loras_.back());
     case DispatchReason::differ:
       why = decode_query_ == 1
-                ? "only steps of one new token a sequence are captured whole"
-                : fmt::format("only steps of {} new tokens a sequence are captured whole",
-                              decode_query_);
+                ? fmt::format("only steps of one new token a sequence are {} whole", made)
+                : fmt::format("only steps of {} new tokens a sequence are {} whole", decode_query_,
+                              made);
       break;
     case DispatchReason::requests:
       why = fmt::format("no whole graph has room for {} sequences in {}", step.requests,
