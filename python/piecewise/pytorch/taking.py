@@ -237,5 +237,6 @@ def _blamed(why: Error, nodes: t.Mapping[str, torch.fx.Node]) -> t.List[torch.fx
     """The nodes that an error is about; none: it names none of these."""
     if why.code == _NO_SLICE:
         return [node for node in nodes.values() if any(key.endswith("_stride") for key in node.kwargs)]
-    named = nodes.get((why.place or "").removeprefix("node "))
+    place = why.place or ""
+    named = nodes.get(place.removeprefix("node ")) if place.startswith("node ") else None
     return [named] if named is not None else []
