@@ -1,4 +1,3 @@
-// Blocking, conversion, the choice of instruction set.
 #include "backends/gemm.hpp"
 
 #include <algorithm>

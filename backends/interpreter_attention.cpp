@@ -1,4 +1,3 @@
-// Row by row, as the formula reads.
 #include <cmath>
 #include <vector>
 

@@ -1,4 +1,3 @@
-// One product after the other, as the sums read.
 #include <vector>
 
 #include "backends/interpreter_kernels.hpp"

@@ -1,4 +1,3 @@
-// Element by element, by the coordinates of each.
 #include <type_traits>
 #include <vector>
 

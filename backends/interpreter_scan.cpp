@@ -1,4 +1,3 @@
-// Lanes along an axis, one after the other.
 #include <algorithm>
 #include <cmath>
 #include <numeric>

@@ -1,4 +1,3 @@
-// Each element of the result from those that it is made of.
 #include <cmath>
 #include <vector>
 

@@ -1,4 +1,3 @@
-// Sockets, and a thread that watches them.
 #include "backends/lifeline.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// A list of ranges that a signal handler can read at any time, and the handler.
+// A signal handler can read the list of ranges at any time.
 #include "backends/mapped_range.hpp"
 
 #include <atomic>

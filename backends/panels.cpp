@@ -1,4 +1,3 @@
-// Blocking, packing, the division among cores.
 #include "backends/panels.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// The loop over a graph's nodes.
 #include "backends/program.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// One step through the pieces of a plan.
 #include "backends/runner.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Conversion loops, one for each pair of storage and compute type.
+// Conversion loops, one per pair of storage and compute type.
 #include <bit>
 #include <cmath>
 #include <cstring>

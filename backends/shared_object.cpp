@@ -1,4 +1,4 @@
-// An anonymous file, or where the system has none, a file in a private folder.
+// Uses an anonymous file, or a file in a private folder on systems without them.
 #include "backends/shared_object.hpp"
 
 #include <cerrno>

@@ -1,4 +1,4 @@
-// Compiled without contraction of products and sums.
+// Compiled without contraction, so that each product and each sum is rounded.
 #include <bit>
 #include <cmath>
 

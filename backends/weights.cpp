@@ -1,4 +1,3 @@
-// Roles by use, and fast counter-based generators.
 #include "backends/weights.hpp"
 
 #include <algorithm>

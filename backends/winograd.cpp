@@ -1,4 +1,3 @@
-// The choice, the weights' transform, blocks of tiles.
 #include "backends/winograd.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// What the steps of a planned graph take.
 #include <CLI/CLI.hpp>
 
 #include "cli/commands.hpp"

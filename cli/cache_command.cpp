@@ -1,4 +1,3 @@
-// What is kept of compiled kernels.
 #include <CLI/CLI.hpp>
 
 #include "cli/commands.hpp"

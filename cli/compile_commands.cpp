@@ -1,4 +1,3 @@
-// Compile, tune.
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 

@@ -1,4 +1,3 @@
-// What differs between two graphs.
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 

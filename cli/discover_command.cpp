@@ -1,4 +1,3 @@
-// Rules found by enumeration, proved.
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,4 +1,3 @@
-// What this machine has, and what it is used for.
 #include <CLI/CLI.hpp>
 
 #include "cli/commands.hpp"

@@ -1,4 +1,3 @@
-// The commands completion and man of pwr, and the options of these names of pwviz.
 #include "cli/documentation.hpp"
 
 #include <algorithm>

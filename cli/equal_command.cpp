@@ -1,4 +1,3 @@
-// A proof that graphs compute the same.
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,4 +1,3 @@
-// Why a rule did not match, and where a pattern does.
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <unistd.h>

@@ -1,4 +1,3 @@
-// Import, export, stats, generate.
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,4 +1,3 @@
-// Every op with its signature, its meaning, its names elsewhere, and what runs it.
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 

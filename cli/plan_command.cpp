@@ -1,4 +1,3 @@
-// Makes plans, explains what steps get of them, and compares two.
 #include <map>
 #include <optional>
 

@@ -1,4 +1,3 @@
-// Fmt; the others stand in files of their own.
 #include <CLI/CLI.hpp>
 
 #include "base/file.hpp"

@@ -1,4 +1,3 @@
-// The main job, from a model's graph to numbers, and what it says.
 #include <chrono>
 #include <thread>
 

@@ -1,4 +1,3 @@
-// The capture sizes that serve a histogram of token counts best.
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>

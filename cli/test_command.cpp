@@ -1,4 +1,3 @@
-// The tests of rule files, each file on its own.
 #include <CLI/CLI.hpp>
 
 #include "base/file.hpp"

@@ -1,4 +1,3 @@
-// Folders whose piecewise.toml may set every option.
 #include <CLI/CLI.hpp>
 #include <fmt/ranges.h>
 

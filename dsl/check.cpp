@@ -1,4 +1,3 @@
-// The stages in order.
 #include "dsl/check.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Parses the item up to the place, and asks what was looked for there.
 #include "dsl/expected_words.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// The layout of `foreign` items.
 #include "dsl/format.hpp"
 #include "graph/text.hpp"
 

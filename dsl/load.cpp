@@ -1,4 +1,3 @@
-// Finds files, follows `use`, hands the trees to the checks.
 #include <algorithm>
 #include <filesystem>
 #include <map>

@@ -1,4 +1,3 @@
-// One function an item. An item begins as the parser's error recovery has it.
 #include "dsl/mentions.hpp"
 
 #include <algorithm>

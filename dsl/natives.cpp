@@ -1,4 +1,3 @@
-// The externs of the rule library, with the meaning they have in serving systems.
 #include "dsl/natives.hpp"
 
 #include <array>

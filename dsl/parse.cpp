@@ -1,4 +1,4 @@
-// Items one by one, at most one syntax error each, and on with the next item after an error.
+// Parses one item after the other, and continues after an error: at most one syntax error per item.
 #include <algorithm>
 #include <array>
 #include <optional>

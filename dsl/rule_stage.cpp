@@ -1,4 +1,3 @@
-// The stages of one rule in order, and the lists of its checks.
 #include "dsl/rule_stage.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Statements become nodes.
 #include "graph/build.hpp"
 
 #include <algorithm>

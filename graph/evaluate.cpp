@@ -1,4 +1,3 @@
-// Expressions over names, without graph nodes.
 #include <algorithm>
 #include <cmath>
 

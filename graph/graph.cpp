@@ -1,4 +1,4 @@
-// Building, reading, mutation. Names, order, undo and copies are in graph_*.cpp.
+// Names, order, undo, and copies are in graph_*.cpp.
 #include "graph/graph.hpp"
 
 #include <algorithm>

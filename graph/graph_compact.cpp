@@ -1,4 +1,3 @@
-// A copy in which ids follow the order list.
 #include "graph/graph.hpp"
 
 namespace pw {

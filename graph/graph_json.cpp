@@ -1,4 +1,4 @@
-// The writer. One line an input and a node, so that graphs can be read and compared as text.
+// Writes one line per input and node, so that graphs can be read and compared as text.
 #include "graph/graph_json.hpp"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// An inverse record for each mutation, applied backwards.
+// Keeps an inverse record of each mutation, and applies them backwards.
 #include <utility>
 
 #include "base/assert.hpp"

@@ -1,4 +1,3 @@
-// What a signature says at given operands.
 #include "graph/infer.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// An op's meaning as a graph, put in the op's place.
 #include <algorithm>
 
 #include <fmt/format.h>

@@ -1,4 +1,3 @@
-// A walk to the producers, on a stack of its own, with a memo in the graph.
 #include "graph/replication.hpp"
 
 #include <algorithm>

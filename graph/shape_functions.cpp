@@ -1,4 +1,3 @@
-// Errors have code PW0310.
 #include "graph/shape_functions.hpp"
 
 #include <algorithm>

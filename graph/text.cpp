@@ -1,4 +1,3 @@
-// Parentheses stand only where reading back would otherwise give another tree.
 #include "graph/text.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// A type pattern against a type, binding dtype, dim and sequence variables.
 #include <fmt/format.h>
 
 #include "graph/build.hpp"

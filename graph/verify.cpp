@@ -1,4 +1,3 @@
-// One function an invariant.
 #include "graph/verify.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// What steps of given sequences get of a plan, and why.
 #include "pipeline/dispatch_table.hpp"
 
 #include <charconv>

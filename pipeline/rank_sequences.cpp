@@ -1,5 +1,5 @@
-// A number for each count of tokens is exchanged, and the sequences themselves only where two
-// numbers differ.
+// Exchanges one number per count of tokens, and the sequences themselves only if two numbers
+// differ.
 #include "pipeline/rank_sequences.hpp"
 
 #include <algorithm>

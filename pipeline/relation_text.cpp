@@ -1,4 +1,3 @@
-// One line at a time, by hand.
 #include "pipeline/relation_text.hpp"
 
 #include <algorithm>

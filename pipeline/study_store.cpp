@@ -1,4 +1,4 @@
-// All that is said in SQL.
+// All SQL is in this file.
 #include "pipeline/study_store.hpp"
 
 #include <filesystem>

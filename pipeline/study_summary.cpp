@@ -1,4 +1,3 @@
-// Read_study, study_answer, study_rows.
 #include <algorithm>
 #include <map>
 #include <tuple>

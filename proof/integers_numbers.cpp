@@ -1,4 +1,3 @@
-// Evaluate, and the samples that refute claims.
 #include <algorithm>
 
 #include "base/hash.hpp"

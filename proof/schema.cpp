@@ -1,4 +1,3 @@
-// The left side as a Sketch draws it, the right side built on it, and what the guards say of sizes.
 #include "proof/schema.hpp"
 
 #include <algorithm>

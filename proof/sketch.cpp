@@ -1,4 +1,3 @@
-// Sizes, sequences of axes, dtypes, types.
 #include "proof/sketch.hpp"
 
 #include <algorithm>

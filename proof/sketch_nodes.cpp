@@ -1,4 +1,3 @@
-// Their operands, results and inputs.
 #include <algorithm>
 #include <cctype>
 

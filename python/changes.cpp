@@ -1,5 +1,5 @@
-// What a run of a pipeline did to a graph, told so that another graph of the same calls can be
-// changed alike.
+// Describes what a pipeline did to a graph, so that another graph of the same calls can be changed
+// alike.
 #include <string>
 #include <utility>
 #include <variant>

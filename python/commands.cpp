@@ -1,4 +1,4 @@
-// What the commands about rules, graphs and the machine do, as data. Each function is one call of
+// Exposes the commands about rules, graphs, and the machine as data. Each function is one call into
 // pipeline/, and its JSON is the command's.
 #include <pybind11/stl.h>
 

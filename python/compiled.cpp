@@ -1,4 +1,4 @@
-// A graph compiled once and run many times, by any threads, on memory that the caller has.
+// Compiles a graph once and runs it many times, from any thread, on the caller's memory.
 #include <algorithm>
 #include <iterator>
 #include <memory>

@@ -1,4 +1,3 @@
-// Backends, hooks between pieces, and externs of rules.
 #include "python/engines.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Logs, rules, JSON.
 #include <algorithm>
 #include <filesystem>
 

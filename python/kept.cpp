@@ -1,4 +1,3 @@
-// What the compile cache keeps for a later process, and digests of what it is made of.
 #include <filesystem>
 #include <functional>
 #include <optional>

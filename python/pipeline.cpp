@@ -1,4 +1,3 @@
-// The main job, and splits and plans, as the command line does them.
 #include <variant>
 
 #include <pybind11/stl.h>

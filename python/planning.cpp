@@ -1,4 +1,3 @@
-// Graphs cut, planned, sized, compiled and tuned, as the command line does it.
 #include <fmt/ranges.h>
 #include <pybind11/stl.h>
 

@@ -1,4 +1,3 @@
-// A graph run on numpy arrays, opaque ops by Python callables.
 #include <cstring>
 #include <map>
 #include <memory>

@@ -1,4 +1,3 @@
-// Dce (eliminate_dead), cse (eliminate_common) and elide_clones.
 #include <algorithm>
 #include <bit>
 #include <map>

@@ -1,4 +1,3 @@
-// The passes of a strategy in order, each measured, checked and reported.
 #include "rewriter/driver.hpp"
 
 #include <algorithm>

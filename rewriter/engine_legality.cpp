@@ -1,4 +1,4 @@
-// Are its nodes and edges still there, is it
+// Checks a candidate: are its nodes and edges still there, is it
 // closed, convex and clear of barriers, is it accepted by types, attributes and guards, does it
 // change anything, and must it wait.
 //

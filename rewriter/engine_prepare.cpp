@@ -1,4 +1,3 @@
-// What is worked out of each rule once, before a run.
 #include <algorithm>
 #include <map>
 #include <set>

@@ -1,4 +1,4 @@
-// From the nodes that a rewrite touched, along the edges of the
+// Finds the anchors to match again: from the nodes that a rewrite touched, along the edges of the
 // patterns, to the anchors whose matches may hold them.
 //
 // For each op the match program has the ways back: the edges that lead from a pattern node of this

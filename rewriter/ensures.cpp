@@ -1,4 +1,4 @@
-// Numbers of the graph are put in, then it is a guard over params.
+// Substitutes the graph's counts, which leaves a guard over params.
 #include "rewriter/ensures.hpp"
 
 #include <fmt/format.h>

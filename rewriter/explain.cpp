@@ -1,4 +1,3 @@
-// Near misses grouped over repeated layers, and the fate of matches in a pipeline.
 #include "rewriter/explain.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// One function a kind of strategy.
 #include "rewriter/interpreter.hpp"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Matches that come up with one, or that one ends although all their nodes are still there.
+// Records the matches that a rewrite creates, and those that it ends although all their nodes
+// remain.
 #include <algorithm>
 
 #include <fmt/format.h>

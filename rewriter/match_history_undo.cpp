@@ -1,4 +1,3 @@
-// `atomic` strategies that were rolled back, and the alternatives of `best of` that lost.
 #include <algorithm>
 
 #include <fmt/format.h>

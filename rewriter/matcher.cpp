@@ -1,4 +1,3 @@
-// The searches of search.hpp over one anchor or all of them.
 #include "rewriter/matcher.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// An instruction a line, with its branch on failure, its reason, and the rules that ask it.
+// Prints one line per instruction: its branch on failure, its reason, and the rules that use it.
 #include <fmt/format.h>
 
 #include "base/counted.hpp"

@@ -1,4 +1,3 @@
-// Binding of operands and results, comparison of numbers, unification of types.
 #include <fmt/format.h>
 
 #include "graph/canonical.hpp"

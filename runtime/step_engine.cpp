@@ -1,4 +1,3 @@
-// A backend as an engine.
 #include "runtime/step_engine.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Graphs, nodes and bytes of each captured size, before anything is captured.
+// Predicts graphs, nodes, and bytes of each captured size before anything is captured.
 #include <algorithm>
 #include <map>
 #include <tuple>

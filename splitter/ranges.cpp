@@ -1,4 +1,3 @@
-// Inclusive token ranges from their end points.
 #include <algorithm>
 
 #include "splitter/plan.hpp"

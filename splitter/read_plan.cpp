@@ -1,4 +1,3 @@
-// Reads, and resolves names.
 #include <algorithm>
 #include <charconv>
 #include <limits>

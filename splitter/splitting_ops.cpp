@@ -1,4 +1,3 @@
-// Which ops cut a graph, from traits, rules and options.
 #include <set>
 
 #include "base/try.hpp"

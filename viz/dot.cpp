@@ -1,4 +1,4 @@
-// Neither `size` nor `dpi` is set: Debian's Graphviz clips or blanks the picture then.
+// Sets neither `size` nor `dpi`: with them Debian's Graphviz clips or blanks the picture.
 #include "viz/dot.hpp"
 
 #include <algorithm>

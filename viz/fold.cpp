@@ -1,4 +1,4 @@
-// Groups from pieces, layer names or splitting ops, then equal groups by their canonical form.
+// Groups nodes by pieces, layer names, or splitting ops, then folds groups of equal canonical form.
 #include "viz/fold.hpp"
 
 #include <algorithm>

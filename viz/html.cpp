@@ -1,4 +1,4 @@
-// The union of all versions, laid out once, in a page that needs nothing else.
+// Lays out the union of all versions once, in a self-contained page.
 #include <fmt/format.h>
 
 #include "viz/label.hpp"

@@ -1,4 +1,3 @@
-// A heading, how much is shown, and a table of nodes for each group.
 #include "viz/markdown.hpp"
 
 #include <algorithm>

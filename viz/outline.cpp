@@ -1,4 +1,3 @@
-// A heading, then one line a drawn node under its group, results aligned.
 #include "viz/outline.hpp"
 
 #include <algorithm>

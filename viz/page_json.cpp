@@ -1,4 +1,4 @@
-// Columns of numbers over a table of texts, so that a hundred thousand nodes stay a few megabytes.
+// Writes columns of numbers over a table of texts: a hundred thousand nodes take a few megabytes.
 #include <algorithm>
 #include <cmath>
 #include <map>

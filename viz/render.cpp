@@ -1,4 +1,3 @@
-// Versions → union → folding → scene → text.
 #include <algorithm>
 
 #include "base/try.hpp"

@@ -1,4 +1,3 @@
-// The format follows the extension.
 #include "viz/viz.hpp"
 
 namespace pw {

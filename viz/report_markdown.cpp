@@ -1,4 +1,3 @@
-// A heading a section, prose as paragraphs, tables as tables.
 #include "viz/markdown.hpp"
 #include "viz/report.hpp"
 

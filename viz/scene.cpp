@@ -1,4 +1,4 @@
-// One box for each node that is drawn, or, where these are too many, one for each group.
+// Draws one box per node, or one per group if there are too many nodes.
 #include "viz/scene.hpp"
 
 #include <algorithm>

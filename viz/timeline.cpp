@@ -1,4 +1,3 @@
-// The journal read along the versions.
 #include "viz/timeline.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// A piece's row ops grouped, compiled, and put into the piece as one node a group; the rest is left
-// as it is.
+// Groups a piece's row ops, compiles each group, and puts it into the piece as one node; the rest
+// stays as it is.
 #include "backends/cpu/cpu.hpp"
 
 #include <algorithm>

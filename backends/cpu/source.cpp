@@ -1,4 +1,3 @@
-// What stands around a kernel's text.
 #include <fmt/format.h>
 
 #include "backends/cpu/emitter.hpp"

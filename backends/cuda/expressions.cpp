@@ -1,4 +1,3 @@
-// The C++ of single values, with their bits beside them.
 #include "backends/cuda/expressions.hpp"
 
 #include <fmt/format.h>

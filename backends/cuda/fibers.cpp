@@ -1,4 +1,4 @@
-// A switch of stacks in nine instructions on x86-64, ucontext elsewhere.
+// Switches stacks in nine instructions on x86-64, and by ucontext elsewhere.
 #include "backends/cuda/fibers.hpp"
 
 #include <cstdint>

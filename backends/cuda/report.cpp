@@ -1,4 +1,3 @@
-// Write_compiled and the report for people.
 #include <filesystem>
 #include <map>
 

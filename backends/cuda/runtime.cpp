@@ -1,4 +1,4 @@
-// Compiling and memory; runtime_capture.cpp has what is recorded, and runtime_steps.cpp the steps.
+// Compilation and memory; runtime_capture.cpp records graphs, and runtime_steps.cpp runs steps.
 #include "backends/cuda/runtime.hpp"
 
 #include <algorithm>

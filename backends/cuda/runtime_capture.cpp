@@ -1,4 +1,3 @@
-// Pieces, and whole steps.
 #include <chrono>
 #include <iterator>
 #include <set>

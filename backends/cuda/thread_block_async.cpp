@@ -1,5 +1,6 @@
-// They read shared memory, and add to registers. What they read must have been shown to them:
-// writes are not seen otherwise ("proxies" of the PTX ISA's memory consistency model).
+// Runs instructions that a thread begins and waits for later. They read shared memory and add to
+// registers. A write has to be made visible to them first ("proxies" of the PTX ISA's memory
+// consistency model).
 #include <algorithm>
 #include <cstring>
 

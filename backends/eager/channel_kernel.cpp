@@ -1,4 +1,4 @@
-// This file is compiled several times, with PW_GEMM naming the variant, as gemm_kernel.cpp is.
+// Compiled once per instruction set: PW_GEMM names the variant, as in gemm_kernel.cpp.
 #include "backends/eager/channel_kernel.hpp"
 
 namespace pw::PW_GEMM {

@@ -1,6 +1,5 @@
-// This file is compiled several times, with PW_GEMM naming the variant, as gemm_kernel.cpp is.
-// Without contraction of products and sums: the prelude says where a product and a sum are rounded
-// once.
+// Compiled once per instruction set: PW_GEMM names the variant, as in gemm_kernel.cpp. Products and
+// sums are not contracted, because the prelude says where each is rounded.
 #include <bit>
 #include <cmath>
 

@@ -1,4 +1,3 @@
-// The table of all its kernels, and the backend.
 #include "backends/eager/eager.hpp"
 
 #include "backends/eager/curves.hpp"

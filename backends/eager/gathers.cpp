@@ -1,4 +1,3 @@
-// Rows of a table, copied as they are stored.
 #include <cstring>
 #include <vector>
 

@@ -1,4 +1,3 @@
-// Elements that tensors of indices choose.
 #include <algorithm>
 #include <atomic>
 #include <cstring>

@@ -1,4 +1,3 @@
-// Plain loops over int64.
 #include "backends/eager/kernels.hpp"
 #include "backends/primitives.hpp"
 

@@ -1,4 +1,4 @@
-// F32 from converted blocks, bias and scales applied before the one rounding.
+// Converts blocks to f32, and applies bias and scales before the single rounding.
 #include <Eigen/Core>
 #include <vector>
 

@@ -1,4 +1,3 @@
-// Each row converted to f32 (f64, int64) and reduced; and keep_topk.
 #include <algorithm>
 #include <limits>
 #include <type_traits>

@@ -1,4 +1,4 @@
-// Each lane along an axis is converted to what it is computed in, and looked at from its beginning.
+// Converts each lane along an axis to the compute type, and scans it from its beginning.
 #include <algorithm>
 #include <cmath>
 #include <vector>

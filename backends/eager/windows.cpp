@@ -1,4 +1,4 @@
-// Plane by plane, in f32 (f64 of f64, int64 of integers).
+// Computes plane by plane: f64 in f64, integers in int64, all else in f32.
 #include <algorithm>
 #include <cmath>
 #include <vector>

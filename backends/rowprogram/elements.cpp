@@ -1,4 +1,3 @@
-// Loads, literals, pointwise primitives, reductions.
 #include <algorithm>
 #include <array>
 

@@ -1,4 +1,3 @@
-// Making, simplifying and printing of index expressions.
 #include "backends/rowprogram/index.hpp"
 
 #include <algorithm>

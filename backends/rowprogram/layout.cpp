@@ -1,4 +1,4 @@
-// The index of a result's element is turned into the operand's.
+// Turns the index of a result's element into the operand's.
 #include <algorithm>
 
 #include <fmt/format.h>

@@ -1,5 +1,3 @@
-// Here: the domain of rows, and the scopes.
-//
 // Elements are pulled: to store an element of a result, the element of the value is asked for at an
 // index; layout ops rewrite the index, pointwise ops pull elements of their operands, reductions
 // open a loop. What is computed is placed in the outermost scope that has its index variables, and

@@ -1,4 +1,3 @@
-// Their terms, quotients and remainders by a constant, and substitution.
 #include <algorithm>
 #include <functional>
 #include <numeric>

@@ -1,4 +1,3 @@
-// One function a form of help, listed in kFixes.
 #include "cli/lsp/actions.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// What an editor draws into the text.
 #include <algorithm>
 
 #include "cli/lsp/view.hpp"

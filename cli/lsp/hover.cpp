@@ -1,4 +1,3 @@
-// What a name means, and what a call takes.
 #include <algorithm>
 
 #include <fmt/format.h>

@@ -1,4 +1,3 @@
-// As they are, in place, and with `out`.
 #include <algorithm>
 #include <array>
 #include <cctype>

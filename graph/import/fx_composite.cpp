@@ -1,4 +1,3 @@
-// Matmul of any ranks, repeat_interleave, roll, conv_transpose, unflatten, im2col.
 #include <algorithm>
 #include <array>
 

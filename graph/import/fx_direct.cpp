@@ -1,4 +1,3 @@
-// Calls that no text has.
 #include "base/try.hpp"
 #include "graph/import/fx_convert.hpp"
 

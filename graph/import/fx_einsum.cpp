@@ -1,4 +1,4 @@
-// Einsum, which takes its operands from left to right as PyTorch does, and tensordot.
+// Contracts the operands of einsum from left to right, as PyTorch does.
 #include <algorithm>
 
 #include "graph/import/einsum.hpp"

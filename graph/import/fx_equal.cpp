@@ -1,4 +1,5 @@
-// A dump is of a program that runs only where its guards hold.
+// Sizes are equal if guards say so: a dump comes from a program that runs only where its guards
+// hold.
 #include <algorithm>
 #include <tuple>
 

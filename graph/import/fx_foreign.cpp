@@ -1,4 +1,3 @@
-// `foreign` items and declarations of ops of the same name.
 #include <algorithm>
 
 #include <fmt/format.h>

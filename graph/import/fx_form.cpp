@@ -1,4 +1,3 @@
-// What a text is.
 #include "graph/import/fx_form.hpp"
 
 #include <algorithm>

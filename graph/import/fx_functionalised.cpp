@@ -1,4 +1,4 @@
-// Their arguments are copies, and what they write is returned.
+// The arguments of a functionalised call are copies, and the call returns what it writes.
 #include <algorithm>
 
 #include <fmt/format.h>

@@ -1,4 +1,3 @@
-// From a text to a graph.
 #include <fmt/format.h>
 
 #include "base/try.hpp"

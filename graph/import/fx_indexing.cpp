@@ -1,4 +1,3 @@
-// Index, index_put, gather, the scatters, flip.
 #include <algorithm>
 #include <array>
 #include <numeric>

@@ -1,4 +1,3 @@
-// The layer of FX text above single statements.
 #include <algorithm>
 #include <array>
 #include <optional>

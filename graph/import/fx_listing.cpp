@@ -1,4 +1,4 @@
-// Str(graph) and print_tabular() of torch.fx, a line a node.
+// Reads str(graph) and print_tabular() of torch.fx, one node per line.
 #include <algorithm>
 #include <charconv>
 #include <limits>

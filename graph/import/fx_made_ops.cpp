@@ -1,4 +1,3 @@
-// What ops the rows of a target make.
 #include "graph/import/fx_made_ops.hpp"
 
 #include <algorithm>

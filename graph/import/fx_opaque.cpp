@@ -1,4 +1,4 @@
-// Nodes that keep the call as it was, in its place, with what they may have written as further
+// Keeps a call as it was, in its place, with the tensors that it may have written as further
 // results.
 #include <algorithm>
 #include <cctype>

@@ -1,4 +1,3 @@
-// What each FX target is in the library.
 #include "graph/import/fx_ops.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Arange, repeat, the pads, diagonal, var, conv1d to conv3d.
 #include <algorithm>
 #include <cmath>
 

@@ -1,4 +1,3 @@
-// Those that make, add and split axes.
 #include <algorithm>
 
 #include "graph/import/fx_apply.hpp"

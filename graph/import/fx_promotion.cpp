@@ -1,4 +1,3 @@
-// Whole numbers in ops of floats, numbers beside tensors, sums, lists of several types.
 #include <algorithm>
 #include <iterator>
 

@@ -1,4 +1,3 @@
-// Views by integers, slices, None and Ellipsis; gathers and scatters by tensors.
 #include <algorithm>
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// A write is a new value, and a view of what was written is derived anew when it is read.
+// A write creates a new value, and a view of the written tensor is derived again when it is read.
 #include <algorithm>
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Calls that were unknown when a graph was written, and are known now.
+// Lowers calls that were unknown when a graph was written and are known now.
 #include <algorithm>
 #include <cctype>
 #include <charconv>

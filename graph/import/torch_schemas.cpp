@@ -1,4 +1,4 @@
-// A binary search over the lines of the table.
+// Searches the sorted lines of the table by bisection.
 #include "graph/import/torch_schemas.hpp"
 
 #include <algorithm>

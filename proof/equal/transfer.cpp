@@ -1,4 +1,3 @@
-// Which rule is for which op, and the rules for elements and collectives.
 #include "proof/equal/transfer.hpp"
 
 #include <algorithm>

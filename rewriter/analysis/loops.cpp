@@ -1,4 +1,3 @@
-// Passes without weights that prove their end, and without fuel.
 #include <set>
 
 #include <fmt/format.h>

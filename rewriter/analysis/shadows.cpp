@@ -1,4 +1,3 @@
-// Rules that do not fire on graphs made of nothing but their own patterns.
 #include <algorithm>
 #include <set>
 

@@ -1,4 +1,5 @@
-// Dijkstra's algorithm on an and-or graph).
+// components_of is Tarjan's algorithm (1972) without recursion; derive is Knuth's (1977),
+// Dijkstra's algorithm on an and-or graph.
 #include "rewriter/extract/problem.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Draws a node, asks inference whether it is typed, and keeps it if so.
+// Draws a node, infers its types, and keeps it if inference succeeds.
 #include "tests/fuzz/random_graph.hpp"
 
 #include <algorithm>

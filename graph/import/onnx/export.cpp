@@ -1,4 +1,3 @@
-// A table from ops to ONNX's, and functions for those whose attributes are inputs there.
 #include "graph/import/onnx/export.hpp"
 
 #include <algorithm>

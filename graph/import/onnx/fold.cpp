@@ -1,4 +1,3 @@
-// A table of ops over known numbers, which are dims.
 #include "graph/import/onnx/fold.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// ONNX models, from the bytes of a file to a graph.
 #include <algorithm>
 #include <filesystem>
 #include <set>

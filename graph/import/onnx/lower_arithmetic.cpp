@@ -1,4 +1,3 @@
-// Pointwise ops of several operands, of bits, quantisation, and what is the same in inference.
 #include <array>
 #include <limits>
 

@@ -1,4 +1,3 @@
-// Elements by tensors of indices, and tensors made of places.
 #include <array>
 #include <cmath>
 

@@ -1,4 +1,3 @@
-// What moves elements, makes tensors, and casts.
 #include <algorithm>
 #include <array>
 #include <numeric>

@@ -1,4 +1,4 @@
-// TfIdfVectorizer of whole numbers, which counts sequences.
+// Counts sequences of integers: TfIdfVectorizer.
 #include <algorithm>
 #include <array>
 

@@ -1,4 +1,3 @@
-// Normalisation over axes, channels and neighbours.
 #include <algorithm>
 #include <array>
 #include <cmath>

@@ -1,4 +1,3 @@
-// Matrix products, of reals and of quantised numbers.
 #include <algorithm>
 #include <array>
 

@@ -1,4 +1,3 @@
-// Sums and the like over lists of axes, scans, orders, and distributions of older opsets.
 #include <algorithm>
 #include <array>
 #include <limits>

@@ -1,4 +1,4 @@
-// Resize and Upsample, axis by axis, as a choice of elements or a product with the matrix of each
+// Computes Resize and Upsample axis by axis, as a gather or a product with the matrix of each
 // output element's weights.
 #include <algorithm>
 #include <array>

@@ -1,4 +1,3 @@
-// Convolutions and pools, with the ways in which ONNX says how axes are padded.
 #include <algorithm>
 #include <array>
 #include <cmath>

@@ -1,4 +1,3 @@
-// What is in a PT2 archive.
 #include <algorithm>
 
 #include <fmt/format.h>

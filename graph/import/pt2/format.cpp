@@ -1,4 +1,3 @@
-// PT2 archives as graphs.
 #include <algorithm>
 
 #include <fmt/format.h>

@@ -1,4 +1,3 @@
-// Where the tensors of a PT2 archive are.
 #include <algorithm>
 
 #include <fmt/format.h>

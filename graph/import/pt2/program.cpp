@@ -1,4 +1,3 @@
-// A serialized ExportedProgram as functions of the importer.
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
