@@ -5,11 +5,11 @@
 #include <limits>
 #include <vector>
 
-#include "backends/interpreter_kernels.hpp"
-#include "backends/numerics.hpp"
-#include "backends/primitives.hpp"
+#include "backends/interpreter/kernels.hpp"
 #include "backends/program.hpp"
 #include "backends/sequences.hpp"
+#include "graph/primitives.hpp"
+#include "tensor/numerics.hpp"
 
 namespace pw {
 namespace {

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "backends/tensor.hpp"
 #include "base/diagnostic.hpp"
 #include "graph/graph.hpp"
+#include "tensor/tensor.hpp"
 
 namespace pw {
 

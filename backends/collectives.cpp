@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "backends/interpreter_kernels.hpp"
+#include "backends/interpreter/kernels.hpp"
 #include "base/try.hpp"
 #include "graph/named_groups.hpp"
 

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <string>
 
-#include "backends/array.hpp"
 #include "backends/backend.hpp"
+#include "tensor/array.hpp"
 
 namespace pw {
 

@@ -7,7 +7,7 @@
 
 #include "backends/host_arguments.hpp"
 #include "base/try.hpp"
-#include "graph/writes.hpp"
+#include "graph/passes/writes.hpp"
 
 namespace pw {
 namespace {

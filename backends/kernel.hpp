@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "backends/array.hpp"
 #include "backends/backend.hpp"
+#include "tensor/array.hpp"
 
 namespace pw {
 

@@ -1,9 +1,9 @@
 #include <cstring>
 
 #include "backends/kernel.hpp"
-#include "backends/numerics.hpp"
 #include "backends/sequences.hpp"
 #include "base/assert.hpp"
+#include "tensor/numerics.hpp"
 
 namespace pw {
 namespace {

@@ -8,10 +8,10 @@
 #include <fmt/ranges.h>
 
 #include "backends/host_functions.hpp"
-#include "backends/memory.hpp"
 #include "base/assert.hpp"
 #include "base/try.hpp"
 #include "graph/build.hpp"
+#include "tensor/memory.hpp"
 
 namespace pw {
 namespace {

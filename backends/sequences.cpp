@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "backends/kv_cache.hpp"
 #include "base/try.hpp"
+#include "tensor/kv_cache.hpp"
 
 namespace pw {
 

@@ -2,12 +2,12 @@
 #include <bit>
 #include <cmath>
 
-#include "backends/primitives.hpp"
+#include "graph/primitives.hpp"
 
 namespace pw::single {
 namespace {
 
-#include "backends/host_prelude.inc"
+#include "tensor/host_prelude.inc"
 
 }  // namespace
 

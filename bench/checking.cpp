@@ -8,10 +8,10 @@
 #include <fmt/format.h>
 
 #include "backends/eager/eager.hpp"
-#include "backends/runner.hpp"
 #include "base/hash.hpp"
 #include "bench/measure.hpp"
 #include "dsl/dsl.hpp"
+#include "exec/runner.hpp"
 #include "rewriter/analysis/analysis.hpp"
 
 namespace {

@@ -14,13 +14,13 @@
 
 #include "backends/cpu/cpu.hpp"
 #include "backends/eager/eager.hpp"
-#include "backends/runner.hpp"
-#include "backends/toolchain.hpp"
 #include "bench/eigen.hpp"
 #include "bench/measure.hpp"
 #include "bench/prepared.hpp"
+#include "codegen/toolchain.hpp"
 #include "dsl/dsl.hpp"
-#include "graph/generate.hpp"
+#include "exec/runner.hpp"
+#include "models/generate.hpp"
 #include "rewriter/rewriter.hpp"
 #include "splitter/plan.hpp"
 

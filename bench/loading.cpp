@@ -2,18 +2,18 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "base/file.hpp"
+#include "base/io/file.hpp"
 #include "base/memory.hpp"
 #include "bench/fx_text.hpp"
 #include "bench/generic_json.hpp"
 #include "bench/measure.hpp"
 #include "bench/page.hpp"
 #include "dsl/dsl.hpp"
-#include "dsl/graph_header.hpp"
-#include "graph/generate.hpp"
-#include "graph/graph_binary.hpp"
-#include "graph/import/fx.hpp"
-#include "graph/text.hpp"
+#include "dsl/syntax/graph_header.hpp"
+#include "graph/text/graph_binary.hpp"
+#include "graph/text/text.hpp"
+#include "import/fx/fx.hpp"
+#include "models/generate.hpp"
 
 namespace pw::bench {
 namespace {

@@ -13,10 +13,10 @@
 #include <fmt/format.h>
 
 #include "dsl/dsl.hpp"
-#include "graph/generate.hpp"
-#include "graph/graph_diff.hpp"
-#include "graph/graph_json.hpp"
-#include "graph/text.hpp"
+#include "graph/compare/graph_diff.hpp"
+#include "graph/text/graph_json.hpp"
+#include "graph/text/text.hpp"
+#include "models/generate.hpp"
 #include "rewriter/rewriter.hpp"
 #include "splitter/plan.hpp"
 

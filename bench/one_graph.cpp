@@ -5,9 +5,9 @@
 
 #include "bench/measure.hpp"
 #include "dsl/dsl.hpp"
-#include "graph/text.hpp"
+#include "graph/text/text.hpp"
 #include "graph/verify.hpp"
-#include "rewriter/scan.hpp"
+#include "rewriter/matcher/scan.hpp"
 
 namespace pw::bench {
 namespace {

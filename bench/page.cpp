@@ -3,8 +3,8 @@
 #include <filesystem>
 #include <map>
 
-#include "base/blank.hpp"
-#include "base/file.hpp"
+#include "base/io/file.hpp"
+#include "base/trim.hpp"
 #include "base/try.hpp"
 #include "bench/measure.hpp"
 

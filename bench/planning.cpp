@@ -12,7 +12,7 @@
 #include "base/hash.hpp"
 #include "bench/measure.hpp"
 #include "dsl/dsl.hpp"
-#include "graph/generate.hpp"
+#include "models/generate.hpp"
 #include "splitter/choose.hpp"
 #include "splitter/plan.hpp"
 #include "splitter/step_cost.hpp"

@@ -1,8 +1,8 @@
 #include "bench/prepared.hpp"
 
 #include "backends/program.hpp"
-#include "backends/runner.hpp"
 #include "bench/measure.hpp"
+#include "exec/runner.hpp"
 
 namespace pw::bench {
 

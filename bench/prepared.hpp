@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "backends/backend.hpp"
-#include "backends/tensor.hpp"
+#include "tensor/tensor.hpp"
 
 namespace pw::bench {
 

@@ -12,15 +12,15 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "base/file.hpp"
+#include "base/io/file.hpp"
 #include "base/memory.hpp"
 #include "bench/measure.hpp"
 #include "bench/one_graph.hpp"
 #include "bench/page.hpp"
 #include "bench/stages.hpp"
 #include "bench/star.hpp"
-#include "graph/generate.hpp"
-#include "graph/graph_json.hpp"
+#include "graph/text/graph_json.hpp"
+#include "models/generate.hpp"
 
 namespace pw::bench {
 namespace {

@@ -13,15 +13,15 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "base/file.hpp"
+#include "base/io/file.hpp"
 #include "bench/measure.hpp"
 #include "dsl/dsl.hpp"
-#include "graph/generate.hpp"
-#include "graph/graph_json.hpp"
+#include "graph/text/graph_json.hpp"
+#include "models/generate.hpp"
 #include "rewriter/rewriter.hpp"
 #include "splitter/plan.hpp"
-#include "viz/dot.hpp"
-#include "viz/graphviz.hpp"
+#include "viz/formats/dot.hpp"
+#include "viz/formats/graphviz.hpp"
 
 namespace {
 

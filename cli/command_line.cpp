@@ -5,7 +5,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/diagnostic_output.hpp"
-#include "cli/help_format.hpp"
+#include "cli/help/help_format.hpp"
 #include "cli/output.hpp"
 #include "cli/parse_mistake.hpp"
 #include "cli/session.hpp"

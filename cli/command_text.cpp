@@ -4,7 +4,7 @@
 #include <cctype>
 #include <string_view>
 
-#include "base/shown_path.hpp"
+#include "base/io/shown_path.hpp"
 
 namespace pw::cli {
 namespace {

@@ -28,7 +28,7 @@ namespace {
 
 #include <fmt/format.h>
 
-#include "base/file.hpp"
+#include "base/io/file.hpp"
 
 namespace pw::cli {
 namespace {

@@ -4,9 +4,9 @@
 
 #include <CLI/CLI.hpp>
 
-#include "base/file.hpp"
+#include "base/io/file.hpp"
 #include "cli/session.hpp"
-#include "pipeline/diagnostics.hpp"
+#include "pipeline/report/diagnostics.hpp"
 
 namespace pw::cli {
 namespace {

@@ -1,7 +1,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/commands.hpp"
-#include "pipeline/capabilities.hpp"
+#include "pipeline/run/capabilities.hpp"
 
 namespace pw::cli {
 

@@ -2,9 +2,9 @@
 
 #include <CLI/CLI.hpp>
 
-#include "cli/help_format.hpp"
+#include "cli/help/help_format.hpp"
 #include "cli/option_table.hpp"
-#include "runtime/step_engine.hpp"
+#include "engines/step_engine.hpp"
 
 namespace pw::cli {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "cli/planning.hpp"
-#include "pipeline/execution.hpp"
+#include "pipeline/run/execution.hpp"
 
 namespace pw::cli {
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "cli/session.hpp"
-#include "pipeline/failure.hpp"
+#include "failures/failure.hpp"
 
 namespace pw::cli {
 

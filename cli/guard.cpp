@@ -8,10 +8,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "base/file.hpp"
+#include "base/io/file.hpp"
+#include "base/io/unfinished_files.hpp"
 #include "base/memory.hpp"
 #include "base/printable.hpp"
-#include "base/unfinished_files.hpp"
 #include "cli/output.hpp"
 #include "cli/session.hpp"
 #include "graph/attribute.hpp"

@@ -6,8 +6,8 @@
 #include "cli/command_line.hpp"
 #include "cli/commands.hpp"
 #include "cli/config_file.hpp"
-#include "cli/documentation.hpp"
 #include "cli/guard.hpp"
+#include "cli/help/documentation.hpp"
 
 namespace {
 

@@ -7,8 +7,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "base/io/standard_output.hpp"
 #include "base/printable.hpp"
-#include "base/standard_output.hpp"
 #include "cli/progress.hpp"
 #include "cli/session.hpp"
 

@@ -3,9 +3,9 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/commands.hpp"
-#include "cli/help_format.hpp"
-#include "pipeline/dump.hpp"
-#include "pipeline/record.hpp"
+#include "cli/help/help_format.hpp"
+#include "pipeline/run/dump.hpp"
+#include "pipeline/run/record.hpp"
 
 namespace pw::cli {
 namespace {

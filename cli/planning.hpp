@@ -4,7 +4,7 @@
 #include <string>
 
 #include "cli/session.hpp"
-#include "pipeline/planning.hpp"
+#include "pipeline/plan.hpp"
 
 namespace pw::cli {
 

@@ -3,16 +3,16 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
-#include "base/file.hpp"
-#include "base/standard_output.hpp"
+#include "base/io/file.hpp"
+#include "base/io/standard_output.hpp"
 #include "base/version.hpp"
 #include "cli/command_line.hpp"
 #include "cli/commands.hpp"
 #include "cli/config_file.hpp"
-#include "cli/documentation.hpp"
 #include "cli/guard.hpp"
+#include "cli/help/documentation.hpp"
 #include "cli/planning.hpp"
-#include "pipeline/pictures.hpp"
+#include "pipeline/report/pictures.hpp"
 
 namespace pw::cli {
 namespace {

@@ -5,9 +5,9 @@
 #include <fmt/ranges.h>
 
 #include "base/counted.hpp"
-#include "base/file.hpp"
+#include "base/io/file.hpp"
 #include "base/printable.hpp"
-#include "cli/help_format.hpp"
+#include "cli/help/help_format.hpp"
 #include "cli/output.hpp"
 
 namespace pw::cli {

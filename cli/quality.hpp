@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cli/session.hpp"
-#include "pipeline/quality.hpp"
+#include "kernel_reports/kernel_quality.hpp"
 
 namespace pw::cli {
 

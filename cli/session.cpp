@@ -7,10 +7,10 @@
 #include <unistd.h>
 
 #include "base/diagnostic_codes.hpp"
+#include "base/io/standard_output.hpp"
 #include "base/printable.hpp"
-#include "base/standard_output.hpp"
 #include "cli/diagnostic_output.hpp"
-#include "cli/help_format.hpp"
+#include "cli/help/help_format.hpp"
 #include "cli/progress.hpp"
 
 namespace pw::cli {

@@ -7,27 +7,17 @@
 #include <utility>
 #include <vector>
 
+#include "base/exit_code.hpp"
 #include "cli/output.hpp"
+#include "engines/plugin.hpp"
 #include "pipeline/load.hpp"
-#include "pipeline/table.hpp"
-#include "runtime/plugin.hpp"
+#include "pipeline/report/table.hpp"
 
 namespace CLI {
 class App;
 }
 
 namespace pw::cli {
-
-enum ExitCode : int {
-  kOk = 0,
-  kNegative = 1,  ///< differences, a failed test, no match, not formatted
-  kUsage = 2,
-  kInvalidInput = 3,
-  kNumericMismatch = 4,
-  kMissingCapability = 5,
-  kInternalError = 70,
-  kInterrupted = 130,
-};
 
 /// A command that ends early throws its exit code. The message is already printed.
 struct Exit {

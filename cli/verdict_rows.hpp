@@ -11,10 +11,10 @@
 
 #include <fmt/format.h>
 
+#include "base/io/standard_output.hpp"
 #include "base/printable.hpp"
-#include "base/standard_output.hpp"
 #include "dsl/ruleset.hpp"
-#include "pipeline/judging.hpp"
+#include "pipeline/proof/judge.hpp"
 
 namespace pw::cli {
 

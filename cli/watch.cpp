@@ -13,9 +13,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/file.hpp"
+#include "base/io/file.hpp"
+#include "base/io/read_paths.hpp"
 #include "base/printable.hpp"
-#include "base/read_paths.hpp"
 #include "cli/output.hpp"
 #include "cli/session.hpp"
 

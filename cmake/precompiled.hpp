@@ -23,4 +23,4 @@
 #include <tl/expected.hpp>
 
 #include "graph/build.hpp"
-#include "graph/text.hpp"
+#include "graph/text/text.hpp"

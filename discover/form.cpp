@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "rewriter/cost.hpp"
+#include "rewriter/egraph/cost.hpp"
 
 namespace pw::discover {
 namespace {

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "graph/text.hpp"
+#include "graph/text/text.hpp"
 
 namespace pw::discover {
 namespace {

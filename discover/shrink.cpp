@@ -2,7 +2,7 @@
 #include <set>
 
 #include "discover/windows.hpp"
-#include "rewriter/cost.hpp"
+#include "rewriter/egraph/cost.hpp"
 
 namespace pw::discover {
 namespace {

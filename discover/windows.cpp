@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "graph/constancy.hpp"
+#include "graph/passes/constancy.hpp"
 
 namespace pw::discover {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
-#include "dsl/suggest.hpp"
-#include "dsl/walk.hpp"
+#include "dsl/syntax/suggest.hpp"
+#include "dsl/syntax/walk.hpp"
 
 namespace pw {
 namespace {

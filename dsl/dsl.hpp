@@ -37,7 +37,7 @@ Result<Graph> parse_graph(const ContextPtr& context, std::string_view text,
 Result<Graph> build_graph(const ContextPtr& context, const ast::GraphItem& item);
 /// One op declaration, for graph.json.
 Result<Op> parse_op(Context& context, std::string_view text);
-/// Any graph file by its content: .json, .pwg. (FX dumps are imported, see graph/import/fx.hpp.)
+/// Any graph file by its content: .json, .pwg. (FX dumps are imported, see import/fx/fx.hpp.)
 Result<Graph> load_graph(const ContextPtr& context, const std::string& path);
 
 }  // namespace pw

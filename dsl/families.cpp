@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <set>
 
+#include "dsl/build/row_lists.hpp"
 #include "dsl/cost_tables.hpp"
-#include "dsl/row_lists.hpp"
-#include "dsl/suggest.hpp"
+#include "dsl/syntax/suggest.hpp"
 
 namespace pw {
 namespace {

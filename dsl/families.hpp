@@ -2,7 +2,7 @@
 // `k.column`.
 #pragma once
 
-#include "dsl/ast.hpp"
+#include "dsl/syntax/ast.hpp"
 #include "graph/build.hpp"
 
 namespace pw {

@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <numeric>
 
-#include "dsl/inline_pattern.hpp"
-#include "dsl/patterns.hpp"
+#include "dsl/build/inline_pattern.hpp"
+#include "dsl/build/patterns.hpp"
 #include "dsl/rule_stage.hpp"
-#include "dsl/walk.hpp"
+#include "dsl/syntax/walk.hpp"
 
 namespace pw {
 namespace {

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "base/file.hpp"
-#include "base/file_kind.hpp"
+#include "base/io/file.hpp"
+#include "base/io/file_kind.hpp"
 #include "base/try.hpp"
-#include "graph/graph_binary.hpp"
+#include "graph/text/graph_binary.hpp"
 
 namespace pw {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "dsl/dsl.hpp"
-#include "graph/import/format.hpp"
+#include "import/format.hpp"
 
 namespace pw {
 

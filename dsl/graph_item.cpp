@@ -3,19 +3,19 @@
 #include <set>
 
 #include "base/try.hpp"
-#include "dsl/declare_op.hpp"
+#include "dsl/build/declare_op.hpp"
 #include "dsl/dsl.hpp"
-#include "dsl/graph_header.hpp"
-#include "dsl/plain_graph.hpp"
-#include "dsl/rename_items.hpp"
+#include "dsl/editing/rename_items.hpp"
 #include "dsl/same_op.hpp"
-#include "dsl/suggest.hpp"
-#include "dsl/token.hpp"
-#include "dsl/walk.hpp"
-#include "graph/canonical.hpp"
-#include "graph/import/foreign.hpp"
-#include "graph/symbol_fact.hpp"
-#include "graph/writes.hpp"
+#include "dsl/syntax/graph_header.hpp"
+#include "dsl/syntax/plain_graph.hpp"
+#include "dsl/syntax/suggest.hpp"
+#include "dsl/syntax/token.hpp"
+#include "dsl/syntax/walk.hpp"
+#include "graph/compare/canonical.hpp"
+#include "graph/foreign.hpp"
+#include "graph/infer/symbol_fact.hpp"
+#include "graph/passes/writes.hpp"
 
 namespace pw {
 namespace {

@@ -3,18 +3,18 @@
 #include <map>
 #include <set>
 
-#include "base/file.hpp"
-#include "base/file_kind.hpp"
-#include "base/own_folders.hpp"
+#include "base/io/file.hpp"
+#include "base/io/file_kind.hpp"
+#include "base/io/own_folders.hpp"
 #include "base/try.hpp"
-#include "dsl/check.hpp"
-#include "dsl/declare_op.hpp"
-#include "dsl/draft.hpp"
+#include "dsl/build/declare_op.hpp"
+#include "dsl/check/check.hpp"
 #include "dsl/embedded_rules.hpp"
 #include "dsl/names_apart.hpp"
-#include "dsl/suggest.hpp"
+#include "dsl/syntax/draft.hpp"
+#include "dsl/syntax/suggest.hpp"
 #include "dsl/used_file.hpp"
-#include "graph/import/fx.hpp"
+#include "import/fx/fx.hpp"
 
 namespace pw {
 namespace {

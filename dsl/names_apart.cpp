@@ -4,11 +4,11 @@
 #include <filesystem>
 #include <optional>
 
-#include "dsl/declare_op.hpp"
-#include "dsl/mentions.hpp"
-#include "dsl/rename_items.hpp"
+#include "dsl/build/declare_op.hpp"
+#include "dsl/editing/mentions.hpp"
+#include "dsl/editing/rename_items.hpp"
 #include "dsl/same_op.hpp"
-#include "dsl/suggest.hpp"
+#include "dsl/syntax/suggest.hpp"
 
 namespace pw {
 namespace {

@@ -6,7 +6,7 @@
 #include <set>
 #include <vector>
 
-#include "dsl/ast.hpp"
+#include "dsl/syntax/ast.hpp"
 #include "graph/context.hpp"
 
 namespace pw {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/try.hpp"
-#include "dsl/suggest.hpp"
+#include "dsl/syntax/suggest.hpp"
 
 namespace pw {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "dsl/suggest.hpp"
+#include "dsl/syntax/suggest.hpp"
 
 namespace pw {
 namespace {

@@ -4,15 +4,15 @@
 #include <array>
 #include <span>
 
-#include "dsl/build_rule.hpp"
-#include "dsl/equivalence.hpp"
+#include "dsl/build/build_rule.hpp"
+#include "dsl/build/equivalence.hpp"
+#include "dsl/build/fuse.hpp"
+#include "dsl/build/inferred_types.hpp"
+#include "dsl/build/op_variables.hpp"
+#include "dsl/build/patterns.hpp"
 #include "dsl/families.hpp"
-#include "dsl/fuse.hpp"
-#include "dsl/inferred_types.hpp"
-#include "dsl/op_variables.hpp"
-#include "dsl/patterns.hpp"
-#include "dsl/suggest.hpp"
-#include "dsl/walk.hpp"
+#include "dsl/syntax/suggest.hpp"
+#include "dsl/syntax/walk.hpp"
 
 namespace pw {
 namespace {

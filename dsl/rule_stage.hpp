@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "dsl/check.hpp"
+#include "dsl/check/check.hpp"
 
 namespace pw {
 

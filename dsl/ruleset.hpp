@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/special_members.hpp"
-#include "dsl/ast.hpp"
+#include "dsl/syntax/ast.hpp"
 #include "graph/build.hpp"
 
 namespace pw {

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "dsl/declare_op.hpp"
+#include "dsl/build/declare_op.hpp"
+#include "dsl/editing/rename.hpp"
 #include "dsl/embedded_rules.hpp"
-#include "dsl/rename.hpp"
-#include "dsl/suggest.hpp"
-#include "dsl/walk.hpp"
-#include "graph/text.hpp"
+#include "dsl/syntax/suggest.hpp"
+#include "dsl/syntax/walk.hpp"
+#include "graph/text/text.hpp"
 
 namespace pw {
 namespace {

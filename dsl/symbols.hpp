@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "dsl/mentions.hpp"
-#include "dsl/text_lines.hpp"
+#include "dsl/editing/mentions.hpp"
+#include "dsl/syntax/text_lines.hpp"
 
 namespace pw {
 

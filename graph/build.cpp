@@ -6,10 +6,10 @@
 #include <fmt/format.h>
 
 #include "base/try.hpp"
-#include "graph/infer.hpp"
+#include "graph/infer/infer.hpp"
 #include "graph/list_place.hpp"
 #include "graph/same_type.hpp"
-#include "graph/text.hpp"
+#include "graph/text/text.hpp"
 #include "graph/wrapped.hpp"
 
 namespace pw {

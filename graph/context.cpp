@@ -2,7 +2,7 @@
 
 #include <new>
 
-#include "graph/import/foreign.hpp"
+#include "graph/foreign.hpp"
 
 namespace pw {
 

@@ -24,7 +24,7 @@ namespace pw {
 /// returns a bool, or none where it cannot tell.
 using Native = std::function<Result<Attribute>(std::span<const Attribute> arguments)>;
 
-struct ForeignOps;     // graph/import/foreign.hpp
+struct ForeignOps;     // graph/foreign.hpp
 struct HostFunctions;  // backends/host_functions.hpp
 
 struct Context {

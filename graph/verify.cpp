@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "graph/infer.hpp"
+#include "graph/infer/infer.hpp"
 #include "graph/same_type.hpp"
 
 namespace pw {

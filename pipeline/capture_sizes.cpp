@@ -5,10 +5,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/file.hpp"
-#include "base/file_kind.hpp"
+#include "base/io/file.hpp"
+#include "base/io/file_kind.hpp"
 #include "base/try.hpp"
-#include "pipeline/static_rows.hpp"
+#include "pipeline/run/static_rows.hpp"
 #include "splitter/choose.hpp"
 
 namespace pw {

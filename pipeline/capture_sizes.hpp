@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "pipeline/planning.hpp"
-#include "pipeline/table.hpp"
+#include "pipeline/plan.hpp"
+#include "pipeline/report/table.hpp"
 #include "splitter/histogram.hpp"
 #include "splitter/step_cost.hpp"
 #include "viz/frontier.hpp"

@@ -5,16 +5,16 @@
 
 #include <fmt/format.h>
 
-#include "backends/cache/digest.hpp"
-#include "backends/run_given.hpp"
-#include "backends/safetensors.hpp"
-#include "base/file.hpp"
+#include "base/io/file.hpp"
+#include "base/io/standard_output.hpp"
 #include "base/printable.hpp"
-#include "base/standard_output.hpp"
 #include "base/try.hpp"
-#include "graph/graph_binary.hpp"
-#include "graph/import/onnx/export.hpp"
-#include "graph/text.hpp"
+#include "codegen/cache/digest.hpp"
+#include "engines/run_given.hpp"
+#include "graph/text/graph_binary.hpp"
+#include "graph/text/text.hpp"
+#include "import/onnx/export.hpp"
+#include "tensor/safetensors.hpp"
 
 namespace pw {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "pipeline/table.hpp"
+#include "pipeline/report/table.hpp"
 
 namespace pw {
 

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "backends/collectives.hpp"
-#include "base/file.hpp"
+#include "base/io/file.hpp"
 #include "base/try.hpp"
 #include "pipeline/symbol_values.hpp"
 #include "verify/traits.hpp"

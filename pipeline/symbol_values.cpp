@@ -6,12 +6,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "backends/named_tensors.hpp"
-#include "backends/run_given.hpp"
-#include "backends/safetensors.hpp"
-#include "base/file_kind.hpp"
+#include "base/io/file_kind.hpp"
 #include "base/try.hpp"
-#include "graph/symbol_fact.hpp"
+#include "engines/run_given.hpp"
+#include "exec/named_tensors.hpp"
+#include "graph/infer/symbol_fact.hpp"
+#include "tensor/safetensors.hpp"
 
 namespace pw {
 namespace {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "pipeline/execution.hpp"
+#include "pipeline/run/execution.hpp"
 
 namespace pw {
 

@@ -10,12 +10,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "backends/cache/digest.hpp"
-#include "backends/cache/folder.hpp"
-#include "backends/cache/lock.hpp"
 #include "base/environment.hpp"
-#include "base/file.hpp"
+#include "base/io/file.hpp"
 #include "base/try.hpp"
+#include "codegen/cache/digest.hpp"
+#include "codegen/cache/folder.hpp"
+#include "codegen/cache/lock.hpp"
 
 namespace pw {
 namespace {

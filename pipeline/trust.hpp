@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/diagnostic.hpp"
-#include "pipeline/table.hpp"
+#include "pipeline/report/table.hpp"
 
 namespace pw {
 

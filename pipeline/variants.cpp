@@ -8,8 +8,8 @@
 
 #include "base/try.hpp"
 #include "dsl/embedded_rules.hpp"
-#include "graph/at_load.hpp"
-#include "rewriter/driver.hpp"
+#include "graph/passes/at_load.hpp"
+#include "rewriter/strategies/driver.hpp"
 
 namespace pw {
 namespace {

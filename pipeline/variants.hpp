@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "pipeline/load.hpp"
-#include "rewriter/ranges.hpp"
+#include "rewriter/strategies/ranges.hpp"
 #include "viz/viz.hpp"
 
 namespace pw {

@@ -9,9 +9,9 @@
 
 #include <fmt/format.h>
 
-#include "backends/numerics.hpp"
-#include "backends/primitives.hpp"
+#include "graph/primitives.hpp"
 #include "proof/index_levels.hpp"
+#include "tensor/numerics.hpp"
 
 namespace pw::proof {
 namespace {

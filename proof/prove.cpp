@@ -8,7 +8,7 @@
 
 #include "base/try.hpp"
 #include "graph/build.hpp"
-#include "graph/text.hpp"
+#include "graph/text/text.hpp"
 #include "proof/elements.hpp"
 #include "proof/fold.hpp"
 #include "proof/reals.hpp"

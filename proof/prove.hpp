@@ -19,7 +19,7 @@
 #include "dsl/ruleset.hpp"
 #include "graph/graph.hpp"
 #include "proof/integers.hpp"
-#include "proof/verdict.hpp"
+#include "verify/rule_verdict.hpp"
 
 namespace pw::proof {
 

@@ -5,12 +5,12 @@
 
 #include <fmt/format.h>
 
-#include "dsl/unroll.hpp"
-#include "dsl/walk.hpp"
-#include "graph/text.hpp"
-#include "graph/type_text.hpp"
+#include "dsl/build/unroll.hpp"
+#include "dsl/syntax/walk.hpp"
+#include "graph/text/text.hpp"
+#include "graph/text/type_text.hpp"
 #include "proof/sketch.hpp"
-#include "rewriter/legality.hpp"
+#include "rewriter/engine/legality.hpp"
 
 namespace pw::proof {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "proof/choices.hpp"
 #include "proof/integers.hpp"
-#include "rewriter/matcher.hpp"
+#include "rewriter/matcher/matcher.hpp"
 
 namespace pw::proof {
 

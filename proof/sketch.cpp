@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "graph/text.hpp"
-#include "graph/type_text.hpp"
+#include "graph/text/text.hpp"
+#include "graph/text/type_text.hpp"
 
 namespace pw::proof {
 

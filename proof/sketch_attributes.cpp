@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "graph/text.hpp"
+#include "graph/text/text.hpp"
 #include "proof/sketch.hpp"
 
 namespace pw::proof {

@@ -3,7 +3,7 @@
 
 #include <dlfcn.h>
 
-#include "base/function_finder.hpp"
+#include "base/dynamic_library.hpp"
 #include "proof/z3/pw_z3.hpp"
 
 namespace pw::proof {

@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
-#include "backends/numerics.hpp"
 #include "base/hash.hpp"
 #include "proof/index_levels.hpp"
+#include "tensor/numerics.hpp"
 
 namespace pw::proof {
 namespace {

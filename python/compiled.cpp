@@ -12,20 +12,20 @@
 #include <fmt/format.h>
 #include <pybind11/stl.h>
 
-#include "backends/blas.hpp"
-#include "backends/checksums.hpp"
 #include "backends/cpu/cpu.hpp"
 #include "backends/cpu/frozen.hpp"
 #include "backends/host_functions.hpp"
-#include "backends/lent_torch.hpp"
-#include "backends/parallel.hpp"
 #include "backends/program.hpp"
-#include "backends/runner.hpp"
-#include "backends/steps.hpp"
 #include "base/try.hpp"
+#include "engines/step_engine.hpp"
+#include "exec/runner.hpp"
+#include "exec/steps.hpp"
 #include "python/host_call.hpp"
 #include "python/module.hpp"
-#include "runtime/step_engine.hpp"
+#include "tensor/checksums.hpp"
+#include "tensor/linalg/blas.hpp"
+#include "tensor/linalg/torch_kernels.hpp"
+#include "tensor/parallel.hpp"
 
 namespace py = pybind11;
 

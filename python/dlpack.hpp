@@ -5,7 +5,7 @@
 
 #include <pybind11/pybind11.h>
 
-#include "backends/tensor.hpp"
+#include "tensor/tensor.hpp"
 
 namespace pw::python {
 

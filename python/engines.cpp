@@ -7,9 +7,9 @@
 #include <fmt/ranges.h>
 #include <pybind11/stl.h>
 
-#include "backends/piece_hook.hpp"
 #include "base/try.hpp"
 #include "dsl/natives.hpp"
+#include "exec/piece_hook.hpp"
 #include "python/module.hpp"
 
 namespace py = pybind11;

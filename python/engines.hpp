@@ -6,7 +6,7 @@
 
 #include <pybind11/pybind11.h>
 
-#include "runtime/step_engine.hpp"
+#include "engines/step_engine.hpp"
 
 namespace pw::python {
 

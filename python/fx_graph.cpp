@@ -9,8 +9,8 @@
 #include <fmt/format.h>
 #include <pybind11/stl.h>
 
-#include "graph/import/fx.hpp"
-#include "graph/import/fx_ast.hpp"
+#include "import/fx/ast.hpp"
+#include "import/fx/fx.hpp"
 #include "python/module.hpp"
 #include "python/seen_import.hpp"
 #include "python/torch_arguments.hpp"

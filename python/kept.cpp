@@ -7,10 +7,10 @@
 #include <dlfcn.h>
 #include <pybind11/stl.h>
 
-#include "backends/cache/cache.hpp"
-#include "backends/cache/digest.hpp"
-#include "base/file.hpp"
-#include "pipeline/artifact.hpp"
+#include "base/io/file.hpp"
+#include "codegen/cache/cache.hpp"
+#include "codegen/cache/digest.hpp"
+#include "pipeline/run/artifact.hpp"
 #include "python/module.hpp"
 
 namespace py = pybind11;

@@ -11,11 +11,11 @@
 #include <pybind11/stl.h>
 
 #include "base/version.hpp"
-#include "graph/graph_json.hpp"
-#include "graph/text.hpp"
-#include "pipeline/explaining.hpp"
+#include "graph/text/graph_json.hpp"
+#include "graph/text/text.hpp"
+#include "pipeline/explain.hpp"
 #include "pipeline/load.hpp"
-#include "pipeline/proving_runs.hpp"
+#include "pipeline/proof/prove_run.hpp"
 #include "python/engines.hpp"
 #include "rewriter/rewriter.hpp"
 #include "splitter/plan.hpp"

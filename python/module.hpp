@@ -10,10 +10,10 @@
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 
-#include "backends/run_given.hpp"
-#include "backends/tensor.hpp"
+#include "engines/run_given.hpp"
 #include "graph/graph.hpp"
 #include "pipeline/load.hpp"
+#include "tensor/tensor.hpp"
 
 namespace pw::python {
 

@@ -9,7 +9,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
-#include "pipeline/planning.hpp"
+#include "pipeline/plan.hpp"
 
 namespace pw::python {
 

@@ -3,11 +3,11 @@
 #include <pybind11/stl.h>
 
 #include "base/try.hpp"
-#include "pipeline/artifact.hpp"
-#include "pipeline/bench.hpp"
-#include "pipeline/proving_runs.hpp"
-#include "pipeline/report.hpp"
-#include "pipeline/run.hpp"
+#include "pipeline/proof/prove_run.hpp"
+#include "pipeline/report/report.hpp"
+#include "pipeline/run/artifact.hpp"
+#include "pipeline/run/bench.hpp"
+#include "pipeline/run/run.hpp"
 #include "python/engines.hpp"
 #include "python/host_call.hpp"
 #include "python/module.hpp"

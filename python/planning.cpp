@@ -1,14 +1,14 @@
 #include <fmt/ranges.h>
 #include <pybind11/stl.h>
 
-#include "base/file.hpp"
+#include "base/io/file.hpp"
 #include "pipeline/capture_sizes.hpp"
-#include "pipeline/comparing.hpp"
-#include "pipeline/compiling.hpp"
-#include "pipeline/dispatch_table.hpp"
-#include "pipeline/dump.hpp"
-#include "pipeline/pictures.hpp"
-#include "pipeline/plan_tables.hpp"
+#include "pipeline/compare.hpp"
+#include "pipeline/report/dispatch_table.hpp"
+#include "pipeline/report/pictures.hpp"
+#include "pipeline/report/plan_tables.hpp"
+#include "pipeline/run/compile.hpp"
+#include "pipeline/run/dump.hpp"
 #include "python/module.hpp"
 #include "python/options.hpp"
 

@@ -9,14 +9,14 @@
 #include <pybind11/numpy.h>
 #include <pybind11/stl.h>
 
-#include "backends/cuda/host_driver.hpp"
-#include "backends/run_given.hpp"
 #include "base/try.hpp"
+#include "cuda/device/host_driver.hpp"
+#include "engines/python_call_json.hpp"
+#include "engines/run_given.hpp"
+#include "engines/step_engine.hpp"
 #include "python/dlpack.hpp"
 #include "python/host_call.hpp"
 #include "python/module.hpp"
-#include "runtime/python_call_json.hpp"
-#include "runtime/step_engine.hpp"
 
 namespace py = pybind11;
 

@@ -15,7 +15,7 @@
 #include <pybind11/stl.h>
 
 #include "dsl/matched_ops.hpp"
-#include "graph/import/fx_convert.hpp"
+#include "import/fx/convert.hpp"
 #include "python/seen_nodes.hpp"
 #include "python/torch_arguments.hpp"
 

@@ -3,7 +3,7 @@
 
 #include <pybind11/pybind11.h>
 
-#include "graph/import/fx.hpp"
+#include "import/fx/fx.hpp"
 
 namespace pw::python {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "graph/import/fx_made_ops.hpp"
+#include "import/fx/made_ops.hpp"
 
 namespace py = pybind11;
 

@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "graph/import/fx_ast.hpp"
+#include "import/fx/ast.hpp"
 #include "python/module.hpp"
 #include "python/torch_objects.hpp"
 

@@ -1,6 +1,6 @@
 #include "python/torch_objects.hpp"
 
-#include "graph/import/fx_ast.hpp"
+#include "import/fx/ast.hpp"
 
 namespace py = pybind11;
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "rewriter/journal.hpp"
-#include "rewriter/matcher.hpp"
+#include "rewriter/matcher/matcher.hpp"
+#include "rewriter/strategies/journal.hpp"
 
 namespace pw {
 

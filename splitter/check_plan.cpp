@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/counted.hpp"
-#include "graph/symbol_fact.hpp"
+#include "graph/infer/symbol_fact.hpp"
 
 namespace pw {
 namespace {

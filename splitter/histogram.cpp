@@ -8,9 +8,9 @@
 
 #include <fmt/format.h>
 
-#include "base/blank.hpp"
+#include "base/trim.hpp"
 #include "base/try.hpp"
-#include "graph/scan_json.hpp"
+#include "graph/text/scan_json.hpp"
 #include "splitter/sizes.hpp"
 
 namespace pw {

@@ -14,8 +14,8 @@
 
 #include "base/assert.hpp"
 #include "base/try.hpp"
-#include "graph/symbol_fact.hpp"
-#include "graph/view.hpp"
+#include "graph/infer/symbol_fact.hpp"
+#include "graph/passes/view.hpp"
 #include "splitter/offsets.hpp"
 #include "splitter/plan.hpp"
 #include "splitter/product.hpp"

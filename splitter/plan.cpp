@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/try.hpp"
-#include "graph/symbol_fact.hpp"
+#include "graph/infer/symbol_fact.hpp"
 #include "splitter/row_mixing.hpp"
 
 namespace pw {

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "graph/json_checks.hpp"
+#include "graph/text/json_checks.hpp"
 #include "splitter/check_plan.hpp"
 #include "splitter/offsets.hpp"
 #include "splitter/plan_text.hpp"

@@ -4,7 +4,7 @@
 
 #include "base/assert.hpp"
 #include "base/ceil_div.hpp"
-#include "graph/symbol_fact.hpp"
+#include "graph/infer/symbol_fact.hpp"
 #include "splitter/product.hpp"
 
 namespace pw {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "backends/numerics.hpp"
-#include "backends/tensor.hpp"
+#include "tensor/numerics.hpp"
+#include "tensor/tensor.hpp"
 
 namespace pw::test {
 

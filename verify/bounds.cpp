@@ -8,11 +8,11 @@
 #include <cmath>
 #include <limits>
 
-#include "backends/interpreter_kernels.hpp"
-#include "backends/numerics.hpp"
+#include "backends/interpreter/kernels.hpp"
 #include "base/hash.hpp"
 #include "base/try.hpp"
 #include "graph/build.hpp"
+#include "tensor/numerics.hpp"
 #include "verify/pointwise_bounds.hpp"
 
 namespace pw {

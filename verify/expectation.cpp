@@ -10,15 +10,15 @@
 #include <fmt/format.h>
 
 #include "backends/eager/eager.hpp"
-#include "backends/numerics.hpp"
-#include "backends/runner.hpp"
 #include "base/try.hpp"
 #include "dsl/dsl.hpp"
-#include "graph/text.hpp"
-#include "rewriter/analysis/fuzz_order.hpp"
+#include "exec/runner.hpp"
+#include "graph/text/text.hpp"
+#include "rewriter/analysis/orders/fuzz_order.hpp"
+#include "tensor/numerics.hpp"
 #include "verify/isomorphism.hpp"
 #include "verify/numeric.hpp"
-#include "verify/sample.hpp"
+#include "verify/samples/sample.hpp"
 
 namespace pw {
 namespace {

@@ -4,8 +4,8 @@
 #include <optional>
 #include <vector>
 
-#include "rewriter/explain.hpp"
-#include "rewriter/ranges.hpp"
+#include "rewriter/explain/explain.hpp"
+#include "rewriter/strategies/ranges.hpp"
 #include "verify/test_runner.hpp"
 
 namespace pw {

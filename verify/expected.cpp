@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "backends/numerics.hpp"
+#include "tensor/numerics.hpp"
 
 namespace pw {
 

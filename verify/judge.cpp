@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "backends/numerics.hpp"
+#include "tensor/numerics.hpp"
 #include "verify/numeric.hpp"
 
 namespace pw {

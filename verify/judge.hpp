@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include "backends/tensor.hpp"
 #include "graph/graph.hpp"
+#include "tensor/tensor.hpp"
 #include "verify/bounds.hpp"
-#include "verify/contents.hpp"
+#include "verify/samples/contents.hpp"
 #include "verify/verdict.hpp"
 
 namespace pw {

@@ -6,9 +6,9 @@
 
 #include <fmt/format.h>
 
-#include "backends/numerics.hpp"
 #include "base/assert.hpp"
 #include "base/try.hpp"
+#include "tensor/numerics.hpp"
 #include "verify/pointwise_bounds.hpp"
 
 namespace pw {

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "backends/kv_cache.hpp"
-#include "backends/runner.hpp"
+#include "exec/runner.hpp"
+#include "tensor/kv_cache.hpp"
 
 namespace pw {
 

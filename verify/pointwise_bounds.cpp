@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "backends/numerics.hpp"
-#include "backends/primitives.hpp"
+#include "graph/primitives.hpp"
+#include "tensor/numerics.hpp"
 
 namespace pw {
 namespace {

@@ -12,16 +12,16 @@
 
 #include "backends/collectives.hpp"
 #include "backends/program.hpp"
-#include "dsl/walk.hpp"
-#include "graph/text.hpp"
-#include "graph/writes.hpp"
-#include "rewriter/no_change.hpp"
+#include "dsl/syntax/walk.hpp"
+#include "graph/passes/writes.hpp"
+#include "graph/text/text.hpp"
+#include "rewriter/explain/no_change.hpp"
 #include "rewriter/rewriter.hpp"
-#include "verify/boundaries.hpp"
-#include "verify/contents.hpp"
-#include "verify/rank_layout.hpp"
-#include "verify/sample.hpp"
-#include "verify/sampled_graph.hpp"
+#include "verify/samples/boundaries.hpp"
+#include "verify/samples/contents.hpp"
+#include "verify/samples/rank_layout.hpp"
+#include "verify/samples/sample.hpp"
+#include "verify/samples/sampled_graph.hpp"
 
 namespace pw {
 namespace {

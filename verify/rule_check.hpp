@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "verify/instance.hpp"
 #include "verify/judge.hpp"
-#include "verify/sample_space.hpp"
+#include "verify/samples/instance.hpp"
+#include "verify/samples/sample_space.hpp"
 
 namespace pw {
 

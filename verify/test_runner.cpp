@@ -8,10 +8,10 @@
 #include <fmt/format.h>
 
 #include "base/counted.hpp"
-#include "base/own_folders.hpp"
+#include "base/io/own_folders.hpp"
 #include "base/try.hpp"
 #include "dsl/dsl.hpp"
-#include "graph/text.hpp"
+#include "graph/text/text.hpp"
 #include "graph/verify.hpp"
 #include "verify/expectation.hpp"
 #include "verify/traits.hpp"

@@ -10,10 +10,10 @@
 #include <set>
 
 #include "backends/eager/kernels.hpp"
-#include "backends/interpreter_kernels.hpp"
-#include "backends/numerics.hpp"
-#include "backends/observed_run.hpp"
+#include "backends/interpreter/kernels.hpp"
 #include "base/try.hpp"
+#include "exec/observed_run.hpp"
+#include "tensor/numerics.hpp"
 
 namespace pw {
 namespace {

@@ -8,13 +8,13 @@
 #include <fmt/ranges.h>
 
 #include "backends/eager/eager.hpp"
-#include "backends/numerics.hpp"
-#include "backends/runner.hpp"
 #include "dsl/dsl.hpp"
 #include "dsl/embedded_rules.hpp"
-#include "dsl/walk.hpp"
-#include "graph/text.hpp"
-#include "verify/sample.hpp"
+#include "dsl/syntax/walk.hpp"
+#include "exec/runner.hpp"
+#include "graph/text/text.hpp"
+#include "tensor/numerics.hpp"
+#include "verify/samples/sample.hpp"
 
 namespace pw {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "proof/verdict.hpp"
+#include "verify/rule_verdict.hpp"
 
 namespace pw {
 

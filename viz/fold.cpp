@@ -8,8 +8,8 @@
 #include <optional>
 #include <set>
 
-#include "viz/arrange.hpp"
 #include "viz/label.hpp"
+#include "viz/layered/arrange.hpp"
 #include "viz/modules.hpp"
 
 namespace pw::viz {

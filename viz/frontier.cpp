@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "viz/svg.hpp"
+#include "viz/formats/svg.hpp"
 
 namespace pw {
 namespace {

@@ -1,7 +1,7 @@
 // Groups within groups, from module paths.
 #pragma once
 
-#include "viz/arrange.hpp"
+#include "viz/layered/arrange.hpp"
 
 namespace pw::viz {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "viz/sheet.hpp"
+#include "viz/formats/sheet.hpp"
 #include "viz/timeline.hpp"
 
 namespace pw::viz {

@@ -1,12 +1,12 @@
 #include <algorithm>
 
 #include "base/try.hpp"
-#include "viz/dot.hpp"
-#include "viz/graphviz.hpp"
-#include "viz/markdown.hpp"
+#include "viz/formats/dot.hpp"
+#include "viz/formats/graphviz.hpp"
+#include "viz/formats/markdown.hpp"
+#include "viz/formats/svg.hpp"
 #include "viz/outline.hpp"
 #include "viz/overlay.hpp"
-#include "viz/svg.hpp"
 #include "viz/viz.hpp"
 
 namespace pw {

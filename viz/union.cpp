@@ -3,8 +3,8 @@
 #include <set>
 
 #include "base/assert.hpp"
-#include "graph/match_graphs.hpp"
-#include "viz/acyclic.hpp"
+#include "graph/compare/match_graphs.hpp"
+#include "viz/layered/acyclic.hpp"
 
 namespace pw::viz {
 namespace {

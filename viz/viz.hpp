@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/progress.hpp"
-#include "rewriter/journal.hpp"
+#include "rewriter/strategies/journal.hpp"
 #include "splitter/plan.hpp"
 #include "viz/views.hpp"
 

@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 
 #include "backends/cpu/attention_kernel.hpp"
-#include "backends/instruction_set.hpp"
-#include "backends/parallel.hpp"
 #include "backends/sequences.hpp"
+#include "tensor/instruction_set.hpp"
+#include "tensor/parallel.hpp"
 
 namespace pw::cpu {
 namespace {

@@ -15,11 +15,11 @@
 #include "backends/cpu/packed.hpp"
 #include "backends/cpu/run.hpp"
 #include "backends/eager/kernels.hpp"
-#include "backends/interpreter_kernels.hpp"
+#include "backends/interpreter/kernels.hpp"
 #include "backends/program.hpp"
-#include "backends/rowprogram/grouping.hpp"
 #include "base/counted.hpp"
 #include "base/try.hpp"
+#include "codegen/rowprogram/grouping.hpp"
 #include "graph/build.hpp"
 #include "splitter/piece_class.hpp"
 

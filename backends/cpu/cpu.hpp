@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "backends/backend.hpp"
-#include "backends/cache/cache.hpp"
+#include "codegen/cache/cache.hpp"
 
 namespace pw {
 

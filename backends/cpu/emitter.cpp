@@ -14,7 +14,7 @@
 #include "backends/cpu/phases.hpp"
 #include "backends/cpu/tables.hpp"
 #include "backends/cpu/uses.hpp"
-#include "backends/rowprogram/cxx.hpp"
+#include "codegen/rowprogram/cxx.hpp"
 
 namespace pw::cpu {
 namespace {

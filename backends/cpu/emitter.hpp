@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "backends/rowprogram/row_program.hpp"
+#include "codegen/rowprogram/row_program.hpp"
 
 namespace pw::cpu {
 

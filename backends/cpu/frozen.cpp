@@ -8,7 +8,7 @@
 
 #include "backends/cpu/packed.hpp"
 #include "backends/cpu/run.hpp"
-#include "graph/constancy.hpp"
+#include "graph/passes/constancy.hpp"
 
 namespace pw::cpu {
 namespace {

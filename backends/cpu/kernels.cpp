@@ -1,7 +1,7 @@
 #include "backends/cpu/kernels.hpp"
 
-#include "backends/cache/digest.hpp"
-#include "backends/parallel.hpp"
+#include "codegen/cache/digest.hpp"
+#include "tensor/parallel.hpp"
 
 namespace pw::cpu {
 namespace {

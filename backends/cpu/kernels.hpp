@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "backends/cache/cache.hpp"
 #include "backends/cpu/emitter.hpp"
-#include "backends/shared_object.hpp"
-#include "backends/toolchain.hpp"
+#include "codegen/cache/cache.hpp"
+#include "codegen/shared_object.hpp"
+#include "codegen/toolchain.hpp"
 
 namespace pw::cpu {
 

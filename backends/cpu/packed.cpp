@@ -7,10 +7,11 @@
 #include <utility>
 #include <variant>
 
-#include "backends/panels.hpp"
-#include "backends/parallel.hpp"
-#include "backends/winograd.hpp"
-#include "graph/constancy.hpp"
+#include "backends/windows.hpp"
+#include "graph/passes/constancy.hpp"
+#include "tensor/linalg/panels.hpp"
+#include "tensor/linalg/winograd.hpp"
+#include "tensor/parallel.hpp"
 
 namespace pw::cpu {
 namespace {

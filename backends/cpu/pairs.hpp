@@ -5,7 +5,7 @@
 
 #include <set>
 
-#include "backends/rowprogram/row_program.hpp"
+#include "codegen/rowprogram/row_program.hpp"
 
 namespace pw::cpu {
 

@@ -6,7 +6,7 @@
 #include <set>
 #include <vector>
 
-#include "backends/rowprogram/row_program.hpp"
+#include "codegen/rowprogram/row_program.hpp"
 
 namespace pw::cpu {
 

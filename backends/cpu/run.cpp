@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <deque>
 
-#include "backends/parallel.hpp"
 #include "base/assert.hpp"
+#include "tensor/parallel.hpp"
 
 namespace pw::cpu {
 namespace {

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include "backends/cpu/emitter.hpp"
-#include "backends/cuda/emitter.hpp"
+#include "codegen/prelude.hpp"
 
 namespace pw::cpu {
 namespace {

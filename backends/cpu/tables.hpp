@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "backends/rowprogram/row_program.hpp"
+#include "codegen/rowprogram/row_program.hpp"
 
 namespace pw::cpu {
 

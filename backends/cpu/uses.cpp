@@ -1,7 +1,7 @@
 #include "backends/cpu/uses.hpp"
 
 #include "backends/cpu/phases.hpp"
-#include "backends/rowprogram/cxx.hpp"
+#include "codegen/rowprogram/cxx.hpp"
 
 namespace pw::cpu {
 

@@ -10,8 +10,8 @@
 
 #include "backends/eager/curves.hpp"
 #include "backends/eager/kernels.hpp"
-#include "backends/parallel.hpp"
 #include "backends/sequences.hpp"
+#include "tensor/parallel.hpp"
 
 namespace pw::eager {
 namespace {

@@ -6,11 +6,11 @@
 
 #include "backends/eager/channel_kernel.hpp"
 #include "backends/eager/kernels.hpp"
-#include "backends/gemm.hpp"
-#include "backends/instruction_set.hpp"
-#include "backends/lent_torch.hpp"
-#include "backends/parallel.hpp"
-#include "backends/window.hpp"
+#include "backends/windows.hpp"
+#include "tensor/instruction_set.hpp"
+#include "tensor/linalg/gemm.hpp"
+#include "tensor/linalg/torch_kernels.hpp"
+#include "tensor/parallel.hpp"
 
 namespace pw::eager {
 namespace {

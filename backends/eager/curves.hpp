@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "backends/primitives.hpp"
+#include "graph/primitives.hpp"
 
 namespace pw::eager {
 

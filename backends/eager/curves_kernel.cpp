@@ -8,7 +8,7 @@
 namespace pw::PW_GEMM {
 namespace {
 
-#include "backends/host_prelude.inc"
+#include "tensor/host_prelude.inc"
 
 template <float (*f)(float)>
 void each(const float* x, std::int64_t n, float* y) {

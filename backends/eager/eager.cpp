@@ -2,10 +2,10 @@
 
 #include "backends/eager/curves.hpp"
 #include "backends/eager/kernels.hpp"
-#include "backends/instruction_set.hpp"
-#include "backends/interpreter_kernels.hpp"
-#include "backends/parallel.hpp"
+#include "backends/interpreter/kernels.hpp"
 #include "backends/program.hpp"
+#include "tensor/instruction_set.hpp"
+#include "tensor/parallel.hpp"
 
 namespace pw {
 namespace eager {

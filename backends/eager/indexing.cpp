@@ -9,9 +9,9 @@
 #include <fmt/format.h>
 
 #include "backends/eager/kernels.hpp"
-#include "backends/parallel.hpp"
-#include "backends/primitives.hpp"
 #include "base/try.hpp"
+#include "graph/primitives.hpp"
+#include "tensor/parallel.hpp"
 
 namespace pw::eager {
 namespace {

@@ -1,5 +1,5 @@
 #include "backends/eager/kernels.hpp"
-#include "backends/primitives.hpp"
+#include "graph/primitives.hpp"
 
 namespace pw::eager {
 namespace {

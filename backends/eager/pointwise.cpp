@@ -5,7 +5,7 @@
 
 #include "backends/eager/curves.hpp"
 #include "backends/eager/kernels.hpp"
-#include "backends/primitives.hpp"
+#include "graph/primitives.hpp"
 
 namespace pw::eager {
 namespace {

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "backends/eager/kernels.hpp"
-#include "backends/gemm.hpp"
+#include "tensor/linalg/gemm.hpp"
 
 namespace pw::eager {
 namespace {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "backends/eager/kernels.hpp"
-#include "backends/primitives.hpp"
+#include "graph/primitives.hpp"
 
 namespace pw::eager {
 namespace {

@@ -13,8 +13,8 @@
 #include "backends/eager/curves.hpp"
 #include "backends/eager/kernels.hpp"
 #include "backends/eager/tiled_attention.hpp"
-#include "backends/gemm.hpp"
-#include "backends/parallel.hpp"
+#include "tensor/linalg/gemm.hpp"
+#include "tensor/parallel.hpp"
 
 namespace pw::eager {
 namespace {
@@ -39,7 +39,7 @@ Matrix matrix_of_scores(const Scores<T>& x) {
       kStoredAs<T>, reinterpret_cast<const std::byte*>(x.data()), x.rows(), x.cols(), x.cols(), 1};
 }
 /// Rows in the compute type without gaps: themselves where they are so already. What is lent takes
-/// them then (lent_torch.hpp, blas.hpp).
+/// them then (torch_kernels.hpp, blas.hpp).
 template <class T>
 Matrix packed(const Matrix& m, Scores<T>& scratch) {
   if (m.dtype == kStoredAs<T> && m.column_step == 1 && m.row_step == m.columns) return m;

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "backends/eager/kernels.hpp"
-#include "backends/parallel.hpp"
-#include "backends/primitives.hpp"
+#include "graph/primitives.hpp"
+#include "tensor/parallel.hpp"
 
 namespace pw::eager {
 namespace {

@@ -6,8 +6,8 @@
 #include <limits>
 #include <vector>
 
-#include "backends/panels.hpp"
-#include "backends/parallel.hpp"
+#include "tensor/linalg/panels.hpp"
+#include "tensor/parallel.hpp"
 
 namespace pw::eager {
 namespace {

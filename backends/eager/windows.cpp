@@ -1,4 +1,6 @@
 // Computes plane by plane: f64 in f64, integers in int64, all else in f32.
+#include "backends/windows.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -6,8 +8,7 @@
 #include <fmt/format.h>
 
 #include "backends/eager/kernels.hpp"
-#include "backends/parallel.hpp"
-#include "backends/window.hpp"
+#include "tensor/parallel.hpp"
 
 namespace pw::eager {
 namespace {

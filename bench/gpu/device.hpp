@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "backends/cuda/cuda_driver.hpp"
+#include "cuda/device/cuda_driver.hpp"
 
 namespace pw::bench {
 

@@ -9,16 +9,16 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "backends/cuda/preparing_driver.hpp"
-#include "backends/cuda/runtime.hpp"
-#include "backends/kv_cache.hpp"
-#include "backends/numerics.hpp"
 #include "bench/gpu/device.hpp"
 #include "bench/measure.hpp"
+#include "cuda/device/preparing_driver.hpp"
+#include "cuda/runtime.hpp"
 #include "dsl/dsl.hpp"
-#include "graph/generate.hpp"
+#include "models/generate.hpp"
 #include "rewriter/rewriter.hpp"
 #include "splitter/plan.hpp"
+#include "tensor/kv_cache.hpp"
+#include "tensor/numerics.hpp"
 
 namespace pw::bench {
 namespace {

@@ -10,14 +10,14 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "backends/cuda/attention.hpp"
-#include "backends/cuda/preparing_driver.hpp"
-#include "backends/cuda/product.hpp"
-#include "backends/cuda/tuning.hpp"
-#include "backends/kv_cache.hpp"
 #include "bench/gpu/device.hpp"
 #include "bench/measure.hpp"
+#include "cuda/device/preparing_driver.hpp"
+#include "cuda/kernels/attention/attention.hpp"
+#include "cuda/kernels/matmul/product.hpp"
+#include "cuda/tuning.hpp"
 #include "dsl/dsl.hpp"
+#include "tensor/kv_cache.hpp"
 
 namespace pw::bench {
 namespace {

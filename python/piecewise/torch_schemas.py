@@ -1,4 +1,4 @@
-"""What PyTorch's schemas say of an op, as a line: what it reads, writes and aliases. The form is described at the head of graph/import/torch_schemas.txt."""
+"""What PyTorch's schemas say of an op, as a line: what it reads, writes and aliases. The form is described at the head of import/fx/torch_schemas.txt."""
 import re
 
 import torch

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "dsl/walk.hpp"
+#include "dsl/syntax/walk.hpp"
 
 namespace pw {
 namespace {

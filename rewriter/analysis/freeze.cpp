@@ -7,10 +7,10 @@
 #include <set>
 
 #include "base/try.hpp"
-#include "dsl/names.hpp"
-#include "graph/text.hpp"
+#include "dsl/syntax/names.hpp"
+#include "graph/text/text.hpp"
 #include "rewriter/analysis/choices.hpp"
-#include "rewriter/search.hpp"
+#include "rewriter/matcher/search.hpp"
 
 namespace pw {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "rewriter/matcher.hpp"
+#include "rewriter/matcher/matcher.hpp"
 
 namespace pw {
 

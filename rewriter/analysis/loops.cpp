@@ -6,7 +6,7 @@
 #include "rewriter/analysis/checks.hpp"
 #include "rewriter/analysis/enables.hpp"
 #include "rewriter/analysis/freeze.hpp"
-#include "rewriter/analysis/outcome.hpp"
+#include "rewriter/analysis/orders/outcome.hpp"
 
 namespace pw {
 namespace {

@@ -10,7 +10,7 @@
 #include "rewriter/analysis/checks.hpp"
 #include "rewriter/analysis/freeze.hpp"
 #include "rewriter/analysis/meetings.hpp"
-#include "rewriter/analysis/outcome.hpp"
+#include "rewriter/analysis/orders/outcome.hpp"
 #include "rewriter/analysis/superpose.hpp"
 
 namespace pw {

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "base/try.hpp"
-#include "graph/text.hpp"
-#include "rewriter/driver.hpp"
+#include "graph/text/text.hpp"
+#include "rewriter/strategies/driver.hpp"
 
 namespace pw {
 

@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "rewriter/cost.hpp"
+#include "rewriter/egraph/cost.hpp"
 #include "rewriter/rewriter.hpp"
 
 namespace pw {

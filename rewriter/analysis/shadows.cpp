@@ -6,7 +6,7 @@
 #include "base/counted.hpp"
 #include "rewriter/analysis/checks.hpp"
 #include "rewriter/analysis/freeze.hpp"
-#include "rewriter/analysis/outcome.hpp"
+#include "rewriter/analysis/orders/outcome.hpp"
 #include "rewriter/analysis/variants.hpp"
 
 namespace pw {

@@ -2,10 +2,10 @@
 #include <set>
 
 #include "base/try.hpp"
-#include "graph/text.hpp"
-#include "rewriter/analysis/orders.hpp"
+#include "graph/text/text.hpp"
+#include "rewriter/analysis/orders/orders.hpp"
 #include "rewriter/analysis/passes.hpp"
-#include "rewriter/driver.hpp"
+#include "rewriter/strategies/driver.hpp"
 
 namespace pw {
 namespace {

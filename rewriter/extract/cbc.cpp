@@ -13,7 +13,7 @@
 
 #include <coin/Cbc_C_Interface.h>
 
-#include "base/function_finder.hpp"
+#include "base/dynamic_library.hpp"
 #include "rewriter/extract/reduce.hpp"
 
 namespace pw::extract {

@@ -1,6 +1,6 @@
 // Other orders of the same work.
-#include "rewriter/analysis/fuzz_order.hpp"
-#include "rewriter/analysis/shuffle.hpp"
+#include "rewriter/analysis/orders/fuzz_order.hpp"
+#include "rewriter/analysis/orders/shuffle.hpp"
 #include "tests/rewriter/fixture.hpp"
 
 using namespace pw;

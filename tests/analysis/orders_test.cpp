@@ -1,5 +1,5 @@
 // All orders of passes, and who takes whose nodes.
-#include "rewriter/analysis/orders.hpp"
+#include "rewriter/analysis/orders/orders.hpp"
 
 #include <algorithm>
 #include <random>
@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "rewriter/analysis/order_numbers.hpp"
-#include "rewriter/driver.hpp"
+#include "rewriter/analysis/orders/order_numbers.hpp"
+#include "rewriter/strategies/driver.hpp"
 #include "tests/rewriter/fixture.hpp"
 
 using namespace pw;

@@ -4,9 +4,9 @@
 #include <limits>
 
 #include "backends/eager/eager.hpp"
-#include "backends/interpreter.hpp"
+#include "backends/interpreter/interpreter.hpp"
 #include "backends/program.hpp"
-#include "backends/runner.hpp"
+#include "exec/runner.hpp"
 #include "tests/backends/graphs.hpp"
 
 namespace {

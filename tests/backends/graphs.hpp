@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "backends/backend.hpp"
-#include "backends/numerics.hpp"
 #include "dsl/dsl.hpp"
+#include "tensor/numerics.hpp"
 #include "tests/catch.hpp"
 
 namespace pw::test {

@@ -1,5 +1,5 @@
 // Another program ends with its limits and with this one, and leaves nothing behind.
-#include "backends/guarded_run.hpp"
+#include "codegen/guarded_run.hpp"
 
 #include <chrono>
 #include <csignal>
@@ -9,8 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "backends/toolchain.hpp"
-#include "base/file.hpp"
+#include "base/io/file.hpp"
+#include "codegen/toolchain.hpp"
 #include "tests/catch.hpp"
 
 using namespace pw;

@@ -4,12 +4,12 @@
 #include <cstring>
 
 #include "backends/cpu/cpu.hpp"
-#include "backends/cuda/host_driver.hpp"
 #include "backends/eager/eager.hpp"
 #include "backends/host_arguments.hpp"
-#include "backends/interpreter.hpp"
-#include "backends/run_given.hpp"
-#include "backends/runner.hpp"
+#include "backends/interpreter/interpreter.hpp"
+#include "cuda/device/host_driver.hpp"
+#include "engines/run_given.hpp"
+#include "exec/runner.hpp"
 #include "tests/backends/graphs.hpp"
 
 namespace {

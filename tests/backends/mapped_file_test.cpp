@@ -1,6 +1,6 @@
 // Mapped files that change while they are in use: the bytes stay readable, the change is reported,
 // and every other bus error ends the process as before.
-#include "backends/mapped_file.hpp"
+#include "tensor/mapped_file.hpp"
 
 #include <algorithm>
 #include <csignal>
@@ -14,9 +14,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "backends/safetensors.hpp"
-#include "backends/weights.hpp"
-#include "base/file.hpp"
+#include "base/io/file.hpp"
+#include "exec/weights.hpp"
+#include "tensor/safetensors.hpp"
 #include "tests/backends/graphs.hpp"
 
 namespace {

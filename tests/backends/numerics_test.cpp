@@ -1,5 +1,5 @@
 // Conversions, against an independent search over all representable values of a format.
-#include "backends/numerics.hpp"
+#include "tensor/numerics.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -1,12 +1,12 @@
 // Matmuls and convolutions of packed weights, against sums in double: tiles and panels that are not
 // full, what follows the sums, Winograd's tiles over the edges, infinities and NaN.
-#include "backends/panels.hpp"
+#include "tensor/linalg/panels.hpp"
 
 #include <cmath>
 #include <limits>
 #include <random>
 
-#include "backends/winograd.hpp"
+#include "tensor/linalg/winograd.hpp"
 #include "tests/catch.hpp"
 
 namespace {

@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "backends/eager/eager.hpp"
-#include "backends/interpreter.hpp"
+#include "backends/interpreter/interpreter.hpp"
 #include "backends/program.hpp"
 #include "tests/backends/graphs.hpp"
 #include "tests/backends/primitive_forms.hpp"

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "backends/primitives.hpp"
+#include "graph/primitives.hpp"
 
 namespace pw::test {
 

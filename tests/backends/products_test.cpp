@@ -5,11 +5,11 @@
 #include <fmt/format.h>
 
 #include "backends/eager/eager.hpp"
-#include "backends/gemm.hpp"
-#include "backends/interpreter.hpp"
-#include "backends/parallel.hpp"
+#include "backends/interpreter/interpreter.hpp"
 #include "backends/program.hpp"
 #include "base/hash.hpp"
+#include "tensor/linalg/gemm.hpp"
+#include "tensor/parallel.hpp"
 #include "tests/backends/graphs.hpp"
 
 namespace {

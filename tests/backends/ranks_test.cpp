@@ -5,8 +5,8 @@
 
 #include "backends/collectives.hpp"
 #include "backends/eager/eager.hpp"
-#include "backends/interpreter.hpp"
-#include "backends/runner.hpp"
+#include "backends/interpreter/interpreter.hpp"
+#include "exec/runner.hpp"
 #include "tests/backends/graphs.hpp"
 
 namespace {

@@ -1,14 +1,14 @@
 // Running steps through a plan: split ≡ unsplit, padded ≡ unpadded, with the arena and all padding
 // poisoned.
-#include "backends/runner.hpp"
+#include "exec/runner.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <set>
 
 #include "backends/eager/eager.hpp"
-#include "backends/interpreter.hpp"
-#include "backends/padding.hpp"
+#include "backends/interpreter/interpreter.hpp"
+#include "exec/dispatch.hpp"
 #include "tests/backends/graphs.hpp"
 #include "tests/distance.hpp"
 

@@ -1,6 +1,6 @@
 // Safetensors files: what reads back, what is refused and where, and that no header does worse; and
 // which tensor an input gets.
-#include "backends/safetensors.hpp"
+#include "tensor/safetensors.hpp"
 
 #include <cstdlib>
 #include <cstring>
@@ -9,11 +9,11 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "backends/named_tensors.hpp"
-#include "backends/numerics.hpp"
-#include "backends/runner.hpp"
-#include "base/file.hpp"
 #include "base/hash.hpp"
+#include "base/io/file.hpp"
+#include "exec/named_tensors.hpp"
+#include "exec/runner.hpp"
+#include "tensor/numerics.hpp"
 #include "tests/backends/graphs.hpp"
 
 namespace {

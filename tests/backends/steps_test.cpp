@@ -1,6 +1,6 @@
 // Sequences that go on: token by token gives what all tokens at once give, on every engine; the
 // pages of the cache; and the text of steps.
-#include "backends/steps.hpp"
+#include "exec/steps.hpp"
 
 #include <cstring>
 
@@ -8,10 +8,10 @@
 
 #include "backends/cpu/cpu.hpp"
 #include "backends/eager/eager.hpp"
-#include "backends/interpreter.hpp"
-#include "backends/kv_cache.hpp"
-#include "backends/runner.hpp"
+#include "backends/interpreter/interpreter.hpp"
 #include "base/hash.hpp"
+#include "exec/runner.hpp"
+#include "tensor/kv_cache.hpp"
 #include "tests/backends/graphs.hpp"
 
 using namespace pw;

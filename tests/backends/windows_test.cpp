@@ -5,7 +5,7 @@
 #include <random>
 
 #include "backends/eager/eager.hpp"
-#include "backends/interpreter.hpp"
+#include "backends/interpreter/interpreter.hpp"
 #include "backends/program.hpp"
 #include "base/try.hpp"
 #include "tests/backends/graphs.hpp"

@@ -5,7 +5,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include "backends/cache/folder.hpp"
+#include "codegen/cache/folder.hpp"
 #include "tests/backends_cache/folders.hpp"
 
 namespace {

@@ -1,9 +1,9 @@
 // Damaged files: any bit that is not what was written shows.
 #include <fstream>
 
-#include "backends/cache/object.hpp"
-#include "base/file.hpp"
 #include "base/hash.hpp"
+#include "base/io/file.hpp"
+#include "codegen/cache/object.hpp"
 #include "tests/backends_cache/folders.hpp"
 
 namespace {

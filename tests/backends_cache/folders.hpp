@@ -11,9 +11,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "backends/cache/cache.hpp"
-#include "backends/cache/digest.hpp"
-#include "backends/toolchain.hpp"
+#include "codegen/cache/cache.hpp"
+#include "codegen/cache/digest.hpp"
+#include "codegen/toolchain.hpp"
 #include "tests/catch.hpp"
 
 namespace pw::test {

@@ -1,7 +1,7 @@
 // Attention of the cpu backend against the reference and eager: blocks of queries and keys, several
 // sequences, padding, shared key heads, NaN.
 #include "backends/eager/eager.hpp"
-#include "backends/runner.hpp"
+#include "exec/runner.hpp"
 #include "tests/backends/graphs.hpp"
 #include "tests/backends_cpu/running.hpp"
 

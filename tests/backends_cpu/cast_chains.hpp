@@ -9,9 +9,9 @@
 
 #include <fmt/format.h>
 
-#include "backends/numerics.hpp"
-#include "backends/tensor.hpp"
 #include "base/hash.hpp"
+#include "tensor/numerics.hpp"
+#include "tensor/tensor.hpp"
 
 namespace pw::test {
 

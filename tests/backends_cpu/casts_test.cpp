@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "backends/eager/eager.hpp"
-#include "backends/interpreter.hpp"
+#include "backends/interpreter/interpreter.hpp"
 #include "tests/backends/graphs.hpp"
 #include "tests/backends_cpu/cast_chains.hpp"
 #include "tests/backends_cpu/running.hpp"

@@ -1,11 +1,11 @@
 // Whole decoders on the cpu backend, before and after the rules: within the tolerance of eager, in
 // strict mode with the bits of the interpreter, padded and poisoned.
 #include "backends/eager/eager.hpp"
-#include "backends/interpreter.hpp"
-#include "backends/runner.hpp"
-#include "base/file.hpp"
-#include "graph/generate.hpp"
-#include "graph/import/fx.hpp"
+#include "backends/interpreter/interpreter.hpp"
+#include "base/io/file.hpp"
+#include "exec/runner.hpp"
+#include "import/fx/fx.hpp"
+#include "models/generate.hpp"
 #include "rewriter/rewriter.hpp"
 #include "splitter/plan.hpp"
 #include "tests/backends_cpu/running.hpp"

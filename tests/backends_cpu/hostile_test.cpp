@@ -7,11 +7,11 @@
 
 #include <sys/stat.h>
 
-#include "backends/cache/object.hpp"
 #include "backends/cpu/emitter.hpp"
 #include "backends/eager/eager.hpp"
-#include "backends/rowprogram/grouping.hpp"
-#include "base/file.hpp"
+#include "base/io/file.hpp"
+#include "codegen/cache/object.hpp"
+#include "codegen/rowprogram/grouping.hpp"
 #include "tests/backends/graphs.hpp"
 #include "tests/backends_cpu/running.hpp"
 

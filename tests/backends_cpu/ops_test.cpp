@@ -6,7 +6,7 @@
 #include <map>
 
 #include "backends/eager/eager.hpp"
-#include "backends/interpreter.hpp"
+#include "backends/interpreter/interpreter.hpp"
 #include "graph/build.hpp"
 #include "tests/backends/graphs.hpp"
 #include "tests/backends_cpu/running.hpp"

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "backends/eager/eager.hpp"
-#include "backends/interpreter.hpp"
+#include "backends/interpreter/interpreter.hpp"
 #include "tests/backends/graphs.hpp"
 #include "tests/backends_cpu/running.hpp"
 #include "tests/random_rows.hpp"

@@ -11,10 +11,10 @@
 
 #include "backends/backend.hpp"
 #include "backends/cpu/cpu.hpp"
-#include "backends/numerics.hpp"
 #include "backends/program.hpp"
-#include "backends/toolchain.hpp"
 #include "base/hash.hpp"
+#include "codegen/toolchain.hpp"
+#include "tensor/numerics.hpp"
 #include "tests/catch.hpp"
 
 namespace pw::test {

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <limits>
 
-#include "backends/primitives.hpp"
 #include "base/hash.hpp"
+#include "graph/primitives.hpp"
 #include "tests/catch.hpp"
 
 namespace {

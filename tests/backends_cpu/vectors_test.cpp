@@ -7,8 +7,8 @@
 #include <fmt/ranges.h>
 
 #include "backends/cpu/emitter.hpp"
-#include "backends/interpreter.hpp"
-#include "backends/rowprogram/grouping.hpp"
+#include "backends/interpreter/interpreter.hpp"
+#include "codegen/rowprogram/grouping.hpp"
 #include "tests/backends/graphs.hpp"
 #include "tests/backends/primitive_forms.hpp"
 #include "tests/backends_cpu/running.hpp"

@@ -1,23 +1,23 @@
 // Accesses foretold ≡ accesses counted: for kernels of single ops at many widths and schedules, and
 // for every kernel of replayed steps of all model families.
-#include "backends/cuda/access_counts.hpp"
+#include "cuda/kernels/access_counts.hpp"
 
 #include <set>
 
 #include <fmt/format.h>
 
-#include "backends/cuda/attention.hpp"
-#include "backends/cuda/compile.hpp"
-#include "backends/cuda/host_driver.hpp"
-#include "backends/cuda/product.hpp"
-#include "backends/cuda/runtime.hpp"
-#include "backends/cuda/tuning.hpp"
-#include "backends/padding.hpp"
 #include "backends/program.hpp"
-#include "backends/toolchain.hpp"
+#include "codegen/toolchain.hpp"
+#include "cuda/compile.hpp"
+#include "cuda/device/host_driver.hpp"
+#include "cuda/kernels/attention/attention.hpp"
+#include "cuda/kernels/matmul/product.hpp"
+#include "cuda/runtime.hpp"
+#include "cuda/tuning.hpp"
 #include "dsl/dsl.hpp"
-#include "graph/families.hpp"
-#include "graph/generate.hpp"
+#include "exec/dispatch.hpp"
+#include "models/families.hpp"
+#include "models/generate.hpp"
 #include "rewriter/rewriter.hpp"
 #include "splitter/plan_text.hpp"
 #include "tests/backends_cuda/forms.hpp"

@@ -1,5 +1,5 @@
 // Chains of casts among all dtypes: kernels of the device, run on the host, round at each of them.
-#include "backends/toolchain.hpp"
+#include "codegen/toolchain.hpp"
 #include "tests/backends_cpu/cast_chains.hpp"
 #include "tests/backends_cuda/kernel_run.hpp"
 #include "tests/catch.hpp"

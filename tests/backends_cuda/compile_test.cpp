@@ -1,6 +1,6 @@
 // Whole graphs: split, compiled, written; the sources of a real model's layer run on the host
 // against the interpreter.
-#include "backends/cuda/compile.hpp"
+#include "cuda/compile.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -9,12 +9,12 @@
 
 #include <fmt/format.h>
 
-#include "backends/toolchain.hpp"
-#include "base/file.hpp"
+#include "base/io/file.hpp"
+#include "codegen/toolchain.hpp"
 #include "dsl/dsl.hpp"
 #include "graph/build.hpp"
-#include "graph/generate.hpp"
-#include "graph/import/fx.hpp"
+#include "import/fx/fx.hpp"
+#include "models/generate.hpp"
 #include "rewriter/rewriter.hpp"
 #include "tests/backends_cuda/kernel_run.hpp"
 #include "tests/catch.hpp"

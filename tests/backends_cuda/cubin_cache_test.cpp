@@ -1,8 +1,8 @@
 // Cubins in the compile cache: a second compilation of the same pieces starts no compiler.
-#include "backends/cuda/cubin_cache.hpp"
+#include "cuda/device/cubin_cache.hpp"
 
-#include "backends/cuda/compile.hpp"
-#include "backends/toolchain.hpp"
+#include "codegen/toolchain.hpp"
+#include "cuda/compile.hpp"
 #include "dsl/dsl.hpp"
 #include "tests/backends_cuda/kernel_run.hpp"
 #include "tests/catch.hpp"

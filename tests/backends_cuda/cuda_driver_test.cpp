@@ -1,10 +1,10 @@
 // What the CUDA driver's loading finds, with libraries that are in each state.
-#include "backends/cuda/cuda_driver.hpp"
+#include "cuda/device/cuda_driver.hpp"
 
 #include <filesystem>
 
-#include "backends/toolchain.hpp"
-#include "base/file.hpp"
+#include "base/io/file.hpp"
+#include "codegen/toolchain.hpp"
 #include "tests/catch.hpp"
 
 using namespace pw;

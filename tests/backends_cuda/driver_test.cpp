@@ -1,8 +1,8 @@
 // Recorded graphs: the edges they need, and what the host driver finds wrong with them.
 #include <fmt/format.h>
 
-#include "backends/cuda/host_driver.hpp"
 #include "base/hash.hpp"
+#include "cuda/device/host_driver.hpp"
 #include "tests/catch.hpp"
 
 using namespace pw;

@@ -6,12 +6,12 @@
 
 #include <fmt/format.h>
 
-#include "backends/interpreter.hpp"
-#include "backends/numerics.hpp"
+#include "backends/interpreter/interpreter.hpp"
 #include "backends/program.hpp"
 #include "base/hash.hpp"
 #include "base/try.hpp"
 #include "dsl/dsl.hpp"
+#include "tensor/numerics.hpp"
 #include "tests/catch.hpp"
 
 namespace pw::test {

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "backends/cuda/host_run.hpp"
 #include "backends/kernel.hpp"
-#include "backends/tensor.hpp"
+#include "cuda/device/host_run.hpp"
+#include "tensor/tensor.hpp"
 #include "tests/catch.hpp"
 
 namespace pw::test {

@@ -1,5 +1,5 @@
 // Our own numbers, structures and function types of cuBLASLt against its header, where that is.
-#include "backends/cuda/lt_library.hpp"
+#include "cuda/device/lt_library.hpp"
 #include "tests/catch.hpp"
 
 #if __has_include(<cublasLt.h>)

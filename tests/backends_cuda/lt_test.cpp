@@ -5,7 +5,7 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
-#include "backends/cuda/lt_product.hpp"
+#include "cuda/device/lt_product.hpp"
 #include "tests/catch.hpp"
 
 using namespace pw;

@@ -5,8 +5,8 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "backends/cuda/nvrtc.hpp"
-#include "backends/cuda/sass.hpp"
+#include "cuda/device/nvrtc.hpp"
+#include "kernel_reports/sass.hpp"
 
 namespace pw::test {
 

@@ -3,8 +3,8 @@
 // some kernels, `[slow]` all forms of all ops.
 #include <fmt/format.h>
 
-#include "backends/cuda/thread_block.hpp"
-#include "backends/toolchain.hpp"
+#include "codegen/toolchain.hpp"
+#include "cuda/device/thread_block.hpp"
 #include "tests/backends_cuda/forms.hpp"
 #include "tests/backends_cuda/kernel_run.hpp"
 #include "tests/catch.hpp"

@@ -1,6 +1,6 @@
-#include "backends/cuda/nvrtc.hpp"
+#include "cuda/device/nvrtc.hpp"
 
-#include "backends/cuda/emitter.hpp"
+#include "cuda/kernels/emitter.hpp"
 #include "tests/catch.hpp"
 
 using namespace pw;

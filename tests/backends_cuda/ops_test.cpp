@@ -6,13 +6,13 @@
 
 #include <fmt/format.h>
 
-#include "backends/cuda/nvrtc.hpp"
-#include "backends/cuda/product.hpp"
-#include "backends/cuda/topk.hpp"
-#include "backends/numerics.hpp"
 #include "backends/program.hpp"
-#include "backends/toolchain.hpp"
 #include "base/hash.hpp"
+#include "codegen/toolchain.hpp"
+#include "cuda/device/nvrtc.hpp"
+#include "cuda/kernels/matmul/product.hpp"
+#include "cuda/kernels/topk.hpp"
+#include "tensor/numerics.hpp"
 #include "tests/backends/primitive_forms.hpp"
 #include "tests/backends_cuda/forms.hpp"
 #include "tests/backends_cuda/kernel_run.hpp"

@@ -3,8 +3,8 @@
 #include <cstring>
 #include <vector>
 
-#include "backends/cuda/host_run.hpp"
-#include "backends/numerics.hpp"
+#include "cuda/device/host_run.hpp"
+#include "tensor/numerics.hpp"
 #include "tests/catch.hpp"
 
 namespace {

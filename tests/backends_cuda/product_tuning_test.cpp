@@ -1,14 +1,14 @@
 // Tiles of matmuls: that tuning finds them, that the table keeps them, that a plan uses them.
-#include "backends/cuda/product_tuning.hpp"
+#include "cuda/product_tuning.hpp"
 
 #include <fmt/format.h>
 
-#include "backends/cuda/host_driver.hpp"
-#include "backends/cuda/piece_program.hpp"
-#include "backends/cuda/product.hpp"
-#include "backends/cuda/tensor_report.hpp"
 #include "backends/eager/eager.hpp"
+#include "cuda/device/host_driver.hpp"
+#include "cuda/kernels/matmul/product.hpp"
+#include "cuda/piece_program.hpp"
 #include "dsl/dsl.hpp"
+#include "kernel_reports/tensor_report.hpp"
 #include "tests/backends_cuda/kernel_run.hpp"
 #include "tests/catch.hpp"
 

@@ -9,12 +9,12 @@
 #include <fmt/format.h>
 
 #include "backends/eager/eager.hpp"
-#include "backends/interpreter.hpp"
-#include "backends/numerics.hpp"
+#include "backends/interpreter/interpreter.hpp"
 #include "backends/program.hpp"
-#include "backends/rowprogram/grouping.hpp"
-#include "backends/toolchain.hpp"
+#include "codegen/rowprogram/grouping.hpp"
+#include "codegen/toolchain.hpp"
 #include "dsl/dsl.hpp"
+#include "tensor/numerics.hpp"
 #include "tests/backends_cuda/kernel_run.hpp"
 #include "tests/catch.hpp"
 #include "tests/random_rows.hpp"

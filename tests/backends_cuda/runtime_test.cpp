@@ -1,21 +1,21 @@
 // Steps on the host driver: captured ≡ launched ≡ the whole graph, with all padding poisoned; what
 // is done before the first step; and every failure.
-#include "backends/cuda/runtime.hpp"
+#include "cuda/runtime.hpp"
 
 #include <functional>
 
 #include <fmt/format.h>
 
 #include "backends/cpu/cpu.hpp"
-#include "backends/cuda/host_driver.hpp"
-#include "backends/kv_cache.hpp"
 #include "backends/program.hpp"
-#include "backends/toolchain.hpp"
 #include "base/hash.hpp"
+#include "codegen/toolchain.hpp"
+#include "cuda/device/host_driver.hpp"
 #include "dsl/dsl.hpp"
-#include "graph/generate.hpp"
+#include "models/generate.hpp"
 #include "rewriter/rewriter.hpp"
 #include "splitter/plan_text.hpp"
+#include "tensor/kv_cache.hpp"
 #include "tests/backends_cuda/kernel_run.hpp"
 #include "tests/catch.hpp"
 

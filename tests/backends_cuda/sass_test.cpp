@@ -1,9 +1,9 @@
 // Reading machine code: by lines as nvdisasm prints them, and of a kernel where NVRTC and nvdisasm
 // are.
-#include "backends/cuda/sass.hpp"
+#include "kernel_reports/sass.hpp"
 
-#include "backends/cuda/machine.hpp"
-#include "backends/cuda/quality.hpp"
+#include "cuda/device/machine.hpp"
+#include "kernel_reports/quality.hpp"
 #include "tests/backends_cuda/kernel_run.hpp"
 #include "tests/backends_cuda/machine_code.hpp"
 #include "tests/catch.hpp"

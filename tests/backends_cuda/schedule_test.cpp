@@ -1,8 +1,8 @@
 // How rows are shared out: by their width.
 #include <fmt/format.h>
 
-#include "backends/cuda/compile.hpp"
-#include "backends/toolchain.hpp"
+#include "codegen/toolchain.hpp"
+#include "cuda/compile.hpp"
 #include "dsl/dsl.hpp"
 #include "rewriter/rewriter.hpp"
 #include "tests/backends_cuda/kernel_run.hpp"

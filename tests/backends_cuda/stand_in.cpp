@@ -2,7 +2,7 @@
 
 #include <dlfcn.h>
 
-#include "base/file.hpp"
+#include "base/io/file.hpp"
 #include "tests/catch.hpp"
 
 namespace pw::test {

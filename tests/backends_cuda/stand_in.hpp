@@ -6,8 +6,8 @@
 
 #include <memory>
 
-#include "backends/cuda/cuda_driver.hpp"
-#include "backends/toolchain.hpp"
+#include "codegen/toolchain.hpp"
+#include "cuda/device/cuda_driver.hpp"
 
 namespace pw::test {
 

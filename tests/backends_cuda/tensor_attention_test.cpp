@@ -5,14 +5,14 @@
 #include <fmt/format.h>
 
 #include "backends/attention_order.hpp"
-#include "backends/cuda/attention.hpp"
-#include "backends/cuda/host_driver.hpp"
-#include "backends/interpreter.hpp"
-#include "backends/numerics.hpp"
-#include "backends/runner.hpp"
-#include "backends/toolchain.hpp"
+#include "backends/interpreter/interpreter.hpp"
 #include "base/hash.hpp"
+#include "codegen/toolchain.hpp"
+#include "cuda/device/host_driver.hpp"
+#include "cuda/kernels/attention/attention.hpp"
 #include "dsl/dsl.hpp"
+#include "exec/runner.hpp"
+#include "tensor/numerics.hpp"
 #include "tests/backends_cuda/kernel_run.hpp"
 #include "tests/catch.hpp"
 

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "backends/cuda/product.hpp"
-#include "backends/numerics.hpp"
+#include "cuda/kernels/matmul/product.hpp"
 #include "dsl/dsl.hpp"
+#include "tensor/numerics.hpp"
 #include "tests/backends_cuda/kernel_run.hpp"
 
 namespace pw::test {

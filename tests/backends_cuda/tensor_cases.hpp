@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "backends/cuda/tensor_product.hpp"
-#include "backends/tensor.hpp"
 #include "base/hash.hpp"
+#include "cuda/kernels/matmul/tensor_product.hpp"
+#include "tensor/tensor.hpp"
 
 namespace pw::test {
 

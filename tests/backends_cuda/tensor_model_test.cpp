@@ -1,6 +1,6 @@
 // The models of products and attention on tensor cores: what they choose is the best they know, and
 // how far its time is from the larger of the bounds by bytes and by multiplications.
-#include "backends/cuda/tensor_model.hpp"
+#include "cuda/kernels/matmul/tensor_model.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -11,8 +11,8 @@
 
 #include <fmt/format.h>
 
-#include "backends/cuda/attention_tiles.hpp"
-#include "base/file.hpp"
+#include "base/io/file.hpp"
+#include "cuda/kernels/attention/attention_tiles.hpp"
 #include "tests/catch.hpp"
 
 using namespace pw;

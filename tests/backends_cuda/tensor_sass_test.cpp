@@ -5,10 +5,10 @@
 
 #include <fmt/format.h>
 
-#include "backends/cuda/attention.hpp"
-#include "backends/cuda/emitter.hpp"
-#include "backends/cuda/product.hpp"
-#include "backends/cuda/tensor_machine.hpp"
+#include "cuda/kernels/attention/attention.hpp"
+#include "cuda/kernels/emitter.hpp"
+#include "cuda/kernels/matmul/product.hpp"
+#include "cuda/kernels/matmul/tensor_machine.hpp"
 #include "dsl/dsl.hpp"
 #include "tests/backends_cuda/kernel_run.hpp"
 #include "tests/backends_cuda/machine_code.hpp"

@@ -1,16 +1,16 @@
 // Schedules: that they change no bit, which are tried, the model that orders them, and their table.
-#include "backends/cuda/tuning.hpp"
+#include "cuda/tuning.hpp"
 
 #include <cmath>
 #include <set>
 
 #include <fmt/format.h>
 
-#include "backends/cuda/host_driver.hpp"
-#include "backends/cuda/machine.hpp"
-#include "backends/toolchain.hpp"
+#include "codegen/toolchain.hpp"
+#include "cuda/device/host_driver.hpp"
+#include "cuda/device/machine.hpp"
 #include "dsl/dsl.hpp"
-#include "graph/generate.hpp"
+#include "models/generate.hpp"
 #include "tests/backends_cuda/kernel_run.hpp"
 #include "tests/catch.hpp"
 

@@ -5,13 +5,13 @@
 #include <fmt/format.h>
 
 #include "backends/cpu/cpu.hpp"
-#include "backends/cuda/host_driver.hpp"
-#include "backends/cuda/runtime.hpp"
 #include "backends/eager/eager.hpp"
-#include "backends/interpreter.hpp"
-#include "backends/numerics.hpp"
+#include "backends/interpreter/interpreter.hpp"
 #include "base/hash.hpp"
+#include "cuda/device/host_driver.hpp"
+#include "cuda/runtime.hpp"
 #include "dsl/dsl.hpp"
+#include "tensor/numerics.hpp"
 #include "tests/backends_cuda/kernel_run.hpp"
 
 using namespace pw;

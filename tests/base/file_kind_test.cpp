@@ -1,4 +1,4 @@
-#include "base/file_kind.hpp"
+#include "base/io/file_kind.hpp"
 
 #include "tests/catch.hpp"
 

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.hpp"
+#include "base/io/file.hpp"
 #include "base/printable.hpp"
 #include "base/utf8.hpp"
 #include "tests/catch.hpp"

@@ -65,7 +65,7 @@ def unsorted(glossary):
 
 
 def main():
-    assert list(missing("`graph/{graph,no_such}.hpp` `dsl/check_*.cpp`", ROOT)) == ["no such file: graph/no_such.hpp"]
+    assert list(missing("`graph/{graph,no_such}.hpp` `dsl/check/*.cpp`", ROOT)) == ["no such file: graph/no_such.hpp"]
     assert list(misplaced("| x | `NoSuchName` | `graph/graph.hpp` | y |", ROOT)), "the check cannot fail"
     assert list(undeclared("| x | `NoSuchName`, `graph/graph.hpp` |", ROOT)), "the check cannot fail"
     assert unsorted("| word |\n| b |\n| a |\n") == ["`a` stands behind `b`"]

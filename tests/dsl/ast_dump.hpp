@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "dsl/ast.hpp"
+#include "dsl/syntax/ast.hpp"
 
 namespace pw {
 

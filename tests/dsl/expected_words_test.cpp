@@ -1,5 +1,5 @@
 // The words that may come next are those that the grammar takes.
-#include "dsl/expected_words.hpp"
+#include "dsl/syntax/expected_words.hpp"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 // Functions of C++ that rules and signatures call by name.
 #include "dsl/dsl.hpp"
 #include "dsl/natives.hpp"
-#include "graph/text.hpp"
+#include "graph/text/text.hpp"
 #include "tests/catch.hpp"
 
 using namespace pw;

@@ -1,6 +1,6 @@
 // `foreign` items: how they are read, printed and declared. What they do to a call is
 // tests/graph/foreign_import_test.cpp.
-#include "graph/import/foreign.hpp"
+#include "graph/foreign.hpp"
 
 #include "tests/dsl/parsed.hpp"
 

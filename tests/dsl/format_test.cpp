@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "base/file.hpp"
+#include "base/io/file.hpp"
 #include "tests/dsl/ast_dump.hpp"
 #include "tests/dsl/parsed.hpp"
 

@@ -1,5 +1,5 @@
 // Graph texts read back as they were printed.
-#include "graph/text.hpp"
+#include "graph/text/text.hpp"
 #include "tests/dsl/parsed.hpp"
 
 using namespace pw;

@@ -1,5 +1,5 @@
 // What editors colour by patterns is what the parser's tokens are.
-#include "dsl/lexical.hpp"
+#include "dsl/syntax/lexical.hpp"
 
 #include <filesystem>
 #include <fstream>

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "dsl/dsl.hpp"
-#include "graph/text.hpp"
+#include "graph/text/text.hpp"
 #include "tests/catch.hpp"
 
 namespace {

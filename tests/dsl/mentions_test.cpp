@@ -1,5 +1,5 @@
 // Names read off tokens are the names of the parser's tree.
-#include "dsl/mentions.hpp"
+#include "dsl/editing/mentions.hpp"
 
 #include <filesystem>
 #include <fstream>
@@ -7,8 +7,8 @@
 #include <map>
 #include <set>
 
-#include "dsl/draft.hpp"
-#include "dsl/walk.hpp"
+#include "dsl/syntax/draft.hpp"
+#include "dsl/syntax/walk.hpp"
 #include "tests/catch.hpp"
 #include "tests/dsl/mutants.hpp"
 

@@ -1,6 +1,6 @@
 // Inputs that are too deep, too long, too large or no text at all: diagnostics, never a crash.
-#include "base/file.hpp"
 #include "base/hash.hpp"
+#include "base/io/file.hpp"
 #include "tests/dsl/parsed.hpp"
 
 using namespace pw;

@@ -1,8 +1,8 @@
 // The parser: every production, and what the trees hold.
 #include <limits>
 
-#include "base/file.hpp"
-#include "graph/text.hpp"
+#include "base/io/file.hpp"
+#include "graph/text/text.hpp"
 #include "tests/dsl/ast_dump.hpp"
 #include "tests/dsl/parsed.hpp"
 

@@ -1,14 +1,14 @@
-#include "dsl/plain_graph.hpp"
+#include "dsl/syntax/plain_graph.hpp"
 
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
-#include "dsl/graph_header.hpp"
-#include "graph/families.hpp"
-#include "graph/generate.hpp"
-#include "graph/graph_json.hpp"
-#include "graph/text.hpp"
+#include "dsl/syntax/graph_header.hpp"
+#include "graph/text/graph_json.hpp"
+#include "graph/text/text.hpp"
+#include "models/families.hpp"
+#include "models/generate.hpp"
 #include "tests/catch.hpp"
 #include "tests/dsl/mutants.hpp"
 #include "tests/dsl/parsed.hpp"

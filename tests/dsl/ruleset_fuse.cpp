@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "graph/graph_json.hpp"
-#include "graph/text.hpp"
+#include "graph/text/graph_json.hpp"
+#include "graph/text/text.hpp"
 #include "tests/dsl/loaded.hpp"
 
 TEST_CASE("fuse: operands in first use, results in binder order, captured attributes", "[dsl]") {

@@ -1,5 +1,5 @@
 #include "dsl/dsl.hpp"
-#include "graph/text.hpp"
+#include "graph/text/text.hpp"
 #include "graph/verify.hpp"
 #include "tests/catch.hpp"
 

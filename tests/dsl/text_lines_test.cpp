@@ -1,5 +1,5 @@
 // Lines and columns as editors count them.
-#include "dsl/text_lines.hpp"
+#include "dsl/syntax/text_lines.hpp"
 
 #include "base/hash.hpp"
 #include "tests/catch.hpp"

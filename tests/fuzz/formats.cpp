@@ -8,28 +8,28 @@
 
 #include <fmt/format.h>
 
-#include "backends/cuda/schedules.hpp"
 #include "backends/host_arguments.hpp"
-#include "backends/named_tensors.hpp"
-#include "backends/pt2_tensors.hpp"
-#include "backends/safetensors.hpp"
-#include "backends/steps.hpp"
 #include "cli/config_value.hpp"
-#include "cli/lsp/frames.hpp"
-#include "cli/lsp/server.hpp"
+#include "cuda/kernels/matmul/schedules.hpp"
 #include "dsl/dsl.hpp"
+#include "dsl/editing/query.hpp"
 #include "dsl/graph_formats.hpp"
-#include "dsl/query.hpp"
-#include "graph/generate.hpp"
-#include "graph/graph_json.hpp"
-#include "graph/import/fx.hpp"
-#include "graph/import/pt2/pt2.hpp"
-#include "graph/text.hpp"
+#include "exec/named_tensors.hpp"
+#include "exec/steps.hpp"
+#include "graph/text/graph_json.hpp"
+#include "graph/text/text.hpp"
 #include "graph/verify.hpp"
-#include "pipeline/quality.hpp"
+#include "import/fx/fx.hpp"
+#include "import/pt2/pt2.hpp"
+#include "kernel_reports/kernel_quality.hpp"
+#include "lsp/frames.hpp"
+#include "lsp/server.hpp"
+#include "models/generate.hpp"
 #include "splitter/histogram.hpp"
 #include "splitter/plan_text.hpp"
 #include "splitter/splitter.hpp"
+#include "tensor/pt2_tensors.hpp"
+#include "tensor/safetensors.hpp"
 #include "tests/dsl/mutants.hpp"
 #include "tests/fuzz/random_graph.hpp"
 #include "tests/pt2/archives.hpp"
@@ -239,7 +239,7 @@ std::vector<Format> formats() {
                  [](const ContextPtr&, const std::string& text) {
                    return done(TensorMap::parse(text, "mutant.json"));
                  }});
-  out.push_back({"schedules", files({"backends/cuda"}, "schedules.json"),
+  out.push_back({"schedules", files({"cuda/kernels/matmul"}, "schedules.json"),
                  [](const ContextPtr&, const std::string& text) {
                    return done(cuda::ScheduleTable::parse(text, "mutant.json"));
                  }});

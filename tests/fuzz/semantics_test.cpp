@@ -10,13 +10,13 @@
 
 #include "backends/collectives.hpp"
 #include "backends/cpu/cpu.hpp"
-#include "backends/cuda/host_driver.hpp"
-#include "backends/cuda/runtime.hpp"
 #include "backends/eager/eager.hpp"
-#include "backends/interpreter.hpp"
-#include "backends/toolchain.hpp"
+#include "backends/interpreter/interpreter.hpp"
 #include "base/try.hpp"
-#include "graph/text.hpp"
+#include "codegen/toolchain.hpp"
+#include "cuda/device/host_driver.hpp"
+#include "cuda/runtime.hpp"
+#include "graph/text/text.hpp"
 #include "rewriter/rewriter.hpp"
 #include "splitter/splitter.hpp"
 #include "tests/backends/graphs.hpp"
@@ -24,7 +24,7 @@
 #include "tests/fuzz/random_graph.hpp"
 #include "tests/fuzz/spread.hpp"
 #include "tests/verify/rules.hpp"
-#include "verify/sample.hpp"
+#include "verify/samples/sample.hpp"
 
 namespace {
 

@@ -4,11 +4,11 @@
 #include <cmath>
 #include <limits>
 
-#include "backends/numerics.hpp"
 #include "base/hash.hpp"
 #include "base/try.hpp"
 #include "graph/build.hpp"
-#include "verify/sample.hpp"
+#include "tensor/numerics.hpp"
+#include "verify/samples/sample.hpp"
 
 namespace pw::test {
 namespace {

@@ -6,8 +6,8 @@
 
 #include <vector>
 
-#include "backends/runner.hpp"
-#include "verify/contents.hpp"
+#include "exec/runner.hpp"
+#include "verify/samples/contents.hpp"
 
 namespace pw::test {
 

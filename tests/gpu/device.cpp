@@ -3,10 +3,10 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "backends/cuda/cuda_driver.hpp"
-#include "backends/cuda/preparing_driver.hpp"
-#include "backends/toolchain.hpp"
 #include "base/environment.hpp"
+#include "codegen/toolchain.hpp"
+#include "cuda/device/cuda_driver.hpp"
+#include "cuda/device/preparing_driver.hpp"
 
 namespace pw::test {
 namespace {

@@ -4,7 +4,7 @@
 // a run on a device without NVRTC takes them.
 #pragma once
 
-#include "backends/cuda/driver.hpp"
+#include "cuda/device/driver.hpp"
 
 namespace pw::test {
 

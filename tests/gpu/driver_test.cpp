@@ -5,10 +5,10 @@
 
 #include <fmt/format.h>
 
-#include "backends/cuda/product.hpp"
-#include "backends/cuda/topk.hpp"
-#include "backends/numerics.hpp"
 #include "backends/program.hpp"
+#include "cuda/kernels/matmul/product.hpp"
+#include "cuda/kernels/topk.hpp"
+#include "tensor/numerics.hpp"
 #include "tests/backends_cuda/forms.hpp"
 #include "tests/backends_cuda/kernel_run.hpp"
 #include "tests/gpu/device.hpp"

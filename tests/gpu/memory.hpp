@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "backends/cuda/driver.hpp"
+#include "cuda/device/driver.hpp"
 #include "tests/backends_cuda/kernel_run.hpp"
 
 namespace pw::test {

@@ -1,18 +1,18 @@
 // Whole models on the driver: captured ≡ launched, near the reference, in the memory that the plan
 // says, and nothing made anew once steps run.
-#include "backends/cuda/runtime.hpp"
+#include "cuda/runtime.hpp"
 
 #include <cmath>
 
 #include <fmt/format.h>
 
 #include "backends/eager/eager.hpp"
-#include "backends/interpreter.hpp"
-#include "backends/kv_cache.hpp"
-#include "backends/numerics.hpp"
+#include "backends/interpreter/interpreter.hpp"
 #include "dsl/dsl.hpp"
-#include "graph/generate.hpp"
+#include "models/generate.hpp"
 #include "rewriter/rewriter.hpp"
+#include "tensor/kv_cache.hpp"
+#include "tensor/numerics.hpp"
 #include "tests/backends_cuda/kernel_run.hpp"
 #include "tests/distance.hpp"
 #include "tests/gpu/device.hpp"

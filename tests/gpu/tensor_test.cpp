@@ -5,14 +5,14 @@
 
 #include <fmt/format.h>
 
-#include "backends/cuda/runtime.hpp"
-#include "backends/interpreter.hpp"
-#include "backends/kv_cache.hpp"
-#include "backends/numerics.hpp"
+#include "backends/interpreter/interpreter.hpp"
 #include "backends/program.hpp"
-#include "backends/runner.hpp"
+#include "cuda/runtime.hpp"
 #include "dsl/dsl.hpp"
+#include "exec/runner.hpp"
 #include "splitter/plan.hpp"
+#include "tensor/kv_cache.hpp"
+#include "tensor/numerics.hpp"
 #include "tests/backends_cuda/kernel_run.hpp"
 #include "tests/backends_cuda/tensor_cases.hpp"
 #include "tests/distance.hpp"

@@ -1,7 +1,7 @@
 // What depends on weights and numbers alone is taken out of a graph, and nothing else.
-#include "graph/at_load.hpp"
+#include "graph/passes/at_load.hpp"
 
-#include "graph/text.hpp"
+#include "graph/text/text.hpp"
 #include "graph/verify.hpp"
 #include "tests/graph/library.hpp"
 

@@ -1,9 +1,9 @@
 #include "base/hash.hpp"
-#include "graph/binary_layout.hpp"
-#include "graph/generate.hpp"
-#include "graph/graph_binary.hpp"
-#include "graph/text.hpp"
+#include "graph/text/binary_layout.hpp"
+#include "graph/text/graph_binary.hpp"
+#include "graph/text/text.hpp"
 #include "graph/verify.hpp"
+#include "models/generate.hpp"
 #include "tests/graph/library.hpp"
 
 using namespace pw;

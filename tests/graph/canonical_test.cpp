@@ -1,5 +1,5 @@
 // One spelling for attributes and numbers that can be written in several.
-#include "graph/canonical.hpp"
+#include "graph/compare/canonical.hpp"
 
 #include <cmath>
 #include <limits>

@@ -1,9 +1,9 @@
 // A line of .pwr makes a target known: in dumps, in graph.json, in .pwg.
-#include "graph/graph_json.hpp"
-#include "graph/import/foreign.hpp"
-#include "graph/import/fx.hpp"
-#include "graph/text.hpp"
+#include "graph/foreign.hpp"
+#include "graph/text/graph_json.hpp"
+#include "graph/text/text.hpp"
 #include "graph/verify.hpp"
+#include "import/fx/fx.hpp"
 #include "tests/graph/library.hpp"
 
 using namespace pw;

@@ -1,9 +1,9 @@
 // Ops that torch.export leaves whole, and sizes that are equal by guards.
 #include <fmt/format.h>
 
-#include "graph/import/fx.hpp"
-#include "graph/symbol_fact.hpp"
+#include "graph/infer/symbol_fact.hpp"
 #include "graph/verify.hpp"
+#include "import/fx/fx.hpp"
 #include "tests/graph/library.hpp"
 
 using namespace pw;

@@ -1,10 +1,10 @@
 // The text forms of dumps: each is recognised, named and read whole.
 #include <filesystem>
 
-#include "graph/graph_json.hpp"
-#include "graph/import/fx.hpp"
-#include "graph/text.hpp"
+#include "graph/text/graph_json.hpp"
+#include "graph/text/text.hpp"
 #include "graph/verify.hpp"
+#include "import/fx/fx.hpp"
 #include "tests/graph/library.hpp"
 #include "tests/shared_dump.hpp"
 

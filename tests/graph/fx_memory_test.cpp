@@ -1,7 +1,7 @@
 // Writes in a dump: what is read afterwards, under whatever name, is what was written.
-#include "graph/graph_json.hpp"
-#include "graph/import/fx.hpp"
+#include "graph/text/graph_json.hpp"
 #include "graph/verify.hpp"
+#include "import/fx/fx.hpp"
 #include "tests/graph/library.hpp"
 
 using namespace pw;

@@ -1,6 +1,6 @@
 // Names that Dynamo and Inductor print beside ATen's: what they become, and what stays unknown.
-#include "graph/import/fx.hpp"
 #include "graph/verify.hpp"
+#include "import/fx/fx.hpp"
 #include "tests/graph/library.hpp"
 
 using namespace pw;

@@ -4,10 +4,10 @@
 #include <fstream>
 #include <sstream>
 
-#include "graph/graph_json.hpp"
-#include "graph/import/fx.hpp"
-#include "graph/import/fx_ast.hpp"
-#include "graph/text.hpp"
+#include "graph/text/graph_json.hpp"
+#include "graph/text/text.hpp"
+#include "import/fx/ast.hpp"
+#include "import/fx/fx.hpp"
 #include "tests/dsl/mutants.hpp"
 #include "tests/graph/library.hpp"
 #include "tests/shared_dump.hpp"

@@ -1,7 +1,7 @@
 // Types as PyTorch gives them, where the dump states none. Expected: PyTorch's own.
-#include "base/file.hpp"
-#include "graph/import/fx.hpp"
+#include "base/io/file.hpp"
 #include "graph/verify.hpp"
+#include "import/fx/fx.hpp"
 #include "tests/graph/library.hpp"
 
 using namespace pw;

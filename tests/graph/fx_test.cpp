@@ -1,10 +1,10 @@
-#include "graph/import/fx.hpp"
+#include "import/fx/fx.hpp"
 
 #include "base/hash.hpp"
-#include "graph/graph_json.hpp"
-#include "graph/import/fx_made_ops.hpp"
-#include "graph/import/fx_ops.hpp"
+#include "graph/text/graph_json.hpp"
 #include "graph/verify.hpp"
+#include "import/fx/made_ops.hpp"
+#include "import/fx/ops.hpp"
 #include "tests/graph/library.hpp"
 #include "tests/shared_dump.hpp"
 

@@ -1,6 +1,6 @@
 #include "base/hash.hpp"
-#include "graph/graph_json.hpp"
-#include "graph/text.hpp"
+#include "graph/text/graph_json.hpp"
+#include "graph/text/text.hpp"
 #include "graph/verify.hpp"
 #include "tests/graph/library.hpp"
 

@@ -5,7 +5,7 @@
 
 #include "base/hash.hpp"
 #include "graph/graph.hpp"
-#include "graph/text.hpp"
+#include "graph/text/text.hpp"
 #include "tests/catch.hpp"
 
 using namespace pw;

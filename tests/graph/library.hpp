@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/file.hpp"
+#include "base/io/file.hpp"
 #include "dsl/dsl.hpp"
 #include "tests/catch.hpp"
 

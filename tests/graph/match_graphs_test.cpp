@@ -1,13 +1,13 @@
 // Two graphs without a shared history: what corresponds, and what is said to differ.
-#include "graph/match_graphs.hpp"
+#include "graph/compare/match_graphs.hpp"
 
 #include <algorithm>
 #include <map>
 #include <set>
 
 #include "base/hash.hpp"
-#include "graph/generate.hpp"
-#include "graph/graph_diff.hpp"
+#include "graph/compare/graph_diff.hpp"
+#include "models/generate.hpp"
 #include "tests/graph/library.hpp"
 
 using namespace pw;

@@ -1,4 +1,4 @@
-#include "graph/numbered_names.hpp"
+#include "graph/text/numbered_names.hpp"
 
 #include <map>
 #include <string>

@@ -1,7 +1,7 @@
-#include "graph/replication.hpp"
+#include "graph/compare/replication.hpp"
 
 #include "graph/build.hpp"
-#include "graph/text.hpp"
+#include "graph/text/text.hpp"
 #include "tests/graph/library.hpp"
 
 using namespace pw;

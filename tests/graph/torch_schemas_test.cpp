@@ -1,4 +1,4 @@
-#include "graph/import/torch_schemas.hpp"
+#include "import/fx/torch_schemas.hpp"
 
 #include <algorithm>
 #include <string>

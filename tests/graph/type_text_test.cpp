@@ -1,4 +1,4 @@
-#include "graph/type_text.hpp"
+#include "graph/text/type_text.hpp"
 
 #include "base/hash.hpp"
 #include "tests/catch.hpp"

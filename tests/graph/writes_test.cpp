@@ -1,10 +1,10 @@
 // What inputs hold at the end where ops write them and the graph's text does not say it.
-#include "graph/writes.hpp"
+#include "graph/passes/writes.hpp"
 
 #include "dsl/dsl.hpp"
-#include "graph/graph_json.hpp"
-#include "graph/import/fx.hpp"
-#include "graph/text.hpp"
+#include "graph/text/graph_json.hpp"
+#include "graph/text/text.hpp"
+#include "import/fx/fx.hpp"
 #include "tests/catch.hpp"
 
 using namespace pw;

@@ -1,12 +1,12 @@
 // What the server says of a text is what `pwr check` says of a file that holds it.
-#include "cli/lsp/checks.hpp"
+#include "lsp/checks.hpp"
 
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 
-#include "base/own_folders.hpp"
-#include "pipeline/checking.hpp"
+#include "base/io/own_folders.hpp"
+#include "pipeline/check/check.hpp"
 #include "tests/catch.hpp"
 #include "tests/dsl/mutants.hpp"
 

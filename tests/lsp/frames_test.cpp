@@ -1,5 +1,5 @@
 // Frames come whole out of any stream of bytes.
-#include "cli/lsp/frames.hpp"
+#include "lsp/frames.hpp"
 
 #include <vector>
 

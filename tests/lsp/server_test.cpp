@@ -1,5 +1,5 @@
 // The server answers every request once, whatever it is sent.
-#include "cli/lsp/server.hpp"
+#include "lsp/server.hpp"
 
 #include <algorithm>
 #include <chrono>

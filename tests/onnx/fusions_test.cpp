@@ -4,10 +4,10 @@
 #include <cstring>
 
 #include "backends/eager/eager.hpp"
-#include "backends/run_given.hpp"
 #include "dsl/dsl.hpp"
 #include "dsl/graph_formats.hpp"
-#include "graph/text.hpp"
+#include "engines/run_given.hpp"
+#include "graph/text/text.hpp"
 #include "graph/verify.hpp"
 #include "rewriter/rewriter.hpp"
 #include "tests/catch.hpp"

@@ -5,12 +5,12 @@
 #include <random>
 
 #include "backends/eager/eager.hpp"
-#include "backends/run_given.hpp"
 #include "dsl/dsl.hpp"
 #include "dsl/graph_formats.hpp"
-#include "graph/import/onnx/export.hpp"
-#include "graph/text.hpp"
+#include "engines/run_given.hpp"
+#include "graph/text/text.hpp"
 #include "graph/verify.hpp"
+#include "import/onnx/export.hpp"
 #include "tests/catch.hpp"
 #include "tests/onnx/test_model.hpp"
 

@@ -1,14 +1,14 @@
 // Artifacts: what was rewritten, planned and compiled once runs from one file where there is no
 // compiler, gives the bits of the run it was made from, and is refused where it does not fit.
-#include "pipeline/artifact.hpp"
+#include "pipeline/run/artifact.hpp"
 
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <optional>
 
-#include "backends/toolchain.hpp"
-#include "base/file.hpp"
+#include "base/io/file.hpp"
+#include "codegen/toolchain.hpp"
 #include "tests/catch.hpp"
 #include "tests/pipeline/written.hpp"
 

@@ -3,15 +3,15 @@
 #include <fstream>
 
 #include "pipeline/capture_sizes.hpp"
-#include "pipeline/checking.hpp"
-#include "pipeline/comparing.hpp"
-#include "pipeline/explaining.hpp"
-#include "pipeline/generating.hpp"
-#include "pipeline/graph_stats.hpp"
-#include "pipeline/judging.hpp"
-#include "pipeline/op_list.hpp"
-#include "pipeline/optimizing.hpp"
-#include "pipeline/testing.hpp"
+#include "pipeline/check/check.hpp"
+#include "pipeline/check/test.hpp"
+#include "pipeline/compare.hpp"
+#include "pipeline/explain.hpp"
+#include "pipeline/generate.hpp"
+#include "pipeline/optimize.hpp"
+#include "pipeline/proof/judge.hpp"
+#include "pipeline/report/graph_stats.hpp"
+#include "pipeline/report/op_list.hpp"
 #include "tests/catch.hpp"
 
 namespace pw {

@@ -1,6 +1,6 @@
 // Every form of graphs is told apart by its content, and goes in by one door.
-#include "graph/graph_json.hpp"
-#include "graph/text.hpp"
+#include "graph/text/graph_json.hpp"
+#include "graph/text/text.hpp"
 #include "pipeline/load.hpp"
 #include "tests/catch.hpp"
 

@@ -7,9 +7,9 @@
 #include <thread>
 
 #include "base/try.hpp"
-#include "graph/generate.hpp"
-#include "graph/text.hpp"
-#include "pipeline/run.hpp"
+#include "graph/text/text.hpp"
+#include "models/generate.hpp"
+#include "pipeline/run/run.hpp"
 #include "tests/catch.hpp"
 #include "tests/pipeline/written.hpp"
 

@@ -1,7 +1,6 @@
 // How a proof and samples combine to one verdict.
-#include "pipeline/judging.hpp"
-
 #include "dsl/dsl.hpp"
+#include "pipeline/proof/judge.hpp"
 #include "tests/catch.hpp"
 
 namespace pw {

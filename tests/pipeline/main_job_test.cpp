@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
-#include "graph/symbol_fact.hpp"
-#include "pipeline/run.hpp"
+#include "graph/infer/symbol_fact.hpp"
+#include "pipeline/run/run.hpp"
 #include "tests/catch.hpp"
 #include "tests/pipeline/written.hpp"
 

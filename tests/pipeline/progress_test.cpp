@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/pictures.hpp"
+#include "pipeline/report/pictures.hpp"
 #include "tests/catch.hpp"
 #include "tests/pipeline/written.hpp"
 

@@ -3,12 +3,12 @@
 #include <filesystem>
 #include <set>
 
-#include "backends/cache/cache.hpp"
+#include "codegen/cache/cache.hpp"
 #include "dsl/dsl.hpp"
-#include "graph/generate.hpp"
-#include "pipeline/proving_runs.hpp"
-#include "pipeline/proving_windows.hpp"
-#include "pipeline/rule_text.hpp"
+#include "models/generate.hpp"
+#include "pipeline/proof/prove_run.hpp"
+#include "pipeline/proof/prove_windows.hpp"
+#include "pipeline/proof/rule_text.hpp"
 #include "tests/catch.hpp"
 
 namespace pw {

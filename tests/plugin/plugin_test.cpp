@@ -1,9 +1,9 @@
 // A backend, an extern and a host function of a shared library.
-#include "runtime/plugin.hpp"
+#include "engines/plugin.hpp"
 
 #include <cstdlib>
 
-#include "pipeline/run.hpp"
+#include "pipeline/run/run.hpp"
 #include "tests/catch.hpp"
 #include "tests/pipeline/written.hpp"
 

@@ -1,7 +1,7 @@
 // A plugin: a backend of zeros, the extern `even(number)`, and what runs the op `mine.twice`.
 #include <cstring>
 
-#include "runtime/plugin.hpp"
+#include "engines/plugin.hpp"
 
 namespace {
 

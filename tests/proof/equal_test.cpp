@@ -4,11 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "base/file.hpp"
+#include "base/io/file.hpp"
 #include "dsl/dsl.hpp"
 #include "dsl/graph_formats.hpp"
-#include "graph/families.hpp"
-#include "pipeline/relation_text.hpp"
+#include "models/families.hpp"
+#include "pipeline/proof/relation_text.hpp"
 #include "tests/catch.hpp"
 #include "tests/shared_dump.hpp"
 

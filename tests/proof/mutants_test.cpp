@@ -10,8 +10,8 @@
 #include <fmt/format.h>
 
 #include "base/hash.hpp"
-#include "graph/text.hpp"
-#include "pipeline/judging.hpp"
+#include "graph/text/text.hpp"
+#include "pipeline/proof/judge.hpp"
 #include "tests/verify/rules.hpp"
 #include "verify/rule_check.hpp"
 

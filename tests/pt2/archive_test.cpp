@@ -1,7 +1,7 @@
 // PT2 archives: which of their entries are read, and what others are called.
-#include "base/zip.hpp"
+#include "base/io/zip.hpp"
 #include "dsl/graph_formats.hpp"
-#include "graph/import/pt2/pt2.hpp"
+#include "import/pt2/pt2.hpp"
 #include "tests/graph/library.hpp"
 #include "tests/pt2/archives.hpp"
 

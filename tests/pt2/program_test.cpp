@@ -1,9 +1,9 @@
 // Serialized programs: calls, arguments, results, symbols and writes as the graph has them, and
 // where a mistake is.
-#include "graph/import/pt2/pt2.hpp"
-#include "graph/import/pt2/sympy.hpp"
-#include "graph/symbol_fact.hpp"
+#include "graph/infer/symbol_fact.hpp"
 #include "graph/verify.hpp"
+#include "import/pt2/pt2.hpp"
+#include "import/pt2/sympy.hpp"
 #include "tests/graph/library.hpp"
 #include "tests/pt2/archives.hpp"
 

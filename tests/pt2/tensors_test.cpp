@@ -3,8 +3,8 @@
 
 #include <fmt/ranges.h>
 
-#include "backends/pt2_tensors.hpp"
-#include "backends/safetensors.hpp"
+#include "tensor/pt2_tensors.hpp"
+#include "tensor/safetensors.hpp"
 #include "tests/catch.hpp"
 #include "tests/pt2/archives.hpp"
 

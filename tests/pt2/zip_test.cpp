@@ -1,5 +1,5 @@
 // Zip archives: what is read, and that what lies about itself is refused.
-#include "base/zip.hpp"
+#include "base/io/zip.hpp"
 
 #include "tests/catch.hpp"
 #include "tests/pt2/archives.hpp"

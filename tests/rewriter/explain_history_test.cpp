@@ -2,7 +2,7 @@
 // pass the question looks at.
 #include <algorithm>
 
-#include "rewriter/explain.hpp"
+#include "rewriter/explain/explain.hpp"
 #include "tests/rewriter/fixture.hpp"
 
 using namespace pw;

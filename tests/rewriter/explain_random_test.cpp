@@ -5,8 +5,8 @@
 #include <map>
 #include <set>
 
-#include "rewriter/apply.hpp"
-#include "rewriter/explain.hpp"
+#include "rewriter/engine/apply.hpp"
+#include "rewriter/explain/explain.hpp"
 #include "tests/rewriter/random_graphs.hpp"
 
 using namespace pw;

@@ -1,10 +1,10 @@
 // Planted mistakes, one or more for each code: the near miss must have the right code and the right
 // node, and there must be no other.
-#include "rewriter/explain.hpp"
+#include "rewriter/explain/explain.hpp"
 
 #include <fstream>
 
-#include "rewriter/near_miss_codes.hpp"
+#include "rewriter/explain/near_miss_codes.hpp"
 #include "tests/rewriter/fixture.hpp"
 
 using namespace pw;

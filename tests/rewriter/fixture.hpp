@@ -4,7 +4,7 @@
 #include <string>
 
 #include "dsl/dsl.hpp"
-#include "graph/text.hpp"
+#include "graph/text/text.hpp"
 #include "graph/verify.hpp"
 #include "rewriter/rewriter.hpp"
 #include "tests/catch.hpp"

@@ -1,7 +1,7 @@
 // What would take too long ends by a count of steps or nodes, and says which rule it was.
 #include <fmt/format.h>
 
-#include "rewriter/machine.hpp"
+#include "rewriter/matcher/machine.hpp"
 #include "tests/rewriter/fixture.hpp"
 
 using namespace pw;

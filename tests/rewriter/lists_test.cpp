@@ -2,7 +2,7 @@
 // nodes that are given.
 #include <algorithm>
 
-#include "rewriter/search.hpp"
+#include "rewriter/matcher/search.hpp"
 #include "tests/rewriter/fixture.hpp"
 
 using namespace pw;

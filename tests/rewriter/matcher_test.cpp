@@ -1,5 +1,5 @@
 // Every gate of the matcher, with its code, its message and the place it names.
-#include "rewriter/match_program.hpp"
+#include "rewriter/matcher/match_program.hpp"
 #include "tests/rewriter/fixture.hpp"
 
 using namespace pw;

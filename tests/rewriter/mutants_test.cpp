@@ -2,7 +2,7 @@
 // the same ones.
 #include "tests/dsl/mutants.hpp"
 
-#include "rewriter/ranges.hpp"
+#include "rewriter/strategies/ranges.hpp"
 #include "tests/rewriter/fixture.hpp"
 
 using namespace pw;

@@ -1,5 +1,5 @@
 // A graph for each range of tokens, and the choice among them.
-#include "rewriter/ranges.hpp"
+#include "rewriter/strategies/ranges.hpp"
 
 #include "tests/rewriter/fixture.hpp"
 

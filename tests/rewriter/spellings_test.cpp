@@ -1,5 +1,5 @@
 // Patterns and nodes that are written in different ways and mean the same.
-#include "rewriter/explain.hpp"
+#include "rewriter/explain/explain.hpp"
 #include "tests/rewriter/fixture.hpp"
 
 using namespace pw;

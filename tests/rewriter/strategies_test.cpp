@@ -1,5 +1,5 @@
 // Strategies that go back: atomic, repeat, best of, and what `ensures` says.
-#include "rewriter/cost.hpp"
+#include "rewriter/egraph/cost.hpp"
 #include "tests/rewriter/fixture.hpp"
 
 using namespace pw;

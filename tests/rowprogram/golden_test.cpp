@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "backends/rowprogram/grouping.hpp"
-#include "base/file.hpp"
+#include "base/io/file.hpp"
+#include "codegen/rowprogram/grouping.hpp"
 #include "dsl/dsl.hpp"
 #include "tests/catch.hpp"
 

@@ -1,5 +1,5 @@
 // What becomes one kernel, and in which order kernels run.
-#include "backends/rowprogram/grouping.hpp"
+#include "codegen/rowprogram/grouping.hpp"
 
 #include <map>
 

@@ -1,5 +1,5 @@
 // Index expressions: what is simplified has the value of what was asked for.
-#include "backends/rowprogram/index.hpp"
+#include "codegen/rowprogram/index.hpp"
 
 #include "base/hash.hpp"
 #include "tests/catch.hpp"

@@ -1,7 +1,7 @@
 #include "splitter/counters.hpp"
 
 #include "dsl/dsl.hpp"
-#include "graph/generate.hpp"
+#include "models/generate.hpp"
 #include "tests/catch.hpp"
 #include "tests/splitter/graphs.hpp"
 

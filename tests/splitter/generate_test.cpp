@@ -1,7 +1,7 @@
-#include "graph/generate.hpp"
+#include "models/generate.hpp"
 
 #include "dsl/dsl.hpp"
-#include "graph/text.hpp"
+#include "graph/text/text.hpp"
 #include "graph/verify.hpp"
 #include "rewriter/rewriter.hpp"
 #include "splitter/plan.hpp"

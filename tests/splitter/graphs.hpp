@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "graph/generate.hpp"
 #include "graph/graph.hpp"
+#include "models/generate.hpp"
 #include "splitter/splitter.hpp"
 
 namespace pw::test {

@@ -3,7 +3,7 @@
 
 #include "base/hash.hpp"
 #include "dsl/dsl.hpp"
-#include "graph/generate.hpp"
+#include "models/generate.hpp"
 #include "splitter/offsets.hpp"
 #include "splitter/plan.hpp"
 #include "tests/catch.hpp"

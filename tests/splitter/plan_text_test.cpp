@@ -5,7 +5,7 @@
 
 #include "base/hash.hpp"
 #include "dsl/dsl.hpp"
-#include "graph/generate.hpp"
+#include "models/generate.hpp"
 #include "splitter/check_plan.hpp"
 #include "tests/catch.hpp"
 #include "tests/splitter/graphs.hpp"

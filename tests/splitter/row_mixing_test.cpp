@@ -2,7 +2,7 @@
 #include "splitter/row_mixing.hpp"
 
 #include "dsl/dsl.hpp"
-#include "graph/generate.hpp"
+#include "models/generate.hpp"
 #include "splitter/plan.hpp"
 #include "tests/catch.hpp"
 

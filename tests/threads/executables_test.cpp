@@ -14,9 +14,9 @@
 #include "backends/cpu/frozen.hpp"
 #include "backends/eager/eager.hpp"
 #include "backends/host_functions.hpp"
-#include "backends/interpreter.hpp"
+#include "backends/interpreter/interpreter.hpp"
 #include "backends/program.hpp"
-#include "backends/runner.hpp"
+#include "exec/runner.hpp"
 #include "tests/backends/graphs.hpp"
 
 namespace {

@@ -1,5 +1,5 @@
 // Work on several threads: all of it is done, and what a thread throws reaches the caller.
-#include "backends/parallel.hpp"
+#include "tensor/parallel.hpp"
 
 #include <atomic>
 #include <chrono>

@@ -4,9 +4,9 @@
 #include <thread>
 
 #include "dsl/dsl.hpp"
-#include "graph/generate.hpp"
-#include "graph/text.hpp"
-#include "rewriter/ranges.hpp"
+#include "graph/text/text.hpp"
+#include "models/generate.hpp"
+#include "rewriter/strategies/ranges.hpp"
 #include "tests/catch.hpp"
 
 using namespace pw;

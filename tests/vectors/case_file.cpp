@@ -9,7 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "backends/numerics.hpp"
+#include "tensor/numerics.hpp"
 
 namespace pw::vectors {
 namespace {

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "backends/tensor.hpp"
 #include "graph/context.hpp"
+#include "tensor/tensor.hpp"
 
 namespace pw::vectors {
 

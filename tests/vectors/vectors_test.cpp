@@ -7,11 +7,11 @@
 #include <set>
 
 #include "backends/backend.hpp"
-#include "backends/interpreter.hpp"
-#include "backends/numerics.hpp"
+#include "backends/interpreter/interpreter.hpp"
 #include "base/try.hpp"
 #include "dsl/dsl.hpp"
 #include "graph/build.hpp"
+#include "tensor/numerics.hpp"
 #include "tests/catch.hpp"
 #include "tests/vectors/case_file.hpp"
 

@@ -1,5 +1,5 @@
 // GuardBoundary values of guards, and what the check of a rule does at them.
-#include "verify/boundaries.hpp"
+#include "verify/samples/boundaries.hpp"
 
 #include <algorithm>
 

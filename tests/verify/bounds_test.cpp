@@ -7,12 +7,12 @@
 
 #include <fmt/format.h>
 
-#include "graph/text.hpp"
+#include "graph/text/text.hpp"
 #include "tests/backends/graphs.hpp"
 #include "tests/verify/rules.hpp"
 #include "verify/rule_check.hpp"
-#include "verify/sample.hpp"
-#include "verify/sampled_graph.hpp"
+#include "verify/samples/sample.hpp"
+#include "verify/samples/sampled_graph.hpp"
 
 namespace {
 

@@ -3,8 +3,8 @@
 
 #include <cmath>
 
-#include "backends/numerics.hpp"
 #include "base/hash.hpp"
+#include "tensor/numerics.hpp"
 #include "tests/catch.hpp"
 
 namespace {

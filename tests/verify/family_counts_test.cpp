@@ -8,11 +8,11 @@
 
 #include <fmt/format.h>
 
-#include "base/file.hpp"
-#include "graph/families.hpp"
-#include "graph/graph_diff.hpp"
-#include "graph/import/fx.hpp"
-#include "graph/text.hpp"
+#include "base/io/file.hpp"
+#include "graph/compare/graph_diff.hpp"
+#include "graph/text/text.hpp"
+#include "import/fx/fx.hpp"
+#include "models/families.hpp"
 #include "tests/shared_dump.hpp"
 #include "tests/verify/rules.hpp"
 #include "verify/baseline.hpp"

@@ -3,7 +3,7 @@
 #include <numeric>
 #include <set>
 
-#include "dsl/walk.hpp"
+#include "dsl/syntax/walk.hpp"
 #include "tests/verify/rules.hpp"
 
 namespace {

@@ -3,8 +3,8 @@
 #include <map>
 
 #include "backends/eager/eager.hpp"
-#include "base/file.hpp"
-#include "graph/import/fx.hpp"
+#include "base/io/file.hpp"
+#include "import/fx/fx.hpp"
 #include "rewriter/rewriter.hpp"
 #include "splitter/plan.hpp"
 #include "tests/shared_dump.hpp"

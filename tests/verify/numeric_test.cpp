@@ -6,10 +6,10 @@
 #include <limits>
 
 #include "backends/eager/eager.hpp"
-#include "backends/numerics.hpp"
 #include "rewriter/rewriter.hpp"
+#include "tensor/numerics.hpp"
 #include "tests/verify/rules.hpp"
-#include "verify/sample.hpp"
+#include "verify/samples/sample.hpp"
 
 namespace {
 

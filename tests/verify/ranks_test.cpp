@@ -1,8 +1,8 @@
 // Graphs with collectives before and after rules, compared on several ranks.
 #include "backends/eager/eager.hpp"
-#include "backends/interpreter.hpp"
-#include "graph/generate.hpp"
-#include "graph/text.hpp"
+#include "backends/interpreter/interpreter.hpp"
+#include "graph/text/text.hpp"
+#include "models/generate.hpp"
 #include "rewriter/rewriter.hpp"
 #include "tests/verify/rules.hpp"
 #include "verify/numeric.hpp"

@@ -4,10 +4,10 @@
 
 #include <fmt/format.h>
 
-#include "backends/numerics.hpp"
+#include "tensor/numerics.hpp"
 #include "tests/verify/rules.hpp"
 #include "verify/rule_check.hpp"
-#include "verify/special_values.hpp"
+#include "verify/samples/special_values.hpp"
 
 namespace {
 

@@ -6,7 +6,7 @@
 
 #include "backends/eager/eager.hpp"
 #include "tests/backends/graphs.hpp"
-#include "verify/sample.hpp"
+#include "verify/samples/sample.hpp"
 
 namespace {
 

@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "base/file.hpp"
-#include "graph/import/fx.hpp"
+#include "base/io/file.hpp"
+#include "import/fx/fx.hpp"
 #include "splitter/splitter.hpp"
 #include "tests/shared_dump.hpp"
 #include "tests/verify/rules.hpp"

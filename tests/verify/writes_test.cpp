@@ -1,5 +1,5 @@
 // Rules over ops that write: what inputs hold at the end is compared like any output.
-#include "graph/text.hpp"
+#include "graph/text/text.hpp"
 #include "rewriter/rewriter.hpp"
 #include "tests/verify/rules.hpp"
 #include "verify/rule_check.hpp"

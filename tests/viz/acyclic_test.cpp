@@ -1,5 +1,5 @@
 // Orders of unions and of groups: whatever the versions are, edges go forwards.
-#include "viz/acyclic.hpp"
+#include "viz/layered/acyclic.hpp"
 
 #include <algorithm>
 
@@ -7,7 +7,7 @@
 #include "tests/catch.hpp"
 #include "tests/viz/decoder.hpp"
 #include "viz/fold.hpp"
-#include "viz/sheet.hpp"
+#include "viz/formats/sheet.hpp"
 
 using namespace pw;
 using pw::test::Builder;

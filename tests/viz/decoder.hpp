@@ -2,7 +2,7 @@
 // add.
 #pragma once
 
-#include "rewriter/journal.hpp"
+#include "rewriter/strategies/journal.hpp"
 #include "tests/splitter/graphs.hpp"
 
 namespace pw::test {

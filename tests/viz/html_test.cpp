@@ -2,8 +2,8 @@
 
 #include "tests/catch.hpp"
 #include "tests/viz/decoder.hpp"
-#include "viz/report.hpp"
-#include "viz/svg.hpp"
+#include "viz/formats/report.hpp"
+#include "viz/formats/svg.hpp"
 #include "viz/viz.hpp"
 
 using namespace pw;

@@ -4,8 +4,8 @@
 #include "base/hash.hpp"
 #include "tests/catch.hpp"
 #include "tests/viz/decoder.hpp"
-#include "viz/sheet.hpp"
-#include "viz/text_table.hpp"
+#include "viz/formats/sheet.hpp"
+#include "viz/formats/text_table.hpp"
 
 using namespace pw;
 using pw::test::Decoder;

@@ -3,7 +3,7 @@
 
 #include "tests/catch.hpp"
 #include "tests/viz/decoder.hpp"
-#include "viz/graphviz.hpp"
+#include "viz/formats/graphviz.hpp"
 #include "viz/label.hpp"
 #include "viz/scene.hpp"
 #include "viz/viz.hpp"

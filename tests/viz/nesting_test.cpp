@@ -6,8 +6,8 @@
 #include "base/hash.hpp"
 #include "tests/catch.hpp"
 #include "tests/splitter/graphs.hpp"
-#include "viz/scene_places.hpp"
-#include "viz/sheet.hpp"
+#include "viz/formats/sheet.hpp"
+#include "viz/layered/scene_places.hpp"
 
 using namespace pw;
 using pw::test::Builder;

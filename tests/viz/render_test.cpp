@@ -1,7 +1,7 @@
 #include "tests/catch.hpp"
 #include "tests/viz/decoder.hpp"
-#include "viz/dot.hpp"
-#include "viz/graphviz.hpp"
+#include "viz/formats/dot.hpp"
+#include "viz/formats/graphviz.hpp"
 #include "viz/viz.hpp"
 
 using namespace pw;

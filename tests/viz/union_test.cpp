@@ -1,7 +1,7 @@
 // Two graphs in one picture, whose nodes are called alike or not.
 #include "viz/union.hpp"
 
-#include "graph/generate.hpp"
+#include "models/generate.hpp"
 #include "tests/catch.hpp"
 #include "tests/graph/library.hpp"
 #include "viz/links.hpp"

@@ -1,7 +1,7 @@
 // The main job from a program of one's own: a graph rewritten, cut, planned, run and checked.
 #include <iostream>
 
-#include "pipeline/run.hpp"
+#include "pipeline/run/run.hpp"
 
 int main(int argc, char** argv) {
   if (argc != 3) return 2;

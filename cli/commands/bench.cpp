@@ -1,0 +1,55 @@
+#include "pipeline/run/bench.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include "cli/commands.hpp"
+#include "cli/engine.hpp"
+
+namespace pw::cli {
+namespace {
+
+struct BenchArgs : EngineArgs {
+  BenchRequest bench;  ///< what is no option of EngineArgs
+  bool pieces = false;
+};
+
+void run_bench(const Options& options, const BenchArgs& args) {
+  const Session session(options);
+  BenchRequest request = args.bench;
+  args.fill(session, request);
+  const BenchReport report = session.need(bench_model(session.context, request, session.log()));
+  Answer answer;
+  answer.add("steps", report.step_table());
+  if (args.pieces) answer.add("pieces", report.piece_table());
+  answer.add("totals", report.totals());
+  print_out(answer.print(options.format));
+}
+
+}  // namespace
+
+void add_bench_command(CLI::App& app, const Options& options) {
+  auto args = std::make_shared<BenchArgs>();
+  auto* sub = app.add_subcommand(
+      "bench", "Measure steps of a planned graph: as planned, eager, and padded to the most rows");
+  args->add_to(*sub);
+  sub->add_option("--histogram", args->bench.histogram,
+                  "instead of --tokens: a step of each token count, the totals weighted by how "
+                  "often it occurs; a file as pwr sizes reads, or lognormal, bimodal, uniform")
+      ->type_name("FILE")
+      ->configurable();
+  sub->add_option("--repeats", args->bench.repeats, "runs of each step; times are medians")
+      ->check(CLI::Range(1, 100000))
+      ->capture_default_str()
+      ->configurable();
+  sub->add_flag("--pieces", args->pieces, "times by piece class and size too")->configurable();
+  sub->footer(
+      "Examples:\n"
+      "  pwr bench model.json -r llm -p o2 --backend cpu --tokens 1,7,64\n"
+      "  pwr bench model.json -r llm -p o2 --backend cpu --steps traffic.txt --pieces\n"
+      "  pwr bench model.json --backend cuda --driver host --sizes 1,2,4,8 --tokens 1,3,8 "
+      "--format json\n"
+      "  pwr bench model.json --backend cpu --histogram server.log --repeats 20");
+  sub->callback([args, &options] { run_bench(options, *args); });
+}
+
+}  // namespace pw::cli

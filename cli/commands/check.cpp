@@ -1,0 +1,76 @@
+#include "pipeline/check/check.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "base/counted.hpp"
+#include "base/io/file.hpp"
+#include "cli/commands.hpp"
+
+namespace pw::cli {
+namespace {
+
+struct CheckArgs {
+  std::vector<std::string> files;
+  std::string format, tests;
+  bool no_analysis = false, no_proof = false, order = false;
+};
+
+/// The rules in the order in which they enable each other.
+void print_order(const RuleSet& rules, const std::string& format) {
+  print_out(format == "dot" ? order_dot(rules) : order_table(rules).print(format));
+}
+
+void run_check(const Options& options, const CheckArgs& args) {
+  Session session(options);
+  const std::string& format = args.format.empty() ? options.format : args.format;
+  const bool whole = !args.no_analysis && !args.order;
+  Result<CheckedRules> loaded = check_rule_files(
+      session.context, {args.files, whole, whole && !args.no_proof}, session.log());
+  if (!loaded && format == "json")
+    print_out(mistakes_to_json(loaded.error(), session.context->sources));
+  const CheckedRules checked = session.need(std::move(loaded));
+  if (args.order) return print_order(checked.rules, format);
+  const Diagnostics warnings = checked.warnings();
+  session.report(warnings);
+  if (!args.tests.empty())
+    session.need(write_file(args.tests, finding_tests(checked.report, args.files)));
+  if (const std::string line = proofs_line(checked); !line.empty()) session.say(line);
+  print_out(format == "json" ? check_to_json(checked) : check_table(checked).print(format));
+  for (const std::string& line : scope_lines(checked.report)) session.say(line);
+  session.say(fmt::format("{}, {}, {}, {}, {}", counted(checked.rules.rules.size(), "rule"),
+                          counted(checked.rules.passes.size(), "pass"),
+                          counted(checked.rules.pipelines.size(), "pipeline"),
+                          counted(session.context->ops.size(), "op"),
+                          counted(warnings.size(), "warning")));
+}
+
+}  // namespace
+
+void add_check_command(CLI::App& app, const Options& options) {
+  auto args = std::make_shared<CheckArgs>();
+  auto* sub = app.add_subcommand("check",
+                                 "Read rule files, report every mistake, and list what is in them");
+  sub->add_option("files", args->files, "rule files (.pwr)")->required();
+  sub->add_flag("--no-analysis", args->no_analysis,
+                "do not look for rules that want the same nodes, rules that never fire, and passes "
+                "that may not end")
+      ->configurable();
+  sub->add_flag("--no-proof", args->no_proof,
+                "do not prove that rules keep the numbers; neither does --no-analysis")
+      ->configurable();
+  sub->add_flag("--order", args->order,
+                "print the rules in the order in which they enable each other, and nothing else")
+      ->configurable();
+  sub->add_option("--tests", args->tests, "write the graphs of the warnings as tests, to run them")
+      ->type_name("FILE");
+  sub->add_option("--format", args->format, "table, json or csv; with --order also dot")
+      ->check(CLI::IsMember({"table", "json", "csv", "dot"}))
+      ->configurable();
+  sub->footer(
+      "Examples:\n  pwr check my_rules.pwr\n  pwr check my_rules.pwr --tests found.pwr && pwr test "
+      "found.pwr\n  pwr check my_rules.pwr --order --format dot | dot -Tsvg > rules.svg");
+  sub->callback([args, &options] { run_check(options, *args); });
+}
+
+}  // namespace pw::cli

@@ -1,0 +1,205 @@
+#include "pipeline/run/compile.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "base/counted.hpp"
+#include "base/io/file.hpp"
+#include "base/printable.hpp"
+#include "cli/commands.hpp"
+#include "cli/planning.hpp"
+#include "cli/quality.hpp"
+#include "pipeline/run/artifact.hpp"
+#include "pipeline/run/dump.hpp"
+#include "pipeline/symbol_values.hpp"
+
+namespace pw::cli {
+namespace {
+
+struct CompileArgs : SplitArgs {
+  CompileRequest compile;  ///< what is no option of SplitArgs
+  std::string grouping = "auto", dump;
+  std::string backend = "cpu", driver = "cuda";  ///< of an artifact
+  QualityArgs quality;
+};
+
+void say_compiled(const Session& session, const CompiledGraph& done, const std::string& folder) {
+  if (done.cache) {
+    session.say(fmt::format("cubins: {} from the cache, {} compiled now", done.cache->found,
+                            done.cache->made));
+    if (done.cache->evicted > 0)
+      session.say(
+          fmt::format("  {} damaged objects of the cache were thrown away", done.cache->evicted));
+    if (!done.cache_problem.empty()) session.say("  cubins are not kept: " + done.cache_problem);
+  }
+  session.say("sources, cubins, plan.json and report are in " + folder);
+}
+
+/// What `pwr run` of the artifact then does without a compiler.
+void run_artifact(const Session& session, const CompileArgs& args) {
+  RunRequest request;
+  request.graph = args.graph;
+  request.rules = args.rules;
+  request.plan = args.plan.request(session);
+  request.engines = session.engines();
+  request.backend = args.backend;
+  request.engine.driver = args.driver;
+  request.engine.strict = args.compile.strict;
+  request.engine.fuse = args.grouping == "auto";
+  request.engine.schedules = args.compile.schedules;
+  session.need(write_artifact(session.context, request, args.output, session.log()));
+}
+
+void check_arguments(const CompileArgs& args) {
+  if (args.graph.path.empty()) throw CLI::RequiredError("graph");
+  if (args.output.empty()) throw CLI::RequiredError("--output");
+}
+
+void run_compile(const Options& options, const CompileArgs& args) {
+  if (args.quality.wanted && args.graph.path.empty()) {
+    const Session session(options);
+    return judge_named(session, args.quality, args.compile, args.output, args.dump);
+  }
+  check_arguments(args);
+  Session session(options);
+  if (args.output.ends_with(".pwx")) return run_artifact(session, args);
+  const LoadedRules rules = load(session, args.rules);
+  Graph graph = load(session, args.graph);
+  name_tokens(graph, session.log());
+  std::vector<GraphVariant> variants = session.need(
+      make_variants(graph, rules, args.rules.pipeline, session.log(), !args.dump.empty()));
+  session.need(need_one(variants, "`pwr opt -o` writes each to a file, which can be compiled"));
+  CompileRequest request = args.compile;
+  request.plan = args.plan.request(session);
+  request.fuse = args.grouping == "auto";
+  request.output = args.output;
+  const CompiledGraph done =
+      session.need(compile_graph(variants.front(), rules, request, session.log()));
+  if (args.quality.wanted)
+    judge_plan(session, args.quality, done, args.output);
+  else
+    print_out(options.format == "json" ? printable_json(cuda::to_json(done.report))
+                                       : cuda::print(done.report));
+  say_compiled(session, done, args.output);
+  if (!args.dump.empty())
+    session.need(write_dump(done.record, rules.set, args.dump, session.log()));
+  if (done.report.failed() > 0)
+    session.die(fmt::format("{} did not compile", counted(done.report.failed(), "kernel")),
+                "the report holds the compiler's messages", kInternalError);
+}
+
+struct TuneArgs : SplitArgs {
+  TuneRequest tune;  ///< what is no option of SplitArgs
+  std::string tokens = "1,16,256,4096";
+};
+
+void run_tune(const Options& options, const TuneArgs& args) {
+  Session session(options);
+  TuneRequest request = args.tune;
+  request.tokens = session.need(parse_numbers(args.tokens, 1, std::int64_t{1} << 24));
+  request.output = args.output;
+  Tuner tuner = session.need(Tuner::open(request));
+  const TunedGraph tuned = session.need(tuner.tune(prepared(session, args), session.log()));
+  print_out(schedule_table(tuned).print(options.format));
+  if (!args.output.empty()) {
+    session.need(write_file(args.output, tuned.schedules.to_json()));
+    session.say(fmt::format("{} {} in {}; use it with `pwr compile --schedules {}`",
+                            counted(tuned.schedules.entries().size(), "schedule"),
+                            are(tuned.schedules.entries().size()), args.output, args.output));
+  }
+  session.say(fmt::format("{} of {} are not the usual schedule", tuned.gains, tuned.rows.size()));
+}
+
+}  // namespace
+
+void add_compile_commands(CLI::App& app, const Options& options) {
+  auto compile = std::make_shared<CompileArgs>();
+  auto* sub = app.add_subcommand(
+      "compile", "Rewrite, split, plan, and emit each piece's kernels as CUDA C++ and cubins");
+  compile->graph.add_to(*sub, false);
+  compile->rules.add_to(*sub);
+  compile->plan.add_to(*sub);
+  sub->add_option("-o,--output", compile->output,
+                  "the folder for sources, cubins, plan.json and the report; or model.pwx: one "
+                  "file that `pwr run` runs where no compiler is")
+      ->type_name("DIR|FILE.pwx");
+  sub->add_option("--dump", compile->dump,
+                  "write the graph before and after each pass, the pieces, all sources, plan.json "
+                  "and stats.json into this folder too; with --quality and no graph, each "
+                  "kernel's cubin")
+      ->type_name("DIR");
+  sub->add_option("--arch", compile->compile.archs, "the architectures: sm_80,sm_90,sm_100,sm_120")
+      ->delimiter(',')
+      ->check(CLI::IsMember(cuda_architectures()))
+      ->capture_default_str()
+      ->configurable();
+  sub->add_option("--grouping", compile->grouping,
+                  "auto: neighbouring row ops are one kernel; none: each op is its own, a fused op "
+                  "too")
+      ->check(CLI::IsMember({"auto", "none"}))
+      ->capture_default_str()
+      ->configurable();
+  sub->add_flag("--strict", compile->compile.strict,
+                "exact division and roots, no fused multiply-add: the interpreter's bits")
+      ->configurable();
+  sub->add_option("--schedules", compile->compile.schedules,
+                  "a table that `pwr tune` wrote, or none; the table of the program if left out")
+      ->type_name("FILE|none")
+      ->configurable();
+  sub->add_option(
+         "--tokens", compile->compile.tokens,
+         "tokens that schedules are taken for; the plan's largest capture size if left out")
+      ->check(CLI::Range(1, 1 << 24))
+      ->configurable();
+  sub->add_option("--backend", compile->backend,
+                  "of a .pwx: what it is compiled for, as of `pwr run`")
+      ->capture_default_str()
+      ->configurable();
+  sub->add_option("--driver", compile->driver, "of a .pwx for cuda: cuda, or host")
+      ->check(CLI::IsMember({"cuda", "host"}))
+      ->capture_default_str()
+      ->configurable();
+  sub->add_flag("--sources-only", compile->compile.sources_only, "do not call NVRTC")
+      ->configurable();
+  compile->quality.add_to(*sub);
+  sub->footer(
+      "Examples:\n  pwr compile model.json -r llm -p o2 -o compiled/\n  pwr compile model.json "
+      "-o compiled/ --arch sm_80,sm_90 --grouping none\n  pwr compile model.json -r llm -p o2 "
+      "-o model.pwx && pwr run model.pwx --tokens 1,7\n  pwr compile --quality --functions "
+      "rms_norm "
+      "--widths 1024,4096 --arch sm_90 -o quality.html");
+  sub->callback([compile, &options] { run_compile(options, *compile); });
+
+  auto tune = std::make_shared<TuneArgs>();
+  sub = app.add_subcommand(
+      "tune", "Find each kernel's schedule: compile candidates, drop what spills, time the rest");
+  tune->graph.add_to(*sub);
+  tune->rules.add_to(*sub);
+  tune->plan.add_to(*sub);
+  sub->add_option("-o,--output", tune->output,
+                  "the table; entries of other kernels that are there already stay")
+      ->type_name("FILE");
+  sub->add_option("--arch", tune->tune.archs, "the architectures: sm_80,sm_90,sm_100,sm_120")
+      ->delimiter(',')
+      ->check(CLI::IsMember(cuda_architectures()))
+      ->capture_default_str()
+      ->configurable();
+  sub->add_option("--tokens", tune->tokens, "token counts, each tuned for")
+      ->type_name("LIST")
+      ->capture_default_str()
+      ->configurable();
+  sub->add_flag("--strict", tune->tune.strict, "tune the kernels of `pwr compile --strict`")
+      ->configurable();
+  sub->add_flag(
+         "--measure", tune->tune.measure,
+         "time candidates on the device that is here instead of by the model of one; name its "
+         "architecture with --arch")
+      ->configurable();
+  sub->footer(
+      "A schedule changes how fast a kernel is, and none of its bits.\n"
+      "Example:\n  pwr tune model.json -r llm -p o2 --tokens 1,64,4096 -o schedules.json\n"
+      "  pwr compile model.json -r llm -p o2 --schedules schedules.json -o compiled/");
+  sub->callback([tune, &options] { run_tune(options, *tune); });
+}
+
+}  // namespace pw::cli

@@ -1,0 +1,95 @@
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/io/file.hpp"
+#include "cli/commands.hpp"
+#include "discover/discover_rules.hpp"
+
+namespace pw::cli {
+namespace {
+
+const std::vector<std::string> kOps = {"add", "mul", "mm", "relu", "cat", "split", "transpose"};
+
+struct DiscoverArgs {
+  DiscoverRequest request;
+  std::vector<std::string> from, symbols, types, derives;
+  std::string output;
+};
+
+void run_discover(const Options& options, const DiscoverArgs& args) {
+  Session session(options);
+  DiscoverRequest request = args.request;
+  for (const std::string& path : args.from) {
+    GraphOptions source;
+    source.path = path;
+    source.symbols = args.symbols;
+    source.types = args.types;
+    request.from.push_back(load(session, source));
+  }
+  if (request.ops.empty() && request.from.empty()) request.ops = kOps;
+  LoadedRules derives;
+  if (!args.derives.empty()) {
+    RuleSource source;
+    source.rules = args.derives;
+    derives = load(session, source);
+    request.derives = &derives;
+  }
+  const Discovery found = session.need(discover_rules(session.context, request, session.log()));
+  if (!args.output.empty()) session.need(write_file(args.output, found.text));
+  if (args.output != "-") print_out(discovery_answer(found).print(options.format));
+  session.say(discovery_summary(found));
+}
+
+}  // namespace
+
+void add_discover_command(CLI::App& app, const Options& options) {
+  auto args = std::make_shared<DiscoverArgs>();
+  auto* sub = app.add_subcommand("discover", "Find rules that nobody wrote, and prove them");
+  sub->add_option("--ops", args->request.ops,
+                  fmt::format("ops that graphs are made of, by comma; without --from {}",
+                              fmt::join(kOps, ",")))
+      ->delimiter(',')
+      ->configurable();
+  sub->add_option("--from", args->from,
+                  "graphs whose windows are looked at: what a few nodes of them equal, and costs "
+                  "less")
+      ->type_name("GRAPH")
+      ->configurable();
+  sub->add_option("--often", args->request.often, "only windows that are there so often")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str()
+      ->configurable();
+  sub->add_option("--symbol", args->symbols, "of a dump: n=arg0_1.0 makes an axis symbolic")
+      ->configurable();
+  add_type_option(*sub, args->types);
+  sub->add_option("--derives", args->derives,
+                  "files of rules, or names of the library: how many of them the rules found "
+                  "derive, and how many it takes")
+      ->type_name("RULES")
+      ->configurable();
+  sub->add_option("--nodes", args->request.nodes, "most nodes of a graph")
+      ->check(CLI::Range(1, 3))
+      ->capture_default_str()
+      ->configurable();
+  sub->add_option("--inputs", args->request.inputs, "most inputs of a graph")
+      ->check(CLI::Range(1, 4))
+      ->capture_default_str()
+      ->configurable();
+  sub->add_option("--seed", args->request.seed, "of the numbers that tell graphs apart")
+      ->capture_default_str()
+      ->configurable();
+  sub->add_option("-o,--output", args->output,
+                  "the .pwr file of the rules, each with a test; - is standard output");
+  sub->footer(
+      "Graphs that agree over a prime field, at two sets of shapes, are written as a rule for all\n"
+      "sizes. It stays if it is proved, its test passes, and the rules before it do not derive "
+      "it.\n"
+      "Exit code: 0, whether rules are found or not.\n\nExamples:\n  pwr discover -o found.pwr\n"
+      "  pwr discover --ops add,mul,neg --nodes 2 -o -\n"
+      "  pwr discover --from layer.pwg -o found.pwr\n"
+      "  pwr discover --ops relu,cat,split --derives merge --format json");
+  sub->callback([args, &options] { run_discover(options, *args); });
+}
+
+}  // namespace pw::cli

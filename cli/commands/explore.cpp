@@ -1,0 +1,250 @@
+#include <algorithm>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/counted.hpp"
+#include "base/io/file.hpp"
+#include "base/io/shown_path.hpp"
+#include "cli/commands.hpp"
+#include "studies/study_page.hpp"
+
+namespace pw::cli {
+namespace {
+
+struct ExploreArgs {
+  GraphOptions dump;  ///< options of imports; the graphs are `files`
+  std::vector<std::string> files;
+  RuleOptions rules;
+  ExploreRequest explore;
+  std::vector<std::string> before, with, over;  ///< as they are written
+  std::string tokens, shard = "1/1";
+  std::uint64_t seed = 0;
+  std::string study, merge, report;
+  bool rows = false;
+  std::size_t most = 20;
+};
+
+ExploreRequest explore_request(const Session& session, const ExploreArgs& args) {
+  ExploreRequest out = args.explore;
+  out.pipeline = args.rules.pipeline;
+  for (const std::string& pair : args.before)
+    out.before.push_back(session.need(parse_before(pair)));
+  for (const std::string& values : args.with) out.with.push_back(session.need(parse_with(values)));
+  if (!args.tokens.empty()) out.tokens = session.need(parse_token_ranges(args.tokens));
+  for (const std::string& list : args.over) out.over.push_back(CLI::detail::split(list, ','));
+  if (args.seed != 0) out.seed = args.seed;
+  return out;
+}
+
+void write_report(const Session& session, const ExploreArgs& args, const StudySummary& summary,
+                  const std::string& title) {
+  session.need(write_file(args.report, study_page(summary, title)));
+  session.say("wrote " + shown_path(args.report));
+}
+
+/// Which passes the orders do not tell apart.
+void report_groups(const Session& session, const Exploration& found) {
+  if (!found.grouped()) return;
+  for (const ExploredSetting& at : found.settings) {
+    const std::string under = at.name.empty() ? "" : "under " + at.name + ": ";
+    const std::size_t all = found.passes.size(), idle = at.results.idle.size();
+    session.say(fmt::format(
+        "{}{} of {} passes change the graph in some order; the other {} commute with all, so they "
+        "are not put in order",
+        under, all - idle, all, idle));
+    for (const std::vector<std::size_t>& passes : at.results.together) {
+      std::vector<std::string> names;
+      for (const std::size_t pass : passes) names.push_back(found.passes[pass]);
+      session.say(fmt::format(
+          "{}not all orders were explored: {} run as one, since they commute where the written "
+          "order comes to them; --passes puts fewer in order, one by one",
+          under, fmt::join(names, ", ")));
+    }
+  }
+}
+
+/// What a study's file says, as far as it is done.
+void show_study(const Session& session, const Options& options, const ExploreArgs& args,
+                const std::string& file) {
+  if (args.rows) {
+    print_out(session.need(study_rows(file, options.format == "json")));
+    return;
+  }
+  const StudySummary summary = session.need(read_study(file, args.most));
+  print_out(study_answer(summary).print(options.format));
+  if (!args.report.empty()) write_report(session, args, summary, shown_path(file));
+  if (!summary.suggestion.empty())
+    session.say("an order that costs less over all graphs:\n" + summary.suggestion);
+}
+
+std::vector<StudyGraph> study_graphs(const Session& session, const ExploreArgs& args) {
+  std::vector<StudyGraph> out;
+  for (const std::string& file : args.files) {
+    GraphSource source = args.dump;
+    source.path = file;
+    out.push_back({file, load(session, source)});
+  }
+  return out;
+}
+
+void run_study_command(const Session& session, const Options& options, const ExploreArgs& args) {
+  const LoadedRules rules = load(session, args.rules);
+  StudyRequest request{explore_request(session, args), args.study,
+                       session.need(parse_shard(args.shard))};
+  const StudyProgress progress =
+      session.need(run_study(study_graphs(session, args), rules, request, session.log()));
+  session.say(fmt::format("{}, {} of them were there; {} of a pass",
+                          counted(progress.units, "unit"), progress.done,
+                          counted(progress.runs, "run")));
+  show_study(session, options, args, args.study);
+}
+
+void run_explore_one(const Session& session, const Options& options, const ExploreArgs& args) {
+  const LoadedRules rules = load(session, args.rules);
+  GraphSource source = args.dump;
+  source.path = args.files.front();
+  const Graph graph = load(session, source);
+  const ExploreRequest request = explore_request(session, args);
+  const Exploration found = session.need(explore(graph, rules, request, session.log()));
+  print_out(explore_answer(found, args.most).print(options.format));
+  session.say(fmt::format("{}, with {} at their end; {} of a pass",
+                          counted(found.orders(), "order"), counted(found.graphs(), "graph"),
+                          counted(found.runs(), "run")));
+  report_groups(session, found);
+  for (const std::string& circle : found.left_out)
+    session.say("left out, since other precedence makes a circle of it: " + circle);
+  const bool more = std::any_of(found.settings.begin(), found.settings.end(),
+                                [&](const auto& at) { return at.ranked.size() > args.most; });
+  if (more) session.say(fmt::format("the best {} are shown; --most shows more", args.most));
+  session.say(found.suggestion.empty() ? "no order costs less than the written one"
+                                       : "an order that costs less:\n" + found.suggestion);
+  if (args.report.empty()) return;
+  const std::vector<StudyGraph> graphs{{source.path, graph}};
+  write_report(session, args,
+               session.need(study_in_memory(graphs, rules, request, args.most, session.log())),
+               shown_path(source.path));
+}
+
+void run_explore(const Options& options, const ExploreArgs& args) {
+  const Session session(options);
+  if (!args.merge.empty()) {
+    session.need(merge_studies(args.merge, args.files));
+    return show_study(session, options, args, args.merge);
+  }
+  if (!args.study.empty() && args.files.empty())
+    return show_study(session, options, args, args.study);
+  if (!args.study.empty()) return run_study_command(session, options, args);
+  if (args.files.size() == 1) return run_explore_one(session, options, args);
+  session.die(args.files.empty() ? "no graph is named" : "several graphs are a study",
+              args.files.empty() ? "name one, or a study that was made: --study FILE"
+                                 : "name a file for it: --study FILE",
+              kUsage);
+}
+
+void add_space_options(CLI::App& sub, ExploreArgs& args) {
+  sub.add_option("--space", args.explore.space,
+                 "an `explore` item of the rules; what options state comes before it")
+      ->type_name("NAME")
+      ->configurable();
+  sub.add_option("--passes", args.explore.passes,
+                 "put these in order, and leave the others of the pipeline where they are: before "
+                 "or behind them; without, all of it")
+      ->delimiter(',')
+      ->type_name("LIST")
+      ->configurable();
+  sub.add_option("--before", args.before, "a:b, only orders in which a stands before b")
+      ->type_name("A:B")
+      ->configurable();
+  sub.add_option("--by", args.explore.by,
+                 "nodes, ops, bytes, launches, peak_bytes, modelled_us, measured_us, compile_ms: "
+                 "what an order costs; the first decides, all make the Pareto front; nodes if "
+                 "left out")
+      ->delimiter(',')
+      ->type_name("COSTS")
+      ->configurable();
+  sub.add_flag("--subsets", args.explore.subsets, "passes may be left out, too")->configurable();
+  sub.add_option("--with", args.with, "each of these values of a param: tp=1,2,4; repeatable")
+      ->type_name("NAME=VALUES")
+      ->configurable();
+  sub.add_option("--token-ranges", args.tokens, "each of these ranges of tokens: 1..256,257..8192")
+      ->type_name("RANGES")
+      ->configurable();
+  sub.add_option("--over", args.over,
+                 "rules, between commas: each order of precedence among them, beside the written "
+                 "one")
+      ->type_name("RULES")
+      ->configurable();
+  sub.add_option("--backend", args.explore.backend, "for measured_us and compile_ms")
+      ->capture_default_str()
+      ->type_name("NAME")
+      ->configurable();
+  sub.add_option("--tokens", args.explore.rows,
+                 "of the step that is modelled or measured; 256 or as many as the graph allows if "
+                 "left out")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24))
+      ->type_name("N")
+      ->configurable();
+  sub.add_option("--repeats", args.explore.repeats, "of each measured step; times are medians")
+      ->check(CLI::Range(1, 100000))
+      ->capture_default_str()
+      ->configurable();
+}
+
+void add_study_options(CLI::App& sub, ExploreArgs& args) {
+  sub.add_option("--study", args.study,
+                 "keep a row for each order of each graph in this SQLite file, and go on where it "
+                 "was interrupted; without graphs, show it")
+      ->type_name("FILE");
+  sub.add_option("--sample", args.explore.sample,
+                 "of a study: so many orders, drawn with --seed, instead of all")
+      ->check(CLI::Range(1, 1'000'000))
+      ->type_name("N")
+      ->configurable();
+  sub.add_option("--seed", args.seed, "of --sample; 1 if left out")->type_name("N")->configurable();
+  sub.add_option("--shard", args.shard, "only the I-th of N parts of the study: 2/8")
+      ->capture_default_str()
+      ->type_name("I/N")
+      ->configurable();
+  sub.add_option("--merge", args.merge, "join the studies that are named into this file")
+      ->type_name("FILE");
+  sub.add_flag("--rows", args.rows, "print a study's units instead: as CSV, or as JSON")
+      ->configurable();
+  sub.add_option("--report", args.report,
+                 "write a page: states with the best path, the Pareto front, who takes whose nodes")
+      ->type_name("FILE");
+  sub.add_option("--most", args.most, "show so many end graphs, or orders, the best first")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str()
+      ->configurable();
+}
+
+}  // namespace
+
+void add_explore_command(CLI::App& app, const Options& options) {
+  auto args = std::make_shared<ExploreArgs>();
+  auto* sub = app.add_subcommand(
+      "explore",
+      "Run the passes of a pipeline in all orders: which is best, and which rule takes "
+      "whose nodes");
+  args->dump.add_to(*sub, false);
+  sub->remove_option(sub->get_option("graph"));  // its one is one of several here
+  sub->add_option("graphs", args->files,
+                  std::string(kGraphFiles) + "; - is standard input; several with --study")
+      ->type_name("FILE");
+  args->rules.add_to(*sub);
+  add_space_options(*sub, *args);
+  add_study_options(*sub, *args);
+  sub->footer(
+      "A pass is run once on each graph that some order comes to.\n"
+      "Examples:\n  pwr explore model.json -r llm -p o2 --passes norm,rope,activation,norm_quant\n"
+      "  pwr explore model.json -r mine.pwr -p all --by nodes,bytes --before clean:norm\n"
+      "  pwr explore model.json -r mine.pwr --space norms\n"
+      "  pwr explore a.json b.json -r llm -p o2 --passes norm,rope,activation,norm_quant "
+      "--study study.db --shard 1/4\n"
+      "  pwr explore --merge study.db part1.db part2.db --report study.html");
+  sub->callback([args, &options] { run_explore(options, *args); });
+}
+
+}  // namespace pw::cli

@@ -1,0 +1,81 @@
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "base/counted.hpp"
+#include "base/io/file.hpp"
+#include "cli/commands.hpp"
+#include "pipeline/check/check.hpp"
+#include "pipeline/check/fuzz_order.hpp"
+
+namespace pw::cli {
+namespace {
+
+struct FuzzArgs {
+  GraphOptions graph;
+  RuleOptions rules;
+  FuzzOrderRequest fuzz;
+  std::string output;
+  bool keep = false;
+};
+
+void show(const Session& session, const FuzzArgs& args, const OrderDifference& found) {
+  session.say(fmt::format("with {}, seed {}: {}", found.order, found.seed,
+                          found.counts.empty() ? "the same rules, at other places" : found.counts));
+  session.say("  - as declared\n  + " + found.order);
+  session.say(found.difference);
+  if (args.output.empty()) {
+    session.say(found.tests);
+    return;
+  }
+  std::string text;
+  for (const std::string& file : args.rules.rules) text += use_line(file);
+  session.need(write_file(args.output, text + "\n" + found.tests));
+}
+
+void run_fuzz(const Options& options, const FuzzArgs& args) {
+  Session session(options);
+  const LoadedRules rules = load(session, args.rules);
+  const Graph graph = load(session, args.graph);
+  FuzzOrderRequest request = args.fuzz;
+  request.pipeline = args.rules.pipeline;
+  request.reduce = !args.keep;
+  const FuzzReport report = session.need(fuzz_orders(graph, rules, request));
+  Answer answer;
+  answer.add("orders", order_run_table(report));
+  answer.add("different", Cell(report.different.size()));
+  print_out(answer.print(options.format));
+  session.say(fmt::format("{}, seed {}: {} with another result",
+                          counted(report.runs.size() - 1, "order"), request.options.seed,
+                          report.different.size()));
+  if (report.different.empty()) return;
+  show(session, args, session.need(find_difference(graph, rules, request, session.log())));
+  throw Exit{kNegative};
+}
+
+}  // namespace
+
+void add_fuzz_command(CLI::App& app, const Options& options) {
+  auto args = std::make_shared<FuzzArgs>();
+  auto* sub = app.add_subcommand(
+      "fuzz-order", "Run a pass in many orders of its rules and matches: is the result the same?");
+  args->graph.add_to(*sub);
+  args->rules.add_to(*sub);
+  sub->add_option("--orders", args->fuzz.options.orders, "how many orders are tried")
+      ->check(CLI::Range(1, 10000))
+      ->capture_default_str()
+      ->configurable();
+  sub->add_option("--seed", args->fuzz.options.seed, "of the orders")
+      ->capture_default_str()
+      ->configurable();
+  sub->add_option("-o,--output", args->output,
+                  "write the tests that show a difference into this file, not to the screen");
+  sub->add_flag("--keep", args->keep, "do not look for a smaller graph that shows a difference")
+      ->configurable();
+  sub->footer(
+      "Examples:\n  pwr fuzz-order model.json -r llm -p o2\n  pwr fuzz-order model.json -r "
+      "my_rules.pwr -p mine --orders 100 -o found.pwr && pwr test found.pwr\n"
+      "It ends with 1 when some order gives another graph or other counts.");
+  sub->callback([args, &options] { run_fuzz(options, *args); });
+}
+
+}  // namespace pw::cli

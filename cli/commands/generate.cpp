@@ -1,0 +1,121 @@
+#include "pipeline/generate.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "base/counted.hpp"
+#include "base/io/standard_output.hpp"
+#include "cli/commands.hpp"
+#include "pipeline/folder.hpp"
+#include "pipeline/optimize.hpp"
+
+namespace pw::cli {
+namespace {
+
+/// A whole number of the request, with the bounds that it has.
+void add_number(CLI::App& app, ModelRequest& request, std::string_view name,
+                const std::string& what) {
+  for (const ModelNumber& number : model_numbers())
+    if (number.name == name)
+      app.add_option(fmt::format("--{}", name), *number.place(request), what)
+          ->check(CLI::Range(number.least, number.most))
+          ->configurable();
+}
+
+std::vector<std::string> family_names() {
+  std::vector<std::string> names;
+  for (const FamilyName& family : model_families()) names.push_back(family.name);
+  return names;
+}
+
+std::string families() {
+  std::string out;
+  for (const FamilyName& family : model_families())
+    out += fmt::format("{}{} ({})", out.empty() ? "" : ", ", family.name, family.what);
+  return out;
+}
+
+void add_model_options(CLI::App& app, ModelRequest& request) {
+  app.add_option("family", request.model.family,
+                 "each with the sizes of the model named unless others are given: " + families())
+      ->check(CLI::IsMember(family_names()))
+      ->option_text("FAMILY")
+      ->required();
+  add_number(app, request, "layers", "decoder layers");
+  add_number(app, request, "hidden", "width of the residual stream");
+  add_number(app, request, "heads", "query heads");
+  add_number(app, request, "kv-heads", "key and value heads");
+  add_number(app, request, "head", "width of a head");
+  add_number(app, request, "ffn", "width of the feed-forward layer");
+  add_number(app, request, "vocab", "rows of the embedding");
+  add_number(app, request, "max-tokens", "the most tokens that a step may have");
+  app.add_option("--eps", request.model.eps, "of all norms")->configurable();
+  app.add_option(
+         "--quant", request.model.quant,
+         "of linear layers: none, fp8 (a static scale for the tensor), fp8-token (a scale for each "
+         "row), fp8-group (for each --group neighbours), nvfp4 (for each 16)")
+      ->check(CLI::IsMember(model_quantisations()))
+      ->capture_default_str()
+      ->configurable();
+  add_number(app, request, "group", "of fp8-group: neighbours with one scale, 128 unless given");
+  add_number(app, request, "tp", "tensor-parallel ranks: local widths and all_reduce");
+  add_number(app, request, "rank", "with --tp: the rank that the graph is for, 0 unless given");
+  add_number(app, request, "experts", "experts of a layer");
+  add_number(app, request, "topk", "experts that a token goes to");
+  add_number(app, request, "expert-ffn", "width of an expert, --ffn unless given");
+  add_number(app, request, "q-rank", "of latent attention: rank of the queries, 0: they have none");
+  add_number(app, request, "kv-rank", "of latent attention: rank of keys and values");
+  app.add_flag("--opaque", request.model.opaque,
+               "a mixture of experts, and latent attention, are one op with weights of its own, as "
+               "vLLM compiles them: to rewrite, split and plan, not to run")
+      ->configurable();
+  app.add_flag("--separate", request.separate,
+               "of llama and moe: queries, keys and values, and gate and up, have a product each, "
+               "as they are trained")
+      ->configurable();
+  app.add_option("--shuffle", request.shuffle,
+                 "put the nodes in another topological order, drawn by this seed")
+      ->configurable();
+}
+
+struct GenerateArgs {
+  ModelRequest model;
+  std::string output = "-";
+};
+
+void run_generate(const Options& options, const GenerateArgs& args) {
+  Session session(options);
+  session.need(check_graph_path(args.output));
+  const Graph graph = session.need(generate_model(session.context, args.model));
+  const bool streamed = names_standard_output(args.output);
+  session.need(save_graph(graph, args.output, session.json() && streamed));
+  if (session.json() && !streamed) {
+    Answer answer;
+    answer.add("output", Cell(args.output));
+    answer.add("nodes", Cell(graph.node_count()));
+    print_out(answer.print("json"));
+  }
+  session.say(fmt::format("{}: {}, {}{}", args.model.model.family,
+                          counted(model_layers(args.model), "layer"),
+                          counted(graph.node_count(), "node"),
+                          args.model.shuffle ? fmt::format(", seed {}", *args.model.shuffle) : ""));
+}
+
+}  // namespace
+
+void add_generate_command(CLI::App& app, const Options& options) {
+  auto generate = std::make_shared<GenerateArgs>();
+  auto* sub =
+      app.add_subcommand("generate", "Make a graph of a model family, for examples and benchmarks");
+  add_model_options(*sub, generate->model);
+  sub->add_option("-o,--output", generate->output,
+                  "the file to write, .json, .pwg or .pwb; - is standard output (.pwg)");
+  sub->footer(
+      "Examples:\n  pwr generate llama --layers 32 --hidden 4096 --heads 32 --kv-heads 8 --ffn "
+      "14336 --quant fp8 -o llama.json\n  pwr generate moe --layers 8 --experts 16 --shuffle 1 -o "
+      "moe.json\n  pwr generate qwen3 --layers 2 --hidden 256 --heads 4 --ffn 512 --vocab 512 -o "
+      "qwen3.pwg\n  pwr generate deepseek-v3 --quant fp8-group --tp 8 --opaque -o v3.json");
+  sub->callback([generate, &options] { run_generate(options, *generate); });
+}
+
+}  // namespace pw::cli

@@ -1,0 +1,107 @@
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/io/standard_output.hpp"
+#include "cli/commands.hpp"
+#include "pipeline/folder.hpp"
+#include "pipeline/optimize.hpp"
+#include "pipeline/report/graph_stats.hpp"
+#include "pipeline/run/save_weights.hpp"
+
+namespace pw::cli {
+namespace {
+
+struct ImportArgs {
+  GraphOptions graph;
+  RuleOptions rules;  ///< what they say of foreign ops, and the ops that they declare
+  std::string output = "-";
+  std::string weights;  ///< a file for those of a .pt2
+};
+
+Answer saved_answer(const GraphStats& stats, const std::string& output, const SavedGraph& saved) {
+  Answer out;
+  out.add("output", Cell(output));
+  out.add("nodes", Cell(stats.nodes));
+  out.add("inputs", Cell(stats.inputs));
+  out.add("outputs", Cell(stats.outputs));
+  out.add("weights", saved.weights.empty() ? null_cell() : Cell(saved.weights));
+  out.add("custom", list_cell(saved.custom));
+  return out;
+}
+
+void run_import(const Options& options, const ImportArgs& args) {
+  Session session(options);
+  session.need(check_graph_path(args.output));
+  if (!args.rules.rules.empty()) load(session, args.rules);
+  const Graph graph = session.need(import_graph(session.context, args.graph, session.log()));
+  const bool streamed = names_standard_output(args.output);
+  session.log().progress({"writing " + args.output});
+  const SavedGraph saved = session.need(save_model(graph, args.output, session.json() && streamed));
+  if (!args.weights.empty()) session.need(save_weights(args.graph, args.weights));
+  const GraphStats stats = count_graph(graph);
+  if (session.json() && !streamed) print_out(saved_answer(stats, args.output, saved).print("json"));
+  session.say(args.graph.path + ": " + size_line(stats) + (streamed ? "" : " → " + args.output));
+  if (!saved.weights.empty())
+    session.say(
+        fmt::format("weights → {}: run it with --weights {}", saved.weights, saved.weights));
+  if (!saved.custom.empty())
+    session.say(fmt::format("ONNX has no {}: they are calls of the domain `piecewise`",
+                            fmt::join(saved.custom, ", ")));
+}
+
+void run_stats(const Options& options, const ImportArgs& args) {
+  Session session(options);
+  if (!args.rules.rules.empty()) load(session, args.rules);
+  const GraphStats stats = count_graph(load(session, args.graph));
+  print_out(stats_answer(stats).print(options.format));
+  session.say(fmt::format("{}, structural hash {:016x}", size_line(stats), stats.hash));
+}
+
+}  // namespace
+
+void add_graph_commands(CLI::App& app, const Options& options) {
+  auto import = std::make_shared<ImportArgs>();
+  auto* sub = app.add_subcommand(
+      "import",
+      "Read an FX dump, .pt2, an ONNX model, graph.json, .pwg or .pwb, check it, and write it as "
+      "graph.json, .pwg or .pwb");
+  import->graph.add_to(*sub);
+  import->rules.add_to(*sub, false);
+  sub->add_option(
+      "-o,--output", import->output,
+      "the file to write, .json, .pwg, .pwb or .onnx; - is standard output (.pwg). What an ONNX "
+      "model holds of its weights goes beside it, as .weights.safetensors");
+  sub->add_option("--save-weights", import->weights,
+                  "of a .pt2: a file for its tensors, in the safetensors format")
+      ->type_name("FILE");
+  sub->footer(
+      "Examples:\n  pwr import model.fx.txt --symbol n=arg0_1.0,arg6_1.0 -o model.json\n  pwr "
+      "import model.onnx -o model.pwg       and its weights, as model.weights.safetensors\n  pwr "
+      "import model.json                    print it as text\n  pwr import model.fx.txt -r my.pwr "
+      "          with what my.pwr says of foreign ops\n  pwr import model.pt2 -o model.json "
+      "--save-weights model.safetensors");
+  sub->callback([import, &options] { run_import(options, *import); });
+
+  auto exported = std::make_shared<ImportArgs>();
+  sub =
+      app.add_subcommand("export", "Write a graph in another form; the type follows the extension");
+  exported->graph.add_to(*sub);
+  exported->rules.add_to(*sub, false);
+  sub->add_option("-o,--output", exported->output, "the file to write, .json, .pwg, .pwb or .onnx");
+  sub->footer(
+      "Examples:\n  pwr export model.json -o model.pwg\n  pwr export model.pwg -o model.onnx\n  "
+      "pwr "
+      "export model.json -o model.pwb      for large graphs: read in a fraction of the time");
+  sub->callback([exported, &options] { run_import(options, *exported); });
+
+  auto stats = std::make_shared<ImportArgs>();
+  sub = app.add_subcommand("stats", "Count a graph's ops");
+  stats->graph.add_to(*sub);
+  stats->rules.add_to(*sub, false);
+  sub->footer("Example:\n  pwr stats model.json --format csv");
+  sub->callback([stats, &options] { run_stats(options, *stats); });
+  add_generate_command(app, options);
+}
+
+}  // namespace pw::cli

@@ -1,0 +1,60 @@
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "base/counted.hpp"
+#include "cli/commands.hpp"
+#include "pipeline/report/op_list.hpp"
+
+namespace pw::cli {
+namespace {
+
+struct OpsArgs {
+  RuleOptions rules;
+  OpRequest wanted;
+  std::string format;
+};
+
+void run_ops(const Options& options, const OpsArgs& args) {
+  Session session(options);
+  load(session, args.rules, true);
+  const Context& context = *session.context;
+  const std::vector<OpLine> lines = session.need(list_ops(context, args.wanted));
+  const std::string format = !args.format.empty() ? args.format : options.format;
+  if (format == "md") {
+    print_out(op_page(context, lines));
+  } else if (format == "json" || format == "csv") {
+    print_out(op_table(lines, true).print(format));
+  } else if (!args.wanted.names.empty()) {
+    for (const OpLine& line : lines) print_out(op_text(context, line));
+  } else {
+    print_out(op_table(lines, false).print("table"));
+    session.say(counted(lines.size(), "op"));
+  }
+}
+
+}  // namespace
+
+void add_ops_command(CLI::App& app, const Options& options) {
+  auto args = std::make_shared<OpsArgs>();
+  auto* sub = app.add_subcommand(
+      "ops",
+      "List ops: signature, meaning, names in PyTorch and vLLM, and which backends run them");
+  sub->add_option("names", args->wanted.names, "ops, or their names elsewhere; all when left out");
+  args->rules.add_to(*sub, false);
+  sub->add_option("--format", args->format, "text, json, csv, or md for the page docs/ops.md")
+      ->check(CLI::IsMember({"text", "json", "csv", "md"}))
+      ->configurable();
+  sub->add_option("--backend", args->wanted.backend, "only what this backend runs")
+      ->type_name("NAME")
+      ->configurable();
+  sub->add_flag("--splitting", args->wanted.splitting, "only ops at which a graph is cut")
+      ->configurable();
+  sub->footer(
+      "Examples:\n  pwr ops                              all of the library\n  pwr ops rms_norm "
+      "aten.relu.default   one op, by its name or a foreign one\n  pwr ops --backend cuda --format "
+      "json\n  pwr ops --splitting                  where graphs are cut\n  pwr ops -r my.pwr "
+      "my_op              with your own declarations");
+  sub->callback([args, &options] { run_ops(options, *args); });
+}
+
+}  // namespace pw::cli

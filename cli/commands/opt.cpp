@@ -1,0 +1,99 @@
+#include <CLI/CLI.hpp>
+
+#include "cli/commands.hpp"
+#include "pipeline/optimize.hpp"
+#include "pipeline/proof/prove_run.hpp"
+
+namespace pw::cli {
+namespace {
+
+struct OptArgs {
+  GraphOptions graph;
+  RuleOptions rules;
+  OptimizeRequest optimize;
+  bool prove = false;
+  std::string output, engine = "compiled", emit;
+};
+
+void print_tables(const Options& options, const OptArgs& args,
+                  const std::vector<GraphVariant>& variants, const std::vector<RunProof>& proofs) {
+  Answer answer;
+  answer.add("passes", pass_table(variants));
+  if (args.prove) add_proofs(answer, variants, proofs);
+  if (args.optimize.stats) {
+    answer.add("rules", rule_table(variants));
+    Table choices = choice_table(variants);
+    if (!choices.empty() || options.format == "json") answer.add("choices", std::move(choices));
+    Table saturations = saturation_table(variants);
+    if (!saturations.empty()) answer.add("saturations", std::move(saturations));
+  }
+  print_out(answer.print(options.format));
+}
+
+void run_opt(const Options& options, const OptArgs& args) {
+  Session session(options);
+  session.need(check_graph_path(args.output));
+  const LoadedRules rules = load(session, args.rules);
+  const Graph graph = load(session, args.graph);
+  if (!args.emit.empty()) {
+    session.refuse_json("--emit prints the instructions as text");
+    print_out(session.need(matcher_text(graph, rules, args.rules.pipeline)));
+    return;
+  }
+  OptimizeRequest request = args.optimize;
+  request.pipeline = args.rules.pipeline;
+  request.naive = args.engine == "naive";
+  const auto variants = session.need(optimize(graph, rules, request, session.log()));
+  std::vector<RunProof> proofs;
+  if (args.prove) {
+    proofs = prove_variants(graph, rules, request.pipeline, rewrite_options(request), variants,
+                            session.log());
+    for (std::size_t i = 0; i < proofs.size(); ++i)
+      session.say(proof_line(proofs[i], variants[i].name));
+  }
+  if (!args.output.empty()) session.need(save_variants(variants, args.output, session.log()));
+  if (request.stats || args.output.empty() || args.prove || session.json())
+    print_tables(options, args, variants, proofs);
+}
+
+}  // namespace
+
+void add_opt_command(CLI::App& app, const Options& options) {
+  auto opt = std::make_shared<OptArgs>();
+  auto* sub = app.add_subcommand("opt", "Rewrite a graph with a pipeline of rules");
+  opt->graph.add_to(*sub);
+  opt->rules.add_to(*sub);
+  sub->add_option(
+      "-o,--output", opt->output,
+      "the rewritten graph, .json, .pwg or .pwb; a pipeline with ranges of tokens writes one "
+      "file each: out.1-256.pwg");
+  sub->add_option("--trace", opt->optimize.trace,
+                  "write the graph after each pass and the journal into this folder")
+      ->type_name("DIR");
+  sub->add_flag("--stats", opt->optimize.stats,
+                "print passes and rules: rewrites, attempts, rejections by code, time; what each "
+                "`best of` chose; warn of rules that never fired")
+      ->configurable();
+  sub->add_option("--limit", opt->optimize.most_rewrites, "stop after this many rewrites")
+      ->configurable();
+  sub->add_flag("--verify-each", opt->optimize.verify_each,
+                "check the graph's invariants after each pass")
+      ->configurable();
+  sub->add_flag("--prove", opt->prove,
+                "prove each rewrite: by its rule, or by itself; name those that are left")
+      ->configurable();
+  sub->add_option("--engine", opt->engine,
+                  "compiled, or naive: the definition written out, quadratic, to compare with")
+      ->check(CLI::IsMember({"compiled", "naive"}))
+      ->configurable();
+  sub->add_option("--emit", opt->emit,
+                  "matcher: print the instructions that each pass compiles to, and stop")
+      ->check(CLI::IsMember({"matcher"}))
+      ->configurable();
+  sub->footer(
+      "Examples:\n  pwr opt model.json -r llm -p o2 --stats\n  pwr opt model.json -r my_rules.pwr "
+      "-p mine -D tp=2 -o out.json --trace trace/");
+  sub->callback([opt, &options] { run_opt(options, *opt); });
+}
+
+}  // namespace pw::cli

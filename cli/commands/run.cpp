@@ -1,0 +1,417 @@
+#include "pipeline/run/run.hpp"
+
+#include <chrono>
+#include <thread>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include "base/counted.hpp"
+#include "base/io/file.hpp"
+#include "base/io/standard_output.hpp"
+#include "cli/command_text.hpp"
+#include "cli/commands.hpp"
+#include "cli/engine.hpp"
+#include "engines/python_functions.hpp"
+#include "failures/check_each.hpp"
+#include "failures/reduce.hpp"
+#include "pipeline/proof/prove_run.hpp"
+#include "pipeline/report/report.hpp"
+#include "pipeline/report/report_diff.hpp"
+#include "pipeline/run/dump.hpp"
+#include "pipeline/run/ranks.hpp"
+
+namespace pw::cli {
+namespace {
+
+struct RunArgs : EngineArgs {
+  RunRequest run;  ///< what is no option of EngineArgs
+  std::string report, dump;
+  bool check_each = false;
+  std::string on_failure, reproducer = "failure.pwr";
+  std::string ranks = "1";  ///< a number of this process, or who starts processes
+  bool no_pad = false;
+  std::string host_functions;         ///< a Python file
+  std::string output = "-";           ///< of report
+  std::vector<std::string> compared;  ///< two reports
+  /// What a run takes, without where its answers go.
+  void add_to(CLI::App& sub, bool graph_required = true);
+  [[nodiscard]] RunRequest request(const Session& session) const;
+};
+
+/// What a lost rank ends this process with; at once, as the work under way waits for that rank.
+Lifeline::Lost end_of(const Session& session) {
+  return [&session](const Diagnostics& said) {
+    if (!said.empty()) session.report(said);
+    constexpr auto kRead = std::chrono::milliseconds(200);  // the other ranks end at what they hear
+    std::this_thread::sleep_for(kRead);
+    ::_exit(kInvalidInput);
+  };
+}
+
+bool are_processes(const std::string& ranks) { return ranks == "mpi" || ranks == "nccl"; }
+
+void take_ranks(const Session& session, const std::string& ranks, RunRequest& request) {
+  if (!are_processes(ranks)) {
+    request.ranks = session.need(parse_numbers(ranks, 1, 64)).front();
+    return;
+  }
+  request.others = session.need(open_ranks(ranks, request.engine, end_of(session)));
+  if (request.others->size() == 1) session.say("one rank: mpirun or torchrun starts several");
+}
+
+/// Ranks say the same, so that one of them does.
+bool speaks(const RunRequest& request) {
+  return request.others == nullptr || request.others->rank() == 0;
+}
+
+RunRequest RunArgs::request(const Session& session) const {
+  RunRequest out = run;
+  fill(session, out);
+  if (!host_functions.empty())
+    session.need(give_python_functions(*session.context, host_functions));
+  take_ranks(session, ranks, out);
+  out.pad = !no_pad;
+  out.command = shown_command("pwr", session.options.arguments);
+  out.replication = {.all = false, .names = {graph.replicated.begin(), graph.replicated.end()}};
+  out.replication.all = out.replication.names.erase("all") > 0;
+  return out;
+}
+
+/// What a run of one graph came to.
+Answer answer_of(const RunRecord& record, const RunRequest& request) {
+  Answer out;
+  out.add("variant", Cell(record.variant));
+  out.add("passes", pass_table(record.rewrite));
+  if (record.proof) {
+    out.add("proofs", run_proof_table(*record.proof));
+    out.add("not_proved", left_table(*record.proof));
+  }
+  out.add("steps", step_table(record));
+  if (request.check) {
+    out.add("numbers", number_table(record));
+    out.add("ties", tie_table(record));
+  }
+  if (!request.expect.empty()) out.add("expected", expected_table(record));
+  return out;
+}
+
+/// A graph whose numbers failed, kept to look for the reason once all are done.
+struct FailedRun {
+  Graph input;
+  LoadedRules rules;
+  std::vector<std::int64_t> tokens;
+};
+
+std::vector<std::int64_t> failed_tokens(const RunRecord& record) {
+  std::vector<std::int64_t> out;
+  for (const StepRun& step : record.steps)
+    if (step.failed()) out.push_back(step.report.tokens);
+  return out;
+}
+
+/// Writes the smallest test that shows the failure.
+void reduce_failure(const Session& session, const RunArgs& args, const FailedRun& failed) {
+  ReduceRequest request;
+  request.pipeline = args.rules.pipeline;
+  request.files = args.rules.rules;
+  request.failure.tokens = failed.tokens;
+  request.failure.seed = args.stated.engine.seed;
+  const Result<ReduceOutcome> found = reduce(failed.input, failed.rules, request, session.log());
+  if (!found) return session.report(found.error());  // the run has failed already, and says so
+  if (!found->fails)
+    return session.say(
+        "nothing to reduce: the whole graph passes on the eager engine, with inputs by the seed");
+  session.need(write_file(args.reproducer, found->test));
+  session.say(fmt::format("{} and {} show it: {}", counted(found->nodes, "node"),
+                          fmt::join(found->rules, ", "), args.reproducer));
+}
+
+/// As they come, for people; one JSON document is printed at the end.
+void print_results(const Session& session, const RunRecord& record, const Answer& answer) {
+  std::size_t ties = 0;
+  for (const StepRun& step : record.steps)
+    for (const NumericReport& report : step.numbers) ties += report.ties.size();
+  if (ties > 0)
+    session.say(
+        fmt::format("note: the rewritten run settles {} in another way than the reference, "
+                    "and is the same otherwise",
+                    counted(ties, "tie")));
+  session.say(split_summary(*record.pieces));
+  session.say(plan_summary(record.plan));
+  if (session.json()) return;
+  const std::string& format = session.options.format;
+  for (const auto& [key, member] : answer.members)
+    if (const auto* table = std::get_if<Table>(&member); table != nullptr && !table->empty())
+      print_out(table->print(format) + (format == "table" ? "\n" : ""));
+}
+
+/// Ends with 4 where numbers fail, after `failing`. `answers`: of all graphs, when they are done;
+/// null where standard output has the answer already.
+void run_all(
+    const Session& session, const RunRequest& request, const RunDone& done,
+    const std::vector<Answer>* answers, const std::function<void()>& failing = [] {}) {
+  const Log log = speaks(request) ? session.log() : Log();
+  const auto run = run_model(session.context, request, log, done);
+  if (!run && !speaks(request) && run.error().front().code == "PW1291")
+    throw Exit{exit_code_of(run.error())};
+  if (!run && request.others)
+    session.say(fmt::format("rank {} of {}:", request.others->rank(), request.others->size()));
+  const RunSummary summary = session.need(run);
+  if (session.json() && answers != nullptr && speaks(request)) {
+    Answer whole;
+    whole.add("graphs", *answers);
+    whole.add("steps", Cell(summary.steps));
+    whole.add("failed", Cell(summary.failed));
+    print_out(whole.print("json"));
+  }
+  if (summary.failed > 0) {
+    const std::string rank =
+        request.others ? fmt::format("rank {}: ", request.others->rank()) : std::string();
+    session.say(fmt::format(
+        "{}{} of {} {} from {} by more than {} may", rank, summary.failed,
+        counted(summary.steps, "step"), summary.failed == 1 ? "differs" : "differ",
+        request.check ? "the reference" : request.expect, summary.failed == 1 ? "it" : "they"));
+    failing();
+    throw Exit{kNumericMismatch};
+  }
+}
+
+void add_pass_checks(const Session& session, const RunRequest& request, const RunRecord& record,
+                     Answer& answer) {
+  const auto checks = session.need(check_each_pass(request, record, session.log()));
+  answer.add("checks", pass_check_table(checks));
+  if (const PassCheck* first = first_failing(checks); first != nullptr)
+    session.say(fmt::format(
+        "{} is the first pass after which the numbers fail, at {}: {}; `pwr bisect` finds "
+        "the rewrite",
+        first->pass, counted(first->tokens, "token"), first->reason));
+}
+
+std::string inside(const std::string& folder, const std::string& variant) {
+  return variant.empty() ? folder : folder + "/" + variant;
+}
+
+void run_run(const Options& options, const RunArgs& args) {
+  Session session(options);
+  RunRequest request = args.request(session);
+  request.hash_files = !args.report.empty();
+  request.check = request.check || args.check_each || !args.on_failure.empty();
+  if (request.others && (args.check_each || !args.on_failure.empty()))
+    session.need(Status(fail(
+        error_in("--ranks " + args.ranks, "PW1201",
+                 "--check-each and --on-failure look at ranks of one process",
+                 "the numbers are the same: --ranks " + std::to_string(request.others->size())))));
+  std::vector<Answer> answers;
+  std::optional<FailedRun> failed;
+  const RunDone done = [&](const RunRecord& record, const LoadedRules& rules) {
+    if (!speaks(request)) return Status();
+    answers.push_back(answer_of(record, request));
+    if (args.check_each) add_pass_checks(session, request, record, answers.back());
+    if (!args.on_failure.empty() && !failed && failed_steps(record) > 0)
+      failed = FailedRun{record.versions.front().graph, rules, failed_tokens(record)};
+    print_results(session, record, answers.back());
+    if (!args.report.empty())
+      session.say("report: " +
+                  session.need(write_report(record, rules, inside(args.report, record.variant),
+                                            session.log())));
+    if (!args.dump.empty())
+      session.need(write_dump(record, rules.set, inside(args.dump, record.variant), session.log()));
+    return Status();
+  };
+  run_all(session, request, done, &answers, [&] {
+    if (failed) reduce_failure(session, args, *failed);
+  });
+  if (request.check && speaks(request)) session.say("all outputs of all steps pass the check");
+}
+
+enum class ReportForm : std::uint8_t { text, page, markdown, json };
+
+/// By the extension; of standard output by --format.
+ReportForm report_form(const Session& session, const std::string& path) {
+  if (names_stream(path)) return session.json() ? ReportForm::json : ReportForm::text;
+  if (path.ends_with(".html") || path.ends_with(".htm")) return ReportForm::page;
+  if (path.ends_with(".md")) return ReportForm::markdown;
+  if (path.ends_with(".json")) return ReportForm::json;
+  if (!path.ends_with(".txt"))
+    session.die("cannot tell the type of `" + path + "` from its extension",
+                "a report is written as .html, .txt, .md or .json", kUsage);
+  return ReportForm::text;
+}
+
+Result<std::string> written(const Session& session, const RunRecord& record,
+                            const LoadedRules& rules, ReportForm form) {
+  switch (form) {
+    case ReportForm::text: return text_of(record, rules.set);
+    case ReportForm::page: return page_of(record, rules, session.log());
+    case ReportForm::markdown: return markdown_of(record, rules.set);
+    case ReportForm::json: return json_of(record, rules.set);
+  }
+  return std::string();
+}
+
+void run_report_diff(const Session& session, const std::vector<std::string>& files) {
+  const auto changes = session.need(compare_report_files(files[0], files[1]));
+  print_out(session.options.format == "table"
+                ? report_change_lines(changes)
+                : report_change_table(changes).print(session.options.format));
+  if (changes.empty()) return session.say("the reports are equal");
+  session.say(fmt::format("{} and {} differ", files[0], files[1]));
+  throw Exit{kNegative};
+}
+
+void run_report(const Options& options, const RunArgs& args) {
+  Session session(options);
+  if (!args.compared.empty()) return run_report_diff(session, args.compared);
+  if (args.graph.path.empty())
+    session.die("there is no graph to report on", "pwr report model.json, or pwr report --diff A B",
+                kUsage);
+  const ReportForm form = report_form(session, args.output);
+  RunRequest request = args.request(session);
+  request.check = request.execute;
+  request.hash_files = true;
+  const bool streamed = names_stream(args.output);
+  std::vector<Answer> answers;
+  const RunDone done = [&](const RunRecord& record, const LoadedRules& rules) {
+    if (!speaks(request)) return Status();
+    if (streamed && form == ReportForm::json && !answers.empty())
+      session.die("there are several reports, and one standard output",
+                  "name a file with -o: each graph gets one of its own", kUsage);
+    const std::string path = streamed ? args.output : variant_path(args.output, record.variant);
+    session.need(write_file(path, session.need(written(session, record, rules, form))));
+    if (!streamed) session.say("report: " + path);
+    Answer& answer = answers.emplace_back();
+    answer.add("variant", Cell(record.variant));
+    answer.add("output", Cell(path));
+    return Status();
+  };
+  run_all(session, request, done, streamed ? nullptr : &answers);
+}
+
+void RunArgs::add_to(CLI::App& sub, bool graph_required) {
+  EngineArgs::add_to(sub, graph_required);
+  sub.add_option(
+         "--ranks", ranks,
+         "N: ranks in this process, in step, with exact collectives between them; mpi, nccl: "
+         "this process is one of those that mpirun or torchrun started")
+      ->check([](const std::string& text) {
+        return are_processes(text) ? std::string() : CLI::Range(1, 64)(text);
+      })
+      ->type_name("N|mpi|nccl")
+      ->capture_default_str()
+      ->configurable();
+  sub.add_option("--host-functions", host_functions,
+                 "a Python file whose dict `functions` says what runs ops that have neither a "
+                 "kernel nor a body, by the op's name; python3 runs it, with all rights of yours")
+      ->type_name("FILE");
+  sub.add_flag("--prove", run.prove,
+               "prove each rewrite: by its rule, or by itself; name those that are left")
+      ->configurable();
+  sub.add_flag("--no-pad", no_pad, "run each step at its own size")->configurable();
+  sub.add_flag("!--no-native", stated.native,
+               "of a .pwx: run its graphs on --backend, and leave its compiled code alone")
+      ->configurable();
+  sub.add_flag("--times", run.times,
+               "say in the report how long passes and steps took; without, the same input gives "
+               "the same report")
+      ->configurable();
+}
+
+}  // namespace
+
+void add_run_commands(CLI::App& app, const Options& options) {
+  auto args = std::make_shared<RunArgs>();
+  auto* sub = app.add_subcommand("run", "Rewrite, split, plan and execute a graph");
+  args->add_to(*sub);
+  sub->add_flag("--check", args->run.check,
+                "compare with the unrewritten graph, both against the double-precision "
+                "interpreter; exit 4 if worse")
+      ->configurable();
+  sub->add_flag("--check-each", args->check_each,
+                "compare the graph after each pass, too, and name the first that fails")
+      ->configurable();
+  CLI::Option* on_failure =
+      sub->add_option("--on-failure", args->on_failure,
+                      "reduce: where the numbers fail, make the graph and the rules as small as "
+                      "can be, and write a test of them")
+          ->check(CLI::IsMember({"reduce"}));
+  sub->add_option("--reproducer", args->reproducer, "where --on-failure writes the test")
+      ->type_name("FILE")
+      ->needs(on_failure)
+      ->capture_default_str();
+  sub->add_option("--save", args->run.save,
+                  "write the outputs to this safetensors file, NAME@STEP where there are several "
+                  "steps")
+      ->type_name("FILE");
+  CLI::Option* expect =
+      sub->add_option("--expect", args->run.expect,
+                      "compare the outputs with those of another system in a safetensors file, by "
+                      "name or else in their order: by the RMS of the difference, beside the "
+                      "errors of the unrewritten graph, which is run twice as by --check; or by "
+                      "--rtol and --atol; exit 4 where one is beyond it")
+          ->type_name("FILE")
+          ->configurable();
+  sub->add_option("--rtol", args->run.tolerance.relative,
+                  "of --expect: each element, of the value; by dtype beside --atol alone")
+      ->check(CLI::NonNegativeNumber)
+      ->needs(expect)
+      ->configurable();
+  sub->add_option("--atol", args->run.tolerance.absolute, "of --expect: each element, added to it")
+      ->check(CLI::NonNegativeNumber)
+      ->needs(expect)
+      ->configurable();
+  sub->add_option("--dump", args->dump,
+                  "write the graph before and after each pass, the pieces, generated sources, "
+                  "plan.json and stats.json into this folder")
+      ->type_name("DIR");
+  sub->add_option(
+         "--report", args->report,
+         "write report.html, report.txt, report.json, plan.json and the journal into this folder")
+      ->type_name("DIR");
+  sub->footer(
+      "Examples:\n"
+      "  pwr run model.fx.txt --symbol n=arg0_1.0,arg6_1.0 -r llm -p o2 --tokens 1,7,16,300 "
+      "--check\n"
+      "  pwr run model.json -r my_rules.pwr -p mine -D tp=2 --check --report out/\n"
+      "  pwr run model.json -r llm -p o2 --backend cpu\n"
+      "  pwr run model.json -r llm -p o2 --backend cuda --driver host --check\n"
+      "  pwr run model.json -r llm -p o2 --plan plan.json --steps traffic.txt\n"
+      "  pwr run model.json -r llm -p o2 --weights model.safetensors --map names.json --tokens 7 "
+      "--expect outputs.safetensors\n"
+      "  pwr run model.json -r llm -p o2 -D tp=2 --ranks 2 --replicated ids,embed_w --check\n"
+      "  mpirun -n 2 pwr run model.json -r llm -p o2 -D tp=2 --ranks mpi --check");
+  sub->callback([args, &options] { run_run(options, *args); });
+
+  auto reported = std::make_shared<RunArgs>();
+  reported->run.execute = false;
+  sub = app.add_subcommand(
+      "report", "Rewrite, split and plan a graph, and say all of it in one page or text");
+  reported->add_to(*sub, false);
+  sub->add_flag("--run", reported->run.execute,
+                "execute the steps too, and compare their numbers as run --check does")
+      ->configurable();
+  sub->add_option("-o,--output", reported->output,
+                  "report.html: one page with the graph after each pass; report.txt, or - for "
+                  "standard output: text; report.md: Markdown; report.json: data, for --diff")
+      ->capture_default_str();
+  sub->add_option("--diff", reported->compared,
+                  "compare two reports instead, written as .json; exit code 1 where they differ")
+      ->type_name("A B")
+      ->expected(2)
+      ->configurable();
+  sub->footer(
+      "Nothing of the machine is in it, and the same input gives the same bytes (but for "
+      "--times).\n"
+      "Examples:\n"
+      "  pwr report model.json -r llm -p o2 -o report.html\n"
+      "  pwr report model.json -r llm -p o2 --run --tokens 1,7,300 -o report.html\n"
+      "  pwr report model.json -r llm -p o2 | less\n"
+      "  pwr report model.json -r llm -p o2 -o before.json\n"
+      "  pwr report model.json -r mine.pwr -p mine -o after.json\n"
+      "  pwr report --diff before.json after.json     what did my rules change?");
+  sub->callback([reported, &options] { run_report(options, *reported); });
+}
+
+}  // namespace pw::cli

@@ -1,0 +1,195 @@
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <thread>
+
+#include <CLI/CLI.hpp>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <spawn.h>
+#include <unistd.h>
+
+#include "base/environment.hpp"
+#include "base/io/file.hpp"
+#include "base/io/file_kind.hpp"
+#include "base/io/standard_output.hpp"
+#include "base/printable.hpp"
+#include "base/try.hpp"
+#include "cli/commands.hpp"
+#include "dsl/used_file.hpp"
+#include "graph/text/graph_json.hpp"
+#include "serve/answering.hpp"
+#include "serve/gate.hpp"
+#include "serve/share.hpp"
+#include "serve/site.hpp"
+
+namespace pw::cli {
+namespace {
+
+struct ServeArgs {
+  std::string file, rules, pipeline;
+  std::vector<std::string> symbols;
+  int port = 0;
+  std::int64_t seconds = 10;
+  bool no_open = false, answer = false;
+};
+
+/// A file's name as the page and share files know it.
+std::string file_name(const std::string& path) {
+  const std::string name = printable(std::filesystem::path(path).filename().string());
+  return is_file_name(name) ? name : "graph";
+}
+
+tl::unexpected<Diagnostics> too_large(const std::string& path, std::size_t bytes,
+                                      std::size_t most) {
+  return fail(
+      error_in(path, "PW1603", fmt::format("it has {} bytes, and a page takes {}", bytes, most)));
+}
+
+/// A graph as it is if it is text; as graph.json if it is an archive or a model.
+Result<SharedGraph> shared_graph(const std::string& path, std::string content) {
+  SharedGraph out{file_name(path), {}, std::move(content)};
+  if (!is_text(out.text)) {
+    GraphSource source;
+    source.path = path;
+    const auto context = std::make_shared<Context>();
+    out.text = graph_to_json(PW_TRY(read_graph(context, out.text, source)).graph);
+    out.name += ".json";
+  }
+  if (out.text.size() > kMostGraphBytes) return too_large(path, out.text.size(), kMostGraphBytes);
+  return out;
+}
+
+/// A file of rules; of a name of the library, a text that uses it.
+Result<std::string> rule_text(const std::string& given) {
+  std::error_code unknown;
+  if (!std::filesystem::exists(given, unknown) && embedded_file(given) != nullptr)
+    return fmt::format("use \"{}\"\n", given);
+  std::string text = PW_TRY(read_text_file(given, "rules"));
+  if (text.size() > kMostRuleBytes) return too_large(given, text.size(), kMostRuleBytes);
+  if (!is_text(text)) return fail(error_in(given, "PW0005", "this is no text"));
+  return text;
+}
+
+/// What the page begins with.
+Result<Share> first_share(const ServeArgs& args) {
+  Share out;
+  if (args.file.empty() && args.rules.empty()) out = example_share();
+  if (!args.file.empty()) {
+    std::string content = PW_TRY(read_file(args.file));
+    if (args.file.ends_with(".share") || stated_format(content) == kShareFormat)
+      out = PW_TRY(share_from_json(content, args.file));
+    else
+      out.graph = PW_TRY(shared_graph(args.file, std::move(content)));
+  }
+  if (!args.rules.empty()) out.rules = PW_TRY(rule_text(args.rules));
+  if (!args.pipeline.empty()) out.pipeline = args.pipeline;
+  if (!args.symbols.empty() && out.graph) out.graph->symbols = args.symbols;
+  return out;
+}
+
+[[noreturn]] void no_port(const Session& session, int port, int why) {
+  if (why == EADDRINUSE)
+    session.die({error_at({}, "PW1601", fmt::format("port {} is in use by another program", port),
+                          "leave out --port, and a free one is taken")});
+  session.die(
+      {error_at({}, "PW1601", fmt::format("port {} cannot be had: {}", port, std::strerror(why)),
+                port < 1024 ? "ports below 1024 are the system's" : "")});
+}
+
+/// No shell is asked. Where there is no screen, nobody would see a browser.
+void open_browser(const std::string& address) {
+  if (environment("DISPLAY").empty() && environment("WAYLAND_DISPLAY").empty()) return;
+  posix_spawn_file_actions_t files;
+  ::posix_spawn_file_actions_init(&files);
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    ::posix_spawn_file_actions_addopen(&files, stream, "/dev/null", O_RDWR, 0);
+  ::posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
+  std::string program = "xdg-open", shown = address;
+  char* arguments[] = {program.data(), shown.data(), nullptr};
+  pid_t process = 0;
+  ::posix_spawnp(&process, program.c_str(), &files, nullptr, arguments, environ);
+  ::posix_spawn_file_actions_destroy(&files);
+}
+
+/// Until SIGINT, SIGTERM or SIGHUP, which end it as it should end.
+void serve_until_interrupted(HttpServer& server, Site& site, const std::function<void()>& ready) {
+  sigset_t ends;
+  ::sigemptyset(&ends);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&ends, signal);
+  ::pthread_sigmask(SIG_BLOCK, &ends, nullptr);
+  std::thread serving([&] { server.serve(); });
+  ready();
+  int signal = 0;
+  ::sigwait(&ends, &signal);
+  site.stop();
+  server.stop();
+  serving.join();
+}
+
+void run_serve(const Options& options, const ServeArgs& args) {
+  if (args.answer) throw Exit{answer_one(args.seconds)};
+  Session session(options);
+  session.refuse_json("it serves a page");
+  Gate gate{0, random_word(), kMostShareBytes + (std::size_t{1} << 20)};
+  Site site(share_to_json(session.need(first_share(args))), gate.token,
+            std::chrono::seconds(args.seconds));
+  HttpService service;
+  service.refuse = [&](const HttpRequest& request) { return gate.refuse(request); };
+  service.answer = [&](const HttpRequest& request) { return site.answer(request); };
+  service.most_bytes = gate.most_body;
+  const auto server = session.need(make_http_server(std::move(service)));
+  if (const int why = server->bind(args.port); why != 0) no_port(session, args.port, why);
+  gate.port = server->port();
+  serve_until_interrupted(*server, site, [&] {
+    print_out(gate.address() + "\n");
+    push_standard_output();
+    session.say("open this address in a browser of this machine; Ctrl-C ends the server");
+    if (!args.no_open)
+      open_browser(fmt::format("http://127.0.0.1:{}{}", gate.port, site.start_path()));
+  });
+  session.say("the server has ended");
+}
+
+}  // namespace
+
+void add_serve_command(CLI::App& app, const Options& options) {
+  auto args = std::make_shared<ServeArgs>();
+  auto* sub = app.add_subcommand(
+      "serve", "Serve a page of this machine: rules beside what they do to a graph, as one types");
+  sub->add_option("file", args->file,
+                  std::string(kGraphFiles) + "; or a share file that the page has written");
+  sub->add_option("-r,--rules", args->rules,
+                  "a rule file (.pwr), or a name of the built-in library, such as llm")
+      ->type_name("FILE")
+      ->configurable();
+  sub->add_option("-p,--pipeline", args->pipeline,
+                  "the pipeline, pass or rule to run; without it, the first that the rules declare")
+      ->configurable();
+  sub->add_option("--symbol", args->symbols, "make input dims of a dump symbolic: n=arg0_1.0")
+      ->type_name("NAME=DIMS")
+      ->configurable();
+  sub->add_option("--port", args->port, "of 127.0.0.1; 0: any that is free")
+      ->check(CLI::Range(0, 65535))
+      ->type_name("PORT")
+      ->capture_default_str()
+      ->configurable();
+  sub->add_option("--time-limit", args->seconds,
+                  "seconds that checking, rewriting and drawing may take")
+      ->check(CLI::Range(1, 3600))
+      ->type_name("SECONDS")
+      ->capture_default_str()
+      ->configurable();
+  sub->add_flag("--no-open", args->no_open, "do not open a browser")->configurable();
+  sub->add_flag("--answer", args->answer)->group("");  // what the server itself starts
+  sub->footer(
+      "Only this machine reaches the page, by the address that is printed. Nothing is written to "
+      "disk:\nthe page saves share files through the browser.\nExamples:\n"
+      "  pwr serve                                    an example to begin with\n"
+      "  pwr serve model.json -r my_rules.pwr\n"
+      "  pwr serve model.fx.txt --symbol n=arg0_1.0 -r llm -p o2\n"
+      "  pwr serve bug.share --no-open --port 8080    rules and graph that somebody has sent");
+  sub->callback([args, &options] { run_serve(options, *args); });
+}
+
+}  // namespace pw::cli

@@ -1,0 +1,73 @@
+#include "pipeline/check/test.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include "base/io/file.hpp"
+#include "cli/commands.hpp"
+
+namespace pw::cli {
+namespace {
+
+struct TestArgs {
+  TestRequest test;
+  std::string junit;
+};
+
+void print_outcome(const Options& options, const TestOutcome& outcome) {
+  print_out(options.format == "table" ? outcome.text + test_summary(outcome.report)
+                                      : test_table(outcome.report).print(options.format));
+}
+
+void run_test(const Options& options, const TestArgs& args) {
+  Session session(options);
+  const TestOutcome outcome = session.need(run_test_files(
+      args.test, session.log(), [&](const Diagnostics& mistakes, const ContextPtr& context) {
+        session.report(mistakes, context->sources);
+      }));
+  print_outcome(options, outcome);
+  if (!args.junit.empty())
+    session.need(write_file(args.junit, junit(outcome.report.tests, outcome.unloaded)));
+  if (!outcome.unloaded.empty()) throw Exit{kInvalidInput};
+  if (outcome.report.failed() > 0) throw Exit{kNegative};
+}
+
+}  // namespace
+
+void add_test_command(CLI::App& app, const Options& options) {
+  auto test = std::make_shared<TestArgs>();
+  auto* sub = app.add_subcommand(
+      "test", "Run the tests in rule files, and compare counts kept in .counts.json files");
+  sub->add_option("paths", test->test.paths, "rule files, files of counts, or folders of them")
+      ->required();
+  sub->add_option("--only", test->test.only, "tests whose name holds this text")
+      ->type_name("TEXT")
+      ->configurable();
+  sub->add_option("-D,--define", test->test.definitions,
+                  "set a param, unless a test sets it: -D tp=2")
+      ->type_name("NAME=VALUE")
+      ->configurable();
+  sub->add_flag(
+      "--update", test->test.update,
+      "put the counts of failed `expect R == 3` and of .counts.json files right; other failures "
+      "stay");
+  sub->add_flag(
+         "--verdicts", test->test.verdicts,
+         "judge each rule of the files, as `pwr verify` does: one that changes numbers or may "
+         "overflow fails")
+      ->configurable();
+  sub->add_option("--junit", test->junit, "write the results as JUnit XML too")->type_name("FILE");
+  sub->add_option("--seed", test->test.seed, "of the numbers for `expect numeric`")
+      ->capture_default_str()
+      ->configurable();
+  sub->footer(
+      "Examples:\n"
+      "  pwr test rules/\n"
+      "  pwr test my_rules.pwr --only residual\n"
+      "  pwr test my_rules.pwr --verdicts\n"
+      "  pwr test rules/ --update && git diff       look at what the counts became\n"
+      "  pwr test rules/ --junit results.xml\n"
+      "  pwr test tests/baselines/          rewrites of generated models, rule by rule");
+  sub->callback([test, &options] { run_test(options, *test); });
+}
+
+}  // namespace pw::cli

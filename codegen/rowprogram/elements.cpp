@@ -1,0 +1,215 @@
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "codegen/rowprogram/lowering.hpp"
+#include "tensor/numerics.hpp"
+
+namespace pw::rows {
+namespace {
+
+#define PW_NAME(name, ...) #name,
+constexpr std::array kNames{PW_NUMBER_PRIMITIVES(PW_NAME) PW_INTEGER_PRIMITIVES(PW_NAME)
+                                PW_REAL_PRIMITIVES(PW_NAME) "cast",
+                            PW_REDUCTION_PRIMITIVES(PW_NAME)};
+#undef PW_NAME
+#define PW_OPERATION(name) Operation::name,
+constexpr std::array kReals{PW_REAL_PRIMITIVES(PW_OPERATION)};
+constexpr std::array kReductions{PW_REDUCTION_PRIMITIVES(PW_OPERATION)};
+#undef PW_OPERATION
+
+std::optional<Operation> operation_named(std::string_view name) {
+  for (std::size_t i = 0; i < kNames.size(); ++i) {
+    if (name == kNames[i]) return static_cast<Operation>(i);
+  }
+  return std::nullopt;
+}
+
+bool real_valued(Operation operation) {
+  return std::find(kReals.begin(), kReals.end(), operation) != kReals.end();
+}
+bool reduces(Operation operation) {
+  return std::find(kReductions.begin(), kReductions.end(), operation) != kReductions.end();
+}
+
+Unit unit_of(DType dtype) {
+  return !is_float(dtype) ? Unit::i64 : dtype == DType::f64 ? Unit::f64 : Unit::f32;
+}
+
+/// Casts round once, from what holds the operand exactly: f32 for the narrow floating types and
+/// numbers of a byte, f64 for the rest. An i32 becomes an f32 by one conversion, which rounds once.
+/// None goes by f64 without need: it is slow on devices, and ptxas 13.0 leaves some conversions of
+/// an f64 chosen by a truth to f32 out, so that another element's number stands there.
+Unit cast_unit(DType from, DType to) {
+  if (!is_float(from) && !is_float(to)) return Unit::i64;
+  const bool exact = unit_of(from) == Unit::f32 || size_of(from) == 1;
+  return exact || (from == DType::i32 && to == DType::f32) ? Unit::f32 : Unit::f64;
+}
+
+}  // namespace
+
+std::string_view name(Operation operation) { return kNames[static_cast<std::size_t>(operation)]; }
+bool is_row_primitive(std::string_view op) {
+  constexpr std::array kMoved{"reshape", "expand", "cat",      "embedding", "transpose",
+                              "slice",   "split",  "constant", "full",      "empty"};
+  return operation_named(op) || std::find(kMoved.begin(), kMoved.end(), op) != kMoved.end();
+}
+std::string_view name(Unit unit) {
+  return unit == Unit::f32 ? "f32" : unit == Unit::f64 ? "f64" : "i64";
+}
+
+SlotId Lowering::element(ValueId value, Position at) {
+  if (graph_.type(value) == Types::unknown())
+    refuse("the type of a value in its meaning is not known");
+  const Shape& s = shape(value);
+  for (std::size_t i = 0; i < s.size(); ++i) {
+    if (is_one(s[i])) at[i] = program_.indices.constant(0);
+  }
+  const std::pair<ValueId, Position> key{value, at};
+  for (std::size_t i = scopes_.size(); i-- > 0;) {
+    if (const auto found = scopes_[i]->known.find(key); found != scopes_[i]->known.end())
+      return found->second;
+  }
+  SlotId slot;
+  if (graph_.is_input(value)) {
+    const auto& inputs = graph_.inputs();
+    slot = load(
+        static_cast<std::size_t>(std::find(inputs.begin(), inputs.end(), value) - inputs.begin()),
+        at);
+  } else {
+    slot = computed(graph_.producer(value), graph_.result_index(value), at);
+  }
+  scopes_[scope_of(slot_vars_[slot])]->known.emplace(key, slot);
+  return slot;
+}
+
+SlotId Lowering::computed(NodeId node, std::size_t result, const Position& at) {
+  const Op& op = graph_.op_of(node);
+  if (const auto operation = operation_named(op.name))
+    return reduces(*operation) ? reduction(node, *operation, at) : pointwise(node, *operation, at);
+  if (op.is_literal() || op.name == "full" || op.name == "empty") return number(node);
+  return moved(node, result, at);
+}
+
+SlotId Lowering::load(std::size_t argument, const Position& at) {
+  const ValueId value = graph_.inputs()[argument];
+  Statement statement;
+  statement.kind = Statement::Kind::load;
+  statement.argument = argument;
+  statement.index = linear(shape(value), at);
+  const std::vector<VarId> vars = program_.indices.vars(statement.index);
+  return emit(std::move(statement), dtype(value), vars);
+}
+
+SlotId Lowering::number(NodeId node) {
+  const DType to = dtype(graph_.result(node));
+  double value = 0;
+  if (const Attribute* attribute = graph_.attribute(node, "value")) {
+    if (const auto* real = std::get_if<double>(attribute)) value = *real;
+    if (const auto* integer = std::get_if<std::int64_t>(attribute))
+      value = static_cast<double>(*integer);
+  }
+  Statement statement;
+  statement.kind = Statement::Kind::constant;
+  statement.real = rounded(to, value);
+  return emit(std::move(statement), to, {});
+}
+
+SlotId Lowering::broadcast(ValueId operand, const Position& at) {
+  if (!operand.valid()) refuse("an operand of a primitive is absent");
+  const std::size_t rank = shape(operand).size();
+  if (rank > at.size()) refuse("an operand of a primitive has more dims than its result");
+  return element(operand, Position(at.end() - static_cast<std::ptrdiff_t>(rank), at.end()));
+}
+
+SlotId Lowering::pointwise(NodeId node, Operation operation, const Position& at) {
+  Statement statement;
+  statement.kind = Statement::Kind::compute;
+  statement.operation = operation;
+  std::vector<VarId> vars;
+  for (ValueId v : graph_.operands(node)) {
+    statement.operands.push_back(broadcast(v, at));
+    vars = union_of(vars, slot_vars_[statement.operands.back()]);
+  }
+  const std::size_t first = operation == Operation::select ? 1 : 0;
+  if (statement.operands.size() <= first)
+    refuse(fmt::format("primitive {} lacks operands", name(operation)));
+  // The common type of the operands, so that a comparison of integers is exact.
+  DType common = dtype(graph_.operand(node, first));
+  bool weak = shape(graph_.operand(node, first)).empty();
+  for (std::size_t i = first + 1; i < statement.operands.size(); ++i) {
+    const bool also = shape(graph_.operand(node, i)).empty();
+    common = promote(common, weak, dtype(graph_.operand(node, i)), also);
+    weak = weak && also;
+  }
+  const DType to = dtype(graph_.result(node));
+  statement.unit = unit_of(common);
+  if (real_valued(operation) && statement.unit == Unit::i64) statement.unit = Unit::f32;
+  if (operation == Operation::cast) statement.unit = cast_unit(common, to);
+  return emit(std::move(statement), to, vars);
+}
+
+/// A reduction pays when it is computed once for each place that differs: not again in every pass
+/// of a loop (or in every row) that it does not depend on, nor for each column of a group.
+void Lowering::check_reduction(NodeId node, const Position& at) {
+  const std::string& op = graph_.op_of(node).name;
+  const std::vector<VarId> vars = vars_of(at);
+  const auto varies = [&](VarId v) { return std::binary_search(vars.begin(), vars.end(), v); };
+  if (!program_.domain.empty() && !varies(program_.row)) {
+    refuse(
+        fmt::format("{} does not run along the rows: every row would compute it over again", op));
+  }
+  for (IndexId i : at) {
+    if (!repeats(i)) continue;
+    cut_into_groups(i);
+    refuse(
+        fmt::format("{} over groups of columns would be computed over again for each column", op));
+  }
+  for (std::size_t i = scope_of(vars); i-- > 1;) {
+    if (std::none_of(scopes_[i]->vars.begin(), scopes_[i]->vars.end(), varies))
+      refuse(fmt::format("{} would be computed over again in a loop", op));
+  }
+}
+
+IndexId Lowering::covered(DimId dim) {
+  const auto line = context_.dims.rising(dim, tokens_, graph_.facts);
+  if (!line) return extent(dim);
+  if (!valid_.valid()) {
+    Statement read, wide;
+    read.kind = Statement::Kind::load;
+    read.argument = *program_.valid;
+    read.index = program_.indices.constant(0);
+    wide.kind = Statement::Kind::compute;
+    wide.unit = Unit::i64;
+    wide.operands = {emit(std::move(read), DType::i32, {})};
+    valid_ = program_.indices.slot(emit(std::move(wide), DType::i64, {}), {});
+  }
+  Indices& indices = program_.indices;
+  return indices.add(indices.mul(valid_, extent(line->factor)), extent(line->rest));
+}
+
+SlotId Lowering::reduction(NodeId node, Operation operation, const Position& at) {
+  check_reduction(node, at);
+  const ValueId x = graph_.operand(node, 0);
+  const std::size_t reduced = axis(node, "dim", shape(x).size());
+  const std::vector<VarId> vars = vars_of(at);
+  Statement statement;
+  statement.kind = Statement::Kind::reduce;
+  statement.operation = operation;
+  statement.unit = unit_of(dtype(x));
+  statement.var = program_.indices.variable(covered(shape(x)[reduced]));
+  Position inner = at;
+  if (inner.size() == shape(x).size())
+    inner[reduced] = program_.indices.use(statement.var);
+  else
+    inner.insert(inner.begin() + static_cast<std::ptrdiff_t>(reduced),
+                 program_.indices.use(statement.var));
+  if (inner.size() != shape(x).size())
+    refuse(fmt::format("the result of {} does not fit its operand", name(operation)));
+  statement.first =
+      inside(scope_of(vars), {statement.var}, [&] { statement.operands = {element(x, inner)}; });
+  return emit(std::move(statement), dtype(graph_.result(node)), vars);
+}
+
+}  // namespace pw::rows

@@ -1,0 +1,93 @@
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "codegen/rowprogram/row_program.hpp"
+#include "graph/build.hpp"
+
+namespace pw::rows {
+namespace {
+
+bool is_constant(const Graph& graph, NodeId n) { return graph.op_of(n).is_literal(); }
+
+/// Ends at the first: a value may have very many users.
+bool is_read_outside(const Graph& graph, ValueId v, const std::set<NodeId>& own) {
+  for (UseId u = graph.first_use(v); u.valid(); u = graph.next_use(u))
+    if (!own.contains(graph.user(u))) return true;
+  return false;
+}
+
+}  // namespace
+
+Graph isolate(const Graph& graph, std::span<const NodeId> nodes, std::vector<ValueId>& inputs,
+              std::vector<ValueId>& outputs) {
+  Graph alone(graph.context_ptr(), "");
+  alone.facts = graph.facts;
+  std::map<ValueId, ValueId> copies;
+  const std::set<NodeId> own(nodes.begin(), nodes.end());
+  inputs.clear();
+  outputs.clear();
+  const auto literal = [&](ValueId v) {
+    const NodeId source = graph.producer(v);
+    NodeSpec spec;
+    spec.op = graph.op(source);
+    spec.attributes = graph.attributes(source);
+    spec.results = {{graph.type(v), ""}};
+    return alone.result(alone.add_node(spec));
+  };
+  const auto operand = [&](ValueId v) -> ValueId {
+    if (!v.valid()) return v;
+    if (const auto known = copies.find(v); known != copies.end()) return known->second;
+    ValueId copy;
+    if (!graph.is_input(v) && is_constant(graph, graph.producer(v))) {
+      copy = literal(v);
+    } else {
+      copy = alone.add_input(fmt::format("x{}", inputs.size()), graph.type(v), InputKind::input);
+      inputs.push_back(v);
+    }
+    copies.emplace(v, copy);
+    return copy;
+  };
+  for (NodeId n : nodes) {
+    alone.name += (alone.name.empty() ? "" : " + ") + graph.op_of(n).name;
+    NodeSpec spec;
+    spec.op = graph.op(n);
+    spec.attributes = graph.attributes(n);
+    for (ValueId v : graph.operands(n)) spec.operands.push_back(operand(v));
+    for (std::size_t i = 0; i < graph.result_count(n); ++i)
+      spec.results.push_back({graph.type(graph.result(n, i)), ""});
+    const NodeId copy = alone.add_node(spec);
+    for (std::size_t i = 0; i < graph.result_count(n); ++i)
+      copies[graph.result(n, i)] = alone.result(copy, i);
+  }
+  for (NodeId n : nodes) {
+    for (std::size_t i = 0; i < graph.result_count(n); ++i) {
+      const ValueId v = graph.result(n, i);
+      if (!graph.is_output(v) && nodes.size() != 1 && !is_read_outside(graph, v, own)) continue;
+      outputs.push_back(v);
+      alone.add_output(copies.at(v));
+    }
+  }
+  return alone;
+}
+
+tl::expected<RowProgram, Opaque> lower_nodes(const Graph& graph, std::span<const NodeId> nodes,
+                                             std::vector<ValueId>& inputs,
+                                             std::vector<ValueId>& outputs, bool checks) {
+  Graph alone = isolate(graph, nodes, inputs, outputs);
+  if (auto inlined = inline_bodies(alone); !inlined) {
+    return tl::unexpected<Opaque>(
+        Opaque{"its body does not apply: " + inlined.error().front().message});
+  }
+  alone.erase_dead();
+  return lower(alone, checks);
+}
+
+tl::expected<RowProgram, Opaque> lower_node(const Graph& graph, NodeId node) {
+  std::vector<ValueId> inputs, outputs;
+  return lower_nodes(graph, std::span(&node, 1), inputs, outputs);
+}
+
+}  // namespace pw::rows

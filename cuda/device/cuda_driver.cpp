@@ -1,0 +1,454 @@
+#include "cuda/device/cuda_driver.hpp"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include "base/environment.hpp"
+#include "base/try.hpp"
+#include "cuda/device/cubin_cache.hpp"
+#include "cuda/device/cuda_library.hpp"
+#include "cuda/device/lt_product.hpp"
+
+namespace pw::cuda {
+namespace {
+
+constexpr int kStub = 34;                                 // CUDA_ERROR_STUB_LIBRARY
+constexpr int kMemory = 2;                                // CUDA_ERROR_OUT_OF_MEMORY
+constexpr int kOldest = 12000;                            // CUDA 12.0
+constexpr int kMajor = 75, kMinor = 76, kMostShared = 8;  // attributes
+constexpr int kRelaxed = 2;                               // CU_STREAM_CAPTURE_MODE_RELAXED
+constexpr std::int64_t kMiB = std::int64_t{1} << 20;
+
+/// A loaded library, and how far it can be used.
+struct Opened {
+  void* library = nullptr;
+  CudaFunctions functions;
+  DriverStatus status;
+  int device = 0, version = 0, major = 0;
+  std::string name, arch;
+};
+
+std::string path_of(const CudaDriverOptions& options) {
+  if (!options.library.empty()) return options.library;
+  const std::string named = environment("PWR_CUDA_DRIVER");
+  return named.empty() ? "libcuda.so.1" : named;
+}
+
+std::string version_text(int version) {
+  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+}
+
+std::string error_text(const CudaFunctions& f, int code) {
+  const char* text = nullptr;
+  const bool known = f.error_name != nullptr && f.error_name(code, &text) == 0 && text != nullptr;
+  return known ? text : fmt::format("error {}", code);
+}
+
+Opened open_library(const CudaDriverOptions& options) {
+  Opened out;
+  const std::string path = path_of(options);
+  const auto is = [&](DriverState state, const std::string& text) {
+    out.status = {state, text};
+    return out;
+  };
+  out.library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (out.library == nullptr) return is(DriverState::absent, path + " was not found");
+  const std::string missing = fill(out.functions, out.library);
+  CudaFunctions& f = out.functions;
+  if (f.init == nullptr) return is(DriverState::absent, path + " is no CUDA driver");
+  const int begun = f.init(0);
+  if (begun == kStub)
+    return is(DriverState::stub, path + " is the toolkit's stand-in, made for linking only");
+  int version = 0;
+  if (f.version != nullptr) f.version(&version);
+  if (!missing.empty() || version < kOldest)
+    return is(DriverState::too_old,
+              fmt::format("{} is of CUDA {}{}; 12.0 is needed", path, version_text(version),
+                          missing.empty() ? "" : " and lacks " + missing));
+  int devices = 0;
+  if (begun != 0)
+    return is(DriverState::no_device, fmt::format("{} (CUDA {}) cannot start: {}", path,
+                                                  version_text(version), error_text(f, begun)));
+  if (f.device_count(&devices) != 0 || devices == 0)
+    return is(DriverState::no_device,
+              fmt::format("{} (CUDA {}) has no device", path, version_text(version)));
+  char name[128] = {};
+  int major = 0, minor = 0;
+  if (f.device_get(&out.device, 0) != 0 || f.device_name(name, 127, out.device) != 0 ||
+      f.device_attribute(&major, kMajor, out.device) != 0 ||
+      f.device_attribute(&minor, kMinor, out.device) != 0)
+    return is(DriverState::no_device, path + " does not say what its device is");
+  out.version = version;
+  out.major = major;
+  out.name = name;
+  out.arch = fmt::format("sm_{}{}", major, minor);
+  return is(DriverState::ok,
+            fmt::format("CUDA {}, {} ({})", version_text(version), out.name, out.arch));
+}
+
+}  // namespace
+
+std::string_view name(DriverState state) {
+  switch (state) {
+    case DriverState::absent: return "absent";
+    case DriverState::stub: return "stub";
+    case DriverState::too_old: return "too old";
+    case DriverState::no_device: return "no device";
+    case DriverState::ok: return "ok";
+  }
+  return "";
+}
+
+/// A product of a node, and how it is computed.
+struct ChosenProduct {
+  LtProduct product;
+  LtAddresses at;
+  LtAlgorithm algorithm;
+};
+
+struct CudaDriver::State {
+  Opened opened;
+  CudaDriverOptions options;
+  Nvrtc nvrtc = Nvrtc::open();
+  void* stream = nullptr;
+  struct Loaded {
+    void* module = nullptr;
+    void* function = nullptr;
+    Kernel kernel;
+  };
+  std::map<std::string, Loaded, std::less<>> kernels;
+  std::unique_ptr<LtProducts> lt;  ///< null: not looked for yet, or not there
+  bool looked_for_lt = false;
+  std::string lt_why;  ///< it does not start, though it is there
+
+  [[nodiscard]] const CudaFunctions& f() const { return opened.functions; }
+  Status check(int code, const std::string& what) const {
+    if (code == 0) return {};
+    return fail(error_in(opened.name, code == kMemory ? "PW1250" : "PW1253",
+                         fmt::format("could not {}: {}", what, error_text(f(), code))));
+  }
+  Status wait(int code, const std::string& what) const {
+    if (auto ok = check(code, what); !ok) return ok;
+    return check(f().stream_wait(stream), what);
+  }
+
+  LtProducts* products() {
+    if (looked_for_lt || options.strict || !options.libraries) return lt.get();
+    looked_for_lt = true;
+    LtLibrary library = LtLibrary::open(options.cublaslt, opened.version / 1000);
+    if (!library.present()) return nullptr;
+    auto started = LtProducts::start(std::move(library));
+    if (started)
+      lt = std::move(*started);
+    else
+      lt_why = "cuBLASLt " + started.error().front().message;
+    return lt.get();
+  }
+  /// As NVIDIA's guide to cuBLAS has it for a handle of its own.
+  [[nodiscard]] std::int64_t workspace_bytes() const { return (opened.major >= 9 ? 32 : 4) * kMiB; }
+
+  tl::expected<LtProduct, std::string> read(const ProductCall& call,
+                                            std::span<const DeviceTensor> reads,
+                                            const DeviceTensor& result) {
+    if (products() == nullptr) return tl::unexpected(lt_why);
+    return lt_product(call, reads, result, lt->library().version());
+  }
+
+  Result<ChosenProduct> choose(const LaunchNode& node) {
+    const auto none = [&](const std::string& why) {
+      return fail(error_in(node.name, "PW1261", "no library runs it on this device" + why));
+    };
+    if (!node.library->product) return none("");
+    const ProductCall& call = *node.library->product;
+    auto product = read(call, node.reads, node.writes[0]);
+    if (!product) return none(product.error().empty() ? "" : ": " + product.error());
+    ChosenProduct out{*product, addresses_of(call, node.reads, node.writes[0]), {}};
+    if (node.writes.size() > 1) {
+      out.product.workspace_bytes = node.writes[1].bytes();
+      out.at.workspace = node.writes[1].address;
+    }
+    auto algorithm = lt->algorithm(out.product);
+    if (!algorithm) return forward(algorithm);
+    out.algorithm = *algorithm;
+    return out;
+  }
+
+  Status multiply(const ChosenProduct& p) {
+    return lt->multiply(p.product, p.at, p.algorithm, stream);
+  }
+
+  /// The launches of a matmul, as a child graph.
+  Result<void*> captured(const ChosenProduct& p) {
+    PW_TRY(check(f().capture_begin(stream, kRelaxed), "begin to capture"));
+    auto done = multiply(p);
+    void* graph = nullptr;
+    auto ended = check(f().capture_end(stream, &graph), "end to capture");  // in any case
+    if (done && ended) return graph;
+    if (graph != nullptr) f().graph_destroy(graph);
+    return done ? forward(ended) : forward(done);
+  }
+};
+
+/// How a kernel is launched, with the memory its parameters are in.
+class CudaLaunch {
+ public:
+  CudaLaunch(const Kernel& kernel, void* function, const LaunchNode& node) {
+    for (const auto* tensors : {&node.reads, &node.writes})
+      for (const DeviceTensor& t : *tensors) values_.push_back(t.address);
+    for (std::int64_t p : node.params) values_.push_back(static_cast<std::uint64_t>(p));
+    for (std::uint64_t& v : values_) params_.push_back(&v);
+    node_.function = function;
+    node_.grid[0] =
+        static_cast<unsigned>((node.params[0] + kernel.rows_per_block - 1) / kernel.rows_per_block);
+    node_.grid[1] = static_cast<unsigned>(kernel.column_blocks);
+    node_.block[0] = static_cast<unsigned>(kernel.threads);
+    node_.shared_bytes = static_cast<unsigned>(kernel.shared_bytes);
+    node_.params = params_.data();
+  }
+  CudaLaunch(const CudaLaunch&) = delete;
+  CudaLaunch& operator=(const CudaLaunch&) = delete;
+  [[nodiscard]] const CudaKernelNode& node() const { return node_; }
+
+ private:
+  std::vector<std::uint64_t> values_;
+  std::vector<void*> params_;
+  CudaKernelNode node_;
+};
+
+class CudaDriver::Replay final : public GraphExecutable {
+ public:
+  Replay(State& state, std::string name, void* executable)
+      : state_(state), name_(std::move(name)), executable_(executable) {}
+  ~Replay() override { state_.f().executable_destroy(executable_); }
+  Replay(const Replay&) = delete;
+  Replay& operator=(const Replay&) = delete;
+  Status replay() override {
+    return state_.wait(state_.f().graph_launch(executable_, state_.stream), "replay " + name_);
+  }
+
+ private:
+  State& state_;
+  std::string name_;
+  void* executable_;
+};
+
+CudaDriver::CudaDriver(std::unique_ptr<State> state) : state_(std::move(state)) {}
+
+DriverStatus CudaDriver::probe(const CudaDriverOptions& options) {
+  return open_library(options).status;
+}
+
+Result<std::unique_ptr<CudaDriver>> CudaDriver::open(const CudaDriverOptions& options) {
+  auto state = std::make_unique<State>();
+  state->opened = open_library(options);
+  state->options = options;
+  const DriverStatus& status = state->opened.status;
+  if (status.state != DriverState::ok)
+    return fail(error_in("CUDA driver", "PW1260",
+                         fmt::format("{}: {}", cuda::name(status.state), status.text),
+                         "`--driver host` runs the same kernels and graphs on the host"));
+  const CudaFunctions& f = state->f();
+  void* context = nullptr;
+  PW_TRY(state->check(f.context_retain(&context, state->opened.device), "get a context"));
+  std::unique_ptr<CudaDriver> driver(new CudaDriver(std::move(state)));
+  State& s = *driver->state_;
+  PW_TRY(s.check(f.context_set(context), "enter its context"));
+  PW_TRY(s.check(s.f().stream_create(&s.stream, 1), "make a stream"));
+  return driver;
+}
+
+CudaDriver::~CudaDriver() {
+  state_->lt.reset();
+  for (const auto& [name, loaded] : state_->kernels) state_->f().module_unload(loaded.module);
+  if (state_->stream != nullptr) state_->f().stream_destroy(state_->stream);
+  state_->f().context_release(state_->opened.device);
+}
+
+std::string CudaDriver::device() const { return state_->opened.name; }
+
+std::string CudaDriver::arch() const { return state_->opened.arch; }
+
+DeviceMemory CudaDriver::memory() const {
+  std::size_t free = 0, total = 0;
+  state_->f().memory_info(&free, &total);
+  return {static_cast<std::int64_t>(free), static_cast<std::int64_t>(total)};
+}
+
+Result<Address> CudaDriver::allocate(std::int64_t bytes) {
+  Address address = 0;
+  const auto wanted = static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1));
+  const int code = state_->f().memory_allocate(&address, wanted);
+  if (auto ok = state_->check(code, fmt::format("allocate {} bytes; {} of {} are free", bytes,
+                                                memory().free, memory().total));
+      !ok)
+    return forward(ok);
+  return address;
+}
+
+void CudaDriver::release(Address address) { state_->f().memory_free(address); }
+
+Status CudaDriver::write(Address to, const void* from, std::int64_t bytes) {
+  return state_->wait(
+      state_->f().copy_in(to, from, static_cast<std::size_t>(bytes), state_->stream),
+      "copy to the device");
+}
+
+Status CudaDriver::read(void* to, Address from, std::int64_t bytes) {
+  return state_->wait(
+      state_->f().copy_out(to, from, static_cast<std::size_t>(bytes), state_->stream),
+      "copy from the device");
+}
+
+Status CudaDriver::fill(Address at, int byte, std::int64_t bytes) {
+  return state_->wait(state_->f().fill(at, static_cast<unsigned char>(byte),
+                                       static_cast<std::size_t>(bytes), state_->stream),
+                      "fill memory");
+}
+
+Status CudaDriver::load(std::span<const Kernel> kernels) {
+  for (const Kernel& kernel : kernels) {
+    if (state_->kernels.count(kernel.name) != 0) continue;
+    const Target target{state_->opened.arch, state_->options.strict};
+    State::Loaded loaded;
+    loaded.kernel = kernel;
+    const CudaFunctions& f = state_->f();
+    std::optional<Status> state;  // of the cubin that was tried last
+    const auto loads = [&](const Cubin& cubin) {
+      if (loaded.module != nullptr) f.module_unload(std::exchange(loaded.module, nullptr));
+      state = state_->check(f.module_load(&loaded.module, cubin.bytes.data()),
+                            "load kernel " + kernel.name);
+      if (!*state) loaded.module = nullptr;
+      if (*state)
+        state =
+            state_->check(f.module_function(&loaded.function, loaded.module, kernel.name.c_str()),
+                          "find kernel " + kernel.name);
+      return state->has_value();
+    };
+    const std::string& prepared = state_->options.prepared;
+    auto cubin = prepared.empty()
+                     ? cubin_of(state_->nvrtc, state_->options.cache, kernel, target, loads)
+                     : prepared_cubin(prepared, kernel, target);
+    if (!cubin && !prepared.empty() && state_->nvrtc.present())
+      cubin = cubin_of(state_->nvrtc, state_->options.cache, kernel, target, loads);
+    if (!cubin) return forward(cubin);
+    if (!state) (void)loads(*cubin);  // no cache has asked
+    if (!*state) {
+      if (loaded.module != nullptr) f.module_unload(loaded.module);
+      return *state;
+    }
+    const auto [known, fresh] = state_->kernels.emplace(kernel.name, loaded);
+    if (auto ok = state_->check(f.function_set(known->second.function, kMostShared,
+                                               static_cast<int>(kernel.shared_bytes)),
+                                "give shared memory to kernel " + kernel.name);
+        !ok)
+      return ok;
+  }
+  return {};
+}
+
+LibraryAnswer CudaDriver::calls_library(const ProductCall& product,
+                                        std::span<const DeviceTensor> reads,
+                                        const DeviceTensor& result) const {
+  auto described = state_->read(product, reads, result);
+  if (!described) return {false, described.error()};
+  described->workspace_bytes = workspace_bytes();
+  const auto algorithm = state_->lt->algorithm(*described);
+  if (!algorithm) return {false, algorithm.error().front().message};
+  return {true, {}};
+}
+
+std::int64_t CudaDriver::workspace_bytes() const {
+  return state_->products() == nullptr ? 0 : state_->workspace_bytes();
+}
+
+Result<std::unique_ptr<GraphExecutable>> CudaDriver::instantiate(RecordedGraph graph) {
+  const CudaFunctions& f = state_->f();
+  std::map<const LaunchNode*, ChosenProduct> products;  // all before the first is captured
+  for (const LaunchNode& node : graph.nodes) {
+    if (node.kind != LaunchNode::Kind::library) continue;
+    auto chosen = PW_TRY(state_->choose(node));
+    products.emplace(&node, chosen);
+  }
+  void* made = nullptr;
+  PW_TRY(state_->check(f.graph_create(&made, 0), "make a graph"));
+  const std::unique_ptr<void, int (*)(void*)> owner(made, f.graph_destroy);
+  std::vector<void*> nodes;
+  for (const LaunchNode& node : graph.nodes) {
+    std::vector<void*> after;
+    for (std::size_t before : node.after) after.push_back(nodes[before]);
+    void* added = nullptr;
+    int code = 0;
+    if (node.kind == LaunchNode::Kind::library) {
+      // A node that is a graph: what the library launches is its own affair, and drivers from 12.0
+      // on have that (capture into a graph that is there already came with 12.3).
+      auto child = PW_TRY(state_->captured(products.at(&node)));
+      code = f.graph_child(&added, made, after.data(), after.size(), child);  // a copy of it
+      f.graph_destroy(child);
+    } else if (node.kind == LaunchNode::Kind::copy) {
+      CudaCopy copy;
+      copy.from.device = node.reads[0].address;
+      copy.to.device = node.writes[0].address;
+      copy.width = static_cast<std::size_t>(node.reads[0].bytes());
+      code = f.graph_copy(&added, made, after.data(), after.size(), &copy, nullptr);
+    } else {
+      const auto loaded = state_->kernels.find(node.name);
+      if (loaded == state_->kernels.end())
+        return fail(error_in(graph.name, "PW1223", "kernel " + node.name + " was not loaded"));
+      const CudaLaunch launch(loaded->second.kernel, loaded->second.function, node);
+      code = f.graph_kernel(&added, made, after.data(), after.size(), &launch.node());
+    }
+    PW_TRY(state_->check(code, "add " + node.name + " to " + graph.name));
+    nodes.push_back(added);
+  }
+  void* executable = nullptr;
+  PW_TRY(state_->check(f.graph_instantiate(&executable, made, 0), "capture " + graph.name));
+  auto replay = std::make_unique<Replay>(*state_, graph.name, executable);
+  PW_TRY(state_->wait(f.graph_upload(executable, state_->stream), "upload " + graph.name));
+  return replay;
+}
+
+Status CudaDriver::launch(const LaunchNode& node) {
+  const CudaFunctions& f = state_->f();
+  if (node.kind == LaunchNode::Kind::library) {
+    const auto chosen = state_->choose(node);
+    if (!chosen)
+      return run(*node.library->on_host, node.reads, std::span(node.writes).first(1),
+                 node.library->context);
+    auto done = state_->multiply(*chosen);
+    return done ? state_->wait(0, "run " + node.name) : done;
+  }
+  if (node.kind == LaunchNode::Kind::copy)
+    return state_->wait(f.copy(node.writes[0].address, node.reads[0].address,
+                               static_cast<std::size_t>(node.reads[0].bytes()), state_->stream),
+                        "copy on the device");
+  const auto loaded = state_->kernels.find(node.name);
+  if (loaded == state_->kernels.end())
+    return fail(error_in(node.name, "PW1223", "the kernel was not loaded"));
+  const CudaLaunch launch(loaded->second.kernel, loaded->second.function, node);
+  const CudaKernelNode& n = launch.node();
+  return state_->wait(f.launch(n.function, n.grid[0], n.grid[1], 1, n.block[0], 1, 1,
+                               n.shared_bytes, state_->stream, n.params, nullptr),
+                      "launch " + node.name);
+}
+
+/// On the host, with copies there and back: right for every op, and slow.
+Status CudaDriver::run(Executable& executable, std::span<const DeviceTensor> inputs,
+                       std::span<const DeviceTensor> outputs, const RunContext& context) {
+  std::vector<Tensor> tensors;
+  std::vector<TensorView> in, out;
+  for (const DeviceTensor& t : inputs) {
+    tensors.emplace_back(t.dtype, t.extents);
+    in.push_back(tensors.back().view());
+    if (auto done = read(in.back().data, t.address, t.bytes()); !done) return done;
+  }
+  for (const DeviceTensor& t : outputs) {
+    tensors.emplace_back(t.dtype, t.extents);
+    out.push_back(tensors.back().view());
+  }
+  if (auto done = executable.run(in, out, context); !done) return done;
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    if (auto done = write(outputs[i].address, out[i].data, outputs[i].bytes()); !done) return done;
+  return {};
+}
+
+}  // namespace pw::cuda

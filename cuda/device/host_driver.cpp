@@ -1,0 +1,231 @@
+#include "cuda/device/host_driver.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "base/hash.hpp"
+#include "base/try.hpp"
+
+namespace pw::cuda {
+namespace {
+
+constexpr std::int64_t kAligned = 256;
+constexpr int kFresh = 0xa5;  // what nobody wrote yet
+
+std::byte* pointer(Address address) { return reinterpret_cast<std::byte*>(address); }
+
+std::vector<TensorView> views(std::span<const DeviceTensor> tensors) {
+  std::vector<TensorView> out;
+  for (const DeviceTensor& t : tensors) out.push_back({t.dtype, t.extents, pointer(t.address)});
+  return out;
+}
+
+}  // namespace
+
+class HostDriver::Replay final : public GraphExecutable {
+ public:
+  Replay(HostDriver& driver, RecordedGraph graph) : driver_(driver), graph_(std::move(graph)) {}
+
+  Status replay() override {
+    const std::size_t number = driver_.replays_++;
+    if (number == driver_.options_.break_replay) driver_.broken_ = true;
+    if (driver_.broken_)
+      return fail(error_in(graph_.name, "PW1253",
+                           fmt::format("the device failed at node {} ({})", graph_.nodes.size() - 1,
+                                       graph_.nodes.empty() ? "" : graph_.nodes.back().name),
+                           "nothing can be run on it until the process ends"));
+    Random random(combine(driver_.options_.seed, number));
+    std::vector<std::size_t> waiting_for(graph_.nodes.size());
+    std::vector<std::vector<std::size_t>> followers(graph_.nodes.size());
+    std::vector<std::size_t> ready;
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
+      waiting_for[i] = graph_.nodes[i].after.size();
+      for (std::size_t before : graph_.nodes[i].after) followers[before].push_back(i);
+      if (waiting_for[i] == 0) ready.push_back(i);
+    }
+    while (!ready.empty()) {
+      std::swap(ready[random.below(ready.size())], ready.back());
+      const std::size_t node = ready.back();
+      ready.pop_back();
+      if (auto done = driver_.run_node(graph_.nodes[node], random.below(1u << 30)); !done)
+        return done;
+      for (std::size_t next : followers[node])
+        if (--waiting_for[next] == 0) ready.push_back(next);
+    }
+    return {};
+  }
+
+ private:
+  HostDriver& driver_;
+  RecordedGraph graph_;
+};
+
+HostDriver::HostDriver(const HostDriverOptions& options) : options_(options) {}
+
+HostDriver::~HostDriver() {
+  for (const auto& [address, bytes] : blocks_) std::free(pointer(address));
+}
+
+DeviceMemory HostDriver::memory() const {
+  return {options_.capacity - allocated_, options_.capacity};
+}
+
+Result<Address> HostDriver::allocate(std::int64_t bytes) {
+  const std::int64_t whole = std::max((bytes + kAligned - 1) / kAligned * kAligned, kAligned);
+  void* block = nullptr;
+  if (bytes >= 0 && whole <= options_.capacity - allocated_)
+    block = std::aligned_alloc(kAligned, static_cast<std::size_t>(whole));
+  if (block == nullptr)
+    return fail(error_in(device(), "PW1250",
+                         fmt::format("{} bytes are asked for, and {} of {} are free", bytes,
+                                     memory().free, memory().total)));
+  std::memset(block, kFresh, static_cast<std::size_t>(whole));
+  const auto address = reinterpret_cast<Address>(block);
+  blocks_[address] = whole;
+  allocated_ += whole;
+  return address;
+}
+
+void HostDriver::release(Address address) {
+  const auto block = blocks_.find(address);
+  if (block == blocks_.end()) return;
+  allocated_ -= block->second;
+  blocks_.erase(block);
+  std::free(pointer(address));
+}
+
+Status HostDriver::check(const MemoryRange& range, const std::string& what) const {
+  auto block = blocks_.upper_bound(range.begin);
+  if (block != blocks_.begin()) {
+    --block;
+    if (range.end <= block->first + static_cast<Address>(block->second)) return {};
+  }
+  return fail(error_in(
+      what, "PW1252",
+      fmt::format("touches {} bytes of memory that is not allocated", range.end - range.begin)));
+}
+
+Status HostDriver::write(Address to, const void* from, std::int64_t bytes) {
+  if (auto ok = check({to, to + static_cast<Address>(bytes)}, "a write"); !ok) return ok;
+  std::memcpy(pointer(to), from, static_cast<std::size_t>(bytes));
+  return {};
+}
+
+Status HostDriver::read(void* to, Address from, std::int64_t bytes) {
+  if (auto ok = check({from, from + static_cast<Address>(bytes)}, "a read"); !ok) return ok;
+  std::memcpy(to, pointer(from), static_cast<std::size_t>(bytes));
+  return {};
+}
+
+Status HostDriver::fill(Address at, int byte, std::int64_t bytes) {
+  if (auto ok = check({at, at + static_cast<Address>(bytes)}, "a fill"); !ok) return ok;
+  std::memset(pointer(at), byte, static_cast<std::size_t>(bytes));
+  return {};
+}
+
+Status HostDriver::load(std::span<const Kernel> kernels) {
+  std::vector<Kernel> fresh;
+  for (const Kernel& k : kernels)
+    if (module_of_.emplace(k.name, modules_.size()).second) {
+      fresh.push_back(k);
+      trees_[k.name] = k.accesses;
+    }
+  if (fresh.empty()) return {};
+  auto module = HostKernels::build(fresh, {}, options_.cache);
+  if (!module) {
+    for (const Kernel& k : fresh) module_of_.erase(k.name);
+    return forward(module);
+  }
+  modules_.push_back(std::move(*module));
+  return {};
+}
+
+Result<std::unique_ptr<GraphExecutable>> HostDriver::instantiate(RecordedGraph graph) {
+  if (graphs_++ == options_.refuse_graph)
+    return fail(error_in(graph.name, "PW1250", "the device refuses the graph"));
+  const Ancestors ancestors(graph);
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    const LaunchNode& node = graph.nodes[i];
+    const std::string what = fmt::format("{}, node {} ({})", graph.name, i, node.name);
+    for (const auto* tensors : {&node.reads, &node.writes}) {
+      for (const DeviceTensor& t : *tensors) PW_TRY(check(t.range(), what));
+    }
+    for (std::size_t before = 0; before < i; ++before) {
+      if (!conflict(graph.nodes[before], node) || ancestors.has(i, before)) continue;
+      return fail(error_in(what, "PW1251",
+                           fmt::format("touches what node {} ({}) touches, and no path orders them",
+                                       before, graph.nodes[before].name),
+                           "an edge between them is missing"));
+    }
+  }
+  return std::make_unique<Replay>(*this, std::move(graph));
+}
+
+Status HostDriver::run_node(const LaunchNode& node, std::uint64_t seed) {
+  for (const auto* tensors : {&node.reads, &node.writes}) {
+    for (const DeviceTensor& t : *tensors)
+      if (auto ok = check(t.range(), node.name); !ok) return ok;
+  }
+  switch (node.kind) {
+    case LaunchNode::Kind::copy:
+      std::memmove(pointer(node.writes[0].address), pointer(node.reads[0].address),
+                   static_cast<std::size_t>(node.reads[0].bytes()));
+      copied_ += node.reads[0].bytes();
+      return {};
+    case LaunchNode::Kind::library:
+      return node.library->on_host->run(views(node.reads), views(node.writes),
+                                        node.library->context);
+    case LaunchNode::Kind::kernel: return run_kernel(node, seed);
+  }
+  return {};
+}
+
+Status HostDriver::run_kernel(const LaunchNode& node, std::uint64_t seed) {
+  const auto module = module_of_.find(node.name);
+  if (module == module_of_.end())
+    return fail(error_in(node.name, "PW1223", "the kernel was not loaded"));
+  std::vector<void*> pointers;
+  for (const auto* tensors : {&node.reads, &node.writes})
+    for (const DeviceTensor& t : *tensors) pointers.push_back(pointer(t.address));
+  Touched& touched = touched_[node.name];
+  ++touched.launches;
+  const auto foretold = foretell(node);
+  if (!foretold)
+    touched.foretold.reset();
+  else if (touched.foretold)
+    *touched.foretold += foretold->total;
+  return modules_[module->second].run(node.name, pointers, node.params, seed, &touched.counted);
+}
+
+std::optional<LaunchAccesses> HostDriver::foretell(const LaunchNode& node) const {
+  const auto tree = trees_.find(node.name);
+  if (tree == trees_.end() || tree->second == nullptr) return std::nullopt;
+  std::vector<DeviceTensor> arguments = node.reads;
+  arguments.insert(arguments.end(), node.writes.begin(), node.writes.end());
+  std::vector<AccessesByData::Array> data;
+  if (const auto& by_data = tree->second->by_data)
+    for (std::size_t i : by_data->arrays) {
+      const DeviceTensor& array = arguments.at(i);
+      data.emplace_back(reinterpret_cast<const std::int64_t*>(pointer(array.address)),
+                        static_cast<std::size_t>(array.bytes() / size_of(DType::i64)));
+    }
+  return count_accesses(*tree->second, arguments.size(), node.params, data);
+}
+
+Status HostDriver::launch(const LaunchNode& node) {
+  return run_node(node, combine(options_.seed, replays_));
+}
+
+Status HostDriver::run(Executable& executable, std::span<const DeviceTensor> inputs,
+                       std::span<const DeviceTensor> outputs, const RunContext& context) {
+  for (const auto& tensors : {inputs, outputs}) {
+    for (const DeviceTensor& t : tensors)
+      if (auto ok = check(t.range(), "an op between graphs"); !ok) return ok;
+  }
+  return executable.run(views(inputs), views(outputs), context);
+}
+
+}  // namespace pw::cuda

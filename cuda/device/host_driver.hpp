@@ -1,0 +1,85 @@
+// An emulator of the device: memory is the host's, kernels are the CUDA source itself, run on
+// fibers (see host_run.hpp), and library calls are those of a CPU backend. A graph's nodes run in
+// an order drawn from a seed, as far as its edges allow, so that a missing edge shows.
+#pragma once
+
+#include <map>
+#include <optional>
+
+#include "cuda/device/driver.hpp"
+#include "cuda/device/host_run.hpp"
+
+namespace pw::cuda {
+
+struct HostDriverOptions {
+  std::uint64_t seed = 1;
+  std::int64_t capacity = std::int64_t{1} << 40;  ///< bytes that can be allocated
+  bool libraries = true;          ///< false: as a device without any, where products are kernels
+  std::string arch = "sm_90";     ///< of the device it stands for: which tuned schedules it runs
+  CompileCache* cache = nullptr;  ///< of compiled kernels; null: each module is compiled
+  // Failures to be had: of the n-th graph from 0 on, and of the n-th replay.
+  std::optional<std::size_t> refuse_graph = std::nullopt, break_replay = std::nullopt;
+};
+
+class HostDriver : public Driver {
+ public:
+  explicit HostDriver(const HostDriverOptions& options = {});
+  ~HostDriver() override;
+  HostDriver(const HostDriver&) = delete;
+  HostDriver& operator=(const HostDriver&) = delete;
+
+  [[nodiscard]] std::string device() const override { return "the host"; }
+  [[nodiscard]] std::string arch() const override { return options_.arch; }
+  [[nodiscard]] DeviceMemory memory() const override;
+  [[nodiscard]] bool calls_libraries() const override { return options_.libraries; }
+  [[nodiscard]] Result<Address> allocate(std::int64_t bytes) override;
+  void release(Address address) override;
+  Status write(Address to, const void* from, std::int64_t bytes) override;
+  Status read(void* to, Address from, std::int64_t bytes) override;
+  Status fill(Address at, int byte, std::int64_t bytes) override;
+  Status load(std::span<const Kernel> kernels) override;
+  Result<std::unique_ptr<GraphExecutable>> instantiate(RecordedGraph graph) override;
+  Status launch(const LaunchNode& node) override;
+  Status run(Executable& executable, std::span<const DeviceTensor> inputs,
+             std::span<const DeviceTensor> outputs, const RunContext& context) override;
+
+  /// Bytes that are allocated, each allocation aligned to 256.
+  [[nodiscard]] std::int64_t allocated() const { return allocated_; }
+  [[nodiscard]] std::size_t replays() const { return replays_; }
+  /// What the launches of a kernel have touched since `forget_accesses`.
+  struct Touched {
+    std::size_t launches = 0;
+    AccessCounts counted;
+    /// By the kernel's tree, the launches' sizes and the arrays that the tree asks for, before each
+    /// launch; nothing where one is not known.
+    std::optional<AccessCounts> foretold = AccessCounts();
+  };
+  /// By kernel.
+  [[nodiscard]] const std::map<std::string, Touched>& touched() const { return touched_; }
+  /// Bytes that copies moved, each read and written.
+  [[nodiscard]] std::int64_t copied() const { return copied_; }
+  void forget_accesses() {
+    touched_.clear();
+    copied_ = 0;
+  }
+
+ private:
+  class Replay;
+  [[nodiscard]] Status check(const MemoryRange& range, const std::string& what) const;
+  Status run_node(const LaunchNode& node, std::uint64_t seed);
+  Status run_kernel(const LaunchNode& node, std::uint64_t seed);
+  [[nodiscard]] std::optional<LaunchAccesses> foretell(const LaunchNode& node) const;
+
+  HostDriverOptions options_;
+  std::map<Address, std::int64_t> blocks_;  ///< aligned bytes, by where they begin
+  std::int64_t allocated_ = 0;
+  std::vector<HostKernels> modules_;
+  std::map<std::string, std::size_t, std::less<>> module_of_;       ///< by kernel
+  std::map<std::string, std::shared_ptr<const AccessTree>> trees_;  ///< by kernel
+  std::map<std::string, Touched> touched_;
+  std::int64_t copied_ = 0;
+  std::size_t graphs_ = 0, replays_ = 0;
+  bool broken_ = false;
+};
+
+}  // namespace pw::cuda

@@ -1,0 +1,76 @@
+// Runs instructions that a thread begins and waits for later. They read shared memory and add to
+// registers. A write has to be made visible to them first ("proxies" of the PTX ISA's memory
+// consistency model).
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "cuda/device/thread_block.hpp"
+
+namespace pw::cuda {
+
+/// The word is read from here on until this thread has waited: at both ends it is what it was.
+void ThreadBlock::read_async(Shared& array, long long i) {
+  if (!inside(array, i)) return;
+  alignas(16) unsigned char value[16];
+  get(array, i, value);
+  const Word& word = array.words[static_cast<std::size_t>(i)];
+  const std::vector<std::uint64_t>& shown = async_[static_cast<std::size_t>(word.writer)].shown_in;
+  if (shown.size() <= word.shown || (shown[word.shown] == epoch_ && word.writer != self()))
+    fail(fmt::format("thread {} multiplies {}[{}], which thread {} has not shown since it wrote it",
+                     self(), array.name, i, word.writer));
+  Async& own = async_[static_cast<std::size_t>(self())];
+  own.reads.emplace_back(own.groups, AsyncRead{&array, i, epoch_});
+}
+
+/// Where the true sums are. The thread's own are NaN until it has waited.
+void* ThreadBlock::sum_async(void* sums, int bytes) {
+  Async& own = async_[static_cast<std::size_t>(self())];
+  auto found = std::find_if(own.sums.begin(), own.sums.end(),
+                            [&](const AsyncSums& s) { return s.own == sums; });
+  if (found == own.sums.end()) {
+    const auto* const from = static_cast<const unsigned char*>(sums);
+    own.sums.push_back({sums, std::vector<unsigned char>(from, from + bytes), 0});
+    found = own.sums.end() - 1;
+    std::memset(sums, 0xff, static_cast<std::size_t>(bytes));
+  }
+  found->group = own.groups;
+  return found->sums.data();
+}
+
+void ThreadBlock::show_async() {
+  async_[static_cast<std::size_t>(self())].shown_in.push_back(epoch_);
+}
+
+void ThreadBlock::commit_async() { ++async_[static_cast<std::size_t>(self())].groups; }
+
+void ThreadBlock::wait_async(int groups) {
+  Async& own = async_[static_cast<std::size_t>(self())];
+  const auto left = static_cast<std::size_t>(groups);
+  const auto done = [&](std::size_t group) { return group + left < own.groups; };
+  std::size_t kept = 0;
+  for (const auto& [group, read] : own.reads) {
+    if (!done(group)) {
+      own.reads[kept++] = {group, read};
+      continue;
+    }
+    const Word& word = read.of->words[static_cast<std::size_t>(read.i)];
+    if (word.written > read.begun)
+      return fail(fmt::format("thread {} multiplies {}[{}], which thread {} writes meanwhile",
+                              self(), read.of->name, read.i, word.writer));
+    alignas(16) unsigned char value[16];
+    get(*read.of, read.i, value);
+  }
+  own.reads.resize(kept);
+  kept = 0;
+  for (AsyncSums& sums : own.sums) {
+    if (done(sums.group))
+      std::memcpy(sums.own, sums.sums.data(), sums.sums.size());
+    else if (AsyncSums& to = own.sums[kept++]; &to != &sums)
+      to = std::move(sums);
+  }
+  own.sums.resize(kept);
+}
+
+}  // namespace pw::cuda

@@ -1,0 +1,396 @@
+#include "cuda/kernels/attention/attention_model.hpp"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <limits>
+#include <queue>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/ceil_div.hpp"
+
+namespace pw::cuda {
+namespace {
+
+constexpr double kElement = 2;  // bytes
+constexpr double kOfQuery = 16 * kElement;
+constexpr int kWarpsOfGroup = 4;
+// Fitted as kOfScore: of two things that a lone warp of each part of a multiprocessor does one
+// after the other, the sum in this norm.
+constexpr double kAlone = 1.3;
+// Of a warp of a group, beside the weights of scores, counted in the machine code of sm_90: for a
+// block of keys, and for a word that it copies, of which it looks up the page. That they wait as
+// those of other warps do is assumed; no kernel of groups has been measured.
+constexpr double kOfGroupStep = 180, kOfGroupCopy = 4;
+constexpr double kStrandsMeet = 40e-9;  // seconds of a barrier, as machine.cpp has it
+
+// Of what a multiprocessor takes from the cache, where parts are added; fitted.
+constexpr double kPartsPort = 0.23 / kReachedPort;
+constexpr double kWordsUnderWay = 8;  // of 16 bytes, that a thread reads of parts at a time
+
+double bytes_of_keys(const AttentionWork& w) {
+  return static_cast<double>(2 * w.sequences * (w.past + w.rows) * w.groups * w.width) * kElement;
+}
+
+/// Of one block of threads: blocks of keys are those of the tile's order. What warps do themselves
+/// is that of all warps and strands, as if each had as much as the one with most.
+struct KeysOfBlock {
+  double seen = 0;         ///< keys that are read from memory
+  double copied = 0;       ///< in sixteens, as all below
+  double tile_blocks = 0;  ///< those of their tiles of 16 rows, of each that sees some key of them
+  double read = 0;         ///< keys
+  double tile_read = 0;    ///< those of their tiles
+  double all_read = 0;     ///< keys that all warps really read
+  double tiles = 0;        ///< of 16 rows
+  double waits = 0;        ///< seconds until the first keys are there
+};
+
+/// What one block of threads does, in seconds of a multiprocessor that has nothing else.
+struct BlockCost {
+  double mma = 0, shared = 0, issue = 0, meeting = 0, waits = 0, bytes = 0;
+  BlockCost& operator+=(const BlockCost& b) {
+    mma += b.mma;
+    shared += b.shared;
+    issue += b.issue;
+    meeting += b.meeting;
+    bytes += b.bytes;
+    return *this;
+  }
+  /// What warps do one after the other, others do meanwhile, if there are others.
+  [[nodiscard]] double most(bool alone) const {
+    const std::array<TimeTerm, 3> terms{{{shared, ""}, {mma, ""}, {issue, ""}}};
+    return waits + meeting + combined(terms, alone ? kAlone : kTogether);
+  }
+};
+
+/// Of the warps that add up strands, those in one of the four parts of a multiprocessor, at most.
+int most_adders(const AttentionTile& tile) {
+  std::array<int, kFullWarps> adders{};
+  for (int row = 0; row < tile.down; ++row)
+    for (int t = 0; t < tile.tall; ++t)
+      ++adders[static_cast<std::size_t>((row * tile.order.strands + t % tile.order.strands) %
+                                        kFullWarps)];
+  return *std::max_element(adders.begin(), adders.end());
+}
+
+/// What strands do at the end: all write their words of the tiles that others add up, then one adds
+/// up each.
+BlockCost cost_of_strands(const TensorMachine& machine, double width, const AttentionTile& tile,
+                          double tiles) {
+  BlockCost out;
+  const double others = tile.order.strands - 1;
+  if (others == 0) return out;
+  const double words = 1 + width / 8;  // of a lane
+  // Bases are read twice; a sum is multiplied and added.
+  out.shared = tiles * others * (2 * words + 1) * 512 / machine.shared_bandwidth();
+  const double adding = width / 2 + others * (words + 1 + width);
+  out.issue = tiles * others * words / machine.issue() + most_adders(tile) * adding / machine.clock;
+  out.meeting = kStrandsMeet;
+  return out;
+}
+
+/// Of a warp of a group, for a block of keys.
+double instructions_of_step(const AttentionTile& tile, double width) {
+  const double copies = 2.0 * tile.order.keys * width / 8 / tile.threads();
+  return kWaiting *
+         (kCountedOfWeight * tile.order.keys * 16 / 32 + kOfGroupStep + kOfGroupCopy * copies);
+}
+
+/// What a warp does itself takes as long as for the one with most keys; shared memory is read by
+/// all.
+BlockCost cost_of(const TensorMachine& machine, const AttentionWork& work,
+                  const AttentionTile& tile, const KeysOfBlock& keys) {
+  const auto width = static_cast<double>(work.width);
+  const double pair = 2 * width * kElement;  // of a key and its value
+  const double scores = keys.tile_blocks * tile.order.keys * 16;
+  const double multiply = 4 * keys.tile_read * 16 * width;
+  // Two fragments of 16 by 16 for each ldmatrix; an instruction multiplies 16 by 8 by 16.
+  const double instructions =
+      tile.grouped ? keys.tile_blocks * instructions_of_step(tile, width)
+                   : multiply / (2 * 16 * 8 * 16) + keys.read * pair / 512 + scores / 32 * kOfScore;
+  // Queries are written, and each strand reads them once; what groups read is with the keys.
+  const double queries =
+      keys.tiles * kOfQuery * width * (1 + (tile.grouped ? 0 : tile.order.strands));
+  BlockCost out = cost_of_strands(machine, width, tile, keys.tiles);
+  out.mma = multiply / (tile.grouped ? machine.multiplied_by_groups(2 * kFullWarps)
+                                     : machine.multiplied(machine.flops, 2 * kFullWarps));
+  out.shared += ((keys.copied + keys.all_read) * pair + queries) / machine.shared_bandwidth();
+  out.issue += instructions / (kIssued * machine.issue());
+  out.waits = keys.waits;
+  out.bytes = keys.seen * pair;
+  return out;
+}
+
+/// Adds up the keys of a block's tiles of tokens.
+class KeyCounter {
+ public:
+  KeyCounter(const TensorMachine& machine, const AttentionWork& work, const AttentionTile& tile)
+      : work_(work),
+        tile_(tile),
+        share_(work.heads / work.groups),
+        all_strands_(std::int64_t{tile.order.strands} * tile.order.parts),
+        // Tiles of a sequence that begin later find table, pages and keys in the cache, if there
+        // is room for it and the one before.
+        cached_(attention_bytes(work) / static_cast<double>(work.sequences) <=
+                machine.cache_bytes / 2) {}
+
+  [[nodiscard]] KeysOfBlock of_block(std::int64_t n) const {
+    const TokenRange all = tokens_of_block(tile_, share_, work_.sequences * work_.rows, n);
+    KeysOfBlock out;
+    for (std::int64_t first = all.first; first < all.last;) {
+      const std::int64_t begin = begin_of(first);
+      const TokenRange run{first, std::min(all.last, begin + work_.rows)};
+      add_run(run, all.first, begin, out);
+      add_copies(work_.past + run.last - begin, out);
+      first = run.last;
+    }
+    return out;
+  }
+
+ private:
+  [[nodiscard]] std::int64_t begin_of(std::int64_t token) const {
+    return token / work_.rows * work_.rows;
+  }
+  [[nodiscard]] static std::int64_t sixteens_of(std::int64_t keys) {
+    return ceil_div(keys, kKeysOfMma) * kKeysOfMma;
+  }
+  /// Blocks of keys of the strand, and the part, with most of them; of as many strands.
+  [[nodiscard]] double most_blocks_of(std::int64_t seen) const {
+    return static_cast<double>(tile_.order.strands *
+                               ceil_div(ceil_div(seen, tile_.order.keys), all_strands_));
+  }
+  [[nodiscard]] double most_read_of(std::int64_t seen) const {
+    const std::int64_t round = tile_.order.keys * all_strands_, left = sixteens_of(seen % round);
+    const std::int64_t of_strand =
+        seen / round * tile_.order.keys + std::min<std::int64_t>(left, tile_.order.keys);
+    return static_cast<double>(tile_.order.strands * of_strand);
+  }
+
+  void add_copies(std::int64_t seen, KeysOfBlock& out) const {
+    const double parts = tile_.order.parts;
+    out.seen += static_cast<double>(seen) / parts;
+    out.copied += (tile_.grouped ? most_blocks_of(seen) * tile_.order.keys
+                                 : static_cast<double>(sixteens_of(seen))) /
+                  parts;
+    const bool fresh = !cached_ || seen == work_.past + work_.rows;
+    out.waits += fresh ? kFirstWait : 3 * kCacheLatency;
+  }
+
+  /// Tokens of one sequence, that begins with token `begin`, in the block from `token0` on.
+  void add_run(const TokenRange& run, std::int64_t token0, std::int64_t begin,
+               KeysOfBlock& out) const {
+    KeysOfBlock of_most;
+    for (int warp = 0; warp < tile_.down; ++warp) {
+      KeysOfBlock own;
+      std::int64_t most = 0;
+      for (int t = 0; t < tile_.tall; ++t) {
+        // A warpgroup multiplies what one of its rows sees.
+        const std::int64_t row = tile_.grouped ? warp / kWarpsOfGroup * kGroupRows
+                                               : std::int64_t{tile_.first_row(warp, t)};
+        const std::int64_t rows = tile_.grouped ? kGroupRows : kGroupRows / kWarpsOfGroup;
+        const std::int64_t from = token0 + row / share_,
+                           to = token0 + (row + rows - 1) / share_ + 1;
+        if (from >= run.last || to <= run.first) continue;
+        const std::int64_t seen = work_.past + std::min(to, run.last) - begin;
+        most = std::max(most, seen);
+        own.tile_blocks += most_blocks_of(seen);
+        own.tile_read +=
+            tile_.grouped ? most_blocks_of(seen) * tile_.order.keys : most_read_of(seen);
+        ++out.tiles;
+      }
+      of_most.tile_blocks = std::max(of_most.tile_blocks, own.tile_blocks);
+      of_most.tile_read = std::max(of_most.tile_read, own.tile_read);
+      if (tile_.grouped) {
+        // A group reads its queries for each block of keys: two of them are as long as a key and
+        // its value are once.
+        out.all_read += most_blocks_of(most) *
+                        (static_cast<double>(tile_.order.keys) + kGroupRows / 2.0) / kWarpsOfGroup;
+        continue;
+      }
+      of_most.read = std::max(of_most.read, most_read_of(most));
+      out.all_read += static_cast<double>(sixteens_of(most)) / tile_.order.parts;
+    }
+    out.tile_blocks += of_most.tile_blocks * tile_.down;
+    out.read += of_most.read * tile_.down;
+    out.tile_read += of_most.tile_read * tile_.down;
+  }
+
+  const AttentionWork& work_;
+  const AttentionTile& tile_;
+  std::int64_t share_, all_strands_;
+  bool cached_;
+};
+
+struct Loaded {
+  double most = 0;   ///< seconds of the multiprocessor with the most work
+  double waits = 0;  ///< of those
+  std::string_view bound;
+  double bytes = 0;       ///< that all blocks read
+  std::int64_t deep = 0;  ///< blocks of that multiprocessor
+  double busy = 0;        ///< multiprocessors with a block
+};
+
+/// Blocks go to the multiprocessor with the least work so far, in the order in which they begin: of
+/// the last tile of tokens those of all groups and parts, then of the tile before.
+Loaded load(const TensorMachine& machine, const AttentionWork& work, const AttentionTile& tile,
+            std::int64_t resident) {
+  const auto alone = [&](std::int64_t at_once) {
+    return at_once * tile.threads() / 32 < 2 * kFullWarps;
+  };
+  const KeyCounter counter(machine, work, tile);
+  const std::int64_t tiles =
+      ceil_div(work.sequences * work.rows, tile.tokens(work.heads / work.groups));
+  std::vector<BlockCost> costs;
+  for (std::int64_t n = 0; n < tiles; ++n)
+    costs.push_back(cost_of(machine, work, tile, counter.of_block(n)));
+  using Entry = std::pair<double, std::size_t>;
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> free;
+  const auto count = static_cast<std::size_t>(machine.multiprocessors);
+  std::vector<BlockCost> on(count);
+  std::vector<std::int64_t> blocks(count);
+  for (std::size_t i = 0; i < count; ++i) free.emplace(0, i);
+  Loaded out;
+  for (const BlockCost& cost : costs)
+    for (std::int64_t column = 0; column < work.groups * tile.order.parts; ++column) {
+      const std::size_t i = free.top().second;
+      free.pop();
+      on[i] += cost;
+      // The first ones' waits are those of all; while a later one waits, those beside it go on.
+      const double waits = blocks[i] < resident ? cost.waits - kFirstWait : cost.waits;
+      on[i].waits += std::max(0.0, waits) / static_cast<double>(resident);
+      ++blocks[i];
+      out.bytes += cost.bytes;
+      free.emplace(on[i].most(alone(resident)), i);
+    }
+  for (std::size_t i = 0; i < count; ++i) {
+    if (blocks[i] == 0) continue;
+    ++out.busy;
+    const BlockCost& c = on[i];
+    const double seconds = c.most(alone(std::min(resident, blocks[i])));
+    if (seconds < out.most) continue;
+    out.most = seconds;
+    out.waits = c.waits;
+    out.deep = blocks[i];
+    out.bound = c.mma >= c.shared && c.mma >= c.issue ? "mma"
+                : c.shared >= c.issue                 ? "shared memory"
+                                                      : "issue";
+  }
+  return out;
+}
+
+double bytes_of_sums(const AttentionWork& w, const AttentionTile& tile) {
+  if (tile.order.parts == 1) return 0;
+  return static_cast<double>(w.sequences * w.rows * w.heads * (w.width + 4)) * 4 * tile.order.parts;
+}
+
+/// What the last block of each tile does when all parts are there.
+double adding_time(const TensorMachine& machine, const AttentionWork& w,
+                   const AttentionTile& tile) {
+  if (tile.order.parts == 1) return 0;
+  const std::int64_t each = tile.tokens(w.heads / w.groups);
+  const std::int64_t adders = w.groups * ((w.sequences * w.rows + each - 1) / each);
+  const double under_way = kWordsUnderWay * 16 * tile.threads() / kCacheLatency;
+  const double busy = static_cast<double>(std::min<std::int64_t>(adders, machine.multiprocessors));
+  return kAddingTrips * kCacheLatency +
+         bytes_of_sums(w, tile) /
+             std::min(machine.cache_bandwidth,
+                      busy * std::min(kPartsPort * machine.cache_port(), under_way));
+}
+
+}  // namespace
+
+std::int64_t AttentionTile::keys_at_a_time(std::int64_t width, std::int64_t page_tokens) const {
+  constexpr std::int64_t kAlike = 8;  // rows of shared memory that words move alike in
+  const std::int64_t words = width / 8;
+  if (threads() % (kAlike * words) != 0) return 0;
+  const std::int64_t apart = threads() / words, block = std::int64_t{order.keys} * order.strands;
+  const std::int64_t unit = order.parts == 1 ? block * deep : block;
+  const bool fit = page_tokens % apart == 0 || apart % page_tokens == 0;
+  return fit && unit % apart == 0 && unit % page_tokens == 0 ? apart : 0;
+}
+
+std::int64_t AttentionTile::shared_bytes(std::int64_t width) const {
+  const std::int64_t words = (width / 8 + 7) / 8 * 8;
+  const std::int64_t stages = std::int64_t{4} * order.keys * order.strands * deep * words;
+  const std::int64_t added = std::int64_t{down} * tall * (order.strands - 1) * 32 * (1 + width / 8);
+  return 16 * (std::max(stages, added) + std::int64_t{rows()} * words);
+}
+
+int AttentionTile::first_row(int warp, int t) const {
+  return 16 * (t * down + (t % 2 == 0 ? warp : down - 1 - warp));
+}
+
+int AttentionTile::registers(std::int64_t width) const {
+  constexpr int kRest = 64, kMost = 255;  // sums, queries, scores, and the rest
+  constexpr int kRestOfGroups = 48;       // beside sums, scores and weights
+  if (grouped) return static_cast<int>(width) / 2 + order.keys * 3 / 4 + kRestOfGroups;
+  return std::min(tall * (static_cast<int>(width) * 3 / 4 + order.keys / 2) + kRest, kMost);
+}
+
+bool AttentionTile::fits(const TensorMachine& machine, std::int64_t width) const {
+  return !grouped || (machine.group_flops != 0 && (width == 64 || width == 128));
+}
+
+std::string described(const AttentionTile& tile) {
+  const std::string groups =
+      tile.grouped ? fmt::format(", {} warpgroup{}", tile.down / 4, tile.down > 4 ? "s" : "") : "";
+  const std::string tokens = tile.together > 1 ? fmt::format(", {} tokens", tile.together) : "";
+  return fmt::format("{} rows, {} x {} keys, {} parts{}{}", tile.rows(), tile.order.strands,
+                     tile.order.keys, tile.order.parts, tokens, groups);
+}
+
+TokenRange tokens_of_block(const AttentionTile& tile, std::int64_t share, std::int64_t tokens,
+                           std::int64_t n) {
+  const std::int64_t each = tile.tokens(share), first = (ceil_div(tokens, each) - 1 - n) * each;
+  return {first, std::min(first + each, tokens)};
+}
+
+double bytes_of_rows(const AttentionWork& w) {
+  return static_cast<double>(2 * w.sequences * w.rows * w.heads * w.width) * kElement;
+}
+
+double attention_bytes(const AttentionWork& w) { return bytes_of_rows(w) + bytes_of_keys(w); }
+
+double attention_bound(const TensorMachine& machine, const AttentionWork& w) {
+  const double seen = static_cast<double>(w.rows) * static_cast<double>(w.past) +
+                      static_cast<double>(w.rows * (w.rows + 1)) / 2;
+  const double flops = 4 * static_cast<double>(w.sequences * w.heads * w.width) * seen;
+  return std::max(attention_bytes(w) / machine.bandwidth, flops / machine.most_flops());
+}
+
+AttentionTime attention_time(const TensorMachine& machine, const AttentionWork& work,
+                             const AttentionTile& tile) {
+  const std::int64_t resident =
+      machine.resident(tile.threads(), tile.registers(work.width), tile.shared_bytes(work.width));
+  if (resident == 0) return {std::numeric_limits<double>::infinity(), "shared memory", 0};
+  const Loaded all = load(machine, work, tile, resident);
+  const double at_once = static_cast<double>(std::min(resident, all.deep));
+  const double stage = 2.0 * tile.order.keys * tile.order.strands * tile.deep *
+                       static_cast<double>(work.width) * kElement;
+  // While blocks wait, those beside them ask for keys; a lone one's wait is everyone's.
+  const double asking = at_once > 1 ? 1 - all.waits / all.most : 1;
+  const double under_way = all.busy * at_once * asking * stage;
+  const double waits = at_once > 1 ? 0 : all.waits;
+  const double share = all.busy / machine.multiprocessors;
+  const double sums = bytes_of_sums(work, tile);
+  const double from_memory = attention_bytes(work);
+  const double asked = under_way / kLoadedLatency;
+  const std::array<AttentionTime, 3> bounds{{
+      {from_memory / std::min(machine.read_bandwidth(), asked) + waits, "memory", 0},
+      {(all.bytes + bytes_of_rows(work) + sums) /
+               std::min({machine.cache_bandwidth,
+                         machine.cache_port() * machine.multiprocessors * share, asked}) +
+           waits,
+       "cache", 0},
+      {all.most, all.bound, 0},
+  }};
+  AttentionTime out = longest(bounds);
+  out.seconds = combined(bounds);
+  out.adding = adding_time(machine, work, tile);
+  out.seconds += kFirstWait + out.adding;
+  return out;
+}
+
+}  // namespace pw::cuda

@@ -1,0 +1,104 @@
+#include "cuda/kernels/emitter.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/hash.hpp"
+#include "cuda/kernels/expressions.hpp"
+#include "cuda/kernels/teams.hpp"
+
+namespace pw::cuda {
+
+std::string sanitised(std::string_view text) {
+  std::string out;
+  for (char c : text.substr(0, 64)) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    out += plain ? c : '_';
+  }
+  return out;
+}
+
+Kernel emit(const rows::RowProgram& program, const Schedule& schedule) {
+  Kernel kernel;
+  kernel.schedule = schedule;
+  kernel.op = program.op;
+  kernel.params = program.params;
+  kernel.reads_valid = program.valid.has_value();
+  std::vector<std::string> signature;
+  for (std::size_t i = 0; i < program.arguments.size(); ++i) {
+    const rows::Argument& a = program.arguments[i];
+    kernel.arguments.push_back(a.type);
+    kernel.results += a.result ? 1 : 0;
+    signature.push_back(fmt::format("{}{}* __restrict__ p{}", a.result ? "" : "const ",
+                                    storage(program.type(i).dtype), i));
+  }
+  signature.emplace_back("long long rows");
+  for (std::size_t i = 1; i < program.params.size(); ++i)
+    signature.push_back(fmt::format("long long d{}", i));
+  const std::string text = emit_body(program, kernel);
+  const std::string body = fmt::format("({}) {{\n{}}}\n", fmt::join(signature, ", "), text);
+  const std::string bounds =
+      schedule.resident > 0
+          ? fmt::format("__launch_bounds__({}, {})", kernel.threads, schedule.resident)
+          : fmt::format("__launch_bounds__({0}, PW_FULL({0}))", kernel.threads);
+  kernel.name = fmt::format("k_{:016x}",
+                            hash_text(fmt::format("{} {} {}", bounds, kernel.column_blocks, body)));
+  kernel.source = fmt::format("// {}\nextern \"C\" __global__ void {} {}{}", sanitised(program.op),
+                              bounds, kernel.name, body);
+  return kernel;
+}
+
+void WrittenKernel::add_pointer(const Context& context, TypeId type, std::string_view name,
+                                bool is_written) {
+  arguments.push_back(type);
+  signature += fmt::format("{}{}* __restrict__ {}, ", is_written ? "" : "const ",
+                           rows::cxx::storage(context.types[type].dtype), name);
+}
+
+void WrittenKernel::add_by_row(AccessNode access, std::int64_t times) {
+  access.times = times;
+  access.one_of = std::int64_t{team()} * column_blocks;
+  access.live = true;
+  accesses.push_back(access);
+}
+
+void WrittenKernel::add_by_block(AccessNode access, std::int64_t times) {
+  access.times = times;
+  access.one_of = std::int64_t{team()} * column_blocks * rows_per_block;
+  accesses.push_back(access);
+}
+
+Kernel written(const WrittenKernel& text) {
+  Kernel kernel;
+  kernel.op = text.op;
+  kernel.arguments = text.arguments;
+  kernel.results = text.results;
+  kernel.params = {text.rows};
+  kernel.threads = text.threads;
+  kernel.rows_per_block = text.rows_per_block;
+  kernel.column_blocks = text.column_blocks;
+  kernel.schedule.block = text.threads;
+  kernel.team = text.team();
+  const std::string all = fmt::format("({}) {{\n{}}}\n", text.signature, text.body);
+  const std::string bounds = fmt::format("__launch_bounds__({}, {})", text.threads, text.resident);
+  kernel.name = fmt::format("k_{:016x}", hash_text(bounds + all));
+  kernel.source = fmt::format("// {}\nextern \"C\" __global__ void {} {}{}", sanitised(text.op),
+                              bounds, kernel.name, all);
+  for (std::size_t i = 0; i < text.arguments.size(); ++i)
+    kernel.elements.push_back({i, i + text.results >= text.arguments.size(), text.why});
+  if (text.accesses.empty() && !text.by_data) return kernel;
+  auto tree = std::make_shared<AccessTree>();
+  tree->team = kernel.team;
+  tree->rows_per_block = kernel.rows_per_block;
+  tree->column_blocks = kernel.column_blocks;
+  tree->nodes = text.accesses;
+  tree->by_data = text.by_data;
+  kernel.accesses = std::move(tree);
+  return kernel;
+}
+
+std::string source_file(const Kernel& kernel) {
+  return fmt::format("{}\n{}\n{}", prelude(), team_prelude(), kernel.source);
+}
+
+}  // namespace pw::cuda

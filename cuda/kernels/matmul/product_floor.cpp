@@ -1,0 +1,115 @@
+// The model of tensor_model.cpp, relaxed. Multiprocessors are as many as is best, blocks have equal
+// work in fractions of steps, warps any extents of a tile, and there are always enough bytes under
+// way.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <string_view>
+
+#include "base/ceil_div.hpp"
+#include "cuda/kernels/matmul/tensor_model.hpp"
+
+namespace pw::cuda {
+namespace {
+
+constexpr std::int64_t kTall = 16, kWide = 16;  // an `mma`; two, whose b one ldmatrix loads
+// Of a multiprocessor's registers those that hold no sums: about 52 of a thread's 255, see
+// ProductTile::registers.
+constexpr std::int64_t kSums = 65536 * (255 - 52) / 255;
+
+struct Tile {
+  double rows, columns, count;
+};
+
+class FloorFinder {
+ public:
+  FloorFinder(const TensorMachine& machine, const ProductShape& shape)
+      : machine_(machine),
+        flops_(shape.in_bytes == 1 ? machine.byte_flops : machine.flops),
+        depth_bytes_(static_cast<double>(shape.depth * shape.in_bytes)),
+        depth_(static_cast<double>(shape.depth)),
+        stored_(static_cast<double>(shape.rows * shape.columns * shape.out_bytes) /
+                machine.read_bandwidth()),
+        shape_(shape) {}
+
+  ProductFloor run() {
+    for (std::int64_t rows = kTall; rows < shape_.rows + kTall; rows += kTall)
+      for (std::int64_t columns = kWide;
+           columns < shape_.columns + kWide && rows * columns <= kSums; columns += kWide)
+        add(rows, columns);
+    best_.seconds = std::max(best_.seconds, product_bound(machine_, shape_));
+    return best_;
+  }
+
+ private:
+  void add(std::int64_t rows, std::int64_t columns) {
+    const std::int64_t tiles = ceil_div(shape_.rows, rows) * ceil_div(shape_.columns, columns);
+    const std::int64_t all = machine_.multiprocessors;
+    const auto count = static_cast<double>(tiles);
+    const Tile tile{static_cast<double>(rows), static_cast<double>(columns), count};
+    // Whole tiles: the multiprocessor with most of them; the last ones' results are stored alone.
+    take(tile, static_cast<double>(ceil_div(tiles, all)), std::min(tiles, all),
+         stored_ * std::min(1.0, static_cast<double>(all) / count), false);
+    // Cut tiles. Where there are more blocks than tiles, none has a whole one, and all results are
+    // added; else some pieces there are, of which nothing is said.
+    for (std::int64_t busy = 1; busy <= all; ++busy) {
+      const auto blocks = static_cast<double>(busy);
+      const double read = busy > tiles ? 1 - count / blocks : 0;
+      const double moved = busy > tiles ? 4 * tile.rows * tile.columns * (1 + read) : 0;
+      take(tile, count / blocks, busy, kMeeting + moved / (kAddingPort * machine_.cache_port()),
+           true);
+    }
+  }
+
+  /// With so many tiles on one multiprocessor, so many at work, and seconds after all that.
+  void take(const Tile& tile, double on_one, std::int64_t busy, double after, bool cut) {
+    const auto blocks = static_cast<double>(busy);
+    const double rows = std::min(tile.rows, static_cast<double>(shape_.rows));  // that are there
+    const double read = tile.count * (rows + tile.columns) * depth_bytes_;
+    const double multiplied = 2 * tile.rows * tile.columns * depth_ * on_one;
+    // At `rate`, with so many rows and columns of a step written to shared memory and loaded.
+    const auto add_time = [&](double rate, double loaded) {
+      const std::array<TimeTerm, 4> terms{{
+          {static_cast<double>(shape_.rows + shape_.columns) * depth_bytes_ /
+               machine_.read_bandwidth(),
+           "memory"},
+          {read / std::min(machine_.cache_bandwidth, blocks * machine_.cache_port()), "cache"},
+          {loaded * depth_bytes_ * on_one / machine_.shared_bandwidth(), "shared memory"},
+          {multiplied / rate, "mma"},
+      }};
+      const double seconds = kReadLatency + combined(terms) + after;
+      if (seconds < best_.seconds) best_ = {seconds, longest(terms).name, cut};
+    };
+    // Two blocks on one multiprocessor have twice the warps.
+    const double copied = tile.rows + tile.columns;
+    for (int warps = 1; warps <= 2 * kFullWarps; ++warps)
+      add_time(machine_.multiplied(flops_, on_one > 1 ? 2 * kFullWarps : warps),
+               copied + 2 * std::sqrt(warps * tile.rows * tile.columns));
+    if (shape_.in_bytes == 1 || machine_.group_flops == 0) return;
+    constexpr auto of_group = static_cast<double>(kGroupRows);
+    const double groups = std::ceil(tile.rows / of_group);
+    const double part = tile.rows / (groups * of_group);  // of what is multiplied, at most
+    add_time(
+        part * machine_.multiplied_by_groups(on_one > 1 ? 2 * kFullWarps : kFullWarps * groups),
+        copied + tile.rows + groups * tile.columns);
+  }
+
+  const TensorMachine& machine_;
+  double flops_, depth_bytes_, depth_, stored_;
+  const ProductShape& shape_;
+  ProductFloor best_{std::numeric_limits<double>::infinity(), "memory", false};
+};
+
+}  // namespace
+
+ProductFloor product_floor(const TensorMachine& machine, const ProductShape& shape) {
+  return FloorFinder(machine, shape).run();
+}
+
+std::string described(const ProductFloor& floor) {
+  return std::string(floor.bound) + (floor.cut ? ", adding pieces" : "");
+}
+
+}  // namespace pw::cuda

@@ -1,0 +1,361 @@
+#include "cuda/piece_program.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "backends/program.hpp"
+#include "base/try.hpp"
+#include "cuda/compile.hpp"
+#include "cuda/kernels/matmul/product.hpp"
+#include "cuda/kernels/topk.hpp"
+#include "splitter/product.hpp"
+
+namespace pw::cuda {
+namespace {
+
+class ProgramMaker {
+ public:
+  ProgramMaker(const Graph& piece, Backend& library, const Driver& driver,
+               const ProgramOptions& options)
+      : graph_(piece.compact()), library_(library), driver_(driver), options_(options) {
+    take_apart(graph_, [](NodeId, const std::string&) {});
+    graph_.erase_dead();
+    units_ = rows::group_rows(graph_, options.grouping);
+  }
+
+  Result<PieceProgram> run() {
+    for (const rows::RunUnit& unit : units_)
+      if (unit.kind == rows::RunUnit::Kind::opaque) choose(unit.nodes.front());
+    place_all();
+    for (const rows::RunUnit& unit : units_) {
+      if (read_by_a_call_.count(unit.nodes.front()) != 0) continue;
+      PW_TRY(add(unit));
+    }
+    copy_outputs();
+    return std::move(out_);
+  }
+
+ private:
+  /// Nodes that one library call does, and what it reads and writes.
+  struct Call {
+    Graph alone;
+    std::vector<ValueId> inputs, outputs;
+    std::optional<ProductCall> product;
+  };
+
+  /// A product on tensor cores.
+  struct Own {
+    TensorKernels kernels;
+    std::vector<ValueId> operands;
+  };
+
+  [[nodiscard]] Call call_of(const std::vector<NodeId>& nodes) const {
+    Call out{Graph(graph_.context_ptr(), ""), {}, {}, {}};
+    out.alone = rows::isolate(graph_, nodes, out.inputs, out.outputs);
+    return out;
+  }
+
+  /// A product becomes a library call where the driver takes it, b as it is stored if it can be.
+  void choose(NodeId n) {
+    const auto product = product_call(graph_, n);
+    if (!product) return;
+    const auto transposition = transposition_of(n, graph_.operand(n, product->b));
+    if (own_is_faster(n, transposition.has_value())) {
+      choose_own(n, transposition);
+      if (own_.contains(n)) return;
+    }
+    if (transposition && offer({*transposition, n}, *product)) {
+      read_by_a_call_.insert(*transposition);
+      return;
+    }
+    const bool called = offer({n}, *product);
+    if (!called && !driver_.calls_libraries()) choose_own(n, transposition);
+    if (!called && !refused_.empty())
+      out_.notes.push_back(
+          fmt::format("{} is a kernel of our own: {}", graph_.op_of(n).name, refused_));
+    refused_.clear();
+  }
+
+  [[nodiscard]] TensorChoice tensor_choice(NodeId n) const {
+    const ScheduleChoice& schedules = options_.schedules;
+    const DimId rows = graph_.context().types[graph_.type(graph_.result(n))].shape[0];
+    const auto count =
+        graph_.context().dims.evaluate(rows, {{schedules.tokens_symbol, schedules.tokens}});
+    return {driver_.arch(), count ? *count : schedules.tokens, {}, schedules.table};
+  }
+
+  /// Whether tuning measured a kernel of our own and the library, and the kernel won.
+  [[nodiscard]] bool own_is_faster(NodeId n, bool transposed) const {
+    if (!options_.tensor_cores || options_.schedules.table == nullptr) return false;
+    const auto product = tensor_product_of(graph_, n, transposed);
+    if (!product) return false;
+    const TensorChoice choice = tensor_choice(n);
+    const TunedSchedule* tuned = choice.schedules->find(product->key(), choice.arch, choice.rows);
+    return tuned != nullptr && tuned->product && !tuned->product->library;
+  }
+
+  /// A product on tensor cores, b as it is stored if it can be.
+  void choose_own(NodeId n, const std::optional<NodeId>& transposition) {
+    if (!options_.tensor_cores) return;
+    auto kernels = tensor_product_kernels(graph_, n, transposition.has_value(), tensor_choice(n));
+    if (!kernels) return;
+    const auto operands = graph_.operands(n);
+    Own own{std::move(*kernels), {operands.begin(), operands.end()}};
+    if (transposition) {
+      own.operands[product_call(graph_, n)->b] = graph_.operand(*transposition, 0);
+      read_by_a_call_.insert(*transposition);
+    }
+    own_.emplace(n, std::move(own));
+  }
+
+  /// The node that lays out a matrix for this user alone, with its axes exchanged.
+  [[nodiscard]] std::optional<NodeId> transposition_of(NodeId user, ValueId v) const {
+    if (graph_.is_input(v) || graph_.is_output(v)) return std::nullopt;
+    const NodeId n = graph_.producer(v);
+    const auto axis = [&](std::string_view name) {
+      const Attribute* attribute = graph_.attribute(n, name);
+      const auto* value = attribute ? std::get_if<std::int64_t>(attribute) : nullptr;
+      return value == nullptr ? -1 : (*value + 2) % 2;
+    };
+    if (graph_.op_of(n).name != "transpose" || axis("dim0") + axis("dim1") != 1 ||
+        graph_.users(v) != std::vector<NodeId>{user})
+      return std::nullopt;
+    const bool by_itself = std::any_of(units_.begin(), units_.end(), [&](const rows::RunUnit& u) {
+      return u.kind == rows::RunUnit::Kind::rows && u.nodes == std::vector<NodeId>{n};
+    });
+    return by_itself ? std::optional(n) : std::nullopt;
+  }
+
+  /// Whether the driver takes a product, whose b may be transposed by the node before it.
+  bool offer(const std::vector<NodeId>& nodes, ProductCall product) {
+    const NodeId n = nodes.back();
+    Call call = call_of(nodes);
+    product.b_transposed = nodes.size() > 1;
+    const auto read = [&](std::size_t& operand) {  // its number among what the call reads
+      ValueId v = graph_.operand(n, operand);
+      if (product.b_transposed && operand == product_call(graph_, n)->b)
+        v = graph_.operand(nodes.front(), 0);
+      const auto at = std::find(call.inputs.begin(), call.inputs.end(), v);
+      operand = static_cast<std::size_t>(at - call.inputs.begin());
+      return at != call.inputs.end();  // a literal is none of them
+    };
+    for (std::size_t* operand : {&product.a, &product.b})
+      if (!read(*operand)) return false;
+    for (auto* operand : {&product.bias, &product.a_scale, &product.b_scale})
+      if (*operand && !read(**operand)) return false;
+    call.product = product;
+    if (!taken(call)) return false;
+    calls_.emplace(n, std::move(call));
+    return true;
+  }
+
+  /// Whether the driver takes the call at every size.
+  bool taken(const Call& call) {
+    for (const Symbols& size : options_.sizes) {
+      std::vector<DeviceTensor> tensors;
+      for (const auto* values : {&call.inputs, &call.outputs})
+        for (ValueId v : *values) {
+          auto extents = extents_of(graph_, v, size);
+          if (!extents) return false;
+          tensors.push_back({graph_.context().types[graph_.type(v)].dtype, std::move(*extents), 0});
+        }
+      const LibraryAnswer answer = driver_.calls_library(
+          *call.product, std::span(tensors).first(call.inputs.size()), tensors.back());
+      if (answer.yes) continue;
+      if (refused_.empty()) refused_ = answer.why;
+      return false;
+    }
+    return !options_.sizes.empty();
+  }
+
+  /// A view is where its operand is.
+  [[nodiscard]] ValueId root(ValueId v) const {
+    while (view_of_[v.index].valid()) v = view_of_[v.index];
+    return v;
+  }
+
+  void place_all() {
+    view_of_.resize(graph_.value_bound());
+    places_.resize(graph_.value_bound());
+    placed_.resize(graph_.value_bound());
+    for (const rows::RunUnit& unit : units_)
+      if (unit.kind == rows::RunUnit::Kind::view)
+        view_of_[graph_.result(unit.nodes.front()).index] = graph_.operand(unit.nodes.front(), 0);
+    for (std::size_t i = 0; i < graph_.inputs().size(); ++i)
+      place(graph_.inputs()[i], {Place::Kind::input, i, {}});
+    // What is returned is made where it is returned; what is returned twice is copied.
+    for (std::size_t i = 0; i < graph_.outputs().size(); ++i) {
+      const ValueId v = root(graph_.outputs()[i]);
+      if (!placed_[v.index] && !is_literal(v)) place(v, {Place::Kind::output, i, {}});
+    }
+  }
+  [[nodiscard]] bool is_literal(ValueId v) const {
+    return !graph_.is_input(v) && graph_.op_of(graph_.producer(v)).is_literal();
+  }
+  void place(ValueId v, Place where) {
+    places_[v.index] = where;
+    placed_[v.index] = true;
+  }
+
+  /// The place of a value that a launch writes or reads, with the type it has there.
+  Place place_of(ValueId v) {
+    const ValueId from = root(v);
+    if (!placed_[from.index]) {
+      place(from, {Place::Kind::scratch, out_.scratch.size(), {}});
+      out_.scratch.push_back({std::string(graph_.value_name(from)), graph_.type(from),
+                              out_.launches.size(), out_.launches.size()});
+    }
+    Place out = places_[from.index];
+    out.type = graph_.type(v);
+    if (out.kind == Place::Kind::scratch) out_.scratch[out.index].last = out_.launches.size();
+    return out;
+  }
+  std::vector<Place> places(const std::vector<ValueId>& values) {
+    std::vector<Place> out;
+    for (ValueId v : values) out.push_back(place_of(v));
+    return out;
+  }
+
+  Status add(const rows::RunUnit& unit) {
+    switch (unit.kind) {
+      case rows::RunUnit::Kind::view: return {};
+      case rows::RunUnit::Kind::literal: return add_literal(unit.nodes.front());
+      case rows::RunUnit::Kind::rows:
+        add_kernel(emit(unit.program, options_.schedules.of(unit.program)), unit.inputs,
+                   unit.outputs);
+        return {};
+      case rows::RunUnit::Kind::opaque: return add_opaque(unit);
+    }
+    return {};
+  }
+
+  Status add_opaque(const rows::RunUnit& unit) {
+    const NodeId n = unit.nodes.front();
+    const Op& op = graph_.op_of(n);
+    if (const auto call = calls_.find(n); call != calls_.end()) return add_call(call->second);
+    if (const auto own = own_.find(n); own != own_.end()) {
+      add_own(own->second, graph_.result(n));
+      return {};
+    }
+    auto kernel = topk_kernel(graph_, n);
+    if (!kernel && !driver_.calls_libraries()) kernel = product_kernel(graph_, n);
+    if (kernel) {
+      const auto operands = graph_.operands(n);
+      add_kernel(std::move(*kernel), {operands.begin(), operands.end()}, {graph_.result(n)});
+    } else if (is_library_call(op) && product_of(op)) {
+      if (driver_.calls_libraries()) return add_call(call_of({n}));
+      out_.lacks.push_back(op.name + ": no kernel of our own takes its operands");
+    } else if (is_library_call(op)) {
+      out_.lacks.push_back(op.name + ": it must be told which rows are whose");
+    } else {
+      out_.lacks.push_back(fmt::format("{}: {}", op.name, unit.why.reason));
+    }
+    return {};
+  }
+
+  void add_kernel(Kernel kernel, const std::vector<ValueId>& reads,
+                  const std::vector<ValueId>& writes) {
+    std::vector<Place> read = places(reads);
+    if (kernel.reads_valid) read.push_back({Place::Kind::valid, 0, kernel.arguments[reads.size()]});
+    add_launch(std::move(kernel), std::move(read), places(writes));
+  }
+
+  void add_own(Own& own, ValueId result) {
+    TensorKernels& kernels = own.kernels;
+    std::vector<Place> writes;
+    if (kernels.sums) {
+      const std::size_t at = out_.launches.size();
+      writes.push_back({Place::Kind::scratch, out_.scratch.size(), *kernels.sums});
+      out_.scratch.push_back({"sums of pieces", *kernels.sums, at, at});
+      writes.push_back({Place::Kind::zero, out_.zeros.size(), *kernels.met});
+      out_.zeros.push_back(*kernels.met);
+    }
+    writes.push_back(place_of(result));
+    add_launch(std::move(kernels.product), places(own.operands), std::move(writes));
+  }
+
+  void add_launch(Kernel kernel, std::vector<Place> reads, std::vector<Place> writes) {
+    ProgramLaunch launch;
+    launch.name = kernel.name;
+    launch.reads = std::move(reads);
+    launch.writes = std::move(writes);
+    launch.params = kernel.params;
+    const bool known = std::any_of(out_.kernels.begin(), out_.kernels.end(),
+                                   [&](const Kernel& k) { return k.name == kernel.name; });
+    if (!known) out_.kernels.push_back(std::move(kernel));
+    out_.launches.push_back(std::move(launch));
+  }
+
+  Status add_literal(NodeId n) {
+    const Result<Tensor> tensor = value_of(n);
+    if (!tensor) return tl::unexpected(tensor.error());
+    place(graph_.result(n), {Place::Kind::literal, out_.literals.size(), {}});
+    out_.literals.push_back(*tensor);
+    return {};
+  }
+
+  Result<Tensor> value_of(NodeId n) {
+    std::vector<ValueId> inputs, outputs;
+    const Graph alone = rows::isolate(graph_, {&n, 1}, inputs, outputs);
+    auto executable = PW_TRY(library_.compile(alone));
+    const Tensor tensor(graph_.context().types[graph_.type(graph_.result(n))].dtype, {});
+    const TensorView view = tensor.view();
+    PW_TRY(executable->run({}, {&view, 1}, {}));
+    return tensor;
+  }
+
+  Status add_call(const Call& call) {
+    auto executable = PW_TRY(library_.compile(call.alone));
+    ProgramLaunch launch;
+    launch.kind = LaunchNode::Kind::library;
+    launch.name = graph_.op_of(graph_.producer(call.outputs.front())).name;
+    launch.reads = places(call.inputs);
+    launch.writes = places(call.outputs);
+    launch.on_host = std::move(executable);
+    launch.product = call.product;
+    out_.launches.push_back(std::move(launch));
+    return {};
+  }
+
+  /// Outputs whose bytes are somewhere else.
+  void copy_outputs() {
+    for (std::size_t i = 0; i < graph_.outputs().size(); ++i) {
+      const ValueId v = graph_.outputs()[i];
+      const Place from = places_[root(v).index];
+      if (from.kind == Place::Kind::output && from.index == i) continue;
+      if (!out_.lacks.empty()) return;
+      ProgramLaunch launch;
+      launch.kind = LaunchNode::Kind::copy;
+      launch.name = "copy";
+      launch.reads = {place_of(v)};
+      launch.writes = {{Place::Kind::output, i, graph_.type(v)}};
+      out_.launches.push_back(std::move(launch));
+    }
+  }
+
+  Graph graph_;
+  Backend& library_;
+  const Driver& driver_;
+  ProgramOptions options_;
+  std::vector<rows::RunUnit> units_;
+  std::map<NodeId, Call> calls_;     // products that the driver takes
+  std::map<NodeId, Own> own_;        // products on tensor cores
+  std::set<NodeId> read_by_a_call_;  // transpositions that are not run
+  std::string refused_;              // why the driver did not take a product
+  PieceProgram out_;
+  std::vector<ValueId> view_of_;  // by value: the operand whose bytes it is
+  std::vector<Place> places_;     // by value that is no view
+  std::vector<bool> placed_;
+};
+
+}  // namespace
+
+Result<PieceProgram> make_program(const Graph& piece, Backend& library, const Driver& driver,
+                                  const ProgramOptions& options) {
+  return ProgramMaker(piece, library, driver, options).run();
+}
+
+}  // namespace pw::cuda

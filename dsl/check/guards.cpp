@@ -1,0 +1,49 @@
+#include <algorithm>
+
+#include "dsl/check/check.hpp"
+#include "dsl/syntax/suggest.hpp"
+#include "dsl/syntax/walk.hpp"
+
+namespace pw {
+namespace {
+
+void check_function(const CheckedRule& checked, const Occurrence& o, Diagnostics& out) {
+  const auto& known = known_functions();
+  if (std::find(known.begin(), known.end(), o.name) != known.end()) return;
+  if (checked.program.externs.contains(o.name)) return;
+  out.push_back(error_at(o.span, "PW0271", "unknown function " + in_ticks(o.name),
+                         did_you_mean(o.name, known)));
+}
+
+std::vector<std::string> readable(const CheckedRule& checked) {
+  std::vector<std::string> names(checked.outer.params.begin(), checked.outer.params.end());
+  for (const auto& [name, info] : checked.names.names) names.push_back(name);
+  return names;
+}
+
+}  // namespace
+
+const std::vector<std::string>& known_functions() {
+  static const std::vector<std::string> kFunctions{
+      "size", "rank", "count", "min", "max", "replicated", "weight", "constant", "users"};
+  return kFunctions;
+}
+
+void check_guards(const CheckedRule& checked, Diagnostics& out) {
+  for (const ast::Clause& clause : checked.ast.body.clauses) {
+    for (const Expr& guard : clause.guards) {
+      visit_scalar(guard, Place::guard, [&](const Occurrence& o) {
+        if (o.place == Place::function) return check_function(checked, o, out);
+        if (checked.names.find(o.name) != nullptr || checked.outer.params.contains(o.name) ||
+            dtype_named(o.name))
+          return;
+        out.push_back(
+            error_at(o.span, "PW0270", in_ticks(o.name) + " is not bound by the pattern",
+                     did_you_mean_name(o.name, readable(checked),
+                                       "guards read what the pattern binds, and params")));
+      });
+    }
+  }
+}
+
+}  // namespace pw

@@ -1,0 +1,98 @@
+#include <algorithm>
+#include <numeric>
+
+#include "dsl/check/check.hpp"
+#include "dsl/syntax/suggest.hpp"
+
+namespace pw {
+namespace {
+
+/// Disjoint sets of pattern values; a node joins all of its operands and results.
+class Pieces {
+ public:
+  explicit Pieces(std::size_t n) : parent_(n) {
+    std::iota(parent_.begin(), parent_.end(), std::size_t{0});
+  }
+  std::size_t root(std::size_t i) const {
+    while (parent_[i] != i) i = parent_[i];
+    return i;
+  }
+  void join(std::size_t a, std::size_t b) { parent_[root(a)] = root(b); }
+
+ private:
+  std::vector<std::size_t> parent_;
+};
+
+/// The index of a node's piece among nodes and values: values first, then nodes. What must be
+/// absent connects nothing else.
+Pieces pieces_of(const Rule& rule, int negation) {
+  Pieces pieces(rule.values.size() + rule.nodes.size());
+  for (std::size_t i = 0; i < rule.nodes.size(); ++i) {
+    const PatternNode& node = rule.nodes[PatternNodeId(i)];
+    if (node.negation >= 0 && node.negation != negation) continue;
+    const auto join = [&](PatternValueId id) {
+      if (id.valid()) pieces.join(rule.values.size() + i, id.index);
+    };
+    std::for_each(node.operands.begin(), node.operands.end(), join);
+    std::for_each(node.results.begin(), node.results.end(), join);
+  }
+  return pieces;
+}
+
+/// A value that goes away, where a node that survives reads it.
+void check_consumed(const Rule& rule, Diagnostics& out) {
+  for (const PatternNode& node : rule.nodes) {
+    if (!node.given) continue;
+    for (PatternValueId id : rule.consumed) {
+      if (std::find(node.operands.begin(), node.operands.end(), id) == node.operands.end())
+        continue;
+      const PatternValue& value = rule.values[id];
+      Diagnostic d = error_at(node.span, "PW0288",
+                              (value.name.empty() ? "a value" : in_ticks(value.name)) +
+                                  " is consumed, and read here in `given`, which survives",
+                              "bind it again on the right, or put the node that makes it into "
+                              "`given` too");
+      d.secondary.push_back({value.span, "bound here, and not on the right"});
+      out.push_back(std::move(d));
+    }
+  }
+}
+
+}  // namespace
+
+void check_rule_shape(const CheckedRule& checked, Diagnostics& out) {
+  const Rule& rule = *checked.rule;
+  const bool consumes = std::any_of(rule.nodes.begin(), rule.nodes.end(),
+                                    [](const PatternNode& n) { return n.own(); });
+  if (!consumes) {
+    out.push_back(error_at(rule.name_span, "PW0284",
+                           "this rule replaces nothing: all of its pattern is `given`",
+                           "write the nodes that it replaces outside `given { }`"));
+  } else if (rule.outputs.empty()) {
+    out.push_back(error_at(
+        rule.name_span, "PW0285",
+        "this rule binds no result of its pattern again, so it would only delete",
+        "bind the results whose users should read the new value, as in `y = …` on both sides"));
+  } else {
+    check_consumed(rule, out);
+  }
+}
+
+void check_connected(const CheckedRule& checked, Diagnostics& out) {
+  const Rule& rule = *checked.rule;
+  if (rule.nodes.empty()) return;
+  for (std::size_t i = 1; i < rule.nodes.size(); ++i) {
+    const PatternNode& node = rule.nodes[PatternNodeId(i)];
+    const Pieces pieces = pieces_of(rule, node.negation);
+    if (pieces.root(rule.values.size() + i) == pieces.root(rule.values.size())) continue;
+    Diagnostic d = error_at(node.span, "PW0286",
+                            "this part of the pattern is not connected to the rest, so it would "
+                            "match any pair of places",
+                            "let the parts share a value, or make two rules of them");
+    d.secondary.push_back({rule.nodes[PatternNodeId(0)].span, "the rest starts here"});
+    out.push_back(std::move(d));
+    return;
+  }
+}
+
+}  // namespace pw

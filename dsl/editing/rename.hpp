@@ -1,0 +1,33 @@
+// Substitutes expressions for names in statements; shared patterns and aliases are expanded by it.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "dsl/syntax/ast.hpp"
+
+namespace pw {
+
+/// A plain path, as `text` reads in an expression.
+Expr path_expr(std::string text, Span span);
+
+class Rename {
+ public:
+  /// `name` becomes `with`; a binder, a callee or a `*name` only if that is a path. A type
+  /// annotation on `with` is put on the first place only, and in addition to one that stands there.
+  void put(const std::string& name, Expr with) { exprs_.insert_or_assign(name, std::move(with)); }
+  [[nodiscard]] bool has(const std::string& name) const { return exprs_.contains(name); }
+
+  void apply(Expr& expr);
+  void apply(TypeExpr& type);
+  void apply(Statement& statement);
+  void apply(ast::Body& body);
+
+ private:
+  void apply_path(Expr& expr);
+  [[nodiscard]] const std::string* new_name(const std::string& name) const;
+
+  std::map<std::string, Expr> exprs_;
+};
+
+}  // namespace pw

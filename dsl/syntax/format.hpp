@@ -1,0 +1,29 @@
+// From items of the tree to lines and blocks; private to the formatter's .cpp files.
+#pragma once
+
+#include "dsl/syntax/layout.hpp"
+
+namespace pw {
+
+/// What the printers need of the source: the spelling of numbers, and what stood on one line.
+struct FormatContext {
+  const SourceMap& sources;
+  std::string_view text;
+};
+
+Layout format_op(const FormatContext& context, const ast::OpItem& op);
+Layout format_foreign(const FormatContext& context, const ast::ForeignItem& item);
+Layout format_graph(const FormatContext& context, const ast::GraphItem& graph);
+Layout format_test(const FormatContext& context, const ast::Test& test);
+Layout format_pass(const FormatContext& context, const ast::Pass& pass);
+Layout format_pipeline(const FormatContext& context, const ast::Pipeline& pipeline);
+Layout format_split(const FormatContext& context, const ast::Split& split);
+Layout format_explore(const FormatContext& context, const ast::Explore& explore);
+Layout format_capture(const FormatContext& context, const ast::Capture& capture);
+
+std::vector<Layout> statement_lines(const FormatContext& context,
+                                    const std::vector<Statement>& statements);
+std::string comma_separated(const std::vector<std::string>& parts);
+std::string comma_separated(const std::vector<std::pair<std::string, Span>>& parts);
+
+}  // namespace pw

@@ -1,0 +1,16 @@
+// The grammar of the language over tokens. Only grammar.cpp includes Boost.Spirit X3.
+#pragma once
+
+#include "dsl/build/builder.hpp"
+
+namespace pw {
+
+/// Parses one item (not a group) that starts at `begin`; the tokens end with Tok::end. Returns the
+/// token after it, or null after a syntax error: the builder then knows the place and what was
+/// expected. Throws Refused from the builder's actions.
+const Token* parse_item(const Token* begin, const Token* end, Builder& builder);
+
+/// Whether an item starts here, by its first tokens: `rule name`, `graph {`, `use "…"`.
+bool starts_item(const Token* t);
+
+}  // namespace pw

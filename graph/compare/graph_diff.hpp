@@ -1,0 +1,40 @@
+// The differences of two graphs whose nodes correspond: removed, added and changed inputs, nodes
+// and outputs; equal changes of repeated layers are one. Names, groups, sources and the order of
+// nodes do not count, so that no difference means isomorphic graphs.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/compare/match_graphs.hpp"
+
+namespace pw {
+
+enum class ChangeKind : std::uint8_t { removed, added, changed };
+[[nodiscard]] std::string_view name(ChangeKind kind);
+
+/// One difference, or several that are equal up to names and numbers in strings.
+struct GraphChange {
+  ChangeKind kind = ChangeKind::changed;
+  std::size_t count = 1;
+  std::string thing;  ///< the op, "input", "output" or "symbol"
+  std::string what;   ///< "eps: 1e-05 → 1e-06; operand 0: x → y", or what was removed or added
+  std::string first;  ///< the name of the first one
+  std::string where;  ///< groups, of the first and the last: "layers.0.mlp … layers.31.mlp"
+};
+
+struct GraphDiff {
+  std::vector<GraphChange> changes;  ///< symbols, inputs, removed, added and changed nodes, outputs
+  std::size_t removed = 0, added = 0;    ///< nodes that are in one of the graphs alone
+  std::size_t matched = 0, changed = 0;  ///< nodes; of those that are in both, how many differ
+  std::size_t renamed_inputs = 0;        ///< inputs that have another name, which is no difference
+  [[nodiscard]] bool equal() const { return changes.empty(); }
+};
+
+/// `fold`: equal changes in one. The graphs must be those that were matched.
+GraphDiff diff_graphs(const Graph& before, const Graph& after, const GraphMatch& match,
+                      bool fold = true);
+
+}  // namespace pw

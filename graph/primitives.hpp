@@ -1,0 +1,302 @@
+// The primitives that compute, one row each, and what each computes of scalars. The interpreter,
+// eager and row programs make their tables of these rows; generated code calls the function pw_NAME
+// of tensor/prelude.cu. `sub` is written once below, and `pw_sub` once there.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <type_traits>
+
+/// X(name, operands): computed in the common dtype of the operands, which may be integers. Names
+/// are those of rules/ops/primitive.pwr. Comparisons stand together, from eq to ge.
+#define PW_NUMBER_PRIMITIVES(X) \
+  X(add, 2)                     \
+  X(sub, 2)                     \
+  X(mul, 2)                     \
+  X(div, 2)                     \
+  X(pow, 2)                     \
+  X(fmod, 2)                    \
+  X(remainder, 2)               \
+  X(atan2, 2)                   \
+  X(maximum, 2)                 \
+  X(minimum, 2)                 \
+  X(eq, 2)                      \
+  X(ne, 2)                      \
+  X(lt, 2)                      \
+  X(le, 2)                      \
+  X(gt, 2)                      \
+  X(ge, 2)                      \
+  X(select, 3)                  \
+  X(neg, 1)                     \
+  X(abs, 1)                     \
+  X(floor, 1)                   \
+  X(ceil, 1)                    \
+  X(trunc, 1)                   \
+  X(round, 1)
+/// X(name, operands): of integers and b8 only; of b8 the lowest bit counts.
+#define PW_INTEGER_PRIMITIVES(X) \
+  X(bitwise_and, 2)              \
+  X(bitwise_or, 2)               \
+  X(bitwise_xor, 2)              \
+  X(shift_left, 2)               \
+  X(shift_right, 2)              \
+  X(bitwise_not, 1)
+/// X(name): of one real, a function of the C library; integers are taken as reals. In single
+/// precision everybody computes what the prelude does.
+#define PW_LIBM_PRIMITIVES(X) \
+  X(sqrt)                     \
+  X(exp)                      \
+  X(log)                      \
+  X(tanh)                     \
+  X(sin)                      \
+  X(cos)                      \
+  X(tan)                      \
+  X(asin)                     \
+  X(acos)                     \
+  X(atan)                     \
+  X(sinh)                     \
+  X(cosh)                     \
+  X(asinh)                    \
+  X(acosh)                    \
+  X(atanh)                    \
+  X(expm1)                    \
+  X(log1p)                    \
+  X(log2)                     \
+  X(log10)
+/// X(name): all of one real.
+#define PW_REAL_PRIMITIVES(X) \
+  X(rsqrt)                    \
+  PW_LIBM_PRIMITIVES(X)
+/// X(name): along one axis. Their kernels are in the files named reductions.
+#define PW_REDUCTION_PRIMITIVES(X) \
+  X(sum)                           \
+  X(mean)                          \
+  X(amax)                          \
+  X(amin)
+
+/// What no library has: functions of the prelude, the very text that generated kernels are made of,
+/// compiled into this program without contraction of products and sums.
+namespace pw::single {
+
+#define PW_DECLARED(name) [[nodiscard]] float name(float x);
+PW_REAL_PRIMITIVES(PW_DECLARED)
+#undef PW_DECLARED
+[[nodiscard]] float pow(float x, float y);
+[[nodiscard]] std::int64_t pow(std::int64_t x, std::int64_t y);  ///< wraps around
+
+}  // namespace pw::single
+
+/// What the interpreter computes; T is float, double, or int64 for integers and b8.
+namespace pw::scalar {
+
+template <class T>
+constexpr bool kIntegral = std::is_integral_v<T>;
+
+// NOLINTBEGIN(readability-identifier-naming): the names of the table.
+
+/// Integers wrap around: computed as unsigned.
+template <class T>
+using Wrapping = std::conditional_t<kIntegral<T>, std::uint64_t, T>;
+struct add {
+  template <class T>
+  static T of(T a, T b) {
+    return static_cast<T>(Wrapping<T>(a) + Wrapping<T>(b));
+  }
+};
+struct sub {
+  template <class T>
+  static T of(T a, T b) {
+    return static_cast<T>(Wrapping<T>(a) - Wrapping<T>(b));
+  }
+};
+struct mul {
+  template <class T>
+  static T of(T a, T b) {
+    return static_cast<T>(Wrapping<T>(a) * Wrapping<T>(b));
+  }
+};
+/// Integers truncate; by zero they give zero.
+struct div {
+  template <class T>
+  static T of(T a, T b) {
+    if constexpr (kIntegral<T>) {
+      if (b == 0) return 0;
+      return b == -1 ? sub::of<T>(0, a) : a / b;
+    } else {
+      return a / b;
+    }
+  }
+};
+struct pow {
+  template <class T>
+  static T of(T a, T b) {
+    if constexpr (std::is_same_v<T, double>)
+      return b == 2 ? a * a : std::pow(a, b);
+    else
+      return single::pow(a, b);
+  }
+};
+/// The rest of a division that truncates; by zero, of integers, zero.
+struct fmod {
+  template <class T>
+  static T of(T a, T b) {
+    if constexpr (kIntegral<T>)
+      return b == 0 || b == -1 ? 0 : a % b;
+    else
+      return std::fmod(a, b);
+  }
+};
+/// The rest of a division that rounds down.
+struct remainder {
+  template <class T>
+  static T of(T a, T b) {
+    const T rest = fmod::of<T>(a, b);
+    return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+  }
+};
+/// In double precision, and rounded.
+struct atan2 {
+  template <class T>
+  static T of(T a, T b) {
+    return static_cast<T>(std::atan2(static_cast<double>(a), static_cast<double>(b)));
+  }
+};
+struct maximum {
+  template <class T>
+  static T of(T a, T b) {
+    return a != a || a > b ? a : b;
+  }
+};
+struct minimum {
+  template <class T>
+  static T of(T a, T b) {
+    return a != a || a < b ? a : b;
+  }
+};
+struct eq {
+  template <class T>
+  static T of(T a, T b) {
+    return a == b;
+  }
+};
+struct ne {
+  template <class T>
+  static T of(T a, T b) {
+    return a != b;
+  }
+};
+struct lt {
+  template <class T>
+  static T of(T a, T b) {
+    return a < b;
+  }
+};
+struct le {
+  template <class T>
+  static T of(T a, T b) {
+    return a <= b;
+  }
+};
+struct gt {
+  template <class T>
+  static T of(T a, T b) {
+    return a > b;
+  }
+};
+struct ge {
+  template <class T>
+  static T of(T a, T b) {
+    return a >= b;
+  }
+};
+struct select {
+  template <class T>
+  static T of(T mask, T a, T b) {
+    return mask != 0 ? a : b;
+  }
+};
+struct neg {
+  template <class T>
+  static T of(T a) {
+    if constexpr (kIntegral<T>)
+      return sub::of<T>(0, a);
+    else
+      return -a;
+  }
+};
+struct abs {
+  template <class T>
+  static T of(T a) {
+    if constexpr (kIntegral<T>)
+      return a < 0 ? neg::of<T>(a) : a;
+    else
+      return std::abs(a);
+  }
+};
+
+// Integers stay as they are; round goes to the even one of two integers that are equally near.
+#define PW_ROUNDING(name, function) \
+  struct name {                     \
+    template <class T>              \
+    static T of(T a) {              \
+      if constexpr (kIntegral<T>)   \
+        return a;                   \
+      else                          \
+        return std::function(a);    \
+    }                               \
+  };
+PW_ROUNDING(floor, floor)
+PW_ROUNDING(ceil, ceil)
+PW_ROUNDING(trunc, trunc)
+PW_ROUNDING(round, rint)
+#undef PW_ROUNDING
+
+struct bitwise_and {
+  static std::int64_t of(std::int64_t a, std::int64_t b) { return a & b; }
+};
+struct bitwise_xor {
+  static std::int64_t of(std::int64_t a, std::int64_t b) { return a ^ b; }
+};
+struct bitwise_or {
+  static std::int64_t of(std::int64_t a, std::int64_t b) { return a | b; }
+};
+/// By less than 0 or more than 63 all bits are gone: the rest is zero, or the sign. What a narrower
+/// dtype keeps of the result is its own shift, as long as it has that many bits.
+struct shift_left {
+  static std::int64_t of(std::int64_t a, std::int64_t b) {
+    return b < 0 || b > 63 ? 0 : static_cast<std::int64_t>(static_cast<std::uint64_t>(a) << b);
+  }
+};
+struct shift_right {
+  static std::int64_t of(std::int64_t a, std::int64_t b) { return a >> (b < 0 || b > 63 ? 63 : b); }
+};
+struct bitwise_not {
+  static std::int64_t of(std::int64_t a) { return ~a; }
+};
+
+#define PW_OF_LIBM(name)                                 \
+  struct name {                                          \
+    static float of(float a) { return single::name(a); } \
+    static double of(double a) { return std::name(a); }  \
+  };
+PW_LIBM_PRIMITIVES(PW_OF_LIBM)
+#undef PW_OF_LIBM
+struct rsqrt {
+  static float of(float a) { return single::rsqrt(a); }
+  static double of(double a) { return 1 / std::sqrt(a); }
+};
+// NOLINTEND(readability-identifier-naming)
+
+/// Of b8: what an integer primitive leaves in the lowest bit.
+template <class F>
+struct Truth {
+  static std::int64_t of(auto... a) { return F::of(a...) & 1; }
+};
+struct Same {
+  template <class T>
+  static T of(T a) {
+    return a;
+  }
+};
+
+}  // namespace pw::scalar

@@ -1,0 +1,87 @@
+// Private to the importer: what the functions that make nodes of a call have in common.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "import/fx/convert.hpp"
+
+namespace pw::fx {
+
+/// What a row gives that does not apply.
+inline const std::optional<Results> kNotThis;
+/// A node whose one result gets a name that is made up.
+inline const std::vector<Wanted> kUnnamed(1);
+
+/// Nothing: the argument is left out, or no tensor.
+inline std::optional<ValueId> tensor_of(const Value* value) {
+  if (!value || value->kind != Value::Kind::tensor) return std::nullopt;
+  return value->tensor;
+}
+
+inline Applied some(Result<Results> results) {
+  if (!results) return forward(results);
+  return std::optional(std::move(*results));
+}
+
+/// Counted from the front; nothing: there is no such axis.
+inline std::optional<std::size_t> axis_of(std::optional<std::int64_t> axis, std::size_t rank) {
+  auto r = static_cast<std::int64_t>(rank);
+  if (!axis || *axis < -r || *axis >= r) return std::nullopt;
+  return static_cast<std::size_t>(*axis < 0 ? *axis + r : *axis);
+}
+
+/// A bound of a slice: a number where it is one.
+inline Attribute bound_of(const Dims& dims, DimId d) {
+  if (std::optional<std::int64_t> v = dims.value(d)) return *v;
+  return d;
+}
+
+/// `aten.add_.Tensor` as `aten.add_` and `Tensor`; either part may be all there is.
+struct Target {
+  std::string_view base, overload;
+  /// `ns.foo_` and `ns.foo_.Tensor` write their first argument and return it, by PyTorch's
+  /// convention.
+  [[nodiscard]] bool in_place() const {
+    return base.find('.') != std::string_view::npos && base.ends_with("_") &&
+           (!base.ends_with("__") || operator_in_place());
+  }
+  /// `ns.__iand__`, as Python calls what `&=` does.
+  [[nodiscard]] bool operator_in_place() const {
+    const std::string_view name = base.substr(base.find('.') + 1);
+    return name == "__iand__" || name == "__ior__" || name == "__ixor__" || name == "__ilshift__" ||
+           name == "__irshift__";
+  }
+};
+inline Target split_target(std::string_view target) {
+  const std::size_t space = target.find('.');
+  const std::size_t dot = space == std::string_view::npos ? space : target.find('.', space + 1);
+  if (dot == std::string_view::npos) return {target, {}};
+  return {target.substr(0, dot), target.substr(dot + 1)};
+}
+
+/// `aten.add.Tensor` of `aten.add_.Tensor`.
+inline std::string functional_of(const Target& in_place) {
+  std::string out(in_place.base);
+  if (in_place.operator_in_place())
+    out.erase(out.find(".__i") + 3, 1);  // `aten.__iand__` is `aten.__and__`
+  else
+    out.pop_back();
+  return in_place.overload.empty() ? out : out + "." + std::string(in_place.overload);
+}
+
+/// In the order in which they are written, those in lists too.
+inline std::vector<const Value*> tensors_in(const Arguments& arguments) {
+  std::vector<const Value*> out;
+  const auto collect = [&](const Value& value, auto&& self) -> void {
+    if (value.kind == Value::Kind::tensor) out.push_back(&value);
+    for (const Value& item : value.items) self(item, self);
+  };
+  for (const Value& value : arguments.positional) collect(value, collect);
+  for (const auto& [name, value] : arguments.keywords) collect(value, collect);
+  return out;
+}
+
+}  // namespace pw::fx

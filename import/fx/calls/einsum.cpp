@@ -1,0 +1,175 @@
+// Contracts the operands of einsum from left to right, as PyTorch does.
+#include "import/fx/einsum.hpp"
+
+#include <algorithm>
+
+#include "import/fx/apply.hpp"
+
+namespace pw::fx {
+namespace {
+
+bool has(std::string_view letters, char letter) {
+  return letters.find(letter) != std::string_view::npos;
+}
+
+/// Of two terms and what is read later: what becomes of each letter.
+struct Roles {
+  std::string batch, left, right, joined;
+};
+Roles roles_of(std::string_view a, std::string_view b, std::string_view kept) {
+  Roles out;
+  for (const char letter : a) {
+    if (!has(b, letter))
+      out.left += letter;
+    else
+      (has(kept, letter) ? out.batch : out.joined) += letter;
+  }
+  for (const char letter : b)
+    if (!has(a, letter)) out.right += letter;
+  return out;
+}
+
+}  // namespace
+
+DimId Converter::count_along(const Term& term, std::string_view letters) {
+  const Type* type = type_of(term.value);
+  DimId out = context_.dims.constant(1);
+  for (const char letter : letters)
+    if (type && out.valid()) out = context_.dims.mul(out, type->shape[term.letters.find(letter)]);
+  return out;
+}
+
+// The term with its axes in the order of `letters`, of one element where it has none of a letter.
+ValueId Converter::laid_out(Maker& make, const Term& term, std::string_view letters) {
+  const Type* type = type_of(term.value);
+  if (!type) return term.value;
+  const Shape from = type->shape;
+  std::vector<std::size_t> order;
+  Shape shape;
+  for (const char letter : letters) {
+    const std::size_t at = term.letters.find(letter);
+    if (at != std::string::npos) order.push_back(at);
+    shape.push_back(at == std::string::npos ? context_.dims.constant(1) : from[at]);
+  }
+  const ValueId turned = in_order(make, term.value, order);
+  return shape.size() == order.size() ? turned : make("reshape", {turned}, {{key("shape"), shape}});
+}
+
+// Axes that nothing else reads are added up. PyTorch adds up bf16 and f16 in f32, and rounds once.
+Converter::Term Converter::summed(Maker& make, Term term, std::string_view kept) {
+  for (std::size_t i = term.letters.size(); i-- > 0;) {
+    if (has(kept, term.letters[i])) continue;
+    term.value = make("sum", {term.value}, {{key("dim"), static_cast<std::int64_t>(i)}});
+    term.letters.erase(i, 1);
+  }
+  return term;
+}
+
+// An axis of one element goes with any extent of the other term's.
+void Converter::widen_shared(Maker& make, Term& a, Term& b) {
+  const auto widened = [&](Term& term, const Term& other) {
+    const Type *type = type_of(term.value), *like = type_of(other.value);
+    if (!type || !like) return;
+    Shape shape = type->shape;
+    for (std::size_t i = 0; i < shape.size(); ++i) {
+      const std::size_t at = other.letters.find(term.letters[i]);
+      if (at != std::string::npos && context_.dims.value(shape[i]) == 1) shape[i] = like->shape[at];
+    }
+    if (shape != type->shape) term.value = make("expand", {term.value}, {{key("shape"), shape}});
+  };
+  widened(a, b);
+  widened(b, a);
+}
+
+// One product of two terms: elementwise where no axis is added up, else of matrices.
+Converter::Term Converter::contracted(Maker& make, Term a, Term b, std::string_view kept) {
+  const std::string others = std::string(kept) + b.letters;
+  a = summed(make, std::move(a), others);
+  b = summed(make, std::move(b), std::string(kept) + a.letters);
+  const Roles roles = roles_of(a.letters, b.letters, kept);
+  const std::string letters = roles.batch + roles.left + roles.right;
+  if (roles.joined.empty())
+    return {make("mul", {laid_out(make, a, letters), laid_out(make, b, letters)}, {}), letters};
+  widen_shared(make, a, b);
+  if (!type_of(a.value) || !type_of(b.value)) return {ValueId(), letters};  // `make` has failed
+  Shape shape;
+  for (const char letter : roles.batch + roles.left)
+    shape.push_back(type_of(a.value)->shape[a.letters.find(letter)]);
+  for (const char letter : roles.right)
+    shape.push_back(type_of(b.value)->shape[b.letters.find(letter)]);
+  const DimId batch = count_along(a, roles.batch);
+  const auto matrices = [&](const Term& term, const std::string& rows, const std::string& columns) {
+    const ValueId x = laid_out(make, term, roles.batch + rows + columns);
+    Shape flat = {count_along(term, rows), count_along(term, columns)};
+    if (!roles.batch.empty()) flat.insert(flat.begin(), batch);
+    const Type* type = type_of(x);
+    return type && type->shape == flat ? x : make("reshape", {x}, {{key("shape"), flat}});
+  };
+  const ValueId product =
+      make(roles.batch.empty() ? "mm" : "bmm",
+           {matrices(a, roles.left, roles.joined), matrices(b, roles.joined, roles.right)}, {});
+  const Type* type = type_of(product);
+  return {
+      type && type->shape == shape ? product : make("reshape", {product}, {{key("shape"), shape}}),
+      letters};
+}
+
+// The last term as the result, by its name.
+Applied Converter::named_term(Maker& make, Term term, std::string_view letters,
+                              const std::vector<Wanted>& wanted) {
+  return make.done(make("detach", {laid_out(make, term, letters)}, {}, wanted));
+}
+
+Applied Converter::einsum(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site) {
+  const Value &equation = *bound.find("equation"), &tensors = *bound.find("tensors");
+  if (equation.kind != Value::Kind::string || tensors.kind != Value::Kind::list ||
+      tensors.items.empty())
+    return kNotThis;
+  std::vector<std::size_t> ranks;
+  std::optional<DType> common;
+  for (const Value& item : tensors.items) {
+    const Type* type = item.kind == Value::Kind::tensor ? type_of(item.tensor) : nullptr;
+    if (!type || (common && type->dtype != *common) || type->dtype == DType::b8) return kNotThis;
+    common = type->dtype;
+    ranks.push_back(type->shape.size());
+  }
+  const OrReason<EinsumTerms> terms = einsum_terms(equation.text, ranks);
+  if (!terms) return fail(site.span, "PW0512", terms.error());
+  Maker make = maker(site);
+  Term out{tensors.items[0].tensor, terms->operands[0]};
+  for (std::size_t i = 1; i < ranks.size(); ++i) {
+    std::string kept = terms->result;
+    for (std::size_t k = i + 1; k < ranks.size(); ++k) kept += terms->operands[k];
+    out = contracted(make, out, {tensors.items[i].tensor, terms->operands[i]}, kept);
+  }
+  return named_term(make, summed(make, out, terms->result), terms->result, wanted);
+}
+
+// Axes of the one go with axes of the other, in order; what is left of both stands in their order.
+Applied Converter::tensordot(const Bound& bound, const std::vector<Wanted>& wanted,
+                             const Site& site) {
+  std::optional<ValueId> x = tensor_of(bound.find("self")), y = tensor_of(bound.find("other"));
+  const Type *a = x ? type_of(*x) : nullptr, *b = y ? type_of(*y) : nullptr;
+  const std::optional<Shape> of_a = as_shape(*bound.find("dims_self")),
+                             of_b = as_shape(*bound.find("dims_other"));
+  constexpr std::size_t kMostAxes = 26;
+  if (!a || !b || !of_a || !of_b || of_a->size() != of_b->size() || a->dtype != b->dtype ||
+      a->dtype == DType::b8 || a->shape.size() > kMostAxes || b->shape.size() > kMostAxes)
+    return kNotThis;
+  Term left{*x, {}}, right{*y, {}};
+  for (std::size_t i = 0; i < a->shape.size(); ++i) left.letters += static_cast<char>('a' + i);
+  for (std::size_t i = 0; i < b->shape.size(); ++i) right.letters += static_cast<char>('A' + i);
+  for (std::size_t i = 0; i < of_a->size(); ++i) {
+    const auto from = axis_of(context_.dims.value((*of_a)[i]), a->shape.size()),
+               to = axis_of(context_.dims.value((*of_b)[i]), b->shape.size());
+    if (!from || !to || has(right.letters, left.letters[*from])) return kNotThis;
+    right.letters[*to] = left.letters[*from];
+  }
+  std::string kept;
+  for (const char letter : left.letters + right.letters)
+    if (!has(left.letters, letter) || !has(right.letters, letter)) kept += letter;
+  Maker make = maker(site);
+  return named_term(make, contracted(make, left, right, kept), kept, wanted);
+}
+
+}  // namespace pw::fx

@@ -1,0 +1,301 @@
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <set>
+
+#include "import/fx/apply.hpp"
+
+namespace pw::fx {
+namespace {
+
+/// PyTorch takes i32 and i64 for indices.
+bool is_index(DType dtype) { return dtype == DType::i32 || dtype == DType::i64; }
+
+std::string_view reduction_of(std::string_view target, const Value* how) {
+  if (target == "aten.scatter_add") return "sum";
+  if (target != "aten.scatter_reduce.two") return "set";
+  static constexpr std::array kKnown{"sum", "prod", "amax", "amin", "mean"};
+  if (!how || how->kind != Value::Kind::string) return {};
+  const auto known = std::find(kKnown.begin(), kKnown.end(), how->text);
+  return known == kKnown.end() ? std::string_view() : *known;
+}
+
+}  // namespace
+
+// ---- nodes one after the other
+
+ValueId Maker::operator()(std::string_view op, const std::vector<ValueId>& operands,
+                          AttributeList attributes, const std::vector<Wanted>& names) {
+  if (failure_) return ValueId();
+  Result<Results> results = emit_(op, operands, std::move(attributes), names);
+  if (results) return results->front();
+  failure_ = results.error();
+  return ValueId();
+}
+
+Applied Maker::done(ValueId value) const {
+  if (failure_) return tl::unexpected<Diagnostics>(*failure_);
+  return std::optional(Results{value});
+}
+
+Maker Converter::maker(const Site& site) {
+  return Maker([this, &site](std::string_view op, const std::vector<ValueId>& operands,
+                             AttributeList attributes, const std::vector<Wanted>& names) {
+    return emit(op, operands, std::move(attributes), names, site);
+  });
+}
+
+// Axis to[i] as axis i.
+ValueId Converter::in_order(Maker& make, ValueId x, const std::vector<std::size_t>& to) {
+  std::vector<std::size_t> now(to.size());
+  std::iota(now.begin(), now.end(), std::size_t{0});
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    const auto j = static_cast<std::size_t>(std::find(now.begin(), now.end(), to[i]) - now.begin());
+    if (j == i) continue;
+    std::swap(now[i], now[j]);
+    x = make(
+        "transpose", {x},
+        {{key("dim0"), static_cast<std::int64_t>(i)}, {key("dim1"), static_cast<std::int64_t>(j)}});
+  }
+  return x;
+}
+
+// ---- x[i, :, j]
+
+// The tensors among the indices, as i64, and the axes that they stand for; nothing: there is
+// another thing among them.
+std::optional<Converter::Chosen> Converter::chosen_axes(Maker& make, const Value* indices,
+                                                        std::size_t rank) {
+  if (!indices || indices->kind != Value::Kind::list || indices->items.size() > rank)
+    return std::nullopt;
+  Chosen out;
+  for (std::size_t i = 0; i < indices->items.size(); ++i) {
+    const Value& item = indices->items[i];
+    if (item.kind == Value::Kind::none) continue;
+    const Type* type = item.kind == Value::Kind::tensor ? type_of(item.tensor) : nullptr;
+    if (!type || !is_index(type->dtype)) return std::nullopt;
+    out.axes.push_back(i);
+    out.indices.push_back(type->dtype == DType::i64
+                              ? item.tensor
+                              : make("cast", {item.tensor}, {{key("dtype"), DType::i64}}));
+  }
+  if (out.axes.empty()) return std::nullopt;
+  out.together = out.axes.back() - out.axes.front() + 1 == out.axes.size();
+  out.order = out.axes;
+  for (std::size_t i = 0; i < rank; ++i)
+    if (std::find(out.axes.begin(), out.axes.end(), i) == out.axes.end()) out.order.push_back(i);
+  return out;
+}
+
+// Where the indexed axes do not stand together, they come first, and so does what they choose.
+Applied Converter::index(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site) {
+  std::optional<ValueId> x = tensor_of(bound.find("self"));
+  const Type* type = x ? type_of(*x) : nullptr;
+  if (!type) return kNotThis;
+  Maker make = maker(site);
+  std::optional<Chosen> chosen = chosen_axes(make, bound.find("indices"), type->shape.size());
+  if (!chosen) return kNotThis;
+  std::vector<ValueId> operands = {chosen->together ? *x : in_order(make, *x, chosen->order)};
+  operands.insert(operands.end(), chosen->indices.begin(), chosen->indices.end());
+  return make.done(make("index", operands, index_attributes(*chosen), wanted));
+}
+
+AttributeList Converter::index_attributes(const Chosen& chosen) {
+  const std::size_t first = chosen.together ? chosen.axes.front() : 0;
+  return {{key("dim"), static_cast<std::int64_t>(first)}, {key("wrap"), true}};
+}
+
+Applied Converter::index_put(const Bound& bound, const std::vector<Wanted>& wanted,
+                             const Site& site) {
+  std::optional<ValueId> x = tensor_of(bound.find("self")),
+                         values = tensor_of(bound.find("values"));
+  const Type *type = x ? type_of(*x) : nullptr, *given = values ? type_of(*values) : nullptr;
+  const Value *indices = bound.find("indices"), *accumulate = bound.find("accumulate");
+  if (!type || !given || given->dtype != type->dtype || !accumulate ||
+      accumulate->kind != Value::Kind::boolean)
+    return kNotThis;
+  Maker make = maker(site);
+  std::optional<Chosen> chosen = chosen_axes(make, indices, type->shape.size());
+  if (!chosen) return accumulate->boolean ? kNotThis : put_masked(bound, wanted, site);
+  AttributeList attributes = index_attributes(*chosen);
+  attributes.emplace_back(key("reduce"), std::string(accumulate->boolean ? "sum" : "set"));
+  std::vector<ValueId> operands = {chosen->together ? *x : in_order(make, *x, chosen->order),
+                                   *values};
+  operands.insert(operands.end(), chosen->indices.begin(), chosen->indices.end());
+  if (chosen->together) return make.done(make("index_put", operands, attributes, wanted));
+  const ValueId put = make("index_put", operands, attributes);
+  std::vector<std::size_t> back(chosen->order.size());
+  for (std::size_t i = 0; i < back.size(); ++i) back[chosen->order[i]] = i;
+  return make.done(make("detach", {in_order(make, put, back)}, {}, wanted));
+}
+
+// x[mask] = values, where one value goes to every place of the mask: a choice by the mask.
+Applied Converter::put_masked(const Bound& bound, const std::vector<Wanted>& wanted,
+                              const Site& site) {
+  const Value* indices = bound.find("indices");
+  const ValueId x = bound.find("self")->tensor, values = bound.find("values")->tensor;
+  if (indices->kind != Value::Kind::list || indices->items.size() != 1) return kNotThis;
+  std::optional<ValueId> mask = tensor_of(&indices->items[0]);
+  const Type* masked = mask ? type_of(*mask) : nullptr;
+  const Shape shape = type_of(x)->shape, given = type_of(values)->shape;
+  if (!masked || masked->dtype != DType::b8 || masked->shape.size() > shape.size() ||
+      !std::equal(masked->shape.begin(), masked->shape.end(), shape.begin()) ||
+      given.size() > shape.size() - masked->shape.size())
+    return kNotThis;
+  Shape wide = masked->shape;
+  wide.resize(shape.size(), context_.dims.constant(1));
+  Maker make = maker(site);
+  const ValueId where = make("reshape", {*mask}, {{key("shape"), std::move(wide)}});
+  return make.done(make("select", {where, values, x}, {}, wanted));
+}
+
+// ---- by an index for each element, along one axis
+
+// The indices of all axes: `index` of one, and its own place of the others.
+std::vector<ValueId> Converter::places_along(Maker& make, ValueId index, std::size_t axis) {
+  const Type type = *type_of(index);
+  std::vector<ValueId> out;
+  for (std::size_t i = 0; i < type.shape.size(); ++i) {
+    if (i == axis) {
+      const bool as_it_is = type.dtype == DType::i64;
+      out.push_back(as_it_is ? index : make("cast", {index}, {{key("dtype"), DType::i64}}));
+      continue;
+    }
+    Shape along(type.shape.size() - i, context_.dims.constant(1));
+    along.front() = type.shape[i];
+    const ValueId places = make("iota", {}, {{key("shape"), Shape{type.shape[i]}}});
+    out.push_back(make("reshape", {places}, {{key("shape"), std::move(along)}}));
+  }
+  return out;
+}
+
+// The axis, where self and index are of the same rank, which is not 0.
+std::optional<std::size_t> Converter::indexed_axis(const Bound& bound) const {
+  std::optional<ValueId> x = tensor_of(bound.find("self")), index = tensor_of(bound.find("index"));
+  const Type *type = x ? type_of(*x) : nullptr, *at = index ? type_of(*index) : nullptr;
+  if (!type || !at || !is_index(at->dtype) || at->shape.size() != type->shape.size())
+    return std::nullopt;
+  return axis_of(as_int(*bound.find("dim")), type->shape.size());
+}
+
+Applied Converter::gather(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site) {
+  const std::optional<std::size_t> axis = indexed_axis(bound);
+  if (!axis) return kNotThis;
+  Maker make = maker(site);
+  std::vector<ValueId> operands = places_along(make, bound.find("index")->tensor, *axis);
+  operands.insert(operands.begin(), bound.find("self")->tensor);
+  return make.done(make("index", operands, {}, wanted));
+}
+
+// The part of the source that has the index's shape; a number in self's dtype. Nothing: it is
+// smaller, or of another dtype.
+std::optional<ValueId> Converter::scattered_source(Maker& make, const Bound& bound) {
+  const Type x = *type_of(bound.find("self")->tensor);
+  const Shape wanted = type_of(bound.find("index")->tensor)->shape;
+  const Value* src = bound.find("src");
+  if (src && src->kind != Value::Kind::tensor) {
+    std::optional<Attribute> number = as_attribute(*src, AttributeKind::float_);
+    if (!number || (src->kind == Value::Kind::real && !is_float(x.dtype))) return std::nullopt;
+    return make("full", {},
+                {{key("shape"), Shape()}, {key("dtype"), x.dtype}, {key("value"), *number}});
+  }
+  const Type* given = src ? type_of(src->tensor) : nullptr;
+  if (!given || given->dtype != x.dtype || given->shape.size() != wanted.size())
+    return std::nullopt;
+  const Shape from = given->shape;
+  ValueId out = src->tensor;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (from[i] == wanted[i]) continue;
+    const auto has = context_.dims.value(from[i]), wants = context_.dims.value(wanted[i]);
+    if (!has || !wants || *has < *wants) return std::nullopt;
+    out = make("slice", {out},
+               {{key("dim"), static_cast<std::int64_t>(i)},
+                {key("start"), std::int64_t{0}},
+                {key("end"), *wants}});
+  }
+  return out;
+}
+
+Applied Converter::scatter(const Bound& bound, const std::vector<Wanted>& wanted,
+                           const Site& site) {
+  const std::optional<std::size_t> axis = indexed_axis(bound);
+  const std::string_view how = reduction_of(bound.mapping->target, bound.find("reduce"));
+  if (!axis || how.empty()) return kNotThis;
+  Maker make = maker(site);
+  const std::optional<ValueId> src = scattered_source(make, bound);
+  if (!src) return kNotThis;
+  const ValueId x = bound.find("self")->tensor;
+  const std::vector<ValueId> places = places_along(make, bound.find("index")->tensor, *axis);
+  const Value* include = bound.find("include_self");
+  const bool alone = include && include->kind == Value::Kind::boolean && !include->boolean;
+  if (how == "mean") return scatter_mean(make, x, *src, places, alone, wanted);
+  const ValueId from = alone ? without_self(make, x, *src, places, how) : x;
+  return make.done(put_at(make, from, *src, places, how, wanted));
+}
+
+ValueId Converter::put_at(Maker& make, ValueId x, ValueId values,
+                          const std::vector<ValueId>& places, std::string_view how,
+                          const std::vector<Wanted>& names) {
+  std::vector<ValueId> operands = {x, values};
+  operands.insert(operands.end(), places.begin(), places.end());
+  return make("index_put", operands, {{key("reduce"), std::string(how)}}, names);
+}
+
+// x with something that changes nothing at the places that are written: a neutral number, or, for
+// extremes, one of the elements themselves.
+ValueId Converter::without_self(Maker& make, ValueId x, ValueId src,
+                                const std::vector<ValueId>& places, std::string_view how) {
+  if (how == "amax" || how == "amin") return put_at(make, x, src, places, "set", kUnnamed);
+  const ValueId neutral = make("full", {},
+                               {{key("shape"), Shape()},
+                                {key("dtype"), type_of(x)->dtype},
+                                {key("value"), how == "prod" ? 1.0 : 0.0}});
+  return put_at(make, x, neutral, places, "set", kUnnamed);
+}
+
+// The sum by the number of elements, of f32 and f64.
+Applied Converter::scatter_mean(Maker& make, ValueId x, ValueId src,
+                                const std::vector<ValueId>& places, bool alone,
+                                const std::vector<Wanted>& wanted) {
+  const Type type = *type_of(x);
+  if (type.dtype != DType::f32 && type.dtype != DType::f64) return kNotThis;
+  const auto number = [&](Shape shape, double value) {
+    return make(
+        "full", {},
+        {{key("shape"), std::move(shape)}, {key("dtype"), type.dtype}, {key("value"), value}});
+  };
+  const ValueId from = alone ? without_self(make, x, src, places, "sum") : x;
+  const ValueId sum = put_at(make, from, src, places, "sum", kUnnamed);
+  const ValueId counts =
+      put_at(make, number(type.shape, alone ? 0 : 1), number({}, 1), places, "sum", kUnnamed);
+  const ValueId by = make("maximum", {counts, number({}, 1)}, {});
+  return make.done(make("div", {sum, by}, {}, wanted));
+}
+
+// ---- flip
+
+// Indices -1, -2, …, which count from the end.
+ValueId Converter::flipped(Maker& make, ValueId x, DimId extent, std::size_t axis) {
+  const ValueId places = make("iota", {}, {{key("shape"), Shape{extent}}});
+  return make("index", {x, make("bitwise_not", {places}, {})},
+              {{key("dim"), static_cast<std::int64_t>(axis)}, {key("wrap"), true}});
+}
+
+Applied Converter::flip(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site) {
+  std::optional<ValueId> x = tensor_of(bound.find("self"));
+  const Type* type = x ? type_of(*x) : nullptr;
+  std::optional<Shape> listed = as_shape(*bound.find("dims"));
+  if (!type || !listed) return kNotThis;
+  const Shape shape = type->shape;
+  Maker make = maker(site);
+  std::set<std::size_t> axes;
+  ValueId out = *x;
+  for (DimId d : *listed) {
+    std::optional<std::size_t> axis = axis_of(context_.dims.value(d), shape.size());
+    if (!axis || !axes.insert(*axis).second) return kNotThis;
+    out = flipped(make, out, shape[*axis], *axis);
+  }
+  return make.done(make("detach", {out}, {}, wanted));
+}
+
+}  // namespace pw::fx

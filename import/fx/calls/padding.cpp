@@ -1,0 +1,479 @@
+#include <algorithm>
+#include <cmath>
+
+#include "graph/text/type_text.hpp"
+#include "import/fx/apply.hpp"
+
+namespace pw::fx {
+namespace {
+
+std::optional<double> number_of(const Dims& dims, const Value& value) {
+  if (value.kind == Value::Kind::real) return value.real;
+  if (value.kind != Value::Kind::integer) return std::nullopt;
+  const std::optional<std::int64_t> whole = dims.value(value.dim);
+  return whole ? std::optional(static_cast<double>(*whole)) : std::nullopt;
+}
+
+}  // namespace
+
+// ---- arange
+
+// Of whole numbers i64, of others f32, unless a dtype is named.
+Applied Converter::arange(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site) {
+  const Value zero = integer(0), one = integer(1);
+  Value start = bound.find("start") ? *bound.find("start") : zero,
+        step = bound.find("step") ? *bound.find("step") : one, end = *bound.find("end");
+  const Value* dtype = bound.find("dtype");
+  if (dtype && dtype->kind != Value::Kind::dtype && dtype->kind != Value::Kind::none)
+    return kNotThis;
+  const auto all_whole = [&] {
+    return start.kind == Value::Kind::integer && end.kind == Value::Kind::integer &&
+           step.kind == Value::Kind::integer;
+  };
+  DType to = all_whole() ? DType::i64 : DType::f32;
+  if (dtype && dtype->kind == Value::Kind::dtype) to = dtype->dtype;
+  for (Value* number : {&start, &end, &step})  // 1.0 is 1
+    if (number->kind == Value::Kind::real && std::trunc(number->real) == number->real &&
+        std::abs(number->real) < static_cast<double>(kMaxDim))
+      *number = integer(static_cast<std::int64_t>(number->real));
+  const bool whole = all_whole();
+  Maker make = maker(site);
+  const bool plain = whole && to == DType::i64 && context_.dims.value(start.dim) == 0 &&
+                     context_.dims.value(step.dim) == 1;
+  if (plain && context_.dims.value(end.dim).value_or(0) >= 0) {
+    const ValueId made = make("iota", {}, {{key("shape"), Shape{end.dim}}}, wanted);
+    if (made.valid()) once(), makers_.insert(made);  // its literal may be a count
+    return make.done(made);
+  }
+  const bool narrow = to != DType::f32 && to != DType::f64;
+  const DType made = whole ? DType::i64 : narrow ? DType::f32 : DType::f64;
+  if (!whole && !is_float(to)) return kNotThis;
+  std::optional<ValueId> values = whole ? whole_range(make, start.dim, end.dim, step.dim, site)
+                                        : real_range(make, start, end, step, made, site);
+  if (!values) return kNotThis;
+  if (made != to) return make.done(make("cast", {*values}, {{key("dtype"), to}}, wanted));
+  return make.done(make("detach", {*values}, {}, wanted));
+}
+
+// In i64; with a step of 1, a start that is a symbol is the beginning of a slice.
+std::optional<ValueId> Converter::whole_range(Maker& make, DimId start, DimId end, DimId step,
+                                              const Site& site) {
+  Dims& dims = context_.dims;
+  const std::optional<std::int64_t> first = dims.value(start), by = dims.value(step);
+  const auto fits = [](std::int64_t v) { return v > -kMaxDim && v < kMaxDim; };
+  if (!by || *by == 0 || !fits(*by) || (first && !fits(*first))) return std::nullopt;
+  DimId count = *by > 0 ? dims.sub(end, start) : dims.sub(start, end);
+  const std::int64_t stride = std::abs(*by);
+  count = count.valid()
+              ? dims.div(dims.add(count, dims.constant(stride - 1)), dims.constant(stride))
+              : count;
+  if (!count.valid()) return std::nullopt;
+  if (dims.value(count).value_or(0) < 0) return std::nullopt;
+  const auto iota = [&](DimId extent) { return make("iota", {}, {{key("shape"), Shape{extent}}}); };
+  if (!first && *by == 1 && dims.value(end).value_or(0) >= 0 &&
+      dims.prove(Compare::ge, start, dims.constant(0), graph_.facts) == Truth::yes)
+    return make("slice", {iota(end)},
+                {{key("dim"), std::int64_t{0}},
+                 {key("start"), bound_of(dims, start)},
+                 {key("end"), bound_of(dims, end)}});
+  ValueId out = iota(count);
+  const std::optional<ValueId> factor = as_operand(integer(*by), site);
+  if (!factor) return std::nullopt;
+  if (*by != 1) out = make("mul", {out, *factor}, {});
+  if (!first) return make("add", {out, make("extent", {}, {{key("value"), start}})}, {});
+  const std::optional<ValueId> offset = as_operand(integer(*first), site);
+  if (!offset) return std::nullopt;
+  if (*first != 0) out = make("add", {out, *offset}, {});
+  return out;
+}
+
+// start + i * step, of bf16 and f16 in f32, else in f64.
+std::optional<ValueId> Converter::real_range(Maker& make, const Value& start, const Value& end,
+                                             const Value& step, DType dtype, const Site& site) {
+  const std::optional<double> first = number_of(context_.dims, start),
+                              last = number_of(context_.dims, end),
+                              by = number_of(context_.dims, step);
+  if (!first || !last || !by || *by == 0) return std::nullopt;
+  const double count = std::ceil((*last - *first) / *by);
+  if (!(count >= 0 && count < static_cast<double>(kMaxDim))) return std::nullopt;
+  const DimId extent = context_.dims.constant(static_cast<std::int64_t>(count));
+  Value factor, offset;
+  factor.kind = offset.kind = Value::Kind::real;
+  factor.real = *by;
+  offset.real = *first;
+  const std::optional<ValueId> f = as_operand(factor, site), o = as_operand(offset, site);
+  if (!f || !o) return std::nullopt;
+  const ValueId places = make("iota", {}, {{key("shape"), Shape{extent}}, {key("dtype"), dtype}});
+  return make("add", {make("mul", {places, *f}, {}), *o}, {});
+}
+
+// ---- repeat
+
+// Each axis behind one of its repetitions, and both as one.
+Applied Converter::repeat(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site) {
+  std::optional<ValueId> x = tensor_of(bound.find("self"));
+  const Type* type = x ? type_of(*x) : nullptr;
+  std::optional<Shape> times = as_shape(*bound.find("repeats"));
+  if (!type || !times) return kNotThis;
+  Dims& dims = context_.dims;
+  const DimId one = dims.constant(1);
+  while (bound.mapping->target == "aten.tile" && times->size() < type->shape.size())
+    times->insert(times->begin(), one);
+  if (times->size() < type->shape.size()) return kNotThis;
+  const std::size_t lead = times->size() - type->shape.size();
+  Shape apart, spread, joined;
+  for (std::size_t i = 0; i < times->size(); ++i) {
+    const DimId extent = i < lead ? one : type->shape[i - lead];
+    apart.insert(apart.end(), {one, extent});
+    spread.insert(spread.end(), {(*times)[i], extent});
+    joined.push_back(dims.mul((*times)[i], extent));
+    if (!joined.back().valid() || dims.value((*times)[i]).value_or(0) < 0) return kNotThis;
+  }
+  Maker make = maker(site);
+  const ValueId wide = make("reshape", {*x}, {{key("shape"), std::move(apart)}});
+  const ValueId all = make("expand", {wide}, {{key("shape"), std::move(spread)}});
+  return make.done(make("reshape", {all}, {{key("shape"), std::move(joined)}}, wanted));
+}
+
+// ---- pads
+
+// By axis, the last one first: how many elements are added before and behind. Nothing: not known.
+std::optional<Converter::Pads> Converter::pads_of(const Value* list, std::size_t rank) const {
+  std::optional<Shape> given = list ? as_shape(*list) : std::nullopt;
+  if (!given || given->size() % 2 != 0 || given->size() / 2 > rank) return std::nullopt;
+  Pads out;
+  for (std::size_t i = 0; i < given->size(); i += 2) out.emplace_back((*given)[i], (*given)[i + 1]);
+  return out;
+}
+
+ValueId Converter::part_of_axis(Maker& make, ValueId x, std::size_t axis, DimId start, DimId end) {
+  return make("slice", {x},
+              {{key("dim"), static_cast<std::int64_t>(axis)},
+               {key("start"), bound_of(context_.dims, start)},
+               {key("end"), bound_of(context_.dims, end)}});
+}
+
+// Elements of one value around x; less than none cuts them off. Nothing: it is not known which.
+std::optional<ValueId> Converter::padded(Maker& make, ValueId x, const Pads& pads,
+                                         const Attribute& value) {
+  Dims& dims = context_.dims;
+  const Type* type = type_of(x);
+  if (!type) return std::nullopt;
+  Shape shape = type->shape;
+  const DType dtype = type->dtype;
+  const DimId none = dims.constant(0);
+  for (std::size_t k = 0; k < pads.size(); ++k) {
+    const std::size_t axis = shape.size() - 1 - k;
+    const auto [before, behind] = pads[k];
+    const bool cuts_front = dims.value(before).value_or(0) < 0,
+               cuts_back = dims.value(behind).value_or(0) < 0;
+    for (const DimId amount : {before, behind})
+      if (!dims.value(amount) && dims.prove(Compare::ge, amount, none, graph_.facts) != Truth::yes)
+        return std::nullopt;
+    if (cuts_front || cuts_back) {
+      const DimId start = cuts_front ? dims.sub(none, before) : none,
+                  end = cuts_back ? dims.add(shape[axis], behind) : shape[axis];
+      if (!start.valid() || !end.valid() ||
+          dims.prove(Compare::le, start, end, graph_.facts) != Truth::yes)
+        return std::nullopt;
+      x = part_of_axis(make, x, axis, start, end);
+      shape[axis] = dims.sub(end, start);
+    }
+    const auto filled = [&](DimId count) {
+      Shape part = shape;
+      part[axis] = count;
+      return make("full", {}, {{key("shape"), part}, {key("dtype"), dtype}, {key("value"), value}});
+    };
+    std::vector<ValueId> parts = {x};
+    DimId extent = shape[axis];
+    const auto add = [&](DimId amount, bool front) {
+      if (dims.value(amount).value_or(1) <= 0) return;
+      parts.insert(front ? parts.begin() : parts.end(), filled(amount));
+      extent = extent.valid() ? dims.add(extent, amount) : extent;
+    };
+    add(before, true);
+    add(behind, false);
+    if (!extent.valid()) return std::nullopt;
+    if (parts.size() > 1) x = make("cat", parts, {{key("dim"), static_cast<std::int64_t>(axis)}});
+    shape[axis] = extent;
+  }
+  return x;
+}
+
+Applied Converter::pad(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site) {
+  const Value* mode = bound.find("mode");
+  if (mode && mode->text != "constant") return pad_edges(bound, wanted, site);
+  std::optional<ValueId> x = tensor_of(bound.find("self"));
+  const Type* type = x ? type_of(*x) : nullptr;
+  const Value zero = integer(0), &given = *bound.find("value"),
+              &value = given.kind == Value::Kind::none ? zero : given;
+  std::optional<Attribute> number = as_attribute(value, AttributeKind::float_);
+  if (!type || !number || (value.kind == Value::Kind::real && !is_float(type->dtype)))
+    return kNotThis;
+  const auto pads = pads_of(bound.find("pad"), type->shape.size());
+  if (!pads) return kNotThis;
+  Maker make = maker(site);
+  const std::optional<ValueId> out = padded(make, *x, *pads, *number);
+  if (!out) return kNotThis;
+  return make.done(make(*out == *x ? "clone" : "detach", {*out}, {}, wanted));
+}
+
+// Elements of x's own around it: the outermost one, those beside it mirrored, or, circular, those
+// of the other end.
+Applied Converter::pad_edges(const Bound& bound, const std::vector<Wanted>& wanted,
+                             const Site& site) {
+  std::optional<ValueId> x = tensor_of(bound.find("self"));
+  const Type* type = x ? type_of(*x) : nullptr;
+  const Value* given = bound.find("padding") ? bound.find("padding") : bound.find("pad");
+  const auto pads = type ? pads_of(given, type->shape.size()) : std::nullopt;
+  if (!pads) return kNotThis;
+  const Value* mode = bound.find("mode");
+  const bool mirror = mode ? mode->text == "reflect"
+                           : bound.mapping->target.find("reflection") != std::string_view::npos,
+             circular = mode && mode->text == "circular";
+  if (mode && !mirror && !circular && mode->text != "replicate") return kNotThis;
+  Dims& dims = context_.dims;
+  Shape shape = type->shape;
+  Maker make = maker(site);
+  ValueId out = *x;
+  for (std::size_t k = 0; k < pads->size(); ++k) {
+    const std::size_t axis = shape.size() - 1 - k;
+    const auto before = dims.value((*pads)[k].first), behind = dims.value((*pads)[k].second);
+    const DimId whole = shape[axis], unit = dims.constant(1);
+    if (!before || !behind || *before < 0 || *behind < 0) return kNotThis;
+    if (*before == 0 && *behind == 0) continue;
+    const std::int64_t most = std::max(*before, *behind), least = circular ? most
+                                                                  : mirror ? most + 1
+                                                                           : 1;
+    if (dims.prove(Compare::ge, whole, dims.constant(least), graph_.facts) != Truth::yes &&
+        (dims.value(whole) || !assume(Compare::ge, whole, least, "its edges are padded by it")))
+      return kNotThis;
+    const auto part = [&](DimId start, DimId count) {
+      return part_of_axis(make, out, axis, start, dims.add(start, count));
+    };
+    const auto edge = [&](std::int64_t amount, bool front) {
+      const DimId count = dims.constant(amount), zero = dims.constant(0);
+      if (circular) return part(front ? dims.sub(whole, count) : zero, count);
+      if (mirror)
+        return flipped(make, part(front ? unit : dims.sub(whole, dims.add(count, unit)), count),
+                       count, axis);
+      Shape wide = shape;
+      wide[axis] = count;
+      return make("expand", {part(front ? zero : dims.sub(whole, unit), unit)},
+                  {{key("shape"), std::move(wide)}});
+    };
+    std::vector<ValueId> parts = {out};
+    if (*before > 0) parts.insert(parts.begin(), edge(*before, true));
+    if (*behind > 0) parts.push_back(edge(*behind, false));
+    out = make("cat", parts, {{key("dim"), static_cast<std::int64_t>(axis)}});
+    shape[axis] = dims.add(whole, dims.constant(*before + *behind));
+  }
+  return make.done(make(out == *x ? "clone" : "detach", {out}, {}, wanted));
+}
+
+// ---- diagonal
+
+// Of the two axes as one, every element that is one row and one column further: a view.
+Applied Converter::diagonal(const Bound& bound, const std::vector<Wanted>& wanted,
+                            const Site& site) {
+  std::optional<ValueId> x = tensor_of(bound.find("self"));
+  const Type* type = x ? type_of(*x) : nullptr;
+  const std::size_t rank = type ? type->shape.size() : 0;
+  const auto offset = as_int(*bound.find("offset"));
+  const auto first = axis_of(as_int(*bound.find("dim1")), rank),
+             second = axis_of(as_int(*bound.find("dim2")), rank);
+  if (!type || !offset || !first || !second || *first == *second) return kNotThis;
+  Dims& dims = context_.dims;
+  const auto rows = dims.value(type->shape[*first]), columns = dims.value(type->shape[*second]);
+  if (!rows || !columns) return kNotThis;
+  const std::int64_t count =
+      *offset >= 0 ? std::min(*rows, *columns - *offset) : std::min(*rows + *offset, *columns);
+  if (count < 1) return kNotThis;
+  const std::int64_t start = *offset >= 0 ? *offset : -*offset * *columns;
+  std::vector<std::size_t> order;
+  Shape flat;
+  for (std::size_t i = 0; i < rank; ++i) {
+    if (i == *first || i == *second) continue;
+    order.push_back(i);
+    flat.push_back(type->shape[i]);
+  }
+  order.insert(order.end(), {*first, *second});
+  flat.push_back(dims.constant(*rows * *columns));
+  Maker make = maker(site);
+  const ValueId joined =
+      make("reshape", {in_order(make, *x, order)}, {{key("shape"), std::move(flat)}});
+  return make.done(make("slice", {joined},
+                        {{key("dim"), static_cast<std::int64_t>(rank - 2)},
+                         {key("start"), start},
+                         {key("end"), start + (count - 1) * (*columns + 1) + 1},
+                         {key("step"), *columns + 1}},
+                        wanted));
+}
+
+// ---- reductions
+
+// The listed axes, or all; the last one first. Nothing: one is not there, or twice.
+std::optional<std::vector<std::size_t>> Converter::listed_axes(const Value* dim,
+                                                               std::size_t rank) const {
+  std::vector<std::size_t> out;
+  std::optional<Shape> listed = dim ? as_shape(*dim) : std::nullopt;
+  if (!listed && dim && dim->kind != Value::Kind::none) return std::nullopt;
+  for (DimId d : listed.value_or(Shape())) {
+    std::optional<std::size_t> axis = axis_of(context_.dims.value(d), rank);
+    if (!axis || std::find(out.begin(), out.end(), *axis) != out.end()) return std::nullopt;
+    out.push_back(*axis);
+  }
+  for (std::size_t i = 0; i < rank && (!listed || listed->empty()); ++i) out.push_back(i);
+  std::sort(out.rbegin(), out.rend());
+  return out;
+}
+
+// any over several axes. Of u8 it is u8 in PyTorch, and of an empty list it is not all axes.
+Applied Converter::any_of_axes(const Bound& bound, const std::vector<Wanted>& wanted,
+                               const Site& site) {
+  std::optional<ValueId> x = tensor_of(bound.find("self"));
+  const Type* type = x ? type_of(*x) : nullptr;
+  const Value* dim = bound.find("dim");
+  std::optional<Shape> listed = dim ? as_shape(*dim) : std::nullopt;
+  if (!type || type->dtype == DType::u8 || type->shape.empty() || (listed && listed->empty()))
+    return kNotThis;
+  return reduce(bound, wanted, site);
+}
+
+// How many elements a moment divides by: their number less the correction, not less than 0.
+ValueId Converter::divisor(Maker& make, DimId count, double less, DType dtype) {
+  const auto number = [&](double value) {
+    return make("full", {},
+                {{key("shape"), Shape()}, {key("dtype"), dtype}, {key("value"), value}});
+  };
+  if (const auto known = context_.dims.value(count))
+    return number(std::max(0.0, static_cast<double>(*known) - less));
+  const ValueId all =
+      make("cast", {make("extent", {}, {{key("value"), count}})}, {{key("dtype"), dtype}});
+  return make("maximum", {make("sub", {all, number(less)}, {}), number(0)}, {});
+}
+
+// 1 unless it is stated; nothing: it is no number.
+std::optional<double> Converter::correction_of(const Bound& bound) const {
+  if (const Value* unbiased = bound.find("unbiased")) return unbiased->boolean ? 1 : 0;
+  const Value* given = bound.find("correction");
+  if (!given || given->kind == Value::Kind::none) return 1;
+  return number_of(context_.dims, *given);
+}
+
+// The squares of what is left without the mean, and the mean where it is asked for; bf16 and f16
+// in f32.
+Applied Converter::variance(const Bound& bound, const std::vector<Wanted>& wanted,
+                            const Site& site) {
+  std::optional<ValueId> x = tensor_of(bound.find("self"));
+  const Type* type = x ? type_of(*x) : nullptr;
+  const Value* keep = bound.find("keepdim");
+  const std::optional<double> less = correction_of(bound);
+  const auto axes = type ? listed_axes(bound.find("dim"), type->shape.size()) : std::nullopt;
+  if (!axes || !less || !is_float(type->dtype) || !keep || keep->kind != Value::Kind::boolean)
+    return kNotThis;
+  Shape shape = type->shape;
+  DimId count = context_.dims.constant(1);
+  for (std::size_t axis : *axes) {
+    count = count.valid() ? context_.dims.mul(count, shape[axis]) : count;
+    shape[axis] = context_.dims.constant(1);
+    if (!keep->boolean) shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(axis));
+  }
+  if (!count.valid()) return kNotThis;
+  const DType dtype = type->dtype;
+  const bool narrow = dtype != DType::f32 && dtype != DType::f64;
+  Maker make = maker(site);
+  const auto over_axes = [&](std::string_view op, ValueId v) {
+    for (std::size_t axis : *axes)
+      v = make(op, {v}, {{key("dim"), static_cast<std::int64_t>(axis)}, {key("keepdim"), true}});
+    return v;
+  };
+  const bool deviation = bound.mapping->target.starts_with("aten.std");
+  const auto result = [&](ValueId v, std::size_t i) {
+    if (deviation) v = make("sqrt", {v}, {});
+    if (narrow) v = make("cast", {v}, {{key("dtype"), dtype}});
+    return make("reshape", {v}, {{key("shape"), shape}},
+                {i < wanted.size() ? wanted[i] : Wanted()});
+  };
+  const ValueId h = narrow ? make("cast", {*x}, {{key("dtype"), DType::f32}}) : *x;
+  const ValueId mean = over_axes("mean", h);
+  const ValueId off = make("sub", {h, mean}, {});
+  const ValueId squares = make("mul", {off, off}, {});
+  const ValueId moment = *less == 0
+                             ? over_axes("mean", squares)
+                             : make("div",
+                                    {over_axes("sum", squares),
+                                     divisor(make, count, *less, narrow ? DType::f32 : dtype)},
+                                    {});
+  const ValueId first = result(moment, 0);
+  if (bound.mapping->special != Special::var_mean) return make.done(first);
+  Applied out = make.done(result(mean, 1));
+  if (out) (*out)->insert((*out)->begin(), first);
+  return out;
+}
+
+// A number for each axis: one is that of all.
+std::optional<Shape> Converter::of_each_axis(const Value* given, std::size_t axes,
+                                             std::int64_t otherwise) const {
+  if (!given || given->kind == Value::Kind::none)
+    return Shape(axes, context_.dims.constant(otherwise));
+  const std::optional<Shape> said = as_shape(*given);
+  if (!said || (said->size() != axes && said->size() != 1)) return std::nullopt;
+  return said->size() == axes ? *said : Shape(axes, said->front());
+}
+
+// What `padding = "same"` adds to each axis, the last one first: half in front, the odd one behind.
+std::optional<Converter::Pads> Converter::same_pads(const Shape& kernel, const Shape& dilation) {
+  Dims& dims = context_.dims;
+  Pads out;
+  for (std::size_t i = kernel.size(); i-- > 0;) {
+    const auto size = dims.value(kernel[i]), apart = dims.value(dilation[i]);
+    if (!size || !apart) return std::nullopt;
+    const std::int64_t whole = *apart * (*size - 1);
+    out.emplace_back(dims.constant(whole / 2), dims.constant(whole - whole / 2));
+  }
+  return out;
+}
+
+// conv1d, conv2d, conv3d: what they leave unsaid is one, or no padding; a number is that of each
+// axis; a padding may be "valid", which is none, or "same".
+Applied Converter::convolution(const Bound& bound, const std::vector<Wanted>& wanted,
+                               const Site& site) {
+  std::optional<ValueId> x = tensor_of(bound.find("input"));
+  const std::optional<ValueId> w = tensor_of(bound.find("weight"));
+  const Type* type = w ? type_of(*w) : nullptr;
+  if (!x || !type || type->shape.size() < 3) return kNotThis;
+  const std::size_t axes = type->shape.size() - 2;
+  const auto of_axes = [&](const Value* given, std::int64_t otherwise) {
+    return of_each_axis(given, axes, otherwise);
+  };
+  const Value* padding = bound.find("padding");
+  const bool named = padding && padding->kind == Value::Kind::string;
+  if (named && padding->text != "same" && padding->text != "valid") return kNotThis;
+  const auto stride = of_axes(bound.find("stride"), 1),
+             dilation = of_axes(bound.find("dilation"), 1),
+             pads = of_axes(named ? nullptr : padding, 0);
+  const Value* groups = bound.find("groups");
+  const std::optional<std::int64_t> count = groups ? as_int(*groups) : std::nullopt;
+  if (!stride || !dilation || !pads || (groups && !count)) return kNotThis;
+  Shape around = *pads;
+  Maker make = maker(site);
+  if (named && padding->text == "same") {
+    const auto same = same_pads(Shape(type->shape.begin() + 2, type->shape.end()), *dilation);
+    if (!same) return kNotThis;
+    const bool even = std::all_of(same->begin(), same->end(),
+                                  [](const auto& pair) { return pair.first == pair.second; });
+    for (std::size_t i = 0; i < axes && even; ++i) around[i] = (*same)[axes - 1 - i].first;
+    if (!even) x = padded(make, *x, *same, 0.0);
+    if (!x) return kNotThis;
+  }
+  AttributeList attributes = {{key("stride"), *stride},
+                              {key("padding"), around},
+                              {key("dilation"), *dilation},
+                              {key("groups"), count.value_or(1)}};
+  const std::optional<ValueId> bias = tensor_of(bound.find("bias"));
+  return make.done(
+      make("convolution", {*x, *w, bias.value_or(ValueId())}, std::move(attributes), wanted));
+}
+
+}  // namespace pw::fx

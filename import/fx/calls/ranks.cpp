@@ -1,0 +1,60 @@
+#include <algorithm>
+#include <array>
+
+#include "import/fx/apply.hpp"
+
+namespace pw::fx {
+namespace {
+
+constexpr std::array<std::string_view, 2> kCounts{"world_size", "group_size"};
+constexpr std::array<std::string_view, 1> kGroups{"group_name"};
+
+/// What a call gives for a parameter with one of these names; null: nothing.
+template <std::size_t N>
+const Expr* argument(const Expr& call, const Mapping& mapping,
+                     const std::array<std::string_view, N>& names) {
+  const auto is_named = [&](std::string_view name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  for (std::size_t i = 0; i < call.keywords.size(); ++i)
+    if (is_named(call.keywords[i])) return &call.args[call.positional() + i];
+  for (std::size_t i = 0; i < std::min(call.positional(), mapping.parameters.size()); ++i) {
+    const auto& known = mapping.parameters[i].names;
+    if (std::any_of(known.begin(), known.end(), is_named)) return &call.args[i];
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+void Converter::find_ranks(const Expr& e) {
+  for (const Expr& arg : e.args) find_ranks(arg);
+  constexpr std::string_view kOps = "torch.ops.";
+  if (e.kind != Expr::Kind::call || !e.text.starts_with(kOps)) return;
+  const std::string_view target = std::string_view(e.text).substr(kOps.size());
+  const std::vector<Mapping>* mappings = mappings_of(target);
+  if (!mappings) return;
+  for (const Mapping& mapping : *mappings) {
+    const Expr *count = argument(e, mapping, kCounts), *group = argument(e, mapping, kGroups);
+    if (count && group && count->kind == Expr::Kind::integer && group->kind == Expr::Kind::string)
+      ranks_.emplace(group->text, count->integer);
+  }
+}
+
+// How many ranks there are, and in which group, only the graph's other collectives say.
+Applied Converter::shard_rows(const Bound& bound, const std::vector<Wanted>& wanted,
+                              const Site& site) {
+  std::optional<ValueId> x = tensor_of(bound.find("x"));
+  if (!x) return kNotThis;
+  if (ranks_.empty())
+    for (const Statement& s : function_.statements) find_ranks(s.value);
+  if (ranks_.size() != 1 || ranks_.begin()->second < 1)
+    return fail(site.span, "PW0519",
+                ranks_.empty() ? "no collective of the graph says how many ranks share the rows"
+                               : "the graph's collectives have several groups of ranks");
+  const auto& [group, world] = *ranks_.begin();
+  return some(
+      emit(bound.mapping->op, {*x}, {{key("group"), group}, {key("world"), world}}, wanted, site));
+}
+
+}  // namespace pw::fx

@@ -1,0 +1,283 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "graph/text/type_text.hpp"
+#include "import/fx/apply.hpp"
+
+namespace pw::fx {
+// ---- places
+
+// offset + i · strides[0] + j · strides[1] + …, in i64, of that many of each.
+std::optional<ValueId> Converter::places_of(Maker& make, const Shape& sizes, const Shape& strides,
+                                            std::int64_t offset) {
+  ValueId out = make("full", {},
+                     {{key("shape"), Shape()},
+                      {key("dtype"), DType::i64},
+                      {key("value"), static_cast<double>(offset)}});
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    const std::optional<std::int64_t> stride = context_.dims.value(strides[i]);
+    if (!stride || *stride < 0 || *stride >= kMaxDim) return std::nullopt;
+    Shape along(sizes.size() - i, context_.dims.constant(1));
+    along.front() = sizes[i];
+    const ValueId places = make("iota", {}, {{key("shape"), Shape{sizes[i]}}});
+    const ValueId by = make("full", {},
+                            {{key("shape"), Shape()},
+                             {key("dtype"), DType::i64},
+                             {key("value"), static_cast<double>(*stride)}});
+    out = make(
+        "add",
+        {out, make("reshape", {make("mul", {places, by}, {})}, {{key("shape"), std::move(along)}})},
+        {});
+  }
+  return out;
+}
+
+// Windows of one axis, side by side; each stands along a new last axis.
+Applied Converter::unfold(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site) {
+  std::optional<ValueId> x = tensor_of(bound.find("self"));
+  const Type* type = x ? type_of(*x) : nullptr;
+  const std::size_t rank = type ? type->shape.size() : 0;
+  const std::optional<std::size_t> axis = axis_of(as_int(*bound.find("dimension")), rank);
+  const std::optional<std::int64_t> size = as_int(*bound.find("size")),
+                                    step = as_int(*bound.find("step"));
+  if (!axis || !size || !step || *size < 0 || *step < 1) return kNotThis;
+  Dims& dims = context_.dims;
+  const std::optional<std::int64_t> extent = dims.value(type->shape[*axis]);
+  if (extent && *extent < *size) return kNotThis;
+  const DimId room = dims.sub(type->shape[*axis], dims.constant(*size));
+  const DimId count = dims.add(dims.div(room, dims.constant(*step)), dims.constant(1));
+  if (!count.valid()) return kNotThis;
+  Maker make = maker(site);
+  const std::optional<ValueId> places =
+      places_of(make, {count, dims.constant(*size)}, {dims.constant(*step), dims.constant(1)}, 0);
+  if (!places) return kNotThis;
+  const ValueId windows =
+      make("index", {*x, *places}, {{key("dim"), static_cast<std::int64_t>(*axis)}});
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i <= rank; ++i)
+    if (i != *axis + 1) order.push_back(i);
+  order.push_back(*axis + 1);
+  return make.done(make("detach", {in_order(make, windows, order)}, {}, wanted));
+}
+
+// Elements of the tensor's memory, which must be known to be dense and in order: those of its
+// storage, where it is a view.
+Applied Converter::as_strided(const Bound& bound, const std::vector<Wanted>& wanted,
+                              const Site& site) {
+  const Value* x = bound.find("self");
+  if (!x || x->kind != Value::Kind::tensor || !x->handle.valid()) return kNotThis;
+  const std::optional<Shape> sizes = as_shape(*bound.find("size")),
+                             strides = as_shape(*bound.find("stride"));
+  const Value& given = *bound.find("storage_offset");
+  std::optional<std::int64_t> offset = as_int(given);
+  const Tensor& own = memory_.tensors[x->handle];
+  if (given.kind == Value::Kind::none && !own.base.valid()) offset = 0;
+  if (!sizes || !strides || sizes->size() != strides->size() || !offset || *offset < 0)
+    return kNotThis;
+  const TensorId root = memory_.storage_of(x->handle).root;
+  Result<ValueId> memory = read(root, site);
+  if (!memory) return forward(memory);
+  const Type* type = type_of(*memory);
+  const std::optional<Shape>& known = memory_.tensors[root].strides;
+  if (!type || !known || !is_dense(context_.dims, type->shape, *known))
+    return fail(site.span, "PW0512", "how its operand lies in memory is not known");
+  const DimId count = count_of(type->shape);
+  Maker make = maker(site);
+  const std::optional<ValueId> places = places_of(make, *sizes, *strides, *offset);
+  if (!places || !count.valid()) return kNotThis;
+  const ValueId flat = make("reshape", {*memory}, {{key("shape"), Shape{count}}});
+  return make.done(make("index", {flat, *places}, {}, wanted));
+}
+
+// The diagonal of two axes replaced by src, whose last axis it is.
+Applied Converter::diagonal_scatter(const Bound& bound, const std::vector<Wanted>& wanted,
+                                    const Site& site) {
+  std::optional<ValueId> x = tensor_of(bound.find("self")), src = tensor_of(bound.find("src"));
+  const Type *type = x ? type_of(*x) : nullptr, *part = src ? type_of(*src) : nullptr;
+  const std::size_t rank = type ? type->shape.size() : 0;
+  const auto offset = as_int(*bound.find("offset"));
+  const auto first = axis_of(as_int(*bound.find("dim1")), rank),
+             second = axis_of(as_int(*bound.find("dim2")), rank);
+  if (!part || !offset || !first || !second || *first == *second || part->dtype != type->dtype)
+    return kNotThis;
+  Dims& dims = context_.dims;
+  const auto rows = dims.value(type->shape[*first]), columns = dims.value(type->shape[*second]);
+  if (!rows || !columns || part->shape.size() + 1 != rank) return kNotThis;
+  const std::int64_t row = std::max<std::int64_t>(0, -*offset),
+                     column = std::max<std::int64_t>(0, *offset);
+  const std::int64_t count = std::min(*rows - row, *columns - column);
+  if (count < 1 || dims.value(part->shape.back()) != count) return kNotThis;
+  std::vector<std::size_t> order{*first, *second}, back(rank), turned{rank - 2};
+  for (std::size_t i = 0; i < rank; ++i)
+    if (i != *first && i != *second) order.push_back(i);
+  for (std::size_t i = 0; i < rank; ++i) back[order[i]] = i;
+  for (std::size_t i = 0; i + 2 < rank; ++i) turned.push_back(i);
+  Maker make = maker(site);
+  const Shape extent{dims.constant(count)}, one{dims.constant(1)};
+  const std::optional<ValueId> i = places_of(make, extent, one, row),
+                               j = places_of(make, extent, one, column);
+  const ValueId put =
+      make("index_put", {in_order(make, *x, order), in_order(make, *src, turned), *i, *j},
+           {{key("reduce"), std::string("set")}});
+  return make.done(make("clone", {in_order(make, put, back)}, {}, wanted));
+}
+
+// ---- axes and shapes
+
+Applied Converter::movedim(const Bound& bound, const std::vector<Wanted>& wanted,
+                           const Site& site) {
+  std::optional<ValueId> x = tensor_of(bound.find("self"));
+  const Type* type = x ? type_of(*x) : nullptr;
+  const auto listed = [&](std::string_view name) -> std::optional<std::vector<std::size_t>> {
+    const Value& given = *bound.find(name);
+    std::optional<Shape> shape = as_shape(given);
+    if (const auto one = as_int(given); !shape && one) shape = Shape{context_.dims.constant(*one)};
+    std::vector<std::size_t> out;
+    for (DimId d : shape.value_or(Shape())) {
+      const auto axis = axis_of(context_.dims.value(d), type->shape.size());
+      if (!axis || std::find(out.begin(), out.end(), *axis) != out.end()) return std::nullopt;
+      out.push_back(*axis);
+    }
+    return shape ? std::optional(out) : std::nullopt;
+  };
+  if (!type) return kNotThis;
+  const auto from = listed("source"), to = listed("destination");
+  if (!from || !to || from->size() != to->size()) return kNotThis;
+  std::vector<std::size_t> rest, order(type->shape.size());
+  for (std::size_t i = 0; i < order.size(); ++i)
+    if (std::find(from->begin(), from->end(), i) == from->end()) rest.push_back(i);
+  for (std::size_t i = 0, next = 0; i < order.size(); ++i) {
+    const auto moved = std::find(to->begin(), to->end(), i);
+    order[i] =
+        moved == to->end() ? rest[next++] : (*from)[static_cast<std::size_t>(moved - to->begin())];
+  }
+  return permuted(*x, order, wanted, site);
+}
+
+// Each of the tensors in the shape that they broadcast to.
+Applied Converter::broadcast(const Bound& bound, const std::vector<Wanted>& wanted,
+                             const Site& site) {
+  const Value& tensors = *bound.find("tensors");
+  if (tensors.kind != Value::Kind::list || tensors.items.empty()) return kNotThis;
+  Shape common;
+  const DimId one = context_.dims.constant(1);
+  for (const Value& item : tensors.items) {
+    const Type* type = item.kind == Value::Kind::tensor ? type_of(item.tensor) : nullptr;
+    if (!type) return kNotThis;
+    const Shape& shape = type->shape;
+    if (shape.size() > common.size())
+      common.insert(common.begin(), shape.size() - common.size(), one);
+    for (std::size_t i = 0; i < shape.size(); ++i) {
+      DimId& to = common[common.size() - shape.size() + i];
+      if (to != shape[i] && to != one && shape[i] != one) return kNotThis;
+      if (to == one) to = shape[i];
+    }
+  }
+  Results out;
+  for (std::size_t i = 0; i < tensors.items.size(); ++i) {
+    Result<Results> wide = emit("expand", {tensors.items[i].tensor}, {{key("shape"), common}},
+                                {i < wanted.size() ? wanted[i] : Wanted()}, site);
+    if (!wide) return forward(wide);
+    out.push_back(wide->front());
+  }
+  return std::optional(std::move(out));
+}
+
+// Coordinates: tensor i along axis i of all results, or, of 'xy', the first two exchanged.
+Applied Converter::meshgrid(const Bound& bound, const std::vector<Wanted>& wanted,
+                            const Site& site) {
+  const Value &tensors = *bound.find("tensors"), &indexing = *bound.find("indexing");
+  if (tensors.kind != Value::Kind::list || tensors.items.empty() ||
+      indexing.kind != Value::Kind::string || (indexing.text != "ij" && indexing.text != "xy"))
+    return kNotThis;
+  const std::size_t rank = tensors.items.size();
+  Shape whole;
+  std::vector<std::size_t> axis_of_tensor(rank);
+  for (std::size_t i = 0; i < rank; ++i) {
+    const Value& item = tensors.items[i];
+    const Type* type = item.kind == Value::Kind::tensor ? type_of(item.tensor) : nullptr;
+    if (!type || type->shape.size() > 1) return kNotThis;
+    whole.push_back(type->shape.empty() ? context_.dims.constant(1) : type->shape[0]);
+    axis_of_tensor[i] = i;
+  }
+  if (indexing.text == "xy" && rank > 1) {
+    std::swap(axis_of_tensor[0], axis_of_tensor[1]);
+    std::swap(whole[0], whole[1]);
+  }
+  Results out;
+  for (std::size_t i = 0; i < rank; ++i) {
+    Shape along(rank, context_.dims.constant(1));
+    along[axis_of_tensor[i]] = whole[axis_of_tensor[i]];
+    Applied apart = reshape_to(tensors.items[i].tensor, std::move(along), kUnnamed, site);
+    if (!apart || !*apart) return apart;
+    Result<Results> wide = emit("expand", {(*apart)->front()}, {{key("shape"), whole}},
+                                {i < wanted.size() ? wanted[i] : Wanted()}, site);
+    if (!wide) return forward(wide);
+    out.push_back(wide->front());
+  }
+  return std::optional(std::move(out));
+}
+
+// ---- norms
+
+ValueId Converter::number_of_type(Maker& make, double value, DType dtype) {
+  return make("full", {}, {{key("shape"), Shape()}, {key("dtype"), dtype}, {key("value"), value}});
+}
+
+// (Σ |x|^p)^(1/p) over the listed axes, or all; of an infinite p the extreme of |x|, of 0 the
+// number of those that are not 0. bf16 and f16 in f32.
+Applied Converter::vector_norm(const Bound& bound, const std::vector<Wanted>& wanted,
+                               const Site& site) {
+  std::optional<ValueId> x = tensor_of(bound.find("self"));
+  const Type* type = x ? type_of(*x) : nullptr;
+  const Value &ord = *bound.find("ord"), &dtype = *bound.find("dtype"),
+              &keep = *bound.find("keepdim");
+  const auto axes = type ? listed_axes(bound.find("dim"), type->shape.size()) : std::nullopt;
+  double p = 2;
+  if (ord.kind == Value::Kind::real) p = ord.real;
+  if (ord.kind == Value::Kind::integer) {
+    const auto whole = as_int(ord);
+    if (!whole) return kNotThis;
+    p = static_cast<double>(*whole);
+  }
+  const bool numeric = ord.kind == Value::Kind::real || ord.kind == Value::Kind::integer ||
+                       ord.kind == Value::Kind::none;
+  if (!axes || !numeric || std::isnan(p) || !is_float(type->dtype) ||
+      keep.kind != Value::Kind::boolean ||
+      (dtype.kind != Value::Kind::none && dtype.kind != Value::Kind::dtype))
+    return kNotThis;
+  const DType to = dtype.kind == Value::Kind::dtype ? dtype.dtype : type->dtype;
+  if (!is_float(to)) return kNotThis;
+  const DType in = to == DType::f64 ? DType::f64 : DType::f32;
+  Shape shape = type->shape;
+  for (const std::size_t axis : *axes) {
+    shape[axis] = context_.dims.constant(1);
+    if (!keep.boolean) shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(axis));
+  }
+  Maker make = maker(site);
+  const auto number = [&](double value) { return number_of_type(make, value, in); };
+  const auto over_axes = [&](std::string_view op, ValueId v) {
+    for (const std::size_t axis : *axes)
+      v = make(op, {v}, {{key("dim"), static_cast<std::int64_t>(axis)}, {key("keepdim"), true}});
+    return v;
+  };
+  const ValueId h = type->dtype == in ? *x : make("cast", {*x}, {{key("dtype"), in}});
+  ValueId out;
+  if (std::isinf(p)) {
+    out = over_axes(p > 0 ? "amax" : "amin", make("abs", {h}, {}));
+  } else if (p == 0) {
+    out = over_axes("sum", make("cast", {make("ne", {h, number(0)}, {})}, {{key("dtype"), in}}));
+  } else if (p == 1) {
+    out = over_axes("sum", make("abs", {h}, {}));
+  } else if (p == 2) {
+    out = make("sqrt", {over_axes("sum", make("mul", {h, h}, {}))}, {});
+  } else {
+    const ValueId powers = make("pow", {make("abs", {h}, {}), number(p)}, {});
+    out = make("pow", {over_axes("sum", powers), number(1 / p)}, {});
+  }
+  if (to != in) out = make("cast", {out}, {{key("dtype"), to}});
+  return make.done(make("reshape", {out}, {{key("shape"), shape}}, wanted));
+}
+
+}  // namespace pw::fx

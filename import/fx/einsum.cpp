@@ -1,0 +1,88 @@
+#include "import/fx/einsum.hpp"
+
+#include <algorithm>
+
+namespace pw {
+namespace {
+
+constexpr std::string_view kEllipsis = "...";
+using Failure = tl::unexpected<std::string>;
+
+bool stands_twice(std::string_view term) {
+  for (std::size_t i = 0; i < term.size(); ++i)
+    if (term.find(term[i], i + 1) != std::string_view::npos) return true;
+  return false;
+}
+
+/// As they are written: with ellipses, and without a result where none is stated.
+OrReason<EinsumTerms> written_terms(std::string equation) {
+  std::erase(equation, ' ');
+  for (const char sign : equation)
+    if ((sign < 'a' || sign > 'z') && (sign < 'A' || sign > 'Z') &&
+        std::string_view("->.,").find(sign) == std::string_view::npos)
+      return Failure("the equation is of another form");
+  EinsumTerms out;
+  const std::size_t arrow = equation.find("->");
+  const std::string left = equation.substr(0, arrow);
+  for (std::size_t begin = 0; begin <= left.size();) {
+    const std::size_t comma = std::min(left.find(',', begin), left.size());
+    out.operands.push_back(left.substr(begin, comma - begin));
+    begin = comma + 1;
+  }
+  if (arrow != std::string::npos) {
+    out.result = equation.substr(arrow + 2);
+    return out;
+  }
+  std::string sorted = left;
+  std::sort(sorted.begin(), sorted.end());
+  if (left.find(kEllipsis) != std::string::npos) out.result = kEllipsis;
+  for (const char letter : sorted)
+    if (letter != ',' && letter != '.' && std::count(left.begin(), left.end(), letter) == 1)
+      out.result += letter;
+  return out;
+}
+
+/// The ellipsis as digits.
+OrReason<std::string> spelt_out(const std::string& term, std::size_t axes) {
+  const std::size_t at = term.find(kEllipsis);
+  if (at == std::string::npos) return term;
+  if (axes > 10) return Failure("an ellipsis of more than ten axes");
+  std::string digits;
+  for (std::size_t i = axes; i-- > 0;) digits += static_cast<char>('0' + i);
+  return term.substr(0, at) + digits + term.substr(at + kEllipsis.size());
+}
+
+}  // namespace
+
+OrReason<EinsumTerms> einsum_terms(std::string_view equation,
+                                   const std::vector<std::size_t>& ranks) {
+  OrReason<EinsumTerms> terms = written_terms(std::string(equation));
+  if (!terms) return terms;
+  if (terms->operands.size() != ranks.size())
+    return Failure("the equation has another number of operands");
+  std::size_t most = 0;
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    std::string& term = terms->operands[i];
+    const bool open = term.find(kEllipsis) != std::string::npos;
+    const std::size_t named = term.size() - (open ? kEllipsis.size() : 0),
+                      axes = ranks[i] >= named ? ranks[i] - named : 0;
+    if (open) most = std::max(most, axes);
+    const OrReason<std::string> spelt = spelt_out(term, axes);
+    if (!spelt) return Failure(spelt.error());
+    term = *spelt;
+    if (stands_twice(term)) return Failure("a letter that stands twice in one term");
+    if (term.size() != ranks[i]) return Failure("a term has not one letter an axis");
+  }
+  const OrReason<std::string> result = spelt_out(terms->result, most);
+  if (!result) return Failure(result.error());
+  terms->result = *result;
+  for (const char letter : terms->result)
+    if (std::none_of(terms->operands.begin(), terms->operands.end(), [&](const std::string& term) {
+          return term.find(letter) != std::string::npos;
+        }))
+      return Failure("a letter of the result that is in no term");
+  if (stands_twice(terms->result)) return Failure("a letter that stands twice in the result");
+  return terms;
+}
+
+}  // namespace pw

@@ -1,0 +1,519 @@
+#include "import/fx/ops.hpp"
+
+#include <algorithm>
+
+#include "base/assert.hpp"
+
+namespace pw::fx {
+namespace {
+
+struct Row {
+  std::string_view target, op, parameters;
+  Special special = Special::none;
+};
+
+// What an expression of the language says stands in rules/import/*.pwr; here is what needs code.
+// A parameter list, in the order of the target's schema. Of `name`:
+//   name:x        is the operand x            name:{k}     is the attribute k
+//   name!0        is a buffer, written: left out; its contents are result 0 from here on
+//   name!0{k}     … and its dtype is the attribute k
+//   name:x!0      is the operand x, and is overwritten by result 0
+//   name:none     must be None                name:-       does not matter
+//   …=1           may be left out, and is 1 then        a|b  is called a or b
+constexpr Row kRows[] = {
+    // layout
+    {"aten.view", "reshape", "self:x size:{shape}", Special::view},
+    {"aten.reshape", "reshape", "self:x shape|size:{shape}", Special::view},
+    {"aten.reshape_as", "reshape", "self:x other:-", Special::view},
+    {"aten.view_as", "reshape", "self:x other:-", Special::view},
+    {"aten.unflatten.int", "reshape", "self:x dim:- sizes:-", Special::unflatten},
+    {"aten._unsafe_view", "reshape", "self:x size:{shape}", Special::view},
+    {"aten.flatten.using_ints", "reshape", "self:x start_dim:-=0 end_dim:-=-1", Special::flatten},
+    {"aten.ravel", "reshape", "self:x start_dim:-=0 end_dim:-=-1", Special::flatten},
+    {"aten.unsqueeze", "reshape", "self:x dim:-", Special::unsqueeze},
+    {"aten.squeeze.dim", "reshape", "self:x dim:-", Special::squeeze},
+    {"aten.squeeze.dims", "reshape", "self:x dim:-", Special::squeeze},
+    {"aten.squeeze", "reshape", "self:x dim:-=None", Special::squeeze},
+    {"aten.t", "transpose", "self:x", Special::t},
+    {"aten.numpy_T", "transpose", "self:x", Special::t},
+    {"aten.mT", "transpose", "self:x", Special::t},
+    {"aten.mH", "transpose", "self:x", Special::t},
+    {"aten.adjoint", "transpose", "self:x", Special::t},
+    {"aten.transpose.int", "transpose", "self:x dim0:{dim0} dim1:{dim1}"},
+    {"aten.swapaxes", "transpose", "self:x axis0:{dim0} axis1:{dim1}"},
+    {"aten.swapdims", "transpose", "self:x dim0:{dim0} dim1:{dim1}"},
+    {"aten.permute", "transpose", "self:x dims:-", Special::permute},
+    {"aten.slice.Tensor", "slice",
+     "self:x dim:{dim}=0 start:{start}=None end:{end}=None step:{step}=1", Special::slice},
+    {"aten.slice_scatter", "slice_scatter",
+     "self:x src:src dim:{dim}=0 start:{start}=None end:{end}=None step:-=1", Special::slice},
+    {"aten.select_scatter", "slice_scatter", "self:x src:src dim:- index:-",
+     Special::select_scatter},
+    {"aten.narrow", "slice", "self:x dim:- start:- length:-", Special::narrow},
+    {"aten.select.int", "slice", "self:x dim:- index:-", Special::select},
+    {"aten.split_with_sizes", "split", "self:x split_sizes:{sizes} dim:{dim}=0"},
+    {"aten.split.sizes", "split", "self:x split_size:{sizes} dim:{dim}=0"},
+    {"aten.split.Tensor", "split", "self:x split_size:- dim:{dim}=0", Special::split},
+    {"aten.unsafe_split.Tensor", "split", "self:x split_size:- dim:{dim}=0", Special::split},
+    {"aten.unsafe_split_with_sizes", "split", "self:x split_sizes:{sizes} dim:{dim}=0"},
+    {"aten.unsafe_chunk", "split", "self:x chunks:- dim:{dim}=0", Special::chunk},
+    {"aten.chunk", "split", "self:x chunks:- dim:{dim}=0", Special::chunk},
+    {"aten.cat", "cat", "tensors:xs dim:{dim}=0", Special::cat},
+    {"aten.stack", "cat", "tensors:xs dim:{dim}=0", Special::stack},
+    {"aten.unbind.int", "split", "self:x dim:-=0", Special::unbind},
+    {"aten.expand", "expand", "self:x size:{shape} implicit:-=False", Special::expand},
+    {"aten.broadcast_to", "expand", "self:x size:{shape}", Special::expand},
+    {"aten.expand_as", "expand", "self:x other:-", Special::expand},
+    {"aten.movedim.int", "transpose", "self:x source:- destination:-", Special::movedim},
+    {"aten.movedim.intlist", "transpose", "self:x source:- destination:-", Special::movedim},
+    {"aten.moveaxis.int", "transpose", "self:x source:- destination:-", Special::movedim},
+    {"aten.moveaxis.intlist", "transpose", "self:x source:- destination:-", Special::movedim},
+    {"aten.broadcast_tensors", "expand", "tensors:-", Special::broadcast},
+    {"aten.meshgrid", "expand", "tensors:- indexing:-='ij'", Special::meshgrid},
+    {"aten.meshgrid.indexing", "expand", "tensors:- indexing:-", Special::meshgrid},
+    {"aten.unfold", "index", "self:x dimension:- size:- step:-", Special::unfold},
+    {"aten.as_strided", "index", "self:x size:- stride:- storage_offset:-=None",
+     Special::as_strided},
+    {"prims.as_strided", "index", "a|self:x size:- stride:- storage_offset:-", Special::as_strided},
+    {"aten.diagonal_scatter", "index_put", "self:x src:- offset:-=0 dim1:-=0 dim2:-=1",
+     Special::diagonal_scatter},
+    {"prims.reshape", "reshape", "a|self:x shape|size:{shape}", Special::view},
+    {"prims.squeeze", "reshape", "a|self:x dimensions|dim:-", Special::squeeze},
+    {"prims.split_dim", "reshape", "a|self:x dim:- outer_length:-", Special::split_dim},
+    {"prims.collapse", "reshape", "a|self:x start|start_dim:- end|end_dim:-", Special::flatten},
+    {"prims.collapse_view", "reshape", "a|self:x start|start_dim:- end|end_dim:-",
+     Special::flatten},
+    {"prims.expand_dims", "reshape", "a|self:x dimensions:- ndim:none=None", Special::expand_dims},
+    {"prims.broadcast_in_dim", "expand", "a|self:x shape:- broadcast_dimensions:-",
+     Special::broadcast_in_dim},
+    {"prims.transpose", "transpose", "a|self:x permutation|dims:-", Special::permute},
+    {"prims.slice_in_dim", "slice",
+     "a|self:x start_index|start:{start} limit_index|end:{end} stride|step:{step}=1 "
+     "axis|dim:{dim}=0",
+     Special::slice},
+    {"prims.slice", "slice", "a|self:x start_indices:- limit_indices:- strides:-=None",
+     Special::slices},
+    {"prims.cat", "cat", "tensors:xs dim:{dim}", Special::cat},
+    {"aten.detach", "detach", "self:x"},
+    {"aten.alias", "detach", "self:x"},
+    {"aten.dropout", "detach", "input:x p:- train:none=False"},
+    {"aten.feature_dropout", "detach", "input:x p:- train:none=False"},
+    {"aten.alpha_dropout", "detach", "input:x p:- train:none=False"},
+    {"aten.lift", "detach", "self:x"},
+    {"aten.lift_fresh", "detach", "self:x"},
+    {"aten.positive", "detach", "self:x"},
+    {"aten.lift_fresh_copy", "clone", "self:x"},
+    {"aten.clone", "clone", "self:x memory_format:-=None"},
+    {"aten.contiguous", "detach", "self:x memory_format:-=None"},
+    {"aten.copy", "detach", "self:- src:x non_blocking:-=False", Special::copy},
+    {"aten.fill.Scalar", "full", "self:x value|fill_value:{value} dtype:{dtype}=None",
+     Special::make_like},
+    {"aten.zero", "full", "self:x fill_value:{value}=0.0 dtype:{dtype}=None", Special::make_like},
+    {"aten.sym_size.int", "", "self:x dim:-", Special::size},
+    // tensors from nothing
+    {"aten.empty.memory_format", "empty",
+     "size:{shape} dtype:{dtype}=None layout:-=None device:-=None pin_memory:-=None "
+     "memory_format:-=None",
+     Special::make},
+    {"aten.empty_strided", "empty",
+     "size:{shape} stride:- dtype:{dtype}=None layout:-=None device:-=None pin_memory:-=None",
+     Special::make},
+    {"aten.zeros", "full",
+     "size:{shape} dtype:{dtype}=None layout:-=None device:-=None pin_memory:-=None "
+     "fill_value:{value}=0.0",
+     Special::make},
+    {"aten.ones", "full",
+     "size:{shape} dtype:{dtype}=None layout:-=None device:-=None pin_memory:-=None "
+     "fill_value:{value}=1.0",
+     Special::make},
+    {"aten.full", "full",
+     "size:{shape} fill_value:{value} dtype:{dtype}=None layout:-=None device:-=None "
+     "pin_memory:-=None",
+     Special::make},
+    {"aten.empty_like", "empty",
+     "self:x dtype:{dtype}=None layout:-=None device:-=None pin_memory:-=None memory_format:-=None",
+     Special::make_like},
+    {"aten.zeros_like", "full",
+     "self:x dtype:{dtype}=None layout:-=None device:-=None pin_memory:-=None memory_format:-=None "
+     "fill_value:{value}=0.0",
+     Special::make_like},
+    {"aten.ones_like", "full",
+     "self:x dtype:{dtype}=None layout:-=None device:-=None pin_memory:-=None memory_format:-=None "
+     "fill_value:{value}=1.0",
+     Special::make_like},
+    {"aten.full_like", "full",
+     "self:x fill_value:{value} dtype:{dtype}=None layout:-=None device:-=None pin_memory:-=None "
+     "memory_format:-=None",
+     Special::make_like},
+    {"aten.scalar_tensor", "full",
+     "s:{value} dtype:{dtype}=None layout:-=None device:-=None pin_memory:-=None", Special::scalar},
+    {"prims.full", "full",
+     "shape|size:{shape} fill_value:{value} dtype:{dtype}=None device:-=None requires_grad:-=None",
+     Special::make},
+    {"prims.full_like", "full",
+     "a|self:x fill_value:{value} dtype:{dtype}=None device:-=None requires_grad:-=None",
+     Special::make_like},
+    {"prims.empty", "empty",
+     "shape|size:{shape} dtype:{dtype}=None device:-=None requires_grad:-=None", Special::make},
+    {"prims.empty_strided", "empty",
+     "shape|size:{shape} strides:- dtype:{dtype}=None device:-=None requires_grad:-=None",
+     Special::make},
+    {"prims.empty_permuted", "empty",
+     "shape|size:{shape} physical_layout:- dtype:{dtype}=None device:-=None requires_grad:-=None",
+     Special::make},
+    {"prims.scalar_tensor", "full", "s:{value} dtype:{dtype}=None device:-=None", Special::scalar},
+    // casts and reductions
+    {"aten._to_copy", "cast",
+     "self:x dtype:{dtype}=None layout:-=None device:-=None pin_memory:-=None non_blocking:-=False "
+     "memory_format:-=None",
+     Special::to_copy},
+    {"aten.to.dtype", "cast",
+     "self:x dtype:{dtype} non_blocking:-=False copy:-=False memory_format:-=None",
+     Special::to_copy},
+    {"aten.to.dtype_layout", "cast",
+     "self:x dtype:{dtype}=None layout:-=None device:-=None pin_memory:-=None non_blocking:-=False "
+     "copy:none=False memory_format:-=None",
+     Special::to_copy},
+    {"aten.to.device", "cast",
+     "self:x device:- dtype:{dtype} non_blocking:-=False copy:none=False memory_format:-=None",
+     Special::to_copy},
+    {"aten.type_as", "cast", "self:x other:-", Special::type_of},
+    {"prims.convert_element_type", "cast", "a|self:x dtype:{dtype}", Special::to_copy},
+    {"aten.mean.dim", "mean", "self:x dim:- keepdim:{keepdim}=False dtype:-=None", Special::reduce},
+    {"aten.sum.dim_IntList", "sum", "self:x dim:- keepdim:{keepdim}=False dtype:-=None",
+     Special::reduce},
+    {"aten.amax", "amax", "self:x dim:-=None keepdim:{keepdim}=False", Special::reduce},
+    {"aten.amin", "amin", "self:x dim:-=None keepdim:{keepdim}=False", Special::reduce},
+    {"prims.sum", "sum", "inp|self:x dims|dim:- output_dtype|dtype:-=None", Special::reduce},
+    {"prims.prod", "prod", "inp|self:x dims|dim:- output_dtype|dtype:-=None", Special::reduce},
+    {"prims.amax", "amax", "inp|self:x dims|dim:- output_dtype|dtype:-=None", Special::reduce},
+    {"prims.amin", "amin", "inp|self:x dims|dim:- output_dtype|dtype:-=None", Special::reduce},
+    {"prims.var", "sum",
+     "inp|self:x dims|dim:- correction:- output_dtype:none=None keepdim:-=False",
+     Special::variance},
+    {"aten.var_mean.correction", "mean", "self:x dim:-=None correction:-=None keepdim:-=False",
+     Special::var_mean},
+    {"aten.any.dims", "any", "self:x dim:-=None keepdim:{keepdim}=False", Special::any},
+    {"aten.var.dim", "sum", "self:x dim:- unbiased:-=True keepdim:-=False", Special::variance},
+    {"aten.var", "sum", "self:x unbiased:-=True dim:-=None keepdim:-=False", Special::variance},
+    {"aten.std", "sum", "self:x unbiased:-=True dim:-=None keepdim:-=False", Special::variance},
+    {"aten.std.dim", "sum", "self:x dim:- unbiased:-=True keepdim:-=False", Special::variance},
+    {"aten.std.correction", "sum", "self:x dim:-=None correction:-=None keepdim:-=False",
+     Special::variance},
+    {"aten.var.correction", "sum", "self:x dim:-=None correction:-=None keepdim:-=False",
+     Special::variance},
+    // elements by indices
+    {"aten.arange", "iota", "end:- dtype:-=None layout:-=None device:-=None pin_memory:-=None",
+     Special::arange},
+    {"aten.arange.start", "iota",
+     "start:- end:- dtype:-=None layout:-=None device:-=None pin_memory:-=None", Special::arange},
+    {"aten.arange.start_step", "iota",
+     "start:- end:- step:-=1 dtype:-=None layout:-=None device:-=None pin_memory:-=None",
+     Special::arange},
+    {"prims.iota", "iota",
+     "length:- start:-=0 step:-=1 dtype:-=None device:-=None requires_grad:-=None", Special::iota},
+    {"aten.einsum", "mm", "equation:- tensors:- path:-=None", Special::einsum},
+    {"aten.tensordot", "mm", "self:- other:- dims_self:- dims_other:-", Special::tensordot},
+    {"aten.linalg_vector_norm", "sqrt", "self:x ord:-=2 dim:-=None keepdim:-=False dtype:-=None",
+     Special::vector_norm},
+    {"aten.norm.Scalar", "sqrt", "self:x p|ord:-=2 dim:-=None keepdim:-=False dtype:-=None",
+     Special::vector_norm},
+    {"aten.norm.ScalarOpt_dtype", "sqrt", "self:x p|ord:- dtype:- dim:-=None keepdim:-=False",
+     Special::vector_norm},
+    {"aten.norm.ScalarOpt_dim", "sqrt", "self:x p|ord:- dim:- keepdim:-=False dtype:-=None",
+     Special::vector_norm},
+    {"aten.norm.ScalarOpt_dim_dtype", "sqrt", "self:x p|ord:- dim:- keepdim:-=False dtype:-=None",
+     Special::vector_norm},
+    {"aten.index.Tensor", "index", "self:x indices:-", Special::index},
+    {"aten._unsafe_index.Tensor", "index", "self:x indices:-", Special::index},
+    {"aten.index_put", "index_put", "self:x indices:- values:- accumulate:-=False",
+     Special::index_put},
+    {"aten._unsafe_index_put", "index_put", "self:x indices:- values:- accumulate:-=False",
+     Special::index_put},
+    {"aten.gather", "index", "self:x dim:- index:- sparse_grad:-=False", Special::gather},
+    {"aten.scatter.src", "index_put", "self:x dim:- index:- src:-", Special::scatter},
+    {"aten.scatter.value", "index_put", "self:x dim:- index:- value|src:-", Special::scatter},
+    {"aten.scatter_add", "index_put", "self:x dim:- index:- src:-", Special::scatter},
+    {"aten.scatter_reduce.two", "index_put",
+     "self:x dim:- index:- src:- reduce:- include_self:-=True", Special::scatter},
+    {"aten.flip", "index", "self:x dims:-", Special::flip},
+    {"aten.fliplr", "index", "self:x dims:-=[1]", Special::flip},
+    {"aten.flipud", "index", "self:x dims:-=[0]", Special::flip},
+    {"aten.roll", "cat", "self:x shifts:- dims:-=[]", Special::roll},
+    {"prims.rev", "index", "a|self:x dims:-", Special::flip},
+    {"aten.conv1d", "convolution",
+     "input:x weight:w bias:b=None stride:-=None padding:-=None dilation:-=None groups:-=1",
+     Special::convolution},
+    {"aten.conv2d", "convolution",
+     "input:x weight:w bias:b=None stride:-=None padding:-=None dilation:-=None groups:-=1",
+     Special::convolution},
+    {"aten.conv3d", "convolution",
+     "input:x weight:w bias:b=None stride:-=None padding:-=None dilation:-=None groups:-=1",
+     Special::convolution},
+    {"aten.conv1d.padding", "convolution",
+     "input:x weight:w bias:b=None stride:-=1 padding:-='valid' dilation:-=1 groups:-=1",
+     Special::convolution},
+    {"aten.conv2d.padding", "convolution",
+     "input:x weight:w bias:b=None stride:-=1 padding:-='valid' dilation:-=1 groups:-=1",
+     Special::convolution},
+    {"aten.conv3d.padding", "convolution",
+     "input:x weight:w bias:b=None stride:-=1 padding:-='valid' dilation:-=1 groups:-=1",
+     Special::convolution},
+    {"aten.conv_transpose1d", "transposed_convolution",
+     "input:x weight:w bias:b=None stride:-=1 padding:-=0 output_padding:-=0 groups:-=1 "
+     "dilation:-=1",
+     Special::conv_transpose},
+    {"aten.conv_transpose2d.input", "transposed_convolution",
+     "input:x weight:w bias:b=None stride:-=1 padding:-=0 output_padding:-=0 groups:-=1 "
+     "dilation:-=1",
+     Special::conv_transpose},
+    {"aten.conv_transpose3d.input", "transposed_convolution",
+     "input:x weight:w bias:b=None stride:-=1 padding:-=0 output_padding:-=0 groups:-=1 "
+     "dilation:-=1",
+     Special::conv_transpose},
+    {"aten.matmul", "bmm", "self:a other:b", Special::matmul},
+    {"aten.im2col", "index", "self:x kernel_size:- dilation:- padding:- stride:-", Special::im2col},
+    {"aten.repeat", "expand", "self:x repeats:-", Special::repeat},
+    {"aten.tile", "expand", "self:x dims|repeats:-", Special::repeat},
+    {"aten.repeat_interleave.self_int", "expand", "self:x repeats:- dim:-=None output_size:-=None",
+     Special::repeat_interleave},
+    {"aten.pad", "cat", "self:x pad:- mode:-='constant' value:-=None", Special::pad},
+    {"aten.constant_pad_nd", "cat", "self:x pad:- value:-=0", Special::pad},
+    {"aten.reflection_pad1d", "cat", "self:x padding:-", Special::pad_edges},
+    {"aten.reflection_pad2d", "cat", "self:x padding:-", Special::pad_edges},
+    {"aten.reflection_pad3d", "cat", "self:x padding:-", Special::pad_edges},
+    {"aten.replication_pad1d", "cat", "self:x padding:-", Special::pad_edges},
+    {"aten.replication_pad2d", "cat", "self:x padding:-", Special::pad_edges},
+    {"aten.replication_pad3d", "cat", "self:x padding:-", Special::pad_edges},
+    {"aten.diagonal", "slice", "self:x offset:-=0 dim1:-=0 dim2:-=1", Special::diagonal},
+    // vLLM's kernels
+    {"vllm_ir.rms_norm", "rms_norm", "x|input:x weight:w epsilon:{eps} variance_size:none=None",
+     Special::ir_norm},
+    {"vllm_ir.fused_add_rms_norm", "fused_add_rms_norm",
+     "x:x x_residual:res weight:w epsilon:{eps} variance_size:none=None", Special::ir_norm},
+    {"vllm_ir.fused_add_rms_norm.maybe_inplace", "fused_add_rms_norm",
+     "x:x x_residual:res weight:w epsilon:{eps} variance_size:none=None", Special::ir_norm},
+    {"_C.rotary_embedding", "rotary_embedding",
+     "positions:positions query:q!0 key:k!1 head_size:{head} cos_sin_cache:cos_sin is_neox:{neox} "
+     "rope_dim_offset:none=0 inverse:none=False",
+     Special::rotary},
+    {"_C.fused_qk_norm_rope", "fused_qk_norm_rope",
+     "qkv:qkv!0 num_heads_q:{heads_q} num_heads_k:{heads_k} num_heads_v:- head_dim:{head} "
+     "eps:{eps} "
+     "q_weight:qw k_weight:kw cos_sin_cache:cos_sin is_neox:{neox} position_ids:positions "
+     "forced_token_heads_per_warp:-=-1"},
+    {"_C.silu_and_mul_per_block_quant", "silu_and_mul_per_block_quant",
+     "out|result!0 input:gu scales|scale!1 group_size:{group} scale_ub:none=None "
+     "is_scale_transposed:{column_major}=False least:{least}=0.001953125"},
+    {"_C.static_scaled_fp8_quant", "static_scaled_fp8_quant",
+     "result|out!0 input:x scale:s group_shape:none=None"},
+    {"_C.static_scaled_fp8_quant", "static_scaled_fp8_quant",
+     "result|out!0 input:x scale:s group_shape:none=[-1,-1]"},
+    {"_C.per_token_group_fp8_quant", "per_token_group_fp8_quant",
+     "input:x output_q!0 output_s!1 group_size:{group} eps:{least} fp8_min:none=-448.0 "
+     "fp8_max:none=448.0 scale_ue8m0:{ue8m0} "
+     "dummy_is_scale_transposed:{column_major}=False dummy_is_tma_aligned:{tma_aligned}=False"},
+    {"_C.rms_norm_per_block_quant", "rms_norm_per_block_quant",
+     "result|out!0 input:x weight:w scale!1 epsilon:{eps} scale_ub:none=None residual:none=None "
+     "group_size:{group} is_scale_transposed:{column_major}=False least:{least}=0.001953125"},
+    {"_C.rms_norm_per_block_quant", "fused_add_rms_norm_per_block_quant",
+     "result|out!0 input:x weight:w scale!1 epsilon:{eps} scale_ub:none=None residual:res!2 "
+     "group_size:{group} is_scale_transposed:{column_major}=False least:{least}=0.001953125"},
+    {"_C.cutlass_scaled_mm", "scaled_mm", "out!0 a:a b:b a_scales:sa b_scales:sb bias:none=None",
+     Special::scaled_product},
+    {"vllm.fp8_gemm_nt_op", "block_scaled_mm",
+     "q_input:a input_scale:sa weight:b weight_scale:sb output!0 use_deep_gemm_e8m0:-",
+     Special::scaled_product},
+    {"_C.vocab_parallel_embedding", "vocab_parallel_embedding",
+     "out!0 input_ids:ids weight:table org_vocab_start_index:{first} org_vocab_end_index:{last} "
+     "num_org_vocab_padding:{padding} added_vocab_start_index:{added_first} "
+     "added_vocab_end_index:{added_last}"},
+    {"vllm.unified_attention_with_output", "unified_attention",
+     "query:q key:k value:v output!0 layer_name:{layer} output_scale:scale=None "
+     "output_block_scale:none=None kv_cache_dummy_dep:after=None",
+     Special::attention},
+    {"vllm.unified_attention", "unified_attention",
+     "query:q key:k value:v layer_name:{layer} kv_cache_dummy_dep:after=None"},
+    {"vllm.unified_kv_cache_update", "unified_kv_cache_update", "key:k value:v layer_name:{layer}"},
+    {"vllm.unified_mla_attention_with_output", "unified_mla_attention",
+     "q:q kv_c_normed:kv k_pe:pe output!0 layer_name:{layer} output_scale:scale=None "
+     "output_block_scale:none=None kv_cache_dummy_dep:after=None quant_group_size:none=None "
+     "quant_scale_ue8m0:none=None quant_col_major:none=None quant_tma_aligned:none=None "
+     "q_dcp_replicated:none=None",
+     Special::attention},
+    {"vllm.unified_mla_kv_cache_update", "unified_mla_kv_cache_update",
+     "kv_c_normed:kv k_pe:pe layer_name:{layer} kv_cache_dtype:{format} k_scale:scale"},
+    {"vllm.moe_forward", "moe_forward",
+     "hidden_states:x!1 router_logits:logits shared_experts_input:shared=None input_ids:ids=None "
+     "layer_name:{layer} hidden_dim_unpadded:{unpadded}=0"},
+    {"vllm.moe_forward_shared", "moe_forward_shared",
+     "hidden_states:x router_logits:logits shared_experts_input:shared=None input_ids:ids=None "
+     "layer_name:{layer} hidden_dim_unpadded:{unpadded}=0"},
+    // collectives
+    {"vllm.sequence_parallel_chunk_impl", "shard_padded", "x:x", Special::shard_rows},
+    {"_c10d_functional.wait_tensor", "detach", "self|tensor:x"},
+};
+
+std::vector<std::string_view> split(std::string_view text, char at) {
+  std::vector<std::string_view> out;
+  while (!text.empty()) {
+    std::size_t end = std::min(text.find(at), text.size());
+    if (end > 0) out.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
+}
+
+// Views in the library's ops, and yet memory of their own.
+bool copies(std::string_view target) {
+  return target == "aten.clone" || target == "aten.lift_fresh_copy" || target == "aten._to_copy" ||
+         target == "aten.copy" || target == "aten.repeat" || target == "aten.constant_pad_nd" ||
+         target == "aten.repeat_interleave.self_int" || target == "aten.pad" ||
+         target == "aten.tile" || target == "aten.roll" || target == "aten.fliplr" ||
+         target == "aten.flipud" || target == "aten.im2col" || target == "aten.flip" ||
+         target == "prims.rev" || target == "prims.collapse" || target == "prims.reshape";
+}
+
+Slot read_slot(std::string_view text) {
+  Slot p;
+  if (std::size_t equals = text.find('='); equals != std::string_view::npos) {
+    p.default_text = text.substr(equals + 1);
+    text = text.substr(0, equals);
+  }
+  if (std::size_t bang = text.find('!'); bang != std::string_view::npos) {
+    p.use = Slot::Use::buffer;
+    p.result = text[bang + 1] - '0';
+    if (text.substr(bang + 2).starts_with("{"))
+      p.to = text.substr(bang + 3, text.size() - bang - 4);
+    text = text.substr(0, bang);
+  }
+  std::size_t colon = std::min(text.find(':'), text.size());
+  p.names = split(text.substr(0, colon), '|');
+  if (colon == text.size()) {
+    PW_ASSERT(p.use == Slot::Use::buffer, "a parameter without a use");
+    return p;
+  }
+  std::string_view to = text.substr(colon + 1);
+  if (to == "-") {
+    p.use = Slot::Use::ignored;
+  } else if (to == "none") {
+    p.use = Slot::Use::none;
+  } else if (to.starts_with("{")) {
+    p.use = Slot::Use::attribute;
+    p.to = to.substr(1, to.size() - 2);
+  } else {
+    p.use = Slot::Use::operand;
+    p.to = to;
+  }
+  return p;
+}
+
+}  // namespace
+
+namespace {
+
+// Results are what the call returns, then what it wrote in the order of its arguments.
+Mapping mapping_of(const ForeignOp& op) {
+  Mapping out{op.target, op.op, {}, Special::foreign, false, &op};
+  int result = static_cast<int>(op.returns.size());
+  for (const ForeignParameter& parameter : op.parameters) {
+    Slot slot;
+    slot.names.assign(parameter.names.begin(), parameter.names.end());
+    slot.to = parameter.names.front();
+    if (parameter.written()) {
+      slot.use = parameter.out ? Slot::Use::buffer : Slot::Use::operand;
+      slot.result = result++;
+    }
+    out.parameters.push_back(std::move(slot));
+  }
+  return out;
+}
+
+}  // namespace
+
+namespace {
+
+const std::map<std::string_view, std::vector<const Row*>>& own_rows() {
+  static const auto rows = [] {
+    std::map<std::string_view, std::vector<const Row*>> out;
+    for (const Row& row : kRows) out[row.target].push_back(&row);
+    return out;
+  }();
+  return rows;
+}
+
+}  // namespace
+
+namespace {
+
+// Second names that ATen has for its ops.
+constexpr std::pair<std::string_view, std::string_view> kAliases[] = {
+    {"absolute", "abs"},  {"arccos", "acos"},       {"arccosh", "acosh"},    {"arcsin", "asin"},
+    {"arcsinh", "asinh"}, {"arctan", "atan"},       {"arctan2", "atan2"},    {"arctanh", "atanh"},
+    {"clip", "clamp"},    {"concat", "cat"},        {"concatenate", "cat"},  {"divide", "div"},
+    {"fix", "trunc"},     {"greater", "gt"},        {"greater_equal", "ge"}, {"less", "lt"},
+    {"less_equal", "le"}, {"multiply", "mul"},      {"negative", "neg"},     {"not_equal", "ne"},
+    {"subtract", "sub"},  {"swapdims", "transpose"}};
+
+// Returns `aten.mul.Tensor` for `aten.multiply.Tensor`, and an empty text if it is not an alias.
+std::string without_alias(std::string_view target) {
+  constexpr std::string_view kAten = "aten.";
+  if (!target.starts_with(kAten)) return {};
+  const std::string_view rest = target.substr(kAten.size()), base = rest.substr(0, rest.find('.'));
+  const auto found = std::find_if(std::begin(kAliases), std::end(kAliases),
+                                  [&](const auto& alias) { return alias.first == base; });
+  if (found == std::end(kAliases)) return {};
+  return std::string(kAten).append(found->second).append(rest.substr(base.size()));
+}
+
+}  // namespace
+
+std::set<std::string> Table::targets() const {
+  std::set<std::string> out;
+  for (const auto& [target, rows] : own_rows()) out.emplace(target);
+  if (foreign_ != nullptr)
+    for (const auto& [target, items] : foreign_->by_target) out.insert(target);
+  return out;
+}
+
+std::vector<Mapping>& Table::rows_of(std::string_view target) {
+  const auto [entry, first] = mappings_.try_emplace(std::string(target));
+  std::vector<Mapping>& list = entry->second;
+  if (!first) return list;
+  if (const ForeignOps::Items* items = foreign_ ? foreign_->find(target) : nullptr)
+    for (const auto& item : *items) list.push_back(mapping_of(*item));
+  if (const auto own = own_rows().find(target); own != own_rows().end())
+    for (const Row* row : own->second) {
+      Mapping m{row->target, row->op, {}, row->special, copies(row->target), nullptr};
+      for (std::string_view text : split(row->parameters, ' '))
+        m.parameters.push_back(read_slot(text));
+      list.push_back(std::move(m));
+    }
+  return list;
+}
+
+const std::vector<Mapping>* Table::add(const ForeignOp& op) {
+  std::vector<Mapping>& list = rows_of(op.target);
+  list.push_back(mapping_of(op));
+  return &list;
+}
+
+std::optional<std::size_t> Mapping::first_written() const {
+  std::optional<std::size_t> out;
+  for (const Slot& p : parameters)
+    if (p.result >= 0)
+      out = std::min(out.value_or(static_cast<std::size_t>(p.result)),
+                     static_cast<std::size_t>(p.result));
+  return out;
+}
+
+const std::vector<Mapping>* Table::find(std::string_view target) {
+  if (target.ends_with(".default")) target.remove_suffix(8);
+  if (const std::vector<Mapping>& own = rows_of(target); !own.empty()) return &own;
+  const std::string canonical = without_alias(target);
+  if (canonical.empty()) return nullptr;
+  const std::vector<Mapping>& list = rows_of(canonical);
+  return list.empty() ? nullptr : &list;
+}
+
+}  // namespace pw::fx

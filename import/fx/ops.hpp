@@ -1,0 +1,125 @@
+// The table from FX targets to ops of the library: data, and the reader of its one-line parameter
+// lists.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "graph/foreign.hpp"
+
+namespace pw::fx {
+
+/// What a target needs beyond renaming its arguments. Each is a function in fx_special.cpp.
+enum class Special : std::uint8_t {
+  none,
+  view,  ///< literals may become symbols
+  flatten,
+  unsqueeze,
+  squeeze,
+  t,
+  permute,
+  slice,  ///< bounds may be left out
+  select,
+  split,  ///< a size, not sizes
+  chunk,
+  expand,
+  make,  ///< full and empty: the type is stated by arguments
+  make_like,
+  to_copy,  ///< a cast, or nothing
+  copy,     ///< the source, in the type of the destination
+  reduce,   ///< over a list of axes
+  cat,
+  stack,
+  unbind,
+  narrow,
+  select_scatter,
+  scalar,   ///< a number as a tensor
+  type_of,  ///< a cast to the type of another tensor
+  size,     ///< a dim, not a value
+  var_mean,
+  index,  ///< by tensors of indices, as those below
+  index_put,
+  gather,
+  scatter,
+  flip,
+  convolution,
+  arange,
+  repeat,
+  pad,
+  pad_edges,  ///< by elements of the tensor itself
+  matmul,
+  roll,
+  conv_transpose,
+  repeat_interleave,
+  unflatten,
+  im2col,
+  diagonal,
+  diagonal_scatter,
+  movedim,
+  broadcast,  ///< several tensors to one shape
+  meshgrid,
+  unfold,
+  as_strided,
+  einsum,
+  tensordot,
+  vector_norm,
+  iota,  ///< of prims, as those below
+  expand_dims,
+  split_dim,
+  broadcast_in_dim,
+  slices,  ///< along all axes
+  any,     ///< over several axes
+  variance,
+  ir_norm,         ///< of vLLM's own IR
+  rotary,          ///< heads may have an axis of their own
+  attention,       ///< its output buffer says more than the operands
+  scaled_product,  ///< by one scale, one a row, or one a block
+  shard_rows,      ///< of a group that only other calls name
+  foreign,         ///< an item of a rule file
+};
+
+struct Slot {
+  enum class Use : std::uint8_t { operand, attribute, buffer, none, ignored } use = Use::ignored;
+  std::vector<std::string_view> names;  ///< as PyTorch versions have called it
+  std::string_view to;                  ///< the library's name for it
+  int result = -1;  ///< the library's result that is its new contents, where it is written
+  std::optional<std::string_view> default_text;
+};
+
+struct Mapping {
+  std::string_view target;  ///< without "torch.ops." and ".default"
+  std::string_view op;
+  std::vector<Slot> parameters;  ///< in the order of the target's schema
+  Special special = Special::none;
+  bool copies = false;  ///< what it returns never shares memory with what it is given
+  const ForeignOp* foreign = nullptr;  ///< of Special::foreign
+  /// Results from here on are contents of arguments; nothing: it writes none.
+  [[nodiscard]] std::optional<std::size_t> first_written() const;
+};
+
+/// What is asked for is read then: a graph has calls of a few of a thousand targets.
+class Table {
+ public:
+  /// `foreign`: the items of rule files, which come before the rows of the table; may be null, and
+  /// must outlive it.
+  explicit Table(const ForeignOps* foreign = nullptr) : foreign_(foreign) {}
+  /// Another item, which must outlive the table.
+  const std::vector<Mapping>* add(const ForeignOp& op);
+  /// Those of a target, in order of preference; the first whose conditions hold is used. Null:
+  /// there are none.
+  [[nodiscard]] const std::vector<Mapping>* find(std::string_view target);
+  /// All that there are rows of.
+  [[nodiscard]] std::set<std::string> targets() const;
+
+ private:
+  std::vector<Mapping>& rows_of(std::string_view target);
+
+  const ForeignOps* foreign_;
+  std::unordered_map<std::string, std::vector<Mapping>> mappings_;  ///< of targets asked for
+};
+
+}  // namespace pw::fx

@@ -1,0 +1,14 @@
+// A product with a constant matrix along one axis: what interpolates, and what transforms to
+// frequencies.
+#pragma once
+
+#include "import/onnx/call.hpp"
+
+namespace pw::onnx {
+
+/// x with one axis replaced by its products with the rows of a matrix, as many columns as the axis
+/// has elements.
+fx::Value times_matrix(OnnxCall& c, const fx::Value& x, std::size_t axis, std::int64_t rows,
+                       const std::vector<double>& matrix);
+
+}  // namespace pw::onnx

@@ -1,0 +1,173 @@
+// A node of an ONNX model while it becomes calls of known ops: its inputs, its attributes, and the
+// calls.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "graph/contents.hpp"
+#include "import/fx/convert.hpp"
+#include "import/onnx/model.hpp"
+
+namespace pw::onnx {
+
+/// Thrown where a node is of a form that its lowering does not take; it stays a call of its own
+/// then. The importer catches it.
+struct GiveUp {
+  std::string reason;
+};
+
+/// Whole numbers that are known while importing, such as shapes and axes; some may be symbolic.
+struct KnownNumbers {
+  DType dtype = DType::i64;
+  std::vector<std::int64_t> extents;
+  Shape numbers;  ///< row-major
+};
+
+/// A value of the model, in each form in which it is known.
+struct ModelValue {
+  std::string name;
+  std::optional<fx::Value> tensor = {};
+  std::shared_ptr<const StoredContents> contents = {};
+  std::optional<KnownNumbers> known = {};
+};
+using ModelValues = std::vector<ModelValue>;
+
+/// At most so many numbers are known one by one.
+inline constexpr std::int64_t kMostKnown = 4096;
+
+/// Tensors for values that are known: numbers, fills and weights.
+class Constants {
+ public:
+  explicit Constants(fx::Converter& to) : to_(to) {}
+  /// The tensor of a value; made when it is first asked for.
+  const fx::Value& tensor(ModelValue& value);
+  fx::Value tensor(std::shared_ptr<const StoredContents> contents, const std::string& name);
+  /// Counts the bytes of a constant that a lowering made. GiveUp once they are too many in all.
+  void count_made(const StoredContents& contents);
+  static constexpr std::size_t kMostMadeBytes = std::size_t{128} << 20;
+  [[nodiscard]] bool made_too_much() const { return made_ > kMostMadeBytes; }
+  /// Those of the weights that were made, by their names.
+  [[nodiscard]] const InputContents& contents() const { return contents_; }
+
+ private:
+  fx::Value of_dims(const KnownNumbers& known, const std::string& name);
+  fx::Converter& to_;
+  InputContents contents_;
+  std::size_t made_ = 0;  // bytes
+};
+
+// Arguments of calls.
+[[nodiscard]] fx::Value tensor_list(std::vector<fx::Value> items);
+[[nodiscard]] fx::Value real(double value);
+[[nodiscard]] fx::Value truth(bool value);
+[[nodiscard]] fx::Value word(std::string value);
+[[nodiscard]] fx::Value type_name(DType dtype);
+[[nodiscard]] fx::Value none();
+
+class OnnxCall {
+ public:
+  OnnxCall(fx::Converter& to, Constants& constants, const OnnxNode& node,
+           std::vector<ModelValue*> inputs, std::int64_t version)
+      : to_(to),
+        constants_(constants),
+        node_(node),
+        inputs_(std::move(inputs)),
+        version_(version) {}
+
+  [[nodiscard]] const OnnxNode& node() const { return node_; }
+  [[nodiscard]] std::int64_t version() const { return version_; }  ///< of its opset
+
+  // ---- inputs. A lowering reads all that are given, or the node is none of its.
+  [[nodiscard]] std::size_t count() const { return inputs_.size(); }
+  [[nodiscard]] bool has(std::size_t i) const {
+    return i < inputs_.size() && inputs_[i] != nullptr;
+  }
+  fx::Value tensor(std::size_t i);
+  Type type(std::size_t i);
+  std::size_t rank(std::size_t i) { return type(i).shape.size(); }
+  ModelValue& value(std::size_t i);
+  /// Nothing: they are not known while importing.
+  const KnownNumbers* known(std::size_t i);
+  /// Whole numbers of rank 0 or 1.
+  Shape dims(std::size_t i);
+  std::vector<std::int64_t> integers(std::size_t i);
+  std::int64_t integer(std::size_t i);
+  std::vector<double> reals(std::size_t i);
+  double real(std::size_t i);
+
+  // ---- attributes
+  [[nodiscard]] const OnnxAttribute* find(std::string_view name);
+  [[nodiscard]] bool has(std::string_view name) { return find(name) != nullptr; }
+  std::int64_t integer(std::string_view name, std::int64_t otherwise);
+  std::int64_t integer(std::string_view name);
+  double real(std::string_view name, double otherwise);
+  std::string text(std::string_view name, std::string otherwise);
+  std::vector<std::int64_t> integers(std::string_view name, std::vector<std::int64_t> otherwise);
+  void ignore(std::string_view name) { (void)find(name); }
+  /// GiveUp where something that was given has not been read.
+  void check_all_read() const;
+
+  // ---- calls
+  fx::Value call(std::string_view target, std::vector<fx::Value> arguments,
+                 std::vector<std::pair<std::string, fx::Value>> keywords = {});
+  /// A node of one result, of an op of the library. Numbers among the operands are of the first
+  /// tensor's dtype.
+  using OpAttributes = std::vector<std::pair<std::string_view, Attribute>>;
+  fx::Value op(std::string_view op, const std::vector<fx::Value>& operands,
+               const OpAttributes& attributes = {});
+  std::vector<fx::Value> ops(std::string_view op, const std::vector<fx::Value>& operands,
+                             const OpAttributes& attributes = {});
+  fx::Value constant(std::shared_ptr<const StoredContents> contents);
+  fx::Value cast(const fx::Value& x, DType dtype);
+  fx::Value reshape(const fx::Value& x, const Shape& shape);
+  fx::Value expand(const fx::Value& x, const Shape& shape);
+  fx::Value permute(const fx::Value& x, const std::vector<std::size_t>& order);
+  fx::Value slice(const fx::Value& x, std::size_t axis, DimId begin, DimId end,
+                  std::int64_t step = 1);
+  fx::Value number(std::int64_t value) { return integer_value(dims().constant(value)); }
+  fx::Value integer_value(DimId dim);
+  fx::Value list(const Shape& dims);
+  fx::Value list(const std::vector<std::int64_t>& numbers);
+  [[nodiscard]] Type type(const fx::Value& x) const;
+  [[nodiscard]] Dims& dims() const { return to_.context().dims; }
+  [[nodiscard]] const Facts& facts() const { return to_.facts(); }
+  [[nodiscard]] std::optional<std::int64_t> extent(DimId dim) const { return dims().value(dim); }
+  /// All extents, or GiveUp.
+  [[nodiscard]] std::vector<std::int64_t> extents(const Shape& shape) const;
+
+  ModelValue result(fx::Value tensor) const { return {"", std::move(tensor)}; }
+  ModelValue result(KnownNumbers known) const { return {"", {}, {}, std::move(known)}; }
+  /// Of an attribute that is a tensor; GiveUp where it is of a dtype that the library lacks.
+  [[nodiscard]] ModelValue contents_of_attribute(const OnnxTensor& tensor) const;
+  /// Of a constant that the lowering made.
+  ModelValue result(std::shared_ptr<const StoredContents> contents) const {
+    constants_.count_made(*contents);
+    return {"", {}, std::move(contents)};
+  }
+
+ private:
+  fx::Converter& to_;
+  Constants& constants_;
+  const OnnxNode& node_;
+  std::vector<ModelValue*> inputs_;
+  std::int64_t version_;
+  std::set<std::size_t> read_inputs_;
+  std::set<std::string, std::less<>> read_attributes_;
+};
+
+/// GiveUp where a constant would have more elements than are worth it, or a number is none of a
+/// count.
+inline constexpr std::int64_t kMostMade = std::int64_t{1} << 22;
+void check_made(std::int64_t count);
+/// Counted from the front; GiveUp where there is no such axis.
+[[nodiscard]] std::size_t axis_in(std::int64_t axis, std::size_t rank);
+/// What is known of a constant's whole numbers; nothing where there are too many.
+[[nodiscard]] std::optional<KnownNumbers> known_of(const StoredContents& contents, Dims& dims);
+
+}  // namespace pw::onnx

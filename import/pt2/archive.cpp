@@ -1,0 +1,92 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/printable.hpp"
+#include "base/trim.hpp"
+#include "base/try.hpp"
+#include "import/pt2/pt2.hpp"
+
+namespace pw::pt2 {
+namespace {
+
+constexpr std::string_view kFormatEntry = "archive_format", kModels = "models/", kJson = ".json";
+constexpr std::size_t kShortEntry = 4096;
+constexpr std::string_view kSaveAgain = "load it with its PyTorch, and save it with 2.8 or newer";
+
+tl::unexpected<Diagnostics> no_archive(const std::string& file, std::string why,
+                                       std::string_view help) {
+  return fail(error_in(file, "PW0530", std::move(why), std::string(help)));
+}
+
+/// What a zip without the entry archive_format is.
+tl::unexpected<Diagnostics> something_else(const Zip& zip) {
+  const auto has = [&](std::string_view end) {
+    return std::any_of(zip.entries().begin(), zip.entries().end(),
+                       [&](const ZipEntry& entry) { return entry.name.ends_with(end); });
+  };
+  if (has("serialized_exported_program.json"))
+    return no_archive(zip.file(),
+                      "this is a .pt2 of a PyTorch before 2.8, whose weights are pickled",
+                      kSaveAgain);
+  if (has("data.pkl"))
+    return no_archive(zip.file(), "this is a pickle, as torch.save or torch.jit.save wrote it",
+                      "graphs are written by torch.export.save");
+  return no_archive(zip.file(), "this is a zip file, and no PT2 archive",
+                    "graphs are written by torch.export.save");
+}
+
+Status expect_content(const Zip& zip, const std::string& entry, std::string_view wanted) {
+  const std::string content = PW_TRY(zip.read(entry, kShortEntry));
+  if (trimmed(content) == wanted) return {};
+  return no_archive(zip.file() + " at " + printable(entry),
+                    fmt::format("it says `{}`, and this program reads archives of `{}`",
+                                printable(std::string_view(content).substr(0, 80)), wanted),
+                    kSaveAgain);
+}
+
+}  // namespace
+
+std::string Archive::program(std::string_view model) const {
+  return fmt::format("{}{}{}{}", root, kModels, model, kJson);
+}
+
+Result<Archive> open_archive(std::string_view bytes, const std::string& file) {
+  Archive out{PW_TRY(Zip::open(bytes, file)), "", {}};
+  const auto& entries = out.zip.entries();
+  const auto marked = std::find_if(entries.begin(), entries.end(), [](const ZipEntry& entry) {
+    const std::size_t slash = entry.name.find('/');
+    return slash != std::string::npos && entry.name.substr(slash + 1) == kFormatEntry;
+  });
+  if (marked == entries.end()) return something_else(out.zip);
+  out.root = marked->name.substr(0, marked->name.size() - kFormatEntry.size());
+  PW_TRY(expect_content(out.zip, marked->name, "pt2"));
+  PW_TRY(expect_content(out.zip, out.root + "archive_version", "0"));
+  const std::string folder = out.root + std::string(kModels);
+  for (const ZipEntry& entry : entries)
+    if (entry.name.starts_with(folder) && entry.name.ends_with(kJson) &&
+        entry.name.find('/', folder.size()) == std::string::npos)
+      out.models.push_back(
+          entry.name.substr(folder.size(), entry.name.size() - folder.size() - kJson.size()));
+  std::sort(out.models.begin(), out.models.end());
+  if (out.models.empty())
+    return no_archive(file, "this PT2 archive holds no exported program: there is no models/*.json",
+                      "AOTInductor's packages hold compiled code instead of a graph");
+  return out;
+}
+
+Result<std::string> choose_model(const Archive& archive, std::size_t number) {
+  const std::vector<std::string>& models = archive.models;
+  if (number > models.size())
+    return fail(error_in(fmt::format("--graph {}", number), "PW0506",
+                         fmt::format("there are {} models in this archive", models.size())));
+  if (number > 0) return models[number - 1];
+  if (models.size() == 1) return models.front();
+  return fail(error_in(
+      archive.zip.file(), "PW0504",
+      fmt::format("there are {} models in this archive; choose one with --graph N", models.size()),
+      printable(fmt::format("{}", fmt::join(models, ", ")).substr(0, 1000))));
+}
+
+}  // namespace pw::pt2

@@ -1,0 +1,159 @@
+#include "pipeline/check/check.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/counted.hpp"
+#include "base/try.hpp"
+#include "dsl/dsl.hpp"
+#include "rewriter/analysis/enables.hpp"
+#include "verify/traits.hpp"
+
+namespace pw {
+namespace {
+
+Diagnostic with_test(const Finding& finding) {
+  Diagnostic out = finding.diagnostic;
+  if (!finding.test.empty())
+    out.notes.push_back("as a test:\n" +
+                        finding.test.substr(0, finding.test.find_last_not_of('\n') + 1));
+  return out;
+}
+
+std::map<RuleId, RuleJudgement> judgements_of(const LoadedRules& rules, const Log& log) {
+  RuleJudge judge(rules, {});
+  std::map<RuleId, RuleJudgement> out;
+  const std::size_t all = rules.set.rules.size();
+  for (std::size_t i = 0; i < all; ++i) {
+    log.progress({"judging", i, all, "rules"});
+    if (!rules.set.rules[RuleId(i)].frontier) out.emplace(RuleId(i), judge.judge(RuleId(i)));
+  }
+  return out;
+}
+
+/// Returns the verdict on a rule and its evidence.
+std::pair<std::string, std::string> verdict_cells(const CheckedRules& checked, RuleId rule) {
+  const auto found = checked.judgements.find(rule);
+  if (found == checked.judgements.end()) return {};
+  const RuleJudgement& judgement = found->second;
+  const bool unknown = judgement.verdict == RuleVerdict::unknown;
+  return {std::string(name(judgement.verdict)), unknown ? "" : std::string(name(judgement.known))};
+}
+
+}  // namespace
+
+Diagnostics CheckedRules::warnings() const {
+  Diagnostics out = rules.warnings;
+  for (const Finding& finding : report.findings) out.push_back(with_test(finding));
+  for (Diagnostic& warning : judgement_warnings()) out.push_back(std::move(warning));
+  return out;
+}
+
+Diagnostics CheckedRules::judgement_warnings() const {
+  const std::string named = fmt::format("{}", fmt::join(files, " -r "));
+  Diagnostics out;
+  for (const auto& [rule, judgement] : judgements)
+    for (Diagnostic& warning : verdict_warnings(rules, rule, judgement, named))
+      out.push_back(std::move(warning));
+  return out;
+}
+
+Result<CheckedRules> check_rule_files(const ContextPtr& context, const CheckRequest& request,
+                                      const Log& log) {
+  RuleSet rules = PW_TRY(load_rules(context, request.files));
+  PW_TRY(refuse_false_traits(rules));
+  AnalysisReport report;
+  const Env params = PW_TRY(bind_params(rules, {}));
+  if (request.analyse) report = analyse(rules, params);
+  std::map<RuleId, RuleJudgement> judgements;
+  const bool too_many = rules.rules.size() > kMostProved;
+  if (request.judge && !too_many) judgements = judgements_of({rules, params}, log);
+  return CheckedRules{std::move(rules),      std::move(report),         request.analyse,
+                      std::move(judgements), request.judge && too_many, request.files};
+}
+
+Table check_table(const CheckedRules& checked) {
+  const RuleSet& set = checked.rules;
+  const bool proved = !checked.judgements.empty();
+  std::vector<Column> columns{"kind", "name", "of"};
+  if (proved) columns.insert(columns.end(), {"numbers", "known by"});
+  Table table(columns);
+  const auto add = [&](std::vector<Cell> row, RuleId rule = {}) {
+    auto [numbers, known] = verdict_cells(checked, rule);
+    if (proved) row.insert(row.end(), {Cell(std::move(numbers)), Cell(std::move(known))});
+    table.add(std::move(row));
+  };
+  for (std::size_t i = 0; i < set.rules.size(); ++i) {
+    const Rule& rule = set.rules[RuleId(i)];
+    add({rule.frontier ? "frontier" : "rule", rule.name,
+         fmt::format("{} → {}", counted(rule.nodes.size(), "node"), rule.replacement.size())},
+        RuleId(i));
+  }
+  for (const auto& [name, pass] : set.passes) add({"pass", name, ""});
+  for (const auto& [name, pipeline] : set.pipelines)
+    add({"pipeline", name, counted(pipeline.parts.size(), "step")});
+  for (const auto& [name, param] : set.params)
+    add({"param", name, set.context->attributes.print(param.value)});
+  for (const Finding& finding : checked.report.findings)
+    add({std::string(name(finding.kind)), fmt::format("{}", fmt::join(finding.rules, ", ")),
+         finding.diagnostic.message});
+  return table;
+}
+
+std::string proofs_line(const CheckedRules& checked) {
+  if (checked.judgements_left_out)
+    return fmt::format("more than {} rules: `pwr prove` says which of them keep the numbers",
+                       kMostProved);
+  if (checked.judgements.empty()) return "";
+  const auto proved = std::count_if(checked.judgements.begin(), checked.judgements.end(),
+                                    [](const auto& entry) { return entry.second.complete(); });
+  return fmt::format("{} of {} {} proved to keep the numbers", proved,
+                     counted(checked.judgements.size(), "rule"), proved == 1 ? "is" : "are");
+}
+
+std::vector<std::string> scope_lines(const AnalysisReport& report) {
+  std::vector<std::string> out;
+  for (const NotAnalysed& some : report.not_analysed) out.push_back("not analysed: " + some.line);
+  if (report.left_out > 0)
+    out.push_back(fmt::format("{} of rules were looked at, {} more were left out",
+                              counted(report.pairs, "pair"), report.left_out));
+  return out;
+}
+
+std::string finding_tests(const AnalysisReport& report, const std::vector<std::string>& files) {
+  std::string text = "// Graphs that show what `pwr check` warned of.\n\n";
+  for (const std::string& file : files) text += use_line(file);
+  for (const Finding& finding : report.findings)
+    if (!finding.test.empty()) text += "\n" + finding.test;
+  return text;
+}
+
+Table order_table(const RuleSet& rules) {
+  const Enables enables = find_enables(rules, all_rules(rules));
+  Table table({"step", "rule", "in a cycle", "enables"});
+  for (const Enables::Entry& entry : enables.rules) {
+    std::vector<std::string> edges;
+    for (const auto& edge : entry.edges)
+      edges.push_back(
+          fmt::format("{} ({})", enables.rules[edge.to].name, fmt::join(edge.ops, ", ")));
+    table.add(
+        {entry.step, entry.name, yes_cell(entry.in_cycle, "no"), list_cell(std::move(edges))});
+  }
+  return table;
+}
+
+std::string order_dot(const RuleSet& rules) {
+  return enables_to_dot(find_enables(rules, all_rules(rules)));
+}
+
+std::string use_line(const std::string& file) {
+  std::error_code ignored;
+  const bool there = std::filesystem::exists(file, ignored);  // else a name of the library
+  return fmt::format("use {}\n",
+                     quote(there ? std::filesystem::absolute(file, ignored).string() : file));
+}
+
+}  // namespace pw

@@ -1,0 +1,25 @@
+// Test results as JUnit XML, the form that build services read.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "pipeline/proof/judge.hpp"
+#include "verify/test_runner.hpp"
+
+namespace pw {
+
+/// A file whose tests could not be run.
+struct UnloadedFile {
+  std::string file;
+  std::string message;  ///< one sentence
+  std::string report;   ///< all that was said of it
+};
+
+/// An unloaded file is a test with an error. Well-formed whatever the texts hold: bytes that XML
+/// cannot carry become `?` or U+FFFD.
+std::string junit(const std::vector<TestResult>& tests, const std::vector<UnloadedFile>& unloaded);
+/// A rule is a test: what differs is a failure, one without a graph or that cannot run an error.
+std::string junit(const std::vector<RuleJudgement>& judgements);
+
+}  // namespace pw

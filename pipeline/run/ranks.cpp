@@ -1,0 +1,48 @@
+#include "pipeline/run/ranks.hpp"
+
+#include <cstdlib>
+#include <sstream>
+
+#include "base/environment.hpp"
+#include "base/try.hpp"
+#include "cuda/device/cuda_driver.hpp"
+#include "cuda/device/host_driver.hpp"
+#include "ranks/mpi_ranks.hpp"
+#include "ranks/nccl_ranks.hpp"
+
+namespace pw {
+namespace {
+
+/// From here on the process sees its own device only: of those it may see, the one of its number.
+void see_device(std::int64_t number) {
+  std::istringstream seen(environment("CUDA_VISIBLE_DEVICES"));
+  std::string device = std::to_string(number);
+  std::string name;
+  for (std::int64_t i = 0; std::getline(seen, name, ','); ++i)
+    if (i == number) device = name;
+  ::setenv("CUDA_VISIBLE_DEVICES", device.c_str(), 1);
+}
+
+Result<std::unique_ptr<cuda::Driver>> driver_of(const EngineOptions& options,
+                                                const LaunchedRank& own) {
+  if (options.driver == "host")
+    return std::unique_ptr<cuda::Driver>(std::make_unique<cuda::HostDriver>());
+  see_device(own.device);
+  return std::unique_ptr<cuda::Driver>(PW_TRY(cuda::CudaDriver::open({})));
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Communicator>> open_ranks(const std::string& by,
+                                                 const EngineOptions& options,
+                                                 Lifeline::Lost lost) {
+  if (by == "mpi") return std::shared_ptr<Communicator>(PW_TRY(open_mpi_ranks(std::move(lost))));
+  if (by != "nccl")
+    return fail(error_in("ranks", "PW1406", "nothing is called `" + by + "` that starts ranks",
+                         "a number, mpi or nccl"));
+  const LaunchedRank own = PW_TRY(launched_rank());
+  return std::shared_ptr<Communicator>(
+      PW_TRY(cuda::open_nccl_ranks(own, PW_TRY(driver_of(options, own)), std::move(lost))));
+}
+
+}  // namespace pw

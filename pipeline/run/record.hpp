@@ -1,0 +1,73 @@
+// What a run did, gathered for its tables, its report and its dump.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "backends/cpu/cpu.hpp"
+#include "engines/step_engine.hpp"
+#include "pipeline/proof/run_proof.hpp"
+#include "pipeline/report/table.hpp"
+#include "pipeline/variants.hpp"
+#include "splitter/plan.hpp"
+#include "verify/expected.hpp"
+#include "verify/numeric.hpp"
+
+namespace pw {
+
+struct StepRun {
+  StepReport report;
+  std::vector<NumericReport> numbers;   ///< compared with the unrewritten graph: one a rank
+  std::vector<ExpectedCheck> expected;  ///< compared with another system's outputs
+  std::vector<Tensor> outputs;          ///< of rank 0, where they are kept
+  [[nodiscard]] bool failed() const;
+};
+
+struct RunRecord {
+  /// A file that was read, as it was named.
+  struct File {
+    std::string name, what, sha256;
+  };
+  std::string command;  ///< that leads here again
+  std::string graph_path, backend;
+  std::string variant;  ///< see GraphVariant
+  std::vector<File> files;
+  bool executed = false;  ///< else only rewritten, split and planned
+  bool captures = true;   ///< the backend records what the plan captures
+  bool fuse = true;       ///< neighbouring row ops are one kernel
+  bool times = false;     ///< wanted in the report, which is not the same bytes each time then
+  std::uint64_t seed = 0;
+  std::int64_t ranks = 1;
+  std::optional<CpuReport> cpu;  ///< of that backend
+  bool collectives = false;      ///< on one rank they run as the identity
+  std::vector<Version> versions;
+  RewriteReport rewrite;
+  std::optional<RunProof> proof;  ///< of its rewrites, where it was asked for
+  std::optional<Graph> at_load;   ///< what is computed once, of weights alone
+  std::optional<StitchedGraph> pieces;
+  Plan plan;
+  std::vector<StepRun> steps;
+  std::vector<std::pair<std::string, std::size_t>> device;  ///< what was counted on one, by name
+  std::vector<KernelSource> kernels;                        ///< that it launches
+  std::vector<BuildTime> build_times;                       ///< before the first step
+  std::string arch, schedules;                              ///< of it: "sm_90"; see EngineOptions
+};
+
+/// Steps whose numbers failed.
+[[nodiscard]] std::size_t failed_steps(const RunRecord& record);
+
+/// Without `times` the columns that are not the same each time are left out.
+[[nodiscard]] Table pass_table(const RewriteReport& report, bool times = true);
+[[nodiscard]] Table rule_table(const RewriteReport& report, bool times = true);
+[[nodiscard]] Table piece_table(const StitchedGraph& pieces);
+[[nodiscard]] Table step_table(const RunRecord& record, bool times = true);
+[[nodiscard]] Table number_table(const RunRecord& record);
+/// Decisions that rounding settles, and that the rewritten run settles in another way than the
+/// reference.
+[[nodiscard]] Table tie_table(const RunRecord& record);
+[[nodiscard]] Table expected_table(const RunRecord& record);
+/// The tables of all variants in one, the variant's name before each row where there are names.
+[[nodiscard]] Table joined(const std::vector<std::pair<std::string, Table>>& tables);
+
+}  // namespace pw

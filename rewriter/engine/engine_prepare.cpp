@@ -1,0 +1,249 @@
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "rewriter/engine/engine.hpp"
+
+namespace pw {
+namespace {
+
+/// Whether an expression depends on more than types and attributes.
+bool looks_around(const Expr& expr) {
+  if (expr.kind == Expr::Kind::call &&
+      (expr.text == "replicated" || expr.text == "constant" || expr.text == "users"))
+    return true;
+  return std::any_of(expr.args.begin(), expr.args.end(), looks_around);
+}
+
+/// The ops of a rule's own nodes and how many of each, by op.
+struct OpCounts {
+  std::vector<std::pair<std::uint32_t, std::size_t>> ops;
+  std::size_t total = 0;
+};
+
+OpCounts own_ops(const Rule& rule) {
+  std::map<std::uint32_t, std::size_t> counts;
+  OpCounts out;
+  for (const PatternNode& node : rule.nodes)
+    if (node.own()) ++counts[node.op.index], ++out.total;
+  out.ops.assign(counts.begin(), counts.end());
+  return out;
+}
+
+/// Whether a match of one rule, with these ops, may hold all nodes of a match of another, and more.
+bool may_nest(const OpCounts& outer, const OpCounts& inner, bool lists) {
+  if (!lists && outer.total <= inner.total) return false;
+  auto there = outer.ops.begin();
+  for (const auto& [op, count] : inner.ops) {
+    while (there != outer.ops.end() && there->first < op) ++there;
+    if (there == outer.ops.end() || there->first != op || (!lists && there->second < count))
+      return false;
+  }
+  return true;
+}
+
+/// Which rules may have matches that contain a match of another, judged by their ops. Only larger
+/// rules that have its rarest op are compared, and those with lists, so that many rules of
+/// different ops cost little.
+class Nesting {
+ public:
+  Nesting(std::vector<OpCounts> rules, const std::vector<bool>& lists) : rules_(std::move(rules)) {
+    for (std::uint32_t i = 0; i < rules_.size(); ++i) {
+      all_.push_back(i);
+      for (const auto& [op, count] : rules_[i].ops) with_[op].push_back(i);
+    }
+    any_lists_ = std::find(lists.begin(), lists.end(), true) != lists.end();
+    if (any_lists_) return;
+    const auto larger = [&](std::uint32_t a, std::uint32_t b) {
+      return rules_[a].total != rules_[b].total ? rules_[a].total > rules_[b].total : a < b;
+    };
+    std::sort(all_.begin(), all_.end(), larger);
+    for (auto& [op, ids] : with_) std::sort(ids.begin(), ids.end(), larger);
+  }
+  template <class Ask>
+  void for_each_around(std::uint32_t inner, const Ask& ask) const {
+    const std::vector<std::uint32_t>* fewest = &all_;
+    for (const auto& [op, count] : rules_[inner].ops)
+      if (with_.at(op).size() < fewest->size()) fewest = &with_.at(op);
+    for (std::uint32_t outer : *fewest) {
+      if (!any_lists_ && rules_[outer].total <= rules_[inner].total) return;
+      ask(outer);
+    }
+  }
+  [[nodiscard]] bool may_hold(std::uint32_t outer, std::uint32_t inner, bool lists) const {
+    return may_nest(rules_[outer], rules_[inner], lists);
+  }
+
+ private:
+  std::vector<OpCounts> rules_;
+  bool any_lists_ = false;
+  std::vector<std::uint32_t> all_;  // without lists: the largest first
+  std::map<std::uint32_t, std::vector<std::uint32_t>> with_;
+};
+
+/// Whether every own node reaches every output, and all that is read is read by an own node: a path
+/// from an output to what is read would then be a cycle already.
+bool cannot_close_a_path(const RuleLayout& layout, const std::vector<PatternValueId>& reads) {
+  const Rule& rule = *layout.rule;
+  const auto is_own = [&](PatternNodeId n) {
+    return n.valid() && std::find(layout.own.begin(), layout.own.end(), n) != layout.own.end();
+  };
+  std::set<PatternValueId> read_inside;
+  for (PatternNodeId n : layout.own)
+    read_inside.insert(rule.nodes[n].operands.begin(), rule.nodes[n].operands.end());
+  for (PatternValueId v : reads)
+    if (!read_inside.contains(v)) return false;
+  for (PatternValueId output : layout.outputs) {
+    std::set<PatternNodeId> reaching{rule.values[output].producer};
+    std::vector<PatternNodeId> open(reaching.begin(), reaching.end());
+    while (!open.empty()) {
+      const PatternNodeId n = open.back();
+      open.pop_back();
+      for (PatternValueId v : rule.nodes[n].operands)
+        if (const PatternNodeId p = rule.values[v].producer; is_own(p) && reaching.insert(p).second)
+          open.push_back(p);
+    }
+    for (PatternNodeId n : layout.own)
+      if (!reaching.contains(n)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+void RuleEngine::prepare() {
+  std::vector<RuleId> ids;
+  collect(strategy_.rules, ids);
+  sort_by_rank(run_.rules, ids);
+  for (RuleId id : ids) {
+    Prepared out;
+    out.rule = &run_.prepare(id);
+    const RuleLayout& layout = out.layout();
+    const Rule& rule = out.ast();
+    out.verdicts = std::make_unique<Verdicts>(graph_, layout, out.rule->base);
+    out.stats = rule.frontier ? nullptr : &stats_.rules[rule.name];
+    out.memo = std::none_of(rule.where.begin(), rule.where.end(), looks_around) &&
+               std::none_of(rule.assume.begin(), rule.assume.end(), looks_around);
+    // once: the verdicts may have been forgotten since the match was found.
+    out.lasting = out.memo && !once_ && !out.verdicts->reads_numbers();
+    out.lists = !layout.plain();
+    follow_erased_ = follow_erased_ || out.lists;
+    std::set<OpId> ops;
+    for (const PatternNode& node : rule.nodes) {
+      out.permutable = !ops.insert(node.op).second || out.permutable;
+      out.ambiguous = out.ambiguous || graph_.context().ops[node.op].traits.commutative;
+    }
+    out.ambiguous = out.ambiguous || out.permutable;
+    for (PatternNodeId n : layout.own)
+      for (PatternValueId v : rule.nodes[n].operands) {
+        const PatternNodeId producer = rule.values[v].producer;
+        if ((!producer.valid() || !rule.nodes[producer].own()) &&
+            std::find(out.outside.begin(), out.outside.end(), v) == out.outside.end())
+          out.outside.push_back(v);
+      }
+    for (const std::string& name : layout.reads) out.reads.push_back(rule.value_named(name));
+    note_slots(out);
+    note_ends(out);
+    out.always_convex = !out.lists && cannot_close_a_path(layout, out.reads);
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < rule.values.size(); ++i) {
+      const PatternValue& value = rule.values[PatternValueId(i)];
+      if (value.name.empty() || value.name == "_" || value.list || value.literal_none ||
+          value.literal || value.attribute_variable)
+        continue;
+      names.push_back(value.name);
+      out.named.push_back(PatternValueId(i));
+    }
+    out.names = run_.report.journal.register_names(std::move(names));
+    rules_.push_back(std::move(out));
+  }
+  local_ = !walk_ && !once_ && std::all_of(rules_.begin(), rules_.end(), [](const Prepared& rule) {
+    return rule.memo && !rule.lists && !rule.ast().frontier && !rule.verdicts->reads_numbers();
+  });
+  find_rules_above();
+}
+
+void RuleEngine::note_ends(Prepared& prepared) {
+  const RuleLayout& layout = prepared.layout();
+  Ends& ends = prepared.ends;
+  const auto place = [](auto id) { return static_cast<std::uint16_t>(id.index); };
+  for (PatternNodeId id : layout.own) ends.own.push_back(place(id));
+  for (PatternValueId id : layout.outputs) ends.outputs.push_back(place(id));
+  for (PatternValueId id : prepared.reads) ends.reads.push_back(place(id));
+  for (PatternValueId v : layout.consumed) {
+    std::uint32_t uses = 0;
+    for (PatternNodeId n : layout.own)
+      for (PatternValueId operand : prepared.ast().nodes[n].operands) uses += operand == v ? 1 : 0;
+    ends.consumed.emplace_back(place(v), uses);
+  }
+}
+
+/// What rebind() reads.
+void RuleEngine::note_slots(Prepared& prepared) {
+  const Rule& rule = prepared.ast();
+  std::vector<bool> bound(rule.values.size(), false);
+  for (std::uint16_t n = 0; n < rule.nodes.size(); ++n) {
+    const PatternNode& node = rule.nodes[PatternNodeId(n)];
+    prepared.ops.push_back(node.op);
+    for (std::uint16_t k = 0; k < node.results.size(); ++k)
+      prepared.results.push_back({n, k, node.results[k].index});
+  }
+  for (std::uint16_t n = 0; n < rule.nodes.size(); ++n) {
+    const PatternNode& node = rule.nodes[PatternNodeId(n)];
+    for (std::uint16_t k = 0; k < node.operands.size(); ++k) {
+      const PatternValueId id = node.operands[k];
+      const PatternValue& value = rule.values[id];
+      Operand operand;
+      operand.node = n;
+      operand.slot = k;
+      operand.value = id.index;
+      operand.none = value.literal_none;
+      operand.optional = value.optional;
+      operand.produced = value.producer.valid();
+      const bool number = value.literal || value.attribute_variable;  // of several nodes, perhaps
+      operand.first = number || (!operand.produced && !bound[id.index]);
+      bound[id.index] = true;
+      prepared.operands.push_back(operand);
+    }
+  }
+  prepared.taken.nodes.resize(rule.nodes.size());
+  prepared.taken.swaps.resize(rule.nodes.size());
+  prepared.taken.values.resize(rule.values.size());
+}
+
+void RuleEngine::find_rules_above() {
+  std::vector<OpCounts> ops;
+  std::map<RuleId, std::uint32_t> place;
+  for (const Prepared& rule : rules_) {
+    place.emplace(rule.layout().id, static_cast<std::uint32_t>(ops.size()));
+    ops.push_back(own_ops(rule.ast()));
+  }
+  for (std::uint32_t a = 0; a < rules_.size(); ++a) {
+    if (rules_[a].ast().frontier) continue;
+    std::vector<RuleId> over;
+    collect(rules_[a].ast().over, over);
+    for (RuleId under : over)
+      if (const auto b = place.find(under); b != place.end()) {
+        rules_[b->second].under = true;
+        rules_[b->second].above.push_back(a);
+      }
+  }
+  std::vector<bool> lists;
+  for (const Prepared& rule : rules_) lists.push_back(!rule.ast().members.empty());
+  const Nesting nesting(std::move(ops), lists);
+  for (std::uint32_t b = 0; b < rules_.size(); ++b) {
+    std::vector<std::uint32_t>& above = rules_[b].above;
+    nesting.for_each_around(b, [&](std::uint32_t a) {
+      if (rules_[a].ast().frontier) return;
+      const bool either = lists[a] || lists[b];
+      if (a == b && !either) return;  // one of its matches is as large as another
+      if (nesting.may_hold(a, b, either) &&
+          !run_.rules.is_over(rules_[b].layout().id, rules_[a].layout().id))
+        above.push_back(a);
+    });
+    std::sort(above.begin(), above.end());
+    above.erase(std::unique(above.begin(), above.end()), above.end());
+  }
+}
+
+}  // namespace pw

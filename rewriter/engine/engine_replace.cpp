@@ -1,0 +1,152 @@
+// New nodes by recipe, outputs redirected, consumed nodes erased. Allocates neither strings nor
+// environments: the recipe was built once for this combination of types and attributes, and names
+// are made when they are asked for.
+#include <algorithm>
+
+#include "rewriter/engine/apply.hpp"
+#include "rewriter/engine/engine.hpp"
+#include "rewriter/engine/legality.hpp"
+
+namespace pw {
+
+/// In order; a pattern's nodes mostly stand in it already.
+void RuleEngine::collect_own(const Prepared& rule, const Candidate& c) {
+  own_.resize(rule.ends.own.size());
+  for (std::size_t i = 0; i < own_.size(); ++i) own_[i] = c.nodes[rule.ends.own[i]];
+  const auto before = [&](NodeId a, NodeId b) { return graph_.label(a) < graph_.label(b); };
+  if (!std::is_sorted(own_.begin(), own_.end(), before))
+    std::sort(own_.begin(), own_.end(), before);
+}
+
+[[gnu::flatten]] void RuleEngine::replace(std::uint32_t index, const Candidate& c,
+                                          const Recipe& recipe, bool in_place) {
+  const Prepared& rule = rules_[index];
+  created_.clear();
+  erased_.clear();
+  touched_.clear();
+  collect_own(rule, c);
+  reads_.clear();
+  in_place ? read_writes(rule, c, writes_) : read_boundary(rule, c, reads_, writes_);
+  graph_.make_room(reads_, writes_, own_);  // legal() has seen that it can
+  const NodeId like = writes_.empty() ? own_.back() : graph_.producer(writes_.front());
+  first_new_ = NodeId(graph_.node_bound());
+  new_results_.resize(recipe.types.size());
+  for (const Recipe::NewNode& made : recipe.nodes) {
+    operands_.resize(made.operand_count);
+    for (std::size_t k = 0; k < made.operand_count; ++k)
+      operands_[k] = resolve(recipe.operands[made.first_operand + k], c);
+    const NodeId node = graph_.add_node(
+        made.op, operands_, made.attributes,
+        std::span<const TypeId>(recipe.types).subspan(made.first_result, made.result_count), like);
+    for (std::size_t k = 0; k < made.result_count; ++k)
+      new_results_[made.first_result + k] = graph_.result(node, k);
+  }
+  graph_.insert_before({});
+  run_.barriers = run_.barriers || recipe.barriers;
+  redirect(rule, c, recipe);
+  for (std::size_t i = first_new_.index; i < graph_.node_bound(); ++i)
+    if (graph_.alive(NodeId(i))) created_.push_back(NodeId(i));
+  note_touched();
+  named_values_.resize(rule.named.size());
+  for (std::size_t i = 0; i < rule.named.size(); ++i)
+    named_values_[i] = c.values[rule.named[i].index];
+  run_.report.journal.add_match(rule.layout().id, rule.names, c.nodes, named_values_, created_,
+                                erased_);
+}
+
+[[gnu::flatten]] void RuleEngine::redirect(const Prepared& rule, const Candidate& c,
+                                           const Recipe& recipe) {
+  were_outputs_.clear();
+  taken_over_.clear();
+  for (std::size_t i = 0; i < recipe.outputs.size(); ++i) {
+    const ValueId from = writes_[i], to = resolve(recipe.outputs[i], c);
+    were_outputs_.push_back(graph_.is_output(from));
+    if (!touches_little() || !recipe.outputs[i].fresh() || !stands_for(to, from)) {
+      for (UseId u = graph_.first_use(from); u.valid(); u = graph_.next_use(u))
+        touch(graph_.user(u));
+      touch_producer(to);
+    }
+    taken_over_.push_back(graph_.is_output(to));
+    graph_.replace_uses(from, to);
+  }
+  erase_matched(rule, c, recipe);
+  // A new value takes the name of the old one; an older value only where a graph output would lose
+  // its name otherwise.
+  for (std::size_t i = 0; i < recipe.outputs.size(); ++i) {
+    const ValueId to = resolve(recipe.outputs[i], c);
+    if (graph_.is_input(to)) continue;
+    bool again = false;
+    for (std::size_t j = 0; j < i; ++j) again = again || resolve(recipe.outputs[j], c) == to;
+    if (again) continue;
+    if (recipe.outputs[i].fresh() || (were_outputs_[i] && !taken_over_[i]))
+      graph_.take_name(to, writes_[i]);
+  }
+}
+
+/// Whether the matches of a user stay what they are when it reads the new value instead: all who
+/// read the old one do, so that what was equal stays so; those that look beyond the value hold the
+/// new node, from which they are found.
+bool RuleEngine::stands_for(ValueId made, ValueId old) const {
+  return graph_.type(made) == graph_.type(old);
+}
+
+/// Whether a result of it is used, or it has an effect.
+bool RuleEngine::is_needed(NodeId node) const {
+  for (std::size_t k = 0; k < graph_.result_count(node); ++k)
+    if (!graph_.unused(graph_.result(node, k))) return true;
+  return is_barrier(graph_.op_of(node));
+}
+
+void RuleEngine::erase_matched(const Prepared& rule, const Candidate& c, const Recipe& recipe) {
+  for (auto n = own_.rbegin(); n != own_.rend(); ++n) {
+    graph_.erase(*n);
+    erased_.push_back(*n);
+  }
+  bool unneeded = false;
+  const bool little = touches_little();
+  for (std::size_t i = first_new_.index; i < graph_.node_bound(); ++i) {
+    const NodeId node(i);
+    unneeded = unneeded || !is_needed(node);
+    if (little) continue;
+    for (std::size_t k = 0; k < graph_.operand_count(node); ++k)
+      touch_producer(graph_.operand(node, k));
+  }
+  // A producer of what they read, or a node that is no longer looked at, may have lost its last
+  // user. Where a new node reads the value, a match that consumes it holds that node, from which it
+  // is found.
+  for (PatternValueId id : rule.outside) {
+    const ValueId v = c.values[id.index];
+    if (!v.valid() || graph_.is_input(v)) continue;
+    const NodeId producer = graph_.producer(v);
+    if (!little || recipe.reads[id.index] == 0) touch(producer);
+    unneeded = unneeded || (graph_.unused(v) && graph_.alive(producer));
+  }
+  if (!unneeded && c.nodes.size() > own_.size())
+    unneeded = std::any_of(c.nodes.begin(), c.nodes.end(),
+                           [&](NodeId n) { return n.valid() && graph_.alive(n) && !is_needed(n); });
+  if (unneeded) erase_what_is_unneeded(rule, c);
+}
+
+void RuleEngine::erase_what_is_unneeded(const Prepared& rule, const Candidate& c) {
+  anchors_.clear();  // here: what may have become unneeded
+  for (std::size_t i = first_new_.index; i < graph_.node_bound(); ++i)
+    anchors_.push_back(NodeId(i));
+  for (NodeId n : c.nodes)
+    if (n.valid() && !is_own(rule, c, n)) anchors_.push_back(n);
+  for (auto n = own_.rbegin(); n != own_.rend(); ++n)
+    for (std::size_t k = 0; k < graph_.operand_count(*n); ++k)
+      if (const ValueId v = graph_.operand(*n, k); v.valid() && !graph_.is_input(v))
+        anchors_.push_back(graph_.producer(v));
+  const std::vector<NodeId> gone = erase_unneeded(graph_, anchors_);
+  erased_.insert(erased_.end(), gone.begin(), gone.end());
+  for (NodeId n : gone)
+    for (std::size_t k = 0; k < graph_.operand_count(n); ++k) touch_producer(graph_.operand(n, k));
+}
+
+void RuleEngine::note_touched() {
+  for (NodeId n : created_) touch(n);
+  if (touched_.size() > 1) sort_once(touched_);
+  std::erase_if(touched_, [&](NodeId n) { return !graph_.alive(n); });
+}
+
+}  // namespace pw

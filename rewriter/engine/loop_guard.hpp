@@ -1,0 +1,57 @@
+// Detects rules that rewrite each other's results for ever. Generations make it cheap: a new node
+// is one older than the oldest node it replaces. Only when a generation grows suspiciously large
+// are whole graphs hashed, for a limited number of rewrites.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "base/trivial_array.hpp"
+#include "rewriter/strategies/journal.hpp"
+
+namespace pw {
+
+class LoopGuard {
+ public:
+  /// Call after each rewrite. The rules of the cycle, once the graph is seen a second time; empty
+  /// otherwise.
+  std::vector<RuleId> after(const Graph& graph, RuleId rule, std::span<const NodeId> matched,
+                            std::span<const NodeId> created) {
+    std::uint32_t oldest = 0;
+    for (NodeId n : matched) oldest = std::max(oldest, generation(n));
+    for (NodeId n : created) set_generation(n, oldest + 1);
+    if (!watching_ && (created.empty() || oldest < suspicion_)) return {};
+    return watch(graph, rule);
+  }
+
+ private:
+  static constexpr std::uint32_t kFirstSuspicion = 64;
+  static constexpr std::size_t kWindow = 32;
+
+  [[nodiscard]] std::uint32_t generation(NodeId n) const {
+    return n.index < first_ || n.index - first_ >= generations_.size()
+               ? 0
+               : generations_[n.index - first_];
+  }
+  void set_generation(NodeId created, std::uint32_t generation) {
+    if (created.index < first_) return;
+    if (generations_.size() == 0) first_ = created.index;
+    while (generations_.size() <= created.index - first_) generations_.push_back(0);
+    generations_[created.index - first_] = generation;
+  }
+  std::vector<RuleId> watch(const Graph& graph, RuleId rule);
+
+  std::uint32_t first_ = 0;                  // created node; those before it are of generation 0
+  TrivialArray<std::uint32_t> generations_;  // by node, from the first created one on
+  std::uint32_t suspicion_ = kFirstSuspicion;
+  bool watching_ = false;
+  std::map<std::uint64_t, std::size_t> seen_;  // hash → rewrites in the window by then
+  std::vector<RuleId> window_;
+};
+
+/// The name of a cycle of rules, from the smallest rank on: "`a` → `b` → `a`".
+std::string describe_cycle(const RunRules& rules, const std::vector<RuleId>& cycle);
+
+}  // namespace pw

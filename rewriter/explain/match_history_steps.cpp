@@ -1,0 +1,146 @@
+// Records the matches that a rewrite creates, and those that it ends although all their nodes
+// remain.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "graph/text/text.hpp"
+#include "rewriter/explain/match_history.hpp"
+
+namespace pw {
+namespace {
+
+/// Of a value with more, the others are found when the strategy has run.
+constexpr std::size_t kUsersAsked = 64;
+
+/// Nodes around a rewrite: a match that comes up with it has one of them.
+class Around {
+ public:
+  explicit Around(const Graph& graph) : graph_(graph) {}
+
+  void node(NodeId n) {
+    add(n);
+    for (std::size_t i = 0; i < graph_.result_count(n); ++i) users(graph_.result(n, i));
+    operands(n, false);
+  }
+  /// What read the same as a node that went may be read by others now.
+  void gone(NodeId n) { operands(n, true); }
+
+  std::vector<NodeId> take() {
+    std::sort(nodes_.begin(), nodes_.end());
+    nodes_.erase(std::unique(nodes_.begin(), nodes_.end()), nodes_.end());
+    return std::move(nodes_);
+  }
+
+ private:
+  void add(NodeId n) {
+    if (n.valid() && graph_.alive(n)) nodes_.push_back(n);
+  }
+  void users(ValueId v) {
+    std::size_t asked = 0;
+    for (UseId u = graph_.first_use(v); u.valid() && asked < kUsersAsked; u = graph_.next_use(u)) {
+      add(graph_.user(u));
+      ++asked;
+    }
+  }
+  void operands(NodeId n, bool with_users) {
+    for (ValueId v : graph_.operands(n)) {
+      if (!v.valid()) continue;
+      if (!graph_.is_input(v)) add(graph_.producer(v));
+      if (with_users) users(v);
+    }
+  }
+
+  const Graph& graph_;
+  std::vector<NodeId> nodes_;
+};
+
+}  // namespace
+
+void MatchHistory::rewrote(const Strategy&, RunState& run) {
+  const std::size_t before = state_.read;
+  absorb(run);
+  const Journal& journal = run.report.journal;
+  for (Journal::Iterator at(&journal, before); !(at == journal.end()); ++at) {
+    const JournalEvent event = *at;
+    const auto* match = std::get_if<MatchEvent>(&event);
+    if (match == nullptr) continue;
+    for (const std::unique_ptr<Probe>& probe : probes_) probe->graph_changed();
+    recheck(*match, run.graph);
+    discover(*match, run.graph);
+  }
+}
+
+void MatchHistory::prepare_probes(const Graph& graph, const std::vector<RuleId>& ids) {
+  if (probed_ == &graph && probed_rules_ == ids && rules_probed_ == rules_.size()) {
+    for (const std::unique_ptr<Probe>& probe : probes_) probe->graph_changed();
+    return;
+  }
+  probed_ = &graph;
+  probed_rules_ = ids;
+  rules_probed_ = rules_.size();
+  probes_.clear();
+  for (RuleId id : ids) probes_.push_back(std::make_unique<Probe>(graph, rules_, id, params_));
+}
+
+Probe* MatchHistory::probe_of(RuleId rule) const {
+  for (const std::unique_ptr<Probe>& probe : probes_)
+    if (probe->rule() == rule) return probe.get();
+  return nullptr;
+}
+
+/// A leaf that opens frontiers makes references into the rules end: probes rest until it has run.
+bool MatchHistory::probes_hold() const { return rules_probed_ == rules_.size(); }
+
+void MatchHistory::discover(const MatchEvent& event, const Graph& graph) {
+  if (!probes_hold()) return;
+  Around around(graph);
+  for (NodeId n : event.created) around.node(n);
+  for (NodeId n : event.erased) around.gone(n);
+  const std::vector<NodeId> nodes = around.take();
+  for (const std::unique_ptr<Probe>& probe : probes_) {
+    if (!probe->layout().plain()) continue;
+    for (NodeId n : nodes)
+      probe->matches_with(n, [&](const Match& match) { add(graph, probe->layout(), match); });
+  }
+}
+
+/// The right side of a rewrite may read what a match consumes.
+void MatchHistory::recheck(const MatchEvent& event, const Graph& graph) {
+  if (!probes_hold()) return;
+  std::vector<std::uint32_t> asked;
+  for (NodeId n : event.created)
+    for (ValueId v : graph.operands(n))
+      if (v.valid() && !graph.is_input(v))
+        for (const std::uint32_t i : standing_at(graph.producer(v))) asked.push_back(i);
+  std::sort(asked.begin(), asked.end());
+  asked.erase(std::unique(asked.begin(), asked.end()), asked.end());
+  for (const std::uint32_t i : asked) {
+    std::optional<Reason> why = no_longer(*state_.records[i].seen);
+    if (!why) continue;
+    why->taken_by = RewriteStep{event.rule, rules_[event.rule].name, state_.pass, state_.step};
+    why->message += ", since " + where(*why->taken_by);
+    lose(i, std::move(*why));
+  }
+}
+
+/// Nothing while the nodes are a match.
+std::optional<Reason> MatchHistory::no_longer(const SeenMatch& seen) const {
+  Probe* probe = probe_of(seen.rule);
+  Reason out;
+  out.code = "N10";
+  out.at = seen.front;
+  out.message = "it is no match any more";
+  if (probe == nullptr || !probe->layout().plain()) return out;
+  Failure failure;
+  if (probe->still_matches(seen.pattern, &failure)) return std::nullopt;
+  if (!failure.any()) return out;
+  out.code = failure.code;
+  out.message = failure.message;
+  out.span = failure.span;
+  for (std::size_t i = 0; i < seen.nodes.size(); ++i)
+    if (seen.nodes[i].id == failure.at) out.at = i;
+  return out;
+}
+
+}  // namespace pw

@@ -1,0 +1,373 @@
+// A written one must match, an unwritten one must have its default, and one that depends on an
+// unbound variable is deferred until that is bound.
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "dsl/syntax/names.hpp"
+#include "graph/compare/canonical.hpp"
+#include "graph/text/text.hpp"
+#include "rewriter/matcher/search.hpp"
+
+namespace pw {
+namespace {
+
+constexpr std::string_view kNotWritten =
+    "bind it, `{name}`, if the right side holds for every value; write `{name = value}` for this "
+    "one";
+constexpr std::string_view kOtherValue =
+    "the pattern asks for one value: write another rule for this one, or bind the attribute, "
+    "`{name}`, if the right side holds for every value";
+constexpr std::string_view kNotBound = "bind the name elsewhere in the pattern";
+
+bool is_known(const std::string& path, const Env& env) {
+  if (env.contains(path) || dtype_named(path)) return true;
+  std::size_t dot = path.find('.');
+  return dot != std::string::npos && env.contains(path.substr(0, dot));
+}
+
+void collect_unbound(const Expr& expr, const Env& env, std::set<std::string>& out) {
+  bool variable = expr.kind == Expr::Kind::path || expr.kind == Expr::Kind::star;
+  if (variable && !is_known(expr.text, env)) out.insert(expr.text);
+  for (const Expr& arg : expr.args) collect_unbound(arg, env, out);
+}
+
+Attribute dim_attribute(const Dims& dims, DimId dim) {
+  if (std::optional<std::int64_t> value = dims.value(dim)) return *value;
+  return dim;
+}
+
+/// Integers may be written exactly beyond 2^53, so they are compared as such when both sides are.
+bool same_number(const Attribute& a, const Attribute& b) {
+  const auto* i = std::get_if<std::int64_t>(&a);
+  const auto* j = std::get_if<std::int64_t>(&b);
+  return i && j ? *i == *j : *as_number(a) == *as_number(b);
+}
+
+}  // namespace
+
+std::optional<double> as_number(const Attribute& value) {
+  if (const auto* b = std::get_if<bool>(&value)) return *b ? 1.0 : 0.0;
+  if (const auto* i = std::get_if<std::int64_t>(&value)) return static_cast<double>(*i);
+  if (const auto* d = std::get_if<double>(&value)) return *d;
+  return std::nullopt;
+}
+
+std::set<std::string> unbound_names(const Expr& expr, const Env& env) {
+  std::set<std::string> out;
+  collect_unbound(expr, env, out);
+  return out;
+}
+
+std::size_t open_sequences(const TypeExpr& type, const Env& env) {
+  return static_cast<std::size_t>(
+      std::count_if(type.dims.begin(), type.dims.end(), [&](const Expr& dim) {
+        return dim.kind == Expr::Kind::star && env.find(dim.text) == env.end();
+      }));
+}
+
+bool all_bound(const Expr& expr, const Env& env) { return unbound_names(expr, env).empty(); }
+
+std::optional<Attribute> as_attribute(Context& context, const Binding& binding) {
+  if (const auto* attribute = std::get_if<Attribute>(&binding)) {
+    if (const auto* dim = std::get_if<DimId>(attribute)) return dim_attribute(context.dims, *dim);
+    return *attribute;
+  }
+  if (const auto* dtype = std::get_if<DTypeBinding>(&binding)) return Attribute(dtype->dtype);
+  if (const auto* dim = std::get_if<DimId>(&binding)) return dim_attribute(context.dims, *dim);
+  if (const auto* shape = std::get_if<Shape>(&binding)) return Attribute(*shape);
+  return std::nullopt;
+}
+
+bool same_attribute(const Attribute& a, const Attribute& b) {
+  if (as_number(a) && as_number(b)) return same_number(a, b);
+  if (const auto* x = std::get_if<std::vector<double>>(&a))
+    if (const auto* y = std::get_if<std::vector<double>>(&b)) return *x == *y;
+  return a == b;
+}
+
+bool Search::match_attributes(PatternNodeId id, NodeId node, State& state) {
+  const PatternNode& pattern = rule_.nodes[id];
+  for (std::size_t i = 0; i < pattern.attributes.size(); ++i)
+    if (!match_written(id, i, node, state, false)) return false;
+  ++state.gate;
+  if (pattern.open) return true;
+  const Op& op = graph_.op_of(node);
+  for (const auto& [name_id, value] : context().attributes[graph_.attributes(node)]) {
+    std::string_view attribute = context().strings.text(name_id);
+    auto written = [&](const PatternAttribute& a) { return a.name == attribute; };
+    if (std::any_of(pattern.attributes.begin(), pattern.attributes.end(), written)) continue;
+    const AttributeDecl* decl = op.attribute(attribute);
+    Attribute expected = decl && decl->default_value ? *decl->default_value : Attribute(None{});
+    expected = as_in_node(graph_, node, attribute, std::move(expected));
+    if (decl && decl->default_value && same_attribute(expected, value)) continue;
+    const auto text = [&] {
+      if (!decl || !decl->default_value)
+        return fmt::format("`{}` of {} is {}, and the pattern does not write it", attribute,
+                           shown(node), context().attributes.print(value));
+      return fmt::format("`{}` of {} is {}; not written in the pattern, it must be its default, {}",
+                         attribute, shown(node), context().attributes.print(value),
+                         context().attributes.print(expected));
+    };
+    return reject(state, "N04", pattern.span, node, text, kNotWritten);
+  }
+  ++state.gate;
+  return true;
+}
+
+bool Search::match_written(PatternNodeId id, std::size_t index, NodeId node, State& state,
+                           bool last) {
+  const PatternAttribute& wanted = rule_.nodes[id].attributes[index];
+  const auto name = counterpart(id, wanted, node, state, last);
+  if (!name) return state.deferred.push_back({id, index, {}, 0}), true;
+  const AttributeDecl* decl = graph_.op_of(node).attribute(wanted.name);
+  const Attribute* found = graph_.attribute(node, *name);
+  Attribute value = found                         ? *found
+                    : decl && decl->default_value ? *decl->default_value
+                                                  : Attribute(None{});
+  std::string expected;
+  switch (fit({node, wanted.name}, wanted.value, value, state, &expected)) {
+    case Fit::yes: return ++state.gate, true;
+    case Fit::later:
+      if (!last) return state.deferred.push_back({id, index, {}, 0}), true;
+      return reject(
+          state, "N04", wanted.span, node,
+          [&] {
+            return fmt::format("`{}` of {}: `{}` is not bound", wanted.name, shown(node),
+                               *unbound_names(wanted.value, state.env).begin());
+          },
+          kNotBound);
+    case Fit::conflict:
+      return reject(state, "N07", wanted.span, node, [&] {
+        return fmt::format("`{}` of {} is {}, but `{}` is {} already", wanted.name, shown(node),
+                           context().attributes.print(value), print(wanted.value), expected);
+      });
+    case Fit::no: break;
+  }
+  const auto text = [&] {
+    std::string said = fmt::format("`{}` of {} is {}, not {}", wanted.name, shown(node),
+                                   context().attributes.print(value), print(wanted.value));
+    return expected.empty() || expected == print(wanted.value) ? said : said + " = " + expected;
+  };
+  return reject(state, "N04", wanted.span, node, text, kOtherValue);
+}
+
+/// The attribute of the node that a written one is compared with. The axes of a transpose stand in
+/// ascending order in a node and in any order in a pattern: one whose value is known takes the axis
+/// that has it, and leaves the other one to its twin. Nothing as long as neither is known, but
+/// another node may bind one.
+std::optional<std::string_view> Search::counterpart(PatternNodeId id,
+                                                    const PatternAttribute& wanted, NodeId node,
+                                                    const State& state, bool last) const {
+  const std::string_view twin = twin_axis(graph_.op_of(node), wanted.name);
+  if (twin.empty()) return wanted.name;
+  const Attribute *own = graph_.attribute(node, wanted.name), *other = graph_.attribute(node, twin);
+  if (own == nullptr || other == nullptr || *own == *other) return wanted.name;
+  const auto mine = known_value(id, wanted.name, node, state);
+  const auto others = known_value(id, twin, node, state);
+  if (!mine && !others && !last && shares_names(id, {wanted.name, twin}, state))
+    return std::nullopt;
+  const bool exchanged = (mine || others) && (!mine || same_attribute(*mine, *other)) &&
+                         (!others || same_attribute(*others, *own));
+  return exchanged ? twin : wanted.name;
+}
+
+/// Returns true if another node of the pattern has an attribute with an unbound name of these.
+bool Search::shares_names(PatternNodeId id, std::initializer_list<std::string_view> attributes,
+                          const State& state) const {
+  std::set<std::string> open;
+  for (const PatternAttribute& written : rule_.nodes[id].attributes)
+    if (std::find(attributes.begin(), attributes.end(), written.name) != attributes.end())
+      open.merge(unbound_names(written.value, state.env));
+  for (std::size_t i = 0; i < rule_.nodes.size(); ++i) {
+    if (PatternNodeId(i) == id) continue;
+    for (const PatternAttribute& written : rule_.nodes[PatternNodeId(i)].attributes)
+      for (const std::string& name : unbound_names(written.value, state.env))
+        if (open.contains(name)) return true;
+  }
+  return false;
+}
+
+/// What the pattern writes for the attribute, where everything in it is bound.
+std::optional<Attribute> Search::known_value(PatternNodeId id, std::string_view attribute,
+                                             NodeId node, const State& state) const {
+  for (const PatternAttribute& written : rule_.nodes[id].attributes) {
+    if (written.name != attribute || !all_bound(written.value, state.env)) continue;
+    if (Result<Attribute> value = evaluate(context(), &graph_, written.value, state.env))
+      return as_in_node(graph_, node, attribute, std::move(*value));
+  }
+  return std::nullopt;
+}
+
+Search::Fit Search::fit(const Written& written, const Expr& expr, const Attribute& value,
+                        State& state, std::string* expected) {
+  const AttributeDecl* decl = graph_.op_of(written.node).attribute(written.attribute);
+  const AttributeKind kind = decl ? decl->kind : AttributeKind::int_;
+  bool variable = expr.kind == Expr::Kind::path && !dtype_named(expr.text);
+  if (variable && expr.text == "_") return Fit::yes;
+  if (variable && expr.text.find('.') == std::string::npos) {
+    auto held = state.env.find(expr.text);
+    bool axis = kind == AttributeKind::axis && held != state.env.end();
+    if (!axis) return fit_name(expr.text, value, state, expected);
+  }
+  if (expr.kind == Expr::Kind::list && expr.args.size() == 1 &&
+      expr.args[0].kind == Expr::Kind::spread)
+    return fit_rest(expr.args[0].args[0], value, state, expected);
+  const auto* dims = std::get_if<std::vector<DimId>>(&value);
+  if (dims && is_repetition(expr)) return fit_repetition(expr, *dims, state, expected);
+  if (dims && expr.kind == Expr::Kind::list) return fit_list(expr, *dims, state, expected);
+  std::set<std::string> unbound = unbound_names(expr, state.env);
+  if (unbound.size() > 1) return Fit::later;
+  if (unbound.size() == 1) {  // one unknown: a dim expression can be solved for it
+    DimId dim;
+    if (const auto* i = std::get_if<std::int64_t>(&value)) dim = context().dims.constant(*i);
+    if (const auto* d = std::get_if<DimId>(&value)) dim = *d;
+    if (!dim.valid() || expr.kind == Expr::Kind::call) return Fit::later;
+    Expr list;
+    list.args = {expr};
+    return fit_list(list, {dim}, state, expected);
+  }
+  Result<Attribute> result = evaluate(context(), &graph_, expr, state.env);
+  if (!result) return Fit::no;
+  *result = as_in_node(graph_, written.node, written.attribute, std::move(*result));
+  if (same_attribute(*result, value)) return Fit::yes;
+  *expected = context().attributes.print(*result);
+  return variable ? Fit::conflict : Fit::no;
+}
+
+/// `[d] * tp`: the list, so many times; the number is bound where it is a name that is not.
+Search::Fit Search::fit_repetition(const Expr& expr, const std::vector<DimId>& dims, State& state,
+                                   std::string* expected) {
+  const Expr &list = expr.args[0], &times = expr.args[1];
+  const auto is_rest = [](const Expr& e) {
+    return e.kind == Expr::Kind::star || e.kind == Expr::Kind::spread;
+  };
+  if (list.args.empty() || std::any_of(list.args.begin(), list.args.end(), is_rest)) return Fit::no;
+  const std::size_t count = dims.size() / list.args.size();
+  const std::set<std::string> unbound = unbound_names(times, state.env);
+  if (times.kind == Expr::Kind::path && unbound.contains(times.text)) {
+    if (fit_name(times.text, static_cast<std::int64_t>(count), state, expected) != Fit::yes)
+      return Fit::conflict;
+  } else if (!unbound.empty()) {
+    return Fit::later;
+  } else {
+    Result<Attribute> wanted = evaluate(context(), &graph_, times, state.env);
+    if (!wanted || !same_attribute(*wanted, static_cast<std::int64_t>(count))) {
+      if (wanted) *expected = "of " + context().attributes.print(*wanted) + " parts";
+      return Fit::no;
+    }
+  }
+  Expr whole = list;
+  whole.args.clear();
+  for (std::size_t i = 0; i < count; ++i)
+    whole.args.insert(whole.args.end(), list.args.begin(), list.args.end());
+  return fit_list(whole, dims, state, expected);
+}
+
+/// `[m...]`: the whole list.
+Search::Fit Search::fit_rest(const Expr& expr, const Attribute& value, State& state,
+                             std::string* expected) {
+  const auto* dims = std::get_if<std::vector<DimId>>(&value);
+  if (dims == nullptr || state.env.contains(expr.text))
+    return fit_name(expr.text, value, state, expected);
+  state.env.insert_or_assign(expr.text, Binding(Shape(*dims)));
+  return Fit::yes;
+}
+
+/// Elements that are plain names bind one by one; what is left, sequences and sums, is unified as a
+/// shape is.
+Search::Fit Search::fit_list(const Expr& expr, const std::vector<DimId>& dims, State& state,
+                             std::string* expected) {
+  const auto is_rest = [](const Expr& e) {
+    return e.kind == Expr::Kind::star || e.kind == Expr::Kind::spread;
+  };
+  bool sequence = std::any_of(expr.args.begin(), expr.args.end(), is_rest);
+  if (!sequence && expr.args.size() != dims.size()) return Fit::no;
+  TypeExpr shape;
+  shape.any_shape = false;
+  for (const Expr& element : expr.args) {
+    if (!is_rest(element) && unbound_names(element, state.env).size() > 1) return Fit::later;
+    shape.dims.push_back(element);
+    if (element.kind != Expr::Kind::spread) continue;
+    shape.dims.back() = element.args.front();  // as `*xs`
+    shape.dims.back().kind = Expr::Kind::star;
+  }
+  Env before;
+  if (explain_) before = state.env;
+  for (std::size_t i = 0; !sequence && i < dims.size(); ++i) {
+    const Expr& element = expr.args[i];
+    if (element.kind != Expr::Kind::path || element.text == "_" ||
+        element.text.find('.') != std::string::npos)
+      continue;
+    if (state.env.contains(element.text)) continue;
+    state.env.insert_or_assign(element.text, Binding(dims[i]));
+  }
+  if (unify(context(), shape, context().types.get(DType::f32, dims), state.env)) return Fit::yes;
+  if (!explain_) return Fit::no;
+  state.env = std::move(before);  // as it was, for the message
+  for (const Expr& element : expr.args)
+    if (element.kind == Expr::Kind::path)
+      if (auto held = state.env.find(element.text); held != state.env.end())
+        if (std::optional<Attribute> known = as_attribute(context(), held->second))
+          *expected += (expected->empty() ? element.text : ", " + element.text) + " = " +
+                       context().attributes.print(*known);
+  return Fit::no;
+}
+
+Search::Fit Search::fit_name(const std::string& name, const Attribute& value, State& state,
+                             std::string* expected) {
+  auto held = state.env.find(name);
+  if (held != state.env.end()) {
+    std::optional<Attribute> known = as_attribute(context(), held->second);
+    if (known && same_attribute(*known, value)) return Fit::yes;
+    *expected = known ? context().attributes.print(*known) : std::string("a value");
+    return Fit::conflict;
+  }
+  Binding binding = value;
+  auto kind = layout_.kinds.find(name);
+  if (const auto* dim = std::get_if<DimId>(&value)) binding = *dim;
+  if (kind != layout_.kinds.end()) {
+    if (const auto* number = std::get_if<std::int64_t>(&value);
+        number && kind->second == VariableKind::dim)
+      binding = context().dims.constant(*number);
+    if (const auto* dtype = std::get_if<DType>(&value);
+        dtype && kind->second == VariableKind::dtype)
+      binding = DTypeBinding{*dtype, false};
+    if (const auto* shape = std::get_if<std::vector<DimId>>(&value);
+        shape && kind->second == VariableKind::sequence)
+      binding = Shape(*shape);
+  }
+  state.env.emplace(name, std::move(binding));
+  return Fit::yes;
+}
+
+/// Whether it waits for where one of several sequences of a shape ends.
+bool Search::may_split(const Deferred& deferred, const State& state) const {
+  if (!deferred.value.valid()) return false;
+  return open_sequences(rule_.values[deferred.value].types[deferred.type], state.env) > 1;
+}
+
+/// Evaluates deferred checks to a fixed point; the rest then fails, or stays deferred, as do shapes
+/// that may be split in several places.
+bool Search::run_deferred(State& state, bool may_fail) {
+  std::vector<Deferred> waiting;
+  for (bool last = false; !state.deferred.empty();) {
+    waiting.swap(state.deferred);
+    state.deferred.clear();
+    for (const Deferred& d : waiting) {
+      bool fits = d.node.valid()
+                      ? match_written(d.node, d.attribute, state.nodes[d.node], state, last)
+                      : check_type(d.value, d.type, anchor_, state, last);
+      if (!fits) return false;
+    }
+    last =
+        state.deferred.size() == waiting.size();  // nothing moved: the next round is the last one
+    const auto splits = [&](const Deferred& d) { return may_split(d, state); };
+    if (last && (!may_fail || std::any_of(waiting.begin(), waiting.end(), splits))) return true;
+  }
+  ++state.gate;
+  return true;
+}
+
+}  // namespace pw

@@ -1,0 +1,324 @@
+#include <fmt/format.h>
+
+#include "graph/compare/canonical.hpp"
+#include "graph/text/text.hpp"
+#include "rewriter/egraph/egraph.hpp"
+#include "rewriter/engine/known_types.hpp"
+#include "rewriter/matcher/search.hpp"
+
+namespace pw {
+namespace {
+
+constexpr std::string_view kNotANumber =
+    "only a `constant` is a number: write a name in its place to accept any operand, if the right "
+    "side holds for it";
+constexpr std::string_view kOtherNumber =
+    "write another rule for this number, or a name in its place if the right side holds for every "
+    "number";
+
+std::string describe(Context& context, const Binding& binding) {
+  std::optional<Attribute> value = as_attribute(context, binding);
+  return value ? context.attributes.print(*value) : std::string("none");
+}
+
+/// "T = bf16, d = 64": what the names in a type are bound to.
+std::string bound_in(Context& context, const std::set<std::string>& names, const Env& env) {
+  std::string out;
+  for (const std::string& name : names) {
+    auto it = env.find(name);
+    if (it == env.end()) continue;
+    out += fmt::format("{}{} = {}", out.empty() ? " with " : ", ", name,
+                       describe(context, it->second));
+  }
+  return out;
+}
+
+void names_in(const Expr& expr, std::set<std::string>& out) {
+  if (expr.kind == Expr::Kind::path || expr.kind == Expr::Kind::star) out.insert(expr.text);
+  for (const Expr& arg : expr.args) names_in(arg, out);
+}
+
+std::set<std::string> names_in(const std::vector<Expr>& exprs) {
+  std::set<std::string> out;
+  for (const Expr& expr : exprs) names_in(expr, out);
+  return out;
+}
+
+}  // namespace
+
+bool Search::bind_operands(PatternNodeId id, NodeId node, bool swapped, State& state) {
+  const PatternNode& pattern = rule_.nodes[id];
+  const std::optional<std::size_t> list = list_at(id);
+  const std::size_t taken =
+      list ? graph_.operand_count(node) + 1 - pattern.operands.size() : std::size_t{1};
+  for (std::size_t slot = 0; slot < pattern.operands.size(); ++slot) {
+    if (list == slot) {
+      PatternValueId v = pattern.operands[slot];
+      // What members make is looked at with them.
+      const PatternNodeId producer = rule_.values[v].producer;
+      if (producer.valid() && rule_.nodes[producer].members.valid()) continue;
+      std::vector<ValueId> values;
+      for (std::size_t i = 0; i < taken; ++i) values.push_back(graph_.operand(node, slot + i));
+      if (!bind_list(v, node, std::move(values), state)) return false;
+      ++state.gate;
+      continue;
+    }
+    std::size_t at = swapped && slot < 2 ? 1 - slot : slot;
+    if (list && slot > *list) at = slot + taken - 1;
+    if (!bind_operand(id, node, slot, at, state)) return false;
+    ++state.gate;
+  }
+  return true;
+}
+
+/// Returns false for a value of another op than the pattern wants, which prunes the orders of
+/// commutative operands early. A search that explains rejects it later, with a reason.
+bool Search::may_come_from(const PatternValue& wanted, ValueId value) const {
+  if (explain_ || equal_ != nullptr || wanted.list || !wanted.producer.valid()) return true;
+  const PatternNode& maker = rule_.nodes[wanted.producer];
+  if (maker.members.valid() || maker.negation >= 0) return true;
+  const NodeId node = graph_.producer(value);
+  return node.valid() && graph_.op(node) == maker.op;
+}
+
+bool Search::bind_operand(PatternNodeId id, NodeId node, std::size_t slot, std::size_t at,
+                          State& state) {
+  const PatternNode& pattern = rule_.nodes[id];
+  PatternValueId v = pattern.operands[slot];
+  const PatternValue& wanted = rule_.values[v];
+  ValueId value = at < graph_.operand_count(node) ? graph_.operand(node, at) : ValueId();
+  if (wanted.literal_none && value.valid())
+    return reject(state, "N02", wanted.span, node, [&] {
+      return fmt::format("operand {} of {} is present, the pattern has none", at, shown(node));
+    });
+  if (!value.valid()) return bind_none(id, node, slot, state);
+  if (wanted.literal || wanted.attribute_variable) return bind_constant(id, node, slot, at, state);
+  if (state.bound[v] == Bound::no) {
+    if (context().ops[pattern.op].traits.commutative && !may_come_from(wanted, value))
+      return reject(state, "N01", wanted.span, node, [] { return std::string(); });
+    state.bound[v] = Bound::value;
+    state.values[v] = value;
+    if (!wanted.name.empty() && wanted.name != "_")
+      state.env.insert_or_assign(wanted.name, Binding(value));
+    return true;
+  }
+  if (state.bound[v] == Bound::value && same(state.values[v], value)) return true;
+  ValueId held = state.values[v];
+  for (std::size_t i = 0; i < graph_.operand_count(node); ++i)
+    if (i != at && held.valid() && graph_.operand(node, i) == held &&
+        !context().ops[pattern.op].traits.commutative)
+      return reject(state, "N03", wanted.span, node, [&] {
+        return fmt::format("{} is operand {} of {}, not operand {}", shown(v, held), i, shown(node),
+                           at);
+      });
+  return reject(state, "N07", wanted.span, node, [&] {
+    return fmt::format("{} is %{} already, here it would be %{}", shown(v, held),
+                       held.valid() ? graph_.value_name(held) : "none", graph_.value_name(value));
+  });
+}
+
+/// All values of a list: the rest of a node's operands, or of its results.
+bool Search::bind_list(PatternValueId id, NodeId node, std::vector<ValueId> values, State& state) {
+  if (!state.lists[id]) {
+    state.bound[id] = Bound::value;
+    state.lists[id] = std::make_shared<const std::vector<ValueId>>(std::move(values));
+    return true;
+  }
+  if (same(*state.lists[id], values)) return true;
+  return reject(state, "N07", rule_.values[id].span, node, [&] {
+    return fmt::format("{} is another list already: of {} values, here of {}", shown(id, {}),
+                       state.lists[id]->size(), values.size());
+  });
+}
+
+bool Search::bind_none(PatternNodeId id, NodeId node, std::size_t slot, State& state) {
+  PatternValueId v = rule_.nodes[id].operands[slot];
+  const PatternValue& wanted = rule_.values[v];
+  if (wanted.literal_none) return true;
+  if (!wanted.optional)
+    return reject(state, "N02", wanted.span, node, [&] {
+      return fmt::format("operand {} of {} is none; only `{}?` would take that", slot, shown(node),
+                         shown(v, {}));
+    });
+  if (state.bound[v] == Bound::value)
+    return reject(state, "N07", wanted.span, node, [&] {
+      return fmt::format("{} is %{} already, here it would be none", shown(v, state.values[v]),
+                         graph_.value_name(state.values[v]));
+    });
+  state.bound[v] = Bound::none;
+  if (!wanted.name.empty() && wanted.name != "_")
+    state.env.insert_or_assign(wanted.name, Binding(Absent{}));
+  return true;
+}
+
+bool Search::bind_constant(PatternNodeId id, NodeId node, std::size_t slot, std::size_t at,
+                           State& state) {
+  const PatternValue& wanted = rule_.values[rule_.nodes[id].operands[slot]];
+  const ValueId value = graph_.operand(node, at);
+  const NodeId constant = literal_of(value);
+  const Attribute* number = nullptr;
+  if (constant.valid() && graph_.op_of(constant).is_literal())
+    number = graph_.attribute(constant, "value");
+  if (number == nullptr)
+    return reject(
+        state, "N01", wanted.span, node,
+        [&] {
+          return fmt::format("operand {} of {} is %{}, not a constant", at, shown(node),
+                             graph_.value_name(value));
+        },
+        kNotANumber);
+  if (wanted.literal) {
+    if (reads_number(*wanted.literal, node, at, constant)) return true;
+    const auto text = [&] {
+      return fmt::format("operand {} of {} is {}, not {}", at, shown(node),
+                         context().attributes.print(*number),
+                         context().attributes.print(*wanted.literal));
+    };
+    return reject(state, "N04", wanted.span, node, text, kOtherNumber);
+  }
+  const auto held = state.env.find(wanted.name);
+  if (held != state.env.end())
+    if (const std::optional<Attribute> known = as_attribute(context(), held->second);
+        known && reads_number(*known, node, at, constant))
+      return true;
+  std::string expected;
+  if (fit_name(wanted.name, *number, state, &expected) == Fit::yes) return true;
+  return reject(state, "N07", wanted.span, node, [&] {
+    return fmt::format("{} is {} already, here it would be {}", wanted.name, expected,
+                       context().attributes.print(*number));
+  });
+}
+
+/// Whether the node reads the number that it would read if the pattern's were its operand.
+bool Search::reads_number(const Attribute& wanted, NodeId node, std::size_t at,
+                          NodeId constant) const {
+  const std::optional<double> number = as_number(wanted);
+  return number && as_held(number_dtype(graph_, node, at), *number) ==
+                       number_read(graph_, node, at, constant);
+}
+
+/// The node of the number that the value is, if it is one.
+NodeId Search::literal_of(ValueId value) const {
+  const NodeId own = graph_.producer(value);
+  if (equal_ == nullptr || (own.valid() && graph_.op_of(own).is_literal())) return own;
+  for (NodeId n : equal_->producers(value))
+    if (graph_.op_of(n).is_literal()) return n;
+  return own;
+}
+
+bool Search::bind_results(PatternNodeId id, NodeId node, State& state) {
+  const PatternNode& pattern = rule_.nodes[id];
+  for (std::size_t i = 0; i < pattern.results.size(); ++i) {
+    PatternValueId v = pattern.results[i];
+    const PatternValue& wanted = rule_.values[v];
+    if (wanted.list && !pattern.members.valid()) {
+      std::vector<ValueId> values;
+      for (std::size_t k = i; k < graph_.result_count(node); ++k)
+        values.push_back(graph_.result(node, k));
+      if (!bind_list(v, node, std::move(values), state)) return false;
+      continue;
+    }
+    ValueId value = graph_.result(node, i);
+    if (state.bound[v] != Bound::no) {
+      if (same(state.values[v], value)) continue;
+      return reject(state, "N07", wanted.span, node, [&] {
+        ValueId held = state.values[v];
+        return fmt::format("{} is result {} of {}, not result {}", shown(v, held),
+                           graph_.result_index(held), shown(node), i);
+      });
+    }
+    state.bound[v] = Bound::value;
+    state.values[v] = value;
+    if (!wanted.name.empty() && wanted.name != "_")
+      state.env.insert_or_assign(wanted.name, Binding(value));
+  }
+  ++state.gate;
+  for (PatternValueId v : pattern.results)
+    if (!check_types(v, node, state)) return false;
+  return true;
+}
+
+bool Search::check_types(PatternValueId id, NodeId node, State& state) {
+  for (std::size_t i = 0; i < rule_.values[id].types.size(); ++i)
+    if (!check_type(id, i, node, state, false)) return false;
+  return true;
+}
+
+bool Search::check_type(PatternValueId id, std::size_t index, NodeId node, State& state,
+                        bool last) {
+  if (state.bound[id] != Bound::value) return true;
+  if (!rule_.values[id].list || state.values[id].valid())
+    return check_type_of(state.values[id], id, index, node, state, last);
+  const List list = state.lists[id];
+  const std::size_t waiting = state.deferred.size();
+  for (ValueId value : *list) {
+    if (!check_type_of(value, id, index, node, state, last)) return false;
+    if (state.deferred.size() != waiting) return true;  // all of it, later
+  }
+  return true;
+}
+
+/// Of a value without a type no more is asked than the ops on the way to it tell. What must be
+/// absent may be there.
+bool Search::check_unknown(ValueId value, PatternValueId id, const TypeExpr& wanted, NodeId node,
+                           State& state) {
+  if (quiet_) return true;
+  const Expr* dtype = wanted.dtype.empty() ? nullptr : &wanted.dtype.front();
+  const bool asked =
+      dtype != nullptr && !(dtype->kind == Expr::Kind::path && !dtype_named(dtype->text) &&
+                            !layout_.compared.contains(dtype->text));
+  const auto message = [&] {
+    return fmt::format("{}: its type is not known, and the rule asks for {}", shown(id, value),
+                       print(wanted));
+  };
+  if (asked) {
+    TypeExpr element = wanted;
+    element.any_shape = true;
+    element.dims.clear();
+    const std::optional<DType> known = surely_dtype(graph_, value);
+    const Shape some{context().dims.constant(1)};
+    if (!known || !unify(context(), element, context().types.get(*known, some), state.env))
+      return reject(state, "N05", wanted.span, node, message);
+  }
+  ++state.gate;
+  if (wanted.any_shape) return true;
+  return reject(state, "N06", wanted.span, node, message);
+}
+
+bool Search::check_type_of(ValueId value, PatternValueId id, std::size_t index, NodeId node,
+                           State& state, bool last) {
+  const TypeExpr& wanted = rule_.values[id].types[index];
+  if (!value.valid()) return true;
+  TypeId type = graph_.type(value);
+  auto message = [&](const std::vector<Expr>& part, const std::string& why) {
+    std::string text =
+        fmt::format("{}: {} is not {}{}", shown(id, value), context().types.print(type),
+                    print(wanted), bound_in(context(), names_in(part), state.env));
+    return why.empty() ? text : text + " (" + why + ")";
+  };
+  if (type == Types::unknown()) return check_unknown(value, id, wanted, node, state);
+  TypeExpr element = wanted;
+  element.any_shape = true;
+  element.dims.clear();
+  if (!unify(context(), element, type, state.env))
+    return reject(state, "N05", wanted.span, node, [&] { return message(wanted.dtype, ""); });
+  ++state.gate;
+  if (wanted.any_shape) return true;
+  if (!last && open_sequences(wanted, state.env) > 1) {
+    state.deferred.push_back({{}, 0, id, index});
+    return true;
+  }
+  for (const Expr& dim : wanted.dims)
+    if (!last && dim.kind != Expr::Kind::star && unbound_names(dim, state.env).size() > 1) {
+      state.deferred.push_back({{}, 0, id, index});
+      return true;
+    }
+  Env before;
+  if (explain_) before = state.env;
+  std::string why;
+  if (unify(context(), wanted, type, state.env, &why)) return ++state.gate, true;
+  if (explain_) state.env = std::move(before);  // as it was, for the message
+  return reject(state, "N06", wanted.span, node, [&] { return message(wanted.dims, why); });
+}
+
+}  // namespace pw

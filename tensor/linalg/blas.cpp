@@ -1,0 +1,110 @@
+#include "tensor/linalg/blas.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <mutex>
+
+#include <dlfcn.h>
+
+namespace pw {
+namespace {
+
+using Int = int;  // of the interface of 32-bit integers, LP64
+template <class Scalar>
+using Fortran = void(const char* transa, const char* transb, const Int* m, const Int* n,
+                     const Int* k, const Scalar* alpha, const Scalar* a, const Int* lda,
+                     const Scalar* b, const Int* ldb, const Scalar* beta, Scalar* c,
+                     const Int* ldc);
+/// https://www.intel.com/content/www/us/en/docs/onemkl/developer-reference-c
+using Bf16 = void(Int layout, Int transa, Int transb, Int m, Int n, Int k, float alpha,
+                  const void* a, Int lda, const void* b, Int ldb, float beta, float* c, Int ldc);
+constexpr Int kRowMajor = 101, kPlain = 111, kTransposed = 112;
+
+struct Blas {
+  Fortran<float>* sgemm = nullptr;
+  Fortran<double>* dgemm = nullptr;
+  Bf16* bf16 = nullptr;
+  bool operator==(const Blas&) const = default;
+};
+
+Blas& lent() {
+  static Blas blas;
+  return blas;
+}
+
+/// How an operand is told to BLAS: row by row, or its transpose so.
+struct Operand {
+  bool transposed = false;
+  Int step = 0;  ///< between rows, or columns where it is transposed
+};
+
+bool operand_of(const Matrix& m, Operand& out) {
+  constexpr std::int64_t kMost = std::numeric_limits<Int>::max();
+  if (m.rows > kMost || m.columns > kMost) return false;
+  out.transposed = m.column_step != 1 && (m.row_step == 1 || m.rows == 1);
+  const std::int64_t unit = out.transposed ? m.row_step : m.column_step,
+                     step = out.transposed ? m.column_step : m.row_step,
+                     length = out.transposed ? m.rows : m.columns,
+                     count = out.transposed ? m.columns : m.rows;
+  if (unit != 1 && length > 1) return false;
+  if (count > 1 && (step < length || step > kMost)) return false;
+  out.step = static_cast<Int>(count > 1 ? step : std::max<std::int64_t>(length, 1));
+  return true;
+}
+
+bool takes(const Matrix& a, const Matrix& b, Operand& left, Operand& right) {
+  constexpr std::int64_t kWorthACall = 1 << 12;  // multiplications
+  return a.columns > 0 && a.rows * a.columns * b.columns >= kWorthACall && operand_of(a, left) &&
+         operand_of(b, right);
+}
+
+/// Fortran's matrices are column-major: c' = b' · a'.
+template <class Scalar>
+bool call(Fortran<Scalar>* function, DType dtype, const Matrix& a, const Matrix& b, Scalar* c) {
+  Operand left, right;
+  if (function == nullptr || a.dtype != dtype || b.dtype != dtype || !takes(a, b, left, right))
+    return false;
+  const Scalar one = 1, zero = 0;
+  const Int rows = static_cast<Int>(a.rows), columns = static_cast<Int>(b.columns),
+            depth = static_cast<Int>(a.columns);
+  function(right.transposed ? "T" : "N", left.transposed ? "T" : "N", &columns, &rows, &depth, &one,
+           reinterpret_cast<const Scalar*>(b.data), &right.step,
+           reinterpret_cast<const Scalar*>(a.data), &left.step, &zero, c, &columns);
+  return true;
+}
+
+}  // namespace
+
+Status lend_blas(const std::string& library) {
+  void* const handle = ::dlopen(library.c_str(), RTLD_LAZY | RTLD_NOLOAD);
+  if (handle == nullptr)
+    return fail(error_in(library, "PW1222", "the library is not loaded, so it lends no products"));
+  Blas found;
+  found.sgemm = reinterpret_cast<Fortran<float>*>(::dlsym(handle, "sgemm_"));
+  found.dgemm = reinterpret_cast<Fortran<double>*>(::dlsym(handle, "dgemm_"));
+  found.bf16 = reinterpret_cast<Bf16*>(::dlsym(handle, "cblas_gemm_bf16bf16f32"));
+  if (found.sgemm == nullptr && found.dgemm == nullptr)
+    return fail(error_in(library, "PW1222", "the library has neither sgemm_ nor dgemm_"));
+  static std::mutex lending;  // by several threads: they find the same
+  const std::lock_guard<std::mutex> lock(lending);
+  if (!(found == lent())) lent() = found;
+  return {};
+}
+
+bool blas_gemm(const Matrix& a, const Matrix& b, float* c) {
+  Operand left, right;
+  if (a.dtype != DType::bf16 || b.dtype != DType::bf16 || lent().bf16 == nullptr)
+    return call(lent().sgemm, DType::f32, a, b, c);
+  if (!takes(a, b, left, right)) return false;
+  lent().bf16(kRowMajor, left.transposed ? kTransposed : kPlain,
+              right.transposed ? kTransposed : kPlain, static_cast<Int>(a.rows),
+              static_cast<Int>(b.columns), static_cast<Int>(a.columns), 1, a.data, left.step,
+              b.data, right.step, 0, c, static_cast<Int>(b.columns));
+  return true;
+}
+
+bool blas_gemm(const Matrix& a, const Matrix& b, double* c) {
+  return call(lent().dgemm, DType::f64, a, b, c);
+}
+
+}  // namespace pw

@@ -1,0 +1,180 @@
+#include "tensor/linalg/torch_kernels.hpp"
+
+#include <algorithm>
+#include <array>
+#include <mutex>
+
+#include <dlfcn.h>
+
+#include "base/dynamic_library.hpp"
+
+namespace pw {
+namespace {
+
+struct Opaque;
+using Handle = Opaque*;
+using Numbers = std::array<std::int64_t, 4>;
+
+/// Those that return a number return 0 where they have done it.
+struct TorchFunctions {
+  std::int32_t (*float32)() = nullptr;
+  std::int32_t (*cpu)() = nullptr;
+  int (*from_memory)(void* data, std::int64_t rank, const std::int64_t* sizes,
+                     const std::int64_t* strides, std::int64_t offset, std::int32_t dtype,
+                     std::int32_t device, std::int32_t device_index, Handle* out) = nullptr;
+  int (*free)(Handle) = nullptr;
+  int (*data)(Handle, void** out) = nullptr;
+  int (*dtype)(Handle, std::int32_t* out) = nullptr;
+  int (*contiguous)(Handle, bool* out) = nullptr;
+  /// And then what `after` names. Unlike `aoti_torch_cpu_convolution`, which for one image and one
+  /// thread goes to products, it is always oneDNN's.
+  int (*convolution)(Handle x, Handle w, Handle* bias, const std::int64_t* padding, std::int64_t,
+                     const std::int64_t* stride, std::int64_t, const std::int64_t* dilation,
+                     std::int64_t, std::int64_t groups, const char* after, const double** scalars,
+                     std::int64_t, const char** algorithm, Handle* out) = nullptr;
+  /// x · wᵀ, and then what `after` names.
+  int (*linear)(Handle x, Handle w, Handle* bias, const char* after, const double** scalars,
+                std::int64_t, const char** algorithm, Handle* out) = nullptr;
+  bool operator==(const TorchFunctions&) const = default;
+};
+
+TorchFunctions& lent_functions() {
+  static TorchFunctions functions;
+  return functions;
+}
+
+/// A tensor of PyTorch's.
+class Torch {
+ public:
+  Torch() = default;  ///< none
+  Torch(const float* data, std::int64_t rank, const Numbers& sizes)
+      : Torch(data, rank, sizes, row_major(rank, sizes)) {}
+  Torch(const float* data, std::int64_t rank, const Numbers& sizes, const Numbers& strides) {
+    if (data == nullptr) return;
+    const TorchFunctions& torch = lent_functions();
+    void* const memory = const_cast<float*>(data);  // which is only read
+    if (torch.from_memory(memory, rank, sizes.data(), strides.data(), 0, torch.float32(),
+                          torch.cpu(), 0, &handle) != 0)
+      handle = nullptr;
+  }
+  ~Torch() {
+    if (handle != nullptr) lent_functions().free(handle);
+  }
+  Torch(const Torch&) = delete;
+  Torch& operator=(const Torch&) = delete;
+
+  Handle handle = nullptr;
+
+ private:
+  static Numbers row_major(std::int64_t rank, const Numbers& sizes) {
+    Numbers strides{};
+    std::int64_t step = 1;
+    for (auto i = static_cast<std::size_t>(rank); i-- > 0; step *= sizes[i]) strides[i] = step;
+    return strides;
+  }
+};
+
+/// The elements of a result in f32, row-major; null where it has others.
+const float* row_major_data(const Torch& tensor) {
+  const TorchFunctions& torch = lent_functions();
+  std::int32_t dtype = -1;
+  bool contiguous = false;
+  void* data = nullptr;
+  if (torch.dtype(tensor.handle, &dtype) != 0 || dtype != torch.float32() ||
+      torch.contiguous(tensor.handle, &contiguous) != 0 || !contiguous ||
+      torch.data(tensor.handle, &data) != 0)
+    return nullptr;
+  return static_cast<const float*>(data);
+}
+
+bool is_worth_it(const Convolution& c) {
+  const Window& w = c.window;
+  const bool flat = w.in[0] == 1 && w.out[0] == 1 && w.kernel[0] == 1 && w.padding[0] == 0;
+  return flat && c.channels > 1 && (w.kernel_count() > 1 || w.in != w.out);
+}
+
+/// Whether the elements, row by row or column by column, have no gaps: for others oneDNN has
+/// nothing but its reference.
+bool is_dense(const Matrix& m) {
+  return (m.column_step == 1 && m.row_step == m.columns) ||
+         (m.row_step == 1 && m.column_step == m.rows);
+}
+
+/// The places of PyTorch's convolution: those of the library can be fewer.
+std::int64_t places(const Window& w, std::size_t axis) {
+  return (w.in[axis] + 2 * w.padding[axis] - w.dilation[axis] * (w.kernel[axis] - 1) - 1) /
+             w.stride[axis] +
+         1;
+}
+
+}  // namespace
+
+Status lend_torch(const std::string& library) {
+  void* const handle = ::dlopen(library.c_str(), RTLD_LAZY | RTLD_NOLOAD);
+  if (handle == nullptr)
+    return fail(error_in(library, "PW1222", "the library is not loaded, so it lends nothing"));
+  TorchFunctions found;
+  FunctionFinder find(handle);
+  find(found.float32, "aoti_torch_dtype_float32");
+  find(found.cpu, "aoti_torch_device_type_cpu");
+  find(found.from_memory, "aoti_torch_create_tensor_from_blob");
+  find(found.free, "aoti_torch_delete_tensor_object");
+  find(found.data, "aoti_torch_get_data_ptr");
+  find(found.dtype, "aoti_torch_get_dtype");
+  find(found.contiguous, "aoti_torch_is_contiguous");
+  find(found.convolution, "aoti_torch_cpu_mkldnn__convolution_pointwise");
+  find(found.linear, "aoti_torch_cpu__linear_pointwise");
+  if (!find.missing().empty())
+    return fail(error_in(library, "PW1222", "it lends nothing: " + find.problem()));
+  static std::mutex lending;  // by several threads: they find the same
+  const std::lock_guard<std::mutex> lock(lending);
+  if (!(found == lent_functions())) lent_functions() = found;
+  return {};
+}
+
+bool lent_convolution(const Convolution& c, const float* x, const float* w, const float* bias,
+                      float* y) {
+  const TorchFunctions& torch = lent_functions();
+  const Window& g = c.window;
+  if (torch.convolution == nullptr || !is_worth_it(c) || places(g, 1) != g.out[1] ||
+      places(g, 2) != g.out[2])
+    return false;
+  const std::int64_t outputs = c.groups * c.outputs;
+  const Torch image(x, 4, {c.batch, c.groups * c.channels, g.in[1], g.in[2]}),
+      weight(w, 4, {outputs, c.channels, g.kernel[1], g.kernel[2]});
+  Torch added(bias, 1, {outputs}), out;
+  if (image.handle == nullptr || weight.handle == nullptr ||
+      (bias != nullptr && added.handle == nullptr))
+    return false;
+  if (torch.convolution(image.handle, weight.handle, bias == nullptr ? nullptr : &added.handle,
+                        g.padding.data() + 1, 2, g.stride.data() + 1, 2, g.dilation.data() + 1, 2,
+                        c.groups, "none", nullptr, 0, nullptr, &out.handle) != 0)
+    return false;
+  const float* const made = row_major_data(out);
+  if (made == nullptr) return false;
+  std::copy_n(made, c.batch * outputs * g.out_count(), y);
+  return true;
+}
+
+bool lent_product(const Matrix& a, const Matrix& b, float* c) {
+  constexpr std::int64_t kWorthACall = 1 << 22;  // multiplications
+  constexpr std::int64_t kWorthACopy = 48;       // multiplications a result, which is copied
+  const TorchFunctions& torch = lent_functions();
+  if (torch.linear == nullptr || a.dtype != DType::f32 || b.dtype != DType::f32 || !is_dense(a) ||
+      !is_dense(b) || a.columns < kWorthACopy || a.rows * a.columns * b.columns < kWorthACall)
+    return false;
+  const Torch x(reinterpret_cast<const float*>(a.data), 2, {a.rows, a.columns},
+                {a.row_step, a.column_step}),
+      w(reinterpret_cast<const float*>(b.data), 2, {b.columns, b.rows},
+        {b.column_step, b.row_step});
+  Torch out;
+  if (x.handle == nullptr || w.handle == nullptr ||
+      torch.linear(x.handle, w.handle, nullptr, "none", nullptr, 0, nullptr, &out.handle) != 0)
+    return false;
+  const float* const made = row_major_data(out);
+  if (made == nullptr) return false;
+  std::copy_n(made, a.rows * b.columns, c);
+  return true;
+}
+
+}  // namespace pw

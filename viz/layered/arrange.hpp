@@ -1,0 +1,45 @@
+// The order of groups and single nodes that stand beside each other.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "viz/fold.hpp"
+#include "viz/layered/acyclic.hpp"
+
+namespace pw::viz {
+
+/// Orders groups and single nodes so that every edge goes forwards, and cuts groups into parts
+/// where none does: a path leaves a group and comes back to it, in one version or through several.
+class Arranger {
+ public:
+  /// Parts are added to `groups`, with the parent of the whole.
+  Arranger(const UnionGraph& graph, const Links& links, std::vector<Group>& groups)
+      : links_(links), groups_(groups), unit_of_(graph.nodes.size(), kNobody) {}
+
+  /// Of these nodes, ascending; `group_of`, by union position, says which group each is in, or
+  /// kNobody, and names parts afterwards.
+  std::vector<Unit> run(const std::vector<std::uint32_t>& nodes,
+                        std::vector<std::uint32_t>& group_of);
+
+ private:
+  std::optional<std::vector<std::uint32_t>> order_units();
+  void cut_cycles();
+  void cut_component(const std::vector<std::uint32_t>& component, std::uint32_t id);
+  [[nodiscard]] std::vector<std::uint32_t> ready(const std::vector<std::uint32_t>& nodes,
+                                                 const std::set<std::uint32_t>& waiting) const;
+  void take(std::uint32_t unit, const std::vector<std::uint32_t>& part, bool further);
+
+  const Links& links_;
+  std::vector<Group>& groups_;
+  std::vector<std::uint32_t> unit_of_;  // by union position; kNobody: not among the nodes
+  const std::vector<std::uint32_t>* nodes_ = nullptr;
+  std::vector<std::uint32_t>* group_of_ = nullptr;
+  std::vector<Unit> units_;
+  std::vector<Arrow> arrows_;  // between units
+  std::map<std::uint32_t, std::size_t> parts_;
+};
+
+}  // namespace pw::viz
