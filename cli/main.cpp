@@ -1,5 +1,7 @@
 // The program pwr.
 
+#include <algorithm>
+
 #include <CLI/CLI.hpp>
 
 #include "base/version.hpp"
@@ -8,6 +10,8 @@
 #include "cli/config_file.hpp"
 #include "cli/guard.hpp"
 #include "cli/help/documentation.hpp"
+#include "cli/parts/labs.hpp"
+#include "cli/parts/libraries.hpp"
 
 namespace {
 
@@ -23,7 +27,8 @@ void group_commands(CLI::App& app) {
       {"This installation", {"ops", "cache", "doctor", "trust", "completion", "man"}},
   };
   for (const auto& [title, names] : groups)
-    for (const char* name : names) app.get_subcommand(name)->group(title);
+    for (CLI::App* sub : app.get_subcommands({}))
+      if (std::find(names.begin(), names.end(), sub->get_name()) != names.end()) sub->group(title);
 }
 
 int run(int argc, char** argv) {
@@ -59,22 +64,18 @@ int run(int argc, char** argv) {
   add_rule_commands(app, options);
   add_opt_command(app, options);
   add_explain_commands(app, options);
-  add_explore_command(app, options);
-  add_extract_command(app, options);
   add_diff_command(app, options);
-  add_equal_command(app, options);
-  add_discover_command(app, options);
   add_split_command(app, options);
   add_plan_command(app, options);
   add_sizes_command(app, options);
   add_compile_commands(app, options);
   add_run_commands(app, options);
   add_bench_command(app, options);
-  add_failure_commands(app, options);
+  if (labs() != nullptr) labs()->add_commands(app, options);
+  add_extract_command(app, options);
   add_cache_commands(app, options);
   add_ops_command(app, options);
-  add_serve_command(app, options);
-  add_lsp_command(app, options);
+  add_library_commands(app, options);
   add_grammar_command(app, options);
   add_doctor_command(app, options);
   add_trust_command(app, options);

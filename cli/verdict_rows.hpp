@@ -14,7 +14,7 @@
 #include "base/io/standard_output.hpp"
 #include "base/printable.hpp"
 #include "dsl/ruleset.hpp"
-#include "pipeline/proof/judge.hpp"
+#include "pipeline/judge/judge.hpp"
 
 namespace pw::cli {
 

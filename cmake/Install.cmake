@@ -2,8 +2,8 @@
 include(CMakePackageConfigHelpers)
 
 install(
-  DIRECTORY base graph models import dsl rewriter splitter tensor codegen backends exec cuda ranks engines verify proof viz
-    pipeline discover studies failures kernel_reports
+  DIRECTORY base graph models dsl rewriter splitter tensor import codegen backends exec cuda engines ranks verify viz pipeline
+    proof discover studies failures kernel_reports
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/piecewise"
   FILES_MATCHING PATTERN "*.hpp" PATTERN "*.def")
 install(EXPORT Piecewise

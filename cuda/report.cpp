@@ -48,18 +48,18 @@ std::string shape(const Kernel& k) {
 
 /// How many nodes of each kind, and why the opaque ones are.
 std::string summary(const CompileReport& report) {
-  using Kind = NodeReport::Kind;
+  using Of = NodeReport::Kind;
   std::string out = fmt::format(
       "Of the classes' nodes {} are in kernels, {}, {}, {}, {} taken "
       "apart, {} opaque.\n",
-      report.count(Kind::kernel), pw::counted(report.count(Kind::view), "view"),
-      pw::counted(report.count(Kind::literal), "literal"),
-      pw::counted(report.count(Kind::library), "library call"), report.count(Kind::parts),
-      report.count(Kind::opaque));
+      report.count(Of::kernel), pw::counted(report.count(Of::view), "view"),
+      pw::counted(report.count(Of::literal), "literal"),
+      pw::counted(report.count(Of::library), "library call"), report.count(Of::parts),
+      report.count(Of::opaque));
   std::map<std::string, std::size_t> reasons;
   for (const ClassReport& c : report.classes) {
     for (const NodeReport& n : c.nodes) {
-      if (n.kind == Kind::opaque) ++reasons[fmt::format("{}: {}", n.op, n.reason)];
+      if (n.kind == Of::opaque) ++reasons[fmt::format("{}: {}", n.op, n.reason)];
     }
   }
   for (const auto& [reason, times] : reasons) out += fmt::format("  {} × {}\n", times, reason);

@@ -6,7 +6,7 @@
 #include "base/try.hpp"
 #include "dsl/dsl.hpp"
 #include "pipeline/format.hpp"
-#include "pipeline/proof/judge.hpp"
+#include "pipeline/judge/judge.hpp"
 #include "verify/test_runner.hpp"
 
 namespace pw {

@@ -20,12 +20,6 @@ Result<ReadGraph> wrapped(Result<Graph> graph) {
   return ReadGraph{std::move(*graph), {}};
 }
 
-Result<ReadGraph> read_fx(const ContextPtr& context, const std::string& text,
-                          const FxOptions& options) {
-  auto import = PW_TRY(import_fx(context, text, options));
-  return ReadGraph{std::move(import.graph), std::move(import.report)};
-}
-
 Result<ReadGraph> read_json(const ContextPtr& context, const std::string& text,
                             const FxOptions& options) {
   const std::string format = stated_format(text);
@@ -58,12 +52,16 @@ Result<ReadGraph> read_pwg(const ContextPtr& context, const std::string& text,
 }  // namespace
 
 GraphFormat binary_format() { return {".pwb", looks_like_binary_graph, read_binary}; }
-GraphFormat fx_format() { return {"torch.fx text", looks_like_fx, read_fx}; }
 GraphFormat json_format() { return {"graph.json", looks_like_json, read_json}; }
 GraphFormat pwg_format() {
   return {".pwg", [](std::string_view) { return true; }, read_pwg};
 }
 
+#if PW_HAVE_IMPORT
+#define PW_IMPORTED_FORMAT(name) PW_GRAPH_FORMAT(name)
+#else
+#define PW_IMPORTED_FORMAT(name)
+#endif
 #define PW_GRAPH_FORMAT(name) GraphFormat name##_format();
 #include "dsl/graph_formats.def"
 #undef PW_GRAPH_FORMAT
@@ -71,7 +69,6 @@ GraphFormat pwg_format() {
 const std::vector<GraphFormat>& graph_formats() {
   static const std::vector<GraphFormat> formats{
 #define PW_GRAPH_FORMAT(name) name##_format(),
-#include "base/try.hpp"
 #include "dsl/graph_formats.def"
 #undef PW_GRAPH_FORMAT
   };

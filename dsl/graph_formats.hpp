@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "dsl/dsl.hpp"
-#include "import/format.hpp"
+#include "graph/graph_format.hpp"
 
 namespace pw {
 

@@ -10,11 +10,11 @@
 #include "dsl/build/declare_op.hpp"
 #include "dsl/check/check.hpp"
 #include "dsl/embedded_rules.hpp"
+#include "dsl/graph_formats.hpp"
 #include "dsl/names_apart.hpp"
 #include "dsl/syntax/draft.hpp"
 #include "dsl/syntax/suggest.hpp"
 #include "dsl/used_file.hpp"
-#include "import/fx/fx.hpp"
 
 namespace pw {
 namespace {
@@ -48,7 +48,8 @@ std::string instead_of_rules(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first != std::string_view::npos && (text[first] == '{' || text[first] == '['))
     return "a JSON document";
-  if (looks_like_fx(text)) return "a dump of torch.fx";
+  for (const GraphFormat& format : graph_formats())
+    if (!format.mistaken.empty() && format.recognise(text)) return std::string(format.mistaken);
   return known_as(text);
 }
 

@@ -7,7 +7,7 @@
 
 #include "pipeline/check/check.hpp"
 #include "pipeline/explain.hpp"
-#include "pipeline/proof/judge.hpp"
+#include "pipeline/judge/judge.hpp"
 #include "verify/traits.hpp"
 
 namespace pw::cli {

@@ -10,10 +10,10 @@
 #include "base/printable.hpp"
 #include "base/try.hpp"
 #include "codegen/cache/digest.hpp"
+#include "dsl/graph_formats.hpp"
 #include "engines/run_given.hpp"
 #include "graph/text/graph_binary.hpp"
 #include "graph/text/text.hpp"
-#include "import/onnx/export.hpp"
 #include "tensor/safetensors.hpp"
 
 namespace pw {
@@ -42,10 +42,11 @@ Status make_folder(const std::string& path) {
 }
 
 Result<SavedGraph> save_graph(const Graph& graph, const std::string& path, bool as_json) {
-  if (path.ends_with(".onnx")) {
-    const OnnxExport model = PW_TRY(export_onnx(graph));
-    PW_TRY(write_file(path, model.bytes));
-    return SavedGraph{"", model.custom};
+  for (const GraphFormat& format : graph_formats()) {
+    if (format.write == nullptr || !path.ends_with(format.extension)) continue;
+    const WrittenGraph written = PW_TRY(format.write(graph));
+    PW_TRY(write_file(path, written.bytes));
+    return SavedGraph{"", written.custom};
   }
   if (path.ends_with(".pwb"))
     PW_TRY(write_file(path, graph_to_binary(graph)));

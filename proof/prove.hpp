@@ -19,7 +19,7 @@
 #include "dsl/ruleset.hpp"
 #include "graph/graph.hpp"
 #include "proof/integers.hpp"
-#include "verify/rule_verdict.hpp"
+#include "verify/prover.hpp"
 
 namespace pw::proof {
 
@@ -39,37 +39,15 @@ struct Comparison {
 /// `ieee`: how many questions on IEEE arithmetic may still be asked; counted down.
 Comparison compare_pairs(Graph& graph, std::size_t pairs, Integers& integers, int* ieee = nullptr);
 
-/// What a proof of `rounds` grants where it adds numbers up.
-inline constexpr const char* kPartialSums = "the partial sums of a sum stay finite";
-
-struct Proof {
-  std::string rule;
-  RuleVerdict verdict = RuleVerdict::unknown;
-  Specials specials;                  ///< of differs_only_for
-  std::string reason;                 ///< the obligation, the element or the counterexample
-  std::set<std::string> granted;      ///< what was taken for granted
-  std::vector<std::string> needed;    ///< guards on sizes that the proof rests on
-  std::vector<std::string> unneeded;  ///< those that it does not
-  std::size_t cases = 0;              ///< general graphs looked at
-  /// Some case could not be made general: what holds in the others is proved, this is not.
-  std::string uncovered;
-  std::string element;  ///< inputs for which the sides differ, found by a solver
-  double seconds = 0;   ///< not part of deterministic output
-  [[nodiscard]] bool proved() const {
-    return verdict == RuleVerdict::same_bits || verdict == RuleVerdict::rounds ||
-           verdict == RuleVerdict::differs_only_for;
-  }
-};
-
 struct ProveOptions {
   std::size_t cases = 20000;  ///< at most
 };
 
 /// Proves rules of one set.
-class Prover {
+class Prover : public RuleProver {
  public:
   Prover(const RuleSet& rules, const Env& params, const ProveOptions& options = {});
-  Proof prove(RuleId rule);
+  Proof prove(RuleId rule) override;
 
  private:
   RuleSet rules_;  ///< in a context of its own

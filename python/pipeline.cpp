@@ -3,7 +3,7 @@
 #include <pybind11/stl.h>
 
 #include "base/try.hpp"
-#include "pipeline/proof/prove_run.hpp"
+#include "pipeline/judge/prove_run.hpp"
 #include "pipeline/report/report.hpp"
 #include "pipeline/run/artifact.hpp"
 #include "pipeline/run/bench.hpp"

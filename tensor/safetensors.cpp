@@ -6,9 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "base/io/zip.hpp"
 #include "base/try.hpp"
-#include "tensor/pt2_tensors.hpp"
+#include "dsl/graph_formats.hpp"
 
 namespace pw {
 namespace {
@@ -47,8 +46,10 @@ Result<Safetensors> Safetensors::open(const std::string& path, std::size_t numbe
   out.path_ = path;
   auto file = PW_TRY(MappedFile::open(path));
   out.file_ = std::move(file);
-  if (const std::string_view archive = text_of(out.file_); looks_like_zip(archive)) {
-    auto tensors = safetensors_of_pt2(archive, path, number);
+  for (const GraphFormat& format : graph_formats()) {
+    const std::string_view archive = text_of(out.file_);
+    if (format.tensors == nullptr || !format.recognise(archive)) continue;
+    auto tensors = format.tensors(archive, path, number);
     PW_TRY(out.file_.check_unchanged());
     if (!tensors) return forward(tensors);
     out.file_ = MappedFile::of(*tensors);

@@ -21,4 +21,8 @@ namespace pw {
 Result<std::string> read_text_file(const std::string& path, std::string_view wanted,
                                    std::string_view format = {});
 
+/// Returns what a text is that holds neither rules nor a graph: "an ONNX file", "MLIR", or what
+/// file_kind() returns; empty if that is not clear.
+[[nodiscard]] std::string known_as(std::string_view text);
+
 }  // namespace pw

@@ -7,8 +7,8 @@
 #include "base/io/file.hpp"
 #include "base/printable.hpp"
 #include "cli/commands.hpp"
+#include "cli/parts/labs.hpp"
 #include "cli/planning.hpp"
-#include "cli/quality.hpp"
 #include "pipeline/run/artifact.hpp"
 #include "pipeline/run/dump.hpp"
 #include "pipeline/symbol_values.hpp"
@@ -58,7 +58,7 @@ void check_arguments(const CompileArgs& args) {
 void run_compile(const Options& options, const CompileArgs& args) {
   if (args.quality.wanted && args.graph.path.empty()) {
     const Session session(options);
-    return judge_named(session, args.quality, args.compile, args.output, args.dump);
+    return labs()->judge_functions(session, args.quality, args.compile, args.output, args.dump);
   }
   check_arguments(args);
   Session session(options);
@@ -76,7 +76,7 @@ void run_compile(const Options& options, const CompileArgs& args) {
   const CompiledGraph done =
       session.need(compile_graph(variants.front(), rules, request, session.log()));
   if (args.quality.wanted)
-    judge_plan(session, args.quality, done, args.output);
+    labs()->judge_plan(session, args.quality, done, args.output);
   else
     print_out(options.format == "json" ? printable_json(cuda::to_json(done.report))
                                        : cuda::print(done.report));
@@ -161,7 +161,7 @@ void add_compile_commands(CLI::App& app, const Options& options) {
       ->configurable();
   sub->add_flag("--sources-only", compile->compile.sources_only, "do not call NVRTC")
       ->configurable();
-  compile->quality.add_to(*sub);
+  if (labs() != nullptr) labs()->add_quality_options(*sub, compile->quality);
   sub->footer(
       "Examples:\n  pwr compile model.json -r llm -p o2 -o compiled/\n  pwr compile model.json "
       "-o compiled/ --arch sm_80,sm_90 --grouping none\n  pwr compile model.json -r llm -p o2 "

@@ -4,8 +4,8 @@
 
 #include "base/io/file.hpp"
 #include "cli/commands.hpp"
-#include "pipeline/proof/equality.hpp"
-#include "pipeline/proof/relation_text.hpp"
+#include "proof/equal/equality.hpp"
+#include "proof/equal/relation_text.hpp"
 
 namespace pw::cli {
 namespace {

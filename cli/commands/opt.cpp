@@ -1,8 +1,8 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/commands.hpp"
+#include "pipeline/judge/prove_run.hpp"
 #include "pipeline/optimize.hpp"
-#include "pipeline/proof/prove_run.hpp"
 
 namespace pw::cli {
 namespace {

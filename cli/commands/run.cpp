@@ -14,14 +14,13 @@
 #include "cli/command_text.hpp"
 #include "cli/commands.hpp"
 #include "cli/engine.hpp"
+#include "cli/parts/labs.hpp"
 #include "engines/python_functions.hpp"
-#include "failures/check_each.hpp"
-#include "failures/reduce.hpp"
-#include "pipeline/proof/prove_run.hpp"
+#include "engines/rank_library.hpp"
+#include "pipeline/judge/prove_run.hpp"
 #include "pipeline/report/report.hpp"
 #include "pipeline/report/report_diff.hpp"
 #include "pipeline/run/dump.hpp"
-#include "pipeline/run/ranks.hpp"
 
 namespace pw::cli {
 namespace {
@@ -29,8 +28,7 @@ namespace {
 struct RunArgs : EngineArgs {
   RunRequest run;  ///< what is no option of EngineArgs
   std::string report, dump;
-  bool check_each = false;
-  std::string on_failure, reproducer = "failure.pwr";
+  RunFailureArgs failure;
   std::string ranks = "1";  ///< a number of this process, or who starts processes
   bool no_pad = false;
   std::string host_functions;         ///< a Python file
@@ -42,7 +40,7 @@ struct RunArgs : EngineArgs {
 };
 
 /// What a lost rank ends this process with; at once, as the work under way waits for that rank.
-Lifeline::Lost end_of(const Session& session) {
+RankLost end_of(const Session& session) {
   return [&session](const Diagnostics& said) {
     if (!said.empty()) session.report(said);
     constexpr auto kRead = std::chrono::milliseconds(200);  // the other ranks end at what they hear
@@ -98,35 +96,11 @@ Answer answer_of(const RunRecord& record, const RunRequest& request) {
   return out;
 }
 
-/// A graph whose numbers failed, kept to look for the reason once all are done.
-struct FailedRun {
-  Graph input;
-  LoadedRules rules;
-  std::vector<std::int64_t> tokens;
-};
-
 std::vector<std::int64_t> failed_tokens(const RunRecord& record) {
   std::vector<std::int64_t> out;
   for (const StepRun& step : record.steps)
     if (step.failed()) out.push_back(step.report.tokens);
   return out;
-}
-
-/// Writes the smallest test that shows the failure.
-void reduce_failure(const Session& session, const RunArgs& args, const FailedRun& failed) {
-  ReduceRequest request;
-  request.pipeline = args.rules.pipeline;
-  request.files = args.rules.rules;
-  request.failure.tokens = failed.tokens;
-  request.failure.seed = args.stated.engine.seed;
-  const Result<ReduceOutcome> found = reduce(failed.input, failed.rules, request, session.log());
-  if (!found) return session.report(found.error());  // the run has failed already, and says so
-  if (!found->fails)
-    return session.say(
-        "nothing to reduce: the whole graph passes on the eager engine, with inputs by the seed");
-  session.need(write_file(args.reproducer, found->test));
-  session.say(fmt::format("{} and {} show it: {}", counted(found->nodes, "node"),
-                          fmt::join(found->rules, ", "), args.reproducer));
 }
 
 /// As they come, for people; one JSON document is printed at the end.
@@ -179,17 +153,6 @@ void run_all(
   }
 }
 
-void add_pass_checks(const Session& session, const RunRequest& request, const RunRecord& record,
-                     Answer& answer) {
-  const auto checks = session.need(check_each_pass(request, record, session.log()));
-  answer.add("checks", pass_check_table(checks));
-  if (const PassCheck* first = first_failing(checks); first != nullptr)
-    session.say(fmt::format(
-        "{} is the first pass after which the numbers fail, at {}: {}; `pwr bisect` finds "
-        "the rewrite",
-        first->pass, counted(first->tokens, "token"), first->reason));
-}
-
 std::string inside(const std::string& folder, const std::string& variant) {
   return variant.empty() ? folder : folder + "/" + variant;
 }
@@ -198,8 +161,8 @@ void run_run(const Options& options, const RunArgs& args) {
   Session session(options);
   RunRequest request = args.request(session);
   request.hash_files = !args.report.empty();
-  request.check = request.check || args.check_each || !args.on_failure.empty();
-  if (request.others && (args.check_each || !args.on_failure.empty()))
+  request.check = request.check || args.failure.wanted();
+  if (request.others && args.failure.wanted())
     session.need(Status(fail(
         error_in("--ranks " + args.ranks, "PW1201",
                  "--check-each and --on-failure look at ranks of one process",
@@ -209,8 +172,8 @@ void run_run(const Options& options, const RunArgs& args) {
   const RunDone done = [&](const RunRecord& record, const LoadedRules& rules) {
     if (!speaks(request)) return Status();
     answers.push_back(answer_of(record, request));
-    if (args.check_each) add_pass_checks(session, request, record, answers.back());
-    if (!args.on_failure.empty() && !failed && failed_steps(record) > 0)
+    if (args.failure.check_each) labs()->check_passes(session, request, record, answers.back());
+    if (!args.failure.on_failure.empty() && !failed && failed_steps(record) > 0)
       failed = FailedRun{record.versions.front().graph, rules, failed_tokens(record)};
     print_results(session, record, answers.back());
     if (!args.report.empty())
@@ -222,7 +185,8 @@ void run_run(const Options& options, const RunArgs& args) {
     return Status();
   };
   run_all(session, request, done, &answers, [&] {
-    if (failed) reduce_failure(session, args, *failed);
+    if (failed)
+      labs()->reduce_failure(session, args.failure, args.rules, args.stated.engine.seed, *failed);
   });
   if (request.check && speaks(request)) session.say("all outputs of all steps pass the check");
 }
@@ -329,18 +293,7 @@ void add_run_commands(CLI::App& app, const Options& options) {
                 "compare with the unrewritten graph, both against the double-precision "
                 "interpreter; exit 4 if worse")
       ->configurable();
-  sub->add_flag("--check-each", args->check_each,
-                "compare the graph after each pass, too, and name the first that fails")
-      ->configurable();
-  CLI::Option* on_failure =
-      sub->add_option("--on-failure", args->on_failure,
-                      "reduce: where the numbers fail, make the graph and the rules as small as "
-                      "can be, and write a test of them")
-          ->check(CLI::IsMember({"reduce"}));
-  sub->add_option("--reproducer", args->reproducer, "where --on-failure writes the test")
-      ->type_name("FILE")
-      ->needs(on_failure)
-      ->capture_default_str();
+  if (labs() != nullptr) labs()->add_run_options(*sub, args->failure);
   sub->add_option("--save", args->run.save,
                   "write the outputs to this safetensors file, NAME@STEP where there are several "
                   "steps")

@@ -326,20 +326,4 @@ bool looks_like_fx(std::string_view text) {
   return !fx::find_graphs(text).empty();
 }
 
-std::string known_as(std::string_view text) {
-  if (std::string kind = file_kind(text); !kind.empty()) return kind;
-  const std::string_view head = text.substr(0, std::size_t{1} << 16);
-  auto has = [&](std::string_view word) { return head.find(word) != std::string_view::npos; };
-  if (has("= aten::") || has("= prim::")) return "TorchScript's graph";
-  if (has("HloModule ")) return "XLA's HLO";
-  if (has("func.func ") || has("stablehlo.")) return "MLIR";
-  // A model as it was written, not as it was traced.
-  if (has("super().__init__(") && text.find("torch.ops.") == std::string_view::npos &&
-      text.find(" = None") == std::string_view::npos)
-    return "Python source that is no dump of a graph";
-  if (!has("def forward(") && (has("import torch") || (has("def ") && has("):"))))
-    return "Python source that is no dump of a graph";
-  return "";
-}
-
 }  // namespace pw

@@ -2,70 +2,15 @@
 // torch.export and TORCH_LOGS write, at the level of ATen and at Dynamo's.
 #pragma once
 
-#include <map>
 #include <string>
-#include <vector>
 
-#include "base/progress.hpp"
-#include "graph/graph.hpp"
+#include "graph/graph_format.hpp"
 
 namespace pw {
 
 namespace fx {
 struct Function;
 }
-
-struct FxOptions {
-  std::string file = {};  ///< for messages
-  /// symbol name → input dims that become it, as (input name, axis): from `--symbol
-  /// n=arg0_1.0,arg6_1.0`.
-  std::vector<std::pair<std::string, std::vector<std::pair<std::string, int>>>> symbols = {};
-  /// input name → its type in torch's notation, where the text states none: from `--type
-  /// x=bf16[n, 64]`.
-  std::map<std::string, std::string> types = {};
-  std::int64_t symbol_min = 1, symbol_max = 32768;
-  /// Of a text with several graphs: which, from 1; 0: the only one.
-  std::size_t graph = 0;
-  /// What the dump does not say, or says otherwise: names of inputs by kind.
-  std::map<std::string, InputKind> kinds = {};
-  /// Of symbols: the least and the greatest value, where the dump itself does not say.
-  std::map<std::string, std::pair<std::int64_t, std::int64_t>> ranges = {};
-  /// The same: the numbers that they are multiples of.
-  std::map<std::string, std::int64_t> multiples = {};
-  /// Sizes that are equal wherever the graph may run, as torch prints them.
-  std::vector<std::pair<std::string, std::string>> equal = {};
-  /// Sizes that are equal only for some values of a symbol: its range is narrowed to those values.
-  std::vector<std::pair<std::string, std::string>> guards = {};
-  /// What ops that are not PyTorch's own read, write and alias: by target, a line as of
-  /// torch_schemas.txt.
-  std::map<std::string, std::string, std::less<>> schemas = {};
-  /// Calls that read state of the program, as attention reads its cache, stay calls of the program.
-  bool keep_stateful = false;
-  /// Types are what PyTorch has computed, and no text says them: a call whose meaning here gives
-  /// another stays a call.
-  bool computed_types = false;
-  /// No call writes: who shares memory with whom is of no interest.
-  bool no_writes = false;
-  /// Each line goes through the grammar, and each call is converted by itself: for tests, which
-  /// compare the short ways with this one.
-  bool one_by_one = false;
-  /// Told while a text of any form is read.
-  StageProgress progress = {};
-};
-
-struct FxReport {
-  std::map<std::string, int> opaque;       ///< calls kept as they are, by target, with counts
-  std::map<std::string, int> reasons;      ///< why a known target was kept so, with counts
-  std::string form;                        ///< "AOT autograd, functionalised (v2)"
-  std::vector<std::string> substitutions;  ///< shape literals that became the symbol
-  std::map<std::string, int> dropped;      ///< bookkeeping that computes nothing, with counts
-  std::vector<std::string> notes;          ///< what is not known, a line each
-  /// Inputs whose kind the dump does not say, with the kind that was guessed.
-  std::vector<std::pair<std::string, InputKind>> guessed;
-  std::size_t nodes = 0;
-  /// Names of the dump that are another value's of the graph: of a view that changes nothing.
-  std::map<std::string, std::string> aliases;
-};
 
 struct FxImport {
   Graph graph;
@@ -82,8 +27,5 @@ Result<FxImport> import_fx(const ContextPtr& context, fx::Function function,
 
 /// Whether a graph of torch.fx is in the text.
 [[nodiscard]] bool looks_like_fx(std::string_view text);
-/// What a file is that is no FX text: "an ONNX file", "a zip file: …"; empty where that is not
-/// clear.
-[[nodiscard]] std::string known_as(std::string_view text);
 
 }  // namespace pw

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "base/io/file_kind.hpp"
 #include "base/try.hpp"
 #include "import/fx/convert.hpp"
 #include "import/fx/form.hpp"

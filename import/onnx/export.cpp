@@ -73,7 +73,7 @@ class OnnxWriter {
  public:
   explicit OnnxWriter(const Graph& graph) : graph_(graph), context_(graph.context()) {}
 
-  Result<OnnxExport> write() {
+  Result<WrittenGraph> write() {
     for (ValueId v : graph_.inputs()) PW_TRY(input(v));
     for (NodeId n : graph_.order()) PW_TRY(node(n));
     for (ValueId v : graph_.outputs()) PW_TRY(output(v));
@@ -88,7 +88,7 @@ class OnnxWriter {
     }
     if (model.str().size() >= kMostBytes)
       return refuse("the model is larger than 2 GiB, which protobuf cannot hold");
-    return OnnxExport{model.str(), {custom_.begin(), custom_.end()}};
+    return WrittenGraph{model.str(), {custom_.begin(), custom_.end()}};
   }
 
  private:
@@ -502,7 +502,7 @@ bool stays(const Op& op) {
 
 }  // namespace
 
-Result<OnnxExport> export_onnx(const Graph& given) {
+Result<WrittenGraph> export_onnx(const Graph& given) {
   Graph graph = given;
   for (bool changed = true; changed;) {
     changed = false;

@@ -7,10 +7,11 @@
 
 #include "base/try.hpp"
 #include "graph/foreign.hpp"
-#include "import/format.hpp"
+#include "graph/graph_format.hpp"
 #include "import/fx/convert.hpp"
 #include "import/onnx/call.hpp"
 #include "import/onnx/examples.hpp"
+#include "import/onnx/export.hpp"
 #include "import/onnx/fold.hpp"
 #include "import/onnx/lowering.hpp"
 #include "import/onnx/tensors.hpp"
@@ -555,7 +556,10 @@ Result<ReadGraph> read_onnx(const ContextPtr& context, const std::string& bytes,
 namespace pw {
 
 GraphFormat onnx_format() {
-  return {"ONNX", onnx::looks_like_onnx, onnx::read_onnx, onnx::example_models()};
+  GraphFormat format{"ONNX", onnx::looks_like_onnx, onnx::read_onnx, onnx::example_models()};
+  format.extension = ".onnx";
+  format.write = export_onnx;
+  return format;
 }
 
 }  // namespace pw

@@ -6,6 +6,7 @@
 #include "base/printable.hpp"
 #include "base/try.hpp"
 #include "import/pt2/pt2.hpp"
+#include "import/pt2/tensors.hpp"
 
 namespace pw {
 namespace pt2 {
@@ -91,7 +92,10 @@ Result<FxImport> import_program(const ContextPtr& context, std::string_view json
 }  // namespace pt2
 
 GraphFormat pt2_format() {
-  return {".pt2", [](std::string_view text) { return looks_like_zip(text); }, pt2::read_archive};
+  GraphFormat format{".pt2", [](std::string_view text) { return looks_like_zip(text); },
+                     pt2::read_archive};
+  format.tensors = safetensors_of_pt2;
+  return format;
 }
 
 }  // namespace pw

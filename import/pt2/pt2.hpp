@@ -11,8 +11,8 @@
 
 #include "base/io/zip.hpp"
 #include "graph/dtype.hpp"
-#include "import/format.hpp"
 #include "import/fx/ast.hpp"
+#include "import/fx/fx.hpp"
 
 namespace pw::pt2 {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/proof/judge.hpp"
+#include "pipeline/judge/judge.hpp"
 #include "pipeline/report/table.hpp"
 #include "rewriter/analysis/analysis.hpp"
 

@@ -11,8 +11,8 @@
 #include "base/try.hpp"
 #include "dsl/dsl.hpp"
 #include "pipeline/generate.hpp"
+#include "pipeline/judge/judge.hpp"
 #include "pipeline/load.hpp"
-#include "pipeline/proof/judge.hpp"
 #include "verify/baseline.hpp"
 
 namespace pw {

@@ -1,6 +1,6 @@
 #include <nlohmann/json.hpp>
 
-#include "pipeline/proof/judge.hpp"
+#include "pipeline/judge/judge.hpp"
 
 namespace pw {
 namespace {

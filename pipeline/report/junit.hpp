@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/proof/judge.hpp"
+#include "pipeline/judge/judge.hpp"
 #include "verify/test_runner.hpp"
 
 namespace pw {

@@ -8,9 +8,10 @@
 #include <fmt/ranges.h>
 
 #include "base/try.hpp"
+#include "dsl/graph_formats.hpp"
 #include "engines/step_engine.hpp"
+#include "graph/foreign.hpp"
 #include "graph/text/text.hpp"
-#include "import/fx/ops.hpp"
 #include "pipeline/run/op_runs.hpp"
 
 namespace pw {
@@ -32,17 +33,15 @@ std::string traits_of(const Op& op) {
   return fmt::format("{}", fmt::join(out, " "));
 }
 
-std::map<std::string, std::set<std::string>> foreign_names(const Context& context) {
+std::map<std::string, std::set<std::string>> foreign_names(const ForeignOps* foreign) {
   std::map<std::string, std::set<std::string>> out;
-  fx::Table table(context.foreign.get());
-  for (const std::string& target : table.targets())
-    for (const fx::Mapping& mapping : *table.find(target))
-      out[std::string(mapping.op)].insert(target);
+  for (const GraphFormat& format : graph_formats())
+    if (format.foreign_names != nullptr) out.merge(format.foreign_names(foreign));
   return out;
 }
 
 std::vector<OpLine> op_lines(const Context& context) {
-  const auto foreign = foreign_names(context);
+  const auto foreign = foreign_names(context.foreign.get());
   std::vector<OpRuns> runs;
   const EngineList engines = builtin_engines();
   for (const StepEngineKind& engine : engines) runs.emplace_back(context, engine.runs);
@@ -178,9 +177,11 @@ std::string op_page(const Context& context, const std::vector<OpLine>& lines) {
     for (const auto& [target, items] : context.foreign->by_target)
       for (const auto& item : items) out += one_line(item->text) + "\n";
   out += "```\n\nThese need more than an expression, and are written in C++:\n\n";
+  std::set<std::string> converted;
+  for (const auto& [op, targets] : foreign_names(nullptr))
+    converted.insert(targets.begin(), targets.end());
   std::string code;
-  for (const std::string& target : fx::Table().targets())
-    code += (code.empty() ? "`" : ", `") + target + "`";
+  for (const std::string& target : converted) code += (code.empty() ? "`" : ", `") + target + "`";
   return out + code + "\n";
 }
 

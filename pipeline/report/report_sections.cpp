@@ -10,8 +10,8 @@
 #include "base/quantities.hpp"
 #include "base/version.hpp"
 #include "graph/text/text.hpp"
+#include "pipeline/judge/prove_run.hpp"
 #include "pipeline/plan.hpp"
-#include "pipeline/proof/prove_run.hpp"
 #include "pipeline/report/plan_tables.hpp"
 
 namespace pw {

@@ -6,9 +6,8 @@
 #include "cuda/device/cuda_driver.hpp"
 #include "cuda/device/lt_library.hpp"
 #include "cuda/device/nvrtc.hpp"
+#include "engines/rank_library.hpp"
 #include "engines/step_engine.hpp"
-#include "ranks/mpi_ranks.hpp"
-#include "ranks/nccl_ranks.hpp"
 #include "viz/formats/graphviz.hpp"
 
 namespace pw {
@@ -28,10 +27,13 @@ std::vector<Capability> list_capabilities() {
   const std::string compiler = host_compiler();
   out.push_back({"C++ compiler", compiler.empty() ? "not found" : compiler,
                  "pwr run --backend cpu: row ops as compiled C++; without it, eager"});
-  out.push_back({"MPI", mpi_state(),
-                 "pwr run --ranks mpi: processes of mpirun; without it, --ranks N in one process"});
-  out.push_back(
-      {"NCCL", cuda::nccl_state(), "pwr run --ranks nccl: processes of torchrun, one a device"});
+  if (const RankLibrary* ranks = rank_library()) {
+    out.push_back(
+        {"MPI", ranks->mpi_state(),
+         "pwr run --ranks mpi: processes of mpirun; without it, --ranks N in one process"});
+    out.push_back(
+        {"NCCL", ranks->nccl_state(), "pwr run --ranks nccl: processes of torchrun, one a device"});
+  }
   out.push_back({"Graphviz", viz::graphviz_state(),
                  "pwviz: .svg, .png and .pdf; without it, .html, .dot, .txt and .md"});
   return out;

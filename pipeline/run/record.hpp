@@ -7,7 +7,7 @@
 
 #include "backends/cpu/cpu.hpp"
 #include "engines/step_engine.hpp"
-#include "pipeline/proof/run_proof.hpp"
+#include "pipeline/judge/run_proof.hpp"
 #include "pipeline/report/table.hpp"
 #include "pipeline/variants.hpp"
 #include "splitter/plan.hpp"

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/try.hpp"
-#include "pipeline/proof/prove_run.hpp"
+#include "pipeline/judge/prove_run.hpp"
 #include "pipeline/run/artifact.hpp"
 #include "pipeline/run/op_runs.hpp"
 #include "pipeline/run/rank_sequences.hpp"

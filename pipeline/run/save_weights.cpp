@@ -1,18 +1,18 @@
 #include "pipeline/run/save_weights.hpp"
 
 #include "base/io/file.hpp"
-#include "base/io/zip.hpp"
 #include "base/try.hpp"
-#include "tensor/pt2_tensors.hpp"
+#include "dsl/graph_formats.hpp"
 
 namespace pw {
 
 Status save_weights(const GraphSource& source, const std::string& path) {
   const std::string bytes = PW_TRY(read_file(source.path));
-  if (!looks_like_zip(bytes))
-    return fail(error_in(source.path, "PW1274", "there are no weights in this file",
-                         "a .pt2 of torch.export.save holds weights"));
-  return write_file(path, PW_TRY(safetensors_of_pt2(bytes, source.path, source.number)));
+  for (const GraphFormat& format : graph_formats())
+    if (format.tensors != nullptr && format.recognise(bytes))
+      return write_file(path, PW_TRY(format.tensors(bytes, source.path, source.number)));
+  return fail(error_in(source.path, "PW1274", "there are no weights in this file",
+                       "a .pt2 of torch.export.save holds weights"));
 }
 
 }  // namespace pw

@@ -93,8 +93,8 @@ class PartOfConvolution {
     WinogradInput t{};
     for (std::int64_t i = 0; i < kWinogradPoints; ++i) {
       const std::int64_t y = place.y - w.padding[1] + i / 4, x = place.x - w.padding[2] + i % 4;
-      const bool inside = y >= 0 && y < w.in[1] && x >= 0 && x < w.in[2];
-      t.elements[i] = inside ? image + (y * w.in[2] + x) * x_.step : zeros_.data();
+      const bool valid = y >= 0 && y < w.in[1] && x >= 0 && x < w.in[2];
+      t.elements[i] = valid ? image + (y * w.in[2] + x) * x_.step : zeros_.data();
     }
     t.groups = channels_ / kPanelGroup;
     t.points = inputs_.get() + (tile.row - first) * channels_ + r * kPanelGroup;
@@ -135,9 +135,9 @@ class PartOfConvolution {
     for (std::int64_t i = 0; i < kWinogradResults; ++i) {
       const std::int64_t y = place.y + i / kStep, x = place.x + i % kStep,
                          at = ((place.image * extents[1] + y) * extents[2] + x) * outputs_;
-      const bool inside = y < extents[1] && x < extents[2];
-      t.results[i] = inside ? y_ + at : outside_.data();
-      if (finish_.other != nullptr) t.others[i] = inside ? finish_.other + at : outside_.data();
+      const bool valid = y < extents[1] && x < extents[2];
+      t.results[i] = valid ? y_ + at : outside_.data();
+      if (finish_.other != nullptr) t.others[i] = valid ? finish_.other + at : outside_.data();
     }
     const bool finite = kernels().output(t);
     if (finish_.then == Then::gelu)

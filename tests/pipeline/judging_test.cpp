@@ -1,6 +1,6 @@
 // How a proof and samples combine to one verdict.
 #include "dsl/dsl.hpp"
-#include "pipeline/proof/judge.hpp"
+#include "pipeline/judge/judge.hpp"
 #include "tests/catch.hpp"
 
 namespace pw {

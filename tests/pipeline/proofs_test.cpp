@@ -6,9 +6,9 @@
 #include "codegen/cache/cache.hpp"
 #include "dsl/dsl.hpp"
 #include "models/generate.hpp"
-#include "pipeline/proof/prove_run.hpp"
-#include "pipeline/proof/prove_windows.hpp"
-#include "pipeline/proof/rule_text.hpp"
+#include "pipeline/judge/prove_run.hpp"
+#include "pipeline/judge/prove_windows.hpp"
+#include "pipeline/judge/rule_text.hpp"
 #include "tests/catch.hpp"
 
 namespace pw {
@@ -309,11 +309,11 @@ TEST_CASE("proofs: the windows of proved rules are proved on a model", "[proofs]
   REQUIRE(windows);
   REQUIRE_FALSE(windows->empty());
   RuleJudge judge(bound, {});
-  proof::Solver solver;
+  const auto prover = proof_lab()->window_prover();
   for (RewriteWindow& window : *windows) {
     INFO(bound.set.rules[window.rule].name << " at " << window.node << " " << window.problem);
     if (!judge.judge(window.rule).complete()) continue;
-    const WindowVerdict seen = prove_window(window, solver);
+    const WindowVerdict seen = prove_window(window, prover.get());
     INFO(seen.reason);
     CHECK(seen.verdict != RuleVerdict::unknown);
   }

@@ -8,7 +8,7 @@
 #include "dsl/dsl.hpp"
 #include "dsl/graph_formats.hpp"
 #include "models/families.hpp"
-#include "pipeline/proof/relation_text.hpp"
+#include "proof/equal/relation_text.hpp"
 #include "tests/catch.hpp"
 #include "tests/shared_dump.hpp"
 

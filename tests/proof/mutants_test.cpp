@@ -11,7 +11,7 @@
 
 #include "base/hash.hpp"
 #include "graph/text/text.hpp"
-#include "pipeline/proof/judge.hpp"
+#include "pipeline/judge/judge.hpp"
 #include "tests/verify/rules.hpp"
 #include "verify/rule_check.hpp"
 

@@ -1,9 +1,10 @@
 // The tensors of PT2 archives: their bytes, and that sizes, places and pickles are not believed.
+#include "import/pt2/tensors.hpp"
+
 #include <cstring>
 
 #include <fmt/ranges.h>
 
-#include "tensor/pt2_tensors.hpp"
 #include "tensor/safetensors.hpp"
 #include "tests/catch.hpp"
 #include "tests/pt2/archives.hpp"

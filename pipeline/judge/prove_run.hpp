@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/proof/judge.hpp"
-#include "pipeline/proof/run_proof.hpp"
+#include "pipeline/judge/judge.hpp"
+#include "pipeline/judge/run_proof.hpp"
 #include "pipeline/report/table.hpp"
 #include "pipeline/variants.hpp"
 

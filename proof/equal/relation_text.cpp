@@ -1,4 +1,4 @@
-#include "pipeline/proof/relation_text.hpp"
+#include "proof/equal/relation_text.hpp"
 
 #include <algorithm>
 #include <array>

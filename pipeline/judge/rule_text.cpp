@@ -1,4 +1,4 @@
-#include "pipeline/proof/rule_text.hpp"
+#include "pipeline/judge/rule_text.hpp"
 
 #include <set>
 #include <string_view>
@@ -8,8 +8,8 @@
 
 #include "dsl/build/fuse.hpp"
 #include "graph/text/text.hpp"
-#include "pipeline/proof/proof_sources.hpp"
-#include "proof/solver.hpp"
+#include "pipeline/judge/proof_sources.hpp"
+#include "verify/prover.hpp"
 
 namespace pw {
 namespace {
@@ -178,7 +178,11 @@ std::optional<std::string> rule_text(const RuleSet& rules, RuleId rule, const En
 }
 
 std::string proof_version() {
-  return fmt::format("{} {}", proof_sources(), proof::Solver::present() ? "z3" : "no solver");
+  const ProofLab* lab = proof_lab();
+  return fmt::format("{} {}", proof_sources(),
+                     lab == nullptr      ? "no proofs"
+                     : lab->has_solver() ? "z3"
+                                         : "no solver");
 }
 
 }  // namespace pw

@@ -1,4 +1,4 @@
-#include "pipeline/proof/prove_windows.hpp"
+#include "pipeline/judge/prove_windows.hpp"
 
 #include <algorithm>
 #include <map>
@@ -181,18 +181,6 @@ class WindowWatch final : public RunWatch {
   std::vector<std::pair<std::size_t, Journal::Mark>> saved_;
 };
 
-void assume_facts(const Facts& facts, proof::Integers& integers) {
-  for (const auto& [symbol, fact] : facts.symbols) {
-    const proof::Ix n = integers.symbol(symbol);
-    if (fact.min < 1) integers.free(symbol);
-    if (fact.min != 1) integers.assume(integers.sub(n, integers.constant(fact.min)));
-    integers.assume(integers.sub(integers.constant(fact.max), n));
-    if (fact.multiple > 1)
-      integers.assume(
-          integers.sub(integers.constant(0), integers.mod(n, integers.constant(fact.multiple))));
-  }
-}
-
 }  // namespace
 
 Result<std::vector<RewriteWindow>> windows_of(const Graph& graph, const RuleSet& rules,
@@ -207,17 +195,10 @@ Result<std::vector<RewriteWindow>> windows_of(const Graph& graph, const RuleSet&
   return watch.take();
 }
 
-WindowVerdict prove_window(RewriteWindow& window, proof::Solver& solver) {
+WindowVerdict prove_window(RewriteWindow& window, WindowProver* prover) {
   if (!window.graph) return {RuleVerdict::unknown, window.problem};
-  proof::Integers integers(solver);
-  assume_facts(window.graph->facts, integers);
-  int ieee = 6;
-  const proof::Comparison seen =
-      proof::compare_pairs(*window.graph, window.graph->outputs().size() / 2, integers, &ieee);
-  WindowVerdict out{seen.verdict(), ""};
-  for (const proof::PairVerdict& pair : seen.pairs)
-    if (out.reason.empty()) out.reason = pair.obligation.empty() ? pair.element : pair.obligation;
-  return out;
+  if (prover == nullptr) return {RuleVerdict::unknown, kNoProofLab};
+  return prover->prove(*window.graph);
 }
 
 }  // namespace pw

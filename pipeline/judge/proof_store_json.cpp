@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "codegen/cache/digest.hpp"
-#include "pipeline/proof/proof_store.hpp"
-#include "pipeline/proof/rule_text.hpp"
+#include "pipeline/judge/proof_store.hpp"
+#include "pipeline/judge/rule_text.hpp"
 
 namespace pw {
 namespace {

@@ -1,4 +1,4 @@
-#include "cli/quality.hpp"
+#include "cli/parts/quality.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -9,6 +9,7 @@
 #include "base/printable.hpp"
 #include "cli/help/help_format.hpp"
 #include "cli/output.hpp"
+#include "kernel_reports/kernel_quality.hpp"
 
 namespace pw::cli {
 namespace {
@@ -41,30 +42,31 @@ std::string known_functions() {
 
 }  // namespace
 
-void QualityArgs::add_to(CLI::App& app) {
+void add_quality_options(CLI::App& app, QualityArgs& args) {
+  args.widths = quality_widths();
   const OptionsOf group(app, "Quality");
-  app.add_flag("--quality", wanted,
+  app.add_flag("--quality", args.wanted,
                "judge each kernel without a device: registers, occupancy, instructions, bytes; "
                "without a graph, those of functions that models are made of")
       ->configurable();
-  app.add_option("--functions", functions, "without a graph: " + known_functions())
+  app.add_option("--functions", args.functions, "without a graph: " + known_functions())
       ->type_name("NAMES")
       ->delimiter(',')
       ->capture_default_str()
       ->configurable();
-  app.add_option("--widths", widths, "without a graph: columns of a row")
+  app.add_option("--widths", args.widths, "without a graph: columns of a row")
       ->type_name("LIST")
       ->delimiter(',')
       ->capture_default_str()
       ->configurable();
-  app.add_option("--baseline", baseline,
+  app.add_option("--baseline", args.baseline,
                  "compare with what --quality -o FILE.json wrote; a difference ends with 1")
       ->type_name("FILE.json")
       ->configurable();
 }
 
-void judge_named(const Session& session, const QualityArgs& args, const CompileRequest& compile,
-                 const std::string& output, const std::string& dump) {
+void judge_functions(const Session& session, const QualityArgs& args, const CompileRequest& compile,
+                     const std::string& output, const std::string& dump) {
   QualityRequest request;
   request.dump = dump;
   if (args.functions != std::vector<std::string>{"all"}) request.functions = args.functions;
@@ -73,7 +75,7 @@ void judge_named(const Session& session, const QualityArgs& args, const CompileR
   request.strict = compile.strict;
   request.sources_only = compile.sources_only;
   request.tokens = compile.tokens > 0 ? compile.tokens : kTokens;
-  const QualityReport report = session.need(judge_functions(request, session.log()));
+  const QualityReport report = session.need(pw::judge_functions(request, session.log()));
   if (!output.empty())
     session.need(write_file(output, output.ends_with(".json")
                                         ? printable_json(to_json(quality_answer(report)))

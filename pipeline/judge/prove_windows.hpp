@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "proof/prove.hpp"
 #include "rewriter/rewriter.hpp"
+#include "verify/prover.hpp"
 
 namespace pw {
 
@@ -27,11 +27,8 @@ Result<std::vector<RewriteWindow>> windows_of(const Graph& graph, const RuleSet&
                                               const RewriteOptions& options,
                                               const std::set<RuleId>& wanted);
 
-struct WindowVerdict {
-  RuleVerdict verdict = RuleVerdict::unknown;
-  std::string reason;  ///< unknown: what is left to show
-};
-/// For all sizes that the graph's facts allow. The window's graph is used up.
-WindowVerdict prove_window(RewriteWindow& window, proof::Solver& solver);
+/// Proves one rewrite; `prover` is null in a build without the proof lab. The window's graph is
+/// used up.
+WindowVerdict prove_window(RewriteWindow& window, WindowProver* prover);
 
 }  // namespace pw

@@ -1,4 +1,4 @@
-#include "pipeline/proof/judge.hpp"
+#include "pipeline/judge/judge.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -9,7 +9,7 @@
 
 #include "base/counted.hpp"
 #include "base/try.hpp"
-#include "pipeline/proof/proof_store.hpp"
+#include "pipeline/judge/proof_store.hpp"
 #include "verify/traits.hpp"
 
 namespace pw {
@@ -180,13 +180,23 @@ RuleJudgement judged_by_samples(RuleCheck samples) {
 struct RuleJudge::State {
   const LoadedRules& rules;
   JudgeRequest request;
-  proof::Prover prover;
+  std::unique_ptr<RuleProver> prover;  ///< null in a build without the proof lab
+
+  [[nodiscard]] proof::Proof prove(RuleId rule) const {
+    if (prover != nullptr) return prover->prove(rule);
+    proof::Proof none;
+    none.rule = rules.set.rules[rule].name;
+    none.reason = kNoProofLab;
+    return none;
+  }
   ProofStore store;
 };
 
 RuleJudge::RuleJudge(const LoadedRules& rules, const JudgeRequest& request)
-    : state_(new State{rules, request, proof::Prover(rules.set, rules.params),
-                       ProofStore(request.keep)}) {}
+    : state_(new State{
+          rules, request,
+          proof_lab() == nullptr ? nullptr : proof_lab()->rule_prover(rules.set, rules.params),
+          ProofStore(request.keep)}) {}
 RuleJudge::~RuleJudge() = default;
 
 RuleJudgement RuleJudge::judge(RuleId rule) {
@@ -194,7 +204,7 @@ RuleJudgement RuleJudge::judge(RuleId rule) {
   const std::string kind = fmt::format("ranks {}{}", fmt::join(s.request.ranks, ","),
                                        s.request.proved_only ? " proved only" : "");
   return s.store.get(s.rules, rule, kind, [&] {
-    proof::Proof proof = s.prover.prove(rule);
+    proof::Proof proof = s.prove(rule);
     if (s.request.proved_only && !is_proved(proof)) return combine_evidence(std::move(proof), {});
     RuleCheckOptions options =
         is_settled(proof, s.rules.set.rules[rule]) ? few_samples() : RuleCheckOptions();

@@ -1,4 +1,4 @@
-#include "pipeline/proof/equality.hpp"
+#include "proof/equal/equality.hpp"
 
 #include <fmt/format.h>
 

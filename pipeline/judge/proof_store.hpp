@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "codegen/cache/cache.hpp"
-#include "pipeline/proof/judge.hpp"
+#include "pipeline/judge/judge.hpp"
 
 namespace pw {
 

@@ -1,4 +1,4 @@
-#include "tensor/pt2_tensors.hpp"
+#include "import/pt2/tensors.hpp"
 
 #include <algorithm>
 #include <cstring>

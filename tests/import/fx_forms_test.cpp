@@ -1,6 +1,7 @@
 // The text forms of dumps: each is recognised, named and read whole.
 #include <filesystem>
 
+#include "base/io/file_kind.hpp"
 #include "graph/text/graph_json.hpp"
 #include "graph/text/text.hpp"
 #include "graph/verify.hpp"

@@ -1,5 +1,3 @@
-#include "pipeline/run/ranks.hpp"
-
 #include <cstdlib>
 #include <sstream>
 
@@ -7,6 +5,7 @@
 #include "base/try.hpp"
 #include "cuda/device/cuda_driver.hpp"
 #include "cuda/device/host_driver.hpp"
+#include "engines/rank_library.hpp"
 #include "ranks/mpi_ranks.hpp"
 #include "ranks/nccl_ranks.hpp"
 
@@ -31,11 +30,8 @@ Result<std::unique_ptr<cuda::Driver>> driver_of(const EngineOptions& options,
   return std::unique_ptr<cuda::Driver>(PW_TRY(cuda::CudaDriver::open({})));
 }
 
-}  // namespace
-
-Result<std::shared_ptr<Communicator>> open_ranks(const std::string& by,
-                                                 const EngineOptions& options,
-                                                 Lifeline::Lost lost) {
+Result<std::shared_ptr<Communicator>> open(const std::string& by, const EngineOptions& options,
+                                           RankLost lost) {
   if (by == "mpi") return std::shared_ptr<Communicator>(PW_TRY(open_mpi_ranks(std::move(lost))));
   if (by != "nccl")
     return fail(error_in("ranks", "PW1406", "nothing is called `" + by + "` that starts ranks",
@@ -44,5 +40,12 @@ Result<std::shared_ptr<Communicator>> open_ranks(const std::string& by,
   return std::shared_ptr<Communicator>(
       PW_TRY(cuda::open_nccl_ranks(own, PW_TRY(driver_of(options, own)), std::move(lost))));
 }
+
+constexpr RankLibrary kLibrary = {open, [] { return mpi_state(); },
+                                  [] { return cuda::nccl_state(); }};
+
+}  // namespace
+
+const RankLibrary* rank_library() { return &kLibrary; }
 
 }  // namespace pw

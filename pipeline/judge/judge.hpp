@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "pipeline/load.hpp"
-#include "proof/prove.hpp"
+#include "verify/prover.hpp"
 #include "verify/rule_check.hpp"
 
 namespace pw {

@@ -1,7 +1,8 @@
-#include "pipeline/proof/prove_run.hpp"
+#include "pipeline/judge/prove_run.hpp"
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <utility>
@@ -10,7 +11,7 @@
 #include <fmt/format.h>
 
 #include "base/counted.hpp"
-#include "pipeline/proof/prove_windows.hpp"
+#include "pipeline/judge/prove_windows.hpp"
 #include "pipeline/run/record.hpp"
 #include "rewriter/strategies/narrowing.hpp"
 
@@ -90,7 +91,7 @@ class OnTheSpot {
   void judge(RewriteWindow& window, RunProof::OfRule& of_rule) {
     auto known = known_.find(window.key);
     if (known == known_.end())
-      known = known_.emplace(window.key, prove_window(window, solver_)).first;
+      known = known_.emplace(window.key, prove_window(window, prover_.get())).first;
     const WindowVerdict& seen = known->second;
     if (seen.verdict == RuleVerdict::unknown) return leave(window, of_rule, seen.reason);
     // Samples refute the rule although it may be right over the reals: so may this be.
@@ -107,7 +108,8 @@ class OnTheSpot {
   std::set<RuleId> refuted_;  ///< of the rules, by samples
   RunProof& out_;
   Graph graph_;
-  proof::Solver solver_;
+  std::unique_ptr<WindowProver> prover_ =
+      proof_lab() == nullptr ? nullptr : proof_lab()->window_prover();
   std::map<std::string, WindowVerdict> known_;  ///< by the window's key
 };
 

@@ -1,0 +1,74 @@
+#include "cli/parts/labs.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/counted.hpp"
+#include "base/io/file.hpp"
+#include "cli/commands.hpp"
+#include "cli/parts/quality.hpp"
+#include "failures/check_each.hpp"
+#include "failures/reduce.hpp"
+
+namespace pw::cli {
+namespace {
+
+void add_commands(CLI::App& app, const Options& options) {
+  add_explore_command(app, options);
+  add_equal_command(app, options);
+  add_discover_command(app, options);
+  add_failure_commands(app, options);
+}
+
+void add_run_options(CLI::App& sub, RunFailureArgs& args) {
+  sub.add_flag("--check-each", args.check_each,
+               "compare the graph after each pass, too, and name the first that fails")
+      ->configurable();
+  CLI::Option* on_failure =
+      sub.add_option("--on-failure", args.on_failure,
+                     "reduce: where the numbers fail, make the graph and the rules as small as "
+                     "can be, and write a test of them")
+          ->check(CLI::IsMember({"reduce"}));
+  sub.add_option("--reproducer", args.reproducer, "where --on-failure writes the test")
+      ->type_name("FILE")
+      ->needs(on_failure)
+      ->capture_default_str();
+}
+
+void check_passes(const Session& session, const RunRequest& request, const RunRecord& record,
+                  Answer& answer) {
+  const auto checks = session.need(check_each_pass(request, record, session.log()));
+  answer.add("checks", pass_check_table(checks));
+  if (const PassCheck* first = first_failing(checks); first != nullptr)
+    session.say(fmt::format(
+        "{} is the first pass after which the numbers fail, at {}: {}; `pwr bisect` finds "
+        "the rewrite",
+        first->pass, counted(first->tokens, "token"), first->reason));
+}
+
+void reduce_failure(const Session& session, const RunFailureArgs& args, const RuleSource& rules,
+                    std::uint64_t seed, const FailedRun& failed) {
+  ReduceRequest request;
+  request.pipeline = rules.pipeline;
+  request.files = rules.rules;
+  request.failure.tokens = failed.tokens;
+  request.failure.seed = seed;
+  const Result<ReduceOutcome> found = reduce(failed.input, failed.rules, request, session.log());
+  if (!found) return session.report(found.error());  // the run has failed already, and says so
+  if (!found->fails)
+    return session.say(
+        "nothing to reduce: the whole graph passes on the eager engine, with inputs by the seed");
+  session.need(write_file(args.reproducer, found->test));
+  session.say(fmt::format("{} and {} show it: {}", counted(found->nodes, "node"),
+                          fmt::join(found->rules, ", "), args.reproducer));
+}
+
+constexpr Labs kLabs = {add_commands,        add_run_options, check_passes, reduce_failure,
+                        add_quality_options, judge_functions, judge_plan};
+
+}  // namespace
+
+const Labs* labs() { return &kLabs; }
+
+}  // namespace pw::cli

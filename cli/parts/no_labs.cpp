@@ -1,0 +1,7 @@
+#include "cli/parts/labs.hpp"
+
+namespace pw::cli {
+
+const Labs* labs() { return nullptr; }
+
+}  // namespace pw::cli
