@@ -60,15 +60,17 @@ def undeclared(glossary, root):
 
 
 def unsorted(glossary):
-    words = [row.group(1).lower().replace("-", " ") for row in re.finditer(r"^\| ([^|]+?) \|", glossary, flags=re.M)][1:]
-    return [f"`{after}` stands behind `{before}`" for before, after in zip(words, words[1:]) if before >= after]
+    """Neighbours in the wrong order, in each table."""
+    for table in re.findall(r"(?:^\|.*\n)+", glossary, flags=re.M):
+        words = [row.group(1).lower().replace("-", " ") for row in re.finditer(r"^\| ([^|]+?) \|", table, flags=re.M)][1:]
+        yield from (f"`{after}` comes after `{before}`" for before, after in zip(words, words[1:]) if before >= after)
 
 
 def main():
     assert list(missing("`graph/{graph,no_such}.hpp` `dsl/check/*.cpp`", ROOT)) == ["no such file: graph/no_such.hpp"]
     assert list(misplaced("| x | `NoSuchName` | `graph/graph.hpp` | y |", ROOT)), "the check cannot fail"
     assert list(undeclared("| x | `NoSuchName`, `graph/graph.hpp` |", ROOT)), "the check cannot fail"
-    assert unsorted("| word |\n| b |\n| a |\n") == ["`a` stands behind `b`"]
+    assert list(unsorted("| word |\n| b |\n| a |\n\n| word |\n| a |\n")) == ["`a` comes after `b`"]
     wrong, paths = [], 0
     for page in PAGES:
         text = (ROOT / page).read_text(encoding="utf-8")
