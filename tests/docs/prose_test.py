@@ -19,14 +19,14 @@ CODE = {".hpp", ".h", ".cpp", ".cu", ".py", ".js", ".pwr"}
 LONGEST = 28  # words at the 90th percentile of a docs folder
 
 SIGNS = {
-    "is no": r"(?<!there )(?<!\w-)\b(?:is|are) (?:no|none)\b(?! longer| more than| less than)",
+    "is no": r"(?<![Tt]here )(?<!\w-)\b(?:is|are) (?:no|none)\b(?! longer| more than| less than)",
     "programs that speak": r"\b(?:says|said|tells|told|asks|asked|knows)\b",
     "behind, beside, in front of": r"\b(?:behind|beside|in front of)\b",
-    "loan words": r"\b(?:reckon\w*|sought|in vain|mend(?:ed|s|ing)?|apart|by itself|let stand|anew|dear|a press)\b",
+    "loan words": r"\b(?:reckon\w*|sought|in vain|mend(?:ed|s|ing)?|apart(?! from)|by itself|let stand|anew|dear|a press)\b",
     "vague verbs": r"\b(?:is|are) (?:looked at|seen to|taken|met)\b|\b(?:stands|lies|goes by|comes to)\b",
 }
 OPENINGS = re.compile(r"(?:Of|What|As|By|Those|The same|Whether it)\b")
-SIGN_PATTERNS = {name: re.compile(pattern, re.I) for name, pattern in SIGNS.items()}
+SIGN_PATTERNS = {name: re.compile(pattern, 0 if name == "is no" else re.I) for name, pattern in SIGNS.items()}  # Python has `is None`
 
 
 def files():
