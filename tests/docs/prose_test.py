@@ -19,7 +19,7 @@ CODE = {".hpp", ".h", ".cpp", ".cu", ".py", ".js", ".pwr"}
 LONGEST = 28  # words at the 90th percentile of a docs folder
 
 SIGNS = {
-    "is no": r"(?<![Tt]here )(?<!\w-)\b(?:is|are) (?:no|none)\b(?! longer| more than| less than)",
+    "is no": r"(?<![Tt]here )(?<!\w-)\b(?:is|are) (?:no|none)\b(?! longer| \w+er than| more than| less than)",
     "programs that speak": r"\b(?:says|said|tells|told|asks|asked|knows)\b",
     "behind, beside, in front of": r"\b(?:behind|beside|in front of)\b",
     "loan words": r"\b(?:reckon\w*|sought|in vain|mend(?:ed|s|ing)?|apart(?! from)|by itself|let stand|anew|dear|a press)\b",
