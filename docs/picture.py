@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Draws docs/report.png from a report: what the pass norm_quant did, and one node that it made.
+"""Draws docs/report.png from a report: the changes of the pass norm_quant, and one node that it made.
 
     ./dev picture
 """

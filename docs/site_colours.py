@@ -1,4 +1,4 @@
-"""Code in colours, for mkdocs (mkdocs.yml): the lexer `pwr`, which is not installed where the site is built, and the style sheet of all languages."""
+"""Colours for mkdocs (mkdocs.yml): the lexer `pwr`, loaded from the tree because it is not installed, and the style sheet of all languages."""
 import importlib
 import sys
 import types
@@ -10,7 +10,7 @@ PACKAGE = "piecewise_colours"  # the folder of `piecewise` without its __init__,
 
 
 def module(name):
-    """A module of python/piecewise that needs no other."""
+    """Loads a module of python/piecewise that imports no other."""
     if PACKAGE not in sys.modules:
         package = sys.modules[PACKAGE] = types.ModuleType(PACKAGE)
         package.__path__ = [str(Path(__file__).resolve().parents[1] / "python/piecewise")]

@@ -1,6 +1,6 @@
-"""Which files the site has, for mkdocs (mkdocs.yml): the pages of docs/, and every file of the tree that a page of the site links to.
+"""Selects the files of the mkdocs site (mkdocs.yml): the pages of docs/, and every file of the tree that a page of the site links to.
 
-A file outside of docs/ stands below source/ in the site: a page if it is Markdown, else as it is. Links follow. A link to a folder becomes its text.
+A file outside docs/ is copied below source/ in the site, as a page if it is Markdown. Links are adjusted. A link to a folder becomes its text.
 """
 import os
 import re
@@ -14,13 +14,13 @@ LINK = re.compile(r"\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)#\s]+)(#[^)]*)?\)")
 
 
 def place(path):
-    """Where a file of the tree stands in the site."""
+    """Returns the path of a file of the tree in the site."""
     inside = path.is_relative_to(DOCS)
     return str(path.relative_to(DOCS)) if inside else str("source" / path.relative_to(ROOT))
 
 
 def target(page, link):
-    """The file or folder of the tree that a link of a page leads to, or None."""
+    """Returns the file or folder of the tree that a link of a page refers to, or None."""
     if "://" in link or link.startswith("mailto:"):
         return None
     found = (page.parent / link).resolve()
@@ -28,7 +28,7 @@ def target(page, link):
 
 
 def reachable():
-    """The pages of docs/, then what they link to, and so on through all Markdown."""
+    """Returns the pages of docs/ and all files that they link to, following links through Markdown files."""
     files = sorted(DOCS.rglob("*.md"))
     known = set(files)
     for file in files:  # grows
@@ -43,7 +43,7 @@ def reachable():
 
 
 def anchor(heading, separator):
-    """That of a heading, as code hosts make it: links lead to the same place there and here."""
+    """Returns the anchor of a heading as code hosts compute it, so that links work there and here."""
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", separator)
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Each diagnostic code belongs to the part that docs/codes.md gives its range to."""
+"""Checks that each diagnostic code is used only in the part that owns its range in docs/codes.md."""
 import re
 import sys
 from pathlib import Path
@@ -19,7 +19,7 @@ SAMPLES = {
 
 
 def owners():
-    """[(first, last, {folders})] from the table's rows."""
+    """Returns [(first, last, {folders})] from the rows of the table."""
     rows = []
     for line in Path("docs/codes.md").read_text(encoding="utf-8").splitlines():
         row = re.match(r"\| PW(\d+)(x*)(?:–PW(\d+)(x*))? \| ([^|]*) \|", line)

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Every ```pwr block of the documentation is a file that checks, and whose tests pass."""
+"""Checks every ```pwr block of the documentation as a file, and runs its tests."""
 import os
 import re
 import subprocess
@@ -11,7 +11,7 @@ BIN = Path(os.environ.get("PW_BIN", "build/release/bin")).resolve()
 
 
 def blocks(text):
-    """(line, content) of each fenced block marked `pwr`."""
+    """Yields (line, content) of each fenced block marked `pwr`."""
     for found in re.finditer(r"^```pwr\n(.*?)^```$", text, flags=re.M | re.S):
         yield text.count("\n", 0, found.start()) + 1, found.group(1)
 

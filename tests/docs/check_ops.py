@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""docs/ops.md is what `pwr ops --format md` prints; PW_UPDATE_GOLDEN=1 writes it anew."""
+"""Checks that docs/ops.md equals the output of `pwr ops --format md`; PW_UPDATE_GOLDEN=1 rewrites it."""
 import os
 import subprocess
 import sys
@@ -15,7 +15,7 @@ def main():
     if os.environ.get("PW_UPDATE_GOLDEN"):
         PAGE.write_text(done.stdout, encoding="utf-8")
     if PAGE.read_text(encoding="utf-8") != done.stdout:
-        print("docs/ops.md is not what the library holds; make it anew: pwr ops --format md > docs/ops.md")
+        print("docs/ops.md does not match the library; regenerate it: pwr ops --format md > docs/ops.md")
         return 1
     print(f"docs: ops.md is up to date, {done.stdout.count(chr(10))} lines")
     return 0

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""Files that the pages for developers name are there, and the glossary's words are declared where it says.
+"""Checks that the files named in pages for developers exist, and that the glossary's words are declared in the files it names.
 
-In docs/architecture.md, docs/glossary.md and CONTRIBUTING.md every path of a source or page in backquotes exists; `*` stands
-for any text, `{a,b}` for either, NAME for what the reader chooses. Where the glossary says `Name`, `path`, the file has the name; where
-a table has a cell of names before one of paths, one of these files has each of them.
+The pages are docs/architecture.md, docs/glossary.md, and CONTRIBUTING.md. Every path in backquotes must exist; `*` matches any text, `{a,b}`
+either text, and NAME is chosen by the reader. After `Name`, `path` in the glossary, the file must contain the name. Names in a table cell
+before a cell of paths must occur in one of these files.
 """
 import itertools
 import re

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The README's rule is the example file, its sample outputs are what the programs print, its pictures are small."""
+"""Checks the README: its rule is the example file, its sample outputs match the programs, and its pictures are small."""
 import os
 import re
 import subprocess
@@ -13,7 +13,7 @@ MOST_BYTES = 300_000  # of a picture that is checked in
 
 
 def sessions(readme):
-    """(command, expected output) of each indented block that begins with `$`."""
+    """Yields (command, expected output) of each indented block that begins with `$`."""
     for block in re.findall(r"(?:^    .*\n)+", readme, flags=re.M):
         lines = [line[4:] for line in block.splitlines()]
         if lines[0].startswith("$ "):
@@ -41,7 +41,7 @@ def main():
             assert printed == expected, f"{' '.join(command)} prints\n{printed}\nnot\n{expected}"
             ran += 1
     assert ran >= 3, f"only {ran} sample sessions were found"
-    print(f"readme: {ran} sample sessions are what the programs print")
+    print(f"readme: {ran} sample sessions match the programs")
 
 
 if __name__ == "__main__":

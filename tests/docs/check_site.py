@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""The navigation of mkdocs.yml names every page of docs/ once, and no page that is not there.
+"""Checks that the navigation of mkdocs.yml names every page of docs/ once, and only existing pages.
 
-check_site.py FOLDER looks into a built site, too: every link and file of its pages leads somewhere in it, nothing is fetched from elsewhere,
-the search knows every page of the navigation, and rules are in colours. check_site.py --build builds the site first, and ends with 77 where mkdocs
-is not installed.
+check_site.py FOLDER also checks a built site: every link and file of its pages exists, nothing is fetched from elsewhere, the search index
+contains every page of the navigation, and rules are coloured. check_site.py --build builds the site first, and exits with 77 if mkdocs is
+not installed.
 """
 import json
 import re
@@ -20,17 +20,17 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def nav(config):
-    """The paths of pages in the order of the navigation, as they stand there."""
+    """Returns the paths of pages in the order of the navigation."""
     return re.findall(r"^ +- (?:[^\n]*: )?(\S+\.md)$", config.partition("\nnav:\n")[2], flags=re.M)
 
 
 def source(page):
-    """The file of a page: below docs/, or of the tree where it stands in source/."""
+    """Returns the file of a page: below docs/, or elsewhere in the tree for source/."""
     return ROOT / page.removeprefix("source/") if page.startswith("source/") else ROOT / "docs" / page
 
 
 def misnamed(pages, there):
-    """What is wrong with the pages of a navigation, given the paths of those that are there."""
+    """Yields the mistakes of a navigation, given the paths of existing pages."""
     yield from (f"mkdocs.yml names {page} {count} times" for page, count in Counter(pages).items() if count > 1)
     yield from (f"mkdocs.yml: no such page: {page}" for page in pages if not source(page).is_file())
     yield from (f"mkdocs.yml does not name {page}" for page in sorted(there - set(pages)))
@@ -53,7 +53,7 @@ class Links(HTMLParser):
 
 
 def broken(site):
-    """Links and files of the site's pages that lead nowhere; what would be fetched from elsewhere."""
+    """Yields broken links and files of the site, and resources fetched from elsewhere."""
     pages = {path.resolve(): Links(path.read_text(encoding="utf-8")) for path in sorted(site.rglob("*.html")) if path.name != "404.html"}
     for path, links in pages.items():
         yield from (f"{path.relative_to(site)} fetches {url}" for url in links.loads if urlsplit(url).netloc)
@@ -72,19 +72,19 @@ def unsearched(site, pages):
     index = json.loads((site / "search/search_index.json").read_text(encoding="utf-8"))
     known = {entry["location"].partition("#")[0] or "index.html" for entry in index["docs"]}
     built = map(built_page, pages)
-    return [f"the search does not know {page}" for page in built if page not in known]
+    return [f"the search index lacks {page}" for page in built if page not in known]
 
 
 KEYWORD = re.compile(r'<div class="codehilite">(?:(?!</div>).)*<span class="kp?">', re.S)  # a block of code with a keyword of ours
 
 
 def built_page(page):
-    """Where a page of the navigation stands in the site."""
+    """Returns the path of a page of the navigation in the site."""
     return re.sub(r"(^|/)README\.md$", r"\1index.md", page).removesuffix(".md") + ".html"
 
 
 def colourless(source_text, html):
-    """How many blocks of rules of a page have no colours on the site."""
+    """Counts the blocks of rules of a page without colours on the site."""
     return max(len(re.findall(r"^```pwr$", source_text, flags=re.M)) - len(KEYWORD.findall(html)), 0)
 
 
@@ -96,7 +96,7 @@ def uncoloured(site, pages):
 
 
 def build(folder):
-    """The site, in a folder of its own. False without mkdocs."""
+    """Builds the site in a folder of its own. Returns False without mkdocs."""
     if not shutil.which("mkdocs"):
         return False
     subprocess.run(["mkdocs", "build", "--strict", "--quiet", "--site-dir", folder], cwd=ROOT, check=True)

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""docs/verdicts.md is what `pwr prove` says of the library's rules; PW_UPDATE_GOLDEN=1 writes it anew."""
+"""Checks that docs/verdicts.md matches `pwr prove` for the library's rules; PW_UPDATE_GOLDEN=1 rewrites it."""
 import json
 import os
 import subprocess

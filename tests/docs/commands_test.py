@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""Every command of README.md and docs/ runs as it is written, in a fresh clone, the commands of a page one after another.
+"""Runs every command of README.md and docs/ as written, in a fresh clone, page by page and in order.
 
-Commands are the lines of indented blocks that begin with pwr, pwviz or source, lines that begin with `$ `, whose output is compared with what
-stands below, and blocks marked ```sh. A reader brings nothing but a model of PyTorch's: model.pt2 is made here. A picture that a page shows and a
-command of the page draws says what the drawn one says; PW_UPDATE_GOLDEN=1 puts the drawn one in its place.
+Commands are lines of indented blocks that begin with pwr, pwviz, or source, blocks marked ```sh, and lines that begin with `$ `, whose output
+is compared with the lines below. The reader supplies only a PyTorch model: this test creates model.pt2. A picture on a page must have the same
+texts as the one that a command of the page draws; PW_UPDATE_GOLDEN=1 replaces it.
 
-commands_test.py PAGE… looks at these pages alone.
+commands_test.py PAGE… checks only these pages.
 """
 import html
 import os
@@ -33,7 +33,7 @@ NOT_HERE = {"pwr tune": 5, "pwr serve": 5}  # NVRTC or cpp-httplib may be absent
 
 
 def blocks(text):
-    """(is a script, lines) of each indented block and each block marked sh."""
+    """Yields (is a script, lines) of each indented block and each block marked sh."""
     for found in re.finditer(r"^```sh\n(.*?)^```$|((?:^    [^\n]*\n)+)", text, flags=re.M | re.S):
         if found[1] is not None:
             yield True, found[1].splitlines()
@@ -42,7 +42,7 @@ def blocks(text):
 
 
 def commands(page):
-    """(command, expected output or None)"""
+    """Yields (command, expected output or None)."""
     for script, lines in blocks(page.read_text(encoding="utf-8")):
         if script:
             yield "\n".join(lines), None
@@ -59,13 +59,13 @@ def same(printed, expected):
 
 
 def pictures(page):
-    """The pictures of ours that a page shows."""
+    """Yields the SVG pictures of a page."""
     for name in re.findall(r"!\[[^\]]*\]\(([^)\s]+\.svg)\)", page.read_text(encoding="utf-8")):
         yield page.parent / name
 
 
 def words(svg):
-    """The texts of a picture; places depend on the version of Graphviz."""
+    """Returns the sorted texts of a picture; positions depend on the version of Graphviz."""
     return sorted(html.unescape(text) for text in re.findall(r"<text[^>]*>([^<]*)<", svg.read_text(encoding="utf-8")))
 
 
@@ -91,12 +91,12 @@ class Documented(unittest.TestCase):
         return subprocess.run(["bash", "-ec", command], cwd=folder, capture_output=True, text=True, timeout=300, check=False, env=env)
 
     def interrupted(self, command, **how):
-        """A server, from its first line to Ctrl-C."""
+        """Runs a server from its first line of output to Ctrl-C."""
         process = subprocess.Popen(["bash", "-ec", "exec " + command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **how)
         first = process.stdout.readline()
         process.send_signal(signal.SIGINT)
-        rest, said = process.communicate(timeout=600)
-        return subprocess.CompletedProcess(command, process.returncode, first + rest, said)
+        rest, errors = process.communicate(timeout=600)
+        return subprocess.CompletedProcess(command, process.returncode, first + rest, errors)
 
     def test_every_command(self):
         ran = 0
@@ -136,6 +136,15 @@ class Documented(unittest.TestCase):
         shown = {path.resolve() for page in [Path("README.md"), *Path("docs").glob("*.md")] for path in pictures(page)}
         self.assertEqual({path.resolve() for path in Path("docs").rglob("*.svg")}, shown, "pictures that no page shows, or that are not there")
 
+    def test_blocks_of_commands_hold_nothing_else(self):
+        """An indented block with a command can be pasted as a whole: output has a block of its own."""
+        command = re.compile(r"(pwr|pwviz|source|\./dev|export|#) ?")
+        for page in PAGES:
+            for script, lines in blocks(page.read_text(encoding="utf-8")):
+                joined = "\n".join(lines).replace("\\\n", " ").splitlines()
+                if not script and any(re.match(r"(pwr|pwviz) ", line) for line in joined):
+                    self.assertEqual([line for line in joined if not command.match(line)], [], page)
+
     def test_dev_has_the_commands_that_are_named(self):
         known = set(re.findall(r"^  (\w+)", subprocess.run(["./dev", "help"], capture_output=True, text=True, check=True).stdout, re.M))
         for page in PAGES + [Path("CONTRIBUTING.md")]:
@@ -143,7 +152,7 @@ class Documented(unittest.TestCase):
                 self.assertIn(name, known, page)
 
     def test_commands_in_the_text_have_their_options(self):
-        """Every `pwr COMMAND … --option` in backquotes names a command and options that there are."""
+        """Every `pwr COMMAND … --option` in backquotes names an existing command and existing options."""
         helps = {}
 
         def help_of(*words):
@@ -157,13 +166,13 @@ class Documented(unittest.TestCase):
             for page in PAGES:
                 for quoted in re.findall(r"`((?:pwr|pwviz) [^`]+)`", page.read_text(encoding="utf-8")):
                     yield page, quoted
-            # Those below "Examples:" of each --help.
+            # and those below "Examples:" of each --help
             text = subprocess.run([BIN / "pwr", "--help"], capture_output=True, text=True, check=True).stdout
             names = re.findall(r"^  ([a-z][a-z-]*) {2,}\S", text.partition("Example")[0], re.M)
             self.assertGreater(len(names), 25)
             for words in (["pwviz"], *(["pwr", name] for name in names)):
-                told = subprocess.run([BIN / words[0], *words[1:], "--help"], capture_output=True, text=True, check=True).stdout
-                for line in re.findall(r"^  ((?:pwr|pwviz) .*)$", told.partition("Example")[2], re.M):
+                printed = subprocess.run([BIN / words[0], *words[1:], "--help"], capture_output=True, text=True, check=True).stdout
+                for line in re.findall(r"^  ((?:pwr|pwviz) .*)$", printed.partition("Example")[2], re.M):
                     yield " ".join(words) + " --help", re.split(r" \| | && | > |  +", line)[0]
 
         everywhere = help_of("pwr")
