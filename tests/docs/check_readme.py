@@ -32,7 +32,7 @@ def main():
     ran = 0
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "examples").symlink_to(ROOT / "examples")
-        Path(folder, "oops.pwr").write_text(rule.replace("rms_norm(r, w){eps}", "rms_nrom(r, w){eps}", 1), encoding="utf-8")
+        Path(folder, "oops.pwr").write_text(rule.replace("rms_norm(r", "rms_nrom(r", 1), encoding="utf-8")
         for command, expected in sessions(readme):
             done = subprocess.run(
                 [BIN / command[0], *command[1:]], cwd=folder, capture_output=True, text=True, check=False, env={**os.environ, "NO_COLOR": "1"}
