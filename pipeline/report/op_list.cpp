@@ -156,11 +156,10 @@ std::string op_text(const Context& context, const OpLine& line) {
 std::string op_page(const Context& context, const std::vector<OpLine>& lines) {
   std::string out =
       "# Ops\n\n"
-      "Every op of the library, made by `pwr ops --format md`; with `-r my.pwr` those of your own, "
-      "too. An op with a *body* is defined by simpler ones (`pwr ops NAME` and `rules/ops/` show "
-      "them), a *native* one by the kernels of the backends. How a target of PyTorch or vLLM "
-      "becomes "
-      "ops stands below.\n\n"
+      "This page lists every op of the library. `pwr ops --format md` generates it; `-r my.pwr` "
+      "adds your own ops. A *body* defines an op by simpler ones (`pwr ops NAME` and `rules/ops/` "
+      "show it). A *native* op is defined by the kernels of the backends. [Foreign "
+      "ops](#foreign-ops) maps targets of PyTorch and vLLM to ops.\n\n"
       "| op | meaning | traits | runs on | named elsewhere |\n|---|---|---|---|---|\n";
   const std::size_t all = builtin_engines().size();
   for (const OpLine& line : lines)
@@ -171,15 +170,13 @@ std::string op_page(const Context& context, const std::vector<OpLine>& lines) {
                     comma_list(line.foreign));
   out +=
       "\n## Foreign ops\n\n"
-      "The lines of `rules/import/`, in the form that your own take ([language.md](language.md), "
-      "*Foreign ops*). The first whose arguments, types and guard hold is taken.\n\n```\n";
+      "These are the lines of `rules/import/`. Write your own in the same form "
+      "([language.md](language.md#foreign-ops)). The first line whose arguments, types, and guard "
+      "match applies.\n\n```\n";
   if (context.foreign)
     for (const auto& [target, items] : context.foreign->by_target)
       for (const auto& item : items) out += one_line(item->text) + "\n";
-  out += "```\n\nThese need more than an expression, and are written in C++:\n\n";
-  std::set<std::string> converted;
-  for (const auto& [op, targets] : foreign_names(nullptr))
-    converted.insert(targets.begin(), targets.end());
+  out += "```\n\nThe following targets need more than an expression and are implemented in C++:\n\n";
   std::string code;
   for (const std::string& target : converted) code += (code.empty() ? "`" : ", `") + target + "`";
   return out + code + "\n";
