@@ -176,7 +176,8 @@ std::string op_page(const Context& context, const std::vector<OpLine>& lines) {
   if (context.foreign)
     for (const auto& [target, items] : context.foreign->by_target)
       for (const auto& item : items) out += one_line(item->text) + "\n";
-  out += "```\n\nThe following targets need more than an expression and are implemented in C++:\n\n";
+  out +=
+      "```\n\nThe following targets need more than an expression and are implemented in C++:\n\n";
   std::string code;
   for (const std::string& target : converted) code += (code.empty() ? "`" : ", `") + target + "`";
   return out + code + "\n";
