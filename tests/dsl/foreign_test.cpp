@@ -1,5 +1,5 @@
 // `foreign` items: how they are read, printed and declared. What they do to a call is
-// tests/graph/foreign_import_test.cpp.
+// tests/import/foreign_import_test.cpp.
 #include "graph/foreign.hpp"
 
 #include "tests/dsl/parsed.hpp"
