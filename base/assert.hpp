@@ -1,4 +1,4 @@
-// Internal invariants. A failed PW_ASSERT is a bug in this program, never the user's: it throws
+// Internal invariants. A failed PW_ASSERT is a bug in this program, never a user error: it throws
 // InternalError, which the command line turns into exit code 70.
 #pragma once
 

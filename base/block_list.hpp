@@ -6,8 +6,8 @@
 
 namespace pw {
 
-/// A stack in blocks of about 64 KiB. Against a vector, no push moves what is there; against a
-/// deque, whose blocks hold half a KiB, an allocation comes once in thousands of pushes.
+/// Stack stored in blocks of about 64 KiB. Unlike a vector, a push never moves existing elements;
+/// unlike a deque, whose blocks hold half a KiB, it allocates once in thousands of pushes.
 template <class T>
 class BlockList {
  public:
@@ -15,13 +15,13 @@ class BlockList {
   [[nodiscard]] std::size_t size() const {
     return empty() ? 0 : (blocks_.size() - 1) * kBlock + blocks_.back().size();
   }
-  /// Of a list that is not empty.
+  /// Returns the last element. The list must not be empty.
   [[nodiscard]] const T& back() const { return blocks_.back().back(); }
   void push_back(const T& element) {
     if (empty() || blocks_.back().size() == kBlock) blocks_.emplace_back().reserve(kBlock);
     blocks_.back().push_back(element);
   }
-  /// Of a list that is not empty.
+  /// Removes the last element. The list must not be empty.
   void pop_back() {
     blocks_.back().pop_back();
     if (blocks_.back().empty()) blocks_.pop_back();

@@ -1,4 +1,4 @@
-// How many units hold a count: a quotient, rounded up.
+// Division rounded up: the number of units that hold a count.
 #pragma once
 
 #include <cstdint>

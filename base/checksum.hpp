@@ -1,4 +1,4 @@
-// A checksum of bytes, the same on every machine.
+// A checksum of bytes that is the same on every machine.
 #pragma once
 
 #include <array>
@@ -9,14 +9,15 @@
 
 namespace pw {
 
-/// Little-endian, wherever it stands.
+/// Reads a little-endian number, whatever its alignment.
 inline std::uint32_t number_at(std::string_view bytes, std::size_t at) {
   const auto* p = reinterpret_cast<const unsigned char*>(bytes.data() + at);
   return p[0] | std::uint32_t{p[1]} << 8 | std::uint32_t{p[2]} << 16 | std::uint32_t{p[3]} << 24;
 }
 
-/// Eight lanes, so that it keeps up with memory; what a lane holds is mixed from word to word, so
-/// that two changes of one bit do not cancel. It finds damage and change, not malice.
+/// Computes a checksum in eight lanes, so that it keeps up with memory. Each lane is mixed from
+/// word to word, so that two one-bit changes do not cancel. It detects damage and change, not
+/// malice.
 inline std::uint64_t checksum(std::string_view bytes) {
   constexpr std::size_t kLanes = 8, kBlock = 8 * kLanes;
   std::array<std::uint64_t, kLanes> lanes = {1, 2, 3, 4, 5, 6, 7, 8};

@@ -1,4 +1,4 @@
-// Numbers with what they count: "1 rule", "2 rules".
+// Numbers with the noun they count: "1 rule", "2 rules".
 #pragma once
 
 #include <concepts>
@@ -7,16 +7,17 @@
 
 namespace pw {
 
-/// "pieces", "classes", "matches", "axes", "entries": of the noun, or of the last word of several.
+/// Returns the plural of a noun, or of the last of several words: "pieces", "classes", "matches",
+/// "axes", "entries".
 [[nodiscard]] std::string plural_of(std::string_view noun);
 
-/// "1 rule", "0 rules", "2 built-in steps".
+/// Returns a count with its noun: "1 rule", "0 rules", "2 built-in steps".
 template <std::integral Number>
 [[nodiscard]] std::string counted(Number n, std::string_view noun) {
   return std::to_string(n) + " " + (n == 1 ? std::string(noun) : plural_of(noun));
 }
 
-/// "is" of one, else "are".
+/// Returns "is" for one, else "are".
 template <std::integral Number>
 [[nodiscard]] constexpr std::string_view are(Number n) {
   return n == 1 ? "is" : "are";

@@ -29,7 +29,7 @@ std::string_view word(Severity severity) {
   return "error";
 }
 
-/// A note may be a piece of text: its further lines stand below, set in.
+/// Indents the further lines of a note, which may be several lines of text.
 std::string lines(std::string_view text) {
   std::string out;
   while (true) {
@@ -91,8 +91,8 @@ void render_one(std::string& out, const Diagnostic& d, const SourceMap& sources,
   if (!d.help.empty()) out += fmt::format("{}: {}\n", paint("1;32", "help"), printable(d.help));
 }
 
-/// Characters added, left out, replaced or exchanged with their neighbour: the distance of optimal
-/// string alignment, in time of the product of the lengths.
+/// Returns the optimal string alignment distance: characters added, removed, replaced or swapped
+/// with their neighbour. Takes time proportional to the product of the lengths.
 std::size_t edits(std::string_view from, std::string_view to) {
   std::vector<std::size_t> before, above(to.size() + 1), row(to.size() + 1);
   std::iota(above.begin(), above.end(), std::size_t{0});
@@ -170,8 +170,8 @@ std::string render(const Diagnostics& diagnostics, const SourceMap& sources,
 }
 
 std::string nearest(std::string_view word_given, const std::vector<std::string>& candidates) {
-  std::size_t best =
-      std::max<std::size_t>(1, word_given.size() / 3) + 1;  // farther is no typing mistake
+  std::size_t best = std::max<std::size_t>(1, word_given.size() / 3) +
+                     1;  // a larger distance is not a typing mistake
   std::string result;
   for (const std::string& candidate : candidates) {
     if (candidate.size() > word_given.size() + best || word_given.size() > candidate.size() + best)

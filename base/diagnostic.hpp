@@ -1,5 +1,5 @@
-// What went wrong, where, why, and what to do: the one form of every message about user input.
-// A place is a span in a source text, or a JSON pointer, or both.
+// The one form of every message about user input: what went wrong, where, why, and what to do. A
+// place is a span in a source text, a JSON pointer, or both.
 #pragma once
 
 #include <string>
@@ -36,7 +36,7 @@ using Diagnostics = std::vector<Diagnostic>;
 
 template <class T>
 using Result = tl::expected<T, Diagnostics>;
-/// Success without a value, or why there was none: `return {};` is success.
+/// Success without a value, or the diagnostics of a failure: `return {};` is success.
 using Status = Result<std::monostate>;
 
 Diagnostic error_at(Span span, std::string_view code, std::string message, std::string help = {});
@@ -46,7 +46,7 @@ Diagnostic error_in(std::string place, std::string_view code, std::string messag
 tl::unexpected<Diagnostics> fail(Diagnostic diagnostic);
 tl::unexpected<Diagnostics> fail(Span span, std::string_view code, std::string message,
                                  std::string help = {});
-/// Passes the diagnostics of a failed result on: `if (!r) return forward(r);`
+/// Forwards the diagnostics of a failed result: `if (!r) return forward(r);`
 template <class T>
 tl::unexpected<Diagnostics> forward(Result<T>& result) {
   return tl::unexpected<Diagnostics>(std::move(result.error()));
@@ -58,13 +58,13 @@ struct RenderOptions {
   std::size_t limit = 20;  ///< further ones are counted in a last line
 };
 
-/// Renders in the order of sources and positions, rustc-like: code, file:line:column, the line with
-/// the span underlined, help.
+/// Renders diagnostics in the order of sources and positions, as rustc does: code,
+/// file:line:column, the line with the span underlined, help.
 std::string render(const Diagnostics& diagnostics, const SourceMap& sources,
                    RenderOptions options = {});
 
-/// The nearest of `candidates` to `word` by edit distance, or empty when none is near (for
-/// did-you-mean).
+/// Returns the candidate nearest to `word` by edit distance, for did-you-mean hints; empty if none
+/// is near.
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
 
 }  // namespace pw

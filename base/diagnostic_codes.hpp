@@ -1,5 +1,5 @@
-// What every code of a diagnostic means: the one table that `pwr explain CODE`, SARIF,
-// docs/codes.md and their tests read.
+// The meaning of every diagnostic code. `pwr explain CODE`, SARIF, docs/codes.md and their tests
+// read this one table.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace pw {
 
-/// How a program ends that was stopped by a diagnostic; where there are several, by the last of
-/// these.
+/// How a program ends after a diagnostic stopped it. With several diagnostics, the last of these
+/// endings applies.
 enum class Ending : std::uint8_t {
   invalid_input,
   usage,
@@ -29,13 +29,14 @@ struct DiagnosticCode {
   bool argument = false;  ///< a mistake in an argument, which a command line shows without its code
 };
 
-/// All codes, ascending.
+/// Returns all codes, ascending.
 [[nodiscard]] std::span<const DiagnosticCode> diagnostic_codes();
-/// Null for another word.
+/// Returns the entry of a code; null for any other word.
 [[nodiscard]] const DiagnosticCode* diagnostic_code(std::string_view code);
-/// The ending that the codes of these ask for; codes that the table lacks are invalid input.
+/// Returns the ending that the codes of these diagnostics require. Codes missing from the table
+/// count as invalid input.
 [[nodiscard]] Ending ending_of(const Diagnostics& diagnostics);
-/// The code of the table that is nearest to a word, for did-you-mean; empty where none is near.
+/// Returns the code nearest to a word, for did-you-mean hints; empty if none is near.
 [[nodiscard]] std::string nearest_code(std::string_view word);
 
 }  // namespace pw

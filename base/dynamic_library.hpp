@@ -1,4 +1,4 @@
-// Libraries that are loaded when they are first needed, and their functions.
+// Libraries that are loaded on first use, and lookup of their functions.
 #pragma once
 
 #include <filesystem>
@@ -11,8 +11,8 @@
 
 namespace pw {
 
-/// The first of `names` that can be loaded; never closed. Null, and the loader's reason in
-/// `problem`, where none can.
+/// Loads the first of `names` that exists and never closes it. On failure returns null and stores
+/// the loader's reason in `problem`.
 inline void* load_library(std::initializer_list<const char*> names, std::string& problem) {
   for (const char* name : names)
     if (void* library = ::dlopen(name, RTLD_NOW | RTLD_LOCAL)) return library;
@@ -21,8 +21,8 @@ inline void* load_library(std::initializer_list<const char*> names, std::string&
   return nullptr;
 }
 
-/// Each of `places` as a path from the folder of the program or library that `inside` is in. Empty
-/// where that cannot be told.
+/// Returns each of `places` as a path relative to the folder of the program or library that
+/// contains `inside`. Empty if that folder is unknown.
 inline std::vector<std::string> places_beside(const void* inside,
                                               std::initializer_list<const char*> places) {
   Dl_info own{};
@@ -44,7 +44,7 @@ class FunctionFinder {
     if (to == nullptr && missing_.empty()) missing_ = name;
   }
   [[nodiscard]] const std::string& missing() const { return missing_; }
-  /// What a user is told of it; empty where nothing is missing.
+  /// Returns the message for the user; empty if nothing is missing.
   [[nodiscard]] std::string problem() const {
     return missing_.empty() ? std::string() : "it lacks " + missing_;
   }

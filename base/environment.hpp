@@ -5,7 +5,7 @@
 
 namespace pw {
 
-/// The value of a variable; empty where it is not set.
+/// Returns the value of a variable; empty if it is not set.
 [[nodiscard]] std::string environment(const char* name);
 
 }  // namespace pw

@@ -22,7 +22,7 @@ constexpr std::uint64_t hash_text(std::string_view text) {  // FNV-1a, then mixe
   return mix(h);
 }
 
-/// A small deterministic random generator (splitmix64). Seeds are printed by whoever uses it.
+/// Small deterministic random generator (splitmix64). Callers print the seed.
 class Random {
  public:
   explicit Random(std::uint64_t seed) : state_(seed) {}
@@ -33,11 +33,12 @@ class Random {
     x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
     return x ^ (x >> 31);
   }
-  /// In [0, bound); bound > 0.
+  /// Returns a number in [0, bound); bound > 0.
   std::uint64_t below(std::uint64_t bound) { return next() % bound; }
-  /// In [0, 1).
+  /// Returns a number in [0, 1).
   double uniform() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }
-  /// Normal with mean 0 and deviation 1 (sum of 12 uniforms, minus 6).
+  /// Returns a normally distributed number with mean 0 and deviation 1 (sum of 12 uniforms, minus
+  /// 6).
   double normal() {
     double sum = -6;
     for (int i = 0; i < 12; ++i) sum += uniform();

@@ -1,5 +1,5 @@
-// Finds an equal one among things numbered 0, 1, 2, …: an open-addressed table of their numbers and
-// hashes. The things stay with their owner; numbers come in the order of insertion, so nothing
+// Finds an equal object among objects numbered 0, 1, 2, …: an open-addressed table of numbers and
+// hashes. The objects stay with their owner. Numbers follow the order of insertion, so nothing
 // depends on the hash.
 #pragma once
 
@@ -15,7 +15,7 @@ class HashIndex {
  public:
   static constexpr std::uint32_t kNone = 0xffffffffu;
 
-  /// The number with this hash for which `equal(number)` holds, or kNone.
+  /// Returns the number with this hash for which `equal(number)` holds, or kNone.
   template <class Equal>
   [[nodiscard]] std::uint32_t find(std::uint64_t hash, const Equal& equal) const {
     if (slots_.empty()) return kNone;
@@ -26,7 +26,7 @@ class HashIndex {
       if (slot.hash == wanted && equal(slot.number)) return slot.number;
     }
   }
-  /// What is not in it yet.
+  /// Inserts a number that the table does not contain yet.
   void insert(std::uint64_t hash, std::uint32_t number) {
     if ((size_ + 1) * 4 > slots_.size() * 3) grow();
     place({fold(hash), number});

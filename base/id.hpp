@@ -24,7 +24,7 @@ struct Id {
   friend constexpr auto operator<=>(Id, Id) = default;
 };
 
-/// A vector whose index is an id, so that indices of different kinds cannot be mixed up.
+/// Vector indexed by an id, so that indices of different kinds cannot be mixed up.
 template <class I, class T>
 class IdVec {
  public:

@@ -1,4 +1,4 @@
-// Quoted text that reads as it is written.
+// Quoted text without escapes.
 #pragma once
 
 #include <cstddef>
@@ -6,8 +6,8 @@
 
 namespace pw {
 
-/// Where `quote` ends the text that begins at `at`; npos where the line, the text or an escape
-/// comes first.
+/// Returns the position of the `quote` that ends the text from `at`; npos if the line, the text or
+/// an escape comes first.
 inline std::size_t end_of_plain_quote(std::string_view text, std::size_t at, char quote) {
   for (; at < text.size(); ++at) {
     const char c = text[at];

@@ -9,13 +9,13 @@ namespace {
 
 bool control(std::uint32_t code) { return code < 0x20 || (code >= 0x7F && code < 0xA0); }
 
-/// Marks that let text be shown in another order than it is in.
+/// Returns true for marks that change the direction in which text is shown.
 bool turns_direction(std::uint32_t code) {
   return code == 0x61C || code == 0x200E || code == 0x200F || (code >= 0x202A && code <= 0x202E) ||
          (code >= 0x2066 && code <= 0x2069);
 }
 
-/// Every character that is not harmless, nor `kept`, as `escape` has it.
+/// Replaces every character that is neither harmless nor `kept` by what `escape` returns.
 template <class Kept, class Escape>
 std::string escaped(std::string_view text, Kept kept, Escape escape) {
   std::string out;

@@ -1,5 +1,5 @@
-// Text of strangers made safe for a terminal: nothing in it moves the cursor, sets a title or a
-// colour, or turns the direction of writing.
+// Makes foreign text safe for a terminal: it cannot move the cursor, set a title or a colour, or
+// change the direction of writing.
 #pragma once
 
 #include <string>
@@ -9,17 +9,17 @@
 
 namespace pw {
 
-/// Whether a character can be shown as it is: none that controls the terminal, or turns
+/// Returns true if a character can be shown unchanged: it neither controls the terminal nor changes
 /// the direction of text.
 [[nodiscard]] bool harmless(const Utf8Character& character);
 
-/// One line: control characters, characters that override the direction of text, and bytes that are
-/// no UTF-8 as `\x1b`, `\u{202e}`; a tab becomes a space.
+/// Returns one line with control characters, direction overrides and invalid UTF-8 bytes written as
+/// `\x1b`, `\u{202e}`. A tab becomes a space.
 [[nodiscard]] std::string printable(std::string_view text);
-/// The same for several lines: line ends and tabs stay.
+/// Like printable() for several lines: line ends and tabs stay.
 [[nodiscard]] std::string printable_lines(std::string_view text);
-/// JSON text with the same characters as `\u009b`: they stand in strings only, and mean what they
-/// did.
+/// Writes the same characters of a JSON text as `\u009b`. They occur in strings only, so the
+/// meaning does not change.
 [[nodiscard]] std::string printable_json(std::string_view text);
 
 }  // namespace pw

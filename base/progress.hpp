@@ -1,4 +1,4 @@
-// How a long stage says how far it is.
+// How a long stage reports its progress.
 #pragma once
 
 #include <cstddef>
@@ -7,13 +7,12 @@
 
 namespace pw {
 
-/// `what` is done now, "reading": `done` of `total` things counted in `unit`. Called now and then;
-/// may be empty.
+/// Called now and then with the current activity ("reading") and `done` of `total` items counted in
+/// `unit`. May be empty.
 using StageProgress = std::function<void(std::string_view what, std::size_t done, std::size_t total,
                                          std::string_view unit)>;
 
-/// Every so many things a stage says a word: often enough for an eye, seldom enough to cost
-/// nothing.
+/// Number of items between two reports: often enough for a viewer, rare enough to cost nothing.
 inline constexpr std::size_t kToldEvery = 4096;
 
 inline void tell(const StageProgress& progress, std::string_view what, std::size_t done,

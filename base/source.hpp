@@ -21,7 +21,7 @@ struct Span {
   friend bool operator==(const Span&, const Span&) = default;
 };
 
-/// A span from the start of `a` to the end of `b`; either may be invalid.
+/// Returns the span from the start of `a` to the end of `b`; either may be invalid.
 Span join(Span a, Span b);
 
 struct LineColumn {
@@ -29,18 +29,18 @@ struct LineColumn {
   std::uint32_t column = 1;  ///< from 1, in bytes
 };
 
-/// Owns the texts that diagnostics point into. References stay valid for the life of the map.
+/// Owner of the texts that diagnostics point into. References stay valid for the life of the map.
 class SourceMap {
  public:
   SourceId add(std::string name, std::string text);
   [[nodiscard]] const std::string& name(SourceId id) const { return sources_[id.index].name; }
   [[nodiscard]] std::string_view text(SourceId id) const { return sources_[id.index].text; }
   [[nodiscard]] LineColumn position(SourceId id, std::uint32_t offset) const;
-  /// The line that holds `offset`, without its end.
+  /// Returns the line that holds `offset`, without its line end.
   [[nodiscard]] std::string_view line(SourceId id, std::uint32_t offset) const;
-  /// The text that a span covers; empty for an invalid span.
+  /// Returns the text that a span covers; empty for an invalid span.
   [[nodiscard]] std::string_view text(Span span) const;
-  /// "file:line:column", or an empty string for an invalid span.
+  /// Returns "file:line:column", or an empty string for an invalid span.
   [[nodiscard]] std::string describe(Span span) const;
   [[nodiscard]] std::size_t size() const { return sources_.size(); }
 

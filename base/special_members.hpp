@@ -1,5 +1,5 @@
-// Copying, moving and destroying a large struct, compiled once: said in the struct, and made in one
-// source file. Without them every file that touches the struct instantiates all of it anew.
+// Copying, moving and destroying a large struct, compiled once: declared in the struct and defined
+// in one source file. Otherwise every file that uses the struct instantiates them.
 #pragma once
 
 #define PW_SPECIAL_MEMBERS(T) \

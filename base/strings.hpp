@@ -15,9 +15,9 @@ using NameId = Id<struct NameTag>;
 class Strings {
  public:
   NameId intern(std::string_view text);
-  /// The id of a text that is already there, or none.
+  /// Returns the id of an interned text; empty if it is not interned.
   [[nodiscard]] NameId find(std::string_view text) const;
-  /// Stays where it is for as long as the table.
+  /// Returns the text, which stays in place for the life of the table.
   [[nodiscard]] std::string_view text(NameId id) const { return pool_.text(places_[id.index]); }
   [[nodiscard]] std::size_t size() const { return places_.size(); }
 

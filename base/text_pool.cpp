@@ -1,5 +1,5 @@
-// A place is the number of its block and, in units of kUnit bytes, the offset in it; the length
-// stands before the characters.
+// A place is the number of its block and the offset in it, in units of kUnit bytes. The length is
+// stored before the characters.
 #include "base/text_pool.hpp"
 
 #include <cstring>

@@ -1,5 +1,5 @@
-// Texts one behind the other in large blocks: some four bytes a text beyond its characters. A text
-// stays where it is for as long as the pool.
+// Texts stored consecutively in large blocks: some four bytes a text beyond its characters. A text
+// stays in place for the life of the pool.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@ namespace pw {
 class TextPool {
  public:
   TextPool() = default;
-  /// A text has the place in the copy that it has here.
+  /// Copies the pool. A text has the same place in the copy.
   TextPool(const TextPool& other);
   TextPool& operator=(const TextPool&) = delete;
   TextPool(TextPool&&) = default;
   TextPool& operator=(TextPool&&) = default;
   ~TextPool() = default;
-  /// Where the text lies; nothing if that does not fit into `bits` bits.
+  /// Adds a text and returns its place; nothing if the place does not fit into `bits` bits.
   std::optional<std::uint32_t> add(std::string_view text, unsigned bits = 32);
   [[nodiscard]] std::string_view text(std::uint32_t place) const;
   [[nodiscard]] std::size_t bytes() const;

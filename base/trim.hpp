@@ -1,11 +1,11 @@
-// Blank around a text.
+// Removes blanks around a text.
 #pragma once
 
 #include <string_view>
 
 namespace pw {
 
-/// The text without spaces, tabs and line ends on either side; a part of the one given.
+/// Returns the part of the text without spaces, tabs and line ends on either side.
 [[nodiscard]] constexpr std::string_view trimmed(std::string_view text) {
   constexpr std::string_view kBlank = " \t\r\n";
   const std::size_t begin = text.find_first_not_of(kBlank);

@@ -1,5 +1,4 @@
-// A vector of trivially copyable elements that grows and shrinks where it
-// lies.
+// A vector of trivially copyable elements that grows and shrinks in place where possible.
 #pragma once
 
 #include <algorithm>
@@ -13,9 +12,9 @@
 
 namespace pw {
 
-/// A std::vector takes new memory whenever it grows or is cut to size, and touches all of it. This
-/// one asks the C library for more or less of what it has (realloc), and for a large block Linux
-/// then moves pages instead of copying them (mremap(2)). References stay valid as a vector's do.
+/// Vector of trivially copyable elements that resizes its block with realloc, where a std::vector
+/// allocates a new one and touches all of it. For a large block Linux then moves pages instead of
+/// copying them (mremap(2)). References stay valid as a vector's do.
 template <class T>
 class TrivialArray {
   static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>);
@@ -23,7 +22,7 @@ class TrivialArray {
 
  public:
   TrivialArray() = default;
-  /// As much memory as there are elements.
+  /// Copies the elements into a block of exactly their size.
   TrivialArray(const TrivialArray& other) {
     set_capacity(other.size_);
     size_ = other.size_;
@@ -52,7 +51,7 @@ class TrivialArray {
     std::construct_at(room_for(1), copy);
     ++size_;
   }
-  /// Where the next elements come, with room for so many: write some, and say how many.
+  /// Returns space for `count` further elements; the caller writes some and then states how many.
   [[nodiscard]] T* room_for(std::size_t count) {
     if (size_ + count > capacity_)
       set_capacity(std::max<std::size_t>({16, size_ + count, capacity_ + capacity_ / 2}));
@@ -62,9 +61,9 @@ class TrivialArray {
   void reserve(std::size_t capacity) {
     if (capacity > capacity_) set_capacity(capacity);
   }
-  /// To fewer elements.
+  /// Shrinks to fewer elements.
   void cut(std::size_t size) { size_ = std::min(size_, size); }
-  /// Room for so many, or for those that there are.
+  /// Sets the capacity, at least to the number of elements.
   void fit(std::size_t capacity) { set_capacity(std::max(capacity, size_)); }
 
  private:

@@ -6,14 +6,14 @@
 
 namespace pw {
 
-/// The first character of a text that is not empty. A byte that begins none has length 0.
+/// First character of a non-empty text. A byte that does not begin a character has length 0.
 struct Utf8Character {
   std::uint32_t code = 0;
   std::size_t length = 0;  ///< in bytes
 };
-/// Refuses overlong forms, surrogates, and codes above U+10FFFF.
+/// Decodes the first character. Refuses overlong forms, surrogates, and codes above U+10FFFF.
 [[nodiscard]] Utf8Character first_character(std::string_view text);
-/// Whether it is made of such characters alone.
+/// Returns true if the text consists of valid characters only.
 [[nodiscard]] bool is_utf8(std::string_view text);
 
 }  // namespace pw

@@ -9,13 +9,13 @@
 
 namespace pw {
 
-/// At most `limit` bytes (default 1 GiB); "-" reads standard input.
+/// Reads at most `limit` bytes (default 1 GiB); "-" reads standard input.
 Result<std::string> read_file(const std::string& path, std::size_t limit = std::size_t{1} << 30);
-/// Never leaves a partial file; "-" writes standard output.
+/// Writes a file and never leaves a partial one; "-" writes standard output.
 Status write_file(const std::string& path, std::string_view content);
 
-/// Its size and the time of its last change: another text for a file that was written anew. Empty
-/// where there is no such file.
+/// Returns a text made of the file's size and modification time, which changes when the file is
+/// rewritten. Empty if there is no such file.
 [[nodiscard]] std::string file_stamp(const std::string& path);
 
 }  // namespace pw

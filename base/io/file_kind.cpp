@@ -58,7 +58,7 @@ std::string file_kind(std::string_view content) {
   if (byte(0) == 0x80 && byte(1) >= 2 && byte(1) <= 5) return "a pickle, as torch.save wrote them";
   if (content.size() > 9 && byte(8) == '{' && byte(9) == '"' && byte(7) == 0 && byte(6) == 0)
     return "safetensors: weights without a graph";
-  // A ModelProto begins with ir_version, and then has the producer's name, the graph or opsets.
+  // A ModelProto begins with ir_version, followed by the producer's name, the graph or opsets.
   if (byte(0) == 0x08 && byte(1) > 0 && byte(1) < 32 &&
       (byte(2) == 0x12 || byte(2) == 0x3a || byte(2) == 0x42))
     return "an ONNX file";

@@ -1,4 +1,4 @@
-// What a file is by its first bytes, for messages about one that is not what it was named as.
+// Detects the kind of a file by its first bytes, for messages about a file of the wrong kind.
 #pragma once
 
 #include <string>
@@ -8,16 +8,16 @@
 
 namespace pw {
 
-/// "a PNG picture", "a zip archive", "a page of HTML", …; empty for other text.
+/// Returns "a PNG picture", "a zip archive", "a page of HTML", …; empty for other text.
 [[nodiscard]] std::string file_kind(std::string_view content);
 
-/// What the member `format` of a JSON text says that it is: "piecewise.plan/1"; empty where it is
-/// no JSON object, or has none at its beginning.
+/// Returns the value of the member `format` of a JSON text: "piecewise.plan/1". Empty if the text
+/// is not a JSON object or does not begin with such a member.
 [[nodiscard]] std::string stated_format(std::string_view json);
 
-/// The text of a file that is meant to be `wanted`: "a histogram". PW0001 as read_file, and PW0005
-/// for what it is instead, where its first bytes or its `format` say so; `format`: the one of ours
-/// that it may have.
+/// Reads a text file that should be `wanted`: "a histogram". Fails with PW0001 as read_file does,
+/// and with PW0005 if the first bytes or `format` show another kind. `format`: the project's own
+/// format that the file may have.
 Result<std::string> read_text_file(const std::string& path, std::string_view wanted,
                                    std::string_view format = {});
 

@@ -1,4 +1,4 @@
-// The files that were read by their path: what a program that watches them asks for.
+// Records the files that were read by path, for a program that watches them.
 #pragma once
 
 #include <string>
@@ -11,12 +11,12 @@ struct ReadPath {
   std::string stamp;  ///< file_stamp() before it was read
 };
 
-/// Remembers a path before it is read, whether or not that succeeds. Safe from threads.
+/// Records a path before it is read, whether or not the read succeeds. Thread-safe.
 void note_read_path(const std::string& path);
-/// In the order in which they were first read.
+/// Returns the paths in the order in which they were first read.
 [[nodiscard]] std::vector<ReadPath> read_paths();
-/// Leaves out what is read below a folder from now on: what the program keeps for itself, and other
-/// processes write meanwhile, is nothing that a user edits.
+/// Stops recording reads below a folder. It holds the program's own data, which other processes
+/// write and no user edits.
 void ignore_reads_below(const std::string& folder);
 
 }  // namespace pw

@@ -1,4 +1,4 @@
-// Paths in what is passed on to others: reports and pages.
+// Paths for reports and pages that are passed on to others.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace pw {
 
-/// A relative path as it is; of an absolute one the last part, so that nothing is said of the
-/// machine's folders.
+/// Returns a relative path unchanged, and only the last part of an absolute one, so that nothing
+/// reveals the machine's folders.
 [[nodiscard]] std::string shown_path(std::string_view path);
 
 }  // namespace pw

@@ -1,5 +1,5 @@
-// Standard output of a program, with the first error remembered: a full disk must not look like a
-// short answer.
+// Standard output of a program. It keeps the first error: a full disk must not look like a short
+// answer.
 #pragma once
 
 #include <string>
@@ -10,18 +10,19 @@
 
 namespace pw {
 
-/// Appends to standard output, in order with what stdio wrote; errors wait for the flush.
+/// Appends to standard output, in order with what stdio wrote. Errors are kept for the flush.
 void write_standard_output(std::string_view bytes);
-/// Brings what was written so far out, for messages elsewhere to come after it; errors wait too.
+/// Writes out everything so far, so that later messages elsewhere follow it. Errors are kept for
+/// the flush.
 void push_standard_output();
-/// Brings everything written so far to its end. Fails once with the first error (PW0001); what is
-/// lost after that is not told again.
+/// Flushes everything written so far. Fails once with the first error (PW0001); later losses are
+/// not reported again.
 Status flush_standard_output();
 
-/// Whether a path names standard output, or a device or FIFO: what has no extension to go by, and
-/// takes one file only.
+/// Returns true if a path names standard output, a device or a FIFO. Such a path has no extension
+/// to infer a format from, and takes one file only.
 [[nodiscard]] bool names_stream(const std::string& path);
-/// "-", /dev/stdout and the other names of it.
+/// Returns true for "-", /dev/stdout and the other names of standard output.
 [[nodiscard]] bool names_standard_output(std::string_view path);
 
 }  // namespace pw

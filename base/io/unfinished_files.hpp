@@ -1,5 +1,5 @@
-// Files that are being written under a name of their own: where a signal ends the program, its
-// handler takes them away.
+// Files that are being written under a temporary name. If a signal ends the program, its handler
+// removes them.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 
 namespace pw {
 
-/// A name that must not outlive the program. A name too long for its place, or one too many, is not
-/// kept.
+/// Name that must not outlive the program. A name that exceeds the slot's length or the number of
+/// slots is not recorded.
 class UnfinishedFile {
  public:
   explicit UnfinishedFile(const std::string& path);
@@ -20,7 +20,7 @@ class UnfinishedFile {
   std::size_t place_;
 };
 
-/// Unlinks them all. May be called by a signal handler.
+/// Unlinks all of them. A signal handler may call it.
 void remove_unfinished_files() noexcept;
 
 }  // namespace pw

@@ -1,5 +1,5 @@
-// A regular file is replaced whole, by a file without a name, or by renaming a temporary file of
-// its folder; a device, a FIFO and the file that standard output goes to are written in place.
+// A regular file is replaced as a whole, by a file without a name or by renaming a temporary file
+// of its folder. A device, a FIFO and the file that standard output goes to are written in place.
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
@@ -23,9 +23,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kMostLinks = 40;  // as the kernel follows
+constexpr int kMostLinks = 40;  // the kernel's limit
 
-/// Empty when all went well, else the reason.
+/// Empty on success, else the reason of the failure.
 using Reason = std::string;
 
 Reason last_error() { return std::strerror(errno); }
@@ -40,13 +40,13 @@ Reason write_all(int fd, std::string_view bytes) {
   return {};
 }
 
-/// Closing can be the first to say that a disk is full.
+/// Closes a file. Closing can be the first call to report a full disk.
 Reason close_after(int fd, Reason why) {
   if (::close(fd) != 0 && why.empty()) return last_error();
   return why;
 }
 
-/// Links of procfs lead to open files, whatever their text says.
+/// Returns true for links of procfs, which lead to open files whatever their text is.
 bool on_procfs(const fs::path& link) {
   struct statfs info{};
   const fs::path folder = link.has_parent_path() ? link.parent_path() : fs::path(".");
@@ -54,13 +54,13 @@ bool on_procfs(const fs::path& link) {
 }
 
 struct Destination {
-  fs::path path;       ///< no symbolic link itself
+  fs::path path;       ///< not itself a symbolic link
   struct stat info{};  ///< where `exists`
   bool exists = false;
   bool in_place = false;  ///< an open file, or not a regular one
 };
 
-/// Follows symbolic links, also one to a file that is still to be made.
+/// Follows symbolic links, also to a file that does not exist yet.
 Reason find_destination(const std::string& path, Destination& out) {
   out.path = path;
   struct stat link{};
@@ -94,15 +94,15 @@ Reason write_in_place(const fs::path& path, std::string_view content) {
   return close_after(fd, write_all(fd, content));
 }
 
-/// Names beside the destination, one after another.
+/// Returns names in the destination's folder, one after another.
 fs::path temporary_name(const fs::path& folder) {
   static std::atomic<unsigned> serial{0};
   return folder / fmt::format(".pwr-{}-{}.tmp", ::getpid(), serial++);
 }
 
-constexpr int kMostTries = 1000;  // of names that others may have
+constexpr int kMostTries = 1000;  // others may have taken a name
 
-/// A file of a name that was free; -1 with errno.
+/// Creates a file with a free name; returns -1 with errno on failure.
 int open_temporary(const fs::path& folder, mode_t mode, fs::path& name) {
   for (int tries = 0; tries < kMostTries; ++tries) {
     name = temporary_name(folder);
@@ -112,7 +112,8 @@ int open_temporary(const fs::path& folder, mode_t mode, fs::path& name) {
   return -1;
 }
 
-/// Owner and mode of the file that is replaced. Only root can give a file away; others keep theirs.
+/// Copies owner and mode of the replaced file. Only root can change an owner; otherwise the owner
+/// stays.
 Reason take_over(int fd, const struct stat& replaced) {
   const bool given = ::fchown(fd, replaced.st_uid, replaced.st_gid) == 0;
   const mode_t mode = replaced.st_mode & (given ? 07777U : 0777U);
@@ -131,8 +132,9 @@ Reason rename_over(const fs::path& temporary, const Destination& to) {
   return why;
 }
 
-/// Gives a file without a name that of the destination; false where the system does not do it. A
-/// name cannot be linked over another: there it has one of its own between two calls.
+/// Links a file without a name to the destination's name; returns false if the system does not
+/// support it. A link cannot replace an existing name, so the file has a temporary name between two
+/// calls.
 bool link_as(int fd, const Destination& to, Reason& why) {
   const std::string open_file = fmt::format("/proc/self/fd/{}", fd);
   const auto linked = [&](const fs::path& name) {
@@ -152,8 +154,8 @@ bool link_as(int fd, const Destination& to, Reason& why) {
   return false;
 }
 
-/// Nothing is left of a file without a name, however the program ends. False where the file system
-/// has none.
+/// Replaces the destination by a file without a name, which leaves nothing however the program
+/// ends. Returns false if the file system does not support such files.
 bool replace_by_nameless(const Destination& to, std::string_view content, mode_t mode,
                          Reason& why) {
   fs::path folder = to.path.parent_path();
@@ -178,7 +180,7 @@ Reason replace_by_named(const Destination& to, std::string_view content, mode_t 
 }
 
 Reason replace(const Destination& to, std::string_view content) {
-  // A file that may not be written is not replaced either.
+  // A file that may not be written must not be replaced either.
   if (to.exists && ::faccessat(AT_FDCWD, to.path.c_str(), W_OK, AT_EACCESS) != 0)
     return last_error();
   const mode_t mode = to.exists ? 0600 : 0666;  // less the umask

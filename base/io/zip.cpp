@@ -13,11 +13,11 @@ namespace pw {
 namespace {
 
 constexpr std::int64_t kMostEntries = 1 << 20;
-/// Weights hardly get smaller by packing; what unpacks to more than this many times the archive,
-/// and to more than kSmall bytes, was made to fill a memory.
+/// Weights hardly compress. An entry that unpacks to more than this many times the archive, and to
+/// more than kSmall bytes, was made to fill the memory.
 constexpr std::uint64_t kMostUnpacked = 16, kSmall = std::uint64_t{64} << 20;
 
-/// What is used of libzip.
+/// Functions of libzip that are used.
 struct Library {
   decltype(&::zip_source_buffer_create) from_bytes = nullptr;
   decltype(&::zip_source_free) free_source = nullptr;
@@ -31,7 +31,7 @@ struct Library {
   decltype(&::zip_error_init) init_error = nullptr;
   decltype(&::zip_error_fini) end_error = nullptr;
   decltype(&::zip_error_strerror) text = nullptr;
-  std::string problem;  ///< why there is none; empty: there is one
+  std::string problem;  ///< why libzip is not available; empty if it is
 
   Library();
 };
@@ -60,7 +60,7 @@ const Library& libzip() {
   return loaded;
 }
 
-/// libzip's account of what went wrong.
+/// libzip's own error description.
 struct ZipError {
   zip_error_t error{};
   ZipError() { libzip().init_error(&error); }

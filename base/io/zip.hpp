@@ -1,6 +1,6 @@
-// Zip archives in memory, as libzip reads them. libzip is loaded when the first archive needs it,
-// so that all else runs where there is none. Nothing is written to a disk, and what an archive says
-// of itself is believed no further than its own size.
+// Zip archives in memory, read by libzip. libzip is loaded with the first archive, so that
+// everything else runs without it. Nothing is written to disk, and sizes that an archive states are
+// trusted only up to its own size.
 #pragma once
 
 #include <cstdint>
@@ -15,19 +15,20 @@
 namespace pw {
 
 struct ZipEntry {
-  std::string name;        ///< as it is written: a path inside of the archive
-  std::uint64_t size = 0;  ///< of its bytes, unpacked
+  std::string name;        ///< as stored: a path inside the archive
+  std::uint64_t size = 0;  ///< unpacked, in bytes
 };
 
 class Zip {
  public:
-  /// `bytes` must outlive it; `file` names them in messages. PW0003: there is no libzip. PW0004: it
-  /// is no archive, an entry is there twice or encrypted, or unpacks to far more than the archive.
+  /// Opens an archive. `bytes` must outlive it; `file` names it in messages. Fails with PW0003
+  /// without libzip. Fails with PW0004 if it is not an archive, has a duplicate or encrypted entry,
+  /// or unpacks to far more than its size.
   static Result<Zip> open(std::string_view bytes, std::string file);
   [[nodiscard]] const std::vector<ZipEntry>& entries() const { return entries_; }
-  /// Null when absent.
+  /// Returns the entry, or null if absent.
   [[nodiscard]] const ZipEntry* find(std::string_view name) const;
-  /// PW0004: absent, larger than `limit` bytes, or damaged.
+  /// Reads an entry. Fails with PW0004 if it is absent, larger than `limit` bytes, or damaged.
   [[nodiscard]] Result<std::string> read(std::string_view name, std::size_t limit) const;
   [[nodiscard]] const std::string& file() const { return file_; }
 
@@ -42,7 +43,7 @@ class Zip {
   std::map<std::string, std::size_t, std::less<>> places_;  ///< in entries_, by name
 };
 
-/// Whether an archive begins here.
+/// Returns true if the bytes begin like an archive.
 [[nodiscard]] inline bool looks_like_zip(std::string_view bytes) {
   return bytes.starts_with("PK\x03\x04");
 }
