@@ -18,8 +18,8 @@ std::string print_list(const std::vector<T>& items, const Print& print_item) {
   return out + "]";
 }
 
-/// Reals are compared by their bits: -0.0 is printed, and means, something else than 0.0, and a NaN
-/// equals itself.
+/// Returns the bits of a real, by which reals are compared: -0.0 prints and means something else
+/// than 0.0, and a NaN equals itself.
 std::uint64_t bits_of(double x) { return std::bit_cast<std::uint64_t>(x); }
 
 struct HashAttribute {

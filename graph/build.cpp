@@ -23,7 +23,7 @@ std::vector<TypeId> operand_types(const Graph& graph, const std::vector<ValueId>
   return types;
 }
 
-/// `shape = [-1, 128]` of a view becomes what it was inferred to be.
+/// Replaces `shape = [-1, 128]` of a view by the inferred shape.
 AttributesId resolve_shape(Context& context, const Op& op, AttributesId attributes,
                            const std::vector<TypeId>& results) {
   const Attribute* shape = context.attributes.find(attributes, "shape");
@@ -100,7 +100,7 @@ bool is_literal(const Expr& e) {
   return e.kind == Expr::Kind::integer || e.kind == Expr::Kind::real;
 }
 
-/// The name in the place of the operand's dtype; null where there is none.
+/// Returns the dtype name that the signature declares for the operand; null if it declares none.
 const std::string* declared_dtype(const Op& op, std::size_t at) {
   if (op.operands.empty()) return nullptr;
   const OperandDecl& decl = op.operands[std::min(at, op.operands.size() - 1)];
@@ -109,7 +109,7 @@ const std::string* declared_dtype(const Op& op, std::size_t at) {
   return dtype.kind == Expr::Kind::path ? &dtype.text : nullptr;
 }
 
-/// What the signature says of the operand's dtype, if that is one dtype at those built so far.
+/// Returns the operand's dtype by the signature, if the operands built so far determine it.
 std::optional<DType> asked_dtype(const Graph& graph, const Op& op,
                                  const std::vector<const Expr*>& args,
                                  const std::vector<ValueId>& operands, std::size_t at) {
@@ -134,7 +134,7 @@ bool shares_dtype_later(const Op& op, const std::vector<const Expr*>& args, std:
   return false;
 }
 
-/// Whether the dtype has the number, or for a float one near it.
+/// Returns true if the dtype holds the number exactly or, for a float, approximately.
 bool holds(DType dtype, double number) {
   if (is_float(dtype)) return true;
   if (number != std::floor(number)) return false;
@@ -154,7 +154,7 @@ std::optional<DType> Builder::cast_target(const std::string& name) const {
   return dtype_named(name);
 }
 
-/// A table cell stands for the op it names.
+/// Resolves a table cell to the op that it names.
 std::string Builder::op_name(const Expr& e) const {
   if (auto it = env_.find(e.text); it != env_.end())
     if (auto a = std::get_if<Attribute>(&it->second))
@@ -162,7 +162,7 @@ std::string Builder::op_name(const Expr& e) const {
   return e.text;
 }
 
-/// Beside tensors of rank 0 a number is of their dtype, but not narrower than f32.
+/// Returns the dtype of a number next to tensors of rank 0: theirs, but not narrower than f32.
 DType Builder::number_type(DType own) const {
   if (!options_.scalars || own == DType::b8) return own;
   const DType tensors = *options_.scalars;
@@ -172,7 +172,7 @@ DType Builder::number_type(DType own) const {
   return tensors == DType::b8 ? own : tensors;
 }
 
-/// bf16 or f16 of rank 0 beside a number: computed in f32, and rounded to the tensor's dtype.
+/// Computes a bf16 or f16 tensor of rank 0 with a number in f32, and rounds to the tensor's dtype.
 Result<ValueId> Builder::round_scalar(ValueId value, const std::string& op,
                                       const std::vector<ValueId>& operands, const Expr& e) {
   constexpr std::string_view kArithmetic[] = {"add", "sub",     "mul",    "div",
@@ -199,7 +199,8 @@ Result<ValueId> Builder::round_scalar(ValueId value, const std::string& op,
   return cast_value(value, *tensors, e);
 }
 
-/// Beside tensors of small integers PyTorch takes what a number leaves in their dtype.
+/// Wraps an integer to the small integer dtype of the tensors that it is combined with, as PyTorch
+/// does.
 ValueId Builder::integer(std::int64_t value) {
   const DType dtype = number_type(DType::i64);
   return add_constant(graph_, wrapped(static_cast<double>(value), dtype), dtype, options_.like);
@@ -217,8 +218,8 @@ Result<ValueId> Builder::number(const Expr& e) {
   return error(e, "PW0321", "`" + print(e) + "` is neither a tensor nor a number");
 }
 
-/// A number that only the run knows, as an i64 of rank 0. Beside tensors of rank 0 that are
-/// narrower than f32 it would decide what the result is rounded to.
+/// Builds a number that is known only at run time as an i64 of rank 0. Next to tensors of rank 0
+/// that are narrower than f32 it would determine how the result is rounded.
 Result<ValueId> Builder::extent(DimId value, const Expr& e) {
   const OpId op = context_.ops.find("extent");
   const DType type = number_type(DType::i64);
@@ -238,7 +239,7 @@ Result<ValueId> Builder::named(const Expr& e) {
   return number(e);
 }
 
-/// `xs[1]` of a list of tensors, or a number out of a list of numbers.
+/// Evaluates `xs[1]` of a list of tensors or of a list of numbers.
 Result<ValueId> Builder::element(const Expr& e) {
   const auto it = e.args[0].kind == Kind::path ? env_.find(e.args[0].text) : env_.end();
   const auto* list = it == env_.end() ? nullptr : std::get_if<Values>(&it->second);
@@ -256,7 +257,7 @@ void Builder::lists_in(const Expr& e, std::map<std::string, Values>& out) const 
     if (arg.kind != Kind::spread) lists_in(arg, out);
 }
 
-/// `xs...` is the list; `relu(x)...` is built once for each element of the lists in it.
+/// Expands `xs...` to the list; builds `relu(x)...` once for each element of the lists in it.
 Result<Builder::Values> Builder::spread(const Expr& e, int depth) {
   const Expr& inner = e.args.at(0);
   std::map<std::string, Values> lists;
@@ -291,11 +292,11 @@ Result<ValueId> Builder::cast(const Expr& e, DType to, int depth) {
   if (!from || !from->valid()) return from;
   TypeId type = graph_.type(*from);
   if (type != Types::unknown() && context_.types[type].dtype == to)
-    return from;  // a cast to the same dtype is no op
+    return from;  // a cast to the same dtype does nothing
   return cast_value(*from, to, e);
 }
 
-/// The result of a new node with one attribute.
+/// Returns the result of a new node with one attribute.
 Result<ValueId> Builder::node_of(OpId op, Values operands, std::string_view attribute,
                                  Attribute value, const Expr& e) {
   NodeRequest request{op,
@@ -318,7 +319,7 @@ Result<ValueId> Builder::cast_value(ValueId from, DType to, const Expr& e) {
   return node_of(op, {from}, "dtype", to, e);
 }
 
-/// `select(wide, a, b)` by a bool attribute is one of its sides; the other is not built.
+/// Builds only the chosen side of `select(wide, a, b)` if `wide` is a bool attribute.
 std::optional<Result<ValueId>> Builder::chosen_side(const Expr& e, int depth) {
   if (e.kind != Kind::call || e.text != "select" || e.args.size() != 3) return std::nullopt;
   const Expr& mask = e.args[0];
@@ -400,8 +401,8 @@ Result<AttributeList> Builder::attributes(const Expr& e, const Op& op) {
   return list;
 }
 
-/// A literal is of the dtype that the signature asks for: of `s: f32[]`, or of `s: T[]` the one
-/// that the other operands give T.
+/// Builds a literal of the dtype that the signature requires: that of `s: f32[]`, or for `s: T[]`
+/// the one that the other operands give T.
 Result<ValueId> Builder::literal(const Expr& e, const Op& op, std::size_t at,
                                  std::optional<DType> asked, int depth) {
   const auto value = evaluate(context_, &graph_, e, env_);

@@ -1,5 +1,5 @@
-// What inputs of a graph hold, as the file says that the graph was read from: bytes, as tensors are
-// above this folder.
+// Contents of a graph's inputs in the file that the graph was read from. They are bytes: tensors
+// belong to a higher layer.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@
 
 namespace pw {
 
-/// Row-major elements in their own dtype, little-endian.
+/// Contents of one input: row-major elements in their own dtype, little-endian.
 struct StoredContents {
   DType dtype = DType::f32;
   std::vector<std::int64_t> extents;
   std::string bytes;
 };
-/// By the name of the input.
+/// Contents by the name of the input.
 using InputContents = std::map<std::string, std::shared_ptr<const StoredContents>, std::less<>>;
 
 }  // namespace pw

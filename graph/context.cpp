@@ -23,7 +23,7 @@ ContextPtr fork(const Context& context) { return ContextPtr(new Context(context)
 
 namespace {
 
-/// By what everything that is put into a context interns or adds.
+/// Returns the sizes of all tables, which change when anything is added to a context.
 auto contents(const Context& c) {
   return std::tuple(c.strings.size(), c.dims.size(), c.types.size(), c.attributes.size(),
                     c.ops.size(), c.sources.size(), c.natives.size(), c.foreign != nullptr,

@@ -1,5 +1,5 @@
-// What graphs and rules of one run share: the interning tables and the op table. Not thread-safe
-// while something interns: a thread takes a fork.
+// Tables that graphs and rules of one run share: the interning tables and the op table. Not
+// thread-safe during interning: each thread takes a fork.
 #pragma once
 
 #include <functional>
@@ -20,8 +20,8 @@
 
 namespace pw {
 
-/// What an `extern` of the language is bound to: a pure function of its arguments. A predicate
-/// returns a bool, or none where it cannot tell.
+/// Function that implements an `extern` of the language: pure in its arguments. A predicate returns
+/// a bool, or none if it cannot decide.
 using Native = std::function<Result<Attribute>(std::span<const Attribute> arguments)>;
 
 struct ForeignOps;     // graph/foreign.hpp
@@ -35,30 +35,29 @@ struct Context {
   Attributes attributes{strings, dims};
   OpTable ops;
   SourceMap sources;
-  /// Calls whose declared result types were found to agree with the op's body: op, operand types,
-  /// attributes.
+  /// Calls whose declared result types agree with the op's body: op, operand types, attributes.
   std::set<std::tuple<OpId, std::vector<TypeId>, AttributesId>> agreed_bodies;
   std::map<std::string, Native, std::less<>> natives;  ///< by the name of the extern
-  std::shared_ptr<ForeignOps> foreign;  ///< what ops of other systems are here; may be null
-  std::shared_ptr<HostFunctions> host_functions;  ///< what runs opaque ops; null, or of all forks
+  std::shared_ptr<ForeignOps> foreign;  ///< the translation of other systems' ops; may be null
+  std::shared_ptr<HostFunctions>
+      host_functions;  ///< functions that run opaque ops; null, or shared by all forks
 
   Context() = default;
   Context& operator=(const Context&) = delete;
 
  private:
-  /// What is declared later in one is not there in the other.
+  /// Copies a context. Later declarations in one do not appear in the other.
   Context(const Context& other);
   friend std::shared_ptr<Context> fork(const Context& context);
   friend bool fork_into(Context& fresh, const Context& of);
 };
 using ContextPtr = std::shared_ptr<Context>;
 
-/// A context of its own with all that this one has, by the same ids: rules that were loaded in this
-/// one run on graphs of the fork. A thread that works in a fork may intern while others read this
-/// one, or work in forks of theirs.
+/// Returns a separate context with all that this one has, by the same ids. Rules loaded here run on
+/// graphs of the fork. A thread that works in a fork may intern while others read this context or
+/// work in other forks.
 [[nodiscard]] ContextPtr fork(const Context& context);
-/// Makes a context what fork() returns, where nothing was put into it yet; false where it is not
-/// so.
+/// Makes an empty context equal to fork(); returns false if something was added to it already.
 [[nodiscard]] bool fork_into(Context& fresh, const Context& of);
 
 }  // namespace pw

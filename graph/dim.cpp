@@ -1,8 +1,22 @@
-// A dim is a sorted sum of monomials over atoms: symbols, and quotients, remainders and extremes
-// that do not simplify. It is interned, so that equal polynomials have one id. An order a < b is
-// decided by interval bounds of a - b under the facts, an equality also by divisors of the terms
-// and by writing a symbol that is a multiple of m as m times another. Whatever these do not decide
-// is unknown: the logic is incomplete, never wrong.
+// Symbolic integer arithmetic over tensor extents. Guards and shape inference compare extents whose
+// symbols are known only by ranges and divisors, and they must never accept a false equality.
+//
+//  * Normal form: a dim is a sorted sum of monomials over atoms. Atoms are symbols, and quotients,
+//    remainders and extremes that do not simplify. Polynomials are hash-consed (interned), so that
+//    equality of polynomials is equality of ids.
+//  * Division: by a monomial term by term, by a polynomial with long division in graded
+//    lexicographic order. The part that does not divide becomes a quotient or remainder atom.
+//  * Order: a < b is decided by interval arithmetic on a - b under the facts, in 128 bits with
+//    saturation.
+//  * Equality: decided by the interval, by the divisors of the terms (the gcd test for linear
+//    Diophantine equations), and by writing a symbol that is a multiple of m as m times another.
+//
+// Invariant: terms of a polynomial are distinct and have coefficients other than 0. Coefficients
+// and powers are checked: an overflow gives an invalid id, never a wrong number. The procedure is
+// sound but incomplete: what it cannot decide is unknown.
+//
+// Cost: sums and products are sorted merges, O(t log t) for t terms. The limits below bound the
+// terms of a polynomial, the size of an atom and the depth of the interval analysis.
 #include "graph/dim.hpp"
 
 #include <algorithm>
@@ -14,11 +28,12 @@ namespace pw {
 namespace {
 
 using Wide = __int128;
-constexpr int kMaxQuotients = 16;          // of quotients inside quotients when bounding
+constexpr int kMaxQuotients = 16;          // nesting of quotients when bounding
 constexpr std::size_t kMaxTerms = 256;     // of one polynomial
 constexpr std::size_t kMaxArguments = 16;  // of one maximum
-constexpr std::uint32_t kMaxPower = 64;    // of one symbol: 2 to the power of 64 is no extent
-// Atoms of a quotient as it is written: dims share their parts, and texts and walks repeat them.
+constexpr std::uint32_t kMaxPower = 64;    // of one symbol: 2 to the power of 64 is not an extent
+// Most atoms of a quotient when written out. Dims share their parts, but texts and walks repeat
+// them.
 constexpr int kMaxWritten = 1024;
 
 std::optional<std::int64_t> narrow(Wide x) {
@@ -88,7 +103,7 @@ Interval widen(const Bounds& b) {
   return {b.min ? Limit(*b.min) : std::nullopt, b.max ? Limit(*b.max) : std::nullopt};
 }
 
-/// Of the larger of two.
+/// Returns the bounds of the larger of two.
 Bounds larger(const Bounds& a, const Bounds& b) {
   Bounds out;
   if (a.min || b.min) out.min = std::max(a.min.value_or(INT64_MIN), b.min.value_or(INT64_MIN));
@@ -208,7 +223,7 @@ DimId Dims::mul(DimId a, DimId b) {
 
 namespace {
 
-/// `term / by` when that is a monomial with an integer coefficient.
+/// Returns `term / by` if that is a monomial with an integer coefficient.
 template <class Monomial>
 std::optional<std::pair<Monomial, std::int64_t>> quotient(
     const std::pair<Monomial, std::int64_t>& term, const std::pair<Monomial, std::int64_t>& by) {
@@ -225,7 +240,7 @@ std::optional<std::pair<Monomial, std::int64_t>> quotient(
   return std::pair{m, term.second / by.second};
 }
 
-/// The largest term in graded lexicographic order, which multiplication preserves.
+/// Returns the largest term in graded lexicographic order, which multiplication preserves.
 template <class Polynomial>
 const auto& leading(const Polynomial& p) {
   auto degree = [](const auto& m) {
@@ -319,8 +334,8 @@ const Dims::Atom* Dims::only_atom(DimId id) const {
   return &atoms_[p.front().first.front().first];
 }
 
-/// Several arguments are a chain, in the order of their text, the constant first: one id for
-/// max(a, max(b, 1)) and max(1, max(b, a)).
+/// Returns a chain of the arguments in the order of their text, constant first: max(a, max(b, 1))
+/// and max(1, max(b, a)) have one id.
 DimId Dims::extreme(Atom::Kind kind, DimId a, DimId b) {
   if (!a || !b) return {};
   extremes_ = true;
@@ -350,8 +365,8 @@ DimId Dims::extreme(Atom::Kind kind, DimId a, DimId b) {
   return out;
 }
 
-/// (x / m + r) / c is (x + r*m) / (m*c) for positive constants m and c; invalid where a is no such
-/// sum.
+/// Rewrites (x / m + r) / c as (x + r*m) / (m*c) for positive constants m and c; invalid if a does
+/// not have this form.
 DimId Dims::nested_quotient(DimId a, DimId b) {
   const std::optional<std::int64_t> c = value(b);
   if (!c || *c <= 0) return {};
@@ -424,7 +439,7 @@ DimId Dims::mod(DimId a, DimId b) {
   }
   const std::int64_t by = value(b).value_or(0);
   if (const DimId flat = by > 1 ? without_remainders(rest, by) : DimId()) return mod(flat, b);
-  if (by > 1 && falls(dims_[rest])) {  // -x % b is what x lacks of a multiple of b
+  if (by > 1 && falls(dims_[rest])) {  // -x % b is the distance from x up to a multiple of b
     const DimId x = mul(rest, constant(-1));
     const DimId whole = mul(div(add(x, constant(by - 1)), b), b);
     if (const DimId fill = sub(whole, x)) return fill;
@@ -614,7 +629,8 @@ Bounds Dims::bounds(AtomId id, const Facts& facts, int depth) const {
 
 namespace {
 
-/// The interval of a sum of terms, given that of each atom.
+/// Returns the interval of a sum of terms from that of each atom: products by the four corners, a
+/// sum by adding the ends. An absent end is unbounded.
 template <class Terms, class OfAtom>
 Interval sum_of(const Terms& terms, const OfAtom& of) {
   Interval sum{Wide(0), Wide(0)};
@@ -735,7 +751,8 @@ Truth Dims::prove(Compare op, DimId a, DimId b, const Facts& facts) {
     std::int64_t g = known_divisor(sub(difference, constant(c)), facts);
     if (g > 1 && c % g != 0) return Truth::no;
   }
-  // A symbol that is a multiple of m is m times another, of which quotients by m are exact.
+  // A symbol that is a multiple of m is written as m times another symbol, so that quotients by m
+  // become exact.
   std::map<std::string, DimId, std::less<>> split;
   for (const std::string& name : symbols(difference)) {
     const SymbolFact* fact = facts.find(name);

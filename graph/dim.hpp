@@ -1,6 +1,6 @@
 // Symbolic dimensions: integer polynomials in normal form over symbols, floor quotients and
 // remainders. Interned: two equal polynomials have one DimId. Coefficients are checked; an
-// operation that would overflow 64 bits returns an invalid id.
+// operation that would overflow 64 bits returns an invalid id. dim.cpp describes the algorithms.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,8 @@ enum class Truth : std::uint8_t { no, unknown, yes };
 
 enum class Compare : std::uint8_t { eq, ne, lt, le, gt, ge };
 
-/// What is known of a symbol. `role` is "tokens" for the one symbol that steps size.
+/// Known facts about a symbol. `role` is "tokens" for the one symbol that counts the tokens of a
+/// step.
 struct SymbolFact {
   std::int64_t min = 1;
   std::int64_t max = std::int64_t{1} << 40;
@@ -34,13 +35,12 @@ struct SymbolFact {
   std::string role;
 };
 
-/// The side table of facts about a graph's symbols, by name; ordered, so that it prints the same
-/// always.
+/// Facts about a graph's symbols, by name; ordered, so that printing is deterministic.
 class Facts {
  public:
   std::map<std::string, SymbolFact, std::less<>> symbols;
   [[nodiscard]] const SymbolFact* find(std::string_view name) const;
-  /// The symbol whose role is "tokens", or empty.
+  /// Returns the symbol whose role is "tokens", or an empty string.
   [[nodiscard]] std::string tokens() const;
 };
 
@@ -48,7 +48,7 @@ struct Bounds {
   std::optional<std::int64_t> min, max;  ///< absent: unbounded
 };
 
-/// factor * symbol + rest, the symbol in neither of them.
+/// A dim written as factor * symbol + rest, with the symbol in neither of them.
 struct DimLine {
   DimId factor, rest;
 };
@@ -56,7 +56,7 @@ struct DimLine {
 class Dims {
  public:
   explicit Dims(Strings& strings);
-  /// The same dims by the same ids, over a copy of the other's strings.
+  /// Copies the dims with the same ids, over a copy of the other's strings.
   Dims(const Dims& other, Strings& strings);
 
   DimId constant(std::int64_t value);
@@ -64,10 +64,11 @@ class Dims {
   DimId add(DimId a, DimId b);
   DimId sub(DimId a, DimId b);
   DimId mul(DimId a, DimId b);
-  /// Floor division; exact quotients of polynomials are simplified. By zero: invalid.
+  /// Returns the floor quotient; exact quotients of polynomials are simplified. Invalid for
+  /// division by zero.
   DimId div(DimId a, DimId b);
   DimId mod(DimId a, DimId b);
-  /// The larger and the smaller of two; simplified where the facts of no symbol are needed.
+  /// Return the larger and the smaller of two dims, simplified as far as possible without facts.
   DimId max(DimId a, DimId b) { return extreme(Atom::Kind::maximum, a, b); }
   DimId min(DimId a, DimId b) { return extreme(Atom::Kind::minimum, a, b); }
 
@@ -75,24 +76,25 @@ class Dims {
   [[nodiscard]] bool is_symbol(DimId id) const;  ///< exactly one symbol, coefficient 1
   [[nodiscard]] std::size_t size() const { return dims_.size(); }
   [[nodiscard]] std::string print(DimId id) const;
-  /// The names of all symbols in it, sorted.
+  /// Returns the names of all symbols in the dim, sorted.
   [[nodiscard]] std::vector<std::string> symbols(DimId id) const;
-  /// Replaces symbols by dims; those not in the map stay.
+  /// Replaces symbols by dims; symbols missing from the map stay.
   DimId substitute(DimId id, const std::map<std::string, DimId, std::less<>>& with);
-  /// The same without each maximum and minimum that the facts decide.
+  /// Removes each maximum and minimum that the facts decide.
   DimId decided(DimId id, const Facts& facts);
-  /// The number for given symbol values; nothing if a symbol is missing, or on overflow or division
-  /// by zero.
+  /// Returns the number for given symbol values; nothing if a symbol is missing, on overflow, or on
+  /// division by zero.
   [[nodiscard]] std::optional<std::int64_t> evaluate(
       DimId id, const std::map<std::string, std::int64_t, std::less<>>& with) const;
-  /// The dim as a line in a symbol that rises; nothing where it is none: the symbol is not in it,
-  /// is multiplied with itself, is in a quotient or remainder, or may have a factor below 1.
+  /// Writes the dim as a line that rises in a symbol. Nothing if the symbol is absent, is
+  /// multiplied by itself, is inside a quotient or remainder, or may have a factor below 1.
   std::optional<DimLine> rising(DimId id, std::string_view symbol, const Facts& facts);
   [[nodiscard]] Bounds bounds(DimId id, const Facts& facts) const;
   [[nodiscard]] std::int64_t known_divisor(DimId id, const Facts& facts) const;
-  /// yes: holds for all values the facts allow; no: fails for all; unknown otherwise.
+  /// Decides a comparison. yes: holds for all values the facts allow; no: fails for all; unknown
+  /// otherwise.
   Truth prove(Compare op, DimId a, DimId b, const Facts& facts);
-  /// Whether `a` is a multiple of `b` for all values the facts allow.
+  /// Decides whether `a` is a multiple of `b` for all values the facts allow.
   Truth divides(DimId b, DimId a, const Facts& facts);
 
  private:
@@ -108,15 +110,15 @@ class Dims {
   DimId intern(Polynomial p);
   using Terms = std::map<Monomial, std::int64_t>;
   DimId intern_checked(Terms terms);
-  /// Adds `times` · `by` · p to the terms. False on overflow.
+  /// Adds `times` · `by` · p to the terms. Returns false on overflow.
   static bool add_product(Terms& to, const Polynomial& p, const Monomial& by, std::int64_t times);
-  /// Replaces each term x % (c · by) with x, which leaves the remainder by `by` as it is. Invalid
-  /// where the dim has no such term, or a number is too large.
+  /// Replaces each term x % (c · by) by x, which does not change the remainder by `by`. Invalid if
+  /// the dim has no such term, or on overflow.
   DimId without_remainders(DimId id, std::int64_t by);
-  /// The quotient y / k in a monomial whose coefficient c is a multiple of k; its end if none is.
+  /// Returns the quotient y / k in a monomial whose coefficient c is a multiple of k, or the end.
   [[nodiscard]] Monomial::const_iterator cancelling(const Monomial& m, std::int64_t c) const;
-  /// Bounds with y - r for each k · (y / k), where 0 <= r < k, so that y may cancel. The constant
-  /// of y is added to r. Unbounded where the dim has no such quotient.
+  /// Returns bounds after each k · (y / k) is replaced by y - r, where 0 <= r < k, so that y may
+  /// cancel. The constant of y is added to r. Unbounded if the dim has no such quotient.
   [[nodiscard]] Bounds opened(DimId id, const Facts& facts) const;
   AtomId atom(Atom a);
   DimId of_atom(Atom::Kind kind, DimId a, DimId b);
@@ -134,7 +136,7 @@ class Dims {
   HashIndex index_;
   IdVec<AtomId, Atom> atoms_;
   std::map<Atom, AtomId> atom_ids_;
-  bool extremes_ = false;  ///< whether any dim may hold a maximum or minimum
+  bool extremes_ = false;  ///< true if any dim may hold a maximum or minimum
 };
 
 }  // namespace pw

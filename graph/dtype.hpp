@@ -16,9 +16,9 @@ inline constexpr int kDTypeCount = 11;
 [[nodiscard]] bool is_float(DType dtype);
 [[nodiscard]] bool is_integer(DType dtype);  ///< i8, i32, i64, u8; not b8
 
-/// The common type of two operands as PyTorch promotes: b8 < integers < floats, wider wins, f16
-/// with bf16 gives f32, and a weak side (rank 0) yields to the other unless it is of a higher
-/// category. fp8 with another float gives the other.
+/// Returns the common type of two operands by PyTorch's promotion: b8 < integers < floats, the
+/// wider wins, f16 with bf16 gives f32. A weak side (rank 0) yields to the other unless it has a
+/// higher category. fp8 with another float gives the other.
 [[nodiscard]] DType promote(DType a, bool a_weak, DType b, bool b_weak);
 
 }  // namespace pw

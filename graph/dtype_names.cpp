@@ -11,7 +11,8 @@ struct Alias {
   std::string_view name;
   DType dtype;
 };
-/// In lower case, without `_` and `torch.`. "e4m3fnuz" has another bias: it is none of ours.
+/// Names in lower case, without `_` and `torch.`. "e4m3fnuz" has another bias and no equivalent
+/// here.
 constexpr std::array kAliases = std::to_array<Alias>({
     {"bool", DType::b8},
     {"boolean", DType::b8},
@@ -65,7 +66,7 @@ std::string plain(std::string_view name) {
   return out;
 }
 
-/// A kind of number and its bits: "i16", "uint32", "float128".
+/// Returns true for a kind of number with its bits: "i16", "uint32", "float128".
 bool is_sized(std::string_view name) {
   constexpr std::array<std::string_view, 9> kPrefixes{"bfloat", "float", "uint", "int", "bf",
                                                       "fp",     "f",     "i",    "u"};

@@ -8,13 +8,13 @@
 
 namespace pw {
 
-/// The element type that the name means elsewhere: bf16 of "bfloat16", f16 of "half"; nothing if it
-/// means none of them, or is the name of one here.
+/// Returns the element type that a foreign name means: bf16 for "bfloat16", f16 for "half". Nothing
+/// if there is no equivalent, or if the name is already one of ours.
 [[nodiscard]] std::optional<DType> dtype_meant(std::string_view name);
-/// Whether it can only be meant as an element type, though there is none of that name: "bfloat16",
+/// Returns true if the name can only mean an element type, although none has that name: "bfloat16",
 /// "i16".
 [[nodiscard]] bool looks_like_dtype(std::string_view name);
-/// "did you mean `bf16`?", or the names that there are.
+/// Returns "did you mean `bf16`?", or the list of names.
 [[nodiscard]] std::string dtype_hint(std::string_view name);
 
 }  // namespace pw

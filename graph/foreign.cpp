@@ -15,7 +15,7 @@ tl::unexpected<std::string> because(std::string reason) {
   return tl::unexpected<std::string>(std::move(reason));
 }
 
-/// As the other system would print it: True, None, [1, 2], 'text'.
+/// Prints values as the other system does: True, None, [1, 2], 'text'.
 std::string print_dim(const Context& context, DimId d) { return context.dims.print(d); }
 
 std::string printed(const Context& context, const Attribute& value) {
@@ -72,13 +72,13 @@ bool is_of_kind(const Context& context, const Binding& value, std::string_view k
   return truth || whole || number_of(context, value).has_value();  // number
 }
 
-/// Names that hold None cannot be told from names that hold no tensor otherwise; a number is an
-/// attribute, a list of numbers is one, too.
+/// Binds a parameter. A name that holds None cannot be distinguished from one without a tensor
+/// otherwise. A number is bound as an attribute, and so is a list of numbers.
 void bind_value(Env& env, const ForeignParameter& parameter, const Binding& value) {
   env.insert_or_assign(parameter.names.front(), value);
 }
 
-/// What the op's results are once built: values by name, in the order they are returned.
+/// Returns the op's results once built: values by name, in the order of return.
 OrReason<ForeignResults> collect(const ForeignOp& op, const Env& env) {
   ForeignResults out;
   for (const std::string& name : op.returns) {
@@ -219,8 +219,8 @@ std::shared_ptr<const ForeignOp> declared_foreign(Context& context, std::string_
 
 namespace {
 
-/// Tensors, and None where an operand may be absent, go to the operands in order; what is left to
-/// the attributes.
+/// Assigns tensors, and None for optional operands, to the operands in order, and the rest to the
+/// attributes.
 OrReason<ForeignValues> bind_by_kind(const ForeignOp& op, const ForeignArguments& arguments) {
   ForeignValues out(op.parameters.size());
   std::size_t operand = 0, attribute = 0;

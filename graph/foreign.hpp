@@ -1,5 +1,6 @@
 // Foreign ops: the `foreign` items of rule files, which map ops of other systems to the library,
-// and how a call of one becomes nodes. All readers of graphs use it: dumps, graph.json, .pwg.
+// and the translation of their calls to nodes. All readers of graphs use it: dumps, graph.json,
+// .pwg.
 #pragma once
 
 #include <map>
@@ -14,23 +15,24 @@
 
 namespace pw {
 
-/// An argument of a foreign call: what the language has a binding for, or something else, which
-/// only a parameter that does not matter can take.
+/// Argument of a foreign call: a binding of the language, or something else that only an ignored
+/// parameter accepts.
 struct ForeignValue {
   Binding value = Absent{};
-  std::string other = {};  ///< what it is, where it is nothing of the language: "torch.strided"
+  std::string other = {};  ///< description of a value outside the language: "torch.strided"
   std::size_t place = 0;   ///< the caller's own number for it
 };
 
 struct ForeignParameter {
-  std::vector<std::string> names;  ///< as versions of the other system have called it; first: here
+  std::vector<std::string>
+      names;  ///< names in versions of the other system; the first is the one used here
   Span span;
   bool mut = false;      ///< read and written
   bool out = false;      ///< written only
   bool ignored = false;  ///< `device: _`
   bool used = false;     ///< by the body or the guard; one that is not must hold its default
   std::optional<TypeExpr> type;  ///< of a tensor
-  std::string kind;              ///< `number`, `int`, `float`, `bool`, `str`: no tensor; or empty
+  std::string kind;  ///< `number`, `int`, `float`, `bool`, `str`: not a tensor; or empty
   std::optional<Binding> default_value;
   [[nodiscard]] bool written() const { return mut || out; }
   [[nodiscard]] bool called(std::string_view name) const;
@@ -39,7 +41,7 @@ struct ForeignParameter {
 struct ForeignOp {
   std::string target;  ///< without ".default"
   Span span;
-  std::string text;  ///< as the formatter would have it
+  std::string text;  ///< as the formatter prints it
   std::vector<ForeignParameter> parameters;
   std::vector<Expr> where;
   std::vector<Statement> body;
@@ -53,17 +55,17 @@ struct ForeignOps {
   using Items = std::vector<std::shared_ptr<const ForeignOp>>;
   std::map<std::string, Items, std::less<>> by_target;
 
-  /// Puts the items of one text before all that were there, in their own order. One that is there
-  /// already is left alone.
+  /// Puts the items of one text before all earlier ones, in their own order. Items that exist
+  /// already are not added.
   void add(Items items);
   [[nodiscard]] const Items* find(std::string_view target) const;  ///< with or without ".default"
 };
 
-/// `aten.relu` of `torch.ops.aten.relu.default`.
+/// Returns `aten.relu` for `torch.ops.aten.relu.default`.
 [[nodiscard]] std::string_view foreign_target(std::string_view target);
 
-/// The declaration of an op of that name as a foreign op: `op mine.f(x: T[*s]) {k: int = 1} -> …`.
-/// Nothing where there is none. A reason where its results do not say what it writes.
+/// Returns the declaration of an op of that name as a foreign op: `op mine.f(x: T[*s]) {k: int = 1}
+/// -> …`. Nothing if there is none. A reason if its results do not state what it writes.
 std::shared_ptr<const ForeignOp> declared_foreign(Context& context, std::string_view target);
 
 struct ForeignArguments {
@@ -71,16 +73,17 @@ struct ForeignArguments {
   std::vector<std::pair<std::string, ForeignValue>> keywords;
 };
 
-/// By parameter; nothing: left out.
+/// Values by parameter; nothing: omitted.
 using ForeignValues = std::vector<std::optional<ForeignValue>>;
 
 template <class T>
 using OrReason = tl::expected<T, std::string>;
 
-/// The arguments by parameter, or why the item does not take them. Defaults are not filled in.
+/// Assigns the arguments to parameters, or returns why the item does not accept them. Defaults are
+/// not filled in.
 OrReason<ForeignValues> bind_foreign(const Context& context, const ForeignOp& op,
                                      const ForeignArguments& arguments);
-/// The names of the item's body, with the defaults; or why the item does not apply.
+/// Binds the names of the item's body, including defaults, or returns why the item does not apply.
 OrReason<Env> match_foreign(Graph& graph, const ForeignOp& op, const ForeignValues& values);
 
 struct ForeignResults {
@@ -89,16 +92,17 @@ struct ForeignResults {
   std::vector<NodeId> nodes;                             ///< what was built, in order
   bool tuple = false;                                    ///< several values, or a list of them
 };
-/// Builds the body. Where that fails, nothing is left of it, and the reason comes back.
+/// Builds the body. On failure removes everything it built and returns the reason.
 OrReason<ForeignResults> build_foreign(Graph& graph, const ForeignOp& op, Env env,
                                        const BuildOptions& options);
 
-/// Nodes of ops that were unknown when a graph was written, and are known now, become what they
-/// are: by a `foreign` item, or by a declaration of the same name. What does not apply stays as it
-/// is; `reasons` says why, by op.
+/// Lowers nodes whose op was unknown when the graph was written and is known now: by a `foreign`
+/// item, or by a declaration of the same name. Nodes that do not apply stay unchanged; `reasons`
+/// receives the reason by op.
 Status refine_imported(Graph& graph, std::map<std::string, std::string>* reasons = nullptr);
-/// Declares an op that a graph calls unknown. Where the rules have declared one of that name, the
-/// graph's own is another, which refine_imported() makes the declared one; `called` is its name.
+/// Declares an op that a graph uses as unknown. If the rules declare the same name, the graph's op
+/// becomes a separate one, which refine_imported() replaces by the declared op; `called` receives
+/// its name.
 Result<OpId> declare_imported(Context& context, Op op, std::string* called = nullptr);
 
 }  // namespace pw

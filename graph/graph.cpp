@@ -308,7 +308,7 @@ void Graph::unlink_use(UseId u) {
   discount_use(use.value);
 }
 
-/// Back between the uses that it was unlinked from, if those are neighbours again.
+/// Restores a use between its former neighbours, if these are adjacent again.
 void Graph::relink_use(UseId u) {
   const Use& use = at(u);
   if (!use.value.valid()) return;
@@ -394,7 +394,7 @@ void Graph::replace_uses(ValueId from, ValueId to) {
   if (const std::size_t count = use_count(from); count == 1) {
     set_operand(user(first_use(from)), use_operand(first_use(from)), to);
   } else if (count > 1) {
-    // The list as a whole goes before the other one: each use is touched once.
+    // Splices the whole list before the other one, so each use is touched once.
     Value &before = values_[from], &after = values_[to];
     UseId last;
     for (UseId u = before.first_use; u.valid(); last = u, u = at(u).next) at(u).value = to;
@@ -410,8 +410,8 @@ void Graph::replace_uses(ValueId from, ValueId to) {
   for (std::size_t i : output_slots(from)) set_output(i, to);
 }
 
-/// Sorted. Where there are many outputs, their slots are indexed from the first time one is asked
-/// for.
+/// Returns the slots, sorted. A graph with many outputs builds an index of slots on the first
+/// query.
 std::vector<std::size_t> Graph::output_slots(ValueId v) {
   constexpr std::size_t kFew = 16;
   std::vector<std::size_t> out;
@@ -455,7 +455,7 @@ std::size_t Graph::erase_dead() {
 
 void Graph::drop_dead_operands() {
   if (recording_ || !undo_.empty() || dead_operands_ * 4 < uses_.size()) return;
-  // Runs of what is kept are moved as one: [begin, end of the node before).
+  // Runs of kept operands are moved together: [begin, end of the node before).
   std::size_t begin = 0, dropped = 0;
   const auto keep_until = [&](std::size_t end) {
     if (dropped > 0)

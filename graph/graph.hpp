@@ -1,8 +1,8 @@
 // The dataflow graph: structure of arrays, 32-bit ids that rise and are never reused, doubly linked
-// uses, an order list that is always topological, and an undo journal with an inverse record or two
-// a mutation, however many users it concerns; undone, every list of uses is in its order again.
-// Dead nodes keep their data, up to drop_dead_operands(). Made for a million nodes: 36 bytes a
-// node, 16 a value, 12 an operand, and every mutation costs what it touches.
+// uses, and an order list that is always topological. An undo journal keeps an inverse record or
+// two for each mutation, however many users it affects; undoing restores the order of every list of
+// uses. Dead nodes keep their data until drop_dead_operands(). Designed for a million nodes: 36
+// bytes a node, 16 a value, 12 an operand. Every mutation costs only what it touches.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ namespace pw {
 
 using NodeId = Id<struct NodeTag>;
 using ValueId = Id<struct ValueTag>;
-/// A node and an operand slot of it, in one number (see Graph::use_of).
+/// A node and one of its operand slots in one number (see Graph::use_of).
 using UseId = Id<struct UseTag>;
 
 enum class InputKind : std::uint8_t { input, weight, buffer };
@@ -48,7 +48,7 @@ struct NodeSpec {
 class Graph {
  public:
   explicit Graph(ContextPtr context, std::string name = "graph");
-  // In graph.cpp: each source that copies a graph would make these anew.
+  // Defined in graph.cpp: each source file that copies a graph would instantiate them otherwise.
   Graph(const Graph&);
   Graph(Graph&&) noexcept;
   Graph& operator=(const Graph&);
@@ -57,8 +57,8 @@ class Graph {
 
   std::string name;
   Facts facts;
-  /// Of weights, where the file that the graph was read from holds them; shared by its copies, and
-  /// no part of its texts.
+  /// Contents of weights, if the file that the graph was read from holds them; shared by copies of
+  /// the graph, and not part of its texts.
   std::shared_ptr<const InputContents> contents;
 
   [[nodiscard]] Context& context() const { return *context_; }
@@ -66,41 +66,41 @@ class Graph {
 
   // ---- building
   ValueId add_input(std::string_view name, TypeId type, InputKind kind);
-  /// At the insertion point (the end unless set).
+  /// Adds a node at the insertion point (by default the end).
   NodeId add_node(const NodeSpec& spec);
-  /// The fast way in: everything is complete already. Group and source are those of `like`; the
-  /// results get names when one is asked for.
+  /// Adds a complete node on the fast path. Group and source are those of `like`; results get names
+  /// on the first query.
   NodeId add_node(OpId op, std::span<const ValueId> operands, AttributesId attributes,
                   std::span<const TypeId> results, NodeId like);
-  // The way in for a reader of a million nodes, which has checked them; names are ids of the
-  // context's value_names, and unique (see trust_names), or none at all.
+  // Fast path for a reader of a million nodes, which has checked them. Names are ids of the
+  // context's value_names and unique (see trust_names), or absent.
   void expect(std::size_t nodes, std::size_t values, std::size_t operands);
   ValueId add_input(ValueNameId name, TypeId type, InputKind kind);
   NodeId add_node(OpId op, std::span<const ValueId> operands, AttributesId attributes,
                   std::span<const TypeId> results, std::span<const ValueNameId> names,
                   std::uint32_t place);
-  /// Of nodes of this group and source, for add_node.
+  /// Returns the id of a group and source, for add_node.
   [[nodiscard]] std::uint32_t place_of(TextId group, TextId source) {
     return provenance(group, source);
   }
-  /// Another name than that of its first result.
+  /// Gives the node a name other than that of its first result.
   void give_name(NodeId n, std::string_view name);
   void add_output(ValueId value);
-  /// Declares that `value` is what `input` holds once the graph has run, and makes it the last
-  /// output. Nothing is written in place: the caller copies it back.
+  /// Declares `value` as the final contents of `input`, and makes it the last output. Nothing is
+  /// written in place: the caller copies it back.
   void add_write(ValueId input, ValueId value);
-  /// New nodes go directly before this node; an invalid id means the end.
+  /// Sets the insertion point to directly before this node; an invalid id means the end.
   void insert_before(NodeId node) { insertion_ = node; }
   [[nodiscard]] NodeId insertion_point() const { return insertion_; }
-  /// A place in the order for whoever walks along it while it changes: before this node, and where
-  /// that is moved or erased, before the one that stood behind it. Not undone by rollback.
+  /// Marks a place in the order for a walk during changes: before this node. If the node is moved
+  /// or erased, before the node that followed it. Not undone by rollback.
   void set_mark(NodeId node) { mark_ = node; }
   [[nodiscard]] NodeId mark() const { return mark_; }
-  /// `base` if it is free, else base_1, base_2, …
+  /// Returns `base` if it is free, else base_1, base_2, …
   std::string fresh_name(std::string_view base);
   /// While set, names are known to be unique and are not compared with each other.
   void trust_names(bool trust);
-  /// After loading: gives back what building needed, and cuts the arrays to size.
+  /// Releases memory that only building needs; called after loading.
   void settle();
 
   // ---- reading
@@ -117,22 +117,23 @@ class Graph {
   [[nodiscard]] NodeId last() const { return tail_; }
   [[nodiscard]] NodeId next(NodeId n) const { return places_[n].next; }
   [[nodiscard]] NodeId previous(NodeId n) const { return places_[n].previous; }
-  /// Rises along the order list. Changes where the list is relabelled, and when the node is moved.
+  /// Returns the label, which rises along the order list. Changes when the list is relabelled or
+  /// the node is moved.
   [[nodiscard]] std::uint64_t label(NodeId n) const { return places_[n].label; }
-  /// How often a stretch of the list was relabelled; labels kept from before may be stale when it
-  /// changed. A moved node gets a new label without that.
+  /// Returns how often a part of the list was relabelled; older labels may then be stale. Moving a
+  /// node changes its label without counting here.
   [[nodiscard]] std::uint64_t renumberings() const { return renumberings_; }
-  /// Rises with every mutation, an undone one too: what was derived at the same edition still
-  /// holds.
+  /// Returns a counter that rises with every mutation and every undo. Results derived at the
+  /// current edition still hold.
   [[nodiscard]] std::uint64_t edition() const { return edition_; }
-  /// All live nodes in order; a snapshot.
+  /// Returns all live nodes in order, as a snapshot.
   [[nodiscard]] std::vector<NodeId> order() const;
 
   [[nodiscard]] OpId op(NodeId n) const { return nodes_[n].op; }
   [[nodiscard]] const Op& op_of(NodeId n) const { return context_->ops[nodes_[n].op]; }
   [[nodiscard]] AttributesId attributes(NodeId n) const { return nodes_[n].attributes; }
   [[nodiscard]] const Attribute* attribute(NodeId n, std::string_view name) const;
-  /// Its own, if it was given one, or that of the first result.
+  /// Returns the node's own name, or that of its first result.
   [[nodiscard]] std::string_view node_name(NodeId n) const;
   [[nodiscard]] std::string_view group(NodeId n) const {
     return text_of(provenances_[nodes_[n].marks & kProvenance].group);
@@ -159,8 +160,8 @@ class Graph {
     const std::uint32_t type = values_[v].marks & kType;
     return type != kType ? TypeId(type) : wide_type(v);
   }
-  /// A value that was given no name is called by its op and its id, `rms_norm__17`: always the
-  /// same, whenever it is asked for, and unlike the name of any other value.
+  /// Returns the name. An unnamed value is called by its op and id, `rms_norm__17`: stable, and
+  /// distinct from the name of any other value.
   [[nodiscard]] std::string_view value_name(ValueId v) const;
   [[nodiscard]] bool named(ValueId v) const { return values_[v].name.valid(); }
   [[nodiscard]] ValueId find_value(
@@ -169,9 +170,9 @@ class Graph {
   [[nodiscard]] InputKind input_kind(ValueId v) const {
     return static_cast<InputKind>((values_[v].marks >> kKindShift) & 3);
   }
-  /// The groups of ranks over which an input is declared to be replicated, sorted.
+  /// Returns the groups of ranks over which an input is declared replicated, sorted.
   [[nodiscard]] const std::vector<std::string>& replicated_over(ValueId input) const;
-  /// Invalid for an input.
+  /// Returns the producer; invalid for an input.
   [[nodiscard]] NodeId producer(ValueId v) const {
     const NodeId producer = values_[v].producer;
     return producer.index < kInput ? producer : NodeId();
@@ -179,13 +180,13 @@ class Graph {
   [[nodiscard]] std::size_t result_index(ValueId v) const {
     return v.index - nodes_[producer(v)].first_result;
   }
-  /// Operand slots that read it; graph outputs are counted apart.
+  /// Returns the number of operand slots that read the value, without graph outputs.
   [[nodiscard]] std::size_t use_count(ValueId v) const {
     const std::uint32_t count = values_[v].marks >> kUseShift;
     return count < kManyUses ? count : many_uses(v);
   }
   [[nodiscard]] bool is_output(ValueId v) const { return (values_[v].marks & kOutput) != 0; }
-  /// How many of the graph's outputs it is.
+  /// Returns how many of the graph's outputs are this value.
   [[nodiscard]] std::size_t output_count(ValueId v) const;
   [[nodiscard]] bool unused(ValueId v) const { return use_count(v) == 0 && !is_output(v); }
   [[nodiscard]] UseId first_use(ValueId v) const { return values_[v].first_use; }
@@ -198,10 +199,10 @@ class Graph {
     return (u.index & kWideUse) == 0 ? u.index & (kSlots - 1)
                                      : wide_uses_[u.index & ~kWideUse].slot;
   }
-  /// The distinct nodes that read it, in order.
+  /// Returns the distinct nodes that read the value, in order.
   [[nodiscard]] std::vector<NodeId> users(ValueId v) const;
   [[nodiscard]] const std::vector<ValueId>& inputs() const { return inputs_; }
-  /// What the graph returns, then the final contents of written_inputs().
+  /// Returns the graph's results, then the final contents of written_inputs().
   [[nodiscard]] const std::vector<ValueId>& outputs() const { return outputs_; }
   [[nodiscard]] const std::vector<ValueId>& written_inputs() const { return written_inputs_; }
   [[nodiscard]] std::size_t returned_count() const {
@@ -216,26 +217,27 @@ class Graph {
   void set_output(std::size_t i, ValueId v);
   void set_group(NodeId n, std::string_view group);
   void rename(ValueId v, std::string_view name);
-  /// `to` gets the name of `from`, which is unnamed then. Nothing happens where `from` is unnamed.
+  /// Moves the name of `from` to `to`. Does nothing if `from` is unnamed.
   void take_name(ValueId to, ValueId from);
-  /// Of an input; not undone by rollback.
+  /// Sets the kind of an input; not undone by rollback.
   void set_input_kind(ValueId v, InputKind kind);
-  /// Declares that all ranks of the group hold the same in this input; not undone by rollback.
+  /// Declares that all ranks of the group hold the same contents of this input; not undone by
+  /// rollback.
   void declare_replicated(ValueId input, std::string_view over);
-  /// All operand slots and graph outputs that read `from` read `to`.
+  /// Makes all operand slots and graph outputs that read `from` read `to`.
   void replace_uses(ValueId from, ValueId to);
-  /// The node must have no users and produce no output.
+  /// Erases a node, which must have no users and produce no output.
   void erase(NodeId n);
   void move_before(NodeId n, NodeId position);  ///< an invalid position is the end
-  /// Sets the insertion point so that nodes reading `reads` can be inserted and be read by the
-  /// users of `writes`; moves the users that stand too early. False if a path leads from a user of
+  /// Sets the insertion point so that a new node can read `reads` and be read by the users of
+  /// `writes`. Moves users that are too early. Returns false if a path leads from a user of
   /// `writes` (outside `ignoring`) to a producer of `reads`.
   bool make_room(std::span<const ValueId> reads, std::span<const ValueId> writes,
                  std::span<const NodeId> ignoring);
-  /// Erases nodes without users and without `effect`, transitively; returns how many.
+  /// Erases nodes without users and without `effect`, transitively; returns the number erased.
   std::size_t erase_dead();
-  /// Gives back the memory of what dead nodes read, if it is worth the copying; they have no
-  /// operands then. Nothing happens while an undo journal may bring them back.
+  /// Releases the memory of dead nodes' operands, if it is worth the copying; these nodes then have
+  /// no operands. Does nothing while an undo journal may restore them.
   void drop_dead_operands();
 
   // ---- undo
@@ -246,40 +248,41 @@ class Graph {
   void rollback(Checkpoint to);
   void forget_undo() { undo_.clear(); }
 
-  /// What is_replicated() found out at one edition, by group and value; kept here so that a pass
-  /// that asks at every node walks the graph once.
+  /// Results of is_replicated() at one edition, by group and value, so that a pass that queries
+  /// every node walks the graph once.
   struct Replication {
     std::uint64_t edition = 0;
     std::unordered_map<std::string, std::vector<std::uint8_t>> known;
   };
   [[nodiscard]] Replication& replication() const { return replication_; }
 
-  /// A copy with the dead left out: ids renumbered in order, every value named as it is called now;
+  /// Returns a copy without dead nodes: ids renumbered in order, every value with its current name,
   /// undo journal empty.
   [[nodiscard]] Graph compact() const;
-  /// Bytes of the arrays and side tables, as far as they are filled.
+  /// Returns the bytes in use of the arrays and side tables.
   [[nodiscard]] std::size_t bytes() const;
 
  private:
-  // Of Node::marks: whether it is dead, the number of results (kMany: see many_results_), and an
-  // index into provenances_.
+  // Bits of Node::marks: dead, the number of results (kMany: see many_results_), and an index into
+  // provenances_.
   static constexpr std::uint32_t kDead = 1u << 31;
   static constexpr unsigned kCountShift = 28;
   static constexpr std::uint32_t kMany = 7;
   static constexpr std::uint32_t kProvenance = (1u << kCountShift) - 1;
-  // Of Value::marks: its type (kType: see wide_types_), whether it is a graph output, the kind of
-  // an input, and the number of uses (kManyUses: see many_uses_).
+  // Bits of Value::marks: type (kType: see wide_types_), graph output, kind of input, and the
+  // number of uses (kManyUses: see many_uses_).
   static constexpr unsigned kKindShift = 21, kUseShift = 23;
   static constexpr std::uint32_t kType = (1u << 20) - 1, kOutput = 1u << 20;
   static constexpr std::uint32_t kManyUses = (1u << (32 - kUseShift)) - 1;
-  // Of Value::producer: from here on it is an input, and the distance to kNone is the number of the
-  // set of groups that it is replicated over (kManySets: see more_replicated_).
+  // Values of Value::producer from here on mark an input. The distance to kNone is the number of
+  // the set of groups that it is replicated over (kManySets: see more_replicated_).
   static constexpr std::uint32_t kInput = 0xffffff00u, kManySets = 0xff;
-  // Of UseId: node and slot, or, with the top bit, an index into wide_uses_.
+  // Bits of UseId: node and slot, or, with the top bit set, an index into wide_uses_.
   static constexpr unsigned kSlotBits = 4;
   static constexpr std::uint32_t kSlots = 1u << kSlotBits, kWideUse = 1u << 31;
 
-  /// The last one is no node: it says where the operands of the next will begin.
+  /// Record of a node. The last one is a sentinel: it holds the beginning of the next node's
+  /// operands.
   struct Node {
     OpId op;
     AttributesId attributes;
@@ -313,7 +316,7 @@ class Graph {
     enum class Kind : std::uint8_t {
       added,
       erased,
-      behind,  // of the operand that follows: a use, and the use it stood behind
+      behind,  // of the operand that follows: a use, and its predecessor
       operand,
       last,  // of the uses that follow: the last one, and how many
       uses,  // all of a value, and the value that got them
@@ -340,8 +343,8 @@ class Graph {
   using NameSet = std::unordered_set<std::string, TextHash, std::equal_to<>>;
   using NameCounters = std::unordered_map<std::string, std::uint32_t, TextHash, std::equal_to<>>;
 
-  /// Of an array of so many, with room for what rewriting adds: memory that is not touched is not
-  /// resident, and arrays that do not move are not copied.
+  /// Returns the capacity for an array of this size, with space for what rewriting adds. Untouched
+  /// memory is not resident, and arrays that do not move are not copied.
   static std::size_t with_room(std::size_t size) { return size + size / 2; }
   void record(Undo::Kind kind, std::uint32_t subject, std::uint32_t old) {
     ++edition_;
@@ -371,7 +374,7 @@ class Graph {
   [[nodiscard]] const Use& at(UseId u) const {
     return uses_[nodes_[user(u)].first_operand + use_operand(u)];
   }
-  // What does not fit into marks: apart, so that the rest is inlined.
+  // Overflow of marks: kept out of line, so that the rest is inlined.
   [[nodiscard, gnu::cold]] std::size_t many_results(NodeId n) const;
   [[nodiscard, gnu::cold]] std::size_t many_uses(ValueId v) const;
   [[nodiscard, gnu::cold]] TypeId wide_type(ValueId v) const;

@@ -1,10 +1,10 @@
-// Three invariants: names of live values differ; an unnamed value is called
-// the same whenever it is asked for; a graph that is not asked keeps no set of names.
+// Three invariants: names of live values differ; an unnamed value keeps the same derived name; a
+// graph whose names are not queried keeps no set of names.
 //
-// An unnamed value N is called `op__N`, with as many `_` behind it as reserved_ says of N. A name
-// that is given and has that form reserves N from the next number of `_` on, where N is not such a
-// value yet; where it is, the name counts as taken. Reservations are never given up, so the call
-// depends on what was done to the graph before, and on nothing else.
+// An unnamed value N is called `op__N`, followed by as many `_` as reserved_ holds for N. A given
+// name of that form reserves the next number of `_` for N, if N is not such a value yet; otherwise
+// the name counts as taken. Reservations are never released, so a derived name depends only on
+// earlier operations on the graph.
 #include <charconv>
 #include <optional>
 
@@ -18,7 +18,7 @@ struct Numbered {
   std::uint32_t number = 0;
   std::size_t underscores = 0;
 };
-/// The number of a name like `text__17_`.
+/// Parses the number of a name like `text__17_`.
 std::optional<Numbered> numbered(std::string_view name) {
   Numbered out;
   while (!name.empty() && name.back() == '_') {
@@ -38,7 +38,7 @@ bool is_word(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/// What stands before the number: the op's name, as a plain word.
+/// Returns the part before the number: the op's name as a plain word.
 std::string stem(std::string_view op) {
   std::string out(op);
   for (char& c : out)

@@ -2,12 +2,13 @@
 // for a rewrite.
 //
 // Order maintenance (Dietz & Sleator 1987), by the simplified algorithm of Bender et al. (2002):
-// nodes form a linked list, and each has a 64-bit tag that rises along it, so that two places are
-// compared in constant time. An insertion takes a tag between its neighbours'. Where there is none,
-// the tags of the smallest aligned range that is sparse enough are spread evenly, amortised O(log
-// n). make_room keeps the list topological after a rewrite: users of the new values that stand
-// before their operands are moved behind them, with everything between that depends on them (as in
-// dynamic topological sorting, Pearce & Kelly 2006).
+// nodes form a linked list, and each has a 64-bit tag that rises along it. Two places are compared
+// in constant time. An insertion takes a tag between its neighbours' tags. If there is none, the
+// tags of the smallest aligned range that is sparse enough are spread evenly, amortised O(log n).
+//
+// make_room keeps the list topological after a rewrite. Users of the new values that precede their
+// operands move after them, with everything between that depends on them (as in dynamic topological
+// sorting, Pearce & Kelly 2006).
 #include <algorithm>
 #include <cmath>
 #include <unordered_set>
@@ -20,10 +21,10 @@ namespace {
 
 constexpr std::uint64_t kGap = std::uint64_t{1} << 32;
 
-// An empty gap is made up for by spreading the labels of a stretch around it: the smallest aligned
-// range of 2^b labels with at most 2^(0.75 (b - 24)) nodes (order maintenance; Bender et al. 2002).
-// The allowed density falls as ranges grow, so the work is O(log n) an insertion over time; and it
-// leaves gaps of 2^24 at least, so that insertions at one place relabel every 24th time at most.
+// An empty gap is filled by spreading the labels of the smallest aligned range of 2^b labels with
+// at most 2^(0.75 (b - 24)) nodes (order maintenance; Bender et al. 2002). The allowed density
+// falls as ranges grow, so an insertion takes O(log n) amortised time. Gaps are at least 2^24, so
+// insertions at one place relabel at most every 24th time.
 constexpr unsigned kFirstBits = 25, kLastBits = 63;
 bool is_sparse(std::size_t count, unsigned bits) {
   return static_cast<double>(count) <= std::exp2(0.75 * (static_cast<double>(bits) - 24));
@@ -59,7 +60,7 @@ void Graph::unlink_node(NodeId n) {
   --live_of(op(n));
 }
 
-/// `n` is linked, and there is no label left for it.
+/// Makes labels available around `n`, which is linked and has no free label.
 void Graph::relabel_around(NodeId n) {
   ++renumberings_;
   NodeId first = n, last = n;
@@ -107,8 +108,8 @@ void Graph::move_before(NodeId n, NodeId position) {
   move(n, position);
 }
 
-/// Anywhere between the last input and the first user will do; as late as possible keeps related
-/// nodes together.
+/// Sets the insertion point between the last input and the first user, as late as possible, which
+/// keeps related nodes together.
 void Graph::place_insertion(NodeId last_read, NodeId first_user, std::span<const NodeId> ignoring) {
   insertion_ = first_user;
   if (first_user.valid()) return;
@@ -118,8 +119,8 @@ void Graph::place_insertion(NodeId last_read, NodeId first_user, std::span<const
   insertion_ = latest.valid() ? next(latest) : head_;
 }
 
-/// The users of `writes` that stand before `last_read`, and all between that depends on them, go
-/// behind it. False if a producer of `reads` is among them.
+/// Moves the users of `writes` that precede `last_read`, and all nodes between that depend on them,
+/// after it. Returns false if a producer of `reads` is among them.
 template <class Ignored>
 bool Graph::move_early_users(std::span<const ValueId> reads, std::span<const ValueId> writes,
                              NodeId last_read, const Ignored& ignored) {

@@ -8,8 +8,8 @@
 
 namespace pw {
 
-/// The place that a number names; negative ones count from the end. Nothing where it is outside, or
-/// no whole number.
+/// Returns the position of an index; negative ones count from the end. Nothing if it is out of
+/// range or not a whole number.
 inline std::optional<std::size_t> place_in(std::size_t length, const Attribute& number) {
   const auto* place = std::get_if<std::int64_t>(&number);
   const auto most = static_cast<std::int64_t>(length);

@@ -1,5 +1,5 @@
-// The groups of ranks that nodes of a graph name, and what is said of their sizes: a node whose op
-// has a `world` says how many ranks the group has that it names, for all others that name it.
+// The groups of ranks that nodes of a graph name, and their sizes: a node whose op has a `world`
+// states the size of the group that it names.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@ namespace pw {
 struct NamedGroup {
   NodeId node;
   std::string group;
-  std::int64_t ranks = 0;  ///< 0: the node does not say
+  std::int64_t ranks = 0;  ///< 0: the node does not state it
 };
 
-/// Whether there may be a node that says how many ranks a group has. By the ops alone.
+/// Returns true if some node may state the size of a group. Checks the ops alone.
 [[nodiscard]] bool may_size_groups(const Graph& graph);
-/// The number that a node says; 0 where it says none.
+/// Returns the number that a node states; 0 if it states none.
 [[nodiscard]] std::int64_t stated_ranks(const Graph& graph, NodeId node);
-/// Of all nodes that name a group, in order.
+/// Returns an entry for each node that names a group, in order.
 [[nodiscard]] std::vector<NamedGroup> named_groups(const Graph& graph);
 
 }  // namespace pw

@@ -53,7 +53,7 @@ Result<Graph> NodeMaker::finish() {
   return std::move(graph);
 }
 
-/// Null after an error, which is kept.
+/// Infers a call. Returns null after an error, which is kept.
 const NodeMaker::Call* NodeMaker::infer(std::string_view name, const std::vector<ValueId>& operands,
                                         const Given& given, std::size_t results) {
   if (!errors_.empty()) return nullptr;

@@ -1,4 +1,4 @@
-// Adds nodes to a graph by the names of their ops, for programs that make graphs. Types and
+// Adds nodes to a graph by the names of their ops, for programs that generate graphs. Types and
 // attributes are inferred once for each distinct call, so that equal layers cost little.
 #pragma once
 
@@ -17,17 +17,18 @@ class NodeMaker {
  public:
   using Given = std::vector<std::pair<std::string_view, Attribute>>;
 
-  /// The ops are those of the context. Names of results and inputs are `prefix` and what is given,
-  /// which must be distinct.
+  /// Creates a maker over the ops of the context. Names of results and inputs are `prefix` followed
+  /// by the given name, and must be distinct.
   NodeMaker(const ContextPtr& context, std::string name);
 
-  /// The node's only result. After an error any value will do: finish() does not return the graph.
+  /// Returns the node's only result. After an error returns any value: finish() does not return the
+  /// graph.
   ValueId call(std::string_view op, std::vector<ValueId> operands, Given given,
                std::vector<std::string> results);
-  /// Invalid after an error.
+  /// Returns the node; invalid after an error.
   NodeId node(std::string_view op, std::vector<ValueId> operands, Given given,
               std::vector<std::string> results);
-  /// All results of a node; as many invalid values after an error.
+  /// Returns all results of a node; as many invalid values after an error.
   std::vector<ValueId> calls(std::string_view op, std::vector<ValueId> operands, Given given,
                              std::vector<std::string> results);
 
@@ -37,8 +38,8 @@ class NodeMaker {
   ValueId weight(const std::string& name, DType dtype, std::initializer_list<std::int64_t> shape);
 
   [[nodiscard]] bool failed() const { return !errors_.empty(); }
-  /// The graph, or what was wrong with the first call that failed: PW0802 for an op that there is
-  /// not, and what inference says.
+  /// Returns the graph, or the error of the first failed call: PW0802 for an unknown op, or the
+  /// error of inference.
   Result<Graph> finish();
 
   Graph graph;

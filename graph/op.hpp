@@ -24,7 +24,7 @@ struct OperandDecl {
   bool mut = false;       ///< written in place
   bool out = false;       ///< written, never read
   bool variadic = false;  ///< `xs...`; the last operand only
-  bool optional = false;  ///< may be none
+  bool optional = false;  ///< may be absent
   std::optional<TypeExpr> type;
 };
 
@@ -44,16 +44,17 @@ struct ResultDecl {
   std::optional<int> from;       ///< aliases this operand
 };
 
-/// In which steps a splitting op may be recorded with the rest, least first. It may where its
-/// kernels read lengths and block tables from device buffers, with a grid that the numbers of
-/// tokens and sequences fix.
+/// Steps in which a splitting op may be recorded with the rest, from fewest to most. Recording
+/// requires kernels that read lengths and block tables from device buffers, with a grid fixed by
+/// the numbers of tokens and sequences.
 enum class Capturable : std::uint8_t {
   never,
   decode,   ///< one new token a sequence
   uniform,  ///< equally many new tokens a sequence
   always,
 };
-/// The trait as it is written: empty for never, capturable_decode, capturable_uniform, capturable.
+/// Returns the spelling of the trait: empty for never, capturable_decode, capturable_uniform,
+/// capturable.
 [[nodiscard]] std::string_view name(Capturable capturable);
 
 struct Traits {
@@ -64,7 +65,8 @@ struct Traits {
   bool effect = false;
   bool splitting = false;
   bool rowwise = false;
-  bool pointwise = false;  ///< an element of a result is computed of those in its place alone
+  bool pointwise =
+      false;  ///< an element of a result depends only on the operands' elements at its place
   Capturable capturable = Capturable::never;
 };
 
@@ -78,13 +80,13 @@ struct Op {
   Traits traits;
   std::vector<Statement> body;  ///< empty: opaque
   bool imported =
-      false;  ///< met in a dump, unknown to the library: any arity and attributes, stated types
+      false;  ///< from a dump, unknown to the library: any arity and attributes, stated types
   bool local = false;  ///< declared by a graph's own text, which therefore prints it again
   [[nodiscard]] bool has_body() const { return !body.empty(); }
-  /// `constant`: a number of a graph's text.
+  /// Returns true for `constant`, a number of a graph's text.
   [[nodiscard]] bool is_literal() const { return name == "constant"; }
-  /// Whether a node of it computes or moves anything: it is no view of its operand, no literal, and
-  /// no memory that is only reserved. What engines launch, costs count and predictions time.
+  /// Returns true if a node of the op computes or moves anything: neither a view, nor a literal,
+  /// nor reserved memory. Engines launch, cost models count and predictions time such nodes.
   [[nodiscard]] bool does_work() const;
   [[nodiscard]] int operand_index(std::string_view operand) const;  ///< -1 when there is none
   [[nodiscard]] int result_index(std::string_view result) const;    ///< -1 when there is none
@@ -93,7 +95,7 @@ struct Op {
 
 class OpTable {
  public:
-  /// Fails (PW0203) if the name is taken by an op that is not equal in signature.
+  /// Declares an op. Fails (PW0203) if the name belongs to an op with another signature.
   Result<OpId> declare(Op op);
   [[nodiscard]] OpId find(std::string_view name) const;  ///< invalid when absent
   [[nodiscard]] const Op& operator[](OpId id) const { return ops_[id]; }

@@ -1,5 +1,5 @@
-// The primitives that compute, one row each, and what each computes of scalars. The interpreter,
-// eager and row programs make their tables of these rows; generated code calls the function pw_NAME
+// The primitives that compute, one row each, and their scalar definitions. The interpreter, eager
+// and row programs derive their tables from these rows; generated code calls the function pw_NAME
 // of tensor/prelude.cu. `sub` is written once below, and `pw_sub` once there.
 #pragma once
 
@@ -8,7 +8,7 @@
 #include <type_traits>
 
 /// X(name, operands): computed in the common dtype of the operands, which may be integers. Names
-/// are those of rules/ops/primitive.pwr. Comparisons stand together, from eq to ge.
+/// are those of rules/ops/primitive.pwr. Comparisons are contiguous, from eq to ge.
 #define PW_NUMBER_PRIMITIVES(X) \
   X(add, 2)                     \
   X(sub, 2)                     \
@@ -33,7 +33,7 @@
   X(ceil, 1)                    \
   X(trunc, 1)                   \
   X(round, 1)
-/// X(name, operands): of integers and b8 only; of b8 the lowest bit counts.
+/// X(name, operands): takes integers and b8 only; of b8 the lowest bit counts.
 #define PW_INTEGER_PRIMITIVES(X) \
   X(bitwise_and, 2)              \
   X(bitwise_or, 2)               \
@@ -41,8 +41,8 @@
   X(shift_left, 2)               \
   X(shift_right, 2)              \
   X(bitwise_not, 1)
-/// X(name): of one real, a function of the C library; integers are taken as reals. In single
-/// precision everybody computes what the prelude does.
+/// X(name): takes one real, as a function of the C library; integers are converted to reals. In
+/// single precision all engines compute what the prelude does.
 #define PW_LIBM_PRIMITIVES(X) \
   X(sqrt)                     \
   X(exp)                      \
@@ -63,19 +63,19 @@
   X(log1p)                    \
   X(log2)                     \
   X(log10)
-/// X(name): all of one real.
+/// X(name): all primitives of one real.
 #define PW_REAL_PRIMITIVES(X) \
   X(rsqrt)                    \
   PW_LIBM_PRIMITIVES(X)
-/// X(name): along one axis. Their kernels are in the files named reductions.
+/// X(name): reduces along one axis. Their kernels are in the files named reductions.
 #define PW_REDUCTION_PRIMITIVES(X) \
   X(sum)                           \
   X(mean)                          \
   X(amax)                          \
   X(amin)
 
-/// What no library has: functions of the prelude, the very text that generated kernels are made of,
-/// compiled into this program without contraction of products and sums.
+/// Functions that no library provides: those of the prelude, from the same text that generated
+/// kernels use. Compiled into this program without contraction of products and sums.
 namespace pw::single {
 
 #define PW_DECLARED(name) [[nodiscard]] float name(float x);
@@ -86,7 +86,7 @@ PW_REAL_PRIMITIVES(PW_DECLARED)
 
 }  // namespace pw::single
 
-/// What the interpreter computes; T is float, double, or int64 for integers and b8.
+/// Scalar definitions of the interpreter; T is float, double, or int64 for integers and b8.
 namespace pw::scalar {
 
 template <class T>
@@ -94,7 +94,7 @@ constexpr bool kIntegral = std::is_integral_v<T>;
 
 // NOLINTBEGIN(readability-identifier-naming): the names of the table.
 
-/// Integers wrap around: computed as unsigned.
+/// Wraps integers around: computes them as unsigned.
 template <class T>
 using Wrapping = std::conditional_t<kIntegral<T>, std::uint64_t, T>;
 struct add {
@@ -115,7 +115,7 @@ struct mul {
     return static_cast<T>(Wrapping<T>(a) * Wrapping<T>(b));
   }
 };
-/// Integers truncate; by zero they give zero.
+/// Truncating division of integers; division by zero gives zero.
 struct div {
   template <class T>
   static T of(T a, T b) {
@@ -136,7 +136,7 @@ struct pow {
       return single::pow(a, b);
   }
 };
-/// The rest of a division that truncates; by zero, of integers, zero.
+/// Remainder of a truncating division; for integers, division by zero gives zero.
 struct fmod {
   template <class T>
   static T of(T a, T b) {
@@ -146,7 +146,7 @@ struct fmod {
       return std::fmod(a, b);
   }
 };
-/// The rest of a division that rounds down.
+/// Remainder of a division that rounds down.
 struct remainder {
   template <class T>
   static T of(T a, T b) {
@@ -154,7 +154,7 @@ struct remainder {
     return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
   }
 };
-/// In double precision, and rounded.
+/// Arctangent computed in double precision, and rounded.
 struct atan2 {
   template <class T>
   static T of(T a, T b) {
@@ -234,7 +234,7 @@ struct abs {
   }
 };
 
-// Integers stay as they are; round goes to the even one of two integers that are equally near.
+// Integers stay unchanged; round goes to the even one of two equally near integers.
 #define PW_ROUNDING(name, function) \
   struct name {                     \
     template <class T>              \
@@ -260,8 +260,9 @@ struct bitwise_xor {
 struct bitwise_or {
   static std::int64_t of(std::int64_t a, std::int64_t b) { return a | b; }
 };
-/// By less than 0 or more than 63 all bits are gone: the rest is zero, or the sign. What a narrower
-/// dtype keeps of the result is its own shift, as long as it has that many bits.
+/// Shift by a count. A count below 0 or above 63 shifts out all bits: the result is zero, or the
+/// sign. A narrower dtype keeps its own bits of the result, so its own shift is exact up to its
+/// width.
 struct shift_left {
   static std::int64_t of(std::int64_t a, std::int64_t b) {
     return b < 0 || b > 63 ? 0 : static_cast<std::int64_t>(static_cast<std::uint64_t>(a) << b);
@@ -287,7 +288,7 @@ struct rsqrt {
 };
 // NOLINTEND(readability-identifier-naming)
 
-/// Of b8: what an integer primitive leaves in the lowest bit.
+/// Integer primitive on b8: keeps the lowest bit of the result.
 template <class F>
 struct Truth {
   static std::int64_t of(auto... a) { return F::of(a...) & 1; }

@@ -19,7 +19,7 @@ ForeignValue value_of(const Attribute& attribute) {
   return {attribute};
 }
 
-/// Reads a call's skeleton, `%0, None, mask = $arg2, [%1, %2]`.
+/// Reader of a call's skeleton, `%0, None, mask = $arg2, [%1, %2]`.
 class Skeleton {
  public:
   Skeleton(const Graph& graph, NodeId node, std::string_view text)
@@ -113,7 +113,7 @@ class Skeleton {
   std::size_t at_ = 0;
 };
 
-/// `arg3` → 3.
+/// Returns the position in a name: `arg3` → 3.
 std::optional<std::size_t> position_of(std::string_view name) {
   constexpr std::string_view kArgument = "arg";
   if (!name.starts_with(kArgument) || name.size() == kArgument.size()) return std::nullopt;
@@ -124,8 +124,8 @@ std::optional<std::size_t> position_of(std::string_view name) {
   return k;
 }
 
-/// Without a skeleton: `arg2` stands at position 2, operands at those that are left, other
-/// attributes are keywords.
+/// Assigns arguments without a skeleton: `arg2` is at position 2, operands take the positions that
+/// remain, other attributes are keywords.
 ForeignArguments plain_call(const Graph& graph, NodeId node) {
   const Context& context = graph.context();
   ForeignArguments out;
@@ -168,7 +168,7 @@ class Refiner {
  public:
   explicit Refiner(Graph& graph) : graph_(graph), context_(graph.context()) {}
 
-  /// Why not, or nothing where it was done.
+  /// Returns the reason of a refusal, or nothing on success.
   Result<std::optional<std::string>> node(NodeId node) {
     const std::string name = graph_.op_of(node).name;
     std::string_view target = name;
@@ -203,7 +203,7 @@ class Refiner {
   }
 
  private:
-  /// The reason, or "".
+  /// Returns the reason of a refusal, or "".
   Result<std::string> apply(NodeId node, const ForeignOp& op, const ForeignArguments& arguments) {
     auto values = bind_foreign(context_, op, arguments);
     if (!values) return values.error();
@@ -248,7 +248,8 @@ class Refiner {
     for (auto it = built.nodes.rbegin(); it != built.nodes.rend(); ++it) graph_.erase(*it);
   }
 
-  /// What operand k holds afterwards: what the item says, else what it held.
+  /// Returns the contents of operand k after the call: those that the item states, else the old
+  /// ones.
   ValueId contents(NodeId node, std::size_t k, const ForeignOp& op, const ForeignValues& values,
                    const ForeignResults& built) const {
     const ValueId operand = k < graph_.operand_count(node) ? graph_.operand(node, k) : ValueId();

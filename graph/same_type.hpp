@@ -1,5 +1,4 @@
-// Types that are the same for all sizes which the facts allow: bf16[n] and bf16[2*(n//2)] where n
-// is even.
+// Equality of types for all sizes that the facts allow: bf16[n] and bf16[2*(n//2)] if n is even.
 #pragma once
 
 #include "graph/context.hpp"

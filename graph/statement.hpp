@@ -49,14 +49,14 @@ struct Expr {
   std::vector<TypeExpr> type;  ///< none or one: the annotation of an operand, `x: T[*b, d]`
 };
 
-/// `k = 3`, or `k` alone, which binds (left) or reads (right) a variable of that name.
+/// Attribute `k = 3`, or `k` alone, which binds (left) or reads (right) a variable of that name.
 struct AttributeArg {
   std::string name;
   Span span;
   std::vector<Expr> value;  ///< none or one
 };
 
-/// `T`, `T[*b, d]`, `[n, 2*d]`, `promote(T, U)[broadcast(*a, *b)]`.
+/// Type expression: `T`, `T[*b, d]`, `[n, 2*d]`, `promote(T, U)[broadcast(*a, *b)]`.
 struct TypeExpr {
   PW_SPECIAL_MEMBERS(TypeExpr);
   Span span;

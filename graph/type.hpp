@@ -24,11 +24,11 @@ struct Type {
 class Types {
  public:
   explicit Types(Dims& dims) : dims_(dims) { types_.push_back({}); }  // id 0: unknown
-  /// The same types by the same ids, over a copy of the other's dims.
+  /// Copies the types with the same ids, over a copy of the other's dims.
   Types(const Types& other, Dims& dims) : dims_(dims), types_(other.types_), index_(other.index_) {}
   TypeId get(DType dtype, const Shape& shape);
   [[nodiscard]] static TypeId unknown() { return TypeId(0); }
-  /// Undefined for unknown(); ask first.
+  /// Returns the type. Undefined for unknown(), so check first.
   [[nodiscard]] const Type& operator[](TypeId id) const { return types_[id]; }
   [[nodiscard]] std::string print(TypeId id) const;           ///< "bf16[n, 4096]", "f32[]", "?"
   [[nodiscard]] std::string print(const Shape& shape) const;  ///< "[n, 4096]"

@@ -45,7 +45,7 @@ bool is_name_pattern(std::string_view before, std::string_view after) {
   return parts.numbered() && parts.before == before && parts.after == after;
 }
 
-/// Nothing where there is no number in it, or as many patterns already and none that fits.
+/// Adds a pattern; nothing if the text has no number, or if the table of patterns is full.
 std::optional<std::uint32_t> ValueNames::add_pattern(Patterns& patterns, std::string_view text) {
   const NameParts parts = take_apart(text);
   if (!parts.numbered()) return std::nullopt;

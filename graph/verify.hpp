@@ -1,12 +1,12 @@
-// The graph's invariants: order, links, arity, attributes, types as inferred. Run after import and,
-// on request, each pass.
+// Checks the graph's invariants: order, links, arity, attributes, inferred types. Runs after import
+// and, on request, after each pass.
 #pragma once
 
 #include "graph/graph.hpp"
 
 namespace pw {
 
-/// Empty when the graph is well formed; otherwise a diagnostic for each violation (at most 20).
+/// Returns a diagnostic for each violation (at most 20); empty for a well-formed graph.
 Diagnostics verify(const Graph& graph);
 
 }  // namespace pw

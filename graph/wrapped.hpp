@@ -1,4 +1,4 @@
-// Whole numbers beside tensors of small integers.
+// Whole numbers combined with tensors of small integers.
 #pragma once
 
 #include <cmath>
@@ -8,8 +8,8 @@
 
 namespace pw {
 
-/// A whole number modulo the numbers of a dtype of integers of 8 or 32 bits, as PyTorch takes it;
-/// of other dtypes, and other numbers, itself.
+/// Reduces a whole number modulo the range of an 8- or 32-bit integer dtype, as PyTorch does.
+/// Returns other numbers, and numbers for other dtypes, unchanged.
 inline double wrapped(double value, DType dtype) {
   constexpr double kMost = 1e15;  // in which whole numbers are exact
   if (!is_integer(dtype) || std::trunc(value) != value || std::abs(value) > kMost) return value;

@@ -1,8 +1,8 @@
 // The graph of a family, part by part, as vLLM 0.33 compiles its models (the forms of its dumps
-// after AOT autograd, read by `pwr import`). In open form, where a dump has one op whose weights
-// are its own, experts are products for each of them, weighted by the router and added up, and
-// latent attention has its keys and values written out, values padded to the width of keys; sinks,
-// windows, soft caps and the experts' own quantisation are left out.
+// after AOT autograd, read by `pwr import`). Some ops of a dump own their weights; the open form
+// writes these out. Experts become one product each, weighted by the router and summed. Latent
+// attention has explicit keys and values, with values padded to the width of keys. Sinks, windows,
+// soft caps and the experts' own quantisation are omitted.
 #include <algorithm>
 #include <string>
 
@@ -81,7 +81,7 @@ class Decoder : NodeMaker {
     return everywhere(weight(name, DType::bf16, {rows, s_.hidden}));
   }
 
-  /// The learned row of each position.
+  /// Returns the learned row of each position.
   ValueId place() {
     ValueId at = positions_;
     if (p_.position_offset > 0)
@@ -198,8 +198,9 @@ class Decoder : NodeMaker {
     return {parts[0], parts[1], parts[2]};
   }
 
-  /// The op turns its operands in place, so that who reads qkv afterwards sees them turned: as a
-  /// trace without mutation has it, each reader takes its part of the changed tensor. Parts of what
+  /// Rotates the operands in place, so that later readers of qkv see the rotated values. As in a
+  /// functionalised trace, each reader takes its part of the changed tensor. Parts written by
+  /// another kernel are extracted again for each use.
   /// another kernel has written are taken anew for each use.
   Heads turned_in_place(ValueId qkv, const Shape& sizes) {
     const Values first = split(qkv, sizes, {"q0", "k0", "v0"});
@@ -238,7 +239,7 @@ class Decoder : NodeMaker {
     return call("cast", {unit}, {{"dtype", DType::bf16}}, {name + "_unit"});
   }
 
-  /// Llama 4's temperature: log(floor((position + 1) / 8192) + 1) · 0.1 + 1.
+  /// Applies Llama 4's temperature: log(floor((position + 1) / 8192) + 1) · 0.1 + 1.
   ValueId scaled_by_position(ValueId q) {
     const auto number = [&](double value, const char* name) {
       return constant(value, DType::f32, name);
@@ -286,7 +287,7 @@ class Decoder : NodeMaker {
     return product(flat, "o", heads_ * head, s_.hidden);
   }
 
-  /// Queries of all heads, and the latent with the part of the key that is turned.
+  /// Returns the queries of all heads, and the latent with the rotated part of the key.
   std::pair<ValueId, ValueId> latent_products(ValueId x, std::int64_t q_width) {
     const std::int64_t latent_width = s_.kv_rank + turned_;
     if (s_.q_rank == 0) {
@@ -300,7 +301,7 @@ class Decoder : NodeMaker {
     return {product(q_c, "q_b", s_.q_rank, q_width), parts[1]};
   }
 
-  /// What remains in a trace of an assignment to a part of q: it is written to itself.
+  /// Keeps the trace of an assignment to a part of q: it is written to itself.
   ValueId in_place(ValueId q, std::int64_t key) {
     const ValueId rows = flat_rows(q, heads_ * key, "q_rows");
     const ValueId to = in_heads(rows, heads_, key, "q_to"),
@@ -381,7 +382,7 @@ class Decoder : NodeMaker {
     return call("addmm", {bias, x, turned}, {}, {"logits"});
   }
 
-  /// bf16[n, experts], 0 but for the chosen ones.
+  /// Returns bf16[n, experts], 0 except for the chosen experts.
   ValueId weights(ValueId logits) {
     const ValueId wide = call("cast", {logits}, {{"dtype", DType::f32}}, {"scores"});
     const ValueId shares = p_.sigmoid ? call("sigmoid", {wide}, {}, {"shares"}) : softmax(wide);
@@ -403,7 +404,7 @@ class Decoder : NodeMaker {
     return call("div", {powers, total}, {}, {"shares"});
   }
 
-  /// Every expert sees every row; those that were not chosen add 0.
+  /// Applies every expert to every row; experts that were not chosen add 0.
   ValueId experts(ValueId x, ValueId weights) {
     const std::int64_t e = s_.experts, width = s_.expert_ffn / o_.tp;
     const std::int64_t first = p_.gated ? 2 * width : width;
@@ -425,9 +426,14 @@ class Decoder : NodeMaker {
   }
 
   // ---- products
-  enum class Bias { none, own, of_sum };  ///< of_sum: of what all ranks add up, so on one rank only
+  enum class Bias {
+    none,
+    own,
+    of_sum
+  };  ///< of_sum: added to the sum over all ranks, so on one rank only
 
-  /// `whole`: all ranks have the same matrix. One that is not made of whole blocks stays bf16.
+  /// Multiplies by a weight. `whole`: all ranks hold the same matrix. A matrix that does not
+  /// consist of whole blocks stays bf16.
   ValueId product(ValueId x, const std::string& name, std::int64_t from, std::int64_t to,
                   Bias bias = Bias::none, bool whole = false) {
     const bool added = bias == Bias::own || (bias == Bias::of_sum && o_.rank == 0);
@@ -448,7 +454,7 @@ class Decoder : NodeMaker {
     return o_.quant == "nvfp4" ? from % kFp4Group == 0 : o_.quant != "none";
   }
 
-  /// Weights as they are stored, two numbers a byte; their global scale is a part of alpha.
+  /// Returns the weights as stored, two numbers a byte; their global scale is a part of alpha.
   template <class OfRank>
   ValueId fp4_product(ValueId x, const std::string& name, std::int64_t from, std::int64_t to,
                       const OfRank& of_rank) {
@@ -535,7 +541,7 @@ class Decoder : NodeMaker {
     return call("constant", {}, {{"value", value}, {"dtype", dtype}}, {name});
   }
 
-  /// All ranks hold the same: what is not a part of a sharded product.
+  /// Declares that all ranks hold the same contents: the input is not a part of a sharded product.
   ValueId everywhere(ValueId input) {
     if (o_.tp > 1) graph.declare_replicated(input, kGroup);
     return input;
@@ -546,13 +552,13 @@ class Decoder : NodeMaker {
   const ModelSizes& s_;
   double eps_;
   std::int64_t heads_, kv_heads_;
-  std::int64_t turned_;  ///< width of what is turned by its position
+  std::int64_t turned_;  ///< width of the part rotated by its position
   DimId tokens_;
   ValueId ids_, positions_, cos_sin_, residual_;
   std::string layer_;
 };
 
-/// What sizes must be, and divide; the option names what is to blame.
+/// Checks the ranges and divisibility of sizes; messages name the option at fault.
 class SizeCheck {
  public:
   void in_range(const char* option, std::int64_t value, std::int64_t most) {
@@ -611,7 +617,7 @@ Status check_sizes(const FamilyOptions& o, const ModelParts& p, const ModelSizes
   return check.done();
 }
 
-/// With blocks of weights, every width that a product reads or makes.
+/// Checks, for blocks of weights, every width that a product reads or writes.
 Status check_groups(const FamilyOptions& o, const ModelParts& p, const ModelSizes& s) {
   SizeCheck check;
   const std::int64_t g = o.group;

@@ -9,7 +9,7 @@ namespace {
 
 constexpr ModelParts kLlama{};
 
-/// Changes to a family that is known.
+/// Applies changes to a known family.
 template <class Change>
 constexpr ModelParts with(ModelParts parts, Change change) {
   change(parts);
@@ -49,7 +49,7 @@ constexpr ModelParts kOpt = with(kLlama, [](ModelParts& p) {
 constexpr ModelParts kGpt2 =
     with(kOpt, [](ModelParts& p) { p.position_offset = 0, p.activation = Activation::gelu_tanh; });
 
-/// A size by the name of its option.
+/// A size with the name of its option.
 struct SizeOption {
   std::string_view name;
   std::int64_t ModelSizes::* size;
@@ -70,7 +70,7 @@ constexpr SizeOption kSizeOptions[] = {
     {"kv-rank", &ModelSizes::kv_rank, &FamilyOptions::kv_rank},
 };
 
-/// Sizes that follow from those that are given, where they are not given themselves.
+/// Derives sizes that are not given from those that are.
 void follow(ModelSizes& s, const ModelSizes& family, const FamilyOptions& options) {
   if (options.heads)
     s.kv_heads = std::max<std::int64_t>(1, s.heads * family.kv_heads / family.heads);

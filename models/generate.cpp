@@ -122,7 +122,7 @@ class Llama : NodeMaker {
     return product(both_halves, "down", ffn_, o_.hidden);
   }
 
-  /// Every expert sees every token; the weights of those that were not chosen are 0.
+  /// Applies every expert to every token; experts that were not chosen have weight 0.
   ValueId mixture(ValueId x) {
     const ValueId chosen = routed(x);
     const std::string layer = prefix;
@@ -139,7 +139,8 @@ class Llama : NodeMaker {
     return sum;
   }
 
-  /// The weights of the experts: softmax of the router's product, but the best few set to 0.
+  /// Returns the weights of the experts: softmax of the router's product, with all but the best few
+  /// set to 0.
   ValueId routed(ValueId x) {
     const Attribute last = std::int64_t{-1};
     const ValueId w = everywhere(weight("router_w", DType::bf16, {o_.hidden, o_.experts}));
@@ -158,7 +159,7 @@ class Llama : NodeMaker {
     return call("reshape", {x}, {{"shape", Shape{tokens_, dim(heads), dim(head_)}}}, {value});
   }
 
-  /// Of x with several weights: one product of all that is taken apart, or one each.
+  /// Multiplies x by several weights: one product that is split, or one product each.
   std::vector<ValueId> products(ValueId x, const std::string& all,
                                 const std::vector<std::pair<std::string, std::int64_t>>& parts) {
     std::vector<ValueId> out;
@@ -183,7 +184,7 @@ class Llama : NodeMaker {
     return out;
   }
 
-  /// The left operand of a product: quantised once where several weights follow.
+  /// Left operand of a product: quantised once if several weights follow.
   struct Operand {
     ValueId value, scale;
   };
@@ -195,7 +196,7 @@ class Llama : NodeMaker {
 
   ValueId product(ValueId x, const std::string& what, std::int64_t from, std::int64_t to) {
     if (o_.quant == "none") return product(Operand{x, {}}, what, from, to);
-    // The weight stands before the scales among the inputs.
+    // The weight precedes the scales among the inputs.
     const ValueId w = weight(what + "_w", DType::f8e4m3, {from, to});
     const ValueId x_scale = everywhere(weight(what + "_xs", DType::f32, {1}));
     const ValueId w_scale = weight(what + "_ws", DType::f32, {1});
@@ -218,7 +219,7 @@ class Llama : NodeMaker {
     return call("all_reduce", {x}, {{"group", std::string(kRanks)}}, {"reduced"});
   }
 
-  /// All ranks hold the same: what is not a part of a sharded product.
+  /// Declares that all ranks hold the same contents: the input is not a part of a sharded product.
   ValueId everywhere(ValueId input) {
     if (o_.tp > 1) graph.declare_replicated(input, kRanks);
     return input;

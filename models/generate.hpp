@@ -15,21 +15,21 @@ struct LlamaOptions {
   std::int64_t max_tokens = 8192;
   std::string quant = "none";  ///< none, fp8: static scales before every product
   /// Tensor-parallel ranks: local widths, an all_reduce over the group "tp" after each sharded
-  /// product, and the inputs that no product shards declared to be replicated over it.
+  /// product, and replication over it declared for the inputs that no product shards.
   std::int64_t tp = 1;
-  /// Of each feed-forward layer: a mixture, every expert a branch of its own, summed by the weights
-  /// of a router that keeps the best `topk`. 0: one feed-forward layer, without a router.
+  /// Experts of each feed-forward layer: a mixture with a branch for every expert, summed by the
+  /// weights of a router that keeps the best `topk`. 0: one feed-forward layer, without a router.
   std::int64_t experts = 0, topk = 2;
-  /// Queries, keys and values, and gate and up, have a product each, as they are trained.
+  /// Uses a product each for queries, keys and values, and for gate and up, as in training.
   bool separate = false;
 };
 
-/// The graph of one rank, from token ids and positions to the last hidden state, over the symbol
-/// `n`. Widths must divide; the graph may have at most about a million nodes.
+/// Generates the graph of one rank, from token ids and positions to the last hidden state, over the
+/// symbol `n`. Widths must divide; the graph may have at most about a million nodes.
 Result<Graph> generate_llama(const ContextPtr& context, const LlamaOptions& options);
 
-/// The same graph with its nodes in another topological order, drawn by the seed; ids follow the
-/// order. Nodes with effects, and collectives, keep theirs among each other.
+/// Returns the same graph with its nodes in another topological order, drawn by the seed; ids
+/// follow the order. Nodes with effects, and collectives, keep their relative order.
 Graph shuffled(Graph graph, std::uint64_t seed);
 
 }  // namespace pw

@@ -1,3 +1,6 @@
+// Attributes and numbers that have several spellings are brought into one, so that equal nodes
+// compare equal. Each attribute is normalised on its own; numbers of a whole graph are settled in
+// one pass over its nodes.
 #include "graph/compare/canonical.hpp"
 
 #include <algorithm>
@@ -20,7 +23,7 @@ Attribute* value_of(Context& context, AttributeList& list, std::string_view name
   return it == list.end() ? nullptr : &it->second;
 }
 
-/// Axes of which the rank may be unknown are sorted only where both count from one side.
+/// Sorts two axes. With an unknown rank, only if both count from the same side.
 void sort_axes(Attribute* a, Attribute* b) {
   auto* first = a == nullptr ? nullptr : std::get_if<std::int64_t>(a);
   auto* second = b == nullptr ? nullptr : std::get_if<std::int64_t>(b);
@@ -32,7 +35,7 @@ bool is_slice_bound(const Op& op, std::string_view attribute) {
   return op.name == "slice" && (attribute == "start" || attribute == "end");
 }
 
-/// A bound within the extent, where that can be told.
+/// Clamps a bound to the extent, if their order is known.
 Attribute slice_bound(Dims& dims, DimId size, const Attribute& bound) {
   const auto* at = std::get_if<std::int64_t>(&bound);
   if (at == nullptr) return bound;
@@ -66,7 +69,7 @@ bool is_pointwise_primitive(const Op& op) { return op.traits.pointwise && !op.ha
 
 // ---- numbers of a whole graph
 
-/// Values in whose memory some node writes, and what those are views of.
+/// Returns the values whose memory some node writes, and the values that these are views of.
 std::set<ValueId> written_values(const Graph& graph) {
   std::set<ValueId> out;
   for (NodeId n = graph.first(); n.valid(); n = graph.next(n))
@@ -131,7 +134,8 @@ class NumberSettler {
     if (graph_.unused(v)) graph_.erase(n);
   }
 
-  /// Whether the result keeps its type, and every number the dtype in which it is read.
+  /// Returns true if a rank-0 operand keeps the result's type, and the dtype in which every number
+  /// is read.
   [[nodiscard]] bool may_be_rank_0(NodeId user, std::size_t slot) const {
     if (!is_pointwise_primitive(graph_.op_of(user))) return false;
     const ValueId own = graph_.operand(user, slot);

@@ -1,6 +1,6 @@
-// One spelling for what attributes and numbers can say in several: the axes of a transpose in
-// ascending order, bounds of a slice within its extent, rank-0 tensors of one number as constants.
-// Equal nodes then have equal attributes, so that `cse` and the matcher see that they are equal.
+// Canonical spelling of attributes and numbers: the axes of a transpose in ascending order, bounds
+// of a slice within its extent, rank-0 tensors of one number as constants. Equal nodes then have
+// equal attributes, so that `cse` and the matcher recognise them.
 #pragma once
 
 #include <span>
@@ -10,32 +10,32 @@
 
 namespace pw {
 
-/// Brings complete attributes into their one spelling.
+/// Brings complete attributes into canonical form.
 void make_canonical(Context& context, const Op& op, AttributeList& attributes,
                     std::span<const TypeId> operands);
 
-/// The other of two axes that may be exchanged without changing what the op computes: `dim1` for
+/// Returns the other of two axes that may be swapped without changing the op's result: `dim1` for
 /// `dim0` of a transpose. Empty for every other attribute.
 [[nodiscard]] std::string_view twin_axis(const Op& op, std::string_view attribute);
 
-/// A value for an attribute of `node` in the spelling that nodes have: an axis counted from the
-/// front, a bound of a slice within the extent.
+/// Returns a value for an attribute of `node` in canonical form: an axis counted from the front, a
+/// bound of a slice within the extent.
 [[nodiscard]] Attribute as_in_node(const Graph& graph, NodeId node, std::string_view attribute,
                                    Attribute value);
 
 /// Replaces each rank-0 `full` by a `constant`, unless it is an output or is written in place. A
-/// pointwise op that reads a `full` of one element beside an operand of its dtype and of at least
-/// its rank reads a `constant` instead.
+/// pointwise op that combines a one-element `full` with an operand of the same dtype and at least
+/// the same rank then reads a `constant`.
 void settle_numbers(Graph& graph);
 
-/// The number that a tensor of the dtype holds for `value`.
+/// Returns `value` rounded to the dtype.
 [[nodiscard]] double as_held(DType dtype, double value);
 
-/// The dtype in which `user` reads the number that is its operand `slot`: a pointwise primitive
-/// computes in f32 or f64 or in its integer type, any other op reads the operand's own type.
+/// Returns the dtype in which `user` reads the number in operand `slot`. A pointwise primitive
+/// computes in f32, f64 or its integer type; any other op reads the operand's own type.
 [[nodiscard]] DType number_dtype(const Graph& graph, NodeId user, std::size_t slot);
 
-/// The number as `user` reads it: the constant `number`, which is its operand `slot`.
+/// Returns the constant `number` as `user` reads it in operand `slot`.
 [[nodiscard]] double number_read(const Graph& graph, NodeId user, std::size_t slot, NodeId number);
 
 }  // namespace pw

@@ -1,3 +1,6 @@
+// The matched items of both graphs are compared one by one; unmatched items are removed or added.
+// Changes that are equal up to names and numbers in strings are folded into one entry by their key.
+// Linear in both graphs, but for sorting.
 #include "graph/compare/graph_diff.hpp"
 
 #include <cctype>
@@ -11,13 +14,13 @@
 namespace pw {
 namespace {
 
-/// A change, and by what it is equal to others.
+/// A change, with the key by which it equals others.
 struct Found {
   GraphChange change;
   std::string key;
 };
 
-/// Numbers in strings (`"layers.3.attn"`) tell layers apart, not changes.
+/// Removes numbers in strings (`"layers.3.attn"`), which identify layers, not changes.
 std::string without_numbers(const std::string& text) {
   std::string out;
   bool quoted = false;
@@ -138,7 +141,7 @@ class Differ {
         without_numbers(what));
   }
 
-  /// What differs, for a reader and for comparison with other changes.
+  /// The differing parts, as text and as a key for comparison with other changes.
   struct Parts {
     std::vector<std::string> shown, compared;
     void add(const std::string& text) { add(text, without_numbers(text)); }
@@ -202,7 +205,8 @@ class Differ {
     }
   }
 
-  /// The same value; or what was removed, and what came for it, which are listed themselves.
+  /// Returns true if two values correspond, or if both were replaced: such values are listed on
+  /// their own.
   [[nodiscard]] bool stays(ValueId a, ValueId b) const {
     if (!a.valid() || !b.valid()) return a.valid() == b.valid();
     if (match_.value_after[a.index] == b) return true;
@@ -223,12 +227,12 @@ class Differ {
                ? ValueId()
                : graph.written_inputs()[output - graph.returned_count()];
   }
-  /// Whether an output is returned on both sides, or written to the same input.
+  /// Returns true if an output is returned on both sides, or written to the same input.
   [[nodiscard]] bool same_write(std::size_t output) const {
     const ValueId a = written_by(before_, output), b = written_by(after_, output);
     return a.valid() == b.valid() && (!a.valid() || stays(a, b));
   }
-  /// A returned value, or `written to cache: cache_1`.
+  /// Prints a returned value, or `written to cache: cache_1`.
   static std::string output_of(const Graph& graph, std::size_t output) {
     const ValueId input = written_by(graph, output);
     const std::string value = called(graph, graph.outputs()[output]);

@@ -1,6 +1,6 @@
 // The differences of two graphs whose nodes correspond: removed, added and changed inputs, nodes
-// and outputs; equal changes of repeated layers are one. Names, groups, sources and the order of
-// nodes do not count, so that no difference means isomorphic graphs.
+// and outputs. Equal changes of repeated layers form one entry. Names, groups, sources and the
+// order of nodes do not count, so an empty difference means isomorphic graphs.
 #pragma once
 
 #include <cstddef>
@@ -27,13 +27,13 @@ struct GraphChange {
 
 struct GraphDiff {
   std::vector<GraphChange> changes;  ///< symbols, inputs, removed, added and changed nodes, outputs
-  std::size_t removed = 0, added = 0;    ///< nodes that are in one of the graphs alone
-  std::size_t matched = 0, changed = 0;  ///< nodes; of those that are in both, how many differ
-  std::size_t renamed_inputs = 0;        ///< inputs that have another name, which is no difference
+  std::size_t removed = 0, added = 0;    ///< nodes that are in only one of the graphs
+  std::size_t matched = 0, changed = 0;  ///< nodes in both graphs, and how many of these differ
+  std::size_t renamed_inputs = 0;        ///< inputs with another name, which is not a difference
   [[nodiscard]] bool equal() const { return changes.empty(); }
 };
 
-/// `fold`: equal changes in one. The graphs must be those that were matched.
+/// Computes the differences. `fold`: merges equal changes. The graphs must be the matched ones.
 GraphDiff diff_graphs(const Graph& before, const Graph& after, const GraphMatch& match,
                       bool fold = true);
 

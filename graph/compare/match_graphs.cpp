@@ -32,7 +32,7 @@ namespace {
 
 constexpr int kRounds = 100;      // of one stage
 constexpr int kMostRounds = 300;  // of all
-// Where so many rounds find less than such a part of what is open, the rest is taken for different.
+// A stage ends when this many rounds match less than this part of the open items.
 constexpr int kSlowRounds = 8;
 constexpr std::size_t kSlowPart = 256;
 constexpr std::array<int, 3> kRadii{4, 2, 1};

@@ -1,3 +1,6 @@
+// Forward data-flow analysis over three truths, evaluated on demand from a value to its operands.
+// Each value is computed once and memoised in the graph for its current edition, so all queries of
+// a pass cost one walk.
 #include "graph/compare/replication.hpp"
 
 #include <algorithm>
@@ -38,7 +41,7 @@ class Query {
     return at(value);
   }
 
-  /// The first value on the way up from `value` that is not replicated.
+  /// Returns the first value upstream of `value` that is not replicated.
   ValueId end_of(ValueId value) {
     while (true) {
       if (without_operands(value)) return value;
@@ -76,7 +79,7 @@ class Query {
     return name != nullptr && *name == group_;
   }
 
-  /// A fused collective is what its body is.
+  /// Derives the replication of a fused collective from its body.
   [[nodiscard]] Fact by_body(NodeId node, std::size_t result) const {
     std::vector<TypeId> types;
     for (ValueId v : graph_.operands(node)) types.push_back(v.valid() ? graph_.type(v) : TypeId());

@@ -1,6 +1,6 @@
-// Whether all ranks of a group hold the same tensor: declared on inputs, established by all_reduce
-// and all_gather over the group, lost by shard and reduce_scatter, kept by every other op that
-// computes from replicated operands. Three-valued: an input that is not declared is unknown.
+// Determines whether all ranks of a group hold the same tensor. Inputs declare it; all_reduce and
+// all_gather over the group establish it; shard and reduce_scatter lose it; every other op keeps it
+// if its operands are replicated. Three-valued: an undeclared input is unknown.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace pw {
 
-/// On `unknown` or `no`, `*why` (if given) names the value that it ends at. What was found is kept
-/// in the graph until its next mutation.
+/// Returns the truth for one value. On `unknown` or `no`, `*why` (if given) names the value that
+/// decided. Results are cached in the graph until its next mutation.
 [[nodiscard]] Truth is_replicated(const Graph& graph, ValueId value, std::string_view group,
                                   std::string* why = nullptr);
 

@@ -13,7 +13,8 @@
 namespace pw {
 namespace {
 
-/// A native was called with a dim that is not a number yet: no error, the result is unknown.
+/// Code of a native that was called with a dim that is not constant yet. Not an error: the result
+/// is unknown.
 constexpr std::string_view kNotYet = "PW0334";
 constexpr int kMaxBodyDepth = 200;  // the grammar limits nesting to less
 
@@ -39,7 +40,7 @@ class Evaluator {
   Result<Attribute> call(const Expr& e, int depth);
   Result<Attribute> index(const Expr& e, int depth);
   Result<Attribute> native(const Expr& e, const Native& function, int depth);
-  /// The tensors that the first argument of a call names; none for an absent operand.
+  /// Returns the tensors that the first argument of a call names; none for an absent operand.
   Result<std::vector<ValueId>> tensors(const Expr& call);
   Result<Truth> replicated(const Expr& e, std::string* why, int depth);
   Result<Truth> lasting(const Expr& e, std::string* why);
@@ -152,7 +153,7 @@ Result<Attribute> Evaluator::list(const Expr& e, int depth) {
   return error(e, "the elements of `" + print(e) + "` are of different kinds");
 }
 
-/// `[d] * tp`: the list, so many times.
+/// Evaluates `[d] * tp`: the list, repeated.
 Result<Attribute> Evaluator::repeated(const Expr& e, const Attribute& list,
                                       const Attribute& times) {
   constexpr std::int64_t kMost = std::int64_t{1} << 16;
@@ -208,7 +209,7 @@ Result<Attribute> Evaluator::arithmetic(const Expr& e, int depth) {
   }
 }
 
-/// `xs[1]` of a list of tensors.
+/// Evaluates `xs[1]` of a list of tensors.
 std::optional<ValueId> Evaluator::element(const Expr& e) {
   if (e.kind != Kind::index || e.args[0].kind != Kind::path) return std::nullopt;
   const auto it = env_.find(e.args[0].text);
@@ -337,7 +338,7 @@ Result<std::vector<ValueId>> Evaluator::tensors(const Expr& call) {
   return values;
 }
 
-/// `weight(x)`, `constant(x)`.
+/// Evaluates `weight(x)` and `constant(x)`.
 Result<Truth> Evaluator::lasting(const Expr& e, std::string* why) {
   std::vector<ValueId> values = PW_TRY(tensors(e));
   Truth all = Truth::yes;
@@ -452,7 +453,7 @@ Truth Evaluator::equal(const Attribute& a, const Attribute& b) {
 
 Result<Truth> Evaluator::compare(const Expr& e, std::string* why, int depth) {
   const Expr &l = e.args.at(0), &r = e.args.at(1);
-  // `a % b == 0` asks for divisibility, of which more is known than of the remainder's value.
+  // `a % b == 0` is decided as divisibility, which more facts prove than the remainder's value.
   if (e.text == "==" && l.kind == Kind::binary && l.text == "%" && r.kind == Kind::integer &&
       r.integer == 0) {
     Attribute a = PW_TRY(value(l.args.at(0), depth + 1));
@@ -525,7 +526,7 @@ Result<Truth> Evaluator::member(const Expr& e, std::string* why, int depth) {
   return t;
 }
 
-/// What a native cannot tell yet is unknown.
+/// Returns the truth of a predicate; an undecided native gives unknown.
 Result<Truth> Evaluator::truth(const Expr& e, std::string* why, int depth) {
   Result<Truth> decided = decide(e, why, depth);
   if (decided || decided.error().front().code != kNotYet) return decided;

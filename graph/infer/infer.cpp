@@ -42,7 +42,7 @@ class Instantiator {
         (e.text == "integral" || e.text == "floating"))
       return of_kind(e.args[0], e.text == "floating");
     if (e.kind == Expr::Kind::call && e.text == "either" &&
-        e.args.size() == 2) {  // either(attribute, T): T where it is none
+        e.args.size() == 2) {  // either(attribute, T): T if the attribute is none
       Attribute first = PW_TRY(evaluate(context_, nullptr, e.args[0], env_));
       return std::holds_alternative<None>(first) ? dtype(e.args[1]) : dtype(e.args[0]);
     }
@@ -58,7 +58,7 @@ class Instantiator {
     return fail(e.span, "PW0302", "`" + print(e) + "` is not a dtype here", dtype_hint(e.text));
   }
 
-  /// Nothing: the op has no result of this index.
+  /// Returns the shape; nothing if the op has no result of this index.
   Result<std::optional<Shape>> shape(const TypeExpr& expr, int result_index) {
     Shape out;
     for (const Expr& e : expr.dims) {
@@ -117,7 +117,7 @@ class Instantiator {
   std::map<const Expr*, std::vector<Attribute>> arguments_;  // of shape functions; looked up only
 };
 
-/// Nothing: no result of this index.
+/// Returns the type; nothing if the op has no result of this index.
 Result<std::optional<TypeId>> try_instantiate(Context& context, const TypeExpr& expr,
                                               Instantiator& instantiate, int result_index) {
   if (expr.dtype.empty())
@@ -137,7 +137,7 @@ Result<std::optional<TypeId>> try_instantiate(Context& context, const TypeExpr& 
   return std::optional(context.types.get(dtype->dtype, **shape));
 }
 
-/// The value of an attribute as its declared kind wants it; nothing if it cannot be that.
+/// Converts the value of an attribute to its declared kind; nothing if that is impossible.
 std::optional<Attribute> coerce(Context& context, AttributeKind kind, const Attribute& a) {
   auto integer = std::get_if<std::int64_t>(&a);
   switch (kind) {
@@ -220,7 +220,8 @@ Result<std::vector<TypeId>> types_of_body(Context& context, const Facts& facts, 
   return types;
 }
 
-/// A signature may say less than the body: that the patch of a slice_scatter fits its gap, say.
+/// Checks the body's types: a signature may be weaker than the body, which may require that the
+/// patch of a slice_scatter fits its gap.
 Status agree_with_body(Context& context, const Facts& facts, OpId op,
                        std::span<const TypeId> operands, AttributesId attributes,
                        const std::vector<TypeId>& declared, Span span) {

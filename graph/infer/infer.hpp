@@ -8,8 +8,8 @@
 
 namespace pw {
 
-/// As infer_types of graph/build.hpp, where dims that are one under the facts are the same: a
-/// reshape of `n` to `[n / 8, 8]` is one where 8 divides n.
+/// Infers types as infer_types of graph/build.hpp does, and treats dims that are equal under the
+/// facts as equal: reshaping `n` to `[n / 8, 8]` is valid if 8 divides n.
 Result<std::vector<TypeId>> infer_types(Context& context, const Facts& facts, OpId op,
                                         std::span<const TypeId> operands, AttributesId attributes,
                                         int result_count = -1, Span span = {});

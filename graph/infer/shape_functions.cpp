@@ -58,7 +58,7 @@ DimId product(Dims& dims, const Shape& shape) {
   return p;
 }
 
-/// Widens `out` to what it and `s` broadcast to.
+/// Widens `out` to the broadcast of it and `s`.
 Status widen(const ShapeCall& call, Shape& out, const Shape& s) {
   Dims& dims = call.context.dims;
   Shape wide(std::max(out.size(), s.size()), dims.constant(1));
@@ -134,7 +134,8 @@ Out transposed(const ShapeCall& call) {  // (*s, dim0, dim1)
   return std::optional(s);
 }
 
-/// An index as Python slices mean it: negative counts from the end, beyond the end is the end.
+/// Resolves an index by Python's rules for slices: negative counts from the end, beyond the end is
+/// the end.
 Result<DimId> slice_bound(const ShapeCall& call, DimId index, DimId size) {
   Dims& dims = call.context.dims;
   if (auto v = dims.value(index); v && *v < 0) {
@@ -147,7 +148,7 @@ Result<DimId> slice_bound(const ShapeCall& call, DimId index, DimId size) {
   if (index == size || dims.prove(Compare::ge, index, size, kNoFacts) == Truth::yes) return size;
   if (auto v = dims.value(index); v == 0) return index;
   if (dims.prove(Compare::le, index, size, kNoFacts) == Truth::yes) return index;
-  // Between symbols the order is a matter of the range; the index is taken at its word.
+  // The order of symbols depends on their ranges; the index is accepted unchanged.
   return index;
 }
 
@@ -173,8 +174,8 @@ Out sliced(const ShapeCall& call) {  // (*s, dim, start, end, step)
   return std::optional(s);
 }
 
-/// (*s, dim, sizes), a result each. Asked for one after another, so the sum is looked at once: a
-/// value may be cut into a million parts.
+/// Computes one result of (*s, dim, sizes). Results are requested one by one, so the sum is
+/// computed once: a value may be cut into a million parts.
 Out split_part(const ShapeCall& call) {
   Dims& dims = call.context.dims;
   Shape s = PW_TRY(shape_at(call, 0));
@@ -261,7 +262,7 @@ Out gathered(const ShapeCall& call) {  // (*s, dim, world): all ranks' parts in 
   return std::optional(s);
 }
 
-/// What tensors of indices, the operands from `first` on, read of s from `axis` on.
+/// Returns the shape that index tensors, the operands from `first` on, read of s from `axis` on.
 Result<Shape> read_by_indices(const ShapeCall& call, const Shape& s, std::size_t axis,
                               std::size_t first) {
   const std::size_t count = call.operands.size() - std::min(first, call.operands.size());

@@ -1,5 +1,5 @@
-// Native functions that result types of signatures may call to compute a shape. An explicit table;
-// nothing registers itself.
+// Native functions that result types of signatures may call to compute a shape. The table is
+// explicit; there is no registration.
 #pragma once
 
 #include <optional>
@@ -18,16 +18,16 @@ struct ShapeCall {
   int result_index;                      ///< for variadic results
   Span span;
   const Facts& facts;  ///< of the graph's symbols
-  /// Whether two dims are one, under the facts: 8 * (n / 8) is n where 8 divides n.
+  /// Returns true if two dims are equal under the facts: 8 * (n / 8) is n if 8 divides n.
   [[nodiscard]] bool same(DimId a, DimId b) const {
     return a == b ||
            (a.valid() && b.valid() && context.dims.prove(Compare::eq, a, b, facts) == Truth::yes);
   }
 };
-/// Nothing means: the op has no result of this index.
+/// Computes a shape; nothing if the op has no result of this index.
 using ShapeFunction = Result<std::optional<Shape>> (*)(const ShapeCall& call);
 
-/// Null when there is none of that name.
+/// Returns the function of that name, or null.
 ShapeFunction shape_function(std::string_view name);
 std::vector<std::string> shape_function_names();
 

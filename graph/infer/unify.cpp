@@ -71,7 +71,7 @@ class Unifier {
   }
 
  private:
-  /// Several sequences of unknown lengths: the first one is as short as it can be.
+  /// Splits several sequences of unknown lengths so that the first one is as short as possible.
   bool first_split(const std::vector<Expr>& pattern, const Shape& shape, std::size_t fixed) {
     const auto open = std::find_if(pattern.begin(), pattern.end(), [&](const Expr& e) {
       return e.kind == Expr::Kind::star && sequence(e) == nullptr;
@@ -133,8 +133,8 @@ class Unifier {
                        : fmt::format("with {} = {}", print(e), context_.attributes.print(*value)));
   }
 
-  /// `2*d` against a dim: with d a fresh symbol s, the expression is a·s + b, and d = (dim − b) /
-  /// a.
+  /// Solves `2*d` for d against a dim: with d a fresh symbol s, the expression is a·s + b, and d =
+  /// (dim − b) / a.
   bool solve(const Expr& e, const std::string& variable, DimId found) {
     Dims& dims = context_.dims;
     auto at = [&](DimId value) -> DimId {

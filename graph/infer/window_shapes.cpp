@@ -32,7 +32,7 @@ Result<std::int64_t> number_at(const ShapeCall& call, std::size_t i) {
   return no_window(call, fmt::format("shape function: argument {} is not an integer", i + 1));
 }
 
-/// A list of numbers, one for each axis, from `least` on.
+/// Returns a list of numbers, one for each axis, starting at `least`.
 Result<std::vector<std::int64_t>> numbers_at(const ShapeCall& call, std::size_t i, std::size_t axes,
                                              std::int64_t least, const char* what) {
   Shape list = PW_TRY(list_at(call, i));
@@ -51,7 +51,7 @@ Result<std::vector<std::int64_t>> numbers_at(const ShapeCall& call, std::size_t 
 struct Steps {
   std::vector<std::int64_t> stride, padding, dilation;
 };
-/// Lists from argument `first` on, the third only if `dilated`.
+/// Returns the lists from argument `first` on, the third only if `dilated`.
 Result<Steps> steps_at(const ShapeCall& call, std::size_t first, std::size_t axes,
                        bool dilated = true) {
   auto stride = numbers_at(call, first, axes, 1, "stride"),
@@ -64,7 +64,8 @@ Result<Steps> steps_at(const ShapeCall& call, std::size_t first, std::size_t axe
   return Steps{*stride, *padding, *dilation};
 }
 
-/// How many places a window has on an axis, where it may stand beyond the end if `ceil`.
+/// Returns the number of window positions on an axis; with `ceil` the window may extend beyond the
+/// end.
 Result<DimId> places(const ShapeCall& call, DimId extent, DimId kernel, const Steps& steps,
                      std::size_t axis, bool ceil) {
   Dims& dims = call.context.dims;
@@ -84,11 +85,11 @@ Result<DimId> places(const ShapeCall& call, DimId extent, DimId kernel, const St
   if (!ceil) return out;
   if (!count || !size)
     return no_window(call, "places beyond the end are counted for numbers only, not for symbols");
-  // A window begins inside of the input, or of the padding before it.
+  // A window begins inside the input or the padding before it.
   return (*count - 1) * stride >= *size + padding ? number(*count - 1) : out;
 }
 
-/// What a weight is checked to be: two axes, then the kernel's.
+/// Checks the rank of a weight: two axes, then the kernel's.
 Status check_rank(const ShapeCall& call, const Shape& x, std::size_t rank) {
   if (x.size() == rank && rank > 2 && rank <= 2 + kMostAxes) return {};
   return no_window(
@@ -96,7 +97,8 @@ Status check_rank(const ShapeCall& call, const Shape& x, std::size_t rank) {
                         x.size(), rank));
 }
 
-/// Whether x, by the weight, has the channels that groups ask for; the shape of the result.
+/// Checks that x has the channels that the weight and groups require; returns the shape of the
+/// result.
 Result<Shape> convolved_shape(const ShapeCall& call, const Shape& x, const Shape& w,
                               std::size_t steps_from) {
   Dims& dims = call.context.dims;
@@ -126,7 +128,7 @@ Status check_same(const ShapeCall& call, const Shape& shape, const Shape& wanted
                                call.context.types.print(wanted)));
 }
 
-/// A symbol is multiplied by whole numbers only.
+/// Scales an extent. A symbol can only be multiplied by whole numbers.
 Result<DimId> scaled(const ShapeCall& call, DimId extent, double scale) {
   Dims& dims = call.context.dims;
   const auto number = dims.value(extent);
@@ -141,7 +143,7 @@ Result<DimId> scaled(const ShapeCall& call, DimId extent, double scale) {
   return out;
 }
 
-/// Of a third operand, where there is one.
+/// Checks a third operand, if there is one.
 Status check_bias(const ShapeCall& call, DimId channels) {
   if (call.operands.size() < 3 || !call.operands[2].valid() || call.operands[2] == Types::unknown())
     return {};

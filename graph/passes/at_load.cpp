@@ -62,8 +62,8 @@ class Folding {
     }
   }
 
-  /// A view that has all elements in another order. A slice is no less in place, and what an
-  /// expansion repeats is not worth its memory.
+  /// Returns true for a view that reorders all elements. A slice works in place as well, and the
+  /// repetition of an expansion is not worth its memory.
   [[nodiscard]] bool moves(NodeId n) const {
     if (!graph_.op_of(n).traits.view || keeps_bytes(graph_, n) || graph_.operand_count(n) == 0 ||
         graph_.result_count(n) != 1)
@@ -79,7 +79,7 @@ class Folding {
     return count;
   }
 
-  /// What remains in the graph reads of the rest.
+  /// Finds the results that the remaining graph reads.
   void find_results(const std::vector<NodeId>& order) {
     std::vector<char> stays(graph_.node_bound(), 0);
     const auto keep = [&](ValueId v) {

@@ -1,5 +1,5 @@
-// What a graph computes of weights and numbers alone, once for all steps: Gemma's `w + 1`, a
-// transposed weight.
+// Splits off the part of a graph that depends on weights and numbers alone and runs once for all
+// steps: Gemma's `w + 1`, a transposed weight.
 #pragma once
 
 #include <optional>
@@ -8,11 +8,11 @@
 
 namespace pw {
 
-/// Takes the nodes whose results are the same in every step out of the graph, which reads these
-/// results as weights from then on. The graph that is returned computes them: its outputs have the
-/// names of the new weights. None where there are no such nodes, or only ones that compute and move
-/// nothing. What the graph returns stays in it, as does what depends on a size of the step, on what
-/// another rank holds, or on a weight that is written.
+/// Moves the nodes whose results are the same in every step into a new graph, and makes the given
+/// graph read these results as weights. The outputs of the returned graph have the names of the new
+/// weights. Returns nothing if there are no such nodes, or if they neither compute nor move
+/// anything. Results of the graph itself stay in it. So do nodes that depend on a size of the step,
+/// on another rank's data, or on a weight that is written.
 [[nodiscard]] std::optional<Graph> take_constants(Graph& graph);
 
 }  // namespace pw

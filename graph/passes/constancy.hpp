@@ -1,4 +1,5 @@
-// Whether a value is the same for all steps: a weight, or computed of weights and numbers alone.
+// Determines whether a value is the same for all steps: a weight, or computed of weights and
+// numbers alone.
 #pragma once
 
 #include <string>
@@ -7,18 +8,18 @@
 
 namespace pw {
 
-/// Whether the value is an input declared to be a weight. `why` says what it is instead.
+/// Checks that the value is an input declared as a weight. `why` describes what it is instead.
 [[nodiscard]] Truth is_weight(const Graph& graph, ValueId value, std::string* why = nullptr);
 
-/// Whether all that the value is computed of are weights and numbers. Unknown behind an op with an
-/// effect, or one that nothing is known of; `why` names the value that decided.
+/// Checks that the value is computed of weights and numbers alone. Unknown after an op with an
+/// effect or an unknown op; `why` names the value that decided.
 [[nodiscard]] Truth is_constant(const Graph& graph, ValueId value, std::string* why = nullptr);
 
-/// Whether all sizes that the attribute holds are numbers.
+/// Returns true if all sizes in the attribute are numbers.
 [[nodiscard]] bool has_fixed_sizes(const Dims& dims, const Attribute& attribute);
-/// Whether an attribute of the node is a size that the tokens of a step decide.
+/// Returns true if an attribute of the node is a size that depends on the step's tokens.
 [[nodiscard]] bool reads_a_symbol(const Graph& graph, NodeId node);
-/// Whether the value's type is known, and all its extents are numbers.
+/// Returns true if the value's type is known and all its extents are numbers.
 [[nodiscard]] bool has_fixed_type(const Graph& graph, ValueId value);
 
 }  // namespace pw

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kMaxBodyDepth = 32;
 
-/// Borrows a context that outlives the graphs made with it.
+/// Wraps a context that outlives the graphs made with it, without owning it.
 ContextPtr borrow(Context& context) { return ContextPtr(std::shared_ptr<void>(), &context); }
 
 Result<ValueId> body_result(const Op& op, std::size_t index, const Env& env) {
@@ -120,7 +120,8 @@ Result<std::vector<NodeId>> inline_node(Graph& graph, NodeId node) {
                  std::find(made.begin(), made.end(), graph.producer(replacement)) != made.end();
     const bool same =
         same_type(graph.context(), graph.type(old), graph.type(replacement), graph.facts);
-    if (fresh && same) graph.set_type(replacement, graph.type(old));  // as its users know it
+    if (fresh && same)
+      graph.set_type(replacement, graph.type(old));  // the type that its users have seen
     if (!same && graph.type(old) != Types::unknown())
       return fail(graph.op_of(node).span, "PW0332",
                   fmt::format("op `{}` declares a result {}, but its body gives {}",

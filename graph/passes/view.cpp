@@ -3,7 +3,7 @@
 namespace pw {
 namespace {
 
-/// `{ y = x }`
+/// Returns true for the body `{ y = x }`.
 bool is_identity(const Op& op) {
   if (op.body.size() != 1 || op.results.size() != 1) return false;
   const Statement& only = op.body.front();

@@ -5,9 +5,9 @@
 
 namespace pw {
 
-/// Whether a node's one result is its operand byte for byte, so that both may lie in one place: a
-/// reshape, or a view of the same type whose body, if it has one, is the operand. A slice, a split
-/// or a transposition is not.
+/// Returns true if a node's only result equals its operand byte for byte, so that both may share
+/// memory. Holds for a reshape, and for a view of the same type whose body, if present, is the
+/// operand. A slice, a split or a transposition does not qualify.
 [[nodiscard]] bool keeps_bytes(const Graph& graph, NodeId node);
 
 }  // namespace pw

@@ -11,7 +11,7 @@ namespace {
 
 bool writes(const OperandDecl& operand) { return operand.mut || operand.out; }
 
-/// Whether some op writes at all: most graphs are done with that.
+/// Returns a flag for each op that writes; most graphs have none and need no further work.
 std::vector<char> writers(const Graph& graph) {
   const OpTable& ops = graph.context().ops;
   std::vector<char> out(ops.size(), 0);
@@ -24,7 +24,7 @@ std::vector<char> writers(const Graph& graph) {
   return any ? out : std::vector<char>();
 }
 
-/// The nodes that write, in order.
+/// Returns the nodes that write, in order.
 std::vector<NodeId> writing_nodes(const Graph& graph) {
   const std::vector<char> writer = writers(graph);
   std::vector<NodeId> out;
@@ -34,7 +34,7 @@ std::vector<NodeId> writing_nodes(const Graph& graph) {
   return out;
 }
 
-/// The result that is `from` operand i.
+/// Returns the result that is `from` operand i.
 ValueId contents_after(const Graph& graph, NodeId node, std::size_t i) {
   const Op& op = graph.op_of(node);
   const std::size_t declared = std::min(i, op.operands.size() - 1);
@@ -47,7 +47,7 @@ ValueId contents_after(const Graph& graph, NodeId node, std::size_t i) {
   return {};
 }
 
-/// What a value was made of by writes and views.
+/// Input and view chain from which writes and views made a value.
 struct Origin {
   ValueId root;
   bool part = false;  ///< through a view
@@ -83,7 +83,7 @@ class Implied {
   void add(NodeId node, const OperandWrite& write) {
     const Origin origin = origin_of(graph_, write.written);
     if (!graph_.is_input(origin.root) || declared_.contains(origin.root)) return;
-    // An opaque op may be moved and drawn; what runs it asks for more.
+    // An opaque op may be moved and drawn; running it requires more.
     if (!write.contents.valid() && !graph_.op_of(node).has_body()) return;
     const auto [at, first] = place_.emplace(origin.root, out_.writes.size());
     if (first) out_.writes.emplace_back(origin.root, origin.root);

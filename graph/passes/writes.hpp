@@ -1,6 +1,7 @@
-// In-place writes of ops. A graph's names are values and keep their contents: after `y = put(c, x)`
-// of an op with `mut c` and a result `from c`, `c` is what it was, and `y` is what its memory holds
-// then. What inputs hold at the end is stated by the graph's writes, or derived from its ops.
+// In-place writes of ops. A graph's names are values and keep their contents. After `y = put(c, x)`
+// of an op with `mut c` and a result `from c`, `c` keeps its old contents, and `y` is the new
+// contents of its memory. The final contents of inputs are stated by the graph's writes, or derived
+// from its ops.
 #pragma once
 
 #include <string>
@@ -15,12 +16,12 @@ namespace pw {
 struct OperandWrite {
   std::size_t operand = 0;
   ValueId written;
-  ValueId contents;  ///< what it holds then: the result `from` it; invalid where no result says
+  ValueId contents;  ///< its new contents: the result `from` it; invalid if no result states it
 };
 [[nodiscard]] std::vector<OperandWrite> writes_of(const Graph& graph, NodeId node);
 
 inline constexpr const char* kUndeclaredWrite = "PW0335";
-/// Why the last contents of an input cannot be determined.
+/// Reason why the final contents of an input cannot be determined.
 struct WriteProblem {
   NodeId node;
   std::string message, help;
@@ -32,13 +33,13 @@ struct ImpliedWrites {
   std::vector<WriteProblem> problems;
 };
 [[nodiscard]] ImpliedWrites implied_writes(const Graph& graph);
-/// Declares them, behind the outputs; where there are problems, nothing.
+/// Declares the implied writes after the outputs; declares nothing if there are problems.
 std::vector<WriteProblem> declare_writes(Graph& graph);
-/// The other way: an input that ops write and the graph does not declare written is copied first.
+/// Does the reverse: copies each input that ops write and the graph does not declare written.
 void copy_undeclared_writes(Graph& graph);
 
-/// The first node that writes what another has written already: which of them came first is not
-/// said. Invalid where there is none.
+/// Returns the first node that writes to a value that another node has written already, since their
+/// order is not defined. Invalid if there is none.
 [[nodiscard]] NodeId second_writer(const Graph& graph);
 
 }  // namespace pw

@@ -14,12 +14,12 @@ namespace pw {
 
 class AttributeReader {
  public:
-  /// The text of the trees must outlive it.
+  /// Creates a reader. The text of the trees must outlive it.
   AttributeReader(Context& context, json::Checks& check) : context_(context), check_(check) {}
 
-  /// The member `attributes` of a node's object; none, where it is absent.
+  /// Reads the member `attributes` of a node's object; no attributes if it is absent.
   bool read(const json::Tree& node, const json::Pointer& pointer, AttributesId& out);
-  /// Those in dims that were read, each with its first place.
+  /// Returns the symbols of the dims read so far, each with its first place.
   [[nodiscard]] const std::map<std::string, std::string>& symbols() const { return symbols_; }
 
  private:
@@ -32,7 +32,7 @@ class AttributeReader {
   Context& context_;
   json::Checks& check_;
   std::map<std::string, std::string> symbols_;
-  /// Objects that were read before, as they are written: most nodes have the attributes of another.
+  /// Objects read before, by their text: most nodes repeat the attributes of another.
   struct Read {
     std::string_view text;  // of the file
     AttributesId attributes;

@@ -1,4 +1,4 @@
-// What the reader and the writer of graph.pwb agree on.
+// Layout shared by the reader and the writer of graph.pwb.
 #pragma once
 
 #include <array>
@@ -9,18 +9,17 @@
 
 namespace pw::binary {
 
-// Like PNG's: a transfer as text damages it, and no text begins so.
+// Like PNG's: a transfer as text damages it, and no text begins with it.
 inline constexpr std::string_view kMagic = "\x89PWB\r\n\x1a\n";
 inline constexpr std::uint32_t kVersion = 2;
 inline constexpr std::uint32_t kNone = 0xffffffffu;  // no operand, group or source
-// Of a name or what else is called by words: with the top bit a pattern and the number in it, else
-// a text.
+// Bit of a name or another phrase: set for a pattern and its number, clear for a text.
 inline constexpr std::uint32_t kPatternBit = 1u << 31;
 inline constexpr std::uint32_t kVariantBit = 1u << 31;  // of a node's kind: a variant, else a kind
 inline constexpr std::size_t kMostPatterns = 1023;
 
-/// After magic, version and checksum: how many of each, in the order in which they stand. `json`
-/// and `characters` are bytes; each of the others is as many numbers of 32 bits as kWidths says.
+/// Counts of each table after magic, version and checksum, in the order of the tables. `json` and
+/// `characters` are bytes; each entry of the others has as many 32-bit numbers as kWidths states.
 struct Counts {
   enum : std::uint8_t {
     json,        // the kinds, as graph.json
@@ -28,7 +27,7 @@ struct Counts {
     texts,       // where each ends
     patterns,    // the texts before and after the number
     places,      // group and source, each words or kNone
-    variants,    // a kind, one of its attributes (a text), the words that it is instead
+    variants,    // a kind, one of its attributes (a text), the words that replace it
     inputs,      // kind, name
     nodes,       // kind or variant, place and one more, or 0
     operands,    // of all nodes: a value or kNone

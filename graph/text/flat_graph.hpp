@@ -1,5 +1,5 @@
-// A graph as the comparison of two graphs reads it: inputs, then nodes in order, numbered from 0,
-// with the edges in both directions in arrays. A snapshot; the graph must not change meanwhile.
+// Flat form of a graph for comparing two graphs: inputs, then nodes in order, numbered from 0, with
+// the edges in both directions in arrays. A snapshot: the graph must not change meanwhile.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@ namespace pw {
 
 inline constexpr std::uint32_t kNoItem = 0xffffffffu;
 
-/// One result of an item; kNoItem where an operand is absent.
+/// One result of an item; kNoItem for an absent operand.
 struct ItemResult {
   std::uint32_t item = kNoItem, result = 0;
   friend bool operator==(const ItemResult&, const ItemResult&) = default;
 };
-/// Who reads a result: an operand slot of an item, or, with kNoItem, an output of the graph.
+/// Reader of a result: an operand slot of an item, or, with kNoItem, an output of the graph.
 struct ItemUse {
   std::uint32_t user = kNoItem, slot = 0, result = 0;
 };
@@ -41,10 +41,10 @@ class FlatGraph {
   [[nodiscard]] std::span<const ItemUse> uses(std::uint32_t item) const {
     return {uses_.data() + first_use_[item], uses_.data() + first_use_[item + 1]};
   }
-  /// Op, attributes and types; of an input what it is declared to be. Comparable between graphs of
-  /// one context.
+  /// Returns a hash of op, attributes and types; for an input of its declaration. Comparable
+  /// between graphs of one context.
   [[nodiscard]] std::uint64_t label(std::uint32_t item) const;
-  /// The op alone.
+  /// Returns a hash of the op alone.
   [[nodiscard]] std::uint64_t weak_label(std::uint32_t item) const;
 
  private:

@@ -1,7 +1,6 @@
-// Nodes that differ in nothing but in what they read and how things are called are of one kind; the
-// kinds are written as graph.json, so that reading them checks ops, attributes and types, and each
-// node is a few numbers. A kind for each layer that an attribute names would be as many kinds as
-// layers: those are variants of one.
+// Nodes that differ only in operands and names share a kind. Kinds are written as graph.json, so
+// that reading them checks ops, attributes and types; each node is a few numbers. If an attribute
+// names the layer, every layer would need its own kind: those are variants of one.
 #include "graph/text/graph_binary.hpp"
 
 #include <array>
@@ -28,7 +27,7 @@ class BinaryWriter {
   std::string write() {
     number_.assign(graph_.value_bound(), binary::kNone);
     for (ValueId v : graph_.inputs()) input(v);
-    // Behind the inputs that are kinds, those which the kinds of nodes read.
+    // Appended to the inputs that are kinds: those that the kinds of nodes read.
     counts_[Counts::input_kinds] = static_cast<std::uint32_t>(kinds_.inputs().size());
     for (NodeId n = graph_.first(); n.valid(); n = graph_.next(n)) node(n);
     for (ValueId v : graph_.outputs()) column(Counts::outputs).push_back(number_[v.index]);
@@ -90,13 +89,13 @@ class BinaryWriter {
     ++nodes_;
   }
 
-  /// Attributes as others, the base, of which one is other words.
+  /// Attribute list that equals a base except for one phrase.
   struct Varied {
     AttributesId base;
     std::uint32_t attribute = binary::kNone, words = 0;  // a text; none: they are the base
   };
-  /// By the first attribute of words with a number in them. The base is the first that was met of
-  /// those that differ in this number alone.
+  /// Finds the base by the first attribute of words that contain a number. The base is the first
+  /// list encountered of those that differ only in this number.
   const Varied& varied_of(AttributesId id) {
     const auto [it, fresh] = varied_.try_emplace(id, Varied{id});
     if (!fresh) return it->second;
@@ -169,7 +168,7 @@ class BinaryWriter {
   }
 
   std::uint32_t name(std::string_view words) { return words_of(words, binary::kMostPatterns); }
-  /// What is no name: leaves patterns for names.
+  /// Returns the id of a phrase that is not a name; patterns are reserved for names.
   std::uint32_t phrase(std::string_view words) {
     return words_of(words, binary::kMostPatterns / 2);
   }

@@ -64,8 +64,8 @@ class Writer {
     out_ += first ? "]" : "\n  ]";
   }
 
-  // Symbols in use without facts are written with the widest, since each must be declared to be
-  // read.
+  // Symbols without facts are written with the widest, since a reader requires a declaration of
+  // each.
   std::map<std::string, SymbolFact, std::less<>> used_symbols() const {
     std::map<std::string, SymbolFact, std::less<>> out = graph_.facts.symbols;
     std::set<DimId> seen;

@@ -11,8 +11,7 @@
 
 namespace pw::json {
 
-/// Where something stands in the file; made text of when there is an error. Refers to the pointer
-/// it was made from.
+/// Place in the file; becomes text only for an error. Refers to the pointer that it was made from.
 class Pointer {
  public:
   Pointer() = default;
@@ -29,27 +28,27 @@ class Pointer {
 };
 inline const Pointer kTop;
 
-/// Error codes of a format: for what has another form than it should, and for unknown members.
+/// Error codes of a format: for a wrong form, and for unknown members.
 struct Codes {
   std::string_view form, member;
 };
 
-/// Each check returns false if it fails, and has reported it.
+/// Checks of JSON values. Each returns false on failure, after reporting it.
 class Checks {
  public:
-  /// `file` names the file in places, and must outlive this.
+  /// Creates the checks. `file` names the file in places, and must outlive them.
   Checks(const std::string& file, const Codes& codes) : file_(file), codes_(codes) {}
 
-  /// False, always. What comes after 20 errors is dropped.
+  /// Reports an error and returns false. Errors after the 20th are dropped.
   bool error(const Pointer& pointer, std::string_view code, std::string message,
              std::string help = {}) {
     return error_at(pointer.text(), code, std::move(message), std::move(help));
   }
   bool error_at(const std::string& pointer, std::string_view code, std::string message,
                 std::string help = {});
-  /// An error that something else found, at a place here.
+  /// Adds an error found elsewhere, with a place in this file.
   void add(Diagnostic error, const std::string& pointer);
-  /// Errors that have their places.
+  /// Adds errors that have their places.
   void add(Diagnostics errors);
   [[nodiscard]] bool full() const;
   [[nodiscard]] bool passed() const { return errors_.empty(); }
@@ -58,7 +57,7 @@ class Checks {
   bool expect(const Tree& tree, Tree::Kind kind, const Pointer& pointer) {
     return tree.kind == kind || unexpected(tree, kind, pointer);
   }
-  /// Of an object: an error for each other member.
+  /// Reports an error for each other member of an object.
   bool known_keys(const Tree& tree, std::initializer_list<std::string_view> known,
                   const Pointer& pointer);
   bool unknown_key(std::string_view key, std::initializer_list<std::string_view> known,

@@ -6,7 +6,7 @@
 namespace pw {
 
 NameId NumberedNames::intern(std::string_view name) {
-  // So far from the numbers that are there, a file would be small and its table large.
+  // A number this far from the known ones would let a small file create a large table.
   constexpr std::size_t kNear = 64, kTimes = 4;
   const NameParts parts = take_apart(name);
   if (!parts.numbered()) return intern_whole(name);

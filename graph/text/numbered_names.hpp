@@ -1,4 +1,4 @@
-// Names of a file that is being read, numbered in the order in which they are met.
+// Numbers the names of a file in the order of their first occurrence.
 #pragma once
 
 #include <cstdint>
@@ -13,19 +13,19 @@
 
 namespace pw {
 
-/// A name that differs from others by one number is found by its pattern and that number: patterns
-/// are few, and neighbours in a file are neighbours here, where a look into a table of a million
-/// names would miss the cache.
+/// Table of names. A name that differs from others by one number is found by its pattern and that
+/// number. Patterns are few, and neighbours in a file are neighbours here; a lookup in a table of a
+/// million names would miss the cache.
 class NumberedNames {
  public:
   NameId intern(std::string_view name);
   [[nodiscard]] std::string text(NameId id) const;
   [[nodiscard]] std::size_t size() const { return entries_.size(); }
-  /// Puts the name into a context's table.
+  /// Adds the name to a context's table.
   ValueNameId add_to(ValueNames& names, NameId id);
 
  private:
-  /// A text of words_ (the pattern is kNone), or a pattern and the number in it.
+  /// A text of words_ (the pattern is kNone), or a pattern and its number.
   struct Entry {
     std::uint32_t pattern, number;
   };
@@ -33,7 +33,7 @@ class NumberedNames {
     NameId before, after;               // of words_
     std::vector<std::uint32_t> dense;   // ids by number, as far as numbers are near each other
     std::size_t count = 0, others = 0;  // of names in `dense`, and of those that are not
-    // Of the number 0, once it was asked for; nothing where the context has no room for it.
+    // Id of the number 0, once queried; nothing if the context has no room for it.
     std::optional<std::optional<ValueNameId>> first;
   };
   static constexpr std::uint32_t kNone = 0xffffffffu;

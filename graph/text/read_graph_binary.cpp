@@ -1,5 +1,5 @@
-// All counts are held against the size of the file before anything is made, and all numbers against
-// the counts.
+// All counts are checked against the size of the file before anything is allocated, and all numbers
+// against the counts.
 #include <fmt/format.h>
 
 #include "base/try.hpp"
@@ -16,10 +16,10 @@ namespace {
 using binary::Counts;
 using binary::kNone;
 
-/// Numbers that were seen, each of them once.
+/// Set of numbers that were seen.
 class Seen {
  public:
-  /// False where it was seen before.
+  /// Adds a number; returns false if it was seen before.
   bool add(std::uint32_t number) {
     const std::size_t word = number / 64;
     if (bits_.size() <= word) bits_.resize(std::max(word + 1, bits_.size() * 2));
@@ -39,8 +39,8 @@ bool mentions(const std::vector<Expr>& exprs, std::string_view word) {
   });
 }
 
-/// Whether the types of results may depend on the attribute: they come from the body, or the
-/// signature names it.
+/// Returns true if the types of results may depend on the attribute: they come from the body, or
+/// the signature names it.
 bool may_type_by(const Op& op, std::string_view attribute) {
   if (op.imported) return false;  // they are stated
   const auto type_mentions = [&](const auto& decl) {
@@ -61,7 +61,7 @@ class BinaryReader {
         parse_op_(parse_op),
         progress_(progress),
         graph_(context) {
-    graph_.trust_names(true);  // take() sees to it
+    graph_.trust_names(true);  // take() guarantees uniqueness
   }
 
   Result<Graph> read() {
@@ -87,7 +87,7 @@ class BinaryReader {
   }
 
  private:
-  /// The i-th of a column, or the part `k` of it.
+  /// Returns the i-th entry of a column, or its part `k`.
   [[nodiscard]] std::uint32_t at(std::size_t column, std::size_t i, std::size_t k = 0) const {
     return number_at(bytes_, begin_[column] + 4 * (i * binary::kWidths[column] + k));
   }
@@ -145,7 +145,7 @@ class BinaryReader {
     return texts_[i];
   }
 
-  /// What is called by a text, or by a pattern and the number in it.
+  /// Words given by a text, or by a pattern and its number.
   struct Words {
     std::string_view before, after;
     std::uint32_t pattern = kNone, number = 0;
@@ -202,7 +202,7 @@ class BinaryReader {
     return {};
   }
 
-  /// Each is checked as its kind was where a type may depend on the words.
+  /// Reads the variants, and checks each like its kind if a type may depend on the words.
   Status variants() {
     for (std::uint32_t i = 0; i < counts_[Counts::variants]; ++i) {
       const std::uint32_t number = at(Counts::variants, i, 0);
@@ -230,7 +230,7 @@ class BinaryReader {
                        static_cast<int>(kind.gives.size()));
   }
 
-  /// take() for most names: of a pattern that was met before.
+  /// Implements take() for most names: those of a known pattern.
   std::optional<ValueNameId> take_numbered(std::uint32_t name) {
     const std::uint32_t pattern = (name & ~binary::kPatternBit) >> NameParts::kNumberBits;
     if ((name & binary::kPatternBit) == 0 || pattern >= patterns_.size()) return std::nullopt;
@@ -239,7 +239,7 @@ class BinaryReader {
     if (!first || !*first || !named_[pattern].add(number)) return std::nullopt;
     return ValueNameId((*first)->index + number);
   }
-  /// The id of a name that nothing has yet.
+  /// Returns the id of a name that is not in use yet.
   Result<ValueNameId> take(std::uint32_t name) {
     if (const auto known = take_numbered(name)) return *known;
     const Words called = PW_TRY(words(name));
@@ -385,7 +385,7 @@ class BinaryReader {
   std::vector<Variant> variants_;
   struct Pattern {
     std::string_view before, after;
-    // Of the number 0, once it was asked for; nothing where the context has no room for it.
+    // Id of the number 0, once queried; nothing if the context has no room for it.
     std::optional<std::optional<ValueNameId>> first_name;
     std::optional<std::optional<TextId>> first_text;
   };
@@ -396,7 +396,7 @@ class BinaryReader {
   std::vector<std::uint32_t> places_;
   std::uint32_t operand_ = 0, result_ = 0;  // the next ones
   bool imported_ = false;
-  std::vector<ValueId> operands_;  // of the node in hand
+  std::vector<ValueId> operands_;  // of the current node
   std::vector<ValueNameId> results_;
 };
 

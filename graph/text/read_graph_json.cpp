@@ -1,8 +1,7 @@
-// The reader. The text is streamed into short records; then names are resolved, order and cycles
-// are checked, and nodes are built as by any other front end. Names and words are numbered in
-// tables of the reader's own, which go with it: a graph of a million nodes must not leave a million
-// strings behind. What was read before (a type, a list of attributes, a node's types at its
-// operands) is not read again.
+// The text is streamed into short records. Then names are resolved, order and cycles are checked,
+// and nodes are built as by any other front end. Names and words are numbered in tables of the
+// reader, which are freed with it: a graph of a million nodes must not leave a million strings.
+// Parsed types, attribute lists and inferred types are cached.
 #include <algorithm>
 #include <span>
 
@@ -56,7 +55,7 @@ class Reader {
         progress_(progress),
         graph_(context),
         check_(file, {"PW1005", "PW1006"}) {
-    graph_.trust_names(true);  // define() sees to it
+    graph_.trust_names(true);  // define() guarantees uniqueness
   }
 
   Result<Graph> read(std::string_view text, bool whole) {
@@ -101,7 +100,7 @@ class Reader {
     return std::span(results_).subspan(node.first_result, node.result_count);
   }
 
-  // A member that is a string and not empty; an invalid id when it is absent and may be.
+  // Reads a non-empty string member; an invalid id if it is absent and optional.
   template <class Table>
   bool string_member(const Tree& tree, std::string_view key, bool required, const Pointer& pointer,
                      Table& table, NameId& out) {
@@ -118,7 +117,7 @@ class Reader {
     return true;
   }
 
-  /// Of the node as it was written; of all, for what refining made of an unknown op.
+  /// Returns the pointer to the node as written, also for what refinement made of an unknown op.
   [[nodiscard]] std::string pointer_to(NodeId node) const {
     for (std::size_t n = 0; n < nodes_.size(); ++n)
       if (text(nodes_[n].name) == graph_.node_name(node)) return fmt::format("/nodes/{}", n);
@@ -424,7 +423,7 @@ class Reader {
   void unknown_value(NameId name, const Pointer& pointer, std::string_view code,
                      const std::string& prefix) {
     std::vector<std::string> known;
-    constexpr std::size_t kEnough = 10000;  // a hint is not worth a long search
+    constexpr std::size_t kEnough = 10000;  // a hint does not justify a long search
     for (const InputRecord& input : inputs_)
       if (known.size() < kEnough) known.emplace_back(text(input.name));
     for (const ResultRecord& result : results_)
@@ -434,8 +433,8 @@ class Reader {
                  near.empty() ? "" : "did you mean `" + near + "`?");
   }
 
-  // A value read above its definition is an error; if it is on a cycle, the cycle is what is
-  // reported, once.
+  // Reports a value that is read before its definition. For a value on a cycle, reports the cycle
+  // once instead.
   void check_order() {
     std::vector<std::pair<std::size_t, std::size_t>> early;  // node, operand
     const auto pointer = [](std::size_t n, std::size_t k) {
@@ -464,7 +463,7 @@ class Reader {
                         "nodes stand in topological order");
     }
   }
-  // Depth first over "reads", without recursion; the first cycle found is named.
+  // Depth-first search over operands, without recursion; reports the first cycle found.
   bool report_cycle() {
     enum class Mark : std::uint8_t { fresh, open, done };
     std::vector<Mark> marks(nodes_.size(), Mark::fresh);
@@ -507,8 +506,8 @@ class Reader {
     return true;
   }
 
-  /// What a node of this op, these attributes and operand types was: regular graphs infer each type
-  /// once.
+  /// Types inferred for this op, attributes and operand types: regular graphs infer each
+  /// combination once.
   struct Known {
     OpId op;
     AttributesId given;
@@ -540,7 +539,7 @@ class Reader {
     operand_types_.clear();
     for (NameId name : operands_of(record)) {
       const ValueId v = name.valid() ? definitions_[name].value : ValueId();
-      if (name.valid() && !v.valid()) return poison(record);  // its producer is in error already
+      if (name.valid() && !v.valid()) return poison(record);  // its producer is already in error
       operands.push_back(v);
       operand_types_.push_back(v.valid() ? graph_.type(v) : TypeId());
     }
@@ -674,12 +673,12 @@ class Reader {
   IdVec<NameId, Definition> definitions_;          // by name
   IdVec<NameId, TypeId> types_;                    // by word; invalid: not looked at yet
   IdVec<NameId, OpId> ops_;                        // the same
-  std::vector<std::pair<NameId, OpId>> imported_;  // what the text itself calls unknown
+  std::vector<std::pair<NameId, OpId>> imported_;  // ops that the text declares unknown
   std::size_t imported_read_ = 0;                  // those that are in ops_
   std::vector<Known> known_;
   HashIndex known_index_;
   IdVec<NameId, TextId> place_texts_;  // by word
-  // Of the node in hand.
+  // Data of the current node.
   std::vector<ValueId> operand_values_;
   std::vector<TypeId> operand_types_;
   std::vector<ValueNameId> result_names_;

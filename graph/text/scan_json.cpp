@@ -1,6 +1,6 @@
-// A scanner of its own: a tree is made of views of the text, in memory that is used again for each
-// element, which reads some ten times as fast as a general library; that one is left with the
-// writing of odd strings.
+// A dedicated scanner. A tree consists of views of the text, in memory that is reused for each
+// element, which reads some ten times as fast as a general library. That library only writes
+// unusual strings.
 #include "graph/text/scan_json.hpp"
 
 #include <algorithm>
@@ -55,7 +55,7 @@ class Scanner {
   }
 
  private:
-  /// A step of the path to where the scanner is: a member, or an element of a list.
+  /// A step of the path to the scanner's position: a member, or an element of a list.
   struct Step {
     std::string_view key;
     std::size_t index = 0;
@@ -108,8 +108,8 @@ class Scanner {
     return true;
   }
 
-  /// A string; no data after an error. It is returned in registers: a processor waits long for a
-  /// copy of what was just written in smaller pieces.
+  /// Reads a string; no data after an error. Returned in registers: reading back freshly written
+  /// smaller pieces stalls the processor (store forwarding).
   std::string_view string(const char* what) {
     if (!take('"')) return syntax(fmt::format("{} is expected here", what)), std::string_view();
     const std::size_t begin = at_;
@@ -127,9 +127,9 @@ class Scanner {
     if (text.size() <= kMaxString) return text;
     return error("PW1002", "a string is longer than 1 MiB"), std::string_view();
   }
-  /// How many characters from here on are ASCII that needs no look, eight at a time (the tests of
-  /// bytes in words are those of Anderson's "Bit Twiddling Hacks"; of what they mark only the
-  /// lowest byte is sure).
+  /// Counts the ASCII characters from here on that need no inspection, eight at a time. The byte
+  /// tests in words are those of Anderson's "Bit Twiddling Hacks"; of the marked bytes only the
+  /// lowest is certain.
   [[nodiscard]] std::size_t ordinary(std::size_t from) const {
     constexpr std::uint64_t kOnes = ~std::uint64_t{0} / 255, kTops = kOnes * 0x80;
     const auto zeros = [](std::uint64_t x) { return (x - kOnes) & ~x & kTops; };
@@ -193,7 +193,7 @@ class Scanner {
     append_utf8(text, code);
     return true;
   }
-  /// `uXXXX`
+  /// Reads `uXXXX`.
   bool hex(std::uint32_t& out) {
     const std::string_view digits = text_.substr(std::min(at_ + 1, text_.size()), 4);
     const auto [end, bad] = std::from_chars(digits.data(), digits.data() + digits.size(), out, 16);
@@ -239,7 +239,7 @@ class Scanner {
   bool real(std::string_view token, Tree& out) {
     out.kind = Tree::Kind::real;
     const auto [end, bad] = std::from_chars(token.data(), token.data() + token.size(), out.real);
-    // Too small is not out of range: it is a subnormal number, or 0.
+    // A number that is too small is valid: it is subnormal, or 0.
     if (bad != std::errc()) out.real = std::strtod(std::string(token).c_str(), nullptr);
     return std::isfinite(out.real) ||
            error("PW1003", fmt::format("the number {} is out of range", token.substr(0, 40)));
@@ -277,7 +277,7 @@ class Scanner {
       default: return number(out);
     }
   }
-  /// The next of `open_`. What holds no others is written where it stays.
+  /// Reads the next item of `open_`. An item without children is written in place.
   bool item(std::size_t depth) {
     skip_space();
     if (peek() != '{' && peek() != '[') return value(open_.emplace_back(), depth);
@@ -310,7 +310,8 @@ class Scanner {
     open_.resize(begin);
     return true;
   }
-  /// The next key, which is not among those from `begin` on, and the colon; a step of the path.
+  /// Reads the next key, which must differ from those from `begin` on, and the colon; extends the
+  /// path.
   bool key(std::size_t begin) {
     const std::string_view k = string("a key");
     if (k.data() == nullptr) return false;

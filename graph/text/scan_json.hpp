@@ -1,6 +1,6 @@
 // Reads JSON text as a stream of the top object's members and of the elements of its large lists,
 // so that a file is never held as one tree. Everything is bounded; every error has a place. A tree
-// refers to the text and to memory that is used again for the next one.
+// refers to the text and to memory that the next tree reuses.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ inline constexpr std::size_t kMaxItems = std::size_t{1}
                                          << 20;  ///< of one array that is not streamed
 inline constexpr std::size_t kMaxElements = std::size_t{1} << 26;  ///< of one streamed list
 
-/// Trivial, so that thousands are made and dropped at no cost.
+/// Value of JSON. Trivial, so that creating and dropping thousands costs nothing.
 struct Tree {
   enum class Kind : std::uint8_t {
     null,
@@ -49,16 +49,17 @@ struct Sink {
   std::vector<std::string> streamed;  ///< keys whose lists come by element
   std::function<void(std::string_view key, std::size_t index, const Tree& value)> element;
   std::function<void(std::string_view key, const Tree& value)>
-      member;                   ///< all others; and streamed keys that are no list
+      member;                   ///< all others; and streamed keys whose value is not a list
   StageProgress progress = {};  ///< of the bytes, between elements
 };
 
-/// The text must be one object. `file` names it in places: "graph.json:3:14 at /nodes/7".
+/// Scans a text, which must be one object. `file` names it in places: "graph.json:3:14 at
+/// /nodes/7".
 Status scan(std::string_view text, const std::string& file, const Sink& sink);
 
-/// A JSON string literal; bytes that are not UTF-8 are replaced.
+/// Returns a JSON string literal; bytes that are not UTF-8 are replaced.
 std::string quoted(std::string_view text);
-/// One step of a JSON pointer, escaped.
+/// Returns one escaped step of a JSON pointer.
 std::string step(std::string_view key);
 
 }  // namespace pw::json

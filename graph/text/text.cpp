@@ -7,7 +7,7 @@
 namespace pw {
 namespace {
 
-// What the grammar reserves, and the two words that are numbers.
+// Words that the grammar reserves, and the two words that are numbers.
 constexpr std::array<std::string_view, 15> kReserved = {
     "where", "assume", "given", "unless", "many", "and", "or", "not",
     "in",    "out",    "true",  "false",  "none", "inf", "nan"};
@@ -79,7 +79,7 @@ int level_of(const Expr& e) {
   return kPrimary;
 }
 
-/// Prints trees; with sources, real numbers keep the spelling they were written with.
+/// Printer of trees; with sources, real numbers keep their original spelling.
 class Printer {
  public:
   explicit Printer(const SourceMap* sources = nullptr) : sources_(sources) {}
@@ -106,7 +106,8 @@ class Printer {
       return e.type.empty() ? expression(e) : typed(e) + ": " + type(e.type[0]);
     });
   }
-  /// A type behind an operation without parentheses could be that of its last operand.
+  /// Prints an expression with its type. After an operation without parentheses, the type would
+  /// apply to its last operand.
   [[nodiscard]] std::string typed(const Expr& e) const {
     const bool number = e.kind == Expr::Kind::integer || e.kind == Expr::Kind::real;
     return number ? bare(e) : at_level(e, kSpread);

@@ -26,13 +26,13 @@ std::string print_call(const Graph& graph, NodeId node) {
   return out + ")" + print_attributes(graph.context(), graph.attributes(node));
 }
 
-/// Types are printed where the op's signature does not say them. Layers repeat, so the answers are
-/// kept.
+/// Decides which types must be printed: those that the op's signature does not determine. Layers
+/// repeat, so results are cached.
 class Inference {
  public:
   explicit Inference(const Graph& graph) : graph_(graph) {}
 
-  /// Whether the i-th result needs its type stated.
+  /// Returns true if the i-th result needs its type stated.
   bool stated(NodeId node, std::size_t i) {
     const TypeId actual = graph_.type(graph_.result(node, i));
     if (actual == Types::unknown()) return false;
@@ -80,7 +80,7 @@ std::string print_symbol(const std::string& name, const SymbolFact& fact) {
   return fact.role.empty() ? out : out + " role " + quote(fact.role);
 }
 
-/// Ops that the library lacks travel with the graph.
+/// Returns the ops that the library lacks, which are written with the graph.
 std::map<std::string, OpId> own_ops(const Graph& graph) {
   std::map<std::string, OpId> out;
   for (NodeId n = graph.first(); n.valid(); n = graph.next(n)) {
@@ -96,7 +96,7 @@ std::string provenance(const Graph& graph, NodeId n) {
   return graph.source(n).empty() ? group : group + " " + quote(graph.source(n));
 }
 
-/// Hashes of texts, each made once; 0 stands for one that is not known.
+/// Hashes of texts, each computed once; 0 marks an unknown one.
 class KnownHashes {
  public:
   template <class Text>

@@ -20,7 +20,7 @@ tl::unexpected<TextError> wrong(std::size_t offset, std::string message, std::st
   return tl::unexpected<TextError>(TextError{offset, std::move(message), std::move(help)});
 }
 
-// Precedence climbing over one dim; depth counts parentheses, signs and calls.
+// Precedence-climbing parser of one dim; depth counts parentheses, signs and calls.
 class DimReader {
  public:
   DimReader(Dims& dims, std::string_view text, const KnownSymbol& known)
@@ -139,7 +139,7 @@ class DimReader {
     return dims_.symbol(word);
   }
 
-  // The functions of PyTorch's symbolic shapes, and `max` and `min` as dims print them.
+  // Reads a function of PyTorch's symbolic shapes, or `max` and `min` as dims print them.
   TextResult<DimId> call(std::string_view function, std::size_t begin, int depth) {
     take("(");
     if (function.starts_with("CeilTo") || function.starts_with("FloorTo") ||
@@ -184,7 +184,8 @@ class DimReader {
     return true;
   }
 
-  // CeilToInt(IntTrueDiv(a, b)), ceiling(a/b), …: a quotient rounded; of a whole number, itself.
+  // Reads CeilToInt(IntTrueDiv(a, b)), ceiling(a/b), …: a rounded quotient; a whole number stays
+  // unchanged.
   TextResult<DimId> rounded(std::string_view function, int depth) {
     const bool up = function.starts_with("C") || function.starts_with("c");
     const std::size_t begin = (skip(), at_);
@@ -236,7 +237,7 @@ std::vector<std::string> dtype_words() {
   return out;
 }
 
-// The byte after the `]` that closes the `[` at `open`, or npos.
+// Returns the position after the `]` that closes the `[` at `open`, or npos.
 std::size_t after_bracket(std::string_view text, std::size_t open) {
   int depth = 0;
   for (std::size_t i = open; i < text.size(); ++i) {
@@ -246,7 +247,7 @@ std::size_t after_bracket(std::string_view text, std::size_t open) {
   return std::string_view::npos;
 }
 
-// "n, 4096" → dims; commas inside parentheses belong to a dim.
+// Parses "n, 4096" to dims; commas inside parentheses belong to a dim.
 TextResult<Shape> parse_shape(Context& context, std::string_view text, std::size_t base,
                               const KnownSymbol& known) {
   Shape shape;

@@ -1,5 +1,5 @@
-// Reads the text of types and dims: "bf16[n, 4096]", "2*n + 1", "?". The printer's other half; used
-// by graph.json and by FX. Never throws; bounded in length, nesting and size of numbers.
+// Reads the text of types and dims: "bf16[n, 4096]", "2*n + 1", "?". The inverse of the printer;
+// used by graph.json and FX. Never throws; bounded in length, nesting and size of numbers.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@ inline constexpr std::size_t kMaxRank = 32;
 inline constexpr std::size_t kMaxDimText = 512;  ///< bytes of one dim
 inline constexpr int kMaxDimNesting = 32;        ///< parentheses in one dim
 
-/// What is wrong, and at which byte of the text; the caller knows the place the text came from.
+/// Error and the byte of the text where it occurred; the caller knows the text's own place.
 struct TextError {
   std::size_t offset = 0;
   std::string message;
@@ -26,17 +26,17 @@ struct TextError {
 template <class T>
 using TextResult = tl::expected<T, TextError>;
 
-/// Sums, differences, products, `//`, `%` and powers of symbols and integers, in parentheses if
-/// need be. `known` (may be empty) says whether a symbol may be used.
+/// Predicate on symbol names, which may be empty. Dims are sums, differences, products, `//`, `%`
+/// and powers of symbols and integers, with optional parentheses.
 using KnownSymbol = std::function<bool(std::string_view)>;
 TextResult<DimId> parse_dim(Dims& dims, std::string_view text, const KnownSymbol& known = {});
 
-/// "bf16[n, 4096]", "f32[]", or "?" for unknown. Dtype names are the language's, and PyTorch's
-/// "f8e4m3fn".
+/// Parses "bf16[n, 4096]", "f32[]", or "?" for unknown. Dtype names are the language's, and
+/// PyTorch's "f8e4m3fn".
 TextResult<TypeId> parse_type(Context& context, std::string_view text,
                               const KnownSymbol& known = {});
 
-/// The same for FX: stride and device after the shape are read over ("f32[s0, 64][64, 1]cuda:0").
+/// Parses a type of FX: skips stride and device after the shape ("f32[s0, 64][64, 1]cuda:0").
 TextResult<TypeId> parse_fx_type(Context& context, std::string_view text);
 
 }  // namespace pw
