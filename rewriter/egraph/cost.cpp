@@ -31,7 +31,7 @@ std::int64_t extent(const Context& context, DimId dim, const SymbolSizes& sizes)
   return std::max<std::int64_t>(context.dims.evaluate(dim, all).value_or(kMost), 0);
 }
 
-/// Counts each type once.
+/// Byte counter that evaluates each type once.
 class ByteCounter {
  public:
   ByteCounter(const Graph& graph, SymbolSizes sizes) : graph_(graph), sizes_(std::move(sizes)) {}

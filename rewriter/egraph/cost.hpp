@@ -1,5 +1,5 @@
-// What a graph costs, as `best of … by COST` and `saturate … cost COST` count it: numbers that are
-// read from the graph alone, so that the same graph costs the same everywhere.
+// The cost of a graph, as `best of … by COST` and `saturate … cost COST` count it. It is computed
+// from the graph alone, so that equal graphs cost the same everywhere.
 #pragma once
 
 #include <cstdint>
@@ -16,16 +16,17 @@ namespace pw {
 [[nodiscard]] std::optional<Cost> cost_named(std::string_view name);
 
 using SymbolSizes = std::map<std::string, std::int64_t, std::less<>>;
-/// One size for every symbol of the facts: the largest it may have, but at most 8192, and a
-/// multiple of what is known to divide it.
+/// Returns one size for every symbol of the facts: the largest allowed, at most 8192, and a
+/// multiple of its known divisor.
 [[nodiscard]] SymbolSizes representative_sizes(const Facts& facts);
 
-/// Of one value of the type; 0 where it is unknown. A symbol without a size counts 8192.
+/// Returns the bytes of one value of the type; 0 if it is unknown. A symbol without a size counts
+/// 8192.
 [[nodiscard]] std::int64_t bytes_of(const Context& context, TypeId type, const SymbolSizes& sizes);
-/// `bytes` is the sum over the nodes that `ops` counts, of their distinct operands and their
-/// results. Sums stop at the largest number.
+/// Returns the cost of a graph. `bytes` sums, over the nodes that `ops` counts, the sizes of their
+/// distinct operands and results. Sums saturate at the largest number.
 [[nodiscard]] std::int64_t cost_of(const Graph& graph, Cost cost);
-/// What one node adds to it.
+/// Returns what one node adds to the cost.
 [[nodiscard]] std::int64_t cost_of(const Graph& graph, NodeId node, Cost cost,
                                    const SymbolSizes& sizes);
 

@@ -64,7 +64,8 @@ std::int64_t CostModel::of_row(NodeId node, const ast::Table::Row& row) {
   return 0;
 }
 
-/// Params, sizes, attributes, and the dims that the signature names.
+/// Returns the names of a table's cell: params, sizes, attributes, and the dims that the signature
+/// names.
 Env CostModel::names_of(NodeId node) {
   Env out = params_;
   const Op& op = graph_.op_of(node);

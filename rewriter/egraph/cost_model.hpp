@@ -1,4 +1,4 @@
-// One cost by name: of cost.hpp, or a table of the rules (dsl/cost_tables.hpp).
+// A cost selected by name: one of cost.hpp, or a table of the rules (dsl/cost_tables.hpp).
 #pragma once
 
 #include "dsl/run_rules.hpp"
@@ -8,14 +8,16 @@ namespace pw {
 
 class CostModel {
  public:
-  /// Sizes are representative_sizes() of the graph's facts. An unknown name counts nodes.
+  /// Creates a model. Sizes are representative_sizes() of the graph's facts. An unknown name counts
+  /// nodes.
   CostModel(const Graph& graph, const RuleSet& rules, std::string_view name, const Env& params);
 
-  /// What one node adds. Not negative; 0 where a table's cell cannot be evaluated, see error().
+  /// Returns what one node adds. Not negative; 0 if a table's cell cannot be evaluated, see
+  /// error().
   std::int64_t of(NodeId node);
-  /// Of all nodes together; stops at the largest number.
+  /// Returns the cost of all nodes; saturates at the largest number.
   std::int64_t of_graph();
-  /// PW1115: the first cell that could not be evaluated, or was negative.
+  /// Returns PW1115 for the first cell that could not be evaluated, or was negative.
   [[nodiscard]] const Diagnostics& error() const { return error_; }
 
  private:

@@ -1,3 +1,11 @@
+// Congruence closure by hash consing: each node's form (op, attributes, result types,
+// representatives of its operands) is looked up in a table, and nodes with equal forms have their
+// results merged. close() repeats passes over the whole graph until nothing merges, which is
+// simpler than tracking parents and enough for graphs of bounded size.
+//
+// Invariants: values of one class have equal types; the representative of a class is its oldest
+// value; after close() no two forms in forms() are equal. Cost: a pass is linear in the graph up to
+// path compression; the passes are bounded by the depth of merges that enable others.
 #include "rewriter/egraph/egraph.hpp"
 
 #include <algorithm>
@@ -7,7 +15,8 @@
 
 namespace pw {
 
-/// What a node computes, with equal operands made the same.
+/// Returns the form of a node: what it computes, with equal operands replaced by their
+/// representative.
 EGraph::Form EGraph::form_of(NodeId n) const {
   Form form{graph_.op(n).index, graph_.attributes(n).index};
   const std::size_t results = graph_.result_count(n), first = 2 + results;

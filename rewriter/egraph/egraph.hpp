@@ -14,29 +14,30 @@ class EGraph {
  public:
   explicit EGraph(const Graph& graph) : graph_(graph) {}
 
-  /// The value that stands for all values equal to it.
+  /// Returns the representative of all values equal to it.
   [[nodiscard]] ValueId find(ValueId v) const;
   [[nodiscard]] bool same(ValueId a, ValueId b) const { return a == b || find(a) == find(b); }
-  /// False where they are equal already, or of different types.
+  /// Merges two classes. Returns false if they are equal already, or of different types.
   bool merge(ValueId a, ValueId b);
-  /// Closes under congruence, and chooses one representative node for each form: the oldest.
+  /// Closes under congruence, and chooses the oldest node as the representative of each form.
   void close();
-  /// One node of each form, in order; of the last close().
+  /// Returns one node of each form, in order, as of the last close().
   [[nodiscard]] const std::vector<NodeId>& forms() const { return forms_; }
   [[nodiscard]] bool is_form(NodeId n) const {
     return n.index < is_form_.size() && is_form_[n.index];
   }
-  /// The node that computes the same by the same op of equal operands, as far as the last close()
-  /// and add() know.
+  /// Returns a node that applies the same op to equal operands, as far as the last close() and
+  /// add() have recorded it.
   [[nodiscard]] std::optional<NodeId> known(NodeId n) const;
-  /// A form that was not known(); it counts as one from now on, and is in forms() after close().
+  /// Adds a form that was not known(). It counts as one from now on, and is in forms() after
+  /// close().
   void add(NodeId n);
   [[nodiscard]] std::size_t size() const { return known_.size(); }
-  /// The values equal to it, itself included, in the order of their ids.
+  /// Returns the values equal to it, itself included, in the order of their ids.
   [[nodiscard]] std::vector<ValueId> members(ValueId v) const;
-  /// The nodes that compute it, one of each form.
+  /// Returns the nodes that compute it, one of each form.
   [[nodiscard]] std::vector<NodeId> producers(ValueId v) const;
-  /// Values that were merged with another since the last call.
+  /// Returns the values that were merged with another since the last call, and clears the list.
   std::vector<ValueId> take_merged() { return std::exchange(merged_, {}); }
 
  private:

@@ -1,7 +1,7 @@
-// A node of several results is a class of its own with that one node; each result is had from it
-// for nothing, so that it is paid once. An input is a node that costs nothing. Among graphs of the
-// same cost the one of fewest nodes is best: costs are multiplied, and each node counts one
-// besides.
+// States the e-graph as a DAG extraction problem (rewriter/extract), which counts a shared node
+// once. A node of several results is its own class with that one node; each result derives from it
+// at no cost, so that it is paid once. An input is a node of cost 0. Among graphs of equal cost the
+// one with the fewest nodes is best: costs are multiplied, and each node adds one.
 #include "rewriter/egraph/extraction.hpp"
 
 #include <cmath>
@@ -39,7 +39,7 @@ std::optional<Extraction> Extracting::run(const std::vector<std::vector<NodeId>>
   std::set<NodeId> seen;
   for (extract::ClassIndex c : answer->needed) {
     const ValueId value = values_[answer->choice[c]];
-    if (!value.valid()) continue;  // of several results; each has a class besides
+    if (!value.valid()) continue;  // of several results; each also has a class
     out.chosen[equal_.find(value)] = value;
     if (graph_.is_input(value) || !seen.insert(graph_.producer(value)).second) continue;
     out.nodes.push_back(graph_.producer(value));
@@ -110,7 +110,7 @@ extract::Choice Extracting::choice_of(const std::vector<NodeId>& nodes) const {
   return out;
 }
 
-/// A cost besides which at most as many nodes count as there are forms.
+/// Returns the least cost in the given unit, net of the tie-breaking count of nodes.
 std::int64_t Extracting::least_cost(double bound) const {
   const double units = std::ceil((bound - (least_ - 1)) / least_ - 1e-6);
   return static_cast<std::int64_t>(std::max(units, 0.0)) * unit_;

@@ -12,7 +12,7 @@
 namespace pw {
 
 struct Extraction {
-  std::map<ValueId, ValueId> chosen;  ///< representative → the value that is computed for it
+  std::map<ValueId, ValueId> chosen;  ///< representative → the value computed for it
   std::vector<NodeId> nodes;          ///< all that are needed, operands before users
   std::int64_t cost = 0;
   std::int64_t bound = 0;  ///< no graph among the forms costs less
@@ -21,15 +21,15 @@ struct Extraction {
   std::size_t parts = 0, like_parts = 0;
 };
 
-/// The forms of a graph as a problem of extraction; a node that is needed twice counts once.
+/// The forms of a graph as an extraction problem; a node that is needed twice counts once.
 class Extracting {
  public:
   Extracting(const Graph& graph, const EGraph& equal,
              const std::function<std::int64_t(NodeId)>& cost);
-  /// Nothing if some output can only be computed from itself. Never dearer than any of the graphs
-  /// in `known`, which are the nodes they have.
+  /// Extracts the cheapest graph. Nothing if some output can only be computed from itself. Never
+  /// costs more than any of the graphs in `known`, given by their nodes.
   std::optional<Extraction> run(const std::vector<std::vector<NodeId>>& known);
-  /// The problem with names, its costs as they were given.
+  /// Returns the problem with names and its original costs.
   [[nodiscard]] extract::NamedProblem named() const;
 
  private:

@@ -1,6 +1,7 @@
-// Greedy first, as its graph is one of the equal ones; then growth (growth.cpp), extraction
-// (extraction.cpp), and the extracted graph in place of the old. If the result is not cheaper,
-// everything is rolled back; if greedy's is, that is kept.
+// Drives equality saturation. A greedy run comes first, and its graph is added to the equal ones,
+// so that the result is never worse than greedy. Then growth (growth.cpp) and extraction
+// (extraction.cpp), and the extracted graph replaces the old one. If the result is not cheaper,
+// everything is rolled back; if greedy's graph is as good, that one is kept.
 #include "rewriter/egraph/saturation.hpp"
 
 #include <algorithm>
@@ -16,11 +17,11 @@
 namespace pw {
 namespace {
 
-/// What `greedy` makes of the graph with the same rules.
+/// Result of `greedy` on the graph with the same rules.
 struct GreedyRun {
   std::int64_t cost = 0;
   std::size_t nodes = 0;
-  bool ended = false;  ///< by itself
+  bool ended = false;  ///< without reaching a limit
   std::vector<MatchEvent> rewrites;
   std::vector<NodeId> end;  ///< the nodes of its graph
 };
@@ -33,7 +34,7 @@ Strategy as_greedy(const Strategy& strategy) {
   return greedy;
 }
 
-/// Rules that undo each other never end under greedy, so its rewrites are limited.
+/// Runs greedy with a limit on rewrites, since rules that undo each other never end.
 StopReason run_greedy(RunState& run, const Strategy& strategy, PassStats& stats) {
   run.fuel.push_back(kMoreRewrites +
                      kRewritesPerNode * static_cast<std::int64_t>(run.graph.node_count()));
@@ -42,7 +43,7 @@ StopReason run_greedy(RunState& run, const Strategy& strategy, PassStats& stats)
   return stop;
 }
 
-/// Leaves no trace: nobody watches, and all of it is undone.
+/// Tries greedy without a trace: without a watcher, and with everything undone.
 GreedyRun try_greedy(RunState& run, const Strategy& strategy, CostModel& cost) {
   RunWatch* watch = std::exchange(run.watch, nullptr);
   PassStats scratch;
@@ -59,8 +60,8 @@ GreedyRun try_greedy(RunState& run, const Strategy& strategy, CostModel& cost) {
   return out;
 }
 
-/// Makes greedy's graph a part of the forms, rewrite by rewrite; its nodes, as they are called
-/// here. Empty where a rewrite cannot be repeated.
+/// Adds greedy's graph to the forms, rewrite by rewrite. Returns its nodes by their ids here; empty
+/// if a rewrite cannot be repeated.
 std::vector<NodeId> repeat_greedy(Growth& growth, const GreedyRun& greedy, std::size_t bound) {
   std::map<NodeId, NodeId> here;
   const auto known = [&](NodeId n) {
@@ -118,8 +119,8 @@ std::vector<NodeId> install(Graph& graph, const EGraph& equal, const Extraction&
   return gone;
 }
 
-/// Whether the result has nodes that the application made; or, where it made none, whether what it
-/// made equal is in the result as something else.
+/// Returns true if the result contains nodes made by the application. If it made none: if the
+/// values that it made equal are in the result in another form.
 bool is_part_of(const Graph& graph, const EGraph& equal, const Extraction& best,
                 const std::set<NodeId>& kept, const EqualApplication& done) {
   if (!done.created.empty())
@@ -130,7 +131,7 @@ bool is_part_of(const Graph& graph, const EGraph& equal, const Extraction& best,
   });
 }
 
-/// The key of an application up to equal values: each is reported once.
+/// Returns the key of an application up to equal values: each is reported once.
 std::vector<std::uint32_t> forms_of(const Graph& graph, const EGraph& equal,
                                     const EqualApplication& done) {
   std::vector<std::uint32_t> key{done.rule.index};
@@ -152,7 +153,7 @@ std::string stop_text(const Growth& growth, GrowthStop stop) {
   return "";
 }
 
-/// How much the graph could cost less, of the forms that were found.
+/// Returns a text for the gap between the cost and the bound over the forms found.
 std::string distance_text(const Saturated& found) {
   if (found.bound >= found.cost)
     return fmt::format("{} {}, the best of these", found.by, found.cost);
@@ -160,7 +161,8 @@ std::string distance_text(const Saturated& found) {
                      found.bound);
 }
 
-/// A limit is no error: what was found stands. But the best may be among what was not.
+/// Warns about a limit. It is not an error, since every result is sound, but a better graph may
+/// have been missed.
 void warn_of_limit(RunState& run, const Strategy& strategy, const Saturated& found) {
   if (found.stop == "complete") return;
   std::string left;
@@ -174,7 +176,7 @@ void warn_of_limit(RunState& run, const Strategy& strategy, const Saturated& fou
       "`nodes N` and `rounds K` behind the pass set other limits"));
 }
 
-/// Takes the place of the graph; what was applied for it is the history.
+/// Replaces the graph; the applications that led to it become the history.
 void keep(RunState& run, PassStats& stats, Growth& growth, const Extraction& best,
           std::size_t bound) {
   Graph& graph = run.graph;

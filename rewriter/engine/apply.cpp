@@ -1,3 +1,16 @@
+// Applies one match by building beside and comparing: the right side is built while the matched
+// nodes are still there, so that a failure, or a result equal to the old one, is undone by one
+// rollback of the graph's journal.
+//
+//  1. check_legal: liveness (N10), escape (N08), convexity (N13), barriers (N14).
+//  2. build: new nodes at a place that keeps the order topological; output types must not change.
+//  3. unchanged: the new values are compared with the old ones as terms over older nodes.
+//  4. replace: outputs are redirected, consumed nodes and what becomes unneeded are erased.
+//
+// Invariant: between begin() and replace() no surviving node reads a new one, so rollback is always
+// possible. Cost: linear in the match and its users, times the depth of new nodes for the
+// comparison. The engine uses recipes (engine_replace.cpp) for rules without lists; this path also
+// serves the naive driver and single matches.
 #include "rewriter/engine/apply.hpp"
 
 #include <algorithm>
@@ -19,8 +32,8 @@ namespace {
 
 bool same_node(const Graph& graph, NodeId a, NodeId b, NodeId first_new, int depth);
 
-/// Whether two values are computed alike. Only new nodes are looked into: two old ones are what
-/// they are.
+/// Returns true if two values are computed alike. Only new nodes are compared by structure; two old
+/// ones are equal only if identical.
 bool same_value(const Graph& graph, ValueId a, ValueId b, NodeId first_new, int depth) {
   if (a == b) return true;
   if (!a.valid() || !b.valid() || graph.is_input(a) || graph.is_input(b)) return false;
@@ -66,8 +79,8 @@ class Application {
                             graph_.node_name(own_.front()), message));
   }
 
-  /// Builds the right side beside what is there; the graph is as before unless that is something
-  /// else.
+  /// Builds the right side next to the existing nodes. Returns true if it differs from what is
+  /// there; otherwise restores the graph.
   Result<bool> begin() {
     PW_TRY(check_legal());
     graph_.start_undo();
@@ -126,7 +139,7 @@ class Application {
       const bool is_new = !graph_.is_input(o.to) && !(graph_.producer(o.to) < first_new_);
       if (is_new &&
           same_type(graph_.context(), before, after, with_conditions(graph_, match_.conditions))) {
-        graph_.set_type(o.to, before);  // users keep what they were built with
+        graph_.set_type(o.to, before);  // users keep the type they were built with
         continue;
       }
       bool known = before != Types::unknown() && after != Types::unknown();
@@ -137,7 +150,7 @@ class Application {
     return {};
   }
 
-  /// Consumed nodes are erased, so that no surviving node may read them.
+  /// Checks that no surviving node reads a consumed one, since those are erased.
   Status check_reads() const {
     for (std::size_t i = first_new_.index; i < graph_.node_bound(); ++i)
       for (ValueId v : graph_.operands(NodeId(i)))
@@ -212,8 +225,8 @@ class Application {
       if (graph_.alive(NodeId(i))) event.created.push_back(NodeId(i));
   }
 
-  /// New values take the names of the old ones; an older value only where a graph output would lose
-  /// its name otherwise.
+  /// Gives new values the names of the old ones. An older value takes the name only if a graph
+  /// output would lose it otherwise.
   void keep_name(const OutputPair& o, bool lost_otherwise) {
     if (!named_.insert(o.to).second || graph_.is_input(o.to)) return;
     const bool is_new = !(graph_.producer(o.to) < first_new_);
@@ -236,7 +249,7 @@ class Application {
   Boundary boundary_;
   NodeId first_new_;
   std::vector<OutputPair> outputs_;
-  std::unordered_set<ValueId> named_;  // what outputs before stand for; looked up only
+  std::unordered_set<ValueId> named_;  // replaced values of earlier outputs; looked up only
   std::vector<bool>
       taken_over_;  ///< the new value was a graph output before, and keeps its own name
   std::vector<NodeId> touched_;
@@ -259,8 +272,8 @@ bool is_unneeded(const Graph& graph, NodeId node) {
 }
 
 std::vector<NodeId> erase_unneeded(Graph& graph, std::vector<NodeId> nodes) {
-  // Users before producers, so that one look at each is enough; ids break no tie, labels are
-  // distinct.
+  // Users before producers, so that each node is visited once. Labels are distinct, so there are no
+  // ties.
   auto later = [&](NodeId a, NodeId b) { return graph.label(a) < graph.label(b); };
   std::priority_queue<NodeId, std::vector<NodeId>, decltype(later)> queue(later);
   for (NodeId n : nodes)

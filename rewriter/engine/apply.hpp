@@ -1,4 +1,4 @@
-// Replaces one match: the engine's inner step, with what the driver needs to know afterwards.
+// Replaces one match: the engine's inner step. Reports what the driver needs afterwards.
 #pragma once
 
 #include <vector>
@@ -16,28 +16,28 @@ struct Applied {
                                 ///< users changed; sorted
 };
 
-/// Fails, with the graph as it was, when the match is stale (N10), escapes (N08), would make a
-/// cycle (N13), crosses a barrier (N14), or when an output's type would change (N05, N06).
-/// `barriers`: the graph may hold ops with effects.
+/// Applies a match. Fails without changing the graph if the match is stale (N10), escapes (N08),
+/// would make a cycle (N13), crosses a barrier (N14), or if an output's type would change (N05,
+/// N06). `barriers`: the graph may hold ops with effects.
 Result<Applied> apply(Graph& graph, const RuleLayout& layout, const Match& match, bool barriers);
 
-/// The outcome that apply() would have. `forbidden` concerns this assignment of the nodes to the
-/// pattern, and another may be allowed; `barred` (N14) concerns their place in the order.
+/// Outcome that apply() would have. `forbidden` concerns this assignment of nodes to the pattern;
+/// another assignment may be allowed. `barred` (N14) concerns their place in the order.
 enum class Trial : std::uint8_t { forbidden, barred, unchanged, changed };
-/// The graph is unchanged afterwards.
+/// Returns the outcome of apply() without changing the graph.
 Trial try_apply(Graph& graph, const RuleLayout& layout, const Match& match, bool barriers);
 
-/// Whether apply() would change the graph, which is left as it is; false: what the rule makes is
-/// there already. Fails where apply() fails.
+/// Returns true if apply() would change the graph; false if the graph already holds the rule's
+/// result. The graph stays unchanged. Fails if apply() fails.
 Result<bool> would_change(Graph& graph, const RuleLayout& layout, const Match& match,
                           bool barriers);
 
-/// That whose label is the smallest. Dead nodes keep the one they had.
+/// Returns the node with the smallest label. Dead nodes keep their last label.
 NodeId first_of(const Graph& graph, const std::vector<NodeId>& nodes);
-/// Erases those of `nodes` that nothing needs, and what that leaves unneeded; the erased, in order
-/// of erasure.
+/// Erases those of `nodes` that nothing needs, and everything that becomes unneeded. Returns the
+/// erased nodes in order of erasure.
 std::vector<NodeId> erase_unneeded(Graph& graph, std::vector<NodeId> nodes);
-/// Whether nothing reads the node and it may go.
+/// Returns true if nothing reads the node and it may be erased.
 bool is_unneeded(const Graph& graph, NodeId node);
 
 }  // namespace pw

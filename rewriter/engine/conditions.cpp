@@ -1,3 +1,6 @@
+// A conjunction is split into its parts, and each undecided part becomes one condition. A
+// comparison of dims keeps both dims, so that a step can check it and the facts can be narrowed by
+// it. Any other guard is kept as text, which no step meets.
 #include "rewriter/engine/conditions.hpp"
 
 #include <fmt/format.h>
@@ -41,7 +44,7 @@ class Notes {
     return truth && *truth == Truth::unknown;
   }
 
-  /// `a % b == 0`.
+  /// Returns true for the form `a % b == 0`.
   static bool divisibility(const Expr& e) {
     return e.kind == Expr::Kind::binary && e.text == "==" && e.args[0].kind == Expr::Kind::binary &&
            e.args[0].text == "%" && e.args[1].kind == Expr::Kind::integer && e.args[1].integer == 0;
@@ -58,7 +61,7 @@ class Notes {
     return std::nullopt;
   }
 
-  /// Adds the comparison where both sides are dims; what is proved already is left out.
+  /// Adds the comparison if both sides are dims; omits it if it is proved already.
   bool compare(Condition condition, Compare op, const Expr& a, const Expr& b) {
     std::optional<DimId> left = dim(a), right = dim(b);
     if (!left || !right) return false;

@@ -1,4 +1,4 @@
-// Conditions that an `assume` puts on the steps of a graph where it is neither proved nor refuted.
+// Conditions that an undecided `assume` puts on the steps of a graph.
 #pragma once
 
 #include <vector>
@@ -7,8 +7,8 @@
 
 namespace pw {
 
-/// Adds the conditions under which the guard, which is unknown, holds: a comparison of dims each
-/// where it is made of those, else one that only has its text.
+/// Adds the conditions under which an undecided guard holds. A comparison of dims becomes one that
+/// can be evaluated; any other guard keeps its text only.
 void note_conditions(Context& context, const Graph& graph, const Expr& guard, const Env& env,
                      std::vector<Condition>& out);
 

@@ -1,27 +1,39 @@
-// Preparing rules, legality, replacing,
+// Greedy, walk and once over the rules of one pass. Preparing rules, legality, replacing,
 // requeueing and rules with lists are in engine_*.cpp.
 //
-// Computes what naive_driver.cpp defines: as long as there is one, the first legal match that need
-// not wait is replaced. Where that finds all matches anew before each rewrite, the engine keeps
-// them.
-//  * Seeding runs the match program at every node once. Matches are kept as node ids in a sorted
-//    list, those found later in a binary heap; both are validated (rebind, legal) when they are
-//    taken.
-//  * Rules whose matches begin at the first node that they replace are not seeded: one walk along
-//    the graph meets each match when it is its turn (engine_sweep.cpp).
-//  * After a rewrite the anchors that the patterns reach from the touched nodes are matched again
-//    (engine_requeue.cpp). A match refused for a path or a barrier waits at the nodes in its way,
-//    one blocked by a larger or preferred match at the nodes of that.
-//  * Where all rules of the pass depend on nodes, types and uses alone, and nothing waits, a node
-//    is not touched if each new match that holds it also holds a new node (engine_replace.cpp).
-//  * Invariants: a match that may be legal is in seeds_, heap_ or parked_, or its anchor is in
-//    waiters_ or refused_, or ahead of the sweep. A stored position is at most the present one,
-//    since nodes move only to larger labels; where labels were spread anew, rekey() reads all
-//    positions again.
+// The problem: naive_driver.cpp defines the result. While there is a legal match that need not
+// wait, the first in a total order is replaced. The naive driver finds all matches before each
+// rewrite, which is quadratic. The engine must give the same sequence of rewrites at the cost of
+// what each rewrite changes.
 //
-// A rewrite costs the anchors it reaches and O(log n) for the heap, not a look at the whole graph.
-// Keeping the conflict set and matching again what changed, without partial matches, is TREAT
-// (Miranker 1987); Rete (Forgy 1982) would keep those too.
+// The algorithm keeps the conflict set and matches again only around changes, without storing
+// partial matches: TREAT (Miranker 1987). Rete (Forgy 1982) would keep partial matches too.
+//
+//   * Seeding runs the match program at every node once. Matches are kept as node ids: the first
+//   ones
+//     in a sorted list, later ones in a binary heap. Both are validated (rebind, legal) when taken.
+//   * Rules whose matches begin at the first node that they replace are not seeded: one walk along
+//     the graph meets each match at its turn (engine_sweep.cpp).
+//   * After a rewrite, the anchors that the patterns reach from the touched nodes are matched again
+//     (engine_requeue.cpp). A match refused for a path or a barrier waits at the nodes in its way;
+//     one blocked by a larger or preferred match waits at the nodes of that match.
+//   * If all rules of the pass depend on nodes, types and uses alone, and nothing waits, a node
+//   need
+//     not be touched if each new match that holds it also holds a new node (engine_replace.cpp).
+//
+// Invariants:
+//
+//   * A match that may be legal is in seeds_, heap_ or parked_, or its anchor is in waiters_ or
+//     refused_, or ahead of the sweep. So an empty state means that no legal match exists.
+//   * A stored position is at most the present one, since nodes move only to larger labels. A stale
+//     entry therefore surfaces too early, and goes back with its new position. After labels were
+//     spread, rekey() reads all positions again.
+//   * An entry holds ids only. Nothing in it is trusted when it is taken, so that erased and
+//   changed
+//     nodes need no search for the entries that hold them.
+//
+// Cost: a rewrite costs the anchors it reaches and O(log n) for the heap. Seeding is linear in the
+// graph for a bounded number of steps at each anchor.
 #include "rewriter/engine/engine.hpp"
 
 #include <algorithm>
@@ -36,7 +48,7 @@
 namespace pw {
 namespace {
 
-/// By insertion while that moves little, as it does where the order is nearly there.
+/// Sorts by insertion while elements move little, which is fast for a nearly sorted list.
 template <class T, class Before>
 void sort_nearly_sorted(std::vector<T>& items, const Before& before) {
   std::size_t moves = 0;
@@ -60,14 +72,14 @@ RuleEngine::RuleEngine(RunState& run, const Strategy& strategy, PassStats& stats
       constant_(run.graph.context().ops.find("constant")) {
   once_ = strategy.kind == ast::Strategy::Kind::once;
   walk_ = strategy.kind == ast::Strategy::Kind::walk;
-  careful_ = once_;  // what becomes legal later is not of the input graph
+  careful_ = once_;  // a match that becomes legal later is not one of the input graph
   limit_ = 10'000 + run.options.limits.per_node * graph_.node_count();
   const OpTable& ops = graph_.context().ops;
   for (std::size_t op = 0; op < ops.size(); ++op) barrier_.push_back(is_barrier(ops[OpId(op)]));
 }
 
-/// Whether rules have to be compiled in that were left out: variants of a recursive pattern, or
-/// rules for an op that a rewrite has made. `once` takes the matches of the input graph alone.
+/// Returns true if omitted rules must be compiled: variants of a recursive pattern, or rules for an
+/// op that a rewrite has created. `once` uses the matches of the input graph alone.
 bool RuleEngine::opens() const { return !once_ && (!frontiers_.empty() || expects_more_); }
 
 /// Expands requested recursive patterns, then recompiles and reseeds, until none is requested.
@@ -105,7 +117,7 @@ void RuleEngine::note_first() {
   }
 }
 
-/// A frontier that was opened stands for its variants.
+/// Collects rules; an opened frontier is replaced by its variants.
 void RuleEngine::collect(const std::vector<RuleId>& ids, std::vector<RuleId>& out) const {
   for (RuleId id : ids) {
     if (const std::vector<RuleId>* variants = run_.rules.variants(id))
@@ -155,7 +167,7 @@ void RuleEngine::seed() {
   swept_nodes_ = sweep_told_ = 0;
   sweep_total_ = graph_.node_count();
   if ((finds & MatchProgram::kElsewhere) == 0) return;
-  if (!counting_) {  // more than enough; what is not used costs nothing
+  if (!counting_) {  // a generous bound; unused memory costs nothing
     pool_.reserve(2 * graph_.node_count());
     latest_.reserve(2 * graph_.node_bound());
     latest_.resize(graph_.node_bound(), kNoEntry);
@@ -167,7 +179,7 @@ void RuleEngine::seed() {
   else
     seed_by_interpreter();
   seeding_ = false;
-  // Nearly in order already, and taken in order: a sorted list needs no heap.
+  // The list is nearly sorted and consumed in order, so a sorted list replaces a heap.
   seeds_ = std::move(heap_);
   heap_.clear();
   std::reverse(seeds_.begin(), seeds_.end());  // the first comes last
@@ -200,7 +212,7 @@ void RuleEngine::attempt(NodeId anchor) {
   if (choice_count_ > 0) finish_attempt(anchor);
 }
 
-/// Keeps what was chosen at the anchor.
+/// Keeps the choices made at the anchor.
 void RuleEngine::finish_attempt(NodeId anchor) {
   for (std::size_t i = 0; i < choice_count_; ++i) {
     Choice& choice = choices_[i];
@@ -210,13 +222,14 @@ void RuleEngine::finish_attempt(NodeId anchor) {
   }
 }
 
-/// What was found by then counts. Anchors after it get half, so that many of them end soon too.
+/// Keeps the matches found before the budget was spent. Later anchors get half the budget, so that
+/// many such anchors end soon.
 void RuleEngine::give_up(std::uint32_t index, NodeId anchor) {
   run_.warn_given_up(rules_[index].ast(), graph_, anchor, steps_);
   steps_ = std::max(steps_ / 2, kLeastSteps);
 }
 
-/// With RewriteOptions::stats: what is spent on one rule, from here to the end of the scope.
+/// Timer of one rule until the end of the scope; active with RewriteOptions::stats.
 class RuleEngine::Timed {
  public:
   Timed(const RuleEngine& engine, RuleStats* stats)
@@ -252,7 +265,7 @@ bool RuleEngine::accept_with_care(std::uint32_t index, NodeId anchor) {
   return false;
 }
 
-/// Where a frontier matches, its variants have to be compiled in.
+/// Requests the variants of a frontier that matches, for the next compilation.
 void RuleEngine::accept_frontier(std::uint32_t index, const Candidate& c) {
   const Prepared& rule = rules_[index];
   if (std::find(frontiers_.begin(), frontiers_.end(), rule.layout().id) != frontiers_.end()) return;
@@ -264,7 +277,7 @@ void RuleEngine::accept_frontier(std::uint32_t index, const Candidate& c) {
   });
 }
 
-/// One match per set of nodes: the first in the total order.
+/// Keeps one match for each set of nodes: the first in the total order.
 bool RuleEngine::choose(std::uint32_t index, NodeId anchor, const Candidate& c) {
   const auto same_set = [&](const Choice& known) {
     return known.rule == index &&
@@ -273,22 +286,24 @@ bool RuleEngine::choose(std::uint32_t index, NodeId anchor, const Candidate& c) 
   std::size_t at = 0;
   while (at < choice_count_ && !same_set(choices_[at])) ++at;
   if (at < choice_count_ && !comes_first(rules_[index], c, choices_[at].best)) return false;
-  // A way that is forbidden leaves the set to the others. Which inner values others may use hangs
-  // on the nodes' places, so where those may change the way has to be legal now.
+  // A forbidden assignment leaves the set of nodes to other assignments. Which inner values may
+  // have other users depends on the nodes' roles. If roles can change, the assignment must be legal
+  // now.
   if (rules_[index].permutable ? fits(index, anchor, c) == nullptr : !promising(index, anchor, c))
     return false;
   add_choice(at, index).best = c;
   return true;
 }
 
-/// Then the next set of nodes may be the same one.
+/// Returns true if the rule has a choice already, so that the next set of nodes may be the same
+/// one.
 bool RuleEngine::has_choice_of(std::uint32_t index) const {
   for (std::size_t i = 0; i < choice_count_; ++i)
     if (choices_[i].rule == index) return true;
   return false;
 }
 
-/// As number `at`, which may be one more than there are.
+/// Returns choice number `at`, which may be one past the last.
 RuleEngine::Choice& RuleEngine::add_choice(std::size_t at, std::uint32_t index) {
   if (at == choices_.size()) choices_.emplace_back();
   choice_count_ = std::max(choice_count_, at + 1);
@@ -306,8 +321,8 @@ RuleEngine::Choice& RuleEngine::add_choice(std::size_t at, std::uint32_t index) 
   return choice;
 }
 
-/// By position, which differs where a `given` node and a consumed one may be exchanged; by the
-/// labels in pattern order; by the operands as written.
+/// Compares two assignments by position, which differs if a `given` node and a consumed one can be
+/// exchanged. Then by the labels in pattern order, then by the operands as written.
 bool RuleEngine::comes_first(const Prepared& rule, const Candidate& a, const Candidate& b) const {
   const std::uint64_t here = position_of(rule, a), there = position_of(rule, b);
   if (here != there) return here < there;
@@ -316,7 +331,7 @@ bool RuleEngine::comes_first(const Prepared& rule, const Candidate& a, const Can
   return a.swaps < b.swaps;
 }
 
-/// What `c` holds afterwards is not said.
+/// Adds a match to the pending ones. Leaves `c` in an unspecified state.
 [[gnu::flatten]] void RuleEngine::push(std::uint32_t index, NodeId anchor, Candidate& c,
                                        std::uint32_t verdict) {
   if (counting_) return void(++counted_);
@@ -340,7 +355,7 @@ std::uint32_t RuleEngine::swaps_of(const Candidate& c) {
   return swaps;
 }
 
-/// As an entry, which waits at its anchor.
+/// Stores a match as an entry that waits at its anchor.
 [[gnu::flatten]] RuleEngine::Entry RuleEngine::keep(std::uint32_t index, NodeId anchor,
                                                     const Candidate& c, std::uint32_t verdict) {
   if (latest_.size() <= anchor.index) latest_.resize(graph_.node_bound() + 1024, kNoEntry);
@@ -359,8 +374,8 @@ std::uint32_t RuleEngine::swaps_of(const Candidate& c) {
   return entry;
 }
 
-/// Whether the same match waits already: a rewrite beside it made its anchor be asked again. Its
-/// position may be an older one, which is seen when it is taken.
+/// Returns true if the same match is pending: a nearby rewrite caused its anchor to be matched
+/// again. The pending position may be stale, which is detected when the entry is taken.
 [[gnu::flatten]] bool RuleEngine::is_pending(std::uint32_t index, NodeId anchor, const Candidate& c,
                                              std::uint32_t verdict) const {
   if (latest_.size() <= anchor.index || latest_[anchor.index] == kNoEntry) return false;
@@ -376,7 +391,7 @@ std::uint32_t RuleEngine::swaps_of(const Candidate& c) {
   return false;
 }
 
-/// Takes an entry out of those that wait at its anchor.
+/// Removes an entry from those that wait at its anchor.
 void RuleEngine::forget(const Entry& entry) {
   if (rules_[entry.rule].lists) return;
   std::uint32_t* at = &latest_[pool_[entry.at + kAnchor]];
@@ -384,15 +399,15 @@ void RuleEngine::forget(const Entry& entry) {
   if (*at == entry.at) *at = pool_[entry.at + kEarlier];
 }
 
-/// Puts it back among them.
+/// Adds an entry to those that wait at its anchor.
 void RuleEngine::remember(const Entry& entry) {
   std::uint32_t& latest = latest_[pool_[entry.at + kAnchor]];
   pool_[entry.at + kEarlier] = latest;
   latest = entry.at;
 }
 
-/// Whether `a` comes after `b` at the same position: by rank, the labels of the nodes in
-/// pattern order, then as written.
+/// Returns true if `a` comes after `b` at the same position: by rank, then by the labels of the
+/// nodes in pattern order, then as written.
 bool RuleEngine::breaks_tie(const Entry& a, const Entry& b) const {
   if (a.rule != b.rule) return a.rule > b.rule;
   if (rules_[a.rule].lists) return listed_later(a, b);
@@ -405,7 +420,7 @@ bool RuleEngine::breaks_tie(const Entry& a, const Entry& b) const {
   return pool_[a.at + kSwaps] > pool_[b.at + kSwaps];
 }
 
-/// All labels changed, and not their order; positions are labels, so all are read anew.
+/// Reads all positions again after the labels changed; their order did not change.
 void RuleEngine::rekey() {
   version_ = graph_.renumberings();
   heap_.insert(heap_.end(), seeds_.begin(), seeds_.end());
@@ -413,7 +428,7 @@ void RuleEngine::rekey() {
   std::vector<Entry> kept;
   for (Entry& entry : heap_) {
     if (rules_[entry.rule].lists) {
-      kept.push_back(entry);  // found out when it is taken
+      kept.push_back(entry);  // rejected when it is taken
       continue;
     }
     forget(entry);
@@ -426,7 +441,7 @@ void RuleEngine::rekey() {
   std::make_heap(heap_.begin(), heap_.end(), Later{this});
 }
 
-/// The earlier of the next seed and the top of the heap.
+/// Removes and returns the earlier of the next seed and the top of the heap.
 RuleEngine::Entry RuleEngine::next_entry() {
   const bool seed = heap_.empty() || (!seeds_.empty() && Later{this}(heap_.front(), seeds_.back()));
   if (!seed) std::pop_heap(heap_.begin(), heap_.end(), Later{this});
@@ -453,8 +468,9 @@ void RuleEngine::note_conditions(const std::vector<Condition>& conditions) {
     new_facts_ = run_.note_condition(condition) || new_facts_;
 }
 
-/// A condition that became a fact may prove the guard of a refused match, or refute that of a
-/// pending one. This happens a few times a run, so that everything is matched again.
+/// Starts again under new facts. A condition that became a fact may prove the guard of a refused
+/// match, or refute that of a pending one. This happens a few times a run, so everything is matched
+/// again.
 void RuleEngine::ask_under_new_facts() {
   new_facts_ = false;
   if (!once_) return start();
@@ -467,7 +483,7 @@ std::optional<StopReason> RuleEngine::take(const Entry& entry) {
   if (is_behind(entry.position)) return std::nullopt;
   if (!rebind(entry)) return std::nullopt;
   const Prepared& rule = rules_[entry.rule];
-  // Moving nodes only makes labels larger, so a stale position is too small and is seen here.
+  // Moving nodes only makes labels larger, so a stale position is too small and is detected here.
   if (const std::uint64_t now = position_of(rule, rule.taken); now != entry.position) {
     heap_.push_back(entry);
     heap_.back().position = now;
@@ -478,7 +494,7 @@ std::optional<StopReason> RuleEngine::take(const Entry& entry) {
   return take_found(entry.rule, anchor_of_entry(entry), pool_[entry.at + kVerdict], &entry);
 }
 
-/// The match in `taken` of its rule, an entry's or one that the sweep has come to.
+/// Takes the match in `taken` of its rule: an entry's match, or one that the sweep has reached.
 std::optional<StopReason> RuleEngine::take_found(std::uint32_t index, NodeId anchor,
                                                  std::uint32_t number, const Entry* entry) {
   Prepared& rule = rules_[index];
@@ -512,11 +528,12 @@ std::optional<StopReason> RuleEngine::take_found(std::uint32_t index, NodeId anc
   return after_rewrite(index);
 }
 
-/// After a rewrite of either kind: counters, the watch, the loop guard, requeueing.
+/// Updates counters, the watch and the loop guard after a rewrite of either kind, and requeues
+/// anchors.
 std::optional<StopReason> RuleEngine::after_rewrite(std::uint32_t index) {
   Prepared& rule = rules_[index];
   force_ = false;
-  if (follow_erased_)  // otherwise no rule has a search of its own
+  if (follow_erased_)  // otherwise no rule has its own search
     for (const std::unique_ptr<Search>& search : searches_)
       if (search) search->graph_changed();
   ++rewrites_;
@@ -543,18 +560,19 @@ std::optional<StopReason> RuleEngine::after_rewrite(std::uint32_t index) {
   return StopReason::cycle;
 }
 
-/// The sweep continues at the place of the first node that was replaced, so that new nodes behind
-/// that place are ahead of it.
+/// Moves the cursor to the place of the first replaced node, so that new nodes after that place are
+/// ahead of the walk.
 void RuleEngine::move_cursor() {
   const NodeId front = first_of(graph_, own_);
   cursor_ = graph_.label(front);
   cursor_version_ = graph_.renumberings();
-  cursor_node_ = graph_.next(front);  // a dead node still says what stood behind it
+  cursor_node_ = graph_.next(front);  // a dead node still has its successor
   while (cursor_node_.valid() && !graph_.alive(cursor_node_))
     cursor_node_ = graph_.next(cursor_node_);
 }
 
-/// A match that was tried and undone may have changed labels.
+/// Returns true if the walk has passed the position. A match that was tried and undone may have
+/// changed labels.
 bool RuleEngine::is_behind(std::uint64_t position) {
   if (!walk_) return false;
   if (rewrites_ > 0 && cursor_version_ != graph_.renumberings()) {
@@ -564,7 +582,7 @@ bool RuleEngine::is_behind(std::uint64_t position) {
   return position < cursor_;
 }
 
-/// With nothing else pending, parked matches are checked again, since their blockers may have
+/// Checks parked matches again when nothing else is pending, since their blockers may have
 /// disappeared unnoticed. If they block each other in a cycle, the first of them is taken.
 bool RuleEngine::release_parked() {
   if (parked_.empty()) return false;
@@ -572,13 +590,13 @@ bool RuleEngine::release_parked() {
   rewrites_at_release_ = rewrites_;
   heap_.insert(heap_.end(), parked_.begin(), parked_.end());
   parked_.clear();
-  version_ = graph_.renumberings() - 1;  // their positions may be old
+  version_ = graph_.renumberings() - 1;  // their positions may be stale
   rekey();
   return !heap_.empty();
 }
 
-/// A path or a barrier that blocked a match may have disappeared although no node of the match was
-/// touched.
+/// Matches refused anchors again: a path or a barrier that blocked a match may have disappeared
+/// although no node of the match was touched.
 bool RuleEngine::ask_refused_again() {
   if (walk_ || refused_.empty() || rewrites_ == rewrites_at_retry_) return false;
   rewrites_at_retry_ = rewrites_;

@@ -1,6 +1,6 @@
-// The engine of greedy, walk and once: one match program for the rules of the pass, a heap of
-// pending matches in the total order (position, rank, labels in pattern order), and after each
-// rewrite a new look at exactly those anchors whose matches may have changed. The algorithm is
+// The engine of greedy, walk and once. It has one match program for the rules of the pass and a
+// heap of pending matches in the total order (position, rank, labels in pattern order). After each
+// rewrite it matches exactly those anchors again whose matches may have changed. The algorithm is
 // described in engine.cpp.
 #pragma once
 
@@ -26,66 +26,66 @@ class RuleEngine {
  public:
   RuleEngine(RunState& run, const Strategy& strategy, PassStats& stats);
   StopReason run();
-  /// Without run(), in scan.cpp: compiles; then seeds and rewrites nothing, for the number of known
+  /// Compiles only; for scan.cpp, without run(). Seeding afterwards rewrites nothing and counts the
   /// matches.
   void ready();
   std::size_t scan();
 
  private:
-  /// An operand slot of a pattern's node, and what stands there.
+  /// Operand slot of a pattern's node, with the value expected there.
   struct Operand {
     std::uint16_t node = 0, slot = 0;
     std::uint32_t value = 0;
     bool none = false, optional = false;
     bool produced = false;  ///< by a node of the pattern
-    bool first = false;     ///< nothing is bound there yet, or what is need not be the same
+    bool first = false;     ///< nothing is bound there yet, or the bound value may differ
   };
-  /// A result slot of a pattern's node, and what stands there.
+  /// Result slot of a pattern's node, with the value expected there.
   struct ResultSlot {
     std::uint16_t node = 0, slot = 0;
     std::uint32_t value = 0;
   };
-  /// What the gates look at, as places of nodes and values: own nodes, outputs, and what the right
-  /// side reads; consumed values and their uses inside.
+  /// Inputs of the gates, as indices of nodes and values: own nodes, outputs, values that the right
+  /// side reads; consumed values with their uses inside.
   struct Ends {
     std::vector<std::uint16_t> own, outputs, reads;
     std::vector<std::pair<std::uint16_t, std::uint32_t>> consumed;
   };
-  /// The registers that a structural match is read from, in the rule's numbering; what the program
-  /// does not find is in the last one of its kind, which is never written.
+  /// Registers from which a structural match is read, in the rule's numbering. A value that the
+  /// program does not find maps to the last register of its kind, which is never written.
   struct Reading {
     std::vector<std::uint16_t> nodes, values, swaps;
     std::vector<std::pair<std::uint32_t, std::uint16_t>> numbers;  ///< value, its node's register
     Verdicts::Places places;                                       ///< the values' and the nodes'
     Ends ends;
   };
-  /// One rule of the pass, with what is derived from it once.
+  /// A rule of the pass with everything derived from it once.
   struct Prepared {
     const PreparedRule* rule = nullptr;
     std::unique_ptr<Verdicts> verdicts;
     RuleStats* stats = nullptr;
-    bool memo = true;            ///< a verdict depends on nothing but types and attributes
+    bool memo = true;            ///< a verdict depends only on types and attributes
     bool lasting = true;         ///< and on nothing that a rewrite may change while the nodes live
     bool lists = false;          ///< members or `unless`: finished by the naive search
     bool ambiguous = false;      ///< one set of nodes may match in several ways
     bool compares = false;       ///< of those, and the program finds some that do not count
-    bool permutable = false;     ///< two of its nodes have the same op, and may change places
-    bool simple = false;         ///< decided by pass_gates() where all is as it mostly is
+    bool permutable = false;     ///< two of its nodes have the same op and may be exchanged
+    bool simple = false;         ///< pass_gates() decides the usual case
     bool settled = false;        ///< and its verdict stands as long as it waits
     bool swept = false;          ///< found by the sweep, at the first node that it replaces
     bool always_convex = false;  ///< no path can lead from what it defines to what it reads
     std::vector<OpId> ops;       ///< by PatternNodeId
-    std::vector<ResultSlot> results;  ///< what rebind() reads
+    std::vector<ResultSlot> results;  ///< read by rebind()
     std::vector<Operand> operands;
     Reading reading;
     Ends ends;        ///< in a candidate
     Candidate found;  ///< the structural match at hand
     Candidate taken;  ///< the pending one at hand
     std::vector<PatternValueId> reads, named;
-    std::vector<PatternValueId> outside;  ///< what own nodes read and none of them makes
+    std::vector<PatternValueId> outside;  ///< values read by own nodes and produced by none of them
     Journal::NamesId names;
-    std::vector<std::uint32_t> above;  ///< rules whose matches may make one of this one wait
-    bool under = false;                ///< one of them is declared to be over this one
+    std::vector<std::uint32_t> above;  ///< rules whose matches may block one of this rule
+    bool under = false;                ///< one of them is declared over this rule
     std::array<std::uint64_t, kNearMissCodes.size()> rejections{};  ///< by code
     [[nodiscard]] const RuleLayout& layout() const { return rule->layout; }
     [[nodiscard]] const Rule& ast() const { return *rule->layout.rule; }
@@ -96,8 +96,8 @@ class RuleEngine {
     std::uint32_t rule = 0;
     std::uint32_t at = 0;  ///< in pool_, or of a rule with lists in listed_
   };
-  /// In pool_, from where an entry is: its rule, the entry before it of the same anchor, the
-  /// anchor, the verdict's number, a mask of swaps, the nodes by PatternNodeId.
+  /// Offsets in pool_ from the start of an entry: its rule, the previous entry of the same anchor,
+  /// the anchor, the verdict's number, a mask of swaps, the nodes by PatternNodeId.
   enum Field : std::uint8_t { kRule, kEarlier, kAnchor, kVerdict, kSwaps, kNodes };
   static constexpr std::uint32_t kNoEntry = 0xffffffff;
   struct Later {
@@ -106,14 +106,14 @@ class RuleEngine {
       return a.position != b.position ? a.position > b.position : engine->breaks_tie(a, b);
     }
   };
-  /// One set of nodes of an ambiguous rule at the anchor at hand, in the way that comes first.
+  /// One set of nodes of an ambiguous rule at the current anchor, in its first assignment.
   struct Choice {
     std::uint32_t rule = 0, verdict = 0;
     bool legal = false;  ///< known to be
-    bool waits = false;  ///< as an entry already
+    bool waits = false;  ///< an entry exists already
     Candidate best;
   };
-  /// Words that are written once, and not before: growing costs nothing but the copy.
+  /// Growing array of words that are not initialised: growing costs only the copy.
   struct Pool {
     std::unique_ptr<std::uint32_t[]> words;
     std::size_t size = 0, room = 0;
@@ -135,7 +135,7 @@ class RuleEngine {
     [[nodiscard]] const std::uint32_t* data() const { return words.get(); }
   };
   class Timed;
-  /// A node that blocks a match, and the anchor to match again when it changes.
+  /// Anchors to match again when a node that blocks their matches changes, by that node.
   using Waiters = std::unordered_map<std::uint32_t, std::vector<NodeId>>;
 
   // Seeding and taking (engine.cpp).
@@ -200,7 +200,8 @@ class RuleEngine {
   // The first look at a structural match, in the registers (engine_gates.cpp).
   enum class Gate : std::uint8_t { unknown, no, yes };
   Gate pass_gates(Prepared& rule);
-  /// `in_place`: legal, and all that it reads stands before all that it replaces.
+  /// Result of the quick legality test. `in_place`: legal, and every value it reads precedes all
+  /// nodes that it replaces.
   enum class Surely : std::uint8_t { not_known, legal, in_place };
   [[nodiscard]] Surely surely_legal(const Ends& ends, bool always_convex, const NodeId* nodes,
                                     const ValueId* values) const;
@@ -211,11 +212,11 @@ class RuleEngine {
   void read_candidate(const Prepared& rule, Candidate& out) const;
   bool rebind(const Entry& entry);
   [[nodiscard]] std::uint64_t position_of(const Prepared& rule, const Candidate& c) const;
-  /// What the right side reads, and what it defines anew.
+  /// Reads the values that the right side reads, and those that it defines anew.
   static void read_boundary(const Prepared& rule, const Candidate& c, std::vector<ValueId>& reads,
                             std::vector<ValueId>& writes);
   static void read_writes(const Prepared& rule, const Candidate& c, std::vector<ValueId>& writes);
-  /// Null: refused. The verdict is valid until the next one of the same rule.
+  /// Returns the verdict, valid until the next one of the same rule; null if the match is refused.
   const Verdict* fits(std::uint32_t rule, NodeId anchor, const Candidate& c,
                       const Verdict* known = nullptr);
   bool promising(std::uint32_t rule, NodeId anchor, const Candidate& c);
@@ -231,7 +232,7 @@ class RuleEngine {
   static bool reject(Prepared& rule, const Verdict& verdict);
   [[nodiscard]] static bool is_own(const Prepared& rule, const Candidate& c, NodeId node);
   bool blocked(std::uint32_t rule, NodeId anchor);
-  /// Calls `found` with the nodes that each legal match replaces, for a structural one.
+  /// Calls `found` with the replaced nodes of each legal match of a structural one.
   template <class Found>
   void for_each_match(std::uint32_t rule, NodeId anchor, const Candidate& c, Found&& found) {
     if (rules_[rule].lists) {
@@ -246,10 +247,10 @@ class RuleEngine {
     for (PatternNodeId id : rules_[rule].layout().own) own.push_back(c.nodes[id.index]);
     found(own);
   }
-  /// A key of first_: the rule, then the nodes by id.
+  /// Returns a key of first_: the rule, then the nodes by id.
   [[nodiscard]] static std::vector<std::uint32_t> identity(std::uint32_t rule,
                                                            const std::vector<NodeId>& nodes);
-  /// For `once` only a match that the input graph has.
+  /// Returns true unless `once` runs and the input graph lacks the match.
   [[nodiscard]] bool counts(std::uint32_t rule, const std::vector<NodeId>& nodes) const {
     return !once_ || first_.contains(identity(rule, nodes));
   }
@@ -275,7 +276,7 @@ class RuleEngine {
   std::vector<NodeId> own_nodes_of(std::uint32_t rule, const Match& match) const;
 
   // Replacing (engine_replace.cpp).
-  /// `in_place`: as of Surely, if it is known to be.
+  /// Replaces a match. `in_place`: the result of Surely, if known.
   void replace(std::uint32_t rule, const Candidate& c, const Recipe& recipe, bool in_place);
   void redirect(const Prepared& rule, const Candidate& c, const Recipe& recipe);
   void erase_matched(const Prepared& rule, const Candidate& c, const Recipe& recipe);
@@ -289,7 +290,7 @@ class RuleEngine {
     if (source.absent()) return {};
     return source.fresh() ? new_results_[source.index()] : c.values[source.index()];
   }
-  /// Whether anything is asked again because of the node.
+  /// Returns true if a change of the node causes any anchor to be matched again.
   [[nodiscard]] bool leads_anywhere(NodeId node) const {
     return !program_.ways_of(graph_.op(node)).empty() || !waiters_.empty();
   }
@@ -321,17 +322,17 @@ class RuleEngine {
   MatchProgram program_;
   std::unique_ptr<Registers> registers_;
   std::unique_ptr<CountingTrace> trace_;
-  static constexpr std::size_t kTold = 4096;  ///< nodes or matches between two words of progress
+  static constexpr std::size_t kTold = 4096;  ///< nodes or matches between two progress reports
   static constexpr std::uint64_t kLeastSteps = std::uint64_t{1} << 14;
   std::uint64_t steps_ = run_.options.limits.matcher_steps;  ///< at an anchor
   Pool pool_;
   std::vector<std::uint32_t> latest_;  ///< by anchor: of the entries that wait, the last one
   std::vector<Entry> heap_, parked_;
-  std::vector<Entry> seeds_;  ///< found at first, last one next
+  std::vector<Entry> seeds_;  ///< found by seeding, the next one last
   /// once: the matches of the input graph. One that a rewrite blocks may come back.
   std::set<std::vector<std::uint32_t>> first_;
   Waiters waiters_;
-  std::vector<NodeId> refused_;  ///< anchors with a match that something stood in the way of
+  std::vector<NodeId> refused_;  ///< anchors with a match that was refused for a path or a barrier
 
   std::vector<Choice> choices_;  ///< the first choice_count_; the others keep their memory
   std::size_t choice_count_ = 0;
@@ -339,23 +340,23 @@ class RuleEngine {
   std::set<OpId> expected_;        ///< ops that a rewrite has made: no rule is left out for them
   bool expects_more_ = false;      ///< since the program was compiled
   std::vector<Listed> listed_;     ///< matches of rules with lists; an entry's `at` counts these
-  /// Those that wait to be taken, by identity().
+  /// Pending matches by identity().
   std::map<std::vector<std::uint32_t>, std::uint32_t> queued_;
   std::vector<std::unique_ptr<Search>> searches_;  ///< by rule; of rules with lists
   /// Searches already run at the current anchor, by rule.
   std::vector<std::pair<std::uint32_t, std::vector<NodeId>>> asked_;
 
-  NodeId sweep_;               ///< where the sweep goes on; invalid: nowhere
-  bool sweeping_ = false;      ///< it asks an anchor
+  NodeId sweep_;               ///< next anchor of the sweep; invalid: none
+  bool sweeping_ = false;      ///< it is matching an anchor
   std::size_t offers_ = 0;     ///< matches of that anchor
   std::uint32_t offered_ = 0;  ///< the rule of the first of them
   std::uint32_t offered_verdict_ = 0;
   NodeId asked_last_;
   std::size_t swept_nodes_ = 0, sweep_total_ = 0, sweep_told_ = 0;  ///< for progress
 
-  bool in_place_ = false;  ///< as of Surely, the match that fits() was asked about last
+  bool in_place_ = false;  ///< result of Surely for the match that fits() checked last
 
-  // Of the current rewrite.
+  // State of the current rewrite.
   NodeId first_new_;
   std::vector<NodeId> created_, erased_, touched_;
   std::vector<ValueId> new_results_, operands_, reads_, writes_, named_values_;
@@ -368,16 +369,17 @@ class RuleEngine {
   std::uint64_t version_ = 0;         ///< of the labels in the heap
   std::uint64_t cursor_ = 0;          ///< walk: nothing before this label
   std::uint64_t cursor_version_ = 0;  ///< of the labels it is one of
-  NodeId cursor_node_;                ///< the first one that is not before it
+  NodeId cursor_node_;                ///< the first node that is not before it
   std::size_t rewrites_ = 0, limit_ = 0, rewrites_at_release_ = 0, rewrites_at_retry_ = 0;
-  bool force_ = false;  ///< take the next match although it should wait: all that is left waits
+  bool force_ =
+      false;  ///< take the next match although it should wait: every remaining match waits
   bool once_ = false, walk_ = false;
   bool new_facts_ = false;  ///< a condition joined the facts, and no verdict has seen it
-  bool careful_ = false;    ///< only legal matches are remembered, not promising ones
-  bool seeding_ = false;    ///< the heap is put in order when all are known
-  bool counting_ = false;   ///< matches are counted, and not kept
+  bool careful_ = false;    ///< only legal matches are kept, not promising ones
+  bool seeding_ = false;    ///< the heap is ordered after all matches are known
+  bool counting_ = false;   ///< matches are counted, not kept
   std::size_t counted_ = 0;
-  bool follow_erased_ = false;  ///< some rule asks what is not there, or counts what is
+  bool follow_erased_ = false;  ///< some rule depends on absent nodes, or on the number of nodes
   bool local_ = false;          ///< matches depend on their nodes, types and uses alone
   LoopGuard guard_;
 };

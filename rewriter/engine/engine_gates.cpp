@@ -1,10 +1,10 @@
-// The gates of engine_legality.cpp,
-// asked of the registers where the match stands, before it is read from them.
+// Fast versions of the gates of engine_legality.cpp, evaluated on the registers of the match
+// program before a candidate is read from them.
 //
-// Most matches are decided here: their values are used as often as the pattern uses them, what they
-// read stands before what they write, and their types and attributes are those of the match that
-// followed the last one before. Where anything is otherwise the answer is `unknown`, and the full
-// gates decide.
+// Most matches are decided here: their values have as many uses as in the pattern, what they read
+// precedes what they write, and types and attributes repeat those of the match that followed the
+// previous one last time. In any other case the answer is `unknown`, and the full gates decide.
+// Invariant: an answer other than `unknown` equals that of the full gates.
 #include <algorithm>
 
 #include "rewriter/engine/engine.hpp"
@@ -60,9 +60,9 @@ void RuleEngine::note_registers(std::uint32_t index) {
   for (const auto& [value, node] : reading.numbers) out.values[value] = graph_.result(nodes[node]);
 }
 
-/// Every use of a consumed value is one of the pattern's; the right side reads nothing that the
-/// match makes; and nobody who reads an output stands before the last producer of what it reads.
-/// What stands before all own nodes is none of them, and before all outputs.
+/// Checks three conditions. Every use of a consumed value is in the pattern; the right side reads
+/// nothing that the match makes; and no reader of an output precedes the last producer of a value
+/// read. A node that precedes all own nodes is not one of them, and precedes all outputs.
 [[gnu::flatten]] RuleEngine::Surely RuleEngine::surely_legal(const Ends& ends, bool always_convex,
                                                              const NodeId* nodes,
                                                              const ValueId* values) const {
@@ -93,7 +93,7 @@ void RuleEngine::note_registers(std::uint32_t index) {
   const Guess kind =
       rule.verdicts->guess(reading.places, registers_->values.data(), registers_->nodes.data());
   if (kind == Guess::unknown) return Gate::unknown;
-  if (kind == Guess::no) return Gate::no;  // wherever it is
+  if (kind == Guess::no) return Gate::no;  // independent of its place
   if ((careful_ || rule.permutable) &&
       surely_legal(reading.ends, rule.always_convex, registers_->nodes.data(),
                    registers_->values.data()) == Surely::not_known)
@@ -101,8 +101,8 @@ void RuleEngine::note_registers(std::uint32_t index) {
   return careful_ && kind == Guess::yes_perhaps ? Gate::unknown : Gate::yes;
 }
 
-/// Whether the match in the registers is an entry already: a rewrite beside it made its anchor be
-/// asked again.
+/// Returns true if the match in the registers is an entry already: a nearby rewrite caused its
+/// anchor to be matched again.
 [[gnu::flatten]] bool RuleEngine::waits(std::uint32_t index, NodeId anchor) const {
   if (latest_.size() <= anchor.index) return false;
   const Reading& reading = rules_[index].reading;
@@ -120,7 +120,8 @@ void RuleEngine::note_registers(std::uint32_t index) {
   return false;
 }
 
-/// True: the same nodes with operands exchanged need not be tried.
+/// Accepts a structural match. Returns true if the same nodes with exchanged operands need not be
+/// tried.
 bool RuleEngine::accept(std::uint32_t index, NodeId anchor) {
   Prepared& rule = rules_[index];
   if (rule.swept ? seeding_ : sweeping_) return false;
@@ -141,7 +142,7 @@ bool RuleEngine::accept(std::uint32_t index, NodeId anchor) {
   if (counting_) {
     ++counted_;
   } else if (sweeping_ && rule.settled && !known && offers_ == 0) {
-    read_candidate(rule, rule.taken);  // as push() and offer() would leave it
+    read_candidate(rule, rule.taken);  // as push() and offer() leave it
     note_offer(index, rule.verdicts->last());
   } else if (!known) {
     read_candidate(rule, rule.found);

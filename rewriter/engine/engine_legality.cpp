@@ -1,12 +1,12 @@
-// Checks a candidate: are its nodes and edges still there, is it
-// closed, convex and clear of barriers, is it accepted by types, attributes and guards, does it
-// change anything, and must it wait.
+// The gates of a candidate: its nodes and edges still exist; it is closed, convex and clear of
+// barriers; types, attributes and guards accept it; it changes something; and it need not wait.
 //
-// In the order of their cost, and so that what the guard cache keeps depends on types and
-// attributes alone: closedness and convexity come before it. Convexity is decided by labels where
-// it can be: only a user of an output that stands before the last producer of an operand of the
-// right side can lie on a path back into the match; where there is one, find_bad_path searches
+// The gates run in the order of their cost. Closedness and convexity precede the guard cache, so
+// that cached verdicts depend on types and attributes alone. Convexity is decided by labels if
+// possible: only a user of an output that precedes the last producer of an operand of the right
+// side can lie on a path back into the match. If there is such a user, find_bad_path searches
 // between these two labels. A match is blocked while a legal match overlaps it that is declared
+// over it, or that consumes all of its nodes and more.
 // over it, or that consumes all of its nodes and more.
 #include <algorithm>
 
@@ -15,8 +15,8 @@
 
 namespace pw {
 
-/// Binds a known match anew, from its nodes alone, in `taken` of its rule. False: it is not there
-/// any more.
+/// Rebinds a known match from its nodes alone, in `taken` of its rule. Returns false if it no
+/// longer exists.
 [[gnu::flatten]] bool RuleEngine::rebind(const Entry& entry) {
   Prepared& rule = rules_[entry.rule];
   const std::uint32_t* const known = pool_.data() + entry.at;
@@ -69,7 +69,7 @@ bool RuleEngine::reject(Prepared& rule, const Verdict& verdict) {
   return false;
 }
 
-/// The order matters: a cached verdict must not depend on where the match is.
+/// Runs the gates. Their order matters: a cached verdict must not depend on the place of the match.
 const Verdict* RuleEngine::fits(std::uint32_t index, NodeId anchor, const Candidate& c,
                                 const Verdict* known) {
   Prepared& rule = rules_[index];
@@ -88,8 +88,8 @@ const Verdict* RuleEngine::fits(std::uint32_t index, NodeId anchor, const Candid
   return reject(rule, verdict), nullptr;
 }
 
-/// Whether a match is worth keeping. A verdict in the guard cache decides alone; without one the
-/// match is checked for closedness and convexity too. All gates are checked when it is taken.
+/// Returns true if a match is worth keeping. A verdict in the guard cache decides alone; without
+/// one, closedness and convexity are checked too. All gates run again when it is taken.
 bool RuleEngine::promising(std::uint32_t index, NodeId anchor, const Candidate& c) {
   Prepared& rule = rules_[index];
   if (careful_)
@@ -110,14 +110,14 @@ const Verdict* RuleEngine::legal(std::uint32_t index, NodeId anchor, const Candi
   return reject(rule, "N14"), nullptr;
 }
 
-/// No consumed value is used outside the match, and the right side reads none.
+/// Returns true if no consumed value is used outside the match, and the right side reads none.
 bool RuleEngine::closed(const Prepared& rule, const Candidate& c) const {
   const RuleLayout& layout = rule.layout();
   for (std::size_t i = 0; i < layout.consumed.size(); ++i) {
     const ValueId value = c.values[layout.consumed[i].index];
     if (graph_.is_output(value)) return false;
     if (graph_.use_count(value) == rule.ends.consumed[i].second) continue;
-    std::size_t inside = 0;  // distinct names may stand for one value
+    std::size_t inside = 0;  // distinct names may be bound to one value
     for (PatternNodeId id : layout.own)
       for (std::size_t k = 0; k < graph_.operand_count(c.nodes[id.index]); ++k)
         inside += graph_.operand(c.nodes[id.index], k) == value ? 1 : 0;
@@ -145,8 +145,8 @@ void RuleEngine::read_writes(const Prepared& rule, const Candidate& c,
   for (std::size_t i = 0; i < writes.size(); ++i) writes[i] = c.values[rule.ends.outputs[i]];
 }
 
-/// Only a user of an output that stands before the last producer of what is read can lie on a path
-/// that leads back into the match.
+/// Returns true if no path leads back into the match. Only a user of an output that precedes the
+/// last producer of a value read can lie on such a path.
 bool RuleEngine::convex(const Prepared& rule, NodeId anchor, const Candidate& c) {
   if (rule.always_convex) return true;
   std::uint64_t last = 0;
@@ -193,7 +193,7 @@ bool RuleEngine::changes_nothing(const Recipe& recipe, const Prepared& rule,
   return true;
 }
 
-/// Whether the recipe would make a value that is computed as this one is.
+/// Returns true if the recipe would make a value that equals the given one by its computation.
 bool RuleEngine::same_as(const Recipe& recipe, Recipe::Source source, ValueId value,
                          const Candidate& c) const {
   if (source.absent() || !value.valid()) return source.absent() && !value.valid();
@@ -221,8 +221,8 @@ std::vector<std::uint32_t> RuleEngine::identity(std::uint32_t rule,
   return out;
 }
 
-/// A match waits while an overlapping one exists of a rule declared above, or one that holds all of
-/// its nodes and more, and that could be taken. `own_` holds the nodes it replaces.
+/// Returns true if the match must wait: it overlaps one that could be taken, of a rule declared
+/// above or with all of its nodes and more. `own_` holds the nodes it replaces.
 bool RuleEngine::blocked(std::uint32_t rank, NodeId anchor_of_match) {
   const Prepared& rule = rules_[rank];
   const NodeSet own(own_);
@@ -233,7 +233,7 @@ bool RuleEngine::blocked(std::uint32_t rank, NodeId anchor_of_match) {
       return !anchor.valid() || rules_[above].ast().nodes[anchor].op == op;
     });
   };
-  // One that holds all of them is found from any of them.
+  // A match that holds all of the nodes is found from any of them.
   for (std::size_t i = 0; i < (rule.under ? own_.size() : 1); ++i)
     for (const WayBack& way : program_.ways_of(graph_.op(own_[i])))
       if (begins_at(way.steps.empty() ? graph_.op(own_[i]) : way.steps.back().to))

@@ -1,9 +1,10 @@
-// The match program finds the nodes
-// that are matched once, the backtracking search (search.hpp) completes each such match with its
-// members, and replacing goes through apply().
+// Rules with lists and `unless`. The match program finds the nodes that are matched once, the
+// backtracking search (search.hpp) completes each such match with its members, and apply() replaces
+// it.
 //
-// A match of lists is a maximal set, so that it may change without any of its nodes changing: it is
-// searched for again when it is taken (find_again), and a set of nodes is queued once (identity).
+// A match of lists is a maximal set, so it may change although none of its nodes changes. It is
+// therefore searched for again when it is taken (find_again), and a set of nodes is queued once
+// (identity).
 #include <algorithm>
 #include <map>
 
@@ -13,7 +14,7 @@
 
 namespace pw {
 
-/// Searches are kept while the graph stands still: they remember lists.
+/// Returns the search of a rule. Searches are kept until the graph changes, since they cache lists.
 Search& RuleEngine::search_of(std::uint32_t index) {
   searches_.resize(rules_.size());
   std::unique_ptr<Search>& search = searches_[index];
@@ -22,8 +23,8 @@ Search& RuleEngine::search_of(std::uint32_t index) {
   return *search;
 }
 
-/// A set of nodes once: of the ways to see it, that whose labels come first and that is not
-/// forbidden; of equals the one found first.
+/// Returns one match for each set of nodes: of its allowed assignments the one with the smallest
+/// labels; among equals the first found.
 std::vector<Match> RuleEngine::matches_of(std::uint32_t index, const Candidate& c) {
   std::vector<std::vector<Match>> ways;  // by set
   std::map<std::vector<NodeId>, std::size_t> seen;
@@ -61,7 +62,7 @@ NodeId RuleEngine::anchor_of_entry(const Entry& entry) const {
   return NodeId{std::size_t{pool_[entry.at + kAnchor]}};
 }
 
-/// What is matched once, and the member that the search starts from.
+/// Returns the nodes that are matched once, and the member from which the search starts.
 Candidate RuleEngine::listed_candidate(std::uint32_t index, NodeId anchor,
                                        const std::vector<NodeId>& nodes) const {
   Candidate out;
@@ -72,7 +73,8 @@ Candidate RuleEngine::listed_candidate(std::uint32_t index, NodeId anchor,
   return out;
 }
 
-/// The program comes here once for each exchange of operands; the search tries all of them.
+/// Accepts a match of the program, which reports each exchange of operands; the search tries all of
+/// them.
 void RuleEngine::accept_listed(std::uint32_t index, NodeId anchor, const Candidate& c) {
   const Candidate candidate = listed_candidate(index, anchor, c.nodes);
   std::pair<std::uint32_t, std::vector<NodeId>> asked{index, candidate.nodes};
@@ -98,7 +100,7 @@ void RuleEngine::push_listed(std::uint32_t index, NodeId anchor, Match match) {
   std::push_heap(heap_.begin(), heap_.end(), Later{this});
 }
 
-/// Labels of the matched nodes in pattern order, then of the members.
+/// Compares labels of the matched nodes in pattern order, then of the members.
 bool RuleEngine::comes_first(const Match& a, const Match& b) const {
   const std::vector<NodeId> x = all_nodes(a), y = all_nodes(b);
   for (std::size_t i = 0; i < x.size() && i < y.size(); ++i)
@@ -111,7 +113,7 @@ bool RuleEngine::listed_later(const Entry& a, const Entry& b) const {
   return comes_first(y, x) || (!comes_first(x, y) && a.at > b.at);
 }
 
-/// Of members the first in order is the anchor, and nodes are moved.
+/// Returns the anchor: the first of the members in order, which changes when nodes move.
 NodeId RuleEngine::anchor_now(const Listed& known, std::uint32_t index) const {
   const Rule& rule = rules_[index].ast();
   const PatternNodeId first = anchor_of(rule);
@@ -126,8 +128,8 @@ NodeId RuleEngine::anchor_now(const Listed& known, std::uint32_t index) const {
   return out;
 }
 
-/// The same match, found again with the graph as it is; nothing if it is another one now, which
-/// then is known too.
+/// Finds the same match in the present graph; nothing if it differs now, in which case the new one
+/// is queued.
 std::optional<Match> RuleEngine::find_again(const Entry& entry) {
   const std::vector<NodeId> nodes = all_nodes(listed_[entry.at].match);
   for (NodeId n : nodes)
@@ -141,7 +143,7 @@ std::optional<Match> RuleEngine::find_again(const Entry& entry) {
     std::vector<std::uint32_t> found = identity(entry.rule, all_nodes(match));
     if (found == set)
       out = std::move(match);
-    else if (!queued_.contains(found))  // two that wait would bring each other back
+    else if (!queued_.contains(found))  // two waiting ones would requeue each other
       push_listed(entry.rule, known.anchor, std::move(match));
   }
   for (NodeId n : search_of(entry.rule).in_the_way()) wait_for(n, known.anchor);
@@ -193,7 +195,8 @@ std::optional<StopReason> RuleEngine::take_listed(const Entry& entry) {
   return after_rewrite(entry.rule);
 }
 
-/// A match that cannot be applied. A right side that cannot be built is the rule's mistake.
+/// Refuses a match that cannot be applied. A right side that cannot be built is an error of the
+/// rule.
 void RuleEngine::refuse_listed(std::uint32_t index, NodeId anchor, Diagnostics why) {
   const std::string code = why.front().code;
   if (code.starts_with("N")) reject(rules_[index], code.c_str());

@@ -1,3 +1,18 @@
+// Derives everything about the rules of a pass that does not depend on a match, once for each
+// compilation: slots for rebind(), ends for the gates, and which rules may block which.
+//
+// A rule blocks another if it is declared over it, or if its match may contain the other's match.
+// The second relation is decided by counting ops, as multiset inclusion of own nodes. Only rules
+// that share the rarest op of the inner rule are compared. The relation may be too large, never too
+// small: the matches themselves are compared when one is taken (engine_legality.cpp).
+//
+// Two properties remove work from the inner loop:
+//
+//   * always_convex: every own node reaches every output and all operands of the right side are
+//     operands of own nodes, so a bad path would close a cycle in the old graph already;
+//   * local_: verdicts of all rules depend on nodes, types and uses alone, so that a rewrite
+//   touches
+//     few nodes (engine_replace.cpp).
 #include <algorithm>
 #include <map>
 #include <set>
@@ -7,7 +22,7 @@
 namespace pw {
 namespace {
 
-/// Whether an expression depends on more than types and attributes.
+/// Returns true if an expression depends on more than types and attributes.
 bool looks_around(const Expr& expr) {
   if (expr.kind == Expr::Kind::call &&
       (expr.text == "replicated" || expr.text == "constant" || expr.text == "users"))
@@ -15,7 +30,7 @@ bool looks_around(const Expr& expr) {
   return std::any_of(expr.args.begin(), expr.args.end(), looks_around);
 }
 
-/// The ops of a rule's own nodes and how many of each, by op.
+/// Number of own nodes of a rule by op.
 struct OpCounts {
   std::vector<std::pair<std::uint32_t, std::size_t>> ops;
   std::size_t total = 0;
@@ -30,7 +45,8 @@ OpCounts own_ops(const Rule& rule) {
   return out;
 }
 
-/// Whether a match of one rule, with these ops, may hold all nodes of a match of another, and more.
+/// Returns true if a match with the ops of one rule may contain a match of another rule and more
+/// nodes.
 bool may_nest(const OpCounts& outer, const OpCounts& inner, bool lists) {
   if (!lists && outer.total <= inner.total) return false;
   auto there = outer.ops.begin();
@@ -42,8 +58,8 @@ bool may_nest(const OpCounts& outer, const OpCounts& inner, bool lists) {
   return true;
 }
 
-/// Which rules may have matches that contain a match of another, judged by their ops. Only larger
-/// rules that have its rarest op are compared, and those with lists, so that many rules of
+/// Candidate pairs of rules for containment of matches, judged by their ops. Only larger rules with
+/// the rarest op of the inner one are compared, and rules with lists, so that many rules of
 /// different ops cost little.
 class Nesting {
  public:
@@ -81,8 +97,8 @@ class Nesting {
   std::map<std::uint32_t, std::vector<std::uint32_t>> with_;
 };
 
-/// Whether every own node reaches every output, and all that is read is read by an own node: a path
-/// from an output to what is read would then be a cycle already.
+/// Returns true if every own node reaches every output, and own nodes read everything that is read.
+/// A path from an output to a value read would then be a cycle already.
 bool cannot_close_a_path(const RuleLayout& layout, const std::vector<PatternValueId>& reads) {
   const Rule& rule = *layout.rule;
   const auto is_own = [&](PatternNodeId n) {
@@ -124,7 +140,7 @@ void RuleEngine::prepare() {
     out.stats = rule.frontier ? nullptr : &stats_.rules[rule.name];
     out.memo = std::none_of(rule.where.begin(), rule.where.end(), looks_around) &&
                std::none_of(rule.assume.begin(), rule.assume.end(), looks_around);
-    // once: the verdicts may have been forgotten since the match was found.
+    // once: the verdicts may have been discarded since the match was found.
     out.lasting = out.memo && !once_ && !out.verdicts->reads_numbers();
     out.lists = !layout.plain();
     follow_erased_ = follow_erased_ || out.lists;
@@ -178,7 +194,7 @@ void RuleEngine::note_ends(Prepared& prepared) {
   }
 }
 
-/// What rebind() reads.
+/// Records the slots that rebind() reads.
 void RuleEngine::note_slots(Prepared& prepared) {
   const Rule& rule = prepared.ast();
   std::vector<bool> bound(rule.values.size(), false);
@@ -200,7 +216,7 @@ void RuleEngine::note_slots(Prepared& prepared) {
       operand.none = value.literal_none;
       operand.optional = value.optional;
       operand.produced = value.producer.valid();
-      const bool number = value.literal || value.attribute_variable;  // of several nodes, perhaps
+      const bool number = value.literal || value.attribute_variable;  // possibly of several nodes
       operand.first = number || (!operand.produced && !bound[id.index]);
       bound[id.index] = true;
       prepared.operands.push_back(operand);
@@ -236,7 +252,7 @@ void RuleEngine::find_rules_above() {
     nesting.for_each_around(b, [&](std::uint32_t a) {
       if (rules_[a].ast().frontier) return;
       const bool either = lists[a] || lists[b];
-      if (a == b && !either) return;  // one of its matches is as large as another
+      if (a == b && !either) return;  // two matches of one rule have equal size
       if (nesting.may_hold(a, b, either) &&
           !run_.rules.is_over(rules_[b].layout().id, rules_[a].layout().id))
         above.push_back(a);

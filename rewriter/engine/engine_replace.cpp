@@ -1,6 +1,11 @@
-// New nodes by recipe, outputs redirected, consumed nodes erased. Allocates neither strings nor
-// environments: the recipe was built once for this combination of types and attributes, and names
-// are made when they are asked for.
+// Replaces a match by its recipe: adds the new nodes, redirects the outputs, erases the consumed
+// nodes. Allocates neither strings nor environments, since the recipe was built once for this
+// combination of types and attributes, and names are derived on request.
+//
+// Every node whose matches may have changed is touched: new nodes, nodes with new operands, and
+// producers that lost a user. If verdicts are local, old nodes next to a new one are omitted, since
+// each new match of theirs contains a new node and is found from it. Cost: linear in the match, its
+// users and the recipe.
 #include <algorithm>
 
 #include "rewriter/engine/apply.hpp"
@@ -9,7 +14,7 @@
 
 namespace pw {
 
-/// In order; a pattern's nodes mostly stand in it already.
+/// Collects the own nodes in order; a pattern's nodes are mostly ordered already.
 void RuleEngine::collect_own(const Prepared& rule, const Candidate& c) {
   own_.resize(rule.ends.own.size());
   for (std::size_t i = 0; i < own_.size(); ++i) own_[i] = c.nodes[rule.ends.own[i]];
@@ -27,7 +32,7 @@ void RuleEngine::collect_own(const Prepared& rule, const Candidate& c) {
   collect_own(rule, c);
   reads_.clear();
   in_place ? read_writes(rule, c, writes_) : read_boundary(rule, c, reads_, writes_);
-  graph_.make_room(reads_, writes_, own_);  // legal() has seen that it can
+  graph_.make_room(reads_, writes_, own_);  // legal() has checked this
   const NodeId like = writes_.empty() ? own_.back() : graph_.producer(writes_.front());
   first_new_ = NodeId(graph_.node_bound());
   new_results_.resize(recipe.types.size());
@@ -70,8 +75,8 @@ void RuleEngine::collect_own(const Prepared& rule, const Candidate& c) {
     graph_.replace_uses(from, to);
   }
   erase_matched(rule, c, recipe);
-  // A new value takes the name of the old one; an older value only where a graph output would lose
-  // its name otherwise.
+  // A new value takes the name of the old one. An older value takes it only if a graph output would
+  // lose its name otherwise.
   for (std::size_t i = 0; i < recipe.outputs.size(); ++i) {
     const ValueId to = resolve(recipe.outputs[i], c);
     if (graph_.is_input(to)) continue;
@@ -83,14 +88,14 @@ void RuleEngine::collect_own(const Prepared& rule, const Candidate& c) {
   }
 }
 
-/// Whether the matches of a user stay what they are when it reads the new value instead: all who
-/// read the old one do, so that what was equal stays so; those that look beyond the value hold the
-/// new node, from which they are found.
+/// Returns true if a user keeps its matches when it reads the new value instead. All readers of the
+/// old value change together, so equal operands stay equal. Matches that look beyond the value
+/// contain the new node, and are found from it.
 bool RuleEngine::stands_for(ValueId made, ValueId old) const {
   return graph_.type(made) == graph_.type(old);
 }
 
-/// Whether a result of it is used, or it has an effect.
+/// Returns true if a result of the node is used, or the node has an effect.
 bool RuleEngine::is_needed(NodeId node) const {
   for (std::size_t k = 0; k < graph_.result_count(node); ++k)
     if (!graph_.unused(graph_.result(node, k))) return true;
@@ -111,9 +116,9 @@ void RuleEngine::erase_matched(const Prepared& rule, const Candidate& c, const R
     for (std::size_t k = 0; k < graph_.operand_count(node); ++k)
       touch_producer(graph_.operand(node, k));
   }
-  // A producer of what they read, or a node that is no longer looked at, may have lost its last
-  // user. Where a new node reads the value, a match that consumes it holds that node, from which it
-  // is found.
+  // A producer of their operands, or a node that is no longer matched, may have lost its last user.
+  // If a new node reads the value, a match that consumes it contains that node and is found from
+  // it.
   for (PatternValueId id : rule.outside) {
     const ValueId v = c.values[id.index];
     if (!v.valid() || graph_.is_input(v)) continue;
@@ -128,7 +133,7 @@ void RuleEngine::erase_matched(const Prepared& rule, const Candidate& c, const R
 }
 
 void RuleEngine::erase_what_is_unneeded(const Prepared& rule, const Candidate& c) {
-  anchors_.clear();  // here: what may have become unneeded
+  anchors_.clear();  // here: nodes that may have become unneeded
   for (std::size_t i = first_new_.index; i < graph_.node_bound(); ++i)
     anchors_.push_back(NodeId(i));
   for (NodeId n : c.nodes)

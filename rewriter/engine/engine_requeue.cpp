@@ -1,18 +1,19 @@
 // Finds the anchors to match again: from the nodes that a rewrite touched, along the edges of the
-// patterns, to the anchors whose matches may hold them.
+// patterns, to the anchors whose matches may contain them.
 //
-// For each op the match program has the ways back: the edges that lead from a pattern node of this
+// For each op the match program has the ways back: the edge sequences from a pattern node of this
 // op to the anchor of its rule, equal ones once (find_ways_back in anchor.cpp). Each is followed in
-// the graph from each touched node, breadth first, so that a node that several paths reach is
-// expanded once. Any match with a touched node in it has its anchor among those found; these are
-// matched again, each once and in the order of their ids.
+// the graph from each touched node, breadth first, so that a node reached by several paths is
+// expanded once. Invariant: any match that contains a touched node has its anchor among those
+// found. They are matched again, each once and in the order of their ids. Cost: the nodes within
+// the patterns' reach of a change.
 #include <algorithm>
 
 #include "rewriter/engine/engine.hpp"
 
 namespace pw {
 
-/// The nodes at the other end of one step.
+/// Calls `arrive` for the nodes at the other end of one step.
 template <class Arrive>
 void RuleEngine::leave(const WayBack::SearchStep& step, NodeId n, Arrive&& arrive) const {
   const bool down = step.kind == Hop::Kind::user_of_result;
@@ -43,14 +44,14 @@ void RuleEngine::sort_once(std::vector<NodeId>& nodes) {
   nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
 }
 
-/// The anchors that one way back leads to from `node`.
+/// Follows one way back from `node` to its anchors.
 void RuleEngine::follow(const WayBack& way, NodeId node, std::vector<NodeId>& out) {
   if (way.steps.empty()) return ask_again(node, out);
   if (way.steps.size() > 1) return follow_far(way, node, out);
   leave(way.steps.front(), node, [&](NodeId n) { ask_again(n, out); });
 }
 
-/// Breadth first, so that a node that several paths reach is expanded once.
+/// Follows a way breadth first, so that a node reached by several paths is expanded once.
 void RuleEngine::follow_far(const WayBack& way, NodeId node, std::vector<NodeId>& out) {
   here_.assign(1, node);
   for (const WayBack::SearchStep& step : way.steps) {
@@ -78,7 +79,7 @@ void RuleEngine::requeue() {
     for (const WayBack& way : program_.ways_of(graph_.op(n))) follow(way, n, anchors_);
     if (!waiters_.empty()) wake(n);
   }
-  // A dead node keeps its operands: what it no longer is a user of, or no longer forbids.
+  // A dead node keeps its operands: it no longer uses them, and no longer blocks matches there.
   for (NodeId n : erased_) {
     if (!waiters_.empty()) wake(n);
     if (!follow_erased_) continue;

@@ -1,19 +1,19 @@
-// Where a rule's matches begin at the first node that they replace, a
-// match's position is its anchor's label, so that one walk along the order of the graph meets the
-// matches in the order in which they are taken. None is stored, and what is matched is still in
-// the cache when it is replaced.
+// One walk along the graph takes the place of a queue. If a rule's matches begin at the first node
+// that they replace, a match's position is its anchor's label. The walk then meets the matches in
+// the order in which they are taken. None is stored, and a matched node is still in the cache when
+// it is replaced.
 //
-// Invariant: a match of a swept rule that may be legal begins at sweep_ or behind it, or it is an
-// entry, or waits. After a rewrite only anchors that the sweep has passed are asked again, and if
-// it has just passed them it goes back. The graph keeps the sweep's place while nodes are moved and
-// erased (Graph::mark). Entries, of other rules or of anchors asked again, are taken when the sweep
-// has come to their position.
+// Invariant: a match of a swept rule that may be legal begins at sweep_ or after it, or it is an
+// entry, or it waits. After a rewrite only anchors that the sweep has passed are matched again; if
+// it has just passed them, it goes back. The graph maintains the sweep's place while nodes are
+// moved and erased (Graph::mark). Entries, of other rules or of anchors matched again, are taken
+// when the sweep reaches their position.
 #include "rewriter/engine/engine.hpp"
 
 namespace pw {
 
-/// The matches of rules that are not swept. Their anchors are few, so that nothing but the nodes'
-/// ops is read of the others.
+/// Seeds the rules that are not swept. Their anchors are few, so that only the ops of other nodes
+/// are read.
 void RuleEngine::seed_beside_sweep() {
   for (std::size_t i = 0; i < graph_.node_bound(); ++i) {
     const NodeId node(i);
@@ -23,7 +23,7 @@ void RuleEngine::seed_beside_sweep() {
   }
 }
 
-/// Of the first entry.
+/// Returns the position of the first entry.
 std::uint64_t RuleEngine::next_position() const {
   std::uint64_t out = ~std::uint64_t{0};
   if (!heap_.empty()) out = heap_.front().position;
@@ -31,8 +31,8 @@ std::uint64_t RuleEngine::next_position() const {
   return out;
 }
 
-/// Whether the sweep will come to an anchor, and find all that begins there. Where it has just
-/// passed the anchor, it goes back: what is there now is mostly the next match.
+/// Returns true if the sweep will reach an anchor and find all matches that begin there. If it has
+/// just passed the anchor it goes back: a match there is usually the next one.
 bool RuleEngine::comes_to(NodeId anchor) {
   constexpr int kNear = 4;
   if (program_.finds_of(graph_.op(anchor)) != MatchProgram::kFromFirst) return false;
@@ -44,8 +44,8 @@ bool RuleEngine::comes_to(NodeId anchor) {
   return true;
 }
 
-/// One of a sweep's anchor stays in `taken` of its rule; which of several is the first at their
-/// position, the order of entries says.
+/// Offers a match of the sweep's anchor. One stays in `taken` of its rule; among several at one
+/// position the order of entries decides.
 void RuleEngine::offer(std::uint32_t index, NodeId anchor, Candidate& c, std::uint32_t verdict) {
   if (offers_ == 0) {
     std::swap(rules_[index].taken, c);
@@ -55,7 +55,7 @@ void RuleEngine::offer(std::uint32_t index, NodeId anchor, Candidate& c, std::ui
   push_entry(index, anchor, c, verdict);
 }
 
-/// The first one of an anchor is in `taken`.
+/// Records the first match of an anchor, which is in `taken`.
 void RuleEngine::note_offer(std::uint32_t index, std::uint32_t verdict) {
   offers_ = 1;
   offered_ = index;
@@ -66,8 +66,8 @@ void RuleEngine::keep_offer(NodeId anchor) {
   push_entry(offered_, anchor, rules_[offered_].taken, offered_verdict_);
 }
 
-/// Walks to the next anchor with a match, at most to the position of the first entry, and takes
-/// the match.
+/// Walks to the next anchor with a match, at most to the position of the first entry, and takes the
+/// match.
 std::optional<StopReason> RuleEngine::sweep_on(std::uint64_t until) {
   sweeping_ = true;
   while (sweep_.valid() && offers_ == 0 && graph_.label(sweep_) <= until) {

@@ -10,7 +10,8 @@ namespace pw {
 
 struct Ensured {
   Truth truth = Truth::unknown;
-  std::string values;           ///< "count(all_reduce) is 2, nodes is 17": what the statement reads
+  std::string
+      values;  ///< "count(all_reduce) is 2, nodes is 17": the values that the statement reads
   std::vector<NodeId> counted;  ///< the nodes that `count(op)` counts, in order
 };
 

@@ -1,7 +1,16 @@
+// The growth phase of equality saturation: applies rules without removing anything, until no rule
+// adds a form or a limit is reached.
+//
 // A round searches first and applies afterwards, one match of each rule in turn, so that a rule
-// with very many matches leaves room for the others. What a rule builds and what is there already
-// are one node (hash consing). Only what is near a change is searched again: a pattern of k nodes
-// reaches k - 1 steps far, from node to node that share a value.
+// with very many matches leaves space for the others. A form that a rule builds and the graph holds
+// already becomes the existing node (hash consing). The e-graph is closed under congruence once a
+// round, after all applications (deferred rebuilding, as in egg). Only forms near a change are
+// searched again: a pattern of k nodes reaches k - 1 steps, from node to node that share a value.
+//
+// Invariants: every new value has the type of the value it equals, so any form may replace another;
+// an application that makes nothing new is not recorded; any prefix of the applications is sound.
+// Cost: a round costs the matches near changes, and one or more passes over all forms to close the
+// e-graph. Nodes, rounds and matches are bounded.
 #include "rewriter/engine/growth.hpp"
 
 #include <algorithm>
@@ -13,10 +22,11 @@ namespace pw {
 namespace {
 
 constexpr std::int64_t kNodes = 10'000, kRounds = 30;
-constexpr std::size_t kMatchesPerNode = 20;  // of the limit of nodes: those that add nothing too
+constexpr std::size_t kMatchesPerNode =
+    20;  // of the limit of nodes; also counts matches that add nothing
 constexpr std::uint64_t kSearchSteps = 20'000;
 
-/// The nodes of a match of a rule without members, with gaps for what must be absent.
+/// Returns the nodes of a match of a rule without members, with gaps for nodes that must be absent.
 std::vector<NodeId> by_pattern(const Rule& rule, const std::vector<NodeId>& matched) {
   std::vector<NodeId> out(rule.nodes.size());
   std::size_t next = 0;
@@ -55,7 +65,7 @@ Growth::Growth(RunState& run, const Strategy& strategy)
     const Rule& rule = run.rules[id];
     largest_ = std::max(largest_, rule.nodes.size() + rule.members.size());
   }
-  // Only where a pattern looks at what is combined does it matter how.
+  // Groupings matter only if a pattern inspects the operands of the op.
   std::set<OpId> looked_into;
   for (const auto& [place, ops] : behind_) looked_into.insert(place.first);
   for (const auto& [op, slot] : shared_) looked_into.insert(op);
@@ -65,7 +75,7 @@ Growth::Growth(RunState& run, const Strategy& strategy)
   equal_.close();
 }
 
-/// Frontiers are opened as deep as the graph is now, or as greedy has come.
+/// Opens frontiers as deep as the present graph, or as greedy's run, requires.
 void Growth::open(const std::vector<RuleId>& rules, std::vector<RuleId>& out) {
   for (RuleId id : rules) {
     if (!run_.rules[id].frontier)
@@ -98,7 +108,7 @@ GrowthStop Growth::grow() {
   return left.empty() ? GrowthStop::complete : GrowthStop::rounds;
 }
 
-/// Which operands some pattern sees through: by op and slot, the ops of the nodes behind.
+/// Records the operands that some pattern inspects: by op and slot, the ops of their producers.
 void Growth::note_visible(const Rule& rule) {
   std::map<PatternValueId, int> readers;
   for (const PatternNode& node : rule.nodes)
@@ -115,7 +125,8 @@ void Growth::note_visible(const Rule& rule) {
   }
 }
 
-/// Whether some pattern tests the producer of an operand of this op, and a value equal to it has
+/// Returns true if some pattern tests the producer of an operand of this op, and an equal value has
+/// such a producer; a number counts too.
 /// such a producer; a number counts too.
 bool Growth::looks_at(OpId op, ValueId operand) const {
   for (NodeId node : equal_.producers(operand)) {
@@ -168,7 +179,8 @@ Growth::Matches Growth::find_all() {
   return out;
 }
 
-/// False when the graph is full; what is left then is counted.
+/// Applies the matches round-robin. Returns false when the graph is full; the remaining matches are
+/// counted.
 bool Growth::apply_all(const Matches& found) {
   std::size_t most = 0;
   for (const std::vector<Match>& own : found) most = std::max(most, own.size());
@@ -206,8 +218,8 @@ std::vector<NodeId> Growth::repeat(RuleId rule, const std::vector<NodeId>& match
   return made;
 }
 
-/// True where something is new or newly equal. A right side that cannot be built, or has other
-/// types, makes nothing equal.
+/// Applies one match; returns true if something is new or newly equal. A right side that cannot be
+/// built, or that has other types, makes nothing equal.
 bool Growth::apply(Equation& equation, const Match& match, std::vector<NodeId>* made) {
   const Rule& rule = *equation.full.rule;
   const Graph::Checkpoint before = graph_.checkpoint();
@@ -251,8 +263,8 @@ bool Growth::apply(Equation& equation, const Match& match, std::vector<NodeId>* 
   return true;
 }
 
-/// Of the nodes from `first_new` on, those that compute what another does go; in their place that
-/// one is returned, and its values are to be read instead.
+/// Replaces each node from `first_new` on that repeats a known form by the node of that form.
+/// Returns the resulting nodes; `instead` maps the erased values to the known ones.
 std::vector<NodeId> Growth::settle(NodeId first_new, std::map<ValueId, ValueId>& instead) {
   std::vector<NodeId> out;
   for (std::size_t i = first_new.index; i < graph_.node_bound(); ++i) {
@@ -287,7 +299,7 @@ void Growth::note_changes(std::size_t first_application) {
   }
 }
 
-/// All forms within the reach of a pattern that has a changed node, in order.
+/// Returns all forms within a pattern's reach of a changed node, in order.
 std::vector<NodeId> Growth::anchors_near_changes() const {
   std::vector<bool> seen(graph_.node_bound(), false), through(graph_.value_bound(), false);
   std::vector<NodeId> ring;

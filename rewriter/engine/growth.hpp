@@ -1,6 +1,6 @@
 // Equality saturation (Tate et al. 2009; egg, Willsey et al. 2021): rewriting that keeps both
-// sides. The graph holds all forms found so far, new ones at its end, where every value may be
-// read; an EGraph says which values are equal, and rules are matched up to equality.
+// sides. The graph holds all forms found so far, new ones at its end, where they may read every
+// value. An EGraph records which values are equal, and rules are matched up to equality.
 #pragma once
 
 #include <map>
@@ -17,7 +17,7 @@
 
 namespace pw {
 
-/// An application of a rule that made something new, or something equal that was not.
+/// Application of a rule that made something new, or made two values equal.
 struct EqualApplication {
   RuleId rule;
   std::vector<NodeId> matched, created;
@@ -25,18 +25,18 @@ struct EqualApplication {
   std::vector<ValueId> replaced;
 };
 
-/// What ended the growth.
+/// Reason why the growth ended.
 enum class GrowthStop : std::uint8_t { complete, nodes, rounds, matches };
 
 class Growth {
  public:
   Growth(RunState& run, const Strategy& strategy);
 
-  /// Applies all rules to all matches not seen before, round by round, until one adds nothing or a
-  /// limit is reached. Any prefix is sound.
+  /// Applies all rules to all new matches, round by round, until a round adds nothing or a limit is
+  /// reached. Any prefix is sound.
   GrowthStop grow();
-  /// Repeats a rewrite of another strategy here: `matched` are its nodes or forms of them. The
-  /// nodes that it makes, in the order of the right side; empty where it does not match here.
+  /// Repeats a rewrite of another strategy here: `matched` are its nodes or forms of them. Returns
+  /// the new nodes in the order of the right side; empty if the rule does not match here.
   std::vector<NodeId> repeat(RuleId rule, const std::vector<NodeId>& matched);
 
   [[nodiscard]] const EGraph& equal() const { return equal_; }
@@ -44,16 +44,18 @@ class Growth {
   [[nodiscard]] std::size_t most_nodes() const { return most_nodes_; }
   [[nodiscard]] std::size_t most_matches() const { return most_matches_; }
   std::vector<EqualApplication> applications;
-  std::vector<Condition> conditions;   ///< of all applications: any may stand behind what is equal
-  std::map<RuleId, std::size_t> left;  ///< matches that a limit kept from being applied
+  std::vector<Condition>
+      conditions;  ///< of all applications: each may be the reason for an equality
+  std::map<RuleId, std::size_t> left;  ///< matches that a limit left unapplied
 
  private:
-  /// One rule as it is matched here: nothing is consumed, so that neither users nor paths block it.
+  /// A rule as matched here: nothing is consumed, so neither users nor paths block it.
   struct Equation {
     RuleLayout full, open;
     Env base;
     PatternNodeId anchor;
-    /// What it made of members, which are no members for it: its lists would grow without end.
+    /// Nodes that it made from members. They are not its members, since its lists would grow
+    /// without end.
     std::unordered_set<NodeId> made;
   };
   struct Hash {

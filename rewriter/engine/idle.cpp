@@ -9,13 +9,13 @@ namespace {
 
 constexpr std::string_view kIdlePass = "PW1110", kIdleRule = "PW1111";
 
-/// Rules are reported under their group or family, else under their own name.
+/// Returns the name under which a rule is reported: its group or family, else its own name.
 std::string reported_name(const Rule& rule) {
   if (!rule.group.empty()) return rule.group + ".*";
   return rule.base_name.empty() ? rule.name : rule.base_name;
 }
 
-/// What all rules of one reported name did in all passes.
+/// Totals over all passes of the rules with one reported name.
 struct Tried {
   Span span;
   RuleStats stats;
@@ -42,8 +42,8 @@ std::string why(const RuleStats& stats) {
                      list.empty() ? "" : ", rejected by ", list);
 }
 
-/// By name. Most rule sets have many other rules; the layouts prepared before a frontier was opened
-/// are discarded.
+/// Returns the rules that ran, by name. Most rule sets have many other rules. Layouts prepared
+/// before a frontier was opened are ignored.
 std::map<std::string, const Rule*> rules_that_ran(const RunState& run) {
   std::map<std::string, const Rule*> out;
   for (const auto& [id, prepared] : run.prepared) out.emplace(run.rules[id].name, &run.rules[id]);

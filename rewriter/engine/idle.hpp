@@ -5,9 +5,9 @@
 
 namespace pw {
 
-/// Appends to the report's warnings, by name. A rule is reported only if its pass rewrote
-/// something; passes that were skipped or undone are not reported. With RewriteOptions::stats the
-/// warning has the attempts and their rejections.
+/// Appends warnings to the report, by name. A rule is reported only if its pass rewrote something;
+/// skipped or undone passes are not reported. With RewriteOptions::stats a warning includes the
+/// attempts and their rejections.
 void warn_of_idle(RunState& run);
 
 }  // namespace pw

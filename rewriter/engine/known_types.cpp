@@ -1,7 +1,8 @@
-// Types as terms over those of values of which nothing is known. An op whose signature gives its
-// result the type of an operand has that operand's term; of others the term is the op with the
-// terms of its operands, as a type is a function of these. Such terms are nested a few deep; what
-// is below is a value of which nothing is known.
+// Decides equality of unknown types by syntactic equality of terms. A type is a term over the types
+// of values about which nothing is known. An op whose signature gives its result the type of an
+// operand has that operand's term. Otherwise the term is the op applied to the terms of its
+// operands, since a type is a function of these. Terms are nested a few deep; below that, a value
+// counts as unknown. Sound, and incomplete by the bounds.
 #include "rewriter/engine/known_types.hpp"
 
 #include <algorithm>
@@ -25,7 +26,7 @@ struct Term {
   friend bool operator==(const Term&, const Term&) = default;
 };
 
-using Names = std::map<std::string, std::string, std::less<>>;  // what variables stand for
+using Names = std::map<std::string, std::string, std::less<>>;  // bindings of variables
 
 const std::function<ValueId(ValueId)> kNothingAbove;
 
@@ -74,7 +75,7 @@ class Terms {
     return {dtype.value_or(call.dtype), shape.value_or(call.shape)};
   }
 
-  /// False: one variable would stand for two terms.
+  /// Binds the operands' variables; returns false if one variable would have two terms.
   bool bind_operands(NodeId node, int nested, int away, Names& dtypes, Names& shapes) {
     const Op& op = graph_.op_of(node);
     bool agree = true;
@@ -101,7 +102,7 @@ class Terms {
     return {"dtype of " + call, "shape of " + call};
   }
 
-  /// False: one variable would stand for two terms.
+  /// Binds one type; returns false if one variable would have two terms.
   static bool bind(const TypeExpr& type, const Term& term, Names& dtypes, Names& shapes) {
     bool agree = true;
     if (type.dtype.size() == 1 && type.dtype[0].kind == Expr::Kind::path)
@@ -111,7 +112,7 @@ class Terms {
     return agree;
   }
 
-  /// Nothing: it depends on more than one operand.
+  /// Returns the term of a dtype; nothing if it depends on more than one operand.
   [[nodiscard]] std::optional<std::string> dtype_of(const TypeExpr& type, NodeId node,
                                                     const Names& dtypes) const {
     if (type.dtype.empty()) return std::nullopt;
@@ -140,7 +141,7 @@ class Terms {
       const auto found = shapes.find(e.text);
       return found == shapes.end() ? std::nullopt : std::optional(found->second);
     }
-    // `reshaped(*s, shape)` is the shape that is given, unless it leaves a dim open.
+    // `reshaped(*s, shape)` is the given shape, unless it leaves a dim open.
     if (e.kind != Expr::Kind::call || (e.text != "reshaped" && e.text != "expanded"))
       return std::nullopt;
     const Attribute* given = graph_.attribute(node, "shape");

@@ -1,5 +1,5 @@
-// What is known of types where the graph states none: that two values have the same one, and the
-// dtype that a cast gives though its extents are not known.
+// Facts about types that the graph does not state: that two values have the same one, and the dtype
+// that a cast gives although its extents are unknown.
 #pragma once
 
 #include <functional>
@@ -9,13 +9,13 @@
 
 namespace pw {
 
-/// Whether the values have one type for all types that their inputs may have, by the signatures of
-/// the ops on the way. What `above` gives for an input of `of_b` is a value of `of_a`; an invalid
-/// one, or none given: the input is a value that is not known otherwise.
+/// Returns true if the values have equal types for all types of their inputs, by the signatures of
+/// the ops between. `above` maps an input of `of_b` to a value of `of_a`; without a valid entry,
+/// nothing else is known about the input.
 [[nodiscard]] bool surely_same_type(const Graph& of_a, ValueId a, const Graph& of_b, ValueId b,
                                     const std::function<ValueId(ValueId)>& above = {});
 
-/// The dtype of a value of unknown type, where the ops on the way tell it.
+/// Returns the dtype of a value of unknown type, if the ops that produce it determine it.
 [[nodiscard]] std::optional<DType> surely_dtype(const Graph& graph, ValueId value);
 
 }  // namespace pw

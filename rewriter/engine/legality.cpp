@@ -1,6 +1,12 @@
-// A path is searched up to the label of the last producer that the right side reads, a barrier
-// between the first and the last matched node, so that the cost does not depend on the size of the
-// graph.
+// Legality by local searches. A rewrite replaces a set of nodes as if they ran at one place, so
+// three conditions must hold: no consumed value is read outside, no path leads from an output back
+// to an operand (convexity), and no effect is crossed.
+//
+// Convexity is a breadth-first search from the outputs, cut off at the label of the last producer
+// that the right side reads: labels rise along every path, so a node after that label cannot reach
+// it. A barrier is searched for between the first and the last matched node only. The cost
+// therefore depends on the distance between the match's nodes, not on the size of the graph.
+// Invariant: the order list is topological, which both cut-offs rely on.
 #include "rewriter/engine/legality.hpp"
 
 #include <algorithm>
@@ -16,7 +22,7 @@
 namespace pw {
 namespace {
 
-/// The value that a chain of views and in-place results goes back to.
+/// Returns the value at the origin of a chain of views and in-place results.
 ValueId root_of(const Graph& graph, ValueId value) {
   while (value.valid() && !graph.is_input(value)) {
     NodeId node = graph.producer(value);
@@ -167,7 +173,7 @@ std::vector<NodeId> bad_path(const Graph& graph, const NodeSet& own, const Bound
     producers.insert(p);
     last = std::max(last, graph.label(p));
   }
-  // Only a user that stands before the last producer can lie on such a path.
+  // Only a user that precedes the last producer can lie on such a path.
   std::map<NodeId, NodeId> came_from;
   std::queue<NodeId> frontier;
   auto visit = [&](ValueId value, NodeId from) {
@@ -208,7 +214,7 @@ std::vector<NodeId> find_bad_path(const Graph& graph, const RuleLayout& layout,
 
 namespace {
 
-/// What `symbol op number` says of the symbol; what would leave it no size is not taken.
+/// Narrows a symbol's fact by `symbol op number`; ignores a condition that would leave no size.
 void narrow(SymbolFact& fact, Compare op, std::int64_t number) {
   std::int64_t min = fact.min, max = fact.max;
   switch (op) {

@@ -1,6 +1,6 @@
-// Detects rules that rewrite each other's results for ever. Generations make it cheap: a new node
-// is one older than the oldest node it replaces. Only when a generation grows suspiciously large
-// are whole graphs hashed, for a limited number of rewrites.
+// Detects rules that rewrite each other's results for ever. Generations make this cheap: a new
+// node's generation is one more than the highest generation of the nodes it replaces. Only a
+// suspiciously high generation causes whole graphs to be hashed, for a limited number of rewrites.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +15,8 @@ namespace pw {
 
 class LoopGuard {
  public:
-  /// Call after each rewrite. The rules of the cycle, once the graph is seen a second time; empty
-  /// otherwise.
+  /// Records a rewrite; called after each one. Returns the rules of the cycle once a graph occurs a
+  /// second time; empty otherwise.
   std::vector<RuleId> after(const Graph& graph, RuleId rule, std::span<const NodeId> matched,
                             std::span<const NodeId> created) {
     std::uint32_t oldest = 0;
@@ -51,7 +51,7 @@ class LoopGuard {
   std::vector<RuleId> window_;
 };
 
-/// The name of a cycle of rules, from the smallest rank on: "`a` → `b` → `a`".
+/// Returns the name of a cycle of rules, starting from the smallest rank: "`a` → `b` → `a`".
 std::string describe_cycle(const RunRules& rules, const std::vector<RuleId>& cycle);
 
 }  // namespace pw

@@ -11,7 +11,7 @@
 namespace pw {
 namespace {
 
-/// The node matched; of members the first.
+/// Returns the matched node; for members the first.
 NodeId representative(const Rule& rule, const Match& match, PatternNodeId id) {
   const MembersId members = rule.nodes[id].members;
   if (!members.valid()) return match.nodes[id.index];
@@ -20,7 +20,7 @@ NodeId representative(const Rule& rule, const Match& match, PatternNodeId id) {
   return match.members[members.index].front()[at];
 }
 
-/// Of a rule in which all lists have the same.
+/// Returns the length of the lists of a rule in which all lists have the same length.
 std::size_t length_of_lists(const Rule& rule, const Match& match) {
   if (!rule.members.empty()) return match.members.front().size();
   for (const std::string& name : rule.lists)

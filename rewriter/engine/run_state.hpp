@@ -1,5 +1,5 @@
-// The state that the parts of one run share: the graph, the layouts of rules, fuel, statistics and
-// the journal.
+// State shared by the parts of one run: the graph, the layouts of rules, fuel, statistics and the
+// journal.
 #pragma once
 
 #include <algorithm>
@@ -31,8 +31,8 @@ struct RunState {
   std::vector<std::int64_t> fuel;  ///< what is left, one for each enclosing `fuel`
   std::map<RuleId, std::unique_ptr<PreparedRule>> prepared;
   std::map<std::string, Span> pass_spans;  ///< by label
-  std::set<std::string> refused;           ///< rules that were warned of
-  RunWatch* watch = nullptr;               ///< none: nobody watches
+  std::set<std::string> refused;           ///< rules that a warning was given for
+  RunWatch* watch = nullptr;               ///< null: there is no watcher
 
   const PreparedRule& prepare(RuleId id) {
     std::unique_ptr<PreparedRule>& slot = prepared[id];
@@ -46,7 +46,8 @@ struct RunState {
       if (left <= 0) return true;
     return false;
   }
-  /// True if the facts changed, so that verdicts which rest on them may be wrong.
+  /// Adds a condition. Returns true if the facts changed, so that verdicts based on them may be
+  /// wrong.
   bool note_condition(const Condition& condition) {
     const auto known = [&](const Condition& c) {
       return c.op == condition.op && c.a == condition.a && c.b == condition.b &&
@@ -54,7 +55,7 @@ struct RunState {
     };
     if (std::none_of(report.conditions.begin(), report.conditions.end(), known))
       report.conditions.push_back(condition);
-    Facts facts = with_conditions(graph, {condition});  // the graph holds under it only
+    Facts facts = with_conditions(graph, {condition});  // the graph holds only under the condition
     const auto equal = [](const auto& a, const auto& b) {
       const SymbolFact &x = a.second, &y = b.second;
       return a.first == b.first && x.min == y.min && x.max == y.max && x.multiple == y.multiple;
@@ -63,7 +64,7 @@ struct RunState {
     graph.facts = std::move(facts);
     return true;
   }
-  /// Warns once of a rule whose right side cannot be built.
+  /// Warns once about a rule whose right side cannot be built.
   void warn_refused(const Rule& rule, const Graph& g, NodeId at, const Diagnostics& why) {
     if (!refused.insert(rule.name).second) return;
     Diagnostic warning = why.front();
@@ -72,7 +73,7 @@ struct RunState {
                             std::string(g.node_name(at)));
     report.warnings.push_back(std::move(warning));
   }
-  /// Warns once of a rule at which the matcher ran out of steps.
+  /// Warns once about a rule at which the matcher ran out of steps.
   void warn_given_up(const Rule& rule, const Graph& g, NodeId at, std::uint64_t steps) {
     if (!refused.insert(rule.name + " given up").second) return;
     Diagnostic warning = error_at(
@@ -92,7 +93,7 @@ struct RunState {
   }
 };
 
-/// Rank, then name: the variants that a frontier opens to share its rank. Each once.
+/// Sorts by rank, then by name, and removes duplicates. The variants of a frontier share its rank.
 inline void sort_by_rank(const RunRules& rules, std::vector<RuleId>& ids) {
   std::sort(ids.begin(), ids.end(), [&](RuleId a, RuleId b) {
     const Rule &x = rules[a], &y = rules[b];
@@ -101,7 +102,7 @@ inline void sort_by_rank(const RunRules& rules, std::vector<RuleId>& ids) {
   ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
 }
 
-/// greedy, walk or once over the rules of one strategy, in the order of positions.
+/// Runs greedy, walk or once over the rules of one strategy, in the order of positions.
 StopReason run_rules(RunState& run, const Strategy& strategy, PassStats& stats);
 
 }  // namespace pw

@@ -1,5 +1,5 @@
 // A state of a run that it can return to: the graph through its undo journal, and all counters.
-// What was undone leaves no trace in the history.
+// Undone rewrites leave no trace in the history.
 #pragma once
 
 #include "rewriter/engine/run_state.hpp"
@@ -11,15 +11,16 @@ struct Snapshot {
   Journal::Mark events = 0;
   std::size_t warnings = 0, choices = 0, saturations = 0, conditions = 0, rewrites = 0;
   bool barriers = false;
-  Facts facts;  ///< of the graph: those that conditions add go with them
+  Facts facts;  ///< of the graph: conditions add to them
   std::vector<std::int64_t> fuel;
   std::set<std::string> refused;
   PassStats stats;
 };
 
-/// The graph records from here on; nothing may call forget_undo until the snapshot is done with.
+/// Takes a snapshot. The graph records mutations from here on; nothing may call forget_undo while
+/// the snapshot is in use.
 Snapshot take_snapshot(RunState& run, const PassStats& stats);
-/// May be called several times for one snapshot.
+/// Restores a snapshot; may be called several times for the same one.
 void restore(RunState& run, PassStats& stats, const Snapshot& snapshot);
 
 }  // namespace pw

@@ -1,5 +1,5 @@
-// Callbacks of a run: the strategies it enters, each rewrite, and what it undoes. A run that nobody
-// watches pays one test a rewrite.
+// Callbacks of a run: the strategies it enters, each rewrite, and what it undoes. A run without a
+// watcher pays one test for each rewrite.
 #pragma once
 
 #include <span>
@@ -11,8 +11,8 @@ namespace pw {
 
 struct RunState;
 
-/// The graph, the journal and the statistics of the run are readable in every call and may not be
-/// changed in one.
+/// Observer of a run. In every call the graph, the journal and the statistics may be read and must
+/// not be changed.
 class RunWatch {
  public:
   RunWatch() = default;
@@ -20,28 +20,30 @@ class RunWatch {
   RunWatch& operator=(const RunWatch&) = delete;
   virtual ~RunWatch() = default;
 
-  /// A top-level pass begins; its rewrites are counted from 1.
+  /// Called when a top-level pass begins; its rewrites are counted from 1.
   virtual void begin_pass(const Strategy& pass, RunState& run) = 0;
-  /// A strategy is about to run, or is left out because its `when` is not true.
+  /// Called before a strategy runs, or is skipped because its `when` is not true.
   virtual void reach(const Strategy& strategy, bool wanted, RunState& run) = 0;
-  /// A match is about to be replaced; its nodes as they stand, in the pattern's order, invalid
-  /// where an operand is absent. Where nothing came of it, rewrote() does not follow.
+  /// Called before a match is replaced, with its nodes in the pattern's order, invalid for absent
+  /// operands. If the replacement has no effect, rewrote() does not follow.
   virtual void rewriting(RuleId /*rule*/, std::span<const NodeId> /*nodes*/, RunState& /*run*/) {}
-  /// After each rewrite by rules of `strategy`; the last event of the journal is the rewrite.
+  /// Called after each rewrite by rules of `strategy`; the last event of the journal is the
+  /// rewrite.
   virtual void rewrote(const Strategy& strategy, RunState& run) = 0;
-  /// A strategy that was reached has run.
+  /// Called when a strategy that was reached has run.
   virtual void end(const Strategy& strategy, StopReason stop, RunState& run) = 0;
 
-  /// The graph may be brought back to how it is now, until release() is called. These nest.
+  /// Called when the present graph may be restored later, until release(). Calls nest.
   virtual void save(RunState& run) = 0;
-  /// Alternative `i` of a `best of` begins.
+  /// Called when alternative `i` of a `best of` begins.
   virtual void try_alternative(std::size_t i) = 0;
-  /// `promise` of the atomic strategy does not hold in the graph as it stands; restore() follows.
+  /// Called when `promise` of the atomic strategy does not hold in the present graph; restore()
+  /// follows.
   virtual void broken(const Strategy& strategy, const Expr& promise, const Ensured& ensured,
                       RunState& run) = 0;
-  /// The graph is as it was at the last save().
+  /// Called when the graph is back in the state of the last save().
   virtual void restore() = 0;
-  /// The graph is that of the chosen alternative.
+  /// Called when the graph is that of the chosen alternative.
   virtual void chose(const Strategy& strategy, const Choice& choice) = 0;
   virtual void release() = 0;
 };

@@ -1,3 +1,5 @@
+// One pass over the text: a `#` between a name and digits starts a number, which is dropped with
+// its underscores.
 #include "rewriter/engine/written_names.hpp"
 
 #include <cctype>

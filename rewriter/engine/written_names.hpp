@@ -6,8 +6,8 @@
 
 namespace pw {
 
-/// A text with `h` for every `h#2` and `h#1_3`: what a shared pattern, an optional node or a list
-/// binds is numbered at each use, which is nothing to the reader of a message.
+/// Returns the text with `h` for every `h#2` and `h#1_3`. Names bound by a shared pattern, an
+/// optional node or a list are numbered at each use, and the number means nothing to a reader.
 [[nodiscard]] std::string with_written_names(std::string_view text);
 
 }  // namespace pw

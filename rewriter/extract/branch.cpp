@@ -1,6 +1,7 @@
-// Depth first over the classes that are needed and have no node yet, the one with the fewest ways
-// first. The bound of a partial choice adds to that of the prices what it is known to waste: the
-// excess of each node chosen, and what was to be paid for a class by one that does without it.
+// Depth-first branch and bound over the needed classes without a chosen node, the class with the
+// fewest alternatives first (fail-first). The bound of a partial choice is that of the prices plus
+// known waste: the excess of each chosen node, and the price paid for a class by a node that avoids
+// it. Choices are undone by a trail. Exact if the steps suffice; exponential in the worst case.
 #include "rewriter/extract/branch.hpp"
 
 #include <algorithm>
@@ -45,11 +46,11 @@ class Branching {
   struct Level {
     ClassIndex at;
     std::vector<NodeIndex> ways;
-    std::size_t mark;  ///< the trail when it began
+    std::size_t mark;  ///< the trail at its beginning
     std::size_t next = 0;
   };
   struct Mark {
-    ClassIndex needed = kNone;  ///< it came to be needed
+    ClassIndex needed = kNone;  ///< it became needed
     ClassIndex chosen = kNone;  ///< it got a node
     double bound, cost;
   };
@@ -79,7 +80,7 @@ class Branching {
     if (!net_.root[c]) bound_ += waste_[c];
   }
 
-  /// False where it would be computed from itself.
+  /// Chooses a node; returns false if the class would be computed from itself.
   bool choose(ClassIndex c, NodeIndex n) {
     spend(1 + net_.out_edges[c].size());
     if (makes_circle(c, n)) return false;
@@ -143,8 +144,8 @@ class Branching {
     }
   }
 
-  /// Chooses where there is no choice, and opens a level where there is one; false where nothing
-  /// better can come of it, or where all is chosen.
+  /// Makes forced choices, and opens a level at the first real choice. Returns false if no
+  /// improvement is possible, or everything is chosen.
   bool open_level() {
     while (!hopeless()) {
       ClassIndex next = kNone;

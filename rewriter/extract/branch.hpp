@@ -6,15 +6,15 @@
 namespace pw::extract {
 
 struct Search {
-  /// By class: the nodes that may be chosen; none: all.
+  /// Nodes that may be chosen, by class; empty: all.
   std::vector<std::vector<NodeIndex>> allowed;
-  double below = 0;         ///< only what costs less is looked for
-  std::uint64_t steps = 0;  ///< that may be made; what is left when it returns
-  Choice first;             ///< tried first where it is allowed
+  double below = 0;         ///< only cheaper choices are searched for
+  std::uint64_t steps = 0;  ///< steps that may be made; the remaining ones on return
+  Choice first;             ///< tried first if allowed
 };
 struct Found {
-  bool complete = false;  ///< all was searched: there is nothing better
-  Choice choice;          ///< empty: nothing that costs less was found
+  bool complete = false;  ///< the search is exhaustive: nothing is better
+  Choice choice;          ///< empty: nothing cheaper was found
   double cost = 0;
 };
 Found branch_and_bound(const Network& network, const Prices& prices, Search& search);

@@ -1,6 +1,7 @@
-// A variable for each node that is chosen and each class that is needed. A needed class has one
-// node; a chosen node needs its children. In a strongly connected component each class has a level,
-// and a chosen node stands above its children there, which forbids circles.
+// Integer program with a variable for each chosen node and each needed class. A needed class has
+// one chosen node; a chosen node needs its children. In a strongly connected component each class
+// has a level, and a chosen node is above its children there, which forbids cycles
+// (Miller-Tucker-Zemlin ordering).
 #include "rewriter/extract/cbc.hpp"
 
 #ifdef PW_CBC
@@ -19,7 +20,7 @@
 namespace pw::extract {
 namespace {
 
-/// COIN-OR's CBC, loaded where it is: programs run without it.
+/// COIN-OR's CBC, loaded at run time: programs run without it.
 struct Cbc {
   decltype(&::Cbc_newModel) newModel = nullptr;
   decltype(&::Cbc_deleteModel) deleteModel = nullptr;
@@ -74,7 +75,7 @@ class Program {
     add_rows();
   }
 
-  /// The choice, empty where none was found; and the bound.
+  /// Returns the choice, empty if none was found, and the bound.
   std::pair<Choice, double> run(double seconds, const Choice& start) {
     set_start(start);
     cbc()->setParameter(model_.get(), "seconds", std::to_string(seconds).c_str());

@@ -17,11 +17,12 @@ struct NamedProblem {
   std::vector<std::string> nodes, ops, classes;  ///< by index
 };
 
-/// Nodes in the order of their names. PW1435 for what is not of the format, with a JSON pointer.
+/// Reads an e-graph, nodes in the order of their names. PW1435 for text of another format, with a
+/// JSON pointer.
 Result<NamedProblem> read_egraph(std::string_view text, const std::string& file);
-/// Reading it gives the same problem, in the order of names.
+/// Writes an e-graph. Reading it gives the same problem, in the order of names.
 [[nodiscard]] std::string write_egraph(const NamedProblem& egraph);
-/// `{"choices": {class: node}}` of the classes that are needed.
+/// Writes `{"choices": {class: node}}` for the needed classes.
 [[nodiscard]] std::string write_choices(const NamedProblem& egraph,
                                         const std::vector<ClassIndex>& needed,
                                         const Choice& choice);

@@ -1,3 +1,7 @@
+// Alternates between exact search and local search on one part. Prices give a bound and rule nodes
+// out; branch and bound runs on the whole part, or on windows of related classes around the best
+// choice; repair (large neighbourhood search) continues when windows stop improving. Stops when the
+// cost meets the bound or the steps are spent.
 #include "rewriter/extract/part_solver.hpp"
 
 #include <algorithm>
@@ -103,7 +107,7 @@ void PartSolver::search(std::uint64_t& steps) {
   if (!closed()) everywhere(steps);
 }
 
-/// Windows grow as the smaller ones bring nothing any more.
+/// Searches windows, which grow when smaller ones stop improving.
 void PartSolver::search_windows(std::uint64_t& steps, std::uint64_t keep) {
   std::mt19937_64 random(1);
   std::size_t size = kWindow, vain = 0;

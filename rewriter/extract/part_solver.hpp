@@ -1,5 +1,5 @@
-// One part at a time: prices for a bound and for choices to begin with, then branch and bound on
-// what they leave open, in windows around the best choice where the whole is too large.
+// Solves one part: prices give a bound and initial choices, then branch and bound runs on the open
+// nodes, in windows around the best choice if the whole is too large.
 #pragma once
 
 #include "rewriter/extract/branch.hpp"
@@ -14,16 +14,18 @@ struct PartAnswer {
 
 class PartSolver {
  public:
-  /// `known` may have classes without a node; those get the node by which they were derived.
+  /// Creates a solver. `known` may have classes without a node; those get the node by which they
+  /// were derived.
   PartSolver(const Problem& problem, const std::vector<Choice>& known, const Limits& limits);
 
-  /// Whether the best choice is known to be optimal.
+  /// Returns true if the best choice is proved optimal.
   [[nodiscard]] bool closed() const;
-  /// The problem without the nodes that no better choice has; nothing where all might be.
+  /// Returns the problem without the nodes that no better choice contains; nothing if none can be
+  /// excluded.
   [[nodiscard]] std::optional<Problem> narrowed() const;
-  /// Searches until it is closed or the steps are spent.
+  /// Searches until the best choice is proved optimal or the steps are spent.
   void search(std::uint64_t& steps);
-  /// A choice, or a bound, from elsewhere.
+  /// Adds a choice, or a bound, found elsewhere.
   void learn(const Choice& choice);
   void learn_bound(double bound);
   [[nodiscard]] const PartAnswer& answer() const { return best_; }
@@ -39,7 +41,7 @@ class PartSolver {
   Network network_;
   Prices prices_;
   PartAnswer best_;
-  std::vector<bool> needed_;         ///< by class: by the best choice
+  std::vector<bool> needed_;         ///< by class: needed by the best choice
   std::vector<NodeIndex> cheapest_;  ///< by class: by price, among those in order of derivation
 };
 

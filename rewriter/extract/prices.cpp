@@ -1,8 +1,8 @@
-// With u(c) the price of class c and w(P, c) what P pays of it, Σ_P w(P, c) <= u(c) and
-// u(P) = min over its nodes n of cost(n) + Σ w(P, child). By weak duality Σ u(root) is a lower
-// bound: of what a solution costs, each class that it needs passes on at most its price. On circles
-// prices rise from nothing, sweep by sweep; wherever that stops, none is above what the others give
-// it, and so the bound holds.
+// Lagrangian-style lower bound by cost sharing. Let u(c) be the price of class c and w(P, c) the
+// part of it that P pays, with Σ_P w(P, c) <= u(c) and u(P) = min over its nodes n of cost(n) + Σ
+// w(P, child). By weak duality Σ u(root) is a lower bound: each class that a solution needs passes
+// on at most its price. On cycles prices rise from zero, sweep by sweep. At any point none exceeds
+// what the others give it, so the bound holds wherever the iteration stops.
 #include "rewriter/extract/prices.hpp"
 
 #include <cmath>
@@ -110,7 +110,7 @@ class Pricing {
     return rose;
   }
 
-  /// From the roots down: what is needed already is free.
+  /// Derives a choice from the roots down; classes that are needed already are free.
   void round_up(bool paid) {
     std::vector<bool> needed(p_.classes.size(), false);
     for (ClassIndex root : p_.roots) needed[root] = true;
@@ -133,8 +133,8 @@ class Pricing {
     suggest_(choice);
   }
 
-  /// The supergradient of an edge's share is the flow through it times the price behind it; shares
-  /// of a class are moved multiplicatively, which keeps their sum.
+  /// Improves the shares. The supergradient of an edge's share is the flow through it times the
+  /// price of its target. Shares of a class are changed multiplicatively, which keeps their sum.
   void improve(double step) {
     std::fill(flow_.begin(), flow_.end(), 0);
     std::vector<double> gain(net_.edges.size(), 0);

@@ -1,6 +1,6 @@
-// A lower bound for one part: each class has a price, which those that need it pay together. The
-// bound is the dual of the linear relaxation, so any split of the prices is valid; a subgradient
-// method improves it. Every split also suggests a choice, in which what is shared looks cheap.
+// A lower bound for one part: each class has a price, which its users pay together. The bound is
+// the dual of the linear relaxation, so any split of the prices is valid; a subgradient method
+// improves it. Every split also suggests a choice in which shared classes look cheap.
 #pragma once
 
 #include <functional>
@@ -9,7 +9,8 @@
 
 namespace pw::extract {
 
-/// One class may need another by several of its nodes, but only by one of them at a time.
+/// Edge between classes. One class may need another by several of its nodes, but by only one of
+/// them at a time.
 struct Edge {
   ClassIndex from, to;
 };
@@ -33,12 +34,12 @@ struct Network {
 
 struct Prices {
   double bound = 0;
-  std::vector<double> price;   ///< by class: what it costs at least, by its cheapest node
+  std::vector<double> price;   ///< by class: its least cost, by its cheapest node
   std::vector<double> paid;    ///< by edge: the part of the price of `to` that `from` pays
-  std::vector<double> excess;  ///< by node: what it costs more than the cheapest of its class
+  std::vector<double> excess;  ///< by node: the cost above the cheapest of its class
 };
 
-/// Calls `suggest` with choices on the way.
+/// Computes prices. Calls `suggest` with choices found on the way.
 Prices find_prices(const Network& network, std::size_t rounds,
                    const std::function<void(const Choice&)>& suggest);
 

@@ -1,5 +1,5 @@
-// components_of is Tarjan's algorithm (1972) without recursion; derive is Knuth's (1977),
-// Dijkstra's algorithm on an and-or graph.
+// components_of is Tarjan's algorithm (1972) without recursion. derive is Knuth's generalisation
+// (1977) of Dijkstra's algorithm to and-or graphs.
 #include "rewriter/extract/problem.hpp"
 
 #include <algorithm>
@@ -55,7 +55,7 @@ double cost_of(const Problem& problem, std::span<const ClassIndex> needed, const
 
 namespace {
 
-/// Where the walk stands in a class: which child of which node is next.
+/// Position of the walk in a class: the next child of a node.
 struct Frame {
   ClassIndex at;
   std::size_t node = 0, child = 0;
@@ -168,8 +168,8 @@ class Deriving {
     }
   }
 
-  /// What is shared costs each of its users a part, which keeps sums from growing with the number
-  /// of ways down.
+  /// Offers a node for derivation. A shared class charges each of its users a part, which keeps
+  /// sums from growing with the number of paths.
   void offer(NodeIndex n) {
     double value = problem_.nodes[n].cost;
     for (ClassIndex child : problem_.nodes[n].children) value += value_[child] / share_[child];

@@ -1,6 +1,6 @@
-// DAG extraction as a problem of its own: classes of equal values, nodes that compute them, roots
-// that are needed. One node is chosen for each class that is needed; a node needs its children, a
-// class that several need is paid once, and nothing may be computed from itself.
+// DAG extraction as a separate problem: classes of equal values, nodes that compute them, roots
+// that are needed. One node is chosen for each needed class; a node needs its children, a class
+// needed several times is paid once, and nothing may be computed from itself.
 #pragma once
 
 #include <cstdint>
@@ -26,26 +26,25 @@ struct Problem {
   std::vector<ClassIndex> roots;
 
   ClassIndex add_class();
-  /// Repeated children are dropped.
+  /// Adds a node; repeated children are dropped.
   NodeIndex add_node(ClassIndex owner, double cost, std::vector<ClassIndex> children);
 };
 
-/// By class the chosen node; kNone where there is none.
+/// Chosen node by class; kNone if there is none.
 using Choice = std::vector<NodeIndex>;
 
-/// What the roots need under a choice, children before those that need them. Nothing where a class
-/// has no node or is computed from itself.
+/// Returns the classes that the roots need under a choice, children before their users. Nothing if
+/// a class has no node or is computed from itself.
 std::optional<std::vector<ClassIndex>> needed_classes(const Problem& problem, const Choice& choice);
-/// The sum of the nodes' costs over needed_classes().
+/// Returns the sum of the nodes' costs over needed_classes().
 double cost_of(const Problem& problem, std::span<const ClassIndex> needed, const Choice& choice);
 
-/// Strongly connected components of the graph of classes, numbered so that children never have a
-/// higher number than those that need them.
+/// Returns the strongly connected components of the graph of classes, numbered so that children
+/// never have a higher number than their users.
 std::vector<std::uint32_t> components_of(const Problem& problem);
 
-/// An order of the classes in which each has some node whose children all stand before it: by
-/// component, and in one by what is cheapest to derive. Classes that cannot be derived are left
-/// out.
+/// Order of the classes in which each has a node whose children all precede it: by component, and
+/// inside one by the cheapest derivation. Classes that cannot be derived are omitted.
 struct Derivation {
   std::vector<ClassIndex> order;
   std::vector<std::uint32_t> place;  ///< by class: in `order`; kNone if it cannot be derived

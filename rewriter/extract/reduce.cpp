@@ -1,9 +1,12 @@
-// Why each step is sound. A node that needs its own class is never chosen. Of two nodes of a class,
-// one that costs no more and needs no more than the other makes it superfluous. A class with a free
-// node that needs nothing is computed by it. A class that every node of a needed class needs,
-// itself or by what its children all need, is needed: so its cost is paid, and a node elsewhere may
-// have it for nothing. That takes away an edge, but never one inside a strongly connected
-// component, so that a circle is still seen.
+// Optimum-preserving reductions, repeated until none applies. Why each is sound:
+//
+//  * A node that needs its own class is never chosen.
+//  * Of two nodes of a class, one that costs no more and needs no more dominates the other.
+//  * A class with a free node that needs nothing is computed by that node.
+//  * A class that every node of a needed class needs, directly or through common needs of its
+//    children, is needed (a dominator). Its cost is paid anyway, so other nodes have it for
+//    nothing, and their edges to it are removed. Edges inside a strongly connected component stay,
+//    so that cycles remain visible.
 #include "rewriter/extract/reduce.hpp"
 
 #include <algorithm>
@@ -15,7 +18,7 @@ namespace {
 
 constexpr std::size_t kMostRounds = 12;
 constexpr std::size_t kMostImplied = 48;
-constexpr std::size_t kMostCompared = 256;  // nodes of a class, in each of which all are compared
+constexpr std::size_t kMostCompared = 256;  // nodes of a class, up to which all pairs are compared
 
 class Reduction {
  public:
@@ -103,9 +106,10 @@ class Reduction {
     }
   }
 
-  /// What is needed wherever a class is: itself, and what all its nodes need. Children come first
-  /// in a derivation, so that one sweep sees through any depth; on a circle a class stands for
-  /// itself. Of a set the nearest are kept, which is sound, as less is then known to be needed.
+  /// Finds what is needed wherever a class is: the class itself, and what all its nodes need.
+  /// Children precede users in a derivation, so one sweep covers any depth; on a cycle a class
+  /// implies only itself. Only the nearest of a set are kept, which is sound, since it
+  /// underestimates needs.
   void find_needs() {
     const Derivation derived = derive(p());
     place_ = derived.place;
@@ -138,7 +142,7 @@ class Reduction {
     return all;
   }
 
-  /// What is needed where the node is chosen, the nearest first.
+  /// Returns the classes needed if the node is chosen, the nearest first.
   std::vector<ClassIndex> implied_by(NodeIndex n) {
     std::vector<ClassIndex> out;
     for (ClassIndex child : p().nodes[n].children) {
@@ -202,7 +206,7 @@ class Reduction {
       if (!seen[c]) p().classes[c].clear();
   }
 
-  /// By place in the derivation, the last first.
+  /// Order by place in the derivation, the last first.
   struct Nearer {
     const std::vector<std::uint32_t>& place;
     bool operator()(ClassIndex a, ClassIndex b) const {

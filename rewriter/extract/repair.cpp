@@ -1,8 +1,10 @@
-// A round forgets the nodes of some needed classes that lie together, and derives all classes anew,
-// the cheapest first (Knuth 1977, as Dijkstra's algorithm on trees): what is needed and does not
-// rest on what was forgotten costs nothing, what was not forgotten keeps its node. A class is taken
-// only when all that it reads is, so that nothing comes to be computed from itself. Costs of trees
-// count twice what is shared, so that what is not needed yet is made cheaper at random.
+// Large neighbourhood search (Shaw 1998). A round removes the nodes of some adjacent needed
+// classes, and derives all classes again, the cheapest first (Knuth 1977, as Dijkstra's algorithm
+// on trees). Needed classes that do not depend on removed ones cost nothing; other classes keep
+// their node. A class is settled only after everything it reads, so nothing is computed from
+// itself. Costs of trees count shared classes twice, so classes that are not needed yet are made
+// cheaper at random. A round may worsen the removed part slightly at the beginning, and less later,
+// as in simulated annealing.
 #include "rewriter/extract/repair.hpp"
 
 #include <algorithm>
@@ -18,10 +20,10 @@ namespace {
 constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr std::size_t kSmallest = 2, kSizes = 7;  // forgotten classes: 2 to 2 << 6
 constexpr std::size_t kTries = 3;                 // of a round
-// How far a round looks for classes that are not needed yet.
+// Depths to which a round searches classes that are not needed yet.
 constexpr std::array<std::size_t, 8> kDepths{0, 0, 0, 1, 1, 2, 4, 1000};
-constexpr double kPaid = 0.05;  // what a class costs that the last try needs
-constexpr double kWarm = 0.1;   // how much worse a round may make what it forgot, at the beginning
+constexpr double kPaid = 0.05;  // cost of a class that the last attempt needs
+constexpr double kWarm = 0.1;  // how much worse a round may make the removed part, at the beginning
 
 class Repairing {
  public:
@@ -61,7 +63,7 @@ class Repairing {
     double cost = 0;
   };
 
-  /// What the choice needs; its cost, or never where it is none.
+  /// Accepts a choice: records its needs, and returns its cost, or infinity if it is invalid.
   double accept(const Choice& choice) {
     const auto needed = needed_classes(p_, choice);
     if (!needed) return kNever;
@@ -71,7 +73,7 @@ class Repairing {
     return cost_of(p_, order_, choice);
   }
 
-  /// Needed classes with several nodes, from one of them on to its neighbours among the needed.
+  /// Selects needed classes with several nodes, from one of them to its needed neighbours.
   bool forget() {
     std::vector<ClassIndex> centres;
     for (ClassIndex c : order_)
@@ -103,8 +105,8 @@ class Repairing {
     return true;
   }
 
-  /// What the last try needs is cheap in the next, so that what several may share is found
-  /// together.
+  /// Runs one round. Classes that the last attempt needs are cheap in the next, so that classes
+  /// worth sharing are found together.
   void round(double heat) {
     const Standing before{needed_, order_, now_cost_};
     const double least = 0.2 + 0.8 * real();
@@ -146,8 +148,8 @@ class Repairing {
     }
   }
 
-  /// The classes that may get a node: those needed now, and those that the nodes of a forgotten one
-  /// reach in so many steps.
+  /// Collects the classes that may get a node: those needed now, and those that the nodes of a
+  /// removed class reach within so many steps.
   void look_around(std::size_t depth) {
     active_.clear();
     seen_.assign(p_.classes.size(), false);
@@ -169,7 +171,7 @@ class Repairing {
     for (ClassIndex c : order_) add(c);
   }
 
-  /// What is needed and rests on nothing that was forgotten; children come first in `order_`.
+  /// Keeps a needed class that depends on no removed class; children come first in `order_`.
   void keep_if_settled(ClassIndex c) {
     if (forgotten_[c]) return;
     const std::vector<ClassIndex>& children = p_.nodes[now_[c]].children;
@@ -215,8 +217,8 @@ class Repairing {
   Choice now_, best_, chosen_;
   double now_cost_ = 0, best_cost_ = 0, at_stake_ = 0;
   std::vector<std::vector<NodeIndex>> users_;  // by class: the nodes that read it
-  std::vector<std::uint32_t> waits_;           // by node: children that are not taken yet
-  std::vector<std::uint32_t> asked_;           // by node: in which derivation it was in question
+  std::vector<std::uint32_t> waits_;           // by node: children that are not settled yet
+  std::vector<std::uint32_t> asked_;           // by node: the last derivation that considered it
   std::uint32_t derivation_ = 0;
   std::vector<double> value_, discount_;
   std::vector<bool> needed_, forgotten_, seen_;

@@ -1,14 +1,13 @@
-// Large neighbourhood search on one part: some of what a choice decides is forgotten and decided
-// anew, where what is left of it costs nothing. It finds better choices, and says nothing of
-// bounds.
+// Large neighbourhood search on one part: some decisions of a choice are removed and made again,
+// while the remaining ones cost nothing. Finds better choices, but no bounds.
 #pragma once
 
 #include "rewriter/extract/prices.hpp"
 
 namespace pw::extract {
 
-/// The best choice that is found from `start` within the steps; what is left of them is in `steps`.
-/// `open`: by class the nodes that may be chosen. Same input, same choice.
+/// Returns the best choice found from `start` within the steps; `steps` receives the remaining
+/// ones. `open`: the nodes that may be chosen, by class. Deterministic.
 Choice repair(const Network& network, const std::vector<std::vector<NodeIndex>>& open,
               const Choice& start, std::uint64_t& steps);
 

@@ -1,5 +1,5 @@
-// Reduce, split into parts, solve each part that is not like one before. Where the bound rules
-// nodes out, the rest is reduced and split again.
+// Reduces the problem, splits it into independent parts, and solves each part once: equal parts
+// share an answer. If a bound rules nodes out, the rest is reduced and split again.
 #include "rewriter/extract/solve.hpp"
 
 #include <algorithm>
@@ -16,8 +16,8 @@ namespace {
 
 constexpr int kDeepest = 5;
 
-/// The text of a part: equal for parts that differ in the names of classes only, as where a piece
-/// of a model is repeated.
+/// Returns the text of a part; equal for parts that differ only in the names of classes, as for
+/// repeated layers of a model.
 std::vector<std::uint64_t> key_of(const Problem& problem) {
   std::vector<std::uint64_t> key{problem.classes.size()};
   key.insert(key.end(), problem.roots.begin(), problem.roots.end());
@@ -81,8 +81,8 @@ class Solver {
                                       static_cast<double>(rest));
   }
 
-  /// Nodes have the part's numbers in the order in which they are listed in its classes, so that
-  /// the answer of one fits all that have the same key.
+  /// Solves a part. Its nodes are numbered in the order in which its classes list them, so that the
+  /// answer fits every part with the same key.
   const PartAnswer& solve_part(const Part& part, const std::vector<Choice>& known, int depth,
                                std::uint64_t& steps) {
     const auto [at, fresh] = solved_.try_emplace(key_of(part.problem));

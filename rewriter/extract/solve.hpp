@@ -1,5 +1,5 @@
-// DAG extraction: the cheapest choice that is found within a number of steps, and how much cheaper
-// another could be at most. The same problem gives the same answer, on any machine.
+// DAG extraction: the cheapest choice found within a number of steps, and a bound on how much
+// cheaper another could be. Deterministic on any machine.
 #pragma once
 
 #include "rewriter/extract/problem.hpp"
@@ -21,7 +21,8 @@ struct Answer {
   std::size_t like_parts = 0;  ///< of these, equal to one that was solved already
 };
 
-/// Never worse than any of the choices in `known`. Nothing where a root cannot be derived.
+/// Solves a problem; never worse than any of the choices in `known`. Nothing if a root cannot be
+/// derived.
 std::optional<Answer> solve(const Problem& problem, const std::vector<Choice>& known = {},
                             const Limits& limits = {});
 

@@ -1,13 +1,13 @@
-// plan_search is join ordering by branch and bound. The cost of an order is the expected number of
-// nodes looked at: as many starts as the graph has nodes of the anchor's op (none, where another
-// rule begins there, so that they are looked at anyway), times the average
-// number of users at each step to a user; a step to a producer multiplies nothing, so that those
-// are taken greedily and only the choice of users branches. At most 64 orders are tried from each
-// anchor. An anchor whose op occurs once in the pattern is preferred, as from others one set of
-// nodes may be found twice.
+// plan_search is join ordering by branch and bound (as for database queries: Selinger et al. 1979).
+// The cost of an order is the expected number of nodes visited. It starts with the number of nodes
+// of the anchor's op, or zero if another rule begins there, since they are visited anyway. Each
+// step to a user multiplies by the average number of users. A step to a producer multiplies
+// nothing, so those are taken greedily, and only the choice of users branches. At most 64 orders
+// are tried from each anchor. An anchor whose op occurs once in the pattern is preferred, since
+// other anchors may find one set of nodes twice.
 //
-// find_ways_back is a shortest-path relaxation over the edges of the pattern towards the anchor,
-// where producers are cheap, users of a result dearer, and other users of an operand dearest.
+// find_ways_back is a shortest-path relaxation over the edges of the pattern towards the anchor.
+// Producers are cheap, users of a result cost more, and other users of an operand cost most.
 #include "rewriter/matcher/anchor.hpp"
 
 #include <algorithm>
@@ -18,8 +18,8 @@
 namespace pw {
 namespace {
 
-/// Tries the orders in which roots can be joined to what is found already; producers are free, so
-/// only the choice of users branches. Patterns have few roots; a bound on the tries keeps strange
+/// Planner of the order in which roots join the nodes found already. Producers are free, so only
+/// the choice of users branches. Patterns have few roots; a bound on the attempts keeps unusual
 /// ones cheap.
 class Planner {
  public:
@@ -28,7 +28,7 @@ class Planner {
 
   SearchPlan run() {
     best_.cost = std::numeric_limits<double>::infinity();
-    // From a node whose op stands twice one set of nodes may be found twice.
+    // From a node whose op occurs twice, one set of nodes may be found twice.
     for (const bool unique : {true, false}) {
       for (std::size_t i = 0; i < rule_.nodes.size(); ++i) {
         const PatternNode& node = rule_.nodes[PatternNodeId(i)];
@@ -114,7 +114,7 @@ class Planner {
       const PatternNodeId reader = partial.steps[s].node;
       const auto& operands = rule_.nodes[reader].operands;
       for (std::size_t i = 0; i < operands.size(); ++i) {
-        if (rule_.values[operands[i]].list) break;  // where the rest of the operands stand varies
+        if (rule_.values[operands[i]].list) break;  // the position of the remaining operands varies
         const PatternNodeId producer = rule_.values[operands[i]].producer;
         if (!producer.valid() || partial.visited[producer] != 0 ||
             !matched_once(rule_.nodes[producer]))
@@ -133,7 +133,8 @@ class Planner {
     return false;
   }
 
-  /// Connectors in the order of their slots; `fan` is the least of their expected users.
+  /// Returns the step to a user. Connectors are in the order of their slots; `fan` is the least of
+  /// their expected users.
   SearchStep user_step(const Partial& partial, PatternNodeId id, double& fan) const {
     SearchStep step{SearchStep::From::user, id, {}, {}, 0, {}, {}};
     const PatternNode& node = rule_.nodes[id];
@@ -169,8 +170,8 @@ struct Edge {
   int cost;
 };
 
-/// Going up to a producer is one step; down to users of a result, a few; to other users of an
-/// operand, maybe very many.
+/// Returns the edges with their costs: up to a producer is one step, down to users of a result a
+/// few, to other users of an operand possibly very many.
 std::vector<Edge> edges_of(const RuleSet& rules, const Rule& rule) {
   constexpr int kUp = 1, kDown = 8, kAcross = 64;
   std::vector<Edge> out;
@@ -205,7 +206,7 @@ std::vector<Edge> edges_of(const RuleSet& rules, const Rule& rule) {
       }
     }
   }
-  // What must be absent leads nowhere: only from one node of it to another of the same `unless`.
+  // Nodes that must be absent lead nowhere, except from one to another of the same `unless`.
   std::erase_if(out, [&](const Edge& edge) {
     const int to = rule.nodes[edge.hop.to].negation;
     return to >= 0 && to != rule.nodes[edge.from].negation;

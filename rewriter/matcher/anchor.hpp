@@ -1,4 +1,4 @@
-// The anchor of a rule, and the order in which its nodes are found from there.
+// Chooses the anchor of a rule, and the order in which its nodes are found from there.
 #pragma once
 
 #include <set>
@@ -9,28 +9,28 @@
 
 namespace pw {
 
-/// The nodes that are matched once, in the order in which they cost least: producers follow from
-/// what reads them; other users of a value are as many as the graph has on average.
+/// Cheapest order of the nodes that are matched once. Producers follow from their readers; the
+/// number of other users of a value is the graph's average.
 struct SearchPlan {
   PatternNodeId anchor;
   std::vector<SearchStep> steps;
-  double cost = 0;  ///< nodes looked at over the whole graph
+  double cost = 0;  ///< nodes visited over the whole graph
 };
-/// The cheapest over all anchors; the first in text order among equals. Empty when the pattern is
-/// not connected. `begun`: ops at which other rules are anchored.
+/// Returns the cheapest plan over all anchors; among equals the first in text order. Empty if the
+/// pattern is not connected. `begun`: ops at which other rules are anchored.
 SearchPlan plan_search(const Rule& rule, const GraphStatistics& statistics,
                        const std::set<OpId>& begun);
 
-/// From one anchor.
+/// Returns the cheapest plan from one anchor.
 SearchPlan plan_search_from(const Rule& rule, PatternNodeId anchor,
                             const GraphStatistics& statistics);
 
-/// Whether the compiled program finds the node: it is in no list and in no `unless`.
+/// Returns true if the compiled program finds the node: it is in neither a list nor an `unless`.
 inline bool matched_once(const PatternNode& node) {
   return !node.members.valid() && node.negation < 0;
 }
 
-/// By pattern node: the cheapest way from it to the anchor.
+/// Returns the cheapest way from each pattern node to the anchor.
 IdVec<PatternNodeId, std::vector<Hop>> find_ways_back(const RuleSet& rules, const Rule& rule,
                                                       PatternNodeId anchor);
 

@@ -1,18 +1,20 @@
-// Rules to sequences of predicates, these to a prefix tree, the tree to
-// instructions.
-//  * plan_search (anchor.cpp) chooses each rule's anchor and the order of its nodes by the
-//    statistics of the graph.
-//  * LineWriter writes the predicates of one rule. Registers are numbered by first use, so that
-//    rules which begin alike ask the same of the same registers.
-//  * ProgramWriter inserts each sequence into the tree of its anchor's op. Siblings keep the order
-//    of the rules, which have been sorted by rank.
-//  * Laying out is depth first. A failure goes to the next sibling, or to what follows the parent;
-//    `users` and `swap` are choice points, whose next choice is where failures below them go.
+// Compiles all rules of a pass into one program, so that matching at a node costs the shared prefix
+// once. Rules become sequences of predicates, these a prefix tree, the tree instructions. This is a
+// discrimination tree of terms (McCune 1992) with edges to users besides those to operands, run as
+// a backtracking automaton.
 //
-// Invariant: a register is written by one instruction of each path, so that backtracking undoes
-// nothing. Size and time are linear in the predicates of all rules, times the siblings compared.
-// This is a discrimination tree of terms (McCune 1992) with edges to users besides those to
-// operands, run as a backtracking automaton.
+//   * plan_search (anchor.cpp) chooses each rule's anchor and the order of its nodes by the
+//     statistics of the graph.
+//   * LineWriter writes the predicates of one rule. Registers are numbered by first use, so that
+//     rules with equal beginnings test the same registers.
+//   * ProgramWriter inserts each sequence into the tree of its anchor's op. Siblings keep the order
+//     of the rules, which are sorted by rank.
+//   * Layout is depth first. A failure continues at the next sibling, or at what follows the
+//   parent.
+//     `users` and `swap` are choice points; failures below them continue at their next choice.
+//
+// Invariant: on each path one instruction writes a register, so that backtracking undoes nothing.
+// Size and time are linear in the predicates of all rules, times the siblings compared.
 #include <algorithm>
 #include <set>
 
@@ -28,8 +30,8 @@ struct Question {
   Origin origin;
 };
 
-/// The predicates of one rule, in order. Registers are numbered in the order of their first use, so
-/// that rules with a common prefix use the same ones.
+/// Writer of the predicates of one rule, in order. Registers are numbered in the order of their
+/// first use, so that rules with a common prefix use the same ones.
 class LineWriter {
  public:
   LineWriter(const RuleSet& rules, const RuleLayout& layout, const SearchPlan& plan)
@@ -85,16 +87,16 @@ class LineWriter {
     for (PatternValueId v : node.results) write_few_uses(step.node, node, v);
   }
 
-  /// The value through which a step finds its node; invalid for the anchor.
+  /// Returns the value through which a step finds its node; invalid for the anchor.
   [[nodiscard]] PatternValueId way_to(const SearchStep& step) const {
     if (step.from == SearchStep::From::anchor) return {};
     if (step.from == SearchStep::From::producer) return step.via;
     return rule_.nodes[step.node].operands[static_cast<std::size_t>(step.connectors.front())];
   }
 
-  /// Operands that are not bound yet decide nothing: they are read after all nodes are found, so
-  /// that no predicate is evaluated again for the exchanged order. Unless a later node is found
-  /// through them.
+  /// Returns true if the operands can be read later. Unbound operands decide nothing, so they are
+  /// read after all nodes are found, and no predicate is evaluated again for the exchanged order.
+  /// Exception: a later node is found through them.
   [[nodiscard]] bool may_wait(const PatternNode& node, std::size_t position) const {
     for (std::size_t slot = 0; slot < 2; ++slot) {
       const PatternValueId v = node.operands[slot];
@@ -105,7 +107,7 @@ class LineWriter {
     return true;
   }
 
-  /// The first two operands, which a commutative op may have exchanged.
+  /// Writes the first two operands, which a commutative op may have exchanged.
   void write_exchangeable(PatternNodeId id) {
     const PatternNode& node = rule_.nodes[id];
     write_swap(id, node);
@@ -149,7 +151,7 @@ class LineWriter {
     ask(in, "N02", node.span);
   }
 
-  /// Operands that are not a tail which may be absent.
+  /// Returns the number of operands without the tail that may be absent.
   [[nodiscard]] std::size_t required_of(const PatternNode& node) const {
     std::size_t required = node.operands.size();
     while (required > 0) {
@@ -177,7 +179,7 @@ class LineWriter {
   void write_operand(PatternNodeId id, const PatternNode& node, std::size_t slot) {
     const PatternValueId v = node.operands[slot];
     const PatternValue& value = rule_.values[v];
-    for (std::size_t i = 0; i <= slot; ++i)  // behind a list a slot is not known
+    for (std::size_t i = 0; i <= slot; ++i)  // after a list a slot is unknown
       if (rule_.values[node.operands[i]].list) return;
     Instruction in = make(Code::operand, id);
     in.slot = static_cast<std::uint16_t>(slot);
@@ -229,9 +231,9 @@ class LineWriter {
     ask(in, "", node.span);
   }
 
-  /// Of a value that the match takes away, all uses are in the match: where it has more than the
-  /// pattern has room for, none of its users need be tried. Lists and what a frontier opens may use
-  /// it any number of times.
+  /// Writes a bound on the uses of a consumed value. All of its uses are in the match; if it has
+  /// more than the pattern allows, none of its users need be tried. Lists and opened frontiers may
+  /// use it any number of times.
   void write_few_uses(PatternNodeId id, const PatternNode& node, PatternValueId v) {
     if (!layout_.plain() || rule_.frontier) return;
     const std::vector<PatternValueId>& consumed = layout_.consumed;
@@ -242,8 +244,8 @@ class LineWriter {
     ask(in, "N08", node.span);
   }
 
-  /// The operands of replaced nodes that are the value, or are found outside the pattern, and so
-  /// may be the value under another name; not of the nodes that its producer reads from.
+  /// Returns the number of operands of replaced nodes that are the value, or that come from outside
+  /// the pattern and so may be the same value. Omits the nodes that its producer reads from.
   [[nodiscard]] std::uint32_t most_uses(PatternNodeId producer, PatternValueId v) const {
     std::set<PatternNodeId> before{producer};
     std::vector<PatternNodeId> open{producer};
@@ -304,7 +306,7 @@ class ProgramWriter {
   struct Branch {
     Question question;
     std::vector<std::uint32_t> children;
-    std::vector<std::uint32_t> rules;  ///< that ask it
+    std::vector<std::uint32_t> rules;  ///< that share it
   };
 
   void add(const RuleLayout& layout, std::uint32_t index) {
@@ -328,14 +330,14 @@ class ProgramWriter {
     begun_.insert(rule.nodes[plan.anchor].op);
   }
 
-  /// Ops that the rules make: there will be nodes of them, whatever the graph has now.
+  /// Records the ops that the rules make: nodes of them may appear, whatever the present graph has.
   void note_made(const Expr& expr) {
     if (expr.kind == Expr::Kind::call)
       if (const OpId op = rules_.context->ops.find(expr.text); op.valid()) made_.insert(op);
     for (const Expr& arg : expr.args) note_made(arg);
   }
 
-  /// Whether the rule needs an op that is not there, which is noted.
+  /// Returns true if the rule needs an op that the graph lacks, which is recorded.
   bool lacks(const Rule& rule, OpId& op) {
     const auto lacking = std::find_if(rule.nodes.begin(), rule.nodes.end(), [&](const auto& node) {
       return matched_once(node) && statistics_.nodes_of(node.op) == 0 && !made_.contains(node.op) &&
@@ -347,8 +349,8 @@ class ProgramWriter {
     return true;
   }
 
-  /// Whether the plan begins at the node that stands before all others that are replaced; makes it
-  /// do so, where that is not much dearer.
+  /// Returns true if the plan begins at the node that precedes all other replaced nodes. Changes
+  /// the plan to do so if the cost stays similar.
   bool begin_at_first(const RuleLayout& layout, SearchPlan& plan) const {
     constexpr double kDearer = 4, kMostLooks = 16;  // than the cheapest; from one anchor
     const Rule& rule = *layout.rule;
@@ -374,8 +376,8 @@ class ProgramWriter {
     return true;
   }
 
-  /// If only lists connect the pattern, the search finds all nodes but the anchor; of a member that
-  /// is the anchor only the op is tested.
+  /// Returns a plan for a pattern connected only by lists: the search finds all nodes but the
+  /// anchor. For a member as the anchor only the op is tested.
   static SearchPlan plan_from_list(const Rule& rule) {
     SearchPlan plan;
     plan.anchor = anchor_of(rule);
@@ -399,7 +401,7 @@ class ProgramWriter {
       } else {
         next = static_cast<std::uint32_t>(branches_.size());
         siblings.push_back(next);
-        branches_.push_back({question, {}, {}});  // `siblings` is not used any more
+        branches_.push_back({question, {}, {}});  // `siblings` must not be used after this
       }
       branches_[next].rules.push_back(rule);
       at = next;
@@ -416,8 +418,8 @@ class ProgramWriter {
     }
   }
 
-  /// Lays out a branch and what is below it. Failures that leave the branch go to `after` if it is
-  /// the last of its siblings, else they are left in `open`.
+  /// Lays out a branch and its subtree. Failures that leave the branch continue at `after` if it is
+  /// the last of its siblings; otherwise they are added to `open`.
   void write(std::uint32_t branch, bool last, std::uint32_t after,
              std::vector<std::uint32_t>& open) {
     const Question question = branches_[branch].question;
@@ -444,7 +446,7 @@ class ProgramWriter {
     }
   }
 
-  /// Whether a branch is one rule's, and finds no node that is part of the match.
+  /// Returns true if a branch belongs to one rule, and finds no node of the match.
   [[nodiscard]] bool decides_no_node(std::uint32_t branch) const {
     if (branches_[branch].rules.size() != 1) return false;
     const Code code = branches_[branch].question.ask.code;
@@ -469,7 +471,7 @@ class ProgramWriter {
     return pc;
   }
 
-  /// Makes one instruction of those that only bind registers in a row: the first results of a node
+  /// Merges consecutive instructions that only bind registers into one: the first results of a node
   /// with its arity, and operands.
   void bind_at_once() {
     std::vector<Instruction>& code = program_.code;
@@ -505,7 +507,7 @@ class ProgramWriter {
     program_.origins = std::move(origins);
   }
 
-  /// Whether `next` binds the register behind those of `in`, and to what follows.
+  /// Returns true if `next` binds the register after those of `in`, to the next operand or result.
   [[nodiscard]] static bool continues(const Instruction& in, const Instruction& next) {
     constexpr std::uint8_t kMost = 0xff;
     if (in.node != next.node || in.more == kMost || in.swap != next.swap) return false;
@@ -517,8 +519,8 @@ class ProgramWriter {
            next.slot == in.slot + in.more + 1 && next.value == in.value + in.more + 1;
   }
 
-  /// Its ops differ, so that the nodes of a set have one place each; and where it is accepted,
-  /// other orders of operands are left out.
+  /// Returns true if all ops of a rule differ, so that each node of a set has one place, and the
+  /// first accepted order of operands suffices.
   [[nodiscard]] bool first_way(const ProgramRule& compiled) const {
     std::set<OpId> ops;
     for (const PatternNode& node : compiled.layout->rule->nodes)
@@ -556,7 +558,8 @@ class ProgramWriter {
 
 }  // namespace
 
-/// A walk goes on from where it has rewritten, and `once` knows all matches before.
+/// Returns the anchoring of a strategy: a walk continues from its last rewrite, and `once` finds
+/// all matches first.
 Anchoring anchoring_of(ast::Strategy::Kind kind) {
   return kind == ast::Strategy::Kind::walk || kind == ast::Strategy::Kind::once
              ? Anchoring::cheapest

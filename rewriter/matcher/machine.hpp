@@ -1,7 +1,7 @@
 // Runs a match program at one anchor: a loop over instructions with one backtracking target each.
-// Nothing is copied or undone on failure, since a register is written again by the instruction that
-// owns it. Exponential in the worst case (each commutative node doubles the orders to try),
-// therefore bounded by StepBudget. The tracer is a policy: NoTrace costs nothing.
+// Nothing is copied or undone on failure, since the instruction that owns a register writes it
+// again. Exponential in the worst case (each commutative node doubles the orders to try), therefore
+// bounded by StepBudget. The tracer is a policy: NoTrace costs nothing.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace pw {
 
-/// The last of each kind is none of the program's, and stays invalid.
+/// Registers of a run. The last of each kind is not used by the program, and stays invalid.
 struct Registers {
   std::vector<NodeId> nodes;
   std::vector<ValueId> values;
@@ -31,7 +31,7 @@ struct NoTrace {
   void failed(std::uint32_t) {}
 };
 
-/// How often each instruction was executed, and how often it failed.
+/// Trace that counts how often each instruction was executed, and how often it failed.
 struct CountingTrace {
   std::vector<std::uint64_t> asks, fails;
   explicit CountingTrace(const MatchProgram& program)
@@ -40,23 +40,23 @@ struct CountingTrace {
   void failed(std::uint32_t pc) { ++fails[pc]; }
 };
 
-/// Steps that may be spent at one anchor. Orders of operands multiply, so that a pattern of many
-/// commutative ops could take longer than anybody waits.
+/// Limit on the steps at one anchor. Orders of operands multiply, so a pattern of many commutative
+/// ops could otherwise run practically for ever.
 struct StepBudget {
   std::uint64_t left = std::uint64_t{1} << 22;
   std::optional<std::uint32_t> stopped =
-      {};  ///< the index of the rule that was tried when it was spent
+      {};  ///< the index of the rule that was tried when the budget was spent
 
   static constexpr std::uint64_t kAccept = 64;  ///< guards cost more than a look at the graph
 };
 
-/// The rule that an instruction leads to.
+/// Returns the rule that an instruction leads to.
 inline std::uint32_t rule_behind(const MatchProgram& program, std::uint32_t pc) {
   while (pc + 1 < program.code.size() && program.code[pc].code != Code::accept) ++pc;
   return program.code[pc].number;
 }
 
-/// The operand in a slot, as the rule writes them; absent past the end.
+/// Returns the operand in a slot, in the rule's order; absent past the end.
 [[gnu::always_inline]] inline ValueId operand_at(const Graph& graph, NodeId node, std::size_t slot,
                                                  bool swapped) {
   const std::size_t at = swapped && slot < 2 ? 1 - slot : slot;
@@ -67,7 +67,8 @@ inline std::uint32_t rule_behind(const MatchProgram& program, std::uint32_t pc) 
   return graph.result_count(node) == count;
 }
 
-/// Whether the node has between `required` and `operands` operands, absent ones at the end aside.
+/// Returns true if the node has between `required` and `operands` operands, not counting absent
+/// ones at the end.
 inline bool operands_fit(const Graph& graph, NodeId node, std::size_t operands,
                          std::size_t required) {
   const std::size_t there = graph.operand_count(node);
@@ -80,7 +81,7 @@ inline bool operands_fit(const Graph& graph, NodeId node, std::size_t operands,
   return graph.use_count(value) == 1;
 }
 
-/// Whether this use is the first of its user's that reads the value.
+/// Returns true if this use is the first one by which its user reads the value.
 [[gnu::always_inline]] inline bool first_of_user(const Graph& graph, UseId use, NodeId user,
                                                  ValueId value) {
   const std::size_t slot = graph.use_operand(use);
@@ -89,24 +90,24 @@ inline bool operands_fit(const Graph& graph, NodeId node, std::size_t operands,
   return true;
 }
 
-/// Calls `accept(rule index)` for each rule and each way it matches structurally at the anchor;
-/// where it returns true, other ways that differ in exchanged operands alone are left out. Ends
-/// early where the budget is spent.
+/// Calls `accept(rule index)` for each structural match of each rule at the anchor. If it returns
+/// true, matches that differ only in exchanged operands are skipped. Ends early when the budget is
+/// spent.
 template <class Trace, class Accept>
 [[gnu::noinline]] void execute(const MatchProgram& program, const Graph& graph, NodeId anchor,
                                OpId constant, Registers& registers, Trace& trace,
                                StepBudget& budget, Accept&& accept) {
   const std::uint32_t entry = program.entry_of(graph.op(anchor));
   if (entry == Instruction::kNowhere) return;
-  // Plain pointers: what is written through them is known not to move the arrays.
+  // Plain pointers: writes through them are known not to move the arrays.
   NodeId* const nodes = registers.nodes.data();
   ValueId* const values = registers.values.data();
   const Instruction* const code = program.code.data();
   const Instruction* at = code + entry;
-  const Instruction* run = at;  // since then one after the other; counted where they end
+  const Instruction* run = at;  // sequential since then; counted where they end
   const auto pc = [&] { return static_cast<std::uint32_t>(at - code); };
   std::uint64_t left = budget.left;
-  // False: the budget was spent among them.
+  // Returns false if the budget was spent among them.
   const auto count_run = [&] {
     const auto steps = static_cast<std::uint64_t>(at - run) + 1;
     if (steps > left) {
@@ -123,7 +124,7 @@ template <class Trace, class Accept>
     const auto operand = [&]() __attribute__((always_inline)) {
       const NodeId node = nodes[in.node];
       const std::size_t slot =
-          in.slot ^ registers.swaps[in.swap];  // only of slots 0 and 1 there is a swap
+          in.slot ^ registers.swaps[in.swap];  // only slots 0 and 1 can be swapped
       return slot < graph.operand_count(node) ? graph.operand(node, slot) : ValueId();
     };
     bool yes = true;

@@ -1,7 +1,7 @@
 // The rules of one pass compiled to one program. Each rule becomes a linear sequence of predicates
-// from its anchor on; common prefixes form a decision tree, one for each op of an anchor; the tree
-// is laid out as instructions, and where one fails the program goes on at the next branch.
-// Registers hold graph ids.
+// starting at its anchor; common prefixes form a decision tree, one for each op of an anchor. The
+// tree is laid out as instructions; on failure the program continues at the next branch. Registers
+// hold graph ids.
 #pragma once
 
 #include <cstdint>
@@ -39,35 +39,35 @@ enum class Code : std::uint8_t {
 struct Instruction {
   static constexpr std::uint8_t kNoSwap = 0xff;
   Code code = Code::accept;
-  std::uint8_t swap = kNoSwap;  ///< register that tells whether slots 0 and 1 are exchanged
+  std::uint8_t swap = kNoSwap;  ///< register that holds whether slots 0 and 1 are exchanged
   std::uint16_t slot = 0;
   std::uint16_t node = 0, second = 0, value = 0;  ///< registers
   bool last_choice = false;  ///< of next_swap: below it are one rule's values, and no nodes
   std::uint8_t more = 0;
   std::uint32_t number = 0;
-  std::uint32_t fail = 0;  ///< where a no continues; kNowhere: this anchor is done
+  std::uint32_t fail = 0;  ///< where a failure continues; kNowhere: this anchor is done
 
   static constexpr std::uint32_t kNowhere = 0xffffffff;
-  /// Whether both are the same predicate, wherever they continue.
+  /// Returns true if both are the same predicate, wherever they continue.
   friend bool same_question(const Instruction& a, const Instruction& b) {
     return a.code == b.code && a.swap == b.swap && a.slot == b.slot && a.node == b.node &&
            a.second == b.second && a.value == b.value && a.number == b.number && a.more == b.more;
   }
 };
 
-/// The near-miss code of a failure, and the place of the predicate in its rule.
+/// Near-miss code of a failure, and the place of the predicate in its rule.
 struct Origin {
   const char* reason = "";  ///< N01 …; empty: never fails
   Span span;
 };
 
-/// One rule of the program: where its parts are found when it is accepted.
+/// A rule of the program, with the registers of its parts at acceptance.
 struct ProgramRule {
   static constexpr std::uint16_t kNone = 0xffff;
   const RuleLayout* layout = nullptr;
   PatternNodeId anchor;
-  OpId lacks;               ///< it is left out because the graph has no node of this
-  bool from_first = false;  ///< the anchor stands before all else that is replaced
+  OpId lacks;               ///< it is omitted because the graph has no node of this op
+  bool from_first = false;  ///< the anchor precedes all other replaced nodes
   bool first_way = false;   ///< of the ways a set of nodes matches, the first one found counts
   std::vector<std::uint16_t> nodes;      ///< register, by PatternNodeId; kNone: not matched here
   std::vector<std::uint16_t> values;     ///< register, by PatternValueId
@@ -94,15 +94,15 @@ struct MatchProgram {
   std::vector<std::uint32_t> entry;  ///< by op of the anchor; kNowhere: no rule starts there
   std::vector<ProgramRule> rules;    ///< as given to compile
   std::size_t nodes = 0, values = 0, swaps = 0;  ///< registers
-  /// By op: the ways from a node with it to anchors whose matches may hold it.
+  /// Ways from a node with an op to anchors whose matches may contain it, by op.
   std::vector<std::vector<WayBack>> ways;
-  /// By op: whether rules that begin at the first node are found at its nodes, and whether others.
+  /// Flags by op: rules that begin at the first node are found at its nodes, and other rules.
   static constexpr std::uint8_t kNothing = 0, kFromFirst = 1, kElsewhere = 2;
   std::vector<std::uint8_t> finds;
-  /// By op: whether a rule is left out because the graph has no node of it.
+  /// Flags by op: a rule is omitted because the graph has no node of it.
   std::vector<std::uint8_t> awaits;
 
-  /// None of an op that a rewrite declared.
+  /// Returns the ways of an op; empty for one that a rewrite declared.
   [[nodiscard]] const std::vector<WayBack>& ways_of(OpId op) const {
     static const std::vector<WayBack> none;
     return op.index < ways.size() ? ways[op.index] : none;
@@ -118,25 +118,25 @@ struct MatchProgram {
   }
 };
 
-/// Where matches are looked for: where that costs least, or, of rules with one node from which
-/// the others that they replace are reached, there, unless that costs much more. Along the order
-/// of the graph such matches are then found in the order in which they are taken.
+/// Choice of anchors: the cheapest ones, or the first replaced node if the others are reachable
+/// from it at a similar cost. Such matches are found in the order in which they are taken.
 enum class Anchoring : std::uint8_t { cheapest, first };
-/// As a pass of this kind is run.
+/// Returns the anchoring for a pass of this kind.
 [[nodiscard]] Anchoring anchoring_of(ast::Strategy::Kind kind);
 struct ProgramOptions {
   Anchoring anchoring = Anchoring::cheapest;
-  /// Whether rules stay out that need an op which the graph lacks, and which no rule makes in
-  /// plain words: the program awaits it.
+  /// Omits rules that need an op which the graph lacks and which no rule names as a result; the
+  /// program awaits such an op.
   bool leave_out = false;
-  std::set<OpId> expected = {};  ///< ops that there will be: no rule stays out for them
+  std::set<OpId> expected = {};  ///< ops that will appear: rules that need them are kept
 };
-/// `rules` in order of rank. Recursion's frontiers may be among them.
+/// Compiles `rules`, in order of rank. They may include recursion's frontiers.
 MatchProgram compile_program(const RuleSet& rules, const std::vector<const RuleLayout*>& layouts,
                              const GraphStatistics& statistics, ProgramOptions options);
-/// The instructions as text, one a line.
+/// Prints the instructions as text, one a line.
 std::string print(const MatchProgram& program, const RuleSet& rules);
-/// Those of each pass of a strategy, compiled for the graph: `pwr opt --emit matcher`.
+/// Prints the programs of each pass of a strategy, compiled for the graph: `pwr opt --emit
+/// matcher`.
 std::string print_programs(const Graph& graph, const RuleSet& rules, const Strategy& strategy);
 
 }  // namespace pw

@@ -43,7 +43,8 @@ std::vector<Match> find_matches(const Graph& graph, const RunRules& rules, RuleI
   Search search(graph, layout, base, false);
   PatternNodeId anchor = anchor_of(rules[rule]);
   std::vector<std::pair<std::vector<std::uint64_t>, Match>> found;
-  std::map<std::vector<NodeId>, std::size_t> seen;  // a set of nodes, once: as what comes first
+  std::map<std::vector<NodeId>, std::size_t>
+      seen;  // each set of nodes once, in its first assignment
   for (NodeId n = graph.first(); anchor.valid() && n.valid(); n = graph.next(n)) {
     if (graph.op(n) != rules[rule].nodes[anchor].op) continue;
     search.run(n, [&](const Match& match) {

@@ -1,5 +1,5 @@
-// Searches for one rule from any node of its pattern: a match with a given node in it is found from
-// there, without a look at the rest of the graph.
+// Searches for one rule from any node of its pattern: a match that contains a given node is found
+// from there, without scanning the rest of the graph.
 #pragma once
 
 #include <memory>
@@ -9,22 +9,22 @@
 
 namespace pw {
 
-/// The rule laid out from its anchor, then from each other node that is matched once; the first
-/// only for rules with lists or `unless`.
+/// Returns layouts of the rule from its anchor, then from each other node that is matched once.
+/// Rules with lists or `unless` have the first only.
 std::vector<RuleLayout> layouts_of(const Graph& graph, const RunRules& rules, RuleId id);
 
-/// Ends with the rule set's growing: layouts refer to rules.
+/// Searches of one rule. Invalid once the rule set grows: layouts refer to rules.
 class Probe {
  public:
   Probe(const Graph& graph, const RunRules& rules, RuleId rule, const Env& params);
 
   [[nodiscard]] RuleId rule() const { return rule_; }
   [[nodiscard]] const RuleLayout& layout() const { return layouts_.front(); }
-  /// Calls `found` for the matches with this node in a place that is matched once.
+  /// Calls `found` for the matches that contain this node in a place that is matched once.
   void matches_with(NodeId node, const std::function<void(const Match&)>& found);
-  /// Whether these nodes, by PatternNodeId, still are a match; else why not.
+  /// Returns true if these nodes, by PatternNodeId, still match; otherwise stores the reason.
   [[nodiscard]] bool still_matches(std::span<const NodeId> nodes, Failure* why);
-  /// To be called after each mutation of the graph.
+  /// Discards cached lists; called after each mutation of the graph.
   void graph_changed();
 
  private:

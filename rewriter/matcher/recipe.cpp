@@ -1,5 +1,5 @@
-// The right side is built once in a graph of its own, whose inputs stand for the values of the
-// pattern, and read off as a list of nodes to add.
+// Partial evaluation of a right side. It is built once in a separate graph, whose inputs represent
+// the values of the pattern, and read off as a list of nodes to add.
 #include <algorithm>
 #include <unordered_map>
 
@@ -30,7 +30,7 @@ class Writer {
     Env env = match_.env;
     add_inputs(env);
     BuildOptions options;
-    for (std::size_t i = 0; i < rule_.nodes.size(); ++i)  // what `..` copies
+    for (std::size_t i = 0; i < rule_.nodes.size(); ++i)  // copied by `..`
       if (candidate_.nodes[i].valid())
         options.open_attributes.emplace(graph_.op_of(candidate_.nodes[i]).name,
                                         graph_.attributes(candidate_.nodes[i]));
@@ -71,7 +71,7 @@ class Writer {
                                             [&](ValueId input) { return matched_as(input); });
       if (before != after && !scratch_.is_input(*to) &&
           same_type(scratch_.context(), before, after, scratch_.facts)) {
-        scratch_.set_type(*to, before);  // users keep what they were built with
+        scratch_.set_type(*to, before);  // users keep the type they were built with
       } else if (before != after || unsure) {
         const bool known = before != Types::unknown() && after != Types::unknown();
         const bool shape = known && types[before].dtype == types[after].dtype;
@@ -111,7 +111,7 @@ class Writer {
     for (ValueId v : results_) out_.outputs.push_back(source_of(v));
   }
 
-  /// The value of the graph that an input of the right side stands for.
+  /// Returns the graph's value that an input of the right side represents.
   [[nodiscard]] ValueId matched_as(ValueId input) const {
     const auto known = sources_.find(input.index);
     return known == sources_.end() ? ValueId() : candidate_.values[known->second.index()];
@@ -122,7 +122,8 @@ class Writer {
     return known == sources_.end() ? Recipe::Source{} : known->second;
   }
 
-  /// A result is what was there only if each output comes from a node like the one it replaces.
+  /// Compares with the old nodes. A result can equal the old one only if each output comes from a
+  /// node like the one it replaces.
   void compare_with_old() {
     out_.may_change_nothing = !out_.outputs.empty();
     for (std::size_t i = 0; i < results_.size(); ++i) {

@@ -1,5 +1,5 @@
-// Runs the compiled matcher at every anchor of a graph without rewriting: the number of legal
-// matches of one strategy's rules. For measurements, and for a first look at a rule set.
+// Runs the compiled matcher at every anchor of a graph without rewriting, and counts the legal
+// matches of one strategy's rules. Serves measurements, and a first look at a rule set.
 #pragma once
 
 #include <memory>
@@ -10,14 +10,14 @@ namespace pw {
 
 class Scan {
  public:
-  /// Compiles the rules for the graph. All arguments must outlive the scan; the graph is not
-  /// changed.
+  /// Compiles the rules for the graph. All arguments must outlive the scan; the graph does not
+  /// change.
   Scan(Graph& graph, const RuleSet& rules, const Strategy& strategy, const Env& params,
        const RewriteOptions& options = {});
   ~Scan();
   Scan(const Scan&) = delete;
   Scan& operator=(const Scan&) = delete;
-  /// Visits every anchor; the same number each time.
+  /// Visits every anchor and returns the number of matches; the same number each time.
   std::size_t run();
 
  private:

@@ -1,10 +1,11 @@
-// The walk from the anchor along the pattern, and the gates of op and arity.
+// Subgraph matching by backtracking: the walk from the anchor along the pattern, and the gates of
+// op and arity.
 //
-// Nodes are visited in the order of RuleLayout::steps. Each is reached from one visited before: as
-// the producer of a known value, which leaves no choice; as one of its users, all of which are
-// tried; or as the root of the members of a list. Operands of commutative ops are tried in the
-// written order, then exchanged. A State is copied at each choice, so that backtracking is a
-// return. Exponential in the worst case, and bounded by a number of steps for each anchor (PW1113).
+// Nodes are visited in the order of RuleLayout::steps. Each is reached from an earlier one: as the
+// producer of a known value, which leaves no choice; as one of its users, all of which are tried;
+// or as the root of the members of a list. Operands of commutative ops are tried in the written
+// order, then exchanged. Invariant: a State is copied at each choice, so backtracking is a return.
+// Exponential in the worst case, and bounded by a number of steps for each anchor (PW1113).
 #include "rewriter/matcher/search.hpp"
 
 #include <algorithm>
@@ -56,7 +57,7 @@ void Search::run_fixed(std::span<const NodeId> nodes,
   fixed_ = {};
 }
 
-/// The anchor that is given; else those on the way back from a node that is given; else all nodes.
+/// Returns the given anchor; else those on the way back from a given node; else all nodes.
 std::vector<NodeId> Search::anchors_of(std::span<const NodeId> nodes) const {
   PatternNodeId anchor = anchor_of(rule_);
   if (!anchor.valid()) return {};
@@ -95,7 +96,8 @@ void Search::start(NodeId anchor) {
   try_node(0, anchor, first_state());
 }
 
-/// True: continue with other choices. False: the caller wants no more.
+/// Extends the state by step `index`. Returns true to continue with other choices, false if the
+/// caller wants no more.
 bool Search::extend(std::size_t index, State& state) {
   if (index == layout_.steps.size()) return finish(state);
   const SearchStep& step = layout_.steps[index];
@@ -124,7 +126,7 @@ bool Search::extend(std::size_t index, State& state) {
   return true;
 }
 
-/// Any of the nodes that compute the value.
+/// Tries each node that computes a value equal to the given one.
 bool Search::extend_equal(std::size_t index, ValueId value, State& state) {
   const OpId op = rule_.nodes[layout_.steps[index].node].op;
   for (NodeId node : producers(value))
@@ -142,7 +144,7 @@ bool Search::same(const std::vector<ValueId>& a, const std::vector<ValueId>& b) 
                     [&](ValueId x, ValueId y) { return same(x, y); });
 }
 
-/// The node that computes the value, or one of each form that does; none of an input.
+/// Returns the node that computes the value, or one of each form that does; none for an input.
 std::vector<NodeId> Search::producers(ValueId value) const {
   if (!value.valid()) return {};
   if (equal_ != nullptr) return equal_->producers(value);
@@ -150,8 +152,8 @@ std::vector<NodeId> Search::producers(ValueId value) const {
   return {graph_.producer(value)};
 }
 
-/// No user of a connecting value has the op. A user of another connecting value may have it, or one
-/// of another result of the value's node: either says more.
+/// Rejects the step if no user of a connecting value has the op. Prefers a user of another
+/// connecting value, or of another result of the value's node, as the more informative reason.
 void Search::reject_users(const SearchStep& step, const State& state) {
   const PatternNode& wanted = rule_.nodes[step.node];
   const std::string& op = context().ops[wanted.op].name;
@@ -199,7 +201,8 @@ void Search::reject_users(const SearchStep& step, const State& state) {
   reject(state, "N01", wanted.span, at.valid() ? at : anchor_, text, kNoUser);
 }
 
-/// The bound value that leads to the node: of several operands that which has the fewest users.
+/// Returns the bound value that leads to the node: among several operands the one with the fewest
+/// users.
 ValueId Search::connector_of(const SearchStep& step, const State& state) const {
   const auto value_of = [&](PatternValueId id) {
     if (!rule_.values[id].list) return state.values[id];
@@ -215,7 +218,7 @@ ValueId Search::connector_of(const SearchStep& step, const State& state) const {
   return connector;
 }
 
-/// Users of the connecting value that have the right op, in order.
+/// Returns the users of the connecting value that have the right op, in order.
 std::vector<NodeId> Search::users_to_try(const SearchStep& step, const State& state) const {
   const PatternNode& node = rule_.nodes[step.node];
   const ValueId connector = connector_of(step, state);
@@ -253,7 +256,7 @@ bool Search::try_node(std::size_t index, NodeId node, const State& before) {
   return true;
 }
 
-/// The gates that do not depend on the order of operands.
+/// Checks the gates that do not depend on the order of operands.
 bool Search::admit(const SearchStep& step, NodeId node, State& state) {
   if (!check_op(step, node, state)) return false;
   if (is_taken(step.node, node, state))
@@ -264,8 +267,9 @@ bool Search::admit(const SearchStep& step, NodeId node, State& state) {
   return check_arity(step.node, node, state);
 }
 
-/// Equal nodes are one under equality: it may be matched several times, but replaced only once.
-/// What must be absent is never what is matched.
+/// Returns true if the node is matched already. Under equality equal nodes count as one: they may
+/// match several times, but are replaced only once. A node that must be absent is never a matched
+/// one.
 bool Search::is_taken(PatternNodeId id, NodeId node, const State& state) const {
   const bool absent = rule_.nodes[id].negation >= 0;
   for (std::size_t i = 0; i < state.nodes.size(); ++i) {
@@ -293,8 +297,8 @@ bool Search::commutes(PatternNodeId id, NodeId node) const {
          graph_.operand(node, 0) != graph_.operand(node, 1);
 }
 
-/// Types before attributes: what a shape says of `d` is the better reason when `sizes = [d, d]`
-/// does not fit.
+/// Binds a node. Types precede attributes: a shape's mismatch of `d` is the better reason if `sizes
+/// = [d, d]` does not fit.
 bool Search::bind_node(PatternNodeId id, NodeId node, bool swapped, State& state) {
   if (!bind_operands(id, node, swapped, state)) return false;
   for (PatternValueId v : rule_.nodes[id].operands)
@@ -330,7 +334,8 @@ bool Search::check_op(const SearchStep& step, NodeId node, State& state) {
       is_behind_views(node, pattern.op) ? kView : std::string_view());
 }
 
-/// Whether the node is a view, at any number of steps, of what a node with the op makes.
+/// Returns true if the node is a view, through any number of steps, of the result of a node with
+/// the op.
 bool Search::is_behind_views(NodeId node, OpId wanted) const {
   while (explain_ && node.valid() && graph_.op_of(node).traits.view &&
          graph_.operand_count(node) > 0 && graph_.operand(node, 0).valid()) {
@@ -361,7 +366,7 @@ bool Search::check_arity(PatternNodeId id, NodeId node, State& state) {
                          graph_.operand_count(node), pattern.operands.size() - 1);
     });
   }
-  // A trailing operand that is left out means none.
+  // An omitted trailing operand is none.
   std::size_t both = std::min(graph_.operand_count(node), pattern.operands.size());
   bool fits = true;
   for (std::size_t i = both; i < graph_.operand_count(node); ++i)
@@ -392,7 +397,7 @@ bool Search::finish(State& state) {
   if (!check_closed(state, match) || !check_where(state) || !check_assume(state, match) ||
       !check_absent(state))
     return true;
-  State after;  // the environment is the match's now
+  State after;  // the environment now belongs to the match
   after.matched = state.matched;
   after.gate = state.gate;
   match.env = std::move(state.env);
@@ -400,7 +405,8 @@ bool Search::finish(State& state) {
   return report(match);
 }
 
-/// Of `[*a, d, *b]` with two unknown lengths: `a` is as short as the rest of the pattern allows.
+/// Splits `[*a, d, *b]` with two unknown lengths: `a` is as short as the rest of the pattern
+/// allows.
 bool Search::split_shape(const State& before) {
   const auto waits = std::find_if(before.deferred.begin(), before.deferred.end(),
                                   [&](const Deferred& d) { return may_split(d, before); });
@@ -433,14 +439,14 @@ bool Search::split_shape(const State& before) {
   return true;
 }
 
-/// The operand slot of a list, of which a node has any number.
+/// Returns the operand slot of a list, of which a node has any number.
 std::optional<std::size_t> Search::list_at(PatternNodeId id) const {
   const std::vector<PatternValueId>& operands = rule_.nodes[id].operands;
   if (rule_.lists.empty() && rule_.members.empty()) return std::nullopt;
   for (std::size_t i = 0; i < operands.size(); ++i) {
     const PatternValue& value = rule_.values[operands[i]];
     if (!value.list) continue;
-    // An operand that differs from member to member is one value in each.
+    // An operand that differs between members has one value in each.
     if (rule_.nodes[id].members.valid()) continue;
     return i;
   }

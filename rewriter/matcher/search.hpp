@@ -1,5 +1,5 @@
 // One backtracking search: a rule against one anchor node. Every gate of the semantics is a method
-// here; the first gate that refused the attempt that came furthest is kept as the reason (N01 to
+// here. The first gate that refused the attempt that reached furthest is kept as the reason (N01 to
 // N09, N13).
 #pragma once
 
@@ -21,7 +21,8 @@ namespace pw {
 
 class EGraph;
 
-/// How far the best failed attempt came, and why it failed. Messages are made on request only.
+/// Progress of the best failed attempt, and the reason of its failure. Messages are built on
+/// request only.
 struct Failure {
   int matched = -1;
   int gate = -1;  ///< gates passed at the node, or after the last node
@@ -34,7 +35,7 @@ struct Failure {
   [[nodiscard]] bool any() const { return matched >= 0; }
 };
 
-/// The members of one list that agree on all that they have in common.
+/// The members of one list that agree on everything they have in common.
 struct Group {
   std::size_t width = 1;       ///< nodes of a member
   std::vector<NodeId> nodes;   ///< member after member, each in the order of Members::nodes
@@ -42,8 +43,8 @@ struct Group {
   std::vector<std::pair<PatternValueId, ValueId>> values;  ///< in common; invalid: none
   std::vector<std::pair<std::string, Binding>> names;      ///< in common
   std::vector<NodeId> sorted;                              ///< the nodes by id
-  std::vector<NodeId> in_the_way;  ///< on paths to members that were left out
-  bool open = false;               ///< a check still waits for what the rest of the pattern binds
+  std::vector<NodeId> in_the_way;                          ///< on paths to omitted members
+  bool open = false;  ///< a check still waits for names that the rest of the pattern binds
   [[nodiscard]] std::size_t size() const { return nodes.size() / width; }
   [[nodiscard]] NodeId root(std::size_t i, std::size_t at) const { return nodes[i * width + at]; }
 };
@@ -51,31 +52,31 @@ using GroupPtr = std::shared_ptr<const Group>;
 
 class Search {
  public:
-  /// `base` is starting_env(); `explain` asks for messages.
+  /// Creates a search. `base` is starting_env(); `explain` requests messages.
   Search(const Graph& graph, const RuleLayout& layout, const Env& base, bool explain);
 
-  /// Calls `found` for each way to match, in the written order of choices, until it returns false.
-  /// A frontier never matches here, but see look_for_frontiers().
+  /// Calls `found` for each match, in the written order of choices, until it returns false. A
+  /// frontier never matches here, but see look_for_frontiers().
   void run(NodeId anchor, const std::function<bool(const Match&)>& found);
-  /// A run ends after so many nodes were tried: orders of operands multiply.
+  /// Limits the number of nodes tried in a run: orders of operands multiply.
   void limit_steps(std::uint64_t most) { most_steps_ = most; }
-  /// Operands are seen as any value equal to them, and nothing that is matched goes away. Nodes in
-  /// `left_out` are no members of `many`; of members whose results are equal the first counts.
+  /// Matches up to equality, and removes nothing. Nodes in `left_out` are not members of `many`; of
+  /// members with equal results the first counts.
   void match_equal(const EGraph& equal, const std::unordered_set<NodeId>& left_out) {
     equal_ = &equal;
     left_out_ = &left_out;
   }
-  /// Frontiers are found too, by their nodes, operands, types and attributes.
+  /// Makes frontiers match too, by their nodes, operands, types and attributes.
   void look_for_frontiers() { frontiers_ = true; }
-  /// The same, where each pattern node that is matched once must be the node given at its
-  /// PatternNodeId; an invalid one is free to search. Swaps, lists and `unless` are searched.
+  /// Searches with each pattern node that is matched once fixed to the node at its PatternNodeId;
+  /// an invalid one is free. Swaps, lists and `unless` are searched.
   void run_fixed(std::span<const NodeId> nodes, const std::function<bool(const Match&)>& found);
   [[nodiscard]] const Failure& furthest() const { return failure_; }
-  /// Nodes on paths that forbade a match, or kept a member out of one, since the run began: where
-  /// one of them goes or reads something else, there may be another match.
+  /// Returns the nodes on paths that forbade a match, or excluded a member, since the run began. If
+  /// one of them is erased or reads something else, there may be another match.
   [[nodiscard]] const std::vector<NodeId>& in_the_way() const { return in_the_way_; }
-  /// A search remembers the members it found, so that many attempts at one list cost no more than
-  /// one. To be called after each mutation of the graph.
+  /// Discards cached members; called after each mutation of the graph. Caching lets many attempts
+  /// at one list cost no more than one.
   void graph_changed() {
     if (!groups_at_.empty()) groups_at_ = {};
   }
@@ -135,7 +136,7 @@ class Search {
   struct Mark;
   using Fits = std::function<bool()>;
   void start_members(NodeId anchor);
-  /// The groups at one value, by what makes an anchor one of them.
+  /// The groups at one value, by the node that makes an anchor one of them.
   struct Groups {
     std::unordered_map<NodeId, std::vector<GroupPtr>> by_first;  ///< looked up only
     std::vector<GroupPtr> open;  ///< that the rest of the pattern may change: any member may do
@@ -148,7 +149,7 @@ class Search {
   std::vector<GroupPtr> read_members(const SearchStep& step, State& state);
   std::vector<GroupPtr> own_members(const SearchStep& step, State& state);
   std::vector<GroupPtr> used_members(const SearchStep& step, State& state);
-  /// The nodes that may be the root of each member; several only where values may be equal.
+  /// Candidate nodes for the root of each member; several only if values may be equal.
   using Roots = std::vector<std::vector<NodeId>>;
   [[nodiscard]] Roots roots_of_users(const SearchStep& step, const State& state) const;
   std::vector<GroupPtr> collect(MembersId id, const Roots& roots, bool last, State& state);
@@ -188,7 +189,7 @@ class Search {
   bool match_attributes(PatternNodeId id, NodeId node, State& state);
   bool match_written(PatternNodeId id, std::size_t index, NodeId node, State& state, bool last);
   enum class Fit : std::uint8_t { no, yes, conflict, later };
-  struct Written {  ///< an attribute that the pattern writes, at a node
+  struct Written {  ///< an attribute that the pattern states, at a node
     NodeId node;
     std::string_view attribute;
   };
@@ -235,8 +236,8 @@ class Search {
   const RuleLayout& layout_;
   const Rule& rule_;
   const Env& base_;
-  const EGraph* equal_ = nullptr;                         ///< none: a value equals itself only
-  const std::unordered_set<NodeId>* left_out_ = nullptr;  ///< there where equal_ is
+  const EGraph* equal_ = nullptr;                         ///< null: a value equals only itself
+  const std::unordered_set<NodeId>* left_out_ = nullptr;  ///< set if equal_ is
   bool explain_;
   bool frontiers_ = false;
   Failure failure_;
@@ -245,24 +246,24 @@ class Search {
   NodeId anchor_;
   std::uint64_t steps_ = 0;  ///< nodes tried since the run began
   std::uint64_t most_steps_ = std::uint64_t{1} << 17;
-  bool quiet_ = false;  ///< failures are no reasons: what must be absent is sought
-  GroupPtr anchored_;   ///< the members that the anchor is one of
+  bool quiet_ = false;  ///< failures are not recorded: what must be absent is searched for
+  GroupPtr anchored_;   ///< the members that include the anchor
   std::unordered_map<ValueId, Groups> groups_at_;  ///< by the value in common; looked up only
   const std::function<bool(const Match&)>* found_ = nullptr;
   std::uint64_t reported_ = 0;  ///< matches
 };
 
-/// Whether every name in the expression is bound (or is a dtype's).
+/// Returns true if every name in the expression is bound, or is a dtype.
 bool all_bound(const Expr& expr, const Env& env);
-/// The unbound names in it, sorted.
+/// Returns the unbound names in it, sorted.
 std::set<std::string> unbound_names(const Expr& expr, const Env& env);
-/// Sequences of the shape whose length is not known yet.
+/// Returns the number of sequences of the shape whose length is unknown.
 std::size_t open_sequences(const TypeExpr& type, const Env& env);
-/// What an environment holds as an attribute: dims, dtypes, sequences too. None for values.
+/// Returns a binding as an attribute: dims, dtypes, sequences too. None for values.
 std::optional<Attribute> as_attribute(Context& context, const Binding& binding);
-/// The number that an int, a real or a boolean is.
+/// Returns the number of an int, a real or a boolean.
 std::optional<double> as_number(const Attribute& value);
-/// Equality where ints, reals and booleans compare as numbers.
+/// Compares attributes; ints, reals and booleans compare as numbers.
 bool same_attribute(const Attribute& a, const Attribute& b);
 
 }  // namespace pw

@@ -1,5 +1,6 @@
-// A written one must match, an unwritten one must have its default, and one that depends on an
-// unbound variable is deferred until that is bound.
+// Attribute gates. A written attribute must match, an unwritten one must have its default, and one
+// that depends on an unbound variable is deferred until that is bound. Deferred checks run to a
+// fixed point.
 #include <algorithm>
 #include <set>
 
@@ -38,7 +39,7 @@ Attribute dim_attribute(const Dims& dims, DimId dim) {
   return dim;
 }
 
-/// Integers may be written exactly beyond 2^53, so they are compared as such when both sides are.
+/// Compares numbers. Integers may be exact beyond 2^53, so two integers are compared as such.
 bool same_number(const Attribute& a, const Attribute& b) {
   const auto* i = std::get_if<std::int64_t>(&a);
   const auto* j = std::get_if<std::int64_t>(&b);
@@ -153,10 +154,10 @@ bool Search::match_written(PatternNodeId id, std::size_t index, NodeId node, Sta
   return reject(state, "N04", wanted.span, node, text, kOtherValue);
 }
 
-/// The attribute of the node that a written one is compared with. The axes of a transpose stand in
-/// ascending order in a node and in any order in a pattern: one whose value is known takes the axis
-/// that has it, and leaves the other one to its twin. Nothing as long as neither is known, but
-/// another node may bind one.
+/// Returns the attribute of the node that a written one is compared with. The axes of a transpose
+/// are ascending in a node, and in any order in a pattern. One with a known value takes the axis
+/// that has it, and leaves the other to its twin. Nothing while neither is known, but another node
+/// may bind one.
 std::optional<std::string_view> Search::counterpart(PatternNodeId id,
                                                     const PatternAttribute& wanted, NodeId node,
                                                     const State& state, bool last) const {
@@ -189,7 +190,7 @@ bool Search::shares_names(PatternNodeId id, std::initializer_list<std::string_vi
   return false;
 }
 
-/// What the pattern writes for the attribute, where everything in it is bound.
+/// Returns the value that the pattern states for the attribute, if all its names are bound.
 std::optional<Attribute> Search::known_value(PatternNodeId id, std::string_view attribute,
                                              NodeId node, const State& state) const {
   for (const PatternAttribute& written : rule_.nodes[id].attributes) {
@@ -236,7 +237,7 @@ Search::Fit Search::fit(const Written& written, const Expr& expr, const Attribut
   return variable ? Fit::conflict : Fit::no;
 }
 
-/// `[d] * tp`: the list, so many times; the number is bound where it is a name that is not.
+/// Fits `[d] * tp`: the list, repeated; an unbound name is bound to the number.
 Search::Fit Search::fit_repetition(const Expr& expr, const std::vector<DimId>& dims, State& state,
                                    std::string* expected) {
   const Expr &list = expr.args[0], &times = expr.args[1];
@@ -265,7 +266,7 @@ Search::Fit Search::fit_repetition(const Expr& expr, const std::vector<DimId>& d
   return fit_list(whole, dims, state, expected);
 }
 
-/// `[m...]`: the whole list.
+/// Fits `[m...]`: the whole list.
 Search::Fit Search::fit_rest(const Expr& expr, const Attribute& value, State& state,
                              std::string* expected) {
   const auto* dims = std::get_if<std::vector<DimId>>(&value);
@@ -275,8 +276,8 @@ Search::Fit Search::fit_rest(const Expr& expr, const Attribute& value, State& st
   return Fit::yes;
 }
 
-/// Elements that are plain names bind one by one; what is left, sequences and sums, is unified as a
-/// shape is.
+/// Fits a list. Elements that are plain names bind one by one; the rest, sequences and sums, is
+/// unified like a shape.
 Search::Fit Search::fit_list(const Expr& expr, const std::vector<DimId>& dims, State& state,
                              std::string* expected) {
   const auto is_rest = [](const Expr& e) {
@@ -305,7 +306,7 @@ Search::Fit Search::fit_list(const Expr& expr, const std::vector<DimId>& dims, S
   }
   if (unify(context(), shape, context().types.get(DType::f32, dims), state.env)) return Fit::yes;
   if (!explain_) return Fit::no;
-  state.env = std::move(before);  // as it was, for the message
+  state.env = std::move(before);  // restored for the message
   for (const Expr& element : expr.args)
     if (element.kind == Expr::Kind::path)
       if (auto held = state.env.find(element.text); held != state.env.end())
@@ -342,14 +343,14 @@ Search::Fit Search::fit_name(const std::string& name, const Attribute& value, St
   return Fit::yes;
 }
 
-/// Whether it waits for where one of several sequences of a shape ends.
+/// Returns true if the check waits for the split of a shape with several sequences.
 bool Search::may_split(const Deferred& deferred, const State& state) const {
   if (!deferred.value.valid()) return false;
   return open_sequences(rule_.values[deferred.value].types[deferred.type], state.env) > 1;
 }
 
-/// Evaluates deferred checks to a fixed point; the rest then fails, or stays deferred, as do shapes
-/// that may be split in several places.
+/// Evaluates deferred checks to a fixed point. The rest then fails, or stays deferred, as do shapes
+/// with several possible splits.
 bool Search::run_deferred(State& state, bool may_fail) {
   std::vector<Deferred> waiting;
   for (bool last = false; !state.deferred.empty();) {
@@ -362,7 +363,7 @@ bool Search::run_deferred(State& state, bool may_fail) {
       if (!fits) return false;
     }
     last =
-        state.deferred.size() == waiting.size();  // nothing moved: the next round is the last one
+        state.deferred.size() == waiting.size();  // nothing changed: the next round is the last one
     const auto splits = [&](const Deferred& d) { return may_split(d, state); };
     if (last && (!may_fail || std::any_of(waiting.begin(), waiting.end(), splits))) return true;
   }

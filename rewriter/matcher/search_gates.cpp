@@ -1,5 +1,5 @@
-// Closedness (N08), `where` (N09; N06 where it cannot be decided), `assume` (N09; undecided ones
-// become conditions), `unless` (N09), and cycles (N13).
+// Gates after the last node: closedness (N08), `where` (N09; N06 if undecidable), `assume` (N09;
+// undecided ones become conditions), `unless` (N09), and cycles (N13).
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 namespace pw {
 namespace {
 
-/// "; known: n in 1..8192, a multiple of 8". Few graphs have more than one or two symbols.
+/// Returns "; known: n in 1..8192, a multiple of 8". Few graphs have more than one or two symbols.
 std::string known_facts(const Facts& facts) {
   constexpr std::size_t kShown = 4;
   std::string out;
@@ -35,7 +35,7 @@ bool Search::check_closed(State& state, const Match& match) {
     return reject(state, "N08", value.span.valid() ? value.span : rule_.nodes[value.producer].span,
                   escape->producer, [&] { return describe(graph_, layout_, *escape); });
   }
-  // Distinct values may coincide, but the right side cannot read what goes away with the match.
+  // Distinct values may coincide, but the right side cannot read a value that the match removes.
   const NodeSet own(own_nodes(graph_, layout_, match));
   for (const std::string& name : layout_.reads)
     for (ValueId value : values_of(name, state)) {
@@ -49,7 +49,7 @@ bool Search::check_closed(State& state, const Match& match) {
   return ++state.gate, true;
 }
 
-/// What a name of a value or of a list of values stands for.
+/// Returns the values that a name of a value or of a list is bound to.
 std::vector<ValueId> Search::values_of(const std::string& name, const State& state) {
   const auto bound = state.env.find(name);
   if (bound == state.env.end()) return {};
@@ -58,7 +58,7 @@ std::vector<ValueId> Search::values_of(const std::string& name, const State& sta
   return {};
 }
 
-/// False is N09. What can be neither proved nor refuted is N06, with what is known.
+/// Checks `where`: N09 if false, N06 with the known facts if undecided.
 bool Search::check_where(State& state) {
   for (const Expr& guard : rule_.where) {
     std::string why;
@@ -78,7 +78,7 @@ bool Search::check_where(State& state) {
   return true;
 }
 
-/// What is refuted is N09; what is not known becomes a condition of the match.
+/// Checks `assume`: N09 if refuted; an undecided one becomes a condition of the match.
 bool Search::check_assume(State& state, Match& match) {
   for (const Expr& guard : rule_.assume) {
     std::string why;
@@ -98,7 +98,7 @@ bool Search::check_assume(State& state, Match& match) {
   return true;
 }
 
-/// What `unless` describes must not be there, among nodes that are not matched.
+/// Checks that what `unless` describes is absent among nodes that are not matched.
 bool Search::check_absent(State& state) {
   for (std::size_t i = 0; i < rule_.unless.size(); ++i) {
     NodeId found;

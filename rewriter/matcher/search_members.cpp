@@ -1,11 +1,11 @@
-// `many y = mm(x, w)`, a member for each user of a value that fits,
-// and `cat(relu(x)...)`, a member for each operand.
+// Lists: `many y = mm(x, w)`, a member for each user of a value that fits, and `cat(relu(x)...)`, a
+// member for each operand.
 //
 // Members are tried one after the other in one state, and put into a group for each choice of what
-// they have in common (MembersLayout::keys): members that differ in it are matches of their own. A
-// group is maximal: all members that fit, without those that depend on an earlier one, since these
-// could not be replaced together. The cost is linear in the users of the common value, not in the
-// subsets of them.
+// they have in common (MembersLayout::keys): members that differ in it belong to different matches.
+// Invariant: a group is maximal. It contains all members that fit, without those that depend on an
+// earlier one, since these could not be replaced together. The cost is linear in the users of the
+// common value, not in the subsets of them.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -25,7 +25,8 @@ std::string encode(Context& context, const Binding& binding) {
   return attribute ? context.attributes.print(*attribute) : std::string("-");
 }
 
-/// Elements of one name as one binding: values, dims, numbers or texts; nothing for any others.
+/// Returns the elements of one name as one binding: values, dims, numbers or texts; nothing for any
+/// others.
 std::optional<Binding> list_of(Context& context, const std::vector<const Binding*>& elements) {
   std::vector<ValueId> values;
   Shape dims;
@@ -86,8 +87,8 @@ void Search::undo(const Mark& mark, State& state) {
   state.gate = mark.gate;
 }
 
-/// Tries all ways to match this node of a member, and the rest of the member from it. False: the
-/// caller wants no more.
+/// Tries all assignments of this node of a member, and continues with the rest of the member.
+/// Returns false if the caller wants no more.
 bool Search::member_node(MembersId id, std::size_t index, NodeId node, State& state,
                          const Fits& fits) {
   const MembersLayout& layout = layout_.members[id];
@@ -122,7 +123,8 @@ bool Search::member_node(MembersId id, std::size_t index, NodeId node, State& st
   return more;
 }
 
-/// Asks what waits since `from`. `*open`: something waits still, for what is not bound by members.
+/// Evaluates the checks deferred since `from`. Sets `*open` if some still wait for names that
+/// members do not bind.
 bool Search::settle(std::size_t from, bool last, State& state, bool* open) {
   if (state.deferred.size() == from) return true;
   const auto middle = state.deferred.begin() + static_cast<std::ptrdiff_t>(from);
@@ -135,8 +137,8 @@ bool Search::settle(std::size_t from, bool last, State& state, bool* open) {
   return fits;
 }
 
-/// The groups of members with these roots, in order of their first member. `last`: all that the
-/// pattern has outside of them is bound.
+/// Returns the groups of members with these roots, in order of their first member. `last`: all
+/// names that the pattern has outside of them are bound.
 std::vector<GroupPtr> Search::collect(MembersId id, const Roots& roots, bool last, State& state) {
   const Members& members = rule_.members[id];
   const MembersLayout& layout = layout_.members[id];
@@ -180,7 +182,7 @@ std::vector<GroupPtr> Search::collect(MembersId id, const Roots& roots, bool las
           group.names.emplace_back(*name, bound->second);
     }
     Group& group = groups[it->second];
-    if (!fresh && latest[it->second] == at) return;  // the first way to see a member counts
+    if (!fresh && latest[it->second] == at) return;  // the first assignment of a member counts
     latest[it->second] = at;
     group.open = group.open || open;
     for (PatternNodeId node : members.nodes) group.nodes.push_back(state.nodes[node]);
@@ -213,7 +215,7 @@ std::vector<GroupPtr> Search::collect(MembersId id, const Roots& roots, bool las
   return out;
 }
 
-/// A member that depends on an earlier one cannot be replaced together with it.
+/// Removes members that depend on an earlier one, since they cannot be replaced together.
 void Search::drop_dependents(MembersId id, Group& group) const {
   const std::size_t root = root_place(id);
   if (group.size() < 2) return;
@@ -248,7 +250,7 @@ void Search::drop_dependents(MembersId id, Group& group) const {
   keep_members(group, kept);
 }
 
-/// Two members that compute the same are one under equality.
+/// Removes members that compute the same as an earlier one, which count once under equality.
 void Search::drop_equals(MembersId id, Group& group) const {
   const std::size_t root = root_place(id);
   std::set<std::vector<ValueId>> seen;
@@ -287,8 +289,8 @@ void Search::bind_common(MembersId id, ValueId common, State& state) const {
   state.env.insert_or_assign(rule_.values[v].name, Binding(common));
 }
 
-/// All groups among the users of a value that they have in common, whatever the rest of the pattern
-/// is.
+/// Returns all groups among the users of their common value, independent of the rest of the
+/// pattern.
 const Search::Groups& Search::groups_at(ValueId common, MembersId id) {
   const auto [it, fresh] = groups_at_.try_emplace(common);
   Groups& out = it->second;
@@ -308,14 +310,14 @@ const Search::Groups& Search::groups_at(ValueId common, MembersId id) {
   return out;
 }
 
-/// Where the root stands among the nodes of a member.
+/// Returns the position of the root among the nodes of a member.
 std::size_t Search::root_place(MembersId id) const {
   const Members& members = rule_.members[id];
   return static_cast<std::size_t>(
       std::find(members.nodes.begin(), members.nodes.end(), members.root) - members.nodes.begin());
 }
 
-/// Whether what the rest of the pattern is matched with cannot change the group.
+/// Returns true if the rest of the pattern cannot change the group.
 bool Search::settled(MembersId id, const Group& group) const {
   if (group.open) return false;
   for (const PatternNode& node : rule_.nodes) {
@@ -326,7 +328,8 @@ bool Search::settled(MembersId id, const Group& group) const {
   return true;
 }
 
-/// The anchor is the root of members. It must be the first of them: one match for each group.
+/// Starts at an anchor that is the root of members. It must be the first of them: one match for
+/// each group.
 void Search::start_members(NodeId anchor) {
   const MembersId id = layout_.steps[0].members;
   const MembersLayout& layout = layout_.members[id];
@@ -379,7 +382,7 @@ bool Search::extend_members(std::size_t index, State& state) {
   return true;
 }
 
-/// The anchor's own members, now that the rest is known.
+/// Returns the anchor's own members, after the rest is known.
 std::vector<GroupPtr> Search::own_members(const SearchStep& step, State& state) {
   if (settled(step.members, *anchored_)) return {anchored_};
   const std::size_t root = root_place(step.members);
@@ -390,7 +393,7 @@ std::vector<GroupPtr> Search::own_members(const SearchStep& step, State& state) 
   return groups;
 }
 
-/// A member for each user.
+/// Returns the roots of members: one for each user.
 Search::Roots Search::roots_of_users(const SearchStep& step, const State& state) const {
   Roots out;
   for (NodeId user : users_to_try(step, state))
@@ -404,7 +407,7 @@ std::vector<GroupPtr> Search::used_members(const SearchStep& step, State& state)
   return collect(step.members, roots, true, state);
 }
 
-/// A member for each operand that the reader's list takes.
+/// Returns a member for each operand that the reader's list takes.
 std::vector<GroupPtr> Search::read_members(const SearchStep& step, State& state) {
   const Members& members = rule_.members[step.members];
   const NodeId reader = state.nodes[members.reader];
@@ -449,7 +452,7 @@ void Search::bind_group(const Group& group, State& state) {
   for (const auto& [name, binding] : group.names) state.env.insert_or_assign(name, binding);
 }
 
-/// Lists of values come into the environment last: no copy of it holds them before.
+/// Adds lists of values to the environment last, so that no earlier copy holds them.
 bool Search::bind_lists(State& state) {
   for (std::size_t i = 0; i < state.lists.size(); ++i) {
     const PatternValue& value = rule_.values[PatternValueId(i)];
@@ -475,7 +478,7 @@ bool Search::bind_lists(State& state) {
   return true;
 }
 
-/// What reads the results of members reads all of them, in their order.
+/// Checks that a reader of the results of members reads all of them, in their order.
 bool Search::check_read(const State& state, const Match& match) {
   for (std::size_t i = 0; i < rule_.nodes.size(); ++i) {
     const PatternNodeId id(i);

@@ -1,5 +1,4 @@
-// Steps from pattern node to pattern node: what the choice of an anchor and the layout of a rule
-// are made of.
+// Steps from pattern node to pattern node: the elements of search plans and layouts.
 #pragma once
 
 #include <optional>
@@ -9,8 +8,8 @@
 
 namespace pw {
 
-/// One pattern node to visit, and the visited neighbour it is reached from; or all members of a
-/// list, by the root of each.
+/// Pattern node to visit, and the visited neighbour it is reached from; or all members of a list,
+/// by the root of each.
 struct SearchStep {
   enum class From : std::uint8_t { anchor, producer, user, members } from = From::anchor;
   PatternNodeId node;
@@ -29,13 +28,13 @@ struct Hop {
     user_of_operand
   } kind = Kind::producer;
   PatternNodeId to;
-  int slot = 0;         ///< operand or result of the node one stands on
+  int slot = 0;         ///< operand or result of the current node
   bool either = false;  ///< the slot is one of the first two operands of a commutative op
 };
 
-/// The first operand slot of the root that holds one value for all members.
+/// Returns the first operand slot of the root that holds one value for all members.
 std::optional<std::size_t> common_slot(const Rule& rule, MembersId members);
-/// Whether a value can connect nodes: not a number, not `none`, not a captured constant.
+/// Returns true if a value can connect nodes: not a number, not `none`, not a captured constant.
 bool connects(const PatternValue& value);
 
 }  // namespace pw

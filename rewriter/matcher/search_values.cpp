@@ -21,7 +21,7 @@ std::string describe(Context& context, const Binding& binding) {
   return value ? context.attributes.print(*value) : std::string("none");
 }
 
-/// "T = bf16, d = 64": what the names in a type are bound to.
+/// Returns "T = bf16, d = 64": the bindings of the names in a type.
 std::string bound_in(Context& context, const std::set<std::string>& names, const Env& env) {
   std::string out;
   for (const std::string& name : names) {
@@ -54,7 +54,7 @@ bool Search::bind_operands(PatternNodeId id, NodeId node, bool swapped, State& s
   for (std::size_t slot = 0; slot < pattern.operands.size(); ++slot) {
     if (list == slot) {
       PatternValueId v = pattern.operands[slot];
-      // What members make is looked at with them.
+      // Values made by members are checked with them.
       const PatternNodeId producer = rule_.values[v].producer;
       if (producer.valid() && rule_.nodes[producer].members.valid()) continue;
       std::vector<ValueId> values;
@@ -117,7 +117,7 @@ bool Search::bind_operand(PatternNodeId id, NodeId node, std::size_t slot, std::
   });
 }
 
-/// All values of a list: the rest of a node's operands, or of its results.
+/// Binds all values of a list: the rest of a node's operands, or of its results.
 bool Search::bind_list(PatternValueId id, NodeId node, std::vector<ValueId> values, State& state) {
   if (!state.lists[id]) {
     state.bound[id] = Bound::value;
@@ -189,7 +189,7 @@ bool Search::bind_constant(PatternNodeId id, NodeId node, std::size_t slot, std:
   });
 }
 
-/// Whether the node reads the number that it would read if the pattern's were its operand.
+/// Returns true if the node reads the number that it would read from the pattern's number.
 bool Search::reads_number(const Attribute& wanted, NodeId node, std::size_t at,
                           NodeId constant) const {
   const std::optional<double> number = as_number(wanted);
@@ -197,7 +197,7 @@ bool Search::reads_number(const Attribute& wanted, NodeId node, std::size_t at,
                        number_read(graph_, node, at, constant);
 }
 
-/// The node of the number that the value is, if it is one.
+/// Returns the node of a literal number, if the value is one.
 NodeId Search::literal_of(ValueId value) const {
   const NodeId own = graph_.producer(value);
   if (equal_ == nullptr || (own.valid() && graph_.op_of(own).is_literal())) return own;
@@ -258,8 +258,8 @@ bool Search::check_type(PatternValueId id, std::size_t index, NodeId node, State
   return true;
 }
 
-/// Of a value without a type no more is asked than the ops on the way to it tell. What must be
-/// absent may be there.
+/// Checks a value without a type only against what the ops that produce it determine. A node that
+/// must be absent may be present.
 bool Search::check_unknown(ValueId value, PatternValueId id, const TypeExpr& wanted, NodeId node,
                            State& state) {
   if (quiet_) return true;
@@ -317,7 +317,7 @@ bool Search::check_type_of(ValueId value, PatternValueId id, std::size_t index, 
   if (explain_) before = state.env;
   std::string why;
   if (unify(context(), wanted, type, state.env, &why)) return ++state.gate, true;
-  if (explain_) state.env = std::move(before);  // as it was, for the message
+  if (explain_) state.env = std::move(before);  // restored for the message
   return reject(state, "N06", wanted.span, node, [&] { return message(wanted.dims, why); });
 }
 
