@@ -14,7 +14,7 @@ void names_in(const Expr& expr, std::set<std::string>& out) {
   for (const Expr& arg : expr.args) names_in(arg, out);
 }
 
-/// Attributes, and names in the types of operands.
+/// Returns the attributes, and the names in the types of operands.
 std::set<std::string> names_of(const Op& op) {
   std::set<std::string> out;
   for (const AttributeDecl& attribute : op.attributes) out.insert(attribute.name);

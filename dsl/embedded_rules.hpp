@@ -1,6 +1,6 @@
-// The rule library as text inside the program, so that `pwr` needs no files beside it.
-// `path` is relative to `rules/` ("ops/norm.pwr"); entries are sorted by path; the views live as
-// long as the program.
+// The rule library as text inside the program, so that `pwr` needs no further files. `path` is
+// relative to `rules/` ("ops/norm.pwr"); entries are sorted by path; the views live as long as the
+// program.
 #pragma once
 
 #include <span>
@@ -15,7 +15,7 @@ struct EmbeddedFile {
 
 std::span<const EmbeddedFile> embedded_rules();
 
-/// Before the path, in the name of a source that is of the library.
+/// Prefix of the path in the name of a source of the library.
 inline constexpr std::string_view kLibrary = "<library>/";
 [[nodiscard]] inline bool is_of_library(std::string_view source) {
   return source.starts_with(kLibrary);

@@ -10,7 +10,7 @@
 namespace pw {
 namespace {
 
-/// Puts a row's cells in place of `k.column` everywhere in a rule.
+/// Substitution of a row's cells for `k.column` everywhere in a rule.
 class Substitution {
  public:
   Substitution(const Context& context, const std::string& variable, const ast::Table& table,

@@ -9,7 +9,7 @@
 namespace pw {
 namespace {
 
-/// Statements that share names, directly or over others.
+/// Partition of statements by shared names, directly or through others.
 class Clusters {
  public:
   explicit Clusters(const std::vector<Statement>& statements) : parent_(statements.size()) {
@@ -33,7 +33,7 @@ class Clusters {
   std::vector<std::size_t> parent_;
 };
 
-/// Puts free values in the place of calls that leave a choice.
+/// Substitution of free values for calls that leave a choice.
 class Skeleton {
  public:
   explicit Skeleton(const Program& program) : program_(program) {}
@@ -89,8 +89,8 @@ class Skeleton {
     }
   }
 
-  /// The statements that read the first open call whose value is read; failing that, the most that
-  /// hang together.
+  /// Keeps the statements that read the first open call whose value is read; if there is none, the
+  /// largest connected set.
   void keep_around_open_calls() {
     const Clusters clusters(statements_);
     std::vector<std::size_t> sizes(statements_.size());

@@ -1,4 +1,4 @@
-// The forms of graphs that can be read, told apart by their content.
+// Readable formats of graphs, distinguished by content.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace pw {
 
-/// As graph_formats.def lists them: a function NAME_format() each.
+/// Returns the formats of graph_formats.def: a function NAME_format() each.
 [[nodiscard]] const std::vector<GraphFormat>& graph_formats();
-/// Reads a text by the first format that recognises it, the op library loaded. PW0481 for a file
-/// that is known to be something else: an archive, an ONNX model.
+/// Reads a text by the first format that recognises it, with the op library loaded. PW0481 for a
+/// file known to be something else: an archive, an ONNX model.
 Result<ReadGraph> read_graph(const ContextPtr& context, const std::string& text,
                              const FxOptions& options);
 

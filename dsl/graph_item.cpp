@@ -62,7 +62,7 @@ class GraphBuilder {
     symbols();
   }
 
-  /// An op that the graph's text calls unknown may be known by now: then it is known by another
+  /// Declares an op that the graph's text declares unknown. If it is known by now, it has another
   /// name until the graph is read.
   void declare(const ast::OpItem& item) {
     if (!item.imported) {
@@ -81,14 +81,14 @@ class GraphBuilder {
   }
 
  private:
-  /// Ops of the text that the library calls by the same name and means otherwise.
+  /// Returns new names for ops of the text that differ from the library's op of the same name.
   NewNames own_names() {
     NewNames out;
     for (const ast::OpItem& item : item_.ops) {
       const OpId known = context_->ops.find(item.name);
       if (item.imported || !known.valid() || !is_in_library(*context_, context_->ops[known].span))
         continue;
-      Diagnostics wrong;  // which declaring it reports
+      Diagnostics wrong;  // declaring reports them
       const std::optional<Op> op = lower_op(*context_, item, wrong);
       if (op && !says_the_same(context_->ops[known], *op))
         out.emplace(item.name, name_beside_library(*context_, graph_.name, *op));
@@ -96,7 +96,7 @@ class GraphBuilder {
     return out;
   }
 
-  /// Every dim named in a type is a symbol; `symbol` lines add what is known of them.
+  /// Declares every dim named in a type as a symbol; `symbol` lines add facts.
   void symbols() {
     for (const ast::GraphItem::Input& input : item_.inputs) symbols_of(input.type);
     for (const ast::GraphItem::Node& node : item_.nodes) {
@@ -119,7 +119,7 @@ class GraphBuilder {
     }
   }
 
-  /// Where a symbol is declared for the first time, or again.
+  /// Returns the place of a symbol's first declaration, or of its repetition.
   Span line_of(const std::string& name, bool again) const {
     const Lexed lexed = lex(context_->sources.text(item_.span.source), item_.span.source);
     for (std::size_t i = 0; i + 1 < lexed.tokens.size(); ++i) {
@@ -207,7 +207,7 @@ class GraphBuilder {
     for (const Binder& binder : s.binders) poison(binder.name);
   }
 
-  /// Null where there is none, which is said, or where it could not be built.
+  /// Returns the value; null if it does not exist, which is reported, or could not be built.
   const ValueId* value_named(const std::string& name, Span span, const std::string& what) {
     if (poisoned_.contains(name)) return nullptr;
     const auto it = env_.find(name);
@@ -241,7 +241,7 @@ class GraphBuilder {
                               "write the name of an input, and the value it holds afterwards"));
   }
 
-  /// Where a node was written; the graph, for what refining made of an unknown op.
+  /// Returns the statement of a node; the graph, for a node that refinement made of an unknown op.
   [[nodiscard]] Span statement_of(NodeId node) const {
     const auto behind = std::upper_bound(
         statements_.begin(), statements_.end(), node.index,
@@ -252,8 +252,8 @@ class GraphBuilder {
 
   void poison(const std::string& name) { poisoned_.insert(name); }
 
-  /// A statement that reads what could not be built is skipped: its own message would only repeat
-  /// the first.
+  /// Returns true for a statement that reads an unbuilt value. It is skipped, since its own message
+  /// would only repeat the first.
   [[nodiscard]] bool reads_poisoned(const Statement& s) const {
     bool found = false;
     visit_operand(s.value, [&](const Occurrence& o) {
@@ -269,8 +269,8 @@ class GraphBuilder {
   std::set<std::string> names_, poisoned_;
   std::vector<OpId> declared_;                            ///< ops of the graph's own text
   std::vector<std::pair<std::size_t, Span>> statements_;  ///< by the first node of each
-  std::size_t written_nodes_ = 0;                         ///< what is behind them was not written
-  bool imported_ = false;                                 ///< the text calls an op unknown
+  std::size_t written_nodes_ = 0;                         ///< nodes after these were not written
+  bool imported_ = false;                                 ///< the text declares an op unknown
   Diagnostics out_;
 };
 

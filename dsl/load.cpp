@@ -24,12 +24,12 @@ namespace fs = std::filesystem;
 constexpr std::string_view kLibraryOps = "<library>/ops";
 constexpr std::size_t kMostBytes = std::size_t{64} << 20;
 
-/// Where `use "path"` in a file of this name looks first.
+/// Returns the first place where `use "path"` in a file of this name is searched.
 std::string beside(const std::string& user, const std::string& path) {
   return (fs::path(user).parent_path() / path).lexically_normal().generic_string();
 }
 
-/// A folder's .pwr files, sorted; nothing else of it.
+/// Returns a folder's .pwr files, sorted, and nothing else.
 std::vector<std::string> files_in(const std::string& folder) {
   std::vector<std::string> paths;
   std::error_code error;
@@ -41,7 +41,7 @@ std::vector<std::string> files_in(const std::string& folder) {
   return paths;
 }
 
-/// What a text that is not written as rules is; empty where it may be meant for rules.
+/// Describes a text that is not a rule file; empty if it may be one.
 std::string instead_of_rules(std::string_view text) {
   if (const std::string format = stated_format(text); !format.empty())
     return "a JSON document of the format " + format;
@@ -59,11 +59,11 @@ bool is_a_graph(const ast::File& file) {
 
 class Loader {
  public:
-  /// `draft`: what parses of a broken file counts.
+  /// Creates a loader. `draft`: parsed parts of a broken file count.
   Loader(const ContextPtr& context, const LoadOptions& options, bool draft = false)
       : context_(context), unsaved_(options.unsaved), draft_(draft) {}
 
-  /// Before any file is read: the order in which files are named changes nothing.
+  /// Registers named files before any is read: the order of naming changes nothing.
   void add_own(const std::string& path) {
     std::error_code error;
     if (fs::is_directory(path, error))
@@ -107,7 +107,7 @@ class Loader {
     found.insert(found.begin(), out_.begin(), out_.end());
     return rules;
   }
-  /// What is wrong with a text that does not parse hides what else is wrong, as in finish().
+  /// Returns the draft. Errors of a text that does not parse hide its other errors, as in finish().
   Draft finish_draft() {
     Draft draft;
     Diagnostics found;
@@ -167,7 +167,7 @@ class Loader {
     loaded_.push_back(key);
   }
 
-  /// By file, the files that it uses, directly or not.
+  /// Returns the files that each file uses, directly or indirectly.
   [[nodiscard]] std::vector<std::set<std::size_t>> all_uses() const {
     std::map<std::string, std::size_t> numbers;
     for (std::size_t i = 0; i < loaded_.size(); ++i) numbers.emplace(loaded_[i], i);
@@ -212,7 +212,7 @@ class Loader {
   OwnFolders own_;
   std::set<std::string> keys_;
   std::vector<std::string> loaded_;               ///< the keys of files_
-  std::multimap<std::string, std::string> uses_;  ///< by key; of the library's files nothing
+  std::multimap<std::string, std::string> uses_;  ///< by key; the library's files are not listed
   std::vector<ast::File> files_;
   std::vector<bool> roots_;
   Diagnostics out_;
@@ -308,7 +308,7 @@ Status read_op_library(const ContextPtr& context) {
   return {};
 }
 
-/// A context with the library alone, read once a process; null where that fails.
+/// Returns a context with the library alone, read once a process; null if that fails.
 ContextPtr op_library() {
   static const ContextPtr one = [] {
     auto context = std::make_shared<Context>();

@@ -1,4 +1,4 @@
-// What a strategy can see of a graph: the ops that its rules' left sides name.
+// The ops of a graph that a strategy inspects: those that its rules' left sides name.
 #pragma once
 
 #include <optional>
@@ -13,12 +13,12 @@ namespace pw {
 using OpNames = std::set<std::string, std::less<>>;
 
 struct MatchedOps {
-  OpNames named;     ///< by nodes of the left side, those that must not be there included
-  OpNames required;  ///< of each of these a match has a node
+  OpNames named;     ///< by nodes of the left side, including absent ones
+  OpNames required;  ///< a match has a node of each of these
 };
 
-/// By rule; the nodes of a match share values with each other (check_connected). Nothing where the
-/// strategy looks at nodes of all ops: dce, cse, costs, patterns without a bottom.
+/// Returns the ops by rule; the nodes of a match share values with each other (check_connected).
+/// Nothing if the strategy inspects nodes of all ops: dce, cse, costs, patterns without a bottom.
 std::optional<std::vector<MatchedOps>> matched_ops(const RuleSet& rules, const Strategy& strategy);
 
 }  // namespace pw

@@ -18,12 +18,12 @@ constexpr Space kSpaces[] = {&ItemNames::callees, &ItemNames::strategies, &ItemN
                              &ItemNames::tables,  &ItemNames::externs,    &ItemNames::splits,
                              &ItemNames::tests,   &ItemNames::explores};
 
-/// What an item declares.
+/// Declaration of an item.
 struct Declared {
   std::string what, name;
   Span place, whole;
   Space space = nullptr;
-  bool data = false;  ///< one with the same text is the same
+  bool data = false;  ///< items with the same text are equal
 };
 
 std::optional<Declared> declared_by(const ast::Use&) { return std::nullopt; }
@@ -119,7 +119,7 @@ class Apart {
     });
   }
 
-  /// False where the item says what the library says.
+  /// Returns false if the item repeats the library's declaration.
   bool keep(std::size_t file, ast::Item& item, const Declared& mine) {
     if (const auto* op = std::get_if<ast::OpItem>(&item); op != nullptr && !keep_op(file, *op))
       return false;
@@ -143,12 +143,12 @@ class Apart {
     return without_spaces(context_.sources.text(a)) == without_spaces(context_.sources.text(b));
   }
 
-  /// The library's op of the name keeps it: graphs are imported to it.
+  /// Keeps the name for the library's op, since graphs are imported to it.
   bool keep_op(std::size_t file, const ast::OpItem& item) {
     const OpId known = context_.ops.find(item.name);
     if (item.imported || !known.valid() || !is_in_library(context_, context_.ops[known].span))
       return true;
-    Diagnostics wrong;  // which declaring it reports
+    Diagnostics wrong;  // declaring reports them
     const std::optional<Op> op = lower_op(context_, item, wrong);
     if (!op) return true;
     if (says_the_same(context_.ops[known], *op)) return false;
@@ -190,7 +190,7 @@ class Apart {
         });
   }
 
-  /// Its own names, then those of the files that it uses, then those that are left to the library.
+  /// Returns a file's own names, then those of the files that it uses, then the library's.
   ItemNames names_in(std::size_t file) {
     if (in_library(file)) return displaced_;
     ItemNames out = own_[file];
@@ -226,8 +226,8 @@ class Apart {
   const std::vector<std::set<std::size_t>>& uses_;
   Diagnostics& out_;
   std::vector<Declared> library_;
-  std::vector<ItemNames> own_;  ///< by file: what its own names have become
-  ItemNames displaced_;         ///< names of the library's files that a user's took
+  std::vector<ItemNames> own_;  ///< by file: new names of its own items
+  ItemNames displaced_;         ///< names of the library's files that a user's item took
   bool own_captures_ = false;
 };
 

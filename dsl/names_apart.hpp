@@ -1,6 +1,6 @@
-// Lets the files of a user declare what the library declares too. In such a file, and in files that
-// use it, the name means the file's own; the library's files and imported graphs mean the
-// library's.
+// Lets a user's files declare names that the library declares too. In such a file, and in files
+// that use it, the name means the file's own item; in the library's files and imported graphs it
+// means the library's.
 #pragma once
 
 #include <set>
@@ -11,10 +11,10 @@
 
 namespace pw {
 
-/// Gives an op or pattern of a user that the library's ops stand in the way of the name
-/// `file.name`, and every other item of the library that a user's stands in the way of, wherever
-/// they are mentioned; with a warning (PW0206) for each. Declarations that say what the library
-/// says are left out. `uses`: by file, the files that it uses, directly or not.
+/// Resolves conflicts with the library's names. A user's op or pattern that conflicts with a
+/// library op is renamed to `file.name`. For any other conflict the library's item is renamed. Each
+/// gets a warning (PW0206), and all mentions follow. Declarations that repeat the library's are
+/// removed. `uses`: the files that each file uses, directly or indirectly.
 void keep_names_apart(Context& context, std::vector<ast::File>& files,
                       const std::vector<std::set<std::size_t>>& uses, Diagnostics& out);
 

@@ -42,8 +42,8 @@ Status fits(std::span<const Attribute> arguments, const std::vector<AttributeKin
   return {};
 }
 
-/// Whether attention can quantise its own result, by the kind of quantisation: the op has a static
-/// scale and a dtype of its result, and no scales of blocks.
+/// Returns whether attention can quantise its own result, by the kind of quantisation: the op has a
+/// static scale and a dtype of its result, and no scales of blocks.
 Result<Attribute> fused_output_quant(std::span<const Attribute> arguments) {
   const auto& kind = std::get<std::string>(arguments[1]);
   if (kind == "fp8_static") return Attribute(true);
@@ -51,10 +51,10 @@ Result<Attribute> fused_output_quant(std::span<const Attribute> arguments) {
   return Attribute(None{});
 }
 
-/// From how many tokens on sequence parallelism pays: where a step holds as many bytes of hidden
-/// states a rank as the device needs to hide the two collectives it runs instead of one. Never, for
-/// rows that are too short or a device nobody has measured. (hidden size, ranks, capability times
-/// ten, dtype); elements of two bytes without a dtype.
+/// Returns the number of tokens from which sequence parallelism pays: a step then holds as many
+/// bytes of hidden states a rank as the device needs to hide the two collectives that replace one.
+/// Never for rows that are too short or an unmeasured device. Arguments: hidden size, ranks,
+/// capability times ten, dtype; elements of two bytes without a dtype.
 Result<Attribute> min_tokens(std::span<const Attribute> arguments) {
   struct Threshold {
     std::int64_t capability, hidden, megabytes;

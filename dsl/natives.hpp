@@ -1,5 +1,5 @@
-// Externs: functions and predicates of rules that are written in C++. Declared and typed in .pwr,
-// bound by name here or by the program that loads the rules.
+// Externs: functions and predicates of rules that are written in C++. They are declared and typed
+// in .pwr, and bound by name here or by the program that loads the rules.
 #pragma once
 
 #include <string>
@@ -10,13 +10,14 @@
 namespace pw {
 
 /// Binds a function of the given kinds, unless the name is bound already. Its arguments are checked
-/// against the kinds first; where one is a dim that is no number, the answer is unknown.
+/// against the kinds first; if one is a dim without a known number, the result is unknown.
 void bind_native(Context& context, const std::string& name, std::vector<AttributeKind> kinds,
                  Native function);
-/// What the rules of the library use: fused_output_quant, min_tokens.
+/// Binds the functions that the library's rules use: fused_output_quant, min_tokens.
 void bind_library_natives(Context& context);
 
-/// Kinds of declared externs, that each is bound, and the arguments of their calls in rules.
+/// Checks the kinds of declared externs, that each is bound, and the arguments of their calls in
+/// rules.
 void check_externs(const Context& context, const Program& program, Diagnostics& out);
 
 }  // namespace pw

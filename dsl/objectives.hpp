@@ -1,5 +1,4 @@
-// What an order of passes may be judged by: costs of a graph, and what planning and running it
-// tells.
+// Objectives for an order of passes: costs of a graph, and results of planning and running it.
 #pragma once
 
 #include <array>
@@ -18,7 +17,7 @@ enum class Objective : std::uint8_t {
   measured_us,  ///< of one step, on a backend
   compile_ms,   ///< cutting, planning and compiling
 };
-/// In the order of Objective.
+/// Names in the order of Objective.
 inline constexpr std::array<std::string_view, 8> kObjectiveNames{
     "nodes", "ops", "bytes", "launches", "peak_bytes", "modelled_us", "measured_us", "compile_ms"};
 

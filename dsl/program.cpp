@@ -15,7 +15,7 @@ Diagnostic twice(std::string_view what, const std::string& name, Span again, Spa
   return d;
 }
 
-/// One namespace: a name and where it was declared.
+/// Namespace that maps a name to its declaration.
 class Namespace {
  public:
   explicit Namespace(Diagnostics& out) : out_(out) {}
@@ -50,7 +50,7 @@ class Collection {
     if (!fresh) out_.push_back(twice(what, item.name, span, it->second->span));
   }
 
-  /// A product takes the place of its declaration, with a row for each choice of rows.
+  /// Replaces a product of tables by a table with a row for each choice of rows.
   void multiply_tables() {
     for (auto& [name, table] : program_.tables) {
       if (table->factors.empty()) continue;

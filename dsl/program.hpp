@@ -1,4 +1,4 @@
-// All declarations of the loaded files by name: the symbol table of the checks. Points into the
+// All declarations of the loaded files by name: the symbol table of the checks. Refers to the
 // files.
 #pragma once
 
@@ -14,7 +14,7 @@ namespace pw {
 struct RuleDecl {
   const ast::Rule* rule = nullptr;
   std::string group;
-  bool root = false;  ///< in a file that was named, not one that was used
+  bool root = false;  ///< in a file that was named, not in one that was used
   [[nodiscard]] std::string full_name() const {
     return group.empty() ? rule->name : group + "." + rule->name;
   }
@@ -39,18 +39,17 @@ struct Program {
   std::map<std::string, const ast::Param*, std::less<>> params;
   std::map<std::string, const ast::Extern*, std::less<>> externs;
 
-  /// Whether a rule, family or group is written under this reference, even one that did not pass
-  /// its checks.
+  /// Returns true if a rule, family or group has this reference, even one that failed its checks.
   [[nodiscard]] bool declares(std::string_view reference) const;
-  /// Everything a strategy may refer to, for did-you-mean.
+  /// Returns everything a strategy may refer to, for did-you-mean.
   [[nodiscard]] std::vector<std::string> strategy_names() const;
 };
 
 [[nodiscard]] bool is_builtin_pass(std::string_view name);  ///< dce, cse
-/// "noop" of `noop.*`, "fam" of `fam[*]` and `fam[row]`; otherwise the reference itself.
+/// Returns "noop" of `noop.*`, "fam" of `fam[*]` and `fam[row]`; otherwise the reference itself.
 [[nodiscard]] std::string_view reference_head(std::string_view reference);
 
-/// Collects, and diagnoses names declared twice.
+/// Collects the declarations, and diagnoses names declared twice.
 Program collect_program(const std::vector<ast::File>& files, const std::vector<bool>& root,
                         Diagnostics& out);
 

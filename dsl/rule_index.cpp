@@ -3,7 +3,7 @@
 namespace pw {
 namespace {
 
-/// Ids come in rising order, so that what was put in last says whether an id is there.
+/// Adds an id. Ids rise, so comparing with the last one detects repetitions.
 void put(std::vector<RuleId>& ids, RuleId id) {
   if (ids.empty() || ids.back() != id) ids.push_back(id);
 }

@@ -1,5 +1,5 @@
-// References to rules resolved by name: RuleSet::resolve for many references. Does not see rules
-// that are added to the set later.
+// Resolves references to rules by name: RuleSet::resolve for many references. Ignores rules that
+// are added to the set later.
 #pragma once
 
 #include <map>
@@ -14,7 +14,8 @@ namespace pw {
 class RuleIndex {
  public:
   explicit RuleIndex(const RuleSet& set);
-  /// As RuleSet::resolve: `rule`, `group.rule`, `rule[row]`, `rule[*]`, `group`, `group.*`.
+  /// Resolves as RuleSet::resolve does: `rule`, `group.rule`, `rule[row]`, `rule[*]`, `group`,
+  /// `group.*`.
   [[nodiscard]] std::vector<RuleId> resolve(std::string_view reference) const;
 
  private:

@@ -24,7 +24,7 @@ constexpr std::array<RuleCheck, 4> kTextChecks{check_guards, check_replacement, 
 constexpr std::array<RuleCheck, 8> kRuleChecks{check_rule_shape, check_guard_kinds, check_connected,
                                                check_members,    check_opened,      check_dropped,
                                                check_unused,     check_output_types};
-/// Those that make sense of a left side that is the right side as well: it reads everything.
+/// Checks that apply to a left side that is also the right side: such a rule reads everything.
 constexpr std::array<RuleCheck, 5> kFuseChecks{check_rule_shape, check_guard_kinds, check_connected,
                                                check_members, check_output_types};
 
@@ -33,7 +33,8 @@ void note_direction(const ast::Rule& rule, Diagnostics& found) {
     d.notes.push_back("in the direction `" + rule.direction + "` of this equivalence");
 }
 
-/// What keeps all variants of a rule from matching; one that matches is reason enough to have it.
+/// Returns the errors that keep all variants of a rule from matching; one that matches justifies
+/// the rule.
 Diagnostics in_all(std::vector<Diagnostics> variants) {
   if (variants.empty()) return {};
   Diagnostics out = std::move(variants.front());
@@ -85,7 +86,7 @@ std::vector<Rule> RuleStage::variants(const RuleDecl& decl, bool patterns_sound)
   return rules;
 }
 
-/// A rule for each choice of its op variables.
+/// Adds a rule for each choice of its op variables.
 void RuleStage::expand_ops(Origin origin, const ast::Rule& text, std::vector<Rule>& out) {
   if (text.body.ops.empty()) return expand(origin, text, kOpenLevels, out);
   if (text.name != origin.base_name) origin.row = text.name;
@@ -155,7 +156,7 @@ void RuleStage::build(const Origin& origin, const ast::Rule& text, bool, std::ve
   if (sound) put(origin, std::move(*rule), out);
 }
 
-/// Nothing of it is checked: its variants are, and it is never applied.
+/// Builds a frontier without checks: its variants are checked, and it is never applied.
 void RuleStage::build_frontier(const Origin& origin, const ast::Rule& text, std::int64_t levels,
                                std::vector<Rule>& out) {
   Diagnostics ignored;

@@ -1,5 +1,5 @@
-// From the text of one rule to its checked variants: families, halves of equivalences, choices,
-// fusions. Used when rules are loaded, and again where a frontier is opened.
+// Turns the text of one rule into its checked variants: families, halves of equivalences, choices,
+// fusions. Runs when rules are loaded, and again when a frontier is opened.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace pw {
 
-/// What opening a frontier needs of the files, kept as long as rules refer to it.
+/// Parts of the files that opening a frontier needs, kept as long as rules refer to them.
 struct PatternScope {
   std::vector<ast::Pattern> patterns;
   std::vector<ast::Param> params;
@@ -28,13 +28,13 @@ struct ClosedRule {
 
 class RuleStage {
  public:
-  /// Types of the rules of files that were named go into `types`, unless it is null.
+  /// Creates a stage. Types of the rules of named files are added to `types`, unless it is null.
   RuleStage(const ContextPtr& context, const Program& program, Diagnostics& out,
             std::vector<InferredType>* types = nullptr);
 
-  /// All variants of a rule that are sound; the others are diagnosed.
+  /// Returns all valid variants of a rule; the others are diagnosed.
   std::vector<Rule> run(const RuleDecl& decl, bool patterns_sound);
-  /// The variants one level deeper.
+  /// Returns the variants one level deeper.
   std::vector<Rule> open(const ClosedRule& closed);
 
  private:
@@ -59,7 +59,7 @@ class RuleStage {
   const Program& program_;
   Diagnostics& out_;
   std::vector<InferredType>* types_;
-  bool typed_ = false;  // of the rule at hand
+  bool typed_ = false;  // of the current rule
   OuterNames outer_;
   std::vector<Diagnostics> useless_;  // why it would not match, by variant
   std::shared_ptr<const PatternScope> scope_;

@@ -14,7 +14,7 @@ std::string base_of(const Rule& rule) {
   return rule.group.empty() ? rule.base_name : rule.group + "." + rule.base_name;
 }
 
-/// `rule[row]` of its variant `rule[row]#1`.
+/// Returns `rule[row]` of its variant `rule[row]#1`.
 std::string_view unnumbered(std::string_view name) { return name.substr(0, name.find('#')); }
 
 template <class Predicate>

@@ -1,5 +1,5 @@
-// Checked rules, ready for the rewriter: names resolved, families expanded, precedence closed. Made
-// by check() from files.
+// Checked rules, ready for the rewriter: names resolved, families expanded, precedence closed.
+// check() builds them from files.
 #pragma once
 
 #include <map>
@@ -55,13 +55,13 @@ struct PatternNode {
   bool given = false;  ///< context: survives, may have other users, is never consumed
   MembersId members;   ///< matched once for each member of these; invalid: matched once
   int negation = -1;   ///< index in Rule::unless; -1: part of the match
-  /// Whether the rule replaces what the node matches.
+  /// Returns true if the rule replaces the node's match.
   [[nodiscard]] bool own() const { return !given && negation < 0; }
 };
 
 /// A part of the pattern that is matched several times: `many y = mm(x, w)`, once for each user
-/// that fits, or `cat(relu(x)...)`, once for each operand. Names in Rule::lists get an element a
-/// member, in order; all others are equal over the members.
+/// that fits, or `cat(relu(x)...)`, once for each operand. Names in Rule::lists get one element for
+/// each member, in order; all others are equal over the members.
 struct Members {
   enum class Kind : std::uint8_t { many, operands } kind = Kind::many;
   Span span;
@@ -70,7 +70,7 @@ struct Members {
   PatternNodeId reader;              ///< operands: the node that reads the roots' results
 };
 
-/// `unless { … }`: there is no match where these nodes can be found as well.
+/// Condition `unless { … }`: a match is refused if these nodes can be found as well.
 struct Negation {
   Span span;
   std::vector<PatternNodeId> nodes;
@@ -96,14 +96,15 @@ struct Rule {
   std::vector<Statement> replacement;
   /// Names bound on both sides: users of the matched value are redirected to the new definition.
   std::vector<std::string> outputs;
-  /// Values bound by non-given nodes and not outputs: they disappear; no user outside the match.
+  /// Values bound by non-given nodes and not outputs: they disappear, and have no user outside the
+  /// match.
   std::vector<PatternValueId> consumed;
   std::vector<RuleId> over;  ///< transitively closed
   Env constants;  ///< table cells of the variant, as `k.group`; params are added at match time
-  /// A use of a recursive pattern is still closed in it: where the rest matches, the variants one
-  /// level deeper are asked. Never applied itself.
+  /// True if a use of a recursive pattern is still closed: if the rest matches, the variants one
+  /// level deeper are tried. Such a rule is never applied itself.
   bool frontier = false;
-  /// Of `y... = fuse`: the op on the right has the number of members in its name.
+  /// Data for `y... = fuse`: the op on the right has the number of members in its name.
   std::shared_ptr<const struct FusedLists> fused;
   std::shared_ptr<const struct ClosedRule> closed;  ///< of a frontier: what RunRules::open() opens
   [[nodiscard]] PatternValueId value_named(std::string_view name) const;
@@ -123,7 +124,7 @@ struct Strategy {
   std::vector<Expr> ensures;                  ///< of atomic: none or one
   std::string by;                             ///< of best: the cost that decides
   std::optional<std::int64_t> nodes, rounds;  ///< limits of saturate
-  std::string cost;                           ///< of saturate: what extraction makes small
+  std::string cost;                           ///< the cost that extraction minimises
   std::vector<std::int64_t> ranges;  ///< of a pipeline: the last number of tokens of each range
 };
 
@@ -162,15 +163,15 @@ struct RuleSet {
   CaptureDefaults capture;
   Diagnostics warnings;
 
-  /// Rules a reference means: a rule, `group.*`, `family[*]`, `family[row]`, a family's or group's
-  /// name. Empty: unknown.
+  /// Returns the rules of a reference: a rule, `group.*`, `family[*]`, `family[row]`, a family's or
+  /// group's name. Empty: unknown.
   [[nodiscard]] std::vector<RuleId> resolve(std::string_view reference) const;
-  /// By name: a pipeline, a pass, a built-in pass, or a rule, family or group, which is run
-  /// greedily.
+  /// Returns the strategy of a name: a pipeline, a pass, a built-in pass, or a rule, family or
+  /// group, which is run greedily.
   [[nodiscard]] const Strategy* strategy(std::string_view name) const;
 };
 
-/// Parameter values for one run: defaults of the rule set with `-D name=value` put over them.
+/// Returns parameter values for one run: defaults of the rule set, overridden by `-D name=value`.
 /// Diagnoses unknown names, kinds.
 Result<Env> bind_params(const RuleSet& rules,
                         const std::vector<std::pair<std::string, std::string>>& definitions);

@@ -16,7 +16,7 @@ const std::vector<RuleId>& RunRules::open(RuleId frontier, const ContextPtr& con
   const Rule& from = (*this)[frontier];
   if (!from.frontier) return kNone;
   if (!opened_) opened_ = std::make_shared<OpenedRules>();
-  Diagnostics ignored;  // what is wrong with the rule was said of the levels above
+  Diagnostics ignored;  // errors of the rule were reported at the levels above
   RuleStage stage(context, from.closed->scope->program, ignored);
   std::vector<RuleId> ids;
   for (Rule& rule : stage.open(*from.closed)) {

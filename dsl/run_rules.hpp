@@ -1,6 +1,6 @@
-// The rules of a run: those of a set, and behind them the variants that frontiers of recursive
-// patterns opened to while it ran. A set itself never changes, so that several runs may have it at
-// once; what a run opens is the run's.
+// The rules of a run: those of a set, followed by the variants that frontiers of recursive patterns
+// opened to during the run. A set never changes, so several runs may share it; opened variants
+// belong to the run.
 #pragma once
 
 #include <deque>
@@ -12,7 +12,8 @@
 
 namespace pw {
 
-/// Ids go on behind those of the set. Rules stay where they are while others are opened.
+/// Variants opened by a run. Ids continue those of the set. Rules stay in place while others are
+/// opened.
 struct OpenedRules {
   std::deque<Rule> rules;
   std::map<RuleId, RuleId> from;                   ///< the frontier that gave a rule
@@ -21,9 +22,9 @@ struct OpenedRules {
 
 class RunRules {
  public:
-  /// Implicit: a set is the rules of a run that has opened none. It outlives the run.
+  /// Creates the rules of a run that has opened none; implicit. The set must outlive the run.
   RunRules(const RuleSet& set) : set_(&set) {}
-  /// Those that a run of the set had in the end.
+  /// Creates the rules that a run of the set had at its end.
   RunRules(const RuleSet& set, std::shared_ptr<OpenedRules> opened);
 
   [[nodiscard]] const RuleSet& set() const { return *set_; }
@@ -33,19 +34,19 @@ class RunRules {
     return id.index < own ? set_->rules[id] : opened_->rules[id.index - own];
   }
   /// Opens a frontier: makes the variants that are one level deeper, frontiers among them, and
-  /// returns their ids; the same ids when it is asked again. They have the frontier's rank, and
-  /// stand in the order of their names, so that nothing depends on when a frontier was opened.
-  /// Nothing for any other rule. `context`: in which the run interns; it has the ids of the set's.
+  /// returns their ids; the same ids on each call. They have the frontier's rank, and are in the
+  /// order of their names, so that nothing depends on when a frontier was opened. Empty for any
+  /// other rule. `context`: that in which the run interns; it has the ids of the set's.
   const std::vector<RuleId>& open(RuleId frontier, const ContextPtr& context);
-  /// The variants that a frontier was opened to; null where it was not.
+  /// Returns the variants that a frontier was opened to; null if it was not.
   [[nodiscard]] const std::vector<RuleId>* variants(RuleId frontier) const;
-  /// The frontier that gave a rule; invalid of those of the set.
+  /// Returns the frontier that gave a rule; invalid for rules of the set.
   [[nodiscard]] RuleId from(RuleId id) const;
-  /// The rule of the set that it is, or that it was opened from.
+  /// Returns the rule of the set that it is, or that it was opened from.
   [[nodiscard]] RuleId loaded(RuleId id) const;
-  /// Whether `above` is declared over `below`, or over a frontier that gave it.
+  /// Returns true if `above` is declared over `below`, or over a frontier that gave it.
   [[nodiscard]] bool is_over(RuleId above, RuleId below) const;
-  /// What was opened, for whoever reads ids of the run after it; null: nothing.
+  /// Returns the opened rules, for later readers of the run's ids; null: none.
   [[nodiscard]] std::shared_ptr<OpenedRules> opened() const { return opened_; }
 
  private:

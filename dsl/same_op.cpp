@@ -13,7 +13,7 @@
 namespace pw {
 namespace {
 
-/// Numbers the type variables of the signature in the order in which they stand in it.
+/// Numbering of the signature's type variables by order of occurrence.
 class Numbered {
  public:
   explicit Numbered(Op op) : op_(std::move(op)) {}
@@ -60,7 +60,7 @@ bool same(const AttributeDecl& a, const AttributeDecl& b) {
   return a.name == b.name && a.kind == b.kind && a.nullable == b.nullable &&
          a.default_value == b.default_value;
 }
-/// The name of a result is its body's affair.
+/// Compares results. The name of a result matters only to its body.
 bool same(const ResultDecl& a, const ResultDecl& b) {
   return a.variadic == b.variadic && a.from == b.from && text_of(a.type) == text_of(b.type);
 }

@@ -12,7 +12,7 @@ std::optional<MentionAt> found(const SymbolTable::Names& names, std::string_view
   return it == names.end() ? std::nullopt : std::optional(it->second);
 }
 
-/// Declared names of a scope, in order.
+/// Returns the declared names of a scope, in order.
 std::vector<MentionAt> declared_in(MentionAt of, NamePlace place) {
   std::vector<MentionAt> out;
   const std::vector<Mention>& all = of.text->mentions.all;
@@ -22,13 +22,13 @@ std::vector<MentionAt> declared_in(MentionAt of, NamePlace place) {
       if (m.begin >= of.text->mentions.scopes[of->scope].end) break;
       continue;
     }
-    // Operands and attributes stand in the head; what a body binds comes behind its brace.
+    // Operands and attributes are in the head; names that a body binds follow its brace.
     if (m.kind == MentionKind::name && m.declares && m.place == place) out.push_back({of.text, i});
   }
   return out;
 }
 
-/// The tokens of a declaration's `(…)`.
+/// Returns the end of a declaration's `(…)`.
 std::uint32_t end_of_operands(MentionAt callee) {
   const std::vector<Token>& tokens = callee.text->mentions.tokens;
   auto t = std::find_if(tokens.begin(), tokens.end(),
@@ -55,7 +55,7 @@ std::vector<std::uint32_t> SourceText::at(std::uint32_t offset) const {
   const std::vector<Mention>& all = mentions.all;
   auto it = std::partition_point(all.begin(), all.end(),
                                  [&](const Mention& m) { return m.begin <= offset; });
-  // Names do not nest, but a path and its parts, and a shorthand, stand at one place.
+  // Names do not nest, but a path and its parts, and a shorthand, share a place.
   for (int back = 0; it != all.begin() && back < 4; ++back) {
     --it;
     const auto index = static_cast<std::uint32_t>(it - all.begin());
@@ -141,7 +141,7 @@ std::optional<MentionAt> SymbolTable::member(std::string_view table, MentionKind
   return {};
 }
 
-/// The first place that binds the name in its scope, else its first place there.
+/// Returns the first place that binds the name in its scope, else its first place there.
 std::optional<MentionAt> SymbolTable::local(MentionAt mention) const {
   if (mention->scope == kNoScope) return {};
   const std::vector<Mention>& all = mention.text->mentions.all;

@@ -1,4 +1,4 @@
-// What the names of several texts refer to: where each is declared, and where it is used.
+// Resolves the names of several texts: where each is declared, and where it is used.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@
 
 namespace pw {
 
-/// A text and what is read off it. Stays where it is: its parts refer to the text.
+/// A text and its tokens and mentions. Not movable: its parts refer to the text.
 struct SourceText {
   SourceText(std::string called, std::string content);
   SourceText(const SourceText&) = delete;
@@ -24,9 +24,9 @@ struct SourceText {
   const TextLines lines;
   const Mentions mentions;
 
-  /// The mentions at a place, or directly before it: two for a shorthand.
+  /// Returns the mentions at a place, or directly before it: two for a shorthand.
   [[nodiscard]] std::vector<std::uint32_t> at(std::uint32_t offset) const;
-  /// The item that holds it, the innermost; -1 between items.
+  /// Returns the innermost item at an offset; -1 between items.
   [[nodiscard]] std::int32_t item_at(std::uint32_t offset) const;
   [[nodiscard]] std::string_view text_of(std::uint32_t begin, std::uint32_t end) const {
     return std::string_view(text).substr(begin, end - begin);
@@ -45,12 +45,12 @@ struct MentionAt {
 
 class SymbolTable {
  public:
-  /// Of texts that are loaded together; they must outlive this.
+  /// Creates a table of texts that are loaded together; they must outlive it.
   explicit SymbolTable(std::vector<const SourceText*> texts);
 
-  /// Where the name is declared, or bound first; nothing for what the language itself has.
+  /// Returns the place where the name is declared, or bound first; nothing for built-in names.
   [[nodiscard]] std::optional<MentionAt> declaration(MentionAt mention) const;
-  /// All mentions of what is declared there, the declaration among them, by text and place.
+  /// Returns all mentions of a declaration, itself included, by text and place.
   [[nodiscard]] std::vector<MentionAt> references(MentionAt declaration) const;
 
   using Names = std::map<std::string, MentionAt, std::less<>>;
@@ -58,11 +58,11 @@ class SymbolTable {
   [[nodiscard]] const Names& strategies() const { return strategies_; }
   [[nodiscard]] const Names& tables() const { return tables_; }
   [[nodiscard]] const Names& params() const { return params_; }
-  /// The attributes that an op or a pattern declares, in order.
+  /// Returns the attributes that an op or a pattern declares, in order.
   [[nodiscard]] static std::vector<MentionAt> attributes(MentionAt callee);
-  /// The operands of an op or a pattern, in order.
+  /// Returns the operands of an op or a pattern, in order.
   [[nodiscard]] static std::vector<MentionAt> operands(MentionAt callee);
-  /// The rows or columns of a table.
+  /// Returns the rows or columns of a table.
   [[nodiscard]] static std::vector<MentionAt> members(MentionAt table, MentionKind kind);
 
  private:

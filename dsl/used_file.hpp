@@ -1,4 +1,4 @@
-// Where the file that a `use` names is found.
+// Finds the file that a `use` names.
 #pragma once
 
 #include <string>
@@ -9,16 +9,17 @@
 
 namespace pw {
 
-/// By its path, with or without `.pwr`; null where the library has none of that name.
+/// Returns a library file by its path, with or without `.pwr`; null if the library has none of that
+/// name.
 [[nodiscard]] const EmbeddedFile* embedded_file(std::string_view path);
-/// All names by which embedded_file() finds one.
+/// Returns all names by which embedded_file() finds a file.
 [[nodiscard]] std::vector<std::string> library_names();
 
-/// What the name of a text begins with that is no file, a stranger's say: it uses the library only,
-/// and no path that it names is looked at.
+/// Prefix of the name of an untrusted text that is not a file. It may use the library only, and
+/// paths that it names are not followed.
 inline constexpr std::string_view kNoFile = "<page>/";
 
-/// A file beside the one that names it, or one of the library; neither where there is none.
+/// File next to the one that names it, or a library file; neither if there is none.
 struct UsedFile {
   std::string path;
   const EmbeddedFile* embedded = nullptr;

@@ -61,7 +61,8 @@ class RuleBuilder {
     return !s.binders.empty() && s.binders.back().spread;
   }
 
-  /// Names that the clause binds are its own; results may be values of the pattern.
+  /// Lowers a negation. Names that the clause binds are local to it; results may be values of the
+  /// pattern.
   void negation(const ast::Clause& clause) {
     const auto outer = by_name_;
     negation_ = static_cast<int>(rule_.unless.size());
@@ -102,7 +103,7 @@ class RuleBuilder {
     for (const TypeExpr& type : binder.type) value.types.push_back(type);
   }
 
-  /// The node an expression makes, or an invalid id with a diagnostic.
+  /// Returns the node that an expression makes, or an invalid id with a diagnostic.
   PatternNodeId lower_node(const Expr& expr, std::size_t results) {
     switch (expr.kind) {
       case Expr::Kind::call: return lower_call(expr, results);
@@ -164,7 +165,8 @@ class RuleBuilder {
     return reader;
   }
 
-  /// `xs...` is the list itself; `relu(x)...` a node for each of its elements.
+  /// Lowers a spread: `xs...` is the list itself; `relu(x)...` makes a node for each of its
+  /// elements.
   PatternValueId lower_spread(const Expr& spread, std::vector<MembersId>& opened) {
     const Expr& inner = spread.args.front();
     PatternValueId id;
@@ -175,7 +177,7 @@ class RuleBuilder {
         opened.push_back(many);
       }
     } else if (members_.valid()) {
-      return {};  // check_lists has said so
+      return {};  // check_lists has reported it
     } else {
       open_members(Members::Kind::operands, spread.span);
       const PatternNodeId root = lower_node(inner, 1);
@@ -189,8 +191,9 @@ class RuleBuilder {
     return id;
   }
 
-  /// `many p = mm(x, w)  y = cat(p...)` is `y = cat(mm(x, w)...)` with a name: the first node that
-  /// reads the results says which members there are, and in which order.
+  /// Returns the members of a `many` that are read here. `many p = mm(x, w)  y = cat(p...)` is `y =
+  /// cat(mm(x, w)...)` with a name. The first node that reads the results determines the members
+  /// and their order.
   [[nodiscard]] MembersId many_read_here(PatternValueId id) const {
     if (!id.valid() || negation_ >= 0 || members_.valid()) return {};
     const PatternNodeId root = rule_.values[id].producer;
@@ -332,7 +335,7 @@ class RuleBuilder {
     }
   }
 
-  /// So that what they hold is the same wherever the shape is looked at.
+  /// Names unnamed sequences, so that they have the same value wherever the shape occurs.
   void name_sequences() {
     int made = 0;
     for (PatternValue& value : rule_.values) {
@@ -345,7 +348,7 @@ class RuleBuilder {
     }
   }
 
-  /// `xs[2]` on the right needs three of them.
+  /// Records the least length of lists: `xs[2]` on the right requires three elements.
   void ask_for_elements() {
     for (const Statement& s : rule_.replacement) ask_for_elements(s.value);
   }
@@ -394,7 +397,7 @@ class RuleBuilder {
   Rule rule_;
   std::map<std::string, PatternValueId, std::less<>> by_name_;
   bool given_ = false;
-  MembersId members_;  // what is lowered is matched once for each of these
+  MembersId members_;  // one copy of the lowered nodes is matched for each of these
   int negation_ = -1;
 };
 

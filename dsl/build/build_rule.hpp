@@ -1,5 +1,5 @@
-// From one rule's tree to a Rule: sub-expressions flattened into pattern nodes, outputs and
-// consumed values worked out.
+// Builds a Rule from one rule's tree: flattens sub-expressions into pattern nodes, and derives
+// outputs and consumed values.
 #pragma once
 
 #include <optional>
@@ -9,8 +9,8 @@
 
 namespace pw {
 
-/// Fills nodes, values, members, guards, replacement, outputs and consumed values. Nothing, with
-/// diagnostics, if the left side is malformed.
+/// Fills nodes, values, members, guards, replacement, outputs and consumed values. Returns nothing,
+/// with diagnostics, if the left side is malformed.
 std::optional<Rule> build_rule(const Context& context, const ast::Rule& rule,
                                const RuleNames& names, Diagnostics& out);
 

@@ -1,3 +1,8 @@
+// Semantic actions of a predictive parser (see syntax/grammar.cpp): each production opens a mark on
+// the stacks, its parts push values, and its closing action folds everything above the mark into
+// one tree. Invariant: outside of a production the stacks are as high as at its mark. Each value is
+// moved once for each level of the tree, so building is linear in the tokens times the depth, which
+// is bounded.
 #include "dsl/build/builder.hpp"
 
 #include <algorithm>
@@ -204,7 +209,7 @@ void Builder::fold_prefix(Tok kind) {
 void Builder::fold_unary() { fold_prefix(Tok::minus); }
 void Builder::fold_not() { fold_prefix(Tok::not_); }
 
-/// `-3` is a number, so that numbers print as they read.
+/// Folds `-3` into a number, so that numbers print as they read.
 bool Builder::negate_literal(Expr& e) const {
   if (e.kind == Expr::Kind::real) {
     e.real = -e.real;
@@ -300,7 +305,7 @@ void Builder::spread() {
   e.args.push_back(std::move(inner.value));
   push(std::move(e), inner.depth + 1);
 }
-/// `x + b: T[m]` could state the type of `b` as well as that of the sum.
+/// Refuses `x + b: T[m]`, which could state the type of `b` as well as that of the sum.
 void Builder::refuse_open_type(const Expr& e) const {
   const bool infix = e.kind == Expr::Kind::binary || e.kind == Expr::Kind::negate;
   const bool condition =

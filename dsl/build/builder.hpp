@@ -1,5 +1,5 @@
 // The tree under construction: the grammar's actions push parts on stacks, and a closing action
-// folds what lies above the last mark. A production sets its mark only after its first token has
+// folds everything above the last mark. A production sets its mark only after its first token has
 // matched, so that no action is ever undone; after an error the whole builder is discarded. Depths
 // are counted as trees grow, so that no tree is too deep to copy or destroy.
 #pragma once
@@ -13,7 +13,7 @@
 
 namespace pw {
 
-/// Thrown by an action, caught in parse_item: grammatical text that is refused all the same.
+/// Thrown by an action and caught in parse_item: text that is grammatical but refused.
 struct Refused {
   Diagnostic diagnostic;
 };
@@ -23,7 +23,7 @@ class Builder {
   Builder(std::string_view text, SourceId source, const Token* begin)
       : text_(text), source_(source), at_(begin), furthest_(begin) {}
 
-  // ---- for the grammar: where an action stands, and what was looked for in vain
+  // ---- for the grammar: the place of an action, and the expected tokens that were not found
   void move_to(const Token* next) { at_ = next; }  ///< one past the token just matched
   void missing(const Token* at, Tok kind) {
     if (at < furthest_) return;
@@ -37,7 +37,7 @@ class Builder {
 
   // ---- actions, in the order of the grammar
   void open();       ///< the token just matched begins a production
-  void open_next();  ///< the next token does
+  void open_next();  ///< the next token begins a production
   void push_path();
   void extend_path();
   void push_operator();
@@ -296,10 +296,10 @@ class Builder {
   ast::Split split_;
   ast::Capture capture_;
   ast::Explore explore_;
-  std::vector<std::pair<std::int64_t, std::int64_t>> explore_numbers_;  ///< of the clause at hand
+  std::vector<std::pair<std::int64_t, std::int64_t>> explore_numbers_;  ///< of the current clause
   ast::GraphItem graph_;
   ast::Test test_;
-  std::size_t expectations_ = 0;  ///< of test_, before the `expect` at hand
+  std::size_t expectations_ = 0;  ///< of test_, before the current `expect`
   std::string because_code_, because_text_, input_kind_;
 };
 

@@ -88,7 +88,7 @@ void Builder::result_type() {
   op_.results.back().type = pop_type();
   op_.results.back().span.end = last().end();
 }
-/// `-> y` is a name if the body binds y (see end_op), else a type.
+/// Decides `-> y`: a name if the body binds y (see end_op), else a type.
 void Builder::result_word_or_type() {
   ResultDecl r;
   r.type = pop_type();
@@ -230,7 +230,7 @@ void Builder::pattern_type() {
   const std::size_t place = names_.size() - marks_.back().names - 2;
   pattern_types_.emplace_back(place, pop_type());
 }
-/// Those of the names that were just read, by their places.
+/// Returns the types of the names that were just read, by their places.
 std::vector<std::vector<TypeExpr>> Builder::take_pattern_types(std::size_t count) {
   std::vector<std::vector<TypeExpr>> out(count);
   for (auto& [place, type] : pattern_types_) out[place].push_back(std::move(type));

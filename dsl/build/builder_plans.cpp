@@ -12,7 +12,7 @@ bool has_options(const ast::Strategy& s) {
          !s.cost.empty();
 }
 
-/// A sequence of one is its part, unless options stand on both.
+/// Replaces a sequence of one part by that part, unless both have options.
 ast::Strategy unwrapped(ast::Strategy s) {
   while (s.kind == ast::Strategy::Kind::sequence && s.parts.size() == 1 && !has_options(s)) {
     ast::Strategy part = std::move(s.parts[0]);
@@ -27,7 +27,7 @@ ast::Strategy::Kind simple_kind(Tok t) {
   return t == Tok::walk ? ast::Strategy::Kind::walk : ast::Strategy::Kind::saturate;
 }
 
-/// Of the word that a clause of `explore` begins with.
+/// Returns the kind of a clause of `explore` by its first word.
 ast::Explore::Clause::Kind clause_kind(Tok t) {
   using Kind = ast::Explore::Clause::Kind;
   constexpr std::pair<Tok, Kind> kKinds[] = {
@@ -271,7 +271,7 @@ void Builder::expect_guard() {
   expectation(counts ? ast::Expectation::Kind::count : ast::Expectation::Kind::guard)
       .guard.push_back(std::move(e));
 }
-/// `R == 2 in 1..256`: the count in one range.
+/// Adds `R == 2 in 1..256`: the count in one range.
 void Builder::expect_count_range() {
   Deep<Expr> to = pop(), from = pop();
   std::vector<Expr>& guard = test_.expectations.back().guard;

@@ -1,4 +1,4 @@
-// Moving what lies above a mark off a stack of the Builder; private to its .cpp files.
+// Moves the values above a mark off a stack of the Builder; private to its .cpp files.
 #pragma once
 
 #include <iterator>
@@ -15,7 +15,7 @@ std::vector<T> take(std::vector<T>& from, std::size_t mark) {
   return out;
 }
 
-/// The same of a stack that holds depths beside its values.
+/// Moves them off a stack that holds depths with its values.
 template <class D>
 auto take_values(std::vector<D>& from, std::size_t mark) {
   std::vector<decltype(D::value)> out;

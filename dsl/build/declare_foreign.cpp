@@ -15,9 +15,9 @@ namespace pw {
 namespace {
 
 constexpr std::array<std::string_view, 5> kPlainKinds{"number", "int", "float", "bool", "str"};
-constexpr std::string_view kAll = "=";  // what `= expression` binds
+constexpr std::string_view kAll = "=";  // bound by `= expression`
 
-/// `_` and `number` in the place of a type; empty for a type.
+/// Returns `_` or `number` in the place of a type; empty for a type.
 std::string_view word_of(const TypeExpr& type) {
   if (!type.any_shape || type.dtype.size() != 1 || type.dtype[0].kind != Expr::Kind::path)
     return {};
@@ -169,7 +169,7 @@ class ForeignCheck {
     if (!known_.contains(o.name) && !dtype_named(o.name)) {
       error(o.span, "PW0265", in_ticks(o.name) + " is not bound in this foreign op",
             did_you_mean(o.name, {known_.begin(), known_.end()}));
-      known_.insert(std::string(o.name));  // say it once
+      known_.insert(std::string(o.name));  // report it once
     }
     use(o);
   }

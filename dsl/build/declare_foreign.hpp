@@ -1,11 +1,11 @@
-// From `foreign` items in the tree to ForeignOps of the context, and their checks.
+// Declares `foreign` items of the tree as ForeignOps of the context, and checks them.
 #pragma once
 
 #include "dsl/program.hpp"
 
 namespace pw {
 
-/// All items of the files in hand; nothing is declared where one of them is wrong.
+/// Declares all items of the loaded files; declares nothing if one of them is wrong.
 void declare_foreign(Context& context, const Program& program, Diagnostics& out);
 
 }  // namespace pw

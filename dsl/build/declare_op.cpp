@@ -76,7 +76,8 @@ bool has_trait(const Op& op, std::string_view trait) {
 
 namespace {
 
-/// One namespace over operands and attributes; results may not reuse an operand's name either.
+/// Names of operands and attributes, which share a namespace; results may not reuse an operand's
+/// name either.
 class UniqueNames {
  public:
   explicit UniqueNames(Diagnostics& out) : out_(out) {}
@@ -197,7 +198,7 @@ std::optional<double> literal_real(const Expr& expr) {
   return std::get<double>(*number);
 }
 
-/// All elements of a list literal by `read`, or nothing.
+/// Reads all elements of a list literal by `read`; nothing if one fails.
 template <class T, class Read>
 std::optional<std::vector<T>> literal_list(const Expr& expr, Read read) {
   if (expr.kind != Expr::Kind::list) return {};

@@ -6,7 +6,7 @@
 namespace pw {
 namespace {
 
-/// Moves the types that one side states to where the other side first names the same thing.
+/// Moves the types that one side states to the first occurrence of the same name on the other side.
 class TypeMove {
  public:
   void take(std::vector<Statement>& statements) {

@@ -18,7 +18,7 @@ bool holds_fuse(const Expr& e) {
   return e.kind == Expr::Kind::fuse || std::any_of(e.args.begin(), e.args.end(), holds_fuse);
 }
 
-/// Names that read back as plain names: those that patterns made apart have a `#`.
+/// Renaming to plain names: names that patterns made distinct contain a `#`.
 class PlainNames {
  public:
   const std::string& of(const std::string& name) {
@@ -31,7 +31,7 @@ class PlainNames {
     return it->second = text;
   }
 
-  /// Of every name in the pattern, the renaming to plain ones.
+  /// Returns the renaming of every name in the pattern to a plain one.
   Rename renaming() const {
     Rename rename;
     for (const auto& [name, text] : plain_) rename.put(name, path_expr(text, {}));
@@ -54,10 +54,11 @@ class Fusion {
   Fusion(Context& context, const std::set<std::string>& params, Rule& rule, Diagnostics& out)
       : context_(context), params_(params), rule_(rule), out_(out) {}
 
-  /// In which order the op has its operands; by first use otherwise.
+  /// Sets the order of the op's operands; by default the order of first use.
   void order_operands(std::vector<std::string> names) { order_ = std::move(names); }
 
-  /// `declares`: else the right side calls an op that is not there yet.
+  /// Builds the op and the call. `declares`: declares the op; otherwise the right side calls an op
+  /// that does not exist yet.
   bool run(bool declares = true) {
     const std::size_t before = out_.size();
     check_shape();
@@ -76,7 +77,7 @@ class Fusion {
     return true;
   }
 
-  /// What the pattern leaves open may be anything, and the op must know what it was.
+  /// Captures attributes that the pattern leaves open, since the op must store their values.
   void capture_attributes() {
     int made = 0;
     for (PatternNode& node : rule_.nodes) {
@@ -116,7 +117,7 @@ class Fusion {
     return producer.valid() && rule_.nodes[producer].own();
   }
 
-  /// Everything that the op's operands and statements refer to has a name.
+  /// Names every value that the op's operands and statements refer to.
   void name_values() {
     for (std::size_t i = 0; i < rule_.values.size(); ++i) {
       PatternValue& value = rule_.values[PatternValueId(i)];
@@ -130,7 +131,7 @@ class Fusion {
     }
   }
 
-  /// A name of a shared pattern, put into place, looks alike.
+  /// Returns a name that is free. A name of a shared pattern looks the same after inlining.
   [[nodiscard]] std::string free_name(std::string name) const {
     while (rule_.value_named(name).valid()) name += "#";
     return name;
@@ -167,7 +168,7 @@ class Fusion {
     }
   }
 
-  /// The annotation that says most, if it can be solved with what the operands before it bind.
+  /// Returns the most specific annotation that can be solved with the bindings of earlier operands.
   std::optional<TypeExpr> type_of(const PatternValue& value) {
     const TypeExpr* best = nullptr;
     for (const TypeExpr& type : value.types) {
@@ -216,7 +217,7 @@ class Fusion {
     }
   }
 
-  /// Every variable of the body that no operand's type binds.
+  /// Adds every variable of the body that no operand's type binds as an attribute.
   void add_attributes() {
     for (const PatternNode& node : rule_.nodes) {
       if (!node.own()) continue;
@@ -324,7 +325,7 @@ class Fusion {
   }
 
   void add_traits() {
-    auto capturable = Capturable::always;  // as the part that allows least
+    auto capturable = Capturable::always;  // the part that allows least decides
     for (const PatternNode& node : rule_.nodes) {
       if (!node.own()) continue;
       const Traits& traits = context_.ops[node.op].traits;
@@ -395,7 +396,7 @@ class Fusion {
   std::set<std::string, std::less<>> bound_;  ///< by types of operands, or captured
 };
 
-/// `w#1` is of the list `w`.
+/// Returns the list `w` of the element `w#1`.
 std::string list_of(const Rule& rule, const std::string& element) {
   const std::string list = element.substr(0, element.rfind('#'));
   return rule.lists.contains(list) && element != list ? list : std::string();
@@ -405,8 +406,8 @@ std::string name_for(const std::string& rule, std::size_t count) {
   return rule + "*" + std::to_string(count);
 }
 
-/// The pattern with lists of so many, as a rule whose right side is one new op. `operands`: lists
-/// by their own names; where there are none yet, nothing is declared.
+/// Fuses the pattern with lists of the given length, as a rule whose right side is one new op.
+/// `operands`: lists by their own names; without them nothing is declared.
 bool fuse_unrolled(Context& context, const FusedLists& lists, std::size_t count, Rule& unrolled,
                    Diagnostics& out) {
   unrolled = unroll(lists.pattern, count);
@@ -433,7 +434,8 @@ bool fuse_unrolled(Context& context, const FusedLists& lists, std::size_t count,
   return fusion.run(!lists.operands.empty());
 }
 
-/// All lists of a rule have one length where they are of one `many`, or there is but one of them.
+/// Returns true if all lists of a rule have one length: they belong to one `many`, or there is only
+/// one.
 bool has_one_length(const Rule& rule) {
   std::set<PatternValueId> of_members;
   for (const PatternNode& node : rule.nodes) {
@@ -447,7 +449,7 @@ bool has_one_length(const Rule& rule) {
   return rule.members.size() + apart == 1;
 }
 
-/// A value that the members read, and that is theirs alone.
+/// Returns a value that only the members read, and that has no name.
 const PatternValue* nameless_operand(const Rule& rule) {
   for (const PatternNode& node : rule.nodes)
     for (PatternValueId id : node.operands) {
@@ -509,7 +511,7 @@ bool lower_fused_lists(Context& context, std::set<std::string> params, Rule& rul
   call.text = name_for(rule.name, 2);
   rule.fused = lists;
   rule.replacement.front().value = std::move(call);
-  // What the checks look at.
+  // Lengths that the checks inspect.
   for (const std::size_t count : {1, 2, 3, 4})
     if (!fuse_unrolled(context, *lists, count, two, out)) return false;
   return true;

@@ -11,14 +11,14 @@
 namespace pw {
 namespace {
 
-/// What a value is on one choice of dtypes.
+/// Type of a value for one choice of dtypes.
 struct SeenType {
   DType dtype = DType::f32;
   std::string dims;  ///< "*b, d"
 };
 using SeenTypes = std::map<std::string, SeenType, std::less<>>;
 
-/// The symbols of a sequence, `b.0` and `b.1`, are written `*b`; nothing where one stands alone.
+/// Writes the symbols of a sequence, `b.0` and `b.1`, as `*b`; nothing if one occurs alone.
 std::optional<std::string> dims_text(const Dims& dims, const Shape& shape) {
   std::string out;
   for (std::size_t i = 0; i < shape.size(); ++i) {
@@ -36,7 +36,8 @@ std::optional<std::string> dims_text(const Dims& dims, const Shape& shape) {
   return out;
 }
 
-/// The values that the rule names, on both sides; empty where the left side cannot be built.
+/// Returns the types of the values that the rule names, on both sides; empty if the left side
+/// cannot be built.
 SeenTypes types_on(const CheckedRule& checked, const Rule& rule, std::size_t length,
                    const DTypeChoice& dtypes) {
   StandIns instance(checked, rule, length);
@@ -60,7 +61,8 @@ SeenTypes types_on(const CheckedRule& checked, const Rule& rule, std::size_t len
   return out;
 }
 
-/// A dtype follows a variable if it is what the variable is, whatever that is.
+/// Dtypes in terms of the rule's variables: one that equals a variable for every choice is that
+/// variable.
 class DTypesOfRule {
  public:
   DTypesOfRule(const CheckedRule& checked, const Rule& rule, std::size_t length) {
@@ -77,7 +79,7 @@ class DTypesOfRule {
 
   [[nodiscard]] const SeenTypes& base() const { return base_; }
 
-  /// The variable or dtype; nothing where it is neither.
+  /// Returns the variable or dtype; nothing if it is neither.
   [[nodiscard]] std::string text(const std::string& value) const {
     const DType here = base_.at(value).dtype;
     bool moves = false;

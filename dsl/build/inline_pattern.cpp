@@ -59,7 +59,8 @@ class Inliner {
                       std::make_move_iterator(made.end()));
   }
 
-  /// The statements as one expression, from the result up: each binds a name that is read once.
+  /// Folds the statements into one expression, from the result up: each binds a name that is read
+  /// once.
   static void put_expression(Statement& statement, Expr& call, std::vector<Statement>& made,
                              const Binder& result) {
     Expr value = path_expr(result.name, call.span);
@@ -97,8 +98,8 @@ class Inliner {
     }
   }
 
-  /// Names and literals go in as they are; other operands are bound by statements of their own,
-  /// which are returned.
+  /// Binds the operands of a call. Names and literals are substituted directly; other operands get
+  /// statements of their own, which are returned.
   std::vector<Statement> bind_operands(const Expr& call, Span at) {
     std::vector<Statement> made;
     for (std::size_t i = 0; i < call.args.size(); ++i) {
@@ -146,7 +147,7 @@ class Inliner {
     return results;
   }
 
-  /// Everything else the alternative names is its own.
+  /// Renames everything else that the alternative names, since it is local.
   void bind_locals(const ast::Body& body) {
     const auto local = [&](const Occurrence& o) {
       const std::string name(o.name);
@@ -193,7 +194,7 @@ bool is_output(const ast::Rule& rule, const std::string& name) {
   });
 }
 
-/// The first statement of a list that is an alias, or its size.
+/// Returns the index of the first statement that is an alias, or the number of statements.
 std::size_t find_alias(const ast::Rule& rule, const std::vector<Statement>& statements) {
   for (std::size_t i = 0; i < statements.size(); ++i) {
     const Statement& s = statements[i];
@@ -205,7 +206,7 @@ std::size_t find_alias(const ast::Rule& rule, const std::vector<Statement>& stat
   return statements.size();
 }
 
-/// `inner`: nothing outside of the statements reads what they bind.
+/// Resolves aliases in a list of statements. `inner`: nothing outside reads their bindings.
 void resolve_in(ast::Rule& rule, std::vector<Statement>& statements, bool inner) {
   for (std::size_t i; (i = find_alias(rule, statements)) != statements.size();) {
     Statement& s = statements[i];

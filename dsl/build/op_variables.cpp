@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kMostChoices = 4096;
 
-/// Statements with a variable in them, of a rule or of an alternative.
+/// Statements of a rule or an alternative that contain a variable.
 struct Text {
   ast::Body* body = nullptr;
   std::vector<Statement>* replacement = nullptr;  ///< null: of an alternative
@@ -33,7 +33,7 @@ void rename_calls(Expr& e, const std::string& variable, const std::string& op) {
   if (e.kind == Expr::Kind::call && e.text == variable) e.text = op;
 }
 
-/// Whether the op can be called like this: with so many operands, and with these attributes.
+/// Returns true if the op can be called with this number of operands and these attributes.
 bool takes(const Context& context, const Op& op, const Expr& call, Side side) {
   Diagnostics wrong;
   check_call(context, op, call, side, wrong);
@@ -53,13 +53,13 @@ class Choice {
  public:
   Choice(const Context& context, Diagnostics& out) : context_(context), out_(out) {}
 
-  /// The ops that one variable stands for; none where something is wrong, which has been said.
+  /// Returns the ops that a variable stands for; none after an error, which has been reported.
   std::vector<std::string> ops_of(const ast::OpVariable& variable, const Text& text) {
     if (!is_sound(variable, text)) return {};
     std::vector<std::string> found;
     for (const std::string& name : context_.ops.names()) {
       const Op& op = context_.ops[context_.ops.find(name)];
-      // What `fuse` declared while rules were loaded depends on their order.
+      // Ops that `fuse` declared while rules were loaded depend on the order of loading.
       if (op.imported || op.local || !has_trait(op, variable.trait)) continue;
       if (fits(op, variable.name, text)) found.push_back(name);
     }
@@ -120,7 +120,7 @@ class Choice {
   Diagnostics& out_;
 };
 
-/// `r[relu]`; of a row or a direction, `r[row_relu]`.
+/// Returns `r[relu]`; for a row or a direction `r[row_relu]`.
 std::string with_op(std::string name, const std::string& op) {
   if (!name.ends_with(']')) return name + "[" + op + "]";
   name.pop_back();

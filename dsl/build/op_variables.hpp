@@ -1,4 +1,4 @@
-// `op f: pointwise`: a rule or an alternative of a pattern for each op that has the trait.
+// Expands `op f: pointwise`: a rule or an alternative of a pattern for each op with the trait.
 #pragma once
 
 #include <vector>
@@ -7,12 +7,12 @@
 
 namespace pw {
 
-/// The rule itself where it has no such variables; else one for each choice of ops that can be
-/// called as it calls them. The op is in brackets behind the name, after the row of a family:
-/// `r[relu]`, `r[row_relu]`.
+/// Returns the rule itself if it has no such variables; else one rule for each choice of ops that
+/// accept its calls. The op follows the name in brackets, after the row of a family: `r[relu]`,
+/// `r[row_relu]`.
 [[nodiscard]] std::vector<ast::Rule> choose_ops(const Context& context, const ast::Rule& rule,
                                                 Diagnostics& out);
-/// The same of one alternative.
+/// Expands one alternative in the same way.
 [[nodiscard]] std::vector<ast::Body> choose_ops(const Context& context, const ast::Body& body,
                                                 Diagnostics& out);
 

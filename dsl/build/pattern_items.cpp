@@ -18,7 +18,7 @@ bool needs_work(const ast::Pattern& pattern) {
                      [](const ast::Body& body) { return !body.ops.empty(); });
 }
 
-/// The first place, in text order, where the name is an operand.
+/// Returns the first occurrence of the name as an operand, in text order.
 Expr* first_read(Expr& e, const std::string& name) {
   if (e.kind == Expr::Kind::path) return e.text == name ? &e : nullptr;
   for (Expr& arg : e.args)
@@ -26,7 +26,7 @@ Expr* first_read(Expr& e, const std::string& name) {
   return nullptr;
 }
 
-/// All statements of the pattern itself: what must not be there states no types.
+/// Visits all statements of the pattern itself: absent nodes state no types.
 template <class Visitor>
 void each_statement(ast::Body& body, const Visitor& visitor) {
   for (Statement& s : body.statements) visitor(s);
@@ -47,7 +47,7 @@ class Settling {
         state_types(chosen);
         alternatives.push_back(std::move(chosen));
       }
-    pattern_.alternatives = std::move(alternatives);  // those that are wrong have been told of
+    pattern_.alternatives = std::move(alternatives);  // wrong ones have been reported
   }
 
  private:

@@ -50,7 +50,8 @@ class Expansion {
     return {};
   }
 
-  /// `r#0`, `r#1`, … and `r#+0`, … for frontiers; in one that was opened, `r#+0.0` and `r#+0+0`.
+  /// Numbers the rules: `r#0`, `r#1`, … and frontiers `r#+0`, …; in an opened frontier, `r#+0.0`
+  /// and `r#+0+0`.
   static void number(std::vector<ChosenRule>& done, std::vector<ChosenRule>& frontiers) {
     const bool opened = !done.empty() && done.front().rule.name.find('#') != std::string::npos;
     if (done.size() < 2 && frontiers.empty() && !opened) return;
@@ -79,7 +80,8 @@ class Expansion {
     return e.kind == Expr::Kind::call && (e.optional || program_.patterns.contains(e.text));
   }
 
-  /// Recursive calls come first, so that a rule with one that stays closed is known early.
+  /// Returns the next call to expand. Recursive calls come first, so that a rule with one that
+  /// stays closed is recognised early.
   [[nodiscard]] std::optional<Site> site_of(ast::Rule& rule) const {
     if (auto site = find(rule, [&](const Expr& e) { return recursive(e) && !closed(e); }))
       return site;
@@ -117,7 +119,7 @@ class Expansion {
 
   // ---- choosing
 
-  /// Puts a rule for each choice on top of `open`, the first one uppermost.
+  /// Pushes a rule for each choice on `open`, the first one on top.
   bool choose(ast::Rule rule, const Site& site, std::vector<ast::Rule>& open) {
     const std::size_t choices = count_choices(rule, site);
     if (choices == 0) return false;
@@ -137,7 +139,8 @@ class Expansion {
                                    ast::Clause::Kind::unless;
   }
 
-  /// Matched many times: the statement of a `many`, or what stands before `...`.
+  /// Returns true for a place that is matched many times: the statement of a `many`, or an operand
+  /// of `...`.
   static bool in_members(ast::Body& body, const Site& site) {
     const Statement& statement = site.statements(body)[site.statement];
     const Expr* expr = &statement.value;
@@ -149,7 +152,7 @@ class Expansion {
     return members;
   }
 
-  /// What may not be there may not be there in any spelling: a clause for each.
+  /// Expands a choice in `unless`: every alternative must be absent, so each gets a clause.
   bool choose_all(ast::Rule rule, const Site& site, std::size_t choices,
                   std::vector<ast::Rule>& open) {
     const auto at = static_cast<std::size_t>(site.clause);
@@ -172,7 +175,8 @@ class Expansion {
     return true;
   }
 
-  /// What one clause binds is not what another does; what the pattern binds is the same in all.
+  /// Renames what one clause binds, so that clauses are independent; the pattern's names are the
+  /// same in all.
   static void rename_bound(const ast::Body& pattern, ast::Clause& clause,
                            const std::string& suffix) {
     std::set<std::string, std::less<>> outside;
@@ -186,7 +190,7 @@ class Expansion {
     for (Statement& s : clause.statements) rename.apply(s);
   }
 
-  /// 0: the call is wrong, which has been said.
+  /// Counts the choices; 0 after an error, which has been reported.
   std::size_t count_choices(ast::Rule& rule, const Site& site) {
     const Expr& call = site.call(rule.body);
     const auto pattern = program_.patterns.find(call.text);
@@ -206,7 +210,7 @@ class Expansion {
     return pattern->second->alternatives.size();
   }
 
-  /// Whether one of its alternatives is its operand, so that it need not be called optional.
+  /// Returns true if one of its alternatives is its operand, so that the call need not be optional.
   static bool is_identity(const ast::Pattern& pattern) {
     return pattern.operands.size() == 1 && pattern.results.size() == 1 &&
            std::any_of(pattern.alternatives.begin(), pattern.alternatives.end(),
@@ -217,7 +221,8 @@ class Expansion {
                        });
   }
 
-  /// Each of many members, and what must be absent, is a tree of nodes of its own.
+  /// Checks that a call may occur in `where`: members, and absent nodes, must be trees of separate
+  /// nodes.
   bool may_stand_in(const Expr& call, const ast::Pattern& pattern, const std::string& where) {
     const auto any = [&](auto has) {
       return std::any_of(pattern.alternatives.begin(), pattern.alternatives.end(), has);
@@ -246,7 +251,7 @@ class Expansion {
                    choice, suffix(), members);
   }
 
-  /// Apart from those of a frontier that is being opened.
+  /// Returns the next suffix, distinct from those of a frontier that is being opened.
   [[nodiscard]] std::string suffix() const {
     const std::string use = std::to_string(uses_);
     return levels_ == kOpenLevels ? "#" + use : "#" + std::to_string(levels_) + "_" + use;
@@ -268,8 +273,8 @@ class Expansion {
     if (op.valid() && call.attributes.empty() && !members) share(site, site.statements(body), call);
   }
 
-  /// An optional node written twice over one value is one node: graphs hold it once. It gets a
-  /// statement of its own.
+  /// Merges repetitions of an optional node over one value into one node, since graphs hold it
+  /// once. It gets its own statement.
   static void share(const Site& site, std::vector<Statement>& statements, Expr& call) {
     Expr& operand = call.args.front();
     if (site.top() || operand.kind != Expr::Kind::path) return;

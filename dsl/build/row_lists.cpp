@@ -21,7 +21,7 @@ void each_left_statement(ast::Rule& rule, const Visit& visit) {
     for (Statement& s : clause.statements) visit(s);
 }
 
-/// Names for the elements of lists, by list.
+/// Names of the elements of lists, by list.
 class ListNames {
  public:
   ListNames(const Context& context, Diagnostics& out) : context_(context), out_(out) {}
@@ -65,7 +65,7 @@ class ListNames {
     }
   }
 
-  /// A list beside `written - 1` names takes what is left of `places`.
+  /// Records the length of a list: with `written - 1` other names it takes the remaining `places`.
   void note(const std::string& list, Span span, std::size_t places, std::size_t written) {
     const std::size_t count = places + 1 < written ? 0 : places + 1 - written;
     std::vector<std::string> names;

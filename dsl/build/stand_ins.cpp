@@ -39,7 +39,7 @@ void StandIns::bind_variables() {
   }
 }
 
-/// Dims are bound at once: one by one for the left side, together for the right.
+/// Binds the elements of a list: dims one by one for the left side, together for the right.
 void StandIns::bind_elements(const std::string& text, NameKind kind) {
   if (kind != NameKind::dim && kind != NameKind::attribute) return;
   Shape all;
@@ -69,7 +69,7 @@ void StandIns::bind_param(const std::string& name, const ast::Param& param) {
   if (value) env.emplace(name, *value);
 }
 
-/// `T in {bf16, f16}` lets T stand in as bf16.
+/// Binds T to bf16 for `T in {bf16, f16}`.
 void StandIns::bind_choice(const Expr& guard) {
   if (guard.kind != Expr::Kind::in_set || guard.args.size() < 2 ||
       guard.args[0].kind != Expr::Kind::path)
@@ -165,7 +165,8 @@ bool StandIns::add_attributes(const PatternNode& node, NodeRequest& request) {
   return !node.open || open(op, node, request);
 }
 
-/// Opened attributes may hold anything; only those that types do not depend on can stand in.
+/// Opens attributes. They may hold any value, so only those that types do not depend on can be
+/// replaced.
 bool StandIns::open(const Op& op, const PatternNode& node, NodeRequest& request) {
   for (const AttributeDecl& decl : op.attributes) {
     bool written = false;

@@ -1,7 +1,7 @@
-// Symbolic instances of a pattern's variables, and its left side built on them, so that types can
-// be inferred without a graph. A dtype is what the caller chooses, else the first that its guard
-// allows, or bf16; a dim is what the caller chooses, or a fresh symbol; a sequence is two symbols;
-// a list has a few elements. Params have their defaults.
+// Symbolic instances of a pattern's variables, with its left side built on them, so that types can
+// be inferred without a graph. A dtype is the caller's choice, else the first that its guard
+// allows, or bf16. A dim is the caller's choice, or a fresh symbol; a sequence is two symbols; a
+// list has a few elements. Params have their defaults.
 #pragma once
 
 #include <map>
@@ -17,15 +17,16 @@ using DimChoice = std::map<std::string, DimId, std::less<>>;
 
 class StandIns {
  public:
-  /// `pattern`: the checked one, or that with `length` elements for each list. Both must outlive
-  /// this.
+  /// Creates instances. `pattern`: the checked one, or its expansion with `length` elements for
+  /// each list. Both must outlive this object.
   StandIns(const CheckedRule& of, const Rule& pattern, std::size_t length);
 
-  /// False if something cannot be built, or has no known type.
+  /// Builds the left side; returns false if something cannot be built, or has no known type.
   bool build_left(const DTypeChoice& dtypes = {}, const DimChoice& dims = {});
-  /// Whether a guard is false on them.
+  /// Returns true if a guard is false on the instances.
   bool refuted();
-  /// Whether types that the pattern states of its results are of the dtypes that they have.
+  /// Returns true if the types that the pattern states of its results agree in dtype with the
+  /// inferred ones.
   bool dtypes_agree();
 
   const CheckedRule& checked;

@@ -26,8 +26,8 @@ void sort_by_rank(const RuleSet& set, std::vector<RuleId>& rules) {
   rules.erase(std::unique(rules.begin(), rules.end()), rules.end());
 }
 
-/// Resolves one strategy tree; names of passes and pipelines are resolved on first use, circles are
-/// diagnosed.
+/// Resolver of one strategy tree; names of passes and pipelines are resolved on first use, cycles
+/// are diagnosed.
 class StrategyBuilder {
  public:
   StrategyBuilder(const Program& program, RuleSet& set, Diagnostics& out)
@@ -41,8 +41,7 @@ class StrategyBuilder {
   }
 
  private:
-  /// The strategy of a pass or a pipeline, built if it is not yet; null if there is none of that
-  /// name.
+  /// Returns the strategy of a pass or a pipeline, built on first use; null if none has that name.
   const Strategy* named(const std::string& name, Span use) {
     if (const Strategy* known = find(name)) return known;
     const ast::Strategy* tree = nullptr;
@@ -139,15 +138,15 @@ class StrategyBuilder {
                                 "make a pass of what both do"));
       return with_options(*target, std::move(s));
     }
-    if (entered_.contains(name)) return s;  // a circle, which has been said
+    if (entered_.contains(name)) return s;  // a cycle, which has been reported
     s.kind = Kind::greedy;
     add_rules(s, name, span);
     sort_by_rank(set_, s.rules);
     return s;
   }
 
-  /// The referred strategy; options of the reference go onto a sequence around it, unless they mean
-  /// the same on it and it has none of its own.
+  /// Returns the referenced strategy. Options of the reference apply to a sequence around it,
+  /// unless they mean the same on it and it has none of its own.
   static Strategy with_options(const Strategy& target, Strategy reference) {
     Strategy copy = target;
     if (reference.when.empty() && !reference.fuel && reference.ensures.empty()) return copy;
@@ -170,7 +169,7 @@ class StrategyBuilder {
     if (rules.empty() && !excused(name)) unknown(name, span);
   }
 
-  /// Written, but it did not pass its own checks, which has been said.
+  /// Returns true for a name that is declared but failed its own checks, which has been reported.
   [[nodiscard]] bool excused(const std::string& name) const {
     return program_.declares(name) &&
            (name.find('[') == std::string::npos || name.ends_with("[*]"));

@@ -5,10 +5,10 @@
 
 namespace pw {
 
-/// Fills passes, pipelines and implicit of a set whose rules are built. References that name
-/// nothing are diagnosed.
+/// Fills passes, pipelines and implicit of a set whose rules are built. Diagnoses references to
+/// unknown names.
 void build_strategies(const Program& program, RuleSet& set, Diagnostics& out);
-/// Every rule a strategy may apply, its parts included; sorted, unique.
+/// Returns every rule a strategy may apply, its parts included; sorted, unique.
 [[nodiscard]] std::vector<RuleId> rules_of(const Strategy& strategy);
 
 }  // namespace pw

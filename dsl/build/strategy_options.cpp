@@ -70,7 +70,7 @@ class OptionCheck {
     });
   }
 
-  /// `nodes`, `count(op)` and params.
+  /// Checks the names in `ensures`: `nodes`, `count(op)` and params.
   void check_ensures(const Expr& ensures) {
     std::vector<const Expr*> ops;
     visit_scalar(ensures, Place::guard, [&](const Occurrence& o) {

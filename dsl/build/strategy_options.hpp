@@ -9,23 +9,23 @@
 
 namespace pw {
 
-/// What `best of … by` and `saturate … cost` may name; the rewriter counts them
+/// Costs that `best of … by` and `saturate … cost` may name; the rewriter computes them
 /// (rewriter/egraph/cost.hpp).
 enum class Cost : std::uint8_t {
   nodes,  ///< live nodes
-  ops,    ///< nodes that compute: views and constants left out
+  ops,    ///< nodes that compute: without views and constants
   bytes,  ///< what those read and write, at the representative sizes
 };
-/// In the order of Cost.
+/// Names in the order of Cost.
 inline constexpr std::array<std::string_view, 3> kCostNames{"nodes", "ops", "bytes"};
 
-/// The word a strategy begins with: "greedy", "best of".
+/// Returns the first word of a strategy: "greedy", "best of".
 [[nodiscard]] std::string_view word(ast::Strategy::Kind kind);
-/// Of one strategy, not of its parts: each option has a place, its numbers and names are sound, and
-/// what must be there is.
+/// Checks the options of one strategy, without its parts: each is allowed there, its numbers and
+/// names are valid, and required ones are present.
 void check_strategy_options(const Program& program, const RuleSet& set, const ast::Strategy& tree,
                             Diagnostics& out);
-/// `for tokens in ranges(256, 2048)`: of tokens, and rising.
+/// Checks `for tokens in ranges(256, 2048)`: over tokens, and rising.
 void check_ranges(const ast::Pipeline& pipeline, Diagnostics& out);
 
 }  // namespace pw

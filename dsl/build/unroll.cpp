@@ -104,7 +104,7 @@ class Unroller {
     return out;
   }
 
-  /// Lists by their numbered names: one of them in a member, all of them for `m...`.
+  /// Renames lists to numbered elements: one of them in a member, all of them for `m...`.
   void rename(Expr& expr, Member member) const {
     std::vector<Expr> args;
     for (Expr& arg : expr.args) {
@@ -125,7 +125,7 @@ class Unroller {
       expr.text = element_name(expr.text, *member);
   }
 
-  /// `xs[1]` is the name of that element.
+  /// Replaces `xs[1]` by the name of that element.
   bool take_element(Expr& expr) const {
     if (expr.kind != Expr::Kind::index || expr.args[0].kind != Expr::Kind::path ||
         !rule_.lists.contains(expr.args[0].text))

@@ -1,6 +1,6 @@
-// Each body is built on symbolic instances of its signature's variables, and the inferred types are
-// compared with the declared ones. Dims are fresh symbols; what these cannot decide is built again
-// on numbers, and only what fails both ways is an error.
+// Builds each body on symbolic instances of its signature's variables, and compares the inferred
+// types with the declared ones. Dims are fresh symbols. Bodies that symbols cannot decide are built
+// again on numbers, and only a failure both ways is an error.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -18,14 +18,14 @@ namespace {
 
 using DTypes = std::map<std::string, DType, std::less<>>;
 
-/// How sizes stand in: symbols; numbers of which no two are equal; or one number for all dims and
-/// one for all attributes, which meets conditions that a signature leaves unsaid.
+/// Choice of sizes: symbols; distinct numbers; or one number for all dims and one for all
+/// attributes, which meets conditions that a signature leaves implicit.
 struct Sizes {
   enum class Kind : std::uint8_t { symbols, distinct, alike } kind = Kind::symbols;
   std::int64_t attribute = 0;
 };
 
-/// What a signature leaves open without saying which of it the op is for: one that fits is enough.
+/// Choice of what a signature leaves open without restricting the op: one that fits is enough.
 struct Choice {
   std::size_t rank = 2;  ///< of a sequence
   bool present = true;   ///< operands that may be none
@@ -33,7 +33,8 @@ struct Choice {
   bool flag = false;
 };
 
-/// Why a body does not fit its signature: a result of another type, or an op that it cannot call.
+/// Reason why a body does not fit its signature: a result of another type, or an op that it cannot
+/// call.
 struct Misfit {
   std::size_t result = 0;
   std::string declared, given;  ///< empty: the body could not be built
@@ -43,13 +44,13 @@ struct Misfit {
   Diagnostic why;
 };
 
-/// Neither: it cannot be told.
+/// Result of a check; with neither a fit nor a misfit it is undecided.
 struct Outcome {
   bool fits = false;
   std::optional<Misfit> misfit;
 };
 
-/// An op table of its own: what is interned on the way leaves no trace in the context's order.
+/// Returns a separate op table, so that interning leaves no trace in the context's order.
 std::unique_ptr<Context> copy_of(const Context& context) {
   auto out = std::make_unique<Context>();
   out->natives = context.natives;
@@ -82,8 +83,8 @@ class BodyTypes {
     }
   }
 
-  /// A signature with dtype variables is for floats or for integers, or for both: the body has to
-  /// fit one of these kinds throughout.
+  /// Checks one op. A signature with dtype variables covers floats, integers, or both: the body
+  /// must fit one of these kinds throughout.
   std::optional<Diagnostic> run() {
     std::optional<Diagnostic> first;
     for (const std::vector<DTypes>& kind : kinds()) {
@@ -129,24 +130,24 @@ class BodyTypes {
     return {kind({DType::bf16, DType::f32}), kind({DType::i32, DType::i64})};
   }
 
-  /// Nothing: the body fits, or it cannot be told.
+  /// Returns the misfit; nothing if the body fits, or if it is undecided.
   std::optional<Misfit> misfit_of(const DTypes& dtypes) {
     Outcome symbols = build(dtypes, {});
     if (symbols.fits) return {};
     Outcome numbers = build(dtypes, {Sizes::Kind::distinct, 0});
     if (!numbers.misfit) return {};
-    // What symbols leave open, numbers tell of a dtype and a rank.
+    // Numbers decide a dtype and a rank that symbols leave open.
     if (!symbols.misfit && !numbers.misfit->other_kind) return {};
     Misfit& first = symbols.misfit ? *symbols.misfit : *numbers.misfit;
     if (!symbols.misfit) first.sizes = print_sizes();
     if (!sized_) return std::move(first);
-    // Sizes that attributes give may have to agree with those of the operands.
+    // Sizes given by attributes may have to agree with those of the operands.
     for (const std::int64_t attribute : {8, 64, 1})
       if (!build(dtypes, {Sizes::Kind::alike, attribute}).misfit) return {};
     return std::move(first);
   }
 
-  /// Over all choices: one that fits is enough, and one that cannot be told.
+  /// Builds over all choices until one fits or is undecided.
   Outcome build(const DTypes& dtypes, Sizes sizes) {
     Outcome first;
     bool open = false;
@@ -219,7 +220,8 @@ class BodyTypes {
     return env;
   }
 
-  /// Numbers are multiples of 64 by primes: no sum or product of few is another by chance.
+  /// Returns a size. Numbers are multiples of 64 by primes: no sum or product of few equals another
+  /// by chance.
   DimId size(const std::string& name, std::size_t at, Sizes sizes) {
     constexpr std::int64_t kPrimes[] = {3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41};
     switch (sizes.kind) {
@@ -262,7 +264,7 @@ class BodyTypes {
     return out;
   }
 
-  /// 2, 4, 8, … by the attribute's place: divisors of all sizes.
+  /// Returns 2, 4, 8, … by the attribute's place: divisors of all sizes.
   [[nodiscard]] std::int64_t power_of(const AttributeDecl& decl) const {
     return std::int64_t{2} << std::min<std::ptrdiff_t>(&decl - op_.attributes.data(), 5);
   }
@@ -304,8 +306,8 @@ class BodyTypes {
     return out;
   }
 
-  /// Only calls that cannot be right for these operands: what depends on numbers of elements, or on
-  /// what a number is, may be a condition that the signature leaves unsaid.
+  /// Reports only calls that cannot be valid for these operands. An error that depends on numbers
+  /// of elements, or on a number's value, may be an implicit condition of the signature.
   [[nodiscard]] Outcome not_built(const Diagnostics& errors) const {
     constexpr std::string_view kCertain[] = {"PW0305", "PW0306", "PW0309", "PW0329"};
     const Diagnostic& why = errors.front();
@@ -414,11 +416,11 @@ class BodyTypes {
   OpId id_;
   const Op op_;  // copied: building a body may declare ops
   std::set<std::string> dtypes_, dims_, sequences_;
-  bool loose_ = false;  ///< an operand of any shape: what is said of shapes depends on which
+  bool loose_ = false;  ///< an operand of any shape: statements about shapes depend on it
   bool sized_ = false;  ///< attributes give sizes
 };
 
-/// Whether the op calls one of these, over any number of steps.
+/// Returns true if the op calls one of these, directly or indirectly.
 class Callers {
  public:
   Callers(const Context& context, const std::set<OpId>& of) : context_(context), of_(of) {}
@@ -456,7 +458,7 @@ void check_body_types(const Context& context, const std::vector<OpId>& ops,
     if (!context.ops[id].has_body() || skip.reaches(id)) continue;
     if (auto misfit = BodyTypes(*scratch, id).run()) wrong.emplace(id, std::move(*misfit));
   }
-  for (auto& [id, diagnostic] : wrong) {  // what calls a wrong op is no second mistake
+  for (auto& [id, diagnostic] : wrong) {  // a caller of a wrong op is not a second mistake
     std::set<OpId> others;
     for (const auto& [other, d] : wrong)
       if (other != id) others.insert(other);

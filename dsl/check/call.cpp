@@ -65,7 +65,7 @@ bool may_be(const Expr& value, AttributeKind kind, Side side) {
     case K::not_:
     case K::in_set:
     case K::in_range: return kind == AttributeKind::bool_;
-    case K::path:  // on the right a name that is not bound is told of as such
+    case K::path:  // on the right an unbound name is reported as such
       if (kind != AttributeKind::dtype) return !dtype_named(value.text);
       return side == Side::build || !looks_like_dtype(value.text);
     case K::none:

@@ -1,4 +1,4 @@
-// A call of an op against its declaration: arity, `none`, and attributes. Shared by bodies,
+// Checks a call of an op against its declaration: arity, `none`, and attributes. Shared by bodies,
 // patterns and right sides.
 #pragma once
 
@@ -13,12 +13,12 @@ enum class Side : std::uint8_t {
   build,    ///< bodies and right sides: makes a node
 };
 
-/// The op's own part of the check; `call` is a call of it. Nested calls are not looked into.
+/// Checks `call` as a call of the op. Nested calls are not checked.
 void check_call(const Context& context, const Op& op, const Expr& call, Side side,
                 Diagnostics& out);
-/// `count` binders against the op's results.
+/// Checks `count` binders against the op's results.
 void check_result_count(const Op& op, std::size_t count, bool spread, Span span, Diagnostics& out);
-/// "unknown op `x`", with a did-you-mean.
+/// Returns "unknown op `x`", with a did-you-mean.
 Diagnostic unknown_op(const Context& context, std::string_view name, Span span);
 
 }  // namespace pw

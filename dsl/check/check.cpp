@@ -35,7 +35,7 @@ void assign_ranks(RuleSet& set) {
   for (std::size_t i = 0; i < by_name.size(); ++i) by_name[i]->rank = static_cast<int>(i);
 }
 
-/// Variants of one family repeat what is wrong with the text they share.
+/// Removes repetitions: variants of one family repeat the errors of their shared text.
 Diagnostics without_repetitions(Diagnostics all) {
   Diagnostics result;
   for (Diagnostic& d : all) {

@@ -1,5 +1,5 @@
-// From parsed files to a checked RuleSet: one function a stage, one file a check. The list of
-// a rule's checks stands in rule_stage.cpp.
+// Checks parsed files and returns a RuleSet: one function a stage, one file a check. rule_stage.cpp
+// lists the checks of a rule.
 #pragma once
 
 #include "dsl/program.hpp"
@@ -9,18 +9,18 @@ namespace pw {
 
 struct InferredType;
 
-/// Files in load order, used ones first; `root` tells those that were named. Declares ops into the
-/// context.
+/// Checks files in load order, used ones first; `root` marks those that were named. Declares ops in
+/// the context.
 Result<RuleSet> check_files(const ContextPtr& context, std::vector<ast::File> files,
                             const std::vector<bool>& root);
-/// The same with all rules that passed, whatever is wrong elsewhere. Types of the rules of files
-/// that were named go into `types`, unless it is null.
+/// Returns all rules that passed, whatever errors others have. Types of the rules of named files
+/// are added to `types`, unless it is null.
 RuleSet check_files(const ContextPtr& context, std::vector<ast::File> files,
                     const std::vector<bool>& root, Diagnostics& out,
                     std::vector<InferredType>* types);
 
-/// What a check of one rule sees. `rule` is null in checks of the text, which run even where no
-/// Rule could be built.
+/// Input of a check of one rule. `rule` is null in checks of the text, which run even if no Rule
+/// could be built.
 struct CheckedRule {
   const ContextPtr& shared;
   const Context& context;
@@ -31,21 +31,21 @@ struct CheckedRule {
   const Rule* rule = nullptr;
 };
 
-// Of the text of one rule.
+// Checks of the text of one rule.
 void check_guards(const CheckedRule& checked,
                   Diagnostics& out);  ///< names and functions of `where` are known
 void check_replacement(const CheckedRule& checked,
                        Diagnostics& out);  ///< names, ops and attributes of the right side
 void check_lists(const CheckedRule& checked,
-                 Diagnostics& out);  ///< where `...` may stand, and where it must
+                 Diagnostics& out);  ///< where `...` is allowed, and where it is required
 void check_pattern_types(const CheckedRule& checked,
                          Diagnostics& out);  ///< one unbound variable a dim, one sequence a shape
-// Of one built rule, in which nothing else is wrong.
+// Checks of one built rule without other errors.
 void check_rule_shape(const CheckedRule& checked,
                       Diagnostics& out);  ///< something is matched, something is rebound
 void check_guard_kinds(const CheckedRule& checked,
-                       Diagnostics& out);  ///< guards compare what can be alike
-void check_never(const CheckedRule& checked, Diagnostics& out);  ///< guards that no match meets
+                       Diagnostics& out);  ///< guards compare comparable operands
+void check_never(const CheckedRule& checked, Diagnostics& out);  ///< guards that no match satisfies
 void check_equal_nodes(const CheckedRule& checked,
                        Diagnostics& out);                            ///< no node is asked for twice
 void check_connected(const CheckedRule& checked, Diagnostics& out);  ///< the pattern is one piece
@@ -57,18 +57,18 @@ void check_unused(const CheckedRule& checked, Diagnostics& out);  ///< a value b
 void check_opened(const CheckedRule& checked,
                   Diagnostics& out);  ///< `..` on the right has one source
 void check_output_types(const CheckedRule& checked,
-                        Diagnostics& out);  ///< an output keeps its type, where that can be told
-// Of the whole.
+                        Diagnostics& out);  ///< an output keeps its type, if that is decidable
+// Checks of the whole program.
 void check_dtype_names(const Program& program,
-                       Diagnostics& out);  ///< no variable is called like a dtype of other systems
+                       Diagnostics& out);  ///< no variable has the name of a dtype of other systems
 void check_over(const Program& program, RuleSet& set,
-                Diagnostics& out);  ///< resolves precedence; closes it; no circle
+                Diagnostics& out);  ///< resolves precedence; closes it; no cycle
 void check_reach(const Program& program, const RuleSet& set,
                  Diagnostics& out);  ///< a rule that no pipeline reaches
 void check_tests(const Program& program, const RuleSet& set,
                  Diagnostics& out);  ///< names in tests, reachable counters
 
-/// Functions that attributes and guards may call.
+/// Returns the functions that attributes and guards may call.
 [[nodiscard]] const std::vector<std::string>& known_functions();
 
 }  // namespace pw

@@ -37,7 +37,7 @@ class DirectionCheck {
     for (const ast::Strategy& part : s.parts) strategy(part);
   }
 
-  /// The equivalence among the rules a reference means; null if there is none.
+  /// Returns the equivalence among the rules of a reference; null if there is none.
   [[nodiscard]] const ast::Rule* equivalence_in(const std::string& name) const {
     if (equivalences_.empty()) return nullptr;
     for (RuleId id : index_.resolve(name)) {

@@ -48,11 +48,11 @@ class DTypeNames {
     visit_type(type, [&](const Occurrence& o) { see(o); });
   }
 
-  /// A name in the place of a dtype is a variable, and one that stands for all of them.
+  /// Checks a name in the place of a dtype: it is a variable, and stands for all dtypes.
   void see(const Occurrence& o) {
     if (o.place != Place::dtype || !looks_like_dtype(o.name) || program_.params.contains(o.name))
       return;
-    if (!known_.emplace(o.name).second) return;  // an attribute, or said before
+    if (!known_.emplace(o.name).second) return;  // an attribute, or reported before
     out_.push_back(error_at(
         o.span, "PW0219",
         "no dtype is called " + in_ticks(o.name) + ", and as a variable it would be any of them",

@@ -32,7 +32,8 @@ class EqualNodes {
   }
 
  private:
-  /// What `..` leaves open may differ, and so may what an effect does.
+  /// Returns true if nodes can be compared: attributes left open by `..` may differ, and so may
+  /// effects.
   [[nodiscard]] bool compares(const PatternNode& node) const {
     const Op& op = checked_.context.ops[node.op];
     return node.negation < 0 && !node.members.valid() && !node.open && !op.imported &&
@@ -63,7 +64,7 @@ class EqualNodes {
     return fmt::format("{}", same == same_as_.end() ? id.index : same->second.index);
   }
 
-  /// A rule that binds the results of both again is what merges them.
+  /// Returns true if a rule binds the results of both nodes again, and so merges them.
   [[nodiscard]] bool merges(const PatternNode& a, const PatternNode& b) const {
     const auto rebound = [&](const PatternNode& node) {
       return std::any_of(node.results.begin(), node.results.end(), [&](PatternValueId v) {

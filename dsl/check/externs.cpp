@@ -7,7 +7,7 @@
 namespace pw {
 namespace {
 
-/// The kind a literal surely has; nothing for names and expressions.
+/// Returns the kind of a literal; nothing for names and expressions.
 std::optional<AttributeKind> literal_kind(const Expr& expr) {
   if (expr.kind == Expr::Kind::integer) return AttributeKind::int_;
   if (expr.kind == Expr::Kind::real) return AttributeKind::float_;

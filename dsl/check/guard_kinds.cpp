@@ -78,7 +78,7 @@ class GuardKinds {
     out_.push_back(error_at(e.span, "PW0279", std::move(message), std::move(help)));
   }
 
-  // ---- what an expression is; what is in it is checked on the way
+  // ---- the kind of an expression; its parts are checked on the way
 
   GuardKind kind_at(const Expr& e) {
     using K = Expr::Kind;
@@ -107,7 +107,7 @@ class GuardKinds {
     return GuardKind::open;
   }
 
-  /// Whether it stands for `k.column`: another row may have another kind there.
+  /// Returns true for `k.column`: another row may have another kind there.
   [[nodiscard]] bool is_cell(const Expr& e) const {
     const std::string& variable = checked_.outer.table_variable;
     return !variable.empty() && e.args.empty() &&
@@ -141,7 +141,8 @@ class GuardKinds {
     return known == attributes_.end() ? GuardKind::open : known->second;
   }
 
-  /// A free operand in a guard is a constant's number, unless its type says that it is none.
+  /// Returns the kind of a free operand in a guard: a constant's number, unless its type excludes
+  /// that.
   [[nodiscard]] GuardKind of_value(const std::string& text, const Name& name) const {
     if (!name.attribute_variable) return GuardKind::open;
     const PatternValueId id = checked_.rule->value_named(text);
@@ -208,7 +209,7 @@ class GuardKinds {
     return GuardKind::truth;
   }
 
-  // ---- what is wanted
+  // ---- the required kind
 
   static std::string what(const Expr& e, GuardKind kind) {
     return in_ticks(print(e)) + " is " + std::string(described(kind));
@@ -229,7 +230,7 @@ class GuardKinds {
   bool alike(const Expr& e, const Expr& left, const Expr& right) {
     const GuardKind a = kind_at(left), b = kind_at(right);
     if (a == b || a == GuardKind::open || b == GuardKind::open) return true;
-    // A boolean is 0 or 1; what may be none has no kind here.
+    // A boolean is 0 or 1; a value that may be none has no kind here.
     if ((a == GuardKind::truth && is_number(right)) || (b == GuardKind::truth && is_number(left)))
       return true;
     const bool bound = left.kind == Expr::Kind::path;

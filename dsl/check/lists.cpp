@@ -1,5 +1,5 @@
-// Lists occur where a list is expected and nowhere else, and the members of `many` are found from a
-// value that all of them read.
+// Checks that lists occur exactly where a list is expected, and that the members of `many` are
+// found from a value that all of them read.
 #include <algorithm>
 #include <set>
 
@@ -63,7 +63,7 @@ class ListCheck {
     if (!s.binders.empty() && s.binders.back().spread) results(s.value, s.binders.back().span);
   }
 
-  /// Only an op with any number of results can fill a list.
+  /// Checks a list of results: only an op with any number of results can fill it.
   void results(const Expr& value, Span span) {
     const OpId id = value.kind == Expr::Kind::call ? checked_.context.ops.find(value.text) : OpId();
     if (!id.valid()) return;
@@ -80,7 +80,7 @@ class ListCheck {
           "write `many y = op(operands){attributes}`");
   }
 
-  /// `inside`: of `many`, or of another spread.
+  /// Checks spreads. `inside`: of `many`, or of another spread.
   void spreads(const Expr& expr, bool inside) {
     count_spreads(expr);
     operand_places(expr);
@@ -148,7 +148,7 @@ class ListCheck {
     if (!name->list && (o.spread || o.element) && name->kind == NameKind::value) no_list(o, *name);
   }
 
-  /// Which element of a list of values it is can be told when the rule is read.
+  /// Checks elements: the index into a list of values must be known when the rule is read.
   void elements(const Expr& e) {
     for (const Expr& arg : e.args) elements(arg);
     if (e.kind != Expr::Kind::index || e.args[0].kind != Expr::Kind::path) return;
@@ -193,7 +193,7 @@ class ListCheck {
     for (std::size_t i = 0; i < s.binders.size(); ++i) rebind(s, i);
   }
 
-  /// Each element of a list gives a node: there must be a list.
+  /// Checks a node for each element of a list: there must be a list.
   void mapped(const Expr& expr) {
     for (const Expr& arg : expr.args) mapped(arg);
     if (!is_member_spread(expr)) return;
@@ -269,7 +269,7 @@ class ListCheck {
   std::set<std::string_view, std::less<>> lists_, singles_;  // made on the right
 };
 
-/// Whether another node outside of `unless` and of these members has the value.
+/// Returns true if another node outside of `unless` and of these members has the value.
 bool known_outside(const Rule& rule, PatternValueId value, MembersId members) {
   const auto has = [&](const std::vector<PatternValueId>& ids) {
     return std::find(ids.begin(), ids.end(), value) != ids.end();

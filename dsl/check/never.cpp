@@ -1,6 +1,7 @@
-// Guards that no match satisfies. A guard on one variable is tried on values around all numbers
-// that it names; comparisons of the same dims are intersected as intervals of their difference;
-// guards that read types are evaluated on symbolic instances of the left side, for every dtype.
+// Finds guards that no match satisfies. A guard on one variable is evaluated on values around all
+// numbers that it names. Comparisons of the same dims are intersected as intervals of their
+// difference. Guards that read types are evaluated on symbolic instances of the left side, for
+// every dtype.
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -35,8 +36,8 @@ std::set<std::string> names_of(const Expr& e) {
   return out;
 }
 
-/// The numbers in an expression, and what makes trying values around them complete: no variable is
-/// multiplied with another, or divides.
+/// Numbers in an expression, and whether trying values around them is complete: no variable is
+/// multiplied by another, or divides.
 struct Numbers {
   std::vector<std::int64_t> integers;
   std::vector<double> reals;
@@ -113,7 +114,7 @@ class Never {
     return !truth || *truth != Truth::no;
   }
 
-  /// All that can make a difference; nothing where that cannot be told.
+  /// Returns all values that can make a difference; nothing if that is unknown.
   std::optional<std::vector<Binding>> values_of(const std::string& name, const Name& info,
                                                 const std::vector<const Expr*>& guards) {
     std::vector<Binding> out;
@@ -148,7 +149,7 @@ class Never {
     return {};
   }
 
-  /// Of one that may be none, nothing.
+  /// Returns the kind of an attribute; nothing if it may be none.
   [[nodiscard]] std::optional<AttributeKind> attribute_kind(const std::string& name) const {
     for (const PatternNode& node : checked_.rule->nodes)
       for (const PatternAttribute& attribute : node.attributes) {
@@ -160,7 +161,7 @@ class Never {
     return {};
   }
 
-  /// Between two numbers where a guard changes, what it says comes again after a period.
+  /// Returns integers to try. Between two numbers where a guard changes, its value is periodic.
   static std::optional<std::vector<Binding>> integers(const Numbers& numbers, std::int64_t least) {
     constexpr std::int64_t kFar = std::int64_t{1} << 40;
     if (!numbers.simple || !numbers.reals.empty() || numbers.integers.size() > 12) return {};
@@ -239,7 +240,7 @@ class Never {
     return false;
   }
 
-  /// `a < b` as an interval of a - b without its constant.
+  /// Adds `a < b` as an interval of a - b without its constant.
   void note(const Expr& guard, const Env& env, std::map<std::string, Interval>& out) {
     if (guard.kind == Expr::Kind::in_range && guard.args.size() == 3) {
       note(guard, guard.args[0], guard.args[1], ">=", env, out);
@@ -317,7 +318,8 @@ class Never {
     }
   }
 
-  /// Whether symbolic instances can tell: of dims, dtypes, and values' types whose rank is known.
+  /// Returns true if symbolic instances can decide: dims, dtypes, and types of values with a known
+  /// rank.
   bool reads_types(const Expr& guard, std::set<std::string>& dtypes) const {
     bool fits = true;
     std::set<std::string> found;
@@ -341,7 +343,7 @@ class Never {
     return fits;
   }
 
-  /// All dtypes of these variables, those that guards name first: they are the likely ones.
+  /// Returns all dtypes of these variables; those that guards name come first, as the likely ones.
   static std::vector<DTypeChoice> choices(const std::vector<std::string>& names,
                                           const std::vector<const Expr*>& guards) {
     std::vector<DType> order;
@@ -366,7 +368,7 @@ class Never {
     return out;
   }
 
-  /// Whether a guard on nothing but dtypes is false for these.
+  /// Returns true if a guard on dtypes alone is false for these.
   bool excluded(const DTypeChoice& choice, const std::vector<const Expr*>& guards,
                 std::set<const Expr*>& narrowed) {
     Env env;
@@ -379,7 +381,7 @@ class Never {
     });
   }
 
-  /// "4 == 3" of "`d == 3` is false: 4 == 3".
+  /// Returns "4 == 3" of "`d == 3` is false: 4 == 3".
   static std::string after_false(std::string why) {
     constexpr std::string_view kFalse = "is false: ";
     if (const std::size_t at = why.find(kFalse); at != std::string::npos)
@@ -387,7 +389,7 @@ class Never {
     return why;
   }
 
-  /// Whether a guard is false on these, whatever the sizes; noted with what is said of it.
+  /// Returns true if a guard is false on these for all sizes; stores the reason.
   static bool refutes(StandIns& left, const std::vector<const Expr*>& guards,
                       std::map<const Expr*, std::string>& refuted) {
     Facts facts = left.graph.facts;

@@ -70,7 +70,7 @@ class BodyCheck {
     out_.push_back(error_at(o.span, "PW0221",
                             in_ticks(o.name) + " is not bound in the body of " + in_ticks(op_.name),
                             did_you_mean_name(o.name, {known_.begin(), known_.end()})));
-    known_.insert(std::string(o.name));  // say it once
+    known_.insert(std::string(o.name));  // report it once
   }
 
   void bind(const Binder& binder) {
@@ -89,7 +89,7 @@ class BodyCheck {
   std::set<std::string, std::less<>> bound_here_;
 };
 
-/// Depth-first over "the body of a calls b"; a grey op met again closes a circle.
+/// Depth-first search over "the body of a calls b"; reaching an open op again closes a cycle.
 class RecursionCheck {
  public:
   RecursionCheck(const Context& context, Diagnostics& out) : context_(context), out_(out) {}

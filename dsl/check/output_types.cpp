@@ -1,8 +1,8 @@
 // Builds both sides on symbolic instances of the pattern's variables and compares the types of the
-// outputs; a list has two elements, or as many as a guard asks for. What cannot be built or is not
-// known is no error: only a proved change is. Where the types would be equal for one dtype of a
-// variable, the help has that guard. Where they are equal only if a dim of the pattern is a certain
-// one, and no guard says so, a warning has the guard.
+// outputs. A list has two elements, or as many as a guard requires. Only a proved change is an
+// error: sides that cannot be built, and unknown types, are not. If the types would be equal for
+// one dtype of a variable, the help shows that guard. If they are equal only for one value of a
+// pattern's dim, and no guard requires it, a warning shows the guard.
 #include <algorithm>
 
 #include "dsl/build/stand_ins.hpp"
@@ -21,8 +21,8 @@ class OutputTypes {
   OutputTypes(const CheckedRule& checked, const Rule& rule, std::size_t length)
       : stand_ins_(checked, rule, length) {}
 
-  /// Whether the sides could be compared; false where a guard refuses lists of this length, or what
-  /// is not known is in the way.
+  /// Compares the sides; returns false if a guard refuses lists of this length, or if unknown types
+  /// prevent it.
   bool run(Diagnostics& out, const DTypeChoice& dtypes = {}, const DimChoice& dims = {}) {
     if (!stand_ins_.build_left(dtypes, dims) || stand_ins_.refuted()) return false;
     Env before = stand_ins_.env;
@@ -31,7 +31,7 @@ class OutputTypes {
     return true;
   }
 
-  /// Of an output, two dims that are neither proved equal nor proved different.
+  /// Two dims of an output that are neither proved equal nor proved different.
   struct OpenDims {
     std::string output;
     DimId was, is;
@@ -76,7 +76,7 @@ class OutputTypes {
     }
   }
 
-  /// Of a list, its elements.
+  /// Returns the value, or the elements of a list.
   static std::vector<ValueId> values_of(const Env& env, const std::string& name) {
     const auto it = env.find(name);
     if (it == env.end()) return {};
@@ -110,8 +110,8 @@ class OutputTypes {
   std::vector<OpenDims> open_;
 };
 
-/// `T == f32`, where the outputs keep their types then; empty where no dtype of one variable is
-/// enough.
+/// Returns `T == f32` if the outputs keep their types under it; empty if no dtype of one variable
+/// suffices.
 std::string missing_guard(const CheckedRule& checked, const Rule& rule, std::size_t length) {
   for (const auto& [text, info] : checked.names.names) {
     if (info.kind != NameKind::dtype) continue;
@@ -125,7 +125,7 @@ std::string missing_guard(const CheckedRule& checked, const Rule& rule, std::siz
   return {};
 }
 
-/// A dim of the pattern alone, of which no guard says anything.
+/// Returns true for a dim of the pattern alone that no guard restricts.
 bool is_free(const CheckedRule& checked, DimId dim) {
   const Dims& dims = checked.shared->dims;
   if (!dims.is_symbol(dim)) return false;
@@ -133,14 +133,14 @@ bool is_free(const CheckedRule& checked, DimId dim) {
   return name != nullptr && name->kind == NameKind::dim && !name->list && name->guards == 0;
 }
 
-/// A guard may speak of dims through the value that has them.
+/// Returns true if a guard may restrict dims through the value that has them.
 bool guards_read_values(const CheckedRule& checked) {
   return std::any_of(checked.names.names.begin(), checked.names.names.end(), [](const auto& entry) {
     return entry.second.kind == NameKind::value && entry.second.guards > 0;
   });
 }
 
-/// The dim as the rule would write it: of its own dims and numbers.
+/// Returns true if the rule can express the dim by its own dims and numbers.
 bool can_be_written(const CheckedRule& checked, DimId dim) {
   const std::vector<std::string> symbols = checked.shared->dims.symbols(dim);
   return std::all_of(symbols.begin(), symbols.end(), [&](const std::string& symbol) {
@@ -149,8 +149,8 @@ bool can_be_written(const CheckedRule& checked, DimId dim) {
   });
 }
 
-/// Both sides build, and a dim that may be anything would have to be a certain one: the rule is
-/// never applied elsewhere.
+/// Warns if both sides build, but an unrestricted dim would need one value: the rule is never
+/// applied for others.
 void warn_of_dims(const CheckedRule& checked, const Rule& rule, std::size_t length,
                   const OutputTypes& compared, Diagnostics& out) {
   if (guards_read_values(checked)) return;
@@ -179,7 +179,7 @@ void warn_of_dims(const CheckedRule& checked, const Rule& rule, std::size_t leng
       "write the guard " + in_ticks("where " + guard) + ": no other match can be taken"));
 }
 
-/// Whether the sides could be compared with lists of this length.
+/// Compares the sides with lists of this length; returns false if they could not be compared.
 bool compare_outputs(const CheckedRule& checked, const Rule& rule, std::size_t length,
                      Diagnostics& out) {
   Diagnostics found;

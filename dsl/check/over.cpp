@@ -8,8 +8,7 @@
 namespace pw {
 namespace {
 
-/// Depth-first closure of "preferred over"; a rule that is reached while it is open closes a
-/// circle.
+/// Depth-first closure of "preferred over"; reaching a rule that is still open closes a cycle.
 class Closure {
  public:
   Closure(RuleSet& set, Diagnostics& out)

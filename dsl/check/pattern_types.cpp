@@ -7,7 +7,7 @@
 namespace pw {
 namespace {
 
-/// Names that stand alone in some place of the pattern, and so are bound without solving anything.
+/// Returns the names that occur alone somewhere in the pattern, and so are bound without solving.
 std::set<std::string_view> bare_names(const ast::Rule& rule) {
   std::set<std::string_view> names;
   for (const PatternStatement& p : pattern_statements(rule.body)) {
@@ -34,7 +34,8 @@ class TypeCheck {
   }
 
  private:
-  /// `whole`: a shape has one way to be read here, as there are many members, or none at all.
+  /// Checks a statement. `whole`: a shape can be read in one way here, since there are many
+  /// members, or none.
   void statement(const Statement& s, bool whole) {
     for (const Binder& binder : s.binders) {
       for (const TypeExpr& type : binder.type) check(type, whole || binder.spread);

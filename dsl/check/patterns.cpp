@@ -35,7 +35,7 @@ class PatternCheck {
     check_descent(pattern);
   }
 
-  /// Each way around passes a node, and some alternative ends.
+  /// Checks that each cycle of calls passes a node, and that some alternative ends.
   void check_descent(const ast::Pattern& pattern) {
     if (!pattern.recursive) return;
     bool ends = false;
@@ -112,7 +112,7 @@ class PatternCheck {
     });
   }
 
-  /// The patterns an alternative calls.
+  /// Returns the patterns an alternative calls.
   [[nodiscard]] std::set<std::string> calls_of(const ast::Body& body) const {
     std::set<std::string> called;
     const auto look = [&](const Expr& call) {
@@ -125,7 +125,7 @@ class PatternCheck {
     return called;
   }
 
-  /// An op that is there in any case.
+  /// Returns true for an op that is present in any case.
   [[nodiscard]] bool is_node(const Expr& e) const {
     if (e.kind == Expr::Kind::binary || e.kind == Expr::Kind::negate) return true;
     return e.kind == Expr::Kind::call && !e.optional && !program_.patterns.contains(e.text);
@@ -151,7 +151,7 @@ class PatternCheck {
                        [&](const Expr& arg) { return is_node(arg); });
   }
 
-  /// Whether a result of the statement is an operand of a node elsewhere.
+  /// Returns true if a result of the statement is an operand of a node elsewhere.
   [[nodiscard]] bool read_by_node(const ast::Body& body, const Statement& bound) const {
     std::set<std::string_view> names;
     for (const Binder& binder : bound.binders) names.insert(binder.name);
@@ -170,7 +170,7 @@ class PatternCheck {
   const Program& program_;
   Diagnostics& out_;
   std::set<std::string> open_, done_;
-  std::vector<const ast::Pattern*> path_;  ///< those open, outermost first
+  std::vector<const ast::Pattern*> path_;  ///< the open ones, outermost first
 };
 
 }  // namespace

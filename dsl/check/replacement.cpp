@@ -89,7 +89,7 @@ class ReplacementCheck {
         o.span, "PW0273", in_ticks(o.name) + " is not bound",
         did_you_mean_name(o.name, names,
                           "the right side reads what the pattern, or a statement above, binds")));
-    bound_.insert(o.name);  // say it once
+    bound_.insert(o.name);  // report it once
   }
 
   void consumed(const Occurrence& o, const Name& name) {

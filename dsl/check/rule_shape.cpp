@@ -23,8 +23,7 @@ class Pieces {
   std::vector<std::size_t> parent_;
 };
 
-/// The index of a node's piece among nodes and values: values first, then nodes. What must be
-/// absent connects nothing else.
+/// Returns the piece of each value, then of each node. Absent nodes connect nothing else.
 Pieces pieces_of(const Rule& rule, int negation) {
   Pieces pieces(rule.values.size() + rule.nodes.size());
   for (std::size_t i = 0; i < rule.nodes.size(); ++i) {
@@ -39,7 +38,7 @@ Pieces pieces_of(const Rule& rule, int negation) {
   return pieces;
 }
 
-/// A value that goes away, where a node that survives reads it.
+/// Reports a consumed value that a surviving node reads.
 void check_consumed(const Rule& rule, Diagnostics& out) {
   for (const PatternNode& node : rule.nodes) {
     if (!node.given) continue;

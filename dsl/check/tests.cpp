@@ -58,7 +58,7 @@ class TestCheck {
     reached_.insert(rules.begin(), rules.end());
     if (!rules.empty()) return;
     applied_ = false;
-    if (program_.declares(name)) return;  // it did not pass its own checks
+    if (program_.declares(name)) return;  // it failed its own checks
     out_.push_back(error_at(span, "PW0443", "no pipeline, pass or rule is called " + in_ticks(name),
                             did_you_mean(name, program_.strategy_names())));
   }
@@ -76,7 +76,7 @@ class TestCheck {
                  did_you_mean(name, names, "declare it: `param " + name + ": int = 1`")));
   }
 
-  /// `family[row]`, which is parsed as an index.
+  /// Returns `family[row]`, which is parsed as an index.
   static std::string family_row(const Expr& e) {
     const bool paths = e.kind == Expr::Kind::index && e.args.size() == 2 &&
                        e.args[0].kind == Expr::Kind::path && e.args[1].kind == Expr::Kind::path;
@@ -97,7 +97,8 @@ class TestCheck {
     });
   }
 
-  /// `count(op)` counts nodes, `diagnostics(code)` warnings, `orders(n)` results.
+  /// Checks a function: `count(op)` counts nodes, `diagnostics(code)` warnings, `orders(n)`
+  /// results.
   void function(const Occurrence& o) {
     for (const Expr& arg : o.expr->args) in_count_.insert(&arg);
     const Expr::Kind argument =

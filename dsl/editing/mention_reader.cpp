@@ -1,5 +1,5 @@
-// A name's part is told by its neighbours: no expression goes on with a bare name, so that
-// statements end by themselves.
+// Derives a name's role from its neighbours: no expression continues with a bare name, so
+// statements need no terminator.
 #include "dsl/editing/mention_reader.hpp"
 
 #include <algorithm>
@@ -114,7 +114,7 @@ std::size_t MentionReader::step(std::size_t i, Reading& at) {
   if (opens(t)) return enter(i, at);
   if (closes(t)) return leave(i, at);
   if (t == Tok::colon) at.type_next = top.in != In::attributes;
-  if (t == Tok::question) at.type_next = false;  // the unknown type itself
+  if (t == Tok::question) at.type_next = false;  // the unknown type
   if (top.in == In::block) mark_clause(t, top);
   if (top.in == In::block && !at.graph && is_op_variable(i)) return op_variable(i, top);
   if (at.graph && at.stack.size() == 1)
@@ -226,7 +226,7 @@ bool MentionReader::is_fuse(std::size_t i) const {
 }
 
 std::size_t MentionReader::head_and_tail(std::size_t i, std::size_t end, NamePlace place) {
-  // A row's column may be a dtype; the row is none.
+  // A row's column may be a dtype; the row is not.
   put_name(i, place == NamePlace::dtype ? NamePlace::value : place);
   if (kind(i + 2) != Tok::star) put(i + 2, MentionKind::property).of = word(i);
   return end;

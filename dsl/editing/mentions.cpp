@@ -32,7 +32,7 @@ class ItemReader : MentionReader {
   void find_items() {
     std::size_t depth = 0;
     std::int32_t group = -1;
-    std::uint32_t column = 0;  // of the item at hand
+    std::uint32_t column = 0;  // of the current item
     const std::size_t last = out_.tokens.size() - 1;
     for (std::size_t i = 0; i < last; ++i) {
       const Token& t = out_.tokens[i];
@@ -108,7 +108,7 @@ class ItemReader : MentionReader {
     scope_ = kNoScope;
   }
 
-  // ---- one function an item; each begins behind the item's first word
+  // ---- one function an item; each begins after the item's first word
 
   void group(std::size_t i) { declare(i, MentionKind::group); }
   void pass(std::size_t i) {
@@ -169,7 +169,7 @@ class ItemReader : MentionReader {
     if (brace < end_) code(brace + 1, behind(brace) - 1, In::block, NamePlace::value);
   }
 
-  /// `self`, `dim | axis: T = 1`, `mut x`.
+  /// Reads `self`, `dim | axis: T = 1`, `mut x`.
   void foreign_parameters(std::size_t i, std::size_t end) {
     while (i < end) {
       if (modifier(i) && is_name(kind(i + 1))) ++i;
@@ -232,7 +232,7 @@ class ItemReader : MentionReader {
       if (is_name(kind(i))) i = typed_name(i, end_, false);
     body(i);
   }
-  /// The last token of `x` or `x: T[n]`.
+  /// Returns the last token of `x` or `x: T[n]`.
   std::size_t typed_name(std::size_t i, std::size_t end, bool declares) {
     put_name(i, NamePlace::value, declares);
     return kind(i + 1) == Tok::colon ? type(i + 2, end) - 1 : i;
@@ -264,7 +264,7 @@ class ItemReader : MentionReader {
 
   // ---- strategies, tests
 
-  /// `r`, `noop.*`, `noop.slice_full`, `family[row]`; returns the token behind it.
+  /// Reads `r`, `noop.*`, `noop.slice_full` or `family[row]`; returns the token after it.
   std::size_t reference(std::size_t i) {
     put(i, MentionKind::reference);
     const std::string head = word(i);
@@ -290,7 +290,8 @@ class ItemReader : MentionReader {
                                          Tok::cost,   Tok::when,   Tok::ensures};
     return std::find(kWords.begin(), kWords.end(), t) != kWords.end();
   }
-  /// Whether the word at `i` is one of a strategy, and no name of a rule: by what follows.
+  /// Returns true if the word at `i` belongs to a strategy and is not a rule's name, by what
+  /// follows.
   [[nodiscard]] bool strategy_word(std::size_t i) const {
     const Tok t = kind(i), next = kind(i + 1);
     if (!is_strategy_word(t)) return false;
@@ -313,7 +314,7 @@ class ItemReader : MentionReader {
     }
   }
 
-  /// An expression over params and counts; returns the token behind it.
+  /// Reads an expression over params and counts; returns the token after it.
   std::size_t guard(std::size_t i) {
     const std::size_t begin = i;
     std::size_t depth = 0;
@@ -349,7 +350,8 @@ class ItemReader : MentionReader {
     }
   }
 
-  /// Whether a clause of `explore` begins here, and no name of a list: by what stands before it.
+  /// Returns true if a clause of `explore` begins here, and not a name of a list, by the preceding
+  /// token.
   [[nodiscard]] bool explore_clause(std::size_t i) const {
     const Tok before = kind(i - 1);
     return before != Tok::comma && before != Tok::colon && before != Tok::of &&
@@ -373,7 +375,7 @@ class ItemReader : MentionReader {
       }
     }
   }
-  /// Behind `with tp in`.
+  /// Reads the values after `with tp in`.
   std::size_t explore_values(std::size_t i) {
     while (i < end_ && kind(i) != Tok::rbrace) {
       i = guard(i);
@@ -424,7 +426,7 @@ class ItemReader : MentionReader {
     }
     return because(i);
   }
-  /// `r == 2*80`, `count(add) == 0`, `r == 1 in 1..256`: names are of rules, in `count` of ops.
+  /// Reads `r == 2*80`, `count(add) == 0` or `r == 1 in 1..256`: names are rules, in `count` ops.
   std::size_t count(std::size_t i) {
     const std::size_t begin = i;
     while (i < end_) {

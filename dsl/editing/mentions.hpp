@@ -1,5 +1,5 @@
-// Every name of a text with what it stands for at its place, read off the tokens: for editors,
-// where most texts do not parse most of the time. What parses is read as parse_file() reads it.
+// Every name of a text with its role, read off the tokens: for editors, where most texts do not
+// parse most of the time. Text that parses is read as parse_file() reads it.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 namespace pw {
 
 enum class MentionKind : std::uint8_t {
-  // declared, each by an item or a part of one
+  // kinds of declaration, each by an item or a part of one
   op,
   pattern,
   rule,
@@ -28,17 +28,17 @@ enum class MentionKind : std::uint8_t {
   extern_,
   test,
   foreign,
-  // everywhere
+  // kinds of use
   callee,     ///< an op, a shared pattern, a dtype, an extern, a function
   reference,  ///< a rule, family, group, pass or pipeline; `noop.slice_full` has two
   name,       ///< of the scope: a value, dim, sequence, dtype or attribute; or a param
   attribute,  ///< of the callee `of`
-  property,   ///< behind the dot of `x.shape` and `k.quant`; of the name `of`
+  property,   ///< after the dot of `x.shape` and `k.quant`; of the name `of`
   trait,
   kind,  ///< int, float, …
 };
 
-/// What a name is used as.
+/// Role in which a name is used.
 enum class NamePlace : std::uint8_t { value, dim, sequence, dtype, attribute, guard };
 
 inline constexpr std::uint32_t kNoScope = 0xffffffffu;
@@ -48,14 +48,15 @@ struct Mention {
   MentionKind kind = MentionKind::name;
   NamePlace place = NamePlace::value;
   bool declares = false;  ///< binds the name, or declares what it names
-  /// `{eps}`: an attribute and a name at once, which stand as two mentions at one place.
+  /// True for `{eps}`: an attribute and a name at once, as two mentions at one place.
   bool shorthand = false;
   std::uint32_t scope = kNoScope;
-  std::string name;  ///< of a reference behind a dot: all of it, "noop.slice_full"
+  std::string name;  ///< of a reference after a dot: all of it, "noop.slice_full"
   std::string of;    ///< see MentionKind; of a rule its group, of a row its family
 };
 
-/// Where names are of one another: a rule, an op, a pattern, a foreign op, or a graph.
+/// Scope in which equal names refer to the same thing: a rule, an op, a pattern, a foreign op, or a
+/// graph.
 struct NameScope {
   std::uint32_t begin = 0, end = 0;
   std::uint32_t item = 0;
@@ -64,7 +65,7 @@ struct NameScope {
 
 struct OutlineItem {
   Tok kind = Tok::rule;  ///< its first word
-  std::string name;      ///< empty where it has none
+  std::string name;      ///< empty if it has none
   std::uint32_t begin = 0, end = 0;
   std::uint32_t name_begin = 0, name_end = 0;
   std::int32_t group = -1;  ///< the item of the group it stands in

@@ -7,7 +7,7 @@
 namespace pw {
 namespace {
 
-/// Looking needs no room to write: all nodes but one are context, and its results are kept.
+/// Makes all nodes but one context and keeps its results: a query replaces nothing.
 void keep_everything(Rule& rule) {
   bool first = true;
   rule.consumed.clear();
@@ -49,7 +49,7 @@ Result<Query> load_query(const ContextPtr& context, const std::vector<std::strin
   Query query;
   std::vector<Rule> built;
   for (const ChosenRule& choice : expand_choices(*context, program, rule, kOpenLevels, out)) {
-    if (choice.frontier) continue;  // as deep as rules are loaded
+    if (choice.frontier) continue;  // to the depth at which rules are loaded
     const RuleNames names = collect_names(*context, choice.rule, outer, out);
     std::optional<Rule> made = build_rule(*context, choice.rule, names, out);
     if (!made || has_errors(out)) continue;

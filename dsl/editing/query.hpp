@@ -5,8 +5,8 @@
 
 namespace pw {
 
-/// The rules of `paths`, whose shared patterns may be used, and behind them the variants of the
-/// pattern, as rules called `query` (`query#1` …) that replace nothing: no value in them is
+/// The rules of `paths`, whose shared patterns may be used, followed by the variants of the
+/// pattern. These are rules called `query` (`query#1` …) that replace nothing: no value in them is
 /// consumed. `text` is the left side of a rule: statements and clauses.
 struct Query {
   RuleSet rules;

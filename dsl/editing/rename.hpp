@@ -1,4 +1,4 @@
-// Substitutes expressions for names in statements; shared patterns and aliases are expanded by it.
+// Substitutes expressions for names in statements; used to expand shared patterns and aliases.
 #pragma once
 
 #include <map>
@@ -8,13 +8,13 @@
 
 namespace pw {
 
-/// A plain path, as `text` reads in an expression.
+/// Returns a plain path, as the parser reads `text` in an expression.
 Expr path_expr(std::string text, Span span);
 
 class Rename {
  public:
-  /// `name` becomes `with`; a binder, a callee or a `*name` only if that is a path. A type
-  /// annotation on `with` is put on the first place only, and in addition to one that stands there.
+  /// Substitutes `with` for `name`; for a binder, a callee or a `*name` only if it is a path. A
+  /// type annotation on `with` is added to the first occurrence only, after any that is there.
   void put(const std::string& name, Expr with) { exprs_.insert_or_assign(name, std::move(with)); }
   [[nodiscard]] bool has(const std::string& name) const { return exprs_.contains(name); }
 

@@ -14,7 +14,7 @@ void put(std::string& name, const NewNames& names) {
   if (const auto found = names.find(name); found != names.end()) name = found->second;
 }
 
-/// `noop.*`, `noop.slice_full`, `family[row]`: the name before the dot or bracket.
+/// Renames the part before the dot or bracket: `noop.*`, `noop.slice_full`, `family[row]`.
 void put_head(std::string& reference, const NewNames& names) {
   if (names.empty()) return;
   if (const auto whole = names.find(reference); whole != names.end()) {
@@ -149,7 +149,7 @@ class ItemRenamer {
     }
   }
 
-  /// In which the variables of the body are no ops.
+  /// Runs `act` with the variables of the body excluded from the names of ops.
   template <class Act>
   void with_variables(const ast::Body& of, Act act) {
     NewNames callees = names_.callees;
@@ -167,7 +167,7 @@ class ItemRenamer {
     });
   }
 
-  /// Calls are of ops.
+  /// Renames in operand position: calls are of ops.
   void operand(Expr& e) {
     if (e.kind == Expr::Kind::call) put(e.text, names_.callees);
     if (e.kind == Expr::Kind::path) put(e.text, names_.params);
@@ -184,7 +184,7 @@ class ItemRenamer {
     }
     for (TypeExpr& t : e.type) type(t);
   }
-  /// Calls are of functions.
+  /// Renames in scalar position: calls are of functions.
   void scalar(Expr& e) {
     if (e.kind == Expr::Kind::call) put(e.text, names_.externs);
     if (e.kind == Expr::Kind::path) put(e.text, names_.params);
@@ -203,7 +203,7 @@ class ItemRenamer {
     put(s.by, names_.tables);
     put(s.cost, names_.tables);
   }
-  /// What a test or a strategy counts: ops in `count(…)`, rules elsewhere, and params.
+  /// Renames in a count of a test or a strategy: ops in `count(…)`, rules elsewhere, and params.
   void count(Expr& e) {
     if (e.kind == Expr::Kind::call && e.text == "count") {
       for (Expr& arg : e.args)

@@ -1,5 +1,5 @@
 // Renames what items declare: ops, patterns, strategies, tables, params and externs, wherever a
-// file declares or mentions them. The places in the text stay as they are.
+// file declares or mentions them. Places in the text do not change.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@ namespace pw {
 
 using NewNames = std::map<std::string, std::string, std::less<>>;
 
-/// New names by old ones, one map a namespace.
+/// New names by old ones, one map for each namespace.
 struct ItemNames {
   NewNames callees;     ///< ops and shared patterns
   NewNames strategies;  ///< rules, groups, passes and pipelines; members follow their group
@@ -21,7 +21,7 @@ struct ItemNames {
 };
 
 void rename_items(ast::File& file, const ItemNames& names);
-/// The ops that the body of an op calls.
+/// Renames the ops that the body of an op calls.
 void rename_callees(ast::OpItem& op, const NewNames& callees);
 
 }  // namespace pw

@@ -1,4 +1,4 @@
-// The syntax tree of a .pwr or .pwg file: mirrors the text, nothing resolved. Plain data.
+// The syntax tree of a .pwr or .pwg file: mirrors the text, with nothing resolved. Plain data.
 #pragma once
 
 #include <optional>
@@ -47,7 +47,7 @@ struct OpItem {
   std::vector<Statement> body;
   bool imported = false;  ///< `op aten.foo.default(...)`: any operands, attributes and results
 };
-/// `foreign aten.add.Tensor(self, other, alpha = 1) = add(self, other)`, or with a block.
+/// Item `foreign aten.add.Tensor(self, other, alpha = 1) = add(self, other)`, or with a block.
 struct ForeignItem {
   PW_SPECIAL_MEMBERS(ForeignItem);
   Span span, name_span;
@@ -71,7 +71,7 @@ struct Clause {
   std::vector<Expr> guards;           ///< where, assume
   std::vector<Statement> statements;  ///< given, unless
 };
-/// `op f: pointwise`: f stands for each op that has the trait.
+/// Variable `op f: pointwise`: f stands for each op that has the trait.
 struct OpVariable {
   Span span;
   std::string name;
@@ -177,7 +177,7 @@ struct Capture {
   std::vector<Sizes> sizes;
   std::string mode;  ///< empty: not stated
 };
-/// `explore name { … }`: a space of pipelines, as a list of clauses.
+/// Item `explore name { … }`: a space of pipelines, as a list of clauses.
 struct Explore {
   PW_SPECIAL_MEMBERS(Explore);
   struct Clause {

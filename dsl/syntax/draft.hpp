@@ -1,4 +1,5 @@
-// Rule files while they are written: what can be known of texts that may be broken.
+// Rule files while they are being written: everything that can be derived from texts that may be
+// broken.
 #pragma once
 
 #include <string>
@@ -18,9 +19,9 @@ RecoveredFile recover_file(const SourceMap& sources, SourceId source);
 struct Draft {
   RuleSet rules;                    ///< what passed its checks
   Diagnostics diagnostics;          ///< those of load_rules(): errors and warnings alike
-  std::vector<InferredType> types;  ///< of the names in files that were named, where it is known
+  std::vector<InferredType> types;  ///< of the names in named files, as far as known
 };
-/// What load_rules() does, without an end at the first stage that fails.
+/// Does what load_rules() does, without stopping at the first stage that fails.
 Draft load_draft(const ContextPtr& context, const std::vector<std::string>& paths,
                  LoadOptions options = {});
 

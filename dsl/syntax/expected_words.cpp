@@ -19,7 +19,7 @@ std::string spelt(Tok t) {
 
 bool is_language_word(Tok t) { return is_word(t) && t != Tok::quoted && t != Tok::word; }
 
-/// The last item that begins before the place: one that is not closed goes on to the next.
+/// Returns the last item that begins before the place: an unclosed item continues to the next one.
 const OutlineItem* item_before(const SourceText& text, std::uint32_t offset) {
   const OutlineItem* out = nullptr;
   for (const OutlineItem& item : text.mentions.items) {

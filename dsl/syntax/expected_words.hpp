@@ -1,4 +1,4 @@
-// What the grammar takes at a place of a text: the words that may come next.
+// The words that the grammar accepts at a place of a text.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace pw {
 
-/// At the end of the tokens before `offset`, in the item that holds them; a word that ends at
-/// `offset` is left out, as it is being written.
+/// Returns the words allowed after the tokens before `offset`, in the item that holds them. A word
+/// that ends at `offset` is ignored, since it is being written.
 std::vector<std::string> expected_words(const SourceText& text, std::uint32_t offset);
 
 }  // namespace pw

@@ -40,7 +40,7 @@ Layout format_item(const FormatContext& context, const ast::ForeignItem& f) {
   return format_foreign(context, f);
 }
 
-/// Joins the cells of each row into its first, columns below each other.
+/// Aligns the cells of each row in columns, and joins them into its first.
 void align(std::vector<std::vector<std::string>>& rows) {
   std::vector<std::size_t> widths;
   for (const auto& row : rows) {
@@ -105,7 +105,8 @@ std::vector<Layout> format_body(const FormatContext& context, const ast::Body& b
   return out;
 }
 
-/// The arrow has no place of its own in the tree: the last one before the right side.
+/// Returns the place of the arrow, which the tree does not store: the last one before the right
+/// side.
 Span arrow_before(const FormatContext& context, Span right, std::string_view arrow) {
   const std::size_t at = context.text.rfind(arrow, right.begin);
   if (at == std::string_view::npos) return {};

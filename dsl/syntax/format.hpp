@@ -1,11 +1,12 @@
-// From items of the tree to lines and blocks; private to the formatter's .cpp files.
+// Turns items of the tree into lines and blocks; private to the formatter's .cpp files.
 #pragma once
 
 #include "dsl/syntax/layout.hpp"
 
 namespace pw {
 
-/// What the printers need of the source: the spelling of numbers, and what stood on one line.
+/// Properties of the source that the printers need: the spelling of numbers, and what was on one
+/// line.
 struct FormatContext {
   const SourceMap& sources;
   std::string_view text;

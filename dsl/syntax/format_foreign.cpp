@@ -4,7 +4,7 @@
 namespace pw {
 namespace {
 
-/// As a path where it reads back as one, else in quotes.
+/// Prints a path if it reads back as one, else in quotes.
 std::string target(const FormatContext& context, const ast::ForeignItem& f) {
   const std::string_view written =
       context.text.substr(f.name_span.begin, f.name_span.end - f.name_span.begin);

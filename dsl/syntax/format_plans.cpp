@@ -29,8 +29,8 @@ std::string options(const FormatContext& context, const ast::Strategy& s) {
   return out;
 }
 
-/// The strategy under `atomic` or `repeat`: its own options need parentheses, or they would belong
-/// to the prefix.
+/// Prints the strategy under `atomic` or `repeat`: its own options need parentheses, or they would
+/// belong to the prefix.
 std::string prefixed(const FormatContext& context, const ast::Strategy& s) {
   const bool bare = s.kind == Kind::sequence || options(context, s).empty();
   return bare ? strategy(context, s) : "(" + strategy(context, s) + ")";
@@ -64,8 +64,8 @@ bool is_open_sequence(const FormatContext& context, const ast::Strategy& s) {
   return s.kind == Kind::sequence && options(context, s).empty();
 }
 
-/// A part a line; `;` only where the next one begins with a parenthesis, which would read as a
-/// call's.
+/// Prints one part a line; `;` only if the next one begins with a parenthesis, which would read as
+/// a call's.
 std::vector<Layout> strategy_lines(const FormatContext& context, const ast::Strategy& s) {
   std::vector<Layout> out;
   for (const ast::Strategy& part : s.parts) {
@@ -91,7 +91,7 @@ std::string symbol(const std::string& name, const SymbolFact& fact) {
   return fact.role.empty() ? out : out + " role " + quote(fact.role);
 }
 
-/// Inputs of a kind that stood on one line stay on one, as far as it goes.
+/// Adds inputs; those of a kind that were on one line stay on one, as far as they fit.
 void add_inputs(const FormatContext& context, const std::vector<ast::GraphItem::Input>& inputs,
                 std::vector<Layout>& out) {
   for (std::size_t i = 0; i < inputs.size(); ++i) {

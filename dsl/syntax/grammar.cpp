@@ -1,6 +1,8 @@
-// The grammar is predictive: every alternative is decided by its first token, or by a `peek` of two
-// or three, and from there on `>` commits, so that no action is undone. Errors are reported at the
-// furthest token that any parser looked at; Spirit's own exception only ends the parse.
+// A predictive parser (LL with bounded lookahead) over a token array, written with Boost.Spirit X3.
+// Each alternative is decided by its first token, or by a `peek` of two or three. From there on `>`
+// commits. Invariant: an action runs only after its alternative is decided, so none is ever undone.
+// Errors are reported at the furthest token that any parser inspected; Spirit's own exception only
+// ends the parse. Linear in the tokens; nesting is bounded by the lexer.
 #include "dsl/syntax/grammar.hpp"
 
 #include <boost/spirit/home/x3.hpp>
@@ -41,8 +43,8 @@ struct ClassParser : x3::parser<ClassParser> {
   }
 };
 
-/// Looks ahead without consuming; `report` is what was missing if it fails (Tok::count: nothing
-/// worth a word).
+/// Lookahead without consuming; `report` is the expected token if it fails (Tok::count: not worth
+/// reporting).
 struct Peek : x3::parser<Peek> {
   using attribute_type = x3::unused_type;
   [[maybe_unused]] static bool const has_attribute = false;
@@ -57,7 +59,7 @@ struct Peek : x3::parser<Peek> {
   }
 };
 
-/// The action that calls a member of the builder.
+/// Action that calls a member of the builder.
 template <auto Member>
 struct Do {
   template <class Context>
@@ -94,8 +96,8 @@ bool peek_modified(const Token* p) { return p[0].kind == Tok::mut && is_name(p[1
 bool peek_named_result(const Token* p) {
   return is_name(p[0].kind) && (p[1].kind == Tok::colon || p[1].kind == Tok::ellipsis);
 }
-/// Any word, so that a misspelt trait is the checker's to name; but not the start of what may
-/// follow an op.
+/// Returns true for any word, so that the checker can name a misspelt trait, but not for the start
+/// of what may follow an op.
 bool peek_trait(const Token* p) {
   return is_name(p->kind) && p->kind != Tok::from && !starts_item(p) && !peek_binder(p) &&
          !peek_call(p);

@@ -6,11 +6,12 @@
 namespace pw {
 
 /// Parses one item (not a group) that starts at `begin`; the tokens end with Tok::end. Returns the
-/// token after it, or null after a syntax error: the builder then knows the place and what was
+/// token after it, or null after a syntax error: the builder then holds the place and the expected
+/// tokens. Throws Refused from the builder's actions.
 /// expected. Throws Refused from the builder's actions.
 const Token* parse_item(const Token* begin, const Token* end, Builder& builder);
 
-/// Whether an item starts here, by its first tokens: `rule name`, `graph {`, `use "…"`.
+/// Returns true if an item starts here, by its first tokens: `rule name`, `graph {`, `use "…"`.
 bool starts_item(const Token* t);
 
 }  // namespace pw

@@ -54,7 +54,7 @@ std::vector<std::string> fill(const std::vector<std::string>& pieces, std::size_
   return lines;
 }
 
-/// The lines of one long line; all but the first are to be indented further.
+/// Returns the lines of one long line; all but the first are to be indented further.
 std::vector<std::string> wrap(const std::string& text, std::size_t indent) {
   if (indent + columns(text) <= kLineWidth) return {spaced(text)};
   std::vector<std::string> out;
@@ -99,7 +99,7 @@ class Writer {
     if (item.span.valid()) last_end_ = std::max<std::size_t>(last_end_, item.span.end);
   }
 
-  /// A block that stood on one line without comments in it; an empty block always; else nothing.
+  /// Returns a block that was on one line without comments in it, or an empty block; else nothing.
   std::string one_line(const Layout& item) const {
     if (!item.block || has_comments(item.span)) return "";
     const bool was = !item.span.valid() ||
@@ -151,7 +151,7 @@ class Writer {
     last_end_ = std::max<std::size_t>(last_end_, c.span.end);
   }
 
-  /// One blank line where the source had one or more, but none at the start of a block.
+  /// Adds one blank line if the source had one or more, but none at the start of a block.
   void blank_before(Span span) {
     if (!span.valid() || out_.empty() || opened_ || span.begin <= last_end_) return;
     const std::string_view between = source_.substr(last_end_, span.begin - last_end_);
@@ -165,7 +165,7 @@ class Writer {
   std::string_view source_;
   std::string out_;
   std::size_t next_ = 0;      ///< the first comment not written yet
-  std::size_t last_end_ = 0;  ///< of what was written last, in the source
+  std::size_t last_end_ = 0;  ///< of the last written part, in the source
   bool opened_ = false;       ///< the last line opened a block
   bool commented_ = false;    ///< the last line ends with a comment
 };

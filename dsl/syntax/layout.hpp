@@ -1,5 +1,5 @@
-// Lines and blocks, and how they are laid out: one line if it was one and fits, else a line a part;
-// comments and single blank lines go back to where they stood.
+// Lays out lines and blocks: one line if it was one and fits, else a line for each part. Comments
+// and single blank lines return to their places.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ inline constexpr char kBreak =
     '\x01';  ///< in a text: a space, or the first place to break a line that is too long
 
 struct Layout {
-  Span span;         ///< invalid: no place of its own
+  Span span;         ///< invalid: without a place of its own
   std::string text;  ///< the line, or the line that opens the block
   std::vector<Layout> parts = {};
   bool block = false;
@@ -24,7 +24,7 @@ struct Layout {
   std::string separator = " ";  ///< between parts on one line
 };
 
-/// The whole text; `comments` in order.
+/// Returns the whole text; `comments` in order.
 std::string lay_out(const std::vector<Layout>& items, const std::vector<ast::Comment>& comments,
                     std::string_view source);
 

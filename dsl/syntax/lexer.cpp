@@ -88,7 +88,7 @@ class Lexer {
     fresh_line_ = false;
   }
 
-  /// False at the end of the text.
+  /// Skips blanks and comments; returns false at the end of the text.
   bool skip_space() {
     for (; at_ < text_.size(); ++at_) {
       const char c = text_[at_];
@@ -164,7 +164,7 @@ class Lexer {
     const std::errc code = real ? std::from_chars(text.data(), text.data() + text.size(), r).ec
                                 : std::from_chars(text.data(), text.data() + text.size(), i).ec;
     if (code != std::errc() || i > std::uint64_t{1}
-                                       << 63)  // 2^63 itself may follow a minus; the builder looks
+                                       << 63)  // 2^63 itself may follow a minus; the builder checks
       report(begin, at_, "PW0104", "the number is out of range",
              real ? "a real number is a 64-bit float" : "an integer has 64 bits with its sign");
   }
@@ -195,7 +195,7 @@ class Lexer {
     } else if (c != '\0' && std::string_view("ntr0\"\\`").find(c) != std::string_view::npos) {
       at_ += 2;
     } else if (at_ + 1 == text_.size() || c == '\n') {
-      ++at_;  // the string is not closed, which is said anyway
+      ++at_;  // the string is unclosed, which is reported anyway
     } else {
       report(at_, std::min(at_ + 2, text_.size()), "PW0103", "unknown escape in a string",
              "known are \\n \\t \\r \\0 \\\" \\` \\\\ and \\xNN");

@@ -19,7 +19,7 @@ constexpr Spelt kPunctuation[] = {PW_PUNCTUATION(PW_ROW)};
 #undef PW_ROW
 
 constexpr std::string_view kKnownEscapes = "ntr0\"\\`";
-/// What follows a name rather than a word of the language.
+/// Characters that follow a name and not a word of the language.
 constexpr std::string_view kAfterName = "=,)}]:.?(+-*%|;<>!";
 
 constexpr bool is_bracket(Tok t) {
@@ -73,7 +73,7 @@ class Spans {
   }
 
   static bool is_digit(char c) { return c >= '0' && c <= '9'; }
-  /// Of a text that begins and ends with a digit: whether no name runs into it.
+  /// Returns true if no name adjoins a text that begins and ends with a digit.
   static bool is_number(std::string_view text) {
     bool exponent = false;
     for (const char c : text) {
@@ -90,8 +90,8 @@ class Spans {
     const std::uint32_t begin = lexed_.tokens[i].begin;
     return begin > 0 && text_[begin - 1] == '.';
   }
-  /// The next character on the line that is no blank; a line end where there is none, or where a
-  /// comment begins.
+  /// Returns the next character on the line that is not a blank; a line end if there is none, or if
+  /// a comment begins.
   [[nodiscard]] char next(std::uint32_t& at) const {
     while (at < text_.size() && (text_[at] == ' ' || text_[at] == '\t')) ++at;
     if (at == text_.size() || text_[at] == '\r') return '\n';
@@ -159,7 +159,8 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
-/// Longer ones first, so that `<=>` is not `<=`.
+/// Returns a pattern for any of the texts. Longer ones come first, so that `<=>` is not read as
+/// `<=`.
 std::string any_of_texts(std::vector<std::string_view> texts) {
   std::stable_sort(texts.begin(), texts.end(),
                    [](std::string_view a, std::string_view b) { return a.size() > b.size(); });

@@ -1,5 +1,5 @@
-// How the language is coloured without parsing it: classes of characters, and the patterns by which
-// an editor finds them. Both are made from the token table of token.hpp.
+// Colours the language without parsing it: classes of characters, and the patterns by which an
+// editor finds them. Both are made from the token table of token.hpp.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ enum class LexicalClass : std::uint8_t {
   string,
   escape,   ///< in a string or a quoted name
   quoted,   ///< `any text` as a name
-  number,   ///< `inf` and `nan`, too
+  number,   ///< including `inf` and `nan`
   literal,  ///< true, false, none
   reserved,
   contextual,  ///< a word of the language where it may be meant as one
@@ -24,7 +24,7 @@ enum class LexicalClass : std::uint8_t {
   name,
   operation,
   bracket,
-  invalid,  ///< what no token begins with, or ends as
+  invalid,  ///< characters with which no token begins, or ends
 };
 [[nodiscard]] std::string_view name(LexicalClass c);
 
@@ -32,11 +32,11 @@ struct LexicalSpan {
   std::uint32_t begin = 0, end = 0;
   LexicalClass kind = LexicalClass::name;
 };
-/// Every character of the text that is no blank, in order: from the parser's own tokens.
+/// Returns every non-blank character of the text, in order, by the parser's own tokens.
 std::vector<LexicalSpan> lexical_spans(std::string_view text);
 
-/// A pattern that matches all of one class at one place: a regular expression that Oniguruma and
-/// Python read alike. The first that matches counts.
+/// Pattern that matches all of one class at one place: a regular expression that Oniguruma and
+/// Python read alike. The first match counts.
 struct LexicalRule {
   LexicalClass kind = LexicalClass::name;
   std::string pattern;

@@ -75,7 +75,7 @@ class Collector {
     if (o.place == Place::binder) bind_result(name, o, fresh);
   }
 
-  /// A place in `unless`: reads what the pattern binds, else binds a name of its own.
+  /// Handles a place in `unless`: it reads what the pattern binds, else binds a local name.
   void absent(const Occurrence& o) {
     if (anonymous(o.name)) return;
     const auto known = names_.names.find(o.name);
@@ -92,8 +92,8 @@ class Collector {
     name.negated = true;
   }
 
-  /// What only the members name is a list where it is read with `...` or counted, and where it is
-  /// an operand of `relu(x)...`. All else is equal over the members.
+  /// Finds lists: a name that only the members bind is a list if it is read with `...`, counted, or
+  /// an operand of `relu(x)...`. All others are equal over the members.
   void find_lists() {
     for (auto& [text, name] : names_.names) {
       if (name.members == nullptr || name.list) continue;
@@ -102,7 +102,7 @@ class Collector {
     }
   }
 
-  /// Whether a place on the left can bind a name at all. Properties and functions only read.
+  /// Returns true if a place on the left can bind a name. Properties and functions only read.
   bool binds(const Occurrence& o) {
     if (o.place == Place::function || o.place == Place::guard) return false;
     if (o.place == Place::property) {
@@ -117,7 +117,8 @@ class Collector {
     return !reads_param(o);
   }
 
-  /// A param inside an expression, or as an attribute's stated value, is read; bare names bind.
+  /// Returns true if a place reads a param: inside an expression, or as an attribute's value; bare
+  /// names bind.
   bool reads_param(const Occurrence& o) const {
     if (!outer_.params.contains(o.name)) return false;
     const bool scalar = o.place == Place::dim || o.place == Place::attribute;
@@ -186,7 +187,7 @@ class Collector {
     out_.push_back(std::move(d));
   }
 
-  /// A read in a guard or on the right.
+  /// Handles a read in a guard or on the right.
   void read(const Occurrence& o, bool right) {
     auto it = names_.names.find(o.name);
     if (it == names_.names.end()) return;
@@ -233,8 +234,8 @@ class Collector {
   std::set<std::string, std::less<>> spread_reads_;  // in guards and on the right
 };
 
-/// Statements that a shared pattern brought stand at one place; its `given` ones come after the
-/// others then. Each is moved before those that read it.
+/// Orders statements: those from a shared pattern share one place, and its `given` ones then follow
+/// the others. Each moves before those that read it.
 void order_by_reads(std::span<PatternStatement> statements) {
   if (std::none_of(statements.begin(), statements.end(),
                    [](const PatternStatement& p) { return p.given; }))

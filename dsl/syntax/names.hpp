@@ -30,7 +30,7 @@ struct Name {
   bool dropped = false;  ///< `_ = name`
   bool list = false;     ///< stands for a list: an element a member, or the rest of operands
   bool negated = false;  ///< bound in `unless` only
-  /// The `many` or the spread that all of its places on the left stand in; null: none, or several.
+  /// The `many` or the spread that contains all of its places on the left; null: none, or several.
   const Expr* members = nullptr;
 };
 
@@ -39,7 +39,7 @@ struct RuleNames {
   [[nodiscard]] const Name* find(std::string_view name) const;
 };
 
-/// What a rule's names may not shadow, and its guards may read.
+/// Names that a rule's names may not shadow, and its guards may read.
 struct OuterNames {
   std::set<std::string, std::less<>> params;
   std::string table_variable;
@@ -51,15 +51,16 @@ struct PatternStatement {
   bool given = false;
 };
 std::vector<PatternStatement> pattern_statements(const ast::Body& body);
-/// The operand spreads of calls, `relu(x)...`: each is matched once for every operand.
+/// Returns true for an operand spread of a call, `relu(x)...`, which is matched once for every
+/// operand.
 [[nodiscard]] bool is_member_spread(const Expr& expr);
-/// `_ = name`: says that a captured attribute is dropped on purpose.
+/// Returns true for `_ = name`, which drops a captured attribute on purpose.
 [[nodiscard]] bool is_drop(const Statement& statement);
 
-/// The number in `xs[2]`; none where it is no literal.
+/// Returns the number in `xs[2]`; none if it is not a literal.
 [[nodiscard]] std::optional<std::int64_t> element_of(const Expr& index);
 
-/// `[d] * tp`
+/// Returns true for `[d] * tp`.
 [[nodiscard]] bool is_repetition(const Expr& expr);
 
 RuleNames collect_names(const Context& context, const ast::Rule& rule, const OuterNames& outer,

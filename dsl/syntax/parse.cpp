@@ -24,7 +24,7 @@ bool item_word(Tok t) {
   return std::find(kWords.begin(), kWords.end(), t) != kWords.end();
 }
 
-/// What was looked for at one place, in words: "`,` or `)`", "an expression", "a name or `}`".
+/// Describes the tokens expected at one place: "`,` or `)`", "an expression", "a name or `}`".
 std::string expectations(Builder::Expected set) {
   const auto has = [&](Tok t) { return set.test(static_cast<std::size_t>(t)); };
   const auto drop = [&](std::initializer_list<Tok> list) {
@@ -39,7 +39,7 @@ std::string expectations(Builder::Expected set) {
   }
   const bool continued =
       has(Tok::plus) ||
-      has(Tok::ellipsis);  // after an expression: operators and suffixes go without saying
+      has(Tok::ellipsis);  // after an expression: operators and suffixes are implied
   drop({Tok::eq, Tok::ne, Tok::le, Tok::ge, Tok::lt, Tok::gt, Tok::plus, Tok::minus, Tok::star,
         Tok::slash, Tok::percent, Tok::and_, Tok::or_});
   if (continued)
@@ -117,8 +117,8 @@ class Parser {
     group_.reset();
     ++at_;
   }
-  /// An item other than a rule inside a group: the group was not closed, or the item does not
-  /// belong there.
+  /// Handles an item other than a rule inside a group: the group was not closed, or the item does
+  /// not belong there.
   bool outside_group() {
     if (column(*at_) > column(*group_begin_) || !at_->first_on_line) return true;
     diagnostics_.push_back(error_at(group_->name_span, "PW0108",
@@ -185,7 +185,7 @@ class Parser {
     recover(begin);
   }
 
-  /// A hint for the mistakes that are made often.
+  /// Returns a hint for frequent mistakes.
   static std::string help_for(const Token* where, const Builder::Expected& set) {
     const auto wanted = [&](Tok t) { return set.test(static_cast<std::size_t>(t)); };
     const Tok found = where->kind;
@@ -203,8 +203,8 @@ class Parser {
     return {};
   }
 
-  /// Goes on at the next line that begins with an item's first words and stands no deeper than the
-  /// item that failed.
+  /// Continues at the next line that begins with an item's first words and is indented no deeper
+  /// than the failed item.
   void recover(const Token* failed) {
     const std::uint32_t depth = failed->first_on_line ? column(*failed) : kAnyColumn;
     for (at_ = failed + 1; at_ < end_; ++at_) {
@@ -219,7 +219,8 @@ class Parser {
     group_.reset();
   }
 
-  /// An item's first word that begins no statement, or `rulee name {`: a misspelt item.
+  /// Returns true for an item's first word that begins no statement, or for `rulee name {`: a
+  /// misspelt item.
   static bool resembles_item(const Token* p) {
     if (starts_item(p)) return true;
     const Tok next = p[1].kind;

@@ -1,6 +1,6 @@
-// The bytes of a statement are cut into names, op, attributes and types without a token or a tree.
-// The first node of a kind (op, attributes and stated types as they are written, types of operands)
-// goes through the grammar and build_statement; those after it are copies of what came out.
+// Cuts the bytes of a statement into names, op, attributes and types without tokens or a tree. The
+// first node of a kind (op, attributes and stated types as written, types of operands) is built by
+// the grammar and build_statement; later ones are copies of its result.
 #include "dsl/syntax/plain_graph.hpp"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 
 using Kind = Expr::Kind;
 
-/// A text of one graph, by the grammar; nothing where it is anything else.
+/// Parses a text of one graph by the grammar; nothing if it is anything else.
 std::optional<ast::GraphItem> parse_item_text(std::string_view text, SourceId source) {
   const Lexed lexed = lex(text, source);
   if (lexed.fatal || !lexed.diagnostics.empty() || lexed.tokens.size() < 2) return std::nullopt;
@@ -37,7 +37,8 @@ std::optional<ast::GraphItem> parse_item_text(std::string_view text, SourceId so
   return item == nullptr ? std::nullopt : std::optional(std::move(*item));
 }
 
-/// Whether it means the same wherever it stands: numbers, texts, dtypes and symbols alone.
+/// Returns true if the expression means the same in any place: numbers, texts, dtypes and symbols
+/// alone.
 bool stands_alone(const Expr& e, const Facts& facts) {
   switch (e.kind) {
     case Kind::integer:
@@ -63,7 +64,7 @@ bool stands_alone(const Expr& e, const Facts& facts) {
   return false;
 }
 
-/// A dim of numbers and names.
+/// Returns true for a dim of numbers and names.
 bool is_plain_dim(const Expr& e) {
   if (e.kind == Kind::path) return e.text.find('.') == std::string::npos;
   if (e.kind != Kind::integer && e.kind != Kind::negate && e.kind != Kind::binary) return false;
@@ -87,17 +88,17 @@ class PlainReader {
     InputKind kind = InputKind::input;
     std::vector<std::string> replicated;
   };
-  /// Of a type as it is written.
+  /// Data of a type as written.
   struct TypeText {
     TypeExpr expr;
-    TypeId type;  // once it was looked at in the graph; unknown where it states no shape
+    TypeId type;  // after a lookup in the graph; unknown if it states no shape
   };
-  /// Of an op as it is written.
+  /// Data of an op as written.
   struct OpText {
     OpId op;
-    bool reserved = false;  // the word is another's, unless it is quoted
+    bool reserved = false;  // the word has another meaning, unless it is quoted
   };
-  /// What a node was of which others are copies.
+  /// A built node that others copy.
   struct Known {
     NameId op, attributes;  // of words_
     std::vector<TypeId> operands;
@@ -143,7 +144,7 @@ class PlainReader {
     }
   }
 
-  /// False where it is no plain type.
+  /// Interns a type; returns false if it is not a plain type.
   bool type_text(std::string_view spelt, NameId& out) {
     out = words_.intern(spelt);
     if (out.index < types_.size() && !types_[out].expr.dtype.empty()) return true;
@@ -160,7 +161,7 @@ class PlainReader {
     return true;
   }
 
-  /// Declares what the header says, and adds the inputs.
+  /// Declares the header's items, and adds the inputs.
   bool begin() {
     for (const Input& input : inputs_) note_type(input.type);
     GraphHeader header = build_header(context_ptr_, item_);
@@ -168,7 +169,7 @@ class PlainReader {
     graph_ = std::move(header.graph);
     env_ = std::move(header.env);
     imported_ = header.imported;
-    graph_.trust_names(true);  // define() sees to it
+    graph_.trust_names(true);  // define() guarantees uniqueness
     for (const std::string_view word : kNoNames) define_none(word);
     for (int i = 0; i < kDTypeCount; ++i) define_none(name(static_cast<DType>(i)));
     for (const auto& [name, meant] : env_) define_none(name);
@@ -183,14 +184,14 @@ class PlainReader {
     }
     return true;
   }
-  /// Each type once, in the order in which they are met: so are its symbols.
+  /// Notes each type once, in order of first occurrence, and so its symbols.
   void note_type(NameId type) {
     if (noted_.size() <= type.index) noted_.resize(words_.size());
     if (noted_[type.index]) return;
     noted_[type.index] = true;
     item_.inputs.push_back({{}, "", types_[type].expr, "", {}});
   }
-  /// Nothing where it cannot be; unknown where it states no shape.
+  /// Returns the type; nothing on failure; unknown if it states no shape.
   std::optional<TypeId> type_of(NameId spelt) {
     TypeText& known = types_[spelt];
     if (known.type.valid()) return known.type;
@@ -206,7 +207,7 @@ class PlainReader {
   }
 
   // ---- names
-  /// Words that name no value here: those of the language, dtypes, symbols.
+  /// Words that cannot name a value here: those of the language, dtypes, symbols.
   static constexpr std::array<std::string_view, 16> kNoNames{
       "where", "assume", "given", "unless", "many", "and", "or",  "not",
       "in",    "out",    "true",  "false",  "none", "inf", "nan", "_"};
@@ -244,7 +245,7 @@ class PlainReader {
     result_ids_.clear();
     stated_.clear();
     PlainWord op = first;
-    // A node without results is given a name, by the grammar's way.
+    // The grammar's path names a node without results.
     if (text_.at_call() || !binders(first) || !text_.word(op)) return false;
     if (!text_.rest_of_path(op) || !text_.take('(') || !operands()) return false;
     std::string_view attributes;
@@ -292,7 +293,7 @@ class PlainReader {
     }
   }
 
-  /// Behind the bracket.
+  /// Reads the operands after the bracket.
   bool operands() {
     operands_.clear();
     operand_types_.clear();
@@ -349,7 +350,7 @@ class PlainReader {
     return known;
   }
 
-  /// The results get names that nothing has yet.
+  /// Gives the results names that are not in use.
   bool name_results() {
     result_names_.clear();
     const auto first = static_cast<std::uint32_t>(graph_.value_bound());
@@ -369,7 +370,7 @@ class PlainReader {
     return true;
   }
 
-  /// By the grammar, and the builder of all statements.
+  /// Builds a node by the grammar and the builder of all statements.
   bool build(std::string_view spelt, TextId group, TextId source) {
     if (!name_results()) return false;
     const auto item = parse_item_text("graph {" + std::string(spelt) + " out }", source_);
@@ -458,7 +459,7 @@ class PlainReader {
   IdVec<NameId, TextId> place_texts_;  // the same
   std::vector<Known> known_;
   HashIndex known_index_;
-  // Of the statement in hand.
+  // State of the current statement.
   std::size_t statement_begin_ = 0;
   std::vector<NameId> result_ids_, stated_;
   std::vector<ValueId> operands_;

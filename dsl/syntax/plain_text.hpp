@@ -1,5 +1,5 @@
-// A cursor over the text of a graph, for read_plain_graph: it takes what plain statements are made
-// of, and returns false at all else. Spaces and comments before a thing are skipped.
+// A cursor over the text of a graph, for read_plain_graph: it reads the parts of plain statements,
+// and returns false for all others. Spaces and comments before a part are skipped.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ class PlainText {
   [[nodiscard]] std::string_view all() const { return text_; }
   [[nodiscard]] std::size_t at() const { return at_; }
   void go_to(std::size_t at) { at_ = at; }
-  /// Where the first line begins whose first word is this; npos.
+  /// Returns the start of the first line whose first word is this; npos if there is none.
   [[nodiscard]] std::size_t first_line_of(std::string_view word) const;
   [[nodiscard]] bool at_end() {
     skip();
@@ -45,7 +45,7 @@ class PlainText {
     ++at_;
     return true;
   }
-  /// `=`, and no longer sign.
+  /// Takes `=`, but not a longer sign.
   bool take_assign() {
     if (!take('=')) return false;
     const char c = here();
@@ -60,7 +60,7 @@ class PlainText {
     out = {text_.substr(begin, at_ - begin), false};
     return true;
   }
-  /// This very word, or nothing is taken.
+  /// Takes exactly this word, or nothing.
   bool take_word(std::string_view wanted);
   [[nodiscard]] bool at_word() {
     const char c = next();
@@ -71,17 +71,17 @@ class PlainText {
     return c == '(' || c == '.';
   }
   [[nodiscard]] bool at_string() { return next() == '"'; }
-  /// `.b.c` behind `a`.
+  /// Takes `.b.c` after `a`.
   bool rest_of_path(PlainWord& word);
-  /// Without its quotes.
+  /// Takes a string without its quotes.
   bool string(std::string_view& out);
-  /// `bf16[n, 64]`, or the dtype alone.
+  /// Takes `bf16[n, 64]`, or the dtype alone.
   bool type(std::string_view& out);
-  /// `{…}`; empty where there is none.
+  /// Takes `{…}`; empty if there is none.
   bool attributes(std::string_view& out);
-  /// ` replicated "a" "b"`, if it is there.
+  /// Takes ` replicated "a" "b"`, if it is there.
   bool take_replicated(std::vector<std::string>& out);
-  /// Whether `write name =` is next.
+  /// Returns true if `write name =` is next.
   [[nodiscard]] bool at_write();
 
  private:
@@ -108,7 +108,7 @@ class PlainText {
     while (at_ < text_.size() && is(text_[at_], kLetter | kDigit)) ++at_;
   }
   bool quoted_word(PlainWord& out);
-  /// From the quote on to the one that ends it; what is between has no escapes.
+  /// Takes the text between the quote and the one that ends it; it contains no escapes.
   bool between(char quote, std::string_view& out);
 
   std::string_view text_;

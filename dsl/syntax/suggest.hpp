@@ -9,17 +9,17 @@
 
 namespace pw {
 
-/// "did you mean `x`?", or `otherwise` when nothing is near.
+/// Returns "did you mean `x`?", or `otherwise` if nothing is near.
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates,
                          std::string otherwise = {});
-/// The same where a dtype may stand: "did you mean `bf16`?" of `bfloat16`.
+/// Returns the same where a dtype is allowed: "did you mean `bf16`?" for `bfloat16`.
 std::string did_you_mean_name(std::string_view word, const std::vector<std::string>& candidates,
                               std::string otherwise = {});
-/// What stands in backquotes in a message, in order: names, and code to write.
+/// Returns the texts in backquotes in a message, in order: names, and code to write.
 std::vector<std::string> ticked(std::string_view message);
-/// `x` of a help that is did_you_mean()'s; empty for any other.
+/// Returns `x` of a help by did_you_mean(); empty for any other.
 std::string suggested_name(std::string_view help);
-/// `text` in backquotes.
+/// Returns `text` in backquotes.
 std::string in_ticks(std::string_view text);
 /// Moves the diagnostics of `from` to the end of `to`.
 void append(Diagnostics& to, Diagnostics from);

@@ -1,5 +1,5 @@
-// Places in a text as editors count them: lines and columns from 0, columns in units of UTF-16 or
-// in bytes of UTF-8.
+// Converts places in a text to editors' lines and columns, both from 0; columns count UTF-16 units
+// or UTF-8 bytes.
 #pragma once
 
 #include <cstdint>
@@ -16,19 +16,19 @@ struct TextPlace {
   friend bool operator==(TextPlace, TextPlace) = default;
 };
 
-/// The lines of one text, which must outlive it. A line ends with `\n`, `\r\n` or `\r`.
+/// Lines of one text, which must outlive it. A line ends with `\n`, `\r\n` or `\r`.
 class TextLines {
  public:
   explicit TextLines(std::string_view text);
 
   [[nodiscard]] std::size_t size() const { return begins_.size(); }
-  /// Without its end.
+  /// Returns a line without its end.
   [[nodiscard]] std::string_view line(std::size_t number) const;
-  /// An offset behind the text is its end; one inside of a character is its beginning. A byte that
-  /// begins no character counts as one unit.
+  /// Returns the place of an offset. One after the text is its end; one inside a character is its
+  /// beginning. A byte that begins no character counts as one unit.
   [[nodiscard]] TextPlace place(std::size_t offset, ColumnUnit unit) const;
-  /// A column behind the line is its end, a line behind the text the text's; a column inside of a
-  /// character is its beginning.
+  /// Returns the offset of a place. A column after the line is its end, a line after the text the
+  /// text's end; a column inside a character is its beginning.
   [[nodiscard]] std::uint32_t offset(TextPlace place, ColumnUnit unit) const;
 
  private:

@@ -55,7 +55,7 @@ enum class Tok : std::uint8_t {
   real,
   string,
   quoted,  ///< `any text` as a name
-  word,    ///< a name that is no word of the language
+  word,    ///< a name that is not a word of the language
 #define PW_TOKEN(name, text) name,
   PW_CONTEXTUAL(PW_TOKEN) PW_RESERVED(PW_TOKEN) PW_PUNCTUATION(PW_TOKEN)
 #undef PW_TOKEN
@@ -70,13 +70,13 @@ struct Token {
   [[nodiscard]] std::uint32_t end() const { return begin + length; }
 };
 
-/// Allowed as a name.
+/// Returns true if the token may be a name.
 constexpr bool is_name(Tok t) { return t >= Tok::quoted && t < Tok::where; }
-/// A name or a reserved word: attribute names and the later parts of paths.
+/// Returns true for a name or a reserved word: attribute names and the later parts of paths.
 constexpr bool is_word(Tok t) { return t >= Tok::quoted && t < Tok::lparen; }
 constexpr bool is_reserved(Tok t) { return t >= Tok::where && t < Tok::lparen; }
 
-/// "`=>`", "a name", "the end of the file".
+/// Returns "`=>`", "a name", "the end of the file".
 std::string describe(Tok kind);
 
 struct Lexed {
@@ -88,8 +88,8 @@ struct Lexed {
 };
 Lexed lex(std::string_view text, SourceId source);
 
-/// The text a string or quoted-name token stands for. Bad escapes were diagnosed by lex(); they
-/// stand for themselves.
+/// Returns the text of a string or quoted-name token. lex() has diagnosed bad escapes, which stay
+/// unchanged.
 std::string unescape(std::string_view literal);
 
 }  // namespace pw

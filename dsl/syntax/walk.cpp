@@ -21,7 +21,7 @@ void visit_path(const Expr& expr, Place place, bool bare, const Visit& visit) {
   visit({head(expr.text), expr.span, dotted ? Place::property : place, bare && !dotted, &expr});
 }
 
-/// `xs...` as an operand or in a list; of `relu(x)...` each member.
+/// Visits `xs...` as an operand or in a list; for `relu(x)...` each member.
 Visit of_spread(const Expr& spread, const Visit& visit) {
   const bool plain = spread.args.front().kind == Expr::Kind::path;
   return [&spread, &visit, plain](Occurrence o) {

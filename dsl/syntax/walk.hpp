@@ -37,15 +37,15 @@ struct Occurrence {
 using Visit = std::function<void(const Occurrence&)>;
 
 void visit_statement(const Statement& statement, const Visit& visit);
-/// An expression in operand place: calls are ops, names are values.
+/// Visits an expression in operand place: calls are ops, names are values.
 void visit_operand(const Expr& expr, const Visit& visit);
-/// An expression in attribute, guard or dim place: calls are functions.
+/// Visits an expression in attribute, guard or dim place: calls are functions.
 void visit_scalar(const Expr& expr, Place place, const Visit& visit, bool bare = true);
 void visit_type(const TypeExpr& type, const Visit& visit);
 
-/// Every call of an op in the statement (infix not included), outer before inner.
+/// Visits every call of an op in the statement (infix not included), outer before inner.
 void visit_calls(const Statement& statement, const std::function<void(const Expr&)>& visit);
-/// Whether the infix operator is a primitive op on values, and its name; empty otherwise.
+/// Returns the name of the primitive op of an infix operator on values; empty if there is none.
 [[nodiscard]] std::string_view primitive_of_infix(std::string_view symbol);
 
 }  // namespace pw
