@@ -1,4 +1,4 @@
-// Private to the importer: what the functions that make nodes of a call have in common.
+// Private to the importer: shared parts of the functions that make nodes of a call.
 #pragma once
 
 #include <optional>
@@ -10,12 +10,12 @@
 
 namespace pw::fx {
 
-/// What a row gives that does not apply.
+/// Result of a row that does not apply.
 inline const std::optional<Results> kNotThis;
-/// A node whose one result gets a name that is made up.
+/// Request for a node whose one result gets a generated name.
 inline const std::vector<Wanted> kUnnamed(1);
 
-/// Nothing: the argument is left out, or no tensor.
+/// Returns the tensor; nothing if the argument is omitted or not a tensor.
 inline std::optional<ValueId> tensor_of(const Value* value) {
   if (!value || value->kind != Value::Kind::tensor) return std::nullopt;
   return value->tensor;
@@ -26,29 +26,30 @@ inline Applied some(Result<Results> results) {
   return std::optional(std::move(*results));
 }
 
-/// Counted from the front; nothing: there is no such axis.
+/// Returns the axis counted from the front; nothing if there is no such axis.
 inline std::optional<std::size_t> axis_of(std::optional<std::int64_t> axis, std::size_t rank) {
   auto r = static_cast<std::int64_t>(rank);
   if (!axis || *axis < -r || *axis >= r) return std::nullopt;
   return static_cast<std::size_t>(*axis < 0 ? *axis + r : *axis);
 }
 
-/// A bound of a slice: a number where it is one.
+/// Returns a bound of a slice, as a number if it is constant.
 inline Attribute bound_of(const Dims& dims, DimId d) {
   if (std::optional<std::int64_t> v = dims.value(d)) return *v;
   return d;
 }
 
-/// `aten.add_.Tensor` as `aten.add_` and `Tensor`; either part may be all there is.
+/// Target split into parts: `aten.add_.Tensor` into `aten.add_` and `Tensor`; either part may be
+/// empty.
 struct Target {
   std::string_view base, overload;
-  /// `ns.foo_` and `ns.foo_.Tensor` write their first argument and return it, by PyTorch's
-  /// convention.
+  /// Returns true for `ns.foo_` and `ns.foo_.Tensor`, which by PyTorch's convention write their
+  /// first argument and return it.
   [[nodiscard]] bool in_place() const {
     return base.find('.') != std::string_view::npos && base.ends_with("_") &&
            (!base.ends_with("__") || operator_in_place());
   }
-  /// `ns.__iand__`, as Python calls what `&=` does.
+  /// Returns true for `ns.__iand__`, Python's name for `&=`.
   [[nodiscard]] bool operator_in_place() const {
     const std::string_view name = base.substr(base.find('.') + 1);
     return name == "__iand__" || name == "__ior__" || name == "__ixor__" || name == "__ilshift__" ||
@@ -62,7 +63,7 @@ inline Target split_target(std::string_view target) {
   return {target.substr(0, dot), target.substr(dot + 1)};
 }
 
-/// `aten.add.Tensor` of `aten.add_.Tensor`.
+/// Returns `aten.add.Tensor` for `aten.add_.Tensor`.
 inline std::string functional_of(const Target& in_place) {
   std::string out(in_place.base);
   if (in_place.operator_in_place())
@@ -72,7 +73,7 @@ inline std::string functional_of(const Target& in_place) {
   return in_place.overload.empty() ? out : out + "." + std::string(in_place.overload);
 }
 
-/// In the order in which they are written, those in lists too.
+/// Returns the tensors in written order, including those in lists.
 inline std::vector<const Value*> tensors_in(const Arguments& arguments) {
   std::vector<const Value*> out;
   const auto collect = [&](const Value& value, auto&& self) -> void {

@@ -1,5 +1,5 @@
 // The tree of an FX text: modules, their functions, parameters and statements. Mirrors the text,
-// nothing resolved. Plain data.
+// with nothing resolved. Plain data.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ inline constexpr std::size_t kMaxText = std::size_t{64} << 20;  ///< bytes of a 
 inline constexpr int kMaxNesting = 64;                          ///< brackets inside brackets
 inline constexpr std::size_t kMaxDiagnostics = 20;
 
-/// A Python identifier, as far as ASCII goes.
+/// Returns true for an ASCII identifier of Python.
 [[nodiscard]] bool is_word(std::string_view text);
 
 struct Expr {
@@ -31,7 +31,7 @@ struct Expr {
     call,    ///< text: dotted callee, or `.name` of the first argument, or `dict` of its keywords,
              ///< or operator.… of an operator; args: positional, then one for each of `keywords`
     index,   ///< args[0][args[1]][args[2]]…
-    slice,   ///< args: start, end, step; `none` where left out; not after spell_out
+    slice,   ///< args: start, end, step; `none` if omitted; not after spell_out
     binary,  ///< text: + - * / // % **, == …; args: two
   };
   Kind kind = Kind::none;
@@ -49,7 +49,7 @@ struct Parameter {
   Span span;
   std::string type;  ///< empty: not stated
   Span type_span;
-  bool given = false;  ///< the type stands elsewhere than in the function
+  bool given = false;  ///< the type is stated outside the function
 };
 
 struct Statement {
@@ -60,7 +60,7 @@ struct Statement {
   Span type_span;
   Expr value;
   std::string source;  ///< "path:line" of the comment above, or empty
-  std::string group;   ///< path of the submodule that it stands in, or empty
+  std::string group;   ///< path of the submodule that contains it, or empty
 };
 
 struct Function {
@@ -69,52 +69,51 @@ struct Function {
   std::vector<Statement> statements;
 };
 
-/// A class with its `forward`, and the classes nested below it.
+/// A class with its `forward`, and its nested classes.
 struct Module {
   std::string name;
   Function forward;
   std::vector<Module> children;
 };
 
-/// A logical line: a statement, which may go over several lines of text while a bracket is open.
+/// A logical line: a statement, which may span several lines of text while a bracket is open.
 struct Line {
   std::uint32_t begin = 0, end = 0;  ///< without indent, comment and line end
   std::uint32_t indent = 0;
   std::string source;  ///< of the last `# File: path:line in …` comment
 };
 
-/// Cuts the text into logical lines. Diagnoses brackets that do not match, open strings, nesting,
-/// size.
+/// Cuts the text into logical lines. Diagnoses unmatched brackets, open strings, nesting, size.
 Result<std::vector<Line>> cut_lines(std::string_view text, SourceId source);
 
-/// `a: "type" = f(x);  x = None` → statements; those that only release names are left out. In
-/// fx_grammar.cpp.
+/// Parses `a: "type" = f(x);  x = None` into statements; those that only release names are omitted.
+/// In fx_grammar.cpp.
 Result<std::vector<Statement>> parse_line(std::string_view text, SourceId source, const Line& line);
-/// The same of a line with one statement of the most frequent forms, and what it releases, without
-/// the grammar. False: it has another form, and `out` is of no use. In fx_plain.cpp.
+/// Parses a line with one statement of the most frequent forms, and its releases, without the
+/// grammar. Returns false for other forms; `out` is then unspecified. In fx_plain.cpp.
 bool parse_plain_line(std::string_view text, SourceId source, const Line& line, Statement& out);
-/// `def forward(self, a: "type", b):`
+/// Parses `def forward(self, a: "type", b):`.
 Result<std::vector<Parameter>> parse_header(std::string_view text, SourceId source,
                                             const Line& line);
 
-/// What print_readable() and `gm.code` write: a class, or a function alone. Collects the errors of
-/// all lines, at most kMaxDiagnostics. `by_grammar`: no line is read by parse_plain_line.
+/// Parses the output of print_readable() and `gm.code`: a class, or a function alone. Collects the
+/// errors of all lines, at most kMaxDiagnostics. `by_grammar`: does not use parse_plain_line.
 Result<Module> parse(std::string_view text, SourceId source, bool by_grammar = false);
-/// `graph():` and a line a node, as str(graph) writes them. In fx_listing.cpp.
+/// Parses the output of str(graph): `graph():` and one line for each node. In fx_listing.cpp.
 Result<Function> parse_listing(std::string_view text, SourceId source);
-/// The table of print_tabular(): opcode, name, target, args, kwargs. In fx_listing.cpp.
+/// Parses the table of print_tabular(): opcode, name, target, args, kwargs. In fx_listing.cpp.
 Result<Function> parse_table(std::string_view text, SourceId source);
 
-/// One function: each call of a submodule is replaced by its statements, whose names are made
-/// unique and whose group is the submodule's path. In fx_modules.cpp.
+/// Returns one function: each call of a submodule is replaced by its statements, whose names are
+/// made unique and whose group is the submodule's path. In fx_modules.cpp.
 Result<Function> inline_modules(Module module);
 
-/// Inputs that the first statements take out of nested arguments, as `a, b, =
-/// fx_pytree.tree_flatten_spec(…)`, are parameters; `a: "f32[4]"` alone is a parameter's type.
+/// Makes parameters of inputs that the first statements unpack from nested arguments, as `a, b, =
+/// fx_pytree.tree_flatten_spec(…)`; `a: "f32[4]"` alone is a parameter's type.
 void flatten_inputs(Function& function);
 
-/// Python's own notation as calls: `x.view(…)` of a local x is `.view` of it, `x.shape` is getattr,
-/// `a:b` in a subscript is slice(a, b, None).
+/// Rewrites Python notation as calls: `x.view(…)` of a local x is `.view` of it, `x.shape` is
+/// getattr, `a:b` in a subscript is slice(a, b, None).
 void spell_out(Function& function);
 
 }  // namespace pw::fx

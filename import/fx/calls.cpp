@@ -72,7 +72,7 @@ bool same_literal(const Value& a, const Value& b) {
   return false;
 }
 
-// Why the size of a result is not known before the call; empty: it is.
+// Reason why the size of a result is unknown before the call; empty if it is known.
 std::string size_of_data(std::string_view target) {
   static const std::set<std::string_view> kAll = {"torch.unique",
                                                   "torch.unique_consecutive",
@@ -95,7 +95,8 @@ bool makes_view(const std::optional<Schema>& schema) {
   return schema && schema->aliases() && !schema->writes();
 }
 
-// A stated type that inference contradicts is an error, whatever else could be made of the call.
+// Returns true if inference contradicts a stated type, which is an error for any translation of the
+// call.
 bool contradicts(const Diagnostics& diagnostics) {
   return std::any_of(diagnostics.begin(), diagnostics.end(),
                      [](const Diagnostic& d) { return d.code == "PW0511"; });
@@ -243,8 +244,8 @@ Applied Converter::apply(const Bound& bound, const std::vector<Wanted>& wanted, 
   return results;
 }
 
-// A buffer that only receives results is not read any more. Where its maker's literal was the old
-// count, say what it became.
+// Drops a buffer that only receives results, which nothing reads any more. If its maker's literal
+// was the old count, reports the replacement.
 void Converter::drop_buffers(const Bound& bound, const Results& results) {
   for (std::size_t i = 0; i < bound.mapping->parameters.size(); ++i) {
     const Slot& p = bound.mapping->parameters[i];
@@ -270,8 +271,8 @@ void Converter::drop_buffers(const Bound& bound, const Results& results) {
   }
 }
 
-// What the dump calls the library's results. Functionalised: item 0 is the return value, then the
-// written arguments in the order of the schema.
+// Returns the dump's names of the library's results. Functionalised: item 0 is the return value,
+// then the written arguments in the order of the schema.
 std::vector<Wanted> Converter::wanted_of(const Bound& bound, const Site& site,
                                          bool functionalised_call) {
   std::vector<Wanted> out;
@@ -354,7 +355,7 @@ Result<std::optional<Outcome>> Converter::known_call(std::string_view target,
   return std::optional<Outcome>();
 }
 
-// What a row that did not apply after all has left.
+// Erases what a row left that did not apply after all.
 void Converter::erase_unused(std::size_t first_new) {
   for (std::size_t i = graph_.node_bound(); i-- > first_new;) {
     const NodeId n(i);
@@ -428,7 +429,8 @@ Result<Value> Converter::size_of(const Bound& bound, const Site& site) {
   return out;
 }
 
-// aten.t_(x) is aten.t(x): no element is written, and every name of x is that view from then on.
+// aten.t_(x) is aten.t(x): no element is written, and every name of x refers to that view
+// afterwards.
 Result<std::optional<Value>> Converter::view_in_place(std::string_view target,
                                                       const Arguments& arguments,
                                                       const Site& site) {

@@ -1,3 +1,18 @@
+// Translates one function of a dump, statement by statement, into nodes: abstract interpretation
+// over values that are tensors, sizes, numbers, or lists of them. The problem is that PyTorch
+// programs mutate tensors and share memory, while the graph is in static single assignment. Each
+// tensor name is therefore a handle of memory (memory.hpp), and its contents are looked up as a
+// value when it is read.
+//
+//  * Names map to values in order; a later binding replaces an earlier one.
+//  * A call goes through the table of targets (ops.hpp) and the items of rule files. If nothing
+//    applies, it stays an opaque node with its arguments (opaque.cpp).
+//  * Statements that equal an earlier one up to names are copied (calls/repeat.cpp).
+//  * At the end, inputs whose contents changed become writes of the graph.
+//
+// Invariant: nodes are appended in the order of the statements, so that the order is topological.
+// Cost: linear in the statements, apart from reads of views that were written many times
+// (versions.cpp).
 #include "import/fx/convert.hpp"
 
 #include <algorithm>
@@ -117,7 +132,7 @@ ValueId Converter::attribute_input(const std::string& name) {
   return v;
 }
 
-// Buffers that only ever received results, and the views that led to them.
+// Erases buffers that only received results, and the views that led to them.
 void Converter::erase_buffers() {
   std::vector<ValueId> work(dropped_.begin(), dropped_.end());
   while (!work.empty()) {
@@ -126,7 +141,7 @@ void Converter::erase_buffers() {
     NodeId n = graph_.producer(v);
     if (!n.valid() || !graph_.alive(n)) continue;
     bool unused =
-        graph_.op_of(n).traits.view || makers_.contains(v);  // what computes stays, read or not
+        graph_.op_of(n).traits.view || makers_.contains(v);  // nodes that compute stay, read or not
     for (std::size_t i = 0; i < graph_.result_count(n); ++i)
       unused = unused && graph_.unused(graph_.result(n, i));
     if (!unused) continue;
@@ -141,8 +156,8 @@ void Converter::erase_buffers() {
 
 // ---- statements
 
-// Parts of tuples are named by statements of their own, `a = t[0]`; their names and types belong to
-// the results.
+// Finds statements that name the parts of tuples, `a = t[0]`; their names and types belong to the
+// results.
 void Converter::find_getitems() {
   for (const Parameter& p : function_.parameters)
     unique_names_ = names_.insert(p.name) && unique_names_;
@@ -166,7 +181,7 @@ void Converter::find_getitems() {
   }
 }
 
-// By number; or by key, and then items are numbered as they are first taken.
+// Returns the number of an item. Items taken by key are numbered in order of first use.
 std::optional<int> Converter::item_of(const std::string& tuple, const Expr& index) {
   if (index.kind == Expr::Kind::integer && index.integer >= 0 && index.integer <= kMaxItem)
     return static_cast<int>(index.integer);
@@ -184,7 +199,8 @@ void Converter::find_functional(const Expr& e) {
   for (const Expr& arg : e.args) find_functional(arg);
 }
 
-// Few dumps ask for it: only what unknown ops give may be no tensor.
+// Returns true if an expression reads the name. Few dumps need this: only results of unknown ops
+// may be other than tensors.
 bool Converter::reads(const std::string& name) const {
   if (!read_names_) {
     read_names_.emplace();
@@ -237,8 +253,7 @@ Status Converter::convert_statement(const Statement& s) {
   Result<Value> value = evaluate(s.value, site);
   if (!value) return forward(value);
   if (value->kind == Value::Kind::tensor && site.result.type != Types::unknown()) {
-    // An attribute of the module has no type; a plain copy of it, or the name it is given here,
-    // may.
+    // An attribute of the module has no type; a plain copy of it, or its name here, may have one.
     ValueId v = value->tensor;
     NodeId producer = graph_.producer(v);
     if (producer.valid() &&
@@ -274,7 +289,7 @@ Status Converter::outputs(const Expr& e) {
   return {};
 }
 
-// An output is called as the dump returns it, also where a later write made its contents.
+// Names an output as the dump returns it, even if a later write made its contents.
 void Converter::name_output(const Expr& e, std::size_t at) {
   const Value* returned = env_.find(e.text);
   if (returned == nullptr || returned->kind != Value::Kind::tensor) return;
@@ -290,7 +305,7 @@ void Converter::name_output(const Expr& e, std::size_t at) {
   if (alias) graph_.set_output(at, alias->front());
 }
 
-// What inputs hold at the end, where that is not what they held.
+// Declares the final contents of inputs that differ from their initial ones.
 Status Converter::write_back() {
   Site site{function_.span, "", true, {}, {}};
   for (std::size_t i = 0; i < memory_.storages.size(); ++i) {
@@ -302,7 +317,8 @@ Status Converter::write_back() {
   return {};
 }
 
-// Tensors as they are now; a name stands for memory, which may have been written since.
+// Resolves tensors to their present values; a name refers to memory, which may have been written
+// since.
 Status Converter::resolve(Value& value, const Site& site) {
   if (value.kind == Value::Kind::tensor && value.handle.valid()) {
     value.handle = memory_.now(value.handle);
@@ -342,7 +358,7 @@ Result<Value> Converter::evaluate_name(const Expr& e) {
   }
   std::vector<std::string> known;
   for (const auto& [name, value] : env_) known.push_back(name);
-  std::sort(known.begin(), known.end());  // of names that are as near, the first
+  std::sort(known.begin(), known.end());  // among equally near names, the first
   std::string near = nearest(e.text, known);
   return fail(e.span, "PW0509", "unknown name `" + e.text + "`",
               near.empty() ? "names are defined above their use" : "did you mean `" + near + "`?");

@@ -1,4 +1,5 @@
-// Private to the importer: the state of one import, shared by the files that convert.
+// Private to the importer: the state of one import, shared by the files that convert. convert.cpp
+// describes the method.
 #pragma once
 
 #include <functional>
@@ -22,10 +23,10 @@
 
 namespace pw::fx {
 
-/// A set of names, whose characters lie together.
+/// Set of names, whose characters are stored together.
 class WordSet {
  public:
-  /// Whether it is new.
+  /// Adds a word; returns true if it is new.
   bool insert(std::string_view word) {
     const std::size_t before = words_.size();
     words_.intern(word);
@@ -38,7 +39,7 @@ class WordSet {
   Strings words_;
 };
 
-/// What an expression of the dump is.
+/// Value of an expression of the dump.
 struct Value {
   enum class Kind : std::uint8_t {
     none,
@@ -51,17 +52,17 @@ struct Value {
     list,
     other
   } kind = Kind::none;
-  TensorId handle;  ///< tensor: where its contents are
-  ValueId tensor;   ///< and what they are now, once it is resolved
+  TensorId handle;  ///< tensor: the memory that holds its contents
+  ValueId tensor;   ///< the present contents, after resolution
   bool boolean = false;
   DimId dim;  ///< integer: a constant or symbolic
   double real = 0;
   std::string text;  ///< string; other: the path or callee, as "torch.strided"
   DType dtype = DType::f32;
-  std::vector<Value> items;       ///< list; items of a result that was never named are none; other,
-                                  ///< "slice": start, end, step
+  std::vector<Value> items;  ///< list; items of a result that were never named are none; other,
+                             ///< "slice": start, end, step
   std::vector<std::string> keys;  ///< of a list that is a dict: the keys of its items
-  bool own_name = false;  ///< the name that it is bound to is known to be that of its tensor
+  bool own_name = false;          ///< its tensor's name is known to be the name that it is bound to
 };
 
 struct Arguments {
@@ -69,71 +70,71 @@ struct Arguments {
   std::vector<std::pair<std::string, Value>> keywords;
 };
 
-/// A name and a type that the dump gives a result.
+/// A name and a type that the dump gives to a result.
 struct Wanted {
   std::string name;
   TypeId type = Types::unknown();
   Span span;  ///< of the type
 };
 
-/// The statement a call stands in.
+/// The statement that contains a call.
 struct Site {
   Span span;
   std::string source;
   bool bound = true;                   ///< something is assigned
   Wanted result;                       ///< the assigned name; of a tuple, the tuple's
-  std::map<int, Wanted> items;         ///< what `getitem` statements further down call the parts
+  std::map<int, Wanted> items;         ///< names that later `getitem` statements give the parts
   std::vector<std::string> keys = {};  ///< of the items, where statements take them by key
 };
 
-/// The arguments of a call by parameter of a mapping.
+/// Arguments of a call by parameter of a mapping.
 struct Bound {
   const Mapping* mapping = nullptr;
-  std::vector<std::optional<Value>> values;  ///< by parameter; nothing: left out, without a default
+  std::vector<std::optional<Value>> values;  ///< by parameter; nothing: omitted, without a default
   std::shared_ptr<const Env> env = {};       ///< of an item of a rule file: the names of its body
   [[nodiscard]] const Value* find(std::string_view parameter) const;
 };
 
 using Results = std::vector<ValueId>;
 
-/// The results and writes of a known call.
+/// Results and writes of a known call.
 struct Outcome {
-  Results results;     ///< what it returns, in order; nothing where it returns nothing
+  Results results;     ///< what it returns, in order; empty if it returns nothing
   bool tuple = false;  ///< it returns a tuple, even of one
   std::vector<std::pair<Value, ValueId>> written;  ///< arguments, and their contents afterwards
   bool copies = false;  ///< what it returns never shares memory with an argument
-  /// What it returns shares memory with its first argument, though no view of the library leads
-  /// there.
+  /// True if its result shares memory with its first argument, although no view of the library
+  /// leads there.
   bool gathered = false;
 };
 
-/// The arguments of a call that is kept as it is.
+/// Arguments of a call that is kept unchanged.
 struct Skeleton {
   std::vector<Value> operands;  ///< tensors, in order
   AttributeList attributes;
   std::vector<std::string> keywords;   ///< of each operand; empty: it is positional
   std::vector<std::size_t> positions;  ///< of each operand that has no keyword
   std::string text;                    ///< `%0, None, %1, mask = $mask`
-  bool plain = true;                   ///< operands and attributes alone say all of it
+  bool plain = true;                   ///< operands and attributes alone determine the call
 };
 
-/// What an unknown call does to its operands.
+/// Effect of an unknown call on its operands.
 struct Unknown {
   std::optional<bool> functional;      ///< it writes none; nothing: as the dump is
   std::vector<std::string> arguments;  ///< it writes these only; empty: any tensor
   std::string why;                     ///< why the rows of its target do not apply; may be empty
 };
-/// Nothing: the mapping does not apply after all.
+/// Results of a mapping; nothing: it does not apply after all.
 using Applied = Result<std::optional<Results>>;
 
-/// Makes nodes one after the other. What fails first is kept, and nothing is made behind it.
+/// Makes nodes in sequence. Keeps the first failure, and makes nothing after it.
 class Maker {
  public:
   using Emit =
       std::function<Result<Results>(std::string_view op, const std::vector<ValueId>& operands,
                                     AttributeList attributes, const std::vector<Wanted>& names)>;
   explicit Maker(Emit emit) : emit_(std::move(emit)) {}
-  /// The first result; an invalid one behind a failure.
+  /// Returns the first result; an invalid one after a failure.
   ValueId operator()(std::string_view op, const std::vector<ValueId>& operands,
                      AttributeList attributes,
                      const std::vector<Wanted>& names = std::vector<Wanted>(1));
@@ -144,47 +145,47 @@ class Maker {
   std::optional<Diagnostics> failure_;
 };
 
-/// A target without `torch.ops.`.
+/// Returns a target without `torch.ops.`.
 [[nodiscard]] std::string_view strip(std::string_view target);
-/// Null: there is none.
+/// Returns a keyword argument, or null.
 [[nodiscard]] const Value* keyword(const Arguments& arguments, std::string_view name);
 
 class Converter {
  public:
-  /// `signature`: what torch.export writes below its graph, or empty.
+  /// Creates a converter. `signature`: the text that torch.export writes below its graph, or empty.
   Converter(const ContextPtr& context, const FxOptions& options, const Function& function,
             std::string_view signature);
   Result<FxImport> convert();
 
-  // ---- fx_direct.cpp: for importers of other forms, which make the calls themselves. What they
-  // call is pure.
+  // ---- fx_direct.cpp: for importers of other forms, which make the calls themselves. Such calls
+  // are pure.
   Status begin();  ///< reads the function's parameters
-  /// What a name of torch's is, as torch.float32 or inf; nothing: it is none.
+  /// Returns the value of a name of torch's, such as torch.float32 or inf; nothing for other names.
   static std::optional<Value> torch_word(const std::string& text);
-  /// A call that the graph has by this name, in PyTorch's types; `items`: what parts of its result
-  /// are called. It writes nothing.
+  /// Adds a call with this name in the graph, in PyTorch's types; `items`: names of the parts of
+  /// its result. The call writes nothing.
   Result<Value> add_call(std::string_view target, const Arguments& arguments, std::string name,
                          std::map<int, Wanted> items);
-  /// A node that stands for a call of which no more is known than what it reads. Where its type is
-  /// empty, nothing but such nodes may read it.
+  /// Adds a node for a call of which only its operands are known. If its type is empty, only other
+  /// such nodes may read it.
   Result<Value> add_unseen(const std::string& name, const std::vector<Value>& reads,
                            const std::string& type);
-  /// No name that is made up will be this one.
+  /// Reserves a name: no generated name will equal it.
   void reserve(const std::string& name) { names_.insert(name); }
-  /// The type of what has none yet, in torch's notation.
+  /// States the type of a value that has none yet, in torch's notation.
   Status state_type(const Value& value, const std::string& type);
   Value add_weight(const std::string& name, TypeId type);
   [[nodiscard]] const Value* input(std::string_view name) const;
-  /// A call that a row of its target takes; or why none does, and then nothing is left of it.
-  /// `name`: what made-up names begin with.
+  /// Makes a call if a row of its target applies; otherwise returns the reason and leaves nothing
+  /// behind. `name`: the prefix of generated names.
   OrReason<Value> try_call(std::string_view target, const Arguments& arguments,
                            const std::string& name);
-  /// A node of an op of the library, with its results; or why it is none.
+  /// Makes a node of an op of the library, with its results; otherwise returns the reason.
   OrReason<std::vector<Value>> try_op(
       std::string_view op, const std::vector<Value>& operands,
       const std::vector<std::pair<std::string_view, Attribute>>& attributes,
       const std::string& name);
-  /// A call that stays as it is, for the reason `why`. The results are the items of a list.
+  /// Keeps a call unchanged, for the reason `why`. The results are the items of a list.
   Result<Value> keep_call(std::string_view target, const Arguments& arguments,
                           const std::vector<Wanted>& results, bool random, const std::string& why);
   [[nodiscard]] const Type* type(const Value& value) const { return type_of(value.tensor); }
@@ -193,7 +194,7 @@ class Converter {
   [[nodiscard]] std::string name_of(const Value& value) const {
     return std::string(graph_.value_name(value.tensor));
   }
-  /// What was made up gets this name, where it is free.
+  /// Gives a generated value this name, if it is free.
   void name(const Value& value, const std::string& name);
   void set_group(std::string group) { group_ = std::move(group); }
   Result<FxImport> finish(const std::vector<std::pair<std::string, Value>>& outputs);
@@ -224,7 +225,7 @@ class Converter {
   struct Before {
     std::size_t nodes, values, tensors, storages, made_up;
   };
-  /// What a statement leaves behind beside its nodes, tensors and value.
+  /// Effects of a statement beyond its nodes, tensors and value.
   struct Trace {
     std::vector<ValueId> makers, dropped, caches;
     std::vector<std::string> opaque, reasons;
@@ -233,10 +234,10 @@ class Converter {
     in.insert(value);
     trace.push_back(value);
   }
-  /// What is converted leaves more than that.
+  /// Marks the statement as having further effects, so that it is not repeated.
   void once() { repeatable_ = false; }
   bool take_trace(Repeat<Value>& out, const Statement& s, const Before& before) const;
-  /// Of a value that may be older than the statement.
+  /// Renames a value that may be older than the statement.
   void rename(ValueId value, const std::string& name);
   bool statement_key(const Statement& s);
   bool expression_key(const Expr& e);
@@ -287,7 +288,7 @@ class Converter {
   TensorId gathered_view(const Value& base, ValueId value, std::string_view target);
   std::optional<Shape> strides_after(const ViewStep& step, Shape strides, bool& sure);
   std::optional<Shape> fresh_strides(ValueId value, std::span<const Value* const> arguments);
-  /// Of a tensor in row-major order; nothing where its type is not known.
+  /// Returns the strides of a tensor in row-major order; nothing if its type is unknown.
   std::optional<Shape> dense_strides_of(ValueId value);
   DimId count_of(const Shape& shape);
   Status resolve(Value& value, const Site& site);
@@ -298,7 +299,7 @@ class Converter {
   Status read_symbol_input(const Parameter& p);
   void declare_symbols(const Shape& shape);
   void fix_symbols();
-  // ---- fx_equal.cpp: sizes that are equal by what the dump's guards say
+  // ---- fx_equal.cpp: sizes that the dump's guards declare equal
   void read_equal_sizes();
   void make_equal_sizes(DimId a, DimId b);
   bool narrow_to_equal(DimId a, DimId b);
@@ -321,7 +322,7 @@ class Converter {
 
   // ---- fx_calls.cpp: calls of known ops
   Result<Value> call(std::string_view target, const Arguments& arguments, const Site& site);
-  /// Nothing: no row of the target applies, for the reason in `why`.
+  /// Makes a known call; nothing if no row of the target applies, with the reason in `why`.
   Result<std::optional<Outcome>> known_call(std::string_view target, const Arguments& arguments,
                                             const Site& site, bool functionalised,
                                             std::string& why);
@@ -375,8 +376,8 @@ class Converter {
   Result<OpId> opaque_op(std::string_view target, const std::optional<Schema>& schema);
   TensorId opaque_view(const Value& base, NodeId node, std::size_t result, std::string_view target);
 
-  // ---- fx_python.cpp: what Python does without an op of ATen, and what Dynamo writes for ops
-  /// Nothing: it is a call of an op, by its target.
+  // ---- fx_python.cpp: Python operations without an op of ATen, and Dynamo's forms of ops
+  /// Handles Python operations; nothing if it is a call of an op, by its target.
   Result<std::optional<Value>> python(const std::string& callee, const Arguments& arguments,
                                       const Site& site);
   Result<Value> infix(std::string_view op, const Value& a, const Value& b, Span span,
@@ -387,7 +388,7 @@ class Converter {
   Result<Value> attribute(const Value& x, const std::string& name, const Site& site);
   std::optional<Value> number(std::string_view function, const std::vector<Value>& of);
   bool bookkeeping(std::string_view callee);
-  /// A value whose type is stated as Sym(…), and that is no dim yet.
+  /// Returns a value whose type is stated as Sym(…), and that is not a dim yet.
   Result<Value> as_stated(Value value, const Statement& s);
   Status assign(const Expr& target, const Value& value, const Site& site);
   void find_names(const Expr& target);
@@ -409,7 +410,7 @@ class Converter {
   Result<Value> to_method(const Arguments& arguments, const Site& site);
   Result<Value> itself(const std::string& method, const Value& x, const Site& site);
 
-  // ---- fx_special.cpp: what is more than a renaming
+  // ---- fx_special.cpp: translations beyond renaming
   Applied apply_special(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
   [[nodiscard]] std::optional<Shape> shape_of(const Value* tensor) const;
   Applied view(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
@@ -435,7 +436,7 @@ class Converter {
                           std::int64_t stride, const std::vector<Wanted>& wanted, const Site& site);
   Applied select_scatter(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
 
-  // ---- fx_promotion.cpp: what PyTorch does with types
+  // ---- fx_promotion.cpp: PyTorch's type promotion
   Applied cat(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
   Applied scalar(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
   Applied stack(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
@@ -446,7 +447,7 @@ class Converter {
     std::vector<std::size_t> axes;   ///< that are indexed
     std::vector<ValueId> indices;    ///< of each
     std::vector<std::size_t> order;  ///< the axes, and then the others
-    bool together = false;           ///< the axes stand one beside the other
+    bool together = false;           ///< the axes are adjacent
   };
   Applied index(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
   Applied index_put(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
@@ -484,7 +485,7 @@ class Converter {
                                      const Site& site);
   std::optional<ValueId> real_range(Maker& make, const Value& start, const Value& end,
                                     const Value& step, DType dtype, const Site& site);
-  using Pads = std::vector<std::pair<DimId, DimId>>;  ///< before and behind, the last axis first
+  using Pads = std::vector<std::pair<DimId, DimId>>;  ///< before and after, the last axis first
   [[nodiscard]] std::optional<Pads> pads_of(const Value* list, std::size_t rank) const;
   std::optional<ValueId> padded(Maker& make, ValueId x, const Pads& pads, const Attribute& value);
   std::optional<Pads> same_pads(const Shape& kernel, const Shape& dilation);
@@ -492,7 +493,7 @@ class Converter {
   [[nodiscard]] std::optional<std::vector<std::size_t>> listed_axes(const Value* dim,
                                                                     std::size_t rank) const;
 
-  // ---- fx_composite.cpp: what PyTorch itself makes of other ops
+  // ---- fx_composite.cpp: ops that PyTorch itself composes of others
   Applied matmul(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
   Applied repeat_interleave(const Bound& bound, const std::vector<Wanted>& wanted,
                             const Site& site);
@@ -526,7 +527,7 @@ class Converter {
   void widen_shared(Maker& make, Term& a, Term& b);
   DimId count_along(const Term& term, std::string_view letters);
 
-  // ---- fx_windows.cpp: elements at places that are calculated, and several tensors of one shape
+  // ---- fx_windows.cpp: elements at calculated places, and several tensors of one shape
   Applied unfold(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
   Applied as_strided(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
   Applied diagonal_scatter(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
@@ -538,7 +539,7 @@ class Converter {
                                    std::int64_t offset);
   ValueId number_of_type(Maker& make, double value, DType dtype);
 
-  // ---- fx_foreign.cpp: what rule files say of foreign ops
+  // ---- fx_foreign.cpp: foreign ops declared in rule files
   const std::vector<Mapping>* mappings_of(std::string_view target);
   [[nodiscard]] ForeignValue foreign_value(const Value& value) const;
   std::optional<Bound> bind_foreign_call(const Mapping& mapping, const Arguments& arguments,
@@ -549,7 +550,7 @@ class Converter {
   void name_results(const std::vector<NodeId>& nodes, const Results& results,
                     const std::vector<Wanted>& wanted, const Site& site);
 
-  // ---- fx_vllm.cpp: the same, of vLLM's targets; layer names, and symbols that must be equal
+  // ---- fx_vllm.cpp: vLLM's targets; layer names, and symbols that must be equal
   Applied var_mean(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
   Applied ir_norm(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
   Applied rotary(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
@@ -565,7 +566,7 @@ class Converter {
   Applied shard_rows(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
 
   // ---- fx_emit.cpp: nodes
-  /// Adds a node; checks stated types at the old counts; lets makers' literals become symbols where
+  /// Adds a node; checks stated types at the old counts; turns makers' literals into symbols if
   /// nothing else fits.
   Result<Results> emit(std::string_view op, const std::vector<ValueId>& operands,
                        AttributeList attributes, const std::vector<Wanted>& wanted,
@@ -575,7 +576,8 @@ class Converter {
                            const Site& site);
   bool symbolise_maker(ValueId value, std::size_t choice);
   Status check_stated(ValueId value, const Wanted& wanted, std::string_view op);
-  /// Narrows the range of the symbol in `size`, and notes why; false: no range of a symbol says it.
+  /// Narrows the range of the symbol in `size`, and notes the reason; returns false if no range of
+  /// a symbol expresses it.
   bool assume(Compare op, DimId size, std::int64_t bound, std::string_view why);
   bool assume_stated(ValueId value, const Wanted& wanted);
   std::optional<Shape> settled(const Type& have, const Type& stated, const Facts& facts);
@@ -584,14 +586,14 @@ class Converter {
   [[nodiscard]] std::optional<Attribute> as_any_attribute(const Value& value) const;
   std::optional<Shape> as_shape(const Value& value) const;
   std::optional<std::int64_t> as_int(const Value& value) const;
-  [[nodiscard]] const Type* type_of(ValueId value) const;  ///< null: unknown, or no value
+  [[nodiscard]] const Type* type_of(ValueId value) const;  ///< null: unknown, or not a value
   std::string fresh(std::string base);
   void note(std::string text) {
     once();
     report_.substitutions.push_back(std::move(text));
   }
   NameId key(std::string_view name) { return context_.strings.intern(name); }
-  /// A tensor that is a storage of its own.
+  /// Returns a tensor with its own storage.
   [[nodiscard]] Value tensor(ValueId v);
   [[nodiscard]] Value integer(std::int64_t v);
 
@@ -599,7 +601,7 @@ class Converter {
   Context& context_;
   const FxOptions& options_;
   const Function& function_;
-  bool typed_;  ///< the dump itself states the type of some input
+  bool typed_;  ///< the dump states the type of some input
   std::string_view signature_;
   std::map<std::string, InputKind> signed_kinds_;
   std::optional<bool> lifted_;  ///< Dynamo made parameters inputs, and named them so
@@ -619,23 +621,23 @@ class Converter {
   std::unordered_map<std::string, std::map<int, Wanted>> getitems_;  ///< by the name of the tuple
   std::unordered_map<std::string, std::vector<std::string>> item_keys_;  ///< the same
   mutable std::optional<WordSet>
-      read_names_;                      ///< that some expression reads, once it was asked for
+      read_names_;                      ///< names that some expression reads, after the first query
   std::map<DimId, DimId> equal_sizes_;  ///< a size, and one that is better known
   Memory memory_;
-  bool functional_ = false;  ///< the dump is functionalised: what is called writes nothing
+  bool functional_ = false;  ///< the dump is functionalised: calls write nothing
   bool pure_ = false;        ///< and unknown calls have no effect either
-  /// Extents of symbols, and bounds of slices of them: how they compare is a matter of the run.
+  /// Extents of symbols, and bounds of slices of them: their order depends on the run.
   std::vector<std::pair<DimId, std::int64_t>> thresholds_;
-  std::set<std::string> assumed_;  ///< ops of which nothing states what they write
+  std::set<std::string> assumed_;  ///< ops whose writes nothing states
   std::set<ValueId> makers_, dropped_, rope_caches_, layer_names_;
   std::map<std::string, DimId, std::less<>> equal_;  ///< symbols that are another one
   Diagnostics errors_;
   Repeats<Value, Wanted> repeats_;
   std::unordered_map<std::string, TypeId> known_types_;  ///< by what states them
-  Trace trace_;                                          ///< of the statement at hand
+  Trace trace_;                                          ///< of the current statement
   bool repeatable_ = true;                               ///< see once()
-  bool renamed_ = false;         ///< a value may be called otherwise than it was bound
-  std::size_t first_value_ = 0;  ///< of the statement at hand
+  bool renamed_ = false;         ///< a value may have another name than it was bound to
+  std::size_t first_value_ = 0;  ///< of the current statement
   bool unique_names_ = true;     ///< no name of the dump is bound twice
 };
 

@@ -14,7 +14,7 @@ bool stands_twice(std::string_view term) {
   return false;
 }
 
-/// As they are written: with ellipses, and without a result where none is stated.
+/// Returns the terms as written: with ellipses, and without a result if none is stated.
 OrReason<EinsumTerms> written_terms(std::string equation) {
   std::erase(equation, ' ');
   for (const char sign : equation)
@@ -42,7 +42,7 @@ OrReason<EinsumTerms> written_terms(std::string equation) {
   return out;
 }
 
-/// The ellipsis as digits.
+/// Replaces the ellipsis by digits.
 OrReason<std::string> spelt_out(const std::string& term, std::size_t axes) {
   const std::size_t at = term.find(kEllipsis);
   if (at == std::string::npos) return term;

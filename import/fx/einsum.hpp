@@ -1,5 +1,5 @@
-// Equations of einsum, `ij,jk->ik`, in which PyTorch and ONNX agree: one letter an axis of an
-// operand, and those of the result.
+// Equations of einsum, `ij,jk->ik`, in the form shared by PyTorch and ONNX: one letter for each
+// axis of an operand, and the letters of the result.
 #pragma once
 
 #include <string>
@@ -10,15 +10,16 @@
 
 namespace pw {
 
-/// The letters of each operand and of the result. Axes that `...` stands for are digits here, right
-/// aligned, which no equation may use itself.
+/// Letters of each operand and of the result. Axes that `...` covers are digits here, right
+/// aligned; equations themselves may not use digits.
 struct EinsumTerms {
   std::vector<std::string> operands;
   std::string result;
 };
 
-/// Of operands of these ranks. A reason where the equation is of another form: a letter that stands
-/// twice in a term, a result with a letter of no term, more than ten axes for an ellipsis.
+/// Returns the terms for operands of these ranks. A reason if the equation has another form: a
+/// repeated letter in a term, a result with a letter of no term, more than ten axes for an
+/// ellipsis.
 OrReason<EinsumTerms> einsum_terms(std::string_view equation,
                                    const std::vector<std::size_t>& ranks);
 

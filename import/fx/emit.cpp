@@ -73,7 +73,7 @@ std::optional<ValueId> Converter::as_operand(const Value& value, const Site& sit
   DType dtype = DType::f64;
   if (value.kind == Value::Kind::integer) {
     std::optional<std::int64_t> v = context_.dims.value(value.dim);
-    if (!v) {  // a number that only the run knows
+    if (!v) {  // a number that is known only at run time
       Result<Results> extent = emit("extent", {}, {{key("value"), value.dim}},
                                     {{fresh("c"), Types::unknown(), {}}}, site);
       return extent ? std::optional(extent->front()) : std::nullopt;
@@ -159,8 +159,8 @@ Status Converter::check_stated(ValueId value, const Wanted& wanted, std::string_
 
 namespace {
 
-// The facts where the extent is at most or at least so large; nothing: no range of one symbol says
-// that, or no value of it is left.
+// Returns the facts under which the extent is at most or at least this large; nothing if no range
+// of one symbol expresses that, or no value remains.
 std::optional<Facts> narrowed(Dims& dims, Facts facts, Compare op, DimId size, std::int64_t bound) {
   const std::vector<std::string> symbols = dims.symbols(size);
   if (symbols.size() != 1) return std::nullopt;

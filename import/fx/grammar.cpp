@@ -43,7 +43,7 @@ struct Place {
   SourceId source;
 };
 
-/// A statement before it is told apart: `a = b = c` has three parts.
+/// A statement before classification: `a = b = c` has three parts.
 struct Raw {
   Span span;
   bool returns = false;
@@ -296,7 +296,7 @@ const auto set_signed = [](auto& c) {
     _val(c) = std::move(call);
   }
 };
-// `x.shape` of what is no name: getattr(x, "shape").
+// `x.shape` of a value that is not a name: getattr(x, "shape").
 const auto take_attribute = [](auto& c) {
   std::size_t chain = 0;
   for (const Expr* e = &_val(c); e->kind == Expr::Kind::call && !e->args.empty(); e = &e->args[0])

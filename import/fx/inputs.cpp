@@ -26,13 +26,14 @@ constexpr std::string_view kOtherDTypes[] = {
 
 constexpr std::string_view kSym = "Sym(";
 
-// "Sym(s0)" → "s0"; empty: it is none.
+// "Sym(s0)" → "s0"; empty for other texts.
 std::string_view symbolic_text(std::string_view type) {
   if (!type.starts_with(kSym) || !type.ends_with(")")) return {};
   return type.substr(kSym.size(), type.size() - kSym.size() - 1);
 }
 
-// An annotation that is no type of a tensor: torch.Tensor, LayerName, List[Tensor].
+// Returns true for an annotation that is not the type of a tensor: torch.Tensor, LayerName,
+// List[Tensor].
 bool says_no_type(std::string_view text) {
   const std::string_view word = trimmed(text.substr(0, text.find('[')));
   if (text == "?") return true;
@@ -276,7 +277,7 @@ Status Converter::read_inputs() {
                          "there is no input `" + name + "`",
                          near.empty() ? "" : "did you mean `" + near + "`?"));
   }
-  std::string guess;  // of the tokens symbol: the leading dim of the first list of integers that
+  std::string guess;  // for the tokens symbol: the leading dim of the first list of integers that
                       // has a symbolic one
   for (const Parameter& p : function_.parameters) {
     if (env_.contains(p.name)) return fail(p.span, "PW0507", "a second input `" + p.name + "`");

@@ -28,7 +28,8 @@ std::optional<std::string> source_of(std::string_view comment) {
   return std::string(place.substr(0, 1024));
 }
 
-/// Of what stands in a line as it is: neither blank, bracket, quote, comment nor end of the line.
+/// Returns true for an ordinary character of a line: neither blank, bracket, quote, comment nor
+/// line end.
 bool is_ordinary(char c) {
   static constexpr std::array<bool, 256> kOrdinary = [] {
     std::array<bool, 256> out{};

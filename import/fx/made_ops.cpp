@@ -41,7 +41,7 @@ constexpr std::array kPlain = {Special::view,
 constexpr std::array<std::string_view, 7> kMoves = {"cat",   "reshape",   "slice", "slice_scatter",
                                                     "split", "transpose", "full"};
 
-// What an operator of tensors is; empty: nothing that makes a node.
+// Returns the op of an operator on tensors; empty if it makes no node.
 std::string_view op_of(const pw::Expr& e) {
   if (e.kind == pw::Expr::Kind::call) return e.text;
   if (e.kind == pw::Expr::Kind::negate) return "neg";

@@ -1,5 +1,5 @@
-// What ops of the library calls of torch's become: of those that are none of a rule's business a
-// graph need not say what they do.
+// The ops of the library that torch's calls become. For targets whose ops no rule names, a graph
+// need not state what they do.
 #pragma once
 
 #include <memory>
@@ -23,10 +23,11 @@ class MadeOps {
 
   using Names = std::set<std::string, std::less<>>;
 
-  /// By calls of any target: numbers as tensors, operands brought to a type, and the like.
+  /// Returns the ops made by calls of any target: numbers as tensors, conversions of operands, and
+  /// the like.
   static const Names& anywhere();
-  /// Besides those, by calls of a target, as "torch.ops.aten.mm.default". Nothing where the table
-  /// does not tell: any.
+  /// Returns the further ops made by calls of a target, such as "torch.ops.aten.mm.default".
+  /// Nothing if the table does not restrict them.
   [[nodiscard]] std::optional<Names> operator()(std::string_view target) const;
 
  private:

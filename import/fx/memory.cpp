@@ -1,3 +1,12 @@
+// Alias analysis over views: decides how a write to one tensor affects another of the same storage.
+// Tensors form a forest, in which each view has a base and the steps that lead to it. For a write
+// and a read, the paths up to their common ancestor are compared. An empty path means that one
+// contains the other; otherwise the first steps are disjoint if they take different parts of a
+// split, or disjoint constant intervals of one axis. Every other case counts as overlapping.
+//
+// Invariant: the result is conservative. `none` is returned only if the tensors cannot share an
+// element; `unsure` if it is not known whether they share memory. Cost: linear in the depth of the
+// views.
 #include "import/fx/memory.hpp"
 
 #include <algorithm>
@@ -16,7 +25,7 @@ std::optional<std::int64_t> constant_of(const Context& context, const Attribute*
   return std::nullopt;
 }
 
-/// The elements [begin, end) of one axis that a first step takes of its base.
+/// Interval [begin, end) of one axis that a first step takes of its base.
 struct Interval {
   std::int64_t axis = 0, begin = 0, end = 0;
 };
@@ -45,7 +54,7 @@ std::optional<Interval> interval_of(const Context& context, const ViewStep& step
   return out;
 }
 
-/// Whether two views of one base surely have no element in common.
+/// Returns true if two views of one base have no element in common for certain.
 bool disjoint(const Context& context, const Tensor& a, const Tensor& b) {
   if (a.steps.empty() || b.steps.empty()) return false;
   const ViewStep &x = a.steps.front(), &y = b.steps.front();
@@ -94,7 +103,7 @@ std::string Memory::perhaps_several_names(TensorId t) const {
 
 Touch Memory::touch(const Context& context, TensorId written, TensorId read) const {
   if (written == read) return Touch::all;
-  // The way up from both, to where they meet.
+  // Paths upward from both, to the common ancestor.
   std::vector<TensorId> up{written}, other{read};
   while (tensors[up.back()].base.valid()) up.push_back(tensors[up.back()].base);
   while (tensors[other.back()].base.valid()) other.push_back(tensors[other.back()].base);
@@ -102,7 +111,7 @@ Touch Memory::touch(const Context& context, TensorId written, TensorId read) con
     up.pop_back();
     other.pop_back();
   }
-  // Now the last of both is where they meet.
+  // The last of both is now the common ancestor.
   if (up.size() > 1 && other.size() > 1 &&
       disjoint(context, tensors[up[up.size() - 2]], tensors[other[other.size() - 2]]))
     return Touch::none;
@@ -135,7 +144,7 @@ bool is_dense(Dims& dims, const Shape& shape, const Shape& strides) {
   return true;
 }
 
-// Axes that lie densely one in another are a run, which can be divided anew; runs stay apart.
+// Axes that are densely nested form a run, which can be divided differently; runs stay separate.
 std::optional<Shape> viewed_strides(Dims& dims, const Shape& from, const Shape& strides,
                                     const Shape& to, bool& sure) {
   sure = true;

@@ -231,7 +231,7 @@ class Inliner {
       e.span = span;
     } else if (it->second.kind == Expr::Kind::name) {
       e.text = it->second.text + e.text.substr(first.size());
-    } else if (e.kind == Expr::Kind::call) {  // a method of what is no name
+    } else if (e.kind == Expr::Kind::call) {  // a method of a value that is not a name
       e.args.insert(e.args.begin(), it->second);
       e.text = e.text.substr(first.size());
     }
@@ -242,7 +242,7 @@ class Inliner {
   std::set<std::string, std::less<>> used_;  // names of what comes out
 };
 
-/// What stands before the first dot of names and calls.
+/// Collects the part before the first dot of names and calls.
 void add_heads(const Expr& e, Strings& heads) {
   const bool names = e.kind == Expr::Kind::name || e.kind == Expr::Kind::call;
   if (const std::string_view first = names ? head(e.text) : ""; first.size() < e.text.size())
@@ -250,7 +250,7 @@ void add_heads(const Expr& e, Strings& heads) {
   for (const Expr& part : e.args) add_heads(part, heads);
 }
 
-/// Those alone that a name or a call begins with.
+/// Collects only those with which a name or a call begins.
 void add_names(const Expr& target, const Strings& heads, Strings& names) {
   if (target.kind == Expr::Kind::name && heads.find(target.text).valid()) names.intern(target.text);
   for (const Expr& part : target.args) add_names(part, heads, names);
@@ -309,7 +309,7 @@ void spell_out(Expr& e, const Strings& locals) {
 
 namespace {
 
-/// Of names that a parameter of Dynamo's may have.
+/// Counts names that a parameter of Dynamo's may have.
 void count_names(const Expr& e, std::map<std::string, int, std::less<>>& counts) {
   const bool names = e.kind == Expr::Kind::name ||
                      (e.kind == Expr::Kind::call && e.text.find('.') != std::string::npos);

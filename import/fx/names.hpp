@@ -1,4 +1,4 @@
-// What names are bound to, in the order in which they were first bound.
+// Table of bindings, in the order in which names were first bound.
 #pragma once
 
 #include <deque>
@@ -10,7 +10,7 @@
 
 namespace pw::fx {
 
-/// What is bound stays where it is for as long as the table.
+/// Table of values by name. A bound value stays in place for the life of the table.
 template <class T>
 class BoundNames {
  public:
@@ -19,7 +19,7 @@ class BoundNames {
     T value;
   };
 
-  /// Null where the name is not bound.
+  /// Returns the value, or null if the name is not bound.
   [[nodiscard]] T* find(std::string_view name) {
     const std::uint32_t at = place(name);
     return at == HashIndex::kNone ? nullptr : &bound_[at].value;

@@ -20,7 +20,7 @@ std::string op_name(std::string_view target) {
   return name;
 }
 
-/// Of an operand; null: the call does not fit the schema.
+/// Returns the schema's argument for an operand; null if the call does not fit the schema.
 const Schema::Argument* argument_of(const Schema& schema, const Skeleton& call,
                                     std::size_t operand) {
   if (call.keywords[operand].empty()) {
@@ -32,14 +32,14 @@ const Schema::Argument* argument_of(const Schema& schema, const Skeleton& call,
   return nullptr;
 }
 
-/// The operand whose memory a result shares.
+/// Returns the operand whose memory a result shares.
 std::optional<std::size_t> operand_of(const Schema& schema, const Skeleton& call, char letter) {
   for (std::size_t i = 0; i < call.operands.size(); ++i)
     if (const Schema::Argument* a = argument_of(schema, call, i); a && a->alias == letter) return i;
   return std::nullopt;
 }
 
-/// Calls operand `to` where operand `from` is called; the keys of dicts are texts.
+/// Renames operand `from` to operand `to`; the keys of dicts are texts.
 std::string renamed(std::string_view text, std::size_t from, std::size_t to) {
   const std::string name = fmt::format("%{}", from);
   std::string out;
@@ -135,7 +135,7 @@ std::vector<std::size_t> Converter::written_operands(const Skeleton& call, std::
     const bool again =
         std::any_of(call.operands.begin(), call.operands.begin() + static_cast<std::ptrdiff_t>(i),
                     [&](const Value& before) { return before.handle == operand.handle; });
-    // In a dump with types, an input without one is no tensor: the name of a layer, say.
+    // In a dump with types, an input without one is not a tensor: the name of a layer, for example.
     const bool no_tensor = typed_ && graph_.is_input(operand.tensor) && !type_of(operand.tensor);
     const bool named =
         unknown.arguments.empty() || std::find(unknown.arguments.begin(), unknown.arguments.end(),

@@ -1,4 +1,4 @@
-// The table from FX targets to ops of the library: data, and the reader of its one-line parameter
+// The table from FX targets to ops of the library: data, and a parser of its one-line parameter
 // lists.
 #pragma once
 
@@ -13,7 +13,8 @@
 
 namespace pw::fx {
 
-/// What a target needs beyond renaming its arguments. Each is a function in fx_special.cpp.
+/// Translation that a target needs beyond renaming its arguments. Each is a function in
+/// fx_special.cpp.
 enum class Special : std::uint8_t {
   none,
   view,  ///< literals may become symbols
@@ -22,7 +23,7 @@ enum class Special : std::uint8_t {
   squeeze,
   t,
   permute,
-  slice,  ///< bounds may be left out
+  slice,  ///< bounds may be omitted
   select,
   split,  ///< a size, not sizes
   chunk,
@@ -75,7 +76,7 @@ enum class Special : std::uint8_t {
   any,     ///< over several axes
   variance,
   ir_norm,         ///< of vLLM's own IR
-  rotary,          ///< heads may have an axis of their own
+  rotary,          ///< heads may have a separate axis
   attention,       ///< its output buffer says more than the operands
   scaled_product,  ///< by one scale, one a row, or one a block
   shard_rows,      ///< of a group that only other calls name
@@ -84,9 +85,9 @@ enum class Special : std::uint8_t {
 
 struct Slot {
   enum class Use : std::uint8_t { operand, attribute, buffer, none, ignored } use = Use::ignored;
-  std::vector<std::string_view> names;  ///< as PyTorch versions have called it
+  std::vector<std::string_view> names;  ///< names in PyTorch's versions
   std::string_view to;                  ///< the library's name for it
-  int result = -1;  ///< the library's result that is its new contents, where it is written
+  int result = -1;  ///< the library's result that is its new contents, if it is written
   std::optional<std::string_view> default_text;
 };
 
@@ -97,22 +98,23 @@ struct Mapping {
   Special special = Special::none;
   bool copies = false;  ///< what it returns never shares memory with what it is given
   const ForeignOp* foreign = nullptr;  ///< of Special::foreign
-  /// Results from here on are contents of arguments; nothing: it writes none.
+  /// Returns the index of the first result that is an argument's contents; nothing if it writes
+  /// none.
   [[nodiscard]] std::optional<std::size_t> first_written() const;
 };
 
-/// What is asked for is read then: a graph has calls of a few of a thousand targets.
+/// Table of mappings, parsed on demand: a graph calls a few of a thousand targets.
 class Table {
  public:
-  /// `foreign`: the items of rule files, which come before the rows of the table; may be null, and
-  /// must outlive it.
+  /// Creates a table. `foreign`: the items of rule files, which precede the rows of the table; may
+  /// be null, and must outlive it.
   explicit Table(const ForeignOps* foreign = nullptr) : foreign_(foreign) {}
-  /// Another item, which must outlive the table.
+  /// Adds an item, which must outlive the table.
   const std::vector<Mapping>* add(const ForeignOp& op);
-  /// Those of a target, in order of preference; the first whose conditions hold is used. Null:
-  /// there are none.
+  /// Returns the mappings of a target, in order of preference; the first whose conditions hold
+  /// applies. Null if there are none.
   [[nodiscard]] const std::vector<Mapping>* find(std::string_view target);
-  /// All that there are rows of.
+  /// Returns all targets with rows.
   [[nodiscard]] std::set<std::string> targets() const;
 
  private:

@@ -295,7 +295,7 @@ Result<Value> Converter::attribute(const Value& x, const std::string& name, cons
     out.dtype = type->dtype;
     return out;
   }
-  return other("." + name);  // device, layout, is_cuda …: what no tensor depends on
+  return other("." + name);  // device, layout, is_cuda …: no tensor depends on it
 }
 
 Result<std::optional<Value>> Converter::python(const std::string& callee,
@@ -447,7 +447,7 @@ Result<Value> Converter::as_stated(Value value, const Statement& s) {
   if (end == text.c_str() + text.size() && text.find_first_of(".e") != std::string::npos)
     return real(number);
   TextResult<DimId> dim = parse_dim(context_.dims, text);
-  if (!dim || text.starts_with("z")) return value;  // zf0 and the like are no integers
+  if (!dim || text.starts_with("z")) return value;  // zf0 and the like are not integers
   Value out = integer(0);
   out.dim = symbols_.renamed(*dim);
   return out;

@@ -1,4 +1,5 @@
-// Private to the importer: the counts that symbols replaced, and how shape literals follow them.
+// Private to the importer: the counts that symbols replaced, and the shape literals derived from
+// them.
 #pragma once
 
 #include <map>
@@ -19,22 +20,22 @@ class Symbols {
     return old_;
   }
 
-  /// A symbol of the dump is called something else, as others of it may be.
+  /// Renames a symbol of the dump, as other symbols may be renamed.
   void rename(const std::string& name, DimId to) { renamed_[name] = to; }
   [[nodiscard]] bool renames(const std::string& name) const { return renamed_.contains(name); }
   DimId renamed(DimId dim);
   TypeId renamed(TypeId type);
 
-  /// The dim or type as it was before symbols came in.
+  /// Returns the dim or type as it was before symbols were introduced.
   DimId to_old(DimId dim);
   TypeId to_old(TypeId type);
-  /// Whether a symbol that came in is in it.
+  /// Returns true if the dim contains an introduced symbol.
   [[nodiscard]] bool in(DimId dim) const;
   [[nodiscard]] bool in(const Shape& shape) const;
-  /// Symbols whose old count is this literal.
+  /// Returns the symbols whose old count is this literal.
   [[nodiscard]] std::vector<DimId> standing_for(DimId literal) const;
-  /// The same shape with literals made symbols so that it has the elements of `from`; nothing if
-  /// none fits. May hold a -1.
+  /// Returns the shape with literals replaced by symbols so that it has as many elements as `from`;
+  /// nothing if none fits. May hold a -1.
   std::optional<Shape> fit_view(const Shape& from, const Shape& literal);
 
  private:

@@ -32,21 +32,21 @@ struct Schema {
   bool reshapes = false;  ///< changes the shape or the strides of what it writes, as `t_` does
   [[nodiscard]] bool writes() const;   ///< an argument is written
   [[nodiscard]] bool aliases() const;  ///< a result may share memory with an argument
-  /// No side effects, and equal calls give equal results.
+  /// Returns true without side effects, and if equal calls give equal results.
   [[nodiscard]] bool pure() const { return !random && !effect && !writes(); }
 };
 
-/// The schema of a target as `aten.add_.Tensor`, `aten.cumsum` or `aten.cumsum.default`; nothing
-/// where PyTorch ships no such op.
+/// Returns the schema of a target such as `aten.add_.Tensor`, `aten.cumsum` or
+/// `aten.cumsum.default`; nothing if PyTorch ships no such op.
 [[nodiscard]] std::optional<Schema> find_schema(std::string_view target);
 
-/// The schema that a line of such a table states; it refers to the line.
+/// Parses the schema in a line of such a table; it refers to the line.
 [[nodiscard]] Schema parse_schema(std::string_view line);
 
-/// The line of a target in the table, for messages and tests; empty where there is none.
+/// Returns the line of a target in the table, for messages and tests; empty if there is none.
 [[nodiscard]] std::string_view schema_line(std::string_view target);
 
-/// The whole table, as it was generated.
+/// Returns the whole table, as generated.
 [[nodiscard]] std::string_view schema_table();
 
 }  // namespace pw::fx

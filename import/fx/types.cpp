@@ -16,7 +16,7 @@ namespace {
 constexpr std::string_view kLoadArgs = "def load_args(", kTensor = "reader.tensor(",
                            kSymbol = "reader.symint(", kDType = "dtype=";
 
-/// The place behind the bracket that closes the one at `open`.
+/// Returns the position after the bracket that closes the one at `open`.
 std::size_t behind_bracket(std::string_view line, std::size_t open) {
   int depth = 0;
   for (std::size_t at = open; at < line.size(); ++at) {
@@ -26,14 +26,15 @@ std::size_t behind_bracket(std::string_view line, std::size_t open) {
   return std::string_view::npos;
 }
 
-/// `bf16` of `torch.bfloat16`; as it is, where the library has no such dtype.
+/// Returns `bf16` for `torch.bfloat16`; the text unchanged if the library has no such dtype.
 std::string dtype_text(std::string_view torch) {
   const std::optional<Value> word = Converter::torch_word(std::string(torch));
   if (word && word->kind == Value::Kind::dtype) return std::string(name(word->dtype));
   return std::string(torch.substr(torch.rfind('.') + 1));
 }
 
-/// `bf16[4, 8]` of `buf0, (4, 8), dtype=torch.bfloat16, is_leaf=True`. Nothing: it has no shape.
+/// Returns `bf16[4, 8]` for `buf0, (4, 8), dtype=torch.bfloat16, is_leaf=True`. Nothing if it has
+/// no shape.
 std::optional<std::string> tensor_text(std::string_view arguments) {
   const std::size_t open = arguments.find('(');
   const std::size_t end = open == std::string_view::npos ? open : behind_bracket(arguments, open);
@@ -48,7 +49,8 @@ std::optional<std::string> tensor_text(std::string_view arguments) {
   return fmt::format("{}[{}]", dtype, dims);
 }
 
-/// What a line of the script says of an argument, by its name, which is the comment.
+/// Returns the type that a line of the script states of an argument, by its name, which is the
+/// comment.
 std::optional<std::pair<std::string, std::string>> stated_in(std::string_view line) {
   const std::size_t comment = line.rfind('#');
   if (comment == std::string_view::npos) return std::nullopt;

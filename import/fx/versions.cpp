@@ -1,4 +1,6 @@
-// A write creates a new value, and a view of the written tensor is derived again when it is read.
+// Lazy versioning of memory: a write creates a new value of its storage, and a view of the written
+// tensor is derived again when it is read. A read applies the writes since the view was last
+// derived, or derives it from its base.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -9,10 +11,10 @@
 namespace pw::fx {
 namespace {
 
-// Beyond so many writes a view is derived from its base without a look at each of them.
+// After this many writes a view is derived from its base, without inspecting each of them.
 constexpr std::size_t kMaxLook = 64;
 
-// Ops of PyTorch that return their argument itself where nothing has to be done.
+// Ops of PyTorch that may return their argument itself if nothing has to be done.
 bool may_return_itself(std::string_view target) {
   return target.starts_with("aten.contiguous") || target.starts_with("aten.to.") ||
          target.starts_with("aten.type_as") || target.starts_with("aten.dropout");
@@ -22,7 +24,7 @@ bool may_return_itself(std::string_view target) {
 
 // ---- reading
 
-// A write that is only assumed goes to its own argument: what may share memory is not written.
+// An assumed write affects its own argument only: memory that may be shared is not written.
 Touch Converter::touched(const Write& write, TensorId id) const {
   const Touch touch = memory_.touch(context_, write.tensor, id);
   return touch == Touch::unsure && write.assumed ? Touch::none : touch;

@@ -1,4 +1,4 @@
-// A product with a constant matrix along one axis: what interpolates, and what transforms to
+// Products with a constant matrix along one axis, used for interpolation and transforms to
 // frequencies.
 #pragma once
 
@@ -6,8 +6,8 @@
 
 namespace pw::onnx {
 
-/// x with one axis replaced by its products with the rows of a matrix, as many columns as the axis
-/// has elements.
+/// Returns x with one axis replaced by its products with the rows of a matrix, which has as many
+/// columns as the axis has elements.
 fx::Value times_matrix(OnnxCall& c, const fx::Value& x, std::size_t axis, std::int64_t rows,
                        const std::vector<double>& matrix);
 

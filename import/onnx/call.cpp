@@ -19,7 +19,8 @@ fx::Value value_of_kind(fx::Value::Kind kind) {
   return out;
 }
 
-/// The one number that all elements are; nothing where they differ, or a double does not hold it.
+/// Returns the number that all elements equal; nothing if they differ, or a double does not hold
+/// it.
 std::optional<double> fill_of(const StoredContents& contents) {
   const auto size = static_cast<std::size_t>(size_of(contents.dtype));
   const std::string_view bytes = contents.bytes;
@@ -32,7 +33,7 @@ std::optional<double> fill_of(const StoredContents& contents) {
   return out;
 }
 
-/// Of an argument that is a number.
+/// Returns the value of an argument that is a number.
 std::optional<double> number_of(const fx::Value& value, const Dims& dims) {
   if (value.kind == fx::Value::Kind::real) return value.real;
   if (value.kind != fx::Value::Kind::integer) return std::nullopt;
@@ -45,7 +46,7 @@ fx::Arguments fill_arguments(fx::Value shape, double value, DType dtype) {
   return {{std::move(shape), real(value)}, {{"dtype", type_name(dtype)}}};
 }
 
-/// Dims that overflowed, and negative extents but the one that a reshape works out.
+/// Checks for dims that overflowed, and for negative extents except the one that a reshape infers.
 void check_dims(const Dims& dims, std::string_view op, std::string_view name,
                 const Attribute& value) {
   const auto check = [&](DimId d) {

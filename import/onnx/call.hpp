@@ -1,5 +1,5 @@
-// A node of an ONNX model while it becomes calls of known ops: its inputs, its attributes, and the
-// calls.
+// A node of an ONNX model during its translation into calls of known ops: its inputs, its
+// attributes, and the calls.
 #pragma once
 
 #include <memory>
@@ -16,13 +16,13 @@
 
 namespace pw::onnx {
 
-/// Thrown where a node is of a form that its lowering does not take; it stays a call of its own
-/// then. The importer catches it.
+/// Thrown if a node has a form that its lowering does not accept; it then stays a separate call.
+/// The importer catches it.
 struct GiveUp {
   std::string reason;
 };
 
-/// Whole numbers that are known while importing, such as shapes and axes; some may be symbolic.
+/// Whole numbers that are known during the import, such as shapes and axes; some may be symbolic.
 struct KnownNumbers {
   DType dtype = DType::i64;
   std::vector<std::int64_t> extents;
@@ -38,21 +38,21 @@ struct ModelValue {
 };
 using ModelValues = std::vector<ModelValue>;
 
-/// At most so many numbers are known one by one.
+/// Largest number of elements that are known one by one.
 inline constexpr std::int64_t kMostKnown = 4096;
 
-/// Tensors for values that are known: numbers, fills and weights.
+/// Tensors of known values: numbers, fills and weights.
 class Constants {
  public:
   explicit Constants(fx::Converter& to) : to_(to) {}
-  /// The tensor of a value; made when it is first asked for.
+  /// Returns the tensor of a value; made on first use.
   const fx::Value& tensor(ModelValue& value);
   fx::Value tensor(std::shared_ptr<const StoredContents> contents, const std::string& name);
-  /// Counts the bytes of a constant that a lowering made. GiveUp once they are too many in all.
+  /// Counts the bytes of a constant that a lowering made. GiveUp if the total is too large.
   void count_made(const StoredContents& contents);
   static constexpr std::size_t kMostMadeBytes = std::size_t{128} << 20;
   [[nodiscard]] bool made_too_much() const { return made_ > kMostMadeBytes; }
-  /// Those of the weights that were made, by their names.
+  /// Returns the contents of the created weights, by name.
   [[nodiscard]] const InputContents& contents() const { return contents_; }
 
  private:
@@ -83,7 +83,7 @@ class OnnxCall {
   [[nodiscard]] const OnnxNode& node() const { return node_; }
   [[nodiscard]] std::int64_t version() const { return version_; }  ///< of its opset
 
-  // ---- inputs. A lowering reads all that are given, or the node is none of its.
+  // ---- inputs. A lowering must read all that are given; otherwise the node is not its own.
   [[nodiscard]] std::size_t count() const { return inputs_.size(); }
   [[nodiscard]] bool has(std::size_t i) const {
     return i < inputs_.size() && inputs_[i] != nullptr;
@@ -92,9 +92,9 @@ class OnnxCall {
   Type type(std::size_t i);
   std::size_t rank(std::size_t i) { return type(i).shape.size(); }
   ModelValue& value(std::size_t i);
-  /// Nothing: they are not known while importing.
+  /// Returns known numbers; nothing if they are unknown during the import.
   const KnownNumbers* known(std::size_t i);
-  /// Whole numbers of rank 0 or 1.
+  /// Returns whole numbers of rank 0 or 1.
   Shape dims(std::size_t i);
   std::vector<std::int64_t> integers(std::size_t i);
   std::int64_t integer(std::size_t i);
@@ -110,14 +110,14 @@ class OnnxCall {
   std::string text(std::string_view name, std::string otherwise);
   std::vector<std::int64_t> integers(std::string_view name, std::vector<std::int64_t> otherwise);
   void ignore(std::string_view name) { (void)find(name); }
-  /// GiveUp where something that was given has not been read.
+  /// Checks that all given inputs and attributes were read; GiveUp otherwise.
   void check_all_read() const;
 
   // ---- calls
   fx::Value call(std::string_view target, std::vector<fx::Value> arguments,
                  std::vector<std::pair<std::string, fx::Value>> keywords = {});
-  /// A node of one result, of an op of the library. Numbers among the operands are of the first
-  /// tensor's dtype.
+  /// Attributes of a node with one result, of an op of the library. Numbers among the operands get
+  /// the first tensor's dtype.
   using OpAttributes = std::vector<std::pair<std::string_view, Attribute>>;
   fx::Value op(std::string_view op, const std::vector<fx::Value>& operands,
                const OpAttributes& attributes = {});
@@ -138,14 +138,14 @@ class OnnxCall {
   [[nodiscard]] Dims& dims() const { return to_.context().dims; }
   [[nodiscard]] const Facts& facts() const { return to_.facts(); }
   [[nodiscard]] std::optional<std::int64_t> extent(DimId dim) const { return dims().value(dim); }
-  /// All extents, or GiveUp.
+  /// Returns all extents, or throws GiveUp.
   [[nodiscard]] std::vector<std::int64_t> extents(const Shape& shape) const;
 
   ModelValue result(fx::Value tensor) const { return {"", std::move(tensor)}; }
   ModelValue result(KnownNumbers known) const { return {"", {}, {}, std::move(known)}; }
-  /// Of an attribute that is a tensor; GiveUp where it is of a dtype that the library lacks.
+  /// Returns the contents of an attribute that is a tensor; GiveUp if the library lacks its dtype.
   [[nodiscard]] ModelValue contents_of_attribute(const OnnxTensor& tensor) const;
-  /// Of a constant that the lowering made.
+  /// Returns a value for a constant that the lowering made.
   ModelValue result(std::shared_ptr<const StoredContents> contents) const {
     constants_.count_made(*contents);
     return {"", {}, std::move(contents)};
@@ -161,13 +161,13 @@ class OnnxCall {
   std::set<std::string, std::less<>> read_attributes_;
 };
 
-/// GiveUp where a constant would have more elements than are worth it, or a number is none of a
+/// Largest constant that is made. GiveUp if one would have more elements, or if a number is not a
 /// count.
 inline constexpr std::int64_t kMostMade = std::int64_t{1} << 22;
 void check_made(std::int64_t count);
-/// Counted from the front; GiveUp where there is no such axis.
+/// Returns the axis counted from the front; GiveUp if there is no such axis.
 [[nodiscard]] std::size_t axis_in(std::int64_t axis, std::size_t rank);
-/// What is known of a constant's whole numbers; nothing where there are too many.
+/// Returns a constant's whole numbers; nothing if there are too many.
 [[nodiscard]] std::optional<KnownNumbers> known_of(const StoredContents& contents, Dims& dims);
 
 }  // namespace pw::onnx

@@ -1,4 +1,4 @@
-// Small models, of which tests read mutants.
+// Small models; tests read mutants of them.
 #pragma once
 
 #include <string>

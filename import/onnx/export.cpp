@@ -52,7 +52,7 @@ WireWriter text_attribute(std::string_view name, std::string_view value) {
   return attribute_start(name, OnnxKind::text).text(4, value);
 }
 
-/// Ops that are one op of ONNX of the same operands.
+/// Ops with exactly one ONNX counterpart of the same operands.
 struct SameOp {
   std::string_view op, onnx;
 };
@@ -169,7 +169,7 @@ class OnnxWriter {
     return constant(onnx::stored(DType::i64, {}, std::vector<std::int64_t>{value}));
   }
 
-  /// The bytes of one number in any dtype.
+  /// Returns the bytes of one number in any dtype.
   std::string number(double value, DType dtype) {
     if (dtype == DType::f32 || dtype == DType::f64 || !is_float(dtype))
       return constant(is_float(dtype) ? onnx::stored(dtype, {}, std::vector<double>{value})
@@ -205,7 +205,7 @@ class OnnxWriter {
     return type(v).dtype == dtype ? name(v) : cast(name(v), dtype);
   }
 
-  /// A dim as a number of rank 0; symbols are read off inputs.
+  /// Writes a dim as a number of rank 0; symbols are read off inputs.
   std::string dim(DimId d) {
     if (const auto value = context_.dims.value(d)) return scalar(*value);
     if (context_.dims.is_symbol(d)) {
@@ -223,7 +223,7 @@ class OnnxWriter {
     why_ = "the dim `" + context_.dims.print(d) + "` is no sum of products";
     return {};
   }
-  /// A list of dims as a tensor of rank 1.
+  /// Writes a list of dims as a tensor of rank 1.
   std::string dims(const Shape& shape) {
     std::vector<std::int64_t> values;
     for (const DimId d : shape)
@@ -446,7 +446,7 @@ class OnnxWriter {
          {text_attribute("approximate", graph_.op_of(n).name == "gelu" ? "none" : "tanh")});
   }
 
-  // ---- what ONNX has not
+  // ---- ops that ONNX lacks
 
   WireWriter any_attribute(std::string_view of, const Attribute& value) {
     if (const auto* truth = std::get_if<bool>(&value)) return integer_attribute(of, *truth);
@@ -493,7 +493,7 @@ class OnnxWriter {
   std::size_t next_ = 0;
 };
 
-/// Whether the writer has a form for the op, so that its body need not be looked at.
+/// Returns true if the writer has a form for the op, so that its body is not needed.
 bool stays(const Op& op) {
   static const std::set<std::string_view> kForms = {"erf",   "sigmoid", "relu",     "detach",
                                                     "clone", "gelu",    "gelu_tanh"};

@@ -5,11 +5,16 @@
 
 namespace pw {
 
-/// Ops with a counterpart become it, other ops with a body what the body calls, the rest calls of
-/// the domain `piecewise` with their attributes. Weights whose contents the graph holds become
-/// initialisers, others inputs; symbols become parameters of dims, and what a graph writes follows
-/// its outputs. PW0526: a dim that the shapes of no input give, a type that is not known, or a
-/// model above 2 GiB, which protobuf cannot hold.
-Result<WrittenGraph> export_onnx(const Graph& graph);
+struct OnnxExport {
+  std::string bytes;                ///< of the file, a ModelProto
+  std::vector<std::string> custom;  ///< ops that ONNX lacks, in the domain `piecewise`, sorted
+};
+
+/// Exports a graph. Ops with a counterpart become it; other ops with a body become the ops of the
+/// body; the rest become calls in the domain `piecewise` with their attributes. Weights whose
+/// contents the graph holds become initialisers, others inputs. Symbols become parameters of dims,
+/// and writes of the graph follow its outputs. PW0526: a dim that no input's shape gives, an
+/// unknown type, or a model above 2 GiB, which protobuf cannot hold.
+Result<OnnxExport> export_onnx(const Graph& graph);
 
 }  // namespace pw

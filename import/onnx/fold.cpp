@@ -188,8 +188,7 @@ Folded fold_product(OnnxCall& c) {
 
 // ---- two operands, or more
 
-/// Numbers side by side; one number goes with each of the other's. An invalid result: it cannot be
-/// told.
+/// Combines numbers elementwise; a single number is broadcast. An invalid result means unknown.
 using OnDims = DimId (*)(OnnxCall& c, DimId a, DimId b);
 
 Folded fold_pairs(OnnxCall& c, std::size_t first, OnDims op, std::optional<DType> dtype = {}) {
@@ -294,7 +293,7 @@ constexpr auto kFolds = std::to_array<FoldRow>({
     {"Where", fold_where},
 });
 
-/// Of the inputs that numbers are calculated from; Shape and Size read types.
+/// Returns true if the inputs of a calculation of numbers may be known; Shape and Size read types.
 bool may_be_known(OnnxCall& c, std::string_view op) {
   if (op == "Shape" || op == "Size") return true;
   for (std::size_t i = 0; i < c.count(); ++i)

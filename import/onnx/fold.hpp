@@ -1,4 +1,4 @@
-// Calculates while importing what a model says of shapes: whole numbers, some of them symbolic
+// Constant folding of shape calculations during the import: whole numbers, some of them symbolic
 // dims.
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace pw::onnx {
 
-/// The result of a node whose inputs are known numbers; nothing where it is no such node.
+/// Returns the result of a node whose inputs are known numbers; nothing for other nodes.
 [[nodiscard]] std::optional<KnownNumbers> fold(OnnxCall& call);
 
 }  // namespace pw::onnx

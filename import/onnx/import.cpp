@@ -30,7 +30,7 @@ constexpr std::size_t kMostFolded = std::size_t{1} << 20;
 constexpr std::size_t kMostListed = std::size_t{1}
                                     << 16;  // numbers of an attribute of an opaque op
 
-/// The bytes that a copy of the node takes, about.
+/// Returns the approximate bytes of a copy of the node.
 std::size_t bytes_of(const OnnxNode& node) {
   std::size_t out = kNodeBytes + node.name.size() + node.op.size();
   for (const auto* names : {&node.inputs, &node.outputs})
@@ -49,7 +49,7 @@ std::size_t bytes_of(const OnnxNode& node) {
 
 bool is_standard(std::string_view domain) { return domain.empty() || domain == "ai.onnx"; }
 
-/// A word for what a file may call anything.
+/// Returns a plain word for an arbitrary name in a file.
 std::string word_of(std::string_view text) {
   std::string out(text);
   for (char& c : out)
@@ -58,7 +58,7 @@ std::string word_of(std::string_view text) {
   return out;
 }
 
-/// `onnx.Relu`, or `com.microsoft.Gelu`.
+/// Returns `onnx.Relu`, or `com.microsoft.Gelu`.
 std::string target_of(const OnnxNode& node) {
   if (is_standard(node.domain)) return "onnx." + word_of(node.op);
   std::string out;
@@ -78,8 +78,7 @@ bool is_random(std::string_view op) {
   return std::find(std::begin(kRandom), std::end(kRandom), op) != std::end(kRandom);
 }
 
-/// The types of inputs as the importer of dumps reads them, with a symbol for each parameter of
-/// dims.
+/// Types of inputs in the notation of the dump importer, with a symbol for each parameter of dims.
 class InputTypes {
  public:
   explicit InputTypes(FxReport& report) : report_(report) {}
@@ -112,12 +111,12 @@ class InputTypes {
   std::set<std::string> taken_;
 };
 
-/// The values that the nodes of a graph, or of a function, see.
+/// Values visible to the nodes of a graph, or of a function.
 struct NodeScope {
   std::map<std::string, ModelValue, std::less<>> values;
   const OpsetVersions* opsets = nullptr;
-  std::string prefix;                        ///< before the names of values that are only its own
-  std::map<std::string, std::string> outer;  ///< what its outputs are called where it is called
+  std::string prefix;                                 ///< prefix of the names of its local values
+  std::map<std::string, std::string> outer;           ///< names of its outputs at the call
   const std::vector<OnnxAttribute>* given = nullptr;  ///< of the function that is called
   const std::vector<OnnxAttribute>* defaults = nullptr;
   int depth = 0;
@@ -130,7 +129,7 @@ struct NodeScope {
 
 class OnnxImporter {
  public:
-  /// `bytes`: of the model's file.
+  /// Creates an importer. `bytes`: the size of the model's file.
   OnnxImporter(const ContextPtr& context, const OnnxModel& model, std::size_t bytes,
                const FxOptions& options)
       : context_(*context),
@@ -231,8 +230,8 @@ class OnnxImporter {
     return out;
   }
 
-  /// What the model states of an output must be what the graph gives: else one of the two means
-  /// something else.
+  /// Checks that the model's statement of an output agrees with the graph; otherwise one of them is
+  /// wrong.
   Status check_output(const OnnxValue& output, const fx::Value& value) const {
     const Type* type = value.kind == fx::Value::Kind::tensor ? to_.type(value) : nullptr;
     const std::optional<DType> dtype = dtype_of(output.element);
@@ -281,7 +280,8 @@ class OnnxImporter {
     return {};
   }
 
-  /// A small file whose functions call each other can stand for any number of nodes.
+  /// Limits inlining: a small file whose functions call each other can expand to any number of
+  /// nodes.
   Status count_inlined(const OnnxNode& n, const NodeScope& scope) {
     if (scope.depth == 0) return {};
     const std::size_t bytes = bytes_of(n) + scope.prefix.size() * n.outputs.size();
@@ -300,8 +300,8 @@ class OnnxImporter {
     scope.values[name] = std::move(value);
   }
 
-  /// In a function, an attribute may be one of the call's; one that the call leaves out is left
-  /// out.
+  /// Resolves attributes in a function that refer to those of the call; one that the call omits is
+  /// omitted.
   static void resolve_references(OnnxNode& n, const NodeScope& scope) {
     std::vector<OnnxAttribute> out;
     for (OnnxAttribute& a : n.attributes) {
@@ -399,8 +399,8 @@ class OnnxImporter {
     return std::nullopt;
   }
 
-  /// By an item of a rule file: `onnx.Softmax.13` holds from version 13 on, `onnx.Softmax` before
-  /// the first of those.
+  /// Translates by an item of a rule file: `onnx.Softmax.13` holds from version 13 on,
+  /// `onnx.Softmax` before the first of those.
   std::optional<ModelValues> foreign(const OnnxNode& n, const std::vector<ModelValue*>& inputs,
                                      std::int64_t since, std::string& why) {
     const std::string target =
@@ -438,7 +438,7 @@ class OnnxImporter {
     return std::nullopt;
   }
 
-  /// As it is: an op that nothing here knows the meaning of.
+  /// Keeps an op of unknown meaning unchanged.
   Result<ModelValues> kept(const OnnxNode& n, const std::vector<ModelValue*>& inputs,
                            std::string why) {
     auto arguments = arguments_of(n, inputs, why);
@@ -467,8 +467,8 @@ class OnnxImporter {
     return dtype ? context_.types.get(*dtype, shape) : Types::unknown();
   }
 
-  /// Inputs by position, attributes by keyword. Nothing: there is something that no call can be
-  /// given.
+  /// Returns inputs by position and attributes by keyword. Nothing if one of them cannot be an
+  /// argument of a call.
   std::optional<fx::Arguments> arguments_of(const OnnxNode& n,
                                             const std::vector<ModelValue*>& inputs,
                                             std::string& why) {
@@ -519,7 +519,7 @@ class OnnxImporter {
     return fmt::format("{}, node `{}` ({})", options_.file, n.name.empty() ? base_of(n) : n.name,
                        n.op);
   }
-  /// "/layers.0/mlp/Relu" → "layers.0.mlp", as torch.onnx names nodes by their modules.
+  /// Converts "/layers.0/mlp/Relu" → "layers.0.mlp", as torch.onnx names nodes by their modules.
   static std::string group_of(const std::string& name) {
     const std::size_t last = name.rfind('/');
     if (name.empty() || name[0] != '/' || last == 0) return {};

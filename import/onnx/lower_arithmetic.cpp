@@ -7,7 +7,7 @@
 namespace pw::onnx {
 namespace {
 
-/// One after the other, with NumPy's broadcasting.
+/// Combines operands in sequence, with NumPy's broadcasting.
 fx::Value joined(OnnxCall& c, std::string_view op) {
   fx::Value out = c.tensor(0);
   for (std::size_t i = 1; i < c.count(); ++i) out = c.op(op, {out, c.tensor(i)});
@@ -60,8 +60,8 @@ ModelValues lower_dropout(OnnxCall& c) {
 
 // ---- quantisation
 
-/// A tensor of one axis as one that goes along an axis of x; rank 0 and one element go with all of
-/// it.
+/// Reshapes a tensor of one axis to broadcast along an axis of x; rank 0 and one element apply to
+/// all of it.
 fx::Value along(OnnxCall& c, const fx::Value& scale, const Shape& shape, std::int64_t axis) {
   const Shape given = c.type(scale).shape;
   if (given.empty()) return scale;
@@ -78,8 +78,8 @@ std::pair<double, double> range_of(DType dtype) {
   throw GiveUp{"it quantises to " + std::string(name(dtype))};
 }
 
-/// saturate(round(x / scale) + zero): x and scale of one float dtype, zero a tensor of numbers, or
-/// none.
+/// Computes saturate(round(x / scale) + zero): x and scale of one float dtype, zero a tensor of
+/// numbers, or none.
 fx::Value quantised(OnnxCall& c, const fx::Value& x, const fx::Value& scale,
                     const std::optional<fx::Value>& zero, DType to) {
   const fx::Value whole = c.op("round", {c.op("div", {x, scale})});

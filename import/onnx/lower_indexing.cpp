@@ -9,7 +9,7 @@ namespace {
 
 const OnnxCall::OpAttributes kFromFront{{"dim", std::int64_t{0}}, {"wrap", true}};
 
-/// 0, 1, 2, … along one of `rank` axes.
+/// Returns 0, 1, 2, … along one of `rank` axes.
 fx::Value places_along(OnnxCall& c, DimId extent, std::size_t axis, std::size_t rank) {
   Shape shape(rank, c.dims().constant(1));
   shape[axis] = extent;
@@ -21,7 +21,7 @@ ModelValues lower_gather(OnnxCall& c) {
   return {c.result(c.op("index", {c.tensor(0), c.tensor(1)}, {{"dim", axis}, {"wrap", true}}))};
 }
 
-/// The indices of each axis, where those of one are given for all elements.
+/// Returns the indices of each axis, given those of one axis for all elements.
 std::vector<fx::Value> elementwise_places(OnnxCall& c, const fx::Value& at, std::size_t axis) {
   const Shape shape = c.type(at).shape;
   std::vector<fx::Value> out;
@@ -37,7 +37,7 @@ ModelValues lower_gather_elements(OnnxCall& c) {
   return {c.result(c.op("index", operands, kFromFront))};
 }
 
-/// The last axis of a tensor of indices, one tensor an element.
+/// Splits the last axis of a tensor of indices into one tensor for each element.
 std::vector<fx::Value> index_columns(OnnxCall& c, const fx::Value& at) {
   Shape shape = c.type(at).shape;
   if (shape.empty()) throw GiveUp{"its indices have no axis"};
@@ -88,8 +88,8 @@ ModelValues lower_scatter_elements(OnnxCall& c) {
 }
 ModelValues lower_scatter_nd(OnnxCall& c) { return scattered(c, index_columns(c, c.tensor(1))); }
 
-// values[1] where the place is the index, values[0] elsewhere. An index outside of the depth is
-// nowhere.
+// Selects values[1] where the place equals the index, values[0] elsewhere. An index outside the
+// depth matches no place.
 ModelValues lower_one_hot(OnnxCall& c) {
   const fx::Value given = c.cast(c.tensor(0), DType::i64), values = c.tensor(2);
   const Shape shape = c.type(given).shape;

@@ -83,7 +83,7 @@ ModelValues lower_flatten(OnnxCall& c) {
   return {c.result(c.reshape(c.tensor(0), flat))};
 }
 
-/// The axes that an input says, or an attribute; nothing: neither does.
+/// Returns the axes given by an input or an attribute; nothing if neither is present.
 std::optional<std::vector<std::int64_t>> axes_of(OnnxCall& c) {
   if (c.has(1)) return c.integers(1);
   if (c.has("axes")) return c.integers("axes", {});
@@ -156,7 +156,7 @@ ModelValues lower_concat(OnnxCall& c) {
            {{"dim", static_cast<std::int64_t>(axis_in(axis, c.type(parts[0]).shape.size()))}}))};
 }
 
-/// As many parts as there are outputs, equal ones but perhaps the last.
+/// Returns the sizes of as many parts as there are outputs, equal except perhaps the last.
 Shape equal_sizes(OnnxCall& c, DimId extent, std::int64_t parts) {
   const std::optional<std::int64_t> count = c.extent(extent);
   Shape out;
@@ -201,7 +201,7 @@ struct AxisSlice {
   std::int64_t step;
 };
 
-/// Bounds as ONNX clamps them, for a step forwards; the extent may be symbolic.
+/// Clamps bounds as ONNX does, for a forward step; the extent may be symbolic.
 DimId forward_bound(OnnxCall& c, DimId given, DimId extent) {
   Dims& d = c.dims();
   const auto number = c.extent(given), size = c.extent(extent);
@@ -291,7 +291,7 @@ ModelValues lower_tile(OnnxCall& c) {
 
 // ---- padding
 
-/// What one axis gets in front and behind; negative: it loses so many.
+/// Padding of one axis before and after; negative: elements are removed.
 struct AxisPad {
   std::int64_t front = 0, behind = 0;
 };
@@ -311,7 +311,7 @@ fx::Value pad_with(OnnxCall& c, const fx::Value& x, std::size_t axis, AxisPad pa
   return parts.size() == 1 ? x : c.op("cat", parts, {{"dim", static_cast<std::int64_t>(axis)}});
 }
 
-/// The place in an axis of `size` that place `at`, which may be outside, shows.
+/// Returns the place in an axis of `size` that place `at`, possibly outside, maps to.
 std::int64_t shown_place(std::int64_t at, std::int64_t size, const std::string& mode) {
   if (mode == "edge") return std::clamp(at, std::int64_t{0}, size - 1);
   if (mode == "wrap") return ((at % size) + size) % size;

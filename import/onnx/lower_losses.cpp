@@ -5,8 +5,8 @@
 namespace pw::onnx {
 namespace {
 
-/// What a loss is computed from: log probabilities [N, C, …], classes [N, …], and perhaps a weight
-/// a class.
+/// Inputs of a loss: log probabilities [N, C, …], classes [N, …], and an optional weight for each
+/// class.
 struct ClassLoss {
   fx::Value log_probability, target;
   std::optional<fx::Value> weight;
@@ -20,7 +20,7 @@ fx::Value places_of(OnnxCall& c, DimId extent, std::size_t axis, std::size_t ran
   return c.reshape(c.op("iota", {}, {{"shape", Shape{extent}}}), shape);
 }
 
-/// Minus the log probability of each element's class.
+/// Returns the negative log probability of each element's class.
 fx::Value picked(OnnxCall& c, const ClassLoss& loss, const fx::Value& target) {
   const Shape shape = c.type(target).shape;
   std::vector<fx::Value> operands{loss.log_probability};

@@ -8,8 +8,7 @@
 namespace pw::onnx {
 namespace {
 
-/// The sequences of one length, of which the outputs count how often each stands in a row of the
-/// input.
+/// Sequences of one length; the outputs count their occurrences in each row of the input.
 struct NGrams {
   std::int64_t length = 1;
   std::vector<std::vector<std::int64_t>>
@@ -46,8 +45,8 @@ std::vector<NGrams> ngrams_of(OnnxCall& c) {
   return out;
 }
 
-/// How often each sequence stands in x [rows, elements], with `gap` elements from one of its
-/// numbers to the next; nothing where the rows are too short.
+/// Counts the occurrences of each sequence in x [rows, elements], with `gap` elements between its
+/// numbers; nothing if the rows are too short.
 std::optional<fx::Value> counted(OnnxCall& c, const fx::Value& x, const NGrams& grams,
                                  std::int64_t gap) {
   const Type type = c.type(x);

@@ -22,12 +22,12 @@ NormAxes axes_from(std::size_t first, std::size_t rank) {
   return out;
 }
 
-/// f16 and bf16 in f32.
+/// Converts f16 and bf16 to f32.
 fx::Value in_f32(OnnxCall& c, const fx::Value& x) {
   return c.type(x).dtype == DType::f64 ? x : c.cast(x, DType::f32);
 }
 
-/// (x - mean) / sqrt(variance + epsilon), the mean, and the factor.
+/// Result of (x - mean) / sqrt(variance + epsilon), with the mean and the factor.
 struct Normed {
   fx::Value y, mean, factor;
 };
@@ -66,7 +66,7 @@ ModelValues lower_rms_norm(OnnxCall& c) {
       c.result(c.op("mul", {c.cast(c.op("mul", {x, factor}), c.type(given).dtype), c.tensor(1)}))};
 }
 
-/// A tensor of one axis along axis 1 of `rank`.
+/// Reshapes a tensor of one axis to axis 1 of `rank`.
 fx::Value by_channel(OnnxCall& c, const fx::Value& x, std::size_t rank) {
   const Shape given = c.type(x).shape;
   if (given.size() != 1 || rank < 2) throw GiveUp{"it has not one number a channel"};

@@ -7,7 +7,7 @@
 namespace pw::onnx {
 namespace {
 
-/// NumPy's matmul: rows of one, batches that broadcast.
+/// Computes NumPy's matmul: vectors become rows, batches broadcast.
 fx::Value matmul_of(OnnxCall& c, fx::Value a, fx::Value b) {
   Shape s = c.type(a).shape, t = c.type(b).shape;
   if (s.empty() || t.empty()) throw GiveUp{"a product of a number"};
@@ -74,8 +74,8 @@ ModelValues lower_gemm(OnnxCall& c) {
 
 // ---- quantised numbers, whose sums f64 holds
 
-/// x less its zero point, as f64. A zero point of one axis goes along the rows of the left side,
-/// the columns of the right.
+/// Subtracts the zero point of x, in f64. A zero point of one axis applies to the rows of the left
+/// side, the columns of the right.
 fx::Value centred(OnnxCall& c, std::size_t x, std::optional<std::size_t> zero, bool left) {
   const fx::Value wide = c.cast(c.tensor(x), DType::f64);
   if (!zero || !c.has(*zero)) return wide;
@@ -91,7 +91,7 @@ ModelValues lower_matmul_integer(OnnxCall& c) {
   return {c.result(c.cast(out, DType::i32))};
 }
 
-/// Per row of the left side, or per column: rank 1 as a column, or as a row.
+/// Returns a factor for each row of the left side, or each column: rank 1 as a column, or as a row.
 fx::Value factor(OnnxCall& c, std::size_t i, bool left) {
   const fx::Value scale = c.cast(c.tensor(i), DType::f32);
   const Shape shape = c.type(scale).shape;
@@ -116,7 +116,7 @@ ModelValues lower_qlinear_matmul(OnnxCall& c) {
 
 // ---- Einsum
 
-/// The operand with its axes in the order of `letters`, size 1 where it has none of a letter.
+/// Returns the operand with its axes in the order of `letters`, size 1 for letters that it lacks.
 fx::Value spread(OnnxCall& c, fx::Value x, const std::string& term, const std::string& letters) {
   std::vector<std::size_t> order;
   Shape shape;
@@ -128,7 +128,7 @@ fx::Value spread(OnnxCall& c, fx::Value x, const std::string& term, const std::s
   return c.reshape(c.permute(x, order), shape);
 }
 
-/// Products of all operands, summed over the axes that the result lacks.
+/// Multiplies all operands and sums over the axes that the result lacks.
 ModelValues lower_einsum(OnnxCall& c) {
   std::vector<std::size_t> ranks;
   for (std::size_t i = 0; i < c.count(); ++i) ranks.push_back(c.rank(i));

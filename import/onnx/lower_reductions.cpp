@@ -10,7 +10,7 @@ namespace {
 
 std::int64_t whole(std::size_t axis) { return static_cast<std::int64_t>(axis); }
 
-/// The axes of a reduction, the last first; `keepdims` of each step is that of all.
+/// Axes of a reduction, the last first; `keepdims` applies to every step.
 struct Reduced {
   std::vector<std::size_t> axes;
   bool keep = true;
@@ -37,7 +37,7 @@ fx::Value over_axes(OnnxCall& c, fx::Value x, std::string_view op, const Reduced
   return x;
 }
 
-/// f16 and bf16 in f32, rounded once at the end.
+/// Computes f16 and bf16 in f32, with one rounding at the end.
 fx::Value wide(OnnxCall& c, const fx::Value& x) {
   const DType dtype = c.type(x).dtype;
   return dtype == DType::f16 || dtype == DType::bf16 ? c.cast(x, DType::f32) : x;
@@ -96,7 +96,7 @@ ModelValues lower_reduce_log_sum_exp(OnnxCall& c) {
   return {c.result(c.cast(out, c.type(given).dtype))};
 }
 
-/// The extreme of an axis without elements: the least, or the greatest, of the dtype.
+/// Returns the extreme for an axis without elements: the least, or the greatest, of the dtype.
 double bound_of_dtype(DType dtype, bool largest) {
   if (dtype == DType::b8) return largest ? 0 : 1;
   if (is_float(dtype))
@@ -190,7 +190,7 @@ ModelValues lower_top_k(OnnxCall& c) {
 
 // ---- distributions
 
-/// x with the axes before and from `axis` on as one each.
+/// Flattens the axes before `axis`, and those from it on, into one each.
 fx::Value as_matrix(OnnxCall& c, const fx::Value& x, std::size_t axis) {
   const Shape shape = c.type(x).shape;
   DimId rows = c.dims().constant(1), columns = rows;
@@ -199,7 +199,7 @@ fx::Value as_matrix(OnnxCall& c, const fx::Value& x, std::size_t axis) {
   return c.reshape(x, {rows, columns});
 }
 
-/// What `of` makes of x along an axis, or of all axes from one on, as before version 13.
+/// Applies `of` to x along an axis, or to all axes from one on, as before version 13.
 template <class Of>
 ModelValues distribution(OnnxCall& c, Of of) {
   const fx::Value x = c.tensor(0);

@@ -12,10 +12,10 @@
 namespace pw::onnx {
 namespace {
 
-/// What is asked of one axis.
+/// Parameters of one axis.
 struct AxisResize {
   std::int64_t from = 0, to = 0;
-  double scale = 1;           ///< as it is given, not the quotient of the sizes
+  double scale = 1;           ///< as given, not the quotient of the sizes
   double begin = 0, end = 1;  ///< of the region, with tf_crop_and_resize
 };
 
@@ -25,7 +25,7 @@ struct ResizeForm {
   bool antialias = false, exclude_outside = false;
 };
 
-/// Where an output element lies on the input's axis.
+/// Returns the position of an output element on the input's axis.
 double source_of(const ResizeForm& form, const AxisResize& a, std::int64_t i) {
   const auto x = static_cast<double>(i), from = static_cast<double>(a.from),
              to = static_cast<double>(a.to);
@@ -62,15 +62,15 @@ double cubic_weight(double a, double d) {
   return d < 2 ? ((a * d - 5 * a) * d + 8 * a) * d - 4 * a : 0;
 }
 
-/// The weight of an input element at a distance; with antialiasing, filters widen where the output
-/// is smaller.
+/// Returns the weight of an input element at a distance; with antialiasing, filters widen if the
+/// output is smaller.
 double weight_at(const ResizeForm& form, double distance) {
   if (form.mode == "linear") return std::max(0.0, 1 - std::fabs(distance));
   return cubic_weight(form.cubic, distance);
 }
 
-/// One row an output element: weights of all input elements, whose sum is 1. Elements outside count
-/// as the nearest inside, or not at all.
+/// Returns one row for each output element: weights of all input elements, whose sum is 1. Elements
+/// outside count as the nearest inside, or not at all.
 std::vector<double> weights_of(const ResizeForm& form, const AxisResize& a) {
   check_made(a.from * a.to);
   std::vector<double> out(static_cast<std::size_t>(a.from * a.to), 0);
@@ -103,7 +103,7 @@ fx::Value chosen_elements(OnnxCall& c, const fx::Value& x, std::size_t axis, con
               {{"dim", static_cast<std::int64_t>(axis)}});
 }
 
-/// The extrapolation value where an output element lies outside of the input.
+/// Inserts the extrapolation value where an output element is outside the input.
 fx::Value extrapolated(OnnxCall& c, const fx::Value& x, std::size_t axis, const ResizeForm& form,
                        const AxisResize& a) {
   std::vector<std::int64_t> inside;
@@ -133,8 +133,8 @@ fx::Value resized(OnnxCall& c, fx::Value x, std::size_t axis, const ResizeForm& 
   return form.coordinates == "tf_crop_and_resize" ? extrapolated(c, x, axis, form, a) : x;
 }
 
-/// One scale for all axes: the largest with which all fit into the sizes, or the least with which
-/// none is smaller.
+/// Chooses one scale for all axes: the largest with which all fit into the sizes, or the least with
+/// which none is smaller.
 void keep_ratio(std::vector<AxisResize>& axes, const std::string& policy) {
   if (policy == "stretch" || axes.empty()) return;
   if (policy != "not_larger" && policy != "not_smaller") throw GiveUp{"policy `" + policy + "`"};

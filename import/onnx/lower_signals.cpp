@@ -11,8 +11,7 @@
 namespace pw::onnx {
 namespace {
 
-/// What a transform multiplies by: `rows` frequencies of `columns` elements, of which the whole has
-/// `length`.
+/// Matrix of a transform: `rows` frequencies of `columns` elements of a signal of `length`.
 struct Fourier {
   std::int64_t rows, columns, length;
   bool inverse = false;
@@ -32,8 +31,8 @@ struct Fourier {
   }
 };
 
-/// Along an axis of a tensor whose last axis holds the real and, if there are two elements, the
-/// imaginary part.
+/// Transforms along an axis of a tensor whose last axis holds the real and, if there are two
+/// elements, the imaginary part.
 fx::Value transformed(OnnxCall& c, const fx::Value& x, std::size_t axis, const Fourier& f) {
   const Shape shape = c.type(x).shape;
   const std::size_t last = shape.size() - 1;
@@ -55,7 +54,7 @@ fx::Value transformed(OnnxCall& c, const fx::Value& x, std::size_t axis, const F
   return c.op("cat", {real_part, imaginary}, {{"dim", static_cast<std::int64_t>(last)}});
 }
 
-/// The axis with `length` elements, cut or filled up with zeros.
+/// Returns the axis with `length` elements, cut or padded with zeros.
 fx::Value of_length(OnnxCall& c, const fx::Value& x, std::size_t axis, std::int64_t size,
                     std::int64_t length) {
   if (length <= size)
@@ -67,9 +66,8 @@ fx::Value of_length(OnnxCall& c, const fx::Value& x, std::size_t axis, std::int6
   return c.op("cat", {x, zeros}, {{"dim", static_cast<std::int64_t>(axis)}});
 }
 
-/// The inverse of a transform of reals, of which the frequencies up to the middle are given: the
-/// others are their mirror images, so that all but the first, and the middle one of an even length,
-/// count twice.
+/// Inverts a transform of reals given by the frequencies up to the middle. The others mirror them,
+/// so all but the first, and the middle one of an even length, count twice.
 fx::Value to_reals(OnnxCall& c, const fx::Value& x, std::size_t axis, std::int64_t length) {
   const std::int64_t given = length / 2 + 1;
   const Fourier f{length, given, length, true};
@@ -136,7 +134,7 @@ ModelValues lower_stft(OnnxCall& c) {
   return {c.result(transformed(c, x, 2, {half ? length / 2 + 1 : length, length, length}))};
 }
 
-/// a0 - a1 cos(2πi/n) + a2 cos(4πi/n)
+/// Computes a0 - a1 cos(2πi/n) + a2 cos(4πi/n).
 ModelValues cosine_window(OnnxCall& c, double a0, double a1, double a2) {
   const std::int64_t size = c.integer(0), n = c.integer("periodic", 1) != 0 ? size : size - 1;
   const std::optional<DType> dtype = dtype_of(c.integer("output_datatype", 1));

@@ -9,7 +9,7 @@
 namespace pw::onnx {
 namespace {
 
-/// Of the axes behind batch and channels.
+/// Parameters of the axes after batch and channels.
 struct Windows {
   std::vector<std::int64_t> kernel, stride, dilation, front, behind;
   bool ceil = false;
@@ -29,7 +29,7 @@ std::vector<std::int64_t> per_axis(OnnxCall& c, std::string_view name, std::size
   return out;
 }
 
-/// As many elements in front and behind that the result has ceil(extent / stride) elements.
+/// Pads before and after so that the result has ceil(extent / stride) elements.
 void pad_same(OnnxCall& c, Windows& w, const Shape& extents, bool more_in_front) {
   for (std::size_t i = 0; i < w.kernel.size(); ++i) {
     std::int64_t all = reach_of(w, i) - 1;
@@ -43,7 +43,7 @@ void pad_same(OnnxCall& c, Windows& w, const Shape& extents, bool more_in_front)
   }
 }
 
-/// Reads the attributes; `kernel`: where they do not say it.
+/// Reads the attributes; `kernel`: used if they do not state it.
 Windows windows_of(OnnxCall& c, const Shape& x, const std::vector<std::int64_t>& kernel) {
   if (x.size() < 3 || x.size() > 5)
     throw GiveUp{"it has not one to three axes behind the channels"};
@@ -80,7 +80,7 @@ Shape as_dims(OnnxCall& c, const std::vector<std::int64_t>& numbers) {
   return out;
 }
 
-/// x with what the windows are padded by made part of it, which they then are not.
+/// Applies the windows' padding to x itself, and removes it from the windows.
 fx::Value padded_input(OnnxCall& c, fx::Value x, Windows& w, double fill) {
   const DType dtype = c.type(x).dtype;
   for (std::size_t i = 0; i < w.front.size(); ++i) {
@@ -118,7 +118,8 @@ ModelValues lower_conv(OnnxCall& c) {
   return {c.result(convolved_by(c, c.tensor(0), c.tensor(1), c.has(2) ? c.tensor(2) : none()))};
 }
 
-/// What the padding leaves of stride · (extent - 1) + reach, and what is to be cut off in front.
+/// Computes what the padding leaves of stride · (extent - 1) + reach, and how much is cut off at
+/// the front.
 void transposed_sizes(OnnxCall& c, Windows& w, const Shape& x, Shape& size) {
   const std::vector<std::int64_t> extra = per_axis(c, "output_padding", w.kernel.size(), 0);
   const std::vector<std::int64_t> wanted = c.integers("output_shape", {});
@@ -179,8 +180,8 @@ ModelValues lower_conv_transpose(OnnxCall& c) {
   return {c.result(y)};
 }
 
-/// Less a zero point, in f64, whose sums of products of 8 bits are exact. That of a kernel may be
-/// one an output channel.
+/// Subtracts a zero point, in f64, whose sums of 8-bit products are exact. A kernel may have one
+/// for each output channel.
 fx::Value less_zero(OnnxCall& c, std::size_t x, std::size_t zero) {
   const fx::Value wide = c.cast(c.tensor(x), DType::f64);
   if (!c.has(zero)) return wide;
@@ -284,7 +285,7 @@ Windows pool_windows(OnnxCall& c) {
   return w;
 }
 
-/// Places within the images as places within the whole tensor, by rows.
+/// Converts places within the images to places within the whole tensor, by rows.
 fx::Value places_in_all(OnnxCall& c, const fx::Value& index) {
   const Shape x = c.type(0).shape;
   DimId image = c.dims().constant(1);
@@ -347,7 +348,7 @@ ModelValues lower_average_pool(OnnxCall& c) {
   return {c.result(c.op("div", {mean(x), mean(ones)}))};
 }
 
-/// |x|^p, summed by `sum`, to the power of 1 / p.
+/// Computes |x|^p, summed by `sum`, to the power of 1 / p.
 template <class Sum>
 fx::Value norm_by(OnnxCall& c, const fx::Value& x, Sum sum) {
   const auto p = static_cast<double>(c.integer("p", 2));

@@ -1,6 +1,5 @@
-// The table from ONNX ops to functions that make calls of them, for what is more than the
-// expressions of rules/import/onnx.pwr. A row holds from a version of the opset on, until the next
-// row of the op.
+// The table from ONNX ops to functions that lower them to calls, for ops beyond the expressions of
+// rules/import/onnx.pwr. A row holds from a version of the opset on, until the next row of the op.
 #pragma once
 
 #include <span>
@@ -13,8 +12,8 @@ namespace pw::onnx {
 struct Lowering {
   std::string_view op;
   std::int64_t since;
-  /// The node's results, in order; results at the end that the model does not name may be left out.
-  /// Throws GiveUp.
+  /// Returns the node's results, in order; trailing results that the model does not name may be
+  /// omitted. Throws GiveUp.
   ModelValues (*lower)(OnnxCall& call);
 };
 
@@ -31,7 +30,7 @@ struct Lowering {
 [[nodiscard]] std::span<const Lowering> loss_lowerings();
 [[nodiscard]] std::span<const Lowering> ngram_lowerings();
 
-/// The row that holds at a version; null: none.
+/// Returns the row that holds at a version, or null.
 [[nodiscard]] const Lowering* find_lowering(std::string_view op, std::int64_t version);
 
 }  // namespace pw::onnx

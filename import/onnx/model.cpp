@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int64_t kExternal = 1;  // TensorProto.DataLocation
 
-/// Texts of messages are UTF-8; those of attributes are bytes.
+/// Returns a string. Texts of messages are UTF-8; those of attributes are bytes.
 std::string string_of(const WireField& field) {
   if (!is_utf8(field.text())) throw Malformed{field.offset, "a name that is no UTF-8"};
   return std::string(field.text());

@@ -1,6 +1,5 @@
-// An ONNX model as its file says it (onnx.ai/onnx/repo-docs/IR.html): the messages that computing
-// needs, with views of the file for contents. Plain data; the numbers of the fields stand in
-// model.cpp.
+// An ONNX model as stored in its file (onnx.ai/onnx/repo-docs/IR.html): the messages that computing
+// needs, with views of the file for contents. Plain data; model.cpp lists the field numbers.
 #pragma once
 
 #include <cstdint>
@@ -48,7 +47,7 @@ struct OnnxTensor {
 struct OnnxAttribute {
   std::string name;
   std::string reference;  ///< of a node in a function: the function's attribute that it is
-  std::int64_t type = 0;  ///< AttributeProto.AttributeType; 0: older files do not say
+  std::int64_t type = 0;  ///< AttributeProto.AttributeType; 0: older files omit it
   std::optional<float> real;
   std::optional<std::int64_t> integer;
   std::optional<std::string> text;
@@ -61,13 +60,13 @@ struct OnnxAttribute {
 
 struct OnnxNode {
   std::string name, op, domain, overload;
-  std::vector<std::string> inputs, outputs;  ///< empty: left out
+  std::vector<std::string> inputs, outputs;  ///< empty: omitted
   std::vector<OnnxAttribute> attributes;
 };
 
 struct OnnxDim {
   std::optional<std::int64_t> extent;
-  std::string parameter;  ///< the symbol, where there is no number; may be empty, too
+  std::string parameter;  ///< the symbol if there is no number; may be empty, too
 };
 
 struct OnnxValue {
@@ -102,9 +101,9 @@ struct OnnxModel {
   std::vector<OnnxFunction> functions;
 };
 
-/// Whether the bytes begin as those of a model do.
+/// Returns true if the bytes begin like a model.
 [[nodiscard]] bool looks_like_onnx(std::string_view bytes);
-/// The text must outlive the model. PW0520, with the place in the file, for what is no model.
+/// Reads a model. The text must outlive it. PW0520, with the place in the file, for anything else.
 [[nodiscard]] Result<OnnxModel> read_model(std::string_view bytes, const std::string& file);
 
 }  // namespace pw::onnx

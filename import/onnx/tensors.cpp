@@ -41,7 +41,7 @@ T element_at(const StoredContents& contents, std::int64_t at) {
   return out;
 }
 
-/// Bytes of one whole number, of which dtypes of fewer take the lowest.
+/// Returns the bytes of one whole number; narrower dtypes take the lowest.
 template <class Number>
 void append_whole(std::string& out, DType dtype, Number value) {
   const auto whole = static_cast<std::int64_t>(value);
@@ -65,8 +65,7 @@ std::shared_ptr<const StoredContents> stored_numbers(DType dtype, std::vector<st
   return out;
 }
 
-/// Bytes of the elements, in the number that the extents ask for; nothing: there are more than a
-/// file can hold.
+/// Returns the bytes of the elements for the extents; nothing if a file cannot hold them.
 std::optional<std::uint64_t> bytes_of(DType dtype, const std::vector<std::int64_t>& extents) {
   constexpr std::uint64_t kMost = std::uint64_t{1} << 40;
   std::uint64_t out = static_cast<std::uint64_t>(size_of(dtype));
@@ -88,14 +87,14 @@ std::string typed_bytes(const OnnxTensor& tensor, DType dtype) {
   return out;
 }
 
-/// Whether the typed list that the message fills is the one of the dtype.
+/// Returns true if the message fills the typed list of the dtype.
 bool typed_as(const OnnxTensor& tensor, DType dtype) {
   if (!tensor.floats.empty() && dtype != DType::f32) return false;
   if (!tensor.doubles.empty() && dtype != DType::f64) return false;
   return tensor.integers.empty() || (dtype != DType::f32 && dtype != DType::f64);
 }
 
-/// A part of a file beside the model.
+/// A part of a file next to the model.
 class ExternalPart {
  public:
   ExternalPart(const OnnxTensor& tensor, ExternalFiles& files, std::string place)
@@ -127,7 +126,7 @@ class ExternalPart {
     return fail(error_in(place_, "PW0521", std::move(why),
                          "external data lies in files of the model's folder"));
   }
-  /// Of a file that is, with all links followed, within the folder.
+  /// Returns the path of a file that is inside the folder after following all links.
   Result<std::filesystem::path> path_of(const std::string& location) const {
     namespace fs = std::filesystem;
     const fs::path given(location);

@@ -1,5 +1,5 @@
-// What tensors of an ONNX model hold, wherever it stands: in the message, as bytes or typed
-// numbers, or in a file beside the model.
+// Contents of an ONNX model's tensors, wherever they are stored: in the message, as bytes or typed
+// numbers, or in a file next to the model.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@
 
 namespace pw::onnx {
 
-/// Of a TensorProto.DataType; nothing where the library lacks it.
+/// Returns the dtype of a TensorProto.DataType; nothing if the library lacks it.
 [[nodiscard]] std::optional<DType> dtype_of(std::int64_t element);
 [[nodiscard]] std::int64_t element_type_of(DType dtype);
-/// As ONNX calls it: "FLOAT", "INT4".
+/// Returns ONNX's name: "FLOAT", "INT4".
 [[nodiscard]] std::string element_name(std::int64_t element);
 
-/// What a model has read of the files beside it.
+/// Files next to the model that have been read.
 struct ExternalFiles {
   std::string folder;           ///< of the model; empty: it has none
   std::set<std::string> paths;  ///< of those that were read
@@ -31,19 +31,20 @@ struct ExternalFiles {
   bool count(const std::string& path, std::uint64_t bytes);
 };
 
-/// Returns null if the library has no such dtype. PW0521 where the numbers are not those of the
-/// shape, and where external data lies outside of the model's folder or is not all there.
+/// Returns the contents; null if the library has no such dtype. PW0521 if the numbers do not fit
+/// the shape, or if external data is outside the model's folder or incomplete.
 Result<std::shared_ptr<const StoredContents>> contents_of(const OnnxTensor& tensor,
                                                           ExternalFiles& files,
                                                           const std::string& file);
 
 [[nodiscard]] std::int64_t count_of(const StoredContents& contents);
-/// The element at a place; nothing for the dtypes of 16 and 8 bits that are floats.
+/// Returns the element at a place; nothing for float dtypes of 16 and 8 bits.
 [[nodiscard]] std::optional<double> real_at(const StoredContents& contents, std::int64_t at);
-/// All elements of whole numbers and booleans; nothing for floats, and for more than `most`.
+/// Returns all elements of whole numbers and booleans; nothing for floats, and for more than
+/// `most`.
 [[nodiscard]] std::optional<std::vector<std::int64_t>> whole_numbers(const StoredContents& contents,
                                                                      std::int64_t most);
-/// The bytes of numbers in a dtype: whole numbers, booleans, f32 and f64.
+/// Returns the bytes of numbers in a dtype: whole numbers, booleans, f32 and f64.
 [[nodiscard]] std::shared_ptr<const StoredContents> stored(DType dtype,
                                                            std::vector<std::int64_t> extents,
                                                            const std::vector<double>& numbers);

@@ -23,7 +23,7 @@ std::uint64_t little_endian(std::string_view bytes) {
                   fmt::format("field {} is written as another kind of value", field.number)};
 }
 
-/// `Bits`: of one number; `convert` makes it of them.
+/// Reads `Bits` of one number; `convert` turns them into a number.
 template <class Bits, class T, class Convert>
 void append_fixed(const WireField& field, WireField::Kind single, std::vector<T>& out,
                   Convert convert) {

@@ -1,6 +1,6 @@
-// The wire format of Protocol Buffers (protobuf.dev/programming-guides/encoding): fields of a
-// message read one after the other without copies, and written. Decision 019 says why it is here
-// and libprotobuf is not.
+// The wire format of Protocol Buffers (protobuf.dev/programming-guides/encoding): reads the fields
+// of a message in sequence without copies, and writes them. Decision 019 explains why libprotobuf
+// is not used.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace pw::onnx {
 
-/// What the readers of this folder throw at bytes that are no message; read_model() catches it.
+/// Thrown by the readers of this folder at malformed bytes; read_model() catches it.
 struct Malformed {
   std::size_t offset;  ///< in the file
   std::string reason;
@@ -25,24 +25,25 @@ struct WireField {
   std::string_view bytes;  ///< of a string, a message or packed numbers
   std::size_t offset = 0;  ///< of its contents, in the file
 
-  // As what a schema says it is; Malformed where it was written as something else.
+  // Accessors by the schema's type; Malformed if the field has another one.
   [[nodiscard]] std::int64_t integer() const;
   [[nodiscard]] float real() const;
   [[nodiscard]] std::string_view text() const;
-  /// Repeated numbers, packed or one by one.
+  /// Appends repeated numbers, packed or one by one.
   void append_to(std::vector<std::int64_t>& out) const;
   void append_to(std::vector<float>& out) const;
   void append_to(std::vector<double>& out) const;
 };
 
-/// The fields of a message, in the order in which they stand.
+/// Reader of the fields of a message, in stored order.
 class WireReader {
  public:
-  /// `offset`: where the message begins in the file, for messages about it.
+  /// Creates a reader. `offset`: the beginning of the message in the file, for error messages.
   WireReader(std::string_view message, std::size_t offset) : rest_(message), offset_(offset) {}
-  /// The message that a field holds.
+  /// Creates a reader of the message in a field.
   explicit WireReader(const WireField& field) : WireReader(field.text(), field.offset) {}
-  /// False at the end. Malformed: a field that does not end within the message, or of no kind.
+  /// Reads the next field; returns false at the end. Malformed: a field that exceeds the message,
+  /// or has an unknown kind.
   bool next(WireField& field);
   std::uint64_t varint();
   [[nodiscard]] bool empty() const { return rest_.empty(); }
@@ -53,7 +54,7 @@ class WireReader {
   std::size_t offset_;
 };
 
-/// Writes the fields of one message, which is its text.
+/// Writer of the fields of one message, which is its text.
 class WireWriter {
  public:
   WireWriter& integer(std::uint32_t number, std::int64_t value);

@@ -20,7 +20,7 @@ tl::unexpected<Diagnostics> no_archive(const std::string& file, std::string why,
   return fail(error_in(file, "PW0530", std::move(why), std::string(help)));
 }
 
-/// What a zip without the entry archive_format is.
+/// Describes a zip without the entry archive_format.
 tl::unexpected<Diagnostics> something_else(const Zip& zip) {
   const auto has = [&](std::string_view end) {
     return std::any_of(zip.entries().begin(), zip.entries().end(),

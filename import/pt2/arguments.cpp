@@ -55,7 +55,7 @@ Result<Expr> tensor(const Part& part, const Reading& in) {
   return reference(PW_TRY(part.member("name")), in);
 }
 
-/// A tensor or nothing; a symbolic number or a plain one.
+/// Reads a tensor or nothing; a symbolic number or a plain one.
 Result<Expr> either(const Part& part, const Reading& in) {
   const auto [kind, value] = PW_TRY(part.choice());
   if (kind == "as_none") return none(value, in);
@@ -75,7 +75,7 @@ Result<Expr> each(const Part& part, const Reading& in) {
   return out;
 }
 
-/// One of PyTorch's own names, by its number.
+/// Returns one of PyTorch's own names, by its number.
 Result<Expr> torch_name(const Part& part, std::string_view name, const Reading& in) {
   if (name.empty()) return part.wrong("PyTorch has nothing of this number", "", "PW0532");
   return make_expr(Expr::Kind::name, in.span, std::string(name));

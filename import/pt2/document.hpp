@@ -23,7 +23,7 @@ struct Json {
   std::string text;
   std::vector<Json> items;          ///< of a list
   std::vector<JsonMember> members;  ///< of an object, by name
-  /// Of an object; null when absent.
+  /// Returns a member of an object; null when absent.
   [[nodiscard]] const Json* find(std::string_view name) const;
 };
 
@@ -32,29 +32,29 @@ struct JsonMember {
   Json value;
 };
 
-/// PW0531 at `place`: no JSON, nested deeper than 100, more than 2^24 values, an object with a name
-/// twice, a whole number beyond 64 bits.
+/// Parses JSON. PW0531 at `place`: invalid JSON, nested deeper than 100, more than 2^24 values, an
+/// object with a repeated name, a whole number beyond 64 bits.
 Result<Json> read_document(std::string_view text, const std::string& place);
 
-/// A value and where it stands. Refers to its tree and to the name of its file.
+/// A value with its place. Refers to its tree and to the name of its file.
 class Part {
  public:
   Part(const Json& json, const std::string& file) : json_(&json), file_(&file) {}
   [[nodiscard]] const std::string& pointer() const { return pointer_; }
   [[nodiscard]] bool is(Json::Kind kind) const { return json_->kind == kind; }
 
-  /// PW0531 where the value is no object, no list …, or an object without that member.
+  /// Returns a member. PW0531 if the value is not an object, a list …, or lacks that member.
   [[nodiscard]] Result<Part> member(std::string_view name) const;
   [[nodiscard]] Result<std::vector<Part>> items() const;
   [[nodiscard]] Result<std::vector<std::pair<std::string, Part>>> members() const;
   [[nodiscard]] Result<std::string> text() const;
   [[nodiscard]] Result<std::int64_t> integer() const;
-  /// Also "Infinity", "-Infinity" and "NaN", as PyTorch writes them.
+  /// Returns a real, including "Infinity", "-Infinity" and "NaN", as PyTorch writes them.
   [[nodiscard]] Result<double> real() const;
   [[nodiscard]] Result<bool> boolean() const;
-  /// Nothing where the member is absent or null.
+  /// Returns the member; nothing if it is absent or null.
   [[nodiscard]] Result<std::optional<Part>> maybe(std::string_view name) const;
-  /// A union: its only member.
+  /// Returns the only member of a union.
   [[nodiscard]] Result<std::pair<std::string, Part>> choice() const;
 
   [[nodiscard]] tl::unexpected<Diagnostics> wrong(std::string message, std::string help = {},

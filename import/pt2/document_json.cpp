@@ -24,7 +24,7 @@ std::string_view name_of(Json::Kind kind) {
 
 std::string short_text(std::string_view text) { return printable(text.substr(0, 120)); }
 
-/// Builds the tree while the text is read.
+/// Builder of the tree while the text is read.
 class TreeBuilder final : public nlohmann::json_sax<nlohmann::json> {
  public:
   explicit TreeBuilder(std::size_t bytes) : most_(kAlwaysValues + bytes / kBytesOfValue) {}

@@ -14,15 +14,15 @@ struct ScalarType {
   std::int64_t number;
   std::string_view torch;         ///< "torch.float32"
   std::string_view abbreviation;  ///< "f32", as torch prints it in types
-  std::optional<DType> dtype;     ///< of the library; nothing: it lacks it
+  std::optional<DType> dtype;     ///< of the library; nothing if it has none
 };
-/// Null: there is none of that number.
+/// Returns the type with that number, or null.
 [[nodiscard]] const ScalarType* scalar_type(std::int64_t number);
 
 inline constexpr std::int64_t kStrided = 7;  ///< the layout of dense tensors
-/// "torch.strided"; empty: there is none of that number.
+/// Returns "torch.strided"; empty if none has that number.
 [[nodiscard]] std::string_view layout_name(std::int64_t number);
-/// "torch.channels_last"; empty: there is none of that number.
+/// Returns "torch.channels_last"; empty if none has that number.
 [[nodiscard]] std::string_view memory_format_name(std::int64_t number);
 
 }  // namespace pw::pt2

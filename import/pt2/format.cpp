@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kLargestProgram = std::size_t{128} << 20;  // bytes of JSON
 
-/// Places of the importer are lines of the list of JSON pointers.
+/// Replaces the importer's places, which are lines of a list, by JSON pointers.
 Diagnostics with_pointers(Diagnostics errors, const SourceMap& sources, SourceId places) {
   for (Diagnostic& error : errors) {
     if (!error.span.valid() || error.span.source != places) continue;
@@ -25,7 +25,7 @@ Diagnostics with_pointers(Diagnostics errors, const SourceMap& sources, SourceId
   return errors;
 }
 
-/// Entries that are neither the program, nor tensors, nor what describes the archive.
+/// Returns the entries that are neither the program, nor tensors, nor descriptions of the archive.
 std::vector<std::string> unread_entries(const Archive& archive) {
   constexpr std::string_view kRead[] = {"archive_format", "archive_version", "byteorder",
                                         ".data/",         "models/",         "data/weights/",

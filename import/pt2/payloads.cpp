@@ -46,7 +46,7 @@ Result<std::vector<std::int64_t>> numbers(const Part& list) {
   return out;
 }
 
-/// How many elements the tensor has. `last`: the place of its last element, from its first.
+/// Counts the elements of the tensor. `last`: the place of its last element, from its first.
 bool count_elements(const Payload& payload, std::uint64_t& count, std::uint64_t& last) {
   count = 1;
   last = static_cast<std::uint64_t>(payload.offset);

@@ -24,7 +24,7 @@ constexpr int kDeepestGraph = 16;                      // of subgraphs
 constexpr std::int64_t kKeyword = 2, kPositional = 1;  // ArgumentKind
 constexpr std::string_view kHigherOrder = "torch.ops.higher_order.";
 
-/// Arguments that stand for values of the graph.
+/// Returns true for arguments that refer to values of the graph.
 bool names_value(std::string_view kind) {
   return kind == "as_tensor" || kind == "as_sym_int" || kind == "as_sym_float" ||
          kind == "as_sym_bool";
@@ -38,7 +38,7 @@ Result<std::optional<std::string>> name_in(const std::string& kind, const Part& 
   return PW_TRY(read_value_name(name));
 }
 
-/// "torch.ops.aten.add.Tensor", "operator.mul".
+/// Returns "torch.ops.aten.add.Tensor", "operator.mul".
 Result<std::string> read_target(const Part& part) {
   std::string target = PW_TRY(part.text());
   const auto fits = [](unsigned char c) { return c == '.' || c == '_' || std::isalnum(c) != 0; };
@@ -49,7 +49,7 @@ Result<std::string> read_target(const Part& part) {
   return target.starts_with("_operator.") ? target.substr(1) : target;
 }
 
-/// "model.py:12", of the last line of a stack trace that names a place.
+/// Returns "model.py:12", from the last line of a stack trace that names a place.
 std::string place_in(std::string_view trace) {
   constexpr std::string_view kFile = "File \"", kLine = "\", line ";
   const std::size_t file = trace.rfind(kFile);
@@ -98,7 +98,7 @@ class ProgramReader {
     return {};
   }
 
-  /// The place of a part, as a span of the list of pointers.
+  /// Returns the place of a part, as a span of the list of pointers.
   Span span_of(const Part& part) {
     const auto begin = static_cast<std::uint32_t>(pointers_.size());
     pointers_ += part.pointer();
@@ -133,7 +133,8 @@ class ProgramReader {
     return fmt::format("{}[{}]", type->abbreviation, fmt::join(dims, ", "));
   }
 
-  /// Of a value of `graph`, as torch prints it; empty for numbers that are not whole.
+  /// Returns the type of a value of `graph`, as torch prints it; empty for numbers that are not
+  /// whole.
   Result<std::string> type_of(const Part& graph, const std::string& kind, const std::string& name) {
     if (kind == "as_tensor")
       return tensor_type(PW_TRY(PW_TRY(graph.member("tensor_values")).member(name)));
@@ -229,7 +230,7 @@ class ProgramReader {
     return {};
   }
 
-  /// A subgraph that a higher-order op is given, as a submodule.
+  /// Adds a subgraph passed to a higher-order op as a submodule.
   Result<std::string> submodule(const Part& argument, fx::Module& parent, int depth) {
     if (depth > kDeepestGraph)
       return argument.wrong(fmt::format("subgraphs are nested deeper than {}", kDeepestGraph));
@@ -297,7 +298,7 @@ class ProgramReader {
     return {};
   }
 
-  /// A higher-order op returns a tuple, also of one, unless it is said that it does not.
+  /// Returns true if a higher-order op returns a tuple of one: the default unless stated otherwise.
   static bool is_tuple_of_one(const Part& node, const Statement& call) {
     if (!call.value.text.starts_with(kHigherOrder)) return false;
     const auto single = node.maybe("is_hop_single_tensor_return");
@@ -315,7 +316,7 @@ class ProgramReader {
     return {};
   }
 
-  /// `unions`: each is an Argument of its own; else they are tensors.
+  /// Reads a tuple. `unions`: each item is a separate Argument; otherwise they are tensors.
   Status read_tuple(const Part& graph, const Part& node, const std::vector<Part>& results,
                     bool unions, Statement call, fx::Function& function) {
     const std::string tuple = PW_TRY(tuple_name(node));
@@ -394,7 +395,7 @@ class ProgramReader {
         fmt::format("output {} is no tensor ({}), and is left out", i, printable(kind)));
   }
 
-  /// The input that gets an output's value once all is computed; empty: the output is returned.
+  /// Returns the input that receives an output's value at the end; empty if the output is returned.
   Result<std::string> written_input(const Part& spec) {
     const auto [kind, about] = PW_TRY(spec.choice());
     if (kind == "user_output" || kind == "loss_output" || kind.starts_with("gradient_to_"))
@@ -433,7 +434,7 @@ class ProgramReader {
   }
 
   // ---- guards
-  /// Those that say that two sizes are equal, `L['x'].size()[1] == …`.
+  /// Reads guards that state the equality of two sizes, `L['x'].size()[1] == …`.
   Status read_guards(const Part& graph, const Part& guards) {
     constexpr std::size_t kMost = 200, kLongest = 512;
     const std::vector<Part> lines = PW_TRY(guards.items());
@@ -453,7 +454,7 @@ class ProgramReader {
     return {};
   }
 
-  /// The expression with dims of inputs instead of `L['x'].size()[1]`; nothing: one is of no input.
+  /// Replaces `L['x'].size()[1]` by dims of inputs; nothing if one is not of an input.
   Result<std::optional<std::string>> size_text(const Part& graph, std::string text) {
     constexpr std::string_view kOpen = "L['", kSize = "'].size()[", kSym = "torch.sym_";
     const Part types = PW_TRY(graph.member("tensor_values"));

@@ -48,7 +48,7 @@ class SympyReader {
     return std::string(name) + joined(operands, ", ");
   }
 
-  /// What follows `Integer(`.
+  /// Reads the rest of `Integer(`.
   std::optional<std::string> integer() {
     const std::size_t begin = at_;
     take("-");
@@ -58,7 +58,7 @@ class SympyReader {
     return digits.front() == '-' ? "(" + std::string(digits) + ")" : std::string(digits);
   }
 
-  /// What follows `Float(`: a whole number in quotes, and its precision.
+  /// Reads the rest of `Float(`: a whole number in quotes, and its precision.
   std::optional<std::string> real() {
     if (!take("'")) return std::nullopt;
     const std::size_t begin = at_;
@@ -76,7 +76,7 @@ class SympyReader {
     return take(")") ? std::optional("(" + digits + ")") : std::nullopt;
   }
 
-  /// What follows `Symbol(`: a name in quotes, and what is assumed of it.
+  /// Reads the rest of `Symbol(`: a name in quotes, and its assumptions.
   std::optional<std::string> symbol() {
     if (!take("'")) return std::nullopt;
     const std::string name(word());

@@ -12,7 +12,7 @@ bool has(std::string_view letters, char letter) {
   return letters.find(letter) != std::string_view::npos;
 }
 
-/// Of two terms and what is read later: what becomes of each letter.
+/// Roles of the letters of two terms, given the letters that are read later.
 struct Roles {
   std::string batch, left, right, joined;
 };

@@ -42,7 +42,7 @@ std::optional<SymbolFact> values_of(std::int64_t least, std::int64_t most, const
 
 }  // namespace
 
-// Of each class the best known one.
+// Selects the best-known size of each class.
 void Converter::make_equal_sizes(DimId a, DimId b) {
   const Dims& dims = context_.dims;
   a = representative(a);
@@ -52,8 +52,8 @@ void Converter::make_equal_sizes(DimId a, DimId b) {
   if (!dims.value(a)) equal_sizes_.emplace(a, b);
 }
 
-// False where they are equal for values of a symbol that no range says, so that a run could not
-// refuse the others.
+// Returns false if they are equal for values of a symbol that no range expresses, so that a run
+// could not refuse the others.
 bool Converter::narrow_to_equal(DimId a, DimId b) {
   Dims& dims = context_.dims;
   std::vector<std::string> symbols = dims.symbols(a);
@@ -145,7 +145,7 @@ bool Converter::same_sizes(TypeId a, TypeId b) {
                     [&](DimId i, DimId k) { return same_size(i, k); });
 }
 
-// The tensor with the best known extents, where it has others: a slice of all of it.
+// Returns the tensor with the best-known extents, as a slice of all of it if the extents change.
 bool Converter::unify_sizes(Value& value, Maker& make) {
   bool changed = false;
   for (Value& item : value.items) changed = unify_sizes(item, make) || changed;

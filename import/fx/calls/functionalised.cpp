@@ -29,8 +29,8 @@ Result<Value> Converter::functionalised(const Arguments& arguments, const Site& 
   return out;
 }
 
-// Which arguments an unknown op writes is told by how many are returned, if their types leave no
-// choice; else it is kept as a function that returns them.
+// Infers which arguments an unknown op writes from the number of returned ones, if their types
+// leave no choice; otherwise keeps the call as a function that returns them.
 Result<Value> Converter::functionalised_unknown(std::string_view target, const Arguments& arguments,
                                                 const Site& site, std::string why) {
   const std::size_t given = tensors_in(arguments).size();

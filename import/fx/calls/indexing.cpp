@@ -8,7 +8,7 @@
 namespace pw::fx {
 namespace {
 
-/// PyTorch takes i32 and i64 for indices.
+/// Returns true for PyTorch's index dtypes, i32 and i64.
 bool is_index(DType dtype) { return dtype == DType::i32 || dtype == DType::i64; }
 
 std::string_view reduction_of(std::string_view target, const Value* how) {
@@ -62,8 +62,8 @@ ValueId Converter::in_order(Maker& make, ValueId x, const std::vector<std::size_
 
 // ---- x[i, :, j]
 
-// The tensors among the indices, as i64, and the axes that they stand for; nothing: there is
-// another thing among them.
+// Returns the tensors among the indices, as i64, with their axes; nothing if another kind of index
+// occurs.
 std::optional<Converter::Chosen> Converter::chosen_axes(Maker& make, const Value* indices,
                                                         std::size_t rank) {
   if (!indices || indices->kind != Value::Kind::list || indices->items.size() > rank)
@@ -187,8 +187,8 @@ Applied Converter::gather(const Bound& bound, const std::vector<Wanted>& wanted,
   return make.done(make("index", operands, {}, wanted));
 }
 
-// The part of the source that has the index's shape; a number in self's dtype. Nothing: it is
-// smaller, or of another dtype.
+// Returns the part of the source that has the index's shape; a number in self's dtype. Nothing if
+// it is smaller, or of another dtype.
 std::optional<ValueId> Converter::scattered_source(Maker& make, const Bound& bound) {
   const Type x = *type_of(bound.find("self")->tensor);
   const Shape wanted = type_of(bound.find("index")->tensor)->shape;

@@ -18,7 +18,7 @@ std::optional<double> number_of(const Dims& dims, const Value& value) {
 
 // ---- arange
 
-// Of whole numbers i64, of others f32, unless a dtype is named.
+// Makes i64 of whole numbers and f32 of others, unless a dtype is named.
 Applied Converter::arange(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site) {
   const Value zero = integer(0), one = integer(1);
   Value start = bound.find("start") ? *bound.find("start") : zero,
@@ -137,7 +137,8 @@ Applied Converter::repeat(const Bound& bound, const std::vector<Wanted>& wanted,
 
 // ---- pads
 
-// By axis, the last one first: how many elements are added before and behind. Nothing: not known.
+// Returns the numbers of elements added before and after each axis, the last axis first. Nothing if
+// unknown.
 std::optional<Converter::Pads> Converter::pads_of(const Value* list, std::size_t rank) const {
   std::optional<Shape> given = list ? as_shape(*list) : std::nullopt;
   if (!given || given->size() % 2 != 0 || given->size() / 2 > rank) return std::nullopt;
@@ -153,7 +154,7 @@ ValueId Converter::part_of_axis(Maker& make, ValueId x, std::size_t axis, DimId 
                {key("end"), bound_of(context_.dims, end)}});
 }
 
-// Elements of one value around x; less than none cuts them off. Nothing: it is not known which.
+// Pads x with one value; negative amounts crop it. Nothing if the amounts are unknown.
 std::optional<ValueId> Converter::padded(Maker& make, ValueId x, const Pads& pads,
                                          const Attribute& value) {
   Dims& dims = context_.dims;
@@ -218,8 +219,8 @@ Applied Converter::pad(const Bound& bound, const std::vector<Wanted>& wanted, co
   return make.done(make(*out == *x ? "clone" : "detach", {*out}, {}, wanted));
 }
 
-// Elements of x's own around it: the outermost one, those beside it mirrored, or, circular, those
-// of the other end.
+// Pads x with its own elements: the outermost one, mirrored neighbours, or, circular, those of the
+// other end.
 Applied Converter::pad_edges(const Bound& bound, const std::vector<Wanted>& wanted,
                              const Site& site) {
   std::optional<ValueId> x = tensor_of(bound.find("self"));
@@ -273,7 +274,7 @@ Applied Converter::pad_edges(const Bound& bound, const std::vector<Wanted>& want
 
 // ---- diagonal
 
-// Of the two axes as one, every element that is one row and one column further: a view.
+// Merges two axes and takes every element one row and one column further: a view.
 Applied Converter::diagonal(const Bound& bound, const std::vector<Wanted>& wanted,
                             const Site& site) {
   std::optional<ValueId> x = tensor_of(bound.find("self"));
@@ -312,7 +313,8 @@ Applied Converter::diagonal(const Bound& bound, const std::vector<Wanted>& wante
 
 // ---- reductions
 
-// The listed axes, or all; the last one first. Nothing: one is not there, or twice.
+// Returns the listed axes, or all; the last one first. Nothing if one does not exist, or is
+// repeated.
 std::optional<std::vector<std::size_t>> Converter::listed_axes(const Value* dim,
                                                                std::size_t rank) const {
   std::vector<std::size_t> out;
@@ -353,7 +355,7 @@ ValueId Converter::divisor(Maker& make, DimId count, double less, DType dtype) {
   return make("maximum", {make("sub", {all, number(less)}, {}), number(0)}, {});
 }
 
-// 1 unless it is stated; nothing: it is no number.
+// Returns the correction, 1 unless stated; nothing if it is not a number.
 std::optional<double> Converter::correction_of(const Bound& bound) const {
   if (const Value* unbiased = bound.find("unbiased")) return unbiased->boolean ? 1 : 0;
   const Value* given = bound.find("correction");
@@ -422,7 +424,8 @@ std::optional<Shape> Converter::of_each_axis(const Value* given, std::size_t axe
   return said->size() == axes ? *said : Shape(axes, said->front());
 }
 
-// What `padding = "same"` adds to each axis, the last one first: half in front, the odd one behind.
+// Returns the padding of each axis for `padding = "same"`, the last one first: half before, the odd
+// element after.
 std::optional<Converter::Pads> Converter::same_pads(const Shape& kernel, const Shape& dilation) {
   Dims& dims = context_.dims;
   Pads out;
@@ -435,8 +438,8 @@ std::optional<Converter::Pads> Converter::same_pads(const Shape& kernel, const S
   return out;
 }
 
-// conv1d, conv2d, conv3d: what they leave unsaid is one, or no padding; a number is that of each
-// axis; a padding may be "valid", which is none, or "same".
+// Handles conv1d, conv2d, conv3d. Omitted arguments are one, or no padding; a number applies to
+// each axis; a padding may be "valid", meaning none, or "same".
 Applied Converter::convolution(const Bound& bound, const std::vector<Wanted>& wanted,
                                const Site& site) {
   std::optional<ValueId> x = tensor_of(bound.find("input"));

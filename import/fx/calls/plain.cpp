@@ -68,7 +68,7 @@ class PlainLine {
     out = text_.substr(begin, at_ - begin);
     return true;
   }
-  /// Without escapes.
+  /// Reads a string without escapes.
   bool string(std::string_view& out) {
     const char quote = next();
     if (quote != '"' && quote != '\'') return false;
@@ -99,7 +99,7 @@ class PlainLine {
     return out.value.kind == Expr::Kind::call || out.value.kind == Expr::Kind::index;
   }
 
-  /// `a = b = None`, each behind a semicolon, up to the end of the line.
+  /// Reads `a = b = None`, each after a semicolon, up to the end of the line.
   bool releases() {
     while (take(';')) {
       if (next() == '\0') break;
@@ -113,7 +113,7 @@ class PlainLine {
     return next() == '\0' && at_ == end_;
   }
 
-  /// A call, or a part of a tuple.
+  /// Reads a call, or a part of a tuple.
   bool value(Expr& out) {
     std::string_view name;
     next();
@@ -129,7 +129,7 @@ class PlainLine {
     out.span = span(begin);
     return ends();
   }
-  /// Behind a value there is no operator, subscript or attribute.
+  /// Returns true if no operator, subscript or attribute follows a value.
   bool ends() {
     const char c = next();
     return c == ',' || c == ')' || c == ']' || c == ';' || c == '\0';

@@ -9,7 +9,7 @@ namespace {
 constexpr std::array<std::string_view, 2> kCounts{"world_size", "group_size"};
 constexpr std::array<std::string_view, 1> kGroups{"group_name"};
 
-/// What a call gives for a parameter with one of these names; null: nothing.
+/// Returns the value of a parameter with one of these names, or null.
 template <std::size_t N>
 const Expr* argument(const Expr& call, const Mapping& mapping,
                      const std::array<std::string_view, N>& names) {

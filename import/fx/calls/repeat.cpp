@@ -1,7 +1,7 @@
-// Two statements are equal if all that converting them depends on is: the callee, the arguments
-// with the types and strides of tensors in the place of their names, and the stated types. What
-// leaves a trace elsewhere than in nodes, tensors and the value of the target (see Converter::once)
-// is converted each time.
+// Memoises the conversion of statements. Two statements are equal if everything that their
+// conversion depends on is: the callee, the arguments with types and strides of tensors instead of
+// names, and the stated types. A conversion with effects beyond nodes, tensors and the target's
+// value (see Converter::once) is never reused.
 #include <bit>
 
 #include "import/fx/convert.hpp"
@@ -24,7 +24,7 @@ enum class Mark : std::uint64_t {
   item
 };
 
-/// How many results came before each node's.
+/// Returns the number of results before each node's first one.
 std::vector<std::uint32_t> firsts_of(const Graph& graph, std::size_t begin, std::size_t end) {
   std::vector<std::uint32_t> out{0};
   for (std::size_t n = begin; n < end; ++n)
@@ -55,7 +55,7 @@ bool Converter::tensor_key(const Value& value) {
   key.push_back(static_cast<std::uint64_t>(Mark::tensor));
   key.push_back(static_cast<std::uint64_t>(known - arguments.begin()));
   if (known != arguments.end()) return true;
-  // One value by two handles: which of them a result is a view of would be another question.
+  // One value with two handles: it would be ambiguous which of them a result is a view of.
   for (const TensorId other : arguments)
     if (memory_.tensors[other].value == t.value) return false;
   arguments.push_back(value.handle);
@@ -119,7 +119,7 @@ bool Converter::expression_key(const Expr& e) {
   return true;
 }
 
-// False: it is converted, and nothing is kept of it.
+// Computes the key; returns false if the statement must be converted, and nothing of it kept.
 bool Converter::statement_key(const Statement& s) {
   repeats_.key.clear();
   repeats_.arguments.clear();
@@ -146,7 +146,7 @@ bool Converter::statement_key(const Statement& s) {
 
 // ---- copying
 
-// Null: it has not been met, or cannot be repeated, which `known` tells apart.
+// Returns null if the statement is new, or cannot be repeated, which `known` distinguishes.
 const Repeat<Value>* Converter::repeat_of(bool& known) {
   const std::uint32_t found = repeats_.index.find(
       repeats_.hash, [&](std::uint32_t i) { return repeats_.entries[i].key == repeats_.key; });
@@ -154,9 +154,9 @@ const Repeat<Value>* Converter::repeat_of(bool& known) {
   return known && repeats_.entries[found].repeat ? &*repeats_.entries[found].repeat : nullptr;
 }
 
-// Names are unique in a dump that is copied, so that a set of them is of no use; what is converted
-// needs one, and makes it anew. A run is long before it does without: the set is then made for no
-// more nodes than the run had, four times.
+// Names are unique in a dump that is copied, so a set of them is not needed; conversion needs one,
+// and rebuilds it. A run must be long before the set is dropped. Rebuilding then costs no more than
+// four times the nodes of the run.
 void Converter::hurry() {
   constexpr std::size_t kLeast = 64, kTimes = 4;
   ++repeats_.run;
@@ -168,7 +168,7 @@ void Converter::take_time() {
   repeats_.run = 0;
   if (!repeats_.quick) return;
   repeats_.quick = false;
-  graph_.trust_names(false);  // and asks the values again
+  graph_.trust_names(false);  // and queries the values again
 }
 
 std::uint32_t Converter::place_of(const Statement& s) {
@@ -300,7 +300,7 @@ bool Converter::take_nodes(Repeat<Value>& out, const Statement& s, const Before&
          made_up_.size() == before.made_up + made_up && rising_names(before);
 }
 
-// Names that are made up are numbered in the order of the nodes.
+// Generated names are numbered in the order of the nodes.
 bool Converter::rising_names(const Before& before) const {
   std::map<std::string, int, std::less<>> last;
   for (std::size_t v = before.values; v < graph_.value_bound(); ++v) {

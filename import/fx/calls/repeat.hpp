@@ -1,6 +1,6 @@
-// Private to the importer: statements that differ from one that was converted in names alone. A
-// model's layers are such statements, so that nearly all of a large dump is copied and not
-// converted again. Plain data; finding and copying are Converter's (fx_repeat.cpp).
+// Private to the importer: statements that differ only in names from one that was converted. A
+// model's layers consist of such statements, so nearly all of a large dump is copied, not converted
+// again. Plain data; finding and copying are Converter's (fx_repeat.cpp).
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct RepeatedValue {
   std::uint32_t index = kAbsent;  ///< of the arguments, or of the results of all its nodes
 };
 
-/// What a result is called: as the statement's target, as an item of it, or by a name made up.
+/// Name of a result: the statement's target, an item of it, or a generated name.
 struct RepeatedName {
   enum class Kind : std::uint8_t { target, item, made_up, constant } kind = Kind::target;
   int item = 0;
@@ -42,7 +42,7 @@ struct RepeatedTensor {
   Tensor like;
 };
 
-/// Nodes and tensors of a statement, by which the same are made for another.
+/// Nodes and tensors of a statement, from which equal ones are made for another.
 template <class Value>
 struct Repeat {
   std::vector<RepeatedNode> nodes;
@@ -60,19 +60,19 @@ struct Repeats {
   using Key = std::vector<std::uint64_t>;
   struct Entry {
     Key key;
-    std::optional<Repeat<Value>> repeat;  ///< nothing: what it does cannot be repeated
+    std::optional<Repeat<Value>> repeat;  ///< nothing: its conversion cannot be repeated
   };
   Strings words;
   std::vector<Entry> entries;
   HashIndex index;
 
-  // Of the statement at hand.
+  // State of the current statement.
   Key key;
   std::uint64_t hash = 0;
   std::vector<TensorId> arguments;
-  const std::map<int, Wanted>* items = nullptr;  ///< what parts of its result are called
+  const std::map<int, Wanted>* items = nullptr;  ///< names of the parts of its result
 
-  // Of a run of repeated statements.
+  // State of a run of repeated statements.
   std::size_t run = 0;
   bool quick = false;         ///< the graph keeps no set of names meanwhile
   std::string group, source;  ///< of the last

@@ -216,9 +216,9 @@ Applied Converter::permuted(ValueId x, const std::vector<std::size_t>& to,
   return kNotThis;
 }
 
-// A bound as Python means it: left out, counted from the end, beyond the end; the old count is the
-// symbol. Of an extent that is a symbol the order is a matter of the run: the smaller or the larger
-// of two. Invalid: it is no number.
+// Resolves a bound by Python's rules: omitted, counted from the end, beyond the end; the old count
+// becomes the symbol. If the extent is a symbol, the order depends on the run: the smaller or the
+// larger of the two. Invalid if it is not a number.
 DimId Converter::slice_bound(const Value& v, DimId size, DimId left_out, const Site& site) {
   Dims& dims = context_.dims;
   if (v.kind == Value::Kind::none) return left_out;

@@ -16,7 +16,7 @@ bool is_full(const Value& v) {
            return part.kind == Value::Kind::none;
          });
 }
-// Whether it takes up a dim of what is indexed.
+// Returns true if the index consumes a dim of the indexed value.
 bool takes_dim(const Value& v) { return v.kind != Value::Kind::none && !is_ellipsis(v); }
 
 std::vector<Value> items_of(const Value& at) {

@@ -242,7 +242,7 @@ Result<Value> Converter::chain_of_products(const Arguments& arguments, const Sit
   return out;
 }
 
-// The first overload that takes these arguments; empty where PyTorch has none.
+// Returns the first overload that accepts these arguments; empty if PyTorch has none.
 std::string Converter::overload_of(const std::string& name, const Arguments& arguments) {
   auto [known, fresh] = overloads_.try_emplace(name);
   if (fresh) known->second = overloads(name);
@@ -291,8 +291,8 @@ Result<Value> Converter::itself(const std::string& method, const Value& x, const
   return out;
 }
 
-// Calls whose arguments are not ATen's. A value: that is what it is. Else the target, if it is set,
-// and arguments are ATen's now.
+// Rewrites calls whose arguments are not ATen's. Returns a value if the call has one; otherwise
+// sets the target, if it applies, and makes the arguments ATen's.
 std::optional<Value> Converter::rewritten(const std::string& name, Arguments& arguments,
                                           std::string& target) {
   std::vector<Value>& args = arguments.positional;
