@@ -26,12 +26,12 @@ enum class StopReason : std::uint8_t { fixpoint, fuel, limit, cycle, interrupted
 [[nodiscard]] std::string_view name(StopReason reason);
 
 struct RuleStats {
-  std::size_t attempts = 0;                       ///< nodes from which it was looked for
+  std::size_t attempts = 0;                       ///< nodes from which a search started
   std::size_t hits = 0;                           ///< times its nodes and edges were all there
   std::size_t matches = 0;                        ///< rewrites made
   std::map<std::string, std::size_t> rejections;  ///< by code
   double seconds =
-      0;  ///< behind a hit: guards, replacing; looking is shared by all rules of a pass
+      0;  ///< after a hit: guards, replacing; the search is shared by all rules of a pass
 };
 struct PassStats {
   std::string pass;
@@ -41,14 +41,14 @@ struct PassStats {
   StopReason stop = StopReason::fixpoint;
   std::map<std::string, RuleStats> rules;  ///< by full rule name
 };
-/// What a `best of` decided.
+/// Decision of a `best of`.
 struct Choice {
   std::string strategy;
   std::string by;                   ///< the cost that was compared
   std::vector<std::int64_t> costs;  ///< of each alternative, in text order
   std::size_t chosen = 0;
 };
-/// What a `saturate` found. Costs are by the cost that it names.
+/// Result of a `saturate`. Costs are by the cost that it names.
 struct Saturated {
   std::string strategy;
   std::string by;
@@ -61,7 +61,7 @@ struct Saturated {
   std::int64_t cost = 0;                    ///< of what was kept
   std::int64_t bound = 0;                   ///< none of the equal graphs found costs less
   bool exact = false;                       ///< the bound is reached
-  std::size_t parts = 0;                    ///< that were chosen in by themselves
+  std::size_t parts = 0;                    ///< independent parts of the extraction
   std::size_t like_parts = 0;               ///< of these, equal to another
   std::map<std::string, std::size_t> left;  ///< by rule: matches that the limit left unapplied
 };
@@ -70,48 +70,48 @@ struct RewriteReport {
   std::vector<PassStats> passes;
   std::vector<Choice> choices;         ///< in the order they were made
   std::vector<Saturated> saturations;  ///< in the order they ran
-  /// What the `assume` of applied rules rests on, each once: the graph is right for steps that meet
+  /// Conditions of the `assume` of applied rules, each once: the graph is valid for steps that meet
   /// all of these.
   std::vector<Condition> conditions;
   Diagnostics warnings;  ///< rules that never fired, passes that did nothing
 };
 
-/// Which matcher runs greedy, walk and once. The naive one is the oracle of the other.
+/// Matcher that runs greedy, walk and once. The naive one is the oracle of the other.
 enum class EngineKind : std::uint8_t { compiled, naive };
 
-/// Whether a warning says only that a rule or a pass did nothing.
+/// Returns true for a warning that a rule or a pass did nothing.
 [[nodiscard]] bool is_idle_warning(const Diagnostic& warning);
 
 struct RewriteOptions {
   Limits limits;
   EngineKind engine = EngineKind::compiled;
-  bool stats = false;  ///< count what each instruction of the matcher says: attempts, rejections
+  bool stats = false;  ///< count what each instruction of the matcher reports: attempts, rejections
   bool verify_each = false;
   bool hashes = false;  ///< the journal has the graph's structural hash before and after each pass
   /// Called with the graph before the first pass ("input") and after each top-level pass; for
   /// pictures and dumps.
   std::function<void(const std::string& pass, const Graph& graph)> after_pass;
-  /// Called now and then in a pass: `done` of `total` nodes were looked at, or matches tried.
+  /// Called now and then in a pass: `done` of `total` nodes were visited, or matches tried.
   std::function<void(const std::string& pass, std::size_t done, std::size_t total,
                      std::string_view unit)>
       progress;
-  /// Called with all forms that a `saturate` has found, as rewriter/extract states them.
+  /// Called with all forms that a `saturate` has found, in the representation of rewriter/extract.
   std::function<void(const extract::NamedProblem&)> after_saturation;
 };
 
-/// Runs a pipeline, pass or built-in by name on the graph, in place. One that states ranges of
-/// tokens is run_ranges' (PW1109).
+/// Runs a pipeline, pass or built-in by name on the graph, in place. Pipelines with ranges of
+/// tokens require run_ranges (PW1109).
 Result<RewriteReport> run_pipeline(Graph& graph, const RuleSet& rules, std::string_view pipeline,
                                    const Env& params, const RewriteOptions& options = {});
-/// Applies one match. Fails with N08, N13 (escape, cycle) if it is not legal; the graph is
-/// unchanged then.
+/// Applies one match. Fails with N08, N13 (escape, cycle) if it is not legal; the graph is then
+/// unchanged.
 Result<MatchEvent> apply_match(Graph& graph, const RunRules& rules, const Match& match);
 
-/// Built-in passes.
+/// Erases unneeded nodes: the built-in pass dce. Returns the number erased.
 std::size_t eliminate_dead(Graph& graph, std::vector<NodeId>* erased = nullptr);
 std::size_t eliminate_common(Graph& graph, std::vector<NodeId>* erased = nullptr);
-/// Replaces `clone(x)` by x where nothing writes either, and where no output would come to share
-/// memory with an input or with another output.
+/// Replaces `clone(x)` by x if nothing writes either, and if no output would share memory with an
+/// input or with another output.
 std::size_t elide_clones(Graph& graph, std::vector<NodeId>* erased = nullptr);
 
 }  // namespace pw

@@ -1,5 +1,5 @@
 // Analysis of a rule set without a graph: rules that compete for nodes, rules that never fire,
-// passes that may not end. Deterministic; bounded in work.
+// passes that may not end. Deterministic, with bounded work.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace pw {
 
-/// One thing found, with a graph that shows it where one could be made.
+/// One finding, with a graph that shows it if one could be made.
 struct Finding {
   enum class Kind : std::uint8_t { overlap, shadow, loop } kind = Kind::overlap;
   std::vector<std::string> rules;  ///< as written
@@ -18,7 +18,7 @@ struct Finding {
 };
 std::string_view name(Finding::Kind kind);
 
-/// Rules, as written, of which something was not looked at.
+/// Rules, as written, that were analysed only in part.
 struct NotAnalysed {
   std::vector<std::string> rules;
   std::string line;  ///< "`rule`: why"
@@ -26,8 +26,8 @@ struct NotAnalysed {
 
 struct AnalysisReport {
   std::vector<Finding> findings;
-  std::size_t passes = 0, pairs = 0;  ///< looked at
-  std::size_t left_out = 0;           ///< pairs of variants that were not looked at
+  std::size_t passes = 0, pairs = 0;  ///< analysed
+  std::size_t left_out = 0;           ///< pairs of variants that were skipped
   std::vector<NotAnalysed> not_analysed;
 };
 AnalysisReport analyse(const RuleSet& rules, const Env& params);

@@ -13,9 +13,9 @@ namespace {
 
 using Rows = std::vector<std::vector<std::int64_t>>;
 
-/// Variables: the weights, then t, then a slack for each row and one for the sum. The origin is
-/// feasible, so one phase is enough. Only the columns of variables outside the basis are kept: a
-/// table of as many columns as there are weights, however many rows it has.
+/// Simplex tableau. Variables: the weights, then t, then a slack for each row and one for the sum.
+/// The origin is feasible, so one phase is enough. Only the columns of nonbasic variables are kept:
+/// the table has as many columns as there are weights, however many rows.
 class Tableau {
  public:
   explicit Tableau(const Rows& rows)
@@ -39,7 +39,7 @@ class Tableau {
     goal_[columns_] = Fraction(-1);
   }
 
-  /// False when a number grew too large.
+  /// Maximises; returns false if a number grew too large.
   bool maximise() {
     while (true) {
       const std::optional<std::size_t> enter = entering();
@@ -56,7 +56,7 @@ class Tableau {
       if (basis_[i] < columns_) out[basis_[i]] = lines_[i].back();
     return out;
   }
-  /// How much each row counts in the proof that no weights will do.
+  /// Returns each row's multiplier in the proof that no weights exist.
   [[nodiscard]] std::vector<Fraction> multipliers() const {
     std::vector<Fraction> out(rows_);
     for (std::size_t j = 0; j < outside_.size(); ++j)
@@ -68,7 +68,7 @@ class Tableau {
  private:
   [[nodiscard]] std::size_t slack(std::size_t row) const { return columns_ + 1 + row; }
 
-  /// The column of the first variable that pays.
+  /// Returns the column of the first variable with a negative cost.
   [[nodiscard]] std::optional<std::size_t> entering() const {
     std::optional<std::size_t> out;
     for (std::size_t j = 0; j < outside_.size(); ++j)
@@ -91,7 +91,7 @@ class Tableau {
     return out;
   }
 
-  /// The variable that enters takes the row of the one that leaves, which takes its column.
+  /// Exchanges the entering and the leaving variable.
   bool pivot(std::size_t row, std::size_t column) {
     std::vector<Fraction>& pivoted = lines_[row];
     const Fraction by = pivoted[column];
@@ -121,7 +121,7 @@ class Tableau {
   std::vector<Fraction> goal_;
 };
 
-/// The smallest integers in the same proportions; empty when they are too large.
+/// Returns the smallest integers in the same proportions; empty if they are too large.
 std::vector<std::int64_t> whole(const std::vector<Fraction>& fractions) {
   std::int64_t multiple = 1, divisor = 0;
   for (const Fraction& f : fractions) {
@@ -162,7 +162,7 @@ Certificate find_certificate(const std::vector<Effect>& effects) {
     out.balance = {{effect.rule, 1}};
     return out;
   }
-  std::map<std::vector<std::int64_t>, RuleId> first;  // variants mostly do the same
+  std::map<std::vector<std::int64_t>, RuleId> first;  // variants mostly have the same effect
   for (const Effect& effect : effects) {
     std::vector<std::int64_t> row(columns.size());
     for (const auto& [op, count] : effect.consumed) row[columns.at(op)] += count;

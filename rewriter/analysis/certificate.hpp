@@ -11,16 +11,16 @@
 namespace pw {
 
 struct Certificate {
-  /// By op: nothing where there are no such weights. Ops not named weigh nothing.
+  /// Weight by op; nothing if there are no such weights. Other ops weigh nothing.
   std::optional<std::map<std::string, std::int64_t>> weights;
-  /// Where there are none: rules with multiplicities that together remove nothing that they do not
-  /// add. Empty if numbers overflowed.
+  /// Without weights: rules with multiplicities that together remove nothing beyond what they add.
+  /// Empty if numbers overflowed.
   std::vector<std::pair<RuleId, std::int64_t>> balance;
 };
 Certificate find_certificate(const std::vector<Effect>& effects);
 
-/// max t with M w >= t for every row, w >= 0, sum w <= 1: the exact simplex below it, for tests.
-/// Either weights with M w >= 1, or a combination of the rows with no positive sum.
+/// Result of max t with M w >= t for every row, w >= 0, sum w <= 1, by the exact simplex; declared
+/// here for tests. Either weights with M w >= 1, or a combination of the rows with no positive sum.
 struct RowWeights {
   enum class Kind : std::uint8_t { weights, combination, overflow } kind = Kind::overflow;
   std::vector<std::int64_t> numbers;  ///< by column, or by row

@@ -14,7 +14,7 @@ struct Analysis {
   Analysis(const RuleSet& all, const Env& values, AnalysisReport& report)
       : rules(all), params(values), out(report), ops(ops_of_rules(all)), index(all) {}
 
-  /// Each line once.
+  /// Notes a line once.
   void note_not_analysed(std::vector<std::string> names, const std::string& line) {
     if (noted_.insert(line).second) out.not_analysed.push_back({std::move(names), line});
   }

@@ -18,11 +18,11 @@ class Choices {
   Choices(Context& context, std::uint64_t attempt)
       : context_(context), symbolic_(attempt % 2 == 0), first_(attempt < 2), random_(attempt) {}
 
-  /// Names that no symbol may have.
+  /// Reserves a name that no symbol may have.
   void reserve(const std::string& name) { taken_.insert(name); }
   [[nodiscard]] bool symbolic() const { return symbolic_; }
   [[nodiscard]] bool first() const { return first_; }
-  /// Below n; 0 is the plainest.
+  /// Returns a number below n; 0 is the simplest choice.
   std::size_t pick(std::size_t n) { return first_ ? 0 : random_.below(n); }
   template <class T>
   T one_of(std::initializer_list<T> all) {
@@ -30,14 +30,14 @@ class Choices {
   }
 
   DType float_dtype() { return one_of({DType::bf16, DType::f32, DType::f16}); }
-  /// A dim for a variable of that name, unlike those before unless drawn so.
+  /// Returns a dim for a variable of that name, distinct from earlier ones unless drawn otherwise.
   DimId dim(const std::string& name);
   Shape rows();  ///< of a sequence `*b`
   Shape shape();
-  /// By its kind and the conventions of its name.
+  /// Returns an attribute by its kind and the conventions of its name.
   Attribute attribute(const std::string& name, AttributeKind kind,
                       const std::vector<TypeId>& operands, std::size_t results);
-  /// Gives every unbound dim and sequence of a type a value.
+  /// Binds every unbound dim and sequence of a type.
   void bind_dims(const TypeExpr& type, Env& env);
   void bind_dims(const Expr& expr, Env& env);
 

@@ -8,7 +8,7 @@
 namespace pw {
 namespace {
 
-/// The least number of members that the guards allow.
+/// Returns the least number of members that the guards allow.
 std::int64_t least_members(const Rule& rule) {
   std::int64_t least = 1;
   for (const Expr& guard : rule.where) {
@@ -23,7 +23,7 @@ std::int64_t least_members(const Rule& rule) {
   return least;
 }
 
-/// Counts the nodes that the statements of a right side build, at most.
+/// Upper bound on the nodes that the statements of a right side build.
 class Building {
  public:
   Building(const RuleSet& rules, const Rule& rule, Effect& effect)
@@ -51,7 +51,7 @@ class Building {
                        [&](const Expr& arg) { return reads_value(arg); });
   }
 
-  /// The op a call names, itself or by a table's cell; empty where it names none.
+  /// Returns the op that a call names, directly or by a table's cell; empty if none.
   [[nodiscard]] std::string op_of(const Expr& call) const {
     std::string name = call.text;
     if (const auto cell = rule_.constants.find(name); cell != rule_.constants.end())

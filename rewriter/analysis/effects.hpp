@@ -18,7 +18,8 @@ struct Effect {
   bool bounded = true;  ///< false: a node is built for each element of a list
 };
 
-/// Of one variant; a member of a list counts as often as a guard `count(x) >= k` says, else once.
+/// Returns the effect of one variant; a member of a list counts as often as a guard `count(x) >= k`
+/// requires, else once.
 Effect effect_of(const RuleSet& rules, RuleId rule);
 
 }  // namespace pw

@@ -30,7 +30,7 @@ std::map<std::string, Ops> ops_by_name(const RuleSet& set, const std::vector<Rul
   return out;
 }
 
-/// By rule: whether each other can be reached in one step or more.
+/// Returns, by rule, which others can be reached in one step or more.
 std::vector<std::vector<char>> reachable(const Enables& enables) {
   std::vector<std::vector<char>> out;
   for (std::size_t from = 0; from < enables.rules.size(); ++from) {
@@ -50,7 +50,7 @@ std::vector<std::vector<char>> reachable(const Enables& enables) {
   return out;
 }
 
-/// The longest way to each rule from one that nothing enables; a cycle counts as one.
+/// Computes the longest path to each rule from one that nothing enables; a cycle counts as one.
 void set_steps(Enables& enables, const std::vector<std::vector<char>>& reach) {
   std::vector<std::size_t> order(enables.rules.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;

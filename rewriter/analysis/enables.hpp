@@ -11,7 +11,7 @@
 namespace pw {
 
 struct Enables {
-  /// As written, families and alternatives together; in the suggested order, then by name.
+  /// Rule as written, families and alternatives together; in the suggested order, then by name.
   struct Entry {
     std::string name;
     std::size_t step = 0;   ///< after all rules that enable it; the rules of a cycle share one
@@ -26,15 +26,15 @@ struct Enables {
   std::vector<Entry> rules;
 };
 
-/// Over `rules`; each rule once, however many variants it has.
+/// Computes the relation over `rules`; each rule once, however many variants it has.
 Enables find_enables(const RuleSet& set, const std::vector<RuleId>& rules);
 std::vector<RuleId> all_rules(const RuleSet& set);
 
-/// The shortest way from a rule back to itself that stays within these; empty if there is none.
+/// Returns the shortest path from a rule back to itself within these; empty if there is none.
 std::vector<std::size_t> shortest_cycle(const Enables& enables,
                                         const std::set<std::string>& within);
 
-/// A picture for Graphviz: an arrow from a rule to those it enables, named after the ops.
+/// Returns a picture for Graphviz: an arrow from a rule to those it enables, labelled by the ops.
 std::string enables_to_dot(const Enables& enables);
 
 }  // namespace pw

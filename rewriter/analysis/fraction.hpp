@@ -1,5 +1,4 @@
-// Exact fractions of 64-bit integers; one that does not fit is marked, and so is all that is made
-// from it.
+// Exact fractions of 64-bit integers. An overflow is marked, and propagates to all results.
 #pragma once
 
 #include <cstdint>

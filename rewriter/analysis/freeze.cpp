@@ -61,14 +61,14 @@ class Freezer {
   }
 
  private:
-  /// `where d == 8` leaves no choice.
+  /// Binds a variable that a guard such as `where d == 8` determines.
   void bind_by_guard(const Expr& guard) {
     if (guard.kind != Expr::Kind::binary || guard.text != "==" || guard.args.size() != 2) return;
     if (guard.args[0].kind != Expr::Kind::path || guard.args[1].kind != Expr::Kind::integer) return;
     env_.emplace(guard.args[0].text, context_.dims.constant(guard.args[1].integer));
   }
 
-  /// `where tp > 1` holds for two.
+  /// Raises params so that guards such as `where tp > 1` hold.
   void raise_params() {
     std::vector<std::string> asked;
     for (const Expr& guard : pattern_.where) collect_paths(guard, asked);
@@ -166,7 +166,7 @@ class Freezer {
     return values_[id];
   }
 
-  /// What is known settles it: an annotation, then the op's signature, then the other operands.
+  /// Derives a type from an annotation, then the op's signature, then the other operands.
   Result<TypeId> type_of(const PatternValue& pattern, const PatternNode& node, const Op& op,
                          std::size_t i, Env& local, const std::optional<Shape>& hint) {
     const TypeExpr* signature = declared(op, i);
@@ -223,7 +223,7 @@ class Freezer {
     return std::nullopt;
   }
 
-  /// One of those that `where T in {…}` allows.
+  /// Returns one of the dtypes that `where T in {…}` allows.
   std::optional<DType> dtype_by_guard(const std::string& variable) {
     for (const Expr& guard : pattern_.where) {
       if (guard.kind != Expr::Kind::in_set || guard.args.size() < 2) continue;
@@ -247,7 +247,7 @@ class Freezer {
     return {};
   }
 
-  /// `[d] * 2` as `[d, d]`.
+  /// Expands `[d] * 2` to `[d, d]`.
   Expr written_out(const Expr& expr) {
     if (!is_repetition(expr)) return expr;
     Result<Attribute> times = evaluate(context_, &graph_, expr.args[1], env_);
@@ -260,8 +260,8 @@ class Freezer {
     return list;
   }
 
-  /// The lists of a node decide what it is given: parts sum to the last axis, and a new shape has
-  /// as many elements as the old one.
+  /// Derives a shape from the lists of a node: parts sum to the last axis, and a new shape has as
+  /// many elements as the old one.
   std::optional<Shape> shape_for_lists(const PatternNode& node) {
     for (const PatternAttribute& attribute : node.attributes) {
       const Expr list = written_out(attribute.value);
@@ -310,7 +310,8 @@ class Freezer {
     return {};
   }
 
-  /// A superposed node may have an attribute written twice: the one that has a value decides.
+  /// Returns the written value. A superposed node may have an attribute twice: the one with a value
+  /// decides.
   Result<Attribute> written_value(const PatternNode& node, const std::string& name, const Op& op,
                                   const std::vector<TypeId>& types) {
     std::optional<Attribute> value;
@@ -346,7 +347,7 @@ class Freezer {
       env_.emplace(name, value);
   }
 
-  /// At the boundary of `name == x`, `name >= x`, `x <= name`.
+  /// Returns a value at the boundary of `name == x`, `name >= x`, `x <= name`.
   std::optional<Attribute> by_guard(const std::string& name) {
     for (const Expr& guard : pattern_.where) {
       if (guard.kind != Expr::Kind::binary || guard.args.size() != 2) continue;
@@ -399,7 +400,7 @@ std::vector<NodeId> own_of(const Rule& rule, const std::vector<NodeId>& nodes) {
 
 std::optional<Match> match_of(const Graph& graph, const RuleSet& rules, RuleId rule,
                               const Env& params, const std::vector<NodeId>& nodes) {
-  constexpr std::uint64_t kMostSteps = 4096;  // a match that is there takes a step a node
+  constexpr std::uint64_t kMostSteps = 4096;  // an existing match takes one step for each node
   const RuleLayout layout = lay_out(rules, rule);
   const Env base = starting_env(rules.rules[rule], params);
   Search search(graph, layout, base, false);

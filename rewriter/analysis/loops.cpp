@@ -11,13 +11,13 @@
 namespace pw {
 namespace {
 
-/// The cycle of rules, where what enables what shows one, else all that balance each other.
+/// Returns the cycle of rules in the enabling relation, or else all rules that balance each other.
 std::vector<std::string> names_of_cycle(const RuleSet& rules, const Repetition& repetition,
                                         const Certificate& certificate) {
   std::set<std::string> within;
   for (const auto& [rule, times] : certificate.balance)
     within.insert(written_name(rules.rules[rule]));
-  std::vector<RuleId> some;  // nothing else is on a way within these
+  std::vector<RuleId> some;  // nothing else is on a path within these
   for (RuleId id : repetition.rules)
     if (within.contains(written_name(rules.rules[id]))) some.push_back(id);
   const Enables enables = find_enables(rules, some);
@@ -50,7 +50,7 @@ Diagnostic describe(const RuleSet& rules, const Repetition& repetition,
   return out;
 }
 
-/// A graph of one of the rules on which the owner does not terminate.
+/// Returns a graph of one of the rules on which the owner does not terminate.
 std::string endless_test(const Analysis& analysis, const Repetition& repetition,
                          const std::vector<std::string>& cycle) {
   const RuleSet& rules = analysis.rules;

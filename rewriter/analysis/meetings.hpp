@@ -1,5 +1,5 @@
-// Which rules of a pass replace nodes of one op, and so may compete for a node. Answered pair by
-// pair, and counted without enumerating the pairs: ten thousand rules have fifty million of them.
+// Determines which rules of a pass replace nodes of one op, and so may compete for a node. Pairs
+// are counted without enumerating them: ten thousand rules have fifty million pairs.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,13 @@ class Meetings {
   Meetings(const RuleSet& rules, const Variants& variants);
 
   [[nodiscard]] std::size_t rules() const { return written_.size(); }
-  /// The rules from this one on, by place in the variants, that share an op with it.
+  /// Returns the rules from this one on, by place in the variants, that share an op with it.
   [[nodiscard]] std::vector<std::size_t> partners(std::size_t rule) const;
-  /// Whether two variants share an op, and `over` does not decide between them.
+  /// Returns true if two variants share an op, and `over` does not decide between them.
   [[nodiscard]] bool meet(RuleId a, RuleId b) const;
-  /// How many variants of two rules meet; of one rule, each meets itself alone.
+  /// Returns the number of variants of two rules that meet; for one rule, each meets itself alone.
   [[nodiscard]] std::size_t pairs(std::size_t a, std::size_t b) const;
-  /// The same over all pairs of rules from this one on.
+  /// Returns the sum over all pairs of rules from this one on.
   [[nodiscard]] std::size_t pairs_from(std::size_t first) const;
 
  private:
@@ -32,7 +32,7 @@ class Meetings {
   void add(std::uint32_t written, RuleId id);
   void count_overs(const Variants& variants);
   [[nodiscard]] bool share(std::uint32_t a, std::uint32_t b) const;
-  /// Unordered pairs of different variants.
+  /// Returns the number of unordered pairs of different variants.
   [[nodiscard]] std::size_t pairs_within(const Counts& counts) const;
   [[nodiscard]] std::size_t with_any_op(const Counts& counts) const;
 

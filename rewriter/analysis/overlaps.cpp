@@ -1,6 +1,6 @@
-// Two rules that can consume the same node, where nothing declares which goes first and the result
-// depends on it. Each superposition becomes a graph, on which the pass runs after either match was
-// applied first; the pair is reported where the results differ.
+// Finds critical pairs: two rules that can consume the same node, without a declared precedence,
+// and with a result that depends on which goes first. Each superposition becomes a graph, on which
+// the pass runs after either match was applied first; the pair is reported if the results differ.
 #include <algorithm>
 #include <set>
 
@@ -20,7 +20,7 @@ constexpr std::size_t kVariantPairs = 12;  // of two rules
 constexpr std::size_t kPairs = 1500;       // of a rule set
 constexpr std::size_t kWays = 16;          // to lay two patterns over each other
 constexpr std::uint64_t kAttempts = 16;    // at a graph of each
-// Of a rule set, in pattern nodes that are visited: a second or so.
+// For a rule set, in visited pattern nodes: about a second.
 constexpr std::size_t kWork = 2'000'000;
 constexpr std::size_t kAttemptWork = 32;  // of each node of a graph that is made and matched
 constexpr std::size_t kRunWork = 64;      // of each node of a graph on which the pass is run
@@ -62,7 +62,8 @@ class Overlaps {
     return names;
   }
 
-  /// Variants of one rule are alternatives of one text: only each with itself.
+  /// Compares the variants of two rules. Variants of one rule are alternatives of one text, so each
+  /// is compared only with itself.
   void look_at_rules(const Meetings& meetings, const std::vector<Written>& written, std::size_t a,
                      std::size_t b) {
     if (told_.count({written[a].first, written[b].first}) != 0) return;
@@ -119,7 +120,7 @@ class Overlaps {
     work_ += graph.node_count() * kRunWork + reach_->pattern_nodes(graph) * kRuleWork;
   }
 
-  /// The pass after this match was replaced.
+  /// Returns the result of the pass after this match was replaced.
   [[nodiscard]] std::optional<Outcome> after(const Match& match, const Frozen& frozen) {
     Graph graph = frozen.graph;
     if (!apply_match(graph, rules_, match)) return std::nullopt;
@@ -141,7 +142,7 @@ class Overlaps {
     if (!with_a || !with_b || hash_of_terms(with_a->graph) == hash_of_terms(with_b->graph))
       return false;
     const bool alike = op_counts(with_a->graph) == op_counts(with_b->graph);
-    if (a == b && alike) return false;  // two places of one rule: as good either way
+    if (a == b && alike) return false;  // two places of one rule: equivalent either way
     const std::string name = fmt::format("{}_or_{}", word_of(written_name(rules_.rules[a])),
                                          word_of(written_name(rules_.rules[b])));
     const Application applied = applicable(analysis_, *pass_, *reach_, frozen.graph, name);

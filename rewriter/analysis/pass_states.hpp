@@ -1,5 +1,5 @@
-// The graphs that passes come to, each known by its structural hash, and what each pass makes of
-// each. A pass does the same to equal graphs, so it is run once on each.
+// Graphs that passes reach, each identified by its structural hash, and the result of each pass on
+// each. A pass does the same to equal graphs, so it runs once on each.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace pw {
 
-/// A graph that some order comes to.
+/// A graph that some order reaches.
 struct SeenGraph {
   std::uint64_t hash = 0;
   std::vector<std::int64_t> costs;              ///< in the order of Cost
@@ -22,12 +22,12 @@ struct SeenGraph {
 
 class PassStates {
  public:
-  /// `rules` and `params` outlive its steps; `graph` is the first state.
+  /// Creates the states. `rules` and `params` must outlive its steps; `graph` is the first state.
   PassStates(const Graph& graph, const RuleSet& rules, const Env& params,
              std::vector<Strategy> passes, std::size_t most_runs);
 
-  /// The state that a pass makes of one. PW1114 where the pass would be run too often in all; a run
-  /// that fails is the mistake.
+  /// Returns the state that a pass makes of one. PW1114 if passes would run too often in total; a
+  /// failing run is returned as the error.
   Result<std::size_t> step(std::size_t state, std::size_t pass);
   [[nodiscard]] const std::vector<SeenGraph>& seen() const { return seen_; }
   [[nodiscard]] const Graph& graph(std::size_t state) const { return graphs_[state]; }

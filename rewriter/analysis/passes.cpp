@@ -15,7 +15,7 @@ struct PassPlace {
   bool top, fuel;
 };
 
-/// The fuel of a `repeat` is its rounds: it bounds no round.
+/// Visits strategies. The fuel of a `repeat` counts its rounds, and does not bound a round.
 void visit(const PassPlace& place, const std::function<void(const PassPlace&)>& found) {
   PassPlace here = place;
   here.fuel = place.fuel || place.strategy->fuel.has_value();

@@ -1,4 +1,4 @@
-// The places of a rule set where several rules run to a fixed point together.
+// Finds the places of a rule set where several rules run to a fixed point together.
 #pragma once
 
 #include <string>
@@ -11,14 +11,15 @@ namespace pw {
 /// One `greedy { … }`, `walk { … }` or `once { … }`.
 struct RulePass {
   const Strategy* strategy = nullptr;
-  std::string owner;      ///< the pass or pipeline it stands in
-  bool is_owner = false;  ///< it is all of it, so that `apply owner` runs it alone
+  std::string owner;      ///< the pass or pipeline that contains it
+  bool is_owner = false;  ///< the owner consists of it, so that `apply owner` runs it alone
 };
-/// Each set of rules once, passes before pipelines. Those of `saturate` state limits of their own.
+/// Returns each set of rules once, passes before pipelines. `saturate` has its own limits, and is
+/// excluded.
 std::vector<RulePass> rule_passes(const RuleSet& rules);
 
-/// Rules that may be applied again and again to each other's results, and no fuel bounds it: a
-/// greedy or a walk by itself, a `repeat` with all its rules.
+/// Rules that may be applied without bound to each other's results, without fuel: a greedy or a
+/// walk alone, a `repeat` with all its rules.
 struct Repetition {
   const Strategy* strategy = nullptr;
   std::string owner;
@@ -26,7 +27,7 @@ struct Repetition {
 };
 std::vector<Repetition> repetitions(const RuleSet& rules);
 
-/// How messages and texts call the rule as it was written: "group.rule".
+/// Returns the name of the rule as written, for messages and texts: "group.rule".
 std::string written_name(const Rule& rule);
 
 }  // namespace pw

@@ -12,7 +12,7 @@ void sort_unique(std::vector<OpId>& ops) {
   ops.erase(std::unique(ops.begin(), ops.end()), ops.end());
 }
 
-/// How many of the rules match each op.
+/// Returns the number of rules that match each op.
 std::vector<std::size_t> matched_by(const IdVec<RuleId, RuleOps>& ops,
                                     const std::vector<RuleId>& ids, std::size_t count) {
   std::vector<std::size_t> out(count);
@@ -21,7 +21,7 @@ std::vector<std::size_t> matched_by(const IdVec<RuleId, RuleOps>& ops,
   return out;
 }
 
-/// Grows from the ops of a graph: a rule waits for one op at a time that is not there yet.
+/// Closure from the ops of a graph: a rule waits for one missing op at a time.
 class Growth {
  public:
   Growth(const IdVec<RuleId, RuleOps>& ops, const std::vector<RuleId>& ids, std::size_t count)
@@ -32,7 +32,7 @@ class Growth {
     there_[op.index] = true;
     fresh_.push_back(op);
   }
-  /// Keeps the rule, or lets it wait for what it lacks.
+  /// Keeps the rule, or lets it wait for a missing op.
   void ask(std::uint32_t place) {
     const RuleOps& ops = ops_[ids_[place]];
     for (OpId op : ops.matched)

@@ -1,6 +1,5 @@
-// Which rules may come to match on a small graph: all ops that they match are in it, or built by
-// another rule that may match. Passes have thousands of rules, and the graphs of an analysis a few
-// ops.
+// Selects the rules that may match on a small graph: all ops that they match are in it, or built by
+// another selected rule. Passes have thousands of rules, and the graphs of an analysis a few ops.
 #pragma once
 
 #include <cstdint>
@@ -10,21 +9,22 @@
 
 namespace pw {
 
-/// Read from the texts of rules once, for any number of passes.
+/// Ops of the rules, read from their texts once for any number of passes.
 struct RuleOps {
   std::vector<OpId> matched;  ///< that must be there: not of members, nor of `unless`
   std::vector<OpId> built;    ///< that the right side may build
 };
 IdVec<RuleId, RuleOps> ops_of_rules(const RuleSet& rules);
 
-/// Of the rules of one pass. Asking costs what the rules that match and build the graph's ops cost,
-/// not what all rules of the pass do.
+/// Selection among the rules of one pass. A query costs what the rules that match and build the
+/// graph's ops cost, not what all rules of the pass cost.
 class Reach {
  public:
   Reach(const RuleSet& rules, const IdVec<RuleId, RuleOps>& ops, std::vector<RuleId> ids);
-  /// In the order of the pass. A frontier opens to others, so that nothing is left out beside one.
+  /// Returns the selected rules in the order of the pass. A frontier opens to others, so with one
+  /// nothing is excluded.
   [[nodiscard]] std::vector<RuleId> of(const Graph& graph) const;
-  /// Pattern nodes of all of these: what preparing a run of them costs.
+  /// Returns the pattern nodes of all of these: the cost of preparing a run of them.
   [[nodiscard]] std::size_t pattern_nodes(const Graph& graph) const;
   [[nodiscard]] const RuleSet& rules() const { return rules_; }
 

@@ -55,7 +55,7 @@ class Shadows {
     RuleId by;
   };
 
-  /// A row is in the shadow when none of its variants ever gets to fire.
+  /// Checks a row: it is shadowed if none of its variants ever fires.
   void look_at_row(const RulePass& pass, const Reach& reach, const std::string& row,
                    const std::vector<RuleId>& ids) {
     std::optional<Shadow> shadow;
@@ -83,7 +83,8 @@ class Shadows {
     return it->second;
   }
 
-  /// Nothing where the row fires, or where nothing takes a node that it wants.
+  /// Returns the rule that takes a node first; nothing if the row fires, or if no rule takes a node
+  /// that it needs.
   std::optional<RuleId> taken_by_another(const Reach& reach, const std::string& row, RuleId id,
                                          const Sample& sample) const {
     const std::optional<Outcome> outcome =

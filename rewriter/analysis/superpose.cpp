@@ -41,7 +41,7 @@ struct State {
   }
 };
 
-/// Every name of b that is its own gets a tick, which no text can write.
+/// Adds a tick to every name local to b; no text can contain it.
 class Tick {
  public:
   explicit Tick(const RuleSet& rules) : rules_(rules) {}
@@ -140,7 +140,7 @@ class Superposer {
     }
   }
 
-  /// Two nodes that make one value are one; false where that cannot be.
+  /// Merges two nodes that make one value; returns false if that is impossible.
   bool find_forced(State& state) const {
     std::vector<PatternNodeId> makes_a(state.parent.size()), makes_b(state.parent.size());
     std::vector<int> result(state.parent.size(), -1);
@@ -172,7 +172,7 @@ class Superposer {
     return true;
   }
 
-  /// By root of a value: the nodes of one rule that read it and are no node of the other.
+  /// Nodes of one rule that read a value and are not nodes of the other, by the value's root.
   using Readers = std::vector<std::vector<PatternNodeId>>;
   [[nodiscard]] Readers readers(const State& state, bool of_b) const {
     const Rule& rule = of_b ? b_ : a_;
@@ -187,8 +187,9 @@ class Superposer {
     return out;
   }
 
-  /// A consumed value has no reader outside its rule: a reader of the other rule must be one of
-  /// its own. False where it cannot be, or where branches were followed instead.
+  /// Closes consumed values. Such a value has no reader outside its rule, so a reader of the other
+  /// rule must equal one of its own. Returns false if it cannot, or if branches were followed
+  /// instead.
   bool close(const State& state) {
     const Readers over_a = readers(state, false), over_b = readers(state, true);
     for (PatternValueId v : a_.consumed) {
@@ -263,7 +264,7 @@ class Superposer {
     return true;
   }
 
-  /// Both say what one value is.
+  /// Merges two descriptions of one value.
   static bool merge(PatternValue& into, const PatternValue& from) {
     if (into.literal && from.literal && !(*into.literal == *from.literal)) return false;
     const bool number =
@@ -285,7 +286,7 @@ class Superposer {
     return true;
   }
 
-  /// Those of a, then those of b that are no node of a; attributes of both.
+  /// Returns the nodes of a, then those of b that are not nodes of a; attributes of both.
   std::vector<PatternNode> nodes_of(const State& state,
                                     const std::vector<PatternValueId>& value_of) const {
     const Tick tick(rules_);
@@ -311,8 +312,9 @@ class Superposer {
     return out;
   }
 
-  /// Operands before users, else as they stand; short where there is a cycle. As sweeps over the
-  /// nodes would find it: a node waits for the sweep in which its last producer is done.
+  /// Sorts operands before users, otherwise stably; incomplete if there is a cycle. The order
+  /// equals that of repeated sweeps: a node waits for the sweep in which its last producer is
+  /// emitted.
   static std::vector<std::size_t> sorted(const std::vector<PatternNode>& nodes) {
     std::map<PatternValueId, std::size_t> makers;
     for (std::size_t i = 0; i < nodes.size(); ++i)

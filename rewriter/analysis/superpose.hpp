@@ -26,8 +26,8 @@ struct Superpositions {
   bool complete = true;  ///< false: the steps ran out
   std::size_t steps = 0;
 };
-/// Each way once, as far as the limits allow. Both rules must be plain. A rule laid over itself in
-/// all its nodes is left out.
+/// Returns each superposition once, as far as the limits allow. Both rules must be plain. The
+/// superposition of a rule with itself in all its nodes is omitted.
 Superpositions superpose(const RuleSet& rules, RuleId a, RuleId b, const SuperposeLimits& limits);
 
 }  // namespace pw

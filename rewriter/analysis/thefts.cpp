@@ -47,7 +47,8 @@ bool meet(const std::vector<NodeId>& a, const std::vector<NodeId>& b, NodeId* wh
   return false;
 }
 
-/// The first rewrite that erased a node of the match, or else that matched one of its nodes.
+/// Returns the first rewrite that erased a node of the match, or else that matched one of its
+/// nodes.
 const Taking* thief_of(const std::vector<Taking>& takings, const Taking& match, NodeId* where) {
   for (const Taking& taking : takings)
     if (meet(match.nodes, taking.gone, where)) return &taking;
@@ -56,7 +57,7 @@ const Taking* thief_of(const std::vector<Taking>& takings, const Taking& match, 
   return nullptr;
 }
 
-/// What the pass `second` loses where `first` runs before it.
+/// Returns what the pass `second` loses if `first` runs before it.
 Result<std::vector<Theft>> thefts_of(const Graph& graph, const RuleSet& rules, const Env& params,
                                      const OrderSpace& space, std::size_t first, std::size_t second,
                                      const PassRun& thief, const PassRun& alone) {
@@ -100,7 +101,7 @@ Result<std::vector<Theft>> find_thefts(const Graph& graph, const RuleSet& rules,
     }
     return runs;
   };
-  /// `runs`: of each pass on `start`, which is what the passes of `prefix` have made.
+  /// Compares runs. `runs`: of each pass on `start`, the result of the passes of `prefix`.
   const auto look = [&](const Graph& start, const std::vector<PassRun>& runs,
                         const std::vector<std::size_t>& prefix) -> Status {
     for (std::size_t a = 0; a < count; ++a)

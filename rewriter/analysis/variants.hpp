@@ -1,4 +1,4 @@
-// The rules of a pass as they were written, each with the variants that can be analysed.
+// The rules of a pass as written, each with the variants that can be analysed.
 #pragma once
 
 #include <map>
@@ -10,9 +10,9 @@
 namespace pw {
 
 using Variants = std::map<std::string, std::vector<RuleId>>;  ///< by written name; small ones first
-/// Rules with lists or `unless` are noted in the report and left out.
+/// Returns the variants. Rules with lists or `unless` are noted in the report and omitted.
 Variants variants_of(Analysis& analysis, const RulePass& pass);
-/// "family[row]" of one of its variants.
+/// Returns "family[row]" for one of its variants.
 std::string row_name(const Rule& rule);
 
 }  // namespace pw

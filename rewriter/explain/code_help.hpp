@@ -6,7 +6,7 @@
 
 namespace pw {
 
-/// Help that holds for every near miss of the code; empty where there is none.
+/// Returns the help that applies to every near miss of the code; empty if there is none.
 std::string help_for(std::string_view code);
 
 }  // namespace pw

@@ -36,12 +36,13 @@ bool has_node(const Graph& graph, std::string_view name) {
   return false;
 }
 
-/// Whether it is about where the match stood, which changes, and not about what it is.
+/// Returns true if the reason concerns the match's surroundings, which change, and not the match
+/// itself.
 bool about_surroundings(const Reason& why) {
   return why.code == "N08" || why.code == "N13" || why.code == "N14" || why.code == kNoChange;
 }
 
-/// The reason to report for a match that was not applied; all else becomes notes.
+/// Returns the reason to report for a match that was not applied; other reasons become notes.
 Reason reason_of(const MatchRecord& record, std::vector<std::string>& notes) {
   notes = record.notes;
   if (!record.loss) return *record.why;
@@ -73,7 +74,7 @@ class Explainer {
   }
 
  private:
-  // ---- a graph as it is
+  // ---- a graph without a pipeline
 
   void look_at(const Graph& graph) {
     out_.at_found = options_.at.empty() || has_node(graph, options_.at);
@@ -86,8 +87,8 @@ class Explainer {
     }
   }
 
-  /// A match that the matcher finds may still be impossible to make; of the ways to see a set of
-  /// nodes, one that fits is enough.
+  /// Checks matches that the matcher finds, which may still be impossible to apply. One valid
+  /// assignment of a set of nodes is enough.
   void judge_matches(const Graph& graph, Graph& scratch, const RuleLayout& layout) {
     std::map<std::vector<NodeId>, NearMiss> refused;
     const auto key = [](const Match& match) {
@@ -232,7 +233,7 @@ class Explainer {
     return meets(input_.context(), conditions, {{tokens_symbol(input_), *options_.tokens}});
   }
 
-  /// Steps that do not meet what was assumed have a graph of their own.
+  /// Explains the graph for steps that do not meet the assumptions.
   Status follow_otherwise(const std::vector<ExplainedRun>& runs) {
     out_.otherwise = true;
     strict_ = without_assumptions(rules_.set());

@@ -9,7 +9,8 @@ namespace {
 
 std::pair<int, int> score_of(const NearMiss& miss) { return {miss.why.matched, miss.gate}; }
 
-/// What has to be alike beside the reason: the place, the op, and who took the node.
+/// Returns the key of a group besides the reason: the place, the op, and the rewrite that took the
+/// node.
 std::string likeness(const NearMiss& miss) {
   std::string out = miss.at ? miss.at->op : std::string();
   if (miss.taken_by) out += " by " + miss.taken_by->name + " in " + miss.taken_by->pass;
@@ -28,7 +29,7 @@ bool NearMissGroups::concerns(const NearMiss& miss) const {
 
 void NearMissGroups::add(NearMiss miss) {
   if (!concerns(miss)) return;
-  // Variants of one rule tell of one place once: the one that came furthest.
+  // Variants of one rule report a place once: the one that reached furthest.
   const std::string base = miss.rule_name.substr(0, miss.rule_name.find('['));
   std::vector<NodeId> where{miss.nodes.empty() ? miss.why.at : miss.nodes.front()};
   if (miss.complete) where = miss.nodes;

@@ -1,4 +1,4 @@
-// Groups near misses that say the same of repeated layers.
+// Groups near misses with the same reason in repeated layers.
 #pragma once
 
 #include <map>
@@ -13,16 +13,16 @@ namespace pw {
 
 class NearMissGroups {
  public:
-  /// `at` and `most` of the options count.
+  /// Creates groups. Of the options only `at` and `most` apply.
   explicit NearMissGroups(const ExplainOptions& options) : options_(options) {}
 
-  /// Ignored if it does not concern the requested node. `graph`: of its nodes.
+  /// Adds a miss, unless it does not concern the requested node. `graph`: of its nodes.
   void add(NearMiss miss);
-  /// One that concerns no node; always reported.
+  /// Adds a miss that concerns no node; always reported.
   void note(NearMiss miss);
-  /// A match in a part of the model with this name.
+  /// Notes a match in a part of the model with this name.
   void note_good(std::string_view group);
-  /// What was added, those that came furthest first.
+  /// Returns the groups, those that reached furthest first.
   std::vector<NearMissGroup> take();
 
  private:

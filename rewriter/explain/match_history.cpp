@@ -40,7 +40,7 @@ std::vector<NodeId> by_id(std::vector<NodeId> nodes) {
   return nodes;
 }
 
-/// What the built-in pass did to a node that it removed.
+/// Describes what the built-in pass did to a removed node.
 std::string deed(std::string_view builtin) {
   if (builtin == "cse") return "was merged with an equal node";
   if (builtin == "dce") return "was needed by nothing, and was removed";
@@ -56,7 +56,7 @@ std::optional<Reason> refusal(const Diagnostic& why, std::size_t at) {
   out.span = why.span;
   out.at = at;
   out.help = why.help;
-  // Codes of types are those of apply(), where an output would get another one, and PW03xx.
+  // For types the codes are those of apply(), if an output would get another one, and PW03xx.
   const bool build = why.code.starts_with("PW"), type = why.code == "N05" || why.code == "N06";
   const std::string what = why.code.starts_with("PW03") || type ? "typed" : "built";
   out.message = build || type
@@ -216,7 +216,7 @@ void MatchHistory::keep_graph(const RunState& run) {
   }
 }
 
-// ---- what the journal tells
+// ---- events of the journal
 
 void MatchHistory::absorb(RunState& run) {
   const Journal& journal = run.report.journal;
@@ -297,7 +297,8 @@ void MatchHistory::lose_to(const RewriteStep& step, const MatchEvent& event) {
     }
 }
 
-/// Of the match's nodes the first that the rewrite matched itself, else one that it left unneeded.
+/// Returns the reason of a taken match: its first node that the rewrite matched, else one that
+/// became unneeded.
 Reason MatchHistory::taken_reason(const SeenMatch& seen, const RewriteStep& step,
                                   const MatchEvent& event) const {
   const auto in = [](const std::vector<NodeId>& nodes, NodeId n) {
@@ -331,7 +332,8 @@ Reason MatchHistory::taken_reason(const SeenMatch& seen, const RewriteStep& step
   return out;
 }
 
-/// `how` says what happened to the node. `code` is for a match whose own pass did it.
+/// Ends the matches of a node. `how` describes what happened to it. `code` is for a match whose own
+/// pass did it.
 void MatchHistory::lose_node(NodeId node, const RewriteStep& step, std::string_view code,
                              const std::string& how) {
   for (const std::uint32_t i : standing_at(node)) {
@@ -356,8 +358,8 @@ void MatchHistory::absorb(const BuiltinEvent& event) {
   }
 }
 
-/// `saturate` erases nothing while it rewrites; what the extracted graph lacks is erased at its
-/// end.
+/// Absorbs a saturation. `saturate` erases nothing while it rewrites; nodes that the extracted
+/// graph lacks are erased at its end.
 void MatchHistory::absorb_saturation(const BuiltinEvent& event) {
   for (NodeId n : by_id(event.erased)) {
     const auto by = saturated_.find(n);
@@ -373,7 +375,7 @@ void MatchHistory::absorb_saturation(const BuiltinEvent& event) {
   saturated_.clear();
 }
 
-// ---- what stands
+// ---- current matches
 
 std::size_t MatchHistory::add(const Graph& graph, const RuleLayout& layout, const Match& match) {
   const std::vector<NodeId> nodes = all_nodes(match);
@@ -414,7 +416,7 @@ std::shared_ptr<const SeenMatch> MatchHistory::seen_match(const Graph& graph,
   return out;
 }
 
-/// Looks for all matches if the graph may have others than when that was done last.
+/// Searches for all matches if the graph may have new ones since the last search.
 void MatchHistory::refresh(RunState& run, bool try_again) {
   const std::size_t mark = run.report.journal.mark();
   const bool changed = state_.seen != mark;
@@ -442,7 +444,7 @@ void MatchHistory::refresh(RunState& run, bool try_again) {
   vanish(found);
 }
 
-/// Matches whose nodes are all there, and that are none any more.
+/// Ends matches whose nodes all exist, and that no longer match.
 void MatchHistory::vanish(const std::set<std::size_t>& found) {
   for (std::size_t i = 0; i < state_.records.size(); ++i) {
     if (state_.records[i].fate != Fate::standing || found.contains(i)) continue;
@@ -460,7 +462,7 @@ void MatchHistory::judge(const Strategy& leaf, StopReason stop) {
   }
 }
 
-/// Why a strategy that has the rule left a match that could be applied.
+/// Returns why a strategy with the rule left a match that could be applied.
 std::optional<Reason> MatchHistory::stopped(const Strategy& leaf, StopReason stop,
                                             const SeenMatch& seen) const {
   Reason out;

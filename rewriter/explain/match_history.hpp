@@ -1,4 +1,4 @@
-// The fate of every match of some rules over a run: recorded when it comes up, and followed through
+// The fate of every match of some rules over a run: recorded when it appears, and followed through
 // each rewrite until it is applied, taken by another rule, undone, or left.
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace pw {
 
-/// A node as it stood when it was seen. It may be gone since, and its name another's.
+/// A node at the time it was seen. It may be gone since, and its name another node's.
 struct SeenNode {
   NodeId id;
   std::string name, op;
@@ -23,10 +23,10 @@ struct SeenNode {
   std::vector<std::string> names;  ///< the node's, and those of all its results
 };
 SeenNode see(const Graph& graph, NodeId node);
-/// Text with runs of digits as `*`.
+/// Returns text with runs of digits as `*`.
 std::string without_numbers(std::string_view text);
 
-/// One rewrite.
+/// One rewrite, with the pass that made it.
 struct RewriteStep {
   RuleId rule;           ///< invalid: a built-in pass
   std::string name;      ///< of the rule, or of the built-in pass
@@ -34,7 +34,7 @@ struct RewriteStep {
   std::size_t step = 0;  ///< of the pass, from 1 on; of a built-in pass each node is one
 };
 
-/// An `ensures` that was not kept, so that its strategy was undone.
+/// An `ensures` that was violated, so that its strategy was undone.
 struct BrokenPromise {
   std::string strategy, promise;
   std::string values;              ///< "count(exp) is 1"
@@ -50,7 +50,7 @@ struct Reason {
   std::optional<BrokenPromise> undone_by;
 };
 
-/// A match when it came up.
+/// A match at the time it appeared.
 struct SeenMatch {
   RuleId rule;
   std::string rule_name, base_name;
@@ -60,7 +60,7 @@ struct SeenMatch {
   std::vector<NodeId> own;      ///< those that are replaced
   std::vector<NodeId> pattern;  ///< by PatternNodeId
   std::string place;            ///< group of the first node, numbers as *
-  std::string since;            ///< the pass it came up in; empty: it was in the graph as given
+  std::string since;            ///< the pass in which it appeared; empty: in the given graph
   std::size_t leaf = 0;         ///< strategies that had begun to rewrite by then
 };
 
@@ -73,47 +73,49 @@ struct MatchRecord {
     lost
   } fate = Fate::standing;
   std::optional<RewriteStep> applied;
-  std::optional<Reason> why;   ///< why its own passes left it standing
+  std::optional<Reason> why;   ///< why its own passes did not apply it
   std::optional<Reason> loss;  ///< what ended it
-  bool starved = false;        ///< a pass that has the rule ran then, or after that
+  bool starved = false;        ///< a pass with the rule ran then, or later
   std::string missed_by;       ///< the first such pass that began after that
   bool tried = false;
   std::optional<Reason> refusal;  ///< it could not be applied when it was seen
   std::vector<std::string> notes;
 };
 
-/// Why the match cannot be applied where it stands; nothing if it can. The graph is left as it is
-/// but for the places of its nodes. `barriers`: it may hold ops with effects. `front`: Reason::at.
+/// Returns why the match cannot be applied at its place; nothing if it can. Only the places of
+/// nodes may change in the graph. `barriers`: it may hold ops with effects. `front`: Reason::at.
 std::optional<Reason> refusal_of(Graph& scratch, const RuleLayout& layout, const Match& match,
                                  bool barriers, std::size_t front);
 
-/// Whether the strategy, or a part of it, has one of the rules.
+/// Returns true if the strategy, or a part of it, has one of the rules.
 bool holds_rule(const Strategy& strategy, const std::set<RuleId>& rules);
 
 class MatchHistory final : public RunWatch {
  public:
-  /// `before`: of the strategy whose input graph_before() is; empty: the first that has the rules.
+  /// Creates a history. `before`: the strategy whose input graph_before() is; empty: the first that
+  /// has the rules.
   MatchHistory(RunRules& rules, std::vector<RuleId> asked, const Env& params, std::string before);
   ~MatchHistory() override;
 
-  /// Before each of several runs on one graph, one after another.
+  /// Begins a run; called before each of several consecutive runs on one graph.
   void begin_run();
-  /// After the last run: gives the matches that still stand the reason why.
+  /// Finishes the last run: gives the remaining matches their reasons.
   void finish();
 
   [[nodiscard]] const std::vector<MatchRecord>& records() const;
-  /// Of rewrites in the final history.
+  /// Returns the number of rewrites in the final history.
   [[nodiscard]] std::size_t rewrites() const;
-  /// The graph before the wanted strategy; null if none of that name was reached.
+  /// Returns the graph before the wanted strategy; null if none of that name was reached.
   [[nodiscard]] const Graph* graph_before() const { return before_.get(); }
-  /// Whether some pass that has the rules ran; and one that was left out by its `when`.
+  /// Returns true if some pass with the rules ran; the next function returns one skipped by its
+  /// `when`.
   [[nodiscard]] bool ran() const { return ran_; }
   [[nodiscard]] const std::string& left_out() const { return left_out_; }
-  /// Whether the rule is one of those followed, opened variants included.
+  /// Returns true if the rule is followed, opened variants included.
   [[nodiscard]] bool is_asked(RuleId rule) const;
-  /// The rules that are followed, with the variants that frontiers opened to, without frontiers.
+  /// Returns the followed rules, with the variants that frontiers opened to, without frontiers.
   [[nodiscard]] std::vector<RuleId> opened(const Graph& graph);
-  /// The rewrites that made nodes of graph_before().
+  /// Returns the rewrites that made nodes of graph_before().
   [[nodiscard]] const std::map<NodeId, RewriteStep>& makers() const { return makers_; }
 
   void begin_pass(const Strategy& pass, RunState& run) override;
@@ -130,7 +132,7 @@ class MatchHistory final : public RunWatch {
 
  private:
   using Key = std::pair<RuleId, std::vector<NodeId>>;  ///< nodes by id
-  /// The state that is rolled back with the graph.
+  /// State that is rolled back with the graph.
   struct State {
     std::vector<MatchRecord> records;
     std::map<Key, std::size_t> known;
@@ -140,7 +142,7 @@ class MatchHistory final : public RunWatch {
     std::string pass;
     std::size_t step = 0, rewrites = 0;
   };
-  /// What a part that is taken back had made of the matches.
+  /// Outcomes of matches in a part that is undone.
   using Outcomes = std::vector<MatchRecord>;
   struct Frame {
     State state;
@@ -182,7 +184,7 @@ class MatchHistory final : public RunWatch {
                                               const SeenMatch& seen) const;
   static bool rewrites_here(const Strategy& strategy);
   [[nodiscard]] bool rewrites_own(const Strategy& strategy) const;
-  /// Whether the strategy, or one that it is made of, has the rule of the match.
+  /// Returns true if the strategy, or a part of it, has the rule of the match.
   [[nodiscard]] bool has(const Strategy& leaf, const SeenMatch& seen) const;
   [[nodiscard]] bool may_run(const Strategy& strategy, const SeenMatch& seen) const;
   [[nodiscard]] std::string made_by(NodeId node, const Journal& journal) const;
@@ -190,7 +192,7 @@ class MatchHistory final : public RunWatch {
   [[nodiscard]] Outcomes outcomes_since(const State& before) const;
   [[nodiscard]] std::set<std::string> names_of_records() const;
   static void lost_alternative(MatchRecord& record, Reason why);
-  /// `told`: matches that the history tells of, as text.
+  /// Restores an outcome. `told`: matches that the history reports, as text.
   void set_back(const MatchRecord& outcome, const Reason& why, const std::set<std::string>& told);
   [[nodiscard]] std::string where(const RewriteStep& step) const;
 
@@ -208,7 +210,7 @@ class MatchHistory final : public RunWatch {
   std::unique_ptr<Graph> before_;
   std::map<NodeId, RewriteStep> makers_;
   const Strategy* leaf_ = nullptr;           ///< that rewrites now
-  std::map<NodeId, RewriteStep> saturated_;  ///< what rules matched under the `saturate` at hand
+  std::map<NodeId, RewriteStep> saturated_;  ///< rules' matches in the current `saturate`
   std::size_t leaves_ = 0;                   ///< that have begun
   bool started_ = false, ran_ = false;
   std::string left_out_;

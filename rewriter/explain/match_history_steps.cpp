@@ -1,5 +1,5 @@
-// Records the matches that a rewrite creates, and those that it ends although all their nodes
-// remain.
+// Records the matches that a rewrite creates, and those that it ends although all their nodes still
+// exist.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -10,10 +10,10 @@
 namespace pw {
 namespace {
 
-/// Of a value with more, the others are found when the strategy has run.
+/// Users inspected for one value; the remaining ones are examined after the strategy.
 constexpr std::size_t kUsersAsked = 64;
 
-/// Nodes around a rewrite: a match that comes up with it has one of them.
+/// Nodes near a rewrite: a match that it creates contains one of them.
 class Around {
  public:
   explicit Around(const Graph& graph) : graph_(graph) {}
@@ -23,7 +23,7 @@ class Around {
     for (std::size_t i = 0; i < graph_.result_count(n); ++i) users(graph_.result(n, i));
     operands(n, false);
   }
-  /// What read the same as a node that went may be read by others now.
+  /// Adds nodes near an erased one: other readers of its operands may now match.
   void gone(NodeId n) { operands(n, true); }
 
   std::vector<NodeId> take() {
@@ -89,7 +89,8 @@ Probe* MatchHistory::probe_of(RuleId rule) const {
   return nullptr;
 }
 
-/// A leaf that opens frontiers makes references into the rules end: probes rest until it has run.
+/// Returns true if the probes are valid. A leaf that opens frontiers invalidates references to the
+/// rules: probes wait until it has run.
 bool MatchHistory::probes_hold() const { return rules_probed_ == rules_.size(); }
 
 void MatchHistory::discover(const MatchEvent& event, const Graph& graph) {
@@ -105,7 +106,7 @@ void MatchHistory::discover(const MatchEvent& event, const Graph& graph) {
   }
 }
 
-/// The right side of a rewrite may read what a match consumes.
+/// Checks matches again: the right side of a rewrite may read what a match consumes.
 void MatchHistory::recheck(const MatchEvent& event, const Graph& graph) {
   if (!probes_hold()) return;
   std::vector<std::uint32_t> asked;
@@ -124,7 +125,7 @@ void MatchHistory::recheck(const MatchEvent& event, const Graph& graph) {
   }
 }
 
-/// Nothing while the nodes are a match.
+/// Returns the reason; nothing while the nodes still match.
 std::optional<Reason> MatchHistory::no_longer(const SeenMatch& seen) const {
   Probe* probe = probe_of(seen.rule);
   Reason out;

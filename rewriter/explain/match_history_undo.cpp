@@ -11,7 +11,7 @@ namespace {
 
 using Fate = MatchRecord::Fate;
 
-/// The nodes that a statement counts: first those that were made since.
+/// Returns the nodes that a statement counts: those made since come first.
 std::vector<NodeId> made_first(std::vector<NodeId> nodes, std::size_t since) {
   std::stable_partition(nodes.begin(), nodes.end(), [&](NodeId n) { return n.index >= since; });
   return nodes;
@@ -63,7 +63,8 @@ std::set<std::string> MatchHistory::names_of_records() const {
   return out;
 }
 
-/// What the kept alternative did to the match is not why it was not applied, but what came of it.
+/// Records the loss of an alternative. The kept alternative's effect on the match is its outcome,
+/// not the reason why it was not applied.
 void MatchHistory::lost_alternative(MatchRecord& record, Reason why) {
   if (record.loss) {
     why.taken_by = record.loss->taken_by;
@@ -74,7 +75,7 @@ void MatchHistory::lost_alternative(MatchRecord& record, Reason why) {
   record.refusal.reset();
 }
 
-/// What holds of a match of which the history tells nothing now, or which it does not tell of.
+/// Restores the outcome of a match that the present history does not contain.
 void MatchHistory::set_back(const MatchRecord& outcome, const Reason& why,
                             const std::set<std::string>& told) {
   Reason reason = why;
@@ -133,7 +134,7 @@ void MatchHistory::broken(const Strategy& strategy, const Expr& promise, const E
   frame.broken = std::move(why);
 }
 
-/// ", made by `r` at step 3", where what may be undone made it.
+/// Returns ", made by `r` at step 3" if a rewrite that may be undone made the node.
 std::string MatchHistory::made_by(NodeId node, const Journal& journal) const {
   const State& before = frames_.back().state;
   std::size_t step = before.step;

@@ -1,5 +1,5 @@
-// Why a rule did not match: the closed list of codes. A code is a row here, and is said where it is
-// found; counts, `pwr explain CODE` and the range in texts follow from the table.
+// Reasons why a rule did not match: the closed list of codes. A code is a row here, and is used
+// where it is detected; counts, `pwr explain CODE` and the range in texts derive from the table.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@ struct NearMissCode {
   std::string_view help;     ///< what to do about it; may be empty
 };
 
-/// N01, N02, …: the number of a code is its place, from 1.
+/// Table of N01, N02, …: the number of a code is its position, from 1.
 inline constexpr std::array<NearMissCode, 17> kNearMissCodes{{
     {"N01", "op: the node has another op than the pattern asks for",
      "alternatives of a shared pattern can accept another spelling"},
@@ -59,18 +59,18 @@ inline constexpr std::array<NearMissCode, 17> kNearMissCodes{{
      "rewrite what the `ensures` counts in the same strategy, or state less"},
 }};
 
-/// Null for another word.
+/// Returns the entry, or null for another word.
 [[nodiscard]] constexpr const NearMissCode* near_miss_code(std::string_view code) {
   for (const NearMissCode& row : kNearMissCodes)
     if (row.code == code) return &row;
   return nullptr;
 }
-/// The place in the table of a code of it: 0 is N01.
+/// Returns the position of a code in the table: 0 is N01.
 [[nodiscard]] constexpr std::size_t place_of(std::string_view code) {
   return static_cast<std::size_t>((code[1] - '0') * 10 + (code[2] - '0') - 1);
 }
 
-/// "N01 … N17", for texts.
+/// Returns "N01 … N17", for texts.
 [[nodiscard]] inline std::string near_miss_range() {
   return std::string(kNearMissCodes.front().code) + " … " + std::string(kNearMissCodes.back().code);
 }

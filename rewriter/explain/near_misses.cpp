@@ -62,13 +62,15 @@ class Finder {
     }
   }
 
-  /// A node that is there and wrong says more than one that is missing.
+  /// Returns true if the attempt stopped at a missing node. An existing node that does not fit is
+  /// more informative.
   static bool stopped_outside(const Attempt& a) {
     return std::find(a.nodes.begin(), a.nodes.end(), a.at) == a.nodes.end();
   }
 
-  /// One near miss a place: a worse one that shares a node with it, or with a match, or that begins
-  /// on the other side of the node it stopped at, is a duplicate found from another node.
+  /// Claims a place for one near miss. A worse one is a duplicate found from another node if it
+  /// shares a node with it or with a match, or begins on the other side of the node where it
+  /// stopped.
   bool claim(const Attempt& a) {
     const auto known = [&](NodeId n) { return n.valid() && taken_.contains(n.index); };
     if (known(a.anchor) || std::any_of(a.nodes.begin(), a.nodes.end(), known)) return false;

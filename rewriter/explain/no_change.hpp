@@ -1,4 +1,4 @@
-// The code of a match whose result is what the graph holds already.
+// The code of a match whose result the graph holds already.
 #pragma once
 
 #include <string_view>

@@ -43,7 +43,7 @@ class NaiveDriver {
  private:
   using Identity = std::vector<std::uint32_t>;
 
-  /// A set of nodes is one match, however it is seen.
+  /// Returns the identity of a match: its set of nodes, in any assignment.
   static Identity identity(const Known& known) {
     Identity out{known.rule.index};
     for (NodeId n : all_nodes(known.match)) out.push_back(n.index);
@@ -112,7 +112,7 @@ class NaiveDriver {
     const PreparedRule& rule = run_.prepare(known.rule);
     if (run_.watch != nullptr) run_.watch->rewriting(known.rule, all_nodes(known.match), run_);
     Result<Applied> applied = apply(graph_, rule.layout, known.match, run_.barriers);
-    if (!applied) return StopReason::interrupted;  // it was tried a moment ago
+    if (!applied) return StopReason::interrupted;  // it was tried just before
     for (const Condition& c : known.match.conditions) run_.note_condition(c);
     ++rewrites_;
     ++stats_.rewrites;

@@ -1,6 +1,6 @@
-// The definition of greedy, walk and once, in the words of the language reference: before each
-// rewrite all matches of all rules are found anew, and the first that need not wait is replaced.
-// Quadratic, and kept as the oracle of the engine.
+// The definition of greedy, walk and once, in the words of the language reference. Before each
+// rewrite all matches of all rules are found again, and the first that need not wait is replaced.
+// Quadratic; kept as the oracle of the engine.
 #pragma once
 
 #include "rewriter/engine/run_state.hpp"

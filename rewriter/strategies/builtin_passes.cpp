@@ -12,7 +12,7 @@
 namespace pw {
 namespace {
 
-/// A node as what it computes.
+/// Key of a node by what it computes.
 struct Key {
   OpId op;
   AttributesId attributes;
@@ -30,12 +30,12 @@ struct KeyHash {
   }
 };
 
-/// Constants by the number that a node reads in them: of equal ones the first stands for all.
+/// Constants by the number that a node reads: the first of equal ones represents all.
 class NumbersRead {
  public:
   explicit NumbersRead(const Graph& graph) : graph_(graph) {}
 
-  /// The operand, or of a number the first constant in which the node would read the same.
+  /// Returns the operand, or for a number the first constant that the node would read as the same.
   ValueId of(NodeId user, std::size_t slot) {
     const ValueId operand = graph_.operand(user, slot);
     const NodeId maker = operand.valid() ? graph_.producer(operand) : NodeId();
@@ -61,8 +61,8 @@ Key key_of(const Graph& graph, NodeId n, NumbersRead& numbers) {
   return key;
 }
 
-/// Values some node writes in place. Two equal nodes around such a write need not give equal
-/// results.
+/// Returns the values that some node writes in place. Equal nodes before and after such a write may
+/// give different results.
 std::vector<char> written_values(const Graph& graph) {
   std::vector<char> written(graph.value_bound(), 0);
   for (NodeId n = graph.first(); n.valid(); n = graph.next(n)) {
@@ -89,8 +89,8 @@ std::vector<char> written_values(const Graph& graph) {
   return written;
 }
 
-/// Collectives stay apart: every rank must issue the same ones, and a peer's graph need not hold
-/// the same duplicates.
+/// Returns true if a node may be merged. Collectives may not: every rank must issue the same ones,
+/// and a peer's graph need not hold the same duplicates.
 bool may_merge(const Graph& graph, NodeId n, const std::vector<char>& written) {
   const Op& op = graph.op_of(n);
   if (is_barrier(op) || op.traits.collective || graph.result_count(n) == 0) return false;
@@ -115,7 +115,7 @@ void merge(Graph& graph, NodeId into, NodeId from) {
   for (const auto& [value, name] : names) graph.rename(value, name);
 }
 
-/// Which values share memory: each has a root, the value that it is a view of in the end.
+/// Groups of values that share memory: each has a root, the value at the origin of its views.
 class Roots {
  public:
   explicit Roots(const Graph& graph) : up_(graph.value_bound()), outputs_(graph.value_bound(), 0) {
@@ -132,7 +132,7 @@ class Roots {
     while (up_[at] != at) at = up_[at] = up_[up_[at]];
     return ValueId(at);
   }
-  /// How many outputs share memory with a root.
+  /// Returns the number of outputs that share memory with a root.
   [[nodiscard]] std::size_t outputs(ValueId root) const { return outputs_[root.index]; }
   void join(ValueId into, ValueId from) {
     up_[from.index] = into.index;

@@ -21,7 +21,7 @@ namespace {
 
 using Kind = ast::Strategy::Kind;
 
-/// "most of them by `rule`".
+/// Returns "most of them by `rule`".
 std::string mostly(const PassStats& stats) {
   const auto most = std::max_element(
       stats.rules.begin(), stats.rules.end(),
@@ -85,7 +85,7 @@ class Driver {
     return tl::unexpected<Diagnostics>(std::move(broken));
   }
 
-  /// Of the groups of which an op says how many ranks they have.
+  /// Returns the sizes of groups that some op states.
   [[nodiscard]] std::map<std::string, std::int64_t> group_sizes() const {
     std::map<std::string, std::int64_t> out;
     if (!may_size_groups(graph_)) return out;
@@ -93,7 +93,7 @@ class Driver {
       if (named.ranks != 0) out.emplace(named.group, named.ranks);
     return out;
   }
-  /// Where the only op is gone that said so, a run takes the group for all ranks.
+  /// Warns if a pass removed the only op that states a group's size: a run then assumes all ranks.
   void warn_of_lost(const std::map<std::string, std::int64_t>& before, const Strategy& pass) {
     std::map<std::string, bool> said;
     for (const NamedGroup& named : named_groups(graph_)) said[named.group] |= named.ranks != 0;

@@ -20,12 +20,13 @@ using Done = Result<StopReason>;
 
 constexpr std::size_t kMoreNodes = 10'000;
 
-/// A limit of the run or a cycle ends all enclosing strategies. Fuel limits one strategy only.
+/// Returns true for a stop that ends all enclosing strategies: a limit of the run, or a cycle. Fuel
+/// limits one strategy only.
 bool ends_repetition(StopReason stop) {
   return stop == StopReason::limit || stop == StopReason::cycle || stop == StopReason::interrupted;
 }
 
-/// Tells the watch, if there is one, that the graph may be brought back while this lives.
+/// Informs the watch, if there is one, that the graph may be restored during this scope.
 class WatchScope {
  public:
   explicit WatchScope(RunState& run) : watch_(run.watch) {
@@ -69,7 +70,7 @@ Done Interpreter::run(const Strategy& strategy, PassStats& stats, bool decided) 
     bool wanted = PW_TRY(holds(strategy));
     if (!wanted) return StopReason::fixpoint;
   }
-  // The fuel of a repetition is its rounds.
+  // The fuel of a repetition counts its rounds.
   FuelScope fuel(run_, strategy.kind == Kind::repeat ? std::nullopt : strategy.fuel);
   Done done = run_kind(strategy, stats);
   if (done && run_.watch != nullptr) run_.watch->end(strategy, *done, run_);
@@ -105,8 +106,8 @@ Done Interpreter::run_parts(const Strategy& strategy, PassStats& stats) {
   return stop;
 }
 
-/// Until a round changes nothing, or brings back a graph that was there before, or the graph has
-/// grown beyond what a pass of that graph may make.
+/// Repeats until a round changes nothing, or the graph equals an earlier one, or has grown beyond
+/// what a pass of that graph may make.
 Done Interpreter::run_repeat(const Strategy& strategy, PassStats& stats) {
   const bool outermost = most_nodes_ == 0;
   if (outermost) most_nodes_ = kMoreNodes + run_.options.limits.per_node * graph_.node_count();
@@ -186,8 +187,8 @@ Done Interpreter::run_atomic(const Strategy& strategy, PassStats& stats) {
   return StopReason::undone;
 }
 
-/// Each alternative starts from the same graph. The winner is run again unless it was the last:
-/// runs are deterministic, and so its history is made once more, not kept aside.
+/// Tries each alternative from the same graph. The winner runs again unless it was the last: runs
+/// are deterministic, so its history is recreated instead of stored.
 Done Interpreter::run_best(const Strategy& strategy, PassStats& stats) {
   const Snapshot before = take_snapshot(run_, stats);
   const WatchScope watched(run_);

@@ -10,11 +10,11 @@ class Interpreter {
  public:
   explicit Interpreter(RunState& run) : run_(run), graph_(run.graph) {}
 
-  /// Whether its `when` is provable; one that cannot be decided is warned of.
+  /// Returns true if its `when` is provable; warns about one that cannot be decided.
   Result<bool> holds(const Strategy& strategy);
-  /// `decided`: the caller has looked at `when` already.
+  /// Runs a strategy. `decided`: the caller has evaluated `when` already.
   Result<StopReason> run(const Strategy& strategy, PassStats& stats, bool decided = false);
-  /// Of a strategy that is not atomic: warns where its `ensures` does not hold.
+  /// Checks a strategy that is not atomic: warns if its `ensures` does not hold.
   Status check_ensures_of(const Strategy& strategy);
 
  private:
@@ -27,15 +27,15 @@ class Interpreter {
   Result<StopReason> run_builtin(const Strategy& strategy, PassStats& stats);
   Result<bool> decide(const Strategy& strategy);
   void warn_of_cycle(const Strategy& strategy, const std::vector<RuleId>& cycle);
-  /// Whether all it states holds; else the warning to give.
+  /// Returns the warning for a violated promise; nothing if all hold.
   Result<std::optional<Diagnostic>> broken_promise(const Strategy& strategy);
 
   RunState& run_;
   Graph& graph_;
-  std::size_t most_nodes_ = 0;  ///< limit inside a `repeat`; 0 outside of one
+  std::size_t most_nodes_ = 0;  ///< limit inside a `repeat`; 0 outside
 };
 
-/// The remaining fuel of a strategy while it runs.
+/// Scope of a strategy's remaining fuel.
 class FuelScope {
  public:
   FuelScope(RunState& run, std::optional<std::int64_t> amount)

@@ -11,7 +11,7 @@ namespace pw {
 namespace {
 
 enum class Tag : std::uint8_t { pass_begin, pass_end, match, builtin };
-// Beside the tag of a match: what need not be said, and how wide its ids are.
+// Flags next to the tag of a match: what is implied, and the width of its ids.
 constexpr std::uint8_t kTag = 0x03;
 constexpr std::uint8_t kMirrored = 0x04;  // it erases what it matched, from the last to the first
 constexpr std::uint8_t kUsual =
@@ -22,10 +22,10 @@ constexpr unsigned kWidthShift = 5;  // bytes of an id, less one
 constexpr std::size_t kNumber = 10;  // bytes of a number at most
 constexpr std::size_t kId = sizeof(std::uint32_t);
 
-/// Ids are written from 1 on: an invalid one is 0.
+/// Encodes an id from 1 on: an invalid one is 0.
 std::uint32_t coded(std::uint32_t index) { return index + 1; }
 
-/// Small for a small step in either direction.
+/// Encodes a step so that small ones in either direction give small numbers.
 std::uint32_t zigzag(std::uint32_t step) { return (step << 1) ^ (0u - (step >> 31)); }
 std::uint32_t from_zigzag(std::uint32_t coded) { return (coded >> 1) ^ (0u - (coded & 1u)); }
 
@@ -65,7 +65,7 @@ class Reader {
     return out;
   }
 
-  /// Of so many bytes.
+  /// Reads ids of the given width.
   template <class Id>
   Id id(std::size_t width) {
     std::uint32_t coded = 0;
@@ -85,10 +85,10 @@ class Reader {
   std::size_t& at_;
 };
 
-/// Writes one event behind the bytes that are there.
+/// Writer of one event after the existing bytes.
 class Writer {
  public:
-  /// `most`: bytes behind the tag.
+  /// Creates a writer. `most`: upper bound on the bytes after the tag.
   Writer(TrivialArray<std::uint8_t>& bytes, Tag tag, std::size_t most, std::uint8_t flags = 0)
       : bytes_(bytes), begin_(bytes.room_for(1 + most)), at_(begin_) {
     *at_++ = static_cast<std::uint8_t>(static_cast<std::uint8_t>(tag) | flags);
@@ -107,7 +107,7 @@ class Writer {
     number(text.size());
     at_ = std::copy(text.begin(), text.end(), at_);
   }
-  /// Without their number.
+  /// Writes nodes without their number.
   void nodes(std::span<const NodeId> nodes) {
     std::uint32_t last = 0;
     for (const NodeId& node : nodes) {
@@ -115,7 +115,7 @@ class Writer {
       last = node.index;
     }
   }
-  /// In so many bytes each, which the tag says. False: they do not fit, and nothing is written.
+  /// Writes ids in the width of the tag; returns false, and writes nothing, if they do not fit.
   template <class... Lists>
   bool ids(std::size_t width, const Lists&... lists) {
     static_assert(std::endian::native == std::endian::little);
@@ -203,7 +203,7 @@ void Journal::add_match(RuleId rule, NamesId names, std::span<const NodeId> matc
   }
   if (created.size() != 1) out.number(created.size());
   if (!mirrored) out.number(erased.size());
-  // As wide as those of the match before, unless one of these does not fit.
+  // Uses the width of the previous match, unless an id does not fit.
   while (!out.ids(width_, matched, values, created, erased)) ++width_;
 }
 

@@ -25,7 +25,7 @@ struct PassEnd {
   std::string pass;
   std::uint64_t hash = 0;
   std::size_t nodes = 0;
-  double seconds = 0;  ///< not part of deterministic output; negative: not known
+  double seconds = 0;  ///< not part of deterministic output; negative: unknown
 };
 struct MatchEvent {
   RuleId rule;
@@ -42,7 +42,7 @@ using JournalEvent = std::variant<PassBegin, PassEnd, MatchEvent, BuiltinEvent>;
 /// Events in order, packed: a rewrite takes some thirty bytes. Reading unpacks one at a time.
 class Journal {
  public:
-  /// A list of names that many matches bind: registered once, referred to by number.
+  /// Id of a list of names that many matches bind, registered once.
   using NamesId = Id<struct BindingNamesTag>;
   NamesId register_names(std::vector<std::string> names);
 
@@ -50,7 +50,7 @@ class Journal {
   void add(const PassEnd& event);
   void add(const MatchEvent& event);
   void add(const BuiltinEvent& event);
-  /// The same as a MatchEvent, without making one. `values`: one for each of the names.
+  /// Adds a MatchEvent without constructing one. `values`: one for each of the names.
   void add_match(RuleId rule, NamesId names, std::span<const NodeId> matched,
                  std::span<const ValueId> values, std::span<const NodeId> created,
                  std::span<const NodeId> erased);
@@ -77,26 +77,26 @@ class Journal {
   [[nodiscard]] Iterator begin() const { return {this, 0}; }
   [[nodiscard]] Iterator end() const { return {this, bytes_.size()}; }
 
-  /// A position to roll back to.
+  /// Position to roll back to.
   using Mark = std::size_t;
   [[nodiscard]] Mark mark() const { return bytes_.size(); }
   void rollback(Mark to) { bytes_.cut(to); }
 
-  /// At the end of a run: gives back what was kept for more.
+  /// Releases spare memory at the end of a run.
   void settle() { bytes_.fit(bytes_.size()); }
 
-  /// What recursive patterns were opened to in the run.
+  /// Keeps the rules that recursive patterns were opened to in the run.
   void keep(std::shared_ptr<OpenedRules> opened) { opened_ = std::move(opened); }
-  /// The rules that the ids of its events are of. `set`: with which the run was made.
+  /// Returns the rules that the events' ids refer to. `set`: the set that the run used.
   [[nodiscard]] RunRules rules_of(const RuleSet& set) const { return {set, opened_}; }
 
-  /// Rewrites by full rule name, in the final history.
+  /// Returns the number of rewrites by full rule name, in the final history.
   [[nodiscard]] std::size_t count(const RuleSet& set, std::string_view reference) const;
   [[nodiscard]] std::size_t total() const;
-  /// The rule of each rewrite, in order; of one that a recursive pattern was opened to, that which
-  /// was loaded.
+  /// Returns the rule of each rewrite, in order; for a rule opened from a recursive pattern, the
+  /// loaded one.
   [[nodiscard]] std::vector<RuleId> fired(const RuleSet& set) const;
-  /// The rules of the rewrites behind the mark, in order.
+  /// Returns the rules of the rewrites after the mark, in order.
   [[nodiscard]] std::vector<RuleId> rules_since(Mark mark) const;
   [[nodiscard]] std::size_t bytes() const { return bytes_.capacity(); }
 
@@ -106,7 +106,7 @@ class Journal {
 
   TrivialArray<std::uint8_t> bytes_;
   std::vector<std::vector<std::string>> names_;
-  /// What the first match of a rule bound, and how many nodes it matched: most others are alike.
+  /// Names and number of nodes of a rule's first match: most others are alike.
   struct Usual {
     NamesId names;
     std::size_t matched = 0;
@@ -116,10 +116,10 @@ class Journal {
   std::shared_ptr<OpenedRules> opened_;
 };
 
-/// The same events; how long passes took is not known.
+/// Returns the same events with unknown times of passes.
 [[nodiscard]] Journal without_times(const Journal& journal);
 
-/// JSON Lines; times left out unless asked for, so that the same input gives the same bytes.
+/// Writes JSON Lines, by default without times, so that the same input gives the same bytes.
 std::string journal_to_json_lines(const Journal& journal, const Graph& graph, const RuleSet& rules,
                                   bool times = false);
 

@@ -28,8 +28,8 @@ void note_kinds(RuleLayout& layout) {
     }
 }
 
-/// The names an expression reads as operands, in order. Attributes read only types of values, so
-/// they are left out.
+/// Collects the names that an expression reads as operands, in order. Attributes read only types of
+/// values, and are skipped.
 void operand_names(const Expr& expr, std::vector<std::string>& out) {
   if (expr.kind == Expr::Kind::path) {
     if (std::find(out.begin(), out.end(), expr.text) == out.end()) out.push_back(expr.text);
@@ -207,7 +207,7 @@ class Orderer {
       if (single(PatternNodeId(i)) && producer_step(PatternNodeId(i), step)) return visit(step);
     for (std::size_t i = 0; i < rule_.nodes.size(); ++i)
       if (single(PatternNodeId(i)) && user_step(PatternNodeId(i), step)) return visit(step);
-    if (pending_.valid()) {  // the anchor's own members, when the rest is known
+    if (pending_.valid()) {  // the anchor's own members, after the rest is known
       step = {SearchStep::From::members, rule_.members[pending_].root, {}, {}, 0, {}, pending_};
       pending_ = {};
       return visit(step);
@@ -256,7 +256,7 @@ class Orderer {
   }
 
   bool producer_step(PatternNodeId id, SearchStep& step) const {
-    // Nothing visited reads it: the steps need not be walked.
+    // Nothing visited reads it: the steps need not be traversed.
     const std::vector<PatternValueId>& results = rule_.nodes[id].results;
     if (std::none_of(results.begin(), results.end(),
                      [&](PatternValueId v) { return bound_[v] || rule_.values[v].list; }))
@@ -311,8 +311,8 @@ class Orderer {
   IdVec<PatternValueId, char> bound_;
 };
 
-/// Whether all that is matched can be found from the node: operands of a reader are members from
-/// there on only.
+/// Returns true if everything matched can be found from the node: operands of a reader are members
+/// only after it.
 bool reaches_all(const Rule& rule, PatternNodeId anchor) {
   std::vector<bool> node(rule.nodes.size()), value(rule.values.size());
   const auto visit = [&](PatternNodeId id) {

@@ -1,6 +1,6 @@
-// What the matcher, the applier and the driver derive from a rule once: the order in which pattern
-// nodes are visited from the anchor, what is consumed and read, and for every pattern node the way
-// back to the anchor.
+// Data that the matcher, the applier and the driver derive from a rule once: the order in which
+// pattern nodes are visited from the anchor, consumed and read values, and the way back to the
+// anchor from every pattern node.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@
 
 namespace pw {
 
-/// How one member of a list is walked, and what its names are to the others.
+/// Steps through one member of a list, and the relation of its names to the others.
 struct MembersLayout {
   std::vector<SearchStep> steps;      ///< the root first
   std::vector<PatternValueId> keys;   ///< named values that all members have in common
@@ -29,8 +29,8 @@ enum class VariableKind : std::uint8_t { dim, dtype, sequence };
 struct RuleLayout {
   const Rule* rule = nullptr;
   RuleId id;
-  /// Where the anchor is the root of members, its step comes first, and the step that finds the
-  /// members stands behind what is matched once.
+  /// Steps from the anchor. If the anchor is the root of members, its step comes first, and the
+  /// step that finds the members follows what is matched once.
   std::vector<SearchStep> steps;
   bool reached = false;  ///< the steps lead to all nodes
   IdVec<MembersId, MembersLayout> members;
@@ -41,12 +41,13 @@ struct RuleLayout {
   std::vector<PatternValueId> outputs;                   ///< in the order of Rule::outputs
   std::vector<std::string> reads;  ///< names the replacement reads as operands and does not define
   std::map<std::string, VariableKind, std::less<>> kinds;  ///< variables that stand in types
-  /// Names that stand at two places of the rule or more: what they are decides whether it matches,
-  /// or what it makes.
+  /// Names that occur at least twice in the rule: their values decide whether it matches, or what
+  /// it makes.
   std::set<std::string, std::less<>> compared;
   IdVec<PatternNodeId, std::vector<Hop>> way_back;  ///< to the anchor; empty for the anchor itself
   [[nodiscard]] bool connected() const { return reached; }
-  /// Every pattern node is matched once and replaces or survives: no lists, no `unless`.
+  /// Returns true if every pattern node is matched once and replaced or kept: no lists, no
+  /// `unless`.
   [[nodiscard]] bool plain() const {
     return rule->members.empty() && rule->unless.empty() && rule->lists.empty();
   }
@@ -54,9 +55,9 @@ struct RuleLayout {
 
 RuleLayout lay_out(const RunRules& rules, RuleId id);
 
-/// The environment a rule starts from: params, then the table cells of its variant.
+/// Returns a rule's initial environment: params, then the table cells of its variant.
 Env starting_env(const Rule& rule, const Env& params);
-/// The nodes at the end of a way back that starts at `node`, sorted by id.
+/// Returns the nodes at the end of a way back that starts at `node`, sorted by id.
 std::vector<NodeId> nodes_back(const Graph& graph, const Rule& rule, const std::vector<Hop>& way,
                                NodeId node);
 }  // namespace pw

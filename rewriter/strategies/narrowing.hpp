@@ -1,13 +1,13 @@
-// What a pipeline with ranges runs on: the graph of one range, and rules that assume nothing.
+// Prepares a pipeline with ranges: the graph of one range, and rules without assumptions.
 #pragma once
 
 #include "rewriter/strategies/ranges.hpp"
 
 namespace pw {
 
-/// The graph's tokens symbol is known to lie in the range from here on.
+/// Restricts the graph's tokens symbol to the range.
 void narrow(Graph& graph, TokenRange range);
-/// The rules with every `assume` made a `where`: it must be proved.
+/// Returns the rules with every `assume` turned into a `where`, which must be proved.
 RuleSet without_assumptions(const RuleSet& rules);
 
 }  // namespace pw

@@ -17,7 +17,7 @@ SymbolFact fact_of(const Graph& graph, const std::string& symbol) {
   return known == nullptr ? SymbolFact() : *known;
 }
 
-/// The part of the range that the facts allow; an empty one has its ends crossed.
+/// Returns the part of the range that the facts allow; an empty one has min > max.
 TokenRange allowed(TokenRange range, const SymbolFact& fact) {
   const std::int64_t multiple = std::max<std::int64_t>(fact.multiple, 1);
   range.min = std::max(range.min, fact.min);

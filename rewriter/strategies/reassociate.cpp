@@ -56,7 +56,7 @@ bool Reassociation::continues(NodeId chain, ValueId value) const {
   return graph_.op(n) == graph_.op(chain) && graph_.attributes(n) == graph_.attributes(chain);
 }
 
-/// The node that continues the chain at an operand; nothing if it ends there.
+/// Returns the node that continues the chain at an operand; nothing if it ends there.
 std::optional<NodeId> Reassociation::next(NodeId chain, ValueId value, Reach reach) const {
   if (reach == Reach::written)
     return continues(chain, value) ? std::optional(graph_.producer(value)) : std::nullopt;
@@ -71,8 +71,8 @@ std::optional<NodeId> Reassociation::next(NodeId chain, ValueId value, Reach rea
   return out;
 }
 
-/// The operands of the chain that ends with the node, in order; none if it is cyclic, since a value
-/// may equal a chain of itself.
+/// Returns the operands of the chain that ends with the node, in order; empty if it is cyclic,
+/// since a value may equal a chain of itself.
 std::vector<ValueId> Reassociation::chain_of(NodeId node, Reach reach) const {
   std::vector<ValueId> chain, open{graph_.operand(node, 1), graph_.operand(node, 0)};
   for (std::size_t steps = 0; !open.empty(); ++steps) {
@@ -98,7 +98,7 @@ void Reassociation::regroup(NodeId node, const std::vector<ValueId>& chain) {
   }
 }
 
-/// The chain with its operands i and j taken together first.
+/// Writes the chain with its operands i and j combined first.
 void Reassociation::write(NodeId like, const std::vector<ValueId>& chain, std::size_t i,
                           std::size_t j) {
   const std::optional<ValueId> pair = joined(like, chain[i], chain[j]);
@@ -116,7 +116,8 @@ void Reassociation::write(NodeId like, const std::vector<ValueId>& chain, std::s
     changed_ = equal_.merge(graph_.result(like), *all) || changed_;
 }
 
-/// The op of `like` on two values: as it is known, or new. Nothing where its dtype is another.
+/// Applies the op of `like` to two values, as a known node or a new one. Nothing if its dtype
+/// differs.
 std::optional<ValueId> Reassociation::joined(NodeId like, std::optional<ValueId> a, ValueId b) {
   if (!a) return std::nullopt;
   const Form form = form_of(like, *a, b);

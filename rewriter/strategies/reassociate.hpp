@@ -1,6 +1,6 @@
-// `associative` under `saturate`: a chain of one op, a∘b∘c∘…, is added in those groupings that some
-// pattern can see: any two neighbouring operands first, or any two at all if the op commutes, then
-// the rest. Never where an intermediate value would get another dtype.
+// `associative` under `saturate`: adds the groupings of a chain of one op, a∘b∘c∘…, that some
+// pattern can observe. Any two neighbouring operands are combined first, or any two at all if the
+// op commutes, then the rest. Never changes the dtype of an intermediate value.
 #pragma once
 
 #include <functional>
@@ -15,20 +15,20 @@ namespace pw {
 
 class Reassociation {
  public:
-  /// Whether some pattern may look through the op at these two operands.
+  /// Predicate that holds if some pattern may look through the op at these two operands.
   using Wanted = std::function<bool(OpId op, ValueId a, ValueId b)>;
 
-  /// Of these ops; those without the trait are left out.
+  /// Creates a reassociation of these ops; those without the trait are ignored.
   Reassociation(Graph& graph, EGraph& equal, const std::set<OpId>& ops, Wanted wanted);
-  /// Once over the graph as it stands. Whether it made anything new or equal; it stops before the
-  /// graph has more nodes than `most`.
+  /// Runs once over the present graph. Returns true if it made anything new or equal; stops before
+  /// the graph exceeds `most` nodes.
   bool run(std::size_t most);
-  /// Whether the last run stopped for that.
+  /// Returns true if the last run stopped at that limit.
   [[nodiscard]] bool full() const { return full_; }
 
  private:
   using Form = std::tuple<OpId, AttributesId, ValueId, ValueId>;
-  /// The extent of a chain: as written, the shortest, or the longest.
+  /// Extent of a chain: as written, the shortest, or the longest.
   enum class Reach { written, least, most };
   [[nodiscard]] bool continues(NodeId chain, ValueId value) const;
   [[nodiscard]] std::optional<NodeId> next(NodeId chain, ValueId value, Reach reach) const;

@@ -8,8 +8,8 @@ namespace {
 
 constexpr std::size_t kMost = 1 << 12;
 
-/// Calls `look(i)` for all i below the count, or for kMost of them: spread by the golden ratio,
-/// since an even stride would meet the same places of every layer.
+/// Calls `look(i)` for all i below the count, or for kMost of them. These are spread by the golden
+/// ratio, since an even stride would hit the same places of every layer.
 template <class Look>
 void sample(std::size_t count, Look&& look) {
   if (count <= kMost) {

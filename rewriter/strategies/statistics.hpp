@@ -20,7 +20,7 @@ struct GraphStatistics {
   }
 };
 
-/// Looks at some thousand nodes at most, spread over the ids.
+/// Samples at most some thousand nodes, spread over the ids.
 GraphStatistics gather_statistics(const Graph& graph);
 
 }  // namespace pw

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint32_t kEmpty = 0xffffffff;
 
-/// Whether the match reads the operands of each commutative node in the candidate's order.
+/// Returns true if the match reads the operands of each commutative node in the candidate's order.
 bool same_order(const Graph& graph, const Rule& rule, const Match& match,
                 const Candidate& candidate) {
   for (std::size_t i = 0; i < rule.nodes.size(); ++i) {
@@ -68,7 +68,7 @@ void Verdicts::read_key(const Candidate& candidate) {
     else if (graph_.type(value) != Types::unknown())
       *at++ = graph_.type(value).index;
     else
-      *at++ = kUntyped | value.index;  // what is known of its type depends on what it is
+      *at++ = kUntyped | value.index;  // facts about its type depend on the value
   }
   for (NodeId node : candidate.nodes)
     *at++ = node.valid() ? graph_.attributes(node).index : kAbsent;
@@ -86,7 +86,7 @@ std::uint64_t Verdicts::hash_key() const {
   return h;
 }
 
-/// Where the verdict on key_ stands in the table, or would; elsewhere, if it is the expected one.
+/// Returns the table slot of the verdict for key_, or a separate slot if it is the expected one.
 std::uint32_t& Verdicts::slot_of_key() {
   const std::size_t width = key_.size();
   const auto equal = [&](std::uint32_t v) {
@@ -123,7 +123,7 @@ const Verdict& Verdicts::ask(const Candidate& candidate) {
   return *follow(number);
 }
 
-/// The verdict on key_.
+/// Stores the verdict for key_.
 void Verdicts::keep(std::unique_ptr<Verdict> verdict) {
   keys_.insert(keys_.end(), key_.begin(), key_.end());
   kinds_.push_back(!verdict->refused.empty()            ? Guess::unknown

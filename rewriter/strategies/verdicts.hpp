@@ -1,7 +1,7 @@
-// The guard cache: memoized type, attribute and guard checks of structural matches, one cache for
-// each rule. They depend on the type ids of a match's values and the attribute ids of its nodes
-// only, and a model repeats its layers, so that nearly every check has been made before. The same
-// key gives the recipe: the new nodes of the right side, complete with attributes and types.
+// The guard cache: memoised type, attribute and guard checks of structural matches, one cache for
+// each rule. They depend only on the type ids of a match's values and the attribute ids of its
+// nodes. A model repeats its layers, so nearly every check has been made before. The same key gives
+// the recipe: the new nodes of the right side, complete with attributes and types.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@
 
 namespace pw {
 
-/// The right side for one key: nodes to add, and what the outputs become.
+/// The right side for one key: nodes to add, and the new values of the outputs.
 struct Recipe {
   /// A value of the pattern, a result of a new node, or nothing.
   struct Source {
@@ -34,7 +34,7 @@ struct Recipe {
   std::vector<TypeId> types;
   std::vector<char> reads;      ///< by PatternValueId: whether a new node does
   std::vector<Source> outputs;  ///< in the order of Rule::outputs
-  /// The node that makes an output may be equal to what is there already.
+  /// True if the node that makes an output may equal an existing one.
   bool may_change_nothing = false;
   bool barriers = false;  ///< it makes a node with an effect
 };
@@ -58,24 +58,24 @@ struct Candidate {
   std::vector<std::uint8_t> swaps;  ///< by PatternNodeId
 };
 
-/// What guess() says of a verdict: it is decided elsewhere, the rule does not apply, it applies, or
-/// it applies and may change nothing.
+/// Result of guess(): undecided, the rule does not apply, it applies, or it applies and may change
+/// nothing.
 enum class Guess : std::uint8_t { unknown, no, yes, yes_perhaps };
 
 class Verdicts {
  public:
   Verdicts(const Graph& graph, const RuleLayout& layout, const Env& base);
-  /// The candidate must have passed the closed-world and convexity checks: they look at more than
-  /// the key. The reference holds until the next call.
+  /// Returns the verdict, cached or new. The candidate must have passed the closed-world and
+  /// convexity checks, which depend on more than the key. The reference holds until the next call.
   const Verdict& ask(const Candidate& candidate);
-  /// The cached verdict of an equal key, or null.
+  /// Returns the cached verdict of an equal key, or null.
   const Verdict* known(const Candidate& candidate);
-  /// The registers of a candidate's values and nodes, where a structural match stands in them.
+  /// Registers of a candidate's values and nodes, while a structural match is in them.
   struct Places {
     std::span<const std::uint16_t> values, nodes;
   };
-  /// Its kind, where it is the verdict that followed the last one before, or the last one itself,
-  /// as it mostly is; else unknown. Reads no more than the key.
+  /// Returns the verdict's kind if it equals the verdict that followed the previous one last time,
+  /// or the previous one itself, as in most cases; else unknown. Reads only the key.
   Guess guess(const Places& places, const ValueId* values, const NodeId* nodes) {
     if (kinds_.empty() || !numbers_.empty()) return Guess::unknown;
     const std::uint32_t last = last_;
@@ -87,15 +87,16 @@ class Verdicts {
     last_ = verdict;
     return kinds_[verdict];
   }
-  /// The same, not cached: for guards that depend on more than the key.
+  /// Returns a verdict without caching it: for guards that depend on more than the key.
   const Verdict& ask_anew(const Candidate& candidate) {
     anew_ = judge(candidate);
     return *anew_;
   }
-  /// The number of the verdict that ask() or known() gave last, and the verdict of a number.
+  /// Returns the number of the last verdict of ask() or known(); the next function returns the
+  /// verdict of a number.
   [[nodiscard]] std::uint32_t last() const { return last_; }
   [[nodiscard]] const Verdict& number(std::uint32_t verdict) const { return *verdicts_[verdict]; }
-  /// Whether it looks at constants: which of them a value is may change with a rewrite.
+  /// Returns true if it inspects constants: which constant a value is may change with a rewrite.
   [[nodiscard]] bool reads_numbers() const { return !numbers_.empty(); }
   [[nodiscard]] std::size_t size() const { return verdicts_.size(); }
 
@@ -135,18 +136,18 @@ class Verdicts {
   std::vector<std::uint32_t> table_;    // open addressing: verdict, or kEmpty
   std::vector<std::unique_ptr<Verdict>> verdicts_;
   std::unique_ptr<Verdict> anew_;
-  /// The verdict that followed each one the last time: layers repeat, and so do their questions.
+  /// Verdict that followed each one the last time: layers repeat, and so do their queries.
   std::vector<std::uint32_t> followers_;
   std::vector<Guess> kinds_;  ///< by verdict
   std::uint32_t last_ = 0;
 };
 
-/// The match with exactly these nodes and exchanged operands, with everything bound; nothing, and
-/// the reason in `why`, if there is none.
+/// Returns the match with exactly these nodes and exchanged operands, with everything bound;
+/// nothing, and the reason in `why`, if there is none.
 std::optional<Match> bind_candidate(const Graph& graph, const RuleLayout& layout, const Env& base,
                                     const Candidate& candidate, Failure* why = nullptr);
-/// Builds the right side on the side, for the types of this match. Fails as building it in place
-/// would.
+/// Builds the right side in a separate graph, for the types of this match. Fails if building it in
+/// place would fail.
 Result<Recipe> make_recipe(const Graph& graph, const RuleLayout& layout, const Match& match,
                            const Candidate& candidate);
 

@@ -98,7 +98,7 @@ std::pair<std::string, std::string> differing_counts(const OrderRun& a, const Or
 std::string fuzz_tests(const std::string& strategy, const RuleSet& rules, const Env& params,
                        const OrderRun& usual, const OrderRun& other) {
   auto [here, there] = differing_counts(usual, other);
-  if (here.empty()) {  // the same rules, at other places: all of them are told
+  if (here.empty()) {  // the same rules, at other places: all are reported
     for (const auto& [name, count] : usual.counts)
       here += fmt::format("{}{} == {}", here.empty() ? "" : ", ", name, count);
     there = here;

@@ -1,5 +1,5 @@
-// A pass under many orders of its rules and of its matches: does the result depend on them? A graph
-// on which it does is reduced.
+// Tests whether the result of a pass depends on the order of its rules and matches, by running many
+// orders. A graph that shows a dependence is reduced.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct FuzzOptions {
   std::size_t tries = 2000;           ///< of making a graph smaller
 };
 
-/// One order: the first is the one that always runs.
+/// One order; the first in a list is the regular one.
 struct OrderRun {
   enum class Kind : std::uint8_t { declared, nodes, ranks, random } kind = Kind::declared;
   std::uint64_t seed = 0;
@@ -33,17 +33,17 @@ std::string_view name(OrderRun::Kind kind);
 
 struct FuzzReport {
   std::vector<OrderRun> runs;
-  std::vector<std::size_t> different;  ///< in `runs`: not as the first one
+  std::vector<std::size_t> different;  ///< in `runs`: those that differ from the first
 };
 Result<FuzzReport> fuzz_order(const Graph& graph, const RuleSet& rules, const Strategy& strategy,
                               const Env& params, const FuzzOptions& options = {});
-/// The smallest graph found on which some order still makes a difference.
+/// Returns the smallest graph found on which some order still makes a difference.
 Graph reduce_order_dependence(const Graph& graph, const RuleSet& rules, const Strategy& strategy,
                               const Env& params, const FuzzOptions& options);
-/// Rules whose counts differ, with both: "a == 1, b == 0".
+/// Returns rules whose counts differ, with both counts: "a == 1, b == 0".
 std::pair<std::string, std::string> differing_counts(const OrderRun& a, const OrderRun& b);
-/// A test that passes with the order that always runs; where another order of nodes made the
-/// difference, a second one with that.
+/// Returns a test that passes with the regular order; if another order of nodes made the
+/// difference, a second test with that order.
 std::string fuzz_tests(const std::string& strategy, const RuleSet& rules, const Env& params,
                        const OrderRun& usual, const OrderRun& other);
 

@@ -10,7 +10,7 @@
 namespace pw {
 namespace {
 
-/// Uniform below `limit`, and the same with every library.
+/// Draws a uniform number below `limit`, the same with every library.
 std::uint64_t draw(std::mt19937_64& random, std::uint64_t limit) {
   const std::uint64_t rest = (~std::uint64_t{0} % limit + 1) % limit;
   for (;;) {
@@ -77,7 +77,7 @@ std::vector<std::uint64_t> OrderNumbers::sample(std::uint64_t number, std::uint6
   if (number >= all) {
     for (std::uint64_t i = 0; i < all; ++i) out.insert(out.end(), i);
   } else {
-    // Floyd's: each number equally often, in as many draws as are asked for.
+    // Floyd's algorithm: uniform, in as many draws as numbers requested.
     std::mt19937_64 random(seed);
     for (std::uint64_t last = all - number; last < all; ++last)
       if (!out.insert(draw(random, last + 1)).second) out.insert(last);

@@ -1,3 +1,7 @@
+// Dynamic programming over sets of executed units and graphs reached. A state is a set and a graph;
+// orders that reach the same state share everything that follows, and their number is added.
+// Invariant: a pass is a function of the graph, so one run for each (graph, pass) suffices.
+// Exponential in the units, which are at most 16, and in the distinct graphs; runs are bounded.
 #include "rewriter/analysis/orders/orders.hpp"
 
 #include <algorithm>
@@ -18,13 +22,13 @@ tl::unexpected<Diagnostics> too_much(const std::string& why, const std::string& 
   return fail(error_in("explore", "PW1114", why, help));
 }
 
-/// How some orders came to a graph with the same passes behind them.
+/// Number of orders that reach a graph after the same passes.
 struct Reached {
   std::uint64_t orders = 0;
   std::vector<std::size_t> example;
 };
 
-/// By pass: all passes that stand before it.
+/// Returns, by pass, all passes that must precede it.
 std::vector<std::vector<bool>> all_before(const OrderSpace& space) {
   const std::size_t count = space.passes.size();
   std::vector<std::vector<bool>> out(count, std::vector<bool>(count));
@@ -36,7 +40,7 @@ std::vector<std::vector<bool>> all_before(const OrderSpace& space) {
   return out;
 }
 
-/// Passes that run one after another, in the written order; mostly one.
+/// Passes that run consecutively, in the written order; mostly one.
 using Unit = std::vector<std::size_t>;
 
 class OrderSearch {
@@ -69,7 +73,7 @@ class OrderSearch {
     states_ = std::make_shared<PassStates>(graph_, rules_, params_, std::move(passes), most_runs);
   }
 
-  // ---- more passes than there are orders for
+  // ---- more passes than can be explored
 
   /// First with 16 units and a part of the runs, since units that commute come to a graph for each
   /// of their sets; then with fewer units and all runs.
@@ -87,9 +91,9 @@ class OrderSearch {
     return std::move(out_);
   }
 
-  /// Begins with the passes that change something in the written order. An idle pass is left out,
-  /// once it is run on each graph that an order of the others comes to and changes none: whatever
-  /// comes before it, it then does nothing.
+  /// Starts with the passes that change something in the written order. An idle pass is omitted
+  /// after it has run on each graph that the others reach and changed none: it then does nothing in
+  /// any place.
   Status settle(std::size_t most_units) {
     std::vector<bool> acts(space_.passes.size());
     for (std::size_t pass = 0, at = 0; pass < acts.size(); ++pass) {
@@ -115,8 +119,7 @@ class OrderSearch {
     }
   }
 
-  /// Joins neighbours that commute where the written order comes to them, until few enough are
-  /// left.
+  /// Joins neighbours that commute in the written order, until few enough are left.
   Status join_units(std::size_t most) {
     while (units_.size() > most) {
       std::optional<std::size_t> best;  // the pair with the fewest passes
@@ -141,7 +144,7 @@ class OrderSearch {
     return {};
   }
 
-  /// Returns true if a pass of one has to stand before a pass of the other.
+  /// Returns true if a pass of one must precede a pass of the other.
   [[nodiscard]] bool related(const Unit& a, const Unit& b) const {
     for (const std::size_t x : a)
       for (const std::size_t y : b)
@@ -159,9 +162,9 @@ class OrderSearch {
     if (auto joined = join_units(most_units); !joined) return joined;
     take_constraints();
     const std::size_t count = units_.size();
-    // By the set of units that have run, then by the graph.
+    // Keyed by the set of executed units, then by the graph.
     std::map<Mask, std::map<std::size_t, Reached>> layer{{0, {{0, {1, {}}}}}};
-    std::map<std::size_t, Reached> ends;  // by graph, with what runs behind each order
+    std::map<std::size_t, Reached> ends;  // by graph, including what runs after each order
     for (std::size_t done = 0; done <= count; ++done) {
       std::map<Mask, std::map<std::size_t, Reached>> next;
       for (const auto& [mask, graphs] : layer)
@@ -205,7 +208,7 @@ class OrderSearch {
     return {};
   }
 
-  /// The graph that a pass makes of one.
+  /// Returns the graph that a pass makes of another.
   Result<std::size_t> step(std::size_t at, std::size_t pass) { return states_->step(at, pass); }
   Result<std::size_t> run_unit(std::size_t at, std::size_t unit) {
     for (const std::size_t pass : units_[unit]) {
@@ -219,7 +222,7 @@ class OrderSearch {
     return space_.last.parts.empty() ? at : step(at, space_.passes.size());
   }
 
-  /// In every state that is reached and lets both units run in either order.
+  /// Compares each pair in every reached state that lets both units run in either order.
   Status compare_pairs() {
     for (std::size_t a = 0; a < units_.size(); ++a)
       for (std::size_t b = a + 1; b < units_.size(); ++b) {
@@ -276,9 +279,9 @@ class OrderSearch {
   const RuleSet& rules_;
   const Env& params_;
   const OrderSpace& space_;
-  std::vector<std::vector<bool>> before_;  ///< by pass: those that stand before it
+  std::vector<std::vector<bool>> before_;  ///< by pass: those that precede it
   std::vector<Unit> units_;                ///< that are put in order
-  std::vector<Mask> after_;                ///< by unit: those that stand before it
+  std::vector<Mask> after_;                ///< by unit: those that precede it
   OrderResults out_;
   std::shared_ptr<PassStates> states_;
   std::map<std::size_t, std::vector<Mask>> both_;  ///< by graph: what had run there

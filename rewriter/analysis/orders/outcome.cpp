@@ -16,13 +16,13 @@ namespace {
 
 constexpr std::uint64_t kMatcherSteps = std::uint64_t{1} << 16;  // a match takes a few a node
 
-/// What would have come of it is not known.
+/// Returns true if the run gave up, so that its result is unknown.
 bool gave_up(const RewriteReport& report) {
   return std::any_of(report.warnings.begin(), report.warnings.end(),
                      [](const Diagnostic& d) { return d.code == "PW1113"; });
 }
 
-/// ` with tp = 2` for each param that is not at its default.
+/// Returns ` with tp = 2` for each param that differs from its default.
 std::string with_params(const RuleSet& rules, const Env& params) {
   std::string out;
   for (const auto& [name, param] : rules.params) {

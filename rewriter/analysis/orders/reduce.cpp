@@ -5,13 +5,13 @@
 namespace pw {
 namespace {
 
-/// A reduction of a graph: the outputs that are kept, and the nodes whose results become inputs.
+/// A reduction of a graph: the remaining outputs, and the nodes whose results become inputs.
 struct Cut {
   std::vector<ValueId> outputs;
   std::vector<char> becomes;  // by node
 };
 
-/// What is left, without nodes that no output needs.
+/// Returns the reduced graph, without nodes that no output needs.
 Graph cut_graph(const Graph& graph, const Cut& cut) {
   Graph out(graph.context_ptr(), graph.name);
   out.facts = graph.facts;
@@ -58,7 +58,7 @@ Graph cut_graph(const Graph& graph, const Cut& cut) {
   return out;
 }
 
-/// A search by blocks of the order of nodes, from halves down to single ones.
+/// Search by blocks of the order of nodes, from halves down to single ones.
 class Reducer {
  public:
   Reducer(const Graph& graph, const StillShows& shows, std::size_t tries)
@@ -101,7 +101,8 @@ class Reducer {
     return smaller;
   }
 
-  /// From the end on, where a cut takes most: without what reads a block, then without the block.
+  /// Drops nodes from the end on, where a cut removes most: first the readers of a block, then the
+  /// block.
   bool drop_nodes(std::size_t block) {
     bool smaller = false;
     for (std::size_t end = best_.node_bound(); end > 0;) {
@@ -119,7 +120,8 @@ class Reducer {
     return smaller;
   }
 
-  /// The outputs that no node of the block makes, and what the block reads in place of the others.
+  /// Returns the outputs that no node of the block makes, and the block's operands in place of the
+  /// others.
   [[nodiscard]] std::vector<ValueId> outputs_before(std::size_t begin, std::size_t end) const {
     std::vector<ValueId> out;
     const auto inside = [&](ValueId v) {

@@ -1,4 +1,4 @@
-// Delta debugging of graphs: the smallest one found that still shows what a caller looks for.
+// Delta debugging of graphs: finds a small graph that still has a property.
 #pragma once
 
 #include <cstddef>
@@ -9,17 +9,17 @@
 
 namespace pw {
 
-/// Whether a smaller graph still shows what is looked for.
+/// Predicate that holds if a smaller graph still has the property.
 using StillShows = std::function<bool(const Graph&)>;
 
-/// The nodes and the literals they read alone: what else they read becomes inputs, and what others
-/// read of them, or the graph returns, outputs. Values keep their names; writes of inputs are left
-/// out.
+/// Returns the nodes and the literals that only they read. Their other operands become inputs;
+/// values that others read, or that the graph returns, become outputs. Values keep their names;
+/// writes of inputs are omitted.
 Graph graph_around(const Graph& graph, std::span<const NodeId> nodes);
 
-/// Cuts off nodes behind others, turns results into inputs and drops outputs, in ever smaller
-/// blocks of the order (Zeller's ddmin), until nothing more can go or `tries` graphs were looked
-/// at. The graph must show it; what is returned does.
+/// Removes nodes at the end, turns results into inputs and drops outputs, in ever smaller blocks of
+/// the order (Zeller's ddmin), until nothing more can be removed or `tries` graphs were tested. The
+/// given graph must have the property, and so does the result.
 Graph reduce_graph(const Graph& graph, const StillShows& shows, std::size_t tries);
 
 }  // namespace pw

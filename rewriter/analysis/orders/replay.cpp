@@ -10,8 +10,8 @@ namespace {
 
 using Kind = ast::Strategy::Kind;
 
-/// Counts changes as they happen. What is undone is counted again: a number that several attempts
-/// reach is in the end that of the attempt that stays, since it runs last.
+/// Watcher that counts changes. Changes after an undo reuse numbers; the last attempt to reach a
+/// number is the one that stays.
 class ChangeWatch final : public RunWatch {
  public:
   ChangeWatch(Replay& out, std::size_t at) : out_(out), at_(at) {}

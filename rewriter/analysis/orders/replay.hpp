@@ -1,5 +1,5 @@
-// The changes of a run, numbered from 1 as they stand in its final history, and the graph as it was
-// after one of them. A change is a rewrite by a rule, a built-in pass that ran, or a saturation.
+// The changes of a run, numbered from 1 in its final history, and the graph after one of them. A
+// change is a rewrite by a rule, a built-in pass that ran, or a saturation.
 #pragma once
 
 #include <optional>
@@ -17,13 +17,13 @@ struct Change {
 
 struct Replay {
   std::vector<Change> changes;      ///< of the whole run
-  Graph graph;                      ///< after the change that was asked for
-  std::optional<MatchEvent> match;  ///< of that change, where a rule made it; ids of this graph
+  Graph graph;                      ///< after the requested change
+  std::optional<MatchEvent> match;  ///< of that change, if a rule made it; ids of this graph
   RewriteReport report;             ///< of the whole run
 };
 
-/// Runs the strategy and keeps the graph after change `at`: 0 is the graph before the run, more
-/// than there are the graph after it. Node ids are the same in every replay of one run.
+/// Runs the strategy and returns the graph after change `at`: 0 is the graph before the run, a
+/// number beyond the last the graph after it. Node ids are equal in every replay of one run.
 Result<Replay> replay(const Graph& graph, const RuleSet& rules, const Strategy& strategy,
                       const Env& params, std::size_t at, const RewriteOptions& options = {});
 

@@ -64,7 +64,7 @@ class RandomRun {
     return {};
   }
 
-  /// All matches whose replacement changes something.
+  /// Returns all matches whose replacement changes something.
   std::vector<Known> find(const Strategy& strategy) {
     std::vector<Known> out;
     const bool barriers = has_barriers(graph_);

@@ -8,8 +8,8 @@
 
 namespace pw {
 
-/// The same graph, its independent nodes in an order drawn by the seed. One that holds ops with
-/// effects stays as it is.
+/// Returns the same graph with its independent nodes in an order drawn by the seed. A graph with
+/// effects stays unchanged.
 Graph reordered(const Graph& graph, std::uint64_t seed);
 
 /// Gives the rules ranks drawn by the seed.
