@@ -17,53 +17,53 @@ namespace pw {
 
 struct FxOptions {
   std::string file = {};  ///< for messages
-  /// symbol name → input dims that become it, as (input name, axis): from `--symbol
+  /// Input dims that a symbol names, by symbol, as (input name, axis): from `--symbol
   /// n=arg0_1.0,arg6_1.0`.
   std::vector<std::pair<std::string, std::vector<std::pair<std::string, int>>>> symbols = {};
-  /// input name → its type in torch's notation, where the text states none: from `--type
-  /// x=bf16[n, 64]`.
+  /// Types of inputs without one in the text, by name, in torch's notation: from `--type x=bf16[n,
+  /// 64]`.
   std::map<std::string, std::string> types = {};
   std::int64_t symbol_min = 1, symbol_max = 32768;
-  /// Of a text with several graphs: which, from 1; 0: the only one.
+  /// Number of the graph in a text with several, from 1; 0: the only one.
   std::size_t graph = 0;
-  /// What the dump does not say, or says otherwise: names of inputs by kind.
+  /// Kinds of inputs by name, in addition to the dump's or against it.
   std::map<std::string, InputKind> kinds = {};
-  /// Of symbols: the least and the greatest value, where the dump itself does not say.
+  /// Least and greatest values of symbols for which the dump states none.
   std::map<std::string, std::pair<std::int64_t, std::int64_t>> ranges = {};
-  /// The same: the numbers that they are multiples of.
+  /// Divisors of symbols for which the dump states none.
   std::map<std::string, std::int64_t> multiples = {};
-  /// Sizes that are equal wherever the graph may run, as torch prints them.
+  /// Sizes that are equal in every valid run, as torch prints them.
   std::vector<std::pair<std::string, std::string>> equal = {};
   /// Sizes that are equal only for some values of a symbol: its range is narrowed to those values.
   std::vector<std::pair<std::string, std::string>> guards = {};
-  /// What ops that are not PyTorch's own read, write and alias: by target, a line as of
-  /// torch_schemas.txt.
+  /// Reads, writes and aliases of ops that are not PyTorch's own: by target, a line in the format
+  /// of torch_schemas.txt.
   std::map<std::string, std::string, std::less<>> schemas = {};
-  /// Calls that read state of the program, as attention reads its cache, stay calls of the program.
+  /// Keeps calls that read program state, as attention reads its cache, as calls of the program.
   bool keep_stateful = false;
-  /// Types are what PyTorch has computed, and no text says them: a call whose meaning here gives
-  /// another stays a call.
+  /// Treats types as computed by PyTorch, not stated by a text: a call whose meaning here gives
+  /// another type stays a call.
   bool computed_types = false;
-  /// No call writes: who shares memory with whom is of no interest.
+  /// Assumes that no call writes, so that shared memory does not matter.
   bool no_writes = false;
-  /// Each line goes through the grammar, and each call is converted by itself: for tests, which
-  /// compare the short ways with this one.
+  /// Sends each line through the grammar, and converts each call separately: for tests, which
+  /// compare the fast paths with this one.
   bool one_by_one = false;
-  /// Told while a text of any form is read.
+  /// Receives progress while a text of any form is read.
   StageProgress progress = {};
 };
 
 struct FxReport {
   std::map<std::string, int> opaque;       ///< calls kept as they are, by target, with counts
-  std::map<std::string, int> reasons;      ///< why a known target was kept so, with counts
+  std::map<std::string, int> reasons;      ///< reasons why a known target was kept, with counts
   std::string form;                        ///< "AOT autograd, functionalised (v2)"
   std::vector<std::string> substitutions;  ///< shape literals that became the symbol
   std::map<std::string, int> dropped;      ///< bookkeeping that computes nothing, with counts
-  std::vector<std::string> notes;          ///< what is not known, a line each
-  /// Inputs whose kind the dump does not say, with the kind that was guessed.
+  std::vector<std::string> notes;          ///< unknown facts, a line each
+  /// Inputs whose kind the dump does not state, with the guessed kind.
   std::vector<std::pair<std::string, InputKind>> guessed;
   std::size_t nodes = 0;
-  /// Names of the dump that are another value's of the graph: of a view that changes nothing.
+  /// Names of the dump that refer to another value of the graph: from a view that changes nothing.
   std::map<std::string, std::string> aliases;
 };
 

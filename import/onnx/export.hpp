@@ -5,11 +5,6 @@
 
 namespace pw {
 
-struct OnnxExport {
-  std::string bytes;                ///< of the file, a ModelProto
-  std::vector<std::string> custom;  ///< ops that ONNX lacks, in the domain `piecewise`, sorted
-};
-
 /// Exports a graph. Ops with a counterpart become it; other ops with a body become the ops of the
 /// body; the rest become calls in the domain `piecewise` with their attributes. Weights whose
 /// contents the graph holds become initialisers, others inputs. Symbols become parameters of dims,
