@@ -1,6 +1,6 @@
-// Attention in single precision in the order of sums that kernels on tensor cores have
-// (cuda/tensor_attention.cu says which): the oracle of their bits. Only for 16-bit floats; other
-// calls, and all other ops, are the interpreter's.
+// Single-precision attention that sums in the order of the tensor-core kernels (documented in
+// cuda/kernels/attention/tensor_attention.cu). It is the oracle for their bits. It covers 16-bit
+// floats; other calls and all other ops run on the interpreter.
 #pragma once
 
 #include <memory>
@@ -10,13 +10,13 @@
 namespace pw {
 
 struct AttentionOrder {
-  int keys = 64;    ///< of a block: a multiple of 16
-  int strands = 1;  ///< that blocks go round
-  int parts = 1;    ///< of the keys, each with so many strands
+  int keys = 64;    ///< keys per block; a multiple of 16
+  int strands = 1;  ///< strands that take the key blocks in turn
+  int parts = 1;    ///< parts of the keys; each part has `strands` strands
   friend bool operator==(const AttentionOrder&, const AttentionOrder&) = default;
 };
 
-/// The interpreter in single precision, but for unified_attention.
+/// Returns the single-precision interpreter with its unified_attention replaced by this order.
 [[nodiscard]] std::unique_ptr<Backend> make_interpreter(const AttentionOrder& order);
 
 }  // namespace pw

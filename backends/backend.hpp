@@ -1,5 +1,4 @@
-// The compiler interface: a backend turns a piece into an executable. The seam between planning and
-// running.
+// The compiler interface between planning and running: a backend turns a piece into an executable.
 #pragma once
 
 #include <functional>
@@ -32,7 +31,7 @@ struct Sequence {
 struct RankGroup {
   std::int64_t size = 0;  ///< 0: all ranks
   std::int64_t stride = 1;
-  /// Which of these groups a rank is in, counted from the first.
+  /// Returns the index of the group that holds the rank, counted from 0.
   [[nodiscard]] std::int64_t index(std::int64_t rank) const {
     return size == 0 ? 0 : rank / (size * stride) * stride + rank % stride;
   }
@@ -41,26 +40,27 @@ using RankGroups = std::map<std::string, RankGroup, std::less<>>;
 
 struct Step {
   std::vector<Sequence> sequences;
-  /// What attention reads of earlier tokens, and adds this step's to; null: earlier tokens are not
-  /// seen. Each engine that runs the step has one of its own.
+  /// Keys and values of earlier tokens; attention appends this step's rows. Null: attention sees no
+  /// earlier tokens. Each engine that runs the step has its own cache.
   KvCache* cache = nullptr;
-  /// The ranks of groups that no op of the graph determines; null: neighbouring ranks, or all ranks
-  /// where there is no `world`. For runs of several ranks in this process.
+  /// The ranks of groups that no op of the graph determines, for runs of several ranks in one
+  /// process. Null: neighbouring ranks, or all ranks where an op states no `world`.
   const RankGroups* groups = nullptr;
-  /// Of a run whose ranks are processes: this one's end of its collectives. Null: all ranks are
-  /// here.
+  /// This rank's end of the collectives of a multi-process run. Null: all ranks are in this
+  /// process.
   Communicator* ranks = nullptr;
-  [[nodiscard]] std::int64_t tokens() const;  ///< sum of new tokens: the valid rows
+  [[nodiscard]] std::int64_t tokens() const;  ///< number of valid rows
 };
 
-/// What an executable needs to know beyond its tensors.
+/// Inputs of an executable beyond its tensors.
 struct RunContext {
   std::map<std::string, std::int64_t, std::less<>>
       symbols;  ///< the token symbol holds the padded count
   const Step* step = nullptr;
-  /// Rows that hold real tokens; 0: all. Reductions over the tokens cover no others.
+  /// Number of rows that hold real tokens; 0: all. Reductions over the tokens cover these rows
+  /// only.
   std::int64_t valid = 0;
-  /// The values cached for weights that the caller froze, or null. See CpuBackend::freeze.
+  /// Cached values for weights that the caller froze, or null. See CpuBackend::freeze.
   cpu::FrozenRun* frozen = nullptr;
 };
 
@@ -71,9 +71,9 @@ struct RankTensors {
 
 /// Launch counters of one run.
 struct LaunchCounts {
-  std::size_t kernels = 0;  ///< and copies
+  std::size_t kernels = 0;  ///< kernels and copies
   std::size_t library = 0;  ///< matrix products, attention, collectives
-  std::size_t graphs = 0;   ///< replayed; what is in them is counted too
+  std::size_t graphs = 0;   ///< replayed graphs; their nodes are counted as well
   void add(const LaunchCounts& other) {
     kernels += other.kernels;
     library += other.library;
@@ -85,13 +85,13 @@ class Executable {
  public:
   virtual ~Executable() = default;
   [[nodiscard]] virtual LaunchCounts launches() const { return {}; }
-  /// Inputs and outputs in the order of the graph's; outputs are allocated by the caller. Those of
-  /// eager, cpu and the interpreter keep nothing of a run: several may be at the same time, also
-  /// within each other.
+  /// Runs the executable once. Inputs and outputs are in the graph's order; the caller allocates
+  /// the outputs. Executables of eager, cpu and the interpreter keep no state between runs, so
+  /// concurrent and nested runs are allowed.
   virtual Status run(std::span<const TensorView> inputs, std::span<const TensorView> outputs,
                      const RunContext& context) = 0;
-  /// The same on several ranks in step, with their collectives between them. PW1201 where an
-  /// executable cannot; one rank is always possible.
+  /// Runs several ranks in step, with collectives between them. Fails with PW1201 if the executable
+  /// supports one rank only; a single rank always works.
   virtual Status run_ranks(std::span<const RankTensors> ranks, const RunContext& context);
 };
 
@@ -100,39 +100,40 @@ class Backend {
   virtual ~Backend() = default;
   [[nodiscard]] virtual std::string name() const = 0;
   [[nodiscard]] virtual Result<std::unique_ptr<Executable>> compile(const Graph& piece) = 0;
-  /// What it made of all pieces so far, in lines for people.
+  /// Returns lines that describe what the backend compiled so far, for people.
   [[nodiscard]] virtual std::vector<std::string> summary() const { return {}; }
 };
 
 struct EngineCapabilities {
   bool ranks = false;    ///< runs several ranks of one process in step
-  bool strict = false;   ///< can give the interpreter's bits in single precision
-  bool fuse = false;     ///< makes kernels of neighbouring row ops
+  bool strict = false;   ///< can match the interpreter's bits in single precision
+  bool fuse = false;     ///< fuses neighbouring row ops into kernels
   bool capture = false;  ///< records pieces or whole steps, and replays them
 };
 
 struct BackendOptions {
   bool strict = false;
-  bool fuse = true;  ///< neighbouring row ops are one kernel
-  /// Of compiled kernels; null: the one of the environment.
+  bool fuse = true;  ///< fuse neighbouring row ops into one kernel
+  /// Cache for compiled kernels; null: the cache that the environment names.
   std::shared_ptr<CompileCache> cache = {};
 };
 
 struct BackendKind {
-  std::string name, what;  ///< `what`: for people, in a line
+  std::string name, what;  ///< `what`: a one-line description for people
   EngineCapabilities can;
   std::function<std::unique_ptr<Backend>(const BackendOptions&)> make;
-  /// Whether it runs a node of this op as it is, without looking into a body; absent: as eager
-  /// does.
+  /// Returns true if the backend runs a node of this op directly, without expanding its body.
+  /// Empty: same answer as eager.
   std::function<bool(const Op&)> runs = {};
-  /// Its runs are compared with its own of the unrewritten graph, as those of the backends that are
-  /// tested here; false: with those of eager, so that a backend that is wrong everywhere is found.
+  /// True: runs are compared with the backend's own run of the unrewritten graph. False: they are
+  /// compared with eager's run, which also finds a backend that is wrong everywhere. True for the
+  /// backends that this repository tests.
   bool own_whole = false;
 };
 
-/// Those built in, as backends.def lists them: a function NAME_backend() each.
+/// Returns the built-in kinds, one NAME_backend() function for each entry of backends.def.
 std::vector<BackendKind> backend_kinds();
-/// One of each kind.
+/// Returns one backend of each kind.
 std::vector<std::unique_ptr<Backend>> all_backends();
 
 }  // namespace pw

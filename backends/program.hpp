@@ -1,5 +1,5 @@
-// A graph compiled to run op by op: bodies inlined, a kernel chosen for every node, last uses
-// computed. The interpreter and eager are this with different kernels and storage.
+// A graph compiled to run op by op: inlined bodies, a kernel for every node, and last uses. The
+// interpreter and eager are instances with different kernels and storage.
 #pragma once
 
 #include <deque>
@@ -13,32 +13,34 @@
 
 namespace pw {
 
-/// The code of the error for an op that a backend has no kernel for, and that has no body.
+/// Error code for an op that has neither a body nor a kernel in the backend.
 inline constexpr const char* kNoKernel = "PW1201";
 
-/// What runs one node.
+/// A function that runs one node.
 using RunCall = std::function<Status(Call&)>;
 
 struct Engine {
   std::string name;
   KernelTable kernels;      ///< looked up before the layout kernels
-  DType (*storage)(DType);  ///< the dtype that values of a declared dtype are stored in
-  /// Asked first, of nodes that only this engine has; may be empty, and give an empty one.
+  DType (*storage)(DType);  ///< maps a declared dtype to its storage dtype
+  /// Consulted first, for nodes that only this engine has. It may be empty, and may return an empty
+  /// call.
   std::function<RunCall(const Graph&, NodeId)> special = {};
-  /// The groups that the graph states from which the one at hand was made: an op that says how many
-  /// ranks there are may be gone, since nothing reads it.
+  /// Groups that the graph's source states. The op that states the number of ranks may be removed
+  /// from the graph, since nothing reads it.
   RankGroups stated = {};
 };
 
 class OpProgram {
  public:
-  /// Fails with PW1201 that names the ops without kernel, body and host function.
+  /// Compiles a graph. Fails with PW1201 and the names of the ops that have no kernel, body or host
+  /// function.
   static Result<OpProgram> make(const Graph& graph, const Engine& engine);
-  /// Inputs in their declared dtype. Outputs may have any dtype: they are converted as `store`
-  /// does.
+  /// Runs the program. Inputs have their declared dtype; outputs may have any dtype and are
+  /// converted like `store`.
   Status run(std::span<const TensorView> inputs, std::span<const TensorView> outputs,
              const RunContext& context) const;
-  /// Several ranks in step: each node runs on all of them before the next one does.
+  /// Runs several ranks in step: each node runs on all of them before the next one.
   Status run_ranks(std::span<const RankTensors> ranks, const RunContext& context) const;
   [[nodiscard]] const Graph& graph() const { return graph_; }
   [[nodiscard]] LaunchCounts launches() const;
@@ -46,12 +48,12 @@ class OpProgram {
  private:
   struct Instruction {
     NodeId node;
-    RunCall kernel;             ///< empty for a collective
-    Collective collective;      ///< null for any other op
-    RankGroup group;            ///< the ranks that a collective spans, as far as the graph says
-    std::vector<ValueId> dies;  ///< values not needed after it
+    RunCall kernel;         ///< empty for a collective
+    Collective collective;  ///< null for any other op
+    RankGroup group;        ///< ranks that a collective spans, as far as the graph determines them
+    std::vector<ValueId> dies;  ///< values whose last use is this node
   };
-  using Values = std::vector<Array>;  ///< of one rank, by value
+  using Values = std::vector<Array>;  ///< the values of one rank, by value id
   OpProgram(Graph graph, const Engine& engine) : graph_(std::move(graph)), engine_(engine) {}
   Status choose_kernels();
   void find_last_uses();
@@ -61,12 +63,12 @@ class OpProgram {
                        const RunContext& context) const;
   [[nodiscard]] Result<RankGroup> group_in(const Instruction& instruction,
                                            const RunContext& context) const;
-  /// What one rank runs on.
+  /// The state of one rank's run.
   struct RankRun {
     std::span<const TensorView> inputs, outputs;
-    std::vector<bool> alone;  ///< by output: may be written to before all inputs are read
+    std::vector<bool> alone;  ///< by output: true if it may be written before all inputs are read
     Values values;
-    std::deque<TensorView> reshaped;  ///< places of results that reshapes make outputs of
+    std::deque<TensorView> reshaped;  ///< places of results that a reshape turns into outputs
   };
   Status run_all(std::vector<RankRun>& ranks, const RunContext& context) const;
   Status step(const Instruction& instruction, std::span<RankRun> ranks,
@@ -79,18 +81,18 @@ class OpProgram {
   Engine engine_;
   std::vector<Instruction> instructions_;
   using OutputPlaces = std::map<ValueId, std::vector<std::size_t>>;
-  OutputPlaces output_places_;    ///< of what the graph returns
-  OutputPlaces reshaped_places_;  ///< of what it returns reshaped
+  OutputPlaces output_places_;    ///< places of returned values
+  OutputPlaces reshaped_places_;  ///< places of values that are returned reshaped
 };
 
-/// A value of no type that nobody reads: engines pass nothing for it.
+/// Returns true for an untyped value that nothing reads; engines pass nothing for it.
 [[nodiscard]] bool has_no_tensor(const Graph& graph, ValueId value);
-/// The extents of a value for given symbols; PW1202 if a symbol has no value.
+/// Returns the extents of a value for given symbols. Fails with PW1202 if a symbol has no value.
 Result<Extents> extents_of(const Graph& graph, ValueId value, const Symbols& symbols);
-/// Those of a type; `place` is asked only where something is wrong.
+/// Returns the extents of a type; `place` is called only to report an error.
 Result<Extents> extents_of(const Context& context, TypeId type, const Symbols& symbols,
                            const std::function<std::string()>& place);
-/// A graph as an executable of an engine.
+/// Compiles a graph to an executable of an engine.
 Result<std::unique_ptr<Executable>> compile_program(const Graph& graph, const Engine& engine);
 
 }  // namespace pw

@@ -1,4 +1,4 @@
-// Which rows of a step belong to which sequence, and which keys attention sees.
+// Maps the rows of a step to sequences, and the sequences to the keys that attention sees.
 #pragma once
 
 #include <string>
@@ -12,30 +12,31 @@ struct RowSpan {
   std::int64_t begin = 0, end = 0;
 };
 
-/// The rows of each sequence of the step, in order; without a step, all rows are one sequence. Rows
-/// that no sequence has are padding, and are in no span.
+/// Returns the rows of each sequence of the step, in order. Without a step all rows form one
+/// sequence. Padding rows belong to no span.
 [[nodiscard]] std::vector<RowSpan> sequence_rows(const RunContext& context, std::int64_t rows);
 
-/// What a call of attention keeps its keys and values under: the attribute `layer`, or else the
-/// node's own name.
+/// Returns the cache name of an attention call: the attribute `layer`, or else the node's name.
 [[nodiscard]] std::string layer_name(const Graph& graph, NodeId attention);
 
-/// What the queries of an attention call look at: rows of each sequence, those of earlier tokens
-/// first. A query is the later by `rows` of its sequence here less its own rows.
+/// The keys and values that an attention call sees: rows of each sequence, earlier tokens first. A
+/// query's position is its row plus the number of its sequence's rows here minus its sequence's
+/// query rows.
 struct SeenKeys {
   Array k, v;                    ///< row-major, [rows, heads, width]
-  std::vector<RowSpan> queries;  ///< of each sequence, as sequence_rows() has them
-  std::vector<RowSpan> keys;     ///< of each sequence, in k and v
-  /// Keys that the first query of sequence s sees besides its own.
+  std::vector<RowSpan> queries;  ///< query rows of each sequence, as from sequence_rows()
+  std::vector<RowSpan> keys;     ///< key rows of each sequence, in k and v
+  /// Returns the number of earlier keys that the first query of sequence s sees.
   [[nodiscard]] std::int64_t past(std::size_t s) const {
     return keys[s].end - keys[s].begin - (queries[s].end - queries[s].begin);
   }
 };
-/// Operands 1 and 2 of the call, with what the step's cache holds; the call's rows are added to it.
+/// Returns operands 1 and 2 of the call together with the cached rows, and adds the call's rows to
+/// the step's cache.
 Result<SeenKeys> seen_keys(const Call& call);
 
-/// unified_kv_cache_update: operands 0 and 1 go to the step's cache, if it has one. Attention that
-/// follows writes the same rows again.
+/// Runs unified_kv_cache_update: writes operands 0 and 1 to the step's cache, if it has one. The
+/// attention call that follows writes the same rows again.
 Status update_cache(Call& call);
 
 }  // namespace pw

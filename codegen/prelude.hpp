@@ -1,4 +1,4 @@
-// Texts that every generated kernel begins with, the same for C++ and for CUDA.
+// Source text at the start of every generated kernel, shared by C++ and CUDA.
 #pragma once
 
 #include <string_view>
@@ -7,8 +7,8 @@ namespace pw::cuda {
 
 /// Returns the text before kernels: scalars, conversions, and a reduction in one thread.
 [[nodiscard]] std::string_view prelude();
-/// Returns declarations that CUDA has built in, for a C++ compiler without headers; they stand
-/// before prelude().
+/// Returns declarations of CUDA built-ins for a C++ compiler without headers; they precede
+/// prelude().
 [[nodiscard]] std::string_view host_names();
 
 }  // namespace pw::cuda

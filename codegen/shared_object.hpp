@@ -1,4 +1,4 @@
-// A shared object made of bytes in memory, loaded for as long as the handle lives.
+// A shared object loaded from bytes in memory, for the lifetime of the handle.
 #pragma once
 
 #include <memory>
@@ -12,9 +12,9 @@ namespace pw {
 class SharedObject {
  public:
   SharedObject() = default;
-  /// PW1223 when the bytes cannot be loaded.
+  /// Loads the object. Fails with PW1223 if the bytes cannot be loaded.
   static Result<SharedObject> load(std::string_view bytes);
-  /// A function by its C name; null when absent.
+  /// Returns a function by its C name, or null.
   [[nodiscard]] void* symbol(const char* name) const;
 
  private:

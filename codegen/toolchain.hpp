@@ -1,5 +1,5 @@
-// The C++ compiler of this machine, for generated code of the CPU: found once, identified without
-// being started, and run without a shell to make shared objects.
+// The machine's C++ compiler for generated CPU code. It is found once, identified without starting
+// it, and run without a shell to make shared objects.
 #pragma once
 
 #include <span>
@@ -11,15 +11,16 @@
 
 namespace pw {
 
-/// The first of $CXX, c++, g++, clang++ that is an executable on PATH; empty when there is none.
-/// $CXX is one path or name: words after it are not split off, and such a value finds nothing.
+/// Returns the first of $CXX, c++, g++, clang++ that is an executable on PATH; empty if there is
+/// none. $CXX is one path or name: a value with arguments finds nothing.
 [[nodiscard]] std::string host_compiler();
 
-/// The path of an executable that a shell would find on PATH by this name, which may be a path
-/// itself; empty when there is none.
+/// Returns the path of an executable, searched on PATH like a shell does; `name` may be a path.
+/// Empty if there is none.
 [[nodiscard]] std::string find_executable(const std::string& name);
 
-/// A folder that only this user can read, removed with all in it. Empty path: none could be made.
+/// A folder readable only by this user and removed with its contents. An empty path means that it
+/// could not be created.
 class PrivateFolder {
  public:
   PrivateFolder();
@@ -33,19 +34,19 @@ class PrivateFolder {
 };
 
 struct Toolchain {
-  std::string compiler;  ///< empty: there is none
-  /// The resolved path with its size and time of change: another compiler, another identity.
+  std::string compiler;  ///< empty: not found
+  /// The resolved path with its size and modification time; it changes with the compiler.
   std::string identity;
   [[nodiscard]] bool present() const { return !compiler.empty(); }
   static Toolchain find();
-  /// The bytes of a shared object. `flags` come before the source. PW1222 without a compiler or a
-  /// temporary folder, PW1223 with the compiler's words when it fails.
+  /// Compiles a source to the bytes of a shared object. `flags` precede the source. Fails with
+  /// PW1222 without a compiler or temporary folder, and with PW1223 and the compiler's output if
+  /// compiling fails.
   [[nodiscard]] Result<std::string> shared_object(const std::string& source,
                                                   std::span<const std::string> flags) const;
 };
 
-/// Identifies this machine's processor: model and features as the system lists them; empty where it
-/// does not.
+/// Returns the processor's model and features as the system lists them; empty if it lists none.
 [[nodiscard]] std::string processor();
 
 }  // namespace pw

@@ -1,4 +1,4 @@
-// The invariants between the numbers of a plan, wherever it comes from.
+// Invariants between the numbers of a plan, whatever its source.
 #pragma once
 
 #include <string>
@@ -14,14 +14,14 @@ struct Contradiction {
   std::string message;
 };
 
-/// Ranges and sizes end with the most tokens, 0 is a number of adapters, each capture is of a size
-/// and of adapters that the plan has and is there once, and no two places that are alive at once
-/// share a byte. Empty for every plan that make_plan makes. O(n log n) in the slots.
+/// Returns violations: ranges and sizes must end with the maximum tokens; adapter counts must
+/// include 0; each capture must have a size and adapter count of the plan, once; places alive at
+/// the same time must not share a byte. Empty for every plan of make_plan. O(n log n) in the slots.
 std::vector<Contradiction> contradictions(const Plan& plan);
 
-/// Whether the plan, bound to this graph, has a slot for each of its values that is large enough
-/// and not shared during the lifetime that the graph requires, whatever the plan states. PW0745.
-/// The backend checks the scratch of pieces.
+/// Checks that the plan has a large enough slot for each value of the graph, unshared during the
+/// lifetime that the graph requires, whatever lifetime the plan states. Fails with PW0745. The
+/// backend checks the scratch of pieces.
 Status check_memory(const Plan& plan, const StitchedGraph& pieces, const Graph& source);
 
 }  // namespace pw

@@ -1,5 +1,5 @@
-// How often steps of each token count occur, read from a server's counts, and three synthetic kinds
-// of traffic.
+// A histogram of steps by token count, read from a server's counts or generated as one of three
+// synthetic distributions.
 #pragma once
 
 #include <cstdint>
@@ -18,23 +18,24 @@ struct Histogram {
   [[nodiscard]] double total() const;
 };
 
-/// Told apart by their content:
+/// Reads a histogram. The content determines the format:
 ///   JSON  {"16": 120, "300": 4} or {"steps": [[16, 120], [300, 4]]}
-///   text  a token count a line, or a token count and a count with a comma or blanks between; a
+///   text  one token count per line, or a token count and a count separated by a comma or blanks; a
 ///         first line of words and lines that begin with # are skipped
-///   table the rows `| Unpadded Tokens | … | Count |` that vLLM logs with --cudagraph-metrics,
-///         with anything between them
-/// Counts of the same tokens are added. Fails (PW0731) on what is none of these, on token counts
-/// outside 1..2^24 and counts outside 0..2^40, and where no step is left. `file` names the place.
+///   table the rows `| Unpadded Tokens | … | Count |` that vLLM logs with --cudagraph-metrics, with
+///         any columns between them
+/// Counts of equal tokens are added. Fails with PW0731 on any other format, on token counts outside
+/// 1..2^24, on counts outside 0..2^40, and if no step is left. `file` is the location for messages.
 Result<Histogram> read_histogram(std::string_view text, const std::string& file);
 
-/// Measured seconds of a step: lines or JSON as above, with a time instead of the count. Ascending
-/// by tokens. Fails (PW0731) on times that are negative, not finite, or above 10^6.
+/// Reads measured seconds of steps, in the formats lines or JSON with a time in place of the count.
+/// Returns them ascending by tokens. Fails with PW0731 on times that are negative, not finite, or
+/// above 10^6.
 Result<std::vector<std::pair<std::int64_t, double>>> read_step_times(std::string_view text,
                                                                      const std::string& file);
 
-/// `lognormal` (median 64, deviation of the logarithm 1), `bimodal` (normal about 24 and about 384)
-/// and `uniform`, over 1..512; empty for another name. About a million steps each.
+/// Returns `lognormal` (median 64, deviation of the logarithm 1), `bimodal` (normal about 24 and
+/// about 384) or `uniform`, over 1..512, with about a million steps; nothing for another name.
 [[nodiscard]] std::optional<Histogram> histogram_named(std::string_view name);
 
 }  // namespace pw

@@ -1,7 +1,7 @@
-// Offsets of byte blocks that are alive over intervals of a linear schedule, so that two blocks
-// alive at one position never overlap. This is dynamic storage allocation with known lifetimes,
-// which is NP-hard; the placement is the best of some greedy ones, and ends early at the lower
-// bound `peak`.
+// Offsets of byte blocks that are alive over intervals of a linear schedule, such that blocks alive
+// at one position never overlap. This is dynamic storage allocation with known lifetimes, which is
+// NP-hard (Garey and Johnson 1979, SR2). The result is the best of several greedy placements; the
+// search stops early at the lower bound `peak`.
 #pragma once
 
 #include <cstddef>
@@ -21,23 +21,23 @@ struct Interval {
 };
 
 struct Placement {
-  std::vector<std::int64_t> offsets;  ///< one an interval
+  std::vector<std::int64_t> offsets;  ///< one for each interval
   std::int64_t total = 0;
 };
 
-/// The best of place_by_time and, up to 4096 intervals, place_in_order with the largest, the
-/// longest and those of most bytes · time first; of few intervals, with orders that these lead to
-/// as well.
+/// Returns the best placement of place_by_time and, up to 4096 intervals, of place_in_order by
+/// size, by length, and by bytes · time. For few intervals it also tries orders derived from these.
 Placement place_intervals(const std::vector<Interval>& intervals);
-/// A sweep over time: each block goes into the smallest free gap that holds it. O(n log n) for few
-/// gaps.
+/// Places blocks in a sweep over time: each goes into the smallest free gap that holds it. O(n log
+/// n) for few gaps.
 Placement place_by_time(const std::vector<Interval>& intervals);
-/// In the given order, each into the smallest gap between the blocks it meets. O(n²).
+/// Places blocks in the given order, each into the smallest gap between the blocks whose lifetimes
+/// overlap its own. O(n²).
 Placement place_in_order(const std::vector<Interval>& intervals,
                          const std::vector<std::size_t>& order);
-/// Largest block first.
+/// Places the largest block first.
 Placement place_by_size(const std::vector<Interval>& intervals);
-/// The largest sum of bytes alive at one position: no placement needs less.
+/// Returns the largest sum of bytes alive at one position, which is a lower bound of any placement.
 std::int64_t peak(const std::vector<Interval>& intervals);
 
 }  // namespace pw

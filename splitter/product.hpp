@@ -1,5 +1,5 @@
-// Matmuls, recognised by their signature: two operands that share the contracted dim, `a: T[*r, k],
-// b: T[k, m] -> y: U[*r, m]`. Libraries run them, and their cost goes by tiles.
+// Recognises matmuls by signature: two operands that share the contracted dim, `a: T[*r, k], b:
+// T[k, m] -> y: U[*r, m]`. They run in libraries, and their cost depends on whole tiles.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Cross-token ops: a step may run with more rows than it has tokens only if no op lets one row of
-// the tokens dim act on another.
+// Cross-token ops. A step may run with more rows than tokens only if no op lets one row of the
+// tokens dim affect another.
 #pragma once
 
 #include <optional>
@@ -9,10 +9,10 @@
 
 namespace pw {
 
-/// The first node that mixes rows of the symbol with the role tokens, and how: "node total (sum)
-/// mixes rows: it reduces over dim n". Attention and collectives keep rows apart by themselves, and
-/// of ops that are met in a dump nothing is known. Bodies are looked into once for each op, types
-/// and attributes.
+/// Returns the first node that mixes rows of the tokens symbol, with the reason: "node total (sum)
+/// mixes rows: it reduces over dim n". Attention and collectives keep rows separate themselves.
+/// Imported ops are unknown and count as mixing. Each combination of op, types and attributes has
+/// its body analysed once.
 std::optional<std::string> row_mixing(const Graph& graph);
 
 }  // namespace pw

@@ -1,5 +1,5 @@
-// Cuts a graph at splitting ops into pieces, and folds structurally equal pieces into classes.
-// Pure: no device code.
+// Cuts a graph at splitting ops into pieces, and folds structurally equal pieces into classes. It
+// has no side effects and no device code.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +17,14 @@ using PieceClassId = Id<struct PieceClassTag>;
 
 struct Piece {
   std::string name;             ///< "piece_0"
-  bool splitting = false;       ///< holds splitting ops: runs eagerly, is never captured
+  bool splitting = false;       ///< contains splitting ops: runs eagerly and is never captured
   std::vector<NodeId> nodes;    ///< of the source graph, in order
   std::vector<ValueId> inputs;  ///< source-graph values read from outside, in first-use order
   std::vector<ValueId>
       outputs;  ///< source-graph values used outside or returned, in definition order
   PieceClassId piece_class;
   Graph graph;  ///< the piece as a graph of its own; inputs and outputs in the orders above
-  /// For which op a piece that does not split is eager: without a kernel, or not to be captured.
+  /// The op that makes a non-splitting piece eager: it has no kernel, or must not be captured.
   std::string host_op = {};
   [[nodiscard]] bool capturable() const { return !splitting && host_op.empty(); }
 };
@@ -33,7 +33,7 @@ struct PieceClass {
   std::string name;        ///< "class_0"
   std::uint64_t hash = 0;  ///< canonical: layer names, weights and value names abstracted
   bool splitting = false;
-  std::vector<PieceId> members;  ///< in order; the first stands for all
+  std::vector<PieceId> members;  ///< in order; the first represents all
   std::string host_op = {};      ///< see Piece
   [[nodiscard]] bool capturable() const { return !splitting && host_op.empty(); }
 };
@@ -50,13 +50,13 @@ struct SplitOptions {
   std::vector<std::string>
       at;  ///< op names in addition to the ops with trait `splitting` and the rules' `split`
   bool fold = true;  ///< --fold none: every piece its own class
-  /// Whether the backend has a kernel for an op without a body; empty: for all but those that only
-  /// a dump has brought in.
+  /// Returns true if the backend has a kernel for an op without a body. Empty: true for all ops but
+  /// imported ones.
   std::function<bool(const Op&)> has_kernel = {};
 };
 
-/// Names of splitting ops: `splitting` traits, the rule set's `split` items whose `when` holds, and
-/// options.at.
+/// Returns the splitting ops: those with the trait `splitting`, the rule set's `split` items whose
+/// `when` holds, and options.at.
 Result<std::vector<OpId>> splitting_ops(const ContextPtr& context, const RuleSet* rules,
                                         const Env& params, const SplitOptions& options);
 Result<StitchedGraph> split(const Graph& graph, const std::vector<OpId>& splitting,

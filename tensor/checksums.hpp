@@ -1,5 +1,4 @@
-// Whether memory still holds what it held: checksums of its pieces, a few of which are compared at
-// a time.
+// Detects changed memory by checksums of its pieces, of which each check compares a few.
 #pragma once
 
 #include <cstddef>
@@ -14,16 +13,16 @@ namespace pw {
 
 class Checksums {
  public:
-  /// Keeps what a tensor holds now, in the place of what was known of it.
+  /// Stores the current checksums of a tensor, in place of the earlier ones.
   void keep(std::size_t tensor, const TensorView& view);
-  /// Compares some pieces of the tensors, each time the next ones; or all of those of one. The
-  /// first that holds something else.
+  /// Compares the next few pieces of the tensors, or all pieces of one. Returns the first tensor
+  /// whose contents changed.
   [[nodiscard]] std::optional<std::size_t> changed_next(std::span<const TensorView> tensors);
   [[nodiscard]] bool changed(std::size_t tensor, const TensorView& view) const;
 
  private:
-  std::vector<std::vector<std::uint64_t>> sums_;  ///< by tensor and piece; empty: not kept
-  std::size_t tensor_ = 0, piece_ = 0;            ///< that is compared next
+  std::vector<std::vector<std::uint64_t>> sums_;  ///< by tensor and piece; empty: not stored
+  std::size_t tensor_ = 0, piece_ = 0;            ///< the next piece to compare
 };
 
 }  // namespace pw

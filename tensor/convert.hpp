@@ -1,6 +1,5 @@
-// Bit-level conversions between f32 and the narrow floating types, branch-light so that loops over
-// them vectorise. numerics.cpp exports them as functions; kernels include them for their inner
-// loops.
+// Bit-level conversions between f32 and narrow floating types, with few branches so that loops over
+// them vectorise. numerics.cpp exports them as functions; kernels include them for inner loops.
 #pragma once
 
 #include <bit>
@@ -19,8 +18,8 @@ inline std::uint16_t f32_to_bf16(float x) {
   return static_cast<std::uint16_t>(((u & 0x7fffffffu) > 0x7f800000u ? quiet : even) >> 16);
 }
 
-/// An IEEE-like small float with M mantissa bits, in its low bits; exponent all ones is infinity or
-/// NaN.
+/// Converts an IEEE-like small float with M mantissa bits, held in the low bits. An exponent of all
+/// ones is infinity or NaN.
 template <int M, int Bias>
 float small_to_f32(std::uint32_t magnitude, std::uint32_t sign) {
   // The multiplication renormalises subnormals exactly.
@@ -80,8 +79,8 @@ inline std::uint8_t f32_to_f8e5m2(float x) {
   return static_cast<std::uint8_t>(round_magnitude<2, 15>(u) | sign);
 }
 
-/// The f32 nearest toward zero with its last bit set when inexact ("round to odd"): a later
-/// rounding to at most 22 bits then gives what one rounding from double would.
+/// Returns the f32 nearest toward zero with its last bit set if inexact ("round to odd"). A later
+/// rounding to at most 22 bits then equals a single rounding from double.
 inline float f64_to_f32_odd(double x) {
   const float f = static_cast<float>(x);
   if (static_cast<double>(f) == x || x != x) return f;

@@ -1,5 +1,6 @@
-// The choice among functions that are compiled once for each instruction set, by namespace (see
-// pw_gemm_variant in CMakeLists.txt). A set that the compiler lacks gives the next smaller one.
+// Selects among functions that are compiled once for each instruction set, by namespace (see
+// pw_gemm_variant in CMakeLists.txt). If the compiler lacks a set, its name refers to the next
+// smaller one.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +15,12 @@
 #else
 #define PW_IN_AVX512(function) PW_IN_AVX2(function)
 #endif
-/// The arguments of for_this_machine().
+/// Arguments of for_this_machine().
 #define PW_VARIANTS(function) portable::function, PW_IN_AVX2(function), PW_IN_AVX512(function)
 
 namespace pw {
 
-/// The widest that this machine has.
+/// Returns the variant for the widest instruction set of this machine.
 template <class Function>
 Function* for_this_machine(Function* portable, [[maybe_unused]] Function* avx2,
                            [[maybe_unused]] Function* avx512) {

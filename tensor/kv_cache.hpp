@@ -1,6 +1,5 @@
-// Keys and values of the tokens that sequences have had in earlier steps, for attention: by rank,
-// layer and sequence, in pages of a fixed number of tokens. Pages of an ended sequence are used
-// again.
+// Keys and values of earlier tokens for attention, by rank, layer and sequence, in pages of a fixed
+// number of tokens. Pages of ended sequences are reused.
 #pragma once
 
 #include <cstdint>
@@ -24,27 +23,27 @@ class KvCache {
     std::string name;
     friend auto operator<=>(const Layer&, const Layer&) = default;
   };
-  /// Rows of k and v (row-major, [tokens, heads, width]) become the sequence's tokens from `past`
-  /// on; what it had from there on is forgotten, so that a step may be run again. PW1209 where the
-  /// sequence has fewer than `past` tokens here, or rows are of another size or type than before.
+  /// Stores rows of k and v (row-major, [tokens, heads, width]) as the sequence's tokens from
+  /// `past` on. Earlier contents from there on are dropped, so a step may be repeated. Fails with
+  /// PW1209 if the sequence has fewer than `past` tokens, or if the size or type of rows changed.
   Status put(const Layer& layer, std::int64_t sequence, std::int64_t past, const Array& k,
              const Array& v);
-  /// The same without rows, for an engine that keeps them elsewhere: pages for all the sequence's
-  /// tokens, `count` of them from `past` on.
+  /// Reserves pages for the sequence's tokens, `count` of them from `past` on, for an engine that
+  /// stores the rows elsewhere. Fails like put().
   Status extend(const Layer& layer, std::int64_t sequence, std::int64_t past, std::int64_t count);
-  /// The pages of its tokens, in order; each below pages(layer).
+  /// Returns the pages of the sequence's tokens in order; each is below pages(layer).
   [[nodiscard]] const std::vector<std::size_t>& table(const Layer& layer,
                                                       std::int64_t sequence) const {
     return pools_.at(layer).sequences.at(sequence).pages;
   }
   [[nodiscard]] std::int64_t page_tokens() const { return page_tokens_; }
-  /// The first `tokens` rows, one after the other; the sequence has as many.
+  /// Copies the first `tokens` rows, contiguously; the sequence must have as many.
   void get(const Layer& layer, std::int64_t sequence, std::int64_t tokens, std::byte* k,
            std::byte* v) const;
-  /// In all layers of all ranks.
+  /// Ends a sequence in all layers of all ranks.
   void end(std::int64_t sequence);
   [[nodiscard]] std::int64_t tokens(const Layer& layer, std::int64_t sequence) const;
-  /// Pages ever made, and those that no sequence has.
+  /// Returns the number of pages ever created; `free` counts those without a sequence.
   [[nodiscard]] std::size_t pages() const;
   [[nodiscard]] std::size_t pages(const Layer& layer) const {
     return pools_.at(layer).pages.size();

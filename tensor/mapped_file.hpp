@@ -1,4 +1,4 @@
-// A file in memory without being read whole: pages come when they are touched.
+// A file mapped into memory without reading it whole: pages are loaded on first access.
 #pragma once
 
 #include <cstddef>
@@ -12,16 +12,17 @@
 
 namespace pw {
 
-/// The bytes of a file. They stay readable if the file is cut off or rewritten; check_unchanged()
-/// reports it then, and nothing that was computed from them may be used.
+/// The bytes of a file. They stay readable if the file is truncated or rewritten; check_unchanged()
+/// then fails, and results computed from them must be discarded.
 class MappedFile {
  public:
-  /// PW1270 for what cannot be mapped. Writing to the bytes does not change the file.
+  /// Maps a file; fails with PW1270 if it cannot be mapped. Writing to the bytes does not change
+  /// the file.
   static Result<MappedFile> open(const std::string& path);
-  /// A copy of these bytes, 64-byte aligned, in the place of a file.
+  /// Returns a 64-byte aligned copy of these bytes in place of a file.
   static MappedFile of(std::string_view bytes);
   [[nodiscard]] std::span<std::byte> bytes() const { return {data_.get(), size_}; }
-  /// A part of it, which keeps the whole mapped.
+  /// Returns a part of the file; it keeps the whole mapping alive.
   [[nodiscard]] std::shared_ptr<std::byte[]> part(std::size_t begin) const {
     return {data_, data_.get() + begin};
   }

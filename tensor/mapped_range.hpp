@@ -1,4 +1,4 @@
-// Memory that is mapped from a file and stays readable if the file is cut off.
+// Memory mapped from a file that stays readable if the file is truncated.
 #pragma once
 
 #include <cstddef>
@@ -7,15 +7,15 @@ namespace pw {
 
 struct MappedPlace;
 
-/// A range of mapped pages in which a bus error is survived: zeros take the place of the pages from
-/// there on, and lost() returns true. Any other bus error reaches the handler that the process had
-/// before.
+/// A range of mapped pages that survives bus errors: the failing page and all later pages are
+/// replaced by zeros, and lost() returns true. Any other bus error reaches the process's earlier
+/// handler.
 class MappedRange {
  public:
   MappedRange(std::byte* begin, std::size_t size);
   MappedRange(const MappedRange&) = delete;
   MappedRange& operator=(const MappedRange&) = delete;
-  /// Has to run before the pages are unmapped.
+  /// Unregisters the range. Call it before the pages are unmapped.
   ~MappedRange();
   /// Returns true if a page could not be read.
   [[nodiscard]] bool lost() const;

@@ -1,11 +1,12 @@
-// The memory that a run can have at all: what needs more is refused before it is allocated.
+// The memory limit of a run; larger requests are refused before allocation.
 #pragma once
 
 #include <cstdint>
 
 namespace pw {
 
-/// Bytes: the machine's, or fewer where the process or its control group is limited. Asked once.
+/// Returns the limit in bytes: the machine's memory, or less if the process or its control group is
+/// limited. Computed once.
 [[nodiscard]] std::int64_t memory_limit();
 
 }  // namespace pw

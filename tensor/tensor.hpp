@@ -14,7 +14,7 @@ namespace pw {
 using Extents = std::vector<std::int64_t>;
 [[nodiscard]] std::int64_t element_count(const Extents& extents);
 
-/// A view: does not own. Row-major and contiguous.
+/// A non-owning view: row-major and contiguous.
 struct TensorView {
   DType dtype = DType::f32;
   Extents extents;
@@ -25,12 +25,12 @@ struct TensorView {
   }
 };
 
-/// Owns 64-byte aligned, zeroed memory.
+/// A tensor that owns 64-byte aligned, zeroed memory.
 class Tensor {
  public:
   Tensor() = default;
   Tensor(DType dtype, Extents extents);
-  /// In memory that is there already.
+  /// Creates a tensor in existing memory.
   Tensor(DType dtype, Extents extents, std::shared_ptr<std::byte[]> data)
       : dtype_(dtype), extents_(std::move(extents)), data_(std::move(data)) {}
   [[nodiscard]] TensorView view() const { return {dtype_, extents_, data_.get()}; }

@@ -1,13 +1,13 @@
-// Attention of the cpu backend: as eager's, in blocks of queries and of keys, by the widest vectors
-// that the processor has.
+// Attention of the cpu backend: eager's algorithm in blocks of queries and keys, on the widest
+// vectors of the processor.
 #pragma once
 
 #include "backends/kernel.hpp"
 
 namespace pw::cpu {
 
-/// The kernel of `unified_attention`: causal inside each sequence of the step, grouped heads,
-/// in f32; rows of padding give zero.
+/// Runs `unified_attention`: causal within each sequence of the step, grouped heads, f32
+/// arithmetic. Padding rows give zero.
 Status attention(Call& call);
 
 }  // namespace pw::cpu

@@ -1,20 +1,20 @@
-// A block of query rows of one head against the keys before them, by instruction set; attention.cpp
-// chooses.
+// Attention of a block of one head's query rows over the keys before them, compiled once per
+// instruction set. attention.cpp selects the variant.
 #pragma once
 
 #include <cstdint>
 
 namespace pw {
 
-/// All in f32; steps in elements from row to row. Row r of the queries sees the first `seen` + r
-/// keys; there are `seen` + `rows` - 1 of them.
+/// A block of f32 rows with strides in elements. Query row r sees the first `seen` + r keys; there
+/// are `seen` + `rows` - 1 keys.
 struct AttentionBlock {
   const float *q, *k, *v;
   float* out;
   std::int64_t rows, seen, width;
   std::int64_t q_step, kv_step, out_step;
-  float scale;    ///< of the scores
-  float divisor;  ///< of the results
+  float scale;    ///< factor for the scores
+  float divisor;  ///< divisor of the results
 };
 
 namespace portable {

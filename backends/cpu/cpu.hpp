@@ -1,5 +1,5 @@
-// The backend for the machine's processor: groups of row ops as C++ compiled at run time, matrix
-// products and everything else by `eager`. Without a compiler all of it runs on `eager`.
+// Backend for the host processor. It compiles groups of row ops as C++ at run time; matrix products
+// and all other ops run on `eager`. Without a compiler everything runs on `eager`.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@
 
 namespace pw {
 
-/// What became of the nodes of all pieces compiled so far.
+/// How the nodes of all pieces compiled so far run.
 struct CpuReport {
   struct Kernel {
     std::string ops;       ///< "add + rms_norm", for people
@@ -23,12 +23,12 @@ struct CpuReport {
     std::string op, reason;
     std::size_t nodes = 0;
   };
-  std::string compiler;         ///< its path; empty: there is none, and everything runs on eager
-  std::vector<Kernel> kernels;  ///< in the order they were met
-  std::vector<Fallback> fallbacks;  ///< what eager runs: by op, then reason
+  std::string compiler;  ///< path of the compiler; empty: not found, and everything runs on eager
+  std::vector<Kernel> kernels;      ///< in order of first use
+  std::vector<Fallback> fallbacks;  ///< nodes that run on eager, by op and reason
   std::size_t compiled = 0;         ///< runs of the compiler
-  CacheCounts cache;                ///< of this process
-  std::string cache_problem;        ///< why kernels are not kept; empty when they are
+  CacheCounts cache;                ///< counts of this process
+  std::string cache_problem;        ///< why compiled kernels are not cached; empty when they are
   [[nodiscard]] std::size_t nodes_on_eager() const;
 };
 
@@ -38,14 +38,15 @@ class FrozenSlots;
 
 class CpuBackend final : public Backend {
  public:
-  /// Without a cache, the one of the environment is opened when it is first needed.
+  /// Creates the backend. Without a cache in the options, the environment's cache is opened on
+  /// first use.
   explicit CpuBackend(const BackendOptions& options = {});
   ~CpuBackend() override;
   [[nodiscard]] std::string name() const override { return "cpu"; }
   [[nodiscard]] Result<std::unique_ptr<Executable>> compile(const Graph& piece) override;
-  /// From now on what is computed of weights alone is kept from run to run, and weights of products
-  /// are packed once, by runs whose context has them frozen (see cpu/frozen.hpp), on one rank. Of
-  /// one graph: the slots are those of the executable that is compiled next.
+  /// Enables caching of weight-only computations, and packs product weights once. This applies to
+  /// single-rank runs whose context holds frozen weights (see cpu/frozen.hpp). Returns the slots of
+  /// the next executable that is compiled.
   [[nodiscard]] std::shared_ptr<const cpu::FrozenSlots> freeze();
   [[nodiscard]] CpuReport report() const;
   [[nodiscard]] std::vector<std::string> summary() const override;

@@ -1,6 +1,6 @@
-// Emits a row program as header-free C++: a vectorisable loop for each phase of a row; the caller
-// iterates over rows. Values that two phases share are buffered between them. Identifiers are
-// generated: no name or string of a graph gets into the text.
+// Emits a row program as header-free C++: a vectorisable loop for each phase of a row, called once
+// per row. Values that two phases share are buffered between them. Identifiers are generated, so no
+// name or string of a graph gets into the text.
 #pragma once
 
 #include <string>
@@ -12,25 +12,25 @@
 namespace pw::cpu {
 
 struct EmitOptions {
-  /// Every rounding point is kept and reductions follow the tree of the prelude: the bits of the
-  /// interpreter in single precision. Otherwise round trips through bf16 and f16 inside a kernel
-  /// are dropped, and additions run in the order that the vector unit likes.
+  /// Strict: keep every rounding point and follow the prelude's reduction tree, which gives the
+  /// bits of the single-precision interpreter. Otherwise round trips through bf16 and f16 inside a
+  /// kernel are dropped, and sums use vector-friendly order.
   bool strict = false;
 };
 
-/// The C name of the one function of a kernel's source:
-/// void (void* const* pointers, const long long* params, long long begin, long long end).
-/// Pointers in the order of the row program's arguments, params as its `params`; [begin, end) are
-/// rows. Where the program has checks, an int behind the arguments becomes 1 when one fails.
+/// C name of the function in a kernel's source: void (void* const* pointers, const long long*
+/// params, long long begin, long long end). Pointers follow the row program's arguments, params its
+/// `params`; [begin, end) are rows. If the program has checks, one more pointer after the arguments
+/// addresses an int that is set to 1 when a check fails.
 inline constexpr const char* kEntry = "pw_rows";
 
-/// The kernel alone, without comments: equal programs have equal text. Needs `prologue` and the
-/// prelude before it.
+/// Returns the kernel alone, without comments; equal programs have equal text. It needs `prologue`
+/// and the prelude before it.
 [[nodiscard]] std::string emit(const rows::RowProgram& program, const EmitOptions& options);
-/// A whole source: prologue, prelude, kernel.
+/// Returns a complete source: prologue, prelude, kernel.
 [[nodiscard]] std::string source_file(std::string_view kernel);
-/// What every kernel is compiled with, on any compiler that is found. `native`: for this machine's
-/// own processor.
+/// Returns the flags for every kernel, for any supported compiler. `native`: optimise for this
+/// machine's processor.
 [[nodiscard]] std::vector<std::string> compiler_flags(const EmitOptions& options, bool native);
 
 }  // namespace pw::cpu

@@ -1,5 +1,5 @@
-// What is computed of weights alone, kept from run to run: as long as nobody says that a weight is
-// another now.
+// Caches what is computed from weights alone. Entries stay valid until a caller reports changed
+// weights.
 #pragma once
 
 #include <atomic>
@@ -35,7 +35,7 @@ class FrozenSlots {
 class FrozenWeights {
  public:
   explicit FrozenWeights(const FrozenSlots& slots);
-  /// After a change of some inputs: what is computed of none of them is what it was.
+  /// Copies the values that depend on none of the changed inputs.
   FrozenWeights(const FrozenWeights& before, const FrozenSlots& slots,
                 const std::vector<std::size_t>& changed);
 
@@ -44,7 +44,7 @@ class FrozenWeights {
   using Slots = std::vector<std::shared_ptr<const void>>;
   std::unique_ptr<Slots> slots_;
   std::atomic<bool> full_ = false;
-  std::atomic<::pid_t> filler_ = 0;  ///< the process with a run that fills it, or 0
+  std::atomic<::pid_t> filler_ = 0;  ///< process whose run fills the cache, or 0
 };
 
 /// The access of one run to frozen weights. The first run fills them and later runs read them. Runs
@@ -81,12 +81,13 @@ class FrozenRun {
   Use use_;
 };
 
-/// The parts of a graph that are computed of weights alone.
+/// Finds the parts of a graph that depend on weights alone.
 class ConstantParts {
  public:
   explicit ConstantParts(const Graph& graph);
   [[nodiscard]] bool of(const Graph& graph) const { return &graph == graph_; }
-  /// The weights that a value is computed of; none where something else is.
+  /// Returns the weights that a value is computed from, or nothing if it depends on any other
+  /// input.
   [[nodiscard]] const std::optional<std::vector<std::size_t>>& inputs_of(ValueId value) const {
     return inputs_[value.index];
   }
@@ -100,9 +101,9 @@ class ConstantParts {
   void find_readers(NodeId node);
 
   const Graph* graph_;
-  std::vector<std::optional<std::vector<std::size_t>>> inputs_;  ///< by value
-  std::vector<std::vector<std::size_t>> readers_;  ///< by value: weights of all that reads it
-  std::vector<bool> inside_;                       ///< by value: nothing else reads it
+  std::vector<std::optional<std::vector<std::size_t>>> inputs_;  ///< weights of each value
+  std::vector<std::vector<std::size_t>> readers_;  ///< by value: the weights of all its readers
+  std::vector<bool> inside_;                       ///< by value: true if nothing outside reads it
 };
 
 }  // namespace pw::cpu

@@ -1,4 +1,4 @@
-// Compiled row kernels: from the text of a kernel to a function in this process, each text once.
+// Compiles row kernels from their text to functions in this process, each text once.
 #pragma once
 
 #include <atomic>
@@ -22,15 +22,15 @@ using RowFunction = void (*)(void* const* pointers, const long long* params, lon
 
 class Kernels {
  public:
-  /// The cache may be null: then it is opened from the environment when it is first needed.
+  /// Creates the set. A null cache is opened from the environment on first use.
   Kernels(Toolchain toolchain, EmitOptions options, std::shared_ptr<CompileCache> cache);
-  /// Compiles what is new, several at a time. By text: the function, or why there is none.
+  /// Compiles the new texts, several at a time, and stores each function or its error by text.
   void compile(std::span<const std::string> texts);
-  /// Of a text that was compiled; null when that failed, for the reason.
+  /// Returns the function of a compiled text, or null with a reason if compiling failed.
   [[nodiscard]] RowFunction function(const std::string& text, std::string* reason = nullptr) const;
   [[nodiscard]] const Toolchain& toolchain() const { return toolchain_; }
   [[nodiscard]] std::size_t compiled() const { return compiled_; }  ///< runs of the compiler
-  /// Null before the first kernel.
+  /// Returns the cache, or null before the first kernel.
   [[nodiscard]] const CompileCache* cache() const { return cache_.get(); }
 
  private:
@@ -41,7 +41,8 @@ class Kernels {
   };
   Entry make(const std::string& text);
   static Entry loaded(const std::string& bytes);
-  /// Of the object of a source, as this machine's compiler makes it, or as any did.
+  /// Returns the cache key of a source's object for one compiler; with an empty `compiler` the key
+  /// is valid for any.
   [[nodiscard]] std::string key(const std::string& source, const std::string& compiler) const;
 
   Toolchain toolchain_;

@@ -1,5 +1,5 @@
-// Products and convolutions in f32 whose weights are packed once, as nodes of a graph: the ops that
-// stand for them, and what runs them.
+// f32 products and convolutions whose weights are packed once: the internal ops for such nodes, and
+// their kernels.
 #pragma once
 
 #include <optional>
@@ -8,13 +8,13 @@
 
 namespace pw::cpu {
 
-/// The op for a node whose weight can be packed: of the same operands and attributes, and without a
-/// body; invalid where it cannot. Its name is none that a graph's text can have.
+/// Returns the packed op for a node whose weight can be packed, or an invalid id. The op has the
+/// node's operands and attributes and no body. Its name cannot occur in a graph's text.
 [[nodiscard]] OpId packed_op(const Graph& graph, NodeId node);
-/// Which operand of a node of such an op is packed; none for other nodes.
+/// Returns the index of the packed operand of such a node; nothing for other nodes.
 [[nodiscard]] std::optional<std::size_t> packed_operand(const Graph& graph, NodeId node);
-/// Runs nodes of such ops, and pools whose images have their channels together; gives nothing for
-/// others. A result of a convolution has its channels together.
+/// Returns the kernel for such nodes and for pools over channels-last images; empty for other
+/// nodes. Convolution results are channels-last.
 [[nodiscard]] RunCall packed_call(const Graph& graph, NodeId node, const ConstantParts& parts,
                                   FrozenSlots& slots, RunCall otherwise);
 

@@ -1,6 +1,6 @@
-// Internal to cpu/: which loops take two neighbouring columns at a time. Two 16-bit floats that are
-// read as one word become two registers of floats by a shift and a mask, and one word again by a
-// shift and an or: without moving elements across a vector, as widening and narrowing do.
+// Internal to cpu/: selects loops that process two neighbouring columns at a time. One word holds
+// two 16-bit floats; a shift and a mask split it into two float registers, and a shift and an or
+// join them again. Unlike widening and narrowing, this moves no elements across a vector.
 #pragma once
 
 #include <set>
@@ -9,11 +9,12 @@
 
 namespace pw::cpu {
 
-/// Whether a load or store of a loop over `var` moves neighbours of a narrow float as one word.
+/// Returns true if a load or store of a loop over `var` moves two neighbouring narrow floats as one
+/// word.
 [[nodiscard]] bool is_packed(const rows::RowProgram& program, const rows::Statement& access,
                              rows::VarId var);
-/// The loops and reductions of a block that run in pairs, by their variables. Those of one extent
-/// do or do not together, since they may share buffers.
+/// Returns the loops and reductions of a block that run in pairs, by variable. Loops of equal
+/// extent are either all paired or all not, because they may share buffers.
 [[nodiscard]] std::set<rows::VarId> loops_in_pairs(const rows::RowProgram& program,
                                                    const rows::Block& block);
 

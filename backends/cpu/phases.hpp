@@ -1,5 +1,5 @@
-// Internal to cpu/: common subexpressions between the loops of a row, so that the first loop may
-// keep them in a buffer for the others.
+// Internal to cpu/: finds common subexpressions between the loops of a row, so that the first loop
+// can buffer them for later loops.
 #pragma once
 
 #include <map>
@@ -10,29 +10,29 @@
 
 namespace pw::cpu {
 
-/// Of the loops that stand side by side in one block.
+/// Shared values of the consecutive loops of one block.
 struct Phases {
   struct Shared {
-    rows::SlotId first;  ///< of the loop that computes it
+    rows::SlotId first;  ///< slot in the loop that computes it
     std::int64_t extent = 0;
-    /// What writes it to a result as it is, in a later loop over `var`: that result can be the
-    /// buffer. Null: there is none.
+    /// Statement in a later loop over `var` that stores the value unchanged to a result, which can
+    /// then serve as the buffer. Null: there is none.
     const rows::Statement* store = nullptr;
     rows::VarId var;
   };
-  /// Buffers, by the slot that is computed first.
+  /// Buffers by the first computed slot.
   std::map<rows::SlotId, Shared> kept;
-  /// Slots that are read from a buffer instead: the slot that stands for them.
+  /// Slots that are read from a buffer, with the slot that represents each.
   std::map<rows::SlotId, rows::SlotId> read;
   /// Slots that need not be computed at all.
   std::set<rows::SlotId> idle;
 };
 
-/// The most elements a buffer may have; longer rows are computed again.
+/// Maximum number of elements of a buffer; longer rows are recomputed.
 inline constexpr std::int64_t kMostKept = 16384;
 
 [[nodiscard]] Phases share_phases(const rows::RowProgram& program, const rows::Block& block);
-/// Only constants, loads, computations and stores.
+/// Returns true if the block holds only constants, loads, computations and stores.
 [[nodiscard]] bool is_flat(const rows::Block& block);
 
 }  // namespace pw::cpu

@@ -1,4 +1,4 @@
-// A compiled group as a node of a graph: the op that stands for it, and what runs it.
+// A compiled group as a graph node: its op and its kernel.
 #pragma once
 
 #include <memory>
@@ -14,17 +14,18 @@ struct RowKernel {
   std::vector<DimId> params;  ///< the number of rows first
   std::size_t arguments = 0;  ///< operands and results
   bool reads_valid = false;   ///< the last operand is the number of valid tokens
-  bool checks = false;        ///< behind the arguments stands what gets 1 where a check fails
+  bool checks = false;        ///< one more pointer after the arguments: set to 1 when a check fails
 };
 
 /// The name of the op of such nodes.
 inline constexpr const char* kRowKernel = "row kernel";
-/// The op of such nodes, declared in the context when it is not there. Its name is none that a
-/// graph's text can have.
+/// Returns the op of such nodes, declared in the context on first use. Its name cannot occur in a
+/// graph's text.
 [[nodiscard]] OpId row_kernel_op(Context& context);
-/// Says which kernel.
+/// Returns the attributes that identify the kernel.
 [[nodiscard]] AttributesId kernel_attributes(Context& context, std::size_t number);
-/// Runs nodes of that op, rows over the cores; gives nothing for others.
+/// Returns a runner for nodes of that op, which splits rows over the cores; it returns an empty
+/// call for other nodes.
 [[nodiscard]] std::function<RunCall(const Graph&, NodeId)> row_kernel_runner(
     std::shared_ptr<const std::vector<RowKernel>> kernels);
 

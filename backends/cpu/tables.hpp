@@ -1,4 +1,4 @@
-// Internal to cpu/: what every turn of a loop reads again, in pairs of columns.
+// Internal to cpu/: finds loads that every iteration of an outer loop repeats, in pairs of columns.
 #pragma once
 
 #include <vector>
@@ -7,14 +7,14 @@
 
 namespace pw::cpu {
 
-/// A load of a loop that runs in pairs.
+/// A load in a loop that runs in pairs.
 struct PairedLoad {
   const rows::Statement *loop = nullptr, *load = nullptr;
 };
 
-/// The loads of f32, in loops of `outer` that run in pairs, of elements that are the same in each
-/// of its turns: the sines and cosines of a row's position, for all of its heads. Even and odd
-/// columns of them need be told apart but once.
+/// Returns the f32 loads in paired loops inside `outer` whose elements are equal in every
+/// iteration, such as sines and cosines of a position for all heads. Their even and odd columns
+/// then have to be separated only once.
 [[nodiscard]] std::vector<PairedLoad> read_each_turn(const rows::RowProgram& program,
                                                      const rows::Statement& outer);
 

@@ -7,22 +7,23 @@
 
 namespace pw::cpu {
 
-/// The slots that stores write, and those whose values something else reads.
+/// Adds the slots that stores write, and the slots that other statements read.
 void find_uses(const rows::Block& block, std::set<rows::SlotId>& stored,
                std::set<rows::SlotId>& read);
 
-/// Divisions in single precision by what the flat loop they stand in does not compute.
+/// Single-precision divisions by a loop-invariant divisor in a flat loop.
 struct Divisions {
   std::set<rows::SlotId> quotients, divisors;
 };
-/// Not where the quotient becomes fp8 or an integer: it may lie halfway between two of them.
+/// Adds the divisions of a block that may become multiplications. Excludes quotients that round to
+/// fp8 or an integer, because these may lie halfway between two values.
 void find_divisions(const rows::RowProgram& program, const rows::Block& block, Divisions& out);
 
-/// Whether what a reduction reduces has no sign: absolute values, as they are or cast.
+/// Returns true if the reduced values are absolute values, as they are or cast.
 [[nodiscard]] bool of_magnitudes(const rows::RowProgram& program, const rows::Statement& reduce);
 
-/// How many partial results of a reduction are made side by side where any order will do: several
-/// vectors of them, which hide each other's latency. 0: one after the other.
+/// Returns the number of independent partial results of a reduction whose order is free. Several
+/// vectors of partial results hide latency. 0: sequential.
 [[nodiscard]] std::int64_t lanes_beside(const rows::RowProgram& program,
                                         const rows::Statement& reduce);
 

@@ -1,4 +1,4 @@
-// What kernels of scaled_attention read of their calls.
+// Extents that the kernels of scaled_attention read from their calls.
 #pragma once
 
 #include <algorithm>
@@ -11,14 +11,14 @@
 
 namespace pw::eager {
 
-/// Extents of the call; `planes` of queries, one a head.
+/// Extents of the call; `planes` counts query planes, one for each head.
 struct AttentionSizes {
   std::int64_t batch = 1, heads, key_heads, queries, keys, width, value_width;
   bool causal = false;
   double scale = 1;
   [[nodiscard]] std::int64_t planes() const { return batch * heads; }
   [[nodiscard]] std::int64_t group() const { return heads / key_heads; }
-  /// How many keys are seen by queries below `end`.
+  /// Returns the number of keys that queries below `end` see.
   [[nodiscard]] std::int64_t seen(std::int64_t end) const {
     return causal ? std::min(keys, end) : keys;
   }
@@ -47,7 +47,8 @@ inline Status check_heads(const Call& call, const AttentionSizes& sizes) {
       fmt::format("{} query heads do not divide over {} key heads", sizes.heads, sizes.key_heads));
 }
 
-/// The last `last` dims of an operand at a place of those before, taken in row-major order.
+/// Returns the last `last` dims of an operand, at index `place` of the leading dims in row-major
+/// order.
 inline Array plane_of(const Array& x, std::int64_t place, std::size_t last) {
   const std::size_t before = x.extents.size() - last;
   std::int64_t offset = 0;

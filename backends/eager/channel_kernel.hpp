@@ -1,14 +1,14 @@
-// A convolution of one channel over two axes, by instruction set, as in gemm_kernel.hpp;
-// convolutions.cpp chooses.
+// Two-dimensional convolution of one channel, compiled per instruction set like gemm_kernel.hpp;
+// convolutions.cpp selects the variant.
 #pragma once
 
 #include <cstdint>
 
 namespace pw {
 
-/// y += w · x by places, for kernel elements that are inside of x; all row-major. Of axis i, rows
-/// first: place p and element k of the kernel read x at p · stride[i] - padding[i] + k ·
-/// dilation[i].
+/// Computes y += w · x for the kernel elements that are inside of x; all arrays are row-major.
+/// Along axis i (rows first), place p and kernel element k read x at p · stride[i] - padding[i] + k
+/// · dilation[i].
 template <class Scalar>
 struct ChannelConvolution {
   const Scalar* x;

@@ -1,5 +1,5 @@
-// Functions of single precision over arrays, each element by itself: its value depends neither on
-// its place nor on its neighbours. The prelude's polynomials, so that the bits are those of
+// Elementwise single-precision functions over arrays. A result depends neither on the element's
+// index nor on its neighbours. They use the prelude's polynomials, so their bits equal those of
 // generated kernels and of the interpreter.
 #pragma once
 
@@ -19,14 +19,14 @@ struct Curves {
   void (*pow)(const float* x, const float* z, std::int64_t n, float* y);
 };
 
-/// Those for this machine's instruction set.
+/// Returns the functions for this machine's instruction set.
 [[nodiscard]] const Curves& curves();
 
 }  // namespace pw::eager
 
 namespace pw {
 
-// By instruction set, as in gemm_kernel.hpp; eager.cpp chooses.
+// Compiled per instruction set like gemm_kernel.hpp; eager.cpp selects the variant.
 namespace portable {
 eager::Curves curves();
 }

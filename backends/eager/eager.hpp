@@ -1,6 +1,6 @@
-// The backend that is always there: one op at a time on Eigen, values in their declared dtype,
-// arithmetic in f32. Ops with a body run primitive by primitive, so that their meaning is written
-// once.
+// The backend that is always available: one op at a time on Eigen, with values in their declared
+// dtype and f32 arithmetic. Ops with a body run primitive by primitive, so their meaning is defined
+// in one place.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@ namespace pw {
 
 [[nodiscard]] std::unique_ptr<Backend> make_eager();
 
-/// Whether eager, and every backend with it, runs an op without a body by a kernel of its own.
+/// Returns true if eager, and thus every backend, has a kernel for an op without a body.
 [[nodiscard]] bool has_kernel(const Op& op);
 
 }  // namespace pw

@@ -7,7 +7,7 @@
 
 namespace pw::eager {
 
-/// All of them.
+/// Returns all kernels of eager.
 [[nodiscard]] KernelTable kernels();
 
 [[nodiscard]] KernelTable pointwise();
@@ -21,10 +21,10 @@ namespace pw::eager {
 [[nodiscard]] KernelTable convolutions();
 [[nodiscard]] KernelTable windows();
 
-/// The integer and b8 form of a pointwise op.
+/// Runs the integer and b8 form of a pointwise op.
 Status run_integers(Call& call);
-/// Splits the result's first axis over the cores when the work is worth it: work(begin, end) of
-/// that axis.
+/// Splits the result's first axis over the cores if the work is large enough, and calls work(begin,
+/// end) for each range.
 void over_rows(const Array& result, const std::function<void(std::int64_t, std::int64_t)>& work);
 
 }  // namespace pw::eager

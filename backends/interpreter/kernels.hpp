@@ -1,4 +1,4 @@
-// The interpreter's kernel tables. Plain loops, independent of eager's kernels, so that each checks
+// The interpreter's kernel tables: plain loops, independent of eager's kernels, so that each checks
 // the other.
 #pragma once
 
@@ -7,7 +7,7 @@
 namespace pw {
 
 [[nodiscard]] KernelTable exact_kernels();
-[[nodiscard]] KernelTable stated_kernels();  ///< the exact ones, and casts that round
+[[nodiscard]] KernelTable stated_kernels();  ///< the exact kernels, with casts that round
 [[nodiscard]] KernelTable single_kernels();
 
 // Parts of the tables, by file.
@@ -30,8 +30,7 @@ template <class Real>
 template <class Real>
 [[nodiscard]] KernelTable interpreter_windows();
 
-/// Stores reals as an engine does: a value declared fp8 is rounded to fp8 also where it is held as
-/// f64.
+/// Stores reals like an engine: a value declared fp8 is rounded to fp8 even if it is held as f64.
 template <class Real>
 void store_declared(DType declared, const Array& array, std::int64_t offset, std::int64_t step,
                     std::int64_t n, Real* values);

@@ -1,7 +1,7 @@
-// Compiled objects by what they were made from: found in the user's folder or in a read-only one
-// below it, else made once, by one process at a time, and kept. Objects never change; a file whose
-// checksum is wrong, or that its user cannot use, is thrown away, counted and made anew. Without a
-// folder everything is made, and `problem` says why.
+// Caches compiled objects by what they are made from. An object is found in the user's folder or in
+// a read-only folder, or else compiled once, by one process at a time, and stored. Objects never
+// change. A file with a wrong checksum, or one that its user rejects, is removed, counted and
+// compiled again. Without a folder everything is compiled, and `problem` reports why.
 #pragma once
 
 #include <atomic>
@@ -18,13 +18,14 @@
 namespace pw {
 
 struct CacheOptions {
-  std::string folder;     ///< empty: nothing is kept
+  std::string folder;     ///< empty: nothing is stored
   std::string read_only;  ///< empty: none
-  /// Gets each object that is handed out, and each name that is given; null: nobody collects them.
+  /// Collects each returned object and each remembered name; null: no collection.
   std::shared_ptr<CompiledObjects> collected = {};
-  /// Has all objects there are: no folder is looked at, and nothing is made. Null: it is not so.
+  /// Holds all available objects: no folder is read and nothing is compiled. Null: the cache is not
+  /// sealed.
   std::shared_ptr<const CompiledObjects> sealed = {};
-  /// From the environment; see folder.hpp.
+  /// Reads the options from the environment; see folder.hpp.
   static CacheOptions from_environment();
 };
 
@@ -39,8 +40,8 @@ struct CacheContents {
     std::uint64_t bytes = 0;
   };
   std::map<std::string, Kind> kinds;
-  std::size_t bad = 0;        ///< whose checksum is wrong: thrown away
-  std::size_t leftovers = 0;  ///< unfinished files of processes that ended: thrown away
+  std::size_t bad = 0;        ///< objects with a wrong checksum, which are removed
+  std::size_t leftovers = 0;  ///< unfinished files of processes that ended, which are removed
 };
 
 class CompileCache {
@@ -51,11 +52,10 @@ class CompileCache {
   /// Adds this process's counts to the folder's.
   ~CompileCache();
 
-  /// The object of a key (64 hexadecimal digits): found, or made by `make`, whose errors are
-  /// returned and not kept. May be called from several threads; two that ask for one key at the
-  /// same time, in any processes, make it once.
-  /// An object that `usable` refuses is thrown away like one whose checksum is wrong; one that was
-  /// just made is returned, but not kept.
+  /// Returns the object of a key (64 hexadecimal digits), or calls `make`, whose errors are
+  /// returned and not stored. Thread-safe: concurrent requests for one key, in any processes,
+  /// compile it once. A stored object that `usable` rejects is removed like one with a wrong
+  /// checksum; a new object that it rejects is returned but not stored.
   Result<std::string> get(
       const std::string& kind, const std::string& key,
       const std::function<Result<std::string>()>& make,
@@ -63,9 +63,8 @@ class CompileCache {
         return true;
       });
 
-  /// The object of what `key` names with a compiler's identity. Where there is no compiler, or the
-  /// cache is sealed, it is the one that any compiler made last of the same: so `compiler` is empty
-  /// where there is none.
+  /// Returns the object for `key` and a compiler's identity. If there is no compiler (`compiler` is
+  /// empty) or the cache is sealed, returns the object that any compiler made last for `key`.
   Result<std::string> get_compiled(
       const std::string& kind, const std::string& compiler,
       const std::function<std::string(const std::string& compiler)>& key,
@@ -74,25 +73,26 @@ class CompileCache {
         return true;
       });
 
-  /// Keeps the key of the object that was last made for a name (a digest too), for a process that
-  /// cannot compute the whole key because it finds no compiler.
+  /// Stores the key of the last object for a name (also a digest), for processes that cannot
+  /// compute the whole key because they find no compiler.
   void remember(const std::string& name, const std::string& key);
-  /// The key; empty where none is known.
+  /// Returns the key stored for a name; empty if there is none.
   [[nodiscard]] std::string recall(const std::string& name) const;
 
-  /// Whether nothing can be made: PW1226 for what is not there.
+  /// Returns true if nothing can be compiled: a missing object fails with PW1226.
   [[nodiscard]] bool sealed() const { return options_.sealed != nullptr; }
-  /// Objects that were asked for and are not there.
+  /// Returns the number of requested objects that were missing.
   [[nodiscard]] std::size_t missing() const { return missing_; }
-  [[nodiscard]] CacheCounts counts() const;  ///< of this process
-  [[nodiscard]] CacheCounts totals() const;  ///< of all processes that have ended, by the folder
+  [[nodiscard]] CacheCounts counts() const;  ///< counts of this process
+  [[nodiscard]] CacheCounts totals()
+      const;  ///< counts of all ended processes, stored in the folder
   [[nodiscard]] const std::string& folder() const { return options_.folder; }
-  /// Why there is no folder, or why nothing can be written to it; empty when all is well.
+  /// Returns why there is no folder or why it is not writable; empty if the cache works.
   [[nodiscard]] std::string problem() const;
 
-  /// Reads every object; what is bad or left over goes when `repair` is set.
+  /// Reads every object; with `repair`, removes bad objects and leftovers.
   CacheContents inspect(bool repair);
-  /// Removes all objects, and the counts; returns how many.
+  /// Removes all objects and the counts, and returns the number of objects.
   std::size_t clear();
 
  private:
@@ -113,7 +113,7 @@ class CompileCache {
   std::atomic<std::uint64_t> found_{0}, made_{0}, evicted_{0}, unwritten_{0}, serial_{0},
       missing_{0};
   mutable std::mutex saying_;
-  std::string unwritten_why_;  ///< the first
+  std::string unwritten_why_;  ///< the first write error
 };
 
 }  // namespace pw

@@ -10,10 +10,11 @@ namespace pw {
 constexpr std::size_t kDigestLength = 64;
 
 [[nodiscard]] std::string sha256(std::string_view bytes);
-/// Returns whether a text has the form of a digest.
+/// Returns true if a text has the form of a digest.
 [[nodiscard]] bool is_digest(std::string_view text);
 
-/// What an object is made from, part by part: no two different lists of parts give one text.
+/// Builds the text that identifies an object from named parts; different lists of parts give
+/// different texts.
 class KeyParts {
  public:
   KeyParts& add(std::string_view name, std::string_view value);

@@ -1,4 +1,4 @@
-// Where compiled objects may be kept: folders that nobody else can write to.
+// Finds folders for compiled objects that no other user can write to.
 #pragma once
 
 #include <string>
@@ -8,16 +8,18 @@
 
 namespace pw {
 
-/// $PWR_CACHE_DIR, else piecewise under $XDG_CACHE_HOME or ~/.cache; empty without any of them.
+/// Returns $PWR_CACHE_DIR, else `piecewise` under $XDG_CACHE_HOME or ~/.cache; empty if none of
+/// these is set.
 [[nodiscard]] std::string default_cache_folder();
-/// $PWR_CACHE_READ_ONLY_DIR; empty when not set.
+/// Returns $PWR_CACHE_READ_ONLY_DIR; empty if it is not set.
 [[nodiscard]] std::string default_read_only_folder();
 
-/// Makes the folder with mode 0700 where it is absent. PW1230 where it is no folder, belongs to
-/// somebody else or can be written by others; where others can only read it, it is closed to them.
+/// Creates the folder with mode 0700 if it is absent, and removes other users' read permission.
+/// Fails with PW1230 if the path is not a folder, belongs to another user, or is writable by
+/// others.
 Status take_private_folder(const std::string& path);
-/// Why objects of a folder that somebody else fills are not trusted; empty when they are: it
-/// belongs to root or to this user, and nobody else can write to it.
+/// Returns why the objects of a folder filled by someone else are not trusted; empty if they are. A
+/// trusted folder belongs to root or this user and is not writable by others.
 [[nodiscard]] std::string distrust(const std::string& path);
 
 }  // namespace pw

@@ -7,7 +7,7 @@ namespace pw {
 
 class FileLock {
  public:
-  /// Waits. Not held where the file cannot be made.
+  /// Waits for the lock. It is not held if the file cannot be created.
   explicit FileLock(const std::string& path);
   FileLock(const FileLock&) = delete;
   FileLock& operator=(const FileLock&) = delete;
@@ -18,8 +18,8 @@ class FileLock {
   int fd_ = -1;
 };
 
-/// Writes a file beside its final place, brings it to disk, and puts it there whole. `temporary` is
-/// removed when something fails; the reason, or an empty text.
+/// Writes a temporary file, flushes it to disk, and renames it to its final path. Removes
+/// `temporary` on failure. Returns the error, or an empty text.
 [[nodiscard]] std::string write_durably(const std::string& temporary, const std::string& path,
                                         const std::string& bytes);
 

@@ -1,5 +1,5 @@
-// Compiled objects in memory, with the names by which who finds no compiler asks for them: what an
-// artifact carries.
+// Compiled objects in memory, as an artifact carries them, with the names that identify them
+// without a compiler.
 #pragma once
 
 #include <map>
@@ -12,11 +12,11 @@ class CompiledObjects {
  public:
   void add(const std::string& key, std::string payload);
   void add_name(const std::string& name, std::string key);
-  /// False where there is none.
+  /// Copies the object of a key to `payload`; returns false if there is none.
   bool find(const std::string& key, std::string& payload) const;
-  /// The key; empty where none is known.
+  /// Returns the key of a name; empty if there is none.
   [[nodiscard]] std::string recall(const std::string& name) const;
-  /// While nobody adds.
+  /// Returns all objects by key. Not safe while another thread adds objects.
   [[nodiscard]] const std::map<std::string, std::string>& by_key() const { return by_key_; }
   [[nodiscard]] const std::map<std::string, std::string>& names() const { return names_; }
 

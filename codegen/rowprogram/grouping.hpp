@@ -1,6 +1,5 @@
-// Partitions a piece into fusion groups, each of which becomes one kernel of a backend that
-// generates code. Adjacent row ops are fused if the group is convex and no op loses row
-// parallelism.
+// Partitions a piece into fusion groups; each becomes one kernel of a code-generating backend.
+// Adjacent row ops are fused if the group is convex and no op loses row parallelism.
 #pragma once
 
 #include <span>
@@ -12,29 +11,29 @@
 namespace pw::rows {
 
 struct GroupingOptions {
-  bool automatic = true;           ///< off: an op is a group, and a fused op too
-  std::size_t max_nodes = 48;      ///< of a group
-  std::size_t max_arguments = 24;  ///< of a group's program
-  bool checks = false;             ///< programs check indices
+  bool automatic = true;           ///< off: each op is its own group, fused ops included
+  std::size_t max_nodes = 48;      ///< limit for a group
+  std::size_t max_arguments = 24;  ///< limit for a group's program
+  bool checks = false;             ///< whether programs check indices
 };
 
-/// What runs at once. Units are in an order in which they can run.
+/// Nodes that run together. Units are in an executable order.
 struct RunUnit {
   enum class Kind : std::uint8_t {
-    rows,     ///< `program` computes it
+    rows,     ///< `program` computes the nodes
     view,     ///< one node, whose result 0 is its operand byte for byte
     literal,  ///< one `constant`, folded into the programs that read it
-    opaque,   ///< one node that is no row program; `why` says the reason
+    opaque,   ///< one node that has no row program; `why` holds the reason
   };
   Kind kind = Kind::opaque;
   std::vector<NodeId> nodes;             ///< in the graph's order
-  std::vector<ValueId> inputs, outputs;  ///< of `rows`: the program's arguments, in its
-                                         ///< order, but for `program.valid`
-  RowProgram program;                    ///< of `rows`
+  std::vector<ValueId> inputs, outputs;  ///< for `rows`: the program's arguments in order,
+                                         ///< except `program.valid`
+  RowProgram program;                    ///< for `rows`
   Opaque why;
 };
 
-/// Every live node of the graph is in exactly one unit.
+/// Returns units that contain every live node of the graph exactly once.
 std::vector<RunUnit> group_rows(const Graph& graph, const GroupingOptions& options = {});
 
 }  // namespace pw::rows

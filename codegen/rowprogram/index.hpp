@@ -1,6 +1,6 @@
-// Integer expressions over row and column variables, with which elements are addressed: hash-consed
-// and simplified as they are made. Every expression that is evaluated is non-negative, so that
-// floor and truncated division agree.
+// Integer index expressions over row and column variables, hash-consed and simplified on
+// construction. Invariant: every evaluated expression is non-negative, so floor and truncated
+// division agree.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@ using SlotId = Id<struct SlotTag>;
 using ParamId = Id<struct ParamTag>;
 
 struct Index {
-  /// `slot` is an integer read from memory; `clamp` is `a` brought into [0, b).
+  /// `slot` is an integer read from memory; `clamp` limits `a` to [0, b).
   enum class Kind : std::uint8_t {
     constant,
     variable,
@@ -36,31 +36,31 @@ struct Index {
     clamp
   };
   Kind kind = Kind::constant;
-  std::int64_t constant = 0;  ///< or the id of the variable, parameter or slot
+  std::int64_t constant = 0;  ///< the constant, or the id of the variable, parameter or slot
   IndexId a, b;
 };
 
-/// Inclusive.
+/// An interval with inclusive ends.
 struct Interval {
   std::int64_t low = std::numeric_limits<std::int64_t>::min(),
                high = std::numeric_limits<std::int64_t>::max();
 };
 
-/// constant + the sum of factors * atoms; an atom is no sum and no multiple.
+/// constant + the sum of factors · atoms; an atom is neither a sum nor a multiple.
 struct Terms {
-  std::map<IndexId, std::int64_t> factors;  ///< none is 0
+  std::map<IndexId, std::int64_t> factors;  ///< factors are nonzero
   std::int64_t constant = 0;
 };
 
 class Indices {
  public:
   IndexId constant(std::int64_t value);
-  /// Parameter 0 is the number of rows. `low`: what it is at least.
+  /// Returns a parameter; parameter 0 is the number of rows. `low` is its lower bound.
   IndexId param(ParamId param, std::int64_t low);
-  /// A fresh variable that runs from 0 up to `extent`.
+  /// Creates a variable with values from 0 to below `extent`.
   VarId variable(IndexId extent);
   IndexId use(VarId var);
-  /// Depends on `vars`, through the slot.
+  /// Returns the value of an integer slot, which depends on `vars`.
   IndexId slot(SlotId slot, const std::vector<VarId>& vars);
 
   IndexId add(IndexId a, IndexId b);
@@ -70,10 +70,10 @@ class Indices {
   IndexId mod(IndexId a, IndexId b);
   IndexId clamp(IndexId a, IndexId extent);
 
-  /// Nothing where numbers or their number overflow.
+  /// Returns the linear form; nothing if a value or the number of terms overflows.
   [[nodiscard]] std::optional<Terms> terms(IndexId id) const;
   IndexId sum(const Terms& terms);
-  /// `by` in the place of a variable, simplified again. What a slot holds stays.
+  /// Replaces a variable with `by` and simplifies. Slot contents stay unchanged.
   IndexId substitute(IndexId id, VarId var, IndexId by);
 
   [[nodiscard]] const Index& operator[](IndexId id) const { return nodes_[id]; }
@@ -84,11 +84,11 @@ class Indices {
     return std::binary_search(vars_[id].begin(), vars_[id].end(), var);
   }
   [[nodiscard]] IndexId extent(VarId var) const { return extents_[var]; }
-  /// Whether 0 <= a < b is known.
+  /// Returns true if 0 <= a < b is proved.
   [[nodiscard]] bool within(IndexId a, IndexId b) const;
-  /// How many nodes the printed form has: shared parts count each time.
+  /// Returns the number of nodes of the printed form; shared parts count each time.
   [[nodiscard]] std::uint64_t size(IndexId id) const { return sizes_[id]; }
-  /// "c0 + 4096 * row"; variables and parameters as given.
+  /// Returns text such as "c0 + 4096 * row" with the given names of variables and parameters.
   [[nodiscard]] std::string print(IndexId id) const;
 
  private:
@@ -106,12 +106,12 @@ class Indices {
   IdVec<IndexId, Index> nodes_;
   IdVec<IndexId, Interval> intervals_;
   IdVec<IndexId, std::vector<VarId>> vars_;
-  IdVec<IndexId, std::uint64_t> sizes_;  ///< capped, so that sums do not overflow
+  IdVec<IndexId, std::uint64_t> sizes_;  ///< capped to avoid overflow of sums
   IdVec<VarId, IndexId> extents_;
   std::map<Key, IndexId> ids_;
 };
 
-/// Sorted, without repetition.
+/// Returns the sorted union without duplicates.
 [[nodiscard]] std::vector<VarId> union_of(const std::vector<VarId>& a, const std::vector<VarId>& b);
 
 }  // namespace pw::rows

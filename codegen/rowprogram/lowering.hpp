@@ -1,6 +1,7 @@
-// Internal to rowprogram/: the state of one lowering. Elements are pulled: `element` returns the
-// slot that holds one element of a value, and places what computes it in the outermost scope in
-// which its variables are known.
+// Internal to rowprogram/: the state of one lowering. Lowering is demand-driven: `element` returns
+// the slot of one element of a value, and places its computation in the outermost scope that has
+// its variables. Invariant: an access that is valid only under a branch condition stays inside that
+// branch.
 #pragma once
 
 #include <map>
@@ -12,35 +13,35 @@
 
 namespace pw::rows {
 
-using Position = std::vector<IndexId>;  ///< a multi-index: one expression a dim
+using Position = std::vector<IndexId>;  ///< a multi-index: one expression for each dim
 
-/// A block under construction. A branch "introduces" the variables of its condition: what depends
-/// on them stays inside, since it may address memory that only exists where the condition holds.
+/// A block under construction. A branch introduces the variables of its condition: dependent
+/// computations stay inside, since they may address memory that exists only if the condition holds.
 struct Scope {
   Block block;
   std::vector<VarId> vars;
   std::map<std::pair<ValueId, Position>, SlotId> known;
-  /// Loops over results that stand in `block`, without their bodies while they are open.
+  /// Loops over results in `block`; their bodies are absent while they are open.
   std::vector<std::pair<VarId, std::unique_ptr<Scope>>> loops;
 };
 
-/// How the loop over one dim of a result is cut, so that inside of it is known which operand of a
-/// concatenation is read, and a reduction over a group of columns stands outside of the loop over
-/// the group. Found out while lowering: each finding starts it afresh.
+/// How a loop over one dim of a result is divided. Cuts make the operand of a concatenation known
+/// inside the loop, and place a reduction over a group of columns outside the loop over the group.
+/// Cuts are discovered during lowering; each discovery restarts it.
 struct Cut {
-  std::int64_t at = 0;                 ///< not 0: two loops, [0, at) and [at, extent)
-  std::int64_t tile = 0;               ///< not 0: a loop over groups of so many, and one inside
-  std::unique_ptr<Cut> first, second;  ///< of the two loops, or of the one inside a group
+  std::int64_t at = 0;    ///< nonzero: two loops, [0, at) and [at, extent)
+  std::int64_t tile = 0;  ///< nonzero: a loop over groups of this size, and a loop inside
+  std::unique_ptr<Cut> first, second;  ///< cuts of the two loops, or of the loop inside a group
 };
 
 class Lowering {
  public:
   Lowering(const Graph& graph, bool checks);
-  /// Throws Opaque.
+  /// Lowers the graph. Throws Opaque.
   RowProgram run();
 
  private:
-  struct Recut {};  ///< thrown when a cut was found
+  struct Recut {};  ///< thrown to restart after a new cut
 
   // lowering.cpp: domain, scopes
   RowProgram attempt();
@@ -49,31 +50,31 @@ class Lowering {
   void set_domain();
   std::size_t scope_of(const std::vector<VarId>& vars) const;
   SlotId emit(Statement statement, DType dtype, const std::vector<VarId>& vars);
-  /// Runs `body` in a new scope opened inside scope `at`; deeper scopes are out of sight meanwhile.
+  /// Runs `body` in a new scope opened inside scope `at`; deeper scopes are hidden meanwhile.
   template <class Body>
   Block inside(std::size_t at, std::vector<VarId> vars, Body body);
 
-  // results.cpp: loops over results, and how they are cut
+  // results.cpp: loops over results, and their cuts
   void store_results();
   struct Group {
     Shape shape;
     std::vector<std::size_t> outputs;
-    std::vector<Cut> cuts;  ///< by dim
+    std::vector<Cut> cuts;  ///< cut of each dim
   };
   void store(Group& group, Position& at);
   template <class Body>
   void looped(Cut& cut, IndexId extent, IndexId offset, const Body& body);
   template <class Body>
   void in_loop(Cut* cut, IndexId extent, const Body& body);
-  /// Cuts a loop so that `place < bound` is known in each part; returns where there is no way.
+  /// Cuts a loop so that `place < bound` is decided in each part; returns if no cut does this.
   void cut_at(IndexId place, std::int64_t bound);
-  /// Cuts a loop so that `place` changes with none of its variables at more than one place.
+  /// Cuts a loop into groups so that `place` depends on fewer of its variables at once.
   void cut_into_groups(IndexId place);
   void tile(VarId var, std::int64_t offset, std::int64_t size);
-  /// Whether two values of a variable may give the same place.
+  /// Returns true if two values of a variable may give the same place.
   [[nodiscard]] bool repeats(IndexId place) const;
 
-  // elements.cpp: what computes
+  // elements.cpp: computation
   SlotId element(ValueId value, Position at);
   SlotId computed(NodeId node, std::size_t result, const Position& at);
   SlotId load(std::size_t argument, const Position& at);
@@ -81,12 +82,12 @@ class Lowering {
   SlotId pointwise(NodeId node, Operation operation, const Position& at);
   SlotId reduction(NodeId node, Operation operation, const Position& at);
   void check_reduction(NodeId node, const Position& at);
-  /// What a reduction over a dim covers of it.
+  /// Returns the extent that a reduction over a dim covers.
   IndexId covered(DimId dim);
-  /// The operand's element that a result's element at `at` reads, with broadcasting.
+  /// Returns the operand's element for a result's element at `at`, with broadcasting.
   SlotId broadcast(ValueId operand, const Position& at);
 
-  // layout.cpp: what only moves
+  // layout.cpp: data movement
   SlotId moved(NodeId node, std::size_t result, const Position& at);
   SlotId concatenated(NodeId node, std::size_t axis, std::size_t operand, Position at);
   SlotId gathered(NodeId node, const Position& at);
@@ -109,14 +110,14 @@ class Lowering {
   const Graph& graph_;
   Context& context_;
   const std::string tokens_;
-  IndexId valid_;  ///< the number of valid tokens, once it is read
+  IndexId valid_;  ///< the number of valid tokens, once read
   RowProgram program_;
   std::vector<std::unique_ptr<Scope>> scopes_;
   IdVec<SlotId, std::vector<VarId>> slot_vars_;
   Position row_at_;  ///< the row's coordinates
   std::size_t statements_ = 0;
   std::vector<Group> groups_;     ///< results of one shape share their loops
-  std::map<VarId, Cut*> cut_of_;  ///< of the loops that can be cut
+  std::map<VarId, Cut*> cut_of_;  ///< cuts of the loops that can be cut
   bool cutting_ = true;
   const bool checks_;
   std::set<std::pair<SlotId, IndexId>> checked_;

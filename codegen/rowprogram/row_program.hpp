@@ -1,7 +1,7 @@
-// A row program: the computation of one row of a fusion group. Its domain is the leading dims that
-// all results share; results and reductions run over the dims inside the row in loops; layout ops
-// are index arithmetic; loop-invariant values are hoisted. Every rounding point of the meaning is
-// kept. Plain data; `print` is its text form.
+// A row program: the computation of one row of a fusion group, as plain data. Its domain is the
+// leading dims that all results share. Loops run over the dims inside a row, for results and
+// reductions. Layout ops become index arithmetic, and loop-invariant values are hoisted. Invariant:
+// every rounding point of the graph's meaning is kept. `print` returns the text form.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@
 
 namespace pw::rows {
 
-/// The primitives that compute.
+/// Primitives that compute values.
 enum class Operation : std::uint8_t {
 #define PW_OPERATION(name, ...) name,
   PW_NUMBER_PRIMITIVES(PW_OPERATION) PW_INTEGER_PRIMITIVES(PW_OPERATION)
@@ -26,10 +26,10 @@ enum class Operation : std::uint8_t {
 #undef PW_OPERATION
 };
 [[nodiscard]] std::string_view name(Operation operation);
-/// Whether an op is computed, or moved, inside a row program as it is.
+/// Returns true if a row program computes or moves this op directly.
 [[nodiscard]] bool is_row_primitive(std::string_view op);
 
-/// What a value is held in while it is computed.
+/// The arithmetic type of a computation.
 enum class Unit : std::uint8_t { f32, f64, i64 };
 [[nodiscard]] std::string_view name(Unit unit);
 
@@ -67,15 +67,15 @@ struct Argument {
 
 struct RowProgram {
   ContextPtr context;
-  std::string op;  ///< for people; never goes into code as it is
-  Shape domain;    ///< rows: the product of these
+  std::string op;  ///< for people; never copied into code
+  Shape domain;    ///< number of rows: the product of these dims
   std::vector<DimId>
-      params;  ///< the number of rows, then the symbolic dims that are read, d1, d2, …
+      params;  ///< the number of rows, then the symbolic dims that are read: d1, d2, …
   std::vector<Argument> arguments;  ///< operands, then results
-  /// The last operand, where something is reduced over the tokens: how many of them are valid, an
-  /// i32. It is no value of a graph.
+  /// Index of the last operand if a reduction covers the tokens: an i32 with the number of valid
+  /// tokens. It is not a value of the graph.
   std::optional<std::size_t> valid;
-  bool checks = false;  ///< there are checks
+  bool checks = false;  ///< the program contains checks
   Indices indices;
   VarId row;
   IdVec<SlotId, DType> slots;  ///< dtype of each value
@@ -86,31 +86,31 @@ struct RowProgram {
   }
 };
 
-/// Why an op does not fit.
+/// Reason why an op has no row program.
 struct Opaque {
   std::string reason;
 };
 
-/// The row program of a graph of primitives (an op's meaning, inlined): arguments are its inputs,
-/// then its outputs, `valid` before these. A reduction over the tokens covers the valid ones; all
-/// other loops, and all addresses, have rows of padding too. An index read from memory is brought
-/// into its table, so that bad ids cannot read elsewhere; and checked, where `checks` says so.
+/// Lowers a graph of primitives (an op's inlined meaning). Arguments are its inputs, then its
+/// outputs, with `valid` between them. A reduction over tokens covers the valid ones; all other
+/// loops and addresses include padding rows. An index read from memory is clamped to its table, so
+/// that bad ids cannot read elsewhere. With `checks` it is checked as well.
 tl::expected<RowProgram, Opaque> lower(const Graph& meaning, bool checks = false);
-/// The row program of these nodes of a graph (in its order), their bodies inlined. `inputs` and
-/// `outputs` become the values of the graph that are its arguments (all but `valid`): what the
-/// nodes read from elsewhere, each once, and what is read elsewhere; of one node, all its results.
-/// Operands made by `constant` become literals, absent operands are no arguments.
+/// Lowers these nodes of a graph, in graph order, with inlined bodies. `inputs` and `outputs`
+/// receive the program's arguments except `valid`: each outside value that is read, once, and each
+/// value that is read outside; for a single node, all its results. Operands made by `constant`
+/// become literals; absent operands have no argument.
 tl::expected<RowProgram, Opaque> lower_nodes(const Graph& graph, std::span<const NodeId> nodes,
                                              std::vector<ValueId>& inputs,
                                              std::vector<ValueId>& outputs, bool checks = false);
-/// Of one node.
+/// Lowers one node.
 tl::expected<RowProgram, Opaque> lower_node(const Graph& graph, NodeId node);
-/// A graph of these nodes alone, with those inputs and outputs, and constants beside them. Not
-/// inlined.
+/// Returns a graph of these nodes with the given inputs and outputs, and constants in addition.
+/// Bodies are not inlined.
 Graph isolate(const Graph& graph, std::span<const NodeId> nodes, std::vector<ValueId>& inputs,
               std::vector<ValueId>& outputs);
 
-/// The text form.
+/// Returns the text form.
 [[nodiscard]] std::string print(const RowProgram& program);
 
 }  // namespace pw::rows

@@ -1,5 +1,5 @@
-// Matrix products by a BLAS that the process has loaded already, as PyTorch brings one: lent by
-// whoever knows of it, never looked for.
+// Matrix products by a BLAS library that the process has already loaded, such as PyTorch's. A
+// caller passes the library; it is never searched for.
 #pragma once
 
 #include <string>
@@ -10,13 +10,14 @@
 
 namespace pw {
 
-/// From now on products whose operands fit go to `sgemm_` and `dgemm_` of this library, which is
-/// loaded already (https://netlib.org/blas), and those of bf16 to `cblas_gemm_bf16bf16f32` where it
-/// has that. PW1222 where it is not loaded, or has neither.
+/// Routes suitable products to `sgemm_` and `dgemm_` of this loaded library
+/// (https://netlib.org/blas), and bf16 products to `cblas_gemm_bf16bf16f32` if it has that. Fails
+/// with PW1222 if the library is not loaded or has neither.
 Status lend_blas(const std::string& library);
 
-/// c (row-major, a.rows × b.columns) = a · b by the lent library. False where there is none, where
-/// it takes no such operands, and where the product is too small to be worth the call.
+/// Computes c (row-major, a.rows × b.columns) = a · b with the lent library. Returns false if there
+/// is none, if it does not support the operands, or if the product is too small to justify the
+/// call.
 bool blas_gemm(const Matrix& a, const Matrix& b, float* c);
 bool blas_gemm(const Matrix& a, const Matrix& b, double* c);
 

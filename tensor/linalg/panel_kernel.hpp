@@ -1,45 +1,45 @@
-// Tiles of matrix products with packed operands, by instruction set, as in gemm_kernel.hpp;
-// panels.cpp and eager/scaled_attention.cpp choose.
+// Tiles of matrix products with packed operands, compiled per instruction set like gemm_kernel.hpp.
+// panels.cpp and eager/scaled_attention.cpp select the variant.
 #pragma once
 
 #include <cstdint>
 
 namespace pw {
 
-/// How many numbers of a row stand together in a packed left operand.
+/// Number of adjacent elements of a row in a packed left operand.
 constexpr std::int64_t kPanelGroup = 16;
 
-/// Some rows of c and a panel's columns: a · b, and what follows it.
+/// Some rows of c and the columns of one panel: a · b with its epilogue.
 struct PanelTile {
   const float* a;  ///< [groups][rows][kPanelGroup]
   const float* b;  ///< [groups · kPanelGroup][columns of a panel]
   std::int64_t groups;
-  const float* start;  ///< what each row of c starts from: a number a column; null: zeros
+  const float* start;  ///< initial value of each row of c, one number for each column; null: zeros
   float* c;
-  std::int64_t step;        ///< from row to row of c
-  std::int64_t half;        ///< from the first half of the columns to the second
-  bool add;                 ///< to what c holds
-  const float* other;       ///< added then, where it is not null
-  std::int64_t other_step;  ///< from row to row; its columns stand together
-  bool relu;                ///< and then nothing below 0
+  std::int64_t step;        ///< step between rows of c
+  std::int64_t half;        ///< step from the first half of the columns to the second
+  bool add;                 ///< add to the contents of c
+  const float* other;       ///< array added afterwards, or null
+  std::int64_t other_step;  ///< step between rows; columns are contiguous
+  bool relu;                ///< clamp results to at least 0, last
 };
 
-/// Scores of some rows, [groups][rows][kPanelGroup], on their way to a softmax whose earlier
-/// columns have gone by.
+/// Scores of some rows, [groups][rows][kPanelGroup], for an online softmax whose earlier columns
+/// are already accumulated.
 struct ScoreTile {
   float* scores;
   std::int64_t rows, groups;
-  float *largest, *total;  ///< by row, so far
-  float* factor;           ///< by row: what earlier results are worth now
+  float *largest, *total;  ///< running maximum and sum of each row
+  float* factor;           ///< rescale factor of each row's earlier results
 };
 
 struct PanelKernels {
-  std::int64_t rows;     ///< the most that a tile has
-  std::int64_t columns;  ///< of a panel: a divisor or a multiple of kPanelGroup
+  std::int64_t rows;     ///< maximum rows of a tile
+  std::int64_t columns;  ///< columns of a panel: a divisor or a multiple of kPanelGroup
   void (*tile)(std::int64_t rows, const PanelTile& tile);
-  /// Scores become exponentials relative to the largest so far.
+  /// Replaces scores by exponentials relative to the running maximum.
   void (*weigh)(const ScoreTile& tile);
-  /// x · Φ(x) in place, as op gelu computes it.
+  /// Computes x · Φ(x) in place, like op gelu.
   void (*gelu)(float* x, std::int64_t n);
 };
 

@@ -1,5 +1,6 @@
-// Matrix products with a right operand that is packed once, in f32: rows of pixels, so that a
-// convolution over channels that stand together is one of them too, and what follows it at once.
+// f32 matrix products with a right operand that is packed once, and a fused epilogue. The left
+// operand is a list of pixels, so a channels-last convolution is such a product as well (implicit
+// im2col).
 #pragma once
 
 #include <cstdint>
@@ -12,55 +13,54 @@
 
 namespace pw {
 
-/// Those for this machine's instruction set.
+/// Returns the kernels for this machine's instruction set.
 [[nodiscard]] const PanelKernels& panel_kernels();
-/// Memory of whole cache lines, not initialised.
+/// Returns uninitialised memory of whole cache lines.
 [[nodiscard]] std::shared_ptr<float> aligned_floats(std::int64_t count);
 
-/// Rows of a product that are made at once.
+/// Rows of a product that are computed together.
 struct Tile {
   std::int64_t row, rows;
 };
-/// Tiles of about equal heights, for rows from `first` on.
+/// Returns tiles of about equal height for the rows from `first` on.
 [[nodiscard]] std::vector<Tile> tiles_of(std::int64_t first, std::int64_t rows);
 
-/// A matrix, [columns / panel][depth][panel], with zeros where it ends in the midst of a panel or
-/// of kPanelGroup rows.
+/// A packed matrix, [columns / panel][depth][panel], padded with zeros to whole panels and whole
+/// kPanelGroup rows.
 struct Panels {
   std::int64_t depth = 0, columns = 0;
   std::shared_ptr<float> data;
   [[nodiscard]] std::int64_t padded_depth() const;
-  [[nodiscard]] std::int64_t count() const;  ///< of panels
+  [[nodiscard]] std::int64_t count() const;  ///< number of panels
   [[nodiscard]] const float* panel(std::int64_t i) const;
 };
 
-/// Of a matrix of any dtype, row by row or column by column.
+/// Packs a matrix of any dtype, stored by rows or by columns.
 [[nodiscard]] Panels panels_of(const Matrix& b);
-/// Of the weights of a convolution of one group, [outputs, channels, kernel] row-major.
+/// Packs the weights of a one-group convolution, [outputs, channels, kernel] row-major.
 [[nodiscard]] Panels panels_of(const Convolution& c, const float* w);
 
-/// The rows of the left operand: the window's places in their order, an image after another; of
-/// each the elements under the kernel, the channels of an element together. Elements are `step`
-/// apart.
+/// Rows of the left operand: the window's places in order, image after image. A row holds the
+/// elements under the kernel, with the channels of an element adjacent. Elements are `step` apart.
 struct Pixels {
   const float* data = nullptr;
   std::int64_t step = 0, channels = 0, batch = 1;
   Window window;
   [[nodiscard]] std::int64_t count() const { return batch * window.out_count(); }
 };
-/// The rows of a matrix whose columns stand together.
+/// Returns the rows of a matrix with contiguous columns.
 [[nodiscard]] Pixels rows_of(const float* data, std::int64_t rows, std::int64_t columns,
                              std::int64_t step);
 
 enum class Then { nothing, relu, gelu };
-/// What a product is followed by, in this order.
+/// The epilogue of a product, applied in this order.
 struct Finish {
-  const float* bias = nullptr;   ///< a number a column
-  const float* other = nullptr;  ///< a row a row, as dense as the result
+  const float* bias = nullptr;   ///< one number for each column
+  const float* other = nullptr;  ///< one row for each row, stored as densely as the result
   Then then = Then::nothing;
 };
 
-/// y (row-major, a.count() × b.columns) = a · b, finished.
+/// Computes y (row-major, a.count() × b.columns) = a · b and applies the epilogue.
 void multiply(const Pixels& a, const Panels& b, const Finish& finish, float* y);
 
 }  // namespace pw

@@ -1,5 +1,5 @@
-// Products and convolutions by PyTorch's own kernels, which are oneDNN's, where the process has
-// loaded it: lent by whoever knows of it, as a BLAS is (blas.hpp).
+// Products and convolutions by PyTorch's own kernels, which are oneDNN's, if the process has loaded
+// PyTorch. A caller passes the library, as for a BLAS (blas.hpp).
 #pragma once
 
 #include <string>
@@ -10,19 +10,20 @@
 
 namespace pw {
 
-/// From now on products and convolutions that fit go to the C functions for compiled models of this
-/// library, libtorch_cpu, which is loaded already: `aoti_torch_cpu_mkldnn__convolution_pointwise`,
-/// `aoti_torch_cpu__linear_pointwise`, and what makes their tensors
-/// (torch/csrc/inductor/aoti_torch/c). PW1222 where it is not loaded, or lacks them.
+/// Routes suitable products and convolutions to the C functions for compiled models of
+/// libtorch_cpu, which is already loaded: `aoti_torch_cpu_mkldnn__convolution_pointwise`,
+/// `aoti_torch_cpu__linear_pointwise`, and the functions that make their tensors
+/// (torch/csrc/inductor/aoti_torch/c). Fails with PW1222 if the library is not loaded or lacks
+/// them.
 Status lend_torch(const std::string& library);
 
-/// y = x convolved by w, plus a bias an output where there is one; all row-major. False where
-/// nothing is lent, and where what stands here is as fast: channels by themselves, and products.
+/// Convolves x by w and adds a bias per output, if any; all arrays are row-major. Returns false if
+/// no library is lent, or if our own kernels are as fast: depthwise convolutions and products.
 bool lent_convolution(const Convolution& c, const float* x, const float* w, const float* bias,
                       float* y);
 
-/// c (row-major, a.rows × b.columns) = a · b, of f32. False where nothing is lent, for other
-/// dtypes, and where the product is too small to be worth the call.
+/// Computes c (row-major, a.rows × b.columns) = a · b in f32. Returns false if no library is lent,
+/// for other dtypes, and if the product is too small to justify the call.
 bool lent_product(const Matrix& a, const Matrix& b, float* c);
 
 }  // namespace pw

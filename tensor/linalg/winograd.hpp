@@ -1,5 +1,6 @@
-// Convolutions with kernels of 3 × 3 and stride 1 by Winograd's minimal filtering F(2×2, 3×3): 16
-// matmuls of transformed tiles with transformed weights, 4/9 of the multiplications of im2col.
+// Convolutions with 3 × 3 kernels and stride 1 by Winograd's minimal filtering F(2×2, 3×3): 16
+// matmuls of transformed tiles with transformed weights, with 4/9 of the multiplications of im2col
+// (Winograd 1980; Lavin and Gray 2016).
 #pragma once
 
 #include <optional>
@@ -9,17 +10,18 @@
 
 namespace pw {
 
-/// The weight of one convolution at each point of a tile, [channels, outputs].
+/// Transformed weights of a convolution: one matrix for each point of a tile, [channels, outputs].
 struct WinogradWeights {
   std::vector<Panels> points;
 };
 
-/// Whether it is one of these and faster so.
+/// Returns true if the convolution has this form and is faster by Winograd's method.
 [[nodiscard]] bool suits_winograd(const Convolution& c);
-/// Of weights [outputs, channels, 3, 3], row-major; none where one is not finite at some point.
+/// Transforms weights [outputs, channels, 3, 3], row-major; returns nothing if a transformed weight
+/// is not finite.
 [[nodiscard]] std::optional<WinogradWeights> winograd_weights(const Convolution& c, const float* w);
-/// y (row-major, x.count() × outputs), finished. Where a sum is not finite, all is computed by
-/// im2col instead, which leaves infinities and NaN in their places.
+/// Computes y (row-major, x.count() × outputs) and applies the epilogue. If a sum is not finite,
+/// everything is recomputed by im2col, which keeps infinities and NaN in their places.
 void convolve(const Pixels& x, const WinogradWeights& w, const Finish& finish, float* y);
 
 }  // namespace pw

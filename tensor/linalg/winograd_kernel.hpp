@@ -1,35 +1,36 @@
-// Transforms of Winograd's convolutions F(2×2, 3×3), by instruction set, as in panel_kernel.hpp;
-// winograd.cpp chooses.
+// Input and output transforms of Winograd convolutions F(2×2, 3×3), compiled per instruction set
+// like panel_kernel.hpp; winograd.cpp selects the variant.
 #pragma once
 
 #include <cstdint>
 
 namespace pw {
 
-/// Points of a tile: 4 × 4 elements of the input, of which 2 × 2 elements of the result are made.
+/// Points of a tile: 4 × 4 input elements give 2 × 2 results.
 constexpr std::int64_t kWinogradPoints = 16, kWinogradResults = 4;
 
-/// A tile of the input, to its 16 points.
+/// An input tile and its 16 points.
 struct WinogradInput {
-  const float* elements[kWinogradPoints];  ///< row-major; the channels of each stand together
-  std::int64_t groups;                     ///< of kPanelGroup channels
-  float* points;                           ///< of the first group
+  const float* elements[kWinogradPoints];  ///< row-major; each element's channels are contiguous
+  std::int64_t groups;                     ///< number of groups of kPanelGroup channels
+  float* points;                           ///< points of the first group
   std::int64_t group_step, point_step;
 };
 
-/// 16 points, to the tile of the result that they make.
+/// 16 points and the result tile that they give.
 struct WinogradOutput {
   const float* points;
   std::int64_t point_step, channels;      ///< a multiple of kPanelGroup
-  const float* bias;                      ///< a number a channel, or null
-  const float* others[kWinogradResults];  ///< added then, where the first is not null
-  bool relu;                              ///< and then nothing below 0
+  const float* bias;                      ///< one number for each channel, or null
+  const float* others[kWinogradResults];  ///< added afterwards, if the first is not null
+  bool relu;                              ///< clamp results to at least 0, last
   float* results[kWinogradResults];
 };
 
 struct WinogradKernels {
   void (*input)(const WinogradInput& tile);
-  /// Whether all sums are finite: else what is infinite or no number has spread over the tile.
+  /// Transforms a tile. Returns false if a sum is not finite, because infinities and NaN then have
+  /// spread over the tile.
   bool (*output)(const WinogradOutput& tile);
 };
 
