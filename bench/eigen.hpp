@@ -1,4 +1,4 @@
-// One vectorised Eigen expression for an op over f32: what eager is measured against.
+// One vectorised Eigen expression for an op over f32: the baseline for eager.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// FX text of a decoder of any size, as print_readable() writes what AOT autograd traced: comments
-// with the places of calls, types, and names let go behind their last use.
+// Generates FX text of a decoder of any size, in the form in which print_readable() writes a trace
+// of AOT autograd: comments with source locations, types, and names released after their last use.
 #pragma once
 
 #include <cstdint>

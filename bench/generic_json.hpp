@@ -1,5 +1,5 @@
-// Readers of any JSON, which check nothing and make no graph: what a reader of graph.json is
-// measured beside.
+// Generic JSON readers, which neither check nor build a graph: the baseline for the reader of
+// graph.json.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace pw::bench {
 
-/// Rows of what nlohmann-json and, where there is one, simdjson take for the same text.
+/// Adds rows with the times of nlohmann-json and, if available, simdjson for the same text.
 void add_generic(Table& table, const std::string& text, int runs);
 
 }  // namespace pw::bench

@@ -1,6 +1,6 @@
-// The thirteen rules of rules.pwr written by hand against the public functions of Graph: what an
-// expert would write instead of rules, and the yardstick of the engine. The counts and the final
-// graph are the engine's; it keeps no journal, no statistics and no reasons.
+// The thirteen rules of rules.pwr written by hand against the public functions of Graph: an
+// expert's alternative to rules, and the baseline of the engine. The counts and the final graph
+// equal the engine's; there are no journal, statistics or reasons.
 #pragma once
 
 #include <array>
@@ -36,16 +36,17 @@ using HandCounts = std::array<std::size_t, kHandRules>;
 class HandCompiled {
  public:
   explicit HandCompiled(Graph& graph);
-  /// All legal matches in the graph as it stands, by rule; nothing is changed.
+  /// Returns the counts of all legal matches in the current graph, by rule, without changes.
   HandCounts scan();
   /// Rewrites until nothing matches.
   HandCounts run();
 
  private:
-  /// A match: one new node reads `reads` and its results take the place of `writes`; `own` goes.
+  /// A match: one new node reads `reads`, its results replace `writes`, and the nodes `own` are
+  /// erased.
   struct Match {
     HandRule rule;
-    OpId op;  ///< invalid: no node is made, the only write becomes the only read
+    OpId op;  ///< invalid: no node is created, and the only write becomes the only read
     AttributesId attributes;
     std::uint8_t own_count = 0, read_count = 0, write_count = 0;
     std::array<NodeId, 4> own{};  ///< in the order of the graph
@@ -104,7 +105,7 @@ class HandCompiled {
   NameId eps_, group_, dim_, sizes_, start_, end_, step_, shape_, wide_;
   TypeId scale_;
   std::vector<Kind> kinds_;  ///< by op
-  // The last answers of yes: layers repeat.
+  // Memoized positive type checks, because layers repeat.
   TypeId weight_, rows_;
   AttributesId halving_;
   std::pair<AttributesId, AttributesId> merged_from_;

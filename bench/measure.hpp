@@ -1,5 +1,5 @@
-// What the benchmarks measure with: processor time, medians, resident memory, Markdown tables, and
-// the list of what must hold.
+// Measurement utilities of the benchmarks: processor time, medians, resident memory, Markdown
+// tables, and checked limits.
 #pragma once
 
 #include <cstddef>
@@ -12,28 +12,29 @@
 
 namespace pw::bench {
 
-/// Processor time of the thread, which other work on the machine disturbs less than the clock.
+/// Returns the processor time of the thread, which other load disturbs less than wall time.
 [[nodiscard]] double seconds(const std::function<void()>& body);
-/// Processor time of all threads: what one core needs.
+/// Returns the processor time of all threads: the time on one core.
 [[nodiscard]] double all_threads_seconds(const std::function<void()>& body);
-/// The thread's from cold caches: a small graph is not helped by the run before it.
+/// Returns the thread's time from cold caches, so that a small graph does not profit from the
+/// previous run.
 [[nodiscard]] double cold_seconds(const std::function<void()>& body);
-/// The processor as the system calls it, and, as clouds give one name to several models, its
-/// numbers. As processor() of peers/environment.py.
+/// Returns the processor's name and numbers, because clouds give several models one name. Equal to
+/// processor() of peers/environment.py.
 [[nodiscard]] std::string processor();
-/// What is measured on, in words: cores, processor, load.
+/// Describes the machine: cores, processor, load.
 [[nodiscard]] std::string machine();
 [[nodiscard]] double median(std::vector<double> values);
-void give_back_free_memory();  ///< to the system
-/// Of this process, in bytes, after what is free has been given back.
+void give_back_free_memory();  ///< returned to the system
+/// Returns the bytes of this process after free memory is returned to the system.
 [[nodiscard]] std::size_t resident_bytes();
 
-/// The value, or the end of the program with its diagnostics and exit code 3.
+/// Returns the value, or exits with code 3 after printing the diagnostics.
 template <class T>
 T need(const ContextPtr& context, Result<T> result);
 [[noreturn]] void die(const std::string& message);
 
-/// Cells of a Markdown table; the first column is text, the others stand to the right.
+/// Cells of a Markdown table; the first column is text, the others are right-aligned.
 class Table {
  public:
   explicit Table(std::vector<std::string> head) : rows_{std::move(head)} {}
@@ -47,7 +48,7 @@ class Table {
 [[nodiscard]] std::string milliseconds(double seconds);
 [[nodiscard]] std::string grouped(std::size_t number);  ///< 1 234 567
 
-/// What a benchmark promises: measured against a limit.
+/// Measured values that must stay within limits.
 class Promises {
  public:
   void at_most(const std::string& what, double measured, double limit, const std::string& unit);

@@ -1,5 +1,5 @@
-// One graph file and one pass in a fresh process: times, counts and memory as a line of JSON. What
-// is compared with other rewriters, and what bytes a node are read from.
+// Runs one pass over one graph file in a fresh process, and prints times, counts and memory as a
+// line of JSON. It provides the comparison with other rewriters and the bytes for each node.
 #pragma once
 
 #include <string>
@@ -10,7 +10,8 @@ struct OneGraph {
   std::string graph, rules, pass = "all";
   bool verify = false;  ///< check the graph's invariants afterwards
 };
-/// {"ops": …, "rewrites": …, "rules": {…}, "load_s": …, "rewrite_s": …, "bytes_per_node": …}
+/// Returns {"ops": …, "rewrites": …, "rules": {…}, "load_s": …, "rewrite_s": …, "bytes_per_node":
+/// …}.
 std::string run_one_graph(const OneGraph& job);
 
 }  // namespace pw::bench

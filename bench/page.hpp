@@ -1,4 +1,4 @@
-// Pages of results with a section for each processor that measured.
+// Result pages with a section for each measured processor.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace pw::bench {
 
-/// Puts the lines below a heading that names the processor; what the page says of other processors
-/// stays. As write_section of peers/environment.py.
+/// Replaces the section under the heading of this processor; other sections stay. Equal to
+/// write_section of peers/environment.py.
 Status write_section(const std::string& path, const std::string& title, const std::string& lines);
 
 }  // namespace pw::bench

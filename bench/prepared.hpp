@@ -1,4 +1,4 @@
-// A graph compiled on a backend with its inputs filled, ready to be run again and again.
+// A graph compiled on a backend with filled inputs, ready for repeated runs.
 #pragma once
 
 #include <memory>
@@ -15,11 +15,11 @@ struct Prepared {
   std::vector<TensorView> in, out;
   RunContext context;
   Step step;
-  [[nodiscard]] std::size_t bytes() const;  ///< of all inputs and outputs
-  void run();                               ///< ends the program when the graph does not run
+  [[nodiscard]] std::size_t bytes() const;  ///< total of inputs and outputs
+  void run();                               ///< exits if the graph does not run
 };
 
-/// Run once already. Symbols that count tokens are `tokens`.
+/// Prepares a graph and runs it once. Token-count symbols have the value `tokens`.
 std::unique_ptr<Prepared> prepare(Backend& backend, const Graph& graph, std::int64_t tokens);
 
 }  // namespace pw::bench

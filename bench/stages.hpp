@@ -1,5 +1,5 @@
-// The stages of rewriting one graph, timed: compile, scan, fixpoint, and explain of the engine,
-// scan and fixpoint of the rules written by hand, in turn in one process.
+// Timed stages of rewriting one graph: compile, scan, fixpoint and explain of the engine, and scan
+// and fixpoint of the hand-written rules, alternating in one process.
 #pragma once
 
 #include <cstdint>
@@ -13,23 +13,23 @@ namespace pw::bench {
 
 struct Stages {
   std::size_t nodes = 0;
-  std::size_t matches = 0;   ///< in the graph as it is loaded
+  std::size_t matches = 0;   ///< in the loaded graph
   std::size_t rewrites = 0;  ///< to the fixpoint
   HandCounts by_rule{};
-  double compile = 0;   ///< rules laid out, statistics of the graph, match program
-  double scan = 0;      ///< every anchor asked, nothing rewritten
-  double fixpoint = 0;  ///< run_pipeline: all of a run, with journal and both hashes
-  double hash = 0;      ///< two structural hashes, as a journal that is written to a file has them
-  double explain = 0;   ///< why a rule that does not match does not
+  double compile = 0;   ///< rule layout, graph statistics, match program
+  double scan = 0;      ///< every anchor tried, nothing rewritten
+  double fixpoint = 0;  ///< run_pipeline: a complete run, with journal and both hashes
+  double hash = 0;      ///< two structural hashes, as a written journal requires
+  double explain = 0;   ///< why a rule does not match
   double hand_scan = 0, hand_fixpoint = 0;  ///< without a journal and hashes
 };
 
-/// Medians of `runs` runs. Ends the program where engine and hand-compiled rules differ in counts
-/// or in the final graph.
+/// Returns medians of `runs` runs. Exits if engine and hand-written rules differ in counts or in
+/// the final graph.
 Stages run_stages(const Graph& graph, const RuleSet& rules, int runs);
 
-/// Runs one stage, and nothing else of the kind, `times` times: what a profiler or a simulator of
-/// caches is told to look at by the name of measured_stage().
+/// Runs one stage `times` times and nothing else, for a profiler or cache simulator restricted to
+/// measured_stage().
 enum class Stage : std::uint8_t { scan, hand_scan, fixpoint, hand_fixpoint };
 void run_stage(Stage stage, const Graph& graph, const RuleSet& rules, int times);
 

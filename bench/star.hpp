@@ -1,4 +1,4 @@
-// One value with many users, as positions and tied weights have: what every mutation costs a user.
+// One value with many users, such as positions or tied weights: the cost of each mutation per user.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +9,11 @@
 
 namespace pw::bench {
 
-/// (mutation, seconds for one user), medians of `runs` runs.
+/// Returns pairs of mutation and seconds per user, as medians of `runs` runs.
 std::vector<std::pair<std::string, double>> run_star(std::size_t users, int runs);
 
-/// Seconds for one user of a rule that takes all products of one value at once (`many`) and makes
-/// one of them; the median. Nothing where the language has no such rules.
+/// Returns the median seconds per user of a rule that merges all products of one value (`many`);
+/// nothing if the language lacks such rules.
 std::optional<double> run_many(std::size_t users, int runs);
 
 }  // namespace pw::bench

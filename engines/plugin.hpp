@@ -1,6 +1,6 @@
-// Plugins: engines, externs and host functions that a shared library of the user's own adds to a
-// program. The library is built with the installed package, of the same version, and states its
-// function by PW_PLUGIN. It runs with all rights of the program: only its user names one.
+// Plugins: engines, externs and host functions that a user's shared library adds to a program. The
+// library is built against the installed package of the same version, and exports its function by
+// PW_PLUGIN. It runs with all rights of the program, so only the program's user can name one.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ namespace pw {
 struct Plugin {
   struct Extern {
     std::string name;
-    std::vector<AttributeKind> kinds;  ///< of its arguments
+    std::vector<AttributeKind> kinds;  ///< kinds of the arguments
     Native function;
   };
   std::string path;
@@ -24,17 +24,18 @@ struct Plugin {
   std::vector<Extern> externs;
   HostFunctions host_functions;
 
-  /// Of a context that loads rules after this; what is bound there already stays.
+  /// Binds the externs in a context before it loads rules; existing bindings stay.
   void bind(Context& context) const;
 };
 
-/// Loads the library, for as long as the process lives. PW1217 where it cannot be loaded, is no
-/// plugin, or was built with another version.
+/// Loads the library for the lifetime of the process. Fails with PW1217 if it cannot be loaded, is
+/// not a plugin, or was built with another version.
 Result<Plugin> load_plugin(const std::string& path);
 
 }  // namespace pw
 
-/// `PW_PLUGIN(fill)`, once in a library: `void fill(pw::Plugin&)` says what it adds.
+/// Defines the plugin's entry, once per library. `PW_PLUGIN(fill)` with `void fill(pw::Plugin&)`,
+/// which registers what the library adds.
 #define PW_PLUGIN(fill)                                                         \
   extern "C" const char* piecewise_plugin_version() { return ::pw::version(); } \
   extern "C" void piecewise_plugin(::pw::Plugin& plugin) { fill(plugin); }

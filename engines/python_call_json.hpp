@@ -1,5 +1,5 @@
-// The frames between a program and the Python process that runs its host functions
-// (python_functions.py): texts of calls and of what comes back.
+// The message format between a program and the Python process that runs its host functions
+// (python_functions.py): calls and answers.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace pw {
 
-/// The program that the process runs.
+/// Returns the source of the program that the process runs.
 [[nodiscard]] std::string_view python_functions_program();
 
 /// The text of a call, and the operands whose bytes follow it, in order.
@@ -20,20 +20,20 @@ struct PythonCallText {
 };
 [[nodiscard]] PythonCallText python_call_text(const HostCall& call, const std::string& function);
 
-/// What the process says.
+/// An answer of the process.
 struct PythonAnswer {
   struct Array {
     std::string dtype;  ///< numpy's name
     Extents extents;
   };
-  std::string error, place;            ///< what went wrong, and where in the file; or empty
-  std::vector<std::string> functions;  ///< of the file, at the start
-  std::vector<Array> arrays;           ///< whose bytes follow
+  std::string error, place;            ///< the error and its place in the file; or empty
+  std::vector<std::string> functions;  ///< functions of the file, in the first answer
+  std::vector<Array> arrays;           ///< arrays whose bytes follow
 };
-/// A text of another form is an answer with an error.
+/// Parses an answer; malformed text gives an answer with an error.
 [[nodiscard]] PythonAnswer read_python_answer(std::string_view text);
 
-/// The numpy dtype that holds a dtype; bits where numpy has none.
+/// Returns the numpy dtype that holds a dtype; an integer type of equal size if numpy lacks it.
 [[nodiscard]] std::string_view numpy_dtype(DType dtype);
 
 }  // namespace pw

@@ -1,5 +1,5 @@
-// Host functions of a Python file, which a process of `python3` runs: the file states
-// `functions = {"mine.f": f}`. It runs with all rights of the program: only its user names one.
+// Host functions from a Python file that states `functions = {"mine.f": f}`; a `python3` process
+// runs them. It runs with all rights of the program, so only the program's user can name the file.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace pw {
 
-/// Starts the process, and gives its functions to the context, which keeps it alive. PW1229 where
-/// there is no `python3` or numpy, or where the file does not load.
+/// Starts the process and registers its functions with the context, which keeps it alive. Fails
+/// with PW1229 if `python3` or numpy is missing, or if the file does not load.
 Status give_python_functions(Context& context, const std::string& path);
 
 }  // namespace pw

@@ -1,4 +1,4 @@
-// A graph run once on tensors that the caller has: symbols are read off their extents.
+// Runs a graph once on a caller's tensors; symbols are derived from their extents.
 #pragma once
 
 #include <map>
@@ -15,27 +15,26 @@ namespace cuda {
 class Driver;
 }
 
-/// By input name.
+/// Tensors by input name.
 using GivenInputs = std::map<std::string, Tensor, std::less<>>;
 
-/// What the file that the graph was read from holds of its inputs, by their names.
+/// Returns the input contents stored in the file that the graph was read from, by input name.
 [[nodiscard]] GivenInputs contents_of_inputs(const Graph& graph);
 
 struct GivenOutputs {
   std::vector<Tensor> returned;  ///< in the graph's order
-  /// What inputs hold afterwards, by their names, in the graph's order.
+  /// Contents of written inputs after the run, by name, in the graph's order.
   std::vector<std::pair<std::string, Tensor>> written;
 };
 
-/// The values of all symbols that extents of the inputs give, beside those that are known already.
-/// PW1203 where two inputs contradict each other.
+/// Returns the values of all symbols that the inputs' extents determine, in addition to the known
+/// ones. Fails with PW1203 if two inputs contradict each other.
 Result<Symbols> symbols_of(const Graph& graph, const GivenInputs& inputs, Symbols known = {});
-/// Inputs that nobody reads may be left out. PW1203 for an input that is read and not given, or
-/// given in another dtype or with other extents; PW1202 for a symbol that no input fixes.
+/// Runs the graph. Unused inputs may be omitted. Fails with PW1203 if a used input is missing or
+/// has another dtype or other extents, and with PW1202 if no input determines a symbol.
 Result<GivenOutputs> run_given(const Graph& graph, Backend& backend, const GivenInputs& inputs,
                                Symbols symbols = {});
-/// The same through a plan on a device: split, captured at this size where that is possible, and
-/// run once.
+/// Runs the graph once through a plan on a device: split, captured at this size if possible.
 Result<GivenOutputs> run_given(const Graph& graph, cuda::Driver& driver, const GivenInputs& inputs,
                                Symbols symbols = {});
 

@@ -1,5 +1,5 @@
-// The seam of everything that runs a planned graph: interpreter, eager, cpu, cuda, and what a
-// user's program adds. An engine is opened once; what it builds of a plan runs steps.
+// The interface of every engine that runs a planned graph: interpreter, eager, cpu, cuda, and
+// engines of plugins. An engine is opened once; it builds plans into executables that run steps.
 #pragma once
 
 #include <functional>
@@ -18,21 +18,21 @@
 namespace pw {
 
 struct EngineOptions : BackendOptions {
-  std::string driver{"cuda"};      ///< of cuda: the first device; "host": the emulator
-  std::uint64_t seed = 1;          ///< of the order in which the emulator runs threads
+  std::string driver{"cuda"};      ///< for cuda: the first device; "host": the emulator
+  std::uint64_t seed = 1;          ///< seed of the emulator's thread order
   std::int64_t cached_tokens = 0;  ///< see cuda::RuntimeOptions
-  /// Of cuda: a table that `pwr tune` wrote, or none; empty: the one of the program.
+  /// For cuda: a table that `pwr tune` wrote, or "none"; empty: the built-in table.
   std::string schedules;
 };
 
-/// A graph, cut and planned; all three outlive what is built of them.
+/// A graph, its pieces and its plan; all three must outlive what is built from them.
 struct PlannedGraph {
   const Graph& graph;
   const StitchedGraph& pieces;
   const Plan& plan;
 };
 
-/// A kernel that an engine launches: what `--dump` shows of it.
+/// A kernel that an engine launches, as `--dump` shows it.
 struct KernelSource {
   std::string name, text;
 };
@@ -40,30 +40,30 @@ struct KernelSource {
 /// What a part of making a plan ready took.
 struct BuildTime {
   std::string stage;        ///< "compile", "capture"
-  std::int64_t tokens = 0;  ///< the size that was captured; 0: of all sizes
+  std::int64_t tokens = 0;  ///< captured size; 0: all sizes
   double seconds = 0;
 };
 
-/// What an engine made of a plan.
+/// What an engine built for a plan.
 struct EngineReport {
   std::vector<std::string> built;     ///< lines for people: what was compiled and captured
-  std::optional<CpuReport> cpu;       ///< of that engine
-  std::optional<MemoryPlan> memory;   ///< of a device: the plan's, with the addresses it has there
-  std::vector<KernelSource> kernels;  ///< of a device, each once
-  std::vector<BuildTime> times;       ///< in the order in which it was done
+  std::optional<CpuReport> cpu;       ///< for the cpu engine
+  std::optional<MemoryPlan> memory;   ///< for a device: the plan's memory with device addresses
+  std::vector<KernelSource> kernels;  ///< for a device, each once
+  std::vector<BuildTime> times;       ///< in execution order
 };
 
-/// What an engine did with a plan so far.
+/// What an engine has done with a plan so far.
 struct EngineCounts {
-  std::vector<std::string> notes;                             ///< what went otherwise than planned
-  std::vector<std::pair<std::string, std::size_t>> counters;  ///< of a device, by name
+  std::vector<std::string> notes;                             ///< deviations from the plan
+  std::vector<std::pair<std::string, std::size_t>> counters;  ///< for a device, by name
 };
 
 /// A planned graph, ready to run steps.
 class StepExecutable {
  public:
   virtual ~StepExecutable() = default;
-  /// On all ranks; one Weights a rank.
+  /// Runs a step on all ranks, with one Weights for each rank.
   virtual Result<RankStepResult> run(const Step& step, std::span<Weights> ranks,
                                      const RunOptions& options) = 0;
   [[nodiscard]] virtual EngineReport report() const = 0;
@@ -73,37 +73,38 @@ class StepExecutable {
 class StepEngine {
  public:
   virtual ~StepEngine() = default;
-  /// Compiles, and captures where it can. The engine outlives what it builds.
+  /// Compiles the plan, and captures if the engine can. The engine outlives its executables.
   virtual Result<std::unique_ptr<StepExecutable>> build(const PlannedGraph& planned,
                                                         Weights& weights) = 0;
-  /// What a device compiles for: "sm_90". Of an engine without one: empty.
+  /// Returns the architecture that kernels are compiled for, "sm_90"; empty for engines without a
+  /// device.
   [[nodiscard]] virtual std::string arch() const { return {}; }
-  /// What runs a graph whole, op by op, for a comparison.
+  /// Returns the backend that runs a whole graph op by op, for comparisons.
   virtual Backend& whole() = 0;
 };
 
 struct StepEngineKind {
-  std::string name, what;  ///< `what`: for people, in a line
+  std::string name, what;  ///< `what`: a one-line description for people
   EngineCapabilities can;
-  /// Fails before any work is done: PW1260 where there is no device.
+  /// Opens the engine, before any work is done. Fails with PW1260 if there is no device.
   std::function<Result<std::unique_ptr<StepEngine>>(const EngineOptions&)> open;
   std::function<bool(const Op&)> runs = {};  ///< see BackendKind
 };
 
-/// The engines a program knows, in the order in which they are listed.
+/// The available engines of a program, in listing order.
 using EngineList = std::vector<StepEngineKind>;
 
-/// Those of the backends built in, and cuda.
+/// Returns the engines of the built-in backends, and cuda.
 [[nodiscard]] EngineList builtin_engines();
-/// An engine of a backend: it runs pieces one after another and captures nothing.
+/// Returns an engine for a backend: it runs pieces one after another and captures nothing.
 [[nodiscard]] StepEngineKind engine_of(const BackendKind& kind);
-/// Null where the list has none of the name.
+/// Returns the engine of that name, or null.
 [[nodiscard]] const StepEngineKind* find_engine(const EngineList& engines, std::string_view name);
-/// Opens the engine of the name. PW1405 where the list has none, PW1406 where it cannot do what the
-/// options ask for.
+/// Opens the engine of that name. Fails with PW1405 if the list has none, and with PW1406 if it
+/// cannot satisfy the options.
 Result<std::unique_ptr<StepEngine>> open_engine(const EngineList& engines, const std::string& name,
                                                 const EngineOptions& options);
-/// The names, as messages list them.
+/// Returns the names in the form for messages.
 [[nodiscard]] std::string engine_names(const EngineList& engines);
 
 }  // namespace pw

@@ -1,4 +1,4 @@
-// Padding and cutting of a step's tensors, and the plan's decisions for it: the same for every
+// Padding and slicing of a step's tensors, and the plan's decisions for the step, shared by every
 // engine that runs steps through a plan.
 #pragma once
 
@@ -6,23 +6,22 @@
 
 namespace pw {
 
-inline constexpr int kPoison = 0xff;  ///< every byte: NaN in every floating type
+inline constexpr int kPoison = 0xff;  ///< fill byte: NaN in every floating dtype
 
-/// The tensor itself where it has these extents, else a larger one that begins with it; rows behind
-/// hold zeros, or, poisoned, NaN in floating types.
+/// Returns the tensor itself if it has these extents, else a larger one that begins with it. The
+/// rows after it hold zeros or, if poisoned, NaN in floating dtypes.
 [[nodiscard]] Tensor padded(const Tensor& tensor, const Extents& extents, bool poison);
-/// The leading part of a padded tensor.
+/// Returns the leading part of a padded tensor.
 [[nodiscard]] Tensor cut(const TensorView& padded, const Extents& extents);
 
-/// The plan's bounds, and the tokens.
+/// Returns the plan's bounds and the token count as symbols.
 [[nodiscard]] Symbols symbols_at(const Plan& plan, std::int64_t tokens, Symbols symbols = {});
-/// PW1207 where the facts of the graph's tokens symbol have no step of so many tokens: fewer than
-/// its minimum, or more than its maximum.
+/// Fails with PW1207 if the graph's facts exclude this token count.
 Status check_declared(const Graph& graph, std::int64_t tokens);
 [[nodiscard]] StepShape shape_of(const Step& step);
-/// How a step runs, and why. PW1207 where it has more tokens than the plan is made for, or none, or
-/// more than it is to have rows, or would run with rows that the graph's facts do not allow: rules
-/// were proved by them.
+/// Selects how a step runs, and why. Fails with PW1207 if the step is empty, exceeds the plan's
+/// maximum or options.rows, or would run with a row count that the graph's facts exclude: rules
+/// were proved under these facts.
 Result<StepReport> dispatched(const Plan& plan, const Graph& source, const Dispatcher& dispatcher,
                               const Step& step, const RunOptions& options);
 

@@ -1,5 +1,5 @@
-// Assigns tensors of a file to the inputs of a graph: by equal names, or by a map, for single
-// inputs or for all layers at once.
+// Assigns tensors of a file to the inputs of a graph: by equal names, or by a map for single inputs
+// or for all layers at once.
 #pragma once
 
 #include <map>
@@ -13,16 +13,16 @@
 
 namespace pw {
 
-/// Names of inputs to names of tensors. `{i}` in a key stands for digits, and in its value for the
-/// same: {"l{i}_qkv_w": "layers.{i}.attn.qkv.weight"}. A key without comes first.
+/// Map from input names to tensor names. `{i}` in a key matches digits, and its value repeats them:
+/// {"l{i}_qkv_w": "layers.{i}.attn.qkv.weight"}. Keys without placeholders take precedence.
 class TensorMap {
  public:
-  /// PW1273 for what is no JSON object of texts, and a `{` without its end or with no name, or a
-  /// value that asks for digits that the key does not have.
+  /// Parses a map. Fails with PW1273 if the text is not a JSON object of strings, if a placeholder
+  /// is unclosed or unnamed, or if a value uses a placeholder that its key lacks.
   static Result<TensorMap> parse(std::string_view json, const std::string& file);
-  /// Nothing where no key fits.
+  /// Returns the tensor name for an input, or nothing if no key matches.
   [[nodiscard]] std::optional<std::string> tensor_of(std::string_view input) const;
-  /// Keys that fit none of these inputs.
+  /// Returns the keys that match none of these inputs.
   [[nodiscard]] std::vector<std::string> unused(const std::vector<std::string>& inputs) const;
 
  private:
@@ -32,13 +32,13 @@ class TensorMap {
 };
 
 struct GivenTensors {
-  std::size_t inputs = 0;           ///< that were given a tensor
-  std::size_t of_seed = 0;          ///< that are none of the model's weights and were not
+  std::size_t inputs = 0;           ///< inputs with a tensor from the file
+  std::size_t of_seed = 0;          ///< non-weight inputs without one, generated from the seed
   std::vector<std::string> unused;  ///< tensors of the file
 };
-/// Gives weights and other inputs of the graph their tensors. Every weight must have one of its
-/// dtype and extents; other inputs where the file has one. PW1272 for each that has not, with the
-/// nearest name; PW1273 for a key of the map that no input fits.
+/// Assigns tensors to weights and other inputs of the graph. Every weight needs a tensor of its
+/// dtype and extents; other inputs are optional. Fails with PW1272 for each missing weight, with
+/// the nearest name, and with PW1273 for a key of the map that matches no input.
 Result<GivenTensors> give_tensors(const Graph& graph, const Safetensors& file, const TensorMap& map,
                                   Weights& weights);
 

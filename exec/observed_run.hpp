@@ -1,5 +1,4 @@
-// A run of a whole graph on an engine of the caller's: one that looks at the operands of some
-// nodes, or changes them.
+// Runs a whole graph on a caller's engine that observes or changes the operands of some nodes.
 #pragma once
 
 #include <span>
@@ -9,7 +8,8 @@
 
 namespace pw {
 
-/// Outputs are f64 tensors, by rank. `engine.special` names the nodes that the caller runs.
+/// Returns the outputs as f64 tensors, by rank. `engine.special` selects the nodes that the caller
+/// runs.
 Result<RankOutputs> run_observed(const Graph& graph, const Engine& engine, std::span<Weights> ranks,
                                  const Step& step, const Symbols& symbols = {});
 

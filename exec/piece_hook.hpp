@@ -1,5 +1,5 @@
-// A hook between pieces: what a user's code reads and writes before and after each piece of a step,
-// whatever runs it. A connector that moves keys and values layer by layer is one.
+// A hook between pieces: user code that reads and writes tensors before and after each piece of a
+// step, on any engine. An example is a connector that transfers keys and values layer by layer.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace pw {
 
-/// A piece of a step that is about to run, or has just run, on one rank.
+/// A piece of a step, before or after it runs on one rank.
 class PieceCall {
  public:
   PieceCall(const Graph& source, const Piece& piece, const Step& step, Symbols valid)
@@ -26,25 +26,25 @@ class PieceCall {
   [[nodiscard]] const Piece& piece() const { return piece_; }
   [[nodiscard]] const Step& step() const { return step_; }
   [[nodiscard]] virtual std::int64_t rank() const { return 0; }
-  /// Names of what the piece reads and writes, in the order of its inputs and outputs.
+  /// Returns the names of the piece's inputs or outputs, in order.
   [[nodiscard]] std::vector<std::string> inputs() const;
   [[nodiscard]] std::vector<std::string> outputs() const;
-  /// The operands and results of the piece's first op of that name, by the names that the op's
-  /// signature gives them: `q`, `k`, `v` of attention. Absent operands are left out.
+  /// Returns the operands and results of the piece's first op of that name, paired with the names
+  /// from the op's signature, such as `q`, `k`, `v` of attention. Absent operands are omitted.
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> names_of(
       std::string_view op) const;
-  /// A copy, the valid rows only. PW1216 where the piece has no such tensor.
+  /// Returns a copy of the valid rows. Fails with PW1216 if the piece has no such tensor.
   Result<Tensor> read(std::string_view value);
-  /// Other contents for the valid rows; rows of padding become zeros. Of what earlier pieces made
-  /// or, after the piece, what it made: PW1216 of the graph's own inputs, or of another dtype or
-  /// shape.
+  /// Replaces the valid rows; padding rows become zeros. Applies to results of earlier pieces and,
+  /// after the piece, to its own. Fails with PW1216 for the graph's inputs, and for another dtype
+  /// or shape.
   Status write(std::string_view value, const TensorView& contents);
 
  protected:
   [[nodiscard]] const Graph& source() const { return source_; }
 
  private:
-  /// The whole tensor, padding included, on the host.
+  /// Returns the whole tensor, padding included, on the host.
   virtual Result<Tensor> read_all(ValueId value) = 0;
   virtual Status write_all(ValueId value, const Tensor& whole) = 0;
   [[nodiscard]] virtual Result<Extents> padded_extents(ValueId value) const = 0;
@@ -57,8 +57,8 @@ class PieceCall {
   Symbols valid_;
 };
 
-/// What fails ends the step. With a hook, no step is replayed as one graph: its pieces run one by
-/// one.
+/// User code around each piece. An error ends the step. With a hook, no step is replayed as one
+/// graph: its pieces run one by one.
 class PieceHook {
  public:
   PieceHook() = default;

@@ -1,6 +1,6 @@
-// Whether the other ranks of a run live: a connection to each, on which every rank sends a sign of
-// life twice a second from a thread of its own, however long its work takes. A closed connection or
-// three seconds of silence is a loss, which the ranks that are left tell once, and end.
+// Liveness monitor: a connection to every other rank, on which a separate thread sends a heartbeat
+// twice a second, however long the rank's work takes. A closed connection or three seconds of
+// silence is a loss; the surviving ranks report it once and exit.
 #pragma once
 
 #include <functional>
@@ -15,20 +15,20 @@ namespace pw {
 
 class Lifeline {
  public:
-  /// Called on the lifeline's thread where a rank is lost (PW1290): on the least rank that lives
-  /// with what is to be told, on others with nothing. It ends the process.
+  /// Called on the monitor's thread when a rank is lost (PW1290): with a diagnostic on the least
+  /// surviving rank, without one on the others. It ends the process.
   using Lost = std::function<void(const Diagnostics&)>;
 
-  /// Listens; on this machine alone where `local`. PW1290 where there is no network.
+  /// Starts to listen, only on this machine if `local`. Fails with PW1290 if there is no network.
   static Result<std::unique_ptr<Lifeline>> open(std::int64_t rank, bool local, Lost lost);
   ~Lifeline();
-  /// What the other ranks connect to: one line, to be told to each of them.
+  /// Returns the one-line address that each other rank must receive.
   [[nodiscard]] std::string address() const;
-  /// Connects all ranks; `addresses` by rank. From now on losses are seen.
+  /// Connects all ranks by their addresses, in rank order, and begins to detect losses.
   Status connect(const std::vector<std::string>& addresses);
-  /// The collective that this rank comes to next, in words.
+  /// Records the next collective of this rank, in words.
   void enter(const std::string& collective);
-  /// The other ranks may end from now on.
+  /// Allows the other ranks to exit without a report.
   void finish();
 
  private:

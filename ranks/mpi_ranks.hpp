@@ -1,5 +1,5 @@
-// MPI's processes as ranks, by libpw_mpi.so (ranks/mpi/): loaded where it is, so that programs
-// build and run without MPI.
+// Ranks as MPI processes, by libpw_mpi.so (ranks/mpi/). The library is loaded on demand, so
+// programs build and run without MPI.
 #pragma once
 
 #include <memory>
@@ -10,10 +10,10 @@
 
 namespace pw {
 
-/// Joins the other processes that mpirun started; alone without it. PW1201 where there is no MPI.
-/// Once a process: MPI cannot be entered again.
+/// Joins the other processes that mpirun started; without mpirun the rank is alone. Fails with
+/// PW1201 without MPI. Once per process, because MPI cannot be initialised again.
 Result<std::unique_ptr<Communicator>> open_mpi_ranks(Lifeline::Lost lost);
-/// The library and its version, or why there is none; starts nothing.
+/// Returns the library and its version, or why it is absent; initialises nothing.
 [[nodiscard]] std::string mpi_state();
 
 }  // namespace pw

@@ -1,6 +1,5 @@
-// NCCL's ranks: processes that torchrun started, one a device. NCCL carries the bytes; sums are
-// those of HostCommunicator, so that they are the bits of every other run. The library is loaded
-// where it is.
+// Ranks as processes that torchrun started, one for each device, connected by NCCL. Sums are those
+// of HostCommunicator, so the bits equal those of every other run. The library is loaded on demand.
 #pragma once
 
 #include <memory>
@@ -13,12 +12,12 @@
 
 namespace pw::cuda {
 
-/// Meets the other ranks and joins them; `driver` is of this rank's device, and has the places that
-/// bytes are sent from. PW1201 where there is no NCCL, PW1290 where the ranks do not meet.
+/// Joins the other ranks; `driver` belongs to this rank's device and provides the send buffers.
+/// Fails with PW1201 without NCCL, and with PW1290 if the ranks do not connect.
 Result<std::unique_ptr<Communicator>> open_nccl_ranks(const LaunchedRank& own,
                                                       std::unique_ptr<Driver> driver,
                                                       Lifeline::Lost lost);
-/// The library and its version, or why there is none.
+/// Returns the library and its version, or why it is absent.
 [[nodiscard]] std::string nccl_state();
 
 }  // namespace pw::cuda

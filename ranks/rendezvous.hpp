@@ -1,5 +1,5 @@
-// Where the ranks of a run meet before they have a communicator: the variables that torchrun sets,
-// and one exchange of texts over TCP with rank 0.
+// Rendezvous of the ranks before they have a communicator: torchrun's environment variables, and
+// one exchange of texts over TCP with rank 0.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,17 @@ namespace pw {
 /// RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT of the environment.
 struct LaunchedRank {
   std::int64_t rank = 0, size = 1;
-  std::int64_t device = 0;  ///< of this machine's
+  std::int64_t device = 0;  ///< index among this machine's devices
   std::string host;
   std::int64_t port = 0;
 };
 
-/// PW1201 where a launcher did not set them, or not to such numbers.
+/// Reads the environment. Fails with PW1201 if a launcher did not set the variables, or set invalid
+/// numbers.
 Result<LaunchedRank> launched_rank();
-/// The texts of all ranks, by rank, of at most a MiB each, at MASTER_PORT + 1: the launcher's own
-/// store keeps the port itself. PW1290 where they do not meet within a minute.
+/// Returns the texts of all ranks, by rank, of at most 1 MiB each. Uses MASTER_PORT + 1, because
+/// the launcher's store occupies the port itself. Fails with PW1290 if the ranks do not connect
+/// within a minute.
 Result<std::vector<std::string>> meet(const LaunchedRank& own, const std::string& text);
 
 }  // namespace pw

@@ -1,4 +1,4 @@
-// A TCP socket that is closed when its holder ends, and whole messages on it.
+// A TCP socket that closes with its owner, and complete messages on it.
 #pragma once
 
 #include <cstddef>
@@ -19,22 +19,22 @@ class Socket {
   [[nodiscard]] int fd() const { return fd_; }
   [[nodiscard]] bool open() const { return fd_ >= 0; }
 
-  /// Whether something can be read, or a connection taken, within so many milliseconds.
+  /// Returns true if data or a connection arrives within the time.
   [[nodiscard]] bool readable(int milliseconds) const;
-  /// All bytes; false where the other end is gone, or says nothing for so long.
+  /// Receives all bytes; returns false if the peer is gone or sends nothing for the given time.
   bool receive(void* to, std::size_t bytes, int milliseconds) const;
   bool send(const void* from, std::size_t bytes) const;
-  /// The next connection to a socket that listens; not open where there is none.
+  /// Returns the next connection of a listening socket; not open if there is none.
   [[nodiscard]] Socket accept() const;
 
  private:
   int fd_;
 };
 
-/// Listens at a port, 0 for any, of this machine alone or of all its networks; not open where that
-/// fails. `port` becomes the one that it is.
+/// Listens at a port (0: any), on this machine alone or on all networks; not open on failure.
+/// `port` receives the actual port.
 [[nodiscard]] Socket listen_at(bool local, int& port);
-/// Not open where nobody answers.
+/// Connects to a listener; not open if there is no answer.
 [[nodiscard]] Socket connect_to(const std::string& host, const std::string& port);
 
 }  // namespace pw

@@ -43,7 +43,7 @@ class KvCache {
   /// Ends a sequence in all layers of all ranks.
   void end(std::int64_t sequence);
   [[nodiscard]] std::int64_t tokens(const Layer& layer, std::int64_t sequence) const;
-  /// Returns the number of pages ever created; `free` counts those without a sequence.
+  /// Returns the number of pages ever created, free pages included.
   [[nodiscard]] std::size_t pages() const;
   [[nodiscard]] std::size_t pages(const Layer& layer) const {
     return pools_.at(layer).pages.size();

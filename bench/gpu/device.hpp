@@ -1,4 +1,4 @@
-// The device that benchmarks of this folder run on.
+// Opens the device for the benchmarks of this folder.
 #pragma once
 
 #include <cstdlib>
@@ -11,8 +11,8 @@
 
 namespace pw::bench {
 
-/// With kernels that were compiled before from the folder `cubins`, where one is named. Without a
-/// device the program ends with 5.
+/// Opens a device with the precompiled kernels of the folder `cubins`, if given. Without a device
+/// the program exits with 5.
 inline std::unique_ptr<cuda::Driver> open_device(const std::string& cubins, bool libraries) {
   cuda::CudaDriverOptions options;
   options.prepared = cubins;

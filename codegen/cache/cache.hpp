@@ -84,8 +84,7 @@ class CompileCache {
   /// Returns the number of requested objects that were missing.
   [[nodiscard]] std::size_t missing() const { return missing_; }
   [[nodiscard]] CacheCounts counts() const;  ///< counts of this process
-  [[nodiscard]] CacheCounts totals()
-      const;  ///< counts of all ended processes, stored in the folder
+  [[nodiscard]] CacheCounts totals() const;  ///< counts of all ended processes
   [[nodiscard]] const std::string& folder() const { return options_.folder; }
   /// Returns why there is no folder or why it is not writable; empty if the cache works.
   [[nodiscard]] std::string problem() const;

@@ -68,7 +68,8 @@ class Lowering {
   void in_loop(Cut* cut, IndexId extent, const Body& body);
   /// Cuts a loop so that `place < bound` is decided in each part; returns if no cut does this.
   void cut_at(IndexId place, std::int64_t bound);
-  /// Cuts a loop into groups so that `place` depends on fewer of its variables at once.
+  /// Tiles each loop whose variable `place` divides by a constant, so that the quotient is the
+  /// variable of an outer loop over groups.
   void cut_into_groups(IndexId place);
   void tile(VarId var, std::int64_t offset, std::int64_t size);
   /// Returns true if two values of a variable may give the same place.

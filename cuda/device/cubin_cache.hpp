@@ -1,5 +1,4 @@
-// Cubins that are there already: in the compile cache, or in a folder that was prepared for a
-// machine without NVRTC.
+// Compiled cubins, from the compile cache or from a folder prepared for a machine without NVRTC.
 #pragma once
 
 #include <functional>
@@ -13,20 +12,21 @@
 
 namespace pw::cuda {
 
-/// The kernel's cubin for a target: from the cache, else compiled and kept; without a cache
-/// always compiled. May be called from several threads. One of the cache that `loads` refuses is
-/// thrown away and compiled anew, once; `loads` also sees what was just compiled for the cache.
+/// Returns the kernel's cubin for a target: cached, or compiled and stored; without a cache always
+/// compiled. Thread-safe. A cached cubin that `loads` rejects is discarded and recompiled once;
+/// `loads` also checks a new cubin for the cache.
 Result<Cubin> cubin_of(const Nvrtc& nvrtc, CompileCache* cache, const Kernel& kernel,
                        const Target& target,
                        const std::function<bool(const Cubin&)>& loads = nullptr);
 
-/// Compiles the kernel into a folder, which must exist; what is in it already costs nothing.
+/// Compiles the kernel into an existing folder; existing entries are not recompiled.
 Status prepare_cubin(const Nvrtc& nvrtc, const std::string& folder, const Kernel& kernel,
                      const Target& target);
-/// From such a folder; PW1223 where it is not in it.
+/// Reads a cubin from such a folder; fails with PW1223 if it is missing.
 Result<Cubin> prepared_cubin(const std::string& folder, const Kernel& kernel, const Target& target);
 
-/// A cubin with its numbers and log, as bytes and back; nothing if the bytes are no cubin.
+/// Serialises a cubin with its numbers and log, and parses it; nothing if the bytes are not a
+/// cubin.
 [[nodiscard]] std::string pack(const Cubin& cubin);
 [[nodiscard]] std::optional<Cubin> unpack(std::string_view bytes);
 

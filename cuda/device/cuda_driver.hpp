@@ -1,4 +1,4 @@
-// The CUDA driver, loaded when first asked for. The same binary runs with and without it.
+// The CUDA driver, loaded on first use, so that one binary runs with and without it.
 #pragma once
 
 #include <map>
@@ -23,22 +23,22 @@ struct DriverStatus {
 };
 
 struct CudaDriverOptions {
-  /// Of libcuda; empty: $PWR_CUDA_DRIVER, else libcuda.so.1 by the loader's path.
+  /// Path of libcuda; empty: $PWR_CUDA_DRIVER, else libcuda.so.1 on the loader's path.
   std::string library;
   bool strict = false;
-  CompileCache* cache = nullptr;  ///< of cubins
-  /// A folder with the cubins of prepare_cubin(), for machines without NVRTC; what is not there is
-  /// compiled where there is one.
+  CompileCache* cache = nullptr;  ///< cache of cubins
+  /// Folder with cubins of prepare_cubin(), for machines without NVRTC; missing cubins are compiled
+  /// if NVRTC is present.
   std::string prepared;
-  bool libraries = true;  ///< matrix products by cuBLASLt, where it is there; never if strict
-  std::string cublaslt;   ///< the file; empty: see LtLibrary::open
+  bool libraries = true;  ///< matrix products by cuBLASLt, if present; never if strict
+  std::string cublaslt;   ///< path; empty: see LtLibrary::open
 };
 
 class CudaDriver final : public Driver {
  public:
-  /// The state of the driver on this machine. Never fails.
+  /// Returns the state of the driver on this machine. Never fails.
   [[nodiscard]] static DriverStatus probe(const CudaDriverOptions& options = {});
-  /// The first device. PW1260 with the status where there is none.
+  /// Opens the first device. Fails with PW1260 and the status if there is none.
   static Result<std::unique_ptr<CudaDriver>> open(const CudaDriverOptions& options = {});
   ~CudaDriver() override;
   CudaDriver(const CudaDriver&) = delete;
@@ -47,10 +47,10 @@ class CudaDriver final : public Driver {
   [[nodiscard]] std::string device() const override;
   [[nodiscard]] std::string arch() const override;
   [[nodiscard]] DeviceMemory memory() const override;
-  /// Not attention, whose kernels are our own.
+  /// Returns false, because attention uses our own kernels.
   [[nodiscard]] bool calls_libraries() const override { return false; }
-  /// Yes where cuBLASLt has an algorithm for it on this device; never if strict, since its order of
-  /// summation is its own. Loads the library on the first call.
+  /// Returns yes if cuBLASLt has an algorithm for the product on this device. Never if strict,
+  /// since its summation order is its own. Loads the library on the first call.
   [[nodiscard]] LibraryAnswer calls_library(const ProductCall& product,
                                             std::span<const DeviceTensor> reads,
                                             const DeviceTensor& result) const override;
@@ -61,9 +61,9 @@ class CudaDriver final : public Driver {
   Status read(void* to, Address from, std::int64_t bytes) override;
   Status fill(Address at, int byte, std::int64_t bytes) override;
   Status load(std::span<const Kernel> kernels) override;
-  /// PW1261 where cuBLASLt has no algorithm for one of the products.
+  /// Fails with PW1261 if cuBLASLt has no algorithm for one of the products.
   Result<std::unique_ptr<GraphExecutable>> instantiate(RecordedGraph graph) override;
-  /// A product that cuBLASLt has no algorithm for runs on the host.
+  /// Launches one node. A product without a cuBLASLt algorithm runs on the host.
   Status launch(const LaunchNode& node) override;
   Status run(Executable& executable, std::span<const DeviceTensor> inputs,
              std::span<const DeviceTensor> outputs, const RunContext& context) override;

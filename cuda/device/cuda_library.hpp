@@ -1,6 +1,5 @@
-// Internal to cuda/: the functions of the CUDA driver that are used, found by dlopen. Types and
-// numbers as in NVIDIA's cuda.h (12.0), under names of our own, so that nothing is linked or
-// included.
+// Internal to cuda/: the used functions of the CUDA driver, found by dlopen. Types and numbers
+// follow NVIDIA's cuda.h (12.0) under our own names, so that nothing is linked or included.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +20,7 @@ struct CudaKernelNode {  ///< CUDA_KERNEL_NODE_PARAMS_v2
 
 struct CudaCopyEnd {  ///< half of CUDA_MEMCPY3D_v2
   std::size_t x = 0, y = 0, z = 0, level = 0;
-  int memory = 2;  ///< of the device
+  int memory = 2;  ///< device memory
   void* host = nullptr;
   std::uint64_t device = 0;
   void* array = nullptr;
@@ -33,7 +32,7 @@ struct CudaCopy {  ///< CUDA_MEMCPY3D_v2
   std::size_t width = 0, height = 1, depth = 1;  ///< width in bytes
 };
 
-/// Every function returns a CUresult, 0 for success.
+/// Driver functions; each returns a CUresult, 0 for success.
 struct CudaFunctions {
   int (*init)(unsigned) = nullptr;
   int (*version)(int*) = nullptr;
@@ -74,7 +73,8 @@ struct CudaFunctions {
   int (*executable_destroy)(void*) = nullptr;
 };
 
-/// Fills all of them from a loaded library; the name of the first that it lacks, or an empty text.
+/// Fills all functions from a loaded library; returns the name of the first missing one, or an
+/// empty text.
 [[nodiscard]] std::string fill(CudaFunctions& functions, void* library);
 
 }  // namespace pw::cuda

@@ -1,6 +1,6 @@
-// The seam to a device: memory, and graphs of launches that are recorded once and replayed. A
-// recorded graph is plain data. Two implementations: the CUDA driver, and one that runs the same
-// kernels on the host (host_driver.hpp).
+// The device interface: memory, and graphs of launches that are recorded once and replayed. A
+// recorded graph is plain data. There are two implementations: the CUDA driver, and an emulator
+// that runs the same kernels on the host (host_driver.hpp).
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace pw::cuda {
 
-/// Of device memory, in bytes; 0 is none.
+/// Device address in bytes; 0 is null.
 using Address = std::uint64_t;
 
 struct MemoryRange {
@@ -40,13 +40,14 @@ struct DeviceTensor {
   }
 };
 
-/// How a matrix product y = a · b reads its operands, by the numbers of a node's reads. All of them
-/// are row-major; their extents and dtypes say the rest.
+/// How a matrix product y = a · b reads its operands, as indices of a node's reads. All are
+/// row-major; their tensors give extents and dtypes.
 struct ProductCall {
   std::size_t a = 0, b = 1;
-  bool b_transposed = false;                    ///< b is stored as [columns, depth]
-  std::optional<std::size_t> bias;              ///< added: one element, or one a column
-  std::optional<std::size_t> a_scale, b_scale;  ///< factors: one element, or one a row, a column
+  bool b_transposed = false;        ///< b is stored as [columns, depth]
+  std::optional<std::size_t> bias;  ///< addend: one element, or one for each column
+  /// Factors: one element, or one for each row (a) and column (b).
+  std::optional<std::size_t> a_scale, b_scale;
 };
 
 /// An op that a library runs: a matrix product.
@@ -57,7 +58,7 @@ struct LibraryCall {
   std::optional<ProductCall> product;
 };
 
-/// Whether a library is called for a product; where there is one that is not, why.
+/// Whether a library runs a product; if a present library does not, why.
 struct LibraryAnswer {
   bool yes = false;
   std::string why;
@@ -67,12 +68,12 @@ struct LibraryAnswer {
 struct LaunchNode {
   enum class Kind : std::uint8_t { kernel, library, copy };
   Kind kind = Kind::kernel;
-  std::string name;  ///< of the kernel, or the library's op
+  std::string name;  ///< name of the kernel, or of the library's op
   /// A kernel's pointers: reads, then writes. A library call writes its result, then the workspace.
   std::vector<DeviceTensor> reads, writes;
-  std::vector<std::int64_t> params;            ///< of a kernel: rows first
-  std::shared_ptr<const LibraryCall> library;  ///< of a library call
-  std::vector<std::size_t> after;              ///< nodes that must have ended, ascending
+  std::vector<std::int64_t> params;            ///< for a kernel: rows first
+  std::shared_ptr<const LibraryCall> library;  ///< for a library call
+  std::vector<std::size_t> after;              ///< predecessors, ascending
 };
 
 [[nodiscard]] LaunchCounts counted(const LaunchNode& node);
@@ -82,18 +83,17 @@ struct RecordedGraph {
   std::vector<LaunchNode> nodes;
 };
 
-/// Whether both touch the same bytes, one of them writing.
+/// Returns true if both touch the same bytes and one of them writes.
 [[nodiscard]] bool conflict(const LaunchNode& a, const LaunchNode& b);
 
-/// Which nodes must have ended before a node begins, by edges and what they imply. Edges lead from
-/// lower numbers to higher ones.
+/// The transitive predecessors of each node. Edges lead from lower to higher numbers.
 class Ancestors {
  public:
   explicit Ancestors(const RecordedGraph& graph);
   [[nodiscard]] bool has(std::size_t node, std::size_t before) const {
     return (bits_[node * words_ + before / 64] >> (before % 64) & 1) != 0;
   }
-  /// An edge more, to a node that none leads from yet.
+  /// Adds an edge to a node that has no outgoing edges yet.
   void add(std::size_t node, std::size_t before);
 
  private:
@@ -101,15 +101,16 @@ class Ancestors {
   std::vector<std::uint64_t> bits_;
 };
 
-/// Gives the nodes their edges: those in conflict stay in the order they stand in. No edge that
-/// others imply.
+/// Gives the nodes their edges: nodes in conflict keep their order. Transitively implied edges are
+/// omitted.
 void order_nodes(RecordedGraph& graph);
 
-/// A graph made ready to run.
+/// An instantiated graph.
 class GraphExecutable {
  public:
   virtual ~GraphExecutable() = default;
-  /// Runs all nodes and waits for them. PW1253 where the device fails; nothing works then.
+  /// Runs all nodes and waits for them. Fails with PW1253 if the device fails; the device is
+  /// unusable afterwards.
   virtual Status replay() = 0;
 };
 
@@ -120,35 +121,37 @@ struct DeviceMemory {
 class Driver {
  public:
   virtual ~Driver() = default;
-  /// "NVIDIA H200", or "the host".
+  /// Returns the device's name: "NVIDIA H200", or "the host".
   [[nodiscard]] virtual std::string device() const = 0;
-  /// "sm_90": what kernels are tuned and compiled for; the emulator's is the one it stands for.
+  /// Returns the architecture for tuning and compiling, "sm_90"; the emulator returns the one that
+  /// it emulates.
   [[nodiscard]] virtual std::string arch() const = 0;
   [[nodiscard]] virtual DeviceMemory memory() const = 0;
-  /// Whether library calls of every kind can be launched and captured, attention too.
+  /// Returns true if library calls of every kind, including attention, can be launched and
+  /// captured.
   [[nodiscard]] virtual bool calls_libraries() const = 0;
-  /// Whether those of this product can, with tensors of these extents; addresses do not matter.
+  /// Reports whether a product with tensors of these extents can be a library call; addresses are
+  /// ignored.
   [[nodiscard]] virtual LibraryAnswer calls_library(const ProductCall& product,
                                                     std::span<const DeviceTensor> reads,
                                                     const DeviceTensor& result) const;
-  /// Bytes that a library call needs to write besides its result; calls that may run at the same
-  /// time must not share them.
+  /// Returns the workspace bytes of a library call; concurrent calls must not share a workspace.
   [[nodiscard]] virtual std::int64_t workspace_bytes() const { return 0; }
-  /// Aligned to 256 bytes. PW1250 where there is not as much.
+  /// Allocates memory aligned to 256 bytes. Fails with PW1250 if memory is short.
   [[nodiscard]] virtual Result<Address> allocate(std::int64_t bytes) = 0;
   virtual void release(Address address) = 0;
   virtual Status write(Address to, const void* from, std::int64_t bytes) = 0;
   virtual Status read(void* to, Address from, std::int64_t bytes) = 0;
-  /// All bytes the same.
+  /// Sets all bytes to one value.
   virtual Status fill(Address at, int byte, std::int64_t bytes) = 0;
-  /// Makes kernels known by their names; those that are known already cost nothing.
+  /// Loads kernels by name; kernels that are already loaded cost nothing.
   virtual Status load(std::span<const Kernel> kernels) = 0;
-  /// PW1251: two nodes touch the same bytes, and no path orders them; PW1252: a node touches memory
-  /// that is not allocated.
+  /// Instantiates a graph. Fails with PW1251 if two nodes touch the same bytes and no path orders
+  /// them, and with PW1252 if a node touches unallocated memory.
   virtual Result<std::unique_ptr<GraphExecutable>> instantiate(RecordedGraph graph) = 0;
-  /// One node by itself; returns when it has ended.
+  /// Launches one node and waits for its end.
   virtual Status launch(const LaunchNode& node) = 0;
-  /// An op between graphs, on tensors in device memory.
+  /// Runs an op between graphs, on tensors in device memory.
   virtual Status run(Executable& executable, std::span<const DeviceTensor> inputs,
                      std::span<const DeviceTensor> outputs, const RunContext& context) = 0;
 };

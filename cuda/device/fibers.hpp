@@ -1,5 +1,5 @@
-// Fibers: coroutines on stacks of their own, scheduled cooperatively on one thread. In the
-// emulation of kernels a fiber is a thread of a block.
+// Fibers: coroutines with separate stacks, scheduled cooperatively on one thread. In the emulator a
+// fiber is a thread of a block.
 #pragma once
 
 #include <cstddef>
@@ -16,15 +16,15 @@ class Fibers {
   Fibers& operator=(const Fibers&) = delete;
   ~Fibers();
 
-  /// Makes `count` fibers that will call `body` with their number. What earlier ones left on their
-  /// stacks is forgotten, not unwound.
+  /// Creates `count` fibers that will call `body` with their number. The stacks of earlier fibers
+  /// are discarded without unwinding.
   void start(std::size_t count, std::function<void(std::size_t)> body);
-  /// Runs fiber i until it pauses or ends. Not from a fiber.
+  /// Runs fiber i until it pauses or ends. Must not be called from a fiber.
   void resume(std::size_t i);
-  /// From the running fiber, back to who resumed it.
+  /// Returns from the running fiber to its caller.
   void pause();
   [[nodiscard]] std::size_t current() const { return current_; }
-  /// Whether a fiber runs.
+  /// Returns true while a fiber runs.
   [[nodiscard]] bool inside() const { return inside_; }
   [[nodiscard]] bool ended(std::size_t i) const;
 

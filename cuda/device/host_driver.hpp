@@ -1,6 +1,6 @@
-// An emulator of the device: memory is the host's, kernels are the CUDA source itself, run on
-// fibers (see host_run.hpp), and library calls are those of a CPU backend. A graph's nodes run in
-// an order drawn from a seed, as far as its edges allow, so that a missing edge shows.
+// An emulator of the device. Memory is the host's, kernels are the unchanged CUDA source run on
+// fibers (see host_run.hpp), and a CPU backend runs library calls. A graph's nodes run in a random
+// order, drawn from a seed and consistent with its edges, so that a missing edge shows.
 #pragma once
 
 #include <map>
@@ -13,11 +13,11 @@ namespace pw::cuda {
 
 struct HostDriverOptions {
   std::uint64_t seed = 1;
-  std::int64_t capacity = std::int64_t{1} << 40;  ///< bytes that can be allocated
-  bool libraries = true;          ///< false: as a device without any, where products are kernels
-  std::string arch = "sm_90";     ///< of the device it stands for: which tuned schedules it runs
-  CompileCache* cache = nullptr;  ///< of compiled kernels; null: each module is compiled
-  // Failures to be had: of the n-th graph from 0 on, and of the n-th replay.
+  std::int64_t capacity = std::int64_t{1} << 40;  ///< capacity in bytes
+  bool libraries = true;          ///< false: a device without libraries, where products are kernels
+  std::string arch = "sm_90";     ///< emulated architecture, which selects tuned schedules
+  CompileCache* cache = nullptr;  ///< cache of compiled kernels; null: each module is compiled
+  // Fault injection: the n-th instantiation (from 0) or the n-th replay fails.
   std::optional<std::size_t> refuse_graph = std::nullopt, break_replay = std::nullopt;
 };
 
@@ -43,20 +43,20 @@ class HostDriver : public Driver {
   Status run(Executable& executable, std::span<const DeviceTensor> inputs,
              std::span<const DeviceTensor> outputs, const RunContext& context) override;
 
-  /// Bytes that are allocated, each allocation aligned to 256.
+  /// Returns the allocated bytes; each allocation is aligned to 256.
   [[nodiscard]] std::int64_t allocated() const { return allocated_; }
   [[nodiscard]] std::size_t replays() const { return replays_; }
-  /// What the launches of a kernel have touched since `forget_accesses`.
+  /// Accesses of a kernel's launches since `forget_accesses`.
   struct Touched {
     std::size_t launches = 0;
     AccessCounts counted;
-    /// By the kernel's tree, the launches' sizes and the arrays that the tree asks for, before each
-    /// launch; nothing where one is not known.
+    /// Predicted accesses by the kernel's tree, the launch sizes, and the arrays that the tree
+    /// requires. Nothing if one of these is unknown.
     std::optional<AccessCounts> foretold = AccessCounts();
   };
-  /// By kernel.
+  /// Returns the accesses by kernel.
   [[nodiscard]] const std::map<std::string, Touched>& touched() const { return touched_; }
-  /// Bytes that copies moved, each read and written.
+  /// Returns the bytes that copies moved, each read and written.
   [[nodiscard]] std::int64_t copied() const { return copied_; }
   void forget_accesses() {
     touched_.clear();
@@ -71,7 +71,7 @@ class HostDriver : public Driver {
   [[nodiscard]] std::optional<LaunchAccesses> foretell(const LaunchNode& node) const;
 
   HostDriverOptions options_;
-  std::map<Address, std::int64_t> blocks_;  ///< aligned bytes, by where they begin
+  std::map<Address, std::int64_t> blocks_;  ///< aligned bytes by start address
   std::int64_t allocated_ = 0;
   std::vector<HostKernels> modules_;
   std::map<std::string, std::size_t, std::less<>> module_of_;       ///< by kernel

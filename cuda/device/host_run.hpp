@@ -1,6 +1,6 @@
-// Runs the CUDA source of kernels on the host, unchanged: a prologue defines the names of CUDA, a
-// C++ compiler found on PATH makes a shared object in a private folder, and the threads of a block
-// run as fibers (see thread_block.hpp). For tests and comparisons.
+// Runs the CUDA source of kernels on the host, unchanged. A prologue defines CUDA's names, a C++
+// compiler from PATH makes a shared object in a private folder, and the threads of a block run as
+// fibers (see thread_block.hpp). For tests and comparisons.
 #pragma once
 
 #include <cstdint>
@@ -18,19 +18,19 @@ namespace pw::cuda {
 
 class HostKernels {
  public:
-  /// Compiles all kernels, with extra C++ text after them if given, in one go. PW1222 without a
-  /// compiler, PW1223 when it fails.
+  /// Compiles all kernels at once, followed by extra C++ text if given. Fails with PW1222 without a
+  /// compiler, and with PW1223 if it fails.
   static Result<HostKernels> build(std::span<const Kernel> kernels, std::string_view extra = {},
                                    CompileCache* cache = nullptr);
 
-  /// Calls a kernel for all rows. Pointers in the order of `Kernel::arguments`; values of
-  /// `Kernel::params`, rows first. Threads and blocks run in an order drawn from the seed. PW1225
-  /// where threads race for shared memory, part at a barrier or an exchange, or leave a shared
-  /// array. `counts` gets its accesses added.
+  /// Calls a kernel for all rows. Pointers follow `Kernel::arguments`, values `Kernel::params`,
+  /// rows first. Threads and blocks run in an order drawn from the seed. Fails with PW1225 if
+  /// threads race for shared memory, diverge at a barrier or exchange, or exceed a shared array.
+  /// Adds accesses to `counts`.
   Status run(const std::string& kernel, std::span<void* const> pointers,
              std::span<const std::int64_t> params, std::uint64_t seed = 1,
              AccessCounts* counts = nullptr) const;
-  /// A function of the extra text, by its C name; null when absent.
+  /// Returns a function of the extra text by its C name, or null.
   [[nodiscard]] void* symbol(const std::string& name) const;
 
  private:
@@ -44,7 +44,7 @@ class HostKernels {
   std::map<std::string, Shape> launches_;
 };
 
-/// The text that is compiled: prologue, prelude, kernels, and an entry for each.
+/// Returns the compiled text: prologue, prelude, kernels, and an entry for each.
 [[nodiscard]] std::string host_source(std::span<const Kernel> kernels, std::string_view extra = {});
 
 }  // namespace pw::cuda

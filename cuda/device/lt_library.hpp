@@ -1,6 +1,6 @@
-// Internal to cuda/: the functions of cuBLASLt that are used, found by dlopen. Types and numbers as
-// in NVIDIA's cublasLt.h (12.0, and what 12.9 adds), under names of our own, so that nothing is
-// linked or included.
+// Internal to cuda/: the used functions of cuBLASLt, found by dlopen. Types and numbers follow
+// NVIDIA's cublasLt.h (12.0, plus additions of 12.9) under our own names, so that nothing is linked
+// or included.
 #pragma once
 
 #include <cstddef>
@@ -41,7 +41,7 @@ enum class LtPreference : int {
 
 /// Values of attributes.
 namespace lt {
-constexpr int kComputeF32 = 68;                ///< CUBLAS_COMPUTE_32F: f32 is not cut to TF32
+constexpr int kComputeF32 = 68;                ///< CUBLAS_COMPUTE_32F: f32 is not truncated to TF32
 constexpr std::int32_t kTransposed = 1;        ///< CUBLAS_OP_T
 constexpr std::uint32_t kAddBias = 4;          ///< CUBLASLT_EPILOGUE_BIAS
 constexpr std::int32_t kScaleVectors = 3;      ///< CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F
@@ -61,7 +61,8 @@ struct LtFound {  ///< cublasLtMatmulHeuristicResult_t
   int reserved[4] = {};
 };
 
-/// But for `version` and `status_name`, every function returns a cublasStatus_t, 0 for success.
+/// cuBLASLt functions. Except for `version` and `status_name` each returns a cublasStatus_t, 0 for
+/// success.
 struct LtFunctions {
   std::size_t (*version)() = nullptr;
   const char* (*status_name)(int) = nullptr;
@@ -86,21 +87,21 @@ struct LtFunctions {
 
 class LtLibrary {
  public:
-  /// `path`, else $PWR_CUBLASLT; else libcublasLt.so.13, then .12, by the loader's path and where
-  /// the toolkit usually is, none of them newer than CUDA `newest` (13; 0: any). Never fails: ask
+  /// Opens `path`, else $PWR_CUBLASLT, else libcublasLt.so.13, then .12, from the loader's path and
+  /// the toolkit's usual folders. None is newer than CUDA `newest` (13; 0: any). Never fails: check
   /// `present`.
   static LtLibrary open(const std::string& path = {}, int newest = 0);
 
   [[nodiscard]] bool present() const { return functions_ != nullptr; }
-  /// "13.1.0 at /…/libcublasLt.so.13", or why it is absent.
+  /// Returns "13.1.0 at /…/libcublasLt.so.13", or why the library is absent.
   [[nodiscard]] const std::string& state() const { return state_; }
   [[nodiscard]] const LtFunctions& f() const { return *functions_; }
   [[nodiscard]] std::size_t version() const { return f().version(); }
-  /// PW1261, or PW1250 where memory is short, with the library's word for what went wrong.
+  /// Fails with PW1250 if memory is short, else with PW1261 and the library's status name.
   [[nodiscard]] Status check(int status, const std::string& what) const;
 
  private:
-  std::shared_ptr<const LtFunctions> functions_;  ///< of a library that is never closed
+  std::shared_ptr<const LtFunctions> functions_;  ///< functions of a library that is never closed
   std::string state_;
 };
 

@@ -1,6 +1,6 @@
 // Internal to cuda/: matrix products by cuBLASLt. The library's matrices are column-major, so a
-// row-major y = a · b is asked for as yᵀ = bᵀ · aᵀ: the library's A is our b, its B our a, and a
-// row of ours is a column of its own.
+// row-major y = a · b becomes yᵀ = bᵀ · aᵀ: the library's A is our b, its B is our a, and one of
+// our rows is one of its columns.
 #pragma once
 
 #include <array>
@@ -14,44 +14,45 @@
 
 namespace pw::cuda {
 
-/// All that an algorithm is chosen by.
+/// All properties that decide the algorithm.
 struct LtProduct {
   enum class Scales : std::uint8_t {
     none,
-    tensors,  ///< one of a, one of b
-    vectors,  ///< one a row of a, one a column of b
+    tensors,  ///< one for a, one for b
+    vectors,  ///< one for each row of a and column of b
   };
   DType in = DType::f32, out = DType::f32;
   std::int64_t rows = 0, depth = 0, columns = 0;
   bool b_transposed = false, biased = false;
   Scales scales = Scales::none;
-  std::array<std::uint32_t, 4> alignment{};  ///< of a, b, the bias and y: bytes, at most 256
-  std::int64_t workspace_bytes = 0;          ///< that it may write besides
+  /// Alignment of a, b, the bias and y in bytes, at most 256.
+  std::array<std::uint32_t, 4> alignment{};
+  std::int64_t workspace_bytes = 0;  ///< maximum workspace
   friend auto operator<=>(const LtProduct&, const LtProduct&) = default;
 };
 
-/// A product of tensors, as the library has it, or why it has none: f32, f16 and bf16 with a bias
-/// of their own dtype; f8e4m3 where b is stored transposed, multiples of 16 deep and wide, with
-/// scales. Scales of rows and columns are known from `version` 12.9 on.
+/// Returns a product of tensors in the library's form, or why it has none. Supported are f32, f16
+/// and bf16 with a bias of the same dtype, and f8e4m3 with scales if b is stored transposed and
+/// depth and width are multiples of 16. Row and column scales require `version` 12.9.
 [[nodiscard]] tl::expected<LtProduct, std::string> lt_product(const ProductCall& call,
                                                               std::span<const DeviceTensor> reads,
                                                               const DeviceTensor& result,
                                                               std::size_t version);
 
-/// Where a product's tensors are; 0 for those that it has not.
+/// Addresses of a product's tensors; 0 for absent ones.
 struct LtAddresses {
   Address a = 0, b = 0, bias = 0, a_scale = 0, b_scale = 0, y = 0, workspace = 0;
 };
 [[nodiscard]] LtAddresses addresses_of(const ProductCall& call, std::span<const DeviceTensor> reads,
                                        const DeviceTensor& result);
 
-/// Destroys itself by a function of the library's.
+/// A descriptor with the library's function that destroys it.
 using LtDescriptor = std::unique_ptr<void, int (*)(void*)>;
 
-/// The descriptors of one product. They need no device.
+/// The descriptors of one product. They require no device.
 class LtDescriptors {
  public:
-  /// PW1261 where the library refuses one of them.
+  /// Creates the descriptors. Fails with PW1261 if the library rejects one.
   static Result<LtDescriptors> make(const LtLibrary& library, const LtProduct& product,
                                     const LtAddresses& at);
   [[nodiscard]] void* operation() const { return operation_.get(); }
@@ -68,20 +69,21 @@ class LtDescriptors {
   LtDescriptor operation_, a_, b_, y_;
 };
 
-/// What algorithms for a product may use. PW1261 where the library refuses it.
+/// Returns the constraints on algorithms for a product. Fails with PW1261 if the library rejects
+/// them.
 Result<LtDescriptor> lt_preference(const LtLibrary& library, const LtProduct& product);
 
-/// The library on one device, with the algorithms that were chosen so far.
+/// The library on one device, with a cache of chosen algorithms.
 class LtProducts {
  public:
-  /// PW1261 where the library does not start: no device, or one that it does not know.
+  /// Starts the library. Fails with PW1261 if there is no device or an unsupported one.
   static Result<std::unique_ptr<LtProducts>> start(LtLibrary library);
   ~LtProducts();
   LtProducts(const LtProducts&) = delete;
   LtProducts& operator=(const LtProducts&) = delete;
 
   [[nodiscard]] const LtLibrary& library() const { return library_; }
-  /// The library's first choice, cached. PW1261 where it has none.
+  /// Returns the library's first choice, cached. Fails with PW1261 if it has none.
   Result<LtAlgorithm> algorithm(const LtProduct& product);
   /// Launches the matmul on a stream.
   Status multiply(const LtProduct& product, const LtAddresses& at, const LtAlgorithm& algorithm,

@@ -1,5 +1,5 @@
-// NVRTC, NVIDIA's run-time compiler, loaded when first asked for: no headers, no link-time
-// dependency. The same binary runs with and without it.
+// NVRTC, NVIDIA's run-time compiler, loaded on first use: it requires neither headers nor a
+// link-time dependency, so one binary runs with and without it.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace pw::cuda {
 
-/// What ptxas says of one kernel.
+/// Resource usage of one kernel as ptxas reports it.
 struct Usage {
   int registers = -1;                                         ///< -1: not reported
   std::int64_t stack = 0, spill_stores = 0, spill_loads = 0;  ///< bytes
@@ -21,8 +21,8 @@ struct Usage {
 
 /// Accesses to global memory in the PTX of one kernel, each instruction once.
 struct Traffic {
-  int wide_reads = 0, wide_writes = 0;      ///< of 8 or 16 bytes at once, as vectors of words
-  int narrow_reads = 0, narrow_writes = 0;  ///< of one element
+  int wide_reads = 0, wide_writes = 0;      ///< 8 or 16 bytes at once, as vectors of words
+  int narrow_reads = 0, narrow_writes = 0;  ///< one element
 };
 
 struct Cubin {
@@ -30,19 +30,19 @@ struct Cubin {
   Usage usage;
   Traffic traffic;
   std::string log;
-  /// Of static shared memory, as ptxas says.
+  /// Returns the bytes of static shared memory that ptxas reports.
   [[nodiscard]] std::int64_t shared_bytes() const;
 };
 
-/// Reads the usage of the (one) kernel of a program out of its log.
+/// Parses the usage of a program's only kernel from its log.
 [[nodiscard]] Usage parse_usage(std::string_view log);
 
 /// Counts the accesses in a PTX text.
 [[nodiscard]] Traffic parse_traffic(std::string_view ptx);
 
-/// What a kernel is compiled for. Strict: IEEE division and square root, and no contraction, so
-/// that its bits are the interpreter's; else division and root may be off in the last two bits, and
-/// a product and a sum may be one rounding.
+/// Compilation target. Strict: IEEE division and square root without contraction, so that the bits
+/// equal the interpreter's. Otherwise division and root may be off in the last two bits, and a
+/// product and a sum may round once.
 struct Target {
   std::string arch = "sm_90";
   bool strict = true;
@@ -50,19 +50,19 @@ struct Target {
 
 class Nvrtc {
  public:
-  /// Looks for libnvrtc.so.13, then .12, by the loader's path, then under CUDA_HOME, CUDA_PATH and
-  /// /usr/local/cuda. Never fails: ask `present`.
+  /// Opens libnvrtc.so.13, then .12, from the loader's path, then from CUDA_HOME, CUDA_PATH and
+  /// /usr/local/cuda. Never fails: check `present`.
   static Nvrtc open();
 
   [[nodiscard]] bool present() const { return library_ != nullptr; }
-  /// "13.0 at /…/libnvrtc.so.13", or why it is absent.
+  /// Returns "13.0 at /…/libnvrtc.so.13", or why it is absent.
   [[nodiscard]] const std::string& state() const { return state_; }
   [[nodiscard]] const std::string& version() const { return version_; }
-  /// The library's version, path, size and time of change: another build, another identity.
+  /// Returns the library's version, path, size and modification time; it changes with the library.
   [[nodiscard]] std::string identity() const;
-  /// "sm_75", …: what it compiles for, ascending. None where it is absent.
+  /// Returns the supported architectures, "sm_75", …, ascending; empty if NVRTC is absent.
   [[nodiscard]] std::vector<std::string> architectures() const;
-  /// Source → cubin. Errors carry NVRTC's log. May be called from several threads.
+  /// Compiles a source to a cubin. Errors carry NVRTC's log. Thread-safe.
   [[nodiscard]] Result<Cubin> compile(const std::string& source, const std::string& name,
                                       const Target& target = {}) const;
 
@@ -76,7 +76,7 @@ class Nvrtc {
   std::string state_, version_;
 };
 
-/// The options a kernel is compiled with; nothing is flushed to zero.
+/// Returns the compiler options for a target; denormals are never flushed to zero.
 [[nodiscard]] std::vector<std::string> nvrtc_options(const Target& target);
 
 }  // namespace pw::cuda

@@ -1,5 +1,5 @@
-// A host driver that compiles each kernel for a device, into a folder that a machine without NVRTC
-// reads (CudaDriverOptions::prepared).
+// A host driver that compiles each kernel for a device into a folder, for a machine without NVRTC
+// (CudaDriverOptions::prepared).
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@ namespace pw::cuda {
 
 class PreparingDriver final : public HostDriver {
  public:
-  /// `folder` must exist. Kernels run on the host as well only if asked to: at a device's sizes
-  /// that takes long.
+  /// Creates the driver; `folder` must exist. With `run`, kernels run on the host as well, which is
+  /// slow at a device's sizes.
   PreparingDriver(std::string folder, Target target, bool run)
       : HostDriver({.libraries = false}),
         folder_(std::move(folder)),

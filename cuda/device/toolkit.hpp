@@ -1,4 +1,4 @@
-// Where libraries of the CUDA toolkit are looked for.
+// Finds libraries of the CUDA toolkit.
 #pragma once
 
 #include <string>
@@ -6,8 +6,9 @@
 
 namespace pw::cuda {
 
-/// The files of a library, "libnvrtc": .so.13, then .so.12, each by the loader's path, then under
-/// CUDA_HOME, CUDA_PATH and /usr/local/cuda. None of a newer version than `newest`; 0: any.
+/// Returns candidate paths of a library such as "libnvrtc": .so.13, then .so.12, each on the
+/// loader's path, then in CUDA_HOME, CUDA_PATH and /usr/local/cuda. None is newer than `newest`; 0:
+/// any.
 [[nodiscard]] std::vector<std::string> toolkit_files(const std::string& library, int newest = 0);
 
 }  // namespace pw::cuda

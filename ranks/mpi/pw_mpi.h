@@ -1,5 +1,5 @@
-/* What libpw_mpi.so gives: the few functions of MPI that ranks need, so that programs run without
- * it. Any MPI library that it is compiled with will do. */
+/* The interface of libpw_mpi.so: the few MPI functions that ranks need, so that programs run
+ * without MPI. It compiles against any MPI library. */
 #ifndef PW_MPI_H
 #define PW_MPI_H
 #include <stdint.h>
@@ -8,10 +8,10 @@
 
 enum pw_mpi_collective { PW_MPI_ALL_GATHER, PW_MPI_ALL_TO_ALL, PW_MPI_BROADCAST, PW_MPI_BARRIER };
 
-/* Functions give 0, or MPI's error code. */
+/* Functions return 0, or MPI's error code. */
 struct pw_mpi {
   int version;
-  const char* (*library)(void); /* its name and version; before init, too */
+  const char* (*library)(void); /* MPI's name and version; callable before init */
   int (*init)(int* rank, int* size);
   /* The communicator of `size` neighbouring ranks, `stride` apart, that this rank is in. All ranks
    * call it. */
