@@ -1,7 +1,8 @@
-// How often a launch of a kernel touches memory, known before it runs. The emitter leaves a tree of
-// a kernel's accesses, loops and branches beside its text; `count_accesses` evaluates it for the
-// sizes of a launch, and where loops go by lengths that are data, for the arrays that hold them.
-// The emulator counts what really happens (host_driver.hpp), and both are equal.
+// Predicts how often a launch of a kernel touches memory. The emitter produces a tree of accesses,
+// loops and branches in addition to the kernel's text. `count_accesses` evaluates the tree for the
+// sizes of a launch and, if loop lengths are data, for the arrays that hold them. Invariant: the
+// prediction equals the emulator's count of actual accesses (host_driver.hpp). The cost is that of
+// a walk over the tree.
 #pragma once
 
 #include <array>
@@ -18,7 +19,7 @@ namespace pw::cuda {
 
 enum class Space : std::uint8_t { global, shared };
 
-/// Accesses of one kind, by what one thread moves at once: 1, 2, 4, 8 and 16 bytes.
+/// Accesses of one kind, by the bytes that one thread moves at once: 1, 2, 4, 8 and 16.
 struct AccessesByWidth {
   static constexpr std::size_t kWidths = 5;
   std::array<std::int64_t, kWidths> times{};
@@ -43,7 +44,7 @@ struct AccessCounts {
     shared_writes += other.shared_writes;
     return *this;
   }
-  /// Accesses of single threads, of any width.
+  /// Returns the accesses of single threads, of any width.
   [[nodiscard]] std::int64_t times() const {
     std::int64_t sum = 0;
     for (const auto* kind : {&global_reads, &global_writes, &shared_reads, &shared_writes})
@@ -53,33 +54,33 @@ struct AccessCounts {
   friend bool operator==(const AccessCounts&, const AccessCounts&) = default;
 };
 
-/// A member of the tree. How often it is reached is counted in threads.
+/// A node of the tree. Executions are counted in threads.
 struct AccessNode {
   enum class Kind : std::uint8_t { access, loop, branch };
   enum class Share : std::uint8_t {
     serial,   ///< each thread runs all passes
-    columns,  ///< a thread of `lanes` has one column of so many
+    columns,  ///< each of `lanes` threads has one column at a time
     chunks,   ///< the same, once for each 8 columns
-    parts,    ///< `lanes` parts of the team take a pass each; the last are there for no pass
+    parts,    ///< `lanes` parts of the team have one pass each; the last may have none
   };
   Kind kind = Kind::access;
-  // Of an access.
+  // For an access.
   Space space = Space::global;
   bool write = false;
-  int bytes = 0;             ///< that a thread moves at once
-  std::size_t argument = 0;  ///< of the kernel; of global memory
-  std::int64_t times = 1;    ///< a thread that gets there
-  std::int64_t one_of = 1;   ///< only one of so many threads gets there
-  bool live = false;         ///< only those that have a row, and a pass; of a loop too
+  int bytes = 0;             ///< bytes that a thread moves at once
+  std::size_t argument = 0;  ///< argument of the kernel, in global memory
+  std::int64_t times = 1;    ///< accesses by each thread that reaches the node
+  std::int64_t one_of = 1;   ///< only one of so many threads reaches the node
+  bool live = false;         ///< only threads with a row and a pass reach it; also for a loop
   bool uniform = false;      ///< all threads of a team touch the same element
-  // Of a loop. An access with a variable is a meeting of its lanes, 32 apart.
+  // For a loop. An access with a variable is an exchange of its lanes, 32 apart.
   Share share = Share::serial;
   rows::VarId var;
-  std::int64_t lanes = 1;   ///< 0: what the reduction tree has for the loop's width
-  std::int64_t blocks = 1;  ///< that share the passes
-  // Of a branch.
+  std::int64_t lanes = 1;   ///< 0: as many as the reduction tree has for the loop's width
+  std::int64_t blocks = 1;  ///< blocks that share the passes
+  // For a branch.
   rows::IndexId index, bound;
-  std::vector<AccessNode> first, second;  ///< first: of a loop too
+  std::vector<AccessNode> first, second;  ///< first: also the body of a loop
 
   [[nodiscard]] static AccessNode of_global(std::size_t argument, bool write, std::int64_t bytes) {
     AccessNode out;
@@ -97,20 +98,21 @@ struct AccessNode {
 
 struct LaunchAccesses {
   AccessCounts total;
-  /// By argument, of global memory; what all threads of a team touch alike counts once a team.
+  /// Accesses to global memory by argument; an access that is equal for all threads of a team
+  /// counts once for the team.
   std::vector<AccessesByWidth> arguments;
-  /// Of one kind, `times` by threads that move so many bytes each. `alike`: so many of them touch
-  /// the same element.
+  /// Adds `times` accesses of one kind by threads that move `bytes` each. `alike`: number of
+  /// threads that touch the same element.
   void add_global(std::size_t argument, bool write, std::int64_t bytes, std::int64_t times,
                   std::int64_t alike = 1);
   void add_shared(bool write, std::int64_t bytes, std::int64_t times);
 };
 
-/// Of a kernel whose loops go by what it reads.
+/// Accesses of a kernel whose loop lengths are data.
 struct AccessesByData {
   using Array = std::span<const std::int64_t>;
-  std::vector<std::size_t> arrays;  ///< the arguments that they go by, of dtype i64
-  /// Adds a launch's accesses: by its params, and by the arrays' elements when it begins.
+  std::vector<std::size_t> arrays;  ///< arguments with the lengths, of dtype i64
+  /// Adds a launch's accesses, computed from its params and the arrays' contents at its start.
   std::function<void(std::int64_t rows, std::span<const Array>, LaunchAccesses&)> add;
 };
 
@@ -119,17 +121,17 @@ struct AccessTree {
   std::optional<rows::VarId> row;  ///< a variable of the indices
   int team = 1, rows_per_block = 1, column_blocks = 1;
   std::vector<AccessNode> nodes;
-  std::optional<AccessesByData> by_data;  ///< besides the nodes
+  std::optional<AccessesByData> by_data;  ///< in addition to the nodes
 };
 
-/// Of a launch with these values of `Kernel::params`, rows first, and the arrays that the tree asks
-/// for. Nothing where those are absent, or where a branch depends on anything else that is read
-/// from memory.
+/// Returns the accesses of a launch with these values of `Kernel::params`, rows first, and the
+/// arrays that the tree requires. Nothing if an array is missing, or if a branch depends on other
+/// data in memory.
 [[nodiscard]] std::optional<LaunchAccesses> count_accesses(
     const AccessTree& tree, std::size_t arguments, std::span<const std::int64_t> params,
     std::span<const AccessesByData::Array> data = {});
 
-/// Collects the tree while text is written.
+/// Builds the tree while text is emitted.
 class AccessRecorder {
  public:
   void add(AccessNode access) { open().push_back(std::move(access)); }

@@ -1,4 +1,4 @@
-// Internal to cuda/: the text of single statements of a row program, wherever they stand in a
+// Internal to cuda/: emits single statements of a row program, independent of their place in a
 // kernel.
 #pragma once
 
@@ -9,8 +9,7 @@
 
 namespace pw::cuda {
 
-// Values in registers: narrow floats are held as floats that are already rounded, and beside them
-// as the bits they have in memory.
+// Values in registers: a narrow float is held as a rounded float, and also as its bits in memory.
 using rows::cxx::held;
 using rows::cxx::is_narrow;
 using rows::cxx::storage;
@@ -21,22 +20,22 @@ class Expressions {
   explicit Expressions(const rows::RowProgram& program) : program_(program) {}
 
   static std::string slot(rows::SlotId id);  ///< the value: "v7"
-  static std::string bits(rows::SlotId id);  ///< as it is in memory, of narrow floats: "b7"
-  /// What it is rounded from, of narrow floats that are computed: "x7".
+  static std::string bits(rows::SlotId id);  ///< bits of a narrow float in memory: "b7"
+  /// Returns the unrounded value of a computed narrow float: "x7".
   static std::string unrounded(rows::SlotId id);
   [[nodiscard]] DType dtype(rows::SlotId id) const { return program_.slots[id]; }
   [[nodiscard]] std::string in_unit(rows::SlotId id, rows::Unit unit) const;
 
-  /// Declares the slot of a statement from a text computed in `unit`: the rounding point.
+  /// Declares a statement's slot from a text computed in `unit`: the rounding point.
   [[nodiscard]] std::string rounded(rows::SlotId slot, const std::string& text,
                                     rows::Unit unit) const;
-  /// Declares it from an element as it is in memory.
+  /// Declares a slot from an element in its memory form.
   [[nodiscard]] std::string loaded(rows::SlotId slot, const std::string& element) const;
-  /// Declares it from a text that holds it already, and is rounded.
+  /// Declares a slot from a text with an already rounded value.
   [[nodiscard]] std::string given(rows::SlotId slot, const std::string& text) const;
-  /// Of a constant or compute statement.
+  /// Declares the slot of a constant or compute statement.
   [[nodiscard]] std::string defined(const rows::Statement& s) const;
-  /// The slot as it goes into memory.
+  /// Returns the slot in its memory form.
   [[nodiscard]] std::string stored(rows::SlotId slot) const;
 
  private:

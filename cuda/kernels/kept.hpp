@@ -1,5 +1,6 @@
-// Internal to cuda/: groups of columns that several phases of a row read, and where they stay in
-// between: in registers, then in shared memory, each thread its own.
+// Internal to cuda/: chooses where column groups that several phases of a row read stay in between:
+// registers first, then shared memory. Each thread stores its own groups, so no barrier is needed.
+// The choice is greedy in the order of the phases.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +13,15 @@
 
 namespace pw::cuda {
 
-/// A loop over columns as a team passes through it: thread p takes group p + k * lanes in pass k.
+/// A loop over columns as a team executes it: thread p has group p + k * lanes in pass k.
 struct ColumnPasses {
   ColumnLoop loop;
   int lanes = 1;
-  std::int64_t passes = 0;  ///< 0: not known beforehand
+  std::int64_t passes = 0;  ///< 0: unknown at compile time
 };
 
-/// A loop that reads groups: one of the block of statements itself, or one within a loop of it,
-/// which reads the groups of its parent's passes (`nested`: it never reads them first).
+/// A loop that reads groups. It is a statement of the block itself, or inside one of its loops,
+/// where it reads the groups of its parent's passes (`nested`: it never reads them first).
 struct Reader {
   const rows::Statement* statement = nullptr;
   const ColumnPasses* passes = nullptr;
@@ -33,23 +34,23 @@ struct Kept {
   int lanes = 1;
   std::int64_t passes = 0;
   bool shared = false;
-  std::int64_t slot = 0;  ///< of shared memory, in units of passes * lanes * 16 bytes
+  std::int64_t slot = 0;  ///< shared-memory offset in units of passes * lanes * 16 bytes
   const rows::Statement* first = nullptr;  ///< the loop that reads it from global memory
   [[nodiscard]] bool serves(const ColumnPasses& p) const {
     return p.lanes == lanes && p.passes == passes;
   }
 };
 
-/// Registers of 4 bytes that a thread of a team may keep.
+/// Returns the maximum registers of 4 bytes that a thread of a team may use.
 [[nodiscard]] int most_kept_words(const Schedule& schedule, int team);
 
-/// Chooses over the phases of a whole kernel: each choice takes of what is left.
+/// Chooses over the phases of a whole kernel; each choice uses the remaining capacity.
 class KeptStore {
  public:
   explicit KeptStore(const rows::RowProgram& program, Kernel& kernel)
       : program_(program), kernel_(kernel) {}
-  /// Of the loops of one block of statements, in its order; `lent`: groups that an outer team keeps
-  /// for a loop already. `whole`: the team is the block of threads, and passes here once.
+  /// Chooses for the loops of one block of statements, in order. `lent`: groups that an outer team
+  /// already holds for a loop. `whole`: the team is the thread block and executes this block once.
   std::vector<Kept> choose(
       const std::vector<Reader>& readers,
       const std::function<bool(const rows::Statement*, const GroupRead&)>& lent, int team,
@@ -59,7 +60,7 @@ class KeptStore {
   const rows::RowProgram& program_;
   Kernel& kernel_;
   int count_ = 0;
-  std::int64_t units_ = 0;  ///< of 16 bytes a thread
+  std::int64_t units_ = 0;  ///< units of 16 bytes a thread
 };
 
 }  // namespace pw::cuda

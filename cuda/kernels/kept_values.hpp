@@ -1,6 +1,6 @@
-// Internal to cuda/: values that a later phase of a row would compute again, such as the sum of a
-// residual and what is added to it. They are narrow, so keeping them takes no more registers than
-// keeping what they are computed from.
+// Internal to cuda/: avoids recomputing values in a later phase of a row, such as the sum of a
+// residual and its addend. Such values are narrow, so keeping them needs no more registers than
+// keeping their inputs.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace pw::cuda {
 
-/// Where a value is kept between phases: an argument of the row program that no memory stands for.
-/// The loop of `producer` stores it, column by column; later loops over columns load it.
+/// Place of a value between phases: an argument of the row program without memory. The loop of
+/// `producer` stores it, column by column; later column loops load it.
 struct KeptValue {
   std::size_t argument = 0;
   rows::VarId producer;
@@ -20,18 +20,19 @@ struct KeptValue {
 
 struct WithKeptValues {
   rows::RowProgram program;
-  std::vector<KeptValue> values;  ///< their arguments stand behind those of the program
+  std::vector<KeptValue> values;  ///< their arguments follow those of the program
 };
 
-/// What decides where values can be kept: a thread has the same columns in both loops.
+/// Properties that decide where values can be kept: a thread must have the same columns in both
+/// loops.
 struct TeamShape {
-  int threads = 1;     ///< of the team
-  int most_words = 0;  ///< registers of 4 bytes that may be used
+  int threads = 1;     ///< threads of the team
+  int most_words = 0;  ///< available registers of 4 bytes
 };
 
-/// The program with narrow values stored where they are first computed and loaded where they would
-/// be computed again, in loops of a width that gives all threads of the team groups of 8 columns;
-/// and in loops within loops, by a part of the team each. Unchanged where nothing is gained.
+/// Returns the program with narrow values stored at their first computation and loaded at later
+/// ones. This applies to loops wide enough to give every thread of the team groups of 8 columns,
+/// and to inner loops with a part of the team each. The program is unchanged if nothing is gained.
 [[nodiscard]] WithKeptValues keep_values(const rows::RowProgram& program, const TeamShape& team);
 
 }  // namespace pw::cuda

@@ -1,4 +1,4 @@
-// Internal to cuda/: how many threads share a row, which follows from the widths of its loops.
+// Internal to cuda/: computes the number of threads of a row from the widths of its loops.
 #pragma once
 
 #include <cstdint>
@@ -9,33 +9,33 @@
 namespace pw::cuda {
 
 inline constexpr int kMaxTeam = 256;  ///< lanes of the widest reduction
-inline constexpr int kMeetings = 8;   ///< places where lanes meet, for each unit; 40 KiB together
+inline constexpr int kMeetings = 8;   ///< exchange slots for each unit; 40 KiB in total
 
-/// Lanes of a reduction over so many columns.
+/// Returns the lanes of a reduction over so many columns.
 [[nodiscard]] int lanes_of(std::int64_t columns);
-/// Whether a statement is a loop or a reduction over columns, with none inside.
+/// Returns true if a statement is an innermost loop or reduction over columns.
 [[nodiscard]] bool is_columns(const rows::Statement& s);
 
 class TeamSize {
  public:
   explicit TeamSize(const rows::RowProgram& program) : program_(program), accesses_(program) {}
 
-  /// Threads, at most 256, that statements keep busy.
+  /// Returns the number of threads, at most 256, that the statements keep busy.
   [[nodiscard]] int needed(const rows::Block& body) const;
   [[nodiscard]] int needed(const rows::Statement& s) const;
-  /// Groups of 256 threads that a row is worth, so that each thread has few passes: where it is
-  /// reduced over more columns than they take in two, and all is read by groups of columns, before
-  /// the reduction begins. A power of two, of which a multiprocessor has a whole number.
+  /// Returns the groups of 256 threads for a row, such that each thread has few passes. More than
+  /// one requires a reduction over more columns than two passes cover, with all data read by column
+  /// groups before the reduction begins. A power of two that divides a multiprocessor's threads.
   [[nodiscard]] int groups(const rows::Block& body);
-  /// Into how many blocks a row can go: the most passes of a loop, where no reduction is over the
-  /// whole row. A step of few tokens then runs on more than a few multiprocessors.
+  /// Returns the maximum number of blocks for a row: the most passes of a loop, if no reduction
+  /// covers the whole row. A step of few tokens then uses more multiprocessors.
   [[nodiscard]] int parts(const rows::Block& body, int team, const Schedule& schedule) const;
-  /// Lanes of the widest reduction, and how many there are.
+  /// Returns the lanes of the widest reduction, and the number of such reductions.
   [[nodiscard]] int widest_within(const rows::Block& body) const;
   [[nodiscard]] static int reductions(const rows::Block& body);
 
  private:
-  [[nodiscard]] std::int64_t columns(rows::VarId var) const;  ///< -1: not known beforehand
+  [[nodiscard]] std::int64_t columns(rows::VarId var) const;  ///< -1: unknown at compile time
   [[nodiscard]] bool all_by_groups(const rows::Statement& s);
   [[nodiscard]] std::int64_t passes_of(const rows::Statement& loop, int team) const;
 

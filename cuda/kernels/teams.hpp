@@ -1,4 +1,4 @@
-// Internal to cuda/: how the threads of a team divide a row program, and the text of that.
+// Internal to cuda/: divides a row program among the threads of a team, and emits the text.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace pw::cuda {
 
-/// The body of the kernel; fills how it is launched and what it does.
+/// Returns the body of the kernel, and fills its launch configuration and statistics.
 std::string emit_body(const rows::RowProgram& program, Kernel& kernel);
 
 }  // namespace pw::cuda

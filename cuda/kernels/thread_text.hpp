@@ -1,5 +1,5 @@
-// Internal to cuda/: the text of statements that one thread runs, alone or for one of the columns
-// of a loop that is shared out.
+// Internal to cuda/: emits the statements of one thread, alone or for one column of a distributed
+// loop.
 #pragma once
 
 #include <set>
@@ -20,12 +20,12 @@ struct KernelText {
   }
 };
 
-/// The loop whose column e the statements are for.
+/// The loop whose column e the statements process.
 struct ColumnPlace {
   const ColumnLoop* loop = nullptr;
-  std::string groups;                 ///< what the names of its groups begin with
-  std::string live;                   ///< whether the thread may store; empty: always
-  std::set<std::size_t> packed = {};  ///< arguments whose columns are rounded together, after all
+  std::string groups;                 ///< prefix of its groups' names
+  std::string live;                   ///< condition under which the thread may store; empty: always
+  std::set<std::size_t> packed = {};  ///< arguments whose columns are rounded together afterwards
 };
 
 class ThreadText {
@@ -34,13 +34,13 @@ class ThreadText {
       : program_(program), kernel_(kernel), text_(text), expressions_(program) {}
 
   ColumnPlace place;
-  std::int64_t one_of = 1;  ///< threads, of which one runs the statement
+  std::int64_t one_of = 1;  ///< threads, of which one executes the statement
 
   void statement(const rows::Statement& s, int depth);
   void block(const rows::Block& body, int depth) {
     for (const rows::Statement& s : body) statement(s, depth);
   }
-  /// The store of an element, or its insertion into a group.
+  /// Returns the store of an element, or its insertion into a group.
   std::string store(const rows::Statement& s);
   /// Adds to the kernel's accesses by element.
   void note(ElementAccess access);
@@ -49,11 +49,11 @@ class ThreadText {
   [[nodiscard]] std::string index(rows::IndexId id) const { return program_.indices.print(id); }
   [[nodiscard]] static std::string variable(rows::VarId id);
   [[nodiscard]] std::string width(rows::VarId var) const;
-  /// -1 where it is not known beforehand.
+  /// Returns the number of columns; -1 if unknown at compile time.
   [[nodiscard]] std::int64_t columns(rows::VarId var) const;
-  /// "pw_sum<float>": of a reduction; a mean adds.
+  /// Returns the name of a reduction's function, "pw_sum<float>"; a mean adds.
   [[nodiscard]] static std::string function(const rows::Statement& reduce);
-  /// The lines of one more column: a = function(a, operand).
+  /// Emits the lines of one more column: a = function(a, operand).
   void accumulate(const rows::Statement& reduce, int depth);
   /// Declares the reduction's slot from the total in `text`.
   void total(const rows::Statement& reduce, const std::string& text, int depth);

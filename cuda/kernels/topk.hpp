@@ -1,5 +1,5 @@
-// The kernel of keep_topk, which is no row program: a thread has a row and finds its largest
-// elements one after the other.
+// The kernel of keep_topk, which has no row program: a thread processes a row and finds its largest
+// elements one after another.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,7 @@
 
 namespace pw::cuda {
 
-/// Of a keep_topk node over float rows of a fixed width; none for any other.
+/// Returns the kernel of a keep_topk node over float rows of fixed width; nothing for other nodes.
 [[nodiscard]] std::optional<Kernel> topk_kernel(const Graph& graph, NodeId node);
 
 }  // namespace pw::cuda

@@ -1,9 +1,10 @@
-// Attention on a device: the keys and values of each layer stay there in pages. Which page holds
-// which tokens is kept on the host by the step's KvCache, once for all layers; a step's lengths and
-// pages are written to tables in device memory before its launches. These are two kernels a layer,
-// one that puts a step's rows into their pages, and one with a block for each row and head: their
-// grids depend on the number of rows only, so that they may stand in a captured graph. The bits are
-// the interpreter's. Made to be right first.
+// Attention on a device with a paged key-value cache. The keys and values of each layer stay on the
+// device in pages (PagedAttention, Kwon et al. 2023). The step's KvCache maps tokens to pages on
+// the host, once for all layers; before the launches a step's lengths and pages are written to
+// tables in device memory. Each layer has two kernels: one stores a step's rows into their pages,
+// and one computes attention with a block for each row and head. Their grids depend only on the
+// number of rows, so a captured graph may contain them. The bits equal the interpreter's. The plain
+// kernel favours correctness over speed; attention on tensor cores replaces it.
 #pragma once
 
 #include <functional>
@@ -18,54 +19,54 @@
 
 namespace pw::cuda {
 
-/// Shared by all pieces of a class: each launch gets the layer whose pages it reads.
+/// Kernels shared by all pieces of a class: each launch receives its layer's pages.
 struct AttentionKernels {
   Kernel put, attend;
-  std::optional<AttentionForms> forms;  ///< in place of `attend`: one of them by the step
+  std::optional<AttentionForms> forms;  ///< replaces `attend`; the step selects the form
   std::vector<std::size_t> operands;    ///< inputs of the piece: q, k, v, and the divisor if any
-  DimId rows;                           ///< of the step
+  DimId rows;                           ///< rows of the step
   std::int64_t page_tokens = 0;
   std::int64_t heads = 0, groups = 0, width = 0;
   std::int64_t row = 0;  ///< elements of a token's keys, and of its values
   DType k = DType::f32, v = DType::f32;
 };
 
-/// Of a piece that is one unified_attention of floats of at most 32 bits, whose heads and widths
-/// are fixed, with or without the write of its keys and values to the cache; none for any other.
-/// `page_tokens` is the cache's. On the tensor cores of `arch`, where that names an architecture
-/// with products for its operands: in their order of sums, not the interpreter's, and with these
-/// tiles; null: those that the model chooses, for steps of `query` new tokens of each sequence, and
-/// for others.
+/// Returns the kernels of a piece that is one unified_attention, with or without the cache write,
+/// over floats of at most 32 bits with fixed heads and widths; nothing for other pieces.
+/// `page_tokens` is the cache's page size. If `arch` has tensor-core instructions for the operands,
+/// the kernels use them and sum in their order, not the interpreter's. `tiles` are the tiles; null:
+/// the model's choice for steps of `query` new tokens of each sequence, and for others.
 [[nodiscard]] std::optional<AttentionKernels> attention_kernels(
     const Graph& piece, std::int64_t page_tokens, std::string_view arch = {},
     const AttentionTiles* tiles = nullptr, std::int64_t query = 1);
 
-/// The memory that attention has on a device, and its launches.
+/// The device memory of attention, and its launches.
 class DeviceAttention {
  public:
-  /// Allocates memory that its owner releases; called when pages run out, for twice as many.
+  /// Allocates memory that its owner releases; called with twice the pages when pages run out.
   using Allocate = std::function<Result<Address>(std::int64_t bytes, const std::string& what)>;
   DeviceAttention(Driver& driver, Allocate allocate)
       : driver_(driver), allocate_(std::move(allocate)) {}
 
-  /// A layer more, before reserve(). All layers have the same rows and tokens a page.
+  /// Adds a layer, before reserve(). All layers have equal rows and page sizes.
   void add(const AttentionKernels& kernels, const std::string& layer);
   [[nodiscard]] bool empty() const { return pools_.empty(); }
-  /// What reserve() takes.
+  /// Returns the bytes that reserve() allocates.
   [[nodiscard]] std::int64_t bytes(std::int64_t pages, std::int64_t rows) const;
-  /// Memory for so many pages in each layer, and for steps of so many rows.
+  /// Reserves memory for `pages` pages in each layer and steps of `rows` rows.
   Status reserve(std::int64_t pages, std::int64_t rows);
-  /// Before the launches of a step: pages for its tokens, and the tables. `rows` with padding.
-  /// PW1209 as KvCache::extend(), and where the cache's pages are of another size.
+  /// Prepares a step before its launches: pages for its tokens, and the tables. `rows` includes
+  /// padding. Fails with PW1209 like KvCache::extend(), and if the cache has another page size.
   Status begin(const Step& step, std::int64_t rows);
-  /// Tensors as the piece has them, rows of padding included. For steps of `query` new tokens of
-  /// each sequence; 0: not equally many. Others are right as well.
+  /// Returns the launches for the piece's tensors, padding rows included. They are tuned for
+  /// `query` new tokens of each sequence (0: they differ), and correct for any step.
   [[nodiscard]] std::vector<LaunchNode> launches(const AttentionKernels& kernels,
                                                  const std::string& layer,
                                                  std::span<const DeviceTensor> inputs,
                                                  const DeviceTensor& output,
                                                  std::int64_t query) const;
-  /// Of all memory that launches touch besides their tensors; another after pages ran out.
+  /// Returns a hash of all device addresses of the launches other than their tensors; it changes
+  /// when pages run out.
   [[nodiscard]] std::uint64_t address_hash() const;
 
  private:
@@ -75,26 +76,26 @@ class DeviceAttention {
     Address k_pages = 0, v_pages = 0;
   };
   [[nodiscard]] std::int64_t page_bytes(const Pool& pool, DType dtype) const;
-  /// Of what kernels add up that share out parts of the keys.
+  /// Returns the bytes of the partial sums of split-KV kernels.
   [[nodiscard]] std::int64_t sums_bytes(std::int64_t rows) const;
-  /// Of the numbers by which they know who is the last.
+  /// Returns the bytes of the arrival counters of split-KV kernels.
   [[nodiscard]] std::int64_t arrived_bytes(std::int64_t rows) const;
   [[nodiscard]] static std::int64_t table_bytes(std::int64_t pages, std::int64_t rows);
   Status grow(Address& address, std::int64_t old_bytes, std::int64_t bytes,
               const std::string& what);
-  /// What the kernels read of the step: for each row its slot, where its sequence's pages begin and
-  /// how many keys it sees; then the pages of all sequences.
+  /// Returns the step's table: for each row its slot, the start of its sequence's pages and the
+  /// number of keys it sees; then the pages of all sequences.
   Result<std::vector<std::int64_t>> table_of(const Step& step, std::int64_t rows);
-  /// Where a page of a cache is here.
+  /// Returns the device index of a cache's page.
   std::int64_t place(const KvCache& cache, std::size_t page);
 
   Driver& driver_;
   Allocate allocate_;
   std::map<std::string, Pool> pools_;  ///< by layer
   std::int64_t page_tokens_ = 0;
-  std::int64_t pages_ = 0, taken_ = 0;  ///< of each pool
+  std::int64_t pages_ = 0, taken_ = 0;  ///< in each pool
   std::map<const KvCache*, std::vector<std::int64_t>> places_;
-  KvCache once_;  ///< of a step without a cache
+  KvCache once_;  ///< cache of a step that has none
   Address table_ = 0;
   std::int64_t table_bytes_ = 0;
   std::vector<AttentionForms> forms_;  ///< of the layers that have them

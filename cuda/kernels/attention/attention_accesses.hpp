@@ -1,7 +1,7 @@
-// How often attention's kernels touch memory. Their loops go by the lengths of a step's sequences,
-// which its tables hold: for each row of the step the slot of its keys, where its sequence's pages
-// begin, and how many keys it sees (DeviceAttention writes them before the launches). Counts are
-// functions of those.
+// Predicts the memory accesses of the attention kernels. Their loop lengths are data: for each row,
+// the tables hold the slot of its keys, the start of its sequence's pages, and the number of keys
+// it sees (DeviceAttention writes them before the launches). The counts are functions of these
+// tables.
 #pragma once
 
 #include <cstdint>
@@ -15,22 +15,22 @@ namespace pw::cuda {
 struct AttentionSizes {
   std::int64_t heads = 0, groups = 0, width = 0;
   std::int64_t q = 2, k = 2, v = 2, out = 2;  ///< bytes of an element
-  std::int64_t divisor = 0;                   ///< the same; 0: there is none
+  std::int64_t divisor = 0;                   ///< bytes of an element; 0: no divisor
   std::int64_t page_tokens = 16;
 };
 
-/// Of kPut: keys, values and slots are read, pages of both written.
+/// Returns the accesses of kPut: it reads keys, values and slots, and writes pages of both.
 [[nodiscard]] AccessesByData put_accesses(const AttentionSizes& sizes, int threads);
-/// Of kAttend: queries, pages of keys and values, where tables begin, keys seen, pages and the
-/// divisor are read, results written.
+/// Returns the accesses of kAttend: it reads queries, pages of keys and values, table starts, key
+/// counts, pages and the divisor, and writes results.
 [[nodiscard]] AccessesByData attend_accesses(const AttentionSizes& sizes, int threads);
-/// Of pw_attention: the same arguments, and where there are parts, their sums and the number of
-/// those that are there.
+/// Returns the accesses of pw_attention: the same arguments and, with split-KV, the partial sums
+/// and arrival counters.
 [[nodiscard]] AccessesByData tensor_attention_accesses(const AttentionSizes& sizes,
                                                        const AttentionTile& tile);
 
 /// The tables of a step as far as counts depend on them, rows ascending: the first row of its
-/// sequence in place of where its pages begin.
+/// sequence in place of the start of its pages.
 struct StepTables {
   std::vector<std::int64_t> tables, seen;
 };

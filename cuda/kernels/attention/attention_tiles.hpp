@@ -1,5 +1,6 @@
-// Which kernel of attention a step takes, by its rows and by whether its sequences have equally
-// many new tokens: chosen by the model (attention_model.hpp). Any kernel is right for any step.
+// Selects the attention kernel of a step by its number of rows and by whether its sequences have
+// equally many new tokens. The cost model (attention_model.hpp) makes the selection. Every kernel
+// is correct for every step.
 #pragma once
 
 #include <cstdint>
@@ -10,30 +11,31 @@
 
 namespace pw::cuda {
 
-/// What kernels there are, and which a step takes.
+/// The available kernels, and the one for each step.
 struct AttentionTiles {
-  /// Up to how many rows, ascending, and which of all; the last for any number.
+  /// Pairs of maximum rows, ascending, and index into `all`; the last entry covers any larger
+  /// number.
   using Chosen = std::vector<std::pair<std::int64_t, std::size_t>>;
   std::vector<AttentionTile> all;
   Chosen chosen;
-  /// Of steps that have `query` new tokens of each sequence; empty: they take what others do.
+  /// Choices for steps with `query` new tokens of each sequence; empty: the general choices.
   Chosen decodes = {};
   std::int64_t query = 1;
-  /// `query`: new tokens of each sequence; 0: not equally many.
+  /// Returns the index of the kernel; `of_query`: new tokens of each sequence, or 0 if they differ.
   [[nodiscard]] std::size_t of(std::int64_t rows, std::int64_t of_query) const;
 };
 
-/// What a step of so many rows is taken for. With `query` new tokens of each: sequences of 4096
-/// keys. Else, up to 256 rows, a token of each of such sequences, and beyond that the beginning of
-/// one sequence.
+/// Returns the work assumed for a step of `rows` rows. With `query` new tokens of each sequence:
+/// sequences of 4096 keys. Otherwise up to 256 rows one token each of such sequences, and above
+/// that the start of one sequence.
 [[nodiscard]] AttentionWork typical_work(std::int64_t rows, std::int64_t query, std::int64_t heads,
                                          std::int64_t groups, std::int64_t width);
-/// Tiles that may suit such steps, whatever is chosen of them.
+/// Returns the tiles that may suit such steps.
 [[nodiscard]] std::vector<AttentionTile> attention_candidates(const TensorMachine& machine,
                                                               const AttentionWork& work);
-/// By the model, for `query` new tokens of sequences of 512, 4096 and 32768 keys, and for prompts,
-/// one and of 512 tokens each: what loses least in all, but for a few steps that another one's
-/// kernel serves as well, within 2 %.
+/// Chooses kernels by the model, for `query` new tokens of sequences of 512, 4096 and 32768 keys,
+/// and for prompts, single and of 512 tokens each. It minimises the total loss, and drops kernels
+/// for few steps if another kernel is within 2 %.
 [[nodiscard]] AttentionTiles attention_tiles(const TensorMachine& machine, std::int64_t heads,
                                              std::int64_t groups, std::int64_t width,
                                              std::int64_t query = 1);

@@ -1,4 +1,4 @@
-// Internal to cuda/: the text of schedules.json, as it is in the repository.
+// Internal to cuda/: the text of schedules.json from the repository.
 #pragma once
 
 #include <string_view>

@@ -1,5 +1,5 @@
-// What is known of a machine's tensor cores: the constants of the models of products
-// (tensor_model.hpp) and of attention (attention_model.hpp), each with its source.
+// Properties of a machine's tensor cores: the constants of the cost models of products
+// (tensor_model.hpp) and attention (attention_model.hpp), each with its source.
 #pragma once
 
 #include <algorithm>
@@ -10,94 +10,95 @@
 
 namespace pw::cuda {
 
-// What kernels get of a machine's rates, and when: fitted to what 143 products of all tiles take on
-// an H100, within 7 % (bench/results/tensor_cores.md; decision 027). The same is assumed of the
-// other machines.
+// Fractions of a machine's rates that kernels reach, fitted to 143 measured products of all tiles
+// on an H100, within 7 % (bench/results/tensor_cores.md; decision 027). Other machines are assumed
+// to behave alike.
 
-/// Of memory's bandwidth, of what a multiprocessor may take from the second-level cache, and of
-/// what `mma.sync` multiplies.
+/// Reached fractions: memory bandwidth, a multiprocessor's rate from the second-level cache, and
+/// the `mma.sync` rate.
 inline constexpr double kReachedMemory = 0.976, kReachedPort = 0.852, kReachedRate = 0.79;
-/// Of what `wgmma` multiplies: cuBLASLt's products of 4096 and 8192 rows reach 0.80 to 0.83, all
-/// told, on the same device. No kernel of ours has been measured.
+/// Reached fraction of the `wgmma` rate, assumed: cuBLASLt's products of 4096 and 8192 rows reach
+/// 0.80 to 0.83 in total on the same device. No kernel of ours has been measured.
 inline constexpr double kReachedGroupRate = 0.85;
-/// Of that, with one warp for each part of a multiprocessor.
+/// Fraction of that rate with one warp for each quarter of a multiprocessor.
 inline constexpr double kOneWarp = 0.859;
-/// Seconds until a read is there while many are under way.
+/// Seconds of a read's latency under load.
 inline constexpr double kLoadedLatency = 1e-6;
-/// Of things that go on at the same time the longest is not all: see `combined`.
+/// Exponent for concurrent activities, whose total exceeds the longest: see `combined`.
 inline constexpr double kTogether = 3.46;
 
-/// Seconds until a read from memory is there, as `Machine::latency`.
+/// Seconds of a memory read's latency, as in `Machine::latency`.
 inline constexpr double kReadLatency = 700e-9;
-/// The same of the second-level cache: 260 to 280 cycles (Luo et al. 2024, A100 and H100).
+/// Seconds of the second-level cache's latency: 260 to 280 cycles (Luo et al. 2024, A100 and H100).
 inline constexpr double kCacheLatency = 200e-9;
-/// Warps that a multiprocessor needs to multiply at full rate: one for each of its four parts.
+/// Warps that a multiprocessor needs to multiply at full rate: one for each of its four quarters.
 inline constexpr int kFullWarps = 4;
-/// Rows that a warpgroup multiplies.
+/// Rows of a warpgroup's product.
 inline constexpr std::int64_t kGroupRows = 64;
 
 struct TensorMachine {
   std::string_view arch, name;
   int multiprocessors = 0;
-  std::int64_t block_bytes = 0;  ///< of shared memory, that a block may have
+  std::int64_t block_bytes = 0;  ///< maximum shared memory of a block
   double clock = 0;              ///< cycles a second
-  double bandwidth = 0;          ///< of memory, bytes a second
+  double bandwidth = 0;          ///< memory bandwidth, bytes a second
   double cache_bandwidth = 0;    ///< of the second-level cache, bytes a second
   double cache_bytes = 0;
-  double flops = 0;       ///< a second of 16-bit operands with f32 sums, by `mma.sync`
-  double byte_flops = 0;  ///< of fp8 operands; 0: none
-  /// Of fp8, whose `mma` may be made of conversions to f16: sums of a thread, at most, beyond which
-  /// the compiler keeps some in local memory, and registers needed beside those of other types.
+  double flops = 0;       ///< 16-bit operations a second with f32 sums, by `mma.sync`
+  double byte_flops = 0;  ///< fp8 operations a second; 0: unsupported
+  /// For fp8, whose `mma` may be lowered to f16 conversions: the maximum sums of a thread before
+  /// the compiler uses local memory, and the extra registers compared with other types.
   int byte_sums = 0, byte_registers = 0;
-  double group_flops = 0;  ///< as `flops`, by `wgmma`; 0: none
+  double group_flops = 0;  ///< like `flops`, by `wgmma`; 0: unsupported
 
-  /// Of shared memory of one multiprocessor, bytes a second, read and written: 128 a cycle (CUDA
+  /// Returns a multiprocessor's shared-memory bandwidth in bytes a second: 128 a cycle (CUDA
   /// programming guide: 32 banks of 4 bytes).
   [[nodiscard]] double shared_bandwidth() const { return 128 * clock; }
-  /// That one multiprocessor takes from the second-level cache at most: of 64 bytes a cycle (Luo et
-  /// al. 2024, as below) what is reached.
+  /// Returns a multiprocessor's maximum rate from the second-level cache: the reached fraction of
+  /// 64 bytes a cycle (Luo et al. 2024, as below).
   [[nodiscard]] double cache_port() const { return kReachedPort * 64 * clock; }
-  /// Of memory, what is reached.
+  /// Returns the reached memory bandwidth.
   [[nodiscard]] double read_bandwidth() const { return kReachedMemory * bandwidth; }
-  /// Of 16-bit operands by whatever instruction.
+  /// Returns the highest rate for 16-bit operands by any instruction.
   [[nodiscard]] double most_flops() const { return std::max(flops, group_flops); }
-  /// What one multiprocessor multiplies a second with so many warps, of a rate of the whole
-  /// machine.
+  /// Returns one multiprocessor's share of a machine-wide rate with so many warps.
   [[nodiscard]] double multiplied(double rate, double warps) const {
     return kReachedRate * kept_busy(warps) * rate / multiprocessors;
   }
-  /// The same of 16-bit operands by warpgroups that have so many warps.
+  /// Returns one multiprocessor's rate for 16-bit operands by warpgroups with so many warps.
   [[nodiscard]] double multiplied_by_groups(double warps) const {
     return kReachedGroupRate * kept_busy(warps) * group_flops / multiprocessors;
   }
-  /// Of its rate, what a multiprocessor gets with so many warps: four are one for each of its
-  /// parts, which wait by themselves now and then.
+  /// Returns the reached fraction of a multiprocessor's rate with so many warps. Four warps are one
+  /// for each quarter, which stalls occasionally.
   [[nodiscard]] static double kept_busy(double warps) {
     return warps >= 2 * kFullWarps ? 1.0
            : warps > kFullWarps    ? kOneWarp + (1 - kOneWarp) * (warps - kFullWarps) / kFullWarps
                                    : kOneWarp * warps / kFullWarps;
   }
-  /// Warps' instructions that one multiprocessor issues a second: one a cycle of each of 4 parts.
+  /// Returns the warp instructions that a multiprocessor issues a second: one a cycle in each of 4
+  /// quarters.
   [[nodiscard]] double issue() const { return 4 * clock; }
-  /// Blocks that one multiprocessor holds, by `resident_blocks` of the same architecture.
+  /// Returns the resident blocks of a multiprocessor, by `resident_blocks` of the same
+  /// architecture.
   [[nodiscard]] std::int64_t resident(int block_threads, int registers,
                                       std::int64_t block_shared_bytes) const;
 };
 
-/// What something takes at least, and by what.
+/// A lower bound of a time, and the resource that sets it.
 struct TimeTerm {
   double seconds;
   std::string_view name;
 };
-/// Of what has `seconds`: the first of those with most.
+/// Returns the first entry with the most `seconds`.
 template <class Time, std::size_t N>
 [[nodiscard]] Time longest(const std::array<Time, N>& times) {
   return *std::max_element(times.begin(), times.end(),
                            [](const Time& a, const Time& b) { return a.seconds < b.seconds; });
 }
 
-/// Seconds of what goes on at the same time: a norm of the times, so that what takes as long as
-/// another costs a fifth more than one of them.
+/// Returns the seconds of concurrent activities: a norm of their times, such that two equal times
+/// cost a fifth more than one.
 template <class Time, std::size_t N>
 [[nodiscard]] double combined(const std::array<Time, N>& times, double norm = kTogether) {
   const double most = longest(times).seconds;
@@ -107,12 +108,13 @@ template <class Time, std::size_t N>
   return most * std::pow(sum, 1 / norm);
 }
 
-/// Null for an architecture that is not known.
+/// Returns the machine, or null for an unknown architecture.
 [[nodiscard]] const TensorMachine* tensor_machine(std::string_view arch);
-/// For one that is not known the nearest older one, that allows a block no more than all do.
+/// Returns the machine; for an unknown architecture the nearest older one, with the block limits
+/// that all share.
 [[nodiscard]] TensorMachine tensor_machine_or_nearest(std::string_view arch);
 
-/// 86 of "sm_86"; 0 where it is none.
+/// Returns 86 for "sm_86"; 0 if malformed.
 [[nodiscard]] int arch_number(std::string_view arch);
 
 }  // namespace pw::cuda
