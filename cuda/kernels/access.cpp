@@ -1,3 +1,11 @@
+// Vectorises the accesses of a column loop. An element's address is a linear form over atoms; its
+// constant and its coefficient of the column decide which aligned groups the 8 columns of a chunk
+// touch.
+//
+// Invariant: all columns of a chunk use at most kMaxGroups groups, whose positions relative to the
+// chunk are equal in every pass; otherwise the access is by elements, with a reason. Equal groups
+// of a loop are shared, so each is read once a pass. Cost: linear in the statements, times 8
+// columns.
 #include "cuda/kernels/access.hpp"
 
 #include <algorithm>
@@ -13,7 +21,7 @@ using rows::IndexId;
 using rows::SlotId;
 using rows::Statement;
 
-constexpr std::size_t kMaxGroups = 2;  // that one access may touch
+constexpr std::size_t kMaxGroups = 2;  // groups that one access may touch
 
 void collect_slots(const Block& block, std::vector<SlotId>& out) {
   for (const Statement& s : block) {
@@ -144,7 +152,7 @@ bool AccessPlan::places(const ColumnLoop& loop, IndexId index, Places& out) {
   return true;
 }
 
-/// The condition is known for each of the 8 columns, in all passes alike.
+/// Returns true if the condition is known for each of the 8 columns, equally in all passes.
 bool AccessPlan::is_static(const ColumnLoop& loop, const Statement& branch) {
   Places places_of;
   const rows::Interval bound = indices_.interval(branch.bound);

@@ -1,3 +1,10 @@
+// Evaluates access trees. The number of threads that reach a node is the product of the shares of
+// its enclosing loops and branches; it is tracked for all threads, and for those that have a row
+// and a pass.
+//
+// Invariant: a branch is counted by enumerating its loop variables only if its condition depends on
+// known values; otherwise the count fails instead of guessing. The cost is linear in the tree for
+// constant conditions, and in the iterations of the variables that a condition reads otherwise.
 #include "cuda/kernels/access_counts.hpp"
 
 #include <algorithm>
@@ -17,7 +24,7 @@ using rows::VarId;
 
 constexpr std::int64_t kColumns = 8, kMostLanes = 256, kWarp = 32;
 
-/// Threads that reach a place: all, and those that have a row and a pass.
+/// Threads that reach a node: all, and those with a row and a pass.
 struct Reached {
   std::int64_t all = 0, live = 0;
 };

@@ -1,3 +1,6 @@
+// Text of the expressions of a row program. A narrow float has up to three names: its value as a
+// rounded float, its bits in memory, and the float before rounding. The compiler drops those that
+// are not used, so emitting them costs nothing at run time.
 #include "cuda/kernels/expressions.hpp"
 
 #include <fmt/format.h>
@@ -36,7 +39,7 @@ std::string Expressions::rounded(SlotId id, const std::string& text, Unit unit) 
   const DType to = dtype(id);
   if (!is_narrow(to)) return given(id, cxx::rounded(text, unit, to));
   const std::string before = cxx::before_rounding(text, unit);
-  if (to == DType::bf16)  // either is one instruction; most values need but one of them
+  if (to == DType::bf16)  // each is one instruction; most values need only one of them
     return fmt::format(
         "const float {0} = {1}; const {2} {3} = pw_to_bf16({0}); const float {4} = "
         "pw_round_bf16({0});",

@@ -1,3 +1,11 @@
+// Chooses which column groups stay on chip between the phases of a row. A group is a candidate if
+// at least two loops of the block read it with the same thread assignment and a known number of
+// passes.
+//
+// The choice is greedy (first fit) in the order of first reads: registers as long as the schedule's
+// limit allows, then the block's shared memory, else the group is read again. Invariant: a thread
+// reads back only what it has stored itself, so shared memory needs no barrier. Cost: quadratic in
+// the groups of a block of statements, which are few.
 #include "cuda/kernels/kept.hpp"
 
 #include <algorithm>
@@ -7,8 +15,8 @@
 namespace pw::cuda {
 namespace {
 
-constexpr std::int64_t kMaxBytes = 98304;  // of shared memory a block
-constexpr std::int64_t kMaxPasses = 8;     // that are unrolled to stay in registers
+constexpr std::int64_t kMaxBytes = 98304;  // shared memory of a block for kept groups
+constexpr std::int64_t kMaxPasses = 8;     // passes that are unrolled to stay in registers
 
 }  // namespace
 
@@ -21,7 +29,7 @@ std::vector<Kept> KeptStore::choose(
     const std::vector<Reader>& readers,
     const std::function<bool(const rows::Statement*, const GroupRead&)>& lent, int team,
     bool whole) {
-  std::vector<std::pair<Kept, int>> read;  // with how many loops read it
+  std::vector<std::pair<Kept, int>> read;  // with the number of loops that read it
   for (const Reader& reader : readers) {
     const ColumnPasses& p = *reader.passes;
     if (p.lanes != team || p.passes == 0) continue;

@@ -1,6 +1,12 @@
-// Loops of one block of statements, and loops within a loop beside them, are compared by the
-// expressions of their columns: two values are equal where operations, roundings and what is loaded
-// are. What a later loop needs then ends at the equal values of an earlier one.
+// Keeps values that several phases of a row compute: common subexpression elimination across the
+// loops of a block, by value numbering. Expressions of a column get equal keys if operations,
+// rounding points and loaded elements are equal; the column of an inner loop is compared as a
+// column of the loop over both. A later loop then starts from the equal values of an earlier one.
+//
+// Invariant: a kept value is narrow and is read by the thread that stored it, so it needs no
+// exchange and its bits are unchanged. A value is kept only if that pays: it must replace more
+// loaded words than it occupies, within the team's register limit. Cost: one table look-up for each
+// statement, and a search of the earlier phases with the same key.
 #include "cuda/kernels/kept_values.hpp"
 
 #include <algorithm>
@@ -23,7 +29,7 @@ using rows::VarId;
 using Kind = Statement::Kind;
 
 constexpr std::int64_t kMostPasses = 8;
-constexpr int kMostLanes = 256;     // of a reduction
+constexpr int kMostLanes = 256;     // lanes of a reduction
 constexpr std::size_t kNarrow = 2;  // bytes
 
 bool is_column_loop(const Statement& s) {
@@ -36,13 +42,13 @@ std::int64_t lanes_of(std::int64_t columns) {
   return lanes;
 }
 
-/// A loop over columns, and how its column is one of the loops it is compared with.
+/// A loop over columns, with its columns expressed over the outermost loop that it is compared in.
 struct Phase {
   Statement* loop = nullptr;
   VarId outer;               ///< the loop around it; invalid: none
-  std::int64_t columns = 0;  ///< of both
-  int threads = 1;           ///< that share them
-  std::int64_t passes = 1;   ///< of a thread
+  std::int64_t columns = 0;  ///< over both loops
+  int threads = 1;           ///< threads that share the columns
+  std::int64_t passes = 1;   ///< passes of a thread
 };
 
 class Keeper {
@@ -59,7 +65,7 @@ class Keeper {
 
  private:
   using Key = std::size_t;
-  /// What an expression is made of; equal ones have equal keys.
+  /// The parts of an expression; equal expressions have equal keys.
   using Parts = std::tuple<Kind, rows::Operation, rows::Unit, DType, std::vector<std::size_t>,
                            std::uint64_t, std::vector<std::pair<std::size_t, std::int64_t>>>;
   struct Producer {
@@ -94,7 +100,8 @@ class Keeper {
     }
   }
 
-  /// Threads that take one pass of a loop around loops; 0: it is not known, or the loops differ.
+  /// Returns the threads that process one pass of an outer loop; 0 if unknown or if its inner loops
+  /// differ.
   [[nodiscard]] int part_of(const Statement& outer, int threads) const {
     std::int64_t widest = 0;
     for (const Statement& s : outer.first) {
@@ -112,7 +119,7 @@ class Keeper {
                                     [](const Statement& q) { return q.kind == Kind::branch; });
     const std::int64_t each = threads * kColumns;
     if (!plain || all <= 0 || all % kColumns != 0) return;
-    if (lanes_of(all) != std::min(threads, kMostLanes)) return;  // a reduction repeats itself
+    if (lanes_of(all) != std::min(threads, kMostLanes)) return;  // a reduction has its own lanes
     const std::int64_t passes = (all + each - 1) / each;
     if (passes <= kMostPasses) phases.push_back({&s, outer, all, threads, passes});
   }
@@ -128,7 +135,7 @@ class Keeper {
 
   // ---- equal values
 
-  /// The place of a load with the column in the place of the loop's variables.
+  /// Returns the place of a load, with the column substituted for the loop's variables.
   std::optional<std::vector<std::pair<std::size_t, std::int64_t>>> place(const Phase& p,
                                                                          IndexId index) {
     auto& indices = out_.program.indices;
@@ -154,7 +161,7 @@ class Keeper {
 
   Key key_of(Parts parts) { return keys_.emplace(std::move(parts), keys_.size()).first->second; }
 
-  /// The keys of what a loop computes; none for what cannot be compared.
+  /// Returns the keys of a loop's values; values that cannot be compared have none.
   std::map<SlotId, Key> keys(const Phase& p) {
     std::map<SlotId, Key> out;
     for (const Statement& s : p.loop->first) {
@@ -199,7 +206,7 @@ class Keeper {
       if (s.kind == Kind::store) need(loop.first, s.operands[0], stop, out);
     return out;
   }
-  /// Words of 4 bytes that the needed loads of a pass have.
+  /// Returns the words of 4 bytes that the needed loads of a pass occupy.
   [[nodiscard]] std::int64_t loaded_words(const Statement& loop, const Needed& slots) const {
     std::set<std::pair<std::size_t, IndexId>> seen;
     std::int64_t out = 0;
@@ -218,8 +225,8 @@ class Keeper {
       if (p.loop->kind == Kind::reduce && !p.outer.valid()) known_[key].push_back({&p, slot, {}});
   }
 
-  /// Whether a loop now loads what was computed before it; of values that are kept anyway, or of
-  /// all.
+  /// Makes a loop load values that an earlier loop computed: those that are kept already, or all.
+  /// Returns false if that does not pay.
   bool shorten(Phase& p, const std::map<SlotId, Key>& mine, bool only_kept) {
     std::set<SlotId> equal;
     for (const Statement& s : p.loop->first) {
@@ -241,7 +248,7 @@ class Keeper {
     return static_cast<std::size_t>(size_of(out_.program.slots[slot])) == kNarrow;
   }
 
-  /// An earlier loop whose threads have the same columns.
+  /// Returns an earlier producer whose threads have the same columns.
   Producer* producer(const Phase& p, Key key) {
     const auto found = known_.find(key);
     if (found == known_.end()) return nullptr;
@@ -293,7 +300,7 @@ class Keeper {
                        own);
   }
 
-  /// The argument that a value is kept in, from now on.
+  /// Returns the argument that keeps a value, adding it on first use.
   std::size_t kept(Producer& producer) {
     if (producer.kept) return out_.values[*producer.kept].argument;
     rows::RowProgram& program = out_.program;
@@ -314,8 +321,9 @@ class Keeper {
 
   // ---- ahead of reductions
 
-  /// Where several groups of threads take turns in a reduction, and each has several passes: a loop
-  /// before it computes what is kept, so that not all that it is computed from waits in registers.
+  /// Adds a loop before reductions in which several groups of threads take turns with several
+  /// passes each. The loop computes the kept values, so that their inputs need not wait in
+  /// registers.
   void compute_ahead(int threads) {
     Block& body = out_.program.body;
     for (std::size_t i = 0; i < body.size(); ++i) {
@@ -336,7 +344,7 @@ class Keeper {
     loop.var = indices.variable(indices.extent(reduce.var));
     const IndexId column = indices.use(loop.var);
     Needed computed;
-    std::map<SlotId, std::size_t> kept;  // their arguments
+    std::map<SlotId, std::size_t> kept;  // arguments of the kept values
     for (const Statement& s : reduce.first) {
       if (s.kind != Kind::store) continue;
       need(reduce.first, s.operands[0], {}, computed);

@@ -1,3 +1,11 @@
+// Chooses the threads of a row. A loop of n columns keeps ceil(n / 8) threads busy, rounded up to a
+// power of two and at most 256; a loop around loops multiplies that by its passes. The row takes
+// the maximum over its statements.
+//
+// Wide rows extend this in two ways: groups of 256 threads take turns in one reduction, and rows
+// without a reduction over the whole row are divided among blocks. Invariant: neither changes the
+// reduction tree, which depends on the width alone, so results are bit-identical. Cost: a few walks
+// over the program.
 #include "cuda/kernels/team_size.hpp"
 
 #include <algorithm>
@@ -10,8 +18,8 @@ using StatementKind = rows::Statement::Kind;
 
 namespace {
 
-constexpr int kMaxGroups = 4;             // of 256 threads, that share a wide row
-constexpr std::int64_t kGroupPasses = 2;  // of a thread, as far as there are groups
+constexpr int kMaxGroups = 4;             // groups of 256 threads that share a wide row
+constexpr std::int64_t kGroupPasses = 2;  // passes of a thread, while there are more groups
 constexpr std::int64_t kMaxParts = 4096;  // blocks that share a row
 
 int power_of_two_from(std::int64_t n) {
@@ -90,7 +98,8 @@ int TeamSize::reductions(const Block& body) {
 }
 
 int TeamSize::parts(const Block& body, int team, const Schedule& schedule) const {
-  if (reductions(body) > kMeetings) return 1;  // blocks skip barriers: places could not take turns
+  if (reductions(body) > kMeetings)
+    return 1;  // blocks skip barriers, so exchange slots could not be reused in turn
   std::int64_t most = 1;
   for (const Statement& s : body) {
     if (s.kind == StatementKind::reduce || s.kind == StatementKind::branch) return 1;

@@ -1,9 +1,12 @@
-// What the threads of a team do together: shared memory, reductions across lanes, groups of
-// elements moved as one. Stands after the prelude; compiled by NVRTC, and by a C++ compiler for the
-// run on the host.
+// Cooperative operations of a team's threads: shared memory, reductions across lanes, and vector
+// accesses. Follows the prelude. NVRTC compiles it, and a C++ compiler for host runs.
+//
+// Invariant: a reduction combines lanes pairwise, the farthest first, with the lower lane as the
+// left operand. This is a fixed binary tree, so its bits do not depend on the schedule. Cost:
+// log2(lanes) exchanges, of which those 32 and more apart use shared memory.
 
-// Memory is reached through these names, and shared memory declared, so that a run on the host can
-// count accesses, and check who reads what.
+// Memory accesses and shared memory declarations use these names, so that a host run can count
+// accesses and detect races.
 #ifndef PW_SHARED
 template <class T>
 PW_FUNCTION T pw_load(const T* p, long long i) {
@@ -26,14 +29,15 @@ PW_FUNCTION T pw_at(T* shared, int i) {
 }
 #endif
 
-// Lanes `distance` apart meet. All threads of a warp take part. The lower lane stands on the left.
+// Combines lanes `distance` apart. All threads of a warp must take part. The lower lane is the left
+// operand.
 template <class T, class F>
 PW_FUNCTION T pw_pair(T mine, int distance, int t) {
   const T other = __shfl_xor_sync(0xffffffffu, mine, distance);
   return t & distance ? F::of(other, mine) : F::of(mine, other);
 }
-// Of what `lanes` threads have put, those 32 and more apart meet, the farthest first: what is left
-// is one value a lane of a warp.
+// Combines the values that `lanes` threads have stored, for distances of 32 and more, farthest
+// first. One value for each lane of a warp remains.
 template <class T, class F, class S>
 PW_FUNCTION T pw_meet(S& shared, int t, int lanes) {
   T x[8];
@@ -52,7 +56,7 @@ PW_FUNCTION T pw_meet(S& shared, int t, int lanes) {
   return x[0];
 }
 
-// ---- groups of neighbouring elements, moved as one: N words of 4 bytes, aligned to min(4 N, 16)
+// ---- groups of adjacent elements, moved as one: N words of 4 bytes, aligned to min(4 N, 16)
 // bytes.
 
 template <int N>
@@ -60,8 +64,8 @@ struct pw_words {
   unsigned w[N];
 };
 
-// The same words, of which the compiler does not know that they are: what it makes of them is made
-// anew, and not held, in more registers, from one phase of a row to the next.
+// Returns the same words, opaque to the compiler: derived values are recomputed in a later phase
+// instead of kept in more registers.
 template <int N>
 PW_FUNCTION pw_words<N> pw_again(pw_words<N> v) {
 #if defined(__CUDA_ARCH__)
@@ -70,7 +74,8 @@ PW_FUNCTION pw_words<N> pw_again(pw_words<N> v) {
 #endif
   return v;
 }
-// The words of the thread whose number differs in one bit. All threads of a warp take part.
+// Returns the words of the thread whose number differs in one bit. All threads of a warp must take
+// part.
 template <int N>
 PW_FUNCTION pw_words<N> pw_swapped(pw_words<N> v, int distance) {
 #pragma unroll
@@ -95,8 +100,8 @@ PW_FUNCTION pw_words<N> pw_read(const void* p) {
   }
   return v;
 }
-// The compiler would take a store of 16 bytes apart where it stands under a condition, so on a
-// device it is written out.
+// Stores 16 bytes. On a device it is inline assembly, because the compiler splits a conditional
+// 16-byte store.
 PW_FUNCTION void pw_write4(void* p, unsigned a, unsigned b, unsigned c, unsigned d) {
 #if defined(__CUDA_ARCH__)
   asm volatile(
@@ -128,8 +133,8 @@ PW_FUNCTION void pw_write(void* p, const pw_words<N>& v) {
       pw_write4((uint4*)p + i, v.w[4 * i], v.w[4 * i + 1], v.w[4 * i + 2], v.w[4 * i + 3]);
   }
 }
-// The 8 bytes of two neighbouring threads, of which the even one writes both, aligned to 16. All
-// threads of a warp take part.
+// Stores the 8 bytes of two neighbouring threads; the even one writes both, aligned to 16. All
+// threads of a warp must take part.
 PW_FUNCTION void pw_write_pair(void* p, const pw_words<2>& v, int t, bool live) {
   const unsigned a = __shfl_xor_sync(0xffffffffu, v.w[0], 1);
   const unsigned b = __shfl_xor_sync(0xffffffffu, v.w[1], 1);
@@ -138,7 +143,7 @@ PW_FUNCTION void pw_write_pair(void* p, const pw_words<2>& v, int t, bool live) 
     pw_write4(p, v.w[0], v.w[1], a, b);
   }
 }
-// Words kept in shared memory by the thread that will read them again.
+// Stores words in shared memory for the same thread to read again.
 template <int N, class S>
 PW_FUNCTION void pw_keep(S& shared, int at, int step, const pw_words<N>& v) {
 #pragma unroll
@@ -179,7 +184,7 @@ struct pw_as<double> {
     return (unsigned long long)__double_as_longlong(x);
   }
 };
-/// Element e.
+/// Returns element e.
 template <class T, int N>
 PW_FUNCTION T pw_take(const pw_words<N>& v, int e) {
   if constexpr (sizeof(T) == 8) {
@@ -190,7 +195,7 @@ PW_FUNCTION T pw_take(const pw_words<N>& v, int e) {
                           (0xffffffffu >> (32 - 32 / each)));
   }
 }
-/// Sets element e of what was 0.
+/// Sets element e, which must be 0 before.
 template <class T, int N>
 PW_FUNCTION void pw_insert(pw_words<N>& v, int e, T x) {
   const unsigned long long bits = pw_as<T>::to(x);
@@ -201,7 +206,7 @@ PW_FUNCTION void pw_insert(pw_words<N>& v, int e, T x) {
     v.w[e / each] |= (unsigned)bits << (e % each) * (32 / each);
   }
 }
-// Eight numbers, rounded, two at a time where there is an instruction for it.
+// Rounds eight numbers, two at a time if there is an instruction for it.
 template <int N>
 PW_FUNCTION void pw_pack_f8e4m3(pw_words<N>& v, const float* x) {
 #pragma unroll

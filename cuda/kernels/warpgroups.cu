@@ -1,22 +1,29 @@
 #ifndef PW_WARPGROUPS
 #define PW_WARPGROUPS
-// Tensor cores of sm_90: products that four warps, a warpgroup, begin together and wait for later
-// (`wgmma` of the PTX ISA). Stands after tensor_cores.cu; compiled by NVRTC for sm_90a, and by a
-// C++ compiler for the run on the host.
+// Warpgroup products of sm_90: four warps start a product together and wait for it later (`wgmma`
+// of the PTX ISA). Follows tensor_cores.cu. NVRTC compiles it for sm_90a, and a C++ compiler for
+// host runs.
 //
-// A matrix in shared memory is made of pieces of 1024 bytes: eight rows of 128 bytes, in which
-// words of 16 bytes are moved as pw_word<8> moves them ("128-byte swizzle": by bits of their
-// address). Along: a row of a piece is 64 of k of a row of the matrix, and the next eight rows are
-// the next piece. Down: a row of a piece is 64 rows of the matrix at one k, the next eight of k are
-// the next piece, and the next 64 rows are `panel` words on.
+// A matrix in shared memory consists of pieces of 1024 bytes, each with eight rows of 128 bytes.
+// Within a piece, words of 16 bytes are permuted like pw_word<8> ("128-byte swizzle": by bits of
+// their address).
+//
+// * Along: a row of a piece holds 64 elements of k of one matrix row; the next eight rows form the
+//   next piece.
+// * Down: a row of a piece holds 64 matrix rows at one k; the next eight of k form the next piece,
+//   and the next 64 rows are `panel` words on.
+//
+// Invariant: registers and shared memory of a started product must not be changed before the wait
+// for its group. Writes to shared memory need a proxy fence and a barrier before a product reads
+// them.
 
-/// Where a matrix is, as instructions take it: bits 0 to 13 its first word, 16 to 29 the words from
-/// 64 of its rows to the next, 32 to 45 those from a piece to the next, 62 and 63 the swizzle.
+/// A matrix descriptor: bits 0 to 13 hold its first word, 16 to 29 the words between groups of 64
+/// rows, 32 to 45 the words between pieces, 62 and 63 the swizzle.
 typedef unsigned long long pw_matrix;
 PW_FUNCTION pw_matrix pw_matrix_of(unsigned word, int panel) {
   return word | (pw_matrix)panel << 16 | 64ull << 32 | 1ull << 62;
 }
-/// So many words on. No more than the low half changes.
+/// Returns the descriptor `words` words on; the offset must not overflow the low half.
 PW_FUNCTION pw_matrix pw_matrix_on(pw_matrix m, int words) {
   return m >> 32 << 32 | ((unsigned)m + (unsigned)words);
 }
@@ -27,26 +34,27 @@ template <class S>
 PW_FUNCTION pw_matrix pw_matrix_at(S& shared, int word, int panel) {
   return pw_matrix_of(pw_shared_address(shared, word) / 16, panel);
 }
-/// A number that is the same in all lanes of a warp: the compiler has it once for all of them.
+/// Returns a number that is equal in all lanes of a warp, so that the compiler keeps it once for
+/// the warp.
 PW_FUNCTION int pw_of_warp(int x) { return __shfl_sync(0xffffffffu, x, 0); }
-/// What this thread has written to shared memory is seen by products that are begun after the next
+/// Makes this thread's writes to shared memory visible to products that start after the next
 /// barrier.
 PW_FUNCTION void pw_show_to_products() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
-/// Before the first product, and where registers that products take were changed.
+/// Fence before the first product, and after changing registers that products use.
 PW_FUNCTION void pw_begin_products() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 /// Ends a group of products.
 PW_FUNCTION void pw_commit_products() {
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
-/// Until all but the last N groups are done.
+/// Waits until all but the last N groups are complete.
 template <int N>
 PW_FUNCTION void pw_wait_for_products() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(N) : "memory");
 }
-/// What makes these sums stands before this, what takes them after: waits are no operands of
-/// theirs.
+/// Orders accesses to the sums: earlier code cannot move after this point, nor later code before
+/// it. The wait instruction does not have the sums as operands.
 template <int J>
 PW_FUNCTION void pw_hold(float (&d)[J][4]) {
 #pragma unroll
@@ -54,7 +62,7 @@ PW_FUNCTION void pw_hold(float (&d)[J][4]) {
 #pragma unroll
     for (int e = 0; e < 4; ++e) asm volatile("" : "+f"(d[j][e])::"memory");
 }
-/// These registers, which products read, are changed after this.
+/// Marks registers that products read as modified from here on.
 template <int J>
 PW_FUNCTION void pw_hold(pw_fragment (&a)[J]) {
 #pragma unroll
@@ -106,9 +114,9 @@ PW_FUNCTION void pw_hold(pw_fragment (&a)[J]) {
 #define PW_BEGUN(N, name, adds)                                                        \
   "{ .reg .pred p; setp.ne.u32 p, %" #adds ", 0; wgmma.mma_async.sync.aligned.m64n" #N \
   "k16.f32." name "." name " {" PW_NAMES_##N "}, "
-// d += a b of 64 rows, N columns and 16 of k, or d = a b where it does not add: a is in shared
-// memory, or in registers as pw_mma takes it. Operands follow the N / 2 sums, whose numbers are
-// said.
+// Computes d += a b for 64 rows, N columns and 16 of k, or d = a b without addition. a is in shared
+// memory, or in registers in pw_mma's layout. The operands follow the N / 2 sums and are given by
+// number.
 #define PW_GROUP(type, name, N, n0, n1, n2, n3, n4, n5, n6)                                       \
   template <bool DOWN, class S>                                                                   \
   PW_FUNCTION void pw_multiply(type, S&, float(&d)[N / 8][4], pw_matrix a, pw_matrix b,           \
@@ -146,7 +154,7 @@ template <bool DOWN, class T, class S, class A, int J>
 PW_FUNCTION void pw_multiply(T, S&, float (&)[J][4], A, pw_matrix, bool adds = true);
 #endif
 
-#else  // the host
+#else  // emulation on the host
 
 template <class S>
 PW_FUNCTION pw_matrix pw_matrix_at(S&, int word, int panel) {
@@ -164,7 +172,7 @@ template <int N>
 PW_FUNCTION void pw_wait_for_products() {
   pw_host->wait_async(N);
 }
-/// The word with `row` of the matrix and k, from `m` on.
+/// Returns the word with `row` of the matrix and k, counted from `m`.
 template <bool DOWN>
 PW_FUNCTION int pw_word_of_matrix(pw_matrix m, int row, int k) {
   const int panel = (int)(m >> 16 & 0x3fff), piece = (int)(m >> 32 & 0x3fff);
@@ -174,7 +182,7 @@ PW_FUNCTION int pw_word_of_matrix(pw_matrix m, int row, int k) {
   if (m >> 62 != 1) pw_host->fault("a matrix that is not moved by 128 bytes");
   return at ^ at / 8 % 8;
 }
-/// Eight elements of a row, from k0 on.
+/// Returns eight elements of a row, from k0 on.
 template <bool DOWN, class T, class S>
 PW_FUNCTION void pw_elements_of_matrix(T, S& shared, pw_matrix m, int row, int k0, float (&x)[8]) {
   for (int i = 0; i < 8; ++i) {
@@ -183,8 +191,8 @@ PW_FUNCTION void pw_elements_of_matrix(T, S& shared, pw_matrix m, int row, int k
     x[i] = T::widen(word[DOWN ? row % 8 : i]);
   }
 }
-/// Sums of d as those of pw_mma, with as many columns: warp w of a group has rows 16 w to 16 w
-/// + 15. Each thread of a group tells of a part of the words that are read. `a`: 16 of k of this
+/// Computes d in the order of pw_mma, for as many columns: warp w of a group has rows 16 w to 16 w
+/// + 15. Each thread of a group reports a part of the words that are read. `a`: 16 of k of this
 /// thread's first row and of the eighth after it.
 template <bool DOWN, class T, class S, int J>
 PW_FUNCTION void pw_multiply_of_host(T type, S& shared, float (&d)[J][4], const float (&a)[2][16],

@@ -1,28 +1,33 @@
 #ifndef PW_GROUP_ATTENTION
 #define PW_GROUP_ATTENTION
-// Attention over keys and values in pages by warpgroups of sm_90, for blocks of many rows. Stands
-// after tensor_attention.cu, whose order of sums this is, with one strand and one part.
+// Attention over paged keys and values by warpgroups of sm_90, for blocks of many rows. Follows
+// tensor_attention.cu and has its order of sums, with one strand and one part.
 //
-// A warpgroup has 64 rows: scores of its queries with KEYS keys, then sums of the values by their
-// weights, are products of all its warps (warpgroups.cu). Queries, keys and values are in shared
-// memory as panels of 64 columns; weights stay in registers. While the tensor cores multiply values
-// by the weights of one block of keys, warps make weights of the scores of the next one.
+// Algorithm: FlashAttention-2 on `wgmma`, with the overlap of FlashAttention-3 (Shah et al. 2024):
+// while the tensor cores multiply the values by the weights of one block of keys, the warps compute
+// the weights of the next block's scores. A warpgroup has 64 rows. Scores (queries times KEYS keys)
+// and weighted sums of values are warpgroup products (warpgroups.cu). Queries, keys and values are
+// in shared memory as panels of 64 columns; weights stay in registers.
+//
+// Invariant: accumulators are read or rescaled only after the products that write them have
+// completed, and a stage of shared memory is overwritten only after all products that read it.
+// Cost: keys and values are read once for each block of DOWN · 16 rows.
 
-/// A block has some tokens, and of each the heads of one group of keys: DOWN warps of 16 rows each.
-/// Blocks begin in the order of their numbers: first those of the last tokens, which see the most
-/// keys, of all groups. All threads copy keys and values, one block of keys at a time: of the
-/// next one while this one is multiplied. Keys behind the last one of a sequence are zeros, whose
-/// scores weigh nothing. Tokens of different sequences are done one after the other, so that
-/// nothing of one reaches another. finish(token, head, column, y0, y1) stores.
+/// The kernel. A block has some tokens and, for each, the heads of one group of keys: DOWN warps of
+/// 16 rows each. Blocks launch in the order of their numbers: the last tokens first, since they see
+/// the most keys, for all groups. All threads copy the next block of keys and values while the
+/// current one is multiplied. Keys after a sequence's last one are zeros, and their scores are
+/// masked. Tokens of different sequences are processed one sequence after another, so that no
+/// sequence affects another's results. finish(token, head, column, y0, y1) stores.
 template <class T, int DOWN, int KEYS, int WIDTH, int SHARE, int GROUPS, int PAGE, class S, class F>
 PW_FUNCTION void pw_group_attention(S& shared, const unsigned short* q, const unsigned short* k,
                                     const unsigned short* v, const pw_pages& at, long long tokens,
                                     float factor, const F& finish) {
   static_assert(DOWN % 4 == 0 && WIDTH % 64 == 0 && KEYS % 64 == 0, "whole groups and panels");
   constexpr int threads = 32 * DOWN, all_rows = 16 * DOWN, per_block = all_rows / SHARE;
-  // Words: of a row, of a block of keys or of its values, of a panel of keys and of queries.
+  // Sizes in words: a row, a block of keys or values, a panel of keys, a panel of queries.
   constexpr int used = WIDTH / 8, step = KEYS * used, panel = KEYS * 8, query_panel = all_rows * 8;
-  constexpr int values = 2 * step, queries = 4 * step;  // where they are, after two blocks of keys
+  constexpr int values = 2 * step, queries = 4 * step;  // offsets: values follow two blocks of keys
   const int thread = (int)threadIdx.x, lane = thread % 32, warp = thread / 32;
   const int own_word = thread % used, own_row = thread / used;
   const int all = (int)tokens, tiles = (all + per_block - 1) / per_block;
@@ -48,7 +53,7 @@ PW_FUNCTION void pw_group_attention(S& shared, const unsigned short* q, const un
     pw_copy_async(shared, queries + place(query_panel) + i * 8, q + head * WIDTH + own_word * 8,
                   take);
   }
-  // Rows that a thread copies are at one place of their pages, where pages and rows fit together.
+  // The rows that a thread copies have the same place in their pages if pages and rows align.
   constexpr bool fit = (apart % PAGE == 0 || PAGE % apart == 0) && KEYS % PAGE == 0;
   constexpr int of_row = GROUPS * WIDTH;  // elements
   const int own_first = (fit ? own_row % PAGE * of_row : 0) + group * WIDTH + own_word * 8;
@@ -61,8 +66,8 @@ PW_FUNCTION void pw_group_attention(S& shared, const unsigned short* q, const un
   for (int first = begin; first < end;) {
     const pw_run run = pw_run_from(at, first, end, lane);
     const int rounds = pw_of_warp((run.limit + KEYS - 1) / KEYS);
-    // The pages of this thread's rows of a block of keys, or the rows themselves: looked up before
-    // they are copied.
+    // The pages of this thread's rows of a key block, or the rows themselves, looked up before the
+    // copy.
     constexpr int copies = (KEYS + apart - 1) / apart;
     unsigned next[copies], slots[copies];
     const auto is_row = [&](int i) { return KEYS % apart == 0 || i * apart + own_row < KEYS; };
@@ -100,7 +105,7 @@ PW_FUNCTION void pw_group_attention(S& shared, const unsigned short* q, const un
     if (rounds > 0) copy(0, 0, own_k, next);
     pw_commit();
 
-    // Keys that the rows of this lane see, and those of its group at most.
+    // Keys that the rows of this lane see, and the maximum over its group.
     int seen[2], most = 0;
     const auto own_token = [&](int row) {
       const int token = token_of(row);
@@ -136,7 +141,7 @@ PW_FUNCTION void pw_group_attention(S& shared, const unsigned short* q, const un
       for (int e = 0; e < 4; ++e) scores[j][e] = 0.0f;
 
     const auto multiply_keys = [&](int round) {
-      // Reckoned each time, or places of all columns would be in registers meanwhile.
+      // Recomputed each time; otherwise the places of all columns would occupy registers.
       const int own_group = pw_of_warp(pw_here((int)threadIdx.x) / 128);
       const pw_matrix of_queries = pw_matrix_at(shared, queries + own_group * (64 * 8), 0);
       const pw_matrix own = pw_matrix_on(of_keys, pw_of_warp(round & 1) * step);
@@ -154,13 +159,13 @@ PW_FUNCTION void pw_group_attention(S& shared, const unsigned short* q, const un
         pw_multiply<true>(T(), shared, row.sums, weights[j], pw_matrix_on(own, j * (16 * 8)));
       pw_commit_products();
     };
-    // Sums so far are waited for between the weights and what changes them.
+    // Between the weights and the rescaling, the accumulators of earlier products are awaited.
     const auto weigh = [&](int round) {
       pw_hold(scores);
       float largest[2], shift[2], shrink[2];
       const int hidden = round * KEYS + lane % 4 * 2;
       const int own[2] = {seen[0] - hidden, seen[1] - hidden};
-      if (own[0] < KEYS - 6 || own[1] < KEYS - 6) {  // 6 more than the last that this lane has
+      if (own[0] < KEYS - 6 || own[1] < KEYS - 6) {  // 6 more than this lane's last key
         pw_hide_scores(scores, 0, own[0]);
         pw_hide_scores(scores, 1, own[1]);
       }
@@ -182,7 +187,7 @@ PW_FUNCTION void pw_group_attention(S& shared, const unsigned short* q, const un
       pw_wait<0>();
       pw_show_to_products();
       __syncthreads();
-      // Copies are begun while something is multiplied.
+      // Copies are issued while products run.
       const auto fetch = [&] {
 #pragma unroll
         for (int i = 0; i < copies; ++i) slots[i] = next[i];

@@ -1,33 +1,57 @@
 #ifndef PW_TENSOR_ATTENTION
 #define PW_TENSOR_ATTENTION
-// Attention on tensor cores, over keys and values in pages. Stands after tensor_product.cu.
+// Attention on tensor cores over keys and values in pages. Follows tensor_product.cu.
 //
-// The order of sums, of one row of queries (backends/attention_order.hpp is the same on the host):
-// keys go in blocks of KEYS, block b to strand b % STRANDS of part b / STRANDS % PARTS. A score is
-// one chain of fused multiply-adds; `factor` is what turns it into a power of two: the scale, times
-// log2 e. A strand has a base, the score whose weight is 1. For each block: where the largest score
-// so far would weigh more than 2^8, it is the new base, and what was summed is multiplied by the
-// old one's weight; each weight is 2 to the power of its score less the base (one fused
-// multiply-add of the score, the factor and the base times the factor). Weights are added in f32,
-// key j of a block in part j % 8 / 2 of four, ascending; rounded to the operands' dtype they are
-// multiplied with the values, one chain of fused multiply-adds a column, keys ascending. At the end
-// parts 0 and 1, parts 2 and 3, then both sums are added; strands are multiplied by 2 to the power
-// of their base less the largest one of the part, and added, ascending; parts of keys the same way;
-// then sums are multiplied by 1 / the weights' sum.
+// Algorithm: FlashAttention-2 (Dao 2023). Each warp holds its query rows in registers and streams
+// blocks of keys and values through shared memory; an online softmax (Milakov and Gimelshein 2018)
+// keeps a base and a weight sum for each row, so scores are never written to memory. Four
+// refinements:
+//
+// * Lazy rescaling, as in FlashAttention-4: a row's base changes only if its largest score would
+//   weigh more than 2^8, so most key blocks need no rescaling of the accumulators.
+// * GQA packing: the query heads of one group of keys are rows of one tile, so that a key block is
+//   loaded once for all of them.
+// * Split-KV, as in Flash-Decoding (Dao et al. 2023): for few tokens, warps (STRANDS) and blocks
+//   (PARTS) divide the keys. The last block of a tile to arrive adds the parts.
+// * Paged keys and values, as in PagedAttention (Kwon et al. 2023): each key is addressed through
+//   the page table of its sequence.
+//
+// Invariant: the order of sums of a query row depends only on KEYS, STRANDS and PARTS, never on
+// other rows of the step (backends/attention_order.hpp has the same order on the host):
+//
+// * Blocks: keys form blocks of KEYS; block b belongs to strand b % STRANDS of part b / STRANDS %
+//   PARTS.
+// * Scores: a score is one chain of fused multiply-adds. `factor` is the scale times log2 e, so
+//   that a weight is a power of two.
+// * Bases: a strand has a base, the score whose weight is 1. If the largest score so far would
+//   weigh more than 2^8 it becomes the base, and the accumulators are multiplied by the old base's
+//   weight.
+// * Weights: a weight is 2 to the power of its score minus the base, computed as one fused
+//   multiply-add of the score, the factor, and the base times the factor.
+// * Weight sums: weights are added in f32; key j of a block belongs to sum j % 8 / 2 of four,
+//   ascending.
+// * Values: weights are rounded to the operands' dtype and multiplied by the values, in one chain
+//   of fused multiply-adds for each column, keys ascending.
+// * End: weight sums 0 and 1, then 2 and 3, then both results are added. Strands are multiplied by
+//   2 to the power of their base minus the part's largest base, and added in ascending order; then
+//   the parts likewise. The sums are multiplied by 1 / the weight sum.
+//
+// Cost: 4 · WIDTH operations for each query row and visible key, plus about 14 other instructions a
+// score (attention_model.hpp); keys and values are read once for each tile of tokens and group.
 
-/// Words of 16 bytes that a key has in shared memory: a multiple of 8.
+/// Words of 16 bytes per key in shared memory, rounded up to a multiple of 8.
 template <int WIDTH>
 struct pw_key {
   enum : int { words = (WIDTH / 8 + 7) / 8 * 8 };
 };
-/// `mine` and that of the lane whose number differs in a bit.
+/// Combines `mine` with the value of the lane whose number differs in the bit `distance`.
 PW_FUNCTION float pw_larger_of(float mine, int distance) {
   return pw_larger(mine, __shfl_xor_sync(0xffffffffu, mine, distance));
 }
 PW_FUNCTION float pw_sum_of(float mine, int distance) {
   return pw_add(mine, __shfl_xor_sync(0xffffffffu, mine, distance));
 }
-/// The most of what those lanes have whose numbers differ in bits from `first` on.
+/// Returns the maximum over the lanes whose numbers differ in bits from FIRST on.
 template <int FIRST>
 PW_FUNCTION int pw_most_from(int mine) {
 #pragma unroll
@@ -39,31 +63,33 @@ PW_FUNCTION int pw_most_from(int mine) {
 }
 PW_FUNCTION int pw_most_of_rows(int mine) { return pw_most_from<4>(mine); }
 PW_FUNCTION int pw_most_of_warp(int mine) { return pw_most_from<1>(mine); }
-/// The base of no key: any score outgrows it, and by any other base it weighs nothing.
+/// Returns the base before any key: any score exceeds it, and relative to any other base it weighs
+/// nothing.
 PW_FUNCTION float pw_no_base() { return pw_float(0xff7fffffu); }
-/// The largest score would weigh too much by a base, whose product with the factor is `shift`.
+/// Returns true if the largest score would weigh more than 2^8 relative to a base; `shift` is the
+/// base times the factor.
 PW_FUNCTION bool pw_outgrown(float shift, float largest, float factor) {
   return !(pw_fma(largest, factor, -shift) <= 8.0f);
 }
-/// What sums are multiplied by where there is another base.
+/// Returns the rescale factor of the accumulators when the base changes.
 PW_FUNCTION float pw_shrink(float before, float after, float factor) {
   return before == after ? 1.0f : pw_power2(pw_fma(before, factor, -pw_mul(after, factor)));
 }
-/// What sums are multiplied by at the end; 0 where no key was seen.
+/// Returns the factor that normalises the accumulators at the end; 0 if no key was visible.
 PW_FUNCTION float pw_share(bool none, float total) { return none ? 0.0f : pw_div(1.0f, total); }
 
 struct pw_pages {
   const long long *tables, *seen, *pages;
 };
 
-/// Sums of one part of the keys, of the rows of two tokens or heads that a lane has.
+/// Accumulators of one part of the keys for the two rows (tokens or heads) of a lane.
 template <int WIDTH>
 struct pw_attended {
   float base[2], total[2], sums[WIDTH / 8][4];
 };
 
-/// Of a row, the first or second of a lane, the scores of all but its first `own` keys are hidden:
-/// of those keys it has the first two, the ninth and tenth, and so on.
+/// Masks all but a row's first `own` keys, for the first or second row of a lane (h). The lane
+/// holds keys 0, 1, 8, 9 and so on.
 template <int J>
 PW_FUNCTION void pw_hide_scores(float (&scores)[J][4], int h, int own) {
   const float least = -pw_float(0x7f800000u);
@@ -73,10 +99,10 @@ PW_FUNCTION void pw_hide_scores(float (&scores)[J][4], int h, int own) {
     for (int e = 0; e < 2; ++e)
       scores[j][2 * h + e] = j * 8 + e < own ? scores[j][2 * h + e] : least;
 }
-/// Of all lanes that have scores of the row.
+/// Returns the largest score of a row, over all lanes that hold its scores.
 template <int J>
 PW_FUNCTION float pw_largest_of_row(const float (&scores)[J][4], int h) {
-  constexpr int chains = J > 4 ? 2 : 1;  // of many scores two, which do not wait for each other
+  constexpr int chains = J > 4 ? 2 : 1;  // two independent chains for many scores, to hide latency
   float largest[2] = {scores[0][2 * h], scores[0][2 * h + 1]};
   if (chains == 1) largest[0] = pw_larger(largest[0], largest[1]);
 #pragma unroll
@@ -87,8 +113,9 @@ PW_FUNCTION float pw_largest_of_row(const float (&scores)[J][4], int h) {
   if (chains == 2) largest[0] = pw_larger(largest[0], largest[1]);
   return pw_larger_of(pw_larger_of(largest[0], 1), 2);
 }
-/// Whether a row has a new base, as its largest score outgrew the one before; `shift`: bases times
-/// the factor. The weights' sum is multiplied by `shrink`, which the sums are still to be.
+/// Updates the bases of a lane's two rows and returns true if one changed. `shift` receives the
+/// bases times the factor. The weight sums are multiplied by `shrink`; the caller must rescale the
+/// accumulators by it.
 template <int WIDTH>
 PW_FUNCTION bool pw_new_bases(pw_attended<WIDTH>& row, const float (&largest)[2], float factor,
                               float (&shift)[2], float (&shrink)[2]) {
@@ -119,7 +146,7 @@ PW_FUNCTION void pw_shrink_sums(pw_attended<WIDTH>& row, const float (&shrink)[2
       for (int e = 0; e < 2; ++e)
         row.sums[d][2 * h + e] = pw_mul(row.sums[d][2 * h + e], shrink[h]);
 }
-/// Scores become weights, whose sum is added to `total`.
+/// Replaces scores by weights, and returns `total` plus their sum.
 template <int J>
 PW_FUNCTION float pw_weigh(float (&scores)[J][4], int h, float shift, float factor, float total) {
 #pragma unroll
@@ -132,7 +159,7 @@ PW_FUNCTION float pw_weigh(float (&scores)[J][4], int h, float shift, float fact
     }
   return total;
 }
-/// Those of the j-th 16 keys, as instructions take them.
+/// Returns the weights of the j-th 16 keys as an operand fragment.
 template <class T, int J>
 PW_FUNCTION pw_fragment pw_weights_of(T type, const float (&weights)[J][4], int j) {
   pw_fragment out;
@@ -144,12 +171,12 @@ PW_FUNCTION pw_fragment pw_weights_of(T type, const float (&weights)[J][4], int 
   return out;
 }
 
-/// Tokens of one sequence, which a block does together: their table, the keys that one of them sees
-/// at most, and the token after the last.
+/// Consecutive tokens of one sequence in a block: their table, the maximum number of visible keys,
+/// and the token after the last.
 struct pw_run {
   int table, limit, last;
 };
-/// Each lane looks at tokens of its own; other sequences have other tables.
+/// Finds the run of tokens from `first` on that share a table. Each lane examines different tokens.
 PW_FUNCTION pw_run pw_run_from(const pw_pages& at, int first, int end, int lane) {
   pw_run run = {(int)pw_load(at.tables, first), 0, end};
 #pragma unroll 1
@@ -166,22 +193,23 @@ PW_FUNCTION pw_run pw_run_from(const pw_pages& at, int first, int end, int lane)
   return run;
 }
 
-/// The place of the word `further` words on, an even number, in the row of `place`, the place of
-/// one of its first two.
+/// Returns the place of the word `further` words on (an even number) in the same row; `place` is
+/// one of the row's first two words.
 PW_FUNCTION pw_place pw_further(pw_place place, int further) {
   return pw_on(pw_across_row(place, further % 8), further / 8 * 8);
 }
 
-/// Of a block's tiles of 16 rows, the first row of a warp's t-th: each second round of tiles goes
-/// the other way, so that warps have as many keys where later rows see more.
+/// Returns the first row of a warp's t-th tile of 16 rows. Every second round of tiles has reverse
+/// order, which balances the visible keys of the warps.
 template <int DOWN>
 PW_FUNCTION int pw_first_row(int warp, int t) {
   return 16 * (t * DOWN + (t % 2 == 0 ? warp : DOWN - 1 - warp));
 }
 
-/// One block of keys of one warp's rows. This lane's first words of KEYS keys and of their values
-/// are at `of_keys` and `of_values`; a row sees the first `seen` of them, none of a tile more than
-/// `most`. WHOLE: each sees all.
+/// Processes one block of keys for one warp's rows: scores, softmax update, then weighted values.
+/// This lane's first words of KEYS keys and of their values are at `of_keys` and `of_values`. A row
+/// sees the first `seen` keys, and no row of a tile more than `most`. WHOLE: every row sees all
+/// keys, so no mask is needed.
 template <class T, bool WHOLE, int KEYS, int WIDTH, int TALL, class S>
 PW_FUNCTION void pw_attend_block(S& shared, const pw_fragment (&queries)[TALL][WIDTH / 16],
                                  pw_place of_keys, pw_place of_values, const int (&seen)[TALL][2],
@@ -189,7 +217,7 @@ PW_FUNCTION void pw_attend_block(S& shared, const pw_fragment (&queries)[TALL][W
                                  pw_attended<WIDTH> (&rows)[TALL]) {
   constexpr int words = pw_key<WIDTH>::words, steps = WIDTH / 16;
   const unsigned lane = (unsigned)pw_here((int)threadIdx.x) % 32;
-  // Of 16 keys: some row of a tile, or of any, sees one.
+  // True if some row of a tile, or of any tile, sees one of the j-th 16 keys.
   const auto sees = [&](int t, int j) { return WHOLE || 16 * j < most[t]; };
   const auto seen_by_any = [&](int j) {
     bool any = false;
@@ -254,14 +282,15 @@ PW_FUNCTION void pw_attend_block(S& shared, const pw_fragment (&queries)[TALL][W
   }
 }
 
-/// Of a warp's tiles of rows, the strand that adds up the t-th and stores it.
+/// Returns the strand that adds and stores a warp's t-th tile of rows.
 template <int STRANDS>
 PW_FUNCTION int pw_adder(int t) {
   return t % STRANDS;
 }
 
-/// The strands of a warp's tiles of rows, added up, ascending, by one for each tile, which keeps
-/// its own in registers: one of the first two, so that it may begin with them.
+/// Adds the strands of a warp's tiles of rows in ascending order. One strand adds each tile and
+/// keeps its own accumulators in registers. It is one of the first two, and a sum of two is
+/// commutative, so it may begin with its own.
 template <int STRANDS, int WIDTH, int TALL, class S>
 PW_FUNCTION void pw_add_strands(S& shared, int tile, int strand, float factor,
                                 pw_attended<WIDTH> (&rows)[TALL]) {
@@ -328,15 +357,16 @@ PW_FUNCTION void pw_add_strands(S& shared, int tile, int strand, float factor,
   }
 }
 
-/// Where blocks that have parts of the keys leave their sums: [PARTS, tokens, heads, WIDTH + 4], a
-/// row being WIDTH sums, the base, the weights' sum and two unused. `arrived` is a number
-/// for each tile of tokens and group of heads, 0 before and after.
+/// Partial sums of split-KV, [PARTS, tokens, heads, WIDTH + 4]: a row holds WIDTH sums, the base,
+/// the weight sum and two unused floats. `arrived` has one counter for each tile of tokens and
+/// group of heads, 0 before and after the launch.
 struct pw_sums {
   float* sums;
   int* arrived;
 };
 
-/// One row of all parts, added in their order: `columns` four of its sums.
+/// Adds four columns of a row over all parts in ascending order, relative to the largest base, and
+/// normalises them.
 template <int PARTS, class R>
 PW_FUNCTION void pw_add_attended(const R& row, int width, int column, bool none, float factor,
                                  float (&sums)[4]) {
@@ -363,14 +393,20 @@ PW_FUNCTION void pw_add_attended(const R& row, int width, int column, bool none,
   for (int e = 0; e < 4; ++e) sums[e] = pw_mul(sums[e], share);
 }
 
-/// A block has TOGETHER tokens, and of each the heads of one group of keys: DOWN x TALL tiles of 16
-/// rows, TALL of them a warp's, and for each DOWN STRANDS warps. A warp leaves out keys that none
-/// of its rows sees. Blocks begin in the order of their numbers: first those of the last tokens,
-/// which see the most keys, of all groups and PARTS parts of the keys. Keys are copied DEEP rounds
-/// of the strands' blocks at a time, a word of APART keys by all threads; APART is 0 where threads
-/// look up the page of each word that they copy. Tokens of different sequences are done one after
-/// the other, so that nothing of one reaches another. finish(token, head, column, y0, y1) stores.
-/// Where there are parts, the last block of a tile and group that is done adds them.
+/// The kernel. A block has TOGETHER tokens and, for each, the heads of one group of keys: DOWN ·
+/// TALL tiles of 16 rows, TALL of them for each warp, and STRANDS warps for each of DOWN. A warp
+/// skips keys that none of its rows sees.
+///
+/// Launch order: the last tokens first, since they see the most keys, then all groups and PARTS
+/// parts of the keys. This is longest-processing-time-first scheduling.
+///
+/// Copies: keys are copied asynchronously DEEP rounds of the strands' blocks at a time into one of
+/// two stages while the other is multiplied. All threads together copy a word of APART keys at a
+/// time; if APART is 0, a thread looks up the page of each word it copies.
+///
+/// Tokens of different sequences are processed one sequence after another, so that no sequence
+/// affects another's results. finish(token, head, column, y0, y1) stores. With PARTS > 1 the last
+/// block of a tile and group to arrive adds the parts.
 template <class T, int DOWN, int TALL, int STRANDS, int KEYS, int DEEP, int APART, int WIDTH,
           int SHARE, int TOGETHER, int GROUPS, int PAGE, int PARTS, class S, class F>
 PW_FUNCTION void pw_attention(S& shared, const unsigned short* q, const unsigned short* k,
@@ -381,7 +417,7 @@ PW_FUNCTION void pw_attention(S& shared, const unsigned short* q, const unsigned
   constexpr int all_rows = DOWN * TALL * 16, per_block = TOGETHER;
   static_assert(per_block * SHARE <= all_rows, "rows of a block");
   const int lane = (int)threadIdx.x % 32, all = (int)tokens;
-  // Reckoned again each time, and in no registers meanwhile.
+  // Recomputed at each use, so that they occupy no registers in between.
   const auto warp = [&] { return (int)((unsigned)pw_here((int)threadIdx.x) / 32); };
   const auto tiles = [&] { return (pw_here(all) + per_block - 1) / per_block; };
   const auto number_of_block = [&] {
@@ -407,7 +443,7 @@ PW_FUNCTION void pw_attention(S& shared, const unsigned short* q, const unsigned
   const auto sums_of = [&](int of, int token, int head) {
     return parts.sums + ((of * tokens + token) * (SHARE * GROUPS) + head) * (WIDTH + 4);
   };
-  // Stages, or what strands add; then queries.
+  // Shared memory: stages, later the strands' accumulators; then the queries.
   constexpr int added = DOWN * TALL * (STRANDS - 1) * 32 * (1 + used);
   constexpr int queries = 2 * stage > added ? 2 * stage : added;
 #pragma unroll 1
@@ -425,14 +461,13 @@ PW_FUNCTION void pw_attention(S& shared, const unsigned short* q, const unsigned
   while (first < end()) {
     const pw_run run = pw_run_from(at, first, end(), lane);
     const int table = run.table, limit = run.limit, last = run.last;
-    // The first key of a round, and of a unit of those that are copied at a time.
+    // First key of a round, and of a unit copied at a time.
     const auto key_of = [&](int round) { return (round * PARTS + part) * block; };
     constexpr int unit = PARTS == 1 ? step : block, units = step / unit;
     const auto unit_of = [&](int number, int u) {
       return PARTS == 1 ? number * step : key_of(number * DEEP + u);
     };
-    // Pages of the next keys to be copied are looked up while others are multiplied, if there are
-    // registers for them.
+    // With enough registers, the pages of the next keys are looked up while others are multiplied.
     constexpr int of_page = APART > PAGE ? APART : PAGE, lookups = APART > 0 ? unit / of_page : 1;
     constexpr bool ahead = TALL == 1 || units * lookups <= 2;
     int page[units][lookups];
@@ -477,7 +512,7 @@ PW_FUNCTION void pw_attention(S& shared, const unsigned short* q, const unsigned
             for (int more = 0; more < unit; more += APART) copy(more, true);
           } else {
             const int own_there = there - (int)row;
-            const int multiplied = own_there + (-limit & 15);  // tensor cores take 16 keys
+            const int multiplied = own_there + (-limit & 15);  // 16 keys at a time
 #pragma unroll
             for (int more = 0; more < unit; more += APART)
               if (more < multiplied) copy(more, more < own_there);
@@ -504,14 +539,14 @@ PW_FUNCTION void pw_attention(S& shared, const unsigned short* q, const unsigned
     if (key_of(0) < limit) fetch(0);
     if (ahead) look_up(1);
     pw_commit();
-    // The token of one of a lane's rows; -1 where it is none of these.
+    // The token of a lane's row; -1 if it is not in this run.
     const auto own_token = [&](int t, int h) {
       const int token = token_of(row_of(t, h));
       return token >= first && token < last ? token : -1;
     };
     const auto seen_of = [&](int token) { return token < 0 ? 0 : (int)pw_load(at.seen, token); };
-    // Keys that a tile's rows see at most; the least of those of the warp that have a token, 0
-    // where none of a tile has; from the next block of the strand on.
+    // most_left: the most keys that a tile's rows see. least_left: the least over the warp's rows
+    // with a token, 0 if a tile has none. Both count from the strand's next block on.
     int most_left[TALL], least_left = limit;
     pw_attended<WIDTH> rows[TALL];
 #pragma unroll
@@ -537,7 +572,8 @@ PW_FUNCTION void pw_attention(S& shared, const unsigned short* q, const unsigned
 
     pw_wait<0>();
     __syncthreads();
-    // Where this lane's first words of a stage are; two tiles of rows leave no registers for that.
+    // This lane's first words of a stage; with two tiles of rows they are recomputed to save
+    // registers.
     const auto own_lane = [&] {
       return (unsigned)(TALL > 1 ? pw_here((int)threadIdx.x) : (int)threadIdx.x) % 32;
     };

@@ -1,3 +1,10 @@
+// Matmuls of a graph: recognises them and their operands, and emits the portable kernel. The kernel
+// is the classical tiled product: a block copies square tiles of a and b to shared memory, and each
+// thread accumulates several results of one column in registers.
+//
+// Invariant: an element is one chain of fused multiply-adds in f32, k ascending, which has the
+// interpreter's bits on every device. Cost: each element of a is read once for each tile of
+// columns, and each element of b once for each tile of rows.
 #include "cuda/kernels/matmul/product.hpp"
 
 #include <fmt/format.h>
@@ -9,8 +16,8 @@ namespace {
 
 constexpr int kTile = 32, kThreads = 256;
 
-/// A block has a square tile of the result, a thread `each` elements of one of its columns. A and B
-/// are loaded as floats; `finish` makes the stored element of `sum`, at `row` and `column`.
+/// A block has a square tile of the result, and a thread `each` elements of one of its columns. A
+/// and B are loaded as floats; `finish` makes the stored element from `sum`, at `row` and `column`.
 constexpr std::string_view kBody =
     R"(  PW_SHARED(float, left, {tile} * {tile});
   PW_SHARED(float, right, {tile} * {tile});
@@ -51,7 +58,7 @@ constexpr std::string_view kBody =
   }}
 )";
 
-/// A float operand of the node, or none: its dtype, and its elements where they are fixed.
+/// A float operand of the node, or none: its dtype, and its extents where they are fixed.
 struct Operand {
   TypeId id;
   DType dtype = DType::f32;
@@ -109,7 +116,7 @@ class ProductKernel {
   }
 
  private:
-  /// Reads the operands; what is stored of `sum`, or nothing.
+  /// Reads the operands. Returns the stored expression of `sum`, or nothing.
   std::optional<std::string> read() {
     for (ValueId v : graph_.operands(node_)) {
       auto operand = operand_of(graph_, v);
@@ -147,13 +154,14 @@ class ProductKernel {
     return true;
   }
 
-  /// An operand's element for `row` and `column`.
+  /// Returns an operand's element for `row` and `column`.
   [[nodiscard]] std::optional<std::string> factor(std::size_t i, bool columns) const {
     const auto at = broadcast(operands_[i], columns);
     return at ? std::optional(element(operands_[i], i, *at)) : std::nullopt;
   }
 
-  /// Where the element for `row` and `column` is: of one element, or one a row or column.
+  /// Returns the index for `row` and `column` in an operand with one element, or one for each row
+  /// or column.
   [[nodiscard]] std::optional<std::string> broadcast(const Operand& operand, bool columns) const {
     if (operand.count == 1) return "0";
     if (columns && operand.count == columns_) return "column";
@@ -202,7 +210,8 @@ class ProductKernel {
     return written(out);
   }
 
-  /// What kBody touches: a's tiles are read for each tile of columns, b's for each tile of rows.
+  /// Adds the accesses of kBody: a's tiles are read once for each tile of columns, b's for each
+  /// tile of rows.
   void add_accesses(WrittenKernel& text) const {
     const std::int64_t blocks = text.column_blocks, tiles = (depth_ + kTile - 1) / kTile;
     const auto read = [&](std::size_t i) {
@@ -228,14 +237,14 @@ class ProductKernel {
   std::int64_t depth_ = 0, columns_ = 0;
 };
 
-/// A matrix: the type of a known operand of two dims.
+/// Returns the type of a known two-dimensional operand, or null.
 const Type* matrix(const Graph& graph, ValueId v) {
   if (!v.valid() || graph.type(v) == Types::unknown()) return nullptr;
   const Type& type = graph.context().types[graph.type(v)];
   return type.shape.size() == 2 ? &type : nullptr;
 }
 
-/// By the operands that rules/ops/matmul.pwr gives them.
+/// Maps the operands that rules/ops/matmul.pwr declares.
 std::optional<ProductCall> call_of(std::string_view op) {
   ProductCall out;
   if (op == "mm") return out;

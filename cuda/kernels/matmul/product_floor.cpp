@@ -1,6 +1,7 @@
-// The model of tensor_model.cpp, relaxed. Multiprocessors are as many as is best, blocks have equal
-// work in fractions of steps, warps any extents of a tile, and there are always enough bytes under
-// way.
+// Lower bound of a product's time: the model of tensor_model.cpp, relaxed. It uses the best number
+// of multiprocessors, equal work in fractions of steps, warps of any extents, and always enough
+// bytes in flight. Each relaxation can only lower the time, so no real tile beats the result. Cost:
+// a search over tile extents and numbers of multiprocessors.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -14,8 +15,10 @@
 namespace pw::cuda {
 namespace {
 
-constexpr std::int64_t kTall = 16, kWide = 16;  // an `mma`; two, whose b one ldmatrix loads
-// Of a multiprocessor's registers those that hold no sums: about 52 of a thread's 255, see
+constexpr std::int64_t
+    kTall = 16,
+    kWide = 16;  // extents of an `mma`; two of them, since one ldmatrix loads b for both
+// Fraction of a multiprocessor's registers without sums: about 52 of a thread's 255, see
 // ProductTile::registers.
 constexpr std::int64_t kSums = 65536 * (255 - 52) / 255;
 
@@ -49,11 +52,12 @@ class FloorFinder {
     const std::int64_t all = machine_.multiprocessors;
     const auto count = static_cast<double>(tiles);
     const Tile tile{static_cast<double>(rows), static_cast<double>(columns), count};
-    // Whole tiles: the multiprocessor with most of them; the last ones' results are stored alone.
+    // Whole tiles: the time of the multiprocessor with the most tiles; only the last tiles' results
+    // are stored without overlap.
     take(tile, static_cast<double>(ceil_div(tiles, all)), std::min(tiles, all),
          stored_ * std::min(1.0, static_cast<double>(all) / count), false);
-    // Cut tiles. Where there are more blocks than tiles, none has a whole one, and all results are
-    // added; else some pieces there are, of which nothing is said.
+    // Divided tiles. With more blocks than tiles no block has a whole one, and all results are
+    // added; otherwise the number of pieces is unknown and costs nothing here.
     for (std::int64_t busy = 1; busy <= all; ++busy) {
       const auto blocks = static_cast<double>(busy);
       const double read = busy > tiles ? 1 - count / blocks : 0;
@@ -63,13 +67,14 @@ class FloorFinder {
     }
   }
 
-  /// With so many tiles on one multiprocessor, so many at work, and seconds after all that.
+  /// Takes the time for so many tiles on one multiprocessor, so many multiprocessors at work, and
+  /// the seconds after that.
   void take(const Tile& tile, double on_one, std::int64_t busy, double after, bool cut) {
     const auto blocks = static_cast<double>(busy);
     const double rows = std::min(tile.rows, static_cast<double>(shape_.rows));  // that are there
     const double read = tile.count * (rows + tile.columns) * depth_bytes_;
     const double multiplied = 2 * tile.rows * tile.columns * depth_ * on_one;
-    // At `rate`, with so many rows and columns of a step written to shared memory and loaded.
+    // At `rate`, with the rows and columns of a step that are written to shared memory and loaded.
     const auto add_time = [&](double rate, double loaded) {
       const std::array<TimeTerm, 4> terms{{
           {static_cast<double>(shape_.rows + shape_.columns) * depth_bytes_ /

@@ -1,3 +1,5 @@
+// Look-up in the table of tuned schedules. Entries are sorted by program, architecture and rows, so
+// that a look-up is a binary search for the fewest rows that are at least the step's.
 #include "cuda/kernels/matmul/schedules.hpp"
 
 #include <algorithm>

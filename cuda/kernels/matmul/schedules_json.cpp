@@ -14,7 +14,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kFormat = "piecewise.schedules/1";
 
-/// Reads the fields of one entry; the first that is missing or out of range is what is wrong.
+/// Reads the fields of one entry; reports the first one that is missing or out of range.
 class EntryReader {
  public:
   EntryReader(const Json& json, std::string place) : json_(json), place_(std::move(place)) {}
@@ -53,7 +53,7 @@ class EntryReader {
     return out;
   }
 
-  /// A tile that kernels are made with, with some number of shares.
+  /// Reads a tile that kernels are made with, with any number of shares.
   TunedProduct product(const Json& from) {
     TunedProduct out;
     ProductTile& t = out.tile;
@@ -150,7 +150,7 @@ Json product_json(const TunedProduct& p) {
 }  // namespace
 
 std::string ScheduleTable::to_json() const {
-  std::vector<std::string> lines;  // an entry a line, so that changes are seen
+  std::vector<std::string> lines;  // one entry a line, for readable diffs
   const auto rounded = [](double s) { return std::round(s * 1e9) / 1e9; };
   for (const TunedSchedule& t : entries_) {
     Json entry{{"program", t.program}, {"op", t.op}, {"arch", t.arch}, {"rows", t.rows}};

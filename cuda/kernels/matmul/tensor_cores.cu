@@ -1,9 +1,12 @@
 #ifndef PW_TENSOR_CORES
 #define PW_TENSOR_CORES
-// Tensor cores: instructions that the lanes of a warp execute together. Stands before what uses it
-// (tensor_product.cu, tensor_attention.cu); compiled by NVRTC for sm_80 and later, and by a C++
-// compiler for the run on the host, where each instruction is defined by the layout of its
-// fragments in the PTX ISA. Shared memory is an array of 16-byte words.
+// Warp-level tensor-core instructions and asynchronous copies: mma.sync, ldmatrix, cp.async, and
+// counters between blocks. Precedes its users (tensor_product.cu, tensor_attention.cu). NVRTC
+// compiles it for sm_80 and later. For host runs a C++ compiler compiles it, and each instruction
+// is emulated from the fragment layout in the PTX ISA. Shared memory is an array of 16-byte words.
+//
+// Invariant: words are placed with an XOR swizzle (pw_word), so that the 8 rows of an ldmatrix
+// matrix are in different banks.
 
 struct pw_bf16 {
   typedef unsigned short stored;
@@ -34,7 +37,8 @@ struct pw_fragment {
 
 #if defined(__CUDA_ARCH__)
 
-/// Of a word: 32 bits, so that addresses that differ by a lane's bits take one register each.
+/// Returns the address of a word in 32 bits, so that addresses that differ by a lane's bits need
+/// one register each.
 template <class S>
 PW_FUNCTION unsigned pw_shared_address(S& shared, int i) {
   unsigned first;
@@ -43,16 +47,16 @@ PW_FUNCTION unsigned pw_shared_address(S& shared, int i) {
       : "l"((const void*)&shared[0]));
   return first + 16u * (unsigned)i;
 }
-/// Where a word of shared memory is, for what reads it: in bytes, so that what is a constant number
-/// of words on is part of the instruction.
+/// A word's place in shared memory for reads, in bytes: constant offsets become part of the
+/// instruction.
 typedef unsigned pw_place;
 enum : int { pw_of_word = 16 };
 template <class S>
 PW_FUNCTION pw_place pw_place_of(S& shared, int i) {
   return pw_shared_address(shared, i);
 }
-/// ldmatrix: four matrices of 8 rows of 16 bytes. Lane l names row l % 8 of matrix l / 8, and gets
-/// bytes 4 (l % 4) to 4 (l % 4) + 3 of row l / 4 of each.
+/// ldmatrix: reads four matrices of 8 rows of 16 bytes. Lane l provides the address of row l % 8 of
+/// matrix l / 8, and receives bytes 4 (l % 4) to 4 (l % 4) + 3 of row l / 4 of each.
 template <class S>
 PW_FUNCTION pw_fragment pw_rows(S&, pw_place place) {
   pw_fragment f;
@@ -62,7 +66,7 @@ PW_FUNCTION pw_fragment pw_rows(S&, pw_place place) {
                : "memory");
   return f;
 }
-/// The same, each matrix transposed as one of 16-bit elements.
+/// ldmatrix.trans: the same, with each matrix transposed as 16-bit elements.
 template <class S>
 PW_FUNCTION pw_fragment pw_columns(S&, pw_place place) {
   pw_fragment f;
@@ -72,7 +76,8 @@ PW_FUNCTION pw_fragment pw_columns(S&, pw_place place) {
                : "memory");
   return f;
 }
-/// Copies 16 bytes, or zeros; they are there after a wait for their group.
+/// Starts an asynchronous copy of 16 bytes, or of zeros; the data is valid after a wait for its
+/// group.
 template <class S>
 PW_FUNCTION void pw_copy_async(S& shared, int i, const void* from, bool take) {
   asm volatile(
@@ -83,12 +88,13 @@ PW_FUNCTION void pw_copy_async(S& shared, int i, const void* from, bool take) {
 }
 /// Ends a group of copies.
 PW_FUNCTION void pw_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-/// Until all but the last N groups of this thread are there.
+/// Waits until all but this thread's last N groups have arrived.
 template <int N>
 PW_FUNCTION void pw_wait() {
   asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
 }
-/// Writes of this block before it are seen by the blocks that count after it.
+/// Increments a counter. Earlier writes of this block are visible to blocks that increment it later
+/// (release, acquire).
 PW_FUNCTION int pw_count_up(int* p) {
   int before;
   asm volatile(
@@ -98,7 +104,8 @@ PW_FUNCTION int pw_count_up(int* p) {
       : "memory");
   return before;
 }
-/// The number before. Writes of this block before it are seen by those that add or see after it.
+/// Adds to a counter and returns its previous value. Earlier writes of this block are visible to
+/// blocks that add or read later.
 PW_FUNCTION long long pw_add_to(long long* p, long long n) {
   long long before;
   asm volatile(
@@ -116,10 +123,10 @@ PW_FUNCTION long long pw_see(const long long* p) {
                : "memory");
   return x;
 }
-/// How often a block looks whether others are there: for a few microseconds.
+/// Number of times that a block polls for others: a few microseconds.
 enum : int { pw_looks = 16 };
-/// 16 bytes that another block may have written, which it counted: from the second-level cache, and
-/// not before what stands before it.
+/// Reads 16 bytes that another block has written and announced. Reads from the second-level cache,
+/// and is not moved before earlier reads.
 PW_FUNCTION uint4 pw_read_written(const uint4* p) {
   uint4 x;
   asm volatile(
@@ -143,7 +150,7 @@ PW_MMA(pw_f8e4m3, "m16n8k32", "e4m3")
 PW_MMA(pw_f8e5m2, "m16n8k32", "e5m2")
 #endif
 #undef PW_MMA
-/// The same number, of which the compiler knows nothing: what is made of it is not made earlier and
+/// Returns the same number, opaque to the compiler: expressions of it are recomputed instead of
 /// kept in registers.
 PW_FUNCTION int pw_here(int x) {
   asm volatile("" : "+r"(x));
@@ -154,7 +161,7 @@ PW_FUNCTION T* pw_here(T* p) {
   asm volatile("" : "+l"(p));
   return p;
 }
-/// Two roundings to nearest even; the first in the low half.
+/// Rounds two floats to nearest even; the first becomes the low half.
 PW_FUNCTION unsigned pw_narrow_two(pw_bf16, float low, float high) {
   unsigned y;
   asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(y) : "f"(high), "f"(low));
@@ -165,20 +172,21 @@ PW_FUNCTION unsigned pw_narrow_two(pw_f16, float low, float high) {
   asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(y) : "f"(high), "f"(low));
   return y;
 }
-/// The larger, or a NaN.
+/// Returns the larger operand, or a NaN.
 PW_FUNCTION float pw_larger(float a, float b) {
   float y;
   asm("max.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
   return y;
 }
-/// 2 to a power, about: within 2^-22 of it (PTX ISA, ex2.approx.ftz.f32); subnormals are 0.
+/// Returns approximately 2 to a power, within 2^-22 (PTX ISA, ex2.approx.ftz.f32); subnormals
+/// become 0.
 PW_FUNCTION float pw_power2(float x) {
   float y;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
 
-#else  // the host
+#else  // emulation on the host
 
 static inline unsigned pw_part(const void* words, int i) {
   unsigned x;
@@ -224,7 +232,7 @@ PW_FUNCTION void pw_copy_async(S& shared, int i, const void* from, bool take) {
   pw_count<uint4>(3);
   pw_host->copy_async(shared.p, i, take ? from : 0);
 }
-/// Blocks run one after the other.
+/// Blocks run one after another, so no atomicity is needed.
 PW_FUNCTION int pw_count_up(int* p) {
   const int before = pw_load(p, 0);
   pw_store(p, 0, before + 1);
@@ -249,10 +257,10 @@ template <int N>
 PW_FUNCTION void pw_wait() {
   pw_host->wait(N);
 }
-/// m16n8k16 of 16-bit elements, m16n8k32 of bytes. With g = lane / 4 and t = lane % 4, and n
-/// elements a register: register i of A has those from k = n t + 4 n (i / 2) on of row
-/// g + 8 (i % 2); register i of B those from k = n t + 4 n i on of column g; c[i] is row
-/// g + 8 (i / 2), column 2 t + i % 2.
+/// mma.sync: m16n8k16 of 16-bit elements, m16n8k32 of bytes. With g = lane / 4, t = lane % 4 and n
+/// elements a register: register i of A holds row g + 8 (i % 2) from k = n t + 4 n (i / 2) on;
+/// register i of B holds column g from k = n t + 4 n i on; c[i] is row g + 8 (i / 2), column 2 t +
+/// i % 2.
 template <class T>
 PW_FUNCTION void pw_mma(T, float (&c)[4], const pw_fragment& a, unsigned b0, unsigned b1) {
   struct {
@@ -285,7 +293,7 @@ PW_FUNCTION unsigned pw_narrow_two(T, float low, float high) {
   return T::narrow(low) | T::narrow(high) << 16;
 }
 PW_FUNCTION float pw_larger(float a, float b) { return a != a || a > b ? a : b; }
-/// Rounded to nearest, subnormals to 0.
+/// Rounds to nearest; subnormals become 0.
 PW_FUNCTION float pw_power2(float x) {
   const float y = (float)exp2((double)x);
   return y < 1.17549435e-38f ? 0.0f : y;
@@ -293,8 +301,8 @@ PW_FUNCTION float pw_power2(float x) {
 
 #endif
 
-/// Whether all `blocks` have come here with this one, by a number that is 0 before and after. Then
-/// this block reads what the others have written. Takes the first word of shared memory.
+/// Returns true in the last of `blocks` blocks to arrive at a counter that is 0 before and after.
+/// That block then sees what the others have written. Uses the first word of shared memory.
 template <class S>
 PW_FUNCTION bool pw_last_to_arrive(S& shared, int* arrived, int blocks) {
   __syncthreads();

@@ -11,19 +11,19 @@ namespace {
 
 constexpr std::int64_t kKibi = 1024;
 
-// Multiprocessors, clocks (boost), bandwidth and dense peaks by NVIDIA's data sheets (A100 SXM 80
-// GB: 312 TFLOPS; H100 SXM: 989; B200: 2250; RTX 5090: 209.5, fp8 twice as many with f32 sums at
-// half rate), shared memory by the table of compute capabilities in the CUDA programming guide.
-// These peaks are reached by `wgmma` and `tcgen05` on sm_90 and sm_100; `mma.sync` reaches 62.9 %
-// of it on H100 (Luo et al., "Benchmarking and Dissecting the Nvidia Hopper GPU Architecture via
-// Microbenchmarking", 2024). For B200 nothing is published: the rate of a multiprocessor of H100 at
-// B200's clock is assumed.
+// Constants of known machines. Multiprocessors, clocks (boost), bandwidth and dense peaks are from
+// NVIDIA's data sheets (A100 SXM 80 GB: 312 TFLOPS; H100 SXM: 989; B200: 2250; RTX 5090: 209.5, fp8
+// twice as many with f32 sums at half rate). Shared memory is from the table of compute
+// capabilities in the CUDA programming guide. `wgmma` and `tcgen05` reach these peaks on sm_90 and
+// sm_100; `mma.sync` reaches 62.9 % of it on H100 (Luo et al., "Benchmarking and Dissecting the
+// Nvidia Hopper GPU Architecture via Microbenchmarking", 2024). For B200 nothing is published; the
+// rate of an H100 multiprocessor at B200's clock is assumed.
 //
-// The second-level cache: 4.83 TB/s measured on A100 of 5120 bytes a cycle in its white paper (by
-// Nsight Compute, in NVIDIA's developer forum); on H100 10.7 TB/s by the fit to products. B200 has
-// two dies with one each: twice H100's is assumed. For RTX 5090 three times its memory's bandwidth
-// is assumed. Its bytes: 40 and 50 MB by NVIDIA's white papers of A100 and H100, 96 MB by the one
-// of RTX 5090; of B200 the 126 MB that programs are told.
+// Bandwidth of the second-level cache: 4.83 TB/s measured on A100, of 5120 bytes a cycle in its
+// white paper (by Nsight Compute, in NVIDIA's developer forum); 10.7 TB/s on H100 by the fit to
+// products. B200 has one in each of two dies; twice H100's rate is assumed. For RTX 5090 three
+// times its memory bandwidth is assumed. Its size: 40 and 50 MB by NVIDIA's white papers of A100
+// and H100, 96 MB by that of RTX 5090, and for B200 the 126 MB that the driver reports.
 constexpr double kHopper = 0.629, kHopperCache = 10.7e12;
 constexpr double kHopperPeak = 989.4e12, kHopperFlops = kHopperPeak * kHopper;
 constexpr double kBlackwellFlops = kHopperFlops * 148 / 132 * 1.85 / 1.755;
@@ -38,7 +38,7 @@ constexpr std::array<TensorMachine, 4> kTensorMachines{{
      144, 0},
 }};
 
-constexpr std::int64_t kOfEveryBlock = 99 * kKibi;  // that every architecture allows a block
+constexpr std::int64_t kOfEveryBlock = 99 * kKibi;  // limit for a block on every architecture
 
 }  // namespace
 

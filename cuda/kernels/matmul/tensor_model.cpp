@@ -1,3 +1,11 @@
+// The cost model of products: a roofline for each wave of blocks. A wave's time combines the times
+// of multiplications, memory, second-level cache and shared memory in a p-norm (`combined`), and
+// adds the first latency and the final stores. The model ranks tiles and divisions by exhaustive
+// search over product_tiles() and numbers_of_shares().
+//
+// Invariant: every tile in the ranking can be launched, that is, its registers and shared memory
+// fit. The constants are fitted to measurements (tensor_machine.hpp). Cost: a closed formula for
+// each tile and number of shares.
 #include "cuda/kernels/matmul/tensor_model.hpp"
 
 #include <algorithm>
@@ -14,24 +22,25 @@
 namespace pw::cuda {
 namespace {
 
-constexpr std::int64_t kStepBytes = 128;  // of k
+constexpr std::int64_t kStepBytes = 128;  // bytes of k
 
 double flops_of(const TensorMachine& machine, const ProductShape& shape) {
   return shape.in_bytes == 1 ? machine.byte_flops : machine.flops;
 }
 
-/// What one block does.
+/// The work of one block.
 struct BlockWork {
   double warps = 0, flops = 0;
   bool grouped = false;
-  double read = 0;       ///< bytes that it reads
-  double distinct = 0;   ///< its share of what is read from memory: all blocks' bytes, each once
-  double results = 0;    ///< bytes that it stores
+  double read = 0;  ///< bytes read
+  /// Its share of the bytes from memory, where each byte counts once for all blocks.
+  double distinct = 0;
+  double results = 0;    ///< bytes stored
   double shared = 0;     ///< bytes of shared memory, read and written
-  double under_way = 0;  ///< bytes of reads that do not wait for another
+  double under_way = 0;  ///< bytes of reads in flight
 };
 
-/// Of the results of so many tiles of each row.
+/// Returns the bytes of the results of `tiles` tiles of each row.
 double result_bytes(const ProductShape& s, const ProductDivision& d, std::int64_t tiles) {
   return static_cast<double>(s.rows * s.columns * s.out_bytes * tiles) /
          static_cast<double>(d.across);
@@ -39,8 +48,7 @@ double result_bytes(const ProductShape& s, const ProductDivision& d, std::int64_
 
 BlockWork work_of(const ProductShape& s, const ProductTile& t, const ProductDivision& division,
                   double blocks) {
-  const auto bytes =
-      static_cast<double>(division.most_steps() * kStepBytes);  // of a row of a block
+  const auto bytes = static_cast<double>(division.most_steps() * kStepBytes);  // per row of a block
   BlockWork out;
   out.warps = static_cast<double>(t.threads()) / 32;
   out.flops = 2.0 * t.rows * t.columns * bytes / static_cast<double>(s.in_bytes);
@@ -51,19 +59,19 @@ BlockWork work_of(const ProductShape& s, const ProductTile& t, const ProductDivi
   out.grouped = t.grouped;
   // Each warp, or warpgroup, loads its rows of a and its columns of b.
   out.shared = bytes * (t.rows + t.columns + t.rows * t.across + t.columns * t.down_loads());
-  // A step is multiplied meanwhile; of warpgroups two are.
+  // One step is being multiplied; with warpgroups two are.
   out.under_way = static_cast<double>((t.stages - (t.grouped ? 2 : 1)) * kStepBytes) * read_rows;
   return out;
 }
 
-/// Whether rows of a and of b, however it lies, are whole words of 16 bytes.
+/// Returns true if rows of a, and of b in its layout, are whole words of 16 bytes.
 bool of_words(const ProductShape& s) {
   constexpr std::int64_t kWord = 16;
   return s.depth * s.in_bytes % kWord == 0 && s.columns * s.in_bytes % kWord == 0;
 }
 
-/// The numbers of shares that are tried: those that give each tile, or each two tiles, equal parts,
-/// and those that give each multiprocessor, or each place for a block on one, a share.
+/// Returns the numbers of shares to try: those that give each tile, or each two tiles, equal parts,
+/// and those that give each multiprocessor, or each resident block, one share.
 std::set<std::int64_t> numbers_of_shares(const TensorMachine& machine, const ProductShape& shape,
                                          const ProductTile& tile) {
   constexpr std::int64_t kParts = 16, kLeastSteps = 2;
@@ -79,9 +87,10 @@ std::set<std::int64_t> numbers_of_shares(const TensorMachine& machine, const Pro
   return out;
 }
 
-/// Of one wave: `on_one` blocks on each of `busy` multiprocessors. A block reads its rows of a and
-/// its columns of b. Of what blocks of a wave read, each byte comes from memory once, and from the
-/// second-level cache else. It begins with waiting for its first tile and ends with storing.
+/// Returns the time of one wave: `on_one` blocks on each of `busy` multiprocessors. A block reads
+/// its rows of a and its columns of b. Of the bytes that a wave reads, each comes from memory once
+/// and from the second-level cache otherwise. The wave begins with the wait for the first tile and
+/// ends with stores.
 ProductTime wave_time(const TensorMachine& machine, const ProductShape& shape,
                       const BlockWork& block, double on_one, double busy) {
   const double share = machine.read_bandwidth() / busy;
@@ -101,8 +110,8 @@ ProductTime wave_time(const TensorMachine& machine, const ProductShape& shape,
   return out;
 }
 
-/// What a block reads at most of others' pieces, in sums of a tile: those that are there together
-/// share out a tile, else the last of its blocks adds all of it.
+/// Returns the maximum that a block reads of other blocks' pieces, in sums of a tile. Concurrent
+/// blocks divide a tile; otherwise the last of its blocks adds all of it.
 double most_read(const ProductTile& tile, const ProductDivision& d, bool together) {
   const std::int64_t groups = squares_of(tile, d.most_pieces).groups();
   double out = 0;
@@ -115,8 +124,8 @@ double most_read(const ProductTile& tile, const ProductDivision& d, bool togethe
   return out;
 }
 
-/// From the end of a wave's pieces on: a block's sums come to the cache, are counted, that is seen,
-/// and others' are read.
+/// Returns the seconds after a wave's pieces end: sums reach the cache, are counted, the count is
+/// seen, and other sums are read.
 double adding_seconds(const TensorMachine& machine, const ProductTile& tile,
                       const ProductDivision& division, double blocks, bool together) {
   const double sums = 4.0 * tile.rows * tile.columns;
@@ -151,7 +160,7 @@ ProductDivision divided(const ProductShape& shape, const ProductTile& tile) {
 
 TileSquares squares_of(const ProductTile& tile, std::int64_t most_pieces) {
   constexpr std::int64_t kBeside = 24;  // registers
-  // Squares of others' sums that there are registers for beside a thread's own.
+  // Squares of other blocks' sums for which a thread has registers in addition to its own.
   const std::int64_t of_thread = std::min(255, 65536 / tile.threads() / 8 * 8);
   const std::int64_t most =
       tile.grouped        ? std::clamp<std::int64_t>((of_thread - tile.sums() - kBeside) / 8, 1, 6)
@@ -214,7 +223,7 @@ ProductTime product_time(const TensorMachine& machine, const ProductShape& shape
 
 const std::vector<ProductTile>& product_tiles() {
   static const std::vector<ProductTile> tiles{
-      // By wgmma: with all of a multiprocessor's shared memory, some with half of it.
+      // wgmma: one block per multiprocessor with all of its shared memory, some with half of it.
       {192, 256, 12, 1, 4, 0, true},
       {128, 256, 8, 1, 4, 0, true},
       {192, 192, 12, 1, 4, 0, true},
@@ -234,7 +243,7 @@ const std::vector<ProductTile>& product_tiles() {
       {128, 48, 8, 1, 9, 0, true},
       {64, 48, 4, 1, 12, 0, true},
       {64, 32, 4, 1, 12, 0, true},
-      // By mma.
+      // mma.
       {128, 256, 2, 4, 3},
       {128, 256, 2, 4, 2},
       {192, 192, 4, 2, 2},

@@ -1,3 +1,7 @@
+// Instantiates tensor_product.cu for a product: chooses the tile (given, tuned, or by the model),
+// writes the call of pw_product with its constants, and records the kernel's accesses. All extents
+// except the rows are template arguments, so that addresses and bounds are constants of the
+// compiled code.
 #include "cuda/kernels/matmul/tensor_product.hpp"
 
 #include <algorithm>
@@ -28,8 +32,8 @@ constexpr std::string_view kFinish =
         pw_store_pair<{even}>(p{out} + row * {columns}LL + column0, x0, x1, two);)";
 
 constexpr std::int64_t kWord = 16;      // bytes that copies and ldmatrix move
-constexpr std::int64_t kStepWords = 8;  // of a step of a row of a, or a column of b
-constexpr std::int64_t kMet = 8;        // of a tile's number
+constexpr std::int64_t kStepWords = 8;  // words of a step for a row of a, or a column of b
+constexpr std::int64_t kMet = 8;        // bytes of a tile's counter
 
 bool is_byte(DType dtype) { return dtype == DType::f8e4m3 || dtype == DType::f8e5m2; }
 
@@ -71,7 +75,7 @@ class TensorWriter {
 
  private:
   [[nodiscard]] bool even() const { return p_.columns % 2 == 0; }
-  /// Whether rows of a, or of b as it is stored, are copied by words.
+  /// Returns true if rows of a, or of b as stored, are copied by whole words.
   [[nodiscard]] bool wide_a() const { return whole_words(p_.depth); }
   [[nodiscard]] bool wide_b() const {
     return p_.b_transposed ? whole_words(p_.depth) : !is_byte(p_.in) && whole_words(p_.columns);
@@ -145,8 +149,8 @@ class TensorWriter {
     return out;
   }
 
-  /// Each tile of each step is fetched once and multiplied once. Whole words of shared memory are
-  /// filled, be they there or not.
+  /// Adds the accesses of the steps: each tile of each step is fetched once and multiplied once.
+  /// Shared memory is filled in whole words, including those outside the matrices.
   void add_accesses(WrittenKernel& text) const {
     const ProductTile& tile = out_.tile;
     const std::int64_t in = size_of(p_.in), depth = p_.depth * in;
@@ -158,8 +162,8 @@ class TensorWriter {
     text.add_by_block(b, depth * p_.columns / b.bytes);
     text.add_by_block(AccessNode::of_shared(true, kWord),
                       division_.steps() * kStepWords * (tile.rows + tile.columns));
-    // Each warp, or group, loads its rows of a and its columns of b, two words of each an
-    // instruction; groups multiply what is behind the end of k, too.
+    // Each warp, or group, loads its rows of a and its columns of b, two words of each per
+    // instruction. Groups also multiply after the end of k.
     const std::int64_t instructions =
         tile.grouped ? division_.deep * kStepWords / 2 : ceil_div(depth, 2 * kWord);
     text.add_by_block(AccessNode::of_shared(false, kWord),
@@ -169,7 +173,8 @@ class TensorWriter {
     add_results(text);
   }
 
-  /// Where the last block of a tile that comes adds it, as blocks that run one after the other do.
+  /// Adds the accesses of divided tiles if the last block to arrive adds the tile, as in the
+  /// emulator, where blocks run one after another.
   void add_meetings(WrittenKernel& text) const {
     const std::size_t sums = p_.operands.size(), met = sums + 1;
     std::int64_t pieces = 0, counted = 0, tiles = 0;
@@ -177,10 +182,10 @@ class TensorWriter {
       const std::int64_t of_tile = division_.pieces_of(tile);
       if (of_tile == 1) continue;
       pieces += of_tile;
-      counted += of_tile + division_.adders_of(tile);  // an adder comes and leaves
+      counted += of_tile + division_.adders_of(tile);  // an adder arrives and leaves
       ++tiles;
     }
-    // Whole tiles, be there rows and columns for them or not.
+    // Whole tiles, including rows and columns outside the result.
     const std::int64_t words = 4 * out_.tile.rows * out_.tile.columns / kWord;
     text.add_by_block(AccessNode::of_global(sums, true, kWord), pieces * words);
     text.add_by_block(AccessNode::of_global(sums, false, kWord), (pieces - tiles) * words);
@@ -190,7 +195,7 @@ class TensorWriter {
     text.add_by_block(AccessNode::of_shared(false, kWord), pieces * out_.tile.threads());
   }
 
-  /// Other operands than factors are read for each element.
+  /// Adds the results' accesses. Operands other than factors are read for each element.
   void add_results(WrittenKernel& text) const {
     for (std::size_t i = 0; i < p_.operands.size(); ++i) {
       if (i == p_.a || i == p_.b) continue;
@@ -206,7 +211,7 @@ class TensorWriter {
   const TensorProduct& p_;
   Context& context_;
   ProductDivision division_;
-  // By the model: blocks of a multiprocessor, and of all.
+  // From the model: resident blocks of a multiprocessor, and of all.
   std::int64_t resident_ = 0, at_a_time_ = 0;
   TensorKernels out_;
 };

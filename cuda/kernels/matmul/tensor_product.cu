@@ -1,14 +1,24 @@
 #ifndef PW_TENSOR_PRODUCT
 #define PW_TENSOR_PRODUCT
-// Tiles of a matrix product. Stands after tensor_cores.cu.
+// Matrix products y = finish(a · b) on tensor cores, tile by tile. Follows tensor_cores.cu.
 //
-// The order of sums: an element of a product is one chain of fused multiply-adds, k ascending, from
-// +0, which is the interpreter's. Where a tile has several pieces of k (tensor_model.hpp says
-// which), each piece is such a chain, and their sums are added in f32, ascending, by whatever
-// block. The host runs it. A device adds the products of one instruction (16 or 32 of them) in an
-// order that is not documented, and the instructions in this order.
+// Algorithm: a block computes BM × BN results. It streams steps of 128 bytes of k through a ring of
+// STAGES buffers in shared memory (multistage software pipelining by cp.async), while warps
+// multiply earlier steps with `mma`, or warpgroups with `wgmma`. Work is divided by Stream-K (Osama
+// et al. 2023) one row of tiles at a time: SHARES blocks divide the steps of a row of tiles
+// equally, and a tile that several blocks share is a list of pieces whose sums are added
+// afterwards.
+//
+// Invariant: an element of a piece is one chain of fused multiply-adds from +0, k ascending, which
+// is the interpreter's order. The sums of a tile's pieces are added in f32 in ascending order,
+// whichever block adds them, so results depend neither on timing nor on other rows. The host runs
+// exactly this order. A device adds the products of one instruction (16 or 32 of them) in an
+// undocumented order, and the instructions in this order.
+//
+// Cost: a block reads (BM + BN) · 128 bytes for BM · BN products of each k of a step; a divided
+// tile adds one write and one read of its sums for each piece.
 
-/// 16 bytes of which each element is asked for by itself: from(e), or `outside` where it is none.
+/// Builds 16 bytes from single elements: from(e) returns element e.
 template <class T, class F>
 PW_FUNCTION uint4 pw_assembled(const F& from) {
   constexpr int n = 4 / T::each;
@@ -22,9 +32,10 @@ PW_FUNCTION uint4 pw_assembled(const F& from) {
   return uint4{w[0], w[1], w[2], w[3]};
 }
 
-/// ROWS rows of WORDS words, STRIDE bytes apart in memory. A thread copies one word of every
-/// THREADS / WORDS-th row, from its own first word and place on: so many rows apart pw_word moves
-/// words alike, and one address in registers serves all its copies. Zeros from row `there` on.
+/// Copies ROWS rows of WORDS words that are STRIDE bytes apart in memory. A thread copies one word
+/// of every THREADS / WORDS-th row, from its own first word on. At this distance pw_word permutes
+/// words alike, so one address in registers serves all its copies. Rows from `there` on become
+/// zeros.
 template <int ROWS, int WORDS, int THREADS, long long STRIDE, class S>
 PW_FUNCTION void pw_copy_rows(S& shared, int at, const char* from, int there) {
   constexpr int apart = THREADS / WORDS;
@@ -34,7 +45,7 @@ PW_FUNCTION void pw_copy_rows(S& shared, int at, const char* from, int there) {
     if (row + apart <= ROWS || (int)threadIdx.x < (ROWS - row) * WORDS)
       pw_copy_async(shared, at + row * WORDS, from + row * STRIDE, row < there);
 }
-/// One word in all places of the same.
+/// Stores one word in all places that pw_copy_rows would fill.
 template <int ROWS, int WORDS, int THREADS, class S>
 PW_FUNCTION void pw_fill_rows(S& shared, int at, unsigned word) {
 #pragma unroll
@@ -43,9 +54,9 @@ PW_FUNCTION void pw_fill_rows(S& shared, int at, unsigned word) {
       pw_put(shared, at + row * WORDS, uint4{word, word, word, word});
 }
 
-/// A matrix of any alignment whose rows lie along k, [count, DEPTH]: the tile of ROWS rows from
-/// row0 on, and 128 bytes of each from k0 on. Beyond DEPTH elements are OUTSIDE; beyond count they
-/// belong to results that are not stored.
+/// Loads a tile of a matrix of any alignment with rows along k, [count, DEPTH]: ROWS rows from row0
+/// on, 128 bytes of each from k0 on. Elements beyond DEPTH are OUTSIDE; rows beyond count belong to
+/// results that are not stored.
 template <class T, int ROWS, int THREADS, long long DEPTH, unsigned OUTSIDE, class S>
 PW_FUNCTION void pw_tile_along(S& shared, int at, const typename T::stored* p, long long row0,
                                long long count, long long k0) {
@@ -59,7 +70,7 @@ PW_FUNCTION void pw_tile_along(S& shared, int at, const typename T::stored* p, l
            }));
   }
 }
-/// A matrix whose columns lie along k, [DEPTH, COUNT]: the same tile, transposed on the way.
+/// Loads the same tile of a matrix with columns along k, [DEPTH, COUNT], transposing it.
 template <class T, int ROWS, int THREADS, long long DEPTH, long long COUNT, class S>
 PW_FUNCTION void pw_tile_across(S& shared, int at, const typename T::stored* p, long long row0,
                                 long long k0) {
@@ -71,8 +82,8 @@ PW_FUNCTION void pw_tile_across(S& shared, int at, const typename T::stored* p, 
            }));
   }
 }
-/// 16-bit elements of any alignment as they lie, [DEPTH, COUNT]: 64 rows of k, OF_ROW words of
-/// each, in rows of WORDS.
+/// Loads 16-bit elements of any alignment in their order, [DEPTH, COUNT]: 64 rows of k with OF_ROW
+/// words each, in rows of WORDS.
 template <class T, int WORDS, int OF_ROW, int THREADS, long long DEPTH, long long COUNT, class S>
 PW_FUNCTION void pw_tile_down(S& shared, int at, const typename T::stored* p, long long column0,
                               long long k0) {
@@ -85,7 +96,7 @@ PW_FUNCTION void pw_tile_down(S& shared, int at, const typename T::stored* p, lo
   }
 }
 
-/// Two neighbours of a row, the second only if there are `two`.
+/// Stores two neighbours of a row; the second only if `two`.
 template <bool EVEN, class R>
 PW_FUNCTION void pw_store_pair(R* p, R x0, R x1, bool two) {
   if constexpr (EVEN && sizeof(R) == 4) {
@@ -100,11 +111,12 @@ PW_FUNCTION void pw_store_pair(R* p, R x0, R x1, bool two) {
   }
 }
 
-/// How b lies: [columns, depth], or [depth, columns].
+/// Layouts of b: [columns, depth], or [depth, columns].
 enum : int { pw_along = 0, pw_down = 1, pw_across = 2 };
 
-/// b's columns lie in `pw_down` in panels of 64 rows of k with up to 64 columns, else row by row.
-/// Warpgroups take panels whose rows have room for 64.
+/// Words of a row of b in shared memory. In layout `pw_down` the columns form panels of 64 rows of
+/// k with up to 64 columns; otherwise b is stored row by row. Warpgroups require panels whose rows
+/// have room for 64.
 template <int B, int BN, bool GROUPED>
 PW_FUNCTION constexpr int pw_words_of_b() {
   return B == pw_down && BN < 64 && !GROUPED ? BN / 8 : 8;
@@ -115,11 +127,12 @@ PW_FUNCTION constexpr int pw_room_of_b() {
   return (GROUPED ? (BN + 63) / 64 * 64 : BN) * 8;
 }
 
-/// A step of a: 128 bytes of k of BM rows; `from` is this thread's first word where a is WIDE.
+/// Fetches a step of a: 128 bytes of k of BM rows. `from` is this thread's first word if a is WIDE
+/// (whole words).
 template <class T, int BM, int THREADS, bool WIDE, long long DEPTH, class S>
 PW_FUNCTION void pw_fetch_a(S& shared, int at, const typename T::stored* a, const char* from,
                             long long row0, long long rows, long long k0) {
-  constexpr unsigned outside = (unsigned)T::zeros;  // times b's +0 it is -0, which changes no sum
+  constexpr unsigned outside = (unsigned)T::zeros;  // times b's +0 it gives -0, which changes no sum
   constexpr int deep = 128 / T::each, each = 16 / T::each;
   const int row = (int)threadIdx.x / 8, word = (int)threadIdx.x % 8;
   if constexpr (!WIDE)
@@ -130,7 +143,7 @@ PW_FUNCTION void pw_fetch_a(S& shared, int at, const typename T::stored* a, cons
   else
     pw_fill_rows<BM, 8, THREADS>(shared, at + pw_word<8>(row, word), outside);
 }
-/// A step of b: 128 bytes of k of BN columns.
+/// Fetches a step of b: 128 bytes of k of BN columns.
 template <class T, int BN, int THREADS, bool GROUPED, int B, bool WIDE, long long DEPTH,
           long long COLUMNS, class S>
 PW_FUNCTION void pw_fetch_b(S& shared, int at, const typename T::stored* b, const char* from,
@@ -169,8 +182,8 @@ PW_FUNCTION void pw_fetch_b(S& shared, int at, const typename T::stored* b, cons
   }
 }
 
-/// A warp's TM x TN part of a tile: where a lane's words of it are in the first stage, and what is
-/// multiplied.
+/// A warp's TM × TN part of a tile: the places of a lane's words in the first stage, and its
+/// operands.
 template <class T, int BM, int BN, int TM, int TN, int B>
 struct pw_warp_part {
   enum : int { tall = TM / 16, wide = TN / 16, words = pw_words_of_b<B, BN, false>() };
@@ -179,7 +192,7 @@ struct pw_warp_part {
   };
   pw_place left, right[B == pw_down ? wide : 1];
 
-  /// From row m0 and column n0 of the tile on.
+  /// Returns the part that begins at row m0 and column n0 of the tile.
   template <class S>
   PW_FUNCTION pw_warp_part at(S& shared, int lane, int m0, int n0) {
     pw_warp_part out;
@@ -198,7 +211,7 @@ struct pw_warp_part {
     }
     return out;
   }
-  /// The i-th 16 rows, and the j-th 16 columns, of the k-th instruction of a stage.
+  /// Returns the i-th 16 rows, or the j-th 16 columns, for the k-th instruction of a stage.
   template <class S>
   PW_FUNCTION pw_fragment left_of(S& shared, const pw_warp_part& p, int stage, int i, int k) {
     return pw_rows(shared, pw_on(pw_across_row(pw_on(p.left, stage), 2 * k), i * 16 * 8));
@@ -230,14 +243,14 @@ struct pw_warp_part {
   }
 };
 
-/// A stage, whose k ends after so many instructions, with few operands in registers.
+/// Multiplies a stage with few operands in registers; k ends after `instructions` instructions.
 template <class P, class S, int I, int J>
 PW_FUNCTION void pw_multiply_stage(S& shared, const P& part, int stage, int instructions,
                                    float (&sums)[I][J][4]) {
   constexpr int tall = P::tall, wide = P::wide;
 #pragma unroll 1
   for (int k = 0; k < instructions; ++k) {
-    // Fragments of the shorter side are held.
+    // The fragments of the shorter side stay in registers.
     pw_fragment held[tall <= wide ? tall : wide];
     if constexpr (tall <= wide) {
 #pragma unroll
@@ -261,7 +274,8 @@ PW_FUNCTION void pw_multiply_stage(S& shared, const P& part, int stage, int inst
   }
 }
 
-/// f(row, column, s0, s1, two) of this thread's sums, the first of them at row and column of y.
+/// Calls f(row, column, s0, s1, two) for this thread's pairs of sums; the first is at row and
+/// column of y.
 template <long long COLUMNS, int I, int J, class F>
 PW_FUNCTION void pw_each_pair(const float (&sums)[I][J][4], long long row, long long rows,
                               long long column, const F& f) {
@@ -282,27 +296,27 @@ PW_FUNCTION void pw_each_pair(const float (&sums)[I][J][4], long long row, long 
   }
 }
 
-// ---- pieces of tiles that several blocks have. Blocks whose last piece is of a tile are its
-// adders, the first of its pieces: each adds a part of the tile. A block that does not find the
-// others in a few looks leaves its part to the last that comes: none waits for one that has not
-// begun.
+// ---- pieces of tiles that several blocks share. A tile's adders are the blocks whose last piece
+// belongs to it; each adds a part of the tile. An adder that does not find the other pieces after a
+// few polls leaves its part to the last block to arrive. Invariant: no block waits for a block that
+// has not started, so there is no deadlock.
 
-/// The sums of pieces, of each row of tiles [pieces, fragments of a thread, threads] of 16 bytes,
-/// as the instructions leave them in registers: a warp writes and reads 512 bytes at a time. A
-/// thread adds what the threads of its number have written, be it in the result or beyond its edge.
-/// And of each tile a number that is 0 before and after.
+/// The sums of pieces, for each row of tiles [pieces, fragments of a thread, threads] of 16 bytes,
+/// in register order: a warp reads and writes 512 contiguous bytes. A thread adds what the threads
+/// of its number have written, inside or outside the result. `met` has one counter for each tile, 0
+/// before and after the launch.
 struct pw_pieces {
   float* sums;
   long long* met;
 };
-/// One of the pieces of a tile, and what its block adds: groups of TOGETHER squares of 16 rows and
-/// columns of a warp's sums, a bit for each.
+/// One piece of a tile and the part that its block adds: a bit for each group of TOGETHER squares,
+/// of 16 rows and columns of a warp's sums each.
 struct pw_piece {
   int own, all;
   unsigned parts;
 };
 
-/// The adders have equally many groups, or one more.
+/// Returns the groups of an adder. Adders have equally many groups, or one more.
 template <int SQUARES, int TOGETHER>
 PW_FUNCTION unsigned pw_parts_of(int own, int adders) {
   constexpr int groups = (SQUARES + TOGETHER - 1) / TOGETHER;
@@ -314,8 +328,8 @@ PW_FUNCTION unsigned pw_parts_of(int own, int adders) {
   return parts;
 }
 
-/// Writes fragments of a piece, the first of this thread's to `to`: of the part that the block adds
-/// itself, or of the others.
+/// Writes fragments of a piece; `to` is the place of this thread's first one. Writes those that the
+/// block adds itself (`own`), or the others.
 template <int THREADS, int TOGETHER, int I, int J>
 PW_FUNCTION void pw_keep(const float (&sums)[I][J][4], uint4* to, const pw_piece& piece, bool own) {
 #pragma unroll
@@ -331,9 +345,9 @@ PW_FUNCTION void pw_keep(const float (&sums)[I][J][4], uint4* to, const pw_piece
     }
 }
 
-/// Says that this block's piece is there, and finds the parts of the tile that it is to add, a bit
-/// for each. `met` counts in its lowest 16 bits the blocks that came, in the next those that need
-/// it no more; then it has the parts that are left to the last. `gone` is for pw_leave.
+/// Announces this block's piece, and returns the parts of the tile that it must add, as bits. `met`
+/// counts arrived blocks in its lowest 16 bits and departed blocks in the next 16; its upper half
+/// holds the parts left to the last block. `gone` is for pw_leave.
 template <bool ADDS, class S, class K>
 PW_FUNCTION unsigned pw_meet(S& shared, int word, long long* met, const pw_piece& piece, bool looks,
                              const K& keep_own, int& gone) {
@@ -364,25 +378,25 @@ PW_FUNCTION unsigned pw_meet(S& shared, int word, long long* met, const pw_piece
   gone = (int)(before >> 16 & 0xffff);
   return pw_at(shared, word).x;
 }
-/// The last makes the number 0 again.
+/// Resets the counter in the last block to leave.
 PW_FUNCTION void pw_leave(long long* met, const pw_piece& piece, int gone) {
   if (threadIdx.x == 0 && gone + 1 == piece.all) pw_store(met, 0, 0);
 }
 
-/// finish(row, column, s0, s1) of the sums of all pieces, ascending, of those parts of a tile, rows
-/// and columns from this thread's first on, of which so many are there: its own are in registers,
-/// its first fragment of the first piece at `from`. It reads EACH squares of AT_ONCE pieces at a
-/// time.
+/// Adds the pieces of the given parts of a tile in ascending order, and calls finish(row, column,
+/// s0, s1). This thread's own sums are in registers; its first fragment of the first piece is at
+/// `from`. `rows` and `columns` count from this thread's first result. Reads EACH squares of
+/// AT_ONCE pieces at a time.
 template <int THREADS, int MOST, int TOGETHER, int EACH, int AT_ONCE, int I, int J, class F>
 PW_FUNCTION void pw_add_pieces(const float (&sums)[I][J][4], const uint4* from,
                                const pw_piece& piece, unsigned parts, int rows, int columns,
                                const F& finish) {
   static_assert(TOGETHER % EACH == 0, "one adder has them");
-  constexpr int all = I * J, each = 2 * EACH, others = MOST - 1;  // fragments, two of a square
+  constexpr int all = I * J, each = 2 * EACH, others = MOST - 1;  // fragments, two for each square
 #pragma unroll
   for (int at = 0; at < all; at += each) {
     if (!(parts >> at / 2 / TOGETHER & 1u)) continue;
-    float sum[each][4] = {};  // of two pieces in any order, which is the same
+    float sum[each][4] = {};  // for two pieces either order gives the same sum
     const auto add = [&](bool first, int n, const float(&x)[4]) {
 #pragma unroll
       for (int e = 0; e < 4; ++e) sum[n][e] = first ? x[e] : pw_add(sum[n][e], x[e]);
@@ -402,7 +416,7 @@ PW_FUNCTION void pw_add_pieces(const float (&sums)[I][J][4], const uint4* from,
         const uint4* const of = from + number * (all * THREADS);
 #pragma unroll
         for (int n = 0; n < each; ++n) {
-          read[o][n] = uint4{0, 0, 0, 0};  // no longer than it is needed
+          read[o][n] = uint4{0, 0, 0, 0};  // keeps it live no longer than needed
           if (at + n < all && number < piece.all)
             read[o][n] = pw_read_written(of + (at + n) * THREADS);
         }
@@ -433,14 +447,14 @@ PW_FUNCTION void pw_add_pieces(const float (&sums)[I][J][4], const uint4* from,
   }
 }
 
-/// A block's sums of a tile, where it ends: all of it, or a piece, with WORD of shared memory.
-/// LAST: the block goes on with no other tile.
+/// Ends a block's work on a tile: stores a whole tile, or announces a piece and adds parts, using
+/// WORD of shared memory. LAST: the block continues with no other tile.
 template <bool LAST, int BM, int BN, int DOWN, int ACROSS, int SHARES, int OF_TILE, int MOST,
           int TOGETHER, int AT_ONCE, int AT_A_TIME, int WORD, long long COLUMNS, class S, int I,
           int J, class F>
 PW_FUNCTION void pw_end_piece(S& shared, const pw_pieces& pieces, const float (&sums)[I][J][4],
                               int tile, bool whole, long long rows, const F& finish) {
-  // No place of a result is known before there is one.
+  // Result addresses are computed here, so that they occupy no registers earlier.
   const int thread = pw_here((int)threadIdx.x), lane = thread % 32, warp = thread / 32;
   const int column = tile * BN + warp % ACROSS * (BN / ACROSS) + lane % 4 * 2;
   const long long row = (long long)blockIdx.x * BM + warp / ACROSS * (BM / DOWN) + lane / 4;
@@ -471,7 +485,7 @@ PW_FUNCTION void pw_end_piece(S& shared, const pw_pieces& pieces, const float (&
     const bool looks = (rows + BM - 1) / BM * SHARES <= AT_A_TIME;
     const unsigned parts =
         pw_meet<LAST>(shared, WORD, met(), piece, looks, [&] { keep(true); }, gone);
-    // A block that goes on has its registers for that.
+    // A block that continues needs its registers for the next tile.
     pw_add_pieces<threads, MOST, TOGETHER, LAST ? TOGETHER : 1, LAST ? AT_ONCE : 1>(
         sums, at_first, piece, parts, there, columns, [&](int r, int c, float s0, float s1) {
           finish(row + r, (long long)(column + c), s0, s1, COLUMNS % 2 == 0 || c + 1 < columns);
@@ -480,13 +494,12 @@ PW_FUNCTION void pw_end_piece(S& shared, const pw_pieces& pieces, const float (&
   }
 }
 
-/// Tiles of BM x BN elements of y = a b, warps stand DOWN x ACROSS in one. A row of tiles has
-/// SHARES blocks, which divide its steps, one tile's after another's: each is 128 bytes of k, and
-/// they go round STAGES places in shared memory. Where that is CUT, some tiles have up to MOST
-/// pieces, which meet at `pieces`, the word after the stages being for that; if not more than
-/// AT_A_TIME blocks are launched, they wait for each other. GROUPED: warpgroups multiply, 64 rows
-/// each. Of two neighbouring columns, or of the
-/// first, finish(row, column, s0, s1, two) stores what is made of sums.
+/// The kernel for tiles of BM × BN elements of y = a · b, computed by DOWN × ACROSS warps. A row of
+/// tiles has SHARES blocks, which divide its steps in order; a step is 128 bytes of k and occupies
+/// one of STAGES buffers of shared memory. If tiles are divided, they have up to MOST pieces, which
+/// meet at `pieces`; the word after the stages serves for that. If at most AT_A_TIME blocks are
+/// launched, they may wait for each other. GROUPED: warpgroups multiply 64 rows each. finish(row,
+/// column, s0, s1, two) stores the results of two neighbouring columns, or of the first only.
 template <class T, int BM, int BN, int DOWN, int ACROSS, int STAGES, int SHARES, int MOST,
           int TOGETHER, int AT_ONCE, int AT_A_TIME, bool GROUPED, int B, bool WIDE_A, bool WIDE_B,
           long long DEPTH, long long COLUMNS, class S, class F>
@@ -497,17 +510,17 @@ PW_FUNCTION void pw_product(S& shared, const typename T::stored* a, const typena
   constexpr int stage = BM * 8 + pw_room_of_b<BN, GROUPED>();
   constexpr int of_tile = (int)((DEPTH + deep - 1) / deep);
   constexpr int across = (int)((COLUMNS + BN - 1) / BN), words = pw_words_of_b<B, BN, GROUPED>();
-  constexpr bool turns = SHARES % across != 0;  // from one tile to the next, within a block
+  constexpr bool turns = SHARES % across != 0;  // a block may continue with the next tile
   constexpr long long of_row = (long long)across * of_tile;
-  // Steps that are copied before they are needed. While a group multiplies one, another begins with
-  // the next: two are in use.
+  // Number of steps copied in advance. With warpgroups two steps are in use, since one group may
+  // start the next step while another still multiplies.
   constexpr int ahead = GROUPED ? STAGES - 2 : STAGES - 1;
   const int begin = (int)(blockIdx.y * of_row / SHARES);
   const int steps = (int)((blockIdx.y + 1) * of_row / SHARES) - begin;
   const long long row0 = (long long)blockIdx.x * BM;
   int tile = begin / of_tile;
 
-  // The next step to fetch: where it is, and goes to.
+  // The next step to fetch: its source and destination.
   int next_tile = tile, next_k = begin - tile * of_tile, next_at = 0;
   const int own = (int)threadIdx.x;
   const char* from_a =
@@ -540,11 +553,11 @@ PW_FUNCTION void pw_product(S& shared, const typename T::stored* a, const typena
   }
   int at = 0, step = 0;
   float sums[tm / 16][tn / 8][4];
-  const auto after = [&] { return (tile + 1) * of_tile - begin; };  // the tile's last step
+  const auto after = [&] { return (tile + 1) * of_tile - begin; };  // first step after this tile
 #pragma unroll 1
   for (;; ++tile) {
     const int end = turns && after() < steps ? after() : steps;
-    // Addresses in a stage take no registers where pieces are added.
+    // Addresses in a stage are recomputed, so that they occupy no registers while pieces are added.
     const int thread = pw_here((int)threadIdx.x), warp = thread / 32;
     const int m0 = warp / ACROSS * tm, n0 = warp % ACROSS * tn;
 #pragma unroll
@@ -576,7 +589,7 @@ PW_FUNCTION void pw_product(S& shared, const typename T::stored* a, const typena
       for (;;) {
         pw_begin_products();
 #pragma unroll
-        for (int k = 0; k < 4; ++k)  // behind the end of k, too: there it changes no sum
+        for (int k = 0; k < 4; ++k)  // also after the end of k, where it changes no sum
           pw_multiply<B == pw_down>(T(), shared, sums[0], pw_matrix_on(left, at + 2 * k),
                                     pw_matrix_on(right, at + (B == pw_down ? 16 * 8 : 2) * k));
         pw_commit_products();
@@ -589,8 +602,8 @@ PW_FUNCTION void pw_product(S& shared, const typename T::stored* a, const typena
       pw_wait_for_products<0>();
       pw_hold(sums[0]);
     } else if constexpr (T::each == 1 || tm * tn > 144 * 32) {
-      // Operands of two instructions need too many registers where fp8 is widened to f16 first, as
-      // sm_90 and sm_100 do, and where sums are very many.
+      // Single-buffered operands: double buffering needs too many registers if fp8 is first widened
+      // to f16, as on sm_90 and sm_100, or if a thread has very many sums.
 #pragma unroll 1
       for (;;) {
         fetch_ahead();
@@ -600,8 +613,8 @@ PW_FUNCTION void pw_product(S& shared, const typename T::stored* a, const typena
         wait_for_step();
       }
     } else {
-      // The next operands are read before these are multiplied, over the end of a stage too: when
-      // all have read its last ones, it is free.
+      // Double-buffered operands: the next ones are loaded before the current ones are multiplied,
+      // across stages as well. Once all warps have loaded a stage's last operands, it is free.
       typename part_of_warp::operands operands[2];
       part_of_warp::load(shared, part, at, 0, operands[0]);
 #pragma unroll 1
