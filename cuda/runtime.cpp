@@ -1,4 +1,10 @@
-// Compilation and memory; runtime_capture.cpp records graphs, and runtime_steps.cpp runs steps.
+// Compiles pieces and allocates memory; runtime_capture.cpp records graphs, and runtime_steps.cpp
+// runs steps.
+//
+// Invariant: after make() no address of the arena, scratch or a literal changes; only inputs and
+// attention pages may move, and then the hash of a captured graph's addresses no longer matches and
+// it is not replayed. Cost: each class of pieces is compiled once; all memory is allocated once, as
+// one arena for values that cross launches.
 #include "cuda/runtime.hpp"
 
 #include <algorithm>
@@ -57,8 +63,8 @@ void Runtime::note(const std::string& text) {
   if (std::find(notes_.begin(), notes_.end(), text) == notes_.end()) notes_.push_back(text);
 }
 
-/// Library support for matmuls is queried at the captured sizes, and at the least and the largest
-/// number of tokens.
+/// Returns the sizes at which library support for matmuls is queried: the captured sizes, and the
+/// least and the largest number of tokens.
 std::vector<Symbols> Runtime::asked_sizes() const {
   std::vector<Symbols> out;
   for (std::int64_t tokens : plan_.capture.sizes) out.push_back(symbols_at(plan_, tokens));
@@ -89,7 +95,8 @@ Status Runtime::compile() {
   return driver_.load(kernels_);
 }
 
-/// Attention is kernels where no library is called, and where whole steps are captured.
+/// Compiles a class. Attention uses kernels if no library is called, or if whole steps are
+/// captured.
 Status Runtime::compile(const PieceClass& c) {
   const Graph& piece = stitched_.pieces[c.members.front()].graph;
   Class& made = classes_.emplace_back();
@@ -100,7 +107,7 @@ Status Runtime::compile(const PieceClass& c) {
     attention =
         attention_kernels(piece, KvCache::kPageTokens, options_.strict ? "" : driver_.arch(),
                           nullptr, 1 + plan_.speculative_tokens);
-  // What splits is recorded only as a part of whole steps.
+  // Splitting pieces are recorded only as a part of whole steps.
   if (c.capturable() || (c.splitting && captures_steps() && !attention)) {
     auto program = PW_TRY(make_program(
         piece, *host_, driver_, {options_.grouping, asked_sizes(), schedules(), !options_.strict}));
@@ -132,13 +139,13 @@ void Runtime::keep(const Kernel& kernel) {
   if (!known) kernels_.push_back(kernel);
 }
 
-/// Taken for the largest captured size, as `pwr compile` takes them.
+/// Returns the choice for the largest captured size, like `pwr compile`.
 ScheduleChoice Runtime::schedules() const {
   const std::int64_t tokens = plan_.capture.sizes.empty() ? 1 : plan_.capture.sizes.back();
   return {options_.schedules, driver_.arch(), plan_.tokens, tokens};
 }
 
-/// Nothing without calls.
+/// Returns 0 if there are no library calls.
 std::int64_t Runtime::workspace_bytes() const {
   const bool calls = std::any_of(classes_.begin(), classes_.end(), [](const Class& c) {
     return std::any_of(c.program.launches.begin(), c.program.launches.end(),
@@ -170,7 +177,7 @@ Status Runtime::plan_all_memory() {
   return {};
 }
 
-/// The plan has places for launches too: it was a runtime's.
+/// A plan with scratch places comes from an earlier runtime.
 Status Runtime::take_memory(const std::vector<PieceSchedule>& needed) {
   if (auto done = check_memory(plan_, stitched_, source_); !done) return done;
   const auto refuse = [&](std::size_t piece, const std::string& why) {
@@ -198,7 +205,7 @@ Status Runtime::take_memory(const std::vector<PieceSchedule>& needed) {
   return {};
 }
 
-/// While a call runs, the plan has nothing else alive where it writes besides.
+/// Checks that nothing else in the plan is alive in the workspace while a library call runs.
 Status Runtime::check_workspace() const {
   const MemoryPlan& memory = plan_.memory;
   const std::int64_t begin = memory.workspace_offset, end = begin + memory.workspace_bytes;
@@ -249,7 +256,7 @@ Result<Address> Runtime::allocate(std::int64_t bytes, const std::string& what) {
   return address;
 }
 
-/// The last page of a sequence may be filled in part.
+/// The last page of a sequence may be partially filled.
 std::int64_t Runtime::first_pages() const {
   const std::int64_t page = KvCache::kPageTokens;
   const std::int64_t tokens = std::max(options_.cached_tokens, most_rows());
@@ -275,7 +282,7 @@ Status Runtime::allocate_all() {
     address_[slot.value.index] = arena_ + static_cast<Address>(slot.offset);
   if (const std::int64_t bytes = workspace_bytes(); bytes > 0) {
     workspace_ = {DType::u8, {bytes}, arena_ + static_cast<Address>(memory_.workspace_offset)};
-    if (memory_.workspace_bytes < bytes) {  // the plan was made where no call needs one
+    if (memory_.workspace_bytes < bytes) {  // the plan was made when no call needed a workspace
       auto own = PW_TRY(allocate(bytes, "workspace of library calls"));
       workspace_.address = own;
     }
@@ -319,7 +326,8 @@ Status Runtime::allocate_all() {
   return {};
 }
 
-/// Each launch has its own, at the most tokens: launches that share none may run at the same time.
+/// Each launch has its own tensor, sized for the most tokens, because launches without shared data
+/// may run concurrently.
 Status Runtime::allocate_zeros() {
   constexpr std::int64_t kApart = 256;
   const Symbols largest = symbols_at(plan_, plan_.max_tokens);
@@ -369,7 +377,7 @@ bool Runtime::captured(PieceId piece) const {
   return class_of(piece).captured && plan_.steps[piece.index].captured;
 }
 
-/// Of everything outside the piece that it reads and writes.
+/// Hashes the addresses of everything outside the piece that it reads and writes.
 std::uint64_t Runtime::address_hash(PieceId piece) const {
   std::uint64_t hash = combine(arena_, valid_);
   const Piece& p = stitched_.pieces[piece];
@@ -446,7 +454,7 @@ Result<std::vector<LaunchNode>> Runtime::nodes_of(PieceId piece, std::int64_t to
     }
     const bool nowhere =
         launch.kind == LaunchNode::Kind::copy && node.reads[0].address == node.writes[0].address;
-    if (nowhere) continue;  // a view that shares the place of what it is a view of
+    if (nowhere) continue;  // a view that shares its operand's place
     if (launch.on_host)
       node.library = std::make_shared<LibraryCall>(LibraryCall{
           launch.name, launch.on_host, RunContext{symbols, nullptr, tokens}, launch.product});

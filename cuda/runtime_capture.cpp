@@ -1,3 +1,10 @@
+// Captures CUDA graphs: records the launches of each piece, or of each whole step, at every
+// captured size, orders them by their memory accesses, and instantiates them. Pieces of a class
+// share a recorded form and have executables of their own, since their addresses differ.
+//
+// Invariant: a captured graph has an edge path between any two nodes of which one writes bytes that
+// the other touches (order_nodes). Cost: one instantiation for each captured piece and size;
+// ordering is quadratic in the nodes at worst.
 #include <chrono>
 #include <iterator>
 #include <set>
@@ -119,9 +126,9 @@ Status Runtime::capture_step(std::int64_t size, std::int64_t query) {
   return {};
 }
 
-/// The plan's captures stand in the order they are recorded in. Of what a graph is besides its
-/// size, its sequences and adapters, launches only depend on how many new tokens each sequence has,
-/// and that for their speed alone: one graph of a size serves all.
+/// Captures in the plan's order. Besides its size a graph has sequences and adapters; launches
+/// depend only on the number of new tokens of each sequence, and only for speed, so one graph of a
+/// size serves all.
 Status Runtime::capture() {
   if (stepped_)
     return fail(error_in("capture", "PW1255", "comes after the first step",

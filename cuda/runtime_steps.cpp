@@ -1,3 +1,8 @@
+// Runs steps: binds the inputs, replays the captured graph of the step or runs its pieces one by
+// one, and writes results back. A replay requires that all addresses equal those at capture;
+// otherwise the pieces of the segment run instead, which gives the same results more slowly. Cost:
+// one copy for each changing input, and one replay for each segment of a whole step, or for each
+// captured piece.
 #include <algorithm>
 #include <chrono>
 
@@ -31,7 +36,8 @@ Result<StepReport> Runtime::dispatch(const Step& step, const RunOptions& options
   return report;
 }
 
-/// One copy to the device; rows of padding hold zeros, or what no kernel may let through.
+/// Copies an input to the device. Padding rows hold zeros, or the poison value that no kernel may
+/// let through.
 Status Runtime::bind_input(ValueId input, const Tensor& tensor) {
   auto extents = PW_TRY(extents_of(source_, input, symbols_at(plan_, live_->report.padded)));
   const Tensor whole = padded(tensor, extents, live_->options.poison);
@@ -88,7 +94,7 @@ Status Runtime::run_between(PieceId piece) {
                      {symbols, &live_->step, live_->step.tokens()});
 }
 
-/// Launch by launch, in the order they stand in.
+/// Launches the nodes one by one, in order.
 Status Runtime::launch_all(PieceId piece) {
   const auto nodes = nodes_of(piece, live_->report.padded);
   if (!nodes) return tl::unexpected(nodes.error());
@@ -199,7 +205,7 @@ Result<std::vector<Tensor>> Runtime::end_step() {
   return outputs;
 }
 
-/// What a step wrote is what the next one reads: weights and buffers stay on the device.
+/// Weights and buffers stay on the device, so the next step reads what a step wrote.
 Status Runtime::write_back(const std::vector<Tensor>& outputs) {
   for (std::size_t i = 0; i < source_.written_inputs().size(); ++i) {
     const ValueId input = source_.written_inputs()[i];
@@ -211,7 +217,7 @@ Status Runtime::write_back(const std::vector<Tensor>& outputs) {
   return {};
 }
 
-/// Where an address has changed, the pieces of the segment run one by one.
+/// Replays a segment; if an address has changed, its pieces run one by one.
 Status Runtime::run_segment(Segment& segment) {
   const bool all = segment.first == 0 && segment.end == plan_.steps.size();
   const bool done = PW_TRY(
@@ -222,7 +228,7 @@ Status Runtime::run_segment(Segment& segment) {
   return {};
 }
 
-/// In the graphs of the step where it has some, what is between them piece by piece.
+/// Runs the step's graphs if there are any, and the pieces between them one by one.
 Status Runtime::run_pieces() {
   std::vector<Segment>* segments =
       live_->report.whole ? &steps_.at(captured_size(live_->report)) : nullptr;

@@ -1,3 +1,9 @@
+// Compiles and runs kernels on the host. The CUDA source stays unchanged: a prologue maps CUDA's
+// names to C++, and each cooperative operation (barrier, exchange, shared memory, asynchronous
+// copy) to a call of the emulated ThreadBlock through a table of functions. Invariant:
+// floating-point contraction is off and the prelude's arithmetic is that of the device in strict
+// mode, so the bits are equal. Cost: one C++ compilation for each set of kernels, cached by its
+// source; a run executes threads sequentially.
 #include "cuda/device/host_run.hpp"
 
 #include <set>
@@ -13,7 +19,7 @@
 namespace pw::cuda {
 namespace {
 
-/// The names of CUDA. Whatever threads do together goes to a ThreadBlock.
+/// Definitions of CUDA's names. Cooperative operations call the ThreadBlock.
 constexpr std::string_view kPrologue = R"cpp(
 #define __global__
 #define __device__
@@ -109,7 +115,7 @@ std::string entry(const Kernel& kernel) {
       kernel.name, call);
 }
 
-/// The shared object of a source: of the cache, or compiled.
+/// Returns the shared object of a source, cached or compiled.
 Result<std::string> host_object(const std::string& source, CompileCache* cache) {
   const std::vector<std::string> flags{"-std=c++17", "-O1", "-w", "-ffp-contract=off"};
   const Toolchain toolchain = cache != nullptr && cache->sealed() ? Toolchain() : Toolchain::find();
@@ -150,7 +156,7 @@ Result<HostKernels> HostKernels::build(std::span<const Kernel> kernels, std::str
   return result;
 }
 
-/// Adds what this thread's runs counted since it was last asked.
+/// Adds the accesses counted since the last call to the counts of this thread.
 void HostKernels::take_counts(AccessCounts* counts) const {
   const auto take = reinterpret_cast<void (*)(long long*)>(symbol("pw_take_counts"));
   if (take == nullptr || counts == nullptr) return;
@@ -174,7 +180,7 @@ Status HostKernels::run(const std::string& kernel, std::span<void* const> pointe
   if (!function || how == launches_.end())
     return fail(error_in("host run", "PW1223", fmt::format("kernel {} was not compiled", kernel)));
   const std::vector<long long> values(params.begin(), params.end());
-  AccessCounts earlier;  // of a run that nobody asked
+  AccessCounts earlier;  // of a run without a request for counts
   if (counts != nullptr) take_counts(&earlier);
   Launch launch;
   launch.blocks = static_cast<unsigned>((params[0] + how->second.rows_per_block - 1) /

@@ -1,3 +1,12 @@
+// Emulates a thread block on fibers with a randomised cooperative schedule. A fiber runs until a
+// barrier or exchange; the next one is drawn among the ready threads. A barrier opens when all
+// threads wait at the same source line, an exchange when all lanes of its mask have arrived. If no
+// thread can proceed the block is divergent, and the waits are reported.
+//
+// Race detection is epoch-based: barriers are the only synchronisation, so two accesses of a word
+// by different threads conflict exactly if they are in the same epoch and one is a write.
+// Invariant: a detected race is independent of the drawn order. Cost: O(1) for an access, and two
+// context switches for a barrier of a thread.
 #include "cuda/device/thread_block.hpp"
 
 #include <algorithm>
@@ -13,7 +22,8 @@ thread_local ThreadBlock* active = nullptr;
 
 constexpr unsigned kWarp = 32;
 constexpr int kSeveral = -2;
-constexpr int kMostWord = 16;  // that a thread exchanges, or has in one word of shared memory
+constexpr int kMostWord =
+    16;  // maximum bytes that a thread exchanges, or of a word of shared memory
 
 }  // namespace
 
@@ -56,7 +66,7 @@ const HostApi& ThreadBlock::api() {
   return table;
 }
 
-/// splitmix64.
+/// The splitmix64 generator (Steele et al. 2014).
 std::uint64_t ThreadBlock::draw() {
   std::uint64_t x = random_ += 0x9e3779b97f4a7c15u;
   x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
@@ -117,7 +127,7 @@ void ThreadBlock::run_block(const std::function<void()>& kernel) {
   }
 }
 
-/// Only when no thread can go on: whether all wait at one barrier.
+/// Opens the barrier if all threads wait at the same one. Called when no thread is ready.
 void ThreadBlock::release_barrier() {
   for (const Thread& t : threads_) {
     if (t.state != State::at_barrier || t.line != threads_.front().line) return;
@@ -197,11 +207,11 @@ void ThreadBlock::stuck() {
   fail(text);
 }
 
-/// The first fault ends the block: a thread that finds one goes no further, since what it would do
-/// with a value that it has not got might be anything. Its stack is not unwound.
+/// Reports the first fault, which ends the block. The faulting thread does not continue, because it
+/// lacks the value it asked for; its stack is not unwound.
 void ThreadBlock::fail(std::string what) {
   if (fault_.empty()) fault_ = fmt::format("block {}, {}", block_, what);
-  std::string().swap(what);  // with its memory
+  std::string().swap(what);  // frees its memory, since the stack is not unwound
   if (fibers_.inside()) fibers_.pause();
 }
 

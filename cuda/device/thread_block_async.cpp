@@ -1,6 +1,7 @@
-// Runs instructions that a thread begins and waits for later. They read shared memory and add to
-// registers. A write has to be made visible to them first ("proxies" of the PTX ISA's memory
-// consistency model).
+// Emulates asynchronous instructions, which a thread starts and waits for later. They read shared
+// memory and add to registers. A write must be made visible to them by a fence first ("proxies" of
+// the PTX ISA's memory consistency model). Invariant: a read is checked against writers from its
+// start to the wait, and the thread's sums are NaN in between, so early use shows in the results.
 #include <algorithm>
 #include <cstring>
 
@@ -10,7 +11,8 @@
 
 namespace pw::cuda {
 
-/// The word is read from here on until this thread has waited: at both ends it is what it was.
+/// Starts a read of a word, which lasts until this thread waits; the word must be unchanged at both
+/// ends.
 void ThreadBlock::read_async(Shared& array, long long i) {
   if (!inside(array, i)) return;
   alignas(16) unsigned char value[16];
@@ -24,7 +26,7 @@ void ThreadBlock::read_async(Shared& array, long long i) {
   own.reads.emplace_back(own.groups, AsyncRead{&array, i, epoch_});
 }
 
-/// Where the true sums are. The thread's own are NaN until it has waited.
+/// Returns the storage of the actual sums. The thread's own are NaN until it has waited.
 void* ThreadBlock::sum_async(void* sums, int bytes) {
   Async& own = async_[static_cast<std::size_t>(self())];
   auto found = std::find_if(own.sums.begin(), own.sums.end(),

@@ -1,10 +1,10 @@
 // Evaluates access trees. The number of threads that reach a node is the product of the shares of
-// its enclosing loops and branches; it is tracked for all threads, and for those that have a row
-// and a pass.
+// its enclosing loops; it is tracked for all threads, and for those that have a row and a pass.
 //
-// Invariant: a branch is counted by enumerating its loop variables only if its condition depends on
-// known values; otherwise the count fails instead of guessing. The cost is linear in the tree for
-// constant conditions, and in the iterations of the variables that a condition reads otherwise.
+// Invariant: a count is exact or absent. A loop without branches multiplies the counts of its body;
+// a loop with branches is enumerated pass by pass, so that each condition has a value; a value that
+// is read from memory makes the count absent. The cost is linear in the tree, times the passes of
+// enumerated loops.
 #include "cuda/kernels/access_counts.hpp"
 
 #include <algorithm>

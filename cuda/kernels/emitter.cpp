@@ -1,6 +1,6 @@
-// Assembles a kernel: keeps narrow values between phases (kept_values.cpp), emits the body for a
-// team (teams.cpp), and writes signature, launch bounds and name. The name is a hash of the
-// program, so equal programs share one kernel and its compiled object.
+// Assembles a kernel from a body, which teams.cpp emits or a WrittenKernel brings: signature,
+// launch bounds, and name. The name is a hash of bounds and text, so equal kernels share one name
+// and one compiled object.
 #include "cuda/kernels/emitter.hpp"
 
 #include <fmt/format.h>

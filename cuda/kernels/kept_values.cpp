@@ -3,10 +3,10 @@
 // rounding points and loaded elements are equal; the column of an inner loop is compared as a
 // column of the loop over both. A later loop then starts from the equal values of an earlier one.
 //
-// Invariant: a kept value is narrow and is read by the thread that stored it, so it needs no
-// exchange and its bits are unchanged. A value is kept only if that pays: it must replace more
-// loaded words than it occupies, within the team's register limit. Cost: one table look-up for each
-// statement, and a search of the earlier phases with the same key.
+// Invariant: a kept value has two bytes and is read by the thread that stored it, so it needs no
+// exchange and its bits are unchanged. A value is kept only if a pass then loads no more words than
+// before, and within the team's register limit. Cost: one table look-up for each statement, and a
+// search of the earlier phases with the same key.
 #include "cuda/kernels/kept_values.hpp"
 
 #include <algorithm>

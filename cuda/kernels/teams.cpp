@@ -1,20 +1,27 @@
-// The statements of a row program as CUDA C++ for a team of threads, those that
-// work on one row. Row values are computed by all threads of the team; loops and reductions are
-// divided among them.
-//  * The size of the team follows from the widest loop: a power of two of at most 256, a thread for
-//    each 8 columns. Teams of at most a warp share a block; a row without a reduction may be spread
-//    over several blocks.
-//  * A loop over columns goes in passes, in which a thread has 8 neighbouring columns and moves
-//    them as one wide access where they are contiguous (access.cpp). What a later loop reads again
-//    stays in registers or shared memory (kept.cpp).
-//  * A loop around other loops gives a pass to each part of the team.
-//  * A reduction follows a fixed tree, which depends on its width alone: chunk c of 8 columns to
-//    lane c mod lanes, each lane in ascending order, then lanes pairwise, the farthest first. So
-//    the bits do not depend on the schedule, and are the interpreter's.
+// Emits a row program as CUDA C++ for a team of threads, which share one row. The problem is to
+// divide loops and reductions over rows of any width so that memory accesses are wide and
+// coalesced, data that is read again stays on chip, and results do not depend on the division. All
+// threads of the team compute row values; loops and reductions are divided among them.
 //
-// Barriers are reached by all threads of a block: branches around them depend on the kernel's
-// constants only. Reductions take turns at 8 places in shared memory, so that one barrier a
-// reduction is enough.
+// * Team size: it follows from the widest loop, as a power of two of at most 256 with a thread for
+//   each 8 columns. Teams of at most a warp share a block. A row without a reduction may be divided
+//   among several blocks.
+// * Loops over columns: they run in passes. In a pass a thread has 8 neighbouring columns and moves
+//   them in one wide access if they are contiguous (access.cpp). Data that a later loop reads again
+//   stays in registers or shared memory (kept.cpp).
+// * Loops around other loops: each part of the team executes one pass at a time.
+// * Reductions: they follow a fixed tree that depends on the width alone. Chunk c of 8 columns
+//   belongs to lane c mod lanes; each lane adds in ascending order; then lanes are combined
+//   pairwise, the farthest first. The bits thus do not depend on the schedule, and equal the
+//   interpreter's.
+//
+// Invariant: all threads of a block reach every barrier, because branches around barriers depend
+// only on the kernel's constants. Reductions use 8 exchange slots in shared memory in turn, so one
+// barrier for each reduction suffices.
+//
+// Cost: each element is loaded once if it can be kept on chip, else once for each phase that reads
+// it; a reduction costs log2(lanes) exchanges and at most one barrier, or one for each group of 256
+// threads. Emission is linear in the program.
 #include "cuda/kernels/teams.hpp"
 
 #include <algorithm>
@@ -37,16 +44,17 @@ using rows::Block;
 using rows::Statement;
 using StatementKind = rows::Statement::Kind;
 
-constexpr std::size_t kMaxUnrolled = 600;  // statements; eight times more would compile for long
-/// Threads that work on the same row, or on the same pass of a loop within it.
+constexpr std::size_t kMaxUnrolled =
+    600;  // statements; unrolling 8 times more would compile slowly
+/// Threads that share a row, or a pass of a loop in the row.
 struct Team {
   int size = 1;
-  std::string place = "t";  ///< of a thread in it
-  std::string live;         ///< whether it may store; empty: always
+  std::string place = "t";  ///< expression of a thread's index in the team
+  std::string live;         ///< condition under which it may store; empty: always
   bool repeated = false;    ///< its statements run several times in one block
-  bool spread = false;      ///< passes of its loops are shared out over blocks
-  bool whole_warps = true;  ///< all threads of a warp run its statements
-  int groups = 1;           ///< of 256 threads, each with neighbouring passes of what is wide
+  bool spread = false;      ///< passes of its loops are divided among blocks
+  bool whole_warps = true;  ///< all threads of a warp execute its statements
+  int groups = 1;  ///< number of 256-thread groups; each has neighbouring passes of wide loops
 };
 
 class TeamEmitter {
@@ -60,7 +68,7 @@ class TeamEmitter {
         size_(program),
         store_(program, kernel) {}
 
-  /// Threads that share a row.
+  /// Returns the number of threads that share a row.
   int team() { return size_.needed(program_.body) * size_.groups(program_.body); }
 
   std::string run() {
@@ -96,7 +104,7 @@ class TeamEmitter {
   }
 
  private:
-  // ---- what is accessed
+  // ---- recorded accesses
   void keep_accesses() {
     auto tree = std::make_shared<AccessTree>();
     tree->indices = program_.indices;
@@ -107,7 +115,7 @@ class TeamEmitter {
     tree->nodes = text_.accesses.take();
     kernel_.accesses = std::move(tree);
   }
-  /// Over how many blocks the loops of a team are spread.
+  /// Returns the number of blocks among which the loops of a team are divided.
   [[nodiscard]] std::int64_t blocks_of(const Team& team) const {
     return team.spread ? kernel_.column_blocks : 1;
   }
@@ -120,7 +128,7 @@ class TeamEmitter {
     loop.blocks = blocks_of(team);
     return loop;
   }
-  /// Words that a thread moves as one or several accesses.
+  /// Records the words that a thread moves in one or several accesses.
   void record_words(Space space, bool write, int words, std::size_t argument = 0) {
     AccessNode access;
     access.space = space;
@@ -133,7 +141,7 @@ class TeamEmitter {
     text_.accesses.add(access);
   }
 
-  /// 16 bytes, by one of two threads.
+  /// Records 16 bytes moved by one of two threads.
   void record_pair(std::size_t argument) {
     AccessNode access;
     access.write = access.live = true;
@@ -143,7 +151,7 @@ class TeamEmitter {
     text_.accesses.add(access);
   }
 
-  // ---- how many threads
+  // ---- numbers of threads
   [[nodiscard]] std::int64_t columns(rows::VarId var) const { return thread_.columns(var); }
   [[nodiscard]] int needed(const Block& body) const { return size_.needed(body); }
   [[nodiscard]] int needed(const Statement& s) const { return size_.needed(s); }
@@ -182,30 +190,30 @@ class TeamEmitter {
     for (const Statement& s : body) statement(s, team, scope, depth);
   }
 
-  /// A loop within a loop whose parts have the groups of a loop over both: pass k of thread t is
-  /// group t + k * threads in either.
+  /// An inner loop whose groups are also groups of one loop over both levels: in both, pass k of
+  /// thread t is group t + k * threads.
   struct Nested {
     const Statement* outer;
-    ColumnPasses flat;           ///< groups as the loop over both has them
-    std::vector<GroupRead> own;  ///< and as it has them itself
-    int parts;                   ///< of a group of threads: so far on is the next pass
-    bool whole;                  ///< no thread is without a pass
+    ColumnPasses flat;           ///< groups in the combined loop
+    std::vector<GroupRead> own;  ///< groups in the inner loop
+    int parts;                   ///< distance of a thread's passes within a group of threads
+    bool whole;                  ///< every thread has a pass
   };
   struct Scope {
     std::map<const Statement*, ColumnPasses> loops;
     std::map<const Statement*, Nested> nested;
     std::vector<Kept> kept;
   };
-  /// What an outer team keeps for a loop within its loops.
+  /// Groups that an outer team keeps for a loop inside its loops.
   struct Lent {
     Kept kept;
-    std::string pass;  ///< of the outer team
+    std::string pass;  ///< pass of the outer team
     int team = 1;
     std::string place;
   };
 
-  /// What a narrower loop reads of a row that a reduction has read: each thread has one group of
-  /// it in registers, and gets that of another thread of its warp.
+  /// Serves a narrow loop from data that a reduction has read: each thread holds one group in
+  /// registers, and receives the needed group from another thread of its warp by an exchange.
   void pass_across(const Block& body, Scope& scope, const Team& team) {
     for (const Statement& c : body) {
       const auto loop = scope.loops.find(&c);
@@ -251,15 +259,15 @@ class TeamEmitter {
     return std::any_of(values_.begin(), values_.end(),
                        [&](const KeptValue& v) { return v.argument == argument; });
   }
-  /// Whether a loop writes to an argument, or is the one that computes a value which is kept.
+  /// Returns true if a loop writes an argument, or computes the kept value of that argument.
   [[nodiscard]] bool writes(const Statement& s, std::size_t argument) const {
     return program_.arguments[argument].result ||
            std::any_of(values_.begin(), values_.end(), [&](const KeptValue& v) {
              return v.argument == argument && v.producer == s.var;
            });
   }
-  /// Whether the columns that a loop stores to an argument are computed in it, and of a type that
-  /// two are rounded to at once.
+  /// Returns true if a loop computes the columns that it stores to an argument, in a dtype for
+  /// which two are rounded at once.
   [[nodiscard]] bool is_packed(const Statement& loop, std::size_t argument) const {
     if (program_.type(argument).dtype != DType::f8e4m3) return false;
     const auto computed = [&](rows::SlotId slot) {
@@ -271,7 +279,7 @@ class TeamEmitter {
       return q.kind != StatementKind::store || q.argument != argument || computed(q.operands[0]);
     });
   }
-  /// The registers of values that loops of this block compute.
+  /// Declares the registers of values that loops of this block keep.
   std::vector<Kept> values_of(const Scope& scope) {
     std::vector<Kept> out;
     for (const auto& [s, p] : scope.loops) {
@@ -316,7 +324,8 @@ class TeamEmitter {
       for (std::size_t i = 0; i < nested.own.size(); ++i) {
         for (const Kept& k : scope.kept) {
           if (!(k.group == nested.flat.loop.groups[i]) || !k.serves(nested.flat)) continue;
-          if (k.shared && !nested.whole) continue;  // nobody wrote what threads without a pass read
+          if (k.shared && !nested.whole)
+            continue;  // threads without a pass would read unwritten memory
           lent_[{q, nested.own[i].argument, nested.own[i].base}] = {
               k, fmt::format("g{} / {}", nested.outer->var.index, nested.parts), team.size,
               team.place};
@@ -364,7 +373,7 @@ class TeamEmitter {
     }
   }
 
-  /// A loop around other loops: parts of the team take a pass each.
+  /// Emits a loop around other loops: parts of the team execute a pass each.
   void shared_out(const Statement& s, const Team& team, int depth) {
     Team part = team;
     part.size = std::min(team.size, needed(s.first));
@@ -372,8 +381,8 @@ class TeamEmitter {
     const std::int64_t n = columns(s.var);
     const std::string id = std::to_string(s.var.index);
     const bool once = n >= 0 && n <= parts, whole = n >= 0 && n % parts == 0;
-    // Threads that have no pass need not meet the others where nothing is reduced, or where
-    // reductions are within a warp, and whole warps have none.
+    // Threads without a pass may skip the body if it has no reduction, or if reductions stay within
+    // a warp and whole warps have no pass.
     const bool apart = n >= 0 && size_.widest_within(s.first) <= 32 &&
                        (n % parts) * part.size % 32 == 0 && kernel_.threads % 32 == 0 &&
                        team.whole_warps;
@@ -390,7 +399,7 @@ class TeamEmitter {
       line(depth, "{");
       line(depth + 1, fmt::format("const long long g{} = 0;", id));
     } else if (team.groups > 1) {
-      // Pass k of a thread is of the same columns as in a loop over all of them.
+      // Pass k of a thread has the same columns as in a loop over all of them.
       if (unrolled_.count(&s) != 0) text_.out += "#pragma unroll\n";
       line(depth,
            fmt::format("for (int g{0} = 0; g{0} < {1}; g{0} += {2}) {{", id,
@@ -429,17 +438,17 @@ class TeamEmitter {
     line(depth, "}");
   }
 
-  /// Of a thread's first group of columns, where it takes so many passes of what all threads of
-  /// the team share; the next is as many further on as a group of threads has.
+  /// Returns the index of a thread's first column group if it has `passes` passes of a loop that
+  /// the whole team shares. The next pass is one group of threads further on.
   [[nodiscard]] static std::string place_of(const Team& team, std::int64_t passes) {
     if (team.groups == 1 || passes == 1) return team.place;
     return fmt::format("{0} % {1} + {0} / {1} * {2}", team.place, kMaxTeam, kMaxTeam * passes);
   }
 
-  /// What is done in a thread's passes: a reduction by several groups of threads reads beforehand.
+  /// What the passes do. A reduction by several groups of threads reads its data beforehand.
   enum class Part : std::uint8_t { all, reads, rest };
 
-  /// The passes of a thread over its groups of 8 columns.
+  /// Emits a thread's passes over its groups of 8 columns.
   template <class Body>
   void passes(const Statement& s, const ColumnPasses& p, const Scope& scope, const Team& team,
               int depth, const Body& body, Part part = Part::all) {
@@ -536,12 +545,13 @@ class TeamEmitter {
     read_.push_back(group);
   }
 
-  /// Words that an earlier phase has had, too: where there are many, without what was made of them.
+  /// Returns words that an earlier phase has loaded. With several passes the compiler must
+  /// recompute derived values, which saves registers.
   [[nodiscard]] static std::string again(const std::string& words, std::int64_t passes) {
     return passes > 1 ? "pw_again(" + words + ")" : words;
   }
 
-  /// What a reduction reads from memory, before it begins: kept, or in registers of its own.
+  /// Emits the loads of a reduction before it begins, into kept storage or its own registers.
   void read_ahead(const Statement& s, const ColumnPasses& p, std::size_t g, const Scope& scope,
                   const Team& team, int depth) {
     const GroupRead& group = p.loop.groups[g];
@@ -590,7 +600,7 @@ class TeamEmitter {
     line(depth, fmt::format("pw_keep(kept, {}, {});", shared_place(*kept, team), name));
   }
 
-  /// A group that an outer team keeps.
+  /// Emits the read of a group that an outer team keeps.
   void read_lent(const Lent& lent, const GroupRead& group, const std::string& name, int depth) {
     const std::string type = fmt::format("pw_words<{}>", group.words);
     if (!lent.kept.shared)
@@ -610,7 +620,7 @@ class TeamEmitter {
     return n;
   }
 
-  /// One pass: the 8 columns of a chunk.
+  /// Emits one pass: the 8 columns of a chunk.
   template <class Body>
   void element_loop(const Statement& s, const ColumnLoop& loop, const Team& team,
                     const std::string& chunk, const std::string& tail, int depth,
@@ -630,7 +640,8 @@ class TeamEmitter {
     thread_.place = {};
   }
 
-  /// Whether neighbouring threads may put their 8 bytes together: each warp gets here as a whole.
+  /// Returns true if neighbouring threads may combine their 8-byte stores, which requires that
+  /// whole warps execute them.
   bool paired(const ColumnPasses& p, const GroupRead& group, const Team& team) {
     const std::int64_t chunks = p.loop.columns / kColumns;
     return group.words == 2 && p.lanes > 1 && team.whole_warps &&
@@ -692,7 +703,7 @@ class TeamEmitter {
     if (team.groups > 1 && p.lanes == team.size) {
       in_turns(s, p, scope, team, depth, accumulate);
     } else if (p.lanes > 32) {
-      // By the place in the block: parts of the team meet side by side.
+      // Indexed by the thread's place in the block: parts of the team use adjacent places.
       const std::string place = meeting_place(s.unit, team.groups > 1 ? kMaxTeam : kernel_.team);
       line(depth, fmt::format("pw_put({}, t, a{});", place, id));
       record_meeting(s, known ? p.lanes : 0);
@@ -705,8 +716,9 @@ class TeamEmitter {
       meet(d, fmt::format("pw_pair<{}, {}>(a{}, {}, {})", type, of, id, d, team.place));
     thread_.total(s, "a" + id, depth);
   }
-  /// A reduction by several groups of threads: a lane's passes are those of one thread in each
-  /// group, which go on, in the order of the groups, with what the one before has put.
+  /// Emits a reduction by several groups of threads. A lane consists of one thread of each group;
+  /// the groups take turns, and each continues with the value that the previous one has stored.
+  /// This keeps the order of one lane.
   template <class Body>
   void in_turns(const Statement& s, const ColumnPasses& p, const Scope& scope, const Team& team,
                 int depth, const Body& accumulate) {
@@ -734,7 +746,7 @@ class TeamEmitter {
     line(depth, fmt::format("a{} = pw_meet<{}, {}>({}, {} % {}, {});", id, type,
                             ThreadText::function(s), place, team.place, kMaxTeam, kMaxTeam));
   }
-  /// All but the first group of threads take up what is there.
+  /// Records the reads of the stored values, by all but the first group of threads.
   void record_turns(const Statement& s, int groups) {
     AccessNode access;
     access.space = Space::shared;
@@ -744,8 +756,8 @@ class TeamEmitter {
     text_.accesses.add(access);
   }
 
-  /// A place of its own for each of the first reductions. Later ones take turns: so many barriers
-  /// lie between that everybody has read what was there.
+  /// Returns the exchange slot for the next reduction, declaring it on first use. Slots are reused
+  /// in turn: by then enough barriers have passed that all threads have read the earlier values.
   std::string meeting_place(rows::Unit unit, int threads) {
     const int number = meetings_++ % kMeetings;
     const std::string name = fmt::format("s{}_{}", rows::name(unit), number);
@@ -754,7 +766,8 @@ class TeamEmitter {
     if (meeting_places_.find(declaration) == std::string::npos) meeting_places_ += declaration;
     return name;
   }
-  /// Each thread puts its value, and takes those of the lanes 32 apart.
+  /// Records the exchange of a reduction: each thread stores its value, and reads those of the
+  /// lanes 32 apart.
   void record_meeting(const Statement& s, std::int64_t lanes) {
     AccessNode access;
     access.space = Space::shared;
@@ -780,13 +793,13 @@ class TeamEmitter {
   TeamSize size_;
   KeptStore store_;
   int meetings_ = 0;
-  std::string meeting_places_;  ///< their declarations
+  std::string meeting_places_;  ///< declarations of the exchange slots
   std::vector<GroupRead> read_;
   std::map<std::tuple<const Statement*, std::size_t, rows::IndexId>, Lent> lent_;
-  /// Groups that are in registers of this or another thread of the warp, as text.
+  /// Expressions of groups in registers of this or another thread of the warp.
   std::map<std::tuple<const Statement*, std::size_t, rows::IndexId>, std::string> across_;
   std::set<const Statement*> unrolled_;  ///< loops whose passes index registers
-  std::set<std::string> cleared_;        ///< what is kept that threads without a pass read, too
+  std::set<std::string> cleared_;  ///< kept registers that threads without a pass read as well
 };
 
 }  // namespace

@@ -1,3 +1,6 @@
+// Emits the statements of one thread. Inside a column loop, an access to a vectorised group becomes
+// an access to a register of that group; any other access is to memory. Every emitted access is
+// recorded in the kernel's access tree, so that the prediction and the text cannot diverge.
 #include "cuda/kernels/thread_text.hpp"
 
 #include <algorithm>
@@ -29,7 +32,7 @@ void ThreadText::accumulate(const Statement& s, int depth) {
                                 expressions_.in_unit(s.operands[0], s.unit)));
 }
 
-/// An empty mean of integers divides by zero; pw_div says what that gives.
+/// Emits the total. An empty mean of integers divides by zero, for which pw_div defines the result.
 void ThreadText::total(const Statement& s, const std::string& text, int depth) {
   const std::string value =
       s.operation == Operation::mean
@@ -44,7 +47,7 @@ void ThreadText::statement(const Statement& s, int depth) {
     case StatementKind::compute: return text_.line(depth, expressions_.defined(s));
     case StatementKind::load: return text_.line(depth, load(s));
     case StatementKind::store: return text_.line(depth, store(s));
-    case StatementKind::check: return;  // programs for devices have none
+    case StatementKind::check: return;  // device programs have no checks
     case StatementKind::branch: return branch(s, depth);
     case StatementKind::loop:
       text_.line(depth, fmt::format("for (long long {0} = 0; {0} < {1}; ++{0}) {{", variable(s.var),
@@ -71,7 +74,7 @@ std::string ThreadText::load(const Statement& s) {
   return expressions_.loaded(s.slot, fmt::format("pw_load(p{}, {})", s.argument, index(s.index)));
 }
 
-/// The access of one element.
+/// Records the access of one element.
 void ThreadText::record(const Statement& s, bool uniform) {
   AccessNode access;
   access.argument = s.argument;
@@ -89,7 +92,7 @@ AccessNode ThreadText::passes(rows::VarId var) {
   return loop;
 }
 
-/// The element of a group that column e reads.
+/// Returns the element of a group that column e reads.
 std::string ThreadText::taken(const Statement& s, const Access& how) const {
   const auto table = [](const auto& numbers) {
     std::uint64_t bits = 0;
@@ -164,7 +167,7 @@ void ThreadText::reduce(const Statement& s, int depth) {
   total(s, fmt::format("r{}", s.slot.index), depth);
 }
 
-/// The lines that leave the reduction in r.
+/// Emits a reduction in one thread, which leaves the result in r.
 void ThreadText::reduce_alone(const Statement& s, int depth) {
   const std::string type(type_of(s.unit)), id = std::to_string(s.slot.index);
   const std::string of = function(s), size = width(s.var), var = variable(s.var);

@@ -11,9 +11,10 @@ namespace {
 
 constexpr int kThreads = 128;
 
-/// S: as stored, R: as computed, E: elements of a row, K: how many are kept; LOAD and STORE
-/// convert. An element comes before another where it is larger, a NaN before any number, and of
-/// equal ones the first.
+/// The kernel: one thread selects the K largest of a row's E elements by K scans, each of which
+/// finds the next one in a total order (larger first, NaN before numbers, equal elements by index),
+/// then rescales them by their sum. O(K · E) comparisons and no extra memory. S: stored type, R:
+/// computed type; LOAD and STORE convert.
 constexpr std::string_view kBody =
     R"(  typedef {stored} S;
   typedef {held} R;
@@ -88,7 +89,7 @@ std::optional<Kernel> topk_kernel(const Graph& graph, NodeId node) {
       fmt::arg("load", narrow ? fmt::format("pw_from_{}(pw_load(p, i))", name(type.dtype))
                               : "pw_load(p, i)"),
       fmt::arg("store", narrow ? fmt::format("pw_to_{}(share)", name(type.dtype)) : "share"));
-  AccessNode access;  // a thread looks through its row once for each that it keeps, and twice more
+  AccessNode access;  // a thread scans its row once for each kept element, and twice more
   access.bytes = static_cast<int>(size_of(type.dtype));
   access.live = true;
   access.times = (std::clamp<std::int64_t>(*k, 0, *width) + 2) * *width;

@@ -1,6 +1,6 @@
 // Convolutions with 3 × 3 kernels and stride 1 by Winograd's minimal filtering F(2×2, 3×3): 16
 // matmuls of transformed tiles with transformed weights, with 4/9 of the multiplications of im2col
-// (Winograd 1980; Lavin and Gray 2016).
+// (Winograd 1980; Lavin and Gray 2015).
 #pragma once
 
 #include <optional>

@@ -1,3 +1,9 @@
+// Device attention: recognises attention pieces, manages the paged key-value cache, writes a step's
+// tables, and records its launches. The cache doubles its pages when they run out.
+//
+// Invariant: every address that a launch reads is covered by address_hash(), so a captured graph is
+// replayed only while its pages stay in place. Cost: a step writes tables linear in its rows and in
+// the pages of its sequences; the plain kernel reads the visible keys once for each row and head.
 #include "cuda/kernels/attention/attention.hpp"
 
 #include <algorithm>
@@ -17,7 +23,7 @@ namespace {
 
 constexpr int kThreads = 64;
 
-/// A block has a token's keys and values.
+/// Stores keys and values: a block for each token.
 constexpr std::string_view kPut =
     R"(  const long long row = blockIdx.x;
   const long long slot = pw_load(p2, row);
@@ -28,9 +34,9 @@ constexpr std::string_view kPut =
   }}
 )";
 
-/// A block has a row of one head. Keys go by as many as there are threads, twice: each thread has
-/// the score of one of them; the largest of all is needed before any weight is added, so that sums
-/// are the interpreter's.
+/// Plain attention: a block for each row of a head. Keys are processed in chunks of one key per
+/// thread, in two passes: each thread computes the score of one key. The maximum is needed before
+/// the first weight is added, so that the order of sums is the interpreter's.
 constexpr std::string_view kAttend =
     R"(  PW_SHARED(float, weights, {threads});
   const long long row = blockIdx.x / {heads}, head = blockIdx.x % {heads};
@@ -92,14 +98,14 @@ std::string pointer(DType dtype, bool written, int number) {
                      number);
 }
 
-constexpr std::size_t kRead = 4;  // q, k, v and the divisor; what follows is not read
+constexpr std::size_t kRead = 4;  // q, k, v and the divisor; later operands are not read
 
 bool is_op(const Graph& piece, NodeId node, std::string_view op) {
   return node.valid() && piece.op_of(node).name == op && !piece.op_of(node).has_body();
 }
 
-/// The attention of a piece that is nothing else, but for the write of the same keys and values to
-/// the cache of its layer, which it does itself. Invalid: there is none.
+/// Returns the attention node of a piece that contains only it and, optionally, the write of the
+/// same keys and values to its layer's cache; invalid for other pieces.
 NodeId attention_node(const Graph& piece) {
   const NodeId first = piece.first();
   if (is_op(piece, first, "unified_attention") && piece.node_count() == 1) return first;
@@ -136,7 +142,7 @@ std::optional<AttentionKernels> attention_kernels(const Graph& piece, std::int64
   const auto dtype = [&](std::size_t i) { return context.types[types[i]].dtype; };
   for (std::size_t i = 0; i < types.size(); ++i)
     if (!fits(dtype(i))) return std::nullopt;
-  // Copies: types are interned below.
+  // Copies, because types are interned below.
   const Shape q = context.types[types[0]].shape, k = context.types[types[1]].shape;
   if (q.size() != 3 || k.size() != 3 || context.types[types[2]].shape != k) return std::nullopt;
   const auto heads = context.dims.value(q[1]), width = context.dims.value(q[2]),
@@ -229,7 +235,7 @@ void DeviceAttention::add(const AttentionKernels& kernels, const std::string& la
 }
 
 std::int64_t DeviceAttention::sums_bytes(std::int64_t rows) const {
-  std::int64_t floats = 0;  // layers have them one after the other
+  std::int64_t floats = 0;  // layers use them one after another
   for (const AttentionForms& forms : forms_) floats = std::max(floats, forms.part_floats(rows));
   return floats * size_of(DType::f32);
 }
@@ -240,7 +246,7 @@ std::int64_t DeviceAttention::arrived_bytes(std::int64_t rows) const {
   return rows * groups * size_of(DType::i32);
 }
 
-/// What is there stays.
+/// Existing contents are kept.
 Status DeviceAttention::grow(Address& address, std::int64_t old_bytes, std::int64_t bytes,
                              const std::string& what) {
   auto larger = PW_TRY(allocate_(bytes, what));

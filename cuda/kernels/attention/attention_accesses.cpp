@@ -1,3 +1,9 @@
+// Counts the accesses of the attention kernels. The counters replay the control flow of the kernels
+// over the step's tables, block by block, without computing scores: runs of tokens that share a
+// table, key blocks that a warp does not skip, and the addition of strands and parts.
+//
+// Invariant: the result equals the emulator's count, so each change to a loop of the kernels
+// requires one here. Cost: linear in the rows of a step, times the key blocks of a warp.
 #include "cuda/kernels/attention/attention_accesses.hpp"
 
 #include <algorithm>
@@ -10,30 +16,30 @@ namespace {
 
 using Array = AccessesByData::Array;
 
-constexpr std::int64_t kNumber = 8;  // bytes of an element of a table
-constexpr std::int64_t kCount = 4;   // bytes of what counts blocks
-constexpr std::int64_t kWord = 16;   // that tensor cores' operands move by
-constexpr std::int64_t kPair = 8;    // of sums, or the largest score and the weights' sum
-// Arguments of the kernels that attend.
+constexpr std::int64_t kNumber = 8;  // bytes of a table element
+constexpr std::int64_t kCount = 4;   // bytes of an arrival counter
+constexpr std::int64_t kWord = 16;   // bytes that operands of tensor cores are moved by
+constexpr std::int64_t kPair = 8;    // bytes of two sums, or of a base and a weight sum
+// Arguments of the attention kernels.
 constexpr std::size_t kQueries = 0, kKeys = 1, kValues = 2, kTables = 3, kSeen = 4, kPages = 5,
                       kDivisor = 6;  // or the results
 
-/// The tokens of one sequence that a thread block does together.
+/// Tokens of one sequence that a thread block processes together.
 struct Run {
-  TokenRange block;  ///< all of its tokens
-  TokenRange of;     ///< of the sequence
+  TokenRange block;  ///< all tokens of the block
+  TokenRange of;     ///< tokens of the sequence
   Array seen;
   [[nodiscard]] std::int64_t tokens() const { return of.last - of.first; }
-  /// Of the block, that are not done.
+  /// Returns the tokens of this block that remain.
   [[nodiscard]] std::int64_t left() const { return block.last - of.first; }
-  /// The most keys that one sees of those of them that are between two tokens.
+  /// Returns the most keys that a token of this run in the range sees.
   [[nodiscard]] std::int64_t most(std::int64_t from, std::int64_t to) const {
     std::int64_t out = 0;
     for (std::int64_t i = std::max(from, of.first); i < std::min(to, of.last); ++i)
       out = std::max(out, seen[static_cast<std::size_t>(i)]);
     return out;
   }
-  /// The least.
+  /// Returns the fewest keys.
   [[nodiscard]] std::int64_t least(std::int64_t from, std::int64_t to) const {
     std::int64_t out = std::numeric_limits<std::int64_t>::max();
     for (std::int64_t i = std::max(from, of.first); i < std::min(to, of.last); ++i)
@@ -42,7 +48,7 @@ struct Run {
   }
 };
 
-/// From `first` on, the tokens whose table is the same.
+/// Returns the end of the run of tokens from `first` on that share a table.
 std::int64_t end_of_run(Array tables, std::int64_t first, std::int64_t end) {
   const auto table = [&](std::int64_t i) { return tables[static_cast<std::size_t>(i)]; };
   std::int64_t out = first;
@@ -50,13 +56,13 @@ std::int64_t end_of_run(Array tables, std::int64_t first, std::int64_t end) {
   return out;
 }
 
-/// Of all groups and parts of a tile of tokens.
+/// Counts a tile of tokens, over all groups and parts.
 class TileCounter {
  public:
   TileCounter(const AttentionSizes& sizes, const AttentionTile& tile, LaunchAccesses& out)
       : sizes_(sizes), tile_(tile), out_(out), share_(sizes.heads / sizes.groups) {}
 
-  /// All of a thread block, of all groups and parts.
+  /// Adds a thread block, for all groups and parts.
   void add(const TokenRange& block, Array tables, Array seen) {
     const std::int64_t tokens = block.last - block.first;
     begin(tokens);
@@ -69,21 +75,21 @@ class TileCounter {
   }
 
  private:
-  /// What a block does once; `tokens` of the tile are there.
+  /// Adds the work at a block's start; `tokens` is the number of the tile's tokens.
   void begin(std::int64_t tokens) {
     const std::int64_t words = sizes_.width / 8;
     out_.add_global(kQueries, false, kWord, blocks() * tokens * share_ * words);
     out_.add_shared(true, kWord, blocks() * tile_.rows() * words);
   }
-  /// A sequence in it.
+  /// Adds a sequence of the block.
   void add(const Run& run) {
-    const std::int64_t of_lanes = run.tokens() * share_ * 4;  // those that have a row
+    const std::int64_t of_lanes = run.tokens() * share_ * 4;  // lanes with a row
     const std::int64_t warps = threads() / 32, looked_at = blocks() * warps * run.left();
     out_.add_global(kTables, false, kNumber, blocks() * threads(), threads());
     out_.add_global(kTables, false, kNumber, looked_at, warps);
     out_.add_global(kSeen, false, kNumber, looked_at, warps);
     if (tile_.grouped) {
-      // Lanes look at rows of their own, and all warps at those of their group.
+      // Lanes read the tables of their own rows, and all warps those of their group.
       out_.add_global(kSeen, false, kNumber, blocks() * 2 * of_lanes, threads());
       keys_of_groups(run);
       return finish(of_lanes);
@@ -97,7 +103,8 @@ class TileCounter {
     finish(of_lanes);
   }
 
-  /// The last block of each group adds the parts of so many tokens, four columns a thread.
+  /// Adds split-KV's end: the last block of each group adds the parts of `tokens` tokens, four
+  /// columns a thread.
   void end(std::int64_t tokens) {
     if (tile_.order.parts == 1) return;
     out_.add_global(result() + 2, false, kCount, blocks());
@@ -116,7 +123,7 @@ class TileCounter {
   [[nodiscard]] std::int64_t threads() const { return tile_.threads(); }
   [[nodiscard]] std::int64_t blocks() const { return sizes_.groups * tile_.order.parts; }
 
-  /// Each key is copied once, and with them those that fill sixteen.
+  /// Each key is copied once, together with those that complete sixteen.
   void keys(const Run& run) {
     const std::int64_t limit = run.most(run.of.first, run.of.last), words = sizes_.width / 8;
     const std::int64_t taken = sizes_.groups * limit * words;
@@ -134,8 +141,8 @@ class TileCounter {
     for (int warp = 0; warp < tile_.down; ++warp) of_warps(run, warp);
   }
 
-  /// Warpgroups multiply whole blocks of keys, and those have been filled: 64 queries and a block
-  /// of keys by 16 columns, and a block's values by 16 keys.
+  /// Warpgroups multiply whole key blocks, which are filled completely: 64 queries and a key block
+  /// by 16 columns, and a block's values by 16 keys.
   void keys_of_groups(const Run& run) {
     const std::int64_t limit = run.most(run.of.first, run.of.last), words = sizes_.width / 8,
                        block = tile_.order.keys;
@@ -153,7 +160,7 @@ class TileCounter {
     }
   }
 
-  /// Of the warps, of all groups, strands and parts, with the same rows.
+  /// Adds the reads of the warps with equal rows, over all groups, strands and parts.
   void of_warps(const Run& run, int warp) {
     const std::int64_t begin = run.block.first, steps = sizes_.width / 16;
     std::int64_t most = 0, least = std::numeric_limits<std::int64_t>::max(), own = 0;
@@ -172,7 +179,8 @@ class TileCounter {
     out_.add_global(kSeen, false, kNumber, sizes_.groups * cut * own * 4, threads());
   }
 
-  /// One adds up each tile of rows; others write it, and it reads the bases of all, then all.
+  /// One strand adds each tile of rows: the others store theirs, and it reads all bases, then all
+  /// sums.
   void strands() {
     const std::int64_t each = 1 + sizes_.width / 8;
     const std::int64_t lanes =
@@ -191,7 +199,7 @@ class TileCounter {
 
   [[nodiscard]] std::size_t result() const { return kDivisor + (sizes_.divisor > 0 ? 1 : 0); }
 
-  /// Two neighbours each.
+  /// Adds the results, two neighbours each.
   void results(std::int64_t pairs) {
     if (sizes_.divisor > 0) out_.add_global(kDivisor, false, sizes_.divisor, 2 * pairs, threads());
     out_.add_global(result(), true, 2 * sizes_.out, pairs);
@@ -220,7 +228,7 @@ AccessesByData put_accesses(const AttentionSizes& sizes, int threads) {
 
 AccessesByData attend_accesses(const AttentionSizes& sizes, int threads) {
   return {{kSeen}, [=](std::int64_t rows, std::span<const Array> data, LaunchAccesses& out) {
-            std::int64_t keys = 0, rounds = 0;  // of all rows and heads
+            std::int64_t keys = 0, rounds = 0;  // totals over rows and heads
             for (std::int64_t i = 0; i < rows / sizes.heads; ++i) {
               const std::int64_t seen = data[0][static_cast<std::size_t>(i)];
               keys += seen * sizes.heads;
@@ -229,7 +237,7 @@ AccessesByData attend_accesses(const AttentionSizes& sizes, int threads) {
             const std::int64_t each = keys * sizes.width, results = rows * sizes.width;
             out.add_global(kTables, false, kNumber, rows * threads, threads);
             out.add_global(kSeen, false, kNumber, rows * threads, threads);
-            // Each score is computed twice, by one thread; a value's place by all.
+            // Each score is computed twice, by one thread; all threads look up a value's place.
             out.add_global(kQueries, false, sizes.q, 2 * each);
             out.add_global(kKeys, false, sizes.k, 2 * each);
             out.add_global(kPages, false, kNumber, 2 * keys);

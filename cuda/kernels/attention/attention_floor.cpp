@@ -1,8 +1,9 @@
-// The model of attention_model.cpp, relaxed. Tiles have any number of rows, multiply by whatever
-// instruction, and take for 16 rows just the keys that the last of them sees; multiprocessors have
-// equal work where keys are in parts, and else as many whole tiles as one has at least; nothing
-// waits but for the first keys, and where there are parts, for what adds them. Of what warps do
-// besides multiplying and reading only the weights of scores take time.
+// Lower bound of attention's time: the model of attention_model.cpp, relaxed. Tiles have any number
+// of rows, use the fastest instruction, and process for 16 rows only the keys that the last of them
+// sees. Multiprocessors have equal work if keys are split into parts; otherwise the minimum number
+// of whole tiles. Nothing waits except for the first keys and for the addition of parts. Of the
+// instructions besides multiplications and reads only the weights of scores count. Each relaxation
+// can only lower the time.
 #include <algorithm>
 #include <array>
 #include <functional>
@@ -18,7 +19,7 @@ namespace pw::cuda {
 namespace {
 
 constexpr std::int64_t kThreadRegisters = 255;      // of a thread
-constexpr std::int64_t kRegisterFile = 256 * 1024;  // of a multiprocessor
+constexpr std::int64_t kRegisterFile = 256 * 1024;  // bytes of a multiprocessor
 constexpr double kOfElement = 2;
 
 class AttentionFloorFinder {
@@ -37,7 +38,7 @@ class AttentionFloorFinder {
   }
 
  private:
-  /// Keys that tiles of so many rows of one sequence and group see, the first tile's first.
+  /// Returns the keys that tiles of `rows` rows of one sequence and group see, first tile first.
   [[nodiscard]] std::vector<double> seen(std::int64_t rows) const {
     std::vector<double> out;
     for (std::int64_t row = 0; row < work_.rows * share_; row += rows)
@@ -46,14 +47,16 @@ class AttentionFloorFinder {
     return out;
   }
 
-  /// The work of one multiprocessor at least, where each of these is done so often, by one of them.
+  /// Returns the least work of the busiest multiprocessor, if each of these tiles occurs `alike`
+  /// times and runs on one multiprocessor.
   [[nodiscard]] double on_one(std::vector<double> tiles) const {
     const auto alike = static_cast<std::size_t>(work_.sequences * work_.groups);
     const auto count = static_cast<std::size_t>(machine_.multiprocessors);
     std::sort(tiles.begin(), tiles.end(), std::greater<>());
     const auto nth = [&](std::size_t i) { return tiles[i / alike]; };
     double out = mean(tiles);
-    // Of n * count + 1 some n + 1 are on one: those of the least work at least.
+    // By the pigeonhole principle, of n * count + 1 tiles some n + 1 share a multiprocessor: at
+    // least those of the least work.
     for (std::size_t n = 0; n * count < tiles.size() * alike; ++n) {
       double sum = 0;
       for (std::size_t i = 0; i <= n; ++i) sum += nth(n * count - i);
@@ -80,9 +83,8 @@ class AttentionFloorFinder {
     const auto most = [&](const std::vector<double>& tiles) {
       return parts ? mean(tiles) : on_one(tiles);
     };
-    // A warp reads a key once for its tiles, whose sums are in its registers, and a warpgroup once
-    // for 64 rows. A query is written and read once, which are half as many bytes as a key and its
-    // value.
+    // A warp reads a key once for its tiles, whose sums are in its registers; a warpgroup once for
+    // 64 rows. A query is written and read once, with half as many bytes as a key and its value.
     const bool groups = machine_.group_flops != 0;
     const std::int64_t tall =
         std::max(kThreadRegisters / (work_.width / 2), groups ? kGroupRows / kRowsOfMma : 0);

@@ -1,3 +1,11 @@
+// The cost model of attention: list scheduling of thread blocks onto multiprocessors. A block's
+// cost is a vector of resource times (multiplications, shared memory, instruction issue, memory),
+// combined in a p-norm; blocks go in launch order to the least loaded multiprocessor.
+//
+// Invariant: keys are counted as in the kernel, with the same runs, skipped blocks and strand
+// order, so that an error of the model is in its constants and not in its counts. The constants are
+// fitted to measurements (attention_model.hpp). Cost: O(B log M) for B thread blocks and M
+// multiprocessors.
 #include "cuda/kernels/attention/attention_model.hpp"
 
 #include <algorithm>
@@ -17,37 +25,37 @@ namespace {
 constexpr double kElement = 2;  // bytes
 constexpr double kOfQuery = 16 * kElement;
 constexpr int kWarpsOfGroup = 4;
-// Fitted as kOfScore: of two things that a lone warp of each part of a multiprocessor does one
-// after the other, the sum in this norm.
+// Fitted like kOfScore: exponent of the norm that combines two activities of a single warp in each
+// quarter of a multiprocessor.
 constexpr double kAlone = 1.3;
-// Of a warp of a group, beside the weights of scores, counted in the machine code of sm_90: for a
-// block of keys, and for a word that it copies, of which it looks up the page. That they wait as
-// those of other warps do is assumed; no kernel of groups has been measured.
+// Instructions of a warp of a warpgroup in addition to the weights of scores, counted in the
+// machine code of sm_90: for a key block, and for a copied word with its page look-up. Their stalls
+// are assumed to be those of other warps; no warpgroup kernel has been measured.
 constexpr double kOfGroupStep = 180, kOfGroupCopy = 4;
-constexpr double kStrandsMeet = 40e-9;  // seconds of a barrier, as machine.cpp has it
+constexpr double kStrandsMeet = 40e-9;  // seconds of a barrier, as in machine.cpp
 
-// Of what a multiprocessor takes from the cache, where parts are added; fitted.
+// Reached fraction of a multiprocessor's cache rate while parts are added; fitted.
 constexpr double kPartsPort = 0.23 / kReachedPort;
-constexpr double kWordsUnderWay = 8;  // of 16 bytes, that a thread reads of parts at a time
+constexpr double kWordsUnderWay = 8;  // words of 16 bytes of parts that a thread reads at a time
 
 double bytes_of_keys(const AttentionWork& w) {
   return static_cast<double>(2 * w.sequences * (w.past + w.rows) * w.groups * w.width) * kElement;
 }
 
-/// Of one block of threads: blocks of keys are those of the tile's order. What warps do themselves
-/// is that of all warps and strands, as if each had as much as the one with most.
+/// The keys of one thread block; key blocks follow the tile's order. The work of warps is that of
+/// all warps and strands, as if each had as much as the busiest one.
 struct KeysOfBlock {
-  double seen = 0;         ///< keys that are read from memory
-  double copied = 0;       ///< in sixteens, as all below
-  double tile_blocks = 0;  ///< those of their tiles of 16 rows, of each that sees some key of them
+  double seen = 0;         ///< keys read from memory
+  double copied = 0;       ///< in sixteens, like all counts below
+  double tile_blocks = 0;  ///< key blocks of tiles of 16 rows that see at least one of the keys
   double read = 0;         ///< keys
-  double tile_read = 0;    ///< those of their tiles
-  double all_read = 0;     ///< keys that all warps really read
-  double tiles = 0;        ///< of 16 rows
-  double waits = 0;        ///< seconds until the first keys are there
+  double tile_read = 0;    ///< keys read for their tiles
+  double all_read = 0;     ///< keys that all warps actually read
+  double tiles = 0;        ///< tiles of 16 rows
+  double waits = 0;        ///< seconds until the first keys arrive
 };
 
-/// What one block of threads does, in seconds of a multiprocessor that has nothing else.
+/// The times of one thread block on an otherwise idle multiprocessor, in seconds.
 struct BlockCost {
   double mma = 0, shared = 0, issue = 0, meeting = 0, waits = 0, bytes = 0;
   BlockCost& operator+=(const BlockCost& b) {
@@ -58,14 +66,14 @@ struct BlockCost {
     bytes += b.bytes;
     return *this;
   }
-  /// What warps do one after the other, others do meanwhile, if there are others.
+  /// Sequential activities of a warp overlap with other warps, if there are any.
   [[nodiscard]] double most(bool alone) const {
     const std::array<TimeTerm, 3> terms{{{shared, ""}, {mma, ""}, {issue, ""}}};
     return waits + meeting + combined(terms, alone ? kAlone : kTogether);
   }
 };
 
-/// Of the warps that add up strands, those in one of the four parts of a multiprocessor, at most.
+/// Returns the maximum number of adding warps in one quarter of a multiprocessor.
 int most_adders(const AttentionTile& tile) {
   std::array<int, kFullWarps> adders{};
   for (int row = 0; row < tile.down; ++row)
@@ -75,14 +83,14 @@ int most_adders(const AttentionTile& tile) {
   return *std::max_element(adders.begin(), adders.end());
 }
 
-/// What strands do at the end: all write their words of the tiles that others add up, then one adds
-/// up each.
+/// Returns the cost of combining strands: all store their words of the tiles that others add, then
+/// one strand adds each tile.
 BlockCost cost_of_strands(const TensorMachine& machine, double width, const AttentionTile& tile,
                           double tiles) {
   BlockCost out;
   const double others = tile.order.strands - 1;
   if (others == 0) return out;
-  const double words = 1 + width / 8;  // of a lane
+  const double words = 1 + width / 8;  // words of a lane
   // Bases are read twice; a sum is multiplied and added.
   out.shared = tiles * others * (2 * words + 1) * 512 / machine.shared_bandwidth();
   const double adding = width / 2 + others * (words + 1 + width);
@@ -91,26 +99,27 @@ BlockCost cost_of_strands(const TensorMachine& machine, double width, const Atte
   return out;
 }
 
-/// Of a warp of a group, for a block of keys.
+/// Returns the instructions of a warp of a warpgroup for a key block.
 double instructions_of_step(const AttentionTile& tile, double width) {
   const double copies = 2.0 * tile.order.keys * width / 8 / tile.threads();
   return kWaiting *
          (kCountedOfWeight * tile.order.keys * 16 / 32 + kOfGroupStep + kOfGroupCopy * copies);
 }
 
-/// What a warp does itself takes as long as for the one with most keys; shared memory is read by
-/// all.
+/// Returns the cost of a block. A warp's own work takes as long as for the warp with the most keys;
+/// shared memory is read by all.
 BlockCost cost_of(const TensorMachine& machine, const AttentionWork& work,
                   const AttentionTile& tile, const KeysOfBlock& keys) {
   const auto width = static_cast<double>(work.width);
-  const double pair = 2 * width * kElement;  // of a key and its value
+  const double pair = 2 * width * kElement;  // bytes of a key and its value
   const double scores = keys.tile_blocks * tile.order.keys * 16;
   const double multiply = 4 * keys.tile_read * 16 * width;
-  // Two fragments of 16 by 16 for each ldmatrix; an instruction multiplies 16 by 8 by 16.
+  // An ldmatrix loads two fragments of 16 by 16; an instruction multiplies 16 by 8 by 16.
   const double instructions =
       tile.grouped ? keys.tile_blocks * instructions_of_step(tile, width)
                    : multiply / (2 * 16 * 8 * 16) + keys.read * pair / 512 + scores / 32 * kOfScore;
-  // Queries are written, and each strand reads them once; what groups read is with the keys.
+  // Queries are written, and each strand reads them once; the reads of warpgroups are counted with
+  // the keys.
   const double queries =
       keys.tiles * kOfQuery * width * (1 + (tile.grouped ? 0 : tile.order.strands));
   BlockCost out = cost_of_strands(machine, width, tile, keys.tiles);
@@ -123,7 +132,7 @@ BlockCost cost_of(const TensorMachine& machine, const AttentionWork& work,
   return out;
 }
 
-/// Adds up the keys of a block's tiles of tokens.
+/// Counts the keys of a block's tiles of tokens.
 class KeyCounter {
  public:
   KeyCounter(const TensorMachine& machine, const AttentionWork& work, const AttentionTile& tile)
@@ -131,8 +140,8 @@ class KeyCounter {
         tile_(tile),
         share_(work.heads / work.groups),
         all_strands_(std::int64_t{tile.order.strands} * tile.order.parts),
-        // Tiles of a sequence that begin later find table, pages and keys in the cache, if there
-        // is room for it and the one before.
+        // Later tiles of a sequence find table, pages and keys in the cache, if it has room for
+        // this sequence and the previous one.
         cached_(attention_bytes(work) / static_cast<double>(work.sequences) <=
                 machine.cache_bytes / 2) {}
 
@@ -156,7 +165,7 @@ class KeyCounter {
   [[nodiscard]] static std::int64_t sixteens_of(std::int64_t keys) {
     return ceil_div(keys, kKeysOfMma) * kKeysOfMma;
   }
-  /// Blocks of keys of the strand, and the part, with most of them; of as many strands.
+  /// Returns the key blocks of the strand and part that have the most.
   [[nodiscard]] double most_blocks_of(std::int64_t seen) const {
     return static_cast<double>(tile_.order.strands *
                                ceil_div(ceil_div(seen, tile_.order.keys), all_strands_));
@@ -178,7 +187,7 @@ class KeyCounter {
     out.waits += fresh ? kFirstWait : 3 * kCacheLatency;
   }
 
-  /// Tokens of one sequence, that begins with token `begin`, in the block from `token0` on.
+  /// Adds tokens of one sequence that begins with token `begin`, in the block from `token0` on.
   void add_run(const TokenRange& run, std::int64_t token0, std::int64_t begin,
                KeysOfBlock& out) const {
     KeysOfBlock of_most;
@@ -186,7 +195,7 @@ class KeyCounter {
       KeysOfBlock own;
       std::int64_t most = 0;
       for (int t = 0; t < tile_.tall; ++t) {
-        // A warpgroup multiplies what one of its rows sees.
+        // A warpgroup multiplies the keys that any of its rows sees.
         const std::int64_t row = tile_.grouped ? warp / kWarpsOfGroup * kGroupRows
                                                : std::int64_t{tile_.first_row(warp, t)};
         const std::int64_t rows = tile_.grouped ? kGroupRows : kGroupRows / kWarpsOfGroup;
@@ -203,8 +212,8 @@ class KeyCounter {
       of_most.tile_blocks = std::max(of_most.tile_blocks, own.tile_blocks);
       of_most.tile_read = std::max(of_most.tile_read, own.tile_read);
       if (tile_.grouped) {
-        // A group reads its queries for each block of keys: two of them are as long as a key and
-        // its value are once.
+        // A group reads its queries for each key block: two of them have the size of a key and its
+        // value.
         out.all_read += most_blocks_of(most) *
                         (static_cast<double>(tile_.order.keys) + kGroupRows / 2.0) / kWarpsOfGroup;
         continue;
@@ -224,16 +233,16 @@ class KeyCounter {
 };
 
 struct Loaded {
-  double most = 0;   ///< seconds of the multiprocessor with the most work
-  double waits = 0;  ///< of those
+  double most = 0;   ///< seconds of the busiest multiprocessor
+  double waits = 0;  ///< waiting seconds of that multiprocessor
   std::string_view bound;
-  double bytes = 0;       ///< that all blocks read
-  std::int64_t deep = 0;  ///< blocks of that multiprocessor
+  double bytes = 0;       ///< bytes read by all blocks
+  std::int64_t deep = 0;  ///< blocks on that multiprocessor
   double busy = 0;        ///< multiprocessors with a block
 };
 
-/// Blocks go to the multiprocessor with the least work so far, in the order in which they begin: of
-/// the last tile of tokens those of all groups and parts, then of the tile before.
+/// Assigns blocks to the least loaded multiprocessor in launch order: the last tile of tokens
+/// first, for all groups and parts, then the tile before it.
 Loaded load(const TensorMachine& machine, const AttentionWork& work, const AttentionTile& tile,
             std::int64_t resident) {
   const auto alone = [&](std::int64_t at_once) {
@@ -257,7 +266,7 @@ Loaded load(const TensorMachine& machine, const AttentionWork& work, const Atten
       const std::size_t i = free.top().second;
       free.pop();
       on[i] += cost;
-      // The first ones' waits are those of all; while a later one waits, those beside it go on.
+      // The first blocks wait together; while a later block waits, its neighbours proceed.
       const double waits = blocks[i] < resident ? cost.waits - kFirstWait : cost.waits;
       on[i].waits += std::max(0.0, waits) / static_cast<double>(resident);
       ++blocks[i];
@@ -285,7 +294,7 @@ double bytes_of_sums(const AttentionWork& w, const AttentionTile& tile) {
   return static_cast<double>(w.sequences * w.rows * w.heads * (w.width + 4)) * 4 * tile.order.parts;
 }
 
-/// What the last block of each tile does when all parts are there.
+/// Returns the seconds in which the last block of each tile adds the parts.
 double adding_time(const TensorMachine& machine, const AttentionWork& w,
                    const AttentionTile& tile) {
   if (tile.order.parts == 1) return 0;
@@ -302,7 +311,7 @@ double adding_time(const TensorMachine& machine, const AttentionWork& w,
 }  // namespace
 
 std::int64_t AttentionTile::keys_at_a_time(std::int64_t width, std::int64_t page_tokens) const {
-  constexpr std::int64_t kAlike = 8;  // rows of shared memory that words move alike in
+  constexpr std::int64_t kAlike = 8;  // rows of shared memory with equal word permutation
   const std::int64_t words = width / 8;
   if (threads() % (kAlike * words) != 0) return 0;
   const std::int64_t apart = threads() / words, block = std::int64_t{order.keys} * order.strands;
@@ -323,8 +332,8 @@ int AttentionTile::first_row(int warp, int t) const {
 }
 
 int AttentionTile::registers(std::int64_t width) const {
-  constexpr int kRest = 64, kMost = 255;  // sums, queries, scores, and the rest
-  constexpr int kRestOfGroups = 48;       // beside sums, scores and weights
+  constexpr int kRest = 64, kMost = 255;  // in addition to sums, queries and scores
+  constexpr int kRestOfGroups = 48;       // in addition to sums, scores and weights
   if (grouped) return static_cast<int>(width) / 2 + order.keys * 3 / 4 + kRestOfGroups;
   return std::min(tall * (static_cast<int>(width) * 3 / 4 + order.keys / 2) + kRest, kMost);
 }
@@ -369,7 +378,8 @@ AttentionTime attention_time(const TensorMachine& machine, const AttentionWork& 
   const double at_once = static_cast<double>(std::min(resident, all.deep));
   const double stage = 2.0 * tile.order.keys * tile.order.strands * tile.deep *
                        static_cast<double>(work.width) * kElement;
-  // While blocks wait, those beside them ask for keys; a lone one's wait is everyone's.
+  // While blocks wait, others on the same multiprocessor request keys; the wait of a single block
+  // is not hidden.
   const double asking = at_once > 1 ? 1 - all.waits / all.most : 1;
   const double under_way = all.busy * at_once * asking * stage;
   const double waits = at_once > 1 ? 0 : all.waits;

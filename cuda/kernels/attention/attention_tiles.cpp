@@ -1,3 +1,8 @@
+// Selects attention tiles for ranges of rows. Candidates are enumerated and timed by the cost model
+// for a set of typical steps; a greedy pass then keeps, for ascending row counts, the tile with the
+// least total loss, and reuses an earlier choice if it is within 2 %. Invariant: every choice is
+// correct for every step, so a wrong estimate costs time only. Cost: candidates times typical
+// steps, computed once for a piece.
 #include "cuda/kernels/attention/attention_tiles.hpp"
 
 #include <algorithm>
@@ -11,23 +16,23 @@ namespace {
 constexpr std::int64_t kFewRows = 256, kTypicalKeys = 4096, kFewKeys = 512, kManyKeys = 32768;
 constexpr std::int64_t kTypicalRows[] = {1,  2,  3,  4,   6,   8,   12,  16,   24,   32,
                                          48, 64, 96, 128, 192, 256, 512, 1024, 2048, 4096};
-constexpr std::int64_t kManySequences = 512;  // more decode as they do
-constexpr std::int64_t kFewTokens = 16;       // of a sequence, whose keys may be shared out
-constexpr int kMostStrands = 4;               // of prompts' tiles
+constexpr std::int64_t kManySequences = 512;  // decode steps of more sequences behave alike
+constexpr std::int64_t kFewTokens = 16;       // tokens of a sequence, whose keys may be divided
+constexpr int kMostStrands = 4;               // for tiles of prompts
 constexpr double kAsWell = 1.02;
 
-// Of 64 rows a group. Three groups with 128 keys have too few registers.
+// 64 rows a group. Three groups with 128 keys have too few registers.
 constexpr AttentionTile kGroupedTiles[] = {
     {8, 1, {128, 1, 1}, 1, true}, {12, 1, {64, 1, 1}, 1, true}, {8, 1, {64, 1, 1}, 1, true}};
 constexpr AttentionTile kTilesOfPrompts[] = {{4, 1, {16, 1, 1}, 2}, {3, 1, {16, 2, 1}},
                                              {2, 2, {16, 2, 1}},    {2, 2, {16, 4, 1}},
                                              {4, 2, {16, 1, 1}, 2}, {4, 2, {16, 2, 1}, 2}};
 
-/// Tiles whose blocks have a few tokens of one sequence, without parts of the keys.
+/// Returns tiles whose blocks have a few tokens of one sequence, with the keys undivided.
 std::vector<AttentionTile> few_tokens(const AttentionWork& work) {
   std::vector<AttentionTile> out{{1, 1, {16, 4, 1}}, {1, 1, {32, 4, 1}}, {1, 1, {16, 8, 1}}};
   const std::int64_t share = work.heads / work.groups;
-  // As many tokens of a sequence as there are rows for, or as its tokens are divided by.
+  // As many tokens of a sequence as rows allow, or a divisor of its tokens.
   const auto add = [&](int tall, std::int64_t tokens) {
     if (tokens < 2 || (tall > 1 && tokens * share <= kRowsOfMma)) return;
     const auto of_block = static_cast<int>(tokens);
@@ -58,7 +63,7 @@ class TileChooser {
         choose(rows, decodes(rows, 1), out_.chosen);
       else
         choose(rows, prompts(rows), of_prompts);
-    const bool single = query == 1;  // few rows are taken for that in any case
+    const bool single = query == 1;  // steps of few rows are assumed to be decodes anyway
     if (single) out_.decodes = out_.chosen;
     for (const std::int64_t sequences : kTypicalRows)
       if (sequences <= kManySequences && !(single && sequences <= kFewRows))
@@ -85,7 +90,7 @@ class TileChooser {
     return out;
   }
 
-  /// For steps of up to so many rows, and more than those before.
+  /// Chooses for steps of up to `rows` rows, and more than the previous choice covers.
   void choose(std::int64_t rows, const Works& works, AttentionTiles::Chosen& chosen) {
     const std::vector<AttentionTile> tiles = attention_candidates(machine_, works.front());
     const auto seconds = [&](const AttentionTile& tile) {
@@ -100,7 +105,7 @@ class TileChooser {
       all.push_back(seconds(tile));
       for (std::size_t i = 0; i < works.size(); ++i) least[i] = std::min(least[i], all.back()[i]);
     }
-    // Times the least, in all.
+    // Total of the ratios to the best time.
     const auto loss = [&](const std::vector<double>& of_tile) {
       double sum = 0;
       for (std::size_t i = 0; i < works.size(); ++i) sum += of_tile[i] / least[i];

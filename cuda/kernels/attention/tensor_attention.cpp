@@ -1,3 +1,6 @@
+// Instantiates tensor_attention.cu and group_attention.cu for the heads, widths, page size and
+// tiles of a piece. All of these are template arguments; only the rows of a step and its tables are
+// run-time values, so one kernel serves every step.
 #include "cuda/kernels/attention/tensor_attention.hpp"
 
 #include <algorithm>
@@ -33,7 +36,7 @@ constexpr std::string_view kStoreTwo =
       }});
 )";
 
-constexpr std::int64_t kPartRow = 4;  // floats beside the sums of a part
+constexpr std::int64_t kPartRow = 4;  // floats after the sums of a part
 constexpr float kLog2E = 1.44269504F;
 
 class AttentionWriter {
@@ -51,8 +54,8 @@ class AttentionWriter {
   }
 
  private:
-  /// Pointers p0 to p5 of q, k, v, tables, keys seen and pages, p6 of the divisor and p7 of y; sums
-  /// and what counts those that are there, where there are parts.
+  /// Writes the kernel's text. Pointers p0 to p5 are q, k, v, tables, key counts and pages, p6 the
+  /// divisor and p7 y; with split-KV the partial sums and arrival counters follow.
   [[nodiscard]] WrittenKernel text_of(const AttentionTile& tile) {
     WrittenKernel text;
     text.op = "unified_attention";
@@ -93,7 +96,7 @@ class AttentionWriter {
     WrittenKernel text = text_of(tile);
     text.rows_per_block = static_cast<int>(tile.tokens(share));
     text.threads = tile.threads();
-    // The compiler is held to the registers that the model counts on.
+    // Limits the compiler to the registers that the model assumes.
     text.resident = static_cast<int>(
         std::max<std::int64_t>(1, machine_.resident(tile.threads(), tile.registers(shape_.width),
                                                     tile.shared_bytes(shape_.width))));

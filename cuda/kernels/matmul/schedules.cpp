@@ -1,5 +1,6 @@
 // Look-up in the table of tuned schedules. Entries are sorted by program, architecture and rows, so
-// that a look-up is a binary search for the fewest rows that are at least the step's.
+// that a scan finds the fewest tuned rows that cover a step, else the most. The table has few
+// entries, and each kernel is looked up once.
 #include "cuda/kernels/matmul/schedules.hpp"
 
 #include <algorithm>

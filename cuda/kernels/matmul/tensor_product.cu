@@ -132,7 +132,7 @@ PW_FUNCTION constexpr int pw_room_of_b() {
 template <class T, int BM, int THREADS, bool WIDE, long long DEPTH, class S>
 PW_FUNCTION void pw_fetch_a(S& shared, int at, const typename T::stored* a, const char* from,
                             long long row0, long long rows, long long k0) {
-  constexpr unsigned outside = (unsigned)T::zeros;  // times b's +0 it gives -0, which changes no sum
+  constexpr unsigned outside = (unsigned)T::zeros;  // times b's +0 it is -0, which changes no sum
   constexpr int deep = 128 / T::each, each = 16 / T::each;
   const int row = (int)threadIdx.x / 8, word = (int)threadIdx.x % 8;
   if constexpr (!WIDE)
