@@ -1,10 +1,10 @@
-// A row of the dynamic program of choose.hpp is filled by divide and conquer: the middle entry by a
-// scan, whose argmin then bounds the scans of both halves. That is exact because the least argmins
-// rise with j, which the quadrangle inequality gives where T never falls (monotone() makes it so);
-// O(C log C) a row, O(K C log C) in all. best_sets_slowly, O(K C²), is the oracle.
+// Fills a row of the dynamic program of choose.hpp by divide and conquer: the middle entry by a
+// scan, whose argmin then bounds the scans of both halves. This is exact because the least argmins
+// rise with j, by the quadrangle inequality if T never decreases, which monotone() ensures. Cost:
+// O(C log C) for a row and O(K C log C) in total; the oracle best_sets_slowly takes O(K C²).
 //
-// The Pareto front of time against graph cost is found by the slopes of its hull: between two
-// neighbours lies another point of the hull exactly if it is optimal for the λ of their line. A
+// The Pareto front of time against graph cost is found from the slopes of its convex hull: between
+// two neighbours there is another hull point exactly if it is optimal for the λ of their line. A
 // bounded number of λs is tried.
 #include "splitter/choose.hpp"
 
@@ -16,9 +16,9 @@ namespace pw {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr int kMostLambdas = 64;  // of a frontier
+constexpr int kMostLambdas = 64;  // for a frontier
 
-/// Rows of the recurrence; entry j is of the candidate j - 1, entry 0 of no graph yet.
+/// Rows of the recurrence. Entry j belongs to candidate j - 1, entry 0 to no graph yet.
 class Program {
  public:
   Program(const SizeProblem& problem, double lambda) : p_(problem), lambda_(lambda) {
@@ -45,7 +45,7 @@ class Program {
     return out;
   }
 
-  /// All of row k for j in [first, last], whose best i lie in [low, high].
+  /// Computes entries [first, last] of row k, whose best i are in [low, high].
   void divide(std::size_t first, std::size_t last, std::size_t low, std::size_t high) {
     if (first > last) return;
     const std::size_t middle = first + (last - first) / 2;
@@ -54,7 +54,7 @@ class Program {
     divide(middle + 1, last, best, high);
   }
 
-  /// Entry j of row k, by trying each i in [low, high]; the least of the best.
+  /// Computes entry j of row k from each i in [low, high]; returns the least optimal i.
   std::size_t settle(std::size_t j, std::size_t low, std::size_t high) {
     std::size_t best = low;
     for (std::size_t i = low; i <= high; ++i) {
@@ -70,7 +70,7 @@ class Program {
   }
 
  private:
-  /// The best last candidate, and the way back from it.
+  /// Returns the best last candidate and its chain of predecessors.
   [[nodiscard]] ChosenSizes chosen() const {
     std::size_t last = from_.size();
     double least = kInfinity;
@@ -98,7 +98,7 @@ bool beats(const ChosenSizes& a, const ChosenSizes& b) {
   return a.seconds <= b.seconds && a.graph_cost <= b.graph_cost;
 }
 
-/// Sorted by cost, each faster than the one before.
+/// Returns the entries sorted by cost, each faster than the previous one.
 std::vector<ChosenSizes> unbeaten(std::vector<ChosenSizes> sets) {
   std::stable_sort(sets.begin(), sets.end(), [](const ChosenSizes& a, const ChosenSizes& b) {
     if (a.graph_cost != b.graph_cost) return a.graph_cost < b.graph_cost;
@@ -190,7 +190,7 @@ std::vector<ChosenSizes> best_sets_slowly(const SizeProblem& problem, std::size_
 std::vector<ChosenSizes> frontier(const SizeProblem& problem, std::size_t most_graphs) {
   std::vector<ChosenSizes> sets = unbeaten(best_sets(problem, most_graphs));
   if (problem.sizes.empty() || equal_costs(problem)) return sets;
-  // Between two neighbours on the hull lies another exactly if it is best at the slope of their
+  // Between two neighbours on the hull there is another exactly if it is best at the slope of their
   // line.
   std::vector<std::pair<ChosenSizes, ChosenSizes>> gaps;
   for (std::size_t i = 0; i + 1 < sets.size(); ++i) gaps.emplace_back(sets[i], sets[i + 1]);
@@ -215,7 +215,7 @@ std::vector<ChosenSizes> frontier(const SizeProblem& problem, std::size_t most_g
 
 ChosenSizes with_sizes(const SizeProblem& problem, const std::vector<std::int64_t>& sizes) {
   ChosenSizes out{sizes, problem.beyond, 0};
-  double waiting = 0;  // steps that the next chosen size takes
+  double waiting = 0;  // steps assigned to the next chosen size
   std::size_t next = 0;
   for (std::size_t j = 0; j < problem.sizes.size(); ++j) {
     if (next == sizes.size()) {

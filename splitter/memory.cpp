@@ -1,15 +1,16 @@
-// Values get lifetimes on the linear schedule (all pieces' nodes, or launches,
-// one after the other), and then offsets in one arena (offsets.cpp):
-//  * a value inside a piece is alive from its node to its last reader; one that crosses pieces is
-//    alive in the whole of each piece from its producer's to its last reader's, since a captured
-//    piece may write it at any time;
-//  * a view that keeps its operand's bytes, and an in-place result whose operand nobody reads
-//    later, share their root's storage; the root is alive as long as any of them;
-//  * literals have no slot, and what lives in an input has none either; the workspace of library
-//    calls is one interval around all calls.
+// Plans the arena: liveness analysis on the linear schedule (all pieces' nodes or launches in
+// sequence), then interval placement (offsets.cpp).
 //
-// Invariant: two values that are alive at one position have disjoint bytes, unless they share a
-// root. Linear in def-use edges, but for the placing of intervals.
+// * A value inside a piece is alive from its node to its last reader. A value that crosses pieces
+//   is alive for each whole piece from its producer's to its last reader's, since a captured piece
+//   may write it at any time.
+// * A view that keeps its operand's bytes shares the storage of its root, and so does an in-place
+//   result whose operand has no later reader. The root is alive as long as any of them.
+// * Literals and values that alias an input have no slot. The workspace of library calls is one
+//   interval around all calls.
+//
+// Invariant: two values alive at one position have disjoint bytes, unless they share a root. Cost:
+// linear in def-use edges, apart from the placement of intervals.
 #include <algorithm>
 
 #include "base/assert.hpp"
@@ -65,7 +66,7 @@ struct Sizer {
 
 class Planner {
  public:
-  /// Without schedules each node is a launch.
+  /// Plans nodes; without schedules each node is a launch.
   Planner(const StitchedGraph& stitched, const Graph& graph, Sizer sizer,
           std::vector<PieceSchedule> schedules, std::int64_t workspace_bytes)
       : stitched_(stitched),
@@ -107,7 +108,7 @@ class Planner {
     return {};
   }
 
-  /// Only what crosses has a slot, alive in whole pieces.
+  /// Adds a scheduled piece: only crossing values have slots, alive for whole pieces.
   Status add_schedule(std::size_t step) {
     const Piece& piece = stitched_.pieces[PieceId(step)];
     const std::size_t begin = position_;
@@ -127,7 +128,7 @@ class Planner {
     return {};
   }
 
-  /// Somewhere in these positions the node may call a library, which then uses the workspace.
+  /// Records positions at which the node may call a library, which then uses the workspace.
   void note_call(const Piece& piece, NodeId n, std::size_t first, std::size_t last) {
     if (!piece.capturable() || !product_of(graph_.op_of(n))) return;
     first_call_ = std::min(first_call_, first);
@@ -151,14 +152,15 @@ class Planner {
     return {};
   }
 
-  /// A value of no type that nobody reads, or an input that is no tensor: nothing is kept of it.
+  /// Returns true for an untyped value that nothing reads, and for an input that is not a tensor:
+  /// neither is stored.
   [[nodiscard]] bool nothing(ValueId v) const {
     return graph_.type(v) == Types::unknown() && (graph_.unused(v) || graph_.is_input(v));
   }
 
-  /// A plain view, or a result that an op writes into an operand, lives where that operand lives;
-  /// so does any view of a weight, which is read in place or laid out once. An input is outside the
-  /// arena: then the result is too.
+  /// Returns the storage of a result. A plain view, or a result written into an operand, has that
+  /// operand's storage, as does any view of a weight, which is read in place or laid out once.
+  /// Inputs are outside the arena, and so are their views.
   [[nodiscard]] ValueId storage(NodeId n, std::size_t r, ValueId v) const {
     const Op& op = graph_.op_of(n);
     if (op.traits.view && graph_.operand_count(n) > 0) {
@@ -167,7 +169,7 @@ class Planner {
         return root;
     }
     int from = -1;
-    // A kernel of several ops may read the old value after it has written the new one.
+    // A kernel of several ops may read the old value after writing the new one.
     if (schedules_.empty() && r < op.results.size() && op.results[r].from &&
         reads_last(n, static_cast<std::size_t>(*op.results[r].from)))
       from = *op.results[r].from;
@@ -177,8 +179,8 @@ class Planner {
     return root.valid() ? root : v;
   }
 
-  /// Whether the node is all that reads the place of an operand, so that it may write there: a
-  /// value keeps what it held.
+  /// Returns true if the node is the only later reader of an operand's storage, so that it may
+  /// overwrite it: a value keeps its contents while it has readers.
   [[nodiscard]] bool reads_last(NodeId n, std::size_t operand) const {
     if (operand >= graph_.operand_count(n)) return false;
     ValueId v = graph_.operand(n, operand);
@@ -194,7 +196,7 @@ class Planner {
     return true;
   }
 
-  /// Invalid for an absent operand and for a literal.
+  /// Returns the storage of a value; invalid for an absent operand and for a literal.
   [[nodiscard]] ValueId storage_of(ValueId v) const {
     if (!v.valid() || graph_.is_input(v)) return v;
     const std::size_t slot = slot_of_[v.index];
@@ -208,8 +210,8 @@ class Planner {
     slot.end = std::max(slot.end, position);
   }
 
-  /// Alive in the whole of each piece from the one that makes it: that piece may write it at any
-  /// time.
+  /// Extends the lifetime to whole pieces from the producer's on, because that piece may write the
+  /// value at any time.
   void make_crossing(ValueId v, std::size_t begin) {
     if (slot_of_[v.index] == kNone) return;
     Slot& slot = plan_.slots[slot_of_[v.index]];
@@ -223,7 +225,7 @@ class Planner {
     for (const ValueId v : graph_.outputs()) extend(v, stitched_.pieces.size() - 1, position_ - 1);
   }
 
-  /// Values that share a place are alive as one.
+  /// Merges the lifetimes of values that share storage.
   void merge_storage() {
     for (Slot& slot : plan_.slots) {
       if (slot.storage == slot.value || graph_.is_input(slot.storage)) continue;
@@ -247,8 +249,7 @@ class Planner {
       if (slot.crossing) crossing.push_back(intervals.back());
       owner.push_back(i);
     }
-    // One place for all of them: a library's handle keeps one workspace, and calls follow each
-    // other.
+    // One place for all calls: a library handle has one workspace, and calls are sequential.
     if (first_call_ == kNone) plan_.workspace_bytes = 0;
     if (plan_.workspace_bytes > 0)
       intervals.push_back({first_call_, last_call_, align(plan_.workspace_bytes)});
@@ -285,7 +286,7 @@ class Planner {
   }
 
   void sort_by_value() {
-    // What lives in an input has no place in the arena.
+    // Values that alias an input have no place in the arena.
     std::erase_if(plan_.slots, [&](const Slot& slot) { return graph_.is_input(slot.storage); });
     std::sort(plan_.slots.begin(), plan_.slots.end(),
               [](const Slot& a, const Slot& b) { return a.value < b.value; });
@@ -296,11 +297,11 @@ class Planner {
   Sizer sizer_;
   MemoryPlan plan_;
   std::vector<PieceSchedule> schedules_;
-  std::vector<Interval> intervals_;  // of scratch_
+  std::vector<Interval> intervals_;  // for scratch_
   std::vector<Scratch*> scratch_;
   std::vector<std::size_t> slot_of_;
   std::size_t position_ = 0;
-  std::size_t first_call_ = kNone, last_call_ = 0;  // of a library, in a captured piece
+  std::size_t first_call_ = kNone, last_call_ = 0;  // library calls in captured pieces
 };
 
 }  // namespace

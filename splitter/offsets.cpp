@@ -1,9 +1,14 @@
-// Best fit over intervals: in a given order, each block goes into the smallest gap that holds it
-// between the blocks which it meets in time, else on top. Orders are: by begin (a sweep with a free
-// list, O(n log n)), and, up to 4096 blocks, largest, longest, and largest area first (O(n²);
-// greedy by size as in Pisarchyk & Lee 2020). Up to 256 blocks a local search follows: the block
-// that ends on top moves halfway to the front of the order, at most 64 times. Deterministic: ties
-// go by begin, then by index.
+// Best fit over intervals, for dynamic storage allocation with known lifetimes. In a given order,
+// each block goes into the smallest gap that holds it between the blocks alive at the same time,
+// else on top.
+//
+// * Orders: by begin (a sweep with a free list, O(n log n)); and up to 4096 blocks by size, by
+//   length, and by area (O(n²); greedy by size as in Pisarchyk and Lee 2020).
+// * Local search, up to 256 blocks: the block that ends on top moves halfway to the front of the
+//   order, at most 64 times.
+//
+// Invariant: blocks alive at one position are disjoint. Results are deterministic: ties go by
+// begin, then by index. The search ends early at the lower bound `peak`.
 #include "splitter/offsets.hpp"
 
 #include <algorithm>
@@ -15,7 +20,7 @@ namespace pw {
 namespace {
 
 constexpr std::size_t kManyIntervals = 4096;  // place_in_order is quadratic
-constexpr std::size_t kFewIntervals = 256;    // for which it is tried again and again
+constexpr std::size_t kFewIntervals = 256;    // limit for the local search
 constexpr int kTries = 64;
 
 std::vector<std::size_t> sorted_indices(std::size_t n, auto less) {
@@ -29,7 +34,7 @@ std::int64_t length(const Interval& interval) {
   return static_cast<std::int64_t>(interval.end - interval.begin) + 1;
 }
 
-/// Largest key first, ties by begin and then by index.
+/// Sorts by key, largest first; ties by begin and then by index.
 std::vector<std::size_t> sorted_by(const std::vector<Interval>& intervals, auto key) {
   return sorted_indices(intervals.size(), [&](std::size_t a, std::size_t b) {
     const auto first = key(intervals[a]), second = key(intervals[b]);
@@ -50,7 +55,7 @@ std::vector<std::size_t> area_first(const std::vector<Interval>& intervals) {
   });
 }
 
-/// Free gaps below the top, by offset and by (size, offset); neighbours are joined.
+/// Free gaps below the top, by offset and by (size, offset); adjacent gaps are merged.
 class Gaps {
  public:
   std::int64_t take(std::int64_t bytes) {
@@ -84,7 +89,7 @@ class Gaps {
   [[nodiscard]] std::int64_t top() const { return top_; }
 
  private:
-  /// A gap that ends at the top is used up before the top rises.
+  /// Extends the top; a gap that ends at the top is used up first.
   std::int64_t grow(std::int64_t bytes) {
     std::int64_t offset = top_;
     if (!by_offset_.empty()) {
@@ -119,7 +124,8 @@ std::int64_t total_of(const std::vector<Interval>& intervals,
   return total;
 }
 
-/// The smallest gap between `taken` blocks that holds `bytes`, else the place above them all.
+/// Returns the smallest gap between `taken` blocks that holds `bytes`, else the place above them
+/// all.
 std::int64_t best_gap(std::vector<std::pair<std::int64_t, std::int64_t>>& taken,
                       std::int64_t bytes) {
   std::sort(taken.begin(), taken.end());
@@ -197,14 +203,14 @@ Placement place_intervals(const std::vector<Interval>& intervals) {
   for (auto order = orders.begin(); order != orders.end() && best.total > least; ++order) {
     take(place_in_order(intervals, *order));
     if (intervals.size() > kFewIntervals) continue;
-    // The block on top is placed earlier the next time, while that helps often enough.
+    // The top block is placed earlier next time, while that keeps helping.
     Placement now = place_in_order(intervals, *order);
     for (int tries = 0; tries < kTries && best.total > least; ++tries) {
       const auto top = std::find_if(order->begin(), order->end(), [&](std::size_t i) {
         return now.offsets[i] + intervals[i].bytes == now.total;
       });
       if (top == order->begin()) break;
-      // Halfway to the front, so that it passes some of what it rests on and not all.
+      // Halfway to the front, so that it passes some but not all of the blocks below it.
       const auto to = order->begin() + (top - order->begin()) / 2;
       std::rotate(to, top, top + 1);
       now = place_in_order(intervals, *order);

@@ -1,8 +1,11 @@
-// A walk in topological order that looks for the first cross-token op. Primitives are decided by
-// their op and by whether the dim of tokens is reduced, sorted, contracted, sliced, cut or
-// reshaped; an op with a body by the primitives in it, once for each op, types and attributes.
-// Beside that, values are followed that are a rank's part of the rows: with padding these are other
-// rows until they are gathered. Linear in the nodes and their dims.
+// Finds the first cross-token op in topological order. A primitive is decided by its op and by
+// whether the tokens dim is reduced, sorted, contracted, sliced, cut or reshaped; an op with a body
+// by its primitives, analysed once for each op, types and attributes. In addition, values that are
+// a rank's part of the rows are followed: with padding they are different rows until they are
+// gathered.
+//
+// Invariant: the analysis is conservative; an op about which nothing is known counts as mixing.
+// Cost: linear in the nodes and their dims.
 #include "splitter/row_mixing.hpp"
 
 #include <algorithm>
@@ -19,7 +22,7 @@
 namespace pw {
 namespace {
 
-constexpr int kMaxDepth = 16;  // of bodies in bodies
+constexpr int kMaxDepth = 16;  // nesting of bodies
 
 class Search {
  public:
@@ -42,8 +45,9 @@ class Search {
  private:
   using Key = std::tuple<OpId, std::vector<TypeId>, AttributesId>;
 
-  // ---- a rank's part of the rows: with rows of padding it is other rows, until it is gathered
-  /// Follows parts through a node of the whole graph. How one meets rows that are not, or empty.
+  // ---- a rank's part of the rows: with padding these are other rows until they are gathered
+  /// Follows parts through a node of the whole graph. Returns how a part meets rows that are not a
+  /// part, or empty.
   std::string through(const Graph& graph, NodeId n) {
     const bool scatters = graph.op_of(n).traits.collective || graph.op_of(n).name == "shard";
     if (scatters) {
@@ -63,8 +67,8 @@ class Search {
     }
     return "";
   }
-  /// A dim of tokens that only the results have is cut, or put together of what only the operands
-  /// have.
+  /// Returns a reason if a tokens dim exists only in the results (it is cut), or only in the
+  /// operands (it is joined).
   std::string scattered(const Graph& graph, NodeId n) {
     for (ValueId v : graph.operands(n)) {
       for (DimId dim : dims_of(graph, v)) {
@@ -78,7 +82,7 @@ class Search {
         if (has_tokens(dim) && cut_from(graph, n, dim)) parts_.emplace(graph.result(n, i), dim);
     return "";
   }
-  /// Whether a larger dim of tokens, which the results have not, is among the operands'.
+  /// Returns true if the operands have a larger tokens dim that the results lack.
   bool cut_from(const Graph& graph, NodeId n, DimId part) {
     for (ValueId v : graph.operands(n))
       for (DimId dim : dims_of(graph, v))
@@ -92,7 +96,7 @@ class Search {
         if (has_tokens(dim)) most = std::max(most, extent(dim));
     return most;
   }
-  /// At a size that is large and divides well, to compare.
+  /// Evaluates the dim at a size that is large and divides well, for comparisons.
   [[nodiscard]] std::int64_t extent(DimId dim) const {
     std::map<std::string, std::int64_t, std::less<>> sizes;
     for (const std::string& symbol : context_.dims.symbols(dim)) sizes[symbol] = 1 << 20;
@@ -119,7 +123,7 @@ class Search {
     return false;
   }
 
-  /// How a node mixes rows, or empty.
+  /// Returns how a node mixes rows, or empty.
   std::string mixing(const Graph& graph, NodeId n, int depth) {
     if (!graph.op_of(n).has_body()) return of_primitive(graph, n);
     if (depth >= kMaxDepth) return "";
@@ -168,7 +172,7 @@ class Search {
     return "";
   }
 
-  /// Of ops that attend or convolve: the first dim of their operands whose places meet.
+  /// Returns, for ops that attend or convolve, the operands' first dim whose places interact.
   static std::optional<std::size_t> first_mixed(const std::string& op) {
     static const std::map<std::string, std::size_t, std::less<>> kFirst = {
         {"scaled_attention", 1},
@@ -179,8 +183,8 @@ class Search {
     const auto it = kFirst.find(op);
     return it == kFirst.end() ? std::nullopt : std::optional(it->second);
   }
-  /// Of ops that move windows over the last dims of all operands and results: over how many, by the
-  /// numbers that an attribute has for them.
+  /// Returns the number of last dims over which an op moves windows, from the length of its
+  /// attribute.
   std::optional<std::size_t> window_dims(const Graph& graph, NodeId n) {
     constexpr std::array kWindows{"max_pool",         "max_unpool",        "avg_pool",
                                   "avg_unpool",       "adaptive_avg_pool", "adaptive_avg_unpool",
@@ -198,14 +202,16 @@ class Search {
     }
     return most;
   }
-  /// `first_of`: by the rank of an operand or a result, its first dim whose places meet.
+  /// Checks a windowed op. `first_of`: for the rank of an operand or result, its first dim whose
+  /// places interact.
   template <class FirstOf>
   std::string of_window(const Graph& graph, NodeId n, const FirstOf& first_of) {
     for (std::size_t i = 0; i < graph.operands(n).size(); ++i)
       for (std::size_t at = first_of(rank(graph, n, i)); at < rank(graph, n, i); ++at)
         if (std::string how = over(graph, n, i, at, "it lets places of dim {} meet"); !how.empty())
           return how;
-    // Where an attribute alone says how many places there are, what each is of hangs on that.
+    // If an attribute alone determines the number of places, the contents of each place depend on
+    // it.
     for (std::size_t i = 0; i < graph.result_count(n); ++i) {
       const std::span<const DimId> dims = dims_of(graph, graph.result(n, i));
       for (std::size_t at = first_of(dims.size()); at < dims.size(); ++at)
@@ -223,8 +229,9 @@ class Search {
     return fmt::format(fmt::runtime(how), context_.dims.print((*shape)[at]));
   }
 
-  /// Backends leave out the padding of a dim that grows by whole rows with the tokens, since it is
-  /// the dim's end. Of others, like a rank's part of the rows, they cannot tell.
+  /// Checks a reduction. Backends exclude the padding of a dim that grows by whole rows with the
+  /// tokens, since it is at the dim's end. For other dims, such as a rank's part of the rows, they
+  /// cannot.
   std::string of_reduction(const Graph& graph, NodeId n) {
     const std::string how = over(graph, n, 0, axis(graph, n, 0), "it reduces over dim {}");
     if (how.empty()) return how;
@@ -240,8 +247,9 @@ class Search {
     return fmt::format("it counts the rows of dim {}", context_.dims.print(*dim));
   }
 
-  /// Rows of padding read no matter what, but are written to places of others; and an index that
-  /// counts from the end counts from that of the padding. The operands from `first` on are indices.
+  /// Checks indexing. Padding rows read anything without effect, but they write to places of other
+  /// rows; and an index that counts from the end counts from that of the padding. Operands from
+  /// `first` on are indices.
   std::string of_indices(const Graph& graph, NodeId n, std::size_t first) {
     const Attribute* given = graph.attribute(n, "wrap");
     const auto* wrap = given == nullptr ? nullptr : std::get_if<bool>(given);
@@ -272,8 +280,8 @@ class Search {
     return fmt::format("it starts at row {}", context_.dims.print(first));
   }
 
-  /// Ranks have parts of the padded rows. Where the dim of a part is no quotient, its symbol says
-  /// that each part has tokens, and so padding, of its own.
+  /// Checks a collective. Ranks have parts of the padded rows. If the dim of a part is not a
+  /// quotient, its symbol states that each part has its own tokens, and thus its own padding.
   std::string of_collective(const Graph& graph, NodeId n) {
     const Shape* from = shape_of(graph, n, 0);
     const TypeId type = graph.type(graph.result(n));
@@ -287,7 +295,7 @@ class Search {
     return "";
   }
 
-  /// A part behind one of the tokens begins where these end.
+  /// Checks a split: a part after one of the tokens begins at their end.
   std::string of_split(const Graph& graph, NodeId n) {
     const Attribute* sizes = graph.attribute(n, "sizes");
     const auto* list = sizes == nullptr ? nullptr : std::get_if<std::vector<DimId>>(sizes);
@@ -307,7 +315,7 @@ class Search {
     return "";
   }
 
-  /// Rows stay rows where as many elements are before the tokens' dim as there were.
+  /// Checks a reshape: rows stay rows if the number of elements before the tokens dim is unchanged.
   std::string of_reshape(const Graph& graph, NodeId n) {
     const Shape* from = shape_of(graph, n, 0);
     const TypeId type = graph.type(graph.result(n));
@@ -363,7 +371,7 @@ class Search {
       return dims != nullptr && std::any_of(dims->begin(), dims->end(), with_tokens);
     });
   }
-  /// Asked of few dims, and very often.
+  /// Looked up for few dims, very often.
   bool has_tokens(DimId dim) {
     if (dim.index >= known_.size()) known_.resize(dim.index + 1, 0);
     char& known = known_[dim.index];
@@ -377,9 +385,9 @@ class Search {
   Context& context_;
   const Facts& facts_;
   std::string tokens_;
-  std::vector<char> known_;  // by dim: 0 not asked, 1 no, 2 yes
+  std::vector<char> known_;  // by dim: 0 unknown, 1 no, 2 yes
   std::map<Key, std::string> bodies_;
-  std::map<ValueId, DimId> parts_;  // of the whole graph: a rank's part, and the dim that is cut
+  std::map<ValueId, DimId> parts_;  // in the whole graph: a rank's part, and the dim that is cut
 };
 
 }  // namespace

@@ -1,5 +1,12 @@
-// A block of scores at a time, with the running maximum and sum of each row, as
-// scaled_attention.cpp says.
+// Attention by tiles: FlashAttention's loop order on a CPU (Dao et al. 2022; online softmax of
+// Milakov and Gimelshein 2018). A block of query rows visits the keys in blocks; each row has a
+// running maximum and sum, and its results are rescaled when the maximum grows. Keys and values are
+// packed once for each head into the panels of the matrix kernels, and scores keep the layout of
+// their product tile until they are the left operand of the next product.
+//
+// Invariant: a query row's result depends only on its own row, the keys and the mask, not on the
+// other rows of its block. Cost: 2 · keys · (width + value width) operations a row; memory for one
+// block of scores, kQueryRows × kKeyRows, a thread.
 #include "backends/eager/tiled_attention.hpp"
 
 #include <cmath>
@@ -17,7 +24,7 @@ constexpr float kNever = -std::numeric_limits<float>::infinity();
 
 std::int64_t groups_of(std::int64_t count) { return (count + kPanelGroup - 1) / kPanelGroup; }
 
-/// The keys of each head, as columns, and its values, as rows.
+/// Packed keys of each head as columns, and its values as rows.
 struct PackedKeys {
   std::vector<Panels> keys, values;
 };
@@ -42,7 +49,7 @@ PackedKeys packed_keys(const Call& call, const AttentionSizes& sizes) {
   return out;
 }
 
-/// Blocks of queries, one after another, by one thread.
+/// Processes blocks of queries on one thread.
 class TiledAttention {
  public:
   TiledAttention(Call& call, const AttentionSizes& sizes, const PackedKeys& packed)
@@ -52,7 +59,7 @@ class TiledAttention {
         wide_(panel_kernels().columns),
         row_(static_cast<std::size_t>(std::max({sizes.width, kKeyRows, sizes.value_width}))) {}
 
-  /// Queries [first, first + rows) of a head.
+  /// Computes queries [first, first + rows) of a head.
   void run(std::int64_t plane, std::int64_t first, std::int64_t rows) {
     const std::int64_t key_plane =
         plane / sizes_.heads * sizes_.key_heads + plane % sizes_.heads / sizes_.group();
@@ -74,7 +81,7 @@ class TiledAttention {
   [[nodiscard]] std::int64_t out_step() const { return values_->count() * wide_; }
   [[nodiscard]] float* scores_of(const Tile& tile) { return scores_.get() + tile.row * kKeyRows; }
 
-  /// Queries, scaled, in groups.
+  /// Loads and scales the queries, in groups.
   void start(const Array& q, std::int64_t rows) {
     if (!queries_) queries_ = aligned_floats(kQueryRows * depth());
     if (!scores_) scores_ = aligned_floats(kQueryRows * (kKeyRows + 2 * kPanelGroup));
@@ -96,7 +103,7 @@ class TiledAttention {
       }
   }
 
-  /// Some keys more.
+  /// Adds the next block of keys.
   void see(std::int64_t key, std::int64_t keys) {
     score(key, keys);
     const std::int64_t step = out_step();
@@ -140,7 +147,7 @@ class TiledAttention {
       }
   }
 
-  /// Nothing is seen of keys that the mask hides, that come later, or that are none.
+  /// Masks keys that the mask hides, later keys, and the padding of the last group.
   void hide(const Tile& tile, std::int64_t key, std::int64_t keys) {
     const std::int64_t step = tile.rows * kPanelGroup, padded = groups_of(keys) * kPanelGroup;
     for (std::int64_t r = 0; r < tile.rows; ++r) {

@@ -1,3 +1,7 @@
+// C++ expressions over the prelude for elements, values and operations. Invariant: a value that is
+// held for a narrow dtype is already rounded to it, so `rounded` is the only place that rounds, and
+// emitters may keep or drop round trips without changing the meaning. Each function is
+// constant-time text formatting.
 #include "codegen/rowprogram/cxx.hpp"
 
 #include <charconv>

@@ -1,3 +1,7 @@
+// Lowers one element of a computed value: pointwise ops, casts and reductions. Invariant: every
+// rounding point of the meaning becomes one rounding of the row program, and each is exact before
+// it: an operand is converted to a type that holds it exactly. Cost: one statement for each op and
+// distinct index.
 #include <algorithm>
 #include <array>
 
@@ -37,10 +41,11 @@ Unit unit_of(DType dtype) {
   return !is_float(dtype) ? Unit::i64 : dtype == DType::f64 ? Unit::f64 : Unit::f32;
 }
 
-/// Casts round once, from what holds the operand exactly: f32 for the narrow floating types and
-/// numbers of a byte, f64 for the rest. An i32 becomes an f32 by one conversion, which rounds once.
-/// None goes by f64 without need: it is slow on devices, and ptxas 13.0 leaves some conversions of
-/// an f64 chosen by a truth to f32 out, so that another element's number stands there.
+/// Returns the type through which a cast rounds. Casts round once, from a type that holds the
+/// operand exactly: f32 for narrow floats and one-byte numbers, f64 for the rest. An i32 becomes an
+/// f32 by one conversion, which rounds once. f64 is avoided where possible: it is slow on devices,
+/// and ptxas 13.0 drops some conversions of an f64 selected by a condition, which gives another
+/// element's value.
 Unit cast_unit(DType from, DType to) {
   if (!is_float(from) && !is_float(to)) return Unit::i64;
   const bool exact = unit_of(from) == Unit::f32 || size_of(from) == 1;
@@ -135,7 +140,7 @@ SlotId Lowering::pointwise(NodeId node, Operation operation, const Position& at)
   const std::size_t first = operation == Operation::select ? 1 : 0;
   if (statement.operands.size() <= first)
     refuse(fmt::format("primitive {} lacks operands", name(operation)));
-  // The common type of the operands, so that a comparison of integers is exact.
+  // The common dtype of the operands, so that a comparison of integers is exact.
   DType common = dtype(graph_.operand(node, first));
   bool weak = shape(graph_.operand(node, first)).empty();
   for (std::size_t i = first + 1; i < statement.operands.size(); ++i) {
@@ -150,8 +155,9 @@ SlotId Lowering::pointwise(NodeId node, Operation operation, const Position& at)
   return emit(std::move(statement), to, vars);
 }
 
-/// A reduction pays when it is computed once for each place that differs: not again in every pass
-/// of a loop (or in every row) that it does not depend on, nor for each column of a group.
+/// Throws Opaque if a reduction would be repeated. It pays only if it is computed once for each
+/// distinct place: not in every pass of a loop (or every row) that it does not depend on, nor for
+/// each column of a group.
 void Lowering::check_reduction(NodeId node, const Position& at) {
   const std::string& op = graph_.op_of(node).name;
   const std::vector<VarId> vars = vars_of(at);

@@ -1,15 +1,17 @@
-// Greedy, from producers to consumers: each node starts a group of its own,
-// which then absorbs the groups of its operands' producers one after the other. Two groups merge if
-//  * both are row programs or views that can be lowered, within the limits of nodes and arguments;
-//  * the union is convex: no path leads from one to the other through a third group (leads_around),
-//    where the order of effects counts as an edge;
-//  * it lowers to one row program, whose rows are those of one of the two, or between them, so that
-//    no part runs with fewer rows than the one of less parallelism had by itself.
+// Partitions a piece into fusion groups: greedy clustering from producers to consumers under a
+// convexity constraint. Each node starts a group of its own, which then absorbs the groups of its
+// operands' producers one after another. Two groups merge if
 //
-// At the end views at the rim of a group are peeled off, as nothing has to run for them. Invariant:
+// * both are row programs or views that can be lowered, within the limits of nodes and arguments;
+// * the union is convex: no path leads from one to the other through a third group (leads_around),
+//   where the order of effects counts as an edge;
+// * it lowers to one row program whose rows are those of one of the two, or between them, so that
+//   no part runs with fewer rows than the less parallel one had alone.
+//
+// At the end, views at the boundary of a group are split off, since they run nothing. Invariant:
 // every live node is in exactly one group, and the groups have a topological order, in which they
-// are returned. leads_around visits at most all groups for each operand, so that the worst case is
-// quadratic; groups are bounded by max_nodes.
+// are returned. Cost: leads_around visits at most all groups for each operand, so the worst case is
+// quadratic; max_nodes bounds a group.
 #include "codegen/rowprogram/grouping.hpp"
 
 #include <algorithm>
@@ -68,7 +70,7 @@ class Grouper {
            (units_[unit].kind == UnitKind::view && units_[unit].why.reason.empty());
   }
 
-  /// The unit of `n` takes in those of its producers.
+  /// Merges a node's unit with those of its producers.
   void grow(NodeId n) {
     if (!grows(unit_of_[n])) return;
     for (ValueId v : graph_.operands(n)) {
@@ -78,7 +80,7 @@ class Grouper {
     }
   }
 
-  /// The units that hold what the nodes of a unit read, and the effect before one of its own.
+  /// Returns the units that produce the operands of a unit, and the effect that precedes its own.
   std::set<std::size_t> sources(std::size_t unit) const {
     std::set<std::size_t> out;
     for (NodeId n : units_[unit].nodes) {
@@ -92,7 +94,7 @@ class Grouper {
     return out;
   }
 
-  /// Whether a path leads from unit `from` to unit `to` through a third one.
+  /// Returns true if a path leads from unit `from` to unit `to` through a third one.
   [[nodiscard]] bool leads_around(std::size_t from, std::size_t to) const {
     std::set<std::size_t> seen{from};
     std::vector<std::size_t> open;
@@ -127,8 +129,8 @@ class Grouper {
     b = std::move(both);
   }
 
-  /// The rows stay what they are for one of the two, or lie between: nothing runs with less
-  /// parallelism than the part with fewer rows had alone.
+  /// Returns true if the merged rows equal those of one unit or lie between them, so that nothing
+  /// loses parallelism compared with the less parallel part.
   [[nodiscard]] static bool is_worth(const RunUnit& a, const RunUnit& b, const RowProgram& both) {
     const auto prefix = [](const Shape& shorter, const Shape& longer) {
       return shorter.size() <= longer.size() &&
@@ -139,7 +141,7 @@ class Grouper {
     return prefix(least, z) && prefix(z, most);
   }
 
-  /// Views at the rim of a group are views again: nothing runs for them.
+  /// Splits off views at the boundary of a group; they run nothing.
   void peel(std::size_t index) {
     for (;;) {
       RunUnit& unit = units_[index];
@@ -168,7 +170,7 @@ class Grouper {
     }
   }
 
-  /// By first node, but never before what it reads.
+  /// Returns the units by first node, but never before their operands.
   std::vector<RunUnit> ordered() {
     std::vector<RunUnit> out;
     std::vector<std::uint8_t> state(units_.size(), 0);
@@ -191,7 +193,7 @@ class Grouper {
         state[unit] = 2;
         open.pop_back();
         out.push_back(std::move(units_[unit]));
-        units_[unit].nodes = out.back().nodes;  // `sources` still asks for them
+        units_[unit].nodes = out.back().nodes;  // `sources` still reads them
       }
     }
     return out;
@@ -201,7 +203,7 @@ class Grouper {
   const GroupingOptions& options_;
   std::vector<RunUnit> units_;
   std::map<NodeId, std::size_t> unit_of_;
-  std::map<NodeId, NodeId> effect_before_;  // of effects: their order is kept
+  std::map<NodeId, NodeId> effect_before_;  // preceding effect of each effect: their order is kept
 };
 
 }  // namespace

@@ -1,3 +1,8 @@
+// Builds index expressions. Expressions are hash-consed, and each constructor simplifies by
+// interval arithmetic and algebraic identities of floor division. Invariant: equal ids mean equal
+// expressions, and a simplification is applied only if it holds for all values in the variables'
+// intervals. Cost: a constructor is constant apart from the linear forms that it compares (at most
+// kMaxTerms terms, see terms.cpp).
 #include "codegen/rowprogram/index.hpp"
 
 #include <algorithm>
@@ -10,7 +15,7 @@ using IndexKind = Index::Kind;
 constexpr std::int64_t kMin = std::numeric_limits<std::int64_t>::min();
 constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
 
-/// Ends that overflow become open.
+/// Adds interval ends; an overflow becomes unbounded.
 std::int64_t plus(std::int64_t a, std::int64_t b, std::int64_t open) {
   std::int64_t sum = 0;
   return a == open || b == open || __builtin_add_overflow(a, b, &sum) ? open : sum;
@@ -93,11 +98,11 @@ IndexId Indices::add(IndexId a, IndexId b) {
       !__builtin_add_overflow(nodes_[x.b].constant, y.constant, &sum)) {
     return add(x.a, constant(sum));
   }
-  // (t / k) * k + t % k is t: a row index taken apart and put together again.
+  // (t / k) * k + t % k is t: a row index that was split and joined again.
   if (x.kind == IndexKind::mul && y.kind == IndexKind::mod && x.b == y.b) {
     const Index& quotient = nodes_[x.a];
     if (quotient.kind == IndexKind::div && quotient.a == y.a && quotient.b == y.b) return y.a;
-    // The same where t is a quotient itself: (s / (m k)) * k + (s / m) % k is s / m.
+    // The same if t is itself a quotient: (s / (m k)) * k + (s / m) % k is s / m.
     const Index& part = nodes_[y.a];
     if (quotient.kind == IndexKind::div && part.kind == IndexKind::div && quotient.a == part.a) {
       const Index &whole = nodes_[quotient.b], &m = nodes_[part.b], &k = nodes_[y.b];
@@ -209,7 +214,7 @@ void Indices::print(IndexId id, bool factor, std::string& out) const {
       return;
     case IndexKind::slot: out += "v" + std::to_string(node.constant); return;
     case IndexKind::add: return infix(" + ", factor, false);
-    case IndexKind::sub:  // the right side in parentheses where it is a sum
+    case IndexKind::sub:  // parentheses on the right side of a difference
       if (factor) out += '(';
       print(node.a, false, out);
       out += " - ";

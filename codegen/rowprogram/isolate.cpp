@@ -1,3 +1,7 @@
+// Copies some nodes of a graph to a graph of their own, so that they can be lowered: values from
+// outside become inputs, literals are copied, and values that are read outside become outputs.
+// Cost: linear in the nodes and their operands; a value's users are scanned only up to the first
+// one outside.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -12,7 +16,7 @@ namespace {
 
 bool is_constant(const Graph& graph, NodeId n) { return graph.op_of(n).is_literal(); }
 
-/// Ends at the first: a value may have very many users.
+/// Stops at the first outside user, because a value may have very many.
 bool is_read_outside(const Graph& graph, ValueId v, const std::set<NodeId>& own) {
   for (UseId u = graph.first_use(v); u.valid(); u = graph.next_use(u))
     if (!own.contains(graph.user(u))) return true;

@@ -1,4 +1,7 @@
-// Turns the index of a result's element into the operand's.
+// Lowers layout ops: maps the index of a result's element to the operand's, without computing
+// anything. Reshapes are decomposed into the finest matching blocks of dims, so that only dims that
+// are really split or joined need division. Invariant: the mapped index addresses the same element,
+// and stays inside the operand's extents for every index inside the result's.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -49,8 +52,8 @@ SlotId Lowering::moved(NodeId node, std::size_t result, const Position& at) {
   refuse(fmt::format("op {} has no body and is not a row primitive", op));
 }
 
-/// The operands from `operand` on, which hold the element at `at`: a branch each, as far as the
-/// place is not known.
+/// Returns the element at `at` of the operands from `operand` on: a branch for each, unless the
+/// place is known.
 SlotId Lowering::concatenated(NodeId node, std::size_t axis, std::size_t operand, Position at) {
   while (operand + 1 < graph_.operand_count(node) &&
          context_.dims.value(shape(graph_.operand(node, operand))[axis]) == 0)
@@ -92,7 +95,7 @@ SlotId Lowering::gathered(NodeId node, const Position& at) {
   return element(table, inner);
 }
 
-/// Stands where the index is computed.
+/// Emits the check in the scope in which the index is computed.
 void Lowering::check(SlotId index, IndexId bound) {
   if (!checked_.emplace(index, bound).second) return;
   Statement statement;
@@ -103,8 +106,8 @@ void Lowering::check(SlotId index, IndexId bound) {
   program_.checks = true;
 }
 
-/// Dims are matched where the products of the leading ones agree, so that only what is really split
-/// or joined needs division.
+/// Matches dims at equal products of leading extents, so that only dims that are split or joined
+/// need division.
 Position Lowering::reshaped(const Shape& from, const Shape& to, const Position& at) {
   const auto products = [&](const Shape& s) {
     std::vector<DimId> out{context_.dims.constant(1)};
@@ -117,7 +120,7 @@ Position Lowering::reshaped(const Shape& from, const Shape& to, const Position& 
   Position inner(from.size());
   for (std::size_t i = 0, j = 0; i < from.size() || j < to.size();) {
     std::size_t i2 = from.size(),
-                j2 = to.size();  // the whole rest, unless a nearer meeting point is found
+                j2 = to.size();  // the whole rest, unless a nearer match is found
     for (std::size_t a = i + 1; a < from.size() && i2 == from.size(); ++a) {
       for (std::size_t b = j + 1; b < to.size(); ++b) {
         if (before[a].valid() && before[a] == after[b]) {

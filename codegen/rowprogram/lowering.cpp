@@ -1,9 +1,13 @@
-// Elements are pulled: to store an element of a result, the element of the value is asked for at an
-// index; layout ops rewrite the index, pointwise ops pull elements of their operands, reductions
-// open a loop. What is computed is placed in the outermost scope that has its index variables, and
-// reused there for an equal index, so that loop-invariant code is hoisted and common subexpressions
-// are computed once. A loop that has to be cut to make an index known restarts the lowering
-// (Recut), a bounded number of times.
+// Lowers a graph to a row program by demand: to store an element of a result, the element of its
+// value is requested at an index. Layout ops rewrite the index, pointwise ops request elements of
+// their operands, and reductions open a loop. A computation is placed in the outermost scope that
+// has its index variables, and is reused there for an equal index; this is loop-invariant code
+// motion and common subexpression elimination in one pass. A loop that must be cut to make an index
+// known restarts the lowering (Recut).
+//
+// Invariant: a statement is placed where all its variables are defined and every branch condition
+// that its addresses need holds. Cost: linear in the emitted statements (at most kMaxNodes) for
+// each attempt; the number of restarts is bounded.
 #include "codegen/rowprogram/lowering.hpp"
 
 #include <algorithm>
@@ -13,10 +17,10 @@
 namespace pw::rows {
 namespace {
 
-constexpr std::size_t kMaxNodes = 1024;  // bounds the recursion
+constexpr std::size_t kMaxNodes = 1024;  // limits the recursion
 constexpr std::size_t kMaxStatements = 20000;
 constexpr int kMaxCuts = 64;
-constexpr std::uint64_t kMaxAddress = 1000;  // operators in one address
+constexpr std::uint64_t kMaxAddress = 1000;  // maximum operators of one address
 
 bool is_reduction(std::string_view op) {
   return op == "sum" || op == "mean" || op == "amax" || op == "amin";
@@ -27,7 +31,7 @@ bool is_reduction(std::string_view op) {
 Lowering::Lowering(const Graph& graph, bool checks)
     : graph_(graph), context_(graph.context()), tokens_(graph.facts.tokens()), checks_(checks) {}
 
-/// Loops are cut one place at a time. What fits no better when it is cut is left whole.
+/// Cuts loops one at a time. If a cut makes the program worse, the loop stays whole.
 RowProgram Lowering::run() {
   if (graph_.outputs().empty()) refuse("it has no results");
   if (graph_.node_count() > kMaxNodes)
@@ -82,8 +86,9 @@ void Lowering::set_arguments() {
   for (ValueId v : graph_.outputs()) program_.arguments.push_back({graph_.type(v), true});
 }
 
-/// The leading dims common to all results, but for the last dim (which a row runs over) and what is
-/// reduced. Results of rank 1 have a row an element, unless they are reduced themselves.
+/// Returns the number of leading dims common to all results, except the last dim (over which a row
+/// runs) and reduced dims. Results of rank 1 have one row for each element, unless they are reduced
+/// themselves.
 std::size_t Lowering::domain_rank() const {
   const Shape& first = shape(graph_.outputs().front());
   std::size_t rank = first.size(), widest = 0;

@@ -1,3 +1,6 @@
+// The text form of a row program, one statement a line. It is deterministic and complete, so that
+// equal texts mean equal programs; keys of tuned schedules are hashes of it (without the name).
+// Linear in the program.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

@@ -1,6 +1,7 @@
-// Results of one shape share their loops, and so do loops of one extent that stand side by side; a
-// loop is cut where that makes known inside of it what is read, and into groups of columns that
-// something is reduced over.
+// Loops over results. Results of one shape share their loops, and adjacent loops of equal extent
+// are fused. A loop is cut at a bound if that decides inside it which operand is read, and tiled if
+// a reduction covers a group of its columns. Invariant: loops only store, so a loop may move after
+// later statements; each element of a result is stored exactly once.
 #include <algorithm>
 
 #include "codegen/rowprogram/lowering.hpp"
@@ -8,8 +9,8 @@
 namespace pw::rows {
 namespace {
 
-constexpr std::int64_t kMinGroup = 4;  // narrower ones would take groups of columns apart, where it
-                                       // is only for a condition
+constexpr std::int64_t kMinGroup = 4;  // narrower groups would split the 8-column accesses
+                                       // a minimum part of a loop that exists only for a condition
 constexpr std::int64_t kMinPart = 2;
 
 }  // namespace
@@ -71,9 +72,9 @@ void Lowering::looped(Cut& cut, IndexId extent, IndexId offset, const Body& body
   }
 }
 
-/// A loop of the same extent that stands here already is opened again, so that what both need is
-/// computed once. Loops only store, so it may move behind what was placed after it. One that never
-/// runs is left out: emitters take a loop of a known extent to have a first pass.
+/// Reopens an existing loop of the same extent in this scope, so that shared computations run once.
+/// Loops only store, so it may move after what was placed later. A loop without passes is omitted,
+/// because emitters assume that a loop of known extent has a first pass.
 template <class Body>
 void Lowering::in_loop(Cut* cut, IndexId extent, const Body& body) {
   if (program_.indices.interval(extent).high <= 0) return;

@@ -1,3 +1,7 @@
+// Linear forms of index expressions: constant + the sum of factors · atoms. They normalise sums,
+// and decide divisibility: an expression splits into a multiple of a step and a rest whose interval
+// is below the step. Invariant: coefficients never overflow; an operation that would overflow
+// returns nothing. Cost: at most kMaxTerms terms for each form.
 #include <algorithm>
 #include <functional>
 #include <numeric>
@@ -11,7 +15,7 @@ namespace {
 constexpr std::int64_t kUnbounded = std::numeric_limits<std::int64_t>::max();
 constexpr std::size_t kMaxTerms = 64;
 
-/// Floor, so that the remainder is never negative.
+/// Floor division: the remainder is never negative.
 std::int64_t floor_div(std::int64_t a, std::int64_t b) {
   return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
 }
@@ -66,8 +70,9 @@ IndexId Indices::sum(const Terms& terms) {
   return add(out, constant(terms.constant));
 }
 
-/// a = step * quotient + rest with 0 <= rest, and rest < step unless step is `by`: for the largest
-/// step that divides `by` (and is not 1) for which this is known and the quotient is not 0.
+/// Splits a = step * quotient + rest with 0 <= rest, and rest < step unless step is `by`. The step
+/// is the largest divisor of `by` other than 1 for which this is proved and the quotient is
+/// nonzero.
 std::optional<Indices::Parts> Indices::parts(IndexId a, std::int64_t by) {
   const auto all = terms(a);
   if (!all) return std::nullopt;
@@ -104,7 +109,8 @@ IndexId Indices::substitute(IndexId id, VarId var, IndexId by) {
   if (!depends(id, var)) return id;
   const Index node = nodes_[id];
   if (node.kind == Index::Kind::variable) return by;
-  if (node.kind == Index::Kind::slot) return id;  // what was read is read for its own place
+  if (node.kind == Index::Kind::slot)
+    return id;  // a slot's value belongs to the place that it was read for
   const IndexId a = substitute(node.a, var, by), b = substitute(node.b, var, by);
   switch (node.kind) {
     case Index::Kind::add: return add(a, b);

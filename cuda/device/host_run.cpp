@@ -1,9 +1,4 @@
-// Compiles and runs kernels on the host. The CUDA source stays unchanged: a prologue maps CUDA's
-// names to C++, and each cooperative operation (barrier, exchange, shared memory, asynchronous
-// copy) to a call of the emulated ThreadBlock through a table of functions. Invariant:
-// floating-point contraction is off and the prelude's arithmetic is that of the device in strict
-// mode, so the bits are equal. Cost: one C++ compilation for each set of kernels, cached by its
-// source; a run executes threads sequentially.
+// Definitions of CUDA's names; cooperative operations call the ThreadBlock.
 #include "cuda/device/host_run.hpp"
 
 #include <set>

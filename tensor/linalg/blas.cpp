@@ -1,3 +1,7 @@
+// Calls a BLAS that the process has already loaded: finds its symbols by dlsym, maps row-major
+// operands to its column-major interface (c' = b' · a'), and checks that they fit (dtype, unit
+// stride in one direction, 32-bit extents). Invariant: without a lent library, or with operands
+// that do not fit, nothing is called and the result is false. The cost of the checks is constant.
 #include "tensor/linalg/blas.hpp"
 
 #include <algorithm>
@@ -9,7 +13,7 @@
 namespace pw {
 namespace {
 
-using Int = int;  // of the interface of 32-bit integers, LP64
+using Int = int;  // LP64 interface: 32-bit integers
 template <class Scalar>
 using Fortran = void(const char* transa, const char* transb, const Int* m, const Int* n,
                      const Int* k, const Scalar* alpha, const Scalar* a, const Int* lda,
@@ -32,10 +36,10 @@ Blas& lent() {
   return blas;
 }
 
-/// How an operand is told to BLAS: row by row, or its transpose so.
+/// How an operand is passed to BLAS: row by row, or as a transpose.
 struct Operand {
   bool transposed = false;
-  Int step = 0;  ///< between rows, or columns where it is transposed
+  Int step = 0;  ///< between rows, or between columns if transposed
 };
 
 bool operand_of(const Matrix& m, Operand& out) {
@@ -58,7 +62,7 @@ bool takes(const Matrix& a, const Matrix& b, Operand& left, Operand& right) {
          operand_of(b, right);
 }
 
-/// Fortran's matrices are column-major: c' = b' · a'.
+/// Fortran's matrices are column-major, so c' = b' · a'.
 template <class Scalar>
 bool call(Fortran<Scalar>* function, DType dtype, const Matrix& a, const Matrix& b, Scalar* c) {
   Operand left, right;
@@ -85,7 +89,7 @@ Status lend_blas(const std::string& library) {
   found.bf16 = reinterpret_cast<Bf16*>(::dlsym(handle, "cblas_gemm_bf16bf16f32"));
   if (found.sgemm == nullptr && found.dgemm == nullptr)
     return fail(error_in(library, "PW1222", "the library has neither sgemm_ nor dgemm_"));
-  static std::mutex lending;  // by several threads: they find the same
+  static std::mutex lending;  // several threads may look at once; they find the same
   const std::lock_guard<std::mutex> lock(lending);
   if (!(found == lent())) lent() = found;
   return {};

@@ -1,3 +1,12 @@
+// Matrix products by blocking and packing (Goto and van de Geijn 2008,
+// doi:10.1145/1356052.1356053): a block of b is converted and packed into panels, tiles of a into
+// rows, and a register-blocked kernel multiplies them.
+//
+// Invariant: sums are cut at multiples of kDepth in k whatever the extents, and a tile adds in
+// ascending k. An element thus depends on its row of a, its column of b and their length alone, not
+// on the blocking, the threads or its place. Cost: O(m · n · k) multiplications; b is converted
+// once for each block of rows, and memory for the packed blocks is bounded by kMostPacked and a
+// thread's panel.
 #include "tensor/linalg/gemm.hpp"
 
 #include <algorithm>
@@ -14,11 +23,10 @@
 namespace pw {
 namespace {
 
-/// Sums end at multiples of kDepth, whatever the extents: an element's value depends on its row of
-/// a, its column of b and their length alone.
+/// Sums are cut at multiples of kDepth, whatever the extents; see the invariant above.
 constexpr std::int64_t kDepth = 512;
-constexpr std::int64_t kColumns = 128, kRows = 252;  ///< of what a thread computes at once
-constexpr std::int64_t kMostPacked = 1 << 22;        ///< numbers of a
+constexpr std::int64_t kColumns = 128, kRows = 252;  ///< of a block that a thread computes at once
+constexpr std::int64_t kMostPacked = 1 << 22;        ///< elements of a
 
 const std::byte* at(const Matrix& m, std::int64_t row, std::int64_t column) {
   return m.data + (row * m.row_step + column * m.column_step) * size_of(m.dtype);
@@ -39,7 +47,8 @@ const BlockKernel<double>& block_kernel() {
   return kernel;
 }
 
-/// Some depths of all rows of a, converted: by blocks of kDepth, then tiles of rows, [depth][rows].
+/// A range of depths of all rows of a, converted: by blocks of kDepth, then tiles of rows,
+/// [depth][rows].
 template <class Scalar>
 class PackedRows {
  public:
@@ -55,7 +64,7 @@ class PackedRows {
   }
 
   [[nodiscard]] std::int64_t rows() const { return a_.rows; }
-  /// The tile from `row` on, of the block from depth `k` on.
+  /// Returns the tile from `row` on, in the block from depth `k` on.
   [[nodiscard]] const Scalar* tile(std::int64_t row, std::int64_t k) const {
     return values_.data() + place(row, k);
   }
@@ -88,8 +97,8 @@ class PackedRows {
   std::vector<Scalar> values_;
 };
 
-/// Some columns of b, converted: panels of the kernel's width, [depth][columns], the last one with
-/// zeros.
+/// Some converted columns of b: panels of the kernel's width, [depth][columns], the last one padded
+/// with zeros.
 template <class Scalar>
 class PackedColumns {
  public:
@@ -139,7 +148,7 @@ class PackedColumns {
   std::vector<Scalar> values_, line_;
 };
 
-/// Blocks of kRows × kColumns of a product, by one thread.
+/// Computes blocks of kRows × kColumns of a product on one thread.
 template <class Scalar>
 class PartOfProduct {
  public:
@@ -148,8 +157,8 @@ class PartOfProduct {
 
   [[nodiscard]] std::int64_t blocks() const { return across_ * ((rows_ + kRows - 1) / kRows); }
 
-  /// Blocks [first, last), for depths [k, end) of all. Depths are the outer loop: rows of b that
-  /// neighbouring blocks read are then in the same pages.
+  /// Computes blocks [first, last) for depths [k, end). Depths are the outer loop, so that rows of
+  /// b read by neighbouring blocks are in the same pages.
   void run(std::int64_t first, std::int64_t last, std::int64_t k, std::int64_t end) {
     for (; k < end; k += kDepth)
       for (std::int64_t i = first; i < last; ++i)
@@ -171,7 +180,7 @@ class PartOfProduct {
       }
   }
 
-  /// Of a panel whose columns are not all there, a copy.
+  /// Uses a copy for a panel with missing columns.
   void run_tile(BlockTile<Scalar> tile, std::int64_t rows, std::int64_t columns) {
     const BlockKernel<Scalar>& kernel = block_kernel<Scalar>();
     if (columns == kernel.columns) return kernel.tile(rows, tile);

@@ -1,5 +1,7 @@
-// This file is compiled several times, with PW_GEMM naming the variant. A tile's sums stay in
-// registers: two vectors a row, as many rows as there are registers for.
+// The register-blocked inner kernel of gemm.cpp. This file is compiled several times; PW_GEMM names
+// the variant. A tile's sums stay in registers: two vectors a row, and as many rows as there are
+// registers for. Invariant: an element starts from 0 and adds its products in ascending depth with
+// one fused multiply-add each, so every variant adds in the same order.
 #include "tensor/linalg/gemm_kernel.hpp"
 
 #include <array>

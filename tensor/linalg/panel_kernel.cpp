@@ -1,6 +1,7 @@
-// This file is compiled several times, with PW_GEMM naming the variant, as gemm_kernel.cpp is. A
-// tile's sums stay in registers: two vectors a row, as many rows as there are registers for (Goto
-// and van de Geijn, 2008, doi:10.1145/1356052.1356053).
+// The inner kernels of panels.cpp and tiled attention. This file is compiled several times; PW_GEMM
+// names the variant, as for gemm_kernel.cpp. A tile's sums stay in registers: two vectors a row,
+// and as many rows as there are registers for (Goto and van de Geijn 2008,
+// doi:10.1145/1356052.1356053).
 #include "tensor/linalg/panel_kernel.hpp"
 
 #include <algorithm>
@@ -23,7 +24,7 @@ constexpr std::int64_t kLanes = 8, kRows = 6;
 constexpr std::int64_t kLanes = 4, kRows = 6;
 #endif
 constexpr std::int64_t kColumns = 2 * kLanes;
-constexpr std::int64_t kAhead = 16 * kColumns;  // numbers of b, fetched before they are needed
+constexpr std::int64_t kAhead = 16 * kColumns;  // elements of b that are prefetched
 
 typedef float Vector __attribute__((vector_size(kLanes * 4)));
 typedef float Loose __attribute__((vector_size(kLanes * 4), aligned(4)));
@@ -45,7 +46,7 @@ template <std::int64_t rows>
 void multiply(const PanelTile& t) {
   Vector sums[rows][2];
   const float *a = t.a, *b = t.b;
-  // Of short sums, what is read and written after them is on its way while they are made.
+  // With short sums, the operands of the epilogue are prefetched during the sum.
   constexpr std::int64_t kShort = 16;
   if (t.groups <= kShort) prefetch_results<rows>(t);
 #pragma GCC unroll 16
@@ -74,7 +75,7 @@ void multiply(const PanelTile& t) {
       Vector sum = sums[r][i];
       if (t.add) sum += load(c);
       if (t.other != nullptr) sum += load(t.other + r * t.other_step + i * kLanes);
-      if (t.relu) sum = sum < Vector{} ? Vector{} : sum;  // what is no number stays
+      if (t.relu) sum = sum < Vector{} ? Vector{} : sum;  // NaN stays NaN
       store(c, sum);
     }
   }
@@ -93,9 +94,9 @@ void run_tile(std::int64_t rows, const PanelTile& tile) {
 
 typedef int Integers __attribute__((vector_size(kLanes * 4)));
 
-/// exp of what is not above 0, by the polynomial of the prelude; of less than -87 it is 0.
+/// Returns exp of values of at most 0, by the prelude's polynomial; below -87 it is 0.
 Vector exp_of(Vector x) {
-  constexpr float kLeast = -87.0f, kShift = 12582912.0f;  // whole numbers are in its low bits
+  constexpr float kLeast = -87.0f, kShift = 12582912.0f;  // its low bits hold an integer
   const Vector bounded = x < kLeast ? Vector{} + kLeast : x;
   const Vector shifted = bounded * 1.44269504f + kShift, n = shifted - kShift;
   const Vector r = n * 2.12194440e-4f + (n * -0.693359375f + bounded);
@@ -135,7 +136,7 @@ void weigh(const ScoreTile& t) {
       }
     const float here = largest_of(most), before = t.largest[r],
                 largest = here > before ? here : before;
-    const float from = largest == kNever ? 0.0f : largest;  // nothing is seen: exp(-inf) is 0
+    const float from = largest == kNever ? 0.0f : largest;  // no visible key: exp(-inf) is 0
     Vector sums{};
     for (std::int64_t g = 0; g < t.groups; ++g)
       for (std::int64_t i = 0; i < kVectors; ++i) {
@@ -152,7 +153,7 @@ void weigh(const ScoreTile& t) {
 
 Vector abs_of(Vector x) { return x < Vector{} ? -x : x; }
 
-/// The body of op gelu (rules/ops/activation.pwr).
+/// Computes the body of op gelu (rules/ops/activation.pwr).
 Vector gelu_of(Vector h) {
   const Vector z = abs_of(h) * 0.7071067811865476f, t = 1.0f / (z * 0.55f + 1.0f), u = z * z;
   Vector p = t * -0.297397098f + 0.976238151f;

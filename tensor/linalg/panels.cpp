@@ -1,3 +1,12 @@
+// Products with a packed right operand, including convolutions by implicit im2col: the rows of the
+// left operand are gathered from the image while a block is packed, and are never stored as a whole
+// matrix. Blocking follows Goto and van de Geijn (2008): a block of the left operand fits the
+// second-level cache, and panels of the right operand stream through it.
+//
+// Invariant: an element adds its products in ascending depth, independent of blocks and threads;
+// blocks of depth are added in order. Cost: O(rows · columns · depth) multiplications; the left
+// operand is packed once for all threads if it has at most kMost elements, else once for each
+// thread's part.
 #include "tensor/linalg/panels.hpp"
 
 #include <algorithm>
@@ -14,17 +23,17 @@
 namespace pw {
 namespace {
 
-/// A block of the left operand, as large as a second-level cache has room for.
+/// A block of the left operand that fits the second-level cache.
 constexpr std::int64_t kBlockRows = 224, kBlockDepth = 768;
-constexpr std::int64_t kNearWeights = 1 << 16;   // numbers
+constexpr std::int64_t kNearWeights = 1 << 16;   // elements
 constexpr std::int64_t kWorthAThread = 1 << 18;  // multiplications
 
 const PanelKernels& kernels() { return panel_kernels(); }
 
 std::int64_t rounded_up(std::int64_t n, std::int64_t to) { return (n + to - 1) / to * to; }
 
-/// Columns that stand one after another, to rows that are `step` apart: some rows of all columns at
-/// a time, so that those stay in the cache.
+/// Transposes contiguous columns to rows that are `step` apart, some rows of all columns at a time,
+/// so that these stay in the cache.
 void turn(const float* from, std::int64_t rows, std::int64_t columns, float* to,
           std::int64_t step) {
   constexpr std::int64_t kRows = 16;
@@ -41,8 +50,8 @@ Panels empty_panels(std::int64_t depth, std::int64_t columns) {
   return out;
 }
 
-/// Depths [first, last) of some pixels' rows, in groups. What is under a row of the kernel stands
-/// together where nothing is between elements; runs of it are copied.
+/// Packs depths [first, last) of some pixels' rows, in groups. Elements under a row of the kernel
+/// are contiguous if the dilation is 1; such runs are copied at once.
 class Packing {
  public:
   explicit Packing(const Pixels& x) : x_(x) {
@@ -65,7 +74,7 @@ class Packing {
         copy_runs(place, first, last, row, step);
         continue;
       }
-      // Copies of any length go to a row first: what is a group there is copied at once.
+      // Copies of any length go to a scratch row first, from which whole groups are copied.
       const auto padded = static_cast<std::size_t>(rounded_up(last, kPanelGroup) - first);
       row_.resize(std::max(row_.size(), padded));
       copy_runs(place, first, last, row_.data(), kPanelGroup);
@@ -95,7 +104,7 @@ class Packing {
     ++place.image;
   }
 
-  /// Depths [first, last), the groups `step` apart.
+  /// Copies depths [first, last); groups are `step` apart.
   void copy_runs(const Place& place, std::int64_t first, std::int64_t last, float* row,
                  std::int64_t step) const {
     const std::int64_t length = merged_ * x_.channels;
@@ -108,7 +117,7 @@ class Packing {
     }
   }
 
-  /// Numbers [skipped, skipped + count) of a run, to depths from k on.
+  /// Copies elements [skipped, skipped + count) of a run to the depths from k on.
   void pack_run(const Place& place, const Axes& run, std::int64_t skipped, std::int64_t count,
                 std::int64_t k, std::int64_t step, float* row) const {
     const Window& w = x_.window;
@@ -116,7 +125,7 @@ class Packing {
     const std::int64_t z = w.source(0, place.at[0], 0) + run[0],
                        y = w.source(1, place.at[1], 0) + run[1],
                        x = w.source(2, place.at[2], 0) + run[2];
-    std::int64_t begin = 0, end = 0;  // what of the run is inside
+    std::int64_t begin = 0, end = 0;  // the part of the run inside the image
     if (z >= 0 && z < in[0] && y >= 0 && y < in[1]) {
       begin = std::clamp(-x * x_.channels, skipped, skipped + count);
       end = std::clamp((in[2] - x) * x_.channels, begin, skipped + count);
@@ -133,7 +142,7 @@ class Packing {
     for (; k < end; ++k) row[k / kPanelGroup * step + k % kPanelGroup] = 0;
   }
 
-  /// Numbers to depths [k, end), in groups; at once where those stand together.
+  /// Copies elements to depths [k, end) in groups; at once if they are contiguous.
   static void copy_run(const float* from, std::int64_t k, std::int64_t end, std::int64_t step,
                        float* row) {
     if (step == kPanelGroup) {
@@ -146,22 +155,22 @@ class Packing {
   }
 
   const Pixels& x_;
-  std::int64_t merged_ = 1;  ///< how many elements of the kernel are one run
-  std::vector<Axes> runs_;   ///< from the kernel's first element
+  std::int64_t merged_ = 1;  ///< kernel elements of one run
+  std::vector<Axes> runs_;   ///< runs, relative to the kernel's first element
   std::vector<float> row_;
 };
 
-/// Rows [first, last) in blocks: visit(row, rows).
+/// Visits rows [first, last) in blocks: visit(row, rows).
 template <class Visit>
 void for_each_block(std::int64_t first, std::int64_t last, const Visit& visit) {
   for (std::int64_t row = first; row < last; row += kBlockRows)
     visit(row, std::min(kBlockRows, last - row));
 }
 
-/// All of the left operand, packed by all threads for all of them: [blocks of depth][tiles].
+/// The whole left operand, packed by all threads together: [blocks of depth][tiles].
 class PackedRows {
  public:
-  static constexpr std::int64_t kMost = 1 << 23;  // numbers
+  static constexpr std::int64_t kMost = 1 << 23;  // elements
 
   PackedRows(const Pixels& a, const Panels& b)
       : rows_(a.count()), data_(aligned_floats(rows_ * b.padded_depth())) {
@@ -182,7 +191,7 @@ class PackedRows {
     });
   }
 
-  /// From row `row` of a tile on, depths [k, k + depth) of a block.
+  /// Returns row `row` of a tile onward, for depths [k, k + depth) of a block.
   [[nodiscard]] float* at(std::int64_t k, std::int64_t depth, std::int64_t row) const {
     return data_.get() + k * rows_ + row * depth;
   }
@@ -193,10 +202,10 @@ class PackedRows {
   std::shared_ptr<float> data_;
 };
 
-/// Rows [.., ..) and panels [.., ..) of a product, by one thread.
+/// Computes a range of rows and panels of a product on one thread.
 class PartOfProduct {
  public:
-  /// Without `packed` it packs for itself.
+  /// Creates the part; without `packed` it packs its own rows.
   PartOfProduct(const Pixels& a, const Panels& b, const Finish& finish, float* y,
                 const PackedRows* packed = nullptr)
       : packing_(a), b_(b), finish_(finish), y_(y), packed_(packed), panels_(b.count()) {}
@@ -216,8 +225,8 @@ class PartOfProduct {
                  std::int64_t panels) {
     const std::int64_t depth = std::min(kBlockDepth, b_.padded_depth() - k);
     const std::vector<Tile> tiles = tiles_of(row, rows);
-    // Weights that stay in the cache are read again for each tile, whose results are then written
-    // together; of larger ones, each panel is read for all tiles of the block.
+    // Weights that stay in the cache are reread for each tile, whose results are then written
+    // together. For larger weights, each panel is read once for all tiles of the block.
     if (depth * panels_ * kernels().columns <= kNearWeights) {
       for (const Tile& tile : tiles) {
         const float* const a = packed_rows(tile, k, depth, block_.get());
@@ -232,7 +241,7 @@ class PartOfProduct {
       for (std::size_t i = 0; i < tiles.size(); ++i) run_tile(a[i], tiles[i], p, k, depth);
   }
 
-  /// A tile's rows: packed now to `to`, unless all are packed already.
+  /// Returns a tile's packed rows; packs them to `to` unless all rows are packed already.
   const float* packed_rows(const Tile& tile, std::int64_t k, std::int64_t depth, float* to) {
     if (packed_ != nullptr) return packed_->at(k, depth, tile.row);
     packing_.pack(tile, k, std::min(k + depth, b_.depth), to);
@@ -265,7 +274,7 @@ class PartOfProduct {
       kernels().gelu(y_ + (tile.row + r) * b_.columns + column, columns);
   }
 
-  /// The last panel, whose columns are not all there.
+  /// Computes the last panel, which has fewer columns.
   void run_narrow(PanelTile t, std::int64_t rows, std::int64_t columns) {
     const std::int64_t wide = kernels().columns;
     std::vector<float> c(static_cast<std::size_t>(rows * wide)), other(c.size()),
@@ -291,7 +300,7 @@ class PartOfProduct {
   const Finish& finish_;
   float* y_;
   const PackedRows* packed_;
-  std::int64_t panels_;  ///< of all of b
+  std::int64_t panels_;  ///< in all of b
   std::shared_ptr<float> block_;
 };
 
@@ -379,7 +388,8 @@ void multiply(const Pixels& a, const Panels& b, const Finish& finish, float* y) 
                      a_row = b.depth * b.columns + 1;
   if (rows < 2 * kBlockRows && panels > 1 && rows * b.padded_depth() <= PackedRows::kMost) {
     const PackedRows packed(a, b);
-    // Of deep products several panels at once: a block of depth is read for all of them.
+    // Deep products process several panels together, so that a block of depth is read once for all
+    // of them.
     const std::int64_t chunk = (b.padded_depth() + kBlockDepth - 1) / kBlockDepth;
     parallel_for(
         panels, 1 + kWorthAThread / a_panel,

@@ -1,3 +1,7 @@
+// Calls PyTorch's kernels through its C interface for compiled models. Operands are wrapped as
+// tensors without a copy, results are copied unless they are already row-major f32. Invariant: a
+// call is made only for operands that oneDNN processes with an optimised kernel; otherwise the
+// result is false and our own kernels run.
 #include "tensor/linalg/torch_kernels.hpp"
 
 #include <algorithm>
@@ -15,7 +19,7 @@ struct Opaque;
 using Handle = Opaque*;
 using Numbers = std::array<std::int64_t, 4>;
 
-/// Those that return a number return 0 where they have done it.
+/// PyTorch's C functions. Those that return a number return 0 for success.
 struct TorchFunctions {
   std::int32_t (*float32)() = nullptr;
   std::int32_t (*cpu)() = nullptr;
@@ -26,13 +30,13 @@ struct TorchFunctions {
   int (*data)(Handle, void** out) = nullptr;
   int (*dtype)(Handle, std::int32_t* out) = nullptr;
   int (*contiguous)(Handle, bool* out) = nullptr;
-  /// And then what `after` names. Unlike `aoti_torch_cpu_convolution`, which for one image and one
-  /// thread goes to products, it is always oneDNN's.
+  /// Convolution followed by the op that `after` names. Unlike `aoti_torch_cpu_convolution`, which
+  /// uses products for one image and one thread, it always uses oneDNN.
   int (*convolution)(Handle x, Handle w, Handle* bias, const std::int64_t* padding, std::int64_t,
                      const std::int64_t* stride, std::int64_t, const std::int64_t* dilation,
                      std::int64_t, std::int64_t groups, const char* after, const double** scalars,
                      std::int64_t, const char** algorithm, Handle* out) = nullptr;
-  /// x · wᵀ, and then what `after` names.
+  /// x · wᵀ followed by the op that `after` names.
   int (*linear)(Handle x, Handle w, Handle* bias, const char* after, const double** scalars,
                 std::int64_t, const char** algorithm, Handle* out) = nullptr;
   bool operator==(const TorchFunctions&) const = default;
@@ -43,16 +47,16 @@ TorchFunctions& lent_functions() {
   return functions;
 }
 
-/// A tensor of PyTorch's.
+/// A PyTorch tensor.
 class Torch {
  public:
-  Torch() = default;  ///< none
+  Torch() = default;  ///< null
   Torch(const float* data, std::int64_t rank, const Numbers& sizes)
       : Torch(data, rank, sizes, row_major(rank, sizes)) {}
   Torch(const float* data, std::int64_t rank, const Numbers& sizes, const Numbers& strides) {
     if (data == nullptr) return;
     const TorchFunctions& torch = lent_functions();
-    void* const memory = const_cast<float*>(data);  // which is only read
+    void* const memory = const_cast<float*>(data);  // read only
     if (torch.from_memory(memory, rank, sizes.data(), strides.data(), 0, torch.float32(),
                           torch.cpu(), 0, &handle) != 0)
       handle = nullptr;
@@ -74,7 +78,7 @@ class Torch {
   }
 };
 
-/// The elements of a result in f32, row-major; null where it has others.
+/// Returns the elements of a row-major f32 result; null for other results.
 const float* row_major_data(const Torch& tensor) {
   const TorchFunctions& torch = lent_functions();
   std::int32_t dtype = -1;
@@ -93,14 +97,14 @@ bool is_worth_it(const Convolution& c) {
   return flat && c.channels > 1 && (w.kernel_count() > 1 || w.in != w.out);
 }
 
-/// Whether the elements, row by row or column by column, have no gaps: for others oneDNN has
-/// nothing but its reference.
+/// Returns true if the elements have no gaps, by rows or by columns; for others oneDNN has only its
+/// reference implementation.
 bool is_dense(const Matrix& m) {
   return (m.column_step == 1 && m.row_step == m.columns) ||
          (m.row_step == 1 && m.column_step == m.rows);
 }
 
-/// The places of PyTorch's convolution: those of the library can be fewer.
+/// Returns the number of places of PyTorch's convolution; the graph's op may have fewer.
 std::int64_t places(const Window& w, std::size_t axis) {
   return (w.in[axis] + 2 * w.padding[axis] - w.dilation[axis] * (w.kernel[axis] - 1) - 1) /
              w.stride[axis] +
@@ -126,7 +130,7 @@ Status lend_torch(const std::string& library) {
   find(found.linear, "aoti_torch_cpu__linear_pointwise");
   if (!find.missing().empty())
     return fail(error_in(library, "PW1222", "it lends nothing: " + find.problem()));
-  static std::mutex lending;  // by several threads: they find the same
+  static std::mutex lending;  // several threads may look at once; they find the same
   const std::lock_guard<std::mutex> lock(lending);
   if (!(found == lent_functions())) lent_functions() = found;
   return {};
@@ -158,7 +162,7 @@ bool lent_convolution(const Convolution& c, const float* x, const float* w, cons
 
 bool lent_product(const Matrix& a, const Matrix& b, float* c) {
   constexpr std::int64_t kWorthACall = 1 << 22;  // multiplications
-  constexpr std::int64_t kWorthACopy = 48;       // multiplications a result, which is copied
+  constexpr std::int64_t kWorthACopy = 48;       // multiplications for each result, which is copied
   const TorchFunctions& torch = lent_functions();
   if (torch.linear == nullptr || a.dtype != DType::f32 || b.dtype != DType::f32 || !is_dense(a) ||
       !is_dense(b) || a.columns < kWorthACopy || a.rows * a.columns * b.columns < kWorthACall)

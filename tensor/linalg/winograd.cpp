@@ -1,3 +1,11 @@
+// Winograd convolution F(2×2, 3×3): each 4 × 4 input tile is transformed to 16 points, each point
+// is a matrix product over channels with the transformed weights, and 16 products are transformed
+// back to 2 × 2 results (Winograd 1980; Lavin and Gray 2015).
+//
+// Invariant: if every sum is finite the result equals im2col up to rounding; otherwise the
+// convolution is recomputed by im2col, since a transform spreads infinities and NaN over a tile.
+// Cost: 16 · channels · outputs multiplications for each 4 results, 4/9 of im2col, and weights of
+// 16/9 the size.
 #include "tensor/linalg/winograd.hpp"
 
 #include <algorithm>
@@ -18,12 +26,12 @@ const WinogradKernels& kernels() {
   return chosen;
 }
 
-constexpr std::int64_t kLeastRows = 56;  // that weights are read for at once
-constexpr std::int64_t kStep = 2;        // a tile's results on an axis
+constexpr std::int64_t kLeastRows = 56;  // minimum rows for which the weights are read once
+constexpr std::int64_t kStep = 2;        // results of a tile on an axis
 
 std::int64_t tiles_on(std::int64_t extent) { return (extent + kStep - 1) / kStep; }
 
-/// G g Gᵀ at each point.
+/// Returns G g Gᵀ for a kernel, at each point.
 std::array<double, kWinogradPoints> transformed(const float* g) {
   const auto each = [](double a, double b, double c) {
     return std::array<double, 4>{a, (a + b + c) / 2, (a - b + c) / 2, c};
@@ -38,7 +46,7 @@ std::array<double, kWinogradPoints> transformed(const float* g) {
   return out;
 }
 
-/// Tiles [first, first + rows) of a convolution, by one thread.
+/// Computes tiles [first, first + rows) of a convolution on one thread.
 class PartOfConvolution {
  public:
   PartOfConvolution(const Pixels& x, const WinogradWeights& w, const Finish& finish, float* y)
@@ -53,10 +61,10 @@ class PartOfConvolution {
         zeros_(static_cast<std::size_t>(channels_)),
         outside_(static_cast<std::size_t>(outputs_)) {}
 
-  /// Whether all sums were finite.
+  /// Returns true if all sums were finite.
   bool run(std::int64_t first, std::int64_t rows) {
-    // The points of a block, in and out, are to stay in the second-level cache; weights are to be
-    // read for many tiles.
+    // The points of a block, before and after, should stay in the second-level cache; weights
+    // should serve many tiles.
     constexpr std::int64_t kFloats = 1 << 17;
     const std::int64_t most =
         std::max(kLeastRows, kFloats / (kWinogradPoints * (channels_ + outputs_)));
@@ -122,7 +130,7 @@ class PartOfConvolution {
     }
   }
 
-  /// Results that stand over the edge go nowhere.
+  /// Discards results beyond the edge.
   bool write(std::int64_t tile, std::int64_t r, std::int64_t rows) {
     const Axes& extents = x_.window.out;
     const Place place = place_of(tile);
@@ -150,13 +158,13 @@ class PartOfConvolution {
   const Finish& finish_;
   float* y_;
   std::int64_t channels_, outputs_;
-  std::int64_t down_, across_;  ///< tiles on the axes
-  std::vector<float> zeros_;    ///< an element outside
-  std::vector<float> outside_;  ///< results there
+  std::int64_t down_, across_;  ///< tiles on each axis
+  std::vector<float> zeros_;    ///< an element outside the image
+  std::vector<float> outside_;  ///< results outside the image
   std::shared_ptr<float> inputs_, products_;
 };
 
-/// The weights [outputs, channels, 3, 3] that these were made of, but for rounding.
+/// Recovers the weights [outputs, channels, 3, 3] from their transforms, up to rounding.
 std::vector<float> untransformed(const WinogradWeights& w) {
   const std::int64_t channels = w.points[0].depth, outputs = w.points[0].columns,
                      wide = panel_kernels().columns;
@@ -167,7 +175,7 @@ std::vector<float> untransformed(const WinogradWeights& w) {
         return w.points[static_cast<std::size_t>(row * 4 + column)].panel(
             o / wide)[i * wide + o % wide];
       };
-      // G takes (a, b, c) to (a, (a + b + c) / 2, (a - b + c) / 2, c).
+      // G maps (a, b, c) to (a, (a + b + c) / 2, (a - b + c) / 2, c).
       const auto row = [&](int r) {
         return std::array<float, 3>{point(r, 0), point(r, 1) - point(r, 2), point(r, 3)};
       };
@@ -182,7 +190,8 @@ std::vector<float> untransformed(const WinogradWeights& w) {
 }  // namespace
 
 bool suits_winograd(const Convolution& c) {
-  constexpr std::int64_t kLeastTiles = 24;  // of fewer, the larger weights cost more than they save
+  constexpr std::int64_t kLeastTiles =
+      24;  // with fewer tiles the larger weights cost more than they save
   const Window& w = c.window;
   const bool form = w.kernel == Axes{1, 3, 3} && w.stride == Axes{1, 1, 1} &&
                     w.dilation == Axes{1, 1, 1} && w.in[0] == 1 && w.padding[0] == 0;

@@ -1,4 +1,5 @@
-// The transforms are those of Lavin and Gray, 2015 (arXiv:1509.09308), section 4.1.
+// Transforms of F(2×2, 3×3) as in Lavin and Gray, 2015 (arXiv:1509.09308), section 4.1. They need
+// only additions: 32 for an input tile and 24 for an output tile, for each channel.
 #include "tensor/linalg/winograd_kernel.hpp"
 
 #include "tensor/linalg/panel_kernel.hpp"
@@ -20,7 +21,7 @@ typedef float Loose __attribute__((vector_size(kLanes * 4), aligned(4)));
 Vector load(const float* p) { return *reinterpret_cast<const Loose*>(p); }
 void store(float* p, Vector v) { *reinterpret_cast<Loose*>(p) = v; }
 
-/// Bᵀ x, in place.
+/// Computes Bᵀ x in place.
 void transform_input(Vector& a, Vector& b, Vector& c, Vector& d) {
   const Vector first = a - c, second = b + c, third = c - b, fourth = b - d;
   a = first, b = second, c = third, d = fourth;
@@ -42,7 +43,7 @@ void input(const WinogradInput& t) {
 }
 
 bool output(const WinogradOutput& t) {
-  Vector check{};  // a difference of a number from itself is 0, of anything else it is NaN
+  Vector check{};  // x - x is 0 for finite x, and NaN otherwise
   for (std::int64_t i = 0; i < t.channels; i += kLanes) {
     Vector y[2][4];
     // Aᵀ m, then (Aᵀ m) A.
