@@ -19,12 +19,12 @@ using Floats = std::vector<float>;
 float larger(float a, float b) { return a != a || a > b ? a : b; }
 constexpr float kLog2E = 1.44269504F;
 
-/// What ex2.approx.ftz.f32 is an approximation of.
+/// Returns the exact value that ex2.approx.ftz.f32 approximates.
 float power2(float x) {
   const auto y = static_cast<float>(std::exp2(static_cast<double>(x)));
   return y < std::numeric_limits<float>::min() ? 0.0F : y;
 }
-/// Of no key.
+/// The base before any key.
 constexpr float kNoBase = std::numeric_limits<float>::lowest();
 /// Weights up to so large a power of two are let be.
 constexpr float kMostPower = 8;

@@ -53,7 +53,7 @@ Array sum_of(std::span<const Call> group) {
   return sum;
 }
 
-/// Nothing if the axis of `whole` has as many elements as `ranks` times that of a part.
+/// Fails if the axis of `whole` does not have `ranks` times the elements of that of a part.
 Status check_parts(const Call& call, const Extents& whole, const Extents& part, std::size_t axis,
                    std::size_t ranks) {
   Extents expected = part;
@@ -205,7 +205,7 @@ Array parts_in_order(const Array& x, std::size_t axis, std::int64_t n) {
   return packed;
 }
 
-/// What a message says of a call.
+/// Describes a call for messages.
 std::string in_words(const Call& call, const std::string& group) {
   const Array& x = call.operand(0);
   return fmt::format("{} at node {} (group {}, {} bytes)", call.graph.op_of(call.node).name,
@@ -337,7 +337,7 @@ std::int64_t replica_of(const std::vector<std::string>& over, std::int64_t rank,
     numbers.push_back(r);
     for (const RankGroup& group : known) numbers.back() = std::min(numbers.back(), group.index(r));
   }
-  // What is equal in one group is equal in all that share a rank with it.
+  // A value that is equal in one group is equal in all groups that share a rank with it.
   for (bool changed = true; changed;) {
     changed = false;
     for (const RankGroup& group : known) changed = spread(group, numbers) || changed;

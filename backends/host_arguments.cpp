@@ -52,7 +52,7 @@ class SkeletonReader {
     return close == '\0' ? at_ == text_.size() : at_ < text_.size() && text_[at_] == close;
   }
 
-  /// Arguments up to the closing bracket, which is taken too.
+  /// Parses arguments up to and including the closing bracket.
   Result<std::vector<HostArgument>> items(char close, int depth) {
     std::vector<HostArgument> out;
     if (depth > kDeepest) return refuse();
@@ -66,7 +66,7 @@ class SkeletonReader {
     return out;
   }
 
-  /// With its keyword, if it has one.
+  /// Parses an argument with its optional keyword.
   Result<HostArgument> argument(int depth) {
     skip_space();
     const std::size_t start = at_;
@@ -148,7 +148,7 @@ class SkeletonReader {
     return out;
   }
 
-  /// What stands behind a backslash: n, t, r, xHH, or itself.
+  /// Returns the character of an escape after the backslash: n, t, r, xHH, or the character itself.
   char escaped() {
     switch (text_[++at_]) {
       case 'n': return '\n';

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kSkeleton = "call", kWrites = "writes", kShared = "shared";
 
-/// Attributes that say how a node is called, and are no arguments.
+/// Returns true for arguments; some attributes only describe how a node is called.
 bool is_argument(std::string_view name) {
   return name != kSkeleton && name != kWrites && name != kShared;
 }
@@ -23,7 +23,7 @@ std::string place_of(const Graph& graph, NodeId node) {
   return fmt::format("graph {} at node {}", graph.name, graph.node_name(node));
 }
 
-/// What a node calls, its attributes not evaluated yet.
+/// The call of a node, with unevaluated attributes.
 struct Callee {
   std::string op;
   std::vector<HostArgument> skeleton;
@@ -67,7 +67,7 @@ void fill(std::vector<HostArgument>& arguments, const std::map<std::string, Host
   }
 }
 
-/// Whether every operand and attribute that a skeleton names is there.
+/// Returns true if every operand and attribute that a skeleton names exists.
 bool fits(const std::vector<HostArgument>& arguments, std::size_t operands,
           const std::vector<std::string>& attributes) {
   return std::all_of(arguments.begin(), arguments.end(), [&](const HostArgument& a) {
@@ -124,7 +124,7 @@ Status check_types(const Graph& graph, NodeId node) {
 
 TensorView view_of(const Array& array) { return {array.dtype, array.extents, array.data}; }
 
-/// The first rows and columns of an array, as many as the extents say.
+/// Returns the leading part of an array with the given extents.
 Array corner(const Array& array, const Extents& extents) {
   Array out = array;
   out.extents = extents;
@@ -139,7 +139,8 @@ Array declared(const Array& array, DType dtype) {
   return out;
 }
 
-/// Without the rows of padding: a function may let one row act on another, and sees none.
+/// Returns the symbols without padding rows: a function may let rows affect each other, so it must
+/// not see padding.
 Symbols valid_symbols(const Call& call) {
   Symbols out = call.context.symbols;
   const std::string tokens = call.graph.facts.tokens();
@@ -210,8 +211,8 @@ class Frame {
     return {};
   }
 
-  /// The result that an operand's buffer becomes. Equal values are not one tensor: where a tensor
-  /// stands twice in a call, its skeleton names one operand twice.
+  /// Returns the result that an operand's buffer becomes. Equal values are not one tensor: if a
+  /// tensor occurs twice in a call, its skeleton names one operand twice.
   [[nodiscard]] std::optional<std::size_t> buffer_of(std::size_t operand) const {
     for (std::size_t r = 0; r < callee_.contents.size(); ++r)
       if (callee_.contents[r] == operand && callee_.typed[r]) return r;
@@ -334,7 +335,7 @@ Result<RunCall> host_call(const Graph& graph, NodeId node) {
     if (callee.contents[r]) callee.writes.push_back(*callee.contents[r]);
   }
   std::sort(callee.writes.begin(), callee.writes.end());
-  // Looked up at each call: an executable may outlive the function it was compiled with.
+  // Looked up at each call, because an executable may outlive the function it was compiled with.
   return RunCall([callee = std::move(callee)](Call& call) -> Status {
     const HostFunction* function = host_function(call.graph.context(), callee.op);
     if (function == nullptr)

@@ -17,7 +17,7 @@ namespace pw {
 namespace {
 
 Status check_size(DType dtype, const Extents& extents, const std::function<std::string()>& place) {
-  // As if no extent were 0: strides are counted so.
+  // As if no extent were 0, because strides are computed so.
   std::int64_t bytes = size_of(dtype);
   bool fits = true;
   for (std::int64_t extent : extents)
@@ -75,7 +75,7 @@ RunCall kernel_of(KernelTable table, std::string_view op) {
 /// Values without a type that are read: nothing can be computed of them.
 Diagnostics untyped_reads(const Graph& graph) {
   Diagnostics out;
-  /// Of what follows from other unknown types nothing is said.
+  /// Types that depend on other unknown types are not reported.
   const auto follows = [&](ValueId v) {
     if (graph.is_input(v)) return false;
     const std::vector<ValueId> reads = graph.operands(graph.producer(v));
@@ -83,7 +83,7 @@ Diagnostics untyped_reads(const Graph& graph) {
       return read.valid() && graph.type(read) == Types::unknown();
     });
   };
-  /// An input that is no tensor, a layer's name say, is an argument of unknown ops alone.
+  /// An input that is not a tensor, such as a layer's name, is an argument of unknown ops only.
   const auto only_passed_on = [&](ValueId v) {
     if (!graph.is_input(v) || graph.is_output(v)) return false;
     const std::vector<NodeId> users = graph.users(v);
@@ -112,8 +112,8 @@ Diagnostics untyped_reads(const Graph& graph) {
   return out;
 }
 
-/// By output: whether a result may be written to where it belongs before all inputs are read. In
-/// one pass over all places in their order, as there may be many thousands.
+/// Returns, by output, whether its place may be written before all inputs are read. One pass over
+/// all places in address order, because there may be many thousands.
 std::vector<bool> standing_alone(std::span<const TensorView> inputs,
                                  std::span<const TensorView> outputs) {
   struct Place {

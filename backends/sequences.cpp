@@ -98,7 +98,7 @@ Result<SeenKeys> seen_keys(const Call& call) {
 }
 
 Status update_cache(Call& call) {
-  call.result();  // no element: it says that the write is done
+  call.result();  // no elements: it signals that the write is done
   KvCache* cache = cache_of(call);
   if (cache == nullptr) return {};
   const Array k = contiguous(call.operand(0)), v = contiguous(call.operand(1));

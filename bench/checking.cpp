@@ -1,5 +1,5 @@
-// Times `pwr check` where rules are very many or patterns very large, beside a tenth of them, and
-// runs of graphs with very many outputs; against their limits. Medians of processor time.
+// Times `pwr check` for very many rules or very large patterns, compared with a tenth of them, and
+// runs of graphs with very many outputs, against limits. Medians of processor time.
 #include <cstdio>
 #include <functional>
 #include <string>

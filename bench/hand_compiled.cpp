@@ -1,5 +1,5 @@
-// One function for the op where a rule's match begins, asked in the order of the graph; what a
-// rewrite makes, and what stands before it, is asked again at once.
+// One function for each op at which a rule's match begins, called in graph order. A rewrite's new
+// node and its predecessors are retried at once.
 #include "bench/hand_compiled.hpp"
 
 #include <algorithm>
@@ -332,7 +332,7 @@ AttributesId HandCompiled::merged(NodeId reduce, NodeId norm) {
   return merged_ = context_.attributes.intern(std::move(list));
 }
 
-/// With the default of `wide`, as the op library has it.
+/// Uses the default of `wide` from the op library.
 AttributesId HandCompiled::narrow(AttributesId attributes) {
   if (attributes == plain_) return narrowed_;
   AttributeList list = context_.attributes[attributes];
@@ -349,7 +349,7 @@ bool HandCompiled::is_narrow(AttributesId fused) {
   return true;
 }
 
-/// The new node stands where the first of the match stood, if all it reads is there already.
+/// The new node takes the place of the first node of the match, if its operands exist there.
 bool HandCompiled::reads_stand_before(const Match& match) const {
   const std::uint64_t first = graph_.label(match.own[0]);
   for (std::size_t i = 0; i < match.read_count; ++i) {
@@ -363,7 +363,7 @@ bool HandCompiled::legal(const Match& match) const {
   return reads_stand_before(match) || !leads_back(match);
 }
 
-/// Whether a path leads from a user of what the match writes to a producer of what it reads.
+/// Returns true if a path leads from a user of the match's writes to a producer of its reads.
 bool HandCompiled::leads_back(const Match& match) const {
   std::uint64_t last = 0;
   std::vector<NodeId> producers, seen, work;
@@ -414,7 +414,7 @@ void HandCompiled::apply(const Match& match) {
     graph_.replace_uses(writes[0], reads[0]);
   }
   for (std::size_t i = own.size(); i-- > 0;) graph_.erase(own[i]);
-  // What is read may begin a match with its new reader; the new node goes first.
+  // An operand may begin a match with its new reader; the new node goes first.
   for (ValueId v : reads)
     if (const NodeId producer = graph_.producer(v); producer.valid()) work_.push_back(producer);
   if (made.valid()) work_.push_back(made);

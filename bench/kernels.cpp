@@ -1,6 +1,5 @@
-// Row kernels on the processor, each beside what it is measured against, in one run: a fused norm
-// beside a copy of its bytes, a decoder layer without its products on cpu and eager, eager beside
-// plain Eigen.
+// Measures row kernels on the processor against baselines in one run: a fused norm against a copy
+// of its bytes, a decoder layer without products on cpu and eager, and eager against plain Eigen.
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -89,7 +88,7 @@ Graph without_products(const Graph& graph) {
   for (ValueId v : graph.outputs()) made.push_back(values[v.index]);
   std::map<ValueId, bool> seen;
   for (ValueId v : made) {
-    // A weight's transpose is no work of the layer.
+    // A weight's transpose does not count as work of the layer.
     const bool compute = !out.is_input(v) && out.op_of(out.producer(v)).name != "transpose" &&
                          out.op_of(out.producer(v)).name != "constant";
     if (compute && seen.emplace(v, true).second) out.add_output(v);
@@ -202,7 +201,7 @@ void eager_ops(Table& table, Promises& promises) {
   }
 }
 
-/// From the plan of a 32-layer model to executables, without the cache's objects and with them.
+/// From the plan of a 32-layer model to executables, with and without cached objects.
 void start(Table& table, Promises& promises) {
   auto context = std::make_shared<Context>();
   const RuleSet rules = need(context, load_rules(context, {"llm"}));
@@ -217,7 +216,7 @@ void start(Table& table, Promises& promises) {
   for (int round = 0; round < 6; ++round) {
     CpuBackend cpu(
         {.cache = std::make_shared<CompileCache>(CacheOptions{folder.path() + "/cache", ""})});
-    // By the clock: files are waited for, and compilers are other processes.
+    // Wall time, because files and other processes (compilers) are awaited.
     const auto begin = std::chrono::steady_clock::now();
     (void)need(context, Runner::make(pieces, graph, plan, cpu));
     times.push_back(

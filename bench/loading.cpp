@@ -71,7 +71,7 @@ std::vector<Form> forms_of(std::int64_t nodes) {
           fx_form("FX text, each line by the grammar", few, true)};
 }
 
-/// A dump at hand, beside itself by the grammar.
+/// A given dump, compared with itself parsed by the grammar.
 std::vector<Form> forms_of_dump(const std::string& path) {
   const std::string text = need(std::make_shared<Context>(), read_file(path));
   std::vector<Form> out{fx_form("FX text", 0, false),

@@ -1,6 +1,5 @@
-// Times the stages on generated decoders of growing size. Prints medians and, beside them, the cost
-// a node relative to the smallest graph of the same run: a stage that is linear shows ratios
-// near 1.
+// Times the stages on generated decoders of growing size. Prints medians and the cost per node
+// relative to the smallest graph of the same run: a linear stage shows ratios near 1.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

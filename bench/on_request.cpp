@@ -1,6 +1,6 @@
-// One graph on the backend cpu, timed when asked to: `pw_bench_on_request GRAPH FOLDER`. Writes the
-// tensors to FOLDER as they lie in memory and a line of JSON about them; then, for each line with a
-// number N on standard input, runs N times and prints the processor time of one run, in seconds.
+// Times one graph on the backend cpu on request: `pw_bench_on_request GRAPH FOLDER`. Writes the
+// tensors to FOLDER as in memory, and a line of JSON that describes them. Then, for each line with
+// a number N on standard input, runs N times and prints the processor time of one run in seconds.
 #include <fstream>
 #include <iostream>
 

@@ -1,6 +1,6 @@
-// Times what planning promises: a dispatch within a microsecond, and sizes chosen from 512
-// candidates within ten milliseconds; beside the latter the form that tries every pair. Medians of
-// processor time.
+// Times planning against its limits: a dispatch within a microsecond, and the choice of sizes from
+// 512 candidates within ten milliseconds, compared with the quadratic form. Medians of processor
+// time.
 #include <algorithm>
 #include <cstdio>
 #include <functional>
@@ -48,7 +48,7 @@ double dispatch_seconds(const Model& model) {
   options.loras = {1, 2, 4, 8};
   options.speculative_tokens = 1;
   Plan plan = need(model.context, make_plan(model.pieces, model.graph, options));
-  // As if attention allowed it: whole decodes too, the most look-ups that a step can take.
+  // As if attention allowed whole decodes too: the maximum number of look-ups of a step.
   plan.mode = "full_and_piecewise";
   plan.captures = captures_of(plan);
   const Dispatcher dispatcher(plan);

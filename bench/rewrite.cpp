@@ -1,6 +1,5 @@
-// The benchmark of rewriting: every stage at growing sizes, the engine beside the same rules
-// written by hand, a star graph, and bytes a node; ends with what must hold, and exit code 1 if it
-// does not.
+// Benchmark of rewriting: every stage at growing sizes, the engine against hand-written rules, a
+// star graph, and bytes per node. Ends with the checked limits, and exit code 1 if one is exceeded.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -260,7 +259,7 @@ class Report {
     return out;
   }
 
-  /// In a process of its own: what earlier benchmarks gave back would hide growth.
+  /// In a separate process, because memory freed by earlier benchmarks would hide growth.
   void bytes() {
     const std::filesystem::path folder =
         std::filesystem::temp_directory_path() / fmt::format("piecewise-bench-{}", getpid());

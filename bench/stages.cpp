@@ -10,7 +10,8 @@ namespace pw::bench {
 namespace {
 
 constexpr const char* kPass = "all";
-constexpr const char* kSilentRule = "rms_quant_dyn";  // asked why it does not match
+constexpr const char* kSilentRule =
+    "rms_quant_dyn";  // the rule whose failure to match is explained
 
 void check_equal(const char* what, std::uint64_t engine, std::uint64_t hand) {
   if (engine != hand)
@@ -63,8 +64,8 @@ class Bench {
     samples_.explain.push_back(cold_seconds([&] { explain(graph, rules_, silent, params_); }));
   }
 
-  /// By each on a copy of its own, made when the other's has been given back: who grows into pages
-  /// that another has just left is spared their faults.
+  /// Each side rewrites a copy of its own, made after the other's has been freed: otherwise one
+  /// would profit from pages that the other has just released.
   void rewrite() {
     const std::uint64_t after = rewrite_by_engine();
     check_equal("hash of the final graph", after, rewrite_by_hand());

@@ -1,6 +1,6 @@
-// Times pictures: a page of 20 000 and of 100 000 nodes from the text of their graph, a picture of
-// a thousand boxes, and beside them Graphviz's dot on the same boxes in the same run, under a
-// deadline. By the clock, since dot runs in a process of its own.
+// Times pictures: pages of 20 000 and 100 000 nodes from the text of their graph, and a picture of
+// a thousand boxes compared with Graphviz's dot on the same boxes in the same run, under a
+// deadline. Wall time, because dot runs in its own process.
 #include "viz/viz.hpp"
 
 #include <chrono>
@@ -57,7 +57,7 @@ struct Page {
   std::string html;
 };
 
-/// What `pwviz graph.json [-r llm -p PIPELINE] -o x.html` does between its two files.
+/// Performs the steps of `pwviz graph.json [-r llm -p PIPELINE] -o x.html` between its two files.
 Page page_of(const std::string& text, const std::string& pipeline) {
   auto context = std::make_shared<Context>();
   std::optional<RuleSet> rules = need(context, load_rules(context, {"llm"}));

@@ -20,12 +20,12 @@ extern char** environ;
 namespace pw {
 namespace {
 
-// How the guard ends, for what is no exit status.
+// Signals that the guard ends with in place of an exit status.
 constexpr int kLongSignal = SIGUSR1, kMuchSignal = SIGUSR2;
 constexpr int kLifeline = 3;  // its end is closed with this program
 constexpr int kPause = 2;     // milliseconds between two looks
 
-/// What the guard needs, made before it is forked.
+/// The guard's data, created before the fork.
 struct Job {
   std::vector<char*> arguments, environment;
   const char* log;

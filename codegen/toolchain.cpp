@@ -30,7 +30,7 @@ std::string identity_of(const std::string& compiler) {
   return stamp.empty() ? compiler : resolved.string() + " " + stamp;
 }
 
-/// A relative folder could begin with a dash, and be taken for an option.
+/// A relative folder could begin with a dash and be parsed as an option.
 fs::path temporary_base() {
   std::error_code ignored;
   const fs::path base = fs::absolute(fs::temp_directory_path(ignored), ignored);

@@ -26,7 +26,7 @@ bool is_library(const Op& op) {
 
 void take_one_apart(Graph& graph, NodeId n, int depth,
                     const std::function<void(NodeId, const std::string&)>& note) {
-  const Op op = graph.op_of(n);  // a copy: taking apart interns
+  const Op op = graph.op_of(n);  // a copy, because inlining interns
   if (!op.has_body() || depth >= kMaxDepth) return;
   const auto program = rows::lower_node(graph, n);
   if (program) return;

@@ -87,7 +87,7 @@ class ProgramMaker {
     return {driver_.arch(), count ? *count : schedules.tokens, {}, schedules.table};
   }
 
-  /// Whether tuning measured a kernel of our own and the library, and the kernel won.
+  /// Returns true if tuning measured our own kernel and the library, and the kernel won.
   [[nodiscard]] bool own_is_faster(NodeId n, bool transposed) const {
     if (!options_.tensor_cores || options_.schedules.table == nullptr) return false;
     const auto product = tensor_product_of(graph_, n, transposed);
@@ -129,7 +129,8 @@ class ProgramMaker {
     return by_itself ? std::optional(n) : std::nullopt;
   }
 
-  /// Whether the driver takes a product, whose b may be transposed by the node before it.
+  /// Returns true if the driver supports a product, whose b may be transposed by the preceding
+  /// node.
   bool offer(const std::vector<NodeId>& nodes, ProductCall product) {
     const NodeId n = nodes.back();
     Call call = call_of(nodes);
@@ -140,7 +141,7 @@ class ProgramMaker {
         v = graph_.operand(nodes.front(), 0);
       const auto at = std::find(call.inputs.begin(), call.inputs.end(), v);
       operand = static_cast<std::size_t>(at - call.inputs.begin());
-      return at != call.inputs.end();  // a literal is none of them
+      return at != call.inputs.end();  // literals are not among the inputs
     };
     for (std::size_t* operand : {&product.a, &product.b})
       if (!read(*operand)) return false;
@@ -152,7 +153,7 @@ class ProgramMaker {
     return true;
   }
 
-  /// Whether the driver takes the call at every size.
+  /// Returns true if the driver supports the call at every size.
   bool taken(const Call& call) {
     for (const Symbols& size : options_.sizes) {
       std::vector<DeviceTensor> tensors;
@@ -347,7 +348,7 @@ class ProgramMaker {
   std::string refused_;              // why the driver did not take a product
   PieceProgram out_;
   std::vector<ValueId> view_of_;  // by value: the operand whose bytes it is
-  std::vector<Place> places_;     // by value that is no view
+  std::vector<Place> places_;     // by value, for values that are not views
   std::vector<bool> placed_;
 };
 

@@ -89,7 +89,7 @@ class ProductTuner {
     out_.tuned.push_back(std::move(tuned));
   }
 
-  /// The library's time is the usual one where there is one: it is asked first.
+  /// Times the library, if there is one, since it is the default.
   void ask_library(const FoundProduct& found, std::int64_t tokens, TunedSchedule& chosen) {
     if (options_.device == nullptr) return;
     const auto library =
@@ -106,7 +106,7 @@ class ProductTuner {
       return cubin && !cubin->usage.spills();
     };
     const auto threads = static_cast<std::size_t>(std::max(options_.threads, 1));
-    // Without a device the first that compiles is the best that the model knows.
+    // Without a device the first tile that compiles is the model's best.
     if (options_.device == nullptr) {
       bool found = false;
       for (Candidate& c : all) {

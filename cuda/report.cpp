@@ -46,7 +46,7 @@ std::string shape(const Kernel& k) {
   return out;
 }
 
-/// How many nodes of each kind, and why the opaque ones are.
+/// Returns the number of nodes of each kind, and the reasons for opaque ones.
 std::string summary(const CompileReport& report) {
   using Of = NodeReport::Kind;
   std::string out = fmt::format(

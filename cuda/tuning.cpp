@@ -27,7 +27,7 @@ struct Compiled {
   std::optional<Usage> usage;  ///< none: refused, or it spills
 };
 
-/// All candidates compiled, several at a time.
+/// Compiles all candidates, several at a time.
 std::vector<Compiled> compile_all(std::vector<Kernel> kernels, const TuneOptions& options,
                                   const Nvrtc& nvrtc) {
   std::vector<Compiled> out;
@@ -60,7 +60,7 @@ std::optional<double> replay_seconds(Driver& device, const std::vector<LaunchNod
   return least;
 }
 
-/// What the sizes depend on: one symbol is it, whatever it is called; of several the tokens.
+/// Returns the symbol that sizes depend on: the only one, or the tokens among several.
 std::string symbol_of(const rows::RowProgram& program, const std::string& tokens_symbol) {
   const Context& context = *program.context;
   std::set<std::string> all;
@@ -174,7 +174,7 @@ std::optional<double> measure(Driver& device, const Kernel& kernel, const Contex
 
 std::optional<double> measure_node(Driver& device, const LaunchNode& node,
                                    std::optional<std::size_t> cold) {
-  constexpr std::size_t kMany = 65;  // what a replay costs is taken off
+  constexpr std::size_t kMany = 65;  // the time of an empty replay is subtracted
   constexpr std::int64_t kColdBytes = std::int64_t{256} << 20, kMostTurns = 16;
   MeasuredMemory memory(device);
   std::vector<LaunchNode> turns{node};

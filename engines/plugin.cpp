@@ -24,7 +24,7 @@ void Plugin::bind(Context& context) const {
 }
 
 Result<Plugin> load_plugin(const std::string& path) {
-  // Absolute: a bare name would be looked for on the system's paths.
+  // Absolute, because a bare name would be searched on the system's paths.
   std::error_code ignored;
   const std::string file = std::filesystem::absolute(path, ignored).string();
   void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);

@@ -107,7 +107,7 @@ class PythonProcess {
     out.error = std::move(reason);
     return out;
   }
-  /// How it ended, where it did so by itself.
+  /// Reports how the process ended, if it did.
   PythonAnswer ended() {
     ::close(channel_);
     channel_ = -1;
@@ -143,7 +143,7 @@ tl::unexpected<Diagnostics> failed_call(const HostCall& call, const PythonAnswer
                        answer.place.empty() ? "" : "at " + answer.place));
 }
 
-/// Where arrays go that come back: written operands, then results that somebody reads.
+/// Destinations of returned arrays: written operands, then results that have readers.
 std::vector<std::pair<std::string, TensorView>> places_of(const HostCall& call) {
   std::vector<std::pair<std::string, TensorView>> out;
   for (const std::size_t i : call.writes)
@@ -154,7 +154,7 @@ std::vector<std::pair<std::string, TensorView>> places_of(const HostCall& call) 
   return out;
 }
 
-/// What is wrong with what came back; empty: nothing.
+/// Returns what is wrong with an answer; empty if it fits.
 std::string misfit(const PythonAnswer& answer,
                    const std::vector<std::pair<std::string, TensorView>>& places) {
   if (answer.arrays.size() != places.size()) return "another number of arrays came back";

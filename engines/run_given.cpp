@@ -22,7 +22,7 @@ std::string place_of(const Graph& graph, ValueId input) {
   return fmt::format("graph {} at input {}", graph.name, graph.value_name(input));
 }
 
-/// Binds what one dim with one unknown symbol says: factor * symbol + rest = extent.
+/// Solves one dim with one unknown symbol: factor * symbol + rest = extent.
 class SymbolBinder {
  public:
   SymbolBinder(const Graph& graph, Symbols known) : graph_(graph), symbols_(std::move(known)) {}
@@ -36,7 +36,7 @@ class SymbolBinder {
         if (given == inputs.end() || graph_.type(input) == Types::unknown()) continue;
         const Shape& shape = graph_.context().types[graph_.type(input)].shape;
         const Extents& extents = given->second.extents();
-        if (shape.size() != extents.size()) continue;  // bind_inputs says it
+        if (shape.size() != extents.size()) continue;  // bind_inputs reports it
         for (std::size_t i = 0; i < shape.size(); ++i)
           changed = bind(shape[i], extents[i]) || changed;
       }

@@ -16,7 +16,7 @@ using Digits = std::map<std::string, std::string, std::less<>>;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// Whether the text is the pattern with digits in it; which they are.
+/// Returns true if the text matches the pattern with digits for placeholders, and the digits.
 bool fits(std::string_view pattern, std::string_view text, Digits& digits) {
   while (!pattern.empty()) {
     if (pattern.front() != '{') {
@@ -88,7 +88,7 @@ Result<GivenTensors> give_tensors(const Graph& graph, const Safetensors& file, c
     const std::string found = nearest(word, names);
     return found.empty() ? std::string() : "did you mean `" + found + "`?";
   };
-  std::vector<std::string> inputs, stored;  // of the file, what no input wants
+  std::vector<std::string> inputs, stored;  // tensors of the file that no input uses
   for (ValueId v : graph.inputs()) inputs.emplace_back(graph.value_name(v));
   std::set<std::string, std::less<>> wanted_names;
   for (const std::string& name : inputs) wanted_names.insert(map.tensor_of(name).value_or(name));

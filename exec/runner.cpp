@@ -19,7 +19,7 @@
 namespace pw {
 namespace {
 
-/// Said of the largest value that has its place there.
+/// Fails if the arena is too large; names the largest value in it.
 Status check_arena(const Plan& plan) {
   const std::int64_t bytes = plan.memory.arena_bytes;
   if (bytes <= memory_limit()) return {};

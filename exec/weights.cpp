@@ -36,8 +36,8 @@ std::uint64_t bits_at(std::uint64_t key, std::int64_t i) {
   return mix(key + static_cast<std::uint64_t>(i) * 0x9e3779b97f4a7c15ull);
 }
 
-/// Where the contents of a tensor's elements are drawn: a row that is a token of a sequence by the
-/// sequence and the position, so that it holds the same in whatever step it comes.
+/// Maps a tensor's rows to random streams: a row that is a token uses its sequence and position, so
+/// it has the same contents in every step.
 class TokenRows {
  public:
   TokenRows() = default;
@@ -52,7 +52,7 @@ class TokenRows {
   }
 
  private:
-  std::vector<std::int64_t> rows_;  // behind them: each element by its index
+  std::vector<std::int64_t> rows_;  // after the tokens: each element by its index
   std::int64_t width_ = 1;
 };
 
@@ -178,7 +178,7 @@ std::optional<Found> role_at(const Graph& graph, NodeId node, std::size_t operan
   return std::nullopt;
 }
 
-/// The first use, in depth, that says what the value is.
+/// Returns the first use, in depth, that determines the value's role.
 std::optional<Found> role_by_use(const Graph& graph, ValueId value, int depth) {
   for (UseId use = graph.first_use(value); use.valid(); use = graph.next_use(use)) {
     const NodeId node = graph.user(use);

@@ -34,7 +34,7 @@ tl::unexpected<Diagnostics> no_network(const std::string& what) {
                        "ranks watch each other over TCP, on one machine over its loopback"));
 }
 
-/// What a rank says first on a connection that it makes.
+/// First message of a rank on a connection that it opens.
 struct Hello {
   std::array<char, 32> secret;  ///< of whom it connects to
   std::int64_t rank;
@@ -47,7 +47,7 @@ std::string new_secret() {
   return out;
 }
 
-/// SIGTERM is what a launcher sends when one of its processes has died: there is time to say which.
+/// A launcher sends SIGTERM when one of its processes has died; there is time to report which.
 std::atomic<bool> ending{false};
 void note_end(int) { ending = true; }
 
@@ -140,7 +140,7 @@ struct Lifeline::State {
     }
     if (dead.empty() && !told) return;
     if (told || !least) {
-      // Whoever is less tells it; if that one is lost too, this is seen at the next look.
+      // A lower rank reports it; if that rank is lost too, the next check finds this.
       if (told) end_with({});
       return;
     }
@@ -165,7 +165,7 @@ struct Lifeline::State {
     lost(said);
   }
 
-  /// As SIGTERM would have done.
+  /// Restores the effect of SIGTERM.
   void give_up() {
     ::sigaction(SIGTERM, &before, nullptr);
     ::kill(::getpid(), SIGTERM);

@@ -24,8 +24,7 @@ namespace {
 constexpr const char* kNoMpi =
     "install MPI and build again (Debian: libopenmpi-dev openmpi-bin); --ranks N needs none";
 
-/// Beside what this code is in, where a build puts it, or where an installation does; or where
-/// PWR_MPI says.
+/// Returns candidate paths: next to the binary of this code (build or installation), or in PWR_MPI.
 std::vector<std::string> places() {
   if (const std::string stated = environment("PWR_MPI"); !stated.empty())
     return {std::filesystem::absolute(stated).string()};
@@ -55,7 +54,7 @@ class MpiRanks final : public HostCommunicator {
  public:
   MpiRanks(const pw_mpi* mpi, int rank, int size) : mpi_(mpi), rank_(rank), size_(size) {}
   ~MpiRanks() override {
-    // Without a barrier of all ranks there is nothing to end: the launcher sees what happened.
+    // Without a barrier of all ranks MPI is not finalised; the launcher reports the failure.
     if (ended_) mpi_->finish();
   }
 
@@ -88,7 +87,7 @@ class MpiRanks final : public HostCommunicator {
   Status finish() override {
     PW_TRY(barrier());
     lifeline_->finish();
-    PW_TRY(barrier());  // until here somebody may still ask who lives
+    PW_TRY(barrier());  // until here another rank may still check for life
     ended_ = true;
     return {};
   }

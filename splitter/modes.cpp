@@ -11,14 +11,15 @@ namespace {
 constexpr std::array<std::string_view, 5> kNames{"none", "piecewise", "full", "full_decode_only",
                                                  "full_and_piecewise"};
 
-/// What of a step allows least.
+/// The op of a step that allows the least.
 struct Weakest {
   const Op* op = nullptr;  ///< null where every piece is captured
   Capturable allows = Capturable::always;
   bool lacks_kernel = false;
 };
 
-/// An op with a body that splits only because it was asked to is captured as in any other piece.
+/// Returns what an op allows. An op with a body that splits only by request is captured as in any
+/// other piece.
 Capturable allowed(const Op& op) {
   const bool plain =
       op.has_body() && !op.traits.splitting && !op.traits.effect && !op.traits.collective;

@@ -37,8 +37,8 @@ class LayerNumbers {
   std::map<std::string, std::size_t> numbers_;
 };
 
-/// Calls `word` with each part of the canonical form: a number, or an interned thing with the text
-/// it stands for.
+/// Calls `word` with each part of the canonical form: a number, or an interned entity with its
+/// text.
 template <class Number, class OpWord, class AttributesWord, class TypeWord>
 void visit_form(const Graph& piece, Number number, OpWord op, AttributesWord attributes,
                 TypeWord type) {

@@ -59,7 +59,7 @@ std::int64_t least_rows(const Graph& graph) {
   return std::max<std::int64_t>(least_value(tokens_fact(graph)), 1);
 }
 
-/// What the rows of all steps are a multiple of.
+/// Returns the number that the row counts of all steps are a multiple of.
 std::int64_t rows_multiple(const Graph& graph, const PlanOptions& options) {
   return common_multiple(std::max<std::int64_t>(tokens_fact(graph).multiple, 1),
                          std::clamp<std::int64_t>(options.sequence_parallel, 1, kMostRanks));
@@ -72,7 +72,7 @@ Status bind_tokens(const Graph& graph, const PlanOptions& options, bool pads, Pl
   if (pads) plan.eager_multiple = multiple;
   const std::int64_t greatest = greatest_value(fact) / multiple * multiple;
   plan.max_tokens = std::min(options.max_tokens, greatest);
-  // What is no maximum is said later; one of several ranges may lie beyond the maximum.
+  // An invalid maximum is reported later; one of several ranges may exceed the maximum.
   if (options.max_tokens < 1 || options.min_tokens > options.max_tokens) return {};
   if (greatest > 0 && plan.max_tokens >= least_value(fact)) return {};
   return fail(in_graph(
@@ -156,7 +156,7 @@ Status check_numbers(const Graph& graph, const PlanOptions& options, const Plan&
   return {};
 }
 
-/// Of the default sizes those that the facts allow, and the least of all.
+/// Keeps the default sizes that the facts allow, and the least allowed one.
 void keep_allowed(const Graph& graph, const SizeRules& rules, std::vector<std::int64_t>& sizes) {
   const std::int64_t least = least_rows(graph), first = round_up(least, rules.multiple());
   std::erase_if(sizes, [&](std::int64_t size) { return size < least; });
@@ -184,7 +184,7 @@ Result<std::vector<std::int64_t>> choose_sizes(const Graph& graph, const PlanOpt
   return std::move(kept.sizes);
 }
 
-/// Where decodes alone are captured, sizes beyond the largest decode would never run.
+/// If only decodes are captured, sizes beyond the largest decode would never run.
 void keep_decodes(const PlanOptions& options, std::vector<std::int64_t>& sizes, Plan& plan) {
   const std::int64_t query = 1 + options.speculative_tokens;
   const auto beyond = std::stable_partition(sizes.begin(), sizes.end(), [&](std::int64_t size) {
@@ -237,7 +237,7 @@ Result<bool> choose_mode(const StitchedGraph& pieces, const Graph& graph,
   return false;
 }
 
-/// Of a piece that runs eagerly for one of its ops.
+/// Returns true for a piece that runs eagerly because of one of its ops.
 bool must_not_be_captured(const Graph& graph, const Piece& piece) {
   const OpTable& ops = graph.context().ops;
   return ops[ops.find(piece.host_op)].traits.splitting;

@@ -90,7 +90,8 @@ bool is_flat(const Json& value) {
   return true;
 }
 
-/// What holds no object stands on one line, so that a slot or a list of sizes is a line of a diff.
+/// Writes values without objects on one line, so that a slot or a list of sizes is one line of a
+/// diff.
 void write(std::string& out, const Json& value, std::size_t depth) {
   if (is_flat(value) && (depth >= 2 || !value.is_object())) {
     out += value.dump();

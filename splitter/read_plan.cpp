@@ -102,7 +102,7 @@ class Reader {
     check_.known_keys(tree, names, at);
     return true;
   }
-  /// Null, with an error, where it is missing.
+  /// Returns the member; null with an error if it is missing.
   const Tree* need(const Tree& tree, std::string_view key, const Pointer& at) {
     const Tree* found = tree.find(key);
     if (found == nullptr)

@@ -28,7 +28,7 @@ bool is_constant(const Graph& graph, NodeId n) {
 
 bool is_allocation(const Graph& graph, NodeId n) { return graph.op_of(n).name == "empty"; }
 
-/// Whether it may be moved to any place where its operands exist.
+/// Returns true if the node may move to any place where its operands exist.
 bool is_pure(const Graph& graph, NodeId n) {
   const Op& op = graph.op_of(n);
   return !op.traits.effect && !op.traits.collective &&
@@ -79,8 +79,9 @@ class Splitter {
     }
   }
 
-  /// What stands between two splitting pieces without waiting for the first goes before it, and the
-  /// two are one: the scale of an attention's result, say, between the update of its cache and it.
+  /// Moves nodes between two splitting pieces that do not depend on the first before it, which
+  /// joins the two pieces. An example is the scale of attention between the cache update and the
+  /// attention.
   void advance() {
     std::uint32_t target = kNoPiece, before = kNoPiece;  // the last of each kind that is not empty
     for (std::uint32_t i = 0; i < drafts_.size(); ++i) {
@@ -115,7 +116,7 @@ class Splitter {
     return kNoPiece;
   }
 
-  /// Whether all operands of `n` exist once piece `target` has run, or come from piece `own`.
+  /// Returns true if all operands of `n` exist after piece `target`, or come from piece `own`.
   bool defined_by(NodeId n, std::uint32_t target, std::uint32_t own = kNoPiece) const {
     for (const ValueId v : graph_.operands(n)) {
       if (!v.valid() || graph_.is_input(v) || is_constant(graph_, graph_.producer(v))) continue;
@@ -168,7 +169,7 @@ class Splitter {
   std::vector<Draft> drafts_;
 };
 
-/// Makes pieces of drafts. `stamp_` says in which piece a value was last seen, so that each piece
+/// Makes pieces of drafts. `stamp_` holds the last piece that met each value, so that each piece
 /// costs only its own size.
 class Stitcher {
  public:
@@ -257,8 +258,8 @@ class Stitcher {
   std::vector<ValueId> local_;
 };
 
-/// An op that takes and gives anything. Every split of a context shares the ops piece_0, piece_1,
-/// …; a name that is taken by another op is left to it.
+/// Declares an op with any operands and results. All splits of a context share the ops piece_0,
+/// piece_1, …; a name of another op is skipped.
 OpId declare_piece_op(OpTable& ops, const std::string& name) {
   for (int suffix = 0;; ++suffix) {
     Op op;

@@ -6,7 +6,7 @@
 namespace pw {
 namespace {
 
-/// Whether every guard of a `split … when …` clause holds.
+/// Returns true if every guard of a `split … when …` clause holds.
 Result<bool> holds(Context& context, const std::vector<Expr>& guards, const Env& params) {
   for (const Expr& guard : guards) {
     std::string why;

@@ -23,7 +23,7 @@ std::int64_t of_process() {
   return static_cast<std::int64_t>(std::min<rlim_t>(limit.rlim_cur, kUnknown));
 }
 
-/// A file that says "max" has no number in it.
+/// A file with the text "max" contains no number.
 std::int64_t of_group() {
   std::ifstream file("/sys/fs/cgroup/memory.max");
   std::int64_t bytes = 0;

@@ -16,7 +16,7 @@ namespace {
 
 using Work = std::function<void(std::size_t)>;
 
-/// Those that this process may run on, which can be fewer than the machine has.
+/// Returns the cores that this process may run on, which can be fewer than the machine's.
 std::int64_t allowed_cores() {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -67,7 +67,7 @@ void on_threads(std::size_t count, const Work& work) {
 /// for ever in a forked one, which does not have them.
 class Pool {
  public:
-  /// One call at a time.
+  /// Runs one call at a time.
   void run(std::size_t count, const Work& work) {
     while (workers_ + 1 < count)
       std::thread([this, i = ++workers_, seen = round_.load()] { serve(i, seen); }).detach();
@@ -165,7 +165,7 @@ TeamRunner openmp_threads(const std::string& library) {
       const Work& work;
       Number *number, *size;
     } region{count, work, number, size};
-    // The runtime may give fewer threads than were asked for.
+    // The runtime may provide fewer threads than requested.
     const auto body = [](void* given) {
       const Region& r = *static_cast<Region*>(given);
       const auto step = static_cast<std::size_t>(r.size());

@@ -1,11 +1,12 @@
-// What generated kernels are written in: conversions, scalar operations, the order of reductions.
-// No headers. The same text is compiled by NVRTC and, with the names of CUDA defined, by a C++
-// compiler.
+// The language of generated kernels: conversions, scalar operations, and the order of reductions.
+// No headers are needed. NVRTC compiles this text, and a C++ compiler does after CUDA's names are
+// defined.
 #define PW_FUNCTION static __device__ __forceinline__
 
-// Blocks that a multiprocessor has room for by its threads (the table of compute capabilities in
-// NVIDIA's CUDA programming guide): what __launch_bounds__ asks for, so that registers are no
-// reason for fewer. PW_QUARTERS of them where a kernel would spill otherwise; 0: one block.
+// Blocks for which a multiprocessor has enough threads (the table of compute capabilities in
+// NVIDIA's CUDA programming guide). __launch_bounds__ requests them, so that registers do not limit
+// residency further. PW_QUARTERS gives a fraction of them if a kernel would spill otherwise; 0: one
+// block.
 #ifndef PW_QUARTERS
 #define PW_QUARTERS 4
 #endif
@@ -23,8 +24,8 @@
 PW_FUNCTION unsigned pw_bits(float x) { return __float_as_uint(x); }
 PW_FUNCTION float pw_float(unsigned bits) { return __uint_as_float(bits); }
 
-// ---- narrow floating types, in software. Rounding is to nearest even; numbers saturate in fp8;
-// NaN stays NaN, and infinity itself where there is one.
+// ---- narrow floating types, in software. Rounding is to nearest even; fp8 saturates; NaN stays
+// NaN, and infinity stays infinity if the type has one.
 
 PW_FUNCTION float pw_from_bf16(unsigned short bits) { return pw_float((unsigned)bits << 16); }
 PW_FUNCTION unsigned short pw_to_bf16(float x) {
@@ -44,8 +45,9 @@ PW_FUNCTION float pw_widen(unsigned bits, unsigned sign) {
   const float x = pw_float(bits << (23 - M)) * pw_float((unsigned)(254 - B) << 23);
   return pw_float(pw_bits(x) | sign << 31);
 }
-// Of a magnitude; from `most` on, it is that of `most`. Under the smallest normal number, adding
-// what has that number's unit for its own does the rounding. Without branches, for vector units.
+// Narrows a magnitude; values from `most` on become that of `most`. Below the smallest normal
+// number, adding a number whose unit is the subnormal unit performs the rounding. Free of branches,
+// for vector units.
 template <int M, int B>
 PW_FUNCTION unsigned pw_narrow(unsigned u, unsigned most) {
   const unsigned c = u < most ? u : most;
@@ -126,8 +128,8 @@ PW_FUNCTION float pw_round_f16(float x) { return pw_from_f16(pw_to_f16(x)); }
 PW_FUNCTION float pw_round_f8e4m3(float x) { return pw_from_f8e4m3(pw_to_f8e4m3(x)); }
 PW_FUNCTION float pw_round_f8e5m2(float x) { return pw_from_f8e5m2(pw_to_f8e5m2(x)); }
 
-// From f64 toward a narrow type: the last bit is set when inexact, so that the second rounding is
-// the only one.
+// Rounds f64 for a narrow type: sets the last bit if inexact, so that only the second rounding
+// counts.
 PW_FUNCTION float pw_odd(double x) {
   const float f = (float)x;
   if ((double)f == x || x != x) return f;
@@ -233,7 +235,7 @@ PW_FUNCTION double pw_fma(double a, double b, double c) {
   return __builtin_fma(a, b, c);
 #endif
 }
-/// Bounds are kept to by comparing bits, which gives compilers no branches to think about.
+/// Bounds are applied by comparing bits, so that compilers see no branches.
 #if defined(__CUDA_ARCH__) && !defined(PW_STRICT)
 PW_FUNCTION float pw_exp(float a) { return expf(a); }
 #else
@@ -250,7 +252,7 @@ PW_FUNCTION float pw_exp(float a) {
   y = pw_fma(y, r, 1.6666665459e-1f);
   y = pw_fma(y, r, 5.0000001201e-1f);
   y = pw_fma(y, r * r, r);
-  // 2 e^r times 2^(n - 1), so that n may be 128; times 2^-126 and the rest where 2^(n - 1) is no
+  // 2 e^r times 2^(n - 1), so that n may be 128; times 2^-126 and the rest if 2^(n - 1) is not a
   // normal number.
   const int i = (int)pw_bits(shifted), k = i > 0x4b400001 ? i : 0x4b400001;
   y = pw_fma(y, 2.0f, 2.0f) * pw_float((unsigned)k << 23) *
@@ -301,14 +303,14 @@ static __device__ const double pw_turns[7] = {
 static __device__ const double pw_turns_rest[7] = {
     -0x1.6b01ec5417056p-55, -0x1.ec54170565912p-55, -0x1.05c1596447e49p-53, 0x1.a6ee06db14acdp-59,
     -0x1.1f924eb53361ep-55, -0x1.275a99b0ef1bfp-54, 0x1.664f10e4107f9p-54};
-/// The sine of |a| and so many quarter turns more, its sign changed by `sign`.
+/// Returns the sine of |a| plus `quarters` quarter turns, with its sign changed by `sign`.
 PW_FUNCTION float pw_sine(float a, unsigned quarters, unsigned sign) {
   const unsigned u = pw_bits(a) & 0x7fffffffu, e = u >> 23,
                  power = ((e > 150u ? e : 150u) - 150u) >> 4;
   const long long j = (int)power;  // as wide as what it picks, for vector units
   const double m = (double)(pw_float(u) * pw_float((127u - 16u * power) << 23));
   const double shifted =
-      pw_fma(m, pw_turns[j], 6755399441055744.0);  // the nearest integer stands in the low bits
+      pw_fma(m, pw_turns[j], 6755399441055744.0);  // the nearest integer is in the low bits
   const double whole = shifted - 6755399441055744.0;
   const unsigned n = (unsigned)__double_as_longlong(shifted) + quarters;
   const float r =
@@ -330,8 +332,8 @@ PW_FUNCTION float pw_cos(float a) { return pw_sine(a, 1, 0); }
 PW_FUNCTION double pw_sin(double a) { return sin(a); }
 PW_FUNCTION double pw_cos(double a) { return cos(a); }
 
-/// The logarithm to base 2 of a finite float above 0, within 2^-37 of its value: of m, which is in
-/// [sqrt(1/2), sqrt(2)), by the series of the inverse hyperbolic tangent.
+/// Returns the logarithm to base 2 of a finite float above 0, within 2^-37: of m in [sqrt(1/2),
+/// sqrt(2)), by the series of the inverse hyperbolic tangent.
 PW_FUNCTION double pw_wide_log2(float a) {
   const unsigned long long u = (unsigned long long)__double_as_longlong((double)a);
   const unsigned long long v = u + (0x3ff0000000000000ull - 0x3fe6a09e667f3bcdull);
@@ -345,7 +347,7 @@ PW_FUNCTION double pw_wide_log2(float a) {
   y = pw_fma(y, z, 0.96179669392597567);
   return pw_fma(pw_fma(y, z, 2.8853900817779268), t, e);
 }
-/// 2^a to 2^-37, by the series of e^x; of numbers beyond 200, that of 200.
+/// Returns 2^a within 2^-37, by the series of e^x; numbers above 200 count as 200.
 PW_FUNCTION double pw_wide_exp2(double a) {
   const unsigned long long u = (unsigned long long)__double_as_longlong(a);
   const long long least = (long long)(u < 0xc069000000000000ull ? u : 0xc069000000000000ull);
@@ -367,7 +369,7 @@ PW_FUNCTION double pw_wide_exp2(double a) {
 #if defined(__CUDA_ARCH__) && !defined(PW_STRICT)
 PW_FUNCTION float pw_pow(float a, float b) { return b == 2.0f ? a * a : powf(a, b); }
 #else
-/// Its cases are those of C; conditions are joined without branches, for vector units.
+/// Handles the cases of C's pow; conditions are combined without branches, for vector units.
 PW_FUNCTION float pw_pow(float a, float b) {
   const float x = pw_abs(a), size = pw_abs(b), infinity = pw_float(0x7f800000u);
   const float y = (float)pw_wide_exp2((double)b * pw_wide_log2(x));
@@ -385,8 +387,8 @@ PW_FUNCTION float pw_pow(float a, float b) {
 }
 #endif
 PW_FUNCTION double pw_pow(double a, double b) { return b == 2.0 ? a * a : pow(a, b); }
-/// Wraps around as products do; to a negative power, 1 and -1 stay what they are but for the sign,
-/// and all else is 0.
+/// Wraps around like products; to a negative power, 1 and -1 keep their magnitude, and all else
+/// gives 0.
 PW_FUNCTION long long pw_pow(long long a, long long b) {
   if (b < 0) return a == 1 ? 1 : a != -1 ? 0 : b % 2 == 0 ? 1 : -1;
   unsigned long long power = (unsigned long long)a, out = 1;
@@ -397,7 +399,7 @@ PW_FUNCTION long long pw_pow(long long a, long long b) {
   return (long long)out;
 }
 
-// Functions that models seldom call: those of double precision, rounded once.
+// Functions that models rarely call: those of double precision, rounded once.
 #define PW_SELDOM(name)                                                   \
   PW_FUNCTION float pw_##name(float a) { return (float)name((double)a); } \
   PW_FUNCTION double pw_##name(double a) { return name(a); }
@@ -421,7 +423,7 @@ PW_FUNCTION long long pw_atan2(long long a, long long b) {
   return (long long)atan2((double)a, (double)b);
 }
 
-// The rest of a division that truncates, which is exact; and of one that rounds down.
+// Remainders of truncating division, which are exact; and of floor division.
 PW_FUNCTION float pw_fmod(float a, float b) { return fmodf(a, b); }
 PW_FUNCTION double pw_fmod(double a, double b) { return fmod(a, b); }
 PW_FUNCTION long long pw_fmod(long long a, long long b) { return b == 0 || b == -1 ? 0 : a % b; }
@@ -431,7 +433,7 @@ PW_FUNCTION T pw_remainder(T a, T b) {
   return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }
 
-// By less than 0 or more than 63 all bits are gone: the rest is zero, or the sign.
+// Shifts below 0 or above 63 lose all bits: the result is zero, or the sign.
 PW_FUNCTION long long pw_shift_left(long long a, long long b) {
   return b < 0 || b > 63 ? 0 : (long long)((unsigned long long)a << b);
 }
@@ -439,8 +441,7 @@ PW_FUNCTION long long pw_shift_right(long long a, long long b) {
   return a >> (b < 0 || b > 63 ? 63 : b);
 }
 
-// A NaN on the left stays; on the right it is met as the larger operand is looked for, and stays
-// too.
+// A NaN on the left stays; one on the right is treated as the larger operand, and stays too.
 template <class T>
 PW_FUNCTION T pw_maximum(T a, T b) {
   return a != a || a > b ? a : b;
@@ -450,8 +451,8 @@ PW_FUNCTION T pw_minimum(T a, T b) {
   return a != a || a < b ? a : b;
 }
 
-// ---- reductions. The order depends on the width only: chunks of 8 columns go round `lanes` lanes,
-// a lane adds in ascending order, then lanes are added pairwise, the farthest first.
+// ---- reductions. The order depends only on the width: chunks of 8 columns are assigned to `lanes`
+// lanes in turn, a lane adds in ascending order, then lanes are added pairwise, the farthest first.
 
 template <class T>
 struct pw_first;
@@ -492,10 +493,10 @@ PW_FUNCTION long long pw_lanes(long long width) {
   return lanes;
 }
 
-// ---- a whole reduction in one thread, which plays all lanes, in bit-reversed order, in which the
-// pairs are neighbours, so that eight partial results are enough.
+// ---- a whole reduction in one thread, which processes all lanes in bit-reversed order. In that
+// order pairs are adjacent, so eight partial results suffice.
 
-/// The lane that comes at `place` in bit-reversed order.
+/// Returns the lane at `place` in bit-reversed order.
 PW_FUNCTION long long pw_lane(long long place, long long lanes) {
   long long lane = 0;
   for (long long bit = 1; bit < lanes; bit *= 2) lane = lane * 2 + (place & bit ? 1 : 0);

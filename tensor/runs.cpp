@@ -26,7 +26,7 @@ void write(std::byte* data, std::int64_t i, T value) {
 template <class T>
 constexpr bool kReal = std::is_floating_point_v<T>;
 
-/// Between two plain types.
+/// Converts between two plain types.
 template <class To, class From>
 To to(From value) {
   if constexpr (kReal<From> && !kReal<To>) {

@@ -33,8 +33,8 @@ std::uint64_t element_bytes(std::string_view dtype) {
 
 std::string shown(std::string_view name) { return std::string(name.substr(0, 120)); }
 
-/// Checks the header's size and form before a tree is made of it, and stops at the first mistake. A
-/// parser that asks a callback is quadratic in the number of tensors.
+/// Checks the header's size and form before building a tree, and stops at the first error. A parser
+/// with callbacks would be quadratic in the number of tensors.
 class Look final : public nlohmann::json_sax<Parsed> {
  public:
   std::string at, problem;  ///< the tensor, if it is one's, and what is wrong
@@ -87,7 +87,7 @@ class Look final : public nlohmann::json_sax<Parsed> {
   bool open() {
     if (!open_.empty() && !value()) return false;
     open_.push_back(0);
-    if (open_.size() > kDeepest) {  // and it may not be JSON at all: that is known at its end
+    if (open_.size() > kDeepest) {  // the text may not be JSON at all, which shows at its end
       at.clear();
       problem = fmt::format("the header is nested deeper than {}", kDeepest);
     }
@@ -119,7 +119,7 @@ class Parser {
     }
     if (errors_.empty()) check_places();
     if (!errors_.empty()) return tl::unexpected(std::move(errors_));
-    return std::move(out_);  // items() goes by name
+    return std::move(out_);  // items() is sorted by name
   }
 
  private:
@@ -167,7 +167,7 @@ class Parser {
     if (!texts) wrong(std::string(kMetadata), "metadata are texts by name");
   }
 
-  /// Not negative, and at most `most`.
+  /// Returns a number from 0 to `most`.
   static std::optional<std::uint64_t> number(const Parsed& json, std::uint64_t most) {
     if (!json.is_number_unsigned() || json.get<std::uint64_t>() > most) return std::nullopt;
     return json.get<std::uint64_t>();

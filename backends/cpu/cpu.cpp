@@ -29,8 +29,8 @@ using cpu::RowKernel;
 
 namespace {
 
-/// What pieces that are compiled alike have in common; the context, which ids belong to, lives as
-/// long as the executable.
+/// Identity of pieces that compile to the same executable. The context, which owns the ids, lives
+/// as long as the executable.
 using PieceKey = std::tuple<const Context*, std::vector<std::uint32_t>, std::string>;
 
 PieceKey key_of(const Graph& piece) {
@@ -40,10 +40,11 @@ PieceKey key_of(const Graph& piece) {
   return {&piece.context(), canonical_form(piece), std::move(facts)};
 }
 
-/// What this backend has a kernel of its own for.
+/// Returns true if this backend has a kernel for the op.
 bool is_attention(const Op& op) { return op.name == "unified_attention" && !op.has_body(); }
 
-/// The canonical form says nothing of layers' names, which an op may know its state by.
+/// Returns true if the piece names a layer. The canonical form ignores layer names, but an op may
+/// identify its state by one.
 bool names_a_layer(const Graph& piece) {
   for (NodeId n = piece.first(); n.valid(); n = piece.next(n)) {
     if (piece.attribute(n, "layer") || piece.attribute(n, "layer_name")) return true;
@@ -85,7 +86,7 @@ struct CpuBackend::State {
   CpuReport report;
   std::map<std::pair<std::string, std::string>, std::size_t> fallbacks;
 
-  /// What a piece became. Pieces that are equal but for names are compiled once.
+  /// The result of compiling a piece. Pieces that are equal up to names are compiled once.
   struct Made {
     std::shared_ptr<Executable> executable;
     std::vector<std::size_t> kernels;  // of the report
@@ -116,7 +117,8 @@ struct CpuBackend::State {
 
 namespace {
 
-/// Only says how operands are read: eager's arrays do that without moving anything.
+/// Returns true if a group only changes how operands are read; eager's arrays do this without
+/// moving data.
 bool only_layout(const Graph& graph, const rows::RunUnit& unit) {
   constexpr std::array kShown{"reshape", "transpose", "slice", "split", "expand", "full", "empty"};
   return std::all_of(unit.nodes.begin(), unit.nodes.end(), [&](NodeId n) {
@@ -127,8 +129,8 @@ bool only_layout(const Graph& graph, const rows::RunUnit& unit) {
 
 }  // namespace
 
-/// Ops that fit no row program but have a body are replaced by it, as `eager` would: their parts
-/// may fit. False when there are none.
+/// Replaces ops that have a body but no row program by their bodies, as `eager` does, because their
+/// parts may fit. Returns false if there are none.
 bool CpuBackend::State::take_apart(Graph& graph, const std::vector<rows::RunUnit>& units) {
   bool changed = false;
   for (const rows::RunUnit& unit : units) {
@@ -240,7 +242,7 @@ Graph CpuBackend::State::with_kernels(const Graph& piece) {
   return out;
 }
 
-/// What runs a node that the table does not, or not as it should be run.
+/// Returns the runner of a node that the table lacks, or that this backend runs differently.
 RunCall CpuBackend::State::special(const Graph& graph, NodeId n, KernelTable table,
                                    std::shared_ptr<const cpu::ConstantParts>& parts) const {
   RunCall run = cpu::row_kernel_runner(row_kernels)(graph, n);

@@ -65,7 +65,7 @@ class Emitter {
 
   void block(const Block& statements, int depth) {
     const Phases phases = share_phases(program_, statements);
-    // What is stored as it is read must have been rounded as it was kept.
+    // A value that is stored unchanged must have been rounded when it was kept.
     for (const auto& [read, kept] : phases.read) {
       if (stored_.count(read) != 0) stored_.insert(kept);
     }
@@ -85,12 +85,12 @@ class Emitter {
     }
   }
 
-  /// What is kept is kept in the result that it is written to.
+  /// Returns true if the buffer of a kept value is the result that it is stored to.
   [[nodiscard]] bool in_result(const Phases::Shared& shared) const {
     return shared.store != nullptr && paired_.count(shared.var) == 0;
   }
 
-  /// Where the value of the column at hand is kept; in pairs, even columns come first.
+  /// Returns the place of the current column's kept value; in pairs, even columns come first.
   std::string kept(const Phases::Shared& shared, rows::VarId var) {
     if (in_result(shared))
       return fmt::format(
@@ -127,8 +127,8 @@ class Emitter {
     return shared.store == &store && in_result(shared);
   }
 
-  /// The same for two neighbouring columns, the pair `h`; `after` follows each of them. Narrow
-  /// elements are read before as one word, and written after as one.
+  /// Emits a statement for two neighbouring columns, the pair `h`; `after` follows each of them.
+  /// Narrow elements are read as one word before, and written as one word afterwards.
   void inner_pair(const Block& statements, int depth, const Phases& phases, rows::VarId var,
                   const std::function<void(int half)>& after) {
     const auto word = [&](const Statement& s) {
@@ -223,7 +223,7 @@ class Emitter {
       exact_.insert(s.slot);
       return define(depth, s, rounded(value, s.unit, to));
     }
-    if (keep && to == DType::bf16 && half_) {  // it is rounded where its bits are put beside others
+    if (keep && to == DType::bf16 && half_) {  // rounded when its bits are joined with others
       late_.insert(s.slot);
       return define(depth, s, before_rounding(value, s.unit));
     }
@@ -258,7 +258,7 @@ class Emitter {
                : fmt::format("{} |= (unsigned){} << {};", word->second, value, 8 * size_of(to)));
   }
 
-  /// Of the column at hand of a pair.
+  /// Returns the element of the current column of a pair.
   [[nodiscard]] std::string of_table(const Table& table) const {
     const std::string half = *half_ == 0 ? "" : fmt::format("{} + ", table.columns / 2);
     return fmt::format("f{}[{}h{}]", table.number, half, table.var.index);
@@ -363,8 +363,8 @@ class Emitter {
       line(at, fmt::format("l{0}[{1}q{0}] = {2}<{3}>::of(l{0}[{1}q{0}], {4});", id, first, function,
                            type, in_unit(program_, s.operands[0], s.unit)));
     };
-    // c counts pairs where there are pairs: behind a division GCC loses sight of how addresses
-    // grow, and gathers what lies side by side.
+    // With pairs, c counts pairs: after a division GCC no longer recognises consecutive addresses,
+    // and emits gathers.
     const std::int64_t step = pairs ? lanes / 2 : lanes;
     const std::string steps = pairs ? fmt::format("({}) / 2", width) : width;
     const auto lanes_of_a_chunk = [&](int at, const std::string& count) {

@@ -56,7 +56,7 @@ FrozenRun::Use FrozenRun::begin() {
   ::pid_t filler = weights_.filler_;
   if (filler == self || !weights_.filler_.compare_exchange_strong(filler, self))
     return Use::nothing;
-  if (weights_.full_) {  // since they were looked at
+  if (weights_.full_) {  // since they were checked
     weights_.filler_ = 0;
     return Use::reads;
   }

@@ -78,7 +78,7 @@ Array make_channels_last(const Extents& extents) {
   return out;
 }
 
-/// Whether the channels of each place stand together, and the places without gaps.
+/// Returns true if the channels of each place are contiguous, and the places have no gaps.
 bool is_channels_last(const Array& x) {
   std::int64_t step = 1;
   const std::vector<std::size_t> order = channels_last_order(x.extents.size());
@@ -110,7 +110,7 @@ Weight weight_of(const Convolution& c, const Array& w) {
 
 class PackedCall {
  public:
-  /// Without a slot the weight is packed each time.
+  /// Creates the call; without a slot the weight is packed in every run.
   PackedCall(const Form& form, std::optional<std::size_t> slot) : form_(form), slot_(slot) {}
 
   Status operator()(Call& call) const {

@@ -42,7 +42,7 @@ std::optional<int> gain(const rows::RowProgram& program, const Block& body, VarI
       continue;
     }
     if (!is_next(indices, s.index, var)) return std::nullopt;
-    // What is not packed is taken apart into even and odd columns, or made from them.
+    // Other accesses must be split into even and odd columns, or joined from them.
     if (!is_packed(program, s, var))
       total -= 2;
     else if (size_of(program.type(s.argument).dtype) == 2)

@@ -15,7 +15,7 @@ using rows::SlotId;
 using rows::Statement;
 using StatementKind = Statement::Kind;
 
-/// What costs as little to compute again as to keep.
+/// Returns true if recomputing costs no more than keeping.
 bool cheap(const Statement& s) {
   if (s.kind != StatementKind::compute) return true;
   return s.operation == Operation::cast || s.operation == Operation::neg ||
@@ -72,8 +72,8 @@ class Sharing {
     return out + ")";
   }
 
-  /// As printed, the variable of the loop as `#`; an element that a slot of the loop picks is one
-  /// of its own.
+  /// Returns the printed address with the loop's variable as `#`; an element that a slot of the
+  /// loop selects is unique.
   std::string address(rows::IndexId id, rows::VarId var) const {
     const rows::Index& node = program_.indices[id];
     using K = rows::Index::Kind;

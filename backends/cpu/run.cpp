@@ -11,7 +11,8 @@ namespace {
 
 constexpr std::int64_t kWorthAThread = 1 << 15;  // elements
 
-/// A table that rows look things up in, or a weight, says nothing of the work in a row.
+/// Returns true if the array has the kernel's rows. A table for look-ups, or a weight, does not
+/// reflect the work in a row.
 bool has_rows(const Array& array, std::int64_t rows) {
   std::int64_t leading = 1;
   for (std::int64_t extent : array.extents) {

@@ -11,8 +11,9 @@ constexpr std::string_view kPrologue = R"text(
 #define __forceinline__ inline __attribute__((always_inline))
 )text";
 
-// After the prelude: the fixed tree over a row in memory, what a lane adds and how lanes meet; and
-// how a number of lanes meet that the compiler knows, in registers; neighbours as one word.
+// Text after the prelude: the fixed tree over a row in memory, the sums of a lane, and the
+// combination of lanes; the combination in registers for a number of lanes known to the compiler;
+// neighbours as one word.
 constexpr std::string_view kRows = R"text(
 template <class T, class F>
 static T pw_folded(T* lane, long long lanes) {
@@ -85,7 +86,8 @@ std::vector<std::string> compiler_flags(const EmitOptions& options, bool native)
   std::vector<std::string> flags{
       "-std=c++17",      "-O3",      "-w", "-fopenmp-simd", "-fno-math-errno",
       "-fno-exceptions", "-fno-rtti"};
-  // Vectorised, GCC 12 fuses a * b - c * d beside a * b + c * d whatever it is told of contraction.
+  // When vectorising, GCC 12 fuses a * b - c * d next to a * b + c * d in spite of
+  // -ffp-contract=off.
   const std::vector<std::string> more =
       options.strict ? std::vector<std::string>{"-ffp-contract=off", "-fno-tree-vectorize"}
                      : std::vector<std::string>{"-ffp-contract=fast", "-fno-trapping-math"};

@@ -65,7 +65,7 @@ Matrix dense_transposed(const T* data, std::int64_t rows, std::int64_t columns, 
   return {kStoredAs<T>, reinterpret_cast<const std::byte*>(data), rows, columns, 1, step};
 }
 
-/// Whether the columns of the image are the image.
+/// Returns true if the columns of im2col are the image itself.
 bool is_pointwise(const Window& w) {
   return w.kernel_count() == 1 && w.in == w.out && w.stride == Axes{1, 1, 1} &&
          w.padding == Axes{0, 0, 0};
@@ -143,8 +143,8 @@ void add_columns(const Window& w, const T* columns, std::int64_t channels, std::
   }
 }
 
-/// How many places of a plane are taken at once: all, or about equal parts whose columns fit a
-/// cache.
+/// Returns the number of places of a plane processed at once: all, or about equal parts whose
+/// columns fit a cache.
 template <class T>
 std::int64_t block_of(std::int64_t places, std::int64_t taps) {
   const std::int64_t most = std::max<std::int64_t>(
@@ -353,7 +353,7 @@ Status run_weight_gradient(Call& call) {
       convolution_of(call, call.operand(1).extents, w.extents, call.operand(0).extents);
   const Elements<T> y(call.operand(0)), x(call.operand(1));
   Filled<T> out(w);
-  // What is read in the place of a bias is y.
+  // y takes the place of a bias.
   const Planes<T> planes{x.data(), nullptr, y.data(), out.data()};
   constexpr std::int64_t kChannels = 32;  // at once
   const std::int64_t parts = (c.channels + kChannels - 1) / kChannels;

@@ -1,5 +1,5 @@
 // Compiled once per instruction set: PW_GEMM names the variant, as in gemm_kernel.cpp. Products and
-// sums are not contracted, because the prelude says where each is rounded.
+// sums are not contracted, because the prelude defines where each is rounded.
 #include <bit>
 #include <cmath>
 

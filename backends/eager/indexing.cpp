@@ -66,8 +66,8 @@ Indices indices_of(const Call& call, const Split& split, std::size_t first) {
   return out;
 }
 
-/// Rows [begin, end) of the first common axis. The first index that is outside, with its axis's
-/// extent; nothing: there is none.
+/// Processes rows [begin, end) of the first common axis. Returns the first index outside its axis,
+/// with the axis's extent; nothing if there is none.
 std::optional<std::pair<std::int64_t, std::int64_t>> find_places(const Indices& all,
                                                                  std::int64_t begin,
                                                                  std::int64_t end,
@@ -98,7 +98,7 @@ std::optional<std::pair<std::int64_t, std::int64_t>> find_places(const Indices& 
   return outside;
 }
 
-/// Where in a block each of the chosen elements, or rows of `inner` ones, begins.
+/// Returns the offsets in a block at which the chosen elements, or rows of `inner` elements, begin.
 Result<std::vector<std::int64_t>> chosen(const Call& call, const Split& split, std::size_t first) {
   const Indices all = indices_of(call, split, first);
   std::vector<std::int64_t> places(static_cast<std::size_t>(element_count(all.common)));

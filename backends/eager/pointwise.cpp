@@ -200,7 +200,7 @@ Status kernel(Call& call) {
   if (!is_float(common)) return run_integers(call);
   return common == DType::f64 ? loop<double, F, N>(call) : loop<float, F, N>(call);
 }
-/// Of an op that makes reals of integers too.
+/// Runs an op that turns integers into reals as well.
 template <class F>
 Status real_kernel(Call& call) {
   const DType dtype = call.operand_dtype(0);

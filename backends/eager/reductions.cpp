@@ -9,8 +9,8 @@
 namespace pw::eager {
 namespace {
 
-/// The order depends on the width only, never on where the row stands: columns go round the lanes,
-/// then lanes meet pairwise, the farthest first.
+/// Reduces a row. The order depends only on the width, never on the row's place: columns are
+/// assigned to lanes in turn, then lanes are combined pairwise, the farthest first.
 template <class T, class F>
 T reduced(const T* row, std::int64_t width, T start) {
   constexpr std::int64_t kLanes = 16;
@@ -89,8 +89,8 @@ Status reduction(Call& call) {
   return dtype == DType::f64 ? over_axis<double, F>(call) : over_axis<float, F>(call);
 }
 
-/// Whether an element is one of the k that are kept: fewer are larger, or equal and before it. A
-/// NaN is larger than any number.
+/// Returns true if an element is one of the k that are kept: fewer than k are larger, or equal and
+/// before it. NaN is larger than any number.
 template <class T>
 bool is_kept(const T* row, std::int64_t width, std::int64_t at, std::int64_t k) {
   std::int64_t before = 0;

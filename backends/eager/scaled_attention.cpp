@@ -1,6 +1,6 @@
-// A block of scores at a time, with the running maximum and sum of each row (Milakov and
-// Gimelshein, 2018, arXiv:1805.02867; Dao et al., 2022, arXiv:2205.14135). In f32, and of f64 in
-// f64.
+// FlashAttention's loop order on a CPU: a block of scores at a time, with the running maximum and
+// sum of each row (Milakov and Gimelshein, 2018, arXiv:1805.02867; Dao et al., 2022,
+// arXiv:2205.14135). Computes in f32, and f64 operands in f64.
 #include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
@@ -53,7 +53,7 @@ Matrix packed(const Matrix& m, Scores<T>& scratch) {
 void exp_of(Scores<float>& x) { curves().exp(x.data(), x.size(), x.data()); }
 void exp_of(Scores<double>& x) { x = x.exp(); }
 
-/// What a block of queries and keys has in common.
+/// A block of queries and keys.
 struct ScoreBlock {
   std::int64_t query, queries, key, keys;
 };
@@ -229,7 +229,7 @@ class AttentionGradient {
     const Matrix k = packed(rows_at(k_, block.key, block.keys), k_block_),
                  v = packed(rows_at(v_, block.key, block.keys), v_block_);
     score(sizes_, q, k, masked ? &mask : nullptr, block, weights_);
-    // Where nothing is seen lse is 0, and so is exp(-inf).
+    // If no key is visible, lse is 0, and so is exp(-inf).
     weights_.colwise() -= lse_;
     exp_of(weights_);
     add_product(turned(matrix_of_scores(weights_)), dy, block.key, dv_);

@@ -70,7 +70,7 @@ bool larger(T a, T b) {
   return a > b || (a != a && b == b);
 }
 
-/// The first `keep` elements of the order stand where they belong.
+/// Sorts the first `keep` elements to their final places.
 template <class T>
 void sort_row(std::vector<Placed<T>>& row, std::size_t keep, bool descending) {
   const auto before = [descending](const Placed<T>& a, const Placed<T>& b) {
@@ -85,7 +85,7 @@ void sort_row(std::vector<Placed<T>>& row, std::size_t keep, bool descending) {
                       before);
 }
 
-/// As many as the results hold.
+/// Sorts as many elements as the results hold.
 template <class T>
 Status sorted(Call& call, bool descending) {
   const Array x = contiguous(call.operand(0));

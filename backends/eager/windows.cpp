@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::int64_t kElementsWorthAThread = 1 << 14;
 
-/// work(plane, its elements, those of the result) of each plane of the first operand: what stands
-/// at one place of all dims but the last. Operands and results are row-major.
+/// Calls work(plane, its elements, those of the result) for each plane of the first operand: a
+/// block of all last dims. Operands and results are row-major.
 template <class T, class Work>
 Status over_planes(const Array& x, const Array& y, std::int64_t in, std::int64_t out,
                    const Work& work) {
@@ -43,7 +43,7 @@ Status in_compute_type(const Call& call, const Run& run) {
   return dtype == DType::f64 ? run(double{}) : run(float{});
 }
 
-/// The taps of an axis that are inside at a place: the first, and behind the last.
+/// Returns the taps of an axis that are inside at a place: the first, and the one after the last.
 std::pair<std::int64_t, std::int64_t> taps_inside(const Window& w, std::size_t axis,
                                                   std::int64_t place) {
   const std::int64_t at = w.source(axis, place, 0), step = w.dilation[axis];
@@ -52,7 +52,7 @@ std::pair<std::int64_t, std::int64_t> taps_inside(const Window& w, std::size_t a
   return {first, std::min(last, w.kernel[axis])};
 }
 
-/// Where the largest element of the window at a place is.
+/// Returns the index of the window's largest element at a place.
 template <class T>
 std::int64_t largest_at(const Window& w, const T* x, std::int64_t pz, std::int64_t py,
                         std::int64_t px) {

@@ -46,7 +46,7 @@ struct AttentionCall {
   [[nodiscard]] std::int64_t first_key(std::int64_t plane) const {
     return (plane / heads * key_heads + plane % heads / (heads / key_heads)) * keys;
   }
-  /// Of query row `row`, of all planes' rows, and each key.
+  /// Returns the scores of query row `row`, counted over all planes, with each key.
   std::vector<Real> scores(std::int64_t row) const {
     const std::int64_t query = row % queries, first = first_key(row / queries);
     std::vector<Real> out(static_cast<std::size_t>(keys));

@@ -18,7 +18,7 @@ void advance(Extents& at, const Extents& extents) {
   }
 }
 
-/// Of an array that broadcasts, the place of the element that stands at the last coordinates.
+/// Returns the offset of a broadcast array's element at the last coordinates.
 std::size_t place_in(const Extents& extents, const std::int64_t* at, std::size_t rank) {
   const Extents strides = row_major(extents);
   std::int64_t place = 0;
@@ -27,7 +27,7 @@ std::size_t place_in(const Extents& extents, const std::int64_t* at, std::size_t
   return static_cast<std::size_t>(place);
 }
 
-/// The tensors of indices, and where they stand among the axes of what they choose.
+/// The index tensors, and their positions among the axes of the array that they index.
 struct Chooser {
   std::vector<std::vector<std::int64_t>> indices;
   std::vector<Extents> extents;
@@ -60,7 +60,7 @@ Extents chosen_extents(const Chooser& chooser, const Extents& x) {
   return out;
 }
 
-/// The place in x of the element that stands at `at` of what is chosen.
+/// Returns the offset in x of the element at `at` of the result.
 Result<std::size_t> source_of(const Call& call, const Chooser& chooser, const Extents& x,
                               const Extents& at) {
   const Extents strides = row_major(x);

@@ -9,8 +9,8 @@
 namespace pw {
 namespace {
 
-/// A layer's own matrices are no operands. Here they follow from its name, as the weights of a run
-/// do where none are given: numbers in [-1, 1), divided by the root of the width they are summed
+/// A layer's internal matrix, which is not an operand. It is generated from the layer's name, like
+/// ungiven weights of a run: numbers in [-1, 1), divided by the root of the width that is summed
 /// over.
 template <class Real>
 class LayerMatrix {

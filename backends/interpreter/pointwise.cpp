@@ -72,7 +72,7 @@ Status cast(Call& call) {
   return integral ? loop<std::int64_t, scalar::Same, 1>(call) : loop<double, scalar::Same, 1>(call);
 }
 
-/// Whether a dtype holds each value of another.
+/// Returns true if a dtype holds each value of another.
 bool holds(DType to, DType from) {
   if (!is_float(to) || !is_float(from)) return to == from;
   const FloatFormat a = format_of(to), b = format_of(from);
@@ -147,7 +147,7 @@ KernelTable whole_table() {
 KernelTable exact_kernels() { return whole_table<double>(); }
 KernelTable stated_kernels() {
   static const std::vector<KernelEntry> table = [] {
-    std::vector<KernelEntry> all{{"cast", stated_cast}};  // the first of a name is taken
+    std::vector<KernelEntry> all{{"cast", stated_cast}};  // the first entry of a name is used
     const KernelTable rest = exact_kernels();
     all.insert(all.end(), rest.begin(), rest.end());
     return all;

@@ -131,7 +131,7 @@ Status scaled_mm(Call& call) {
   return {};
 }
 
-/// As products add up in single precision; `a * b + c` in double.
+/// Adds a product like single-precision products do; `a * b + c` in double.
 template <class Real>
 Real add_product(Real a, Real b, Real c) {
   if constexpr (std::is_same_v<Real, float>) return std::fma(a, b, c);

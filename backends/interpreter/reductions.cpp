@@ -98,8 +98,8 @@ Status reduction(Call& call) {
   return dtype == DType::f64 ? over_axis<double, F>(call) : over_axis<Real, F>(call);
 }
 
-/// A NaN comes before any number, of equal elements the first; the kept ones are added in the order
-/// they stand in.
+/// Keeps the largest elements: NaN before any number, equal elements by index. The kept ones are
+/// added in their original order.
 template <class Real>
 void keep_largest(std::vector<Real>& row, std::int64_t k) {
   std::vector<std::size_t> order(row.size());

@@ -44,7 +44,7 @@ Status running(Call& call) {
   return {};
 }
 
-/// In single precision f32 adds up in f64.
+/// Scans an axis. In single precision f32 sums accumulate in f64.
 template <class Real, class F>
 Status scan(Call& call) {
   const DType dtype = call.operand_dtype(0);
@@ -53,7 +53,7 @@ Status scan(Call& call) {
   return running<Real, F>(call);
 }
 
-/// Whether a stands before b among ascending elements, a NaN behind all numbers.
+/// Returns true if a precedes b in ascending order, with NaN after all numbers.
 template <class T>
 bool smaller(T a, T b) {
   return a < b || (a == a && b != b);

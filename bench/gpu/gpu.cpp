@@ -1,6 +1,7 @@
-// What a device does, in one run: launches and replays, capture and its memory, kernels beside
-// copies of their bytes, weights by parameters and by a table, steps of a decoder. With
-// `--driver host` everything runs, and no time is shown: times of the host say nothing of a device.
+// Measures a device in one run: launches and replays, capture and its memory, kernels compared with
+// copies of their bytes, weights by parameters and by a table, steps of a decoder. With `--driver
+// host` everything runs but no times are shown, because times of the emulator are meaningless for a
+// device.
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -29,8 +30,8 @@ struct Args {
   std::string driver = "cuda", output, cubins, prepare;
 };
 
-/// What the sections run on, and what products are compared on: with a library, and by kernels of
-/// our own.
+/// The drivers of the sections, and of the product comparison: with a library, and with our own
+/// kernels.
 struct Drivers {
   std::unique_ptr<cuda::Driver> main, other;
   cuda::Driver* library = nullptr;  ///< null: nothing is computed
@@ -104,12 +105,12 @@ class GpuBench {
     fill(table);
     return "## " + title + "\n\n" + table.print() + "\n";
   }
-  /// A figure, or nothing where there is no device.
+  /// Returns a figure, or nothing without a device.
   [[nodiscard]] std::string figure(const std::string& text) const { return device_ ? text : "—"; }
   [[nodiscard]] std::string us(double seconds) const {
     return figure(fmt::format("{:.2f}", seconds * 1e6));
   }
-  /// By the clock, with the wait for the end; the median of some, once on the host.
+  /// Returns wall time including the final wait, as a median; on the host a single run.
   double time(const std::function<void()>& body) const {
     std::vector<double> times;
     body();
@@ -269,7 +270,7 @@ class GpuBench {
     }
   }
 
-  /// One product both ways, and how far apart results are, in parts of the largest of them.
+  /// Compares one product both ways, with the difference relative to the largest result.
   void compare(Table& table, const std::string& name, const std::string& text, std::int64_t rows,
                double apart) {
     struct Way {
@@ -281,7 +282,7 @@ class GpuBench {
       const auto piece = one_piece(driver, text, rows);
       const cuda::RecordedGraph once = piece->record(context_);
       const bool called = once.nodes.front().library != nullptr;
-      if (called != library) return out;  // no library there, or none that knows it
+      if (called != library) return out;  // no library, or no algorithm for the product
       Step step;
       step.sequences = {{0, rows, 0}};
       if (drivers_.library != nullptr)

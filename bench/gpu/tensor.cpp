@@ -1,6 +1,5 @@
-// Products and attention on tensor cores of a device: what each takes, beside its bounds, what the
-// static model says, and a library's product. With `--driver host` small ones run, and no time is
-// shown.
+// Times products and attention on a device's tensor cores, compared with bounds, the static model,
+// and a library's product. With `--driver host` small ones run and no times are shown.
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -34,7 +33,7 @@ constexpr std::int64_t kMostKeyBytes = std::int64_t{3} << 30;
 
 class TensorBench {
  public:
-  /// `own`: the same device as `library`, or null where there is none.
+  /// `own`: the same device as `library`, or null without one.
   TensorBench(cuda::Driver& own, cuda::Driver* library, bool large, bool device, const Args& args)
       : own_(own),
         library_(library),
@@ -173,7 +172,8 @@ class TensorBench {
     }
   }
 
-  /// Seconds of a node, in a chain of some that take turns: `expected` seconds say how many.
+  /// Returns the seconds of a node in a chain of alternating copies; `expected` seconds determine
+  /// its length.
   double time(cuda::Driver& driver, const std::vector<cuda::LaunchNode>& turns, double expected) {
     const auto count = [&](double seconds) {
       return device_ ? static_cast<std::size_t>(std::clamp(seconds / expected, 10.0, 200.0)) : 1;
@@ -254,7 +254,7 @@ class TensorBench {
     }
   }
 
-  /// Nothing where there is none, or none that knows it.
+  /// Returns nothing without a library, or without an algorithm for the product.
   std::optional<double> seconds_of_library(const cuda::DeviceTensor& x,
                                            const std::vector<cuda::DeviceTensor>& weights,
                                            const cuda::DeviceTensor& y, double bound,

@@ -122,5 +122,5 @@ int main(int argc, char** argv) {
       rules_s, load_s, rewrite_s, graph_mib, peak_mib(), valid && converged ? "true" : "false",
       print(before).c_str(), print(count(*graph)).c_str());
   std::fflush(stdout);
-  _exit(0);  // the context takes long to fall apart
+  _exit(0);  // destroying the context takes long
 }

@@ -51,7 +51,7 @@ CacheCounts read_counts(const std::string& path) {
   return counts;
 }
 
-/// Whether the process that began a temporary file, named in it, has ended.
+/// Returns true if the process that started a temporary file, named in it, has ended.
 bool left_over(const std::string& name) {
   const long pid = std::strtol(name.c_str() + kTemporary.size(), nullptr, 10);
   return pid <= 0 || (::kill(static_cast<pid_t>(pid), 0) != 0 && errno == ESRCH);
@@ -107,7 +107,7 @@ CompileCache::~CompileCache() {
   for (std::size_t i = 0; i < std::size(kNames); ++i)
     text += fmt::format("{} {}\n", kNames[i], field(sum, i) + field(add, i));
   const std::string path = options_.folder + "/counts";
-  // Counts are for people: failing to keep them is no reason to complain.
+  // Counts are informative: failing to store them is not an error.
   (void)write_durably(fmt::format("{}{}{}", path, kTemporary, ::getpid()), path, text);
 }
 
@@ -242,7 +242,7 @@ Result<std::string> CompileCache::found_or_made(
   if (options_.folder.empty()) {
     auto made = make();
     if (made) ++made_;
-    if (made) (void)usable(*made);  // who asks also takes what it sees
+    if (made) (void)usable(*made);  // `usable` also receives a new object
     return made;
   }
   const FileLock lock(options_.folder + "/locks/" + key);

@@ -117,7 +117,7 @@ struct CudaDriver::State {
     Kernel kernel;
   };
   std::map<std::string, Loaded, std::less<>> kernels;
-  std::unique_ptr<LtProducts> lt;  ///< null: not looked for yet, or not there
+  std::unique_ptr<LtProducts> lt;  ///< null: not searched yet, or absent
   bool looked_for_lt = false;
   std::string lt_why;  ///< it does not start, though it is there
 
@@ -144,7 +144,7 @@ struct CudaDriver::State {
       lt_why = "cuBLASLt " + started.error().front().message;
     return lt.get();
   }
-  /// As NVIDIA's guide to cuBLAS has it for a handle of its own.
+  /// The size that NVIDIA's guide recommends for a handle of cuBLAS.
   [[nodiscard]] std::int64_t workspace_bytes() const { return (opened.major >= 9 ? 32 : 4) * kMiB; }
 
   tl::expected<LtProduct, std::string> read(const ProductCall& call,
@@ -189,7 +189,7 @@ struct CudaDriver::State {
   }
 };
 
-/// How a kernel is launched, with the memory its parameters are in.
+/// A kernel launch, with the memory of its parameters.
 class CudaLaunch {
  public:
   CudaLaunch(const Kernel& kernel, void* function, const LaunchNode& node) {
@@ -331,7 +331,7 @@ Status CudaDriver::load(std::span<const Kernel> kernels) {
     if (!cubin && !prepared.empty() && state_->nvrtc.present())
       cubin = cubin_of(state_->nvrtc, state_->options.cache, kernel, target, loads);
     if (!cubin) return forward(cubin);
-    if (!state) (void)loads(*cubin);  // no cache has asked
+    if (!state) (void)loads(*cubin);  // no cache has checked it
     if (!*state) {
       if (loaded.module != nullptr) f.module_unload(loaded.module);
       return *state;

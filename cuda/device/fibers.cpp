@@ -77,7 +77,8 @@ struct Fibers::Fiber {
     forget();
     if (stack) munmap(stack, kStack);
   }
-  /// What functions that never returned have marked as out of bounds is free again.
+  /// Makes stack memory usable again that functions which never returned have marked as out of
+  /// bounds.
   void forget() {
 #ifdef PW_ASAN_FIBERS
     if (stack) __asan_unpoison_memory_region(stack, kStack);

@@ -20,7 +20,8 @@ std::optional<LtType> lt_type_of(DType dtype) {
   return std::nullopt;
 }
 
-/// 256 for an address that is not known yet, as every tensor has a place of its own.
+/// Returns the alignment; 256 for an unknown address, because every tensor has an allocation of its
+/// own.
 std::uint32_t alignment_of(Address address) {
   return address % kMostAligned == 0 ? kMostAligned
                                      : static_cast<std::uint32_t>(address & -address);
@@ -35,7 +36,7 @@ std::string text(const LtProduct& p) {
                      name(p.in), name(p.out), p.b_transposed ? ", the second transposed" : "");
 }
 
-/// Reads a call into a product, and says what the library has not.
+/// Translates a call into a product, or reports what the library lacks.
 class Reading {
  public:
   Reading(const ProductCall& call, std::span<const DeviceTensor> reads, const DeviceTensor& result,
@@ -126,7 +127,7 @@ class Setter {
   Status done_;
 };
 
-/// For a search, which looks at no more than how pointers are aligned.
+/// Returns placeholder addresses for a search, which reads only their alignment.
 LtAddresses anywhere(const LtProduct& p) {
   const auto [a, b, bias, y] = p.alignment;
   const bool scaled = p.scales != LtProduct::Scales::none;

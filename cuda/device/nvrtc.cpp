@@ -52,7 +52,7 @@ std::string fill(Nvrtc::Library& l, void* library) {
   return find.missing();
 }
 
-/// The number directly before `word`, at or after `from`; -1 when there is none.
+/// Returns the number directly before `word`, at or after `from`; -1 if there is none.
 std::int64_t number_before(std::string_view log, std::string_view word) {
   const std::size_t at = log.find(word);
   if (at == std::string_view::npos || at == 0) return -1;
@@ -115,7 +115,7 @@ Traffic parse_traffic(std::string_view ptx) {
 
 std::vector<std::string> nvrtc_options(const Target& target) {
   const std::string exact = target.strict ? "true" : "false";
-  // No other device has these; without the suffix there are no products of warpgroups.
+  // Only sm_90 devices have these; without the suffix warpgroup products are unavailable.
   const std::string arch = target.arch == "sm_90" ? "sm_90a" : target.arch;
   std::vector<std::string> options{
       "-arch=" + arch,     "--std=c++17",        target.strict ? "-fmad=false" : "-fmad=true",
@@ -170,7 +170,8 @@ std::vector<std::string> Nvrtc::architectures() const {
   return out;
 }
 
-/// As many blocks on a multiprocessor as spill nothing: all that its threads make, else a part.
+/// Compiles for as many blocks on a multiprocessor as spill nothing: all that its threads allow,
+/// else a fraction.
 Result<Cubin> Nvrtc::compile(const std::string& source, const std::string& name,
                              const Target& target) const {
   if (!present()) return fail(error_in("kernel " + name, "PW1220", "NVRTC is " + state_));

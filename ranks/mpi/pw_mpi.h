@@ -13,8 +13,8 @@ struct pw_mpi {
   int version;
   const char* (*library)(void); /* MPI's name and version; callable before init */
   int (*init)(int* rank, int* size);
-  /* The communicator of `size` neighbouring ranks, `stride` apart, that this rank is in. All ranks
-   * call it. */
+  /* The communicator of `size` neighbouring ranks, `stride` apart, that contains this rank. All
+   * ranks call it. */
   int (*group)(int size, int stride, int* handle);
   /* Begins a collective over a group, of `count` parts of `bytes` each: all_gather and all_to_all
    * send so much to each rank. One at a time. */
