@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""Measures a build from nothing, without ccache: CPU seconds, files, preprocessed lines and the slowest compilations.
+"""Measures a build from scratch, without ccache: CPU seconds, files, preprocessed lines and the slowest compilations.
 
-    build.py [--output FILE.md] [--folder BUILD] [--preset NAME] [--jobs N]
+build.py [--output FILE.md] [--folder BUILD] [--preset NAME] [--jobs N]
 
-First what `./dev demo` builds (pwr and pwviz), then all else that `./dev test` builds. CPU seconds are user and system time
-of all processes; other work on the machine makes them more.
+Builds the targets of `./dev demo` first (pwr and pwviz), then the rest of `./dev test`. CPU seconds are user and system time of all processes; other load on
+the machine increases them.
 """
 
 import argparse
@@ -21,12 +21,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 LIMITS = {"demo": 10.0, "test": 12.0}  # minutes of CPU, the tests' own included
-# What the same parts took before special members, precompiled headers and unity builds; `test` with 7 minutes of tests.
+# The same parts before special members, precompiled headers and unity builds; `test` with 7 minutes of tests.
 BEFORE = {"demo": 30.5, "test": 22.4}
 
 
 def cpu_seconds(command, **how):
-    """User and system seconds of a command and all its children; ends the program where it fails."""
+    """Returns user and system seconds of a command and all its children; exits if it fails."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **how)
     if done.returncode != 0:
@@ -36,7 +36,7 @@ def cpu_seconds(command, **how):
 
 
 def compilations(folder):
-    """Seconds on the clock by object file, as ninja's log has them."""
+    """Returns wall seconds by object file, from ninja's log."""
     out = {}
     for line in (folder / ".ninja_log").read_text().splitlines()[1:]:
         begin, end, _, name, *_ = line.split("\t")
@@ -46,7 +46,7 @@ def compilations(folder):
 
 
 def preprocessed_lines(folder):
-    """Lines that the compiler reads, by object file, precompiled headers not counted again."""
+    """Returns the lines that the compiler reads, by object file, excluding precompiled headers."""
     out = {}
     for entry in json.loads((folder / "compile_commands.json").read_text()):
         words = shlex.split(entry["command"])

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""`pwr discover` on its default ops at three nodes, what the rules found derive, and what it finds in one layer of a decoder.
+"""Runs `pwr discover` on its default ops at three nodes, on what the found rules derive, and on one layer of a decoder.
 
-    discovering.py [--pwr FILE] [--output FILE]     exit 1 when something takes longer than it may, is not proved or fails its test
+discovering.py [--pwr FILE] [--output FILE]     exit 1 if something exceeds its time limit, is not proved or fails its test
 """
 import argparse
 import json
@@ -33,7 +33,7 @@ def main():
         return json.loads(done.stdout or "null")
 
     def row(name, file, *args):
-        """Finds rules; proves and tests what was written."""
+        """Finds rules; proves and tests the results."""
         start = time.perf_counter()
         found = pwr("discover", *args, "-o", file)
         seconds = time.perf_counter() - start

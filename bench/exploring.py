@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""All 40 320 orders of eight passes of the library on decoders of 32 layers, in bf16 and in fp8 on two ranks.
+"""Tries all 40 320 orders of eight passes of the library on decoders of 32 layers, in bf16 and in fp8 on two ranks.
 
-exploring.py [--output FILE]     exit 1 when one takes longer than it may
+exploring.py [--output FILE]     exit 1 if one exceeds its time limit
 """
 
 import argparse

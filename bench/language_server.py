@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""How long `pwr lsp` takes to answer: on a file of the library, and on one of 10 000 lines; against their limits.
+"""Times answers of `pwr lsp` on a file of the library and on one of 10 000 lines, against their limits.
 
-    language_server.py [PWR]     exit 1 when an answer takes longer than it may
+language_server.py [PWR]     exit 1 if an answer exceeds its limit
 """
 import os
 import statistics
@@ -64,7 +64,7 @@ def requests(uri, text, code):
 
 
 def measure(path, text, code):
-    """Milliseconds of each method: the median, and the longest behind the first round."""
+    """Returns milliseconds of each method: the median, and the longest after the first round."""
     client = Client()
     client.initialize(rootUri=ROOT.as_uri())
     client.open(path.as_uri(), text)
@@ -74,7 +74,7 @@ def measure(path, text, code):
     asked = list(requests(path.as_uri(), text, code))
     times = {method: [] for method, _ in asked}
     for round_number in range(ROUNDS):
-        # A key is pressed at the end of the text before each round: nothing is left of the last one.
+        # Each round first types a key at the end of the text, so that nothing of the previous round is reused.
         end = {"line": text.count("\n") + round_number, "character": 0}
         change = [{"range": {"start": end, "end": end}, "text": "\n"}]
         client.notify("textDocument/didChange", textDocument={"uri": path.as_uri(), "version": round_number + 2}, contentChanges=change)

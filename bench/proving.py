@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""What `--prove` adds to rewriting a whole decoder, with proofs kept and without; and proving the library.
+"""Times the overhead of `--prove` on rewriting a whole decoder, with and without cached proofs, and proves the library.
 
-    proving.py [PWR]     exit 1 when something takes longer than it may
+proving.py [PWR]     exit 1 if something exceeds its limit
 """
 import json
 import os
@@ -24,7 +24,7 @@ MODELS = {
 
 
 def pwr(cache, *args):
-    """Seconds, and the JSON that it printed."""
+    """Returns the seconds, and the printed JSON."""
     start = time.perf_counter()
     done = subprocess.run(
         [PWR, *map(str, args), "--format", "json"],

@@ -1,11 +1,12 @@
 #!/usr/bin/python3
-"""This project's kernels beside those of vLLM's compiled extension, for the same functions and widths, without a device: registers, occupancy, and
-the instructions that are issued for 16 bytes moved.
+"""Compares this project's kernels with those of vLLM's compiled extension, for the same functions and widths, without a device: registers, occupancy, and the
+instructions issued for 16 bytes moved.
 
 quality_peers.py LIBRARY.so [--pwr build/release/bin/pwr] > bench/results/quality.md
 
-LIBRARY.so is vllm/_C_stable_libtorch.abi3.so of vLLM's wheel. cuobjdump ($CUOBJDUMP, or on PATH) takes both sides' machine code apart, and
-sass_walk.py counts both sides' instructions, each kernel at its own launch."""
+LIBRARY.so is vllm/_C_stable_libtorch.abi3.so of vLLM's wheel. cuobjdump ($CUOBJDUMP, or on PATH) disassembles both sides' machine code, and sass_walk.py
+counts both sides' instructions, each kernel at its own launch.
+"""
 import argparse
 import json
 import os
@@ -20,10 +21,10 @@ import sass_walk
 WIDTHS = (2048, 4096, 8192, 16384)
 TOKENS = 4096
 BF16, FP8 = "c10::BFloat16", "c10::Float8_e4m3fn"
-# Of a multiprocessor: threads, blocks, KiB of shared memory (the table of compute capabilities in NVIDIA's CUDA programming guide).
+# Per multiprocessor: threads, blocks, KiB of shared memory (the table of compute capabilities in NVIDIA's CUDA programming guide).
 MACHINES = {"sm_80": (2048, 32, 164), "sm_90": (2048, 32, 228), "sm_100": (2048, 32, 228), "sm_120": (1536, 24, 100)}
 MOST = 10**9
-AT_MOST = 1.1  # times the instructions of the other
+AT_MOST = 1.1  # multiple of the other's instructions
 POINTER = (8, 0x7F0000000000)
 NULL = (8, 0)
 
@@ -37,12 +38,12 @@ def word(value):
 
 
 def norm_blocks(width):
-    """Of a block for each token: from 256 threads up to 1024, of which the one that issues least is taken."""
+    """Returns the block sizes for a token, from 256 threads up to 1024; the one that issues the least is used."""
     return [(min(width // 8, threads),) for threads in (256, 512, 1024)]
 
 
 def peers(width):
-    """By function: what the kernel's name begins with, what must be in it, blocks that are tried, blocks a token, parameters."""
+    """Returns by function: the prefix of the kernel's name, required parts of it, blocks to try, blocks per token, parameters."""
     p, heads = POINTER, width // 128
     rows = [word(TOKENS), word(width)]
     norms = norm_blocks(width)
@@ -69,7 +70,7 @@ def peers(width):
         ),
         "fused_add_rms_norm_fp8_token": (f"rms_norm_dynamic_per_token_quant_kernel<{BF16}, {FP8}, true>", "", norms, 1, [*dynamic, p]),
         "fused_add_rms_norm_fp8_group": (f"rms_norm_per_block_quant_kernel<{BF16}, {FP8}, true, false, 128>", "", norms, 1, [*dynamic, p, long(1)]),
-        # The gate first, by vectors, no clamp.
+        # The gate first, vectorised, no clamp.
         "silu_and_mul": (
             f"act_and_mul_kernel<{BF16}, __nv_bfloat162, &({BF16} vllm::silu_kernel<",
             "true, true, false, ",
@@ -115,7 +116,7 @@ def cuobjdump(*options):
 
 @lru_cache(maxsize=None)
 def kernels_of(library, arch):
-    """(name, symbol, registers, shared bytes) of every kernel of the library."""
+    """Returns (name, symbol, registers, shared bytes) of every kernel of the library."""
     said = cuobjdump("-arch", arch, "-res-usage", library)
     found = re.findall(r"Function (\S+):\s+REG:(\d+) STACK:\d+ SHARED:(\d+)", said)
     names = subprocess.run(["c++filt"], input="\n".join(symbol for symbol, *_ in found), capture_output=True, text=True, check=True).stdout
@@ -128,17 +129,17 @@ def machine_code(library, arch, symbol):
 
 
 def occupancy(arch, registers, shared, threads):
-    """The share of a multiprocessor's threads, by the rules of the toolkit's cuda_occupancy.h."""
+    """Returns the fraction of a multiprocessor's threads, by the rules of the toolkit's cuda_occupancy.h."""
     most, blocks, room = MACHINES[arch]
     of_warp = -(-registers * 32 // 256) * 256
     warps = -(-threads // 32)
-    all_shared = -(-(shared + (1024 if arch == "sm_80" else 0)) // 128) * 128  # what the compiler counts has the system's own from sm_90 on
+    all_shared = -(-(shared + (1024 if arch == "sm_80" else 0)) // 128) * 128  # from sm_90 on the compiler's count includes the system's own
     resident = min(blocks, most // (32 * warps), 16384 // of_warp * 4 // warps, room * 1024 // max(all_shared, 1024))
     return resident * 32 * warps / most
 
 
 def theirs(library, arch, width, function):
-    """Of the variants and blocks that fit, what issues the fewest instructions for a token."""
+    """Returns the fitting variant and block size that issues the fewest instructions per token."""
     if function not in peers(width):
         return None
     prefix, part, blocks, a_token, params = peers(width)[function]
@@ -173,20 +174,20 @@ def ours(row, folder):
 
 
 def moved(row):
-    """Groups of 16 bytes that a token's row must move: what all rows share is left out."""
+    """Returns the groups of 16 bytes that a token's row must move, excluding data that all rows share."""
     width, function = row["width"], row["function"]
     narrow = "fp8" in function
     reads = 2 * width * (2 if function.startswith(("fused_add", "silu")) else 1)
     writes = (1 if narrow else 2) * width + (2 * width if function.startswith("fused_add") else 0)
     if function == "rope":
         reads, writes = 2 * width * 5 // 4, 2 * width * 5 // 4
-    if function == "qk_norm_rope":  # theirs works in place, and leaves the values alone
+    if function == "qk_norm_rope":  # theirs works in place, and does not touch the values
         reads, writes = 2 * width * 3 // 4, 2 * width * 3 // 4
     return (reads + writes) / 16
 
 
 def measured(pwr, library):
-    """(ours, theirs or None) by function, architecture and width."""
+    """Returns (ours, theirs or None) by function, architecture and width."""
     with tempfile.TemporaryDirectory() as folder:
         archs = ",".join(MACHINES)
         command = [pwr, "compile", "--quality", "--arch", archs, "--widths", ",".join(map(str, WIDTHS)), "--dump", folder, "--format", "json"]
@@ -197,7 +198,7 @@ def measured(pwr, library):
 
 
 def why_more_registers(mine):
-    """What our kernel holds that a loop over the row does not."""
+    """Returns what our kernel keeps that a loop over the row does not."""
     if mine["function"] == "qk_norm_rope":
         return "both halves of a head, of its weights and of the angles, 8 columns each, are 24 registers"
     if mine["function"] == "rope":
@@ -214,7 +215,7 @@ def why_more_instructions(mine):
 
 
 def verdict(function, mine, other):
-    """Where ours falls short; empty: nowhere."""
+    """Returns where ours is worse; empty if nowhere."""
     short = []
     if other is None:
         return "no counterpart"
@@ -228,7 +229,7 @@ def verdict(function, mine, other):
 
 
 def without_lost(rows):
-    """A count that hardly grows with the row is of a walk that left a loop too early: it is none."""
+    """Drops a count that hardly grows with the row: its walk left a loop too early."""
     counts = {}
     for mine, other in rows:
         if other and other["issued"] is not None:

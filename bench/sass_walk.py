@@ -1,16 +1,17 @@
 """Walks through the machine code of a kernel as one thread would, and counts the instructions that it issues.
 
-The text is what `cuobjdump -sass` prints. Integers, addresses and predicates are computed (thread, block, parameters are given), so that each loop runs
-as often as it would; what is read from memory or comes from another thread is not known, nor is what is computed from it. A branch that hangs on
-something unknown is not taken, unless a call (the slow path of a division, say) would follow: so the count is of numbers that are no special cases.
-Instructions whose guard is false count too: they are issued. NOPs do not."""
+The text is the output of `cuobjdump -sass`. Integers, addresses and predicates are computed (thread, block, parameters are given), so that each loop runs
+its actual number of times. Values read from memory or received from other threads are unknown, and so are their results. A branch on an unknown value is not
+taken, unless a call (such as the slow path of a division) would follow: the count assumes ordinary numbers. Instructions whose guard is false count too,
+because they are issued. NOPs do not.
+"""
 import re
 import struct
 from dataclasses import dataclass, field
 
 MASK = 0xFFFFFFFF
-MOST = 20_000  # instructions of a thread: more is a walk that is lost
-# Where the constant bank has parameters, the block's and the grid's extents; by major compute capability.
+MOST = 20_000  # instructions of a thread: beyond this the walk is lost
+# Offsets of parameters, block extents and grid extents in the constant bank, by major compute capability.
 PARAMS = {8: 0x160, 9: 0x210, 10: 0x380, 12: 0x380}
 EXTENTS = {8: (0x0, 0xC), 9: (0x0, 0xC), 10: (0x360, 0x370), 12: (0x360, 0x370)}
 
@@ -27,13 +28,13 @@ class Instruction:
 class Walk:
     issued: int = 0
     calls: int = 0
-    unknown: set = field(default_factory=set)  # addresses of branches that hang on unknown values
+    unknown: set = field(default_factory=set)  # addresses of branches on unknown values
     by_op: dict = field(default_factory=dict)
-    lost: bool = False  # how often a loop runs hangs on an unknown value: the count is too small
+    lost: bool = False  # how often a loop runs depends on an unknown value: the count is too small
 
 
 def parse(text):
-    """Instructions by address."""
+    """Returns the instructions by address."""
     out = {}
     for line in text.splitlines():
         found = re.match(r"\s*/\*([0-9a-f]{4,})\*/\s+(?:\{?\s*)(?:@(!?U?P[0-9T]+)\s+)?([A-Z][A-Z0-9_.a-z]*)\s*([^;]*);", line)
@@ -75,7 +76,7 @@ class Thread:
         return True if name in ("PT", "UPT") else self.predicates.get(name)
 
     def word(self, text, offset=0):
-        """A 32-bit operand; the upper word of a pair with an offset of 1."""
+        """Returns a 32-bit operand; with an offset of 1 the upper word of a pair."""
         text = re.sub(r"\.(reuse|64|H0_H0|H1_H1|U32|S32|UR|X\d+)", "", text.strip())
         if text.startswith("-") and not text.startswith("-0x"):
             value = self.word(text[1:], offset)
@@ -183,7 +184,7 @@ class Thread:
         return False
 
     def forget(self, i):
-        """What an instruction writes is not known after it."""
+        """Marks the results of an instruction as unknown."""
         wide = 4 if "128" in i.op else 2 if "64" in i.op or "WIDE" in i.op else 1
         for o in i.operands[:2]:
             if re.fullmatch(r"U?P\d", o):
@@ -201,7 +202,7 @@ class Thread:
 
     # ---- instructions
     def carries(self, i):
-        """Destination, predicates that take carries, sources, predicates that give them."""
+        """Returns the destination, the carry-out predicates, the sources, and the carry-in predicates."""
         rest = i.operands[1:]
         out = []
         while rest and re.fullmatch(r"U?P[0-9T]", rest[0]):
@@ -413,14 +414,14 @@ class Thread:
         return self.put(i.operands[0], value)
 
     def do_HFMA2(self, i):
-        """A constant where nothing is multiplied: two halves of 16 bits."""
+        """Computes a constant if nothing is multiplied: two 16-bit halves."""
         value = None
         if len(i.operands) == 5 and all(o.strip("-") == "RZ" for o in i.operands[1:3]):
             high, low = (struct.unpack("<H", struct.pack("<e", float(o)))[0] for o in i.operands[3:5])
             value = high << 16 | low
         self.put(i.operands[0], value)
 
-    # Numbers of floating point, as far as divisions of integers go through them.
+    # Floating-point numbers, as far as integer divisions use them.
     def do_I2F(self, i):
         a = self.word(i.operands[1])
         if a is None:
@@ -444,7 +445,7 @@ class Thread:
 
 
 def constants_of(arch, block, grid, params):
-    """The words of constant bank 0. `params`: (bytes, value) of each parameter, in order."""
+    """Returns the words of constant bank 0. `params`: (bytes, value) of each parameter, in order."""
     major = int(arch[3:]) // 10
     out = {}
     for base, extents in zip(EXTENTS[major], (block, grid)):
@@ -460,7 +461,7 @@ def constants_of(arch, block, grid, params):
 
 
 def walk_block(text, arch, block, grid, params, at=(0, 0)):
-    """Instructions that the warps of one block issue, each counted as its first thread goes; the calls and unknown branches of all."""
+    """Returns the instructions that the warps of one block issue, each counted by its first thread, and the calls and unknown branches of all."""
     code = parse(text)
     constants = constants_of(arch, block, grid, params)
     total = Walk()

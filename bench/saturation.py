@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""Equality saturation of whole decoders with the rules of the library, of a layer with rules that never end, and of two graphs of Tensat.
+"""Times equality saturation of whole decoders with the library's rules, of a layer with rules that never end, and of two graphs of Tensat.
 
-    saturation.py [--output FILE]     exit 1 when something takes longer than it may
+saturation.py [--output FILE]     exit 1 if something exceeds its time limit
 
-The rules of the library are those of the passes of `o2`. Tensat's graphs are rebuilt from what its paper and its examples say of them.
+The library's rules are those of the passes of `o2`. Tensat's graphs are rebuilt from its paper and its examples.
 """
 
 import argparse
@@ -23,7 +23,7 @@ PWR = Path(os.environ.get("PW_BIN", ROOT / "build/release/bin"), "pwr").resolve(
 ROUNDS = 5
 LAYERS = (8, 16, 32, 64)
 MOST_SECONDS, MOST_RATIO, MOST_ENDLESS = 1.0, 2.5, 3.0
-# A residual stream scaled and summed, as some decoders write it: what the rules below can turn about without end.
+# A scaled and summed residual stream, as in some decoders: the rules below can rewrite it without end.
 ENDLESS = """rule apart { y = mul(x, add(a, b))  => y = add(mul(x, a), mul(x, b)) }
 rule joined { y = add(mul(x, a), mul(x, b))  => y = mul(x, add(a, b)) }
 rule grouped { y = add(add(a, b), c)  => y = add(a, add(b, c)) }
@@ -47,7 +47,7 @@ LAYER = """graph layer {
 }
 """
 # Seconds of search and per cent of speed-up: Yang et al., "Equality Saturation for Tensor Graph Superoptimization", MLSys 2021
-# (arXiv 2101.01332), as its authors' page has them.
+# (arXiv 2101.01332), as on its authors' page.
 TENSAT = {
     "BERT": (13.6, 1.4),
     "NasRNN": (177.3, 0.5),
@@ -57,8 +57,7 @@ TENSAT = {
     "SqueezeNet": (16.4, 0.3),
     "VGG-19": (8.9, 0.4),
 }
-# The kinds of rules that TASO generates and Tensat takes, for the ops of these two graphs. Groupings and exchanges of `add` and
-# `mul` need no rules here.
+# The kinds of rules that TASO generates and Tensat uses, for the ops of these two graphs. Groupings and exchanges of `add` and `mul` need no rules here.
 TENSOR_RULES = """table time(cost) {
   mm: 100000 + 2 * m * k * n
   split: 0
@@ -85,7 +84,7 @@ pass tensors = saturate { regrouped, summed_right, summed_left, apart, joined, o
 
 
 def bert():
-    """Eight blocks of 64 tokens, 1024 wide, with 16 heads of 64; what a block reads is a product of what the one before read."""
+    """Returns eight blocks of 64 tokens, 1024 wide, with 16 heads of 64; a block reads a product of what the previous one read."""
     lines = ["in x: f32[64, 1024]", "h0 = relu(x)"]
     for i in range(8):
         lines.insert(1, f"in weight wq{i}: f32[1024, 1024], wk{i}: f32[1024, 1024], wv{i}: f32[1024, 1024], wo{i}: f32[1024, 1024]")
@@ -99,7 +98,7 @@ def bert():
 
 
 def nasrnn():
-    """Five steps of a cell with eight sums of two products each, 512 wide."""
+    """Returns five steps of a cell with eight sums of two products each, 512 wide."""
     lines = [f"in x{i}: f32[1, 512]" for i in range(5)] + ["in weight s0: f32[1, 512]"]
     for i in range(5):
         for k in range(8):
@@ -132,13 +131,13 @@ def decoder(folder, layers, quant):
 
 
 def saturated(graph, rules, name):
-    """Seconds of the pass, and the row of its saturation."""
+    """Returns the seconds of the pass, and the row of its saturation."""
     found = json.loads(pwr("opt", graph, "-r", rules, "-p", name, "--stats", "--format", "json").stdout)
     return found["passes"][0]["time_s"], found["saturations"][0]
 
 
 def library(folder):
-    """A file with a pass of all rules that `o2` tries on a decoder in fp8, and how many there are."""
+    """Writes a file with a pass of all rules that `o2` tries on a decoder in fp8; returns their number."""
     graph = decoder(folder, 1, "fp8")
     stats = json.loads(pwr("opt", graph, "-r", "llm", "-p", "o2", "--stats", "--format", "json").stdout)
     names = sorted({row["rule"].split("#")[0].split("[")[0] for row in stats["rules"]})

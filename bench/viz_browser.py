@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""Opens the pages that pw_bench_viz wrote in a headless Chromium, and times opening and drawing.
+"""Opens the pages of pw_bench_viz in a headless Chromium, and times opening and drawing.
 
-    viz_browser.py FOLDER [--append FILE]     exit code 1 where a limit is not kept, 77 without Chromium
+viz_browser.py FOLDER [--append FILE]     exit code 1 if a limit is exceeded, 77 without Chromium
 """
 import argparse
 import statistics
@@ -15,7 +15,7 @@ from browser import chromium, errors, require_chromium  # noqa: E402
 RUNS = 5
 OPENS, DRAWS = 500, 16  # milliseconds
 OPEN = "const n = performance.getEntriesByType('navigation')[0]; return n.loadEventEnd - n.startTime"
-# Frames of a walk from node to node through the graph, all of it open: each has boxes in it.
+# Frames of a walk from node to node through the fully opened graph: each has boxes in it.
 WALK = """
 stage.view('all'); stage.openAll();
 const times = [];
@@ -27,7 +27,7 @@ for (let i = 0; i < 60; ++i) {
 return times"""
 
 
-# Steps through the passes and back, each with the camera on what it changed, and drawn.
+# Steps through the passes and back, each with the camera on its changes, and drawn.
 STEPS = """
 const times = [], last = data.versions - 1;
 stage.home();

@@ -1,8 +1,8 @@
-"""Runs the host functions of a Python file for the program that has started this: reads calls from standard input, and answers there."""
+"""Runs the host functions of a Python file for the parent process: reads calls from standard input, and answers on it."""
 
 import sys
 
-# The folder that the program runs in is not one to import from: only the named file is to run.
+# Imports from the working directory are disabled: only the named file may run.
 sys.path[:] = [place for place in sys.path if place not in ("", ".")]
 
 import importlib.util  # noqa: E402
@@ -16,14 +16,14 @@ except ImportError as missing:
     numpy = None
     NO_NUMPY = str(missing)
 
-# A frame is the length of a JSON text, 8 bytes with the lowest first, the text, and the bytes of the tensors that it speaks of.
+# A frame consists of the length of a JSON text (8 bytes, lowest first), the text, and the bytes of the tensors that it describes.
 NUMPY = {"b8": "bool", "i8": "int8", "i32": "int32", "i64": "int64", "u8": "uint8", "f16": "float16", "f32": "float32", "f64": "float64"}
 BITS = {"bf16": "uint16", "f8e4m3": "uint8", "f8e5m2": "uint8"}
-OTHERS = {"bfloat16": "uint16", "float8_e4m3fn": "uint8", "float8_e5m2": "uint8"}  # what ml_dtypes calls them
+OTHERS = {"bfloat16": "uint16", "float8_e4m3fn": "uint8", "float8_e5m2": "uint8"}  # names in ml_dtypes
 
 
 def open_channel():
-    """The connection; what functions print goes to standard error, and what they read is empty."""
+    """Returns the connection; afterwards functions print to standard error and read empty input."""
     channel = os.fdopen(os.dup(0), "r+b", buffering=0)
     empty = os.open(os.devnull, os.O_RDONLY)
     os.dup2(empty, 0)
@@ -50,7 +50,7 @@ def answer(channel, text, arrays=()):
 
 
 class Wrong(Exception):
-    """What a function gave is not what the op wants."""
+    """Raised if a function's result does not fit the op."""
 
 
 def as_array(given, what):
@@ -117,7 +117,7 @@ def read_operands(channel, call):
 
 
 def failure(error, path):
-    """The last line of the traceback, and the last place in the file itself."""
+    """Returns the last line of the traceback, and the last place in the file itself."""
     last = traceback.format_exception_only(type(error), error)[-1].strip()
     frames = [f for f in traceback.extract_tb(error.__traceback__) if os.path.abspath(f.filename) == path]
     return {"error": last, "place": f"{frames[-1].filename}:{frames[-1].lineno}" if frames else ""}
@@ -131,7 +131,7 @@ def load(path):
         spec = importlib.util.spec_from_file_location("host_functions", path)
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:  # noqa: BLE001: whatever the file does
+    except (Exception, SystemExit) as error:  # noqa: BLE001: any error of the file
         return None, failure(error, path)
     functions = getattr(module, "functions", None)
     if not isinstance(functions, dict) or not all(isinstance(k, str) and callable(f) for k, f in functions.items()):
@@ -151,7 +151,7 @@ def main():
             arrays = run(functions[call["function"]], call, operands)
         except Wrong as reason:
             answer(channel, {"error": str(reason), "place": ""})
-        except (Exception, SystemExit) as error:  # noqa: BLE001: whatever the function does
+        except (Exception, SystemExit) as error:  # noqa: BLE001: any error of the function
             answer(channel, failure(error, path))
         else:
             answer(channel, {"arrays": [{"dtype": a.dtype.name, "shape": list(a.shape)} for a in arrays]}, arrays)

@@ -1,7 +1,7 @@
-"""Attention in PyTorch at the sizes of pw_bench_tensor: a Markdown table of what each of its ways takes.
+"""Times attention in PyTorch at the sizes of pw_bench_tensor, and prints a Markdown table with each of its implementations.
 
-Keys and values take turns among copies that are larger than the second-level cache together, and calls follow each
-other in a CUDA graph. Without PyTorch, or without a device, one line says so.
+Keys and values alternate among copies that together exceed the second-level cache, and calls run one after another in a CUDA graph. Without PyTorch or a
+device it prints one line.
 """
 import argparse
 import statistics
@@ -16,7 +16,7 @@ COLD_BYTES = 192 << 20
 
 
 def microseconds(torch, calls, rounds):
-    """Of one call, in a graph of several one after the other."""
+    """Returns the microseconds of one call, in a graph of several consecutive calls."""
     stream = torch.cuda.Stream()
     with torch.cuda.stream(stream):
         for call in calls:

@@ -1,7 +1,7 @@
-"""Steps of a decoder in PyTorch, as it is and compiled: a Markdown table.
+"""Times steps of a decoder in PyTorch, eager and compiled, and prints a Markdown table.
 
-The model is that of pw_bench_gpu: 8 layers of 2048, 16 heads of 128 (4 of keys), 5632 inside, bf16. Every sequence has
-256 tokens of past; rotary embedding is left out. Without PyTorch, or without a device, one line says so.
+The model is that of pw_bench_gpu: 8 layers of 2048, 16 heads of 128 (4 of keys), 5632 inside, bf16. Every sequence has 256 past tokens; rotary embedding is
+omitted. Without PyTorch or a device it prints one line.
 """
 import argparse
 import statistics
@@ -95,7 +95,7 @@ def main():
                 try:
                     run = model if how is None else torch.compile(model, dynamic=False, **how)
                     cells.append(f"{milliseconds(torch, lambda: run(tokens, cache, past), args.device, 20):.2f}")
-                except Exception as error:  # a compiler that is not there; the table says which
+                except Exception as error:  # a missing compiler; the table names it
                     cells.append(type(error).__name__)
                 torch._dynamo.reset()
             print(f"| {sequences} sequences | " + " | ".join(cells) + " |")

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Row kernels of the backend cpu beside Inductor's, on the same graphs and inputs, in one run:
+"""Compares row kernels of the backend cpu with Inductor's, on the same graphs and inputs, in one run:
 `compare.py --piecewise BIN [--only CASE …] [--output FILE]`.
 
-Both sides stand ready in a process each, on the same core, and run in turns when told to; the table has medians of processor
-time. Exit code 1: outputs differ, or Piecewise is not as fast as it must be.
+Each side waits in a process of its own on the same core, and runs in turn on request; the table has medians of processor time. Exit code 1: outputs differ,
+or Piecewise is slower than its limit.
 """
 import argparse
 import json
@@ -24,11 +24,11 @@ sys.path.insert(0, str(HERE.parent / "peers"))
 from environment import Unavailable, call, machine, one_thread, python_with, write_section  # noqa: E402
 
 SAMPLE_S = 4e-3
-MEAN, LEAST, CASES = 1.4, 1.0, 6  # ratios that must be reached, and on how many graphs at least
+MEAN, LEAST, CASES = 1.4, 1.0, 6  # required ratios, and the minimum number of graphs that reach them
 
 
 class Side:
-    """A process that prints lines of JSON, and then a time for each line of numbers it is sent."""
+    """A process that prints lines of JSON, and then a time for each line of numbers that it receives."""
 
     def __init__(self, command, core, described=1, **options):
         self.process = subprocess.Popen(
@@ -58,13 +58,13 @@ class Side:
 
 
 def sample(ask, repeats):
-    """Processor time of one run, from caches that the other side has not emptied."""
+    """Returns the processor time of one run, from caches that the other side has not evicted."""
     ask(1)
     return ask(repeats)
 
 
 def medians(asks, samples):
-    """Of what each `ask(runs)` takes, in turns."""
+    """Returns the medians of each `ask(runs)`, called in turns."""
     repeats = []
     for ask in asks:
         ask(2)
@@ -77,10 +77,10 @@ def medians(asks, samples):
 
 
 def measure(case, arguments, python, folder, core):
-    """A row of the table, or None, and what is wrong with outputs."""
+    """Returns a row of the table, or None, and the differences of outputs."""
     graph = folder / "graph.pwg"
     graph.write_text(case.text)
-    # Memory that was given back is kept and not zeroed again by the system.
+    # Freed memory is kept, so that the system does not zero it again.
     kept = {"MALLOC_MMAP_THRESHOLD_": str(1 << 30), "MALLOC_TRIM_THRESHOLD_": str(1 << 30), "MALLOC_TOP_PAD_": str(1 << 26)}
     with closing(Side([arguments.piecewise, graph, folder], core)) as ours:
         (folder / "tensors.json").write_text(json.dumps(ours.described[0]))
@@ -90,7 +90,7 @@ def measure(case, arguments, python, folder, core):
 
 
 def compared(case, ours, theirs, samples):
-    """A row of the table, or None, and what is wrong with outputs."""
+    """Returns a row of the table, or None, and the differences of outputs."""
     variants, versions = theirs.described[:-1], theirs.described[-1]
     right = [i for i, variant in enumerate(variants) if not variant["wrong"]]
     wrong = [f"{case.name}, {v['function']}, {v['options']}: {w}" for v in variants for w in v["wrong"]]

@@ -1,14 +1,14 @@
-"""The graphs, each twice: as Piecewise reads it, and as functions of torch, which are given the same inputs.
+"""The graphs in two forms: as Piecewise reads them, and as torch functions with the same inputs.
 
-Where torch has an op of its own for what the text writes out, or people write it another way, there are several functions;
-the fastest counts. Tensors lie in the caches of one core.
+If torch has a dedicated op for the text, or people write it differently, there are several functions; the fastest counts. Tensors fit the caches of one
+core.
 """
 from dataclasses import dataclass
 
 try:
     import torch
     import torch.nn.functional as F
-except ImportError:  # who reads the texts only does not need it
+except ImportError:  # not needed by users of the texts alone
     torch = F = None
 
 
@@ -17,7 +17,7 @@ class Case:
     name: str
     what: str
     text: str
-    functions: list  # of the graph's inputs, in order, to a tuple of its outputs
+    functions: list  # from the graph's inputs, in order, to a tuple of its outputs
 
 
 def norm(x, w, eps=1e-6):
@@ -76,7 +76,7 @@ def layer_norm_gelu_native(x, w, b):
 
 
 def turned(x, c, s):
-    """The heads of x [n, heads, 2 half], each by the angles whose cosines and sines are [n, half]."""
+    """Rotates the heads of x [n, heads, 2 half] by the angles whose cosines and sines are [n, half]."""
     x1, x2 = x.float().chunk(2, -1)
     c, s = c.unsqueeze(1), s.unsqueeze(1)
     return torch.cat((x1 * c - x2 * s, x2 * c + x1 * s), -1).to(x.dtype)
@@ -107,7 +107,7 @@ def rotate_half(x):
 
 
 def rope_of_angles_whole(positions, x, frequencies):
-    """As models write it: the angles of both halves side by side, and the halves changed over."""
+    """Rotates like models do: with the angles of both halves concatenated, and the halves swapped."""
     angles = positions.float() * frequencies
     both = torch.cat((angles, angles), -1)
     c, s = torch.cos(both).unsqueeze(1), torch.sin(both).unsqueeze(1)

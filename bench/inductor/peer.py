@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""One graph on Inductor, timed when asked to: `peer.py CASE FOLDER`.
+"""Runs one graph on Inductor, timed on request: `peer.py CASE FOLDER`.
 
-Reads FOLDER/tensors.json and the tensors it names, compiles each function of the case with each set of options, and prints
-for each a line of JSON: what is wrong with its outputs, and at the end one with versions. After that each line `I N` on
-standard input runs variant I N times; printed is the processor time of one run, in seconds.
+Reads FOLDER/tensors.json and the tensors it names, and compiles each function of the case with each set of options. Prints a line of JSON for each with the
+differences of its outputs, and finally one with versions. After that, each line `I N` on standard input runs variant I N times and prints the processor time of
+one run in seconds.
 
-What is timed is the function `call` of the module that Inductor wrote: no guards of Dynamo, no dispatch. It allocates its
-outputs, from memory that is kept.
+It times the function `call` of the module that Inductor wrote: no guards of Dynamo, no dispatch. It allocates its outputs from retained memory.
 """
 import json
 import sys
@@ -23,7 +22,7 @@ import graphs
 
 DTYPES = {"bf16": torch.bfloat16, "f32": torch.float32, "f8e4m3": torch.float8_e4m3fn, "i64": torch.int64}
 OPTIONS = {"default": {}, "fast math": {"cpp.enable_unsafe_math_opt_flag": True, "cpp.enable_floating_point_contract_flag": "fast"}}
-# How far an element may be from Piecewise's: so many units of its dtype's last place, at its size and that of its tensor.
+# Tolerance per element, in units of its dtype's last place, at its size and that of its tensor.
 EPSILON = {torch.bfloat16: 2.0**-8, torch.float32: 2.0**-23}
 MOST = {torch.bfloat16: 2.0, torch.float32: 32.0}
 
@@ -34,13 +33,13 @@ def load(folder, described):
 
 
 def steps(x):
-    """fp8 numbers by their order, so that neighbours differ by one."""
+    """Returns fp8 numbers as ordinals, so that neighbours differ by one."""
     bits = x.view(torch.uint8).to(torch.int32)
     return torch.where(bits >= 128, 128 - bits, bits)
 
 
 def difference(got, expected):
-    """None where they agree, else what is wrong, in words."""
+    """Returns None if the tensors agree, else the difference in words."""
     if got.dtype != expected.dtype or got.shape != expected.shape:
         return f"{got.dtype} {tuple(got.shape)} instead of {expected.dtype} {tuple(expected.shape)}"
     if got.dtype == torch.float8_e4m3fn:
@@ -53,13 +52,13 @@ def difference(got, expected):
     if not torch.isfinite(a).all():
         return "not finite"
     rms = b.square().mean().sqrt()
-    # Sums of thousands of terms in another order, and the dtype's own rounding, of a value and of what it was made from.
+    # Sums of thousands of terms in another order, and the dtype's rounding of a value and of its inputs.
     far = ((a - b).abs() / (epsilon * (b.abs() + rms))).max().item()
     return f"off by {far:.1f} epsilon" if far > MOST[got.dtype] else None
 
 
 def compiled(function, options, inputs):
-    """The `call` of the one module that is written for the function, and its arguments in the order it wants them."""
+    """Returns the `call` of the only module written for the function, and its arguments in its order."""
     taken = []
 
     def backend(graph, examples):
@@ -94,7 +93,7 @@ def variants(case, folder):
                 line["wrong"] = [w for w in map(difference, outputs, expected) if w]
                 if len(outputs) != len(expected):
                     line["wrong"] = [f"{len(outputs)} outputs instead of {len(expected)}"]
-            except Exception as error:  # whatever the compiler ends with is reported
+            except Exception as error:  # any error of the compiler is reported
                 call, arguments = None, ()
                 line["wrong"] = [str(error).strip().splitlines()[0][:160]]
             calls.append((call, arguments))

@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
-"""One decoder graph for all rewriters: `decoder.py OPS [--form graph|mlir|expect]`.
+"""Generates one decoder graph for all rewriters: `decoder.py OPS [--form graph|mlir|expect]`.
 
-A block is four layers (fp8, bf16, fp8, latent attention with a fused expert unit): 89 ops, 20 rewrites of the six fusions
-of peers.pwr. `graph` is a graph.json, `mlir` the same as generic MLIR, `expect` the counts of a run that tries add_rms
-before rms_quant, which overlap. Near misses are in it: norms and splits without partner, and one fused norm a block whose
-result has a second user.
+A block has four layers (fp8, bf16, fp8, latent attention with a fused expert unit): 89 ops, and 20 rewrites of the six fusions of peers.pwr. `graph` is a
+graph.json, `mlir` the same as generic MLIR, `expect` the counts of a run that tries add_rms before rms_quant, which overlap. It contains near misses: norms
+and splits without partner, and one fused norm per block whose result has a second user.
 """
 import argparse
 import json
@@ -37,7 +36,7 @@ OPS = [
 ]
 QUANT = "static_scaled_fp8_quant"
 
-# A line: results with their types, op, operands, attributes. `+w:TYPE` is a new weight.
+# One line: results with types, op, operands, attributes. `+w:TYPE` is a new weight.
 ATTENTION = """
 qr:H kr:KV = rotary positions {q} {k} cos_sin | head=128 neox=true
 q3:H3 = reshape qr | shape=-1,32,128
@@ -142,7 +141,7 @@ def spaced(type):
 
 
 class Decoder:
-    """inputs: (name, type, kind); nodes: (op, operands, attributes, results), results: (name, type); types: by name."""
+    """A decoder. inputs: (name, type, kind); nodes: (op, operands, attributes, results); results: (name, type); types: by name."""
 
     def __init__(self, ops):
         self.blocks = max(1, round((ops - TAIL) / BLOCK))
@@ -154,7 +153,7 @@ class Decoder:
             ("residual", ROWS["H"], "input"),
         ):
             self.add_input(name, type, kind)
-        self.names = {"h": "hidden", "res": "residual"}  # what a layer reads of the one before
+        self.names = {"h": "hidden", "res": "residual"}  # values that a layer reads from the previous one
         for layer in range(4 * self.blocks):
             self.add_layer((FP8, BF16, FP8, LATENT)[layer % 4], layer)
             self.names = {"h": f"l{layer}_d", "res": f"l{layer}_r"}

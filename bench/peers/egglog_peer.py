@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
-"""egglog on the decoder graph: `egglog_peer.py OPS`; one line of JSON.
+"""Runs egglog on the decoder graph: `egglog_peer.py OPS`; prints one line of JSON.
 
-Equality saturation adds and never takes away: overlapping fusions are all made, and that a consumed value has no other
-user cannot be said. So its counts are matches, not the rewrites of the others. The time is of saturation alone: reading one
-graph back out of the e-graph is not in it. A multi-result op is a tuple with projections.
+Equality saturation only adds: overlapping fusions are all made, and a rule cannot require that a consumed value has no other user. The counts are therefore
+matches, not the rewrites of the other peers. The time covers saturation alone, without extracting a graph. A multi-result op is a tuple with projections.
 """
 import json
 import resource
@@ -41,14 +40,14 @@ def literal(value):
 
 
 def given(op, attributes):
-    """What the rules look at, the rest as one text."""
+    """Returns the attributes that the rules inspect, and the rest as one text."""
     if op in ("rms_norm", "fused_add_rms_norm"):
         return [attributes["eps"]]
     return [json.dumps(attributes)] if attributes else []
 
 
 def to_chunks(d):
-    """The graph as short texts: parsing keeps a copy of its whole text for each of its terms."""
+    """Returns the graph as short texts, because parsing copies its whole text for each term."""
     signatures, numbers = dict(MADE), {}
 
     def value(name):

@@ -1,4 +1,4 @@
-"""What others are run in: processes with a time limit, virtual environments that are kept, and the machine in words."""
+"""Environments for peers: processes with a time limit, retained virtual environments, and a description of the machine."""
 import os
 import subprocess
 import sys
@@ -13,7 +13,7 @@ class Unavailable(Exception):
 
 
 def call(command, limit=1800, **options):
-    """Standard output, or Unavailable with the last line of what went wrong."""
+    """Returns standard output, or raises Unavailable with the last line of the error."""
     try:
         done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=limit, **options)
     except FileNotFoundError as error:
@@ -27,17 +27,17 @@ def call(command, limit=1800, **options):
 
 
 def python_with(lock, cache):
-    """Returns the interpreter of an environment with the packages of a lock, made when it is first asked for."""
+    """Returns the interpreter of an environment with the packages of a lock, created on first use."""
     return environment(lock, cache / lock, lambda command: call(command, 3600))
 
 
 def one_thread():
-    """Environment variables under which numeric libraries start no threads."""
+    """Returns environment variables under which numeric libraries start no threads."""
     return os.environ | {"PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1", "RAYON_NUM_THREADS": "1"}
 
 
 def processor():
-    """As the system calls it; clouds give one name to several models, so with its numbers. As processor() of measure.cpp."""
+    """Returns the processor's name with its numbers, because clouds give several models one name. Equal to processor() of measure.cpp."""
     first = Path("/proc/cpuinfo").read_text(encoding="utf-8").split("\n\n", 1)[0].splitlines()
     fields = {name.strip(): value for name, _, value in (line.partition(": ") for line in first)}
     if "model name" not in fields or "cpu family" not in fields:
@@ -50,7 +50,7 @@ def machine():
 
 
 def write_section(path, title, lines):
-    """Puts the lines below a heading that names the processor; what the page says of other processors stays."""
+    """Replaces the section under the heading of this processor; other sections stay."""
     text = path.read_text(encoding="utf-8") if path.exists() else ""
     sections = {part.split("\n", 1)[0]: part.split("\n", 1)[1].strip() for part in text.split("\n## ")[1:]}
     sections[processor()] = "\n".join(lines).strip()

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Extractors on the same e-graphs: `extraction.py --pwr BIN [--cache DIR] [--seconds S] [--output FILE]`.
+"""Compares extractors on the same e-graphs: `extraction.py --pwr BIN [--cache DIR] [--seconds S] [--output FILE]`.
 
-Makes e-graphs in extraction-gym's format by egglog, of sums and products, of Boolean formulas and of products of matrices,
-and by `pwr` of a decoder's layers, and runs `pwr extract` on each: its own solver, and COIN-OR's CBC with a limit of time.
-Exit code 1: the own solver is more than 0.5 % above CBC's best, or took more than 10 s.
+Generates e-graphs in extraction-gym's format with egglog, from sums and products, Boolean formulas and matrix products, and with `pwr` from decoder layers.
+Runs `pwr extract` on each with its own solver, and with COIN-OR's CBC under a time limit. Exit code 1: the own solver is more than 0.5 % above CBC's best,
+or took more than 10 s.
 """
 
 import argparse
@@ -86,7 +86,7 @@ def term(draw, depth, leaves, binary, unary):
 
 
 def saturate(language, depth, rounds, seed):
-    """One e-graph of egglog, of two random terms below one root; run in egglog's environment."""
+    """Generates one e-graph of two random terms below one root, in egglog's environment."""
     from egglog.bindings import EGraph
 
     sort, rules, leaves, binary, unary = LANGUAGES[language]
@@ -103,7 +103,7 @@ def saturate(language, depth, rounds, seed):
 
 
 def egraphs(pwr, cache, folder, missing):
-    """Files, the smallest language first."""
+    """Returns the files, smallest language first."""
     files = []
     try:
         python = python_with("peer-egglog", cache)

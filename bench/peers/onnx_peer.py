@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""onnxscript's rewriter on the decoder graph: `onnx_peer.py OPS`; one line of JSON.
+"""Runs onnxscript's rewriter on the decoder graph: `onnx_peer.py OPS`; prints one line of JSON.
 
-The ops are in a domain of their own, opaque to ONNX. One rule set a pass, each to its fixpoint of one sweep, in the order
-that add_rms needs. A pattern checks no dtypes or shapes here.
+The ops are in a domain of their own, opaque to ONNX. Each pass is one rule set, run to its fixpoint of one sweep, in the order that add_rms requires.
+Patterns check no dtypes or shapes here.
 """
 import json
 import resource

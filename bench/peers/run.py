@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""All rewriters on one graph in one run: `run.py --piecewise BIN [--sizes N …] [--only NAME …] [--output FILE]`.
+"""Runs all rewriters on one graph: `run.py --piecewise BIN [--sizes N …] [--only NAME …] [--output FILE]`.
 
-Prepares each peer (virtual environments and the MLIR driver, kept in --cache), runs it in processes of its own with a time
-limit, compares its counts with what the graph is made for, and prints a table with the ratio to Piecewise. What could not
-be run is listed with the reason. Exit code 1: a count is wrong, or Piecewise is not as far ahead as it must be.
+Prepares each peer (virtual environments and the MLIR driver, kept in --cache), runs it in separate processes with a time limit, compares its counts with the
+expected ones, and prints a table with the ratio to Piecewise. Peers that cannot run are listed with the reason. Exit code 1: a count is wrong, or Piecewise
+is less far ahead than required.
 """
 import argparse
 import json
@@ -19,7 +19,7 @@ from environment import Unavailable, call, machine, one_thread, python_with
 HERE = Path(__file__).resolve().parent
 RUNS = 3
 LIMIT_S = 300
-# peer, size: at least so many times the rewrite time of Piecewise
+# peer, size: minimum multiple of Piecewise's rewrite time
 MUST = [("MLIR", 10_000, 1.0), ("MLIR", 1_000_000, 6.0), ("torch.fx", 10_000, 1000.0)]
 DERIVED = {
     "add_rms": ("add", -1),
@@ -43,7 +43,7 @@ class Peer:
         pass
 
     def measure(self, size, folder):
-        """One run as a dictionary: load_s, rewrite_s, rules, peak_mib."""
+        """Returns one run as a dictionary: load_s, rewrite_s, rules, peak_mib."""
         raise NotImplementedError
 
 
@@ -97,7 +97,7 @@ class Mlir(Peer):
 
 
 class Script(Peer):
-    """A Python script in an environment of its own."""
+    """A peer that is a Python script in an environment of its own."""
 
     def __init__(self, name, largest, what, script, lock, exact=True):
         super().__init__(name, largest, what, exact)
@@ -123,7 +123,7 @@ def peers(binary):
 
 
 def graph_file(size, form, folder):
-    """Made by a process of its own: what this one holds counts in the peak of those it starts."""
+    """Generates the graph in a separate process, because memory of this one counts in the peak of its children."""
     path = folder / f"{size}.{form}"
     if not path.exists():
         with path.open("w") as file:
@@ -139,7 +139,7 @@ def median_run(peer, size, folder, runs):
 
 
 def run_all(arguments, folder, cache):
-    """{(peer, size): row}, what could not be run, and wrong counts."""
+    """Returns {(peer, size): row}, the peers that could not run, and wrong counts."""
     rows, missing, wrong = {}, [], []
     for peer in peers(arguments.piecewise):
         if arguments.only and peer.name not in (*arguments.only, "Piecewise"):

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Two rewriters of torch on the decoder graph: `torch_peer.py fx|inductor OPS`; one line of JSON.
+"""Runs two rewriters of torch on the decoder graph: `torch_peer.py fx|inductor OPS`; prints one line of JSON.
 
-fx: `replace_pattern`, one call a fusion, in the order of FUSIONS. inductor: its pattern matcher, which compiled models are
-rewritten with, as two passes, since it goes from the outputs up and would take rms_quant before add_rms. Ops are opaque
-functions, each result of a multi-result op is a getitem node, as FX has it; neither checks dtypes or shapes here.
+fx: `replace_pattern`, one call for each fusion, in the order of FUSIONS. inductor: the pattern matcher for compiled models, as two passes, because it works
+from the outputs upwards and would apply rms_quant before add_rms. Ops are opaque functions, and each result of a multi-result op is a getitem node, as in
+FX; neither checks dtypes or shapes here.
 """
 import importlib
 import json
@@ -143,7 +143,7 @@ def inductor_passes(counts):
     first, second = m.PatternMatcherPass("sums"), m.PatternMatcherPass("quantisations")
 
     def rule(name, pattern, where, op, operands, outputs=1):
-        """One new node for the match; the pattern's outputs become its results."""
+        """Adds one new node for the match; the pattern's outputs become its results."""
 
         def handler(match, **bound):
             counts[name] = counts.get(name, 0) + 1

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Models through torch.compile: eager, Inductor, ONNX Runtime and Piecewise in one process, calls in turns.
+"""Compares models through torch.compile: eager, Inductor, ONNX Runtime and Piecewise in one process, with alternating calls.
 
-    compare.py [--models NAME …] [--threads N …] [--seconds S] [--open] [--output FILE]
+compare.py [--models NAME …] [--threads N …] [--seconds S] [--open] [--output FILE]
 
-Inductor and Piecewise may keep weights in a form of their own, as ONNX Runtime always does: Inductor's `freezing`, Piecewise's `frozen`; with --open
-neither does. Each model and number of threads is five processes: each peer's compilation with empty caches, and again with what the first has left there; and one
-whose calls are timed. Exit codes: 0 ok, 1 numbers differ, 77 there is no PyTorch.
+Inductor and Piecewise may keep weights in a form of their own, as ONNX Runtime always does: Inductor's `freezing`, Piecewise's `frozen`; with --open neither
+does. Each model and number of threads has five processes: each peer's compilation with empty caches, each again with the caches of the first, and one with
+timed calls. Exit codes: 0 ok, 1 numbers differ, 77 PyTorch is missing.
 """
 import argparse
 import json
@@ -46,7 +46,7 @@ def run(python, build, caches, *words):
 
 
 def ratio(row, peer):
-    """How many times the peer's time Piecewise takes the time of: above 1 it is faster."""
+    """Returns the peer's time divided by Piecewise's: above 1 Piecewise is faster."""
     seconds = row.get("seconds", {})
     return seconds[peer] / seconds["piecewise"] if peer in seconds and "piecewise" in seconds else None
 
@@ -73,7 +73,7 @@ def mean(values):
 
 
 def verdict(whole):
-    """What is asked of the rows that count, and whether it holds."""
+    """Returns the requirements on the counted rows, and whether they hold."""
     least = min(whole, key=lambda row: ratio(row, "inductor") or math.inf, default=None)
     of = {peer: mean(ratio(row, peer) for row in whole) or 0 for peer in ("inductor", "onnxruntime")}
     slowest = ratio(least, "inductor") or 0 if least else 0

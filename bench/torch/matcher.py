@@ -1,6 +1,6 @@
-"""Inductor's pattern matcher and inductor_pass on the same two patterns: CPU time of one pass over the graph of a Llama. Prints a table.
+"""Times Inductor's pattern matcher and inductor_pass on the same two patterns: CPU time of one pass over the graph of a Llama. Prints a table.
 
-    matcher.py [--layers N] [--rounds N]
+matcher.py [--layers N] [--rounds N]
 """
 import argparse
 import copy
@@ -45,7 +45,7 @@ swiglu.register_fake(lambda g, u: torch.empty_like(g))
 
 
 class Keep(CustomGraphPass):
-    """Keeps the graph that Inductor gives to passes of one's own."""
+    """Keeps the graph that Inductor passes to custom passes."""
 
     def __init__(self):
         self.module = None
@@ -69,7 +69,7 @@ def llama(layers):
 
 
 def inductors():
-    """Inductor's own pass of the same two patterns."""
+    """Returns Inductor's pass for the same two patterns."""
     patterns = PatternMatcherPass()
     x, w = torch.empty(1, 16, 64), torch.empty(64)
 

@@ -1,4 +1,4 @@
-"""Models of useful sizes with random weights: name -> () -> (module of one tensor, input, bytes that a call reads of weights)."""
+"""Models of practical sizes with random weights: name -> () -> (module of one tensor, input, bytes of weights that a call reads)."""
 import torch
 from torch import nn
 
@@ -48,7 +48,7 @@ def gpt2():
 
 
 def llama():
-    """Four layers of the shape of a model with 1.1 · 10⁹ weights."""
+    """Returns four layers of the shape of a model with 1.1 · 10⁹ weights."""
     import transformers as T
 
     config = T.LlamaConfig(

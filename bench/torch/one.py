@@ -1,9 +1,9 @@
-"""One model on one number of threads: compiled by each peer, called in turns. Prints a line of JSON.
+"""Runs one model on one number of threads: compiled by each peer, called in turns. Prints a line of JSON.
 
-    one.py MODEL THREADS SECONDS FROZEN [PEER]
+one.py MODEL THREADS SECONDS FROZEN [PEER]
 
-FROZEN, 1 or 0: whether Inductor and Piecewise may keep weights in a form of their own, as ONNX Runtime does. PEER, inductor or piecewise: only compile
-by that one, in a process that has done nothing else.
+FROZEN, 1 or 0: whether Inductor and Piecewise may keep weights in a form of their own, as ONNX Runtime does. PEER, inductor or piecewise: only compile with
+that one, in a fresh process.
 """
 import json
 import os
@@ -21,7 +21,7 @@ from piecewise import pytorch as front  # noqa: E402
 
 
 def compiled(model, x, backend, frozen):
-    """The function, and the seconds to its first result."""
+    """Returns the compiled function, and the seconds to its first result."""
     start = time.perf_counter()
     options = {"frozen": True} if frozen and backend == "piecewise" else None
     function = torch.compile(model, backend=backend, dynamic=False, options=options)
@@ -47,7 +47,7 @@ def by_onnxruntime(model, x, threads):
 
 
 def in_turns(functions, x, seconds):
-    """Medians of the times of calls that take turns, in seconds."""
+    """Returns the medians of alternating calls, in seconds."""
     times = {name: [] for name in functions}
     end = time.perf_counter() + seconds
     while time.perf_counter() < end or len(next(iter(times.values()))) < 5:
