@@ -1,4 +1,4 @@
-// What CUDA declares and generated code uses, for a C++ compiler without any headers: bits of
+// CUDA's built-in names that generated code uses, for a C++ compiler without any headers: bits of
 // numbers, and the C library's functions.
 template <class To, class From>
 static inline To pw_same_bits(From x) {

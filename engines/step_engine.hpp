@@ -37,14 +37,14 @@ struct KernelSource {
   std::string name, text;
 };
 
-/// What a part of making a plan ready took.
+/// The time of one stage of preparing a plan.
 struct BuildTime {
   std::string stage;        ///< "compile", "capture"
   std::int64_t tokens = 0;  ///< captured size; 0: all sizes
   double seconds = 0;
 };
 
-/// What an engine built for a plan.
+/// The results of building a plan.
 struct EngineReport {
   std::vector<std::string> built;     ///< lines for people: what was compiled and captured
   std::optional<CpuReport> cpu;       ///< for the cpu engine
@@ -53,7 +53,7 @@ struct EngineReport {
   std::vector<BuildTime> times;       ///< in execution order
 };
 
-/// What an engine has done with a plan so far.
+/// Counters of an engine for a plan, since it was built.
 struct EngineCounts {
   std::vector<std::string> notes;                             ///< deviations from the plan
   std::vector<std::pair<std::string, std::size_t>> counters;  ///< for a device, by name

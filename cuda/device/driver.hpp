@@ -40,8 +40,8 @@ struct DeviceTensor {
   }
 };
 
-/// How a matrix product y = a · b reads its operands, as indices of a node's reads. All are
-/// row-major; their tensors give extents and dtypes.
+/// Operand layout of a matrix product y = a · b, as indices of a node's reads. All are row-major;
+/// their tensors give extents and dtypes.
 struct ProductCall {
   std::size_t a = 0, b = 1;
   bool b_transposed = false;        ///< b is stored as [columns, depth]
@@ -58,7 +58,8 @@ struct LibraryCall {
   std::optional<ProductCall> product;
 };
 
-/// Whether a library runs a product; if a present library does not, why.
+/// Answer of a driver for a product: a library runs it, or the reason why a present library does
+/// not.
 struct LibraryAnswer {
   bool yes = false;
   std::string why;

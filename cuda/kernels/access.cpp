@@ -46,6 +46,7 @@ bool holds_loops(const Block& block) {
   });
 }
 
+/// Returns the shared chunk variable of all loops with this number of columns.
 rows::VarId AccessPlan::chunk_of(std::int64_t columns) {
   const auto found = chunks_.find(columns);
   if (found != chunks_.end()) return found->second;
@@ -53,6 +54,8 @@ rows::VarId AccessPlan::chunk_of(std::int64_t columns) {
   return chunks_.emplace(columns, indices_.variable(indices_.constant(chunks))).first->second;
 }
 
+/// Plans the accesses of a loop's body; statements under a condition may not introduce new reads
+/// unless the condition is known.
 ColumnLoop AccessPlan::plan(rows::VarId var, const Block& body) {
   ColumnLoop loop;
   loop.var = var;
@@ -106,6 +109,8 @@ std::optional<std::int64_t> AccessPlan::distance(const GroupRead& group, const C
   return apart / group.width;
 }
 
+/// Every coefficient but the chunk's, and the constant, must be a multiple of two groups, so that
+/// an even group starts an aligned pair in every pass.
 bool AccessPlan::pairs(const GroupRead& group, const ColumnLoop& loop) {
   const auto terms = indices_.terms(group.base);
   if (!terms || terms->constant % (2 * group.width) != 0) return false;
@@ -160,6 +165,7 @@ bool AccessPlan::is_static(const ColumnLoop& loop, const Statement& branch) {
          places_of.factors.front().empty();
 }
 
+/// Returns why an argument does not suit vector accesses at all, or empty.
 std::string AccessPlan::unsuited(const ColumnLoop& loop, std::size_t argument) const {
   if (loop.columns == 0) return "the number of columns is not known beforehand, or 0";
   if (loop.columns % kColumns != 0)
@@ -174,6 +180,8 @@ std::string AccessPlan::unsuited(const ColumnLoop& loop, std::size_t argument) c
   return {};
 }
 
+/// Plans a load. If all 8 columns read one element, it is a single access; otherwise the widest
+/// aligned groups that cover the columns are tried, down to one word.
 Access AccessPlan::load(ColumnLoop& loop, const Statement& s, bool always) {
   if (loop.columns == 0) return one_by_one(unsuited(loop, s.argument));
   if (reads_inside(s.index)) return one_by_one("its place is read from memory");
@@ -222,6 +230,8 @@ Access AccessPlan::load(ColumnLoop& loop, const Statement& s, bool always) {
   return one_by_one(why);
 }
 
+/// Plans a store: the 8 columns must be consecutive and start at a whole group, because a partial
+/// group would need a read first.
 Access AccessPlan::store(ColumnLoop& loop, const Statement& s) {
   if (loop.columns == 0) return one_by_one(unsuited(loop, s.argument));
   Places at;

@@ -24,7 +24,7 @@ struct GroupRead {
   friend bool operator==(const GroupRead&, const GroupRead&) = default;
 };
 
-/// How one load or store is performed.
+/// The form of one load or store.
 struct Access {
   enum class Kind : std::uint8_t {
     element,  ///< one by one; `why` holds the reason

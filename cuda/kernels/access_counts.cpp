@@ -29,22 +29,27 @@ struct Reached {
   std::int64_t all = 0, live = 0;
 };
 
+/// Returns the index of an access width in AccessesByWidth: log2 of the bytes.
 std::size_t width_index(std::int64_t bytes) {
   return static_cast<std::size_t>(std::countr_zero(static_cast<std::uint64_t>(bytes)));
 }
 
+/// Returns the lanes of the reduction tree for a width.
 std::int64_t tree_lanes(std::int64_t width) {
   std::int64_t lanes = 1;
   while (lanes < kMostLanes && lanes * kColumns < width) lanes *= 2;
   return lanes;
 }
 
+/// Returns true if nodes contain a branch, so that the passes of their loop must be enumerated.
 bool branches(const std::vector<AccessNode>& nodes) {
   return std::any_of(nodes.begin(), nodes.end(), [](const AccessNode& n) {
     return n.kind == Kind::branch || branches(n.first);
   });
 }
 
+/// Walks the tree once. `values_` binds the variables of enumerated loops; `known_` becomes false
+/// when a condition or extent has no value.
 class Counter {
  public:
   Counter(const AccessTree& tree, std::size_t arguments, std::span<const std::int64_t> params)
@@ -85,6 +90,7 @@ class Counter {
     }
   }
 
+  /// Adds an access. An exchange of a reduction counts only if its lanes span more than one warp.
   void access(const AccessNode& n, Reached reached) {
     std::int64_t times = (n.live ? reached.live : reached.all) / n.one_of * n.times;
     if (n.var.valid()) {
@@ -97,6 +103,8 @@ class Counter {
       out_.add_global(n.argument, n.write, n.bytes, times, n.uniform ? tree_.team : 1);
   }
 
+  /// Visits a loop. `idle` counts threads of a team part without a pass that execute the body
+  /// anyway, because barriers inside need them; they are reached but not live.
   void loop(const AccessNode& n, Reached reached) {
     const std::int64_t passes = extent(n.var);
     const std::int64_t lanes = n.lanes > 0 ? n.lanes : tree_lanes(passes);
@@ -127,12 +135,14 @@ class Counter {
     visit(*index < *bound ? n.first : n.second, reached);
   }
 
+  /// Returns the extent of a loop; 0, and an absent count, if it depends on data.
   std::int64_t extent(VarId var) {
     const auto out = value(tree_.indices.extent(var));
     known_ = known_ && out;
     return std::max<std::int64_t>(out.value_or(0), 0);
   }
 
+  /// Evaluates an index expression; nothing if it reads memory or divides by zero.
   [[nodiscard]] std::optional<std::int64_t> value(IndexId id) const {
     const Index& node = tree_.indices[id];
     if (!node.a.valid()) return leaf(node);

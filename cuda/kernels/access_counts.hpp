@@ -73,7 +73,8 @@ struct AccessNode {
   std::int64_t one_of = 1;   ///< only one of so many threads reaches the node
   bool live = false;         ///< only threads with a row and a pass reach it; also for a loop
   bool uniform = false;      ///< all threads of a team touch the same element
-  // For a loop. An access with a variable is an exchange of its lanes, 32 apart.
+  // For a loop. An access with a variable is an exchange between lanes at distances of multiples of
+  // 32.
   Share share = Share::serial;
   rows::VarId var;
   std::int64_t lanes = 1;   ///< 0: as many as the reduction tree has for the loop's width

@@ -21,6 +21,8 @@ std::string sanitised(std::string_view text) {
   return out;
 }
 
+/// Launch bounds state the block size and the minimum resident blocks, which limits the compiler's
+/// registers per thread.
 Kernel emit(const rows::RowProgram& program, const Schedule& schedule) {
   Kernel kernel;
   kernel.schedule = schedule;

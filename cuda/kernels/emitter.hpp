@@ -19,8 +19,8 @@
 
 namespace pw::cuda {
 
-/// How rows are distributed beyond what their width decides. A schedule changes a kernel's speed
-/// and none of its bits: reductions follow the row program's tree under every schedule.
+/// Distribution of rows beyond what their width decides. A schedule changes a kernel's speed and
+/// none of its bits: reductions follow the row program's tree under every schedule.
 struct Schedule {
   int block = 256;      ///< threads of a block with several rows: a power of two, 32 to 1024
   int passes = 1;       ///< groups of 8 columns per thread in a row that several blocks share

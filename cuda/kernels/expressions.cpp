@@ -35,6 +35,8 @@ std::string Expressions::loaded(SlotId id, const std::string& element) const {
                      element, slot(id), name(from), bits(id));
 }
 
+/// The only place at which narrow values are rounded: declares the unrounded float, its bits in
+/// memory, and the rounded value.
 std::string Expressions::rounded(SlotId id, const std::string& text, Unit unit) const {
   const DType to = dtype(id);
   if (!is_narrow(to)) return given(id, cxx::rounded(text, unit, to));

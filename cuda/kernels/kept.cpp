@@ -17,6 +17,8 @@ namespace {
 
 constexpr std::int64_t kMaxBytes = 98304;  // shared memory of a block for kept groups
 constexpr std::int64_t kMaxPasses = 8;     // passes that are unrolled to stay in registers
+/// A group is kept only if a second loop of the block reads it; nested loops count as readers but
+/// never as first readers.
 
 }  // namespace
 

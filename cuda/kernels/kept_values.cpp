@@ -51,6 +51,8 @@ struct Phase {
   std::int64_t passes = 1;   ///< passes of a thread
 };
 
+/// Visits the blocks of a program from the outside in. `known_` maps the key of each value to the
+/// reductions that compute it in the current block.
 class Keeper {
  public:
   Keeper(const rows::RowProgram& program, const TeamShape& team) : words_left_(team.most_words) {
@@ -82,6 +84,8 @@ class Keeper {
 
   // ---- phases of a block
 
+  /// Compares the phases of a block in order, then visits loops around loops with the part of the
+  /// team that each pass gets.
   void visit(Block& body, int threads) {
     std::vector<Phase> phases;
     for (Statement& s : body) {
@@ -218,6 +222,8 @@ class Keeper {
     return out;
   }
 
+  /// Shortens a phase by earlier values, and registers its own values if it is a reduction over
+  /// columns. First all equal values are tried, then only those that are kept anyway.
   void compare(Phase& p) {
     const std::map<SlotId, Key> mine = keys(p);
     if (!shorten(p, mine, false)) shorten(p, mine, true);
@@ -263,6 +269,8 @@ class Keeper {
                        [&](const Statement& s) { return s.slot == slot; });
   }
 
+  /// Compares words loaded per pass before and after, and checks the register limit for newly kept
+  /// values.
   bool pays(const Phase& p, const std::map<SlotId, Key>& mine, const std::set<SlotId>& ends,
             const Needed& all, const Needed& rest) {
     std::int64_t cost = 0, fresh = 0;
@@ -292,6 +300,7 @@ class Keeper {
                   [&](const Statement& s) { return s.slot.valid() && rest.count(s.slot) == 0; });
   }
 
+  /// Returns the column of a phase in the combined loop over both levels.
   IndexId column_of(const Phase& p) {
     auto& indices = out_.program.indices;
     const IndexId own = indices.use(p.loop->var);
@@ -337,6 +346,8 @@ class Keeper {
     }
   }
 
+  /// Splits the computation of kept values out of a reduction into a loop of its own; the reduction
+  /// then loads them.
   Statement taken_out(Statement& reduce) {
     rows::Indices& indices = out_.program.indices;
     Statement loop;

@@ -58,6 +58,8 @@ int TeamSize::needed(const Statement& s) const {
   return std::min(kMaxTeam, needed(s.first) * power_of_two_from(n));
 }
 
+/// More than one group requires that every column loop has a known multiple of 8 columns and reads
+/// by groups only, because in_turns() (teams.cpp) loads all data before the first turn.
 int TeamSize::groups(const Block& body) {
   std::int64_t most = 0;
   for (const Statement& s : body) {
@@ -90,6 +92,7 @@ int TeamSize::widest_within(const Block& body) const {
   return most;
 }
 
+/// Counts the reductions of a block, nested ones included.
 int TeamSize::reductions(const Block& body) {
   int n = 0;
   for (const Statement& s : body)
@@ -97,6 +100,7 @@ int TeamSize::reductions(const Block& body) {
   return n;
 }
 
+/// A row may be divided only if no reduction covers the whole row: blocks cannot exchange values.
 int TeamSize::parts(const Block& body, int team, const Schedule& schedule) const {
   if (reductions(body) > kMeetings)
     return 1;  // blocks skip barriers, so exchange slots could not be reused in turn

@@ -41,6 +41,8 @@ void ThreadText::total(const Statement& s, const std::string& text, int depth) {
   text_.line(depth, expressions_.rounded(s.slot, value, s.unit));
 }
 
+/// Emits a statement that every thread executes for itself; loops over columns are emitted by the
+/// team.
 void ThreadText::statement(const Statement& s, int depth) {
   switch (s.kind) {
     case StatementKind::constant:
@@ -64,6 +66,8 @@ const Access* ThreadText::access(const Statement& s) const {
   return found == place.loop->accesses.end() ? nullptr : &found->second;
 }
 
+/// Returns the load of an element: from a group in registers, or from memory with a record of the
+/// access.
 std::string ThreadText::load(const Statement& s) {
   const Access* how = access(s);
   if (how && how->kind == Access::Kind::groups) {
@@ -143,6 +147,7 @@ void ThreadText::note(ElementAccess access) {
   if (std::find(all.begin(), all.end(), access) == all.end()) all.push_back(std::move(access));
 }
 
+/// Emits a branch. Its result is declared first and assigned on both sides.
 void ThreadText::branch(const Statement& s, int depth) {
   const DType to = expressions_.dtype(s.slot);
   const std::string own = "u" + std::to_string(s.slot.index);
@@ -168,6 +173,8 @@ void ThreadText::reduce(const Statement& s, int depth) {
 }
 
 /// Emits a reduction in one thread, which leaves the result in r.
+/// Follows the fixed tree in one thread; up to 8 columns form a single lane, which is added in
+/// order.
 void ThreadText::reduce_alone(const Statement& s, int depth) {
   const std::string type(type_of(s.unit)), id = std::to_string(s.slot.index);
   const std::string of = function(s), size = width(s.var), var = variable(s.var);

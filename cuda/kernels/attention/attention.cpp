@@ -234,6 +234,7 @@ void DeviceAttention::add(const AttentionKernels& kernels, const std::string& la
   if (kernels.forms) forms_.push_back(*kernels.forms);
 }
 
+/// The maximum over layers, which use the memory one after another.
 std::int64_t DeviceAttention::sums_bytes(std::int64_t rows) const {
   std::int64_t floats = 0;  // layers use them one after another
   for (const AttentionForms& forms : forms_) floats = std::max(floats, forms.part_floats(rows));
@@ -277,6 +278,8 @@ std::int64_t DeviceAttention::bytes(std::int64_t pages, std::int64_t rows) const
   return out;
 }
 
+/// Grows the pools, tables and split-KV memory; nothing shrinks, so addresses of captured graphs
+/// stay valid unless a limit is exceeded.
 Status DeviceAttention::reserve(std::int64_t pages, std::int64_t rows) {
   if (pages > pages_) {
     for (auto& [layer, pool] : pools_) {
@@ -310,6 +313,7 @@ std::int64_t DeviceAttention::place(const KvCache& cache, std::size_t page) {
   return places[page];
 }
 
+/// Padding rows see no keys, so the kernels write zeros for them.
 Result<std::vector<std::int64_t>> DeviceAttention::table_of(const Step& step, std::int64_t rows) {
   if (step.cache == nullptr) once_ = KvCache(page_tokens_);
   KvCache& cache = step.cache == nullptr ? once_ : *step.cache;

@@ -17,7 +17,7 @@ inline constexpr std::int64_t kRowsOfMma = 16;
 /// Keys of an `mma`; a warp skips them if none of its rows sees them.
 inline constexpr std::int64_t kKeysOfMma = 16;
 
-/// How query rows (one head of a token each) and keys are divided.
+/// Division of query rows (one head of a token each) and keys.
 struct AttentionTile {
   int down = 1;  ///< warps with different rows
   int tall = 1;  ///< tiles of 16 rows in a warp

@@ -50,6 +50,8 @@ std::vector<AttentionTile> few_tokens(const AttentionWork& work) {
   return out;
 }
 
+/// Chooses tiles for ascending row counts. `out_.all` holds each chosen tile once, since every tile
+/// costs a compiled kernel.
 class TileChooser {
  public:
   TileChooser(const TensorMachine& machine, std::int64_t heads, std::int64_t groups,

@@ -39,6 +39,7 @@ constexpr std::string_view kStoreTwo =
 constexpr std::int64_t kPartRow = 4;  // floats after the sums of a part
 constexpr float kLog2E = 1.44269504F;
 
+/// Writes one attention kernel for each tile.
 class AttentionWriter {
  public:
   AttentionWriter(const AttentionShape& shape, const TensorMachine& machine, Context& context)

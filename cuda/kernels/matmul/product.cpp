@@ -82,6 +82,7 @@ std::optional<Operand> operand_of(const Graph& graph, ValueId v) {
   return out;
 }
 
+/// Reads a product node and writes its kernel. `read` must succeed before any other member is used.
 class ProductKernel {
  public:
   ProductKernel(const Graph& graph, NodeId node, const ProductCall& call)

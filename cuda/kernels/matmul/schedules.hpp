@@ -15,7 +15,8 @@
 
 namespace pw::cuda {
 
-/// How a matmul runs: on tensor cores with its own tile, or in the library if there is one.
+/// The tuned form of a matmul: on tensor cores with its own tile, or in the library if there is
+/// one.
 struct TunedProduct {
   ProductTile tile;
   bool library = true;  ///< prefer the library, because no measurement favours the kernel

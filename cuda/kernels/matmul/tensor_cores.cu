@@ -324,7 +324,7 @@ PW_FUNCTION int pw_word(unsigned row, int word) {
   return (int)(row * C) + (word ^ (int)(row / apart % (C < 8 ? C : 8)));
 }
 
-/// So many words on.
+/// Returns the place `words` words on.
 PW_FUNCTION pw_place pw_on(pw_place place, int words) { return place + words * pw_of_word; }
 /// The place in a row of 8 words whose number differs in these bits. Rows begin at multiples of 8.
 PW_FUNCTION pw_place pw_across_row(pw_place place, int words) { return place ^ words * pw_of_word; }

@@ -143,6 +143,8 @@ int ProductTile::registers() const {
   return sums() + tall / 16 * 4 + 4 + kRest;
 }
 
+/// Computes the shares, the maximum number of pieces of a tile, and the number of undivided tiles
+/// of a row.
 ProductDivision divided(const ProductShape& shape, const ProductTile& tile) {
   ProductDivision out;
   out.deep = ceil_div(shape.depth * shape.in_bytes, kStepBytes);

@@ -82,8 +82,8 @@ struct ProductDivision {
 };
 [[nodiscard]] ProductDivision divided(const ProductShape& shape, const ProductTile& tile);
 
-/// How adders divide a tile: in 16 × 16 squares of a warp's rows and columns, `together` of them at
-/// a time; a thread reads the sums of `at_once` pieces at a time.
+/// Division of a tile among its adders: 16 × 16 squares of a warp's rows and columns, `together` of
+/// them at a time; a thread reads the sums of `at_once` pieces at a time.
 struct TileSquares {
   std::int64_t all = 0, together = 0, at_once = 0;
   [[nodiscard]] std::int64_t groups() const { return (all + together - 1) / together; }

@@ -47,6 +47,7 @@ ProductTile tensor_tile_of(const TensorProduct& p, const TensorChoice& choice) {
                      p.shape(std::max<std::int64_t>(choice.rows, 1)));
 }
 
+/// Writes one kernel for a product and a tile, with its access tree.
 class TensorWriter {
  public:
   TensorWriter(const TensorProduct& product, ProductTile tile, const TensorMachine& machine,
