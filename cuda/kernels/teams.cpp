@@ -95,6 +95,8 @@ class TeamEmitter {
       line(1, "const long long row = live ? turn : rows - 1;");
       all.live = "live";
     }
+    // The body is emitted before the declarations of exchange slots, because it determines which
+    // are needed.
     const std::string head = std::move(text_.out);
     text_.out.clear();
     block(body, all, 1);

@@ -38,6 +38,7 @@ PW_FUNCTION void pw_group_attention(S& shared, const unsigned short* q, const un
     const int token = begin + row / SHARE;
     return row < per_block * SHARE && token < end ? token : all;
   };
+  // A multiple of 8 rows, so that all copies of a thread have the same swizzle.
   constexpr int apart = threads / used;  // rows that are copied at a time
   static_assert(apart % 8 == 0, "words move alike");
   const auto place = [&](int panel_words) {
@@ -63,6 +64,7 @@ PW_FUNCTION void pw_group_attention(S& shared, const unsigned short* q, const un
   const pw_matrix of_values = pw_matrix_at(shared, values, panel);
 
 #pragma unroll 1
+  // One iteration for each run of tokens of one sequence, as in pw_attention.
   for (int first = begin; first < end;) {
     const pw_run run = pw_run_from(at, first, end, lane);
     const int rounds = pw_of_warp((run.limit + KEYS - 1) / KEYS);

@@ -225,6 +225,8 @@ PW_FUNCTION void pw_attend_block(S& shared, const pw_fragment (&queries)[TALL][W
     for (int t = 0; t < TALL; ++t) any |= sees(t, j);
     return any;
   };
+  // Scores in the layout of the accumulators of an instruction: four registers hold two rows of two
+  // neighbouring keys each.
   float scores[TALL][KEYS / 8][4];
 #pragma unroll
   for (int t = 0; t < TALL; ++t)
@@ -457,6 +459,8 @@ PW_FUNCTION void pw_attention(S& shared, const unsigned short* q, const unsigned
   }
   pw_commit();
 
+  // Phase 1, once: the queries are on their way to shared memory. The loop below takes one run of
+  // tokens of one sequence at a time.
   int first = begin();
   while (first < end()) {
     const pw_run run = pw_run_from(at, first, end(), lane);
@@ -585,6 +589,8 @@ PW_FUNCTION void pw_attention(S& shared, const unsigned short* q, const unsigned
       const unsigned own = own_lane();
       return pw_place_of(shared, step * words + pw_word<words>(own % 16, own / 16));
     };
+    // Phase 2, for each run: the query fragments move to registers and stay there for all key
+    // blocks. This is what makes a key block cost one pass over shared memory.
     pw_fragment kept[TALL][WIDTH / 16];
 #pragma unroll
     for (int t = 0; t < TALL; ++t) {
@@ -596,6 +602,8 @@ PW_FUNCTION void pw_attention(S& shared, const unsigned short* q, const unsigned
       for (int s = 0; s < WIDTH / 16; ++s) kept[t][s] = pw_rows(shared, pw_further(at_row, 2 * s));
     }
 #pragma unroll 1
+    // Phase 3, for each round of key blocks: wait for the stage, start the copies of the next one,
+    // then multiply. The barrier separates readers of a stage from the copies that overwrite it.
     for (int round = 0; key_of(round) < limit; ++round) {
       if (round % DEEP == 0) {
         pw_wait<0>();
@@ -634,6 +642,8 @@ PW_FUNCTION void pw_attention(S& shared, const unsigned short* q, const unsigned
     for (int t = 0; t < TALL; ++t)
 #pragma unroll
       for (int h = 0; h < 2; ++h) rows[t].total[h] = pw_sum_of(pw_sum_of(rows[t].total[h], 1), 2);
+    // Phase 4: the four lanes of a row have added their weights; now the strands of a tile are
+    // added, and each row is normalised and stored, or left as a part.
     if constexpr (STRANDS > 1)
       pw_add_strands<STRANDS, WIDTH, TALL>(shared, warp() / STRANDS, strand, factor, rows);
 #pragma unroll
@@ -666,6 +676,8 @@ PW_FUNCTION void pw_attention(S& shared, const unsigned short* q, const unsigned
   }
   if constexpr (PARTS > 1) {
     const int token0 = begin();
+    // Phase 5, split-KV only: the last block of a tile and group adds all parts. The others return,
+    // so no block waits.
     if (!pw_last_to_arrive(shared, parts.arrived + tile() * GROUPS + group, PARTS)) return;
     constexpr int fours = WIDTH / 4;
 #pragma unroll 1

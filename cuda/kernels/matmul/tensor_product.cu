@@ -547,6 +547,8 @@ PW_FUNCTION void pw_product(S& shared, const typename T::stored* a, const typena
     next_tile += turn ? 1 : 0;
   };
 #pragma unroll
+  // Prologue of the pipeline. A group of copies is committed for each step even if it is empty, so
+  // that waits can count groups.
   for (int step = 0; step < ahead; ++step) {
     if (step < steps) fetch();
     pw_commit();
@@ -555,6 +557,8 @@ PW_FUNCTION void pw_product(S& shared, const typename T::stored* a, const typena
   float sums[tm / 16][tn / 8][4];
   const auto after = [&] { return (tile + 1) * of_tile - begin; };  // first step after this tile
 #pragma unroll 1
+  // One iteration for each tile of which this block has steps. Between tiles the pipeline keeps
+  // running: copies of the next tile are already in flight.
   for (;; ++tile) {
     const int end = turns && after() < steps ? after() : steps;
     // Addresses in a stage are recomputed, so that they occupy no registers while pieces are added.
