@@ -1,3 +1,6 @@
+// Emits keep_topk as a written kernel, since selecting the largest elements is not a row program:
+// it has no fixed reduction tree. Rows are independent, so threads need no communication; the row
+// is read K + 2 times, which pays for the small K of expert routing.
 #include "cuda/kernels/topk.hpp"
 
 #include <algorithm>

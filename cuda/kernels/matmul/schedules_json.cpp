@@ -1,3 +1,7 @@
+// Reads and writes the table of tuned schedules (piecewise.schedules/1). Invariant: a table that
+// was written reads back equal, and every value that is read is in the range of its Schedule field
+// or in the list of tiles. Errors name the file, the entry and the field; only the first one of an
+// entry is reported.
 #include <algorithm>
 #include <cmath>
 
