@@ -1,5 +1,5 @@
-// All ways through a construction that asks now and then which of n it is to take: it is run once
-// for each, depth first.
+// Depth-first enumeration of all paths through a nondeterministic construction: the construction
+// runs once for each sequence of choices.
 #pragma once
 
 #include <cstddef>
@@ -13,9 +13,10 @@ class Choices {
     if (at_ == path_.size()) path_.push_back({0, count});
     return path_[at_++].taken;
   }
-  /// Starts the same way again.
+  /// Restarts the current path from its first choice.
   void rewind() { at_ = 0; }
-  /// Goes on to the next way; false behind the last. What was not asked again is forgotten.
+  /// Advances to the next path; returns false after the last one. Discards choices that the last
+  /// run did not reach.
   bool next() {
     path_.resize(at_);
     while (!path_.empty() && ++path_.back().taken >= path_.back().count) path_.pop_back();

@@ -1,6 +1,6 @@
-// What each element of each value of a graph is: layout ops rewrite the index, pointwise ops are
-// scalar terms, a reduction binds an index, a collective reads other ranks. The graph's ops have no
-// bodies left but those that stay opaque.
+// Derives the term for each element of each value of a graph. Layout ops rewrite the index,
+// pointwise ops become scalar terms, a reduction binds an index, and a collective reads other
+// ranks. The graph must be unfolded: only opaque ops may still have bodies.
 #pragma once
 
 #include <functional>
@@ -17,32 +17,33 @@
 
 namespace pw::proof {
 
-/// Thrown within this folder: which side of `at_least_zero` an index is on has to be known first.
+/// Thrown within this folder where the sign of the index `at_least_zero` has to be decided first;
+/// the caller then splits into cases.
 struct NeedSplit {
   Ix at_least_zero;
 };
-/// Thrown within this folder: no meaning is known here.
+/// Thrown within this folder for an op whose meaning is unknown here.
 struct NoMeaning {
   std::string why;
 };
 
-/// Ops whose meaning is known here though they have a body: nothing is to unfold them.
+/// Ops with a body whose meaning is nevertheless defined here, so they must not be unfolded.
 inline constexpr std::string_view kOwnMeaning[] = {"pad_last"};
 
 class Elements {
  public:
   Elements(const Graph& graph, Terms& terms);
 
-  /// Of the rank that the proof is about; without ranks the same for all.
+  /// Returns the element on the rank that the proof is about; without ranks all ranks are equal.
   TermId element(ValueId value, const std::vector<Ix>& at) { return element(value, at, rank_, 0); }
-  /// The term at an index of its own for each axis.
+  /// Returns the term at a generic index: one free variable for each axis.
   TermId general(ValueId value) { return general(value, value); }
-  /// At the indices of another value of the same sizes.
+  /// Returns the term at the generic index of `like`, a value with the same sizes.
   TermId general(ValueId value, ValueId like);
   [[nodiscard]] std::vector<Ix> extents(ValueId value);
-  /// Forgets what was found under other facts.
+  /// Clears the memo of elements; required after the facts change.
   void forget() { known_.clear(); }
-  /// What was taken for granted on the way.
+  /// Returns the assumptions that the derivation made.
   [[nodiscard]] const std::set<std::string>& granted() const { return granted_; }
 
  private:
@@ -55,12 +56,12 @@ class Elements {
   const Graph& graph_;
   Terms& terms_;
   Integers& integers_;
-  Ix rank_;  ///< invalid without collectives
+  Ix rank_;  ///< invalid if the graph has no collectives
   Ix world_;
   std::string group_;
   std::map<std::tuple<ValueId, std::vector<Ix>, Ix, std::uint32_t>, TermId> known_;
   std::set<std::string> granted_;
-  int depth_ = 0;  ///< of calls of `element`
+  int depth_ = 0;  ///< recursion depth of `element`
 };
 
 }  // namespace pw::proof

@@ -1,5 +1,5 @@
-// Equal nodes numbered alike: two values with one number are made by the same ops of the same
-// inputs, and so have the same bits.
+// Value numbering: two values with one number result from the same ops on the same inputs, so they
+// have the same bits.
 #pragma once
 
 #include <map>
@@ -12,14 +12,14 @@
 
 namespace pw::proof {
 
-/// A number for each value of a graph.
+/// Assigns a number to each value of a graph.
 class Numbering {
  public:
   explicit Numbering(const Graph& graph);
   [[nodiscard]] std::uint32_t operator[](ValueId value) const {
     return value.valid() ? numbers_[value.index] : 0;
   }
-  /// Of a node and what it reads, its results left out.
+  /// Returns the number of a node computed from its op, attributes, and operands.
   [[nodiscard]] std::uint32_t of(NodeId node) const { return node_numbers_.at(node); }
 
  private:
@@ -27,8 +27,9 @@ class Numbering {
   std::map<NodeId, std::uint32_t> node_numbers_;
 };
 
-/// The graph's outputs are pairs, first all on the left, then all on the right. Unfolds ops that
-/// only one side has, level by level, and says which pairs have one number then.
+/// Compares pairs of outputs; the graph's outputs are first all left sides, then all right sides.
+/// Unfolds ops that occur on one side only, level by level. Returns for each pair whether both
+/// sides have one number.
 std::vector<bool> fold_pairs(Graph& graph, std::size_t pairs, std::string* problem);
 
 }  // namespace pw::proof

@@ -1,5 +1,5 @@
-// What indices stand for, by their level: axes of outputs, the rank, and below these what sums and
-// tensors of opaque ops bind.
+// Numbering of index levels: output axes first, then the rank, then the indices bound by sums and
+// by tensors of opaque ops.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace pw::proof {
 inline constexpr std::uint32_t kAxisLevel = 1000;
 inline constexpr std::uint32_t kRankLevel = 2000;
 
-/// i0 for the first axis of an output, k0 for what a sum binds.
+/// Returns a printable name: i0 for the first output axis, k0 for the first bound index.
 [[nodiscard]] inline std::string index_name(std::uint32_t level) {
   if (level >= kRankLevel) return "rank";
   return level >= kAxisLevel ? fmt::format("i{}", level - kAxisLevel) : fmt::format("k{}", level);

@@ -1,7 +1,7 @@
-// Whole numbers as polynomials in normal form over symbols of sizes, bounded indices, floor
-// quotients and integers that are read from tensors, with what is known of them. Sizes are at least
-// 1, an index runs from 0 up to its extent. A remainder is a - b * (a / b), so that digits of mixed
-// radix meet again by themselves.
+// Integer arithmetic over sizes and indices. Expressions are polynomials in normal form over size
+// symbols, bounded indices, floor quotients, and integers read from tensors. Sizes are at least 1;
+// an index ranges from 0 to its extent − 1. A remainder is stored as a − b · (a / b), so that
+// mixed-radix digits recombine without a special rule.
 #pragma once
 
 #include <cstdint>
@@ -30,83 +30,85 @@ class Integers {
   [[nodiscard]] Solver& solver() const { return solver_; }
   Ix constant(std::int64_t value);
   Ix symbol(std::string_view name);
-  /// An index: 0 … extent - 1. Two of one level and extent are the same.
+  /// Returns the index 0 … extent − 1 of a level. Two of one level and extent are identical.
   Ix variable(std::uint32_t level, Ix extent);
-  /// An integer that a tensor holds, by the number of its term; nothing is known of it.
+  /// Returns the integer that a tensor holds, by the number of its term; it has no bounds.
   Ix value(std::uint32_t term);
   Ix add(Ix a, Ix b);
   Ix sub(Ix a, Ix b);
   Ix mul(Ix a, Ix b);
-  Ix div(Ix a, Ix b);  ///< rounded down, b at least 1
+  Ix div(Ix a, Ix b);  ///< floor quotient; b ≥ 1
   Ix mod(Ix a, Ix b);
-  /// The polynomial of a dim; quotients and remainders of it are this class's own.
+  /// Converts a dim to a polynomial; quotients and remainders become atoms of this class.
   Ix of(const Dims& dims, DimId dim);
 
-  /// What is taken to be at least 0 from here on.
+  /// Adds the fact that an expression is at least 0.
   void assume(Ix nonnegative);
-  /// A symbol that may be less than 1.
+  /// Declares a symbol that may be less than 1.
   void free(std::string_view symbol) { free_.emplace(symbol); }
   struct Mark {
     std::size_t facts;
   };
   [[nodiscard]] Mark mark() const { return {facts_.size()}; }
   void back_to(Mark mark);
-  /// The facts that proofs rested on since this was last cleared, by their number.
+  /// Returns the numbers of the facts that proofs used since the last clear.
   [[nodiscard]] const std::set<std::size_t>& used() const { return used_; }
   void forget_used() { used_.clear(); }
   [[nodiscard]] std::size_t fact_count() const { return facts_.size(); }
   [[nodiscard]] const std::vector<Ix>& facts() const { return facts_; }
 
-  /// Whether it is proved; false is no knowledge.
+  /// Returns true if p ≥ 0 is proved; false means unknown.
   bool nonnegative(Ix p);
   bool zero(Ix p) { return p == constant(0) || (nonnegative(p) && nonnegative(negated(p))); }
   bool equal(Ix a, Ix b) { return a == b || zero(sub(a, b)); }
-  /// Whether some numbers that all facts allow make them unequal.
+  /// Returns true if some sampled values that satisfy all facts make a and b unequal.
   bool may_differ(Ix a, Ix b) {
     return refuted_by_samples(sub(a, b)) || refuted_by_samples(sub(b, a));
   }
-  /// Whether what is taken for granted cannot be.
+  /// Returns true if the facts are proved inconsistent.
   bool contradictory() { return nonnegative(constant(-1)); }
 
-  /// With something else for the index of a level.
+  /// Returns p with the index of a level replaced.
   Ix substituted(Ix p, std::uint32_t level, Ix with);
-  /// What the index of a level is divided by in it.
+  /// Adds the divisors of the index of a level in p to `out`.
   void divisors(Ix p, std::uint32_t level, std::set<Ix>& out);
-  /// a / b where that is a polynomial.
+  /// Returns a / b if it is a polynomial.
   std::optional<Ix> whole_quotient(Ix a, Ix b) { return exact(a, b); }
   [[nodiscard]] std::optional<std::int64_t> number(Ix p) const;
-  /// A symbol, and what it is where p is 0: one that stands alone, in one term, with factor ±1.
+  /// Solves p = 0 for a symbol that occurs in one linear term with coefficient ±1. Returns the
+  /// symbol and its solution.
   [[nodiscard]] std::optional<std::pair<std::string, Ix>> solve(Ix p);
-  /// The symbols of a single term, each once; nothing where it is another thing.
+  /// Returns the distinct symbols of a single term; nothing if p has another form.
   [[nodiscard]] std::optional<std::vector<std::string>> symbols_of(Ix p) const;
-  /// The number before a single term.
+  /// Returns the coefficient of a single-term polynomial.
   [[nodiscard]] std::int64_t factor_of(Ix p) const { return polynomials_[p.index].front().second; }
-  /// factor * index of this level + rest; nothing where it is in a power, quotient or product.
+  /// Linear form: factor · (index of a level) + rest. Absent if the index occurs in a power,
+  /// quotient, or product.
   struct Line {
     Ix factor, rest;
   };
   [[nodiscard]] std::optional<Line> line(Ix p, std::uint32_t level);
   [[nodiscard]] bool mentions(Ix p, std::uint32_t level) const;
-  /// The numbers of terms whose values are in it.
+  /// Adds the numbers of the terms whose values occur in p.
   void collect_values(Ix p, std::set<std::uint32_t>& out) const;
-  /// Adds the levels of the indices that occur in it.
+  /// Adds the levels of the indices that occur in p.
   void collect_levels(Ix p, std::set<std::uint32_t>& out) const;
-  /// An atom that only a caller of `evaluate` can give a number to.
+  /// An atom whose value only the caller of `evaluate` can supply.
   struct Unknown {
     enum class Kind : std::uint8_t { symbol, variable, value } kind;
-    std::string_view name;  ///< of a symbol
-    std::uint32_t number;   ///< level of a variable, term of a value
-    Ix extent;              ///< of a variable
+    std::string_view name;  ///< for a symbol
+    std::uint32_t number;   ///< level of a variable, or term of a value
+    Ix extent;              ///< for a variable
     bool free;              ///< a symbol that may be less than 1
   };
   using Assign = std::function<std::optional<std::int64_t>(const Unknown&)>;
-  /// Returns its number for the given numbers of unknowns; nothing without one of them or beyond 64
-  /// bits.
+  /// Evaluates p for the given values of unknowns. Returns nothing if one is missing or the result
+  /// exceeds 64 bits.
   [[nodiscard]] std::optional<std::int64_t> evaluate(Ix p, const Assign& assign) const;
   [[nodiscard]] std::string print(Ix p) const;
-  /// Divides both by the factors that all their terms share.
+  /// Divides both by the factors common to all their terms.
   std::pair<Ix, Ix> reduced(Ix a, Ix b);
-  /// Whether a number grew beyond 64 bits: nothing is proved from then on.
+  /// Returns true if a coefficient exceeded 64 bits; nothing is proved after that.
   [[nodiscard]] bool overflowed() const { return overflowed_; }
 
  private:
@@ -115,7 +117,7 @@ class Integers {
     enum class Kind : std::uint8_t { symbol, variable, quotient, value } kind = Kind::symbol;
     std::string name;
     std::uint32_t number = 0;  ///< level or term
-    Ix a, b;                   ///< extent; operands of a quotient
+    Ix a, b;                   ///< extent of an index, or operands of a quotient
     friend auto operator<=>(const Atom&, const Atom&) = default;
   };
   using Monomial = std::vector<AtomNumber>;  ///< sorted, with repetitions
@@ -148,7 +150,7 @@ class Integers {
   struct PolynomialHash {
     std::size_t operator()(const Polynomial& p) const;
   };
-  std::unordered_map<Polynomial, Ix, PolynomialHash> ids_;  ///< never walked
+  std::unordered_map<Polynomial, Ix, PolynomialHash> ids_;  ///< never iterated
   std::vector<Atom> atoms_;
   std::map<Atom, AtomNumber> atom_ids_;
   std::set<std::string, std::less<>> free_;
@@ -156,11 +158,11 @@ class Integers {
   std::set<std::size_t> used_;
   std::map<Ix, bool> known_;
   std::map<std::pair<Ix, Ix>, Ix> quotients_;
-  std::set<Ix> open_;  ///< being searched
+  std::set<Ix> open_;  ///< goals of the current search
   std::map<DimId, Ix> dims_;
   std::vector<std::map<AtomNumber, std::optional<std::int64_t>>> samples_;
-  std::vector<bool> fits_;  ///< which samples meet the facts; empty: not asked yet
-  std::size_t steps_ = 0;   ///< of a search
+  std::vector<bool> fits_;  ///< which samples satisfy the facts; empty if not yet computed
+  std::size_t steps_ = 0;   ///< steps of one search
   bool overflowed_ = false;
 };
 

@@ -1,5 +1,5 @@
-// Terms evaluated for concrete inputs with the scalar functions of the interpreter, each op in its
-// declared dtype. A running error analysis beside the values tells rounding from overflow and
+// Evaluates terms for concrete inputs with the interpreter's scalar functions, each op in its
+// declared dtype. A running error analysis in parallel distinguishes rounding from overflow and
 // underflow.
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace pw::proof {
 
-/// A number of a dtype: `whole` of integers and b8, `real` of floats.
+/// A number of a dtype: `whole` holds integers and b8, `real` holds floats.
 struct Scalar {
   DType dtype = DType::f32;
   double real = 0;
@@ -24,45 +24,45 @@ struct Scalar {
   [[nodiscard]] double number() const {
     return is_float(dtype) ? real : static_cast<double>(whole);
   }
-  /// NaN, -inf, -0, true, or with as many digits as distinguish it from all others of its dtype.
+  /// Prints NaN, -inf, -0, true, or the shortest digits that identify the number in its dtype.
   [[nodiscard]] std::string print() const;
 };
-/// Returns whether they have the same bits; any NaN equals any other.
+/// Returns true if both have the same bits; any NaN equals any other.
 [[nodiscard]] bool same_bits(const Scalar& a, const Scalar& b);
-/// Returns whether they agree to 9 digits.
+/// Returns true if both agree to 9 digits.
 [[nodiscard]] bool alike(const Scalar& a, const Scalar& b);
 
 class Machine {
  public:
   enum class Mode : std::uint8_t {
     strict,   ///< as the interpreter computes
-    granted,  ///< sums of sums are one sum, whose partial sums stay finite
-    reals,    ///< every float is an f64
+    granted,  ///< nested sums form one sum, whose partial sums stay finite
+    reals,    ///< every float is f64
   };
   struct Inputs {
-    /// An element of an input: its name, its place, its dtype.
+    /// Supplies an element of an input, by read term and position.
     std::function<std::optional<Scalar>(TermId, const std::vector<std::int64_t>&)> read;
     std::function<std::optional<std::int64_t>(const Integers::Unknown&)> size;
-    /// An element of an opaque result.
+    /// Supplies an element of an opaque op's result.
     std::function<std::optional<Scalar>(TermId, const std::vector<std::int64_t>&)> opaque;
   };
   struct Result {
     Scalar value;
-    double error = 0;      ///< bound on what rounding changed
-    double underflow = 0;  ///< bound on what the loss of small numbers changed
+    double error = 0;      ///< bound on the error due to rounding
+    double underflow = 0;  ///< bound on the error due to underflow
   };
 
   Machine(const Terms& terms, Inputs inputs, Mode mode)
       : terms_(terms), inputs_(std::move(inputs)), mode_(mode) {}
-  /// Returns nothing where an op has no scalar function or the term is too large.
+  /// Evaluates a term. Returns nothing if an op has no scalar function or the term is too large.
   std::optional<Result> run(TermId term);
-  /// Returns the number of an index under these inputs.
+  /// Evaluates an index for these inputs.
   std::optional<std::int64_t> index(Ix at);
 
  private:
   struct Number {
     Scalar scalar;
-    long double wide = 0;  ///< of a sum in `granted`, not yet rounded
+    long double wide = 0;  ///< unrounded value of a sum in `granted`
     double error = 0, underflow = 0;
   };
   std::optional<Number> number(TermId term);
@@ -84,15 +84,15 @@ class Machine {
   Inputs inputs_;
   Mode mode_;
   std::size_t steps_ = 0;
-  std::map<std::uint32_t, std::int64_t> bound_;  ///< the indices of the sums around
+  std::map<std::uint32_t, std::int64_t> bound_;  ///< values of the indices bound by enclosing sums
   std::map<TermId, std::vector<std::uint32_t>> levels_;
   std::map<std::pair<TermId, std::vector<std::int64_t>>, Number> known_;
 };
 
-/// Returns a pointwise term as the interpreter computes it, for all its inputs.
+/// Evaluates a pointwise term as the interpreter does, for given values of all its inputs.
 std::optional<Scalar> evaluate_strictly(const Terms& terms, TermId term,
                                         const std::map<TermId, Scalar>& inputs);
-/// Returns a pointwise term in double precision; inputs that are not given are 1.
+/// Evaluates a pointwise term in double precision; inputs that are not given are 1.
 std::optional<Scalar> evaluate(const Terms& terms, TermId term,
                                const std::map<TermId, Scalar>& inputs);
 

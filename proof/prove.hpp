@@ -1,15 +1,15 @@
-// Whether a rule keeps the numbers, for all sizes, ranks of `*b`, dtypes, attributes and world
-// sizes that its guards admit. A rule becomes general graphs (schema.hpp), one a case; each output
-// before is compared with that after: first as graphs (fold.hpp), then element by element
-// (elements.hpp) as terms (terms.hpp) over indices (integers.hpp), then over the reals (reals.hpp).
-// What is not shown is `unknown`, with what is left to show.
+// Proves that a rule preserves its outputs for all sizes, ranks of `*b`, dtypes, attributes, and
+// world sizes that its guards admit. A rule becomes general graphs (schema.hpp), one for each case.
+// Each output is compared in stages: as graphs (fold.hpp), elementwise (elements.hpp) as terms
+// (terms.hpp) over indices (integers.hpp), then over the reals (reals.hpp). Whatever remains
+// unproved is `unknown`, with its open obligation.
 //
-// For others that compare graphs: put both sides into one Graph over common inputs, with the left
-// sides' values as its first outputs and the right sides' as its next; then
+// Other graph comparisons can use the same engine. Put both sides into one Graph over common
+// inputs. Its outputs are first the left sides' values, then the right sides'; then
 //   Solver solver; Integers integers(solver);       // facts of symbols: integers.assume(ix)
 //   Comparison seen = compare_pairs(graph, pairs, integers);
-// One rank against many: elements of a graph whose `group` attributes name one group are those of a
-// general rank; a value is `all_gather` or `all_reduce` of the parts of all ranks.
+// To compare one rank with many: elements of a graph whose `group` attributes name one group are
+// those of a general rank. A value is the `all_gather` or `all_reduce` of all ranks' parts.
 #pragma once
 
 #include <set>
@@ -23,34 +23,56 @@
 
 namespace pw::proof {
 
-/// One pair of outputs. Names are the rule's or the graphs' own.
+/// The verdict on one pair of outputs. Names are those of the rule or of the graphs.
 struct PairVerdict {
-  /// same_bits, rounds, differs_only_for or unknown.
+  /// One of same_bits, rounds, differs_only_for, unknown.
   RuleVerdict verdict = RuleVerdict::unknown;
-  std::string obligation;  ///< unknown: what is left
-  Specials specials;       ///< of differs_only_for
-  std::string element;     ///< inputs for which the two differ, if a solver found some
+  std::string obligation;  ///< the open obligation if unknown
+  Specials specials;       ///< for differs_only_for
+  std::string element;     ///< inputs found by a solver for which the two sides differ
 };
 struct Comparison {
   std::vector<PairVerdict> pairs;
   std::set<std::string> granted;
-  [[nodiscard]] RuleVerdict verdict() const;  ///< the worst
+  [[nodiscard]] RuleVerdict verdict() const;  ///< returns the worst verdict
 };
-/// `ieee`: how many questions on IEEE arithmetic may still be asked; counted down.
+/// Compares the pairs. `ieee` is the remaining number of IEEE queries; it is decremented.
 Comparison compare_pairs(Graph& graph, std::size_t pairs, Integers& integers, int* ieee = nullptr);
 
-struct ProveOptions {
-  std::size_t cases = 20000;  ///< at most
+/// The assumption of a `rounds` proof that evaluates sums.
+inline constexpr const char* kPartialSums = "the partial sums of a sum stay finite";
+
+struct Proof {
+  std::string rule;
+  RuleVerdict verdict = RuleVerdict::unknown;
+  Specials specials;                  ///< for differs_only_for
+  std::string reason;                 ///< the obligation, the element or the counterexample
+  std::set<std::string> granted;      ///< assumptions of the proof
+  std::vector<std::string> needed;    ///< size guards that the proof uses
+  std::vector<std::string> unneeded;  ///< size guards that it does not use
+  std::size_t cases = 0;              ///< general graphs examined
+  /// Cases that could not be made general: the proof covers the others only.
+  std::string uncovered;
+  std::string element;  ///< inputs found by a solver for which the sides differ
+  double seconds = 0;   ///< excluded from deterministic output
+  [[nodiscard]] bool proved() const {
+    return verdict == RuleVerdict::same_bits || verdict == RuleVerdict::rounds ||
+           verdict == RuleVerdict::differs_only_for;
+  }
 };
 
-/// Proves rules of one set.
-class Prover : public RuleProver {
+struct ProveOptions {
+  std::size_t cases = 20000;  ///< maximum
+};
+
+/// Proves the rules of one set.
+class Prover {
  public:
   Prover(const RuleSet& rules, const Env& params, const ProveOptions& options = {});
   Proof prove(RuleId rule) override;
 
  private:
-  RuleSet rules_;  ///< in a context of its own
+  RuleSet rules_;  ///< in its own context
   const Env& params_;
   ProveOptions options_;
   RuleSet unguarded_;

@@ -1,12 +1,12 @@
-// Terms as fractions of polynomials in normal form. Floats are numbers of the reals, as if nothing
-// were rounded, with the laws of exp, maximum, comparisons, sums and casts; or, with Laws::bits,
-// atoms without a law. Coefficients of reals that agree to 12 digits are one, because a constant of
-// a program is a rounded number itself.
+// Normal form of terms as fractions of polynomials. Floats are treated as reals without rounding,
+// with laws for exp, maximum, comparisons, sums, and casts. With Laws::bits they are atoms without
+// laws. Real coefficients that agree to 12 digits are merged, because program constants are
+// themselves rounded.
 //
-// Integers are those of the machine in either case. An integer of k bits is a polynomial over Z
-// modulo 2^k, so sums, products and narrowing casts reassociate and distribute. Everything else
-// (order, division, absolute values, widening casts, casts to floats) is a function of the exact
-// value. That is the polynomial itself where its interval fits the dtype, and an atom otherwise.
+// Integers are machine integers in either mode. A k-bit integer is a polynomial over Z modulo 2^k,
+// so sums, products, and narrowing casts reassociate and distribute. Everything else (order,
+// division, absolute values, widening casts, casts to floats) is a function of the exact value.
+// That value is the polynomial itself if its interval fits the dtype; otherwise it is an atom.
 #pragma once
 
 #include <map>
@@ -24,13 +24,13 @@ class Reals {
   enum class Laws : std::uint8_t { reals, bits };
   explicit Reals(Terms& terms, Laws laws = Laws::reals)
       : terms_(terms), integers_(terms.integers()), laws_(laws) {}
-  /// Returns whether both are the same function wherever one of the two is defined: of the reals,
-  /// or bit for bit.
+  /// Returns true if both are the same function wherever either is defined: over the reals, or bit
+  /// for bit.
   bool equal(TermId a, TermId b);
-  /// Returns whether the facts in scope ask for an integer beyond what it can be, so that this case
-  /// of indices never occurs.
+  /// Returns true if the facts in scope require an integer outside its range, so that this case of
+  /// indices never occurs.
   bool facts_contradict();
-  /// Whether the last comparison gave up because its terms grew too large.
+  /// Returns true if the last comparison gave up because its terms grew too large.
   [[nodiscard]] bool too_large() const { return too_large_; }
 
  private:
@@ -50,7 +50,7 @@ class Reals {
     bool boolean = false;
     friend auto operator<=>(const Atom&, const Atom&) = default;
   };
-  using Clauses = std::set<std::set<FractionId>>;  ///< the least of the greatest of each
+  using Clauses = std::set<std::set<FractionId>>;  ///< the minimum of maxima, as a set of sets
 
   const Fraction& of(TermId term);
   Fraction made(TermId term);
@@ -70,7 +70,7 @@ class Reals {
   Fraction float_bits(const Term& term);
   Fraction truth(const Term& term);
   Fraction cast(const Term& term);
-  /// From whole.cpp: integers and what is computed from their exact values.
+  /// Implemented in whole.cpp: integers and functions of their exact values.
   struct Interval {
     long double low, high;
   };
@@ -101,7 +101,7 @@ class Reals {
   Fraction absolute(const Fraction& x);
   std::optional<Polynomial> square_of_absolute(Monomial& monomial);
   Fraction exponential(const Fraction& x);
-  /// `whole`: of integers, which stay integers.
+  /// Returns the maximum or minimum. `whole`: both are integers, and the result stays one.
   Fraction extreme(bool greatest, const Fraction& a, const Fraction& b, bool whole = false);
   Clauses clauses_of(const Fraction& fraction);
   Fraction of_clauses(Clauses clauses, bool whole);
@@ -158,18 +158,19 @@ class Reals {
   Integers& integers_;
   Laws laws_;
   std::size_t steps_ = 0;
-  bool too_large_ = false, inexact_ = false;  ///< an integer coefficient beyond 63 bits
+  bool too_large_ = false, inexact_ = false;  ///< an integer coefficient exceeded 63 bits
   std::vector<Fraction> fractions_;
   std::map<std::string, FractionId> fraction_ids_;
   std::vector<Atom> atoms_;
   std::map<Atom, Factor> atom_ids_;
   std::vector<std::uint32_t> heights_;  ///< by factor
   std::map<std::pair<Factor, std::uint32_t>, bool> depends_;
-  std::uint32_t loose_ = 0;            ///< names that are given on the way
-  std::map<Factor, Interval> ranges_;  ///< of atoms that are integers
+  std::uint32_t loose_ = 0;            ///< counter for fresh names
+  std::map<Factor, Interval> ranges_;  ///< intervals of integer atoms
   std::map<Factor, int> exact_bits_;
   std::map<TermId, Fraction> known_, values_;
-  std::map<std::string, TermId> read_of_;  ///< by the key of a polynomial that is one read
+  std::map<std::string, TermId>
+      read_of_;  ///< terms by the key of a polynomial that is a single read
 };
 
 }  // namespace pw::proof

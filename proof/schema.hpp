@@ -1,6 +1,6 @@
-// The most general graphs that a rule matches: sizes are symbols, `*b` is one axis of unknown
-// extent, and each dtype, flag and absent operand that the pattern admits is a case. The right side
-// stands in the same graph.
+// The most general graphs that a rule matches. Sizes are symbols, `*b` is one axis of unknown
+// extent, and each dtype, flag, and absent operand that the pattern admits is a separate case. Both
+// sides of the rule share one graph.
 #pragma once
 
 #include <cstdint>
@@ -21,39 +21,39 @@ struct SchemaOutput {
 };
 struct SchemaGuard {
   std::string text;
-  std::size_t fact = 0;  ///< its number in the integers' facts
+  std::size_t fact = 0;  ///< the number of the fact in the integers
 };
 struct Schema {
-  Graph graph;  ///< its outputs are all before, then all after
+  Graph graph;  ///< its outputs are the left sides', then the right sides'
   Env env;
   std::vector<SchemaOutput> outputs;
   std::vector<NodeId> replaced;  ///< nodes of the left side that the rule replaces
   std::vector<NodeId> fresh;     ///< nodes of the right side
   std::vector<SchemaGuard> guards;
-  std::set<std::string> solved;  ///< guards that sizes were chosen by
-  std::size_t any_dtypes = 0;    ///< variables that stand for any dtype
+  std::set<std::string> solved;  ///< guards used to choose sizes
+  std::size_t any_dtypes = 0;    ///< variables that represent any dtype
 };
 
 struct SchemaOptions {
-  std::size_t lists = 2;  ///< elements of each list
-  /// One dtype of its own for each variable that no guard speaks of, none that bodies name, in one
-  /// of two ways, so that two dtypes that promote do not come to the same in both. What is the same
-  /// ops of the same elements in both, is for all dtypes.
+  std::size_t lists = 2;  ///< length of each list
+  /// Assigns a distinct dtype to each variable that no guard constrains, avoiding dtypes named in
+  /// bodies. Two assignments exist so that dtypes that promote do so differently in each. If both
+  /// prove the same ops on the same elements, the result holds for all dtypes.
   enum class AnyDType : std::uint8_t { no, one_way, other_way } any_dtype = AnyDType::no;
 };
 
-/// The shapes of a graph's inputs, as text.
+/// Prints the shapes of a graph's inputs.
 [[nodiscard]] std::string shapes_of(const Graph& graph);
 
-/// Why a case is none: it is not well typed, or the rule does not match or apply there.
+/// The reason why a case has no schema: it is not well typed, or the rule does not match or apply.
 struct NoSchema {
   std::string why;
-  bool mistyped = false;    ///< before the whole left side stood
-  std::string shapes = {};  ///< of the inputs, where sizes may be why
+  bool mistyped = false;    ///< failed before the left side was complete
+  std::string shapes = {};  ///< shapes of the inputs, if sizes may be the cause
 };
 
-/// The case that the choices lead to. `unguarded` are the rules without their guards; what a guard
-/// says of sizes becomes a fact of the integers, which are those of this case alone.
+/// Builds the case that the choices select. `unguarded` holds the rules without their guards. Size
+/// guards become facts of the integers, which belong to this case alone.
 tl::expected<Schema, NoSchema> make_schema(const RuleSet& rules, const RuleSet& unguarded,
                                            RuleId rule, const Env& params, Choices& choices,
                                            Integers& integers, const SchemaOptions& options,

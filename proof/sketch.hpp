@@ -1,6 +1,6 @@
-// A general graph of a rule's left side: its nodes in text order, with a symbol for each size that
-// is free. Where two sizes have to be equal for the next node, a symbol of them is solved for and
-// the construction starts again with what was found.
+// Builds a general graph of a rule's left side, node by node in text order, with a symbol for each
+// free size. If the next node requires two sizes to be equal, a symbol is eliminated and the
+// construction restarts with that solution.
 #pragma once
 
 #include <map>
@@ -17,9 +17,9 @@
 
 namespace pw::proof {
 
-/// Thrown where a symbol was solved for: begin anew.
+/// Thrown after a symbol was solved for: restarts the construction.
 struct Restart {};
-/// Thrown where the left side does not fit together in this case.
+/// Thrown if the left side is not well typed in this case.
 struct Mistyped {
   std::string why;
 };
@@ -28,9 +28,9 @@ inline constexpr DType kDTypes[] = {DType::bf16, DType::f16,    DType::f32,   DT
                                     DType::i64,  DType::i32,    DType::i8,    DType::u8,
                                     DType::b8,   DType::f8e4m3, DType::f8e5m2};
 
-/// The variables of an expression.
+/// Adds the variables of an expression to `names`.
 void collect_names(const Expr& expr, std::vector<std::string>& names);
-/// A name that dims may be called by.
+/// Returns a valid symbol name for dims.
 [[nodiscard]] std::string plain_name(std::string_view name);
 
 class Sketch {
@@ -63,7 +63,7 @@ class Sketch {
   std::optional<DimId> dim_of(const Expr& expr);
   void bind_names(const Expr& expr, Env& env, bool own);
 
-  // ---- sequences of axes that `expand` repeats
+  // ---- sequences of axes repeated by `expand`
   void pair_stars();
   void bind_star(const std::string& name);
   [[nodiscard]] std::size_t axis_variables() const;
@@ -142,7 +142,7 @@ class Sketch {
   std::set<std::string>& any_;
   std::set<std::string>& granted_;
   SchemaOptions::AnyDType any_dtype_;
-  std::size_t generic_ = 0;                                    ///< dtypes given to variables
+  std::size_t generic_ = 0;                                    ///< dtypes assigned to variables
   std::vector<std::pair<std::string, std::string>> repeated_;  ///< see pair_stars
   Graph graph_;
   Env env_;

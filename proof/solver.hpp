@@ -1,4 +1,4 @@
-// The one seam to an SMT solver. Without one every question is answered with `unknown`, which is
+// The only interface to an SMT solver. Without a solver every query returns `unknown`, which is
 // never a proof.
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace pw::proof {
 
-/// A whole-number term as a sum of products of unknowns.
+/// An integer term as a sum of products of unknowns.
 struct SolverTerm {
   struct Product {
     std::int64_t factor = 1;
@@ -22,12 +22,13 @@ struct SolverTerm {
   std::vector<Product> products;
 };
 
-/// A scalar expression over floats and booleans, in prefix order of `nodes`: operands come first.
+/// One node of a scalar expression over floats and booleans. Operands precede their users in
+/// `nodes`.
 struct FloatNode {
   std::string op;  ///< "input", "number", or a primitive op
   DType dtype = DType::f32;
   double number = 0;
-  std::string name;  ///< of an input
+  std::string name;  ///< for an input
   std::vector<std::size_t> operands;
 };
 struct FloatQuestion {
@@ -36,15 +37,15 @@ struct FloatQuestion {
 };
 struct FloatAnswer {
   enum class Kind : std::uint8_t {
-    same,     ///< for all inputs
-    special,  ///< but for NaN, infinity or the sign of a zero
-    differs,  ///< for finite inputs
+    same,     ///< equal for all inputs
+    special,  ///< equal except for NaN, infinity, or the sign of a zero
+    differs,  ///< differs for finite inputs
     unknown,
   } kind = Kind::unknown;
-  bool nan = false, infinity = false, zero_sign = false;     ///< of special
-  std::vector<std::pair<std::string, std::string>> element;  ///< inputs where they differ
+  bool nan = false, infinity = false, zero_sign = false;     ///< for special
+  std::vector<std::pair<std::string, std::string>> element;  ///< inputs for which they differ
   std::string left, right;
-  bool unanswered = false;  ///< unknown since a limit was reached
+  bool unanswered = false;  ///< unknown because a limit was reached
 };
 
 class Solver {
@@ -54,15 +55,15 @@ class Solver {
   Solver(const Solver&) = delete;
   Solver& operator=(const Solver&) = delete;
   [[nodiscard]] static bool present();
-  /// Whether `goal` is at least 0 wherever all `facts` are. False is no knowledge.
+  /// Returns true if `goal` ≥ 0 follows from all `facts` being ≥ 0; false means unknown.
   bool implies(const std::vector<SolverTerm>& facts, const SolverTerm& goal);
-  /// Whether two expressions give the same bits for all inputs; any NaN equals any other.
+  /// Compares two expressions bit for bit over all inputs; any NaN equals any other.
   FloatAnswer same_bits(const FloatQuestion& question);
-  /// Questions asked, and those without an answer within the limit.
+  /// Number of queries, and of those that exceeded the limit.
   std::size_t asked = 0, unanswered = 0;
 
  private:
-  std::map<std::string, bool> implied_;  ///< by the question as text
+  std::map<std::string, bool> implied_;  ///< by the query's text
   struct State;
   std::unique_ptr<State> state_;
 };

@@ -1,6 +1,5 @@
-// What one element of a tensor is, as a term over elements of inputs. Equal terms are one: two
-// elements with one term have the same bits, for what is rewritten here keeps every bit (any NaN
-// equals any other).
+// Hash-consed terms for single tensor elements over elements of inputs. Two elements with one term
+// have the same bits, because every simplification here preserves bits (any NaN equals any other).
 #pragma once
 
 #include <cstdint>
@@ -19,14 +18,14 @@ using TermId = Id<struct TermTag>;
 
 struct Term {
   enum class Kind : std::uint8_t {
-    read,    ///< an element of input `name`, at `at`; of ranks, the rank is the last of `at`
+    read,    ///< an element of input `name` at `at`; with ranks, the last of `at` is the rank
     number,  ///< `number`
     index,   ///< the integer at[0]
     call,    ///< pointwise op `name` of args
     reduce,  ///< `name` (sum, mean, amax, amin, prod, dot, ranks) of args over an index of `level`
-             ///< below at[0]
-    opaque,  ///< result `level` of the op `name`, at `at`, of args, each a lambda
-    lambda,  ///< a whole tensor: args[0] over indices of `level` on, with the extents `at`
+             ///< < at[0]
+    opaque,  ///< result `level` of op `name` at `at`; each of args is a lambda
+    lambda,  ///< a whole tensor: args[0] over indices from `level` on, with the extents `at`
   } kind = Kind::number;
   DType dtype = DType::f32;
   std::uint32_t level = 0;
@@ -38,8 +37,8 @@ struct Term {
 
 class Terms {
  public:
-  /// `any_dtype`: no law is used that asks what a dtype is, so that equal terms are equal whatever
-  /// dtypes stand for others.
+  /// `any_dtype` disables laws that depend on a dtype, so equal terms are equal for all dtypes that
+  /// the placeholders represent.
   explicit Terms(Integers& integers, bool any_dtype = false)
       : integers_(integers), any_dtype_(any_dtype) {}
 
@@ -49,11 +48,11 @@ class Terms {
   TermId call(std::string name, DType dtype, std::vector<TermId> args);
   [[nodiscard]] const Term& operator[](TermId id) const { return terms_[id.index]; }
   [[nodiscard]] std::size_t size() const { return terms_.size(); }
-  /// Abbreviates what is nested deeper or longer than a reader can follow.
+  /// Prints a term and abbreviates parts that are too deep or too long to read.
   [[nodiscard]] std::string print(TermId id, int depth = 6) const;
   [[nodiscard]] Integers& integers() const { return integers_; }
   [[nodiscard]] bool any_dtype() const { return any_dtype_; }
-  /// Visits a term and those that the visits lead to, each once: `visit(id, next)` adds the next.
+  /// Traverses a term: `visit(id, next)` pushes further terms to `next`. Each is visited once.
   template <class Visit>
   void walk(TermId from, const Visit& visit) const {
     std::set<TermId> seen;
@@ -64,14 +63,14 @@ class Terms {
       if (seen.insert(id).second) visit(id, next);
     }
   }
-  /// Returns a term of the same bits in which x + x is 2 x, and a division by a power of two is a
-  /// product: neither is another number where it overflows or underflows.
+  /// Returns an equivalent term with x + x as 2 x and division by a power of two as a product. Both
+  /// are exact: overflow and underflow agree as well.
   TermId with_exact_products(TermId id);
-  /// Whether an index of this level is in it.
+  /// Returns true if an index of this level occurs in the term.
   [[nodiscard]] bool mentions(TermId id, std::uint32_t level) const;
-  /// Whether the larger or smaller of two zeros of unlike signs was taken to be either.
+  /// Returns true if a maximum or minimum of zeros with different signs was treated as either zero.
   [[nodiscard]] bool any_zero() const { return any_zero_; }
-  /// Whether it is made of inputs, numbers and pointwise ops alone.
+  /// Returns true if the term consists of inputs, numbers, and pointwise ops only.
   [[nodiscard]] bool pointwise(TermId id) const;
 
  private:
@@ -100,16 +99,16 @@ class Terms {
   bool any_zero_ = false;
   std::vector<Term> terms_;
   std::map<Key, TermId> ids_;
-  std::map<Key, TermId> simplified_;  ///< by the call as it was asked for
+  std::map<Key, TermId> simplified_;  ///< by the call before simplification
   std::map<TermId, TermId> exact_products_;
-  mutable std::map<TermId, bool> pointwise_;  ///< what is known of it
+  mutable std::map<TermId, bool> pointwise_;  ///< memo of pointwise()
 };
 
-/// Whether every value of `narrow` is one of `wide`.
+/// Returns true if `wide` represents every value of `narrow`.
 [[nodiscard]] bool holds_all(DType wide, DType narrow);
-/// Of the mantissa, the hidden one included; 0 for what is no float.
+/// Returns the width of the mantissa including the hidden bit; 0 for non-floats.
 [[nodiscard]] int mantissa_bits(DType dtype);
-/// The largest finite number that casts to a dtype of 8 bits saturate at; 0 for others.
+/// Returns the finite limit at which casts to an 8-bit dtype saturate; 0 for others.
 [[nodiscard]] double saturation(DType dtype);
 
 }  // namespace pw::proof

@@ -1,5 +1,6 @@
-// Searches for finite inputs on which two terms part: ends of dtypes, magnitudes at which
-// exponentials, products and casts overflow, zeros of both signs, the least numbers.
+// Searches for finite inputs on which two terms differ. Candidates are the limits of dtypes,
+// magnitudes at which exponentials, products, and casts overflow, zeros of both signs, and the
+// smallest numbers.
 #pragma once
 
 #include <optional>
@@ -11,21 +12,21 @@
 namespace pw::proof {
 
 struct Witness {
-  std::string element;  ///< the inputs, and what each side is there
+  std::string element;  ///< the inputs and the value of each side
 };
 
 class WitnessSearch {
  public:
   explicit WitnessSearch(const Terms& terms) : terms_(terms) {}
-  /// Returns finite inputs for which one of two terms that are equal over the reals is infinite or
-  /// NaN and the other is not, or for which they differ by more than rounding.
+  /// Searches for finite inputs where one of two terms that are equal over the reals is infinite or
+  /// NaN and the other is not. Also accepts inputs where they differ by more than rounding.
   std::optional<Witness> overflow(TermId a, TermId b);
-  /// Returns finite inputs for which two integers or booleans differ.
+  /// Searches for finite inputs for which two integers or booleans differ.
   std::optional<Witness> difference(TermId a, TermId b);
-  /// Returns whether two pointwise terms agree for every input, of at most 16 bits in all. Counts
-  /// what it evaluates.
+  /// Returns true if two pointwise terms agree on every input, with at most 16 input bits in total.
+  /// Adds the number of evaluations to `evaluated`.
   bool same_for_all(TermId a, TermId b, std::size_t* evaluated);
-  /// Whether the last search evaluated both terms at all.
+  /// Returns true if the last search evaluated both terms at least once.
   [[nodiscard]] bool evaluated() const { return evaluated_; }
 
  private:

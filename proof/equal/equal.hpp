@@ -1,6 +1,6 @@
-// Whether a graph and the graphs of several ranks compute the same, when a relation says what the
-// inputs of one are of the inputs of the others. No number is drawn: each op of the ranks is shown
-// to be an op of the single graph, on parts that fit together, or it is not.
+// Decides whether a single-device graph and the graphs of several ranks compute the same outputs,
+// given a relation between their inputs. The method is symbolic, without samples: each op of the
+// ranks must correspond to an op of the single graph on matching parts.
 #pragma once
 
 #include <set>
@@ -12,24 +12,25 @@
 
 namespace pw::proof {
 
-/// An output of the single graph, and what is claimed of one of the ranks.
+/// One output of the single graph and the claim about its counterpart on the ranks.
 struct ClaimVerdict {
   std::string left, right;
   Part part = Part::replicated;
   std::int64_t dim = 0;
   bool proved = false;
-  /// Not proved: the first node of the ranks that is no node of the single graph, and why. What
-  /// comes before it agrees.
+  /// Set if not proved: the first node of the ranks without a counterpart in the single graph, and
+  /// the reason. All earlier nodes agree.
   std::string node, op, source, reason;
 };
 
 struct Equality {
-  std::string problem;  ///< nothing could be compared: why
+  std::string problem;  ///< why nothing could be compared; otherwise empty
   std::vector<ClaimVerdict> claims;
-  bool rounds = false;                 ///< sums are added up in another order
-  std::set<std::string> granted;       ///< what was taken for granted
-  std::vector<std::string> assumed;    ///< inputs taken to be equal for their names and types
-  std::size_t nodes = 0, matched = 0;  ///< of a rank; those that the single graph has too
+  bool rounds = false;               ///< sums are evaluated in another order
+  std::set<std::string> granted;     ///< assumptions of the proof
+  std::vector<std::string> assumed;  ///< inputs assumed equal because their names and types agree
+  std::size_t nodes = 0,
+              matched = 0;  ///< nodes of one rank, and those with a counterpart in the single graph
   [[nodiscard]] bool proved() const;
 };
 

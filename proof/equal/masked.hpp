@@ -1,6 +1,7 @@
-// A lookup in a table of which a rank holds the rows [first, last): the rank moves the index, and
-// leaves out what is elsewhere by a mask. Both are computed of one tensor of indices by comparisons
-// and sums, so that they are linear in it between a few numbers, at which they are evaluated.
+// Proofs about vocabulary-parallel lookups, where a rank holds the rows [first, last) of a table.
+// The rank shifts the index and masks rows that it does not hold. Index and mask are computed from
+// one index tensor by comparisons and sums. They are therefore piecewise linear in it, so
+// evaluating them at the breakpoints suffices.
 #pragma once
 
 #include <cstdint>
@@ -11,25 +12,27 @@
 namespace pw::proof {
 
 struct MaskedLookup {
-  ValueId index;      ///< what the rank reads at, counted from `first`
-  ValueId mask;       ///< of b8
-  bool where = true;  ///< the mask is this where the row counts
+  ValueId index;      ///< index that the rank reads, relative to `first`
+  ValueId mask;       ///< mask of dtype b8
+  bool where = true;  ///< value of the mask where the row counts
   std::int64_t first = 0, last = 0, rows = 0;
 };
 
-/// A step by which a rank changes the rows [first, last) at their index, and no other one.
+/// A step by which a rank changes the rows [first, last) at their index, and no other row.
 struct MaskedStep {
-  ValueId index;  ///< counted from `first`
-  ValueId step;   ///< 0 for an index of another rank
+  ValueId index;  ///< relative to `first`
+  ValueId step;   ///< 0 if the index belongs to another rank
   std::int64_t first = 0, last = 0, rows = 0;
 };
-/// How far each index of the whole table is changed, the same for all; nothing where it is not so.
+/// Returns the change at each index of the whole table if it is the same for all; otherwise
+/// nothing.
 std::optional<double> step_of_rows(const Wholes& wholes, const MaskedStep& step, ValueId base);
 
-/// The tensor that both are computed of, without views; nothing where they read several.
+/// Returns the tensor that both are computed from, with views removed; nothing if there are
+/// several.
 std::optional<ValueId> common_index(const Wholes& wholes, ValueId index, ValueId mask);
-/// Whether each index of the whole table in [first, last) is read at its place, and each other one
-/// of [0, rows) is left out.
+/// Returns true if each index of the whole table in [first, last) reads its own row and every other
+/// index in [0, rows) is masked.
 bool reads_its_rows(const Wholes& wholes, const MaskedLookup& lookup, ValueId base);
 
 }  // namespace pw::proof

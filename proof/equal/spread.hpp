@@ -1,5 +1,5 @@
-// What the values of several ranks are of a single device's values. Each op of the ranks is taken
-// at once on all of them: from what its operands are follows what its results are.
+// Abstract interpretation of the graphs of several ranks over one device's values. Each op is
+// evaluated once for all ranks: the layout of its results follows from that of its operands.
 #pragma once
 
 #include <cstdint>
@@ -15,36 +15,37 @@ namespace pw::proof {
 struct Spread {
   enum class Kind : std::uint8_t {
     whole,    ///< the same on all ranks
-    cut,      ///< each of the parts of `axis` lies rank after rank
-    partial,  ///< joined over the ranks by `join`
-    each,     ///< something on each rank
+    cut,      ///< each part along `axis` is concatenated in rank order
+    partial,  ///< the ranks' values reduced by `join` give the whole
+    each,     ///< a separate value on each rank
   } kind = Kind::each;
-  ValueId whole;                 ///< what all of it is; not of each
-  std::size_t axis = 0;          ///< of cut
-  Shape parts;                   ///< of cut: how long each part is on one rank
-  std::string join;              ///< of partial: sum, amax, amin
-  Wholes::Values each;           ///< of partial and each: by rank
-  std::optional<Lookup> lookup;  ///< of each
+  ValueId whole;                 ///< the complete value; invalid for each
+  std::size_t axis = 0;          ///< for cut
+  Shape parts;                   ///< for cut: the length of each part on one rank
+  std::string join;              ///< for partial: sum, amax, amin
+  Wholes::Values each;           ///< for partial and each: by rank
+  std::optional<Lookup> lookup;  ///< for each
 };
 
 class Spreader {
  public:
-  /// The graphs have no bodies left, and the same nodes in the same order.
+  /// The graphs must be unfolded and have the same nodes in the same order.
   Spreader(Wholes& wholes, const std::vector<const Graph*>& ranks,
            const std::map<std::string, std::set<std::int64_t>>& granted);
 
   void set(ValueId input, Spread spread) { known_[input] = std::move(spread); }
-  /// Whether all ranks have the nodes of the first one; else says where they do not.
+  /// Returns an empty string if all ranks have the nodes of the first one; otherwise describes the
+  /// first difference.
   [[nodiscard]] std::string mismatch() const;
-  /// All nodes, in order.
+  /// Evaluates all nodes in order.
   void run();
-  /// By the first rank's value; null where it could not be told what it is.
+  /// Returns the layout of a value of the first rank; null if it is unknown.
   [[nodiscard]] const Spread* find(ValueId value) const;
   [[nodiscard]] std::size_t ranks() const { return ranks_.size(); }
-  /// By rank. Invalid where it cannot be made.
+  /// Returns the value on each rank; nothing if it cannot be constructed.
   std::optional<Wholes::Values> each_of(const Spread& spread);
   [[nodiscard]] DimId times_ranks(DimId dim) const;
-  /// Whether sums were added up in another order than on one device.
+  /// Returns true if sums were evaluated in another order than on one device.
   [[nodiscard]] bool rounds() const { return rounds_; }
 
  private:

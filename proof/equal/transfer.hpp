@@ -1,4 +1,5 @@
-// One op on all ranks: what its results are, from what its operands are.
+// Transfer function of one op: computes the layouts of its results on all ranks from those of its
+// operands.
 #pragma once
 
 #include <functional>
@@ -18,7 +19,7 @@ class Transfer {
   Results run();
 
  private:
-  // What one rule finds; nothing where it does not apply.
+  // The result of one transfer function; nothing if it does not apply.
   using Found = std::optional<Results>;
 
   Found replicated();
@@ -48,7 +49,7 @@ class Transfer {
 
   [[nodiscard]] Found one(std::optional<Spread> spread) const;
   std::optional<Spread> cut(ValueId whole, std::size_t axis, Shape parts) const;
-  /// Its whole with these attributes; invalid where it does not fit.
+  /// Creates the whole result with these attributes; invalid if they do not fit.
   ValueId made(AttributeList attributes);
   ValueId made() { return made(attributes()); }
   std::optional<Spread> partial(ValueId whole, const std::string& join);
@@ -78,20 +79,20 @@ class Transfer {
   [[nodiscard]] bool is(std::string_view name) const { return op_.name == name; }
   [[nodiscard]] bool all(Spread::Kind kind) const;
   [[nodiscard]] bool some(Spread::Kind kind) const;
-  /// The only operand that is cut, with all others whole; null otherwise.
+  /// Returns this operand if it is cut and all others are whole; otherwise null.
   [[nodiscard]] const Spread* only_cut(std::size_t operand) const;
 
   Spreader& spreader_;
   Wholes& wholes_;
   std::vector<NodeId> nodes_;
   const Op op_;
-  std::vector<const Spread*> in_;  ///< null: an absent operand
-  bool unknown_ = false;           ///< of an operand it could not be told what it is
+  std::vector<const Spread*> in_;  ///< null for an absent operand
+  bool unknown_ = false;           ///< an operand's layout is unknown
   std::optional<std::vector<Wholes::Values>> each_results_;
 };
 
-/// The places where an axis may go that is cut on the ranks, when a tensor of this shape on one
-/// rank gets another shape: axis and parts, the outermost first.
+/// Returns the axes, with their parts, that a cut axis may map to when a rank's tensor is reshaped;
+/// outermost first.
 std::vector<std::pair<std::size_t, Shape>> reshaped_cuts(Dims& dims, const Shape& from,
                                                          std::size_t axis, const Shape& parts,
                                                          const Shape& to);

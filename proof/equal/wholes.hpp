@@ -1,6 +1,6 @@
-// The values of a model as one device has them: a graph in which what is made alike is one value.
-// Views that undo each other, casts to the dtype that is there and parts of parts are gone, so that
-// two ways to say the same are one value; all of it keeps every bit.
+// The values of a model as one device holds them, in one hash-consed graph. Inverse views,
+// redundant casts, and nested slices are simplified away, so that equivalent expressions become one
+// value. Every simplification preserves all bits.
 #pragma once
 
 #include <map>
@@ -16,14 +16,13 @@
 
 namespace pw::proof {
 
-/// An index into a table, of which ranks may have parts of an axis, before a mask has left out what
-/// is elsewhere.
+/// A table lookup before masking. Ranks may hold parts of one axis of the table.
 struct Lookup {
-  ValueId table;            ///< the whole one
-  std::size_t slot = 0;     ///< the axis that is shared out, and its place among the index tensors
-  std::vector<ValueId> at;  ///< the index tensors; the one of `slot` stands in `each_at`
+  ValueId table;                 ///< the whole table
+  std::size_t slot = 0;          ///< position of the sharded axis among the index tensors
+  std::vector<ValueId> at;       ///< index tensors; the one at `slot` is stored in `each_at`
   std::vector<ValueId> each_at;  ///< by rank
-  std::int64_t part = 0;         ///< rows that a rank has
+  std::int64_t part = 0;         ///< rows held by each rank
 };
 
 class Wholes {
@@ -34,14 +33,14 @@ class Wholes {
   explicit Wholes(const ContextPtr& context) : graph_(context, "wholes") {}
 
   ValueId input(const std::string& name, TypeId type);
-  /// The op's results; nothing where it does not fit its operands. `stated`: the types of the
-  /// results of an op that infers none.
+  /// Creates or reuses a node and returns its results; nothing if the op does not fit its operands.
+  /// `stated` gives the result types of an op that infers none.
   std::optional<Values> make(OpId op, Values operands, AttributeList attributes,
                              const std::vector<TypeId>& stated = {});
-  /// The results if they are there already.
+  /// Returns the results if the node already exists.
   [[nodiscard]] std::optional<Values> find(OpId op, const Values& operands,
                                            AttributeList attributes) const;
-  /// The one result of an op of the library; invalid where it does not fit.
+  /// Returns the single result of a library op; invalid if it does not fit.
   ValueId one(std::string_view op, Values operands, const Given& attributes);
   ValueId number(double value, DType dtype);
   ValueId slice(ValueId x, std::size_t axis, DimId start, DimId end);
@@ -52,32 +51,32 @@ class Wholes {
     std::size_t axis = 0;
     DimId start, end;
   };
-  /// The slice of neighbours that it is.
+  /// Returns the contiguous slice that the value equals, if it is one.
   [[nodiscard]] std::optional<Slice> slice_at(ValueId value) const;
 
-  /// The lookups of one device that it may be, by the place of the index; none where it is no
-  /// lookup.
+  /// Returns the single-device lookups that the value may equal, by index position; empty if it is
+  /// not a lookup.
   [[nodiscard]] std::vector<Lookup> lookups_of(ValueId value) const;
 
-  /// From here on what is made is not counted as a value of the single graph.
+  /// Marks the end of the single graph: later values do not count as computed by it.
   void close() { closed_ = graph_.value_bound(); }
-  /// Whether the single graph computes it.
+  /// Returns true if the single graph computes the value.
   [[nodiscard]] bool of_single(ValueId value) const { return value.index < closed_; }
-  /// The same, or parts of what it computes.
+  /// Returns true if the value, or the value that it is a part of, is computed by the single graph.
   [[nodiscard]] bool part_of_single(ValueId value) const;
-  /// An op that takes each element by itself, of slices: the slice of what is there of the whole.
+  /// Rewrites an elementwise op on slices as a slice of the op on the wholes, if that exists.
   std::optional<Values> lifted(OpId op, const Values& operands, const AttributeList& attributes);
 
   [[nodiscard]] const Shape& shape(ValueId value) const;
   [[nodiscard]] DType dtype(ValueId value) const;
-  /// The number that all elements hold, where that is known.
+  /// Returns the value of all elements of a constant tensor, if known.
   [[nodiscard]] std::optional<double> number_of(ValueId value) const;
   [[nodiscard]] Attribute dim_attribute(DimId dim) const;
   [[nodiscard]] Graph& graph() { return graph_; }
   [[nodiscard]] const Graph& graph() const { return graph_; }
   [[nodiscard]] Context& context() const { return graph_.context(); }
   [[nodiscard]] Dims& dims() const { return graph_.context().dims; }
-  /// What was taken for granted on the way.
+  /// Assumptions made so far.
   std::set<std::string> granted;
 
  private:
@@ -97,7 +96,7 @@ class Wholes {
   std::size_t closed_ = static_cast<std::size_t>(-1);
 };
 
-/// With another value for one name.
+/// Returns the list with one attribute replaced.
 AttributeList with(Strings& strings, AttributeList list, std::string_view name, Attribute value);
 
 }  // namespace pw::proof

@@ -1,4 +1,4 @@
-// What libpw_z3.so gives: a library by itself, so that programs run where Z3 is not.
+// Interface of libpw_z3.so, a separate library so that programs also run without Z3.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,10 @@ class SolverLibrary {
   virtual FloatAnswer same_bits(const FloatQuestion& question) = 0;
 };
 
-/// Of what goes through here: a library of another one gives no solver.
+/// Version of this interface; a library with another version provides no solver.
 inline constexpr int kSolverVersion = 1;
 
 }  // namespace pw::proof
 
-/// The caller's to delete; null for another version.
+/// Returns a solver that the caller deletes; null for another version.
 extern "C" pw::proof::SolverLibrary* pw_z3_solver(int version);
