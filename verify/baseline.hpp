@@ -1,5 +1,5 @@
-// Counts kept in a file: what pipelines do to a generated model, each rule's rewrites and the nodes
-// that are left. A change of rules or engine that changes them shows as a difference.
+// Baselines: for a generated model and a pipeline, the number of rewrites by rule and of remaining
+// nodes, stored in a file. A change of rules or engine shows as a difference.
 #pragma once
 
 #include <map>
@@ -11,9 +11,9 @@
 namespace pw {
 
 struct PipelineCounts {
-  std::size_t nodes = 0;                        ///< after it
-  std::map<std::string, std::size_t> rewrites;  ///< by full rule name; those that never fired are
-                                                ///< left out
+  std::size_t nodes = 0;  ///< after the pipeline
+  std::map<std::string, std::size_t>
+      rewrites;  ///< by full rule name, without rules that never fired
   friend bool operator==(const PipelineCounts&, const PipelineCounts&) = default;
 };
 
@@ -24,14 +24,15 @@ struct Baseline {
   std::map<std::string, PipelineCounts> pipelines;
 };
 
-/// Fails (PW13xx) on anything but the form that baseline_to_json writes; `file` is for messages.
+/// Parses what baseline_to_json writes; fails with PW13xx on anything else. `file` names the source
+/// in messages.
 Result<Baseline> baseline_from_json(const std::string& text, const std::string& file);
 std::string baseline_to_json(const Baseline& baseline);
 
-/// A copy of the graph through one pipeline.
+/// Runs a pipeline on a copy of the graph and counts its effect.
 Result<PipelineCounts> count_pipeline(const Graph& graph, const RuleSet& rules,
                                       const std::string& pipeline, const Env& params);
-/// A line for each number that differs, as a table of before and after; empty if none does.
+/// Returns a table of the numbers that differ, before and after; empty if none does.
 std::string counts_difference(const PipelineCounts& before, const PipelineCounts& after);
 
 }  // namespace pw

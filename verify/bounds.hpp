@@ -1,6 +1,6 @@
-// Running error analysis: how far a run in the declared dtypes may be from the exact value of each
-// element, by the roundings that its graph makes, and whether a step may leave the range of its
-// dtype. Two runs of one function that differ by more than both bounds are not one function.
+// Running error analysis: bounds the distance of a run in the declared dtypes from the exact value
+// of each element, and detects steps that may leave the range of their dtype. If two runs differ by
+// more than the sum of both bounds, they compute different functions.
 #pragma once
 
 #include <cstdint>
@@ -13,41 +13,41 @@
 
 namespace pw {
 
-/// What happened to an element on its way; of several, the last of this list.
+/// The worst range event in an element's computation; later enumerators are worse.
 enum class RangeState : std::uint8_t {
-  inside,   ///< every step stayed among the normal numbers of its dtype
-  partial,  ///< a sum of several ops passes the end of the range, and may come back
-  inner,    ///< a sum within one op passes the end of the range and comes back, in some orders
-  left,     ///< a step overflowed, or lost bits because it underflowed
+  inside,   ///< every step stayed within the normal numbers of its dtype
+  partial,  ///< a sum over several ops exceeds the range, but may return
+  inner,    ///< a sum within one op exceeds the range in some orders, but returns
+  left,     ///< a step overflowed, or lost bits to underflow
 };
 
 struct BoundedTensor {
-  Tensor exact;               ///< f64: without rounding, but for casts to fp8 and integers
-  std::vector<double> error;  ///< at most so far from `exact`, as if no step left the range
+  Tensor exact;               ///< f64, unrounded except for casts to fp8 and integers
+  std::vector<double> error;  ///< bound on the distance from `exact` if no step leaves the range
   std::vector<RangeState> reach;
 };
 
 struct BoundOptions {
-  bool exact = false;   ///< bound the run in double precision that `exact` comes from
-  double coarsest = 1;  ///< steps inside of the graph round by at most this, relative to the result
+  bool exact = false;   ///< bound the double-precision run that computes `exact`
+  double coarsest = 1;  ///< largest rounding of a step inside the graph, relative to its result
 };
 
-/// The tensors of one rank, in the order of the graph's outputs.
+/// The bounded outputs of one rank, in the graph's order.
 using BoundedOutputs = std::vector<BoundedTensor>;
 
-/// The largest relative rounding of a float dtype; 0 for all others.
+/// Returns the unit roundoff of a float dtype; 0 for all others.
 [[nodiscard]] double unit_of(DType dtype);
-/// The smallest number above 0 of a float dtype.
+/// Returns the smallest positive number of a float dtype.
 [[nodiscard]] double smallest_of(DType dtype);
 
 class BoundedProgram {
  public:
   static Result<BoundedProgram> make(const Graph& graph);
-  /// By rank. `inputs` are by rank, in the order of the graph's.
+  /// Runs the graph and returns the outputs by rank. `inputs` are by rank, in the graph's order.
   Result<std::vector<BoundedOutputs>> run(std::span<const std::vector<TensorView>> inputs,
                                           const RunContext& context,
                                           const BoundOptions& options = {}) const;
-  /// The largest rounding of a step inside of the graph, casts of outputs left out.
+  /// Returns the largest rounding of a step inside the graph, excluding casts of outputs.
   [[nodiscard]] double coarsest_step() const;
   [[nodiscard]] const Graph& graph() const { return graph_; }
 
@@ -58,13 +58,13 @@ class BoundedProgram {
     Kernel kernel = nullptr;
     Collective collective = nullptr;
     RankGroup group;
-    bool output = false;  ///< what it gives is returned, perhaps in another shape
+    bool output = false;  ///< the result is an output, perhaps reshaped
   };
   BoundedProgram(Graph graph, Graph unrounded)
       : graph_(std::move(graph)), unrounded_(std::move(unrounded)) {}
 
   Graph graph_;      ///< inlined
-  Graph unrounded_;  ///< the same, rounded to fp8 by casts and quantising ops only
+  Graph unrounded_;  ///< the same graph, rounded to fp8 by casts and quantizing ops only
   std::vector<Step> steps_;
 };
 

@@ -10,14 +10,14 @@
 
 namespace pw {
 
-/// What the passes of a test made for one range of tokens.
+/// The graph that the passes of a test produce for one token range.
 struct TestVariant {
   TokenRange range;
-  std::string name;  ///< "17..256"; empty where no pipeline states ranges
+  std::string name;  ///< "17..256"; empty if no pipeline has ranges
   std::vector<Condition> conditions;
   Graph after;
-  std::vector<RewriteReport> reports;  ///< one an applied pass
-  std::vector<ExplainedRun> runs;      ///< the same: what was run, on which range
+  std::vector<RewriteReport> reports;  ///< one for each applied pass
+  std::vector<ExplainedRun> runs;      ///< the strategies and ranges that produced the reports
 };
 
 struct TestRun {
@@ -28,7 +28,8 @@ struct TestRun {
   std::uint64_t seed;
 };
 
-/// Nothing when it holds: in the range it names, else in every one.
+/// Returns nothing if the expectation holds in the range that it names, or in all ranges if it
+/// names none.
 std::optional<TestFailure> judge(const TestRun& run, const ast::Expectation& expectation);
 
 }  // namespace pw

@@ -1,5 +1,6 @@
-// Whether an output is what another system says it is: by the RMS of the difference, beside what
-// rounding does to the unrewritten graph; or each element within a tolerance that is named.
+// Compares outputs with those of another system. By default the RMS of the difference decides,
+// relative to the rounding error of the unrewritten graph. A named tolerance is checked elementwise
+// instead.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +10,9 @@
 
 namespace pw {
 
-/// |got - expected| may be absolute + relative * |expected|. Negative: those of the coarser of the
-/// two dtypes, which allow a few roundings; none for integers and masks.
+/// Elementwise bound: |got − expected| ≤ absolute + relative · |expected|. Negative values select
+/// the defaults of the coarser dtype, which allow a few roundings; integers and masks must match
+/// exactly.
 struct Tolerance {
   double relative = -1, absolute = -1;
   [[nodiscard]] bool named() const { return relative >= 0 || absolute >= 0; }
@@ -21,27 +23,27 @@ struct ExpectedCheck {
   std::string name;
   DType dtype = DType::f32, expected_dtype = DType::f32;
   std::int64_t count = 0;
-  double rms = 0;               ///< of the finite values expected
-  double rms_error = 0;         ///< of the finite ones
-  double bound = 0;             ///< what rms_error may be, where it decides
-  double largest = 0;           ///< difference
-  std::int64_t outside = 0;     ///< elements beyond the tolerance
-  std::int64_t not_finite = 0;  ///< NaN or another infinity where the other has none
+  double rms = 0;               ///< over the finite expected values
+  double rms_error = 0;         ///< over the finite values
+  double bound = 0;             ///< limit for rms_error, if it decides
+  double largest = 0;           ///< largest difference
+  std::int64_t outside = 0;     ///< elements outside the tolerance
+  std::int64_t not_finite = 0;  ///< NaN or infinity on one side only, or unequal infinities
   bool passed = false;
-  std::string reason;  ///< why not
+  std::string reason;  ///< reason for the failure
 };
-/// Extents must agree, or it fails with that as the reason.
+/// Compares one output elementwise. Fails if the extents differ.
 ExpectedCheck check_expected(const std::string& name, const TensorView& got,
                              const TensorView& expected, const Tolerance& tolerance = {});
 
-/// The same output of the unrewritten graph.
+/// The same output of the unrewritten graph, on the reference and on the backend.
 struct OutputYardstick {
   TensorView reference;  ///< f64
   TensorView before;     ///< on the backend
 };
-/// Two right runs are apart by what each is from the reference. The RMS of their difference may be
-/// the unrewritten run's RMS error, and what check_output allows another run: 1.5 times that, and
-/// one ulp of the coarser dtype. Integers and masks must be equal.
+/// Compares one output by RMS. Two correct runs differ by the rounding errors of both. The limit is
+/// therefore the RMS error of the unrewritten run plus check_output's limit for another run: 1.5
+/// times that error plus one ulp of the coarser dtype. Integers and masks must be equal.
 ExpectedCheck check_expected(const std::string& name, const TensorView& got,
                              const TensorView& expected, const OutputYardstick& yardstick,
                              const NumericLimits& limits = {});

@@ -1,5 +1,5 @@
-// What is different between two graphs, for people: the nodes on one side only, each with its
-// neighbours, in the names of the second graph.
+// A readable diff of two graphs: the unpaired nodes with their neighbors, in the names of the
+// second graph.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace pw {
 
-/// Lines with `-` (first graph only), `+` (second only) or nothing (both, next to a difference);
-/// `…` stands for what is left out. Nodes are paired from the inputs on and then from the outputs
-/// back, so that one difference does not make everything behind it differ. Empty if all is paired.
+/// Returns lines with `-` (first graph only), `+` (second only), or a blank (context), and `…` for
+/// omitted nodes; empty if all nodes are paired. Pairing proceeds from the inputs forwards and then
+/// from the outputs backwards, so one difference does not affect all later nodes.
 std::string graph_diff(const Graph& expected, const Graph& actual);
 
 }  // namespace pw

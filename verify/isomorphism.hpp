@@ -1,5 +1,5 @@
-// Are two graphs the same up to names and the order of independent nodes? If not, a diff that a
-// person can read.
+// Tests whether two graphs are equal up to names and the order of independent nodes, and produces a
+// diff otherwise.
 #pragma once
 
 #include <string>
@@ -8,8 +8,9 @@
 
 namespace pw {
 
-/// Empty when equal. Inputs are paired by name, outputs by position, commutative operands in either
-/// order; dead nodes do not count. Otherwise the nodes that differ, as graph_diff lists them.
+/// Returns an empty string if the graphs are equal; otherwise the differing nodes in the form of
+/// graph_diff. Pairs inputs by name, outputs by position, and commutative operands in either order.
+/// Ignores dead nodes.
 [[nodiscard]] std::string graph_difference(const Graph& expected, const Graph& actual);
 
 }  // namespace pw

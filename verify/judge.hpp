@@ -1,4 +1,4 @@
-// Compares what two graphs gave for one sample, element by element.
+// Compares the outputs of two graphs for one sample, element by element.
 #pragma once
 
 #include <functional>
@@ -14,24 +14,25 @@
 
 namespace pw {
 
-/// Of one rank, in the order of the graph's outputs.
+/// The bounds of one rank, in the order of the graph's outputs.
 struct SampleBounds {
   BoundedOutputs before, after;
 };
 
-/// One rank of one sample. Outputs in the graph's order, as run_whole gives them.
+/// The runs of both graphs on one rank and sample. Outputs are in the order of run_whole.
 struct SampleRuns {
   Contents contents = Contents::ordinary;
-  std::vector<std::pair<std::string, Tensor>> inputs;  ///< to show
-  std::vector<Tensor> before, after;                   ///< in their dtypes
-  std::vector<Tensor> exact_before, exact_after;       ///< of the reference, f64; may be empty
-  /// Bounds of runs in the dtypes, or of the reference's runs. Null where there are none. Asked for
-  /// only where outputs differ.
+  std::vector<std::pair<std::string, Tensor>> inputs;  ///< for messages
+  std::vector<Tensor> before, after;                   ///< in the declared dtypes
+  std::vector<Tensor> exact_before, exact_after;       ///< reference outputs in f64; may be empty
+  /// Computes bounds of the runs in the declared dtypes, or of the reference runs. Called only if
+  /// outputs differ; null if unavailable.
   std::function<const SampleBounds*(bool exact)> bounds;
 };
 
-/// A sample of finite numbers refutes where the outputs are further apart than the roundings of
-/// both sides explain. Samples of NaN or infinity tell only what differs for these.
+/// Judges one sample. Finite inputs refute if the outputs differ by more than the roundings of both
+/// sides explain. Samples with NaN or infinity only determine for which special values the sides
+/// differ.
 Judgement judge(const Graph& original, const SampleRuns& runs);
 
 }  // namespace pw

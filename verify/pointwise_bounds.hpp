@@ -1,5 +1,5 @@
-// The error of one element of a pointwise op, by the errors of the elements that it reads: the op
-// is evaluated at the ends of their intervals.
+// Error bounds for one element of a pointwise op, from the errors of its operands: interval
+// evaluation at the end points.
 #pragma once
 
 #include <array>
@@ -11,11 +11,12 @@
 namespace pw {
 
 [[nodiscard]] bool is_fp8(DType dtype);
-/// |a − b|; 0 for equal infinities, infinite where it cannot be said.
+/// Returns |a − b|; 0 for equal infinities, infinity if undefined.
 [[nodiscard]] double distance(double a, double b);
-/// The error, infinite where nothing is known of it.
+/// Returns the error, or infinity if it is unknown.
 [[nodiscard]] double known_error(double before, double error);
-/// The error of a number once it is cast to fp8, which jumps: exact numbers are rounded to it, too.
+/// Returns the error of a number after a cast to fp8. The cast is a step function, so the exact run
+/// applies it too.
 [[nodiscard]] double rounded_error(DType dtype, double before, double error);
 
 struct PointwiseFunction {
@@ -23,15 +24,15 @@ struct PointwiseFunction {
   double (*of)(const double* x);
   int operands = 1;
 };
-/// Null for any other op.
+/// Returns the function of a pointwise op; null for any other op.
 [[nodiscard]] const PointwiseFunction* find_pointwise(std::string_view op);
 
-/// What is known of an element and its operands, and what follows.
+/// An element, its operands' bounds, and the resulting bound.
 struct PointwiseElement {
   std::array<double, 3> x = {}, error = {}, sum = {};
   std::array<RangeState, 3> reach = {};
   double result = 0;                ///< exact
-  double bound = 0, magnitude = 0;  ///< its error; the sum of magnitudes behind it
+  double bound = 0, magnitude = 0;  ///< error bound; sum of the magnitudes that contribute
   RangeState reached = RangeState::inside;
 };
 
@@ -40,10 +41,10 @@ struct PointwiseStep {
   std::vector<DType> from;
   DType to = DType::f32;
   double unit = 0,
-         inner_unit = 0;  ///< relative roundings to the result's dtype, and while computing
-  bool exact = false;     ///< of a run in double precision
+         inner_unit = 0;  ///< unit roundoff of the result's dtype and of the computation
+  bool exact = false;     ///< for a run in double precision
 
-  /// What it computes in; f32 for narrow floats.
+  /// Returns the dtype of the computation; f32 for narrow floats.
   [[nodiscard]] DType common() const;
   void bound(PointwiseElement& e) const;
 

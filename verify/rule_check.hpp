@@ -1,8 +1,8 @@
-// Before ≡ after for a rule, on graphs made from its own pattern, at the boundary values of its
-// guards too, and on numbers of all kinds: the reference must agree on every rank, and runs in the
-// declared dtypes must differ by no more than the roundings of both sides. Graphs and numbers come
-// from a covering design, not from names. A rule that no graph could be made for is not passed
-// over: that is its verdict.
+// Tests that both sides of a rule agree, on graphs generated from its own pattern. The graphs
+// include the boundary values of its guards, and the inputs include all kinds of numbers. The
+// reference must agree on every rank. Runs in the declared dtypes may differ only by the roundings
+// of both sides. Graphs and inputs come from a covering design, never from names. A rule without an
+// instance gets the verdict no_instance.
 #pragma once
 
 #include <map>
@@ -17,34 +17,34 @@ namespace pw {
 
 struct RuleCheckOptions {
   InstanceOptions instances;
-  std::vector<std::int64_t> tokens = {1, 7};  ///< all kinds of contents at the last of them
+  std::vector<std::int64_t> tokens = {1, 7};  ///< all kinds of contents at the last of these
   std::vector<Contents> contents;             ///< empty: all kinds
-  /// Graphs of every dtype, rank, size and way of broadcasting that the pattern admits, in pairs.
+  /// Generate graphs that cover all pairs of dtype, rank, size, and broadcasting that the pattern
+  /// admits.
   bool cover = true;
-  /// Rules with collectives on either side are checked on each of these numbers of ranks, all
-  /// others on one rank.
+  /// World sizes for rules with collectives on either side; other rules use one rank.
   std::vector<std::int64_t> ranks = {2, 4};
 };
 
 struct RuleCheck {
   std::string rule;
   std::size_t instances = 0, runs = 0;
-  std::vector<std::int64_t> ranks;  ///< on which it was checked
-  /// Of the guards' boundary values: held at, refused at, and those that no graph could be made
-  /// for, as "d = 4096".
+  std::vector<std::int64_t> ranks;  ///< world sizes checked
+  /// Boundary values of the guards: accepted, rejected, and those without a graph, such as "d =
+  /// 4096".
   std::size_t held = 0, refused = 0;
   std::vector<std::string> unreached;
-  DrawnSamples drawn;   ///< what the samples were like
-  Judgement judgement;  ///< of all that was seen; refuted with the graph that it was seen on
-  /// By the dtypes of the graphs' floating inputs, "bf16, f32"; of their outputs where there is
-  /// none.
+  DrawnSamples drawn;   ///< the distribution of the samples
+  Judgement judgement;  ///< the worst of all samples; a refutation includes its graph
+  /// Verdicts by the dtypes of the graphs' floating inputs, "bf16, f32", or of their outputs if
+  /// there are no such inputs.
   std::map<std::string, Judgement> by_dtype;
   [[nodiscard]] bool holds() const { return judgement.holds(); }
 };
 
 RuleCheck check_rule(const RuleSet& rules, RuleId rule, const Env& params,
                      const RuleCheckOptions& options = {});
-/// Every rule, in the order of the rule set.
+/// Checks every rule, in the order of the rule set.
 std::vector<RuleCheck> check_rules(const RuleSet& rules, const Env& params,
                                    const RuleCheckOptions& options = {});
 

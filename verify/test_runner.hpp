@@ -10,25 +10,25 @@
 
 namespace pw {
 
-/// The number of `expect R == 3` as it would have to be.
+/// The correct number for an `expect R == 3` that failed.
 struct CountFix {
   Span span;  ///< of the literal
   std::int64_t value = 0;
 };
 struct TestFailure {
-  Span span;                         ///< the expectation, or the test where it could not run
+  Span span;                         ///< the expectation, or the test if it could not run
   std::string message;               ///< one sentence
   std::string detail;                ///< a diff or rendered diagnostics; may be empty
-  std::optional<CountFix> fix = {};  ///< of a count that is written as one number
+  std::optional<CountFix> fix = {};  ///< for a count written as a literal
 };
 struct TestResult {
   std::string name;
   std::string file;
   Span span;
   int expectations = 0;
-  bool negative = false;  ///< has a `because`
+  bool negative = false;  ///< has a `because` clause
   std::vector<TestFailure> failures;
-  double seconds = 0;  ///< not part of deterministic output
+  double seconds = 0;  ///< excluded from deterministic output
   [[nodiscard]] bool passed() const { return failures.empty(); }
 };
 struct TestReport {
@@ -39,25 +39,25 @@ struct TestReport {
 };
 
 struct TestOptions {
-  std::string only;  ///< run tests whose name contains this
+  std::string only;  ///< selects tests whose name contains this
   std::vector<std::pair<std::string, std::string>>
-      definitions;         ///< -D name=value, under the test's own `with`
-  std::uint64_t seed = 1;  ///< of the contents for `expect numeric`
+      definitions;         ///< -D name=value; a test's own `with` takes precedence
+  std::uint64_t seed = 1;  ///< seed of the contents for `expect numeric`
 };
 
-/// All tests of the rule set's files whose source is one of `sources`; of all files when empty.
+/// Runs the tests of the rule set whose source is in `sources`, or all tests if it is empty.
 TestReport run_tests(const RuleSet& rules, const std::vector<SourceId>& sources = {},
                      const TestOptions& options = {});
 
-/// The text with the numbers of failed counts replaced, in the canonical layout if it was in it;
-/// nothing if no failure of this source can be repaired so. Reasons (`because`) are never touched.
+/// Returns the text with corrected numbers in failed count expectations, reformatted if it was
+/// canonical; nothing if no failure can be repaired this way. `because` reasons stay unchanged.
 std::optional<std::string> updated_counts(const TestReport& report, const SourceMap& sources,
                                           SourceId source);
 
-/// A line a test, failures below it.
+/// Prints one line for each test, followed by its failures.
 std::string test_lines(const TestReport& report, const SourceMap& sources);
 std::string test_summary(const TestReport& report);
-/// Both.
+/// Prints the test lines and the summary.
 std::string test_report_text(const TestReport& report, const SourceMap& sources);
 
 }  // namespace pw

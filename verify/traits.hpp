@@ -1,5 +1,5 @@
-// What ops are declared to be, on samples: `commutative` and `associative` are believed by cse and
-// by the matcher, `view` by whoever plans memory, so that a false one gives wrong numbers.
+// Tests of declared op traits on samples. CSE and the matcher rely on `commutative` and
+// `associative`, and the memory planner on `view`, so a false trait produces wrong numbers.
 #pragma once
 
 #include <vector>
@@ -8,16 +8,16 @@
 
 namespace pw {
 
-/// A check for each trait of the ops with a body that the rule set's own files declare, in their
-/// order, called `commutative f`: the verdict of the rule that the trait states, f(x, y) => f(y,
-/// x). Groupings are only compared on ordinary numbers: no sum of floats survives the edges. A
-/// view's elements are elements of its operand.
+/// Checks each trait of ops with a body that the rule set's own files declare, in order. The result
+/// `commutative f` is the verdict on the rule f(x, y) => f(y, x). Associativity is compared on
+/// ordinary numbers only, because float sums of extreme values always differ. The elements of a
+/// view must be elements of its operand.
 std::vector<RuleCheck> check_traits(const RuleSet& rules, const RuleCheckOptions& options = {});
-/// The same of the ops that the text of this graph declares and uses.
+/// Checks the traits of the ops that the graph's text declares and uses.
 std::vector<RuleCheck> check_traits(const Graph& graph, const RuleCheckOptions& options = {});
 
-/// PW1320 with a sample, for an op of that graph, or of a rule file outside of the library, whose
-/// trait is false; from few samples, so that it costs nothing to ask before each use.
+/// Fails with PW1320 and a sample if an op of the graph, or of a rule file outside the library, has
+/// a false trait. Uses few samples, so that it is cheap before each use.
 Status refuse_false_traits(const Graph& graph);
 Status refuse_false_traits(const RuleSet& rules);
 

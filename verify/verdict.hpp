@@ -1,4 +1,4 @@
-// What a comparison of two graphs comes to, in words that other programs may read.
+// The accumulated verdict of a comparison of two graphs, in machine-readable words.
 #pragma once
 
 #include <string>
@@ -7,23 +7,23 @@
 
 namespace pw {
 
-/// What was seen so far: each further sample can only make it worse.
+/// The verdict so far; each further sample can only make it worse.
 struct Judgement {
   RuleVerdict verdict = RuleVerdict::same_bits;
-  double ulps = 0;  ///< the largest distance seen, in units of the output's dtype
+  double ulps = 0;  ///< largest distance, in ulp of the output's dtype
   Specials specials;
-  /// Refuted, may_overflow, differs_only_for: a sample; no_instance, cannot_run: the cause.
+  /// A sample for refuted, may_overflow, differs_only_for; the cause for no_instance, cannot_run.
   std::string reason;
-  bool unrounded = false;  ///< refuted: they differ where next to nothing is rounded, too
+  bool unrounded = false;  ///< for refuted: the sides differ even where almost no rounding occurs
   void rounds(double ulps);
-  void differs_for(const Specials& more, std::string sample);  ///< the first sample stays
-  void overflows(std::string sample);                          ///< the first sample stays
-  void refute(std::string why, bool unrounded = false);        ///< the first reason stays
+  void differs_for(const Specials& more, std::string sample);  ///< keeps the first sample
+  void overflows(std::string sample);                          ///< keeps the first sample
+  void refute(std::string why, bool unrounded = false);        ///< keeps the first reason
   void merge(const Judgement& other);
   [[nodiscard]] bool holds() const {
     return verdict == RuleVerdict::same_bits || verdict == RuleVerdict::rounds;
   }
-  /// "rounds differently, by at most 3 ulp"
+  /// Prints the verdict: "rounds differently, by at most 3 ulp".
   [[nodiscard]] std::string print() const;
 };
 

@@ -1,5 +1,6 @@
-// Contents for a check: both signs, the whole range of each dtype, and its special values. What an
-// input is called says nothing; only what an op needs is kept, an index below its table.
+// Input contents for checks: both signs, the whole range of each dtype, and its special values.
+// Input names have no influence. Only requirements of ops are respected, such as an index within
+// its table.
 #pragma once
 
 #include <cstdint>
@@ -13,26 +14,27 @@
 namespace pw {
 
 enum class Contents : std::uint8_t {
-  ordinary,  ///< about normal, both signs
-  wide,      ///< every power of two that the dtype has, both signs, zeros
-  edges,     ///< the largest, the smallest, subnormals, ties, −0
+  ordinary,  ///< approximately normal, both signs
+  wide,      ///< every power of two of the dtype, both signs, zeros
+  edges,     ///< largest, smallest, subnormals, ties, −0
   infinite,  ///< ordinary, with infinities
   nan,       ///< ordinary, with NaN
 };
 inline constexpr Contents kContents[] = {Contents::ordinary, Contents::wide, Contents::edges,
                                          Contents::infinite, Contents::nan};
-/// "ordinary numbers", for messages.
+/// Returns a description for messages: "ordinary numbers".
 [[nodiscard]] std::string_view name(Contents contents);
 
-/// Contents for the inputs of one graph at given sizes. `groups` are those of the step, beyond what
-/// the graph's ops say. The graph and the symbols must outlive it.
+/// Generates contents for the inputs of one graph at given sizes. `groups` are the step's groups in
+/// addition to those of the graph's ops. The graph and the symbols must outlive it.
 class SampleInputs {
  public:
   SampleInputs(const Graph& graph, const Symbols& symbols, const RankGroups& groups = {});
-  /// Fills the inputs of every rank. Of consecutive rounds, each goes on in the order of special
-  /// values where the last one ended, so that inputs of one element have all of them in turn.
+  /// Fills the inputs of every rank. Successive rounds continue the sequence of special values, so
+  /// even inputs of one element receive all of them.
   Status give(std::span<Weights> ranks, Contents contents, std::uint64_t round) const;
-  /// The rounds in which every input holds every special value of its dtype.
+  /// Returns the number of rounds after which every input has held every special value of its
+  /// dtype.
   [[nodiscard]] std::uint64_t rounds(Contents contents) const;
 
  private:
@@ -41,12 +43,11 @@ class SampleInputs {
   const Graph& graph_;
   const Symbols& symbols_;
   RankGroups groups_;
-  std::map<std::string, std::int64_t, std::less<>> rows_;  ///< of the tables that inputs look up
+  std::map<std::string, std::int64_t, std::less<>> rows_;  ///< of the tables that inputs index
 };
 
-/// Gives every input of the graph its contents, on each rank. Inputs declared to be replicated over
-/// a group hold the same on its ranks, and so do indices; all others differ. Fails for a symbol
-/// without a value.
+/// Fills every input of the graph on each rank. Inputs declared replicated over a group are equal
+/// on its ranks, as are indices; all others differ. Fails for a symbol without a value.
 Status give_contents(std::span<Weights> ranks, const Graph& graph, const Symbols& symbols,
                      Contents contents, std::uint64_t round);
 

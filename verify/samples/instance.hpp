@@ -1,5 +1,6 @@
-// Small graphs that a rule matches, made from its pattern: types and attributes are drawn at random
-// where the pattern and the ops' signatures leave them free, and what the matcher accepts is kept.
+// Generates small graphs that match a rule from its pattern. Types and attributes that the pattern
+// and the ops' signatures leave free are drawn at random; candidates that the matcher rejects are
+// discarded.
 #pragma once
 
 #include <functional>
@@ -18,27 +19,27 @@ struct Instance {
   Graph graph;
   Match match;
   Env params;
-  std::uint64_t hash = 0;  ///< of structure and types
+  std::uint64_t hash = 0;  ///< over structure and types
 };
 
 struct InstanceOptions {
-  std::size_t wanted = 6;  ///< instances that differ in structure or types
+  std::size_t wanted = 6;  ///< distinct instances in structure or types
   std::size_t attempts = 20000;
-  std::size_t refusals = 200;  ///< of graphs that are matched, after which there is no hope
+  std::size_t refusals = 200;  ///< limit of matched graphs that `refuses` rejects
   std::uint64_t seed = 1;
-  std::int64_t world = 1;  ///< what every `world` is, and every param that a `world` is written as
-  /// A variable of the pattern, and the value it has.
+  std::int64_t world = 1;  ///< value of every `world`, and of every param used as one
+  /// A pattern variable and its fixed value.
   std::optional<std::pair<std::string, std::int64_t>> fixed;
-  std::optional<Profile> profile;  ///< what they are like; at random without
-  /// What a well-typed graph that is matched must meet besides; says why it does not.
+  std::optional<Profile> profile;  ///< requested features; random if absent
+  /// An additional test for well-typed, matched graphs; returns the reason for a rejection.
   std::function<std::optional<std::string>(const Instance&)> refuses;
 };
 
 struct Instances {
   std::vector<Instance> found;
-  std::size_t attempts = 0, built = 0;  ///< graphs tried; of these, well typed
-  std::string why;  ///< when none is found: the last rejection of a well-typed graph, or the last
-                    ///< type error
+  std::size_t attempts = 0, built = 0;  ///< graphs tried, and those well typed
+  std::string why;  ///< if none was found: the last rejection of a well-typed graph, or else the
+                    ///< last type error
 };
 Instances make_instances(const RuleSet& rules, RuleId rule, const Env& params,
                          const InstanceOptions& options = {});

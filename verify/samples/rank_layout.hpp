@@ -1,5 +1,5 @@
-// How the ranks of a check are shared out to the groups that collectives name. A rule must hold for
-// each: where a group is all ranks, any group is as good as any other.
+// Assignments of a check's ranks to the groups that collectives name. A rule must hold for each
+// layout: if one group spanned all ranks, a confusion of groups would remain undetected.
 #pragma once
 
 #include <cstdint>
@@ -12,21 +12,21 @@ namespace pw {
 
 struct RankLayout {
   std::int64_t ranks = 1;
-  std::int64_t world = 1;     ///< what every `world` is
-  std::int64_t unstated = 1;  ///< the ranks of a group whose size no op says
-  bool apart = false;         ///< the first group is strided, and not the second
+  std::int64_t world = 1;     ///< value of every `world`
+  std::int64_t unstated = 1;  ///< size of a group that no op states
+  bool apart = false;         ///< the first group is strided, the second is not
 };
 
-/// All groups all ranks; then parts, of neighbours and strided; then groups of one; then only
-/// groups whose size no op says are parts.
+/// Returns the layouts: all groups span all ranks; then contiguous and strided parts; then groups
+/// of one; finally parts only for groups whose size no op states.
 [[nodiscard]] std::vector<RankLayout> layouts_of(std::int64_t ranks);
 
-/// The groups that the two graphs (without bodies) name, each with its ranks: sizes that ops state
-/// stay, strides alternate, and so do sizes where the parts are single ranks. Empty where all are
-/// all ranks.
+/// Returns the ranks of each group that the two graphs (without bodies) name. Stated sizes are
+/// kept; strides alternate, and so do sizes if the parts are single ranks. Empty if every group
+/// spans all ranks.
 [[nodiscard]] RankGroups groups_of(const RankLayout& layout, const Graph& before,
                                    const Graph& after);
-/// "on 4 ranks, where `tp` is 2 and `dp` is 2 with stride 2"; empty for one rank.
+/// Prints a layout: "on 4 ranks, where `tp` is 2 and `dp` is 2 with stride 2"; empty for one rank.
 [[nodiscard]] std::string print(const RankLayout& layout, const RankGroups& groups);
 
 }  // namespace pw

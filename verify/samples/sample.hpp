@@ -1,4 +1,4 @@
-// Concrete sizes for a graph that is to be run only to compare.
+// Concrete sizes for graphs that run only to be compared.
 #pragma once
 
 #include <optional>
@@ -9,24 +9,24 @@
 
 namespace pw {
 
-/// Every symbol of the graph's types: `tokens` for the symbol that steps size (by its role, or else
-/// `n`), small numbers for others; each within what the facts say of it.
+/// Assigns every symbol of the graph's types. The token symbol (by role, otherwise `n`) gets
+/// `tokens`, others get small numbers; all respect the facts.
 [[nodiscard]] Symbols sample_symbols(const Graph& graph, std::int64_t tokens);
-/// The name of the symbol that a step of this graph sizes; empty when it has none.
+/// Returns the name of the symbol that a step's token count determines; empty if there is none.
 [[nodiscard]] std::string sized_symbol(const Graph& graph);
-/// The ranks that the collectives of a graph (without bodies) need: what the sizes of its groups
-/// divide; 2 where no op says a size; 1 without collectives.
+/// Returns the world size that the collectives of a graph (without bodies) need: a multiple of its
+/// group sizes, 2 if no op states a size, 1 without collectives.
 [[nodiscard]] std::int64_t ranks_needed(const Graph& graph);
-/// Whether every scatter of a graph (without bodies) gives its ranks equal parts.
+/// Returns true if every scatter of a graph (without bodies) splits evenly over its ranks.
 [[nodiscard]] bool divides_evenly(const Graph& graph, const Symbols& symbols);
-/// The least number of tokens from `least` on that meets the conditions, and that every scatter of
-/// the graphs (without bodies) divides; nothing below `most`.
+/// Returns the least token count in `least` … `most` that satisfies the conditions and makes every
+/// scatter of the graphs (without bodies) even; nothing if there is none.
 [[nodiscard]] std::optional<std::int64_t> fitting_tokens(std::span<const Graph* const> graphs,
                                                          std::span<const Condition> conditions,
                                                          std::int64_t least,
                                                          std::int64_t most = 4096);
-/// Two sequences of together as many tokens as the symbols say, so that row mixing across sequences
-/// is seen.
+/// Returns a step of two sequences whose tokens add up to the token symbol, so that mixing of rows
+/// across sequences is detected.
 [[nodiscard]] Step sample_step(const Graph& graph, const Symbols& symbols);
 
 }  // namespace pw

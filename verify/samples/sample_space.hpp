@@ -1,5 +1,5 @@
-// What the samples of a rule were like: dtypes, ranks, sizes, broadcasting, special values. A space
-// that is listed, so that what is missing is seen.
+// Coverage statistics of a rule's samples: dtypes, ranks, sizes, broadcasting, special values.
+// Listing the space makes gaps visible.
 #pragma once
 
 #include <array>
@@ -14,15 +14,15 @@
 
 namespace pw {
 
-/// What was drawn for the samples of a rule.
+/// The features that occurred in a rule's samples.
 struct DrawnSamples {
-  std::set<DType> dtypes;        ///< of any input
-  std::set<DType> refused;       ///< that no graph could be made of
-  std::set<std::size_t> ranks;   ///< of any input
-  std::set<std::int64_t> sizes;  ///< of any axis: 0, 1, and 2 for all others
+  std::set<DType> dtypes;        ///< over all inputs
+  std::set<DType> refused;       ///< dtypes without any graph
+  std::set<std::size_t> ranks;   ///< over all inputs
+  std::set<std::int64_t> sizes;  ///< size classes of axes: 0, 1, and 2 for all larger ones
   bool first_smaller = false;    ///< some pointwise op broadcasts its first operand
-  bool others_smaller = false;   ///< or another one
-  /// How many special values each input of a dtype had, at least, of how many.
+  bool others_smaller = false;   ///< some pointwise op broadcasts another operand
+  /// Minimum number of special values seen by an input of a dtype, and their total.
   struct Share {
     std::size_t least = 0, of = 0;
   };
@@ -31,14 +31,14 @@ struct DrawnSamples {
 
 class SampleSpace {
  public:
-  /// Takes up what a graph is like at these sizes. Returns whether it has a pair of features that
-  /// no graph before had.
+  /// Records a graph's features at these sizes. Returns true if it adds a pair of features not seen
+  /// before.
   bool add(const Graph& graph, const Symbols& symbols);
-  /// Takes up the special values that input `position` of a sample holds.
+  /// Records the special values that input `position` of a sample holds.
   void add(std::size_t position, const Tensor& tensor, Contents contents);
-  /// Whether input `position` has had every special value of its dtype.
+  /// Returns true if input `position` has held every special value of its dtype.
   [[nodiscard]] bool complete(std::size_t position, DType dtype, Contents contents) const;
-  /// Takes up a dtype that no graph could be made of.
+  /// Records a dtype without any graph.
   void refuse(DType dtype) { drawn_.refused.insert(dtype); }
   [[nodiscard]] DrawnSamples drawn() const;
 

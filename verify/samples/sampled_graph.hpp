@@ -1,5 +1,5 @@
-// A graph compiled once, to be run on many samples: in its dtypes, in double precision, and with
-// bounds on the errors of the first.
+// A graph compiled once for many samples: in its dtypes, in double precision, and with error
+// bounds.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace pw {
 
-/// What a sample is: contents by rank, and sizes.
+/// A sample: contents by rank, and sizes.
 struct DrawnSample {
   std::span<Weights> ranks;
   const Symbols& symbols;
@@ -22,13 +22,13 @@ class SampledGraph {
  public:
   /// The graph must outlive it.
   explicit SampledGraph(const Graph& graph);
-  /// On the eager engine.
+  /// Runs the sample on the eager engine.
   Result<RankOutputs> run(const DrawnSample& sample);
-  /// On the reference; f64 tensors.
+  /// Runs the sample on the reference; returns f64 tensors.
   Result<RankOutputs> run_exact(const DrawnSample& sample);
   Result<std::vector<BoundedOutputs>> bounds(const DrawnSample& sample,
                                              const BoundOptions& options);
-  /// BoundedProgram's; 1 where there is none.
+  /// Returns BoundedProgram::coarsest_step; 1 if there is no bounded program.
   [[nodiscard]] double coarsest_step();
 
  private:

@@ -1,5 +1,5 @@
-// The numbers of each dtype that rules go wrong at, in a fixed order, and which of them an element
-// of a sample holds.
+// The values of each dtype that often break rules, in a fixed order, and their assignment to sample
+// elements.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,18 @@ namespace pw {
 /// The bytes of an element, in the low bits.
 using ElementBits = std::uint64_t;
 
-/// What elements of a dtype hold in samples of these contents, each once: both ends of an integer
-/// type and what stands around zero; for floats the ends of the normal and of the subnormal
-/// numbers, ties and powers; infinities; NaN. Empty where the contents have none.
+/// Returns the special values of a dtype for these contents, each once. Integers: both ends of the
+/// range and the neighbors of zero. Floats: the limits of the normal and subnormal numbers, ties,
+/// powers; infinities; NaN. Empty if the contents have none.
 [[nodiscard]] const std::vector<ElementBits>& special_values(DType dtype, Contents contents);
 
-/// How many elements in a row hold every special value, with ordinary numbers between them.
+/// Returns the number of consecutive elements that hold every special value, interleaved with
+/// ordinary numbers.
 [[nodiscard]] std::int64_t cycle_of(DType dtype, Contents contents);
 
-/// The place among the special values of what element `row` of input `column` holds; beyond their
-/// number for an ordinary one. Of any two inputs with as many values, all pairs meet in the first
-/// cycle² rows; any cycle of rows has all values.
+/// Returns the index of the special value at element `row` of input `column`, or an index past the
+/// end for an ordinary value. For two inputs with equally many values, the first cycle² rows
+/// contain all pairs; any cycle of rows contains all values.
 [[nodiscard]] std::size_t special_at(DType dtype, Contents contents, std::uint64_t row,
                                      std::uint64_t column);
 
