@@ -1,6 +1,6 @@
-// All values that a few ops make of given inputs, with at most so many nodes. A value is made of
-// others only where these are the first of their kind: what is equal to a smaller value is a pair,
-// and no step of anything larger.
+// Bottom-up enumeration of all values that a vocabulary of ops computes from given inputs with up
+// to n nodes. Values are deduplicated by fingerprint: only the first of each equivalence class is
+// extended, and a later equal value is reported as a pair.
 #pragma once
 
 #include <array>
@@ -17,8 +17,8 @@ namespace pw::discover {
 
 inline constexpr std::size_t kMostNodes = 3;
 
-/// An op of the vocabulary. Attributes that are not given take their defaults; axes take each axis,
-/// and the sizes of an op with a list of results take what Vocabulary::parts has.
+/// An op of the vocabulary. Attributes not given take their defaults, axes take every axis, and the
+/// sizes of an op with a list of results come from Vocabulary::parts.
 struct Choice {
   OpId op;
   AttributeList given;
@@ -26,16 +26,16 @@ struct Choice {
 
 struct Vocabulary {
   std::vector<Choice> choices;
-  /// How an axis of so many elements may be taken apart.
+  /// Ways to split an axis, by its extent.
   std::map<std::int64_t, std::vector<std::vector<std::int64_t>>> parts;
-  std::size_t variadic = 2;  ///< operands of an op that takes any number, at most
+  std::size_t variadic = 2;  ///< maximum number of operands of a variadic op
 };
 
 struct Made {
   OpId op;
   AttributesId attributes;
   std::vector<std::uint32_t> operands;
-  std::uint32_t first = 0;  ///< value; the others follow
+  std::uint32_t first = 0;  ///< first value; the others follow
   std::uint32_t results = 1;
 };
 
@@ -44,19 +44,19 @@ class Bank {
   Bank(const ContextPtr& context, Evaluator& evaluator, const Vocabulary& vocabulary,
        std::vector<TypeId> inputs, std::uint64_t seed);
 
-  /// Of the node just made: for each result the value that is equal to it and was there before, or
-  /// the result itself. False ends the enumeration.
+  /// Receives a new node and, for each of its results, the earlier equal value or the result
+  /// itself. Returning false ends the enumeration.
   using Found = std::function<bool(const Made& node, const std::vector<std::uint32_t>& equal)>;
-  /// All values of `nodes` nodes; those of fewer must have been made before.
+  /// Enumerates all values of `nodes` nodes; smaller values must exist already.
   void grow(std::size_t nodes, bool last, const Found& found);
 
   [[nodiscard]] std::uint64_t fingerprint(std::uint32_t value) const {
     return values_[value].fingerprint;
   }
-  /// A form whose outputs are these values. A node that was not kept is given as `extra`.
+  /// Returns a form with these outputs. `extra` is a node that was not kept.
   [[nodiscard]] Form form(const std::vector<std::uint32_t>& outputs, const Made* extra) const;
-  /// For each fingerprint the result of the node just made, or the value that the node is made of,
-  /// that has it; nothing where some has none, or none is a result of the node.
+  /// For each fingerprint, finds a result of the new node, or a value that it is computed from.
+  /// Returns nothing if a fingerprint is missing or no output is a result of the new node.
   [[nodiscard]] std::optional<std::vector<std::uint32_t>> covering(
       const std::vector<std::uint64_t>& fingerprints, const Made& node) const;
   [[nodiscard]] const std::vector<TypeId>& inputs() const { return inputs_; }
@@ -66,11 +66,11 @@ class Bank {
  private:
   using Cone = std::array<std::uint32_t, kMostNodes>;
   struct Value {
-    std::uint32_t node = 0;  ///< kInput: an input
+    std::uint32_t node = 0;  ///< kInput for an input
     TypeId type;
     std::uint64_t fingerprint = 0;
     Cone cone{};
-    std::uint8_t size = 0;  ///< nodes it is made of
+    std::uint8_t size = 0;  ///< nodes that it is computed from
     Tensor tensor;
   };
   struct Inferred {
@@ -96,7 +96,7 @@ class Bank {
   std::vector<TypeId> inputs_;
   std::vector<Value> values_;
   std::vector<Made> nodes_;
-  std::unordered_map<std::uint64_t, std::uint32_t> known_;  // by fingerprint; looked up only
+  std::unordered_map<std::uint64_t, std::uint32_t> known_;  // by fingerprint; lookup only
   std::map<std::pair<std::size_t, std::vector<TypeId>>, Inferred> inferred_;
   std::size_t arity_ = 1, level_ = 0, bound_ = 0, tried_ = 0;
   std::vector<std::uint64_t> fresh_;

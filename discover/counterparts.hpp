@@ -1,6 +1,6 @@
-// Other graphs that compute what a window computes, told by their fingerprints at its small sizes:
-// one op of the library whose body it is, and small graphs of the window's own ops, `cat` and
-// `split`, such as one product in place of several.
+// Finds other graphs that compute the same as a window, by fingerprints at its small sizes.
+// Candidates are a library op whose body is the window, and small graphs of the window's own ops
+// plus `cat` and `split`, such as one matmul that replaces several.
 #pragma once
 
 #include <vector>
@@ -9,8 +9,8 @@
 
 namespace pw::discover {
 
-/// Over the window's inputs and with its outputs in their order; each once, the smallest first.
-/// `tried` grows by the graphs that were evaluated.
+/// Returns forms over the window's inputs with its outputs in order, each once, smallest first.
+/// Adds the number of evaluated graphs to `tried`.
 [[nodiscard]] std::vector<Form> counterparts(const ContextPtr& context, Evaluator& evaluator,
                                              const Window& window, std::uint64_t seed,
                                              std::size_t& tried);

@@ -1,4 +1,5 @@
-// Whether rules make two forms equal: both stand in one graph, on which the rules are saturated.
+// Decides whether rules derive the equality of two forms: puts both into one graph and saturates
+// it.
 #pragma once
 
 #include <map>
@@ -14,17 +15,17 @@ namespace pw::discover {
 class Derivations {
  public:
   explicit Derivations(ContextPtr context) : context_(std::move(context)) {}
-  /// One rule, as a text for each direction in which it can be written, its own first; `ops` are
-  /// those of both sides.
+  /// Adds one rule, as one text for each direction, its own first. `ops` are the ops of both sides.
   void add(const std::vector<std::string>& directions, std::vector<OpId> ops);
   [[nodiscard]] std::size_t size() const { return rules_.size(); }
-  /// Whether a rule is not used, by the order in which they were added.
+  /// Excludes or includes a rule, by the order of addition.
   void leave_out(std::size_t rule, bool out);
   [[nodiscard]] std::size_t left_out() const;
-  /// Types without symbols. Only rules of ops that the forms have are tried: with those of all ops
-  /// the limits of saturation are reached before the step that is needed.
+  /// Returns true if the rules derive the pair, whose types must have no symbols. Uses only rules
+  /// whose ops all occur in the forms; with all rules, saturation would reach its limits too early.
   [[nodiscard]] bool derives(const Pair& pair);
-  /// The outputs are all before, then all after. Rules of other ops are tried last.
+  /// Returns true if the outputs become equal; the left sides' outputs come first. Rules of other
+  /// ops are tried last.
   [[nodiscard]] bool derives(Graph graph, std::size_t pairs);
 
  private:
@@ -34,7 +35,7 @@ class Derivations {
     std::vector<OpId> ops;  ///< sorted
     bool out = false;
   };
-  /// The rules whose ops are all of some ops, loaded.
+  /// The loaded rules whose ops are all in a given set.
   struct Edition {
     std::vector<std::size_t> rules;
     RuleSet set;
@@ -42,7 +43,7 @@ class Derivations {
     bool loads = false;
   };
   [[nodiscard]] bool joined(const Graph& graph, std::size_t pairs, const std::vector<OpId>& ops);
-  /// Anew if the rules are others than before; null where there are none.
+  /// Returns the rules, reloaded if the selection changed; null if none apply.
   const Edition* edition(const std::vector<OpId>& ops);
 
   ContextPtr context_;

@@ -1,6 +1,6 @@
-// How many rules of a set others derive: on graphs that a rule matches, both its sides come to be
-// one under equality saturation with the others (Nandi et al., "Rewrite Rule Inference Using
-// Equality Saturation", 2021).
+// Counts how many rules of a set other rules derive. On graphs that a rule matches, equality
+// saturation with the other rules must merge both sides (Nandi et al., "Rewrite Rule Inference
+// Using Equality Saturation", 2021).
 #pragma once
 
 #include <cstddef>
@@ -17,16 +17,17 @@ struct Derived {
   struct Row {
     std::string rule;
     bool derived = false;
-    std::string reason;  ///< not derived: because no graph could be made, or the sides stay apart
+    std::string
+        reason;  ///< if not derived: no graph could be generated, or the sides remain distinct
   };
   std::vector<Row> rows;  ///< in the order of the rules
-  std::size_t given = 0;  ///< rules that it was tried with
-  std::size_t used = 0;   ///< of these, a set that is enough; none of it can be left out
+  std::size_t given = 0;  ///< rules available
+  std::size_t used = 0;   ///< size of a minimal sufficient subset
   [[nodiscard]] std::size_t count() const;
 };
 
-/// Every graph that is made for a rule must come out; each is of the context of `others`, which is
-/// left without what was not used.
+/// Requires every graph generated for a rule to be derived. Each graph belongs to the context of
+/// `others`. Excludes unused rules from `others`.
 [[nodiscard]] Derived derive_rules(const LoadedRules& rules, discover::Derivations& others,
                                    std::uint64_t seed);
 

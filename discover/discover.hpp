@@ -1,6 +1,7 @@
-// Rules that nobody wrote. Small graphs are enumerated and told apart by what they are over a prime
-// field (bank.hpp); two that agree are typed as generally as can be (sizes.hpp), compared again at
-// other shapes, dropped if earlier rules derive them (derive.hpp), written as a rule, and judged.
+// Discovers rules automatically. Small graphs are enumerated and fingerprinted over a prime field
+// (bank.hpp). Equal pairs are generalized to symbolic sizes (sizes.hpp), compared again at other
+// shapes, and dropped if earlier rules derive them (derive.hpp). The remaining pairs are written as
+// rules and judged.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +18,14 @@
 
 namespace pw::discover {
 
-/// Two graphs that are the same at small sizes.
+/// Two graphs that are equal at small sizes.
 struct Candidate {
   Pair pair;
-  Parts parts;                                ///< of the sizes of its inputs
-  std::map<std::int64_t, std::int64_t> real;  ///< what a size was in the graph it is of
-  std::size_t seen = 1;                       ///< windows
-  std::optional<std::size_t> window;          ///< that `before` is; one rule of a window stays
+  Parts parts;                                ///< splits of its inputs' sizes
+  std::map<std::int64_t, std::int64_t> real;  ///< original size for each small size
+  std::size_t seen = 1;                       ///< number of windows
+  std::optional<std::size_t>
+      window;  ///< the window that `before` is; one rule is kept for each window
 };
 
 struct Rule {
@@ -34,27 +36,27 @@ struct Rule {
 };
 
 struct Counts {
-  std::size_t pieces = 0;       ///< of the graphs of --from
-  std::size_t windows = 0;      ///< unlike pieces
-  std::size_t unsized = 0;      ///< windows without small sizes
-  std::size_t dearer = 0;       ///< equals of windows that save neither bytes nor nodes
-  std::size_t graphs = 0;       ///< evaluated
-  std::size_t pairs = 0;        ///< of equal fingerprint, each once
-  std::size_t other_sizes = 0;  ///< not typed in general, or not equal at other shapes
-  std::size_t unwritten = 0;    ///< one side does not say what the other needs
+  std::size_t pieces = 0;       ///< pieces of the graphs in --from
+  std::size_t windows = 0;      ///< distinct pieces
+  std::size_t unsized = 0;      ///< windows without a small-size form
+  std::size_t dearer = 0;       ///< counterparts of windows that save neither bytes nor nodes
+  std::size_t graphs = 0;       ///< graphs evaluated
+  std::size_t pairs = 0;        ///< distinct pairs with equal fingerprints
+  std::size_t other_sizes = 0;  ///< without general types, or unequal at other shapes
+  std::size_t unwritten = 0;    ///< one side does not determine what the other needs
   std::size_t derived = 0;
   std::size_t unproved = 0;
-  std::map<std::string, std::size_t> reasons;  ///< of unproved
+  std::map<std::string, std::size_t> reasons;  ///< counts of unproved rules
 };
 
-/// What is known of a rule: the words for it, or why it cannot stay.
+/// The verdict on a rule in words, or the reason for a rejection.
 struct Judged {
   bool holds = false;
   std::string words;
 };
-/// `same_bits`: what the test of it may expect.
+/// Judges a rule. `same_bits` states what its test may expect.
 using Judge = std::function<Judged(const std::string& rule, const std::string& name)>;
-/// Whether the rule and its test load without an error, and the test passes.
+/// Returns true if the rule and its test load without an error and the test passes.
 using TestRun = std::function<bool(const std::string& text)>;
 
 struct Search {
@@ -63,17 +65,17 @@ struct Search {
   std::uint64_t seed = 1;
 };
 
-/// Pairs of graphs of the given ops, each once, the smallest first. PW1440 for an op that is not
-/// there.
+/// Enumerates pairs of equal graphs of the given ops, each once, smallest first. Fails with PW1440
+/// for an unknown op.
 Result<std::vector<Candidate>> enumerate(const ContextPtr& context, const Search& search,
                                          Counts& counts, const StageProgress& progress);
 
-/// Windows of the graphs, each with what it equals and saves bytes or nodes; the best first.
+/// Returns the graphs' windows with counterparts that save bytes or nodes, best first.
 std::vector<Candidate> replace_windows(const ContextPtr& context, const std::vector<Graph>& graphs,
                                        const Search& search, std::size_t often, Counts& counts,
                                        const StageProgress& progress);
 
-/// Those that hold and are not derived, the ones that save most bytes first.
+/// Returns the rules that hold and are not derived, in descending order of saved bytes.
 std::vector<Rule> settle(const ContextPtr& context, std::vector<Candidate> candidates,
                          std::uint64_t seed, const Judge& judge, const TestRun& test,
                          Derivations& earlier, Counts& counts, const StageProgress& progress);

@@ -1,5 +1,5 @@
-// The value of an op over the prime field, at small concrete shapes. Ops with a body are unfolded;
-// an op that is neither a primitive here nor has a body is a random function of all its operands.
+// Evaluates ops over the prime field at small concrete shapes. Ops with a body are unfolded. An op
+// without a body that is not a known primitive acts as a random function of all its operands.
 #pragma once
 
 #include <cstdint>
@@ -20,18 +20,18 @@ struct Tensor {
   [[nodiscard]] std::uint64_t hash() const;
 };
 
-/// Drawn by the seed and the number of the input.
+/// Returns a tensor determined by the seed and the input's number.
 [[nodiscard]] Tensor random_tensor(const Context& context, TypeId type, std::uint64_t seed,
                                    std::size_t input);
-/// Nothing where a dim is no number.
+/// Returns the extents; nothing if a dim is symbolic.
 [[nodiscard]] std::optional<std::vector<std::int64_t>> extents(const Context& context, TypeId type);
 
 class Evaluator {
  public:
   explicit Evaluator(const ContextPtr& context) : context_(context) {}
 
-  /// A tensor a result; nothing where the op has no meaning at these types. Null: an absent
-  /// operand. `types` are of the operands, `results` of the results.
+  /// Returns one tensor for each result; nothing if the op is undefined at these types. A null
+  /// operand is absent. `types` are those of the operands, `results` those of the results.
   std::optional<std::vector<Tensor>> run(OpId op, std::span<const Tensor* const> operands,
                                          std::span<const TypeId> types, AttributesId attributes,
                                          std::span<const TypeId> results);

@@ -1,7 +1,7 @@
-// Numbers modulo the prime 2^31 - 1. Sums, products and quotients are exact, so that two terms of
-// ring operations agree at a random point only if they are equal, but for a chance of about 2^-31
-// (Schwartz 1980; Zippel 1979). What is no ring operation is a function drawn at random: equal
-// arguments give equal results, and no other law of it is known.
+// Arithmetic modulo the Mersenne prime 2^31 − 1. Sums, products, and quotients are exact, so
+// unequal terms of ring operations agree at a random point only with probability about 2^-31
+// (Schwartz 1980; Zippel 1979). Any other operation is an uninterpreted random function: equal
+// arguments give equal results, without further laws.
 #pragma once
 
 #include <cstdint>
@@ -30,13 +30,13 @@ inline constexpr std::uint64_t kPrime = (std::uint64_t{1} << 31) - 1;
     if ((exponent & 1) != 0) out = times(out, base);
   return out;
 }
-/// 0 has none, and stands for its own.
+/// Returns the multiplicative inverse, and 0 for 0.
 [[nodiscard]] constexpr Residue inverse(Residue a) { return power(a, kPrime - 2); }
 
-/// The residue of an exact binary fraction.
+/// Returns the residue of an exact binary fraction.
 [[nodiscard]] Residue residue_of(double number);
 
-/// A random function of its arguments, one for each `name`.
+/// Evaluates the random function identified by `name`.
 [[nodiscard]] constexpr Residue unknown(std::uint64_t name,
                                         std::initializer_list<Residue> arguments) {
   std::uint64_t hash = mix(name);
@@ -44,8 +44,8 @@ inline constexpr std::uint64_t kPrime = (std::uint64_t{1} << 31) - 1;
   return reduced(hash);
 }
 
-/// A total order of the residues, drawn at random: extremes are idempotent, commutative and
-/// associative in it, and have no law with sums and products.
+/// Returns the position in a random total order of the residues. Extrema in it are idempotent,
+/// commutative, and associative, without laws for sums and products.
 [[nodiscard]] constexpr std::uint64_t rank_of(Residue a) { return mix(a + 0x5bd1e995ull); }
 [[nodiscard]] constexpr Residue larger(Residue a, Residue b) {
   return rank_of(a) >= rank_of(b) ? a : b;

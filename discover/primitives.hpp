@@ -1,4 +1,4 @@
-// The primitives that have a meaning over the prime field: one table by name.
+// The primitives defined over the prime field, by name.
 #pragma once
 
 #include <optional>
@@ -15,12 +15,12 @@ struct PrimitiveCall {
   std::span<const Tensor* const> operands;
   std::span<const TypeId> types;
   AttributesId attributes;
-  std::span<const TypeId> results;  ///< all of known extents
+  std::span<const TypeId> results;  ///< all extents known
 };
-/// Nothing: not at these operands.
+/// Evaluates a primitive; nothing if it is undefined for these operands.
 using Primitive = std::optional<std::vector<Tensor>> (*)(const PrimitiveCall& call);
 
-/// Null when there is none of that name.
+/// Returns the primitive; null if there is none of this name.
 [[nodiscard]] Primitive primitive_named(std::string_view name);
 
 }  // namespace pw::discover

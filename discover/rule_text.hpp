@@ -1,4 +1,4 @@
-// A pair of forms as a rule of the language, and a graph that it matches as a test of it.
+// Writes a pair of forms as a rule, and a matching graph as its test.
 #pragma once
 
 #include <optional>
@@ -10,17 +10,19 @@ namespace pw::discover {
 
 struct TextOptions {
   bool any_rank = false;  ///< all inputs are `T[*b]`
-  bool any_dtype = true;  ///< floats of 16 bits and more are T; else each dtype is as it is
-  bool captured = true;   ///< attributes that both sides have are variables
+  bool any_dtype = true;  ///< floats of at least 16 bits become T; otherwise dtypes are fixed
+  bool captured = true;   ///< attributes common to both sides become variables
 };
 
-/// Nothing where the left side does not say all that the right side needs.
+/// Returns the rule's text; nothing if the left side does not determine all that the right side
+/// needs.
 [[nodiscard]] std::optional<std::string> rule_text(Context& context, const General& general,
                                                    const std::string& name,
                                                    const TextOptions& options);
-/// `mm_add_to_add_mm_mm`.
+/// Returns a name such as `mm_add_to_add_mm_mm`.
 [[nodiscard]] std::string rule_name(const Context& context, const Pair& pair);
-/// The left side at these sizes; applied once if the rule could match what it makes.
+/// Returns a test of the left side at these sizes. The rule is applied once if it could match its
+/// own result.
 [[nodiscard]] std::optional<std::string> test_text(Context& context, const General& general,
                                                    const std::string& name,
                                                    const std::vector<std::int64_t>& sizes,

@@ -1,5 +1,5 @@
-// The most general sizes at which two forms are well typed and have outputs of one type: what was
-// enumerated at a few small numbers becomes a rule for symbols.
+// Generalizes sizes: finds the most general symbols at which two forms are well typed and have
+// outputs of equal types.
 #pragma once
 
 #include <cstdint>
@@ -14,21 +14,21 @@ namespace pw::discover {
 
 struct Symbols {
   std::vector<std::string> names;
-  std::vector<std::int64_t> values;  ///< what each was in the forms that it was found in
+  std::vector<std::int64_t> values;  ///< value of each symbol in the original forms
 };
 struct General {
   Pair pair;  ///< types and attributes with symbols
   Symbols symbols;
 };
 
-/// By size: the sizes that it is the sum of, where it is taken apart somewhere.
+/// Maps a size to the sizes that it is split into somewhere.
 using Parts = std::map<std::int64_t, std::vector<std::int64_t>>;
 
-/// Each axis of an input gets a symbol for each of its parts; those that the ops need to be equal
-/// become one. Nothing where symbols do not do.
+/// Generalizes a pair: each axis of an input gets a symbol for each of its parts, and symbols that
+/// the ops require to be equal are merged. Nothing if symbols do not suffice.
 [[nodiscard]] std::optional<General> generalised(Context& context, const Pair& pair,
                                                  const Parts& parts);
-/// The same forms with a number for each symbol.
+/// Returns the same forms with a number for each symbol.
 [[nodiscard]] std::optional<Pair> at_sizes(Context& context, const General& general,
                                            const std::vector<std::int64_t>& sizes);
 

@@ -1,12 +1,12 @@
-// A scene cut down to what changed in it, and what that touches.
+// Crops a scene to its changes and their neighbors.
 #pragma once
 
 #include "viz/scene.hpp"
 
 namespace pw::viz {
 
-/// Keeps the boxes that are marked or at a marked edge, and their neighbours. A scene without marks
-/// stays whole. Returns how many boxes were left out.
+/// Keeps marked boxes, boxes at marked edges, and their neighbors; keeps an unmarked scene whole.
+/// Returns the number of boxes removed.
 std::size_t crop_to_changes(Scene& scene);
 
 }  // namespace pw::viz

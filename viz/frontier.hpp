@@ -1,5 +1,5 @@
-// Time against the number of captured graphs, as a chart in SVG: one curve for each kind of
-// traffic, told apart by colour and dash.
+// SVG chart of step time against the number of captured graphs: one curve for each traffic,
+// distinguished by color and dash.
 #pragma once
 
 #include <cstddef>
@@ -10,13 +10,14 @@
 namespace pw {
 
 struct FrontierCurve {
-  using Point = std::pair<std::size_t, double>;  ///< graphs; percent above the least time
+  using Point = std::pair<std::size_t, double>;  ///< graphs; percent above the minimum time
   std::string name;
   std::vector<Point> points;  ///< by graphs
-  std::vector<Point> marks;   ///< what it is compared with: the default sizes
+  std::vector<Point> marks;   ///< points of comparison: the default sizes
 };
 
-/// Both axes are logarithmic; points without graphs, and those below 0.01 %, stand at the rim.
+/// Returns the chart with two logarithmic axes. Points without graphs, and those below 0.01 %,
+/// appear at the edge.
 std::string frontier_svg(const std::vector<FrontierCurve>& curves);
 
 }  // namespace pw

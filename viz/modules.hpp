@@ -1,13 +1,13 @@
-// Groups within groups, from module paths.
+// Nests groups by module paths.
 #pragma once
 
 #include "viz/layered/arrange.hpp"
 
 namespace pw::viz {
 
-/// In each group, the nodes whose module paths go on alike ("layers.3.mlp.gate" and
-/// "layers.3.mlp.up" in "layers.3") are a group, and so on inward. A group has at least two nodes
-/// and less than what it stands in. Sets `inner_of`, and parent and sequence of groups.
+/// Groups the nodes of each group by the next component of their module path, recursively:
+/// "layers.3.mlp.gate" and "layers.3.mlp.up" form a group in "layers.3". A group has at least two
+/// nodes and fewer than its parent. Sets `inner_of`, and parent and sequence of the groups.
 void nest_modules(const UnionGraph& graph, Arranger& arranger, Folding& folding);
 
 }  // namespace pw::viz

@@ -1,5 +1,4 @@
-// What is read from files for a picture: the journal of a trace, by names, and numbers to colour
-// by.
+// Reads files for pictures: the journal of a trace, by names, and overlays of numbers.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +13,17 @@ namespace pw {
 
 /// One rewrite of a journal.jsonl.
 struct NamedRewrite {
-  std::string rule;                                           ///< empty: a built-in pass
-  std::uint32_t pass = 0;                                     ///< the how many-th, from 1
-  std::vector<std::string> matched, created, erased;          ///< names of nodes
-  std::vector<std::pair<std::string, std::string>> bindings;  ///< variable, name of its value
+  std::string rule;                                           ///< empty for a built-in pass
+  std::uint32_t pass = 0;                                     ///< number of the pass, from 1
+  std::vector<std::string> matched, created, erased;          ///< node names
+  std::vector<std::pair<std::string, std::string>> bindings;  ///< variable, and name of its value
 };
 
-/// Fails on a line that is no journal event, with its number.
+/// Parses journal.jsonl; fails on an invalid line with its number.
 Result<std::vector<NamedRewrite>> named_journal_from_json(std::string_view text,
                                                           const std::string& file);
 
-/// An object of names and numbers. Fails on anything else, and on numbers that are not finite.
+/// Parses an object of names and finite numbers; fails on anything else.
 Result<Overlay> overlay_from_json(std::string_view text, const std::string& file);
 
 }  // namespace pw

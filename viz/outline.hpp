@@ -1,4 +1,4 @@
-// The scene's graph as indented text for a terminal.
+// Prints a scene's graph as indented text for a terminal.
 #pragma once
 
 #include <string>

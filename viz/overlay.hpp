@@ -1,4 +1,4 @@
-// Numbers for nodes, as colours of their boxes.
+// Maps numbers of nodes to colors of their boxes.
 #pragma once
 
 #include <string>
@@ -9,17 +9,17 @@
 
 namespace pw::viz {
 
-/// Union position and number, in order, of the nodes that the overlay has one for.
+/// Returns union position and number, in order, of the nodes that the overlay has a number for.
 std::vector<std::pair<std::uint32_t, double>> numbers_of(const UnionGraph& graph,
                                                          const Overlay& overlay);
-/// Sets `shade` of the boxes that stand for such nodes, the largest of several, and says in the
-/// caption what the shades mean.
+/// Sets `shade` of the boxes for such nodes to the largest of their numbers, and adds a legend to
+/// the caption.
 void shade_boxes(Scene& scene, const UnionGraph& graph, const Overlay& overlay);
 
 struct Shade {
-  std::string fill, text;  ///< "#rrggbb"; the text is black or white, whichever stands out more
+  std::string fill, text;  ///< "#rrggbb"; the text is black or white for contrast
 };
-/// From 0 to 1: blue to yellow, which reads in grey as dark to light.
+/// Maps 0 … 1 to blue … yellow, with monotonic luminance.
 Shade shade_of(double share);
 
 }  // namespace pw::viz

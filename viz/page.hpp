@@ -1,5 +1,4 @@
-// The page around a picture: its fixed style and script, and the data as JSON that no text in it
-// can break out of.
+// The page around a picture: its fixed style and script, and its data as safely embedded JSON.
 #pragma once
 
 #include <string>
@@ -20,8 +19,8 @@ struct PageParts {
   const Timeline& timeline;
 };
 
-/// `<`, `>`, `&` and the line separators of JavaScript are escaped, so that it may stand in a
-/// <script> element.
+/// Returns the data with `<`, `>`, `&`, and the line separators of JavaScript escaped, so that it
+/// is safe in a <script> element.
 std::string page_data_json(const PageParts& parts);
 extern const std::string_view kPageStyle;
 extern const std::string_view kPageScript;

@@ -1,4 +1,4 @@
-// The views of the page: where it opens, and its tabs.
+// The views of the page: its tabs and its initial view.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@
 
 namespace pw {
 
-/// Where a page opens, and whether a picture shows whole groups: `overview` closes them and draws
-/// equal ones once, `graph` opens them, `all` draws every copy by itself, `side` two versions; of a
-/// picture, `changes` is cropped to what changed.
+/// The initial view of a page, or the form of a picture. `overview` closes groups and draws equal
+/// ones once, `graph` opens them, `all` draws every copy, and `side` shows two versions. For a
+/// picture, `changes` crops to the changes.
 enum class View : std::uint8_t {
   automatic,
 #define PW_VIEW(name, title, needs) name,
@@ -19,7 +19,7 @@ enum class View : std::uint8_t {
 #undef PW_VIEW
 };
 
-/// "auto" and the names of views.def.
+/// Returns the name of a view: "auto" or a name of views.def.
 [[nodiscard]] std::string_view name(View view);
 [[nodiscard]] std::vector<std::string> view_names();
 [[nodiscard]] std::optional<View> view_named(std::string_view name);

@@ -1,6 +1,5 @@
-// Pictures of graphs: DOT, SVG, PNG, PDF, one self-contained HTML page, and a text outline. Reads
-// the data of a run; every picture says how much of the graph it shows. The same input gives the
-// same bytes.
+// Renders pictures of graphs: DOT, SVG, PNG, PDF, one self-contained HTML page, and a text outline.
+// Every picture states how much of the graph it shows. The same input gives the same bytes.
 #pragma once
 
 #include <cstddef>
@@ -20,22 +19,21 @@ struct NamedRewrite;
 struct PassStats;
 struct Report;
 
-/// The graph after a pass; the first one is the input.
+/// The graph after a pass; the first version is the input.
 struct Version {
   std::string pass;
   Graph graph;
 };
 
-/// A rule that nearly matched the last version: why it is not applied there.
+/// A near miss of a rule in the last version, and the reason.
 struct PageMiss {
   std::string rule, code, message, help;
-  int matched = 0;            ///< nodes of its pattern, before it stopped
-  std::size_t size = 0;       ///< nodes of its pattern
-  NodeId at;                  ///< where it stopped; may be invalid
-  std::vector<NodeId> nodes;  ///< that it matched, `at` aside
+  int matched = 0;            ///< pattern nodes matched before the failure
+  std::size_t size = 0;       ///< number of pattern nodes
+  NodeId at;                  ///< where the match failed; may be invalid
+  std::vector<NodeId> nodes;  ///< nodes matched, without `at`
 };
-/// Those nearest to a match, for each node. `why_none` says why there are none, where nobody
-/// looked.
+/// The nearest misses of each node. `why_none` gives the reason if no search took place.
 struct PageMisses {
   std::vector<PageMiss> all;
   std::string why_none;
@@ -44,10 +42,10 @@ struct PageMisses {
 struct VizInput {
   std::vector<Version> versions =
       {};  ///< at least one; copies of one graph as it was rewritten, so that ids agree
-  const StitchedGraph* pieces = nullptr;  ///< of the last version
+  const StitchedGraph* pieces = nullptr;  ///< pieces of the last version
   const Plan* plan = nullptr;
   const Journal* journal = nullptr;
-  const RuleSet* rules = nullptr;  ///< with the journal: where the rules are
+  const RuleSet* rules = nullptr;  ///< for locations of rules in the journal
   const std::vector<PassStats>* tried =
       nullptr;  ///< with the journal, where counted: what each rule was tried at
   const std::vector<NamedRewrite>* named_journal =
@@ -60,7 +58,7 @@ struct VizInput {
 };
 
 enum class Collapse : std::uint8_t {
-  automatic,  ///< pieces if there are, else layers, else the runs between splitting ops
+  automatic,  ///< pieces if available, otherwise layers, otherwise runs between splitting ops
   none,
   pieces,
   layers,
@@ -76,16 +74,16 @@ struct Overlay {
 
 struct VizOptions {
   Collapse collapse = Collapse::automatic;
-  std::optional<std::size_t> version = {};  ///< which one; absent: the last
-  std::optional<std::size_t> against = {};  ///< marks what differs from this earlier version
-  std::size_t most_boxes = 600;             ///< above it, whole pieces or layers become one box
-  int deadline_ms = 10'000;                 ///< of dot, after which a layout of our own is used
-  std::size_t most_page_nodes = 1'000'000;  ///< of a page; more are an error
-  bool color = false;                       ///< of the outline
+  std::optional<std::size_t> version = {};  ///< version to draw; the last if absent
+  std::optional<std::size_t> against = {};  ///< earlier version to mark differences against
+  std::size_t most_boxes = 600;             ///< above this, whole pieces or layers become one box
+  int deadline_ms = 10'000;                 ///< for dot; after it the built-in layout is used
+  std::size_t most_page_nodes = 1'000'000;  ///< limit for a page; larger graphs are an error
+  bool color = false;                       ///< for the outline
   View view = View::automatic;
-  /// Colours the nodes of a page or picture; a text says only what it is.
+  /// Colors the nodes of a page or picture; a text only mentions it.
   const Overlay* overlay = nullptr;
-  StageProgress progress = {};  ///< told while a picture is made
+  StageProgress progress = {};  ///< reports progress of the picture
 };
 
 Result<std::string> render_dot(const VizInput& input, const VizOptions& options = {});
@@ -93,18 +91,18 @@ Result<std::string> render_svg(const VizInput& input, const VizOptions& options 
 Result<std::string> render_png(const VizInput& input, const VizOptions& options = {});
 Result<std::string> render_pdf(const VizInput& input, const VizOptions& options = {});
 Result<std::string> render_outline(const VizInput& input, const VizOptions& options = {});
-/// All versions in one page with a timeline; `version` and `against` are not read.
+/// Renders all versions as one page with a timeline; ignores `version` and `against`.
 Result<std::string> render_html(const VizInput& input, const VizOptions& options = {});
 Result<std::string> render_markdown(const VizInput& input, const VizOptions& options = {});
-/// For google-ai-edge/model-explorer: the versions as graphs of one collection, or the chosen one
-/// and what it is compared with.
+/// Renders for google-ai-edge/model-explorer: the versions as one collection, or the chosen version
+/// and its counterpart.
 Result<std::string> render_model_explorer(const VizInput& input, const VizOptions& options = {});
-/// Its mapping file for two of these side by side: node ids on the left to those on the right, what
-/// was replaced to what stands in its place.
+/// Renders a mapping file for two such graphs side by side: node ids on the left to those on the
+/// right, and replaced nodes to their replacements.
 Result<std::string> render_model_explorer_sync(const VizInput& input,
                                                const VizOptions& options = {});
-/// By extension: .dot .gv .svg .png .pdf .html .htm .txt .md .me.json .sync.json; anything else is
-/// an error that lists these.
+/// Renders by extension: .dot .gv .svg .png .pdf .html .htm .txt .md .me.json .sync.json. Fails on
+/// any other, and lists these.
 Result<std::string> render_as(const std::string& path, const VizInput& input,
                               const VizOptions& options = {});
 

@@ -1,4 +1,4 @@
-// The scene as DOT text.
+// Writes a scene as DOT text.
 #pragma once
 
 #include <string>
@@ -7,12 +7,12 @@
 
 namespace pw::viz {
 
-/// `id` attributes are b0, b1, … for boxes, e0, … for edges and c0, … for clusters, so that a page
-/// can find them. With tooltips the text is complete; without, the picture is smaller and
-/// put_titles gives them to its SVG.
-/// With places, everything is where they say: Graphviz's `nop2` draws it without a layout.
+/// Returns the DOT text. `id` attributes are b0, b1, … for boxes, e0, … for edges, and c0, … for
+/// clusters, so that a page can find them. Without tooltips the picture is smaller, and put_titles
+/// adds them to the SVG. With places, positions are fixed: Graphviz's `nop2` draws it without a
+/// layout.
 std::string to_dot(const Scene& scene, bool tooltips = true, const ScenePlaces* places = nullptr);
-/// A quoted DOT string that shows exactly this text; line feeds stay line breaks.
+/// Returns a quoted DOT string that displays exactly this text; line feeds become line breaks.
 std::string dot_string(std::string_view text);
 
 }  // namespace pw::viz

@@ -1,4 +1,4 @@
-// The scene's graph as a Markdown document, and text that stays text in one.
+// Writes a scene's graph as a Markdown document, and escapes text for Markdown.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace pw::viz {
 
-/// One line, whatever the text holds; no character of it is markup, also in a cell of a table.
+/// Returns the text on one line with all markup escaped; valid in table cells too.
 std::string markdown_text(std::string_view text);
 std::string to_markdown(const UnionGraph& graph, const Scene& scene);
 

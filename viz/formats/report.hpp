@@ -1,5 +1,5 @@
-// A report of a run: sections of prose and tables. The page of render_html shows them as
-// tabs; report_text is the same as plain text.
+// A report of a run: sections of prose and tables. render_html shows them as tabs; report_text
+// prints them as plain text.
 #pragma once
 
 #include <string>
@@ -30,10 +30,10 @@ struct Report {
   std::vector<ReportSection> sections;
 };
 
-/// The items of a section, without its title and without a style.
+/// Returns the items of a section as HTML, without title and style.
 std::string section_html(const ReportSection& section);
 std::string report_text(const Report& report);
-/// The same as Markdown.
+/// Returns the report as Markdown.
 std::string report_markdown(const Report& report);
 
 }  // namespace pw

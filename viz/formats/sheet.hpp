@@ -1,6 +1,5 @@
-// Where things stand: what is in each unique group, laid out once, and the groups and single nodes
-// of the whole; groups as closed boxes, with equal ones folded and unfolded, and, folded, as open
-// ones.
+// Layouts of the page: the contents of each unique group, laid out once, and the top level. Groups
+// appear closed with equal ones folded, closed and unfolded, or folded and open.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +11,9 @@
 namespace pw::viz {
 
 struct SheetEdge {
-  std::uint32_t from = 0, to = 0;     ///< nodes of the sheet
-  std::uint32_t first = 0, last = 0;  ///< versions in which it is there; between them, another edge
+  std::uint32_t from = 0, to = 0;  ///< nodes of the sheet
+  std::uint32_t first = 0,
+                last = 0;  ///< first and last version that have it; in between it is another edge
 };
 
 /// The frame around the nodes of an open group, in pixels.
@@ -23,36 +23,35 @@ struct Frame {
 
 struct Sheet {
   std::vector<LayeredNode> nodes;
-  std::vector<SheetEdge> edges;  ///< lanes of the layout are by edge
+  std::vector<SheetEdge> edges;  ///< the layout's lanes are by edge
   Layered layout;
-  std::size_t next = 0;  ///< pairs of nodes with edges to a further copy, which are not among these
+  std::size_t next = 0;  ///< pairs of nodes with edges to a further copy, which `edges` omits
 };
 
 struct Item {  ///< a node of a sheet
   enum class Kind : std::uint8_t { group, node, input, output, source, leaf };
   Kind kind = Kind::group;
-  /// In the whole: the group, union position, number of the input or output. In a group: the place
-  /// of the group among those in it, the place of the node, number of the port.
+  /// At the top level: the group, union position, or number of the input or output. In a group: the
+  /// index among its groups, the node's index, or the port's number.
   std::uint32_t index = 0;
 };
 
-struct Level {  ///< what stands beside each other; the three agree where nothing stands inside
+struct Level {  ///< the contents of one level; all three sheets are equal if there is no nesting
   std::vector<Item> items;           ///< of `folded` and `opened`
-  Sheet folded;                      ///< equal groups once, closed
+  Sheet folded;                      ///< equal groups once, all closed
   Sheet opened;                      ///< every group as large as its shape
-  std::vector<Item> unfolded_items;  ///< empty, if nothing is folded
-  Sheet unfolded;                    ///< closed
+  std::vector<Item> unfolded_items;  ///< empty if nothing is folded
+  Sheet unfolded;                    ///< all groups closed
   [[nodiscard]] bool any_group() const;
 };
 
-/// A group: ports on top for what it reads outside, its nodes and groups in order, then a port at
-/// the bottom for each node that is read outside. What is the same source in every copy shares a
-/// port.
+/// The layout of a group: input ports on top, its nodes and groups in order, and an output port for
+/// each node that is read outside. Inputs with the same source in every copy share a port.
 struct Shape {
-  std::uint32_t group = 0;            ///< that it was laid out for
-  std::uint32_t sources = 0;          ///< number of ports on top
-  std::vector<std::uint32_t> ports;   ///< of each link from outside, in the order of the links
-  std::vector<std::uint32_t> leaves;  ///< places of the nodes with a port at the bottom
+  std::uint32_t group = 0;            ///< the group that it was laid out for
+  std::uint32_t sources = 0;          ///< number of input ports
+  std::vector<std::uint32_t> ports;   ///< of each incoming link, in the order of the links
+  std::vector<std::uint32_t> leaves;  ///< indices of the nodes with an output port
   Level level;
 };
 

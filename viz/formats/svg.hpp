@@ -1,4 +1,4 @@
-// What Graphviz's SVG lacks: titles that browsers show, and a form that stands inside a page.
+// Completes Graphviz's SVG: titles as tooltips, and a form that can be embedded in a page.
 #pragma once
 
 #include <string>
@@ -8,12 +8,12 @@
 
 namespace pw::viz {
 
-/// Graphviz writes the DOT names b0, b0->b1 as <title>s; puts the scene's tooltips there.
+/// Replaces the <title>s b0, b0->b1 of Graphviz with the scene's tooltips.
 std::string put_titles(std::string_view svg, const Scene& scene);
-/// The <svg> element alone, without prolog; `fluid` drops its width and height, so that the page
-/// sizes it.
+/// Returns the <svg> element without the prolog; `fluid` removes width and height, so that the page
+/// sets them.
 std::string svg_element(std::string_view svg, bool fluid);
-/// Text as the content of an element or attribute.
+/// Escapes text for an element or attribute.
 std::string xml_escaped(std::string_view text);
 
 }  // namespace pw::viz

@@ -1,5 +1,5 @@
-// The texts of a page, each once. Names of a model differ mostly in their numbers, so a text is a
-// template and its numbers: "layers.\x01.mlp", 12.
+// Deduplicated texts of a page. Names in a model differ mostly in their numbers, so a text is
+// stored as a template and its numbers: "layers.\x01.mlp", 12.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,11 @@ namespace pw::viz {
 
 class TextTable {
  public:
-  /// The number of a text; the empty text is 0. What is no valid UTF-8 is replaced.
+  /// Returns the number of a text; the empty text is 0. Replaces invalid UTF-8.
   std::uint32_t add(std::string_view text);
   [[nodiscard]] const std::vector<std::string>& templates() const { return templates_; }
-  /// One text after the other: its template, then as many numbers as the template has places.
+  /// Returns the codes of all texts in order: the template, then one number for each of its
+  /// placeholders.
   [[nodiscard]] const std::vector<std::int64_t>& codes() const { return codes_; }
   [[nodiscard]] std::size_t size() const { return known_.size(); }
 

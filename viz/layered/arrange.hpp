@@ -1,4 +1,4 @@
-// The order of groups and single nodes that stand beside each other.
+// Orders sibling groups and single nodes.
 #pragma once
 
 #include <map>
@@ -11,16 +11,16 @@
 
 namespace pw::viz {
 
-/// Orders groups and single nodes so that every edge goes forwards, and cuts groups into parts
-/// where none does: a path leaves a group and comes back to it, in one version or through several.
+/// Orders groups and single nodes so that every edge points forwards. Groups that are not convex,
+/// in one version or across several, are cut into parts.
 class Arranger {
  public:
-  /// Parts are added to `groups`, with the parent of the whole.
+  /// Adds parts to `groups`; they inherit the parent of the whole.
   Arranger(const UnionGraph& graph, const Links& links, std::vector<Group>& groups)
       : links_(links), groups_(groups), unit_of_(graph.nodes.size(), kNobody) {}
 
-  /// Of these nodes, ascending; `group_of`, by union position, says which group each is in, or
-  /// kNobody, and names parts afterwards.
+  /// Orders these nodes, given in ascending order. `group_of` maps union positions to groups or
+  /// kNobody; it is updated with the parts.
   std::vector<Unit> run(const std::vector<std::uint32_t>& nodes,
                         std::vector<std::uint32_t>& group_of);
 
@@ -34,7 +34,7 @@ class Arranger {
 
   const Links& links_;
   std::vector<Group>& groups_;
-  std::vector<std::uint32_t> unit_of_;  // by union position; kNobody: not among the nodes
+  std::vector<std::uint32_t> unit_of_;  // by union position; kNobody for nodes outside
   const std::vector<std::uint32_t>* nodes_ = nullptr;
   std::vector<std::uint32_t>* group_of_ = nullptr;
   std::vector<Unit> units_;

@@ -1,4 +1,4 @@
-// A layout that is much taller than wide, in columns, as the text of a newspaper stands.
+// Splits a layout that is much taller than wide into columns, like newspaper text.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace pw::viz {
 
-/// Moves what is laid out; the column of each rank, all 0 where one is enough. Lanes are right of
-/// edges that stay in their column.
+/// Moves the layout into columns. Returns the column of each rank, all 0 if one is enough. Lanes
+/// are placed to the right of edges within their column.
 std::vector<std::uint32_t> stand_in_columns(Layered& layout, const std::vector<LayeredNode>& nodes,
                                             const std::vector<LayeredEdge>& edges, double below);
 

@@ -1,4 +1,4 @@
-// A scene laid out in layers by this program: clusters inside, then the whole.
+// Lays out a scene without Graphviz: first the insides of clusters, then the whole.
 #pragma once
 
 #include <vector>
@@ -7,19 +7,19 @@
 
 namespace pw::viz {
 
-struct Place {  ///< points, from the upper left corner
+struct Place {  ///< in points, from the upper left corner
   double x = 0, y = 0, width = 0, height = 0;
 };
 
 struct ScenePlaces {
-  std::vector<Place> boxes, clusters;  ///< a cluster without boxes has no width
-  /// By edge: the ends and the control points between of cubic curves, x and y in turn.
+  std::vector<Place> boxes, clusters;  ///< an empty cluster has zero width
+  /// By edge: end points and control points of cubic curves, as alternating x and y.
   std::vector<std::vector<double>> edges;
   double width = 0, height = 0;
-  /// Edges from far above, or from another column, of which only the end is drawn.
+  /// Edges from far above or from another column, drawn as stubs at their targets.
   std::size_t stubs = 0;
-  bool columns = false;  ///< it would be much taller than wide, and stands in columns
-  bool folded = false;   ///< a rank would be too wide, and is several
+  bool columns = false;  ///< split into columns because it was too tall
+  bool folded = false;   ///< a rank was too wide and was folded
 };
 
 ScenePlaces place_scene(const Scene& scene);
