@@ -1,4 +1,4 @@
-"""Rewrite tensor dataflow graphs with rules, and look at what happened.
+"""Rewrite tensor dataflow graphs with rules, and inspect the results.
 
     import piecewise as pw
     s = pw.Session()
@@ -68,7 +68,7 @@ def _session_load(self, path: _commands.Path, symbols: _commands.Symbols = None)
 
 
 def _session_loads(self, text: str, name: str = "text", symbols: _commands.Symbols = None) -> Graph:
-    """The same from a string."""
+    """Reads a graph from a string; see load."""
     return self.graph_text(text, name, _commands.symbol_texts(symbols))
 
 
@@ -76,13 +76,16 @@ _run_with_texts = Session.run
 
 
 def _session_run(self, graph: Graph, rules: Rules, pipeline: str, params: _commands.Params = None) -> Run:
-    """Rewrites a copy of the graph with a pipeline, and keeps it after each pass; params of the rules as {"tp": 2}."""
+    """Rewrites a copy of the graph with a pipeline, and keeps the graph after each pass; params of the rules as {"tp": 2}."""
     return _run_with_texts(self, graph, rules, pipeline, _values(params))
 
 
 def _session_bind_extern(self, name: str, kinds: _t.Sequence[str], function: _t.Callable[..., _t.Any]) -> None:
-    """What an `extern` of rules that are loaded after this calls: `kinds` of its arguments (int, float, bool, str, dtype, …); the function is pure, and returns a bool of a
-    predicate, a number or a string of another, or None where it cannot tell."""
+    """Binds an `extern` of rules loaded later to a Python function.
+
+    `kinds` are the types of its arguments (int, float, bool, str, dtype, …). The function must be pure. A predicate returns a bool, any other function a number
+    or a string; None means unknown.
+    """
     _piecewise.bind_extern(self, name, list(kinds), function)
 
 
@@ -93,7 +96,7 @@ Session.run = _session_run
 
 
 def load(text_or_path: _commands.Path, symbols: _commands.Symbols = None) -> Graph:
-    """A graph from a file, or from the text itself: graph.json, .pwg, an FX dump, or (files) .pt2, or an ONNX model with its weights."""
+    """Loads a graph from a file or from the text itself: graph.json, .pwg, an FX dump, or (files only) .pt2, or an ONNX model with its weights."""
     text = str(text_or_path)
     if "\n" in text or ("{" in text and not _os.path.exists(text)):
         return _commands.shared_session().loads(text, symbols=symbols)
@@ -101,7 +104,7 @@ def load(text_or_path: _commands.Path, symbols: _commands.Symbols = None) -> Gra
 
 
 def from_onnx(model: _t.Any, symbols: _commands.Symbols = None) -> Graph:
-    """A graph from an ONNX model: its path, its bytes, or onnx's ModelProto. It holds the model's weights, so that run() needs its inputs alone."""
+    """Imports an ONNX model from its path, its bytes, or onnx's ModelProto. The graph holds the model's weights, so run() needs only its inputs."""
     if hasattr(model, "SerializeToString"):
         model = model.SerializeToString()
     if isinstance(model, bytes):
@@ -110,17 +113,17 @@ def from_onnx(model: _t.Any, symbols: _commands.Symbols = None) -> Graph:
 
 
 def rules(*files: str) -> Rules:
-    """Rule files, or names of the library such as llm, for graphs that load() made."""
+    """Loads rule files, or library rules by name such as llm, for graphs from load()."""
     return _commands.shared_session().rules(list(files))
 
 
 def _rewrite(self, rules: _commands.RulesLike, pipeline: str, params: _commands.Params = None) -> Graph:
-    """The graph after a pipeline of these rules: files, names of the library, or Rules of the graph's session."""
+    """Returns the graph after a pipeline of these rules: files, names of the library, or Rules of the graph's session."""
     return self.session.run(self, _commands._rules(self.session, rules), pipeline, params).graph
 
 
 class Outputs(list):
-    """The arrays that a graph returns, in order; `names` of their values; `written`: what inputs hold afterwards, by input."""
+    """The arrays that a graph returns, in order; `names` of their values; `written`: the new contents of written inputs, by input."""
 
     def __init__(self, names: _t.List[str], arrays: _t.List[_t.Any], written: _t.Dict[str, _t.Any]):
         super().__init__(arrays)
@@ -135,7 +138,7 @@ def _run_graph(
     tokens: _t.Optional[int] = None,
     symbols: _t.Optional[_t.Mapping[str, int]] = None,
 ) -> Outputs:
-    """Runs the graph on arrays, one for each input that is read, by name: numpy's, or what has __dlpack__ in CPU memory. Returns Outputs, numpy arrays.
+    """Runs the graph on arrays by input name: numpy arrays, or objects with __dlpack__ in CPU memory. Returns Outputs of numpy arrays.
 
     backend: eager, interpreter (exact), cpu, or cuda-host (planned and captured, on the emulated device). Values of symbols are read off the arrays' shapes; `symbols` gives others, `tokens` that of
     the tokens. bf16 goes in and out as uint16, fp8 as uint8: the bits (ml_dtypes arrays, and bfloat16 tensors by DLPack, are taken too).
@@ -153,7 +156,7 @@ def _bytes(text):
 
 
 def _cut(text, limit):
-    """The lines that fit, and how many more there are."""
+    """Returns the lines that fit, and the number of the rest."""
     if _bytes(text) <= limit:
         return text
     lines, size, kept = text.splitlines(), 200, 0
@@ -164,15 +167,13 @@ def _cut(text, limit):
 
 
 def _cell(text, svg):
-    """Text always; the SVG, no wider than the cell, where both fit into a cell, and a line that says so where not."""
+    """Returns text and, if both fit into a notebook cell, the SVG; otherwise a line that explains its absence."""
     text = _cut(text, _CELL_LIMIT // 2)
     element = svg[svg.index("<svg ") :]  # nbconvert takes no declaration of XML
     svg = element.replace("<svg ", '<svg style="max-width: 100%; height: auto" ', 1)
     if _bytes(text) + _bytes(svg) <= _CELL_LIMIT:
         return {"text/plain": text, "image/svg+xml": svg}
-    return {
-        "text/plain": f"{text}\nno picture: it has {_bytes(svg)} bytes, more than a cell may hold; open('picture.svg', 'wb').write(….draw('svg'))"
-    }
+    return {"text/plain": f"{text}\nno picture: it has {_bytes(svg)} bytes, more than a cell may hold; open('picture.svg', 'wb').write(….draw('svg'))"}
 
 
 def _bundle(self, include=None, exclude=None):
@@ -180,7 +181,7 @@ def _bundle(self, include=None, exclude=None):
 
 
 class _Frame:
-    """The page, and where pages are not shown (a code host, a file that nbconvert wrote) the picture."""
+    """The interactive page, with the picture as a fallback where pages are not shown (a code host, nbconvert output)."""
 
     def __init__(self, drawn):
         self.page = drawn.draw("html").decode()
@@ -196,23 +197,22 @@ class _Frame:
 
 
 def _show(self) -> _Frame:
-    """The interactive page in an iframe, for a notebook."""
+    """Returns the interactive page in an iframe for a notebook."""
     frame = _Frame(self)
     if (size := _bytes(frame._repr_html_())) > _CELL_LIMIT:
         raise Error(
-            f"the page takes {size} bytes, more than the {_CELL_LIMIT} a cell may hold; write it to a file: "
-            "open('page.html', 'wb').write(….draw('html'))"
+            f"the page takes {size} bytes, more than the {_CELL_LIMIT} a cell may hold; write it to a file: " "open('page.html', 'wb').write(….draw('html'))"
         )
     return frame
 
 
 def show(graph_or_run: _t.Union[Graph, Run]) -> _Frame:
-    """The interactive page of a graph or a run in an iframe, for a notebook."""
+    """Returns the interactive page of a graph or a run in an iframe for a notebook."""
     return _show(graph_or_run)
 
 
 class _Step:
-    """What one pass of a run changed: the nodes that came, went or changed, and those that they touch."""
+    """The changes of one pass: the nodes that it added, removed, or changed, and their neighbors."""
 
     def __init__(self, run, number):
         self.run, self.number = run, number
@@ -225,13 +225,13 @@ class _Step:
 
 
 def _step(self, pass_: _t.Union[int, str]) -> _Step:
-    """A picture of what a pass changed, cropped to that; the pass by its name or its place among run.versions."""
+    """Draws the changes of a pass, given by name or by index in run.versions."""
     self.after(pass_)  # complains of one that there was not
     return _Step(self, pass_)
 
 
 class Diff:
-    """What differs between two graphs: `rows` (change, times, op, first, what, where); false where they are equal up to names and order."""
+    """The difference of two graphs: `rows` (change, times, op, first, what, where). False if they are equal up to names and order."""
 
     def __init__(self, found: _t.Dict[str, _t.Any]):
         self.rows = found.pop("rows")
@@ -267,7 +267,7 @@ def diff(
     session: _t.Optional[Session] = None,
     log: _commands.Log = None,
 ) -> Diff:
-    """What differs between two graphs, whatever their nodes are called: two of one session, or files; `fold`: equal changes of repeated layers are one row.
+    """Compares two graphs of one session, or two files, ignoring node names; `fold` merges equal changes of repeated layers into one row.
 
     Returns a Diff: `rows` of change, times, op, first, what and where, as `pwr diff` prints them.
     """
@@ -276,7 +276,7 @@ def diff(
 
 
 def load_ipython_extension(shell: _t.Any) -> None:
-    """`%load_ext piecewise`: makes the cell magic %%pwr known."""
+    """Registers the cell magic %%pwr for `%load_ext piecewise`."""
     from .magic import register
 
     register(shell)

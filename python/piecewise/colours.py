@@ -1,6 +1,6 @@
-"""Rules, graphs and messages in colours: as HTML for notebooks, and as a style sheet for the site of the documentation.
+"""Syntax highlighting of rules, graphs, and messages: HTML for notebooks, and a style sheet for the documentation site.
 
-Without Pygments the same HTML has no colours. Every colour has a contrast of at least 4.5:1 on the background, which is set too.
+Without Pygments the same HTML has no colors. Every color has a contrast of at least 4.5:1 on the background, which is set too.
 """
 import html
 import re
@@ -44,7 +44,7 @@ else:
 
 
 def _rules(text):
-    """The text as spans, without an element around them."""
+    """Returns the text as spans without an enclosing element."""
     if PwrStyle is None:
         return html.escape(text)
     lexer, formatter = PwrLexer(stripnl=False, ensurenl=False), HtmlFormatter(style=PwrStyle, noclasses=True, nowrap=True)
@@ -73,16 +73,16 @@ def _block(inside):
 
 
 def rules_html(text):
-    """A text of rules or of a graph as an element of HTML."""
+    """Returns the text of rules or of a graph as an HTML element."""
     return _block(_rules(text.rstrip("\n")))
 
 
 def message_html(text):
-    """Diagnostics as `pwr` prints them, their excerpts coloured."""
+    """Returns diagnostics as `pwr` prints them, with highlighted excerpts."""
     return _block("\n".join(map(_message_line, text.rstrip("\n").split("\n"))))
 
 
 def style_sheet(selector):
-    """The rules of CSS for code below the selector that has Pygments' classes."""
+    """Returns the CSS rules for highlighted code below the selector."""
     block = f"{selector} pre {{ background: {BACKGROUND}; color: {INK} }}\n"
     return block + HtmlFormatter(style=PwrStyle).get_style_defs(selector) + "\n"

@@ -1,4 +1,4 @@
-"""A function for each command of pwr, which returns what `--format json` prints, or data where a command prints none.
+"""A function for each command of pwr, which returns the data of `--format json`, or other data if the command has no JSON output.
 
 A graph is given as a Graph or as the path of a file (`symbols` are for those of FX dumps), rules as Rules, as a file or a name of the
 library, or as a list of such. What is given by path alone is read into a session of its own, as a command does. `params` of rules are
@@ -63,7 +63,7 @@ _shared: Optional[_Session] = None
 
 
 def shared_session() -> _Session:
-    """The session of all graphs and rules that are loaded without one: the op library is read once."""
+    """Returns the session of all graphs and rules that are loaded without one, so that the op library is read once."""
     global _shared
     if _shared is None:
         _shared = _Session()
@@ -71,7 +71,7 @@ def shared_session() -> _Session:
 
 
 def symbol_texts(given: Symbols) -> List[str]:
-    """Symbols as the command line spells them."""
+    """Returns symbols in the spelling of the command line."""
     if isinstance(given, str):
         return [given]
     if isinstance(given, Mapping):
@@ -84,14 +84,14 @@ def _param_texts(params: Params) -> List[str]:
 
 
 def _texts(given: Union[Path, Sequence[Path]]) -> List[str]:
-    """One path or several."""
+    """Returns a list of paths for one path or several."""
     if isinstance(given, Rules):
         raise TypeError("this takes rules as files or names of the library, not as Rules")
     return [os.fspath(given)] if isinstance(given, (str, os.PathLike)) else [os.fspath(path) for path in given]
 
 
 def _session_of(session: Optional[_Session], *things: Any) -> _Session:
-    """That of the first graph or rules; what is given by path alone has one of its own."""
+    """Returns the session of the first graph or rules; if all are given by path, a new one."""
     for thing in things:
         if isinstance(thing, (Graph, Rules)):
             return thing.session
@@ -108,10 +108,8 @@ def _rules(session: _Session, given: RulesLike) -> Rules:
     return given if isinstance(given, Rules) else _piecewise.Session.rules(session, _texts(given))
 
 
-def check(
-    files: Union[Path, Sequence[Path]], *, analysis: bool = True, proof: bool = True, session: Optional[_Session] = None, log: Log = None
-) -> Rows:
-    """Reads rule files and says what is in them, what is wrong, what rules do to each other and which are proved to keep the numbers.
+def check(files: Union[Path, Sequence[Path]], *, analysis: bool = True, proof: bool = True, session: Optional[_Session] = None, log: Log = None) -> Rows:
+    """Loads rule files and reports their contents, their mistakes, interactions of rules, and which rules are proved.
 
     analysis=False leaves out the last two, proof=False the last.
     Returns a row for each rule, pass, pipeline and param (`kind`, `name`, `of`; rules have `place`, `verdict`, `findings`, `reasons`, and of proofs
@@ -123,7 +121,7 @@ def check(
 
 
 def rule_order(files: Union[Path, Sequence[Path]], *, dot: bool = False, session: Optional[_Session] = None) -> Any:
-    """The rules in the order in which they enable each other, as `pwr check --order`.
+    """Sorts the rules by which rules enable which, as `pwr check --order` does.
 
     Returns rows of `step`, `rule`, `in a cycle` and `enables`; with dot=True the text of a picture for Graphviz.
     """
@@ -146,7 +144,7 @@ def explain(
     session: Optional[_Session] = None,
     log: Log = None,
 ) -> Dict[str, Any]:
-    """Says why a rule, family or group did not match a graph; with a pipeline, what became of each of its matches. code_meaning() explains a code.
+    """Explains why a rule, family, or group did not match a graph, and with a pipeline the outcome of each match. code_meaning() describes a code.
 
     Returns `rule`, `matches` (with a pipeline: rewrites), `range`, `otherwise`, `applied` (rule, builtin, pass, step, nodes, count) and `near_misses` (code, rule,
     at, message, nodes, taken_by, help, count, others, …).
@@ -185,7 +183,7 @@ def verify(
     session: Optional[_Session] = None,
     log: Log = None,
 ) -> Rows:
-    """Checks that rules keep the numbers, on graphs made from their patterns; only those named, or all and the traits of declared ops (those of `graph`, a file, too).
+    """Verifies rules on graphs generated from their patterns: those named, or all, together with the traits of declared ops (also those of the file `graph`).
 
     Returns a row per rule: `rule`, `verdict` (same_bits, rounds, differs_only_for, may_overflow, refuted, unknown, no_instance, cannot_run), `known_by`
     (proof, samples, or None if unknown), `only_for`, `reason`, `contradiction`, `proof`, `left_to_show`, `uncovered`, `granted`, and `cases` of the proof,
@@ -203,7 +201,7 @@ def prove(
     session: Optional[_Session] = None,
     log: Log = None,
 ) -> Rows:
-    """Proves that rules keep the numbers, for all sizes, dtypes and attributes; only those named, or all.
+    """Proves rules for all sizes, dtypes, and attributes: those named, or all.
 
     Returns the rows of `verify`.
     """
@@ -220,7 +218,7 @@ def equal(
     session: Optional[_Session] = None,
     log: Log = None,
 ) -> Dict[str, Any]:
-    """Proves that the graphs of several ranks, in order, or one other graph, compute what a graph does; `relation` is text, as `--relation` has it.
+    """Proves that the graphs of several ranks, in rank order, or one other graph, compute the same as a graph. `relation` is the text of `--relation`.
 
     Returns `rows` (a row a claim: `output`, `claim`, `of`, `verdict`, `node`, `op`, `source`, `reason`), `verdict` (same_bits, rounds, or unknown), `known_by`,
     `granted`, `equal_by_name`, `nodes` and `matched`.
@@ -240,7 +238,7 @@ def test(
     junit: Optional[Path] = None,
     log: Log = None,
 ) -> Rows:
-    """Runs the tests in rule files and compares .counts.json files; update=True puts counts right, junit names a file for the results as JUnit XML.
+    """Runs the tests in rule files and compares .counts.json files. update=True corrects counts; junit names a file for the results as JUnit XML.
 
     Returns a row a test: `file`, `test`, `expectations`, `negative` and `result` ("ok", or what failed). Files that cannot be loaded are raised when all others
     have been tested.
@@ -249,7 +247,7 @@ def test(
 
 
 def fmt(files: Union[Path, Sequence[Path]], check: bool = False) -> List[str]:
-    """Lays rule files out in the one canonical way, in place; check=True changes nothing.
+    """Formats rule files in place; check=True only reports.
 
     Returns the files that were laid out otherwise.
     """
@@ -270,7 +268,7 @@ def import_(
     session: Optional[_Session] = None,
     log: Log = None,
 ) -> Graph:
-    """Reads a graph of any form, checks its invariants, and says to `log` all that its import did.
+    """Imports a graph of any format, checks its invariants, and reports details of the import to `log`.
 
     `types` of inputs, as {"x": "bf16[n, 64]"}, `number`, `inputs`, `weights` and `buffers` are of FX dumps; `replicated` inputs hold the same on every rank of the groups of collectives; `rules` say what foreign ops are. Returns the Graph; without rules it is of the session of load().
     """
@@ -290,7 +288,7 @@ def import_(
 
 
 def export(graph: GraphLike, path: Path, *, symbols: Symbols = None, session: Optional[_Session] = None, log: Log = None) -> None:
-    """Writes a graph into a file, .json, .pwg, .pwb or .onnx; weights that its file held go beside the first two, as .weights.safetensors."""
+    """Exports a graph as .json, .pwg, .pwb, or .onnx. For the first two, weights from its file are stored next to it as .weights.safetensors."""
     _piecewise.export(_graph(_session_of(session, graph), graph, symbols, log), os.fspath(path))
 
 
@@ -326,9 +324,10 @@ def generate(
     shuffle: Optional[int] = None,
     session: Optional[_Session] = None,
 ) -> Graph:
-    """Makes a graph of a model family, `pwr generate --help` lists them; sizes that are not given are the family's. `quant` is none, fp8, fp8-token,
-    fp8-group or nvfp4; with `opaque` a mixture of experts, and latent attention, are one op that no engine runs; `shuffle` is the seed of another order of the nodes.
-    Returns the Graph, of the session of load().
+    """Generates a graph of a model family; `pwr generate --help` lists them. Sizes not given are the family's.
+
+    `quant` is none, fp8, fp8-token, fp8-group, or nvfp4. With `opaque`, a mixture of experts and latent attention are single ops that no engine runs.
+    `shuffle` is a seed for another node order. Returns the Graph, in the session of load().
     """
     sizes = {
         "layers": layers,
@@ -356,7 +355,7 @@ def generate(
 def ops(
     names: Union[str, Sequence[str]] = (), *, rules: RulesLike = (), backend: str = "", splitting: bool = False, session: Optional[_Session] = None
 ) -> Rows:
-    """Lists ops: those named, by their own names or foreign ones, or all; those of `rules`, too.
+    """Lists ops: those named, by their own or foreign names, or all, including those of `rules`.
 
     Returns a row an op: `op`, `signature`, `meaning` (body, native, none), `traits`, `splits` ("yes" or ""), `backends` and `foreign`.
     """
@@ -380,7 +379,7 @@ def opt(
     session: Optional[_Session] = None,
     log: Log = None,
 ) -> Dict[str, Any]:
-    """Rewrites a graph with a pipeline, and counts; `output` is a file for it, `trace` a folder for the graph after each pass and the journal.
+    """Rewrites a graph with a pipeline and returns statistics. `output` is a file for the graph, `trace` a folder for the graph after each pass and the journal.
 
     Returns `graphs` (for each that the pipeline makes `variant`, "1-256" or "", and `graph`), and rows: `passes`, `rules` and `choices`, as `pwr opt --stats` prints them;
     with `prove` also `proofs` and `not_proved`, as `pwr opt --prove` does.
@@ -410,7 +409,7 @@ def fuzz_order(
     session: Optional[_Session] = None,
     log: Log = None,
 ) -> Dict[str, Any]:
-    """Runs a pipeline in many orders of its rules and matches; reduce=False does not look for a smaller graph that shows a difference.
+    """Runs a pipeline in many orders of its rules and matches; reduce=False skips the search for a smaller graph that shows a difference.
 
     Returns `orders` (rows of order, seed, nodes, hash and counts that differ), `different` (how many orders have another result), and `difference`: None, or `order`,
     `seed`, `nodes`, `counts`, `difference` and `tests` (a text of .pwr that shows it).
@@ -440,7 +439,7 @@ def bisect(
     session: Optional[_Session] = None,
     log: Log = None,
 ) -> Dict[str, Any]:
-    """Finds the one change of a pipeline's run after which its numbers fail, or `command` (words, run without a shell: {before}, {after} are graphs), or the verifier with `code`.
+    """Finds the change in a pipeline's run that introduces a failure: of numbers, of `command` (words, no shell; {before}, {after} are graphs), or with `code`.
 
     Returns `culprit` (no row, or one of change, of, pass, rule, before and after), `reason`, `changes` and `runs`.
     """
@@ -467,7 +466,7 @@ def reduce(
     session: Optional[_Session] = None,
     log: Log = None,
 ) -> Dict[str, Any]:
-    """Makes a failing graph and its rules as small as can be; the failure is one of numbers, of `command`, of the diagnostic `code`, or an `order` that matters.
+    """Reduces a failing graph and its rules. The failure is one of numbers, of `command`, of the diagnostic `code`, or of the `order` of rewrites.
 
     Returns `reduction` (no row, or one of failure, rules, nodes_before, nodes and runs), `reason`, and `test`: a text of .pwr that fails while the fault is there.
     """
@@ -484,7 +483,7 @@ def extract(
     steps: int = 20_000_000,
     seconds: float = 10,
 ) -> Dict[str, Any]:
-    """Chooses the cheapest graph from e-graphs in extraction-gym's JSON; what several nodes need is paid once.
+    """Extracts the cheapest graph from e-graphs in the JSON of extraction-gym; shared nodes count once.
 
     `solver` is "own", with a limit of `steps`, or "cbc", with `seconds` for each part; without CBC an Error of code PW1452. Returns `extractions`: a row a file
     of cost, bound, gap and exact.
@@ -521,7 +520,7 @@ def split(
     log: Log = None,
     **options: Any,
 ) -> Rows:
-    """Cuts a graph, rewritten if a pipeline is named, at attention-like ops; `output` is a folder for the stitching graph and each piece.
+    """Splits a graph, after an optional pipeline, at attention-like ops. `output` is a folder for the stitching graph and each piece.
 
     options: split_at (ops), fold, split (False: the whole graph is one piece). Returns a row a piece, as `pwr split` prints them.
     """
@@ -539,7 +538,7 @@ def plan(
     log: Log = None,
     **options: Any,
 ) -> Dict[str, Any]:
-    """Decides ranges, capture sizes, padding, dispatch and memory.
+    """Plans a graph: ranges, capture sizes, padding, dispatch, and memory.
 
     options: split_at, fold, split, max_tokens, ranges, sizes, size_cap, compile_sizes, max_requests, speculative_tokens, sequence_parallel, loras and mode mean what those of
     `pwr plan` do, with lists of numbers; `steps` (texts such as "64x1,5") and `active_loras` ask what steps get.
@@ -550,7 +549,7 @@ def plan(
 
 
 def plan_diff(before: Path, after: Path) -> List[str]:
-    """Says what differs between two plan.json files, as `pwr plan --diff`: a line each, none where they are equal."""
+    """Returns the differences of two plan.json files, one line each, as `pwr plan --diff` prints them."""
     return _piecewise.compare_plans(os.fspath(before), os.fspath(after))
 
 
@@ -649,7 +648,7 @@ def run_model(
     log: Log = None,
     **options: Any,
 ) -> Dict[str, Any]:
-    """The main job, as `pwr run` does it: load, rewrite, split, plan, build, run, and with check=True compare.
+    """Loads, rewrites, splits, plans, builds, and runs a model as `pwr run` does; check=True compares the outputs with the unrewritten graph.
 
     options: backend, driver, cached_tokens, strict, fuse, schedules, seed, tokens, steps, weights, map, plan, those of plan(), execute, check, prove, pad, native, ranks, replicated (a list), save,
     expect, rtol and atol; they mean what the options of `pwr run` of these names do (execute=False: as `pwr report`). `given` are contents of inputs, by name: numpy
@@ -675,7 +674,7 @@ def compile_model(
     log: Log = None,
     **options: Any,
 ) -> List[str]:
-    """Keeps what a run needs in one file, as `pwr compile -o model.pwx` does: run_model(output) then runs it without a compiler.
+    """Compiles a model into one file, as `pwr compile -o model.pwx` does; run_model(output) then runs it without a compiler.
 
     options: those of run_model() up to those of plan(). Returns the lines that were said.
     """
@@ -712,7 +711,7 @@ def report(
     log: Log = None,
     **options: Any,
 ) -> Dict[str, Any]:
-    """Rewrites, splits and plans a graph, and says all of it in one text; page=True: in one HTML page with the graph after each pass.
+    """Rewrites, splits, and plans a graph and returns a text report; page=True: one HTML page with the graph after each pass.
 
     options: those of run_model() but for execute, save and expect; run=True executes the steps and checks them; times; command (that it repeats).
     Returns `steps`, `failed`, `log`, and `graphs`: for each that the pipeline makes `variant` and `text`.
@@ -733,12 +732,10 @@ def draw(
     log: Log = None,
     **options: Any,
 ) -> Optional[str]:
-    """Draws files as `pwviz` does: a graph, what a pipeline does to it, the folder of a trace, or several graphs compared; Graph.draw and Run.draw draw what is loaded.
+    """Draws files as `pwviz` does: a graph, the effect of a pipeline on it, a trace folder, or several graphs compared.
 
     `output` is the picture, whose extension is its type. options: those of plan(), and after (a pass, by its name or number), view, collapse, most_boxes, overlay (a file),
     split and times. Returns the outline as text, or None where `output` is written.
     """
     named = {**options, "symbols": symbol_texts(symbols)}
-    return _piecewise.draw_files(
-        session or _Session(), _texts(files), _texts(rules), pipeline, _param_texts(params), os.fspath(output or ""), named, log
-    )
+    return _piecewise.draw_files(session or _Session(), _texts(files), _texts(rules), pipeline, _param_texts(params), os.fspath(output or ""), named, log)

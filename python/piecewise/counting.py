@@ -1,7 +1,7 @@
-"""Numbers with what they count."""
+"""Formatting of counts."""
 
 
 def counted(number: int, noun: str) -> str:
-    """Such as "1 rule", "2 rules", "3 passes"."""
+    """Returns a number with its noun, such as "1 rule", "2 rules", "3 passes"."""
     hisses = noun.endswith(("s", "x", "ch", "sh"))
     return f"{number} {noun}" + ("" if number == 1 else "es" if hisses else "s")

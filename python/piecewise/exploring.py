@@ -13,7 +13,7 @@ __all__ = ["explore", "merge_studies", "read_study", "study", "study_page", "stu
 
 
 def _space_options(**options: Any) -> Dict[str, Any]:
-    """What explore and study have in common; None is left out, so that the item of `space` decides."""
+    """Returns the options common to explore and study. None is omitted, so that the item of `space` decides."""
     out = {name: value for name, value in options.items() if value is not None}
     for name in ("passes", "before", "by"):
         if name in out:
@@ -53,7 +53,7 @@ def explore(
     session: Optional[_Session] = None,
     log: Log = None,
 ) -> Dict[str, Any]:
-    """Runs passes of a pipeline in all orders, or those that keep `before` ("a:b"): what they cost, and which rule takes whose nodes.
+    """Explores the orders of a pipeline's passes, or those that satisfy `before` ("a:b"): their costs, and which rules consume nodes of others' matches.
 
     `space` is an `explore` item of the rules; what is given beside it comes first. `values` are of params, `over` lists of rules. Returns
     rows: `ends` (the best first, at most `most`), `thefts` and `pairs`; `settings`, where there are several; and `orders`, `graphs`,
@@ -103,7 +103,7 @@ def study(
     session: Optional[_Session] = None,
     log: Log = None,
 ) -> Dict[str, int]:
-    """Explores many graphs into a SQLite file, a row an order, and goes on where it was interrupted; `shard` is one of several parts.
+    """Explores many graphs into a SQLite file, one row for each order. Resumes an interrupted study; `shard` selects one of several parts.
 
     Graphs are paths, or named ones. Returns how many `units` there are, how many were `done` before, and `runs` of a pass.
     """
@@ -131,17 +131,17 @@ def study(
 
 
 def merge_studies(file: Path, parts: Sequence[Path]) -> None:
-    """Joins studies into one file, where equal rows are one. Returns nothing; read_study reads it."""
+    """Merges studies into one file and deduplicates equal rows. Returns nothing; read with read_study."""
     _piecewise.merge_studies(os.fspath(file), _texts(parts))
 
 
 def read_study(file: Path, *, most: int = 20) -> Dict[str, Any]:
-    """Returns what a study says: rows of `blocks` (a graph under a setting), `best_orders` over all of them and `thefts`; and `suggestion`."""
+    """Returns the results of a study: rows of `blocks` (a graph under a setting), `best_orders` over all of them, and `thefts`; and `suggestion`."""
     return _piecewise.read_study(os.fspath(file), most)
 
 
 def study_rows(file: Path) -> Rows:
-    """Returns a row for each order of a graph: `graph`, `setting`, `unit`, `order`, `state`, what it costs, and whether its end is the `written` order's."""
+    """Returns a row for each order of a graph: `graph`, `setting`, `unit`, `order`, `state`, its costs, and whether it ends as the `written` order does."""
     return _piecewise.study_rows(os.fspath(file))
 
 

@@ -1,4 +1,4 @@
-"""What a graph is made of, as plain objects: Graph.inputs, nodes, outputs and writes."""
+"""The parts of a graph as plain objects: Graph.inputs, nodes, outputs, and writes."""
 from __future__ import annotations
 
 import json
@@ -10,7 +10,7 @@ __all__ = ["Input", "Node", "Value"]
 
 
 class Value(NamedTuple):
-    """What a node computes, or a graph returns: its `name` and its `type` as text, "bf16[n, 256]"."""
+    """A value of a graph: its `name`, and its `type` as text, "bf16[n, 256]"."""
 
     name: str
     type: str
@@ -50,7 +50,7 @@ class _Parts(NamedTuple):
 
 
 def _parts(graph: Graph) -> _Parts:
-    """All of them, read once: a graph never changes."""
+    """Returns all parts, cached: a graph never changes."""
     kept = graph.__dict__.get("_parts")
     if kept is None:
         data = json.loads(graph.json())
@@ -64,22 +64,22 @@ def _parts(graph: Graph) -> _Parts:
 
 
 def _inputs(self) -> Tuple[Input, ...]:
-    """Its inputs in order: name, type and kind of each."""
+    """Returns the inputs in order: name, type, and kind of each."""
     return _parts(self).inputs
 
 
 def _nodes(self) -> Tuple[Node, ...]:
-    """Its nodes in order, each with name, op, operands, attributes, results, group and source."""
+    """Returns the nodes in order, each with name, op, operands, attributes, results, group, and source."""
     return _parts(self).nodes
 
 
 def _outputs(self) -> Tuple[Value, ...]:
-    """What it returns, in order: name and type of each."""
+    """Returns the outputs in order: name and type of each."""
     return _parts(self).outputs
 
 
 def _writes(self) -> Dict[str, str]:
-    """What inputs hold once it has run: the name of an input to the name of a value."""
+    """Returns the writes after a run: the name of an input to the name of a value."""
     return dict(_parts(self).writes)
 
 

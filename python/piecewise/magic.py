@@ -14,14 +14,14 @@ NAME = "cell.pwr"  # of the cell, in messages
 
 
 class CellError(Exception):
-    """A cell with a mistake, which has been shown: nothing of it ran."""
+    """An error in a cell that was already displayed; nothing of the cell ran."""
 
     def _render_traceback_(self):
         return [f"{type(self).__name__}: {self}"]
 
 
 class Shown:
-    """A text that a notebook shows in colours, and a terminal as it is."""
+    """A text that is highlighted in a notebook and plain in a terminal."""
 
     def __init__(self, text, html):
         self.text, self.html = text, html
@@ -34,7 +34,7 @@ class Shown:
 
 
 def shown_message(text):
-    """Diagnostics, as text and coloured."""
+    """Returns diagnostics as highlighted text."""
     return Shown(text, colours.message_html(text))
 
 
@@ -53,7 +53,7 @@ def _parser():
 
 
 def _graph(session, name, variables):
-    """The graph that the line names, in the cell's own session."""
+    """Returns the graph that the line names, in the cell's own session."""
     held = variables.get(name)
     if isinstance(held, Graph):
         return session.loads(held.json(), name)
@@ -65,7 +65,7 @@ def _graph(session, name, variables):
 
 
 def _pipeline(session, rules, text, wanted):
-    """The rules, and what of them is run: without a pipeline in the cell, each of its rules in turn."""
+    """Returns the rules and the strategy to run; without a pipeline in the cell, each of its rules in turn."""
     if wanted or len(rules.pipelines) == 1:
         return rules, wanted or rules.pipelines[0]
     if rules.pipelines:
@@ -77,7 +77,7 @@ def _pipeline(session, rules, text, wanted):
 
 
 def _show_steps(run, rules):
-    """Each pass that changed something: a line, and the picture of it. The reasons where none did."""
+    """Displays each pass that changed something with a picture, or the reasons if none did."""
     version, idle = 0, []
     for row in run.passes:
         version += not row["skipped"]
@@ -94,7 +94,7 @@ def _show_steps(run, rules):
 
 
 def run_cell(shell, line, cell):
-    """What `%%pwr` does; `shell` has the variables. Returns nothing: what it finds is shown, or put where -o says."""
+    """Runs a `%%pwr` cell; `shell` holds the variables. Displays its results, or stores them under the name in -o."""
     args = _parser().parse_args(shlex.split(line))
     params = dict(param.partition("=")[::2] for param in args.params)
     session = Session()  # of the cell alone, so that an op may be written anew in the next run of it
@@ -118,7 +118,7 @@ def run_cell(shell, line, cell):
 
 
 def register(shell):
-    """Makes %%pwr known to a shell of IPython."""
+    """Registers %%pwr with an IPython shell."""
 
     def pwr(line, cell):
         return run_cell(shell, line, cell)

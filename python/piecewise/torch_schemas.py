@@ -1,4 +1,4 @@
-"""What PyTorch's schemas say of an op, as a line: what it reads, writes and aliases. The form is described at the head of import/fx/torch_schemas.txt."""
+"""Formats PyTorch's op schemas as lines with reads, writes, and aliases. import/fx/torch_schemas.txt documents the format in its header."""
 import re
 
 import torch
@@ -30,7 +30,7 @@ MAY_ALIAS = (
 
 
 def split_top(text, at=","):
-    """Splits where no bracket is open."""
+    """Splits at separators outside brackets."""
     parts, depth, start = [], 0, 0
     for i, c in enumerate(text):
         if c in "([{":
@@ -45,7 +45,7 @@ def split_top(text, at=","):
 
 
 def split_arguments(text):
-    """Like split_top, where a default may be a quoted text."""
+    """Splits arguments as split_top does, but respects quoted default values."""
     quoted = []
 
     def put_away(match):
@@ -59,7 +59,7 @@ KIND = re.compile(r"^Tensor(?:\((?P<set>[^()]*)\))?(?P<rest>[?\[\]0-9]*)(?:\((?P
 
 
 def kind_of(type_text, shared=""):
-    """`T` or `L` with its alias set, or nothing; `shared` is the set where the type names none."""
+    """Returns `T` or `L` with its alias set, or nothing; `shared` is the set for types without one."""
     match = KIND.match(type_text)
     if not match:
         return ""
@@ -104,6 +104,6 @@ def line_of(name, op):
 
 
 def result_type(text):
-    """Without the name that a result may have."""
+    """Returns a result's type without its optional name."""
     match = re.match(r"^(.*[\])a-zA-Z?]) [a-zA-Z_]\w*$", text)
     return match[1] if match else text

@@ -1,4 +1,4 @@
-"""PyTorch's front door: torch.compile(model, backend="piecewise").
+"""PyTorch integration: torch.compile(model, backend="piecewise").
 
     f = torch.compile(model, backend="piecewise")                    # found through the package's entry point
     f = torch.compile(model, backend="piecewise", options={"rules": ["my.pwr"], "pipeline": "mine"})

@@ -1,4 +1,4 @@
-"""What PyTorch has and Piecewise takes: its BLAS, oneDNN's kernels and its threads."""
+"""Resources shared with PyTorch: its BLAS, oneDNN's kernels, and its threads."""
 from __future__ import annotations
 
 import functools
@@ -14,7 +14,7 @@ _log = logging.getLogger("piecewise")
 
 
 def _libraries() -> t.Iterator[str]:
-    """Paths of what this process has loaded, some of them often."""
+    """Returns the paths of loaded libraries of this process, possibly with duplicates."""
     with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as maps:
         for line in maps:
             _, slash, path = line.rstrip("\n").partition("/")
@@ -24,7 +24,7 @@ def _libraries() -> t.Iterator[str]:
 
 @functools.lru_cache(maxsize=None)
 def _lend() -> str:
-    """Lends PyTorch's BLAS, and oneDNN's kernels, to products and convolutions; returns the path of its OpenMP runtime, empty where it has none."""
+    """Registers PyTorch's BLAS and oneDNN's kernels for matmuls and convolutions; returns the path of its OpenMP runtime, empty without one."""
     openmp = ""
     for path in sorted(set(_libraries())):
         name = path.rpartition("/")[2]
@@ -40,5 +40,5 @@ def _lend() -> str:
 
 
 def lent_threads() -> None:
-    """As many threads as PyTorch uses, of its own runtime: two pools would be in each other's way."""
+    """Runs with PyTorch's OpenMP runtime and number of threads, so that two thread pools do not compete."""
     _piecewise.use_threads(torch.get_num_threads(), _lend())

@@ -1,4 +1,4 @@
-"""A compiled graph as PyTorch calls it, and PyTorch as a compiled graph calls it."""
+"""Adapters between compiled graphs and PyTorch, in both directions."""
 from __future__ import annotations
 
 import ctypes
@@ -19,7 +19,7 @@ from .telling import DTYPES, Told, evaluated
 
 
 def over(address: int, dtype: str, extents: t.Tuple[int, ...]) -> torch.Tensor:
-    """A tensor over memory of the engine's."""
+    """Returns a tensor over memory of the engine."""
     kind = DTYPES[dtype]
     count = math.prod(extents)
     if count == 0:
@@ -29,11 +29,9 @@ def over(address: int, dtype: str, extents: t.Tuple[int, ...]) -> torch.Tensor:
 
 
 class Call:
-    """A compiled graph as AOT autograd calls it: with a list of arguments, which it empties. Calls may come from several threads, and from within each other."""
+    """A compiled graph in AOT autograd's boxed calling convention: takes a list of arguments and empties it. Thread-safe and reentrant."""
 
-    def __init__(
-        self, told: Told, graph: _piecewise.Graph, compiled: _piecewise.Compiled, hosted: HostCalls, frozen: t.Optional[FrozenWeights] = None
-    ):
+    def __init__(self, told: Told, graph: _piecewise.Graph, compiled: _piecewise.Compiled, hosted: HostCalls, frozen: t.Optional[FrozenWeights] = None):
         self._boxed_call = True  # of the object: wrappers copy no attributes of its class
         self._compiled = compiled
         self._frozen = frozen
@@ -47,7 +45,7 @@ class Call:
         self._known: t.Dict[t.Tuple[int, ...], t.Any] = {}
 
     def _sizes(self, key, symbols):
-        """By result: dtype, extents, and its place where it is not row-major. By returned view: its place beside what it is a view of, and that one's."""
+        """Returns, for each result, dtype, extents, and place if not row-major; for each returned view, its place and that of its base."""
         at = functools.partial(evaluated, symbols=symbols)
         results = []
         for dtype, place in self._results:
@@ -56,12 +54,7 @@ class Call:
         extents = [tuple(e) for e in self._compiled.extents(symbols)]
         if extents != [e for _, e, _ in results]:
             raise Error(f"the graph gives tensors of {extents}, and PyTorch of {[e for _, e, _ in results]}")
-        views = {
-            i: (place.at(at), whole.at(at), dtype)
-            for i, (kind, what) in enumerate(self._outputs)
-            if kind == "view"
-            for _, place, whole, dtype in [what]
-        }
+        views = {i: (place.at(at), whole.at(at), dtype) for i, (kind, what) in enumerate(self._outputs) if kind == "view" for _, place, whole, dtype in [what]}
         self._known[key] = results, views
         return results, views
 
@@ -103,7 +96,7 @@ class Call:
 
 
 def _view(of: torch.Tensor, place: Place, whole: Place, dtype: torch.dtype) -> torch.Tensor:
-    """A part of a tensor's memory, counted from its first element in elements of the dtype; the tensor must lie as `whole` says."""
+    """Returns a part of a tensor's memory, by offset in elements of the dtype. The tensor must have the layout of `whole`."""
     for size, stride, told in zip(whole.sizes, of.stride(), whole.strides):
         if size > 1 and stride != told:
             raise Error(f"an argument has the strides {tuple(of.stride())}, and the graph is for {whole.strides}")
@@ -114,7 +107,7 @@ _TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-4, torch.float16: 5e-3, tor
 
 
 def _difference(want: torch.Tensor, got: torch.Tensor) -> float:
-    """The root mean square of the error, over that of what is wanted; 0 where both are the same, infinite where only one is finite somewhere."""
+    """Returns the RMS error relative to the expected RMS: 0 if both are equal, infinite if only one is finite somewhere."""
     if torch.equal(want, got) or not want.numel():
         return 0.0
     if want.dtype not in _TOLERANCE:
@@ -129,12 +122,12 @@ def _difference(want: torch.Tensor, got: torch.Tensor) -> float:
 
 
 def arguments_of(given):
-    """The arguments of a boxed call, one list that the callee may empty, or of a plain one."""
+    """Returns the arguments of a boxed call (one list, which the callee may empty) or of a plain call."""
     return given[0] if len(given) == 1 and isinstance(given[0], list) else list(given)
 
 
 class Checked:
-    """A call whose first run at each size is compared with PyTorch's; Error where the numbers differ."""
+    """A call whose first run at each size is compared with PyTorch's; raises Error if the numbers differ."""
 
     def __init__(self, call: Call, module: torch.fx.GraphModule):
         self._boxed_call = True

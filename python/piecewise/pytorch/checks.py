@@ -1,4 +1,4 @@
-"""What raises in PyTorch raises here: checks that a graph loses on its way, and PyTorch's own words for those that fail."""
+"""Runtime checks: preserves those that tracing drops, and raises PyTorch's own errors if they fail."""
 from __future__ import annotations
 
 import logging
@@ -15,7 +15,7 @@ _LIBRARY.define("below(Tensor x, SymInt n) -> Tensor", tags=(torch.Tag.pt2_compl
 
 
 def _below(x: torch.Tensor, n: int) -> torch.Tensor:
-    """The classes, as one_hot checks them."""
+    """Checks the range of classes, as one_hot does."""
     if x.numel() and int(x.min()) < 0:
         raise RuntimeError("Class values must be non-negative.")
     if x.numel() and int(x.max()) >= n:
@@ -28,7 +28,7 @@ _LIBRARY.impl("below", lambda x, n: torch.empty_like(x), "Meta")
 
 
 def keep_checks(module: torch.fx.GraphModule) -> None:
-    """Writes the checks into a graph of Dynamo's that PyTorch makes when it runs a call and leaves out when it traces it."""
+    """Adds the checks to a graph of Dynamo that PyTorch performs when it runs a call but omits when it traces it."""
     for inner in module.modules():
         if not isinstance(inner, torch.fx.GraphModule):
             continue
@@ -44,12 +44,12 @@ def keep_checks(module: torch.fx.GraphModule) -> None:
 
 
 def is_failed(error: t.Optional[BaseException]) -> bool:
-    """Whether a check of a run failed."""
+    """Returns True if the error is a failed check of a run."""
     return isinstance(error, Error) and getattr(error, "code", None) == _FAILED
 
 
 def as_pytorch(run: t.Callable[[], t.Any], why: Error) -> t.Any:
-    """What PyTorch makes of a call in which a check failed: its error, or, where it has none, its results."""
+    """Reruns a call with a failed check in PyTorch: raises its error or, if there is none, returns its results."""
     try:
         with torch.no_grad():
             out = run()
@@ -60,7 +60,7 @@ def as_pytorch(run: t.Callable[[], t.Any], why: Error) -> t.Any:
 
 
 def with_eager_errors(compiled: t.Callable[..., t.Any], module: torch.fx.GraphModule) -> t.Callable[..., t.Any]:
-    """A compiled graph of Dynamo's, whose failed checks raise what the program itself would raise."""
+    """Wraps a compiled graph of Dynamo so that failed checks raise the program's own errors."""
 
     def run(*args):
         try:

@@ -1,4 +1,8 @@
-"""The backend of torch.compile: graphs of AOT autograd, imported, rewritten and compiled."""
+"""The backend of torch.compile: partitions graphs of AOT autograd, imports, rewrites, and compiles the parts.
+
+Each graph goes through decomposition, partition (partition.py), import (telling.py), the pipeline, and code generation. Calls that Piecewise cannot run
+remain PyTorch's. Invariant: a compiled graph runs only where all of PyTorch's guards hold. Rewritten graphs and kernels come from the compile cache.
+"""
 from __future__ import annotations
 
 import dataclasses
@@ -35,15 +39,13 @@ _AUTOGRAD_CACHE = (
 
 
 def _static_inputs() -> t.FrozenSet[int]:
-    """Arguments that are parameters and buffers, as far as AOT autograd says."""
+    """Returns the arguments that AOT autograd marks as parameters and buffers."""
     context = torch._guards.TracingContext.try_get()
     metadata = context.fw_metadata if context is not None else None
     return frozenset(metadata.static_input_indices if metadata is not None else ())
 
 
-def _take(
-    session: _piecewise.Session, rules: _piecewise.Rules, options: Options, module: torch.fx.GraphModule, report: GraphReport
-) -> t.Callable[..., t.Any]:
+def _take(session: _piecewise.Session, rules: _piecewise.Rules, options: Options, module: torch.fx.GraphModule, report: GraphReport) -> t.Callable[..., t.Any]:
     lent_threads()
     if options.frozen and report.kind != "inference":
         options = dataclasses.replace(options, frozen=False)
@@ -65,7 +67,7 @@ def _write_page(folder: str, report: GraphReport) -> None:
 
 
 def rules_of(options: Options, session: _piecewise.Session) -> _piecewise.Rules:
-    """Those of the options; Error for mistakes of the user's, which are no reasons to run a graph in PyTorch."""
+    """Returns the rules of the options. Raises Error for user mistakes, which must not cause a silent fallback to PyTorch."""
     rules = session.rules([*options.rules, *([FROZEN] if options.frozen else [])])
     for what, name, names in (
         ("pipeline", options.pipeline, ["", *rules.pipelines]),
@@ -77,7 +79,7 @@ def rules_of(options: Options, session: _piecewise.Session) -> _piecewise.Rules:
 
 
 class Backend:
-    """What torch.compile calls with a graph; equal where the options are, so that nothing is compiled again for an equal one."""
+    """The callable that torch.compile calls with a graph; equal if the options are, so that equal backends do not recompile."""
 
     def __init__(self, **options: t.Any):
         self.options = Options.of(options)
@@ -94,7 +96,7 @@ class Backend:
     def __call__(
         self, module: torch.fx.GraphModule, example_inputs: t.Sequence[t.Any], *, mode: t.Any = None, options: t.Any = None, name: t.Any = None
     ) -> t.Callable[..., t.Any]:
-        """What torch.compile calls; ValueError for a mode, or for options beside these."""
+        """Compiles a graph for torch.compile; raises ValueError for a mode, or for options in addition to these."""
         check_mode(mode)
         if options:
             raise ValueError("piecewise.pytorch.Backend has its options: give them to it, and not to torch.compile")
@@ -116,9 +118,7 @@ class Backend:
         )(module, example_inputs)
         return with_eager_errors(compiled, module)
 
-    def _compile(
-        self, made_for: t.Dict[str, t.Any], kind: str, module: torch.fx.GraphModule, example_inputs: t.Sequence[t.Any]
-    ) -> t.Callable[..., t.Any]:
+    def _compile(self, made_for: t.Dict[str, t.Any], kind: str, module: torch.fx.GraphModule, example_inputs: t.Sequence[t.Any]) -> t.Callable[..., t.Any]:
         start = time.perf_counter()
         session = _piecewise.Session()
         rules = rules_of(self.options, session)
@@ -145,10 +145,10 @@ def backend(
     mode: t.Any = None,
     name: t.Any = None,
 ) -> t.Callable[..., t.Any]:
-    """The backend of torch.compile, as its entry point names it; for `options` see Options. ValueError for a mode."""
+    """Compiles a graph for torch.compile's entry point; for `options` see Options. Raises ValueError for a mode."""
     return Backend(**dict(options or {}))(module, example_inputs, mode=mode, name=name)
 
 
 def loaded(options: t.Mapping[str, t.Any], module: torch.fx.GraphModule, inputs: t.Sequence[t.Any]) -> t.Callable[..., t.Any]:
-    """A graph of Dynamo's that was saved, compiled again."""
+    """Returns a saved graph of Dynamo, compiled again."""
     return Backend(**options)._compiled(module, inputs)

@@ -1,4 +1,4 @@
-"""Which of PyTorch's ops are taken apart before a graph is imported."""
+"""Selection of PyTorch's ops to decompose before import."""
 from __future__ import annotations
 
 import functools
@@ -13,7 +13,7 @@ _EACH = {"maximum": "clamp_min", "minimum": "clamp_max", "norm": "linalg_vector_
 
 
 def _of_one(op: torch._ops.OpOverload, name: str, given: t.Mapping[str, t.Any], i: int) -> t.Tuple[t.List[t.Any], t.Dict[str, t.Any]]:
-    """Arguments of the i-th call: of lists, the i-th item."""
+    """Returns the arguments of the i-th call: for lists, the i-th item."""
     one = {word: value[i] if isinstance(value, (list, tuple)) else value for word, value in given.items()}
     named = {a.name: one.pop(a.name) for a in op._schema.arguments if a.name in one and (a.kwarg_only or a.name == "dtype")}
     if name in ("addcmul", "addcdiv"):
@@ -23,7 +23,7 @@ def _of_one(op: torch._ops.OpOverload, name: str, given: t.Mapping[str, t.Any], 
 
 
 def _of_each(op: torch._ops.OpOverload) -> t.Optional[t.Callable[..., t.List[torch.Tensor]]]:
-    """An op on lists of tensors, as ops on tensors; None where it writes them, or there is none for one tensor."""
+    """Returns an op on lists of tensors as ops on tensors; None if it writes them or has no counterpart."""
     name = op._schema.name.removeprefix(_FOREACH)
     each = getattr(torch.ops.aten, _EACH.get(name, name), None)
     if op._schema.is_mutable or each is None or any(a.name == "scalars" and str(a.type) == "Tensor" for a in op._schema.arguments):
@@ -39,7 +39,7 @@ def _of_each(op: torch._ops.OpOverload) -> t.Optional[t.Callable[..., t.List[tor
 
 
 def _overload(name: str) -> torch._ops.OpOverload:
-    """By a name such as aten::_foreach_add.List."""
+    """Returns an overload by a name such as aten::_foreach_add.List."""
     packet, _, overload = name.removeprefix("aten::").partition(".")
     return getattr(getattr(torch.ops.aten, packet), overload or "default")
 
@@ -50,7 +50,7 @@ _WHOLE = ("_scaled_dot_product_flash_attention_for_cpu", "binary_cross_entropy",
 
 @functools.lru_cache(maxsize=None)
 def decompositions():
-    """Those that are not core ATen, but a few; and ops on lists of tensors, as optimizers have them."""
+    """Returns decompositions for ops outside core ATen, with a few exceptions, and for ops on lists of tensors, as optimizers use."""
     table = dict(core_aten_decompositions())
     for name in _WHOLE:
         for overload in getattr(torch.ops.aten, name).overloads():

@@ -1,4 +1,4 @@
-"""Classes and functions that say themselves that they are compiled."""
+"""Decorators that compile classes and functions."""
 from __future__ import annotations
 
 import functools
@@ -15,7 +15,7 @@ Dims = t.Union[int, t.Sequence[int]]
 
 
 def _tensors(value: t.Any) -> t.Iterator[torch.Tensor]:
-    """A tensor, or those of a list or dict of them."""
+    """Returns a tensor, or the tensors of a list or dict."""
     if isinstance(value, torch.Tensor):
         yield value
     elif isinstance(value, t.Mapping):
@@ -27,7 +27,7 @@ def _tensors(value: t.Any) -> t.Iterator[torch.Tensor]:
 
 
 def _said(signature: inspect.Signature, dynamic: t.Optional[t.Mapping[str, Dims]]) -> t.Dict[str, t.Tuple[int, ...]]:
-    """By parameter, the dims that vary; where nothing is said, dim 0 of all that are annotated as tensors. ValueError for names that there are none of."""
+    """Returns the dynamic dims by parameter; by default dim 0 of all parameters annotated as tensors. Raises ValueError for unknown names."""
     names = [name for name in signature.parameters if name != "self"]
     if dynamic is None:
         tensors = (torch.Tensor, "torch.Tensor", t.Optional[torch.Tensor], "Optional[torch.Tensor]", "torch.Tensor | None")
@@ -68,7 +68,7 @@ def support(
     enable_if: t.Optional[t.Callable[..., bool]] = None,
     **options: t.Any,
 ) -> t.Any:
-    """A class whose forward is compiled, or a function that is; as a decorator, with or without arguments.
+    """Compiles a class's forward, or a function; a decorator with or without arguments.
 
         @piecewise.pytorch.support(dynamic={"x": 0}, enable_if=lambda self: self.large, pipeline="o2")
         class Model(torch.nn.Module): ...
@@ -87,6 +87,6 @@ def support(
 
 
 def ignore(cls: t.Type[t.Any]) -> t.Type[t.Any]:
-    """A class that is not compiled, although a class above it is marked with `support`."""
+    """Excludes a class from compilation, although a base class is marked with `support`."""
     setattr(cls, _IGNORED, True)
     return cls

@@ -1,4 +1,4 @@
-"""Programs of torch.export: as graphs, compiled ahead of time, and kept as one file."""
+"""Programs of torch.export: imported as graphs, compiled ahead of time, and stored in one file."""
 from __future__ import annotations
 
 import json
@@ -33,7 +33,7 @@ _WRITES = (OutputKind.BUFFER_MUTATION, OutputKind.USER_INPUT_MUTATION)
 
 
 def _shared_results(graph: torch.fx.Graph) -> t.Dict[torch.fx.Node, t.Any]:
-    """Results that share memory with one another; arguments come with any strides."""
+    """Returns the results that share memory with one another; arguments may have any strides."""
     views = {node: view for node, view in shared_outputs(graph).items() if view[0].op != "placeholder"}
     for root in {view[0] for view in views.values()}:
         fake = root.meta["val"]
@@ -55,12 +55,12 @@ def _told(program: torch.export.ExportedProgram, session: _piecewise.Session, ow
 
 
 def from_export(program: torch.export.ExportedProgram) -> _piecewise.Graph:
-    """The graph of a program of torch.export, in core ATen's ops; its weights are inputs. Error where it cannot be taken."""
+    """Imports a program of torch.export in core ATen; its weights are inputs. Raises Error if it is unsupported."""
     return _told(program.run_decompositions(decompositions()), commands.shared_session()).convert()["graph"]
 
 
 def _extent(number: t.Any, what: str) -> t.Union[int, str]:
-    """A number, or a symbol's name."""
+    """Returns a number, or a symbol's name."""
     size = expression(number)
     if isinstance(size, int):
         return size
@@ -70,13 +70,13 @@ def _extent(number: t.Any, what: str) -> t.Union[int, str]:
 
 
 def _order(fake: torch.Tensor) -> t.List[int]:
-    """Its dims from the outermost in memory to the innermost."""
+    """Returns the dims in memory order, outermost first."""
     strides = [int(expression(n)) if isinstance(expression(n), int) else n.node.hint for n in fake.stride()]
     return sorted(range(fake.dim()), key=lambda dim: (-strides[dim], dim))
 
 
 class _Reader:
-    """What of a program is kept: numbers, texts, lists and tensors alone, so that a file of it runs nothing when it is read."""
+    """A restricted unpickler: accepts numbers, texts, lists, and tensors only, so that reading a file runs no code."""
 
     def __init__(self, program: torch.export.ExportedProgram, options: Options):
         self._program = program.run_decompositions(decompositions())
@@ -142,7 +142,7 @@ class _Reader:
                 raise Error(f"the program's input `{name}` is a {spec.kind.name}")
 
     def _symbol(self, index: int, dim: int) -> t.Tuple[int, int]:
-        """Of which of the caller's arguments, and which of its dims."""
+        """Returns the argument of the caller, and its dim, that determine a symbol."""
         spec = self._program.graph_signature.input_specs[index]
         kind, place = self._places[spec.arg.name]
         if kind != "argument":
@@ -161,7 +161,7 @@ class _Reader:
         return out
 
     def _outputs(self):
-        """What is written where, and what the caller gets."""
+        """Returns the writes and the results of a call."""
         names = {i: name for name, i in self._told.arguments.items()}
         writes, outputs = [], []
         targets = {spec.target: spec.arg.name for spec in self._program.graph_signature.input_specs if spec.target}
@@ -186,7 +186,7 @@ class _Reader:
 
 
 class Program:
-    """A compiled program, called as the module is that was exported. Error for arguments of other dtypes or extents."""
+    """A compiled program, called like the exported module. Raises Error for arguments of other dtypes or extents."""
 
     def __init__(self, kept: t.Dict[str, t.Any]):
         lent_threads()
@@ -208,7 +208,7 @@ class Program:
         self.__init__(kept)
 
     def save(self, path: t.Union[str, os.PathLike]) -> None:
-        """Into one file, weights with it, for load_compiled."""
+        """Saves the program with its weights into one file for load_compiled."""
         temporary = f"{os.fspath(path)}.{os.getpid()}"
         torch.save(self._kept, temporary)
         os.replace(temporary, path)
@@ -279,7 +279,7 @@ def _operator(name: str) -> torch._ops.OpOverload:
 
 
 def compile_export(program: torch.export.ExportedProgram, **options: t.Any) -> Program:
-    """A program of torch.export, compiled: imported, rewritten by the options' rules (see Options), and its kernels made.
+    """Compiles a program of torch.export: imports it, rewrites it by the options' rules (see Options), and builds its kernels.
 
     It shares the weights that it was exported with, but for buffers that it writes, of which it has its own. Error where it cannot be taken, and for mistakes in the options.
     """
@@ -287,7 +287,7 @@ def compile_export(program: torch.export.ExportedProgram, **options: t.Any) -> P
 
 
 def load_compiled(path: t.Union[str, os.PathLike]) -> Program:
-    """What Program.save wrote; no pass runs, and kernels come from the compile cache. Error for a file that is none."""
+    """Loads a program from Program.save. Runs no passes; kernels come from the compile cache. Raises Error for any other file."""
     try:
         kept = torch.load(path, weights_only=True)
     except OSError:

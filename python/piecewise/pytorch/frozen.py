@@ -1,4 +1,4 @@
-"""Weights that a compiled graph keeps in a form of its own, and how their changes are noticed."""
+"""Prepacked weights of compiled graphs, and the detection of changes to the originals."""
 from __future__ import annotations
 
 import dataclasses
@@ -13,7 +13,7 @@ from _piecewise import Error
 
 @dataclasses.dataclass
 class _Known:
-    """Weights as they were at one call, by their places among the weights; never changed."""
+    """The weights at one call, by index; immutable."""
 
     marks: t.List[t.Tuple[t.Any, ...]]
     held: t.List[torch.Tensor]  # row-major, until the weights change: no others can come to stand at their addresses
@@ -31,7 +31,7 @@ def _marks(weights: t.Sequence[torch.Tensor]) -> t.List[t.Tuple[t.Any, ...]]:
 
 
 class FrozenWeights:
-    """Weights of one compiled graph, as they were at its last call with them: those of each layer, where layers share the graph.
+    """The prepacked weights of one compiled graph, as of the last call with them; one set for each layer that shares the graph.
 
     A weight has changed where it has other memory, or where PyTorch has counted a write since: in place, load_state_dict, an optimizer's step. Weights whose
     writes PyTorch does not count, those made in inference mode, are compared at each call.
@@ -47,7 +47,7 @@ class FrozenWeights:
         self._last: t.Optional[_Known] = None
 
     def place(self, given: t.List[torch.Tensor]) -> t.Tuple[_piecewise.Frozen, t.List[int]]:
-        """Puts row-major forms in the places of the weights. Returns the last arguments of run()."""
+        """Replaces weights by their row-major forms. Returns the last arguments of run()."""
         weights = [given[i] for i in self._indices]
         known = self._known.get(tuple(map(id, weights)))
         marks = _marks(weights)
@@ -62,7 +62,7 @@ class FrozenWeights:
         return known.said
 
     def run(self, inputs: t.List[int], outputs: t.List[int], symbols: t.Dict[str, int], kept: _piecewise.Frozen, compared: t.List[int]) -> None:
-        """Compiled.run; after an Error what is kept is made anew, as it may be of other contents."""
+        """Runs Compiled.run; after an Error the prepacked weights are rebuilt, because they may be stale."""
         try:
             self._compiled.run(inputs, outputs, symbols, kept, compared)
         except Error:

@@ -1,4 +1,4 @@
-"""What PyTorch's guards say of a graph's symbols: a compiled graph is called only where all of them hold."""
+"""Facts about a graph's symbols from PyTorch's guards: a compiled graph is called only if all guards hold."""
 from __future__ import annotations
 
 import math
@@ -13,7 +13,7 @@ _MOST_TRIED = 512  # values of a symbol that are tried one by one
 
 
 class Range(t.NamedTuple):
-    """The values that a symbol can have."""
+    """The range of values of a symbol."""
 
     least: int
     most: int
@@ -21,7 +21,7 @@ class Range(t.NamedTuple):
 
 
 def shape_env(graph: torch.fx.Graph) -> t.Any:
-    """What knows the symbols of the graph's inputs; None: there are none."""
+    """Returns the ShapeEnv of the graph's inputs; None without symbols."""
     for node in graph.find_nodes(op="placeholder"):
         value = node.meta.get("val")
         for number in (value, *(value.shape if isinstance(value, torch.Tensor) else ())):
@@ -35,7 +35,7 @@ def _guards(env: t.Any) -> t.List[t.Any]:
 
 
 def _without_remainders(number: t.Any, by: t.Any) -> t.Any:
-    """A number with the same remainder by `by`: x for each term x % (c * by)."""
+    """Simplifies a number modulo `by`: replaces each term x % (c * by) by x."""
     terms = []
     for term in sympy.Add.make_args(number):
         factor, rest = term.as_coeff_Mul()
@@ -45,7 +45,7 @@ def _without_remainders(number: t.Any, by: t.Any) -> t.Any:
 
 
 def _divided(guard: t.Any) -> t.Optional[t.Tuple[t.Any, t.Any]]:
-    """(number, by) where the guard says that `by` divides the number."""
+    """Returns (number, by) if the guard states that `by` divides the number."""
     if not isinstance(guard, sympy.Eq) or guard.rhs != 0 or not isinstance(guard.lhs, (Mod, PythonMod)):
         return None
     number, by = guard.lhs.args
@@ -55,18 +55,18 @@ def _divided(guard: t.Any) -> t.Optional[t.Tuple[t.Any, t.Any]]:
 
 
 def _multiple(symbol: sympy.Symbol, guards: t.Iterable[t.Any]) -> int:
-    """What the symbol is a multiple of."""
+    """Returns the known divisor of the symbol."""
     found = [divided[1] for guard in guards if (divided := _divided(guard)) is not None and divided[0] == symbol]
     return math.lcm(*(int(by) for by in found if by.is_Integer))
 
 
 def _holds(guard: t.Any, symbol: sympy.Symbol, value: int) -> bool:
-    """False where the guard certainly fails."""
+    """Returns False if the guard certainly fails."""
     return guard.xreplace({symbol: sympy.Integer(value)}) is not sympy.false
 
 
 def symbol_range(env: t.Any, name: str) -> Range:
-    """As the guards leave it. Of few values each is tried, so that a graph for one size alone is known to be one."""
+    """Returns a symbol's range under the guards. A small range is tested value by value, so that a static size is recognized."""
     known = {symbol.name: (symbol, bounds) for symbol, bounds in env.var_to_range.items()}
     if name not in known:
         return Range(0, _MOST, 1)
@@ -83,7 +83,7 @@ def symbol_range(env: t.Any, name: str) -> Range:
 
 
 def equal_sizes(env: t.Any, names: t.Container[str]) -> t.List[t.Tuple[str, str]]:
-    """Pairs of expressions of these symbols that have one value wherever the graph is called, as torch prints them."""
+    """Returns pairs of expressions of these symbols that are equal whenever the graph is called, as torch prints them."""
     out = []
     for guard in _guards(env):
         if not isinstance(guard, sympy.Eq) or not all(symbol.name in names for symbol in guard.free_symbols):

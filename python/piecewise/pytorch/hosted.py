@@ -1,4 +1,4 @@
-"""Calls that stay PyTorch's: what they are given lies in memory as PyTorch would have it, and stays theirs."""
+"""Calls that remain PyTorch's: reproduces the memory layout of their arguments, which they may retain."""
 from __future__ import annotations
 
 import operator
@@ -17,7 +17,7 @@ _WORDS = {"torch.device": torch.device("cpu")}
 
 
 def meant(value: t.Any) -> t.Any:
-    """An argument of a call that PyTorch runs, whose torch.float32 and the like are texts."""
+    """Resolves an argument of a call that PyTorch runs, where torch.float32 and the like are texts."""
     if isinstance(value, str):
         if value in DTYPES:
             return DTYPES[value]
@@ -32,7 +32,7 @@ def meant(value: t.Any) -> t.Any:
 
 
 class Layout(t.NamedTuple):
-    """Of a tensor that a call is given."""
+    """The layout of a tensor that a call receives."""
 
     memory: t.Hashable  # equal for those that share memory
     dtype: torch.dtype
@@ -41,7 +41,7 @@ class Layout(t.NamedTuple):
 
 
 class _Site(t.NamedTuple):
-    """A call of a graph."""
+    """A call site in a graph."""
 
     layouts: t.Dict[str, t.Any]  # by argument: a layout, None, or a list of them
     plain: bool  # tensors over the engine's memory do
@@ -56,7 +56,7 @@ def _leaves(layouts: t.Any) -> t.Iterator[Layout]:
 
 
 def _is_core(op: torch._ops.OpOverload) -> bool:
-    """PyTorch's own ops keep nothing that they are given."""
+    """Returns True for PyTorch's own ops, which never retain their arguments."""
     return op.namespace in ("aten", "prims")
 
 
@@ -65,7 +65,7 @@ def _written(op: torch._ops.OpOverload) -> t.Set[str]:
 
 
 class _Sites:
-    """How the arguments of a graph's calls lie, of ops of these names."""
+    """The argument layouts of a graph's calls to ops of these names."""
 
     def __init__(self, graph: torch.fx.Graph, ops: t.Container[str]):
         self._roots = roots(graph)
@@ -104,16 +104,14 @@ class _Sites:
         return Layout(memory, fake.dtype, Place.of(fake), of)
 
     def _functionalised(self, node: torch.fx.Node) -> _Site:
-        """Written arguments are copies of what is given, or parts of copies."""
+        """Returns written arguments that are copies of the call's arguments, or parts of copies."""
         op, kwargs = node.args[0], node.kwargs
         layouts = {name: self._layouts(value) for name, value in kwargs.items() if not name.startswith("_")}
         for name in _written(op):
             index = kwargs.get(f"_{name}_base_index")
             value = kwargs["_all_bases"][index] if index is not None else kwargs.get(name)
             if isinstance(value, torch.fx.Node):
-                layouts[name] = self._part(
-                    node, name, self._layouts(value)._replace(memory=("copy", name if index is None else index), argument=None)
-                )
+                layouts[name] = self._part(node, name, self._layouts(value)._replace(memory=("copy", name if index is None else index), argument=None))
         return self._site(op, layouts)
 
     def _part(self, node: torch.fx.Node, name: str, base: Layout) -> Layout:
@@ -151,7 +149,7 @@ def _read_layouts(kept: t.Any) -> t.Any:
 
 
 def kept_sites(graph: torch.fx.Graph, left: t.Container[str]) -> t.Dict[str, t.Any]:
-    """How the arguments of calls of ops of these names lie, as a file has it; for HostCalls."""
+    """Returns the argument layouts of calls to ops of these names in serializable form, for HostCalls."""
     memories: t.Dict[t.Hashable, int] = {}
     return {
         name: [site.plain, {word: _kept_layouts(layouts, memories) for word, layouts in site.layouts.items()}]
@@ -160,7 +158,7 @@ def kept_sites(graph: torch.fx.Graph, left: t.Container[str]) -> t.Dict[str, t.A
 
 
 def laid_out(tensor: torch.Tensor, place: Place, memory: t.Optional[torch.Tensor] = None) -> torch.Tensor:
-    """A copy that lies so, in memory of its own or in this; elements along a dim of stride 0 are one, as PyTorch has expanded tensors."""
+    """Returns a copy with this layout, in new memory or in `this`; elements along a dim of stride 0 are shared, as in PyTorch's expanded tensors."""
     memory = torch.empty(place.span, dtype=tensor.dtype) if memory is None else memory
     out = memory.as_strided(place.sizes, place.strides, place.offset)
     if not tensor.numel():
@@ -177,7 +175,7 @@ def laid_out(tensor: torch.Tensor, place: Place, memory: t.Optional[torch.Tensor
 
 
 class _Given:
-    """What one call is given in the place of tensors over the engine's memory."""
+    """The tensors passed to one call in place of those over the engine's memory."""
 
     def __init__(self, layouts: t.Any, arguments: t.Sequence[t.Any], symbols: t.Mapping[str, int]):
         self._arguments, self._symbols = arguments, symbols
@@ -223,13 +221,13 @@ class _Given:
         return laid_out(given, place, self._memory[key])
 
     def give_back(self) -> None:
-        """What was written goes to the engine's memory."""
+        """Copies written tensors back to the engine's memory."""
         for given, copy in self._back:
             given.copy_(copy)
 
 
 class HostCalls:
-    """The calls of a graph that stay PyTorch's, while it runs; in any thread, and within one another."""
+    """The calls of a graph that remain PyTorch's, while it runs. Thread-safe and reentrant."""
 
     def __init__(self, sites: t.Mapping[str, _Site]):
         self._sites = sites
@@ -238,23 +236,23 @@ class HostCalls:
 
     @classmethod
     def of(cls, graph: torch.fx.Graph, left: t.Container[str]) -> HostCalls:
-        """Of ops of these names."""
+        """Creates the calls for ops of these names."""
         return cls(_Sites(graph, left).by_name)
 
     @classmethod
     def read(cls, kept: t.Mapping[str, t.Any]) -> HostCalls:
-        """As kept_sites has them."""
+        """Restores the calls from kept_sites."""
         return cls({name: _Site({word: _read_layouts(one) for word, one in layouts.items()}, plain) for name, (plain, layouts) in kept.items()})
 
     def functions(self, operators: t.Iterable[torch._ops.OpOverload]) -> t.Dict[str, t.Callable[..., t.Any]]:
-        """What runs them, by op: called with the node's name first."""
+        """Returns host functions by op; each is called with the node's name first."""
         out = {}
         for op in operators:
             out[str(op)] = out[str(op).removesuffix(".default")] = self._function(op)
         return out
 
     def begin(self, arguments: t.Sequence[t.Any], symbols: t.Mapping[str, int]) -> t.Any:
-        """The graph runs in this thread on these arguments from now on; what end() is to be given."""
+        """Registers these arguments for this thread's run of the graph; returns the token for end()."""
         before = getattr(self._running, "given", ((), {}))
         self._running.given = (arguments, symbols)
         return before

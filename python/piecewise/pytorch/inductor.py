@@ -1,4 +1,4 @@
-"""Rules inside Inductor: a pass that rewrites a graph of torch.fx in place."""
+"""Rules inside Inductor: a pass that rewrites a torch.fx graph in place."""
 from __future__ import annotations
 
 import contextlib
@@ -41,7 +41,7 @@ _CALLS["cast"] = (torch.ops.prims.convert_element_type.default, {"dtype": "to"})
 
 @dataclasses.dataclass
 class Rewritten:
-    """What the pass did to one graph."""
+    """The effect of the pass on one graph."""
 
     rewrites: t.Dict[str, int]  # by rule or pass
     refused: str = ""  # why the graph stays as it was; empty: it does not
@@ -49,7 +49,7 @@ class Rewritten:
 
     @functools.cached_property
     def near_misses(self) -> t.Dict[str, t.List[t.Dict[str, t.Any]]]:
-        """Of rules that matched nothing: where they nearly did, and what was missing, as of piecewise.explain."""
+        """Returns near misses of rules that matched nothing, as piecewise.explain does."""
         return {said["rule"]: said["near_misses"] for said in self.explained()}
 
     def __str__(self) -> str:
@@ -71,7 +71,7 @@ _OUTSIDE = "N11"  # the rule is in no pass of the pipeline
 
 
 def _note_casts(graph: _piecewise.Graph, misses: t.List[t.Dict[str, t.Any]]) -> None:
-    """Says of near misses where a cast stands between what a pattern has side by side, as in graphs of bf16 that compute in f32."""
+    """Annotates near misses where a cast separates two pattern nodes, as in bf16 graphs that compute in f32."""
     nodes = {node["name"]: node for node in json.loads(graph.json())["nodes"]} if misses else {}
     read: t.Dict[str, t.Set[str]] = {}
     for name, node in nodes.items():
@@ -87,7 +87,7 @@ def _note_casts(graph: _piecewise.Graph, misses: t.List[t.Dict[str, t.Any]]) -> 
 
 @functools.lru_cache(maxsize=None)
 def _operator(op: str) -> t.Tuple[torch._ops.OpOverload, t.Dict[str, str]]:
-    """torch's op for one of a rule's right side, and the attribute that each of its other arguments is."""
+    """Returns torch's op for an op of a rule's right side, and the attributes that its other arguments represent."""
     if op in _CALLS:
         return _CALLS[op]
     found: t.Any = torch.ops
@@ -107,7 +107,7 @@ def _is_tensor(argument: torch.Argument) -> bool:
 
 
 def _arguments(op: torch._ops.OpOverload, names: t.Dict[str, str], operands: t.List[t.Any], attributes: t.Dict[str, t.Any]):
-    """Positional and keyword arguments of a call: operands fill tensors in order, attributes the others; Refused where some are left."""
+    """Returns positional and keyword arguments of a call: operands fill tensors in order, attributes the rest. Raises Refused if some remain."""
     args, kwargs, rest, given = [], {}, list(operands), dict(attributes)
     for argument in op._schema.arguments:
         name = names.get(argument.name)
@@ -135,7 +135,7 @@ def _arguments(op: torch._ops.OpOverload, names: t.Dict[str, str], operands: t.L
 
 @functools.lru_cache(maxsize=None)
 def _counts_unread(target: t.Any) -> bool:
-    """A call does something although nothing reads it: it writes, or what comes behind it is other numbers without it."""
+    """Returns True if a call matters even if nothing reads it: it writes, or it advances random state."""
     if isinstance(target, torch._ops.OpOverload):
         return target._schema.is_mutable or torch.Tag.nondeterministic_seeded in target.tags
     return target is not operator.getitem
@@ -143,13 +143,13 @@ def _counts_unread(target: t.Any) -> bool:
 
 @dataclasses.dataclass(frozen=True)
 class _Ref:
-    """A value by its name, among arguments."""
+    """A reference to a value by name among arguments."""
 
     name: str
 
 
 class _Back:
-    """Makes the changes of a run in the graph of torch.fx that was told."""
+    """Applies the changes of a run to the original torch.fx graph."""
 
     def __init__(self, graph: torch.fx.Graph, aliases: t.Dict[str, str]):
         self._graph = graph
@@ -161,12 +161,12 @@ class _Back:
             self._views.setdefault(value, []).append(self._nodes[name])
 
     def _alike(self, name: str) -> t.List[torch.fx.Node]:
-        """A value's node, and views of it that change nothing."""
+        """Returns a value's node and its no-op views."""
         own, views = self._nodes.get(name), self._views.get(name, [])
         return views if own is None else [own, *views]
 
     def change(self, changes: t.Dict[str, t.Any]) -> None:
-        """Refused before anything is changed, where the calls or their users are none of torch's."""
+        """Applies the changes. Raises Refused before any change if the calls or their users are not torch's."""
         planned = []
         for name, operands, attributes, results in changes["made"]:
             op, names = _operator(name)
@@ -207,7 +207,7 @@ class _Back:
         self._infer(node, parts, replaced)
 
     def _place(self, last, args, kwargs, results):
-        """Before the first value whose name a result takes over, where all that is read stands before it; else at the end."""
+        """Returns the insertion point: before the first value whose name a result takes over if all operands precede it; otherwise the end."""
         read = []
         torch.fx.map_arg((args, kwargs), read.append)
         firsts = [self._nodes[name] for _, name in results if name in self._nodes]
@@ -219,7 +219,7 @@ class _Back:
 
     @staticmethod
     def _infer(node, parts, replaced):
-        """What it gives: what the values gave whose names it took over, else what the op's own function for fake tensors says."""
+        """Infers metadata of a result: from the values that it replaces, otherwise from the op's fake-tensor function."""
         vals = [old.meta.get("val") if old is not None else None for old in replaced]
         if all(isinstance(val, torch.Tensor) and val.is_contiguous() for val in vals):
             node.meta["val"] = vals[0] if parts[0] is node else tuple(vals)
@@ -242,7 +242,7 @@ class _Back:
         return value
 
     def _writers(self, name):
-        """Calls that copy a value into an argument: what the graph returns, for a graph of ours."""
+        """Returns calls that copy a value into an argument: the outputs of such a graph."""
         return [user for node in self._alike(name) for user in node.users if user.target is torch.ops.aten.copy_.default]
 
     def _replace(self, user, old, new):
@@ -251,7 +251,7 @@ class _Back:
             user.replace_input_with(node, by)
 
     def _erase(self, names):
-        """And what was read by these alone, which the graph may not have been told of."""
+        """Erases a node and the operands that only it read, which the imported graph may not contain."""
         rest = [node for name in names for node in self._alike(name)]
         erased = set()
         while rest:
@@ -265,7 +265,7 @@ class _Back:
 
 @contextlib.contextmanager
 def _no_collections():
-    """Small objects by the thousand would have Python's collector look through all of PyTorch's several times."""
+    """Disables garbage collection: thousands of small objects would trigger several scans of PyTorch's heap."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -276,7 +276,7 @@ def _no_collections():
 
 
 class InductorPass(CustomGraphPass):
-    """A pass for Inductor's options, as post_grad_custom_pre_pass; see inductor_pass. `done` has an entry for each graph."""
+    """A pass for Inductor's option post_grad_custom_pre_pass; see inductor_pass. `done` has an entry for each graph."""
 
     def __init__(self, rules: t.Sequence[str], pipeline: str, params: t.Mapping[str, t.Any]):
         self.done: t.List[Rewritten] = []
@@ -300,7 +300,7 @@ class InductorPass(CustomGraphPass):
             self.done.append(Rewritten(rewrites, explained=explained))
 
     def _rewrite(self, graph: torch.fx.Graph) -> t.Tuple[t.Dict[str, int], t.Callable[[], Explanations]]:
-        """What was rewritten, and what tells why other rules were not."""
+        """Returns the rewrites, and an explanation object for the rules that did not match."""
         told = functools.partial(Told, graph, graph.owning_module, self._session)
         said = seen(graph, self._session, self._rules, self._pipeline)
         whole = said is None
@@ -313,7 +313,7 @@ class InductorPass(CustomGraphPass):
         return rewrites, functools.partial(self._explain, before, missed)
 
     def _explain(self, graph: _piecewise.Graph, rules: t.Sequence[str]) -> Explanations:
-        """Of rules of the pipeline."""
+        """Explains the rules of the pipeline."""
         all_said = [commands.explain(graph, self._rules, rule, self._pipeline, self._params) for rule in rules]
         out = Explanations(said for said in all_said if not any(miss["code"] == _OUTSIDE for miss in said["near_misses"]))
         _note_casts(graph, [miss for said in out for miss in said["near_misses"]])
@@ -326,12 +326,12 @@ class InductorPass(CustomGraphPass):
         return inductor_pass, self._made_of
 
     def uuid(self) -> str:
-        """Of the rules' texts, the pipeline, the params and this build: equal where the pass does the same."""
+        """Returns an identifier of the rules' texts, the pipeline, the params, and this build, for Inductor's cache."""
         return self._uuid
 
 
 def inductor_pass(rules: t.Union[str, t.Sequence[str]], pipeline: str, params: t.Optional[t.Mapping[str, t.Any]] = None) -> InductorPass:
-    """Rules of Piecewise as a pass of Inductor's.
+    """Returns a pass for Inductor that applies Piecewise's rules.
 
         torch.compile(model, options={"post_grad_custom_pre_pass": piecewise.pytorch.inductor_pass("my.pwr", "fuse")})
 

@@ -1,4 +1,4 @@
-"""What torch.compile's `options` may hold."""
+"""Parsing of torch.compile's `options`."""
 from __future__ import annotations
 
 import dataclasses
@@ -15,7 +15,7 @@ FROZEN = "frozen"  # the rules, and the pipeline of theirs, for weights that are
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-    """What torch.compile's `options` may hold; two backends of equal options are equal.
+    """The options of the backend; two backends with equal options are equal.
 
     rules: files, or names of the library. pipeline: one of theirs; "" rewrites nothing. params of the rules as {"tp": 2}. backend: eager, cpu, interpreter.
     own_attention: calls of vLLM's attention are Piecewise's, each of a new sequence; without it they are the program's, as their caches are.
@@ -36,15 +36,13 @@ class Options:
 
     @classmethod
     def of(cls, given: t.Optional[t.Mapping[str, t.Any]]) -> "Options":
-        """From a dict; ValueError for a name that there is none of, and for a value of another kind."""
+        """Parses a dict; raises ValueError for an unknown name or a value of the wrong type."""
         values = dict(given or {})
         kinds = {field.name: _KINDS[str(field.type)] for field in dataclasses.fields(cls)}
         for name in values:
             if name not in kinds:
                 near = difflib.get_close_matches(str(name), kinds, 1)
-                raise ValueError(
-                    f"piecewise has no option `{name}`; options are {', '.join(kinds)}" + (f": did you mean `{near[0]}`?" if near else "")
-                )
+                raise ValueError(f"piecewise has no option `{name}`; options are {', '.join(kinds)}" + (f": did you mean `{near[0]}`?" if near else ""))
         for name, value in values.items():
             kind = kinds[name]
             try:
@@ -57,13 +55,13 @@ class Options:
 
 
 def check_mode(mode: t.Any) -> None:
-    """ValueError for a mode of torch.compile's: Piecewise has none."""
+    """Raises ValueError for any mode of torch.compile: Piecewise has none."""
     if mode not in (None, "default"):
         raise ValueError(f"piecewise has no mode `{mode}`: leave it out; what Piecewise does is said by its options, such as {{'frozen': True}}")
 
 
 class _Kind(t.NamedTuple):
-    """Of an option's values."""
+    """The type of an option's values."""
 
     words: str
     read: t.Callable[[t.Any], t.Any]

@@ -1,4 +1,9 @@
-"""Graphs of torch.fx cut into parts that Piecewise takes, and calls between them that stay PyTorch's."""
+"""Partitions a torch.fx graph into parts for Piecewise and calls that remain PyTorch's.
+
+The problem is acyclic graph partitioning: contract the taken calls into as few parts as possible without creating a cycle. Each call is assigned to the
+earliest level of a longest-path layering (see Stages), which gives the minimum number of parts. Ordered calls, which have effects or draw random numbers,
+are chained so that their order is kept. A second pass moves calls to later parts where that reduces the bytes carried between parts.
+"""
 from __future__ import annotations
 
 import dataclasses
@@ -16,7 +21,7 @@ _BEFORE = -1  # the stage of calls that need no part
 
 
 def _bytes(node: Node) -> int:
-    """Of a tensor; sizes that are symbols count as their hints."""
+    """Returns the bytes of a tensor; symbolic sizes count as their hints."""
     value = node.meta.get("val")
     if not isinstance(value, torch.Tensor):
         return 0
@@ -32,13 +37,13 @@ def _tags(node: Node) -> t.Container[torch.Tag]:
 
 
 def _bodies(node: Node) -> t.List[torch.fx.GraphModule]:
-    """Graphs that a call is given."""
+    """Returns the graphs among a call's arguments."""
     values = [attribute(node.graph.owning_module, n.target) for n in node.all_input_nodes if n.op == "get_attr"]
     return [value for value in values if isinstance(value, torch.fx.GraphModule)]
 
 
 def is_ordered(node: Node) -> bool:
-    """It is seen when it runs: it draws random numbers, writes, or has an effect."""
+    """Returns True if the call's order is observable: it draws random numbers, writes, or has an effect."""
     if isinstance(node.target, torch._ops.HigherOrderOperator):
         return True if not (bodies := _bodies(node)) else any(is_ordered(n) for body in bodies for n in body.graph.nodes)
     return node.op.startswith("call_") and (torch.Tag.nondeterministic_seeded in _tags(node) or node.is_impure())
@@ -51,10 +56,10 @@ def _is_view(node: Node) -> bool:
 
 
 class Stages:
-    """When each call runs: those of a stage that are taken are one part, and behind them run those that stay.
+    """Assigns each call to a stage. The taken calls of a stage form one part; the calls that stay run after it.
 
-    There are as many parts as the longest chain of taken calls with a call between them that stays: fewer are impossible. Calls that cost nothing, views of
-    arguments, sizes and constants, have no stage: each part makes them anew.
+    The number of parts is the maximum, over all dependency chains, of taken segments separated by calls that stay; fewer parts are impossible. Calls that cost
+    nothing (views of arguments, sizes, and constants) have no stage: each part duplicates them.
     """
 
     def __init__(self, module: torch.fx.GraphModule, staying: Staying):
@@ -75,7 +80,7 @@ class Stages:
         return [node for node in self.graph.nodes if self.of.get(node) == stage and node not in self.stays]
 
     def between(self, stage: int) -> t.List[Node]:
-        """Calls that stay PyTorch's and run behind the part of this stage."""
+        """Returns the calls that remain PyTorch's and run after the part of this stage."""
         return [node for node in self.graph.nodes if self.of.get(node) == stage and node in self.stays]
 
     def _place(self):
@@ -109,7 +114,7 @@ class Stages:
         return number or _is_view(node) or not any(isinstance(n.meta.get("val"), torch.Tensor) for n in node.all_input_nodes)
 
     def _sink(self):
-        """Calls run in the part of their first user, where less memory is carried from part to part so."""
+        """Moves calls to the part of their first user if that reduces the bytes carried between parts."""
         for node in reversed(self.graph.nodes):
             if node not in self.of or node in self.stays or has_parts(node) or node.target is operator.getitem or is_ordered(node):
                 continue
@@ -131,7 +136,7 @@ class Stages:
 
 @dataclasses.dataclass
 class Part:
-    """A part of a graph: what it is given, and its calls beside those of the whole."""
+    """A part of a graph: its arguments, its results, and its calls paired with the original ones."""
 
     module: torch.fx.GraphModule
     given: t.List[Node]
@@ -140,7 +145,7 @@ class Part:
 
 
 class _Copy:
-    """A graph that is being made of nodes of another."""
+    """A graph under construction from copies of another graph's nodes."""
 
     def __init__(self, owner: torch.fx.GraphModule):
         self.owner = owner
@@ -149,7 +154,7 @@ class _Copy:
         self.attributes: t.Dict[str, t.Any] = {}
 
     def read(self, node: Node) -> Node:
-        """A copy of a get_attr node."""
+        """Returns a copy of a get_attr node."""
         name = node.target.replace(".", "_")
         self.attributes[name] = attribute(self.owner, node.target)
         copy = self.graph.get_attr(name)
@@ -157,13 +162,13 @@ class _Copy:
         return copy
 
     def call(self, node: Node, meant: t.Callable[[Node], Node]) -> Node:
-        """A copy of a call or of what is returned."""
+        """Copies a call or the output node."""
         self.copies[node] = self.graph.node_copy(node, meant)
         return self.copies[node]
 
 
 class _PartCopy(_Copy):
-    """Calls of one part, whose operands are copied where they cost nothing and else given."""
+    """Copies the calls of one part. Operands that cost nothing are copied too; all others become arguments."""
 
     def __init__(self, owner: torch.fx.GraphModule, stages: Stages, nodes: t.Sequence[Node]):
         super().__init__(owner)
@@ -189,7 +194,7 @@ class _PartCopy(_Copy):
 
     @staticmethod
     def _is_size(node: Node) -> bool:
-        """A number that is read of a tensor: the part is given it, and not the tensor."""
+        """Returns True for a number read from a tensor: the part receives the number instead of the tensor."""
         return isinstance(node.meta.get("val"), torch.SymInt) and any(isinstance(n.meta.get("val"), torch.Tensor) for n in node.all_input_nodes)
 
     def _give(self, node: Node) -> Node:
@@ -202,7 +207,7 @@ class _PartCopy(_Copy):
         return copy
 
     def symbols(self) -> t.Tuple[t.Set[t.Any], t.Set[t.Any]]:
-        """Those that its values need, and those that what it is given tells."""
+        """Returns the symbols that the part's values need, and the symbols that its arguments determine."""
         needed, told = set(), set()
         for node in self.graph.nodes:
             needed |= free_symbols(node.meta.get("val"))
@@ -224,7 +229,7 @@ class _PartCopy(_Copy):
 
 
 class Partition:
-    """A graph as parts, and as a graph that calls them: `parts`, `whole(functions of the parts, of subgraphs)`."""
+    """A graph as parts, and a graph that calls them: `parts`, `whole(functions of the parts, of subgraphs)`."""
 
     def __init__(self, module: torch.fx.GraphModule, staying: Staying):
         _own_views_of_outputs(module.graph, staying)
@@ -238,7 +243,7 @@ class Partition:
         self.parts = [copy.finish([n for n in self.stages.part(stage) if n in read]) for stage, copy in enumerate(copies)]
 
     def _numbers(self) -> t.Dict[t.Any, Node]:
-        """By symbol: a node that is that number; one that reads it of an argument where there is none."""
+        """Returns a node for each symbol; creates one that reads an argument's size if necessary."""
         out: t.Dict[t.Any, Node] = {}
         for node in self._module.graph.nodes:
             value = node.meta.get("val")
@@ -267,7 +272,7 @@ class Partition:
         return read
 
     def whole(self, functions: t.Sequence[t.Any], subgraphs: t.Mapping[str, t.Any]) -> torch.fx.GraphModule:
-        """The graph that calls the parts by these modules, and modules in the places of its subgraphs."""
+        """Returns the graph that calls the parts through these modules, with replacements for its subgraphs."""
         return _Whole(self._module, self.stages, self.parts, functions, subgraphs).made()
 
 
@@ -322,7 +327,7 @@ class _Whole(_Copy):
 
 
 def _own_views_of_outputs(graph: torch.fx.Graph, staying: Staying) -> None:
-    """Results that share memory with others are made by views of PyTorch's, of what is computed: a part that gives both would have them apart."""
+    """Makes views among the results PyTorch's, as views of computed results: a part that returned both would return separate memory."""
     (last,) = graph.find_nodes(op="output")
     outputs = [value for value in last.args[0] if isinstance(value, Node)]
     counts: t.Dict[int, t.Set[Node]] = {}

@@ -1,4 +1,4 @@
-"""What became of the graphs that were compiled."""
+"""Reports on compiled graphs."""
 from __future__ import annotations
 
 import dataclasses
@@ -18,7 +18,7 @@ from .options import Options
 
 @dataclasses.dataclass
 class Part:
-    """What became of calls of a graph that are compiled together: all of it, or a part between calls that stay PyTorch's."""
+    """Report on calls that are compiled together: a whole graph, or a part between calls that remain PyTorch's."""
 
     graph: _piecewise.Graph  # as it runs
     summary: t.List[str]  # what the backend made of it
@@ -26,13 +26,13 @@ class Part:
 
     @functools.cached_property
     def imported(self) -> _piecewise.Graph:
-        """As it came, before any rewriting."""
+        """Returns the graph before any rewriting."""
         return self.read()
 
 
 @dataclasses.dataclass
 class GraphReport:
-    """What became of one graph."""
+    """Report on one graph."""
 
     kind: str  # forward, backward, inference
     options: Options
@@ -51,22 +51,22 @@ class GraphReport:
 
     @property
     def graph(self) -> t.Optional[_piecewise.Graph]:
-        """The first part, as it runs; None where PyTorch runs all."""
+        """Returns the rewritten graph of the first part; None if PyTorch runs everything."""
         return self.parts[0].graph if self.parts else None
 
     @property
     def imported(self) -> t.Optional[_piecewise.Graph]:
-        """The first part as it came, before any rewriting."""
+        """Returns the graph of the first part before any rewriting."""
         return self.parts[0].imported if self.parts else None
 
     @property
     def summary(self) -> t.List[str]:
-        """What the backend made of the parts."""
+        """Returns a summary of the compiled parts."""
         return [line for part in self.parts for line in part.summary]
 
     @property
     def taken(self) -> int:
-        """Calls that Piecewise runs."""
+        """Returns the number of calls that Piecewise runs."""
         return 0 if self.refused else self.ops - sum(self.left.values())
 
     def __str__(self) -> str:
@@ -84,14 +84,14 @@ class GraphReport:
 
     @property
     def proved(self) -> str:
-        """How many rewrites are proved, in a line."""
+        """Returns the number of proved rewrites as one line."""
         fired = sum(row["rewrites"] for row in self.proofs)
         left = sum(row["left"] for row in self.proofs)
         return f"proved: {fired - left} of {counted(fired, 'rewrite')} by rules"
 
 
 class Reports(t.List[GraphReport]):
-    """Those of a function's graphs; printed a line each."""
+    """The reports of a function's graphs; prints one line each."""
 
     def __str__(self) -> str:
         return "\n".join(map(str, self)) or "no graph was compiled: call the function first"
@@ -103,17 +103,17 @@ _graphs: t.List[GraphReport] = []
 
 
 def graphs() -> Reports:
-    """Reports of the graphs compiled so far, oldest first; forget() empties the list."""
+    """Returns reports of the graphs compiled so far, oldest first; forget() clears the list."""
     return Reports(_graphs)
 
 
 def forget() -> None:
-    """Empties the list of graphs()."""
+    """Clears the list of graphs()."""
     _graphs.clear()
 
 
 def _owner(function: t.Any) -> t.Any:
-    """The function or module that torch.compile was given."""
+    """Returns the function or module passed to torch.compile."""
     inner = getattr(function, "_torchdynamo_orig_callable", getattr(function, "__wrapped__", None))
     if inner is not None:
         return _owner(inner)
@@ -121,7 +121,7 @@ def _owner(function: t.Any) -> t.Any:
 
 
 def origin() -> t.Callable[[], t.Any]:
-    """What is being compiled, as far as Dynamo's frames of this thread's stack tell."""
+    """Returns the function being compiled, from Dynamo's frames on this thread's stack."""
     frame = sys._getframe()
     while frame is not None:
         if frame.f_code.co_filename.endswith("_dynamo/eval_frame.py") and frame.f_locals.get("fn") is not None:
@@ -134,7 +134,7 @@ def origin() -> t.Callable[[], t.Any]:
 
 
 class Served:
-    """A graph's call, which notes whose weights it is given: models of one class share it where Dynamo's guards let them."""
+    """A graph's call that records whose weights it receives: models of one class share it if Dynamo's guards allow."""
 
     def __init__(self, call: t.Callable[..., t.Any], weight: int, report: GraphReport):
         self._boxed_call = True
@@ -156,7 +156,7 @@ class Served:
 
 
 def _serves(graph: GraphReport, owner: t.Any) -> bool:
-    """It was compiled for a function or module, or called with its weights; a function's is that of others of the same code."""
+    """Returns True if it was compiled for a function or module, or called with its weights. Functions with the same code count as one."""
     made_for = graph.origin()
     if made_for is owner:
         return True
@@ -168,13 +168,13 @@ def _serves(graph: GraphReport, owner: t.Any) -> bool:
 
 
 def report(function: t.Any) -> Reports:
-    """Reports of the graphs of a function or module that torch.compile gave, those too that were compiled for another model of its class and run for this one."""
+    """Returns the reports of a function or module from torch.compile, including graphs compiled for another model of its class and reused."""
     owner = _owner(function)
     return Reports(graph for graph in _graphs if _serves(graph, owner))
 
 
 class Explanations(t.List[t.Dict[str, t.Any]]):
-    """Of piecewise.explain, one a graph; printed with a line for each application and near miss."""
+    """The results of piecewise.explain for each graph; prints a line for each application and near miss."""
 
     def __str__(self) -> str:
         lines = []
@@ -188,7 +188,7 @@ class Explanations(t.List[t.Dict[str, t.Any]]):
 
 
 def explain(function: t.Any, rule: str, **how: t.Any) -> Explanations:
-    """What became of a rule in the graphs of a function or module that torch.compile gave, part by part, and why it did not match; `how` as in piecewise.explain.
+    """Explains a rule in the graphs of a function or module from torch.compile, part by part; `how` as in piecewise.explain.
 
     Graphs that run in PyTorch as a whole are left out. Error where there is no such rule, or no graph.
     """

@@ -1,4 +1,4 @@
-"""Functions of torch.compile that aot_compile saves."""
+"""Serialization of compiled functions for aot_compile."""
 from __future__ import annotations
 
 import copy
@@ -21,7 +21,7 @@ from .options import Options
 
 @dataclasses.dataclass
 class _Input:
-    """What a graph is told of an argument: a tensor without numbers, or a size."""
+    """The description of an argument: a tensor without data, or a size."""
 
     dtype: t.Optional[torch.dtype]  # None: a size, which is `sizes[0]`
     sizes: t.List[int]
@@ -39,7 +39,7 @@ class _Input:
         return cls(value.dtype, list(map(_hint, value.shape)), list(map(_hint, value.stride())), varies, value.requires_grad)
 
     def made(self, mode: FakeTensorMode, name: str) -> t.Any:
-        """The argument, in a mode of fake tensors; sizes that vary are new symbols, of which tracing finds out which are equal."""
+        """Returns the argument in a fake-tensor mode; varying sizes become new symbols, and tracing determines which are equal."""
         source, dims = ConstantSource(name), [DimDynamic.DYNAMIC if varies else DimDynamic.STATIC for varies in self.varies]
         if self.dtype is None:
             if not self.varies[0]:
@@ -57,7 +57,7 @@ def _hint(number: t.Any) -> int:
 
 
 def _bare(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
-    """A copy without what of Dynamo's cannot be saved."""
+    """Returns a copy without Dynamo's unserializable state."""
     out = copy.copy(module)
     out.graph = copy.deepcopy(module.graph)
     for node in out.graph.nodes:
@@ -67,7 +67,7 @@ def _bare(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
 
 
 def _name_sources(module: torch.fx.GraphModule) -> None:
-    """Names where arguments and weights come from: AOT autograd looks for weights among arguments only where that is known."""
+    """Sets the sources of arguments and weights: AOT autograd recognizes weights among arguments only if the sources are known."""
     names = [*dict(module.named_parameters(remove_duplicate=False)), *dict(module.named_buffers(remove_duplicate=False))]
     module._param_name_to_source = {name: ConstantSource(name) for name in names}
     for i, node in enumerate(module.graph.find_nodes(op="placeholder")):
@@ -75,13 +75,13 @@ def _name_sources(module: torch.fx.GraphModule) -> None:
 
 
 def saved_graph(module: torch.fx.GraphModule, inputs: t.Sequence[t.Any]) -> bytes:
-    """A graph of Dynamo's, and what it is told of its arguments."""
+    """Returns a graph of Dynamo with the descriptions of its arguments."""
     told = [_Input.of(node.meta.get("example_value", value)) for node, value in zip(module.graph.find_nodes(op="placeholder"), inputs)]
     return GraphPickler.dumps((_bare(module), told), PickleOptions(ops_filter=None))
 
 
 class Portable(SerializableCallable):
-    """A graph of Dynamo's, compiled, as aot_compile saves it: where it is loaded it is compiled again, out of the compile cache."""
+    """A compiled graph of Dynamo in the form that aot_compile saves; on load it is recompiled from the compile cache."""
 
     def __init__(self, options: Options, saved: bytes, call: t.Callable[..., t.Any]):
         self._options, self._saved, self._call = options, saved, call

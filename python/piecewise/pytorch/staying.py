@@ -1,4 +1,4 @@
-"""Which calls of a graph of torch.fx stay PyTorch's, and why."""
+"""Selection of calls in a torch.fx graph that remain PyTorch's, with reasons."""
 from __future__ import annotations
 
 import typing as t
@@ -14,14 +14,14 @@ _WORDS = (bool, int, float, str, torch.dtype, torch.layout, torch.memory_format,
 
 
 def attribute(owner: t.Any, path: str) -> t.Any:
-    """What a get_attr node of the owner's graph reads."""
+    """Returns the attribute that a get_attr node of the owner's graph reads."""
     for part in path.split("."):
         owner = getattr(owner, part)
     return owner
 
 
 def memory_of(node: torch.fx.Node) -> t.Optional[int]:
-    """A number that is equal for tensors that share memory; None of all else."""
+    """Returns a number that is equal for tensors that share memory; None for non-tensors."""
     value = node.meta.get("val")
     if not isinstance(value, torch.Tensor) or value.layout != torch.strided:
         return None
@@ -29,7 +29,7 @@ def memory_of(node: torch.fx.Node) -> t.Optional[int]:
 
 
 def has_parts(node: torch.fx.Node) -> bool:
-    """Its value is a tuple or a list."""
+    """Returns True if the value is a tuple or a list."""
     return isinstance(node.meta.get("val"), (tuple, list))
 
 
@@ -68,13 +68,13 @@ def _reason_of_target(node: torch.fx.Node) -> str:
 
 
 def _makes_sizes(node: torch.fx.Node) -> bool:
-    """Sizes of its results are known only when it has run."""
+    """Returns True if the sizes of its results are known only after it ran."""
     unknown = free_unbacked_symbols(node.meta.get("val"))
     return bool(unknown) and not unknown <= set().union(*(free_unbacked_symbols(n.meta.get("val")) for n in node.all_input_nodes))
 
 
 class Staying:
-    """Calls of a graph that stay PyTorch's, with the reasons."""
+    """The calls of a graph that remain PyTorch's, with the reasons."""
 
     def __init__(self, module: torch.fx.GraphModule):
         self._module = module
@@ -87,14 +87,14 @@ class Staying:
                 self.reasons[node] = reason
 
     def leave(self, reasons: t.Mapping[torch.fx.Node, str]) -> None:
-        """To PyTorch, and with calls that give lists what takes these apart."""
+        """Leaves a call to PyTorch, and with a call that returns a list also those that unpack it."""
         for node, reason in reasons.items():
             self.reasons[node] = reason
             if has_parts(node):
                 self.reasons.update(dict.fromkeys(node.users, reason))
 
     def writes_arguments(self, node: torch.fx.Node) -> bool:
-        """It writes a tensor that the graph is given."""
+        """Returns True if it writes a tensor argument of the graph."""
         mutable = isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable
         return mutable and any(memory_of(n) in self._given for n in node.all_input_nodes)
 

@@ -1,4 +1,9 @@
-"""Memory as a graph of torch.fx has it: which values share it, how they lie in it, and calls that read it as it lies."""
+"""Memory layout in torch.fx graphs: aliasing, strides, and calls that address memory by strides.
+
+Engines compute on row-major tensors, but calls such as as_strided address the underlying storage. read_memory rewrites these calls to address a
+row-major tensor with the same elements in storage order. Invariant: every rewritten call reads exactly the elements that PyTorch reads. A call for which
+that cannot be guaranteed remains PyTorch's. Places are symbolic (sympy) in the graph's sizes. One pass over the graph.
+"""
 from __future__ import annotations
 
 import operator
@@ -14,7 +19,7 @@ Number = t.Any  # an int, or an expression of symbols
 
 
 class Place(t.NamedTuple):
-    """How a tensor lies in its memory."""
+    """The layout of a tensor in its storage: sizes, strides, and offset in elements."""
 
     sizes: t.Tuple[Number, ...]
     strides: t.Tuple[Number, ...]
@@ -25,15 +30,15 @@ class Place(t.NamedTuple):
         return cls(tuple(map(expression, fake.shape)), tuple(map(expression, fake.stride())), expression(fake.storage_offset()))
 
     def beside(self, root: Place) -> Place:
-        """The same, counted from where another begins."""
+        """Returns the place with its offset relative to `root`."""
         return self._replace(offset=self.offset - root.offset)
 
     def at(self, evaluate: t.Callable[[Number], int]) -> Place:
-        """In numbers."""
+        """Returns the place with all numbers evaluated."""
         return Place(tuple(map(evaluate, self.sizes)), tuple(map(evaluate, self.strides)), evaluate(self.offset))
 
     def kept(self) -> t.List[t.Any]:
-        """As a file has it."""
+        """Returns the serializable form."""
         return [[*map(kept_number, self.sizes)], [*map(kept_number, self.strides)], kept_number(self.offset)]
 
     @classmethod
@@ -42,14 +47,14 @@ class Place(t.NamedTuple):
 
     @property
     def span(self) -> int:
-        """How much memory there is, from its beginning to the last element; of numbers."""
+        """Returns the extent of memory in elements, from its beginning through the last element; requires concrete numbers."""
         if 0 in self.sizes:
             return 0
         return self.offset + 1 + sum((size - 1) * stride for size, stride in zip(self.sizes, self.strides))
 
 
 def kept_number(number: Number) -> t.Any:
-    """As a file has it: an int, or coefficients with the names of symbols."""
+    """Returns the serializable form of a number: an int, or coefficients with the names of symbols. Raises Refused for other expressions."""
     if isinstance(number, int):
         return number
     out = []
@@ -72,7 +77,7 @@ def read_number(kept: t.Any) -> Number:
 
 
 def roots(graph: torch.fx.Graph) -> t.Dict[int, torch.fx.Node]:
-    """By memory: the node that it comes from."""
+    """Returns the originating node of each storage."""
     out: t.Dict[int, torch.fx.Node] = {}
     for node in graph.nodes:
         memory = memory_of(node)
@@ -82,7 +87,7 @@ def roots(graph: torch.fx.Graph) -> t.Dict[int, torch.fx.Node]:
 
 
 def row_major(place: Place) -> bool:
-    """Whether elements lie one behind the other in the order of indices, wherever the first one is."""
+    """Returns True if the elements are contiguous in row-major order, at any offset."""
     count: Number = 1
     for size, stride in zip(reversed(place.sizes), reversed(place.strides)):
         if size != 1 and not _equal(stride, count):
@@ -104,7 +109,7 @@ def _hint(number: t.Any) -> int:
 
 
 def _order(fake: torch.Tensor) -> t.List[int]:
-    """Its dims from the outermost in memory to the innermost."""
+    """Returns the dims in memory order, outermost first."""
     strides = [_hint(n) for n in fake.stride()]
     return sorted(range(fake.dim()), key=lambda dim: (-strides[dim], dim))
 
@@ -116,17 +121,14 @@ def _permuted(graph: torch.fx.Graph, node: torch.fx.Node, order: t.Sequence[int]
 
 
 def _copied(graph: torch.fx.Graph, node: torch.fx.Node) -> torch.fx.Node:
-    """In memory of its own, row-major."""
+    """Returns a row-major copy in separate memory."""
     made = graph.call_function(torch.ops.aten.clone.default, (node,), {"memory_format": torch.contiguous_format})
     made.meta["val"] = node.meta["val"].clone(memory_format=torch.contiguous_format)
     return made
 
 
 def _as_it_lies(graph: torch.fx.Graph, node: torch.fx.Node) -> t.Tuple[torch.fx.Node, t.List[int]]:
-    """A value whose elements, in the order of indices, lie as those of the node from the beginning of its memory on; and its dims among the node's.
-
-    _Gaps where there are gaps.
-    """
+    """Returns a value whose row-major elements equal the node's storage, and the order of its dims; raises _Gaps if the storage has gaps."""
     fake = node.meta["val"]
     order = list(range(fake.dim()))
     if row_major(Place.of(fake)):
@@ -138,7 +140,7 @@ def _as_it_lies(graph: torch.fx.Graph, node: torch.fx.Node) -> t.Tuple[torch.fx.
 
 
 def _begins(node: torch.fx.Node) -> Number:
-    """Where in its memory a tensor's first element is when PyTorch runs the graph: copies lie as what they are of, which their fake tensors do not always say."""
+    """Returns the offset of a tensor's first element when PyTorch runs the graph; copies keep their source's layout, which fake tensors may not show."""
     while True:
         if node.target == torch.ops.aten.copy.default:
             node = node.args[0]
@@ -154,7 +156,7 @@ def _begins(node: torch.fx.Node) -> Number:
 
 
 class _Gaps(Exception):
-    """No row-major tensor has all that is read."""
+    """Raised if no row-major tensor contains all elements that are read."""
 
 
 def _reach(layout: t.Sequence[t.Sequence[t.Any]], offset: t.Any) -> t.Optional[int]:
@@ -163,7 +165,7 @@ def _reach(layout: t.Sequence[t.Sequence[t.Any]], offset: t.Any) -> t.Optional[i
 
 
 class _Reads:
-    """Calls that say where in memory elements are get values that lie there when they are row-major."""
+    """Rewrites calls that address storage by offset and strides to address row-major values."""
 
     def __init__(self, graph: torch.fx.Graph):
         self._graph, self._roots = graph, roots(graph)
@@ -180,7 +182,7 @@ class _Reads:
                 self._functionalised(node)
 
     def _offset(self, node: torch.fx.Node, at: int, root: torch.fx.Node, first: Number) -> t.Any:
-        """Where the call begins, counted from `first`, in the memory that comes from `root`."""
+        """Returns the offset of the call, relative to `first`, in the storage of `root`."""
         offset = node.args[at] if len(node.args) > at else node.kwargs.get("storage_offset")
         if offset is None:
             own = Place.of(node.args[0].meta["val"]).beside(Place.of(root.meta["val"]))
@@ -192,7 +194,7 @@ class _Reads:
         raise Refused(f"where {node.name} begins in memory is known when it runs")
 
     def _strided(self, node: torch.fx.Node) -> None:
-        """Reads the value that the memory comes from."""
+        """Rewrites a strided read to read the value that owns the storage."""
         root = self._roots[memory_of(node.args[0])]
         fake = root.meta["val"]
         layout = node.args[1:3]
@@ -212,7 +214,7 @@ class _Reads:
         node.args, node.kwargs = (base, *layout, offset), {}
 
     def _scattered(self, node: torch.fx.Node) -> None:
-        """Writes into the argument as it lies; the result lies as the argument does."""
+        """Rewrites a strided write into the argument; the result keeps the argument's layout."""
         given, fake = node.args[0], node.meta["val"]
         offset = self._offset(node, 4, given, self._first[given])
         try:
@@ -230,7 +232,7 @@ class _Reads:
             self._turn_back(node, fake, order)
 
     def _functionalised(self, node: torch.fx.Node) -> None:
-        """Views by strides are of bases that are row-major."""
+        """Rewrites strided views so that their bases are row-major."""
         parts = [key.removesuffix("_stride").removeprefix("_") for key in node.kwargs if key.startswith("_") and key.endswith("_stride")]
         for index in sorted({node.kwargs[f"_{name}_base_index"] for name in parts}):
             base = node.kwargs["_all_bases"][index]
@@ -257,7 +259,7 @@ class _Reads:
                     self._turn_back(user, user.meta["val"], order)
 
     def _check_parts(self, node: torch.fx.Node, index: int, first: Number) -> None:
-        """Refused where a view of the base reads what the base lacks: PyTorch's copy of an argument may lie as its fake tensor does not say."""
+        """Raises Refused if a view of the base reads elements outside it: PyTorch's copy of an argument may have another layout than its fake tensor."""
         base, kwargs = node.kwargs["_all_bases"][index], node.kwargs
         for name in (key.removesuffix("_base_index") for key, at in kwargs.items() if key.endswith("_base_index") and at == index):
             layout, offset = (kwargs.get(f"{name}_size"), kwargs.get(f"{name}_stride")), kwargs.get(f"{name}_storage_offset")
@@ -270,7 +272,7 @@ class _Reads:
 
     @staticmethod
     def _views(node: torch.fx.Node, index: int, first: Number, turned: bool) -> t.Dict[str, t.Any]:
-        """Its arguments, where views of the base count from its first element; `turned`: the base gets other dims."""
+        """Returns the arguments with view offsets relative to the base's first element; `turned`: the base's dims are permuted."""
         kwargs = dict(node.kwargs)
         for key, at in node.kwargs.items():
             if not key.endswith("_base_index") or at != index:
@@ -284,7 +286,7 @@ class _Reads:
         return kwargs
 
     def _turn_back(self, node: torch.fx.Node, fake: torch.Tensor, order: t.Sequence[int]) -> None:
-        """A value that was computed with permuted dims is read with its own."""
+        """Restores the dims of a value that was computed with permuted dims."""
         node.meta["val"] = fake.permute(order)
         with self._graph.inserting_after(node):
             seen = _permuted(self._graph, node, [order.index(dim) for dim in range(len(order))])
@@ -294,7 +296,7 @@ class _Reads:
 
 
 def _leaves(fake: torch.Tensor, layout: t.Sequence[t.Sequence[t.Any]], offset: t.Any) -> bool:
-    """Whether a part of its memory, counted from its first element, is known to have elements that it lacks."""
+    """Returns True if a part of its memory is known to contain elements outside the tensor; the part's offset counts from the first element."""
     count = 1
     for size in fake.shape:
         count = count * expression(size)
@@ -303,10 +305,10 @@ def _leaves(fake: torch.Tensor, layout: t.Sequence[t.Sequence[t.Any]], offset: t
 
 
 def read_memory(module: torch.fx.GraphModule) -> t.Dict[torch.fx.Node, str]:
-    """Changes calls that read memory as it lies, whatever the dims of what they are given, so that they read row-major tensors.
+    """Rewrites calls that address storage so that they read row-major tensors.
 
-    What is returned are those of which no value of the graph has all that they read, with the reasons: they are right as PyTorch's. Refused where even that
-    is not known.
+    Returns the calls without a value that contains all their elements, with reasons: only PyTorch runs them correctly. Raises Refused if even that is
+    that is unknown.
     """
     reads = _Reads(module.graph)
     reads.run()
@@ -315,7 +317,7 @@ def read_memory(module: torch.fx.GraphModule) -> t.Dict[torch.fx.Node, str]:
 
 
 def part_of(of: torch.Tensor, place: Place, dtype: torch.dtype) -> torch.Tensor:
-    """A part of a tensor's memory, counted from its first element in elements of the dtype."""
+    """Returns a part of a tensor's storage; the offset is in elements of the dtype, from the first element."""
     if dtype != of.dtype:
         count = -(-place.span * dtype.itemsize // of.dtype.itemsize)
         of = of.as_strided((count,), (1,), of.storage_offset()).view(dtype)
@@ -323,7 +325,7 @@ def part_of(of: torch.Tensor, place: Place, dtype: torch.dtype) -> torch.Tensor:
 
 
 def _beside(fake: torch.Tensor, root: torch.Tensor) -> t.Optional[Place]:
-    """Its place, counted from where another begins in elements of its own; None where that is not a number of them."""
+    """Returns the place relative to another tensor's first element, in its elements; None if it is not a multiple."""
     place, whole = Place.of(fake), Place.of(root)
     if fake.dtype.itemsize == root.dtype.itemsize:
         return place.beside(whole)
@@ -336,7 +338,7 @@ def _beside(fake: torch.Tensor, root: torch.Tensor) -> t.Optional[Place]:
 
 
 def shared_outputs(graph: torch.fx.Graph) -> t.Dict[torch.fx.Node, t.Tuple[torch.fx.Node, Place, Place, torch.dtype]]:
-    """By returned tensor that shares memory with an argument or with another one: whose it is, its place beside that one's, that one's, and its dtype."""
+    """Returns, for each result that shares memory with an argument or another result: the owner, both places, and the dtype."""
     known = roots(graph)
     (output,) = graph.find_nodes(op="output")
     sharing: t.Dict[int, t.Dict[torch.fx.Node, None]] = {}

@@ -1,4 +1,8 @@
-"""Graphs that calls of a graph of torch.fx are given: bodies of branches and loops, regions, and what attention does to its scores."""
+"""Subgraphs that calls of a torch.fx graph take as arguments: bodies of branches and loops, regions, and score functions of attention.
+
+Bodies that Piecewise can compile are replaced by modules that call the compiled graph. Such a module falls back to the original for arguments of other
+types or static extents. Attention with a score function is expanded to plain ops by tracing, at the cost of its fused implementation.
+"""
 from __future__ import annotations
 
 import copy
@@ -16,27 +20,25 @@ _CALL_BODIES = ("cond", "invoke_subgraph", "map_impl", "scan", "while_loop", "wh
 
 
 class Given(t.NamedTuple):
-    """A graph that calls are given, and what each of them gives it."""
+    """A subgraph, and the operands that each of its calls passes."""
 
     module: torch.fx.GraphModule
     operands: t.List[t.Sequence[t.Any]]
 
     def given(self, values: t.Container[torch.fx.Node]) -> t.Set[int]:
-        """Which of its arguments are some of these values in every call."""
-        return {
-            i for i in range(min(map(len, self.operands))) if all(isinstance(one[i], torch.fx.Node) and one[i] in values for one in self.operands)
-        }
+        """Returns the indices of arguments that are among these values in every call."""
+        return {i for i in range(min(map(len, self.operands))) if all(isinstance(one[i], torch.fx.Node) and one[i] in values for one in self.operands)}
 
 
 def _operands(node: torch.fx.Node) -> t.Sequence[t.Any]:
-    """What a call gives a graph, as far as it is the call's own operands."""
+    """Returns the operands that a call passes to its subgraph directly."""
     if node.target is torch.ops.higher_order.invoke_subgraph:
         return node.args[2:]
     return node.args[3] if node.target is torch.ops.higher_order.cond else ()
 
 
 def bodies(module: torch.fx.GraphModule) -> t.Dict[str, Given]:
-    """Graphs that calls are given, and that can be compiled themselves, by attribute."""
+    """Returns the subgraphs that can be compiled separately, by attribute."""
     out: t.Dict[str, Given] = {}
     for node in module.graph.nodes:
         if isinstance(node.target, torch._ops.HigherOrderOperator) and node.target._name in _CALL_BODIES:
@@ -52,7 +54,7 @@ def _output(module: torch.fx.GraphModule) -> torch.fx.Node:
 
 
 def listed(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
-    """A graph that gives its results as AOT autograd has them, in a tuple."""
+    """Returns a graph whose results are a tuple, as in AOT autograd."""
     if isinstance(_output(module).args[0], (tuple, list)):
         return module
     out = torch.fx.GraphModule(module, copy.deepcopy(module.graph))
@@ -66,7 +68,7 @@ def _type(value: t.Any) -> t.Any:
 
 
 class Body(torch.nn.Module):
-    """A compiled graph in the place of one that a call is given; arguments of other types go to that one."""
+    """A compiled graph that replaces a subgraph; arguments of other types are passed to the original."""
 
     def __init__(self, call: t.Callable[[t.List[t.Any]], t.Sequence[t.Any]], module: torch.fx.GraphModule):
         super().__init__()
@@ -75,8 +77,7 @@ class Body(torch.nn.Module):
         fakes = [node.meta.get("val") for node in module.graph.find_nodes(op="placeholder")]
         self._types = [_type(fake) for fake in fakes]
         self._extents = [
-            [(dim, extent) for dim, extent in enumerate(fake.shape) if isinstance(extent, int)] if isinstance(fake, torch.Tensor) else []
-            for fake in fakes
+            [(dim, extent) for dim, extent in enumerate(fake.shape) if isinstance(extent, int)] if isinstance(fake, torch.Tensor) else [] for fake in fakes
         ]
 
     def forward(self, *args):
@@ -92,17 +93,15 @@ class Body(torch.nn.Module):
 
 
 def _dense(node: torch.fx.Node) -> t.Optional[t.Callable[..., t.Any]]:
-    """What attention with a program for its scores is in plain ops, as PyTorch runs it; None for other calls."""
+    """Returns PyTorch's plain-op implementation of attention with a score function; None for other calls."""
     target = node.target
     if not isinstance(target, torch._ops.HigherOrderOperator) or target._name not in ("flex_attention", "flex_attention_backward"):
         return None
     return target.py_kernels.get(torch._C.DispatchKey.CompositeExplicitAutograd)
 
 
-def _traced(
-    module: torch.fx.GraphModule, node: torch.fx.Node, function: t.Callable[..., t.Any]
-) -> t.Tuple[torch.fx.GraphModule, t.List[torch.fx.Node]]:
-    """The call in plain ops, and which values its graph is given."""
+def _traced(module: torch.fx.GraphModule, node: torch.fx.Node, function: t.Callable[..., t.Any]) -> t.Tuple[torch.fx.GraphModule, t.List[torch.fx.Node]]:
+    """Returns the call in plain ops, and the values that the traced graph takes as arguments."""
     flat, spec = tree_flatten((node.args, node.kwargs))
     given: t.List[torch.fx.Node] = []
     for value in flat:
@@ -125,7 +124,7 @@ def _traced(
 
 
 def spell_attention(module: torch.fx.GraphModule) -> None:
-    """Puts plain ops in the places of attention with programs for its scores."""
+    """Replaces attention with score functions by plain ops."""
     calls = [(node, function) for node in module.graph.nodes if (function := _dense(node))]
     for i, (node, function) in enumerate(calls):
         traced, given = _traced(module, node, function)

@@ -1,4 +1,8 @@
-"""A graph of AOT autograd, compiled part by part; calls that cannot be taken stay PyTorch's between them."""
+"""Compiles a graph of AOT autograd part by part; calls that cannot be imported or compiled remain PyTorch's.
+
+The selection is a fixed-point iteration: an error that names nodes moves these to PyTorch and the partition starts again. Each iteration moves at least
+one call, so there are at most as many iterations as calls. An error that names none of the nodes of a part moves the whole part.
+"""
 from __future__ import annotations
 
 import dataclasses
@@ -31,13 +35,13 @@ _NUMBERS = (torch.SymInt, torch.SymFloat, torch.SymBool)
 
 
 def pipelines(options: Options) -> t.List[str]:
-    """What a graph goes through."""
+    """Returns the pipelines of a graph."""
     return [name for name in (options.pipeline, FROZEN if options.frozen else "") if name]
 
 
 @dataclasses.dataclass
 class _Rewritten:
-    """A graph after its import and the pipeline, as a text that the compile cache keeps."""
+    """A graph after import and pipeline, as a text for the compile cache."""
 
     imported: str
     graph: str
@@ -66,7 +70,7 @@ class _Rewritten:
 
 
 class _Taken(t.NamedTuple):
-    """A part, compiled."""
+    """A compiled part."""
 
     call: Call
     rewritten: _Rewritten
@@ -75,7 +79,7 @@ class _Taken(t.NamedTuple):
 
 
 class _Boxed:
-    """The graph that calls parts, as AOT autograd calls it: with a list of arguments, which it empties."""
+    """The graph that calls parts, in AOT autograd's boxed calling convention: takes a list of arguments and empties it."""
 
     def __init__(self, module: torch.fx.GraphModule):
         self._boxed_call = True
@@ -86,19 +90,19 @@ class _Boxed:
 
 
 def calls_of(graph: torch.fx.Graph) -> t.List[torch.fx.Node]:
-    """Calls that compute tensors."""
+    """Returns the calls that compute tensors."""
     calls = [node for node in graph.nodes if node.op.startswith("call_") and node.target is not operator.getitem]
     return [node for node in calls if not isinstance(node.meta.get("val"), _NUMBERS)]
 
 
 class Taking:
-    """Compiles graphs, those that their calls are given too, and adds up what became of them in a report."""
+    """Compiles graphs and the subgraphs of their calls, and accumulates the results in a report."""
 
     def __init__(self, session: _piecewise.Session, rules: _piecewise.Rules, options: Options, report: GraphReport):
         self._session, self._rules, self._options, self._report = session, rules, options, report
 
     def take(self, module: torch.fx.GraphModule, static: t.Container[int] = ()) -> t.Callable[..., t.Any]:
-        """What is called in the graph's place; `static`: which arguments are weights. Refused or Error where none of it can be taken."""
+        """Returns the compiled function for a graph; `static` marks weights. Raises Refused or Error if Piecewise can run none of it."""
         spell_attention(module)
         left = read_memory(module)
         staying = Staying(module)
@@ -146,7 +150,7 @@ class Taking:
             raise _Culprit(dict.fromkeys(found or nodes.values(), str(why))) from None
 
     def _bodies(self, module: torch.fx.GraphModule, weights: t.Container[torch.fx.Node]) -> t.Dict[str, Body]:
-        """Those that can be compiled, by attribute."""
+        """Returns the compiled subgraphs, by attribute."""
         out = {}
         for name, body in bodies(module).items():
             try:
@@ -202,7 +206,7 @@ class Taking:
         return _Taken(call, rewritten, PartReport(graph, compiled.summary, read), warm)
 
     def _rewritten(self, told: Told) -> t.Tuple[_Rewritten, bool]:
-        """The graph to run, made once for all processes; whether an earlier one made it."""
+        """Returns the graph to run, cached across processes, and whether it was already cached."""
         made = []
 
         def make() -> bytes:
@@ -215,7 +219,7 @@ class Taking:
 
 
 class _PartCall(torch.nn.Module):
-    """A part, as a graph of torch.fx calls it."""
+    """A compiled part as a torch.fx module."""
 
     def __init__(self, call: Call):
         super().__init__()
@@ -226,7 +230,7 @@ class _PartCall(torch.nn.Module):
 
 
 class _Culprit(Exception):
-    """Calls that cannot be taken after all, with the reasons."""
+    """Raised with calls that turned out to be unsupported, and the reasons."""
 
     def __init__(self, reasons: t.Dict[torch.fx.Node, str]):
         super().__init__()
@@ -234,7 +238,7 @@ class _Culprit(Exception):
 
 
 def _blamed(why: Error, nodes: t.Mapping[str, torch.fx.Node]) -> t.List[torch.fx.Node]:
-    """The nodes that an error is about; none: it names none of these."""
+    """Returns the nodes that an error names, possibly none."""
     if why.code == _NO_SLICE:
         return [node for node in nodes.values() if any(key.endswith("_stride") for key in node.kwargs)]
     place = why.place or ""

@@ -1,4 +1,4 @@
-"""A graph of torch.fx, told to the importer node by node."""
+"""Feeds a torch.fx graph to the importer node by node."""
 from __future__ import annotations
 
 import functools
@@ -33,11 +33,11 @@ _NAMES = {dtype: dtype_abbrs[dtype] for dtype in DTYPES.values()}
 
 
 class Refused(Exception):
-    """Why a graph cannot be taken."""
+    """The reason why a graph cannot be imported."""
 
 
 def type_text(value: t.Any) -> str:
-    """As torch prints a type: f32[s0, 64], Sym(s0); empty: it is neither a tensor nor a number."""
+    """Formats a type as torch prints it: f32[s0, 64], Sym(s0); empty for anything but a tensor or a number."""
     if isinstance(value, torch.Tensor):
         if value.layout != torch.strided or value.device.type != "cpu":
             raise Refused(f"a tensor is {value.layout} on {value.device}; strided ones in CPU memory are taken")
@@ -62,7 +62,7 @@ def _target_text(target: t.Any) -> str:
 
 
 class _Torch:
-    """What FxGraph asks of torch; `ops` are the overloads that it has asked for."""
+    """Callbacks from FxGraph to torch; `ops` records the overloads that were resolved."""
 
     node, tensor, strided, dtypes = torch.fx.Node, torch.Tensor, torch.strided, _NAMES
     type = staticmethod(type_text)
@@ -76,13 +76,13 @@ class _Torch:
         return _target_text(target)
 
     def purity(self, target: t.Any) -> str:
-        """Of an op that writes nothing: "core" where it is PyTorch's, else "other"; of all else ""."""
+        """Classifies an op that writes nothing as "core" (PyTorch's) or "other"; all others as ""."""
         if not isinstance(target, torch._ops.OpOverload) or target._schema.is_mutable:
             return ""
         return "core" if target.namespace in ("aten", "prims") else "other"
 
     def schemas(self) -> t.Dict[str, str]:
-        """Of ops asked for that are not PyTorch's own, by target."""
+        """Returns the schemas of the recorded ops that are not PyTorch's own, by target."""
         out = {}
         for op in self.ops:
             if op.namespace != "aten":
@@ -91,7 +91,7 @@ class _Torch:
         return out
 
     def leaf(self, value: t.Any) -> t.Any:
-        """What stands for an argument that is neither a node, a number, a text nor a list."""
+        """Returns a placeholder for an argument that is neither a node, a number, a text, nor a list."""
         if isinstance(value, (torch.dtype, torch.layout, torch.memory_format)):
             return Ref(str(value))
         if isinstance(value, torch.device):
@@ -106,7 +106,7 @@ class _Torch:
 
 
 def expression(number: t.Any) -> t.Any:
-    """A number of a fake tensor: an int, or an expression of symbols."""
+    """Returns a number of a fake tensor: an int, or an expression of symbols."""
     if not isinstance(number, torch.SymInt):
         return int(number)
     size = number.node.expr
@@ -120,12 +120,12 @@ def evaluated(number: t.Any, symbols: t.Mapping[str, int]) -> int:
 
 
 def seen(graph: torch.fx.Graph, session: _piecewise.Session, rules: _piecewise.Rules, pipeline: str) -> t.Optional[t.Dict[str, t.Any]]:
-    """A graph, imported as far as the pipeline's rules can see it: what FxGraph.convert says; None: it must be told whole."""
+    """Imports the part of a graph that the pipeline's rules can see: the result of FxGraph.convert, or None if the whole graph is required."""
     return _piecewise.import_seen(session, graph.nodes, rules, pipeline, _Torch())
 
 
 class Told:
-    """A graph of torch.fx, told to the importer: inputs, calls, and where outputs come from."""
+    """An import of a torch.fx graph in progress: inputs, calls, and the origins of outputs."""
 
     def __init__(
         self,
@@ -164,25 +164,25 @@ class Told:
         self._tell_ranges()
 
     def run(self, *args: t.Any) -> t.List[t.Any]:
-        """The graph, as PyTorch runs it."""
+        """Imports the graph for execution, with the calls that PyTorch runs."""
         return list(torch.fx.GraphModule(self._owner, self.graph).forward(*args))
 
     def convert(self) -> t.Dict[str, t.Any]:
-        """What FxGraph.convert says; once."""
+        """Returns the result of FxGraph.convert; call it once."""
         return self._told.convert(tuple(Ref(node.name) for node in self._returned))
 
     @property
     def ops(self) -> int:
-        """Calls that compute tensors."""
+        """Returns the number of calls that compute tensors."""
         return self._told.ops
 
     def text(self) -> str:
-        """All that was told: what the graph is made of."""
+        """Returns the imported graph as text."""
         return f"{self._told.text()} {[node.name for node in self._returned]}"
 
     @property
     def operators(self) -> t.Iterable[torch._ops.OpOverload]:
-        """Those that its calls name."""
+        """Returns the operators that its calls name."""
         return self._torch.ops
 
     def _placeholder(self, node):
@@ -240,7 +240,7 @@ class Told:
                 raise Refused(f"it returns a {type(fake).__name__}")
 
     def _tensor(self, value: torch.fx.Node, fake: torch.Tensor) -> t.Tuple[str, t.Any]:
-        """Where a returned tensor comes from."""
+        """Returns the origin of a returned tensor."""
         if value in self._views:
             root, *how = self._views[value]
             if root.name in self.arguments:
