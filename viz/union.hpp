@@ -1,5 +1,5 @@
-// All versions of a graph as one: each node once, with the versions in which it is alive. Laid out
-// once, so that stepping through the passes changes colours, not places.
+// Merges all versions of a graph: each node once, with the versions in which it is alive. The union
+// is laid out once, so that stepping through the passes changes colors, not positions.
 #pragma once
 
 #include <cstdint>
@@ -12,21 +12,21 @@ namespace pw::viz {
 inline constexpr std::uint32_t kNobody = 0xffffffffu;
 
 struct UnionNode {
-  NodeId id;  ///< in the graphs of the versions that have it (the last of them, if unrelated)
-  std::uint32_t first = 0, last = 0;  ///< versions in which it is alive, inclusive
+  NodeId id;  ///< in the graphs of the versions that have it (the last one if unrelated)
+  std::uint32_t first = 0, last = 0;  ///< first and last version in which it is alive
   std::vector<std::uint32_t>
-      changed;  ///< versions that gave it another op, attributes, types or operands of its own
+      changed;  ///< versions that changed its op, attributes, types, or operands
 };
 
 struct UnionGraph {
   std::vector<const Version*> versions;
-  std::vector<UnionNode> nodes;  ///< in an order in which every edge of every version goes forward
+  std::vector<UnionNode> nodes;  ///< in a topological order of every version
   std::vector<std::vector<std::uint32_t>>
       index;  ///< [version][node id] → position in nodes, or kNobody
-  /// Of unrelated versions, [version][value id]: the same value in the next version, or invalid.
+  /// For unrelated versions, [version][value id]: the same value in the next version, or invalid.
   std::vector<std::vector<ValueId>> value_after;
 
-  /// The graph that describes a node: the last version that has it.
+  /// Returns the last version that has the node.
   [[nodiscard]] const Graph& graph_of(const UnionNode& node) const {
     return versions[node.last]->graph;
   }
@@ -35,12 +35,12 @@ struct UnionGraph {
   }
 };
 
-/// `versions` are pointers into the caller's input, at least one. Literals (`constant`) are left
-/// out unless returned. Where two versions do not agree on the order of nodes that both have, the
-/// later one has nodes of its own for them.
+/// Merges the versions, at least one; they must outlive the result. Omits literals (`constant`)
+/// unless they are outputs. If two versions disagree on the order of common nodes, the later
+/// version gets separate nodes for them.
 UnionGraph unite(std::vector<const Version*> versions, bool related);
 
-/// A literal is drawn inside its readers.
+/// Returns true for a literal that is drawn inside its readers.
 bool is_inlined(const Graph& graph, NodeId n);
 
 }  // namespace pw::viz

@@ -1,6 +1,7 @@
-// A layered layout of a graph that has an order, in time close to linear: what Graphviz's dot needs
-// minutes for. Ranks by the longest path, orders by barycentres, places by pooled averages. Far
-// edges run in lanes, which the readers of one value share, or the sources of one reader.
+// Layered layout of an acyclic graph (Sugiyama et al. 1981) in nearly linear time, where Graphviz's
+// dot takes minutes. Ranks are longest paths, orders come from barycenters, and coordinates from
+// pooled averages. Long edges run in lanes, shared by the readers of one value or by the sources of
+// one reader.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +16,16 @@ struct LayeredNode {
 };
 
 struct LayeredEdge {
-  std::uint32_t from = 0, to = 0;  ///< from < to; others are left out of the layout
+  std::uint32_t from = 0, to = 0;  ///< from < to; other edges are ignored
 };
 
 struct LayeredOptions {
-  double between = 18;     ///< of neighbours in a rank
-  double below = 30;       ///< of ranks
-  std::uint32_t far = 48;  ///< an edge over more ranks gets no lane
-  std::size_t sweeps = 6;  ///< of ordering
-  /// A rank of more than this is folded into several, and the longest edges get no lanes where
-  /// there would be too many; 0: not so.
+  double between = 18;     ///< distance of neighbors in a rank
+  double below = 30;       ///< distance of ranks
+  std::uint32_t far = 48;  ///< edges across more ranks get no lane
+  std::size_t sweeps = 6;  ///< ordering sweeps
+  /// Maximum width of a rank; wider ranks are folded into several, and the longest edges lose their
+  /// lanes if there are too many. 0: unlimited.
   double wide = 0;
 };
 
@@ -32,14 +33,14 @@ struct Layered {
   std::vector<double> x, y;         ///< centres, by node
   std::vector<std::uint32_t> rank;  ///< by node
   std::vector<double> top, height;  ///< by rank
-  /// By edge: where it crosses the ranks between its ends; empty for neighbours, and for edges
-  /// without a lane.
+  /// By edge: the x coordinates at the ranks between its ends; empty for edges between neighboring
+  /// ranks and for edges without a lane.
   std::vector<std::vector<double>> lanes;
-  double width = 0, total = 0;  ///< everything lies in 0..width, 0..total
-  bool folded = false;          ///< a rank was too wide, and is several
+  double width = 0, total = 0;  ///< bounding box: 0..width, 0..total
+  bool folded = false;          ///< some rank was too wide and was folded
 };
 
-/// Deterministic. Nodes are given in an order in which every edge goes forwards.
+/// Computes a deterministic layout. Nodes must be in a topological order.
 Layered lay_out_layers(const std::vector<LayeredNode>& nodes, const std::vector<LayeredEdge>& edges,
                        const LayeredOptions& options = {});
 
