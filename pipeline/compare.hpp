@@ -1,4 +1,4 @@
-// Two graphs or two plans compared, as rows and lines.
+// Compares two graphs or two plans, as rows and lines.
 #pragma once
 
 #include <string>
@@ -9,14 +9,14 @@
 
 namespace pw {
 
-/// `fold`: equal changes of repeated layers are one.
+/// Compares two graphs. `fold` merges equal changes of repeated layers.
 GraphDiff compare_graphs(const Graph& before, const Graph& after, bool fold = true);
-/// `most` rows at most; 0: all.
+/// Returns at most `most` rows; 0 means all.
 [[nodiscard]] Table change_table(const GraphDiff& diff, std::size_t most = 0);
-/// rows, and how many nodes matched, changed, were removed and added.
+/// Returns the rows, and the numbers of matched, changed, removed, and added nodes.
 [[nodiscard]] Answer diff_answer(const GraphDiff& diff, std::size_t most = 0);
 
-/// What differs between two plan.json files, a line each; empty where they are equal.
+/// Returns the differences of two plan.json files, one line each; empty if they are equal.
 Result<std::vector<std::string>> compare_plans(const std::string& before, const std::string& after);
 
 }  // namespace pw

@@ -1,4 +1,4 @@
-// Extraction alone: e-graphs from files of extraction-gym, or those that a `saturate` has found.
+// Stand-alone extraction: e-graphs from files of extraction-gym, or from a `saturate` pass.
 #pragma once
 
 #include <string>
@@ -13,8 +13,8 @@ namespace pw {
 
 struct ExtractRequest {
   std::string solver = "own";        ///< own, cbc
-  std::uint64_t steps = 20'000'000;  ///< of the own solver
-  double seconds = 10;               ///< of CBC, for each part
+  std::uint64_t steps = 20'000'000;  ///< limit of the own solver
+  double seconds = 10;               ///< limit of CBC for each part
 };
 
 struct Extracted {
@@ -24,15 +24,16 @@ struct Extracted {
   double seconds = 0;
 };
 
-/// PW1435 for a file that is no e-graph, or whose root cannot be computed; PW1452 where CBC is
-/// asked for and is not there.
+/// Extracts from a file. Fails with PW1435 for anything but an e-graph, or if its root cannot be
+/// computed; PW1452 if CBC is requested but missing.
 Result<Extracted> extract_file(const std::string& path, const ExtractRequest& request);
 Result<Extracted> extract_problem(const std::string& name, extract::NamedProblem egraph,
                                   const ExtractRequest& request);
-/// The e-graph of the last `saturate` that the pipeline runs. PW1436 where it runs none.
+/// Returns the e-graph of the last `saturate` that the pipeline runs. Fails with PW1436 if it runs
+/// none.
 Result<extract::NamedProblem> saturated_egraph(const Graph& graph, const LoadedRules& rules,
                                                const std::string& pipeline, const Log& log);
-/// `extractions`: a row a file.
+/// Returns the answer `extractions`, one row for each file.
 [[nodiscard]] Answer extract_answer(const std::vector<Extracted>& found);
 
 }  // namespace pw

@@ -9,19 +9,20 @@
 
 namespace pw {
 
-/// Makes the folder and those above it. PW0001 where it cannot, PW1410 where the path is a stream.
+/// Creates the folder and its parents. Fails with PW0001 if that is impossible, PW1410 if the path
+/// is a stream.
 Status make_folder(const std::string& path);
 
-/// What was written, besides the graph itself.
+/// The files written in addition to the graph itself.
 struct SavedGraph {
   std::string weights;              ///< a safetensors file; empty: none
-  std::vector<std::string> custom;  ///< of an ONNX model: ops that ONNX has not
+  std::vector<std::string> custom;  ///< for an ONNX model: ops that ONNX lacks
 };
-/// A graph by the extension of the path: .json, .onnx, or .pwg (also for "-"). `as_json`:
-/// graph.json for a terminal, whatever the extension.
+/// Saves a graph in the format of the extension: .json, .onnx, or .pwg (also for "-"). `as_json`
+/// forces graph.json, for terminals.
 Result<SavedGraph> save_graph(const Graph& graph, const std::string& path, bool as_json = false);
-/// The same, and the contents of its weights, where the file that it was read from had them, as
-/// safetensors beside it.
+/// Saves a graph, and next to it as safetensors the contents of its weights if its source file had
+/// them.
 Result<SavedGraph> save_model(const Graph& graph, const std::string& path, bool as_json = false);
 
 /// Writes 00-input.pwg, 01-PASS.pwg, … and journal.jsonl into a folder.

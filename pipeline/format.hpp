@@ -1,4 +1,4 @@
-// Rule files in the one canonical layout.
+// Formats rule files in the canonical layout.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@ namespace pw {
 
 struct FormattedRules {
   std::string text;
-  bool changed = false;  ///< it was laid out otherwise
+  bool changed = false;  ///< the input was not canonical
 };
-/// `name` stands in messages. Comments are kept.
+/// Formats a text and keeps its comments. `name` is used in messages.
 Result<FormattedRules> format_rules(const ContextPtr& context, const std::string& name,
                                     const std::string& text);
 

@@ -1,4 +1,4 @@
-// How far a cost may be from the best: between it and a bound that nothing costs less than.
+// Optimality gaps: the distance of a cost from a proved lower bound.
 #pragma once
 
 #include <string>
@@ -7,11 +7,12 @@
 
 namespace pw {
 
-/// How much less than `cost` the best might be, as a part of it; 0 where it is the best.
+/// Returns the largest possible relative saving below `cost`; 0 if it is optimal.
 [[nodiscard]] double gap_of(double cost, double bound);
-/// The same as a cell: "0", or "0.42 %".
+/// Returns the gap as a cell: "0", or "0.42 %".
 [[nodiscard]] Cell gap_cell(double cost, double bound);
-/// "as", "at most 0.4 % above", or "above" where the bound is nothing: of the best.
+/// Returns the phrase before "the best": "as", "at most 0.4 % above", or "above" if the bound is
+/// zero.
 [[nodiscard]] std::string above_text(double cost, double bound);
 
 }  // namespace pw

@@ -1,4 +1,4 @@
-// The first stage: graphs and rules from files, as a request names them.
+// Stage 1: loads the graphs and rules that a request names.
 #pragma once
 
 #include <cstdint>
@@ -19,20 +19,21 @@ struct GraphSource {
   std::vector<std::string> types;    ///< of a dump: x=bf16[n,64] states the type of an input
   std::size_t number = 0;            ///< of a dump with several graphs, from 1; 0: the only one
   std::vector<std::string> inputs, weights, buffers;  ///< of a dump: names of inputs, by kind
-  /// Inputs that all ranks hold alike, over each group that a collective names; `all`: every input.
+  /// Inputs that are equal on all ranks of each group that a collective names; `all` means every
+  /// input.
   std::vector<std::string> replicated = {};
   std::vector<std::string> values = {};  ///< of symbols: s0=4
   std::string tokens = {};               ///< the symbol that counts the tokens of a step
-  /// Instead of what the path names: a graph of the request's context.
+  /// A graph of the request's context, used in place of the path.
   std::shared_ptr<const Graph> loaded = {};
-  StageProgress progress = {};  ///< told while a text is read
+  StageProgress progress = {};  ///< reports progress while a text is read
 };
 
 struct RuleSource {
   std::vector<std::string> rules;        ///< files, or names of the library
   std::string pipeline;                  ///< a pipeline, pass or rule; empty: nothing is rewritten
   std::vector<std::string> definitions;  ///< of params: tp=2
-  /// Instead of what `rules` names: rules of the request's context.
+  /// Rules of the request's context, used in place of `rules`.
   std::shared_ptr<const RuleSet> loaded = {};
 };
 
@@ -41,35 +42,36 @@ struct LoadedRules {
   Env params;
 };
 
-/// Ops that the graph declares with a trait that is false are refused (PW1320), and replicated
-/// inputs that it does not have (PW1409).
+/// Loads a graph. Fails with PW1320 if it declares an op with a false trait, PW1409 if a replicated
+/// input does not exist.
 Result<ReadGraph> load_graph(const ContextPtr& context, const GraphSource& source);
-/// The same of a text; `source.path` names it.
+/// Loads a graph from a text; `source.path` names it in messages.
 Result<ReadGraph> read_graph(const ContextPtr& context, const std::string& text,
                              const GraphSource& source);
-/// Says what the import of a dump did, as far as `all` asks for.
+/// Logs the results of an import; `all` includes details.
 void say_import(const ReadGraph& read, const Log& log, bool all = false);
-/// load_graph() and say_import().
+/// Calls load_graph() and say_import().
 Result<Graph> load_graph_saying(const ContextPtr& context, const GraphSource& source,
                                 const Log& log, bool all = false);
-/// Warnings are said. `believe`: the traits that files declare of ops are not tried.
+/// Loads rules and logs warnings. `believe` skips the tests of declared op traits.
 Result<LoadedRules> load_rules(const ContextPtr& context, const RuleSource& source, const Log& log,
                                bool believe = false);
 
-/// `n=arg0_1.0,arg6_1.0` → (n, [(arg0_1, 0), (arg6_1, 0)]). PW1401.
+/// Parses `n=arg0_1.0,arg6_1.0` → (n, [(arg0_1, 0), (arg6_1, 0)]). Fails with PW1401.
 Result<std::pair<std::string, std::vector<std::pair<std::string, int>>>> parse_symbol(
     const std::string& text);
-/// `x=bf16[n,64]` → (x, bf16[n,64]). PW1401.
+/// Parses `x=bf16[n,64]` → (x, bf16[n,64]). Fails with PW1401.
 Result<std::pair<std::string, std::string>> parse_stated_type(const std::string& text);
-/// `tp=2` → (tp, 2). PW1403.
+/// Parses `tp=2` → (tp, 2). Fails with PW1403.
 Result<std::pair<std::string, std::string>> parse_definition(const std::string& text);
-/// `1,7,16,300` → numbers. PW1402 for anything else, and outside of `least` … `most`.
+/// Parses `1,7,16,300`. Fails with PW1402 on anything else, or on a number outside `least` …
+/// `most`.
 Result<std::vector<std::int64_t>> parse_numbers(const std::string& text, std::int64_t least,
                                                 std::int64_t most);
-/// PW1402 where a number that a request gives is outside of `least` … `most`. `what` names it.
+/// Fails with PW1402 if a number of a request is outside `least` … `most`. `what` names it.
 Status check_number(std::string_view what, std::int64_t number, std::int64_t least,
                     std::int64_t most);
-/// The same of each; at least one where `some`.
+/// Checks each number; `some` requires at least one.
 Status check_numbers(std::string_view what, const std::vector<std::int64_t>& numbers,
                      std::int64_t least, std::int64_t most, bool some = true);
 

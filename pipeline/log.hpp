@@ -1,4 +1,5 @@
-// What the stages say while they work. Callers print it, keep it, or let it be.
+// Messages from the stages while they run. The caller decides whether to print, keep, or discard
+// them.
 #pragma once
 
 #include <cstddef>
@@ -10,21 +11,21 @@
 
 namespace pw {
 
-/// What is being done now. One with the same `what` goes on with what the last one began.
+/// The current activity. Consecutive values with the same `what` continue one activity.
 struct Progress {
   std::string what;
-  std::size_t done = 0, total = 0;  ///< 0: not known
+  std::size_t done = 0, total = 0;  ///< 0 if unknown
   std::string unit = {};            ///< "nodes"
 };
 
 struct Log {
   std::function<void(const std::string& line)> say = [](const std::string&) {};
-  /// Each replaces the one before.
+  /// Receives progress; each value replaces the previous one.
   std::function<void(const Progress&)> progress = [](const Progress&) {};
   std::function<void(const Diagnostics&)> warn = [](const Diagnostics&) {};
 };
 
-/// What a stage says of its work on `of`, told to the log, which must live as long.
+/// Returns a progress callback that reports work on `of` to the log, which must outlive it.
 [[nodiscard]] inline StageProgress told_to(const Log& log, std::string of) {
   return [&log, of = std::move(of)](std::string_view what, std::size_t done, std::size_t total,
                                     std::string_view unit) {

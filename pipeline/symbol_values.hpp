@@ -1,4 +1,4 @@
-// The numbers that a request gives the symbols of a graph, and the symbol that counts its tokens.
+// Assigns values to the symbols of a graph, and chooses its token symbol.
 #pragma once
 
 #include <cstdint>
@@ -10,22 +10,21 @@
 
 namespace pw {
 
-/// `s0=4` → (s0, 4). PW1470.
+/// Parses `s0=4` → (s0, 4). Fails with PW1470.
 Result<std::pair<std::string, std::int64_t>> parse_symbol_value(const std::string& text);
-/// Narrows the range of each symbol to the number that `values` gives it, and makes `tokens`,
-/// unless it is empty, the symbol that counts the tokens of a step. PW1470 for a symbol that the
-/// graph lacks, or a number outside of its range.
+/// Fixes each symbol in `values` to its number, and declares `tokens`, unless empty, as the token
+/// symbol. Fails with PW1470 for an unknown symbol, or a number outside its range.
 Status set_symbols(Graph& graph, const std::vector<std::string>& values, const std::string& tokens);
-/// Where dims are dynamic and no symbol counts the tokens of a step, makes one do: in the order of
-/// the inputs' dims the first that has neither one number nor one in `given`, else one that has a
-/// number of `stated` there, else the first. It is said.
+/// Chooses a token symbol if dims are dynamic and none is declared, and logs it. In the order of
+/// the inputs' dims, prefers a symbol without a fixed or `given` value; then one with a value in
+/// `stated`; then the first.
 void name_tokens(Graph& graph, const Log& log, const Symbols& given = {},
                  const std::vector<std::int64_t>& stated = {});
-/// Symbols without a number get the one that the extents of the request's tensors say; the one of
-/// the tokens only where the request states no steps. Names the tokens, too. PW1470 where a symbol
-/// other than the tokens is left with a range beyond the plan's tokens.
+/// Sets symbols without a value from the extents of the request's tensors; the token symbol only if
+/// the request states no steps. Also chooses the token symbol. Fails with PW1470 if the range of
+/// another symbol exceeds the plan's tokens.
 Status take_extents(const ExecutionRequest& request, Graph& graph, const Log& log);
-/// What the plan has for symbols other than the tokens.
+/// Returns the plan's values for symbols other than the token symbol.
 [[nodiscard]] Symbols planned_symbols(const Plan& plan);
 
 }  // namespace pw

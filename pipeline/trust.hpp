@@ -1,6 +1,6 @@
-// Folders whose piecewise.toml may set every option: by the folder's canonical path and the SHA-256
-// of the file's text, so that a file that changes loses the trust. The list is in the user's state
-// folder, which nobody else can write to.
+// Trusted folders, whose piecewise.toml may set every option. An entry is the folder's canonical
+// path and the SHA-256 of the file's text, so a changed file is not trusted. The list is stored in
+// the user's state folder, which must not be writable by others.
 #pragma once
 
 #include <string>
@@ -22,19 +22,19 @@ struct TrustedFolder {
 
 enum class Trust { none, changed, in_force };
 
-/// Returns the folders in the order of their names; none where the list cannot be read, or where
-/// others can write to it.
+/// Returns the folders in the order of their names; empty if the list cannot be read or is writable
+/// by others.
 std::vector<TrustedFolder> trusted_folders();
 /// Returns whether the user trusts this text as the piecewise.toml of a folder.
 Trust trust_of(const std::string& folder, std::string_view text);
 
-/// Records the text of the folder's piecewise.toml. PW1505 where the list cannot be kept.
+/// Records the text of the folder's piecewise.toml. Fails with PW1505 if the list cannot be stored.
 Result<TrustedFolder> add_trust(const std::string& folder, std::string_view text);
-/// Returns the folders that were removed: none, or this one. A folder that is gone is found by its
-/// path. PW1505 where the list cannot be kept.
+/// Removes a folder, which may no longer exist, and returns it; empty if it was not trusted. Fails
+/// with PW1505 if the list cannot be stored.
 Result<std::vector<TrustedFolder>> remove_trust(const std::string& folder);
 
-/// A row a folder, with its state now: in force, changed, or missing.
+/// Returns one row for each folder with its state: in force, changed, or missing.
 Table trust_table(const std::vector<TrustedFolder>& folders);
 
 }  // namespace pw

@@ -16,50 +16,51 @@ namespace pw {
 struct GraphVariant {
   std::string name;  ///< "1-256", "1-256.otherwise"; empty for the only graph of a pipeline
   RangedResult result;
-  std::vector<Version> versions;  ///< with `keep`: after each pass
-  SymbolFact declared;            ///< of the tokens, before ranges and conditions narrowed it
-  /// What the graph has of weights alone, to be computed once; see take_constants().
+  std::vector<Version> versions;  ///< with `keep`: one after each pass
+  SymbolFact declared;            ///< token symbol before ranges and conditions narrowed it
+  /// The weight-only computations, to be run once; see take_constants().
   std::optional<Graph> at_load = {};
 };
 
-/// The strategy of that name, of one graph: PW1101 for an unknown name, PW1407 for one that makes a
-/// graph for each range.
+/// Returns the strategy of this name. Fails with PW1101 for an unknown name, PW1407 for one that
+/// creates a graph for each range.
 Result<const Strategy*> one_graph_strategy(const LoadedRules& rules, const std::string& pipeline);
 
-/// Runs the pipeline in place. PW1101 for an unknown name, PW1407 for one that makes a graph for
-/// each range. Warnings are said, but for rules and passes that did nothing.
+/// Runs the pipeline in place. Fails with PW1101 for an unknown name, PW1407 for one that creates a
+/// graph for each range. Logs warnings except for idle rules and passes.
 Result<RewriteReport> rewrite(Graph& graph, const LoadedRules& rules, const std::string& pipeline,
                               const RewriteOptions& options, const Log& log);
 
-/// What a graph says of its tokens' symbol.
+/// Returns the graph's facts about the token symbol.
 [[nodiscard]] SymbolFact declared_tokens(const Graph& graph);
-/// Asked for each range.
+/// Supplies the options for each range.
 using OptionsFor = std::function<RewriteOptions(const std::string& variant)>;
-/// The graphs of all ranges, without their warnings and versions.
+/// Returns the graphs of all ranges, without warnings and versions.
 Result<std::vector<GraphVariant>> rewrite_ranges(const Graph& graph, const LoadedRules& rules,
                                                  const std::string& pipeline,
                                                  const OptionsFor& options);
-/// The same with warnings and conditions said, as graphs to run: what they compute of weights alone
-/// is taken out of them. The graph as it is where no pipeline is named.
+/// Returns executable graphs, without their weight-only computations; logs warnings and conditions.
+/// Returns the original graph if no pipeline is named.
 Result<std::vector<GraphVariant>> make_variants(const Graph& graph, const LoadedRules& rules,
                                                 const std::string& pipeline, const Log& log,
                                                 bool keep = false);
-/// PW1407 where there are several: what takes one graph says why.
+/// Fails with PW1407 and `why` if there are several graphs.
 Status need_one(const std::vector<GraphVariant>& variants, const std::string& why);
 
-/// The graph for a step; `runs_as` gives the size a variant pads it to. PW1408 if there is none.
+/// Returns the graph for a step; `runs_as` returns the size that a variant pads it to. Fails with
+/// PW1408 if there is none.
 Result<std::size_t> variant_of(const std::vector<GraphVariant>& variants, std::int64_t tokens,
                                const std::function<std::int64_t(std::size_t variant)>& runs_as);
 
-/// "out.json" and "1-256" → "out.1-256.json".
+/// Returns "out.1-256.json" for "out.json" and "1-256".
 [[nodiscard]] std::string variant_path(const std::string& path, const std::string& variant);
-/// For which steps a graph with conditions is right; `otherwise` names the graph for the others.
+/// Describes the steps that a conditional graph handles; `otherwise` names the graph for the rest.
 [[nodiscard]] std::string conditions_line(const RangedResult& variant,
                                           const std::string& otherwise);
-/// Tells the log what a rewrite does; the log outlives it.
+/// Reports rewriting progress to the log, which must outlive the options.
 void tell_progress(RewriteOptions& options, const Log& log);
-/// What went wrong in a run; rules and passes that did nothing only if `idle` is wanted, and never
-/// those of the library.
+/// Returns the warnings of a run. `idle` includes unused rules and passes, except those of the
+/// library.
 [[nodiscard]] Diagnostics warnings_of(const RewriteReport& report, const SourceMap& sources,
                                       bool idle);
 

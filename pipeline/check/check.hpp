@@ -1,5 +1,5 @@
-// Rule files read and analysed: what is in them, what was found, and the order in which rules
-// enable each other.
+// Loads and analyzes rule files: their contents, findings, and the order in which rules enable each
+// other.
 #pragma once
 
 #include <map>
@@ -14,50 +14,50 @@ namespace pw {
 
 struct CheckRequest {
   std::vector<std::string> files;
-  bool analyse = true;  ///< look for rules that compete, never fire, or may not end
+  bool analyse = true;  ///< find rules that compete, never fire, or may not terminate
   bool judge = false;   ///< judge the rules, if there are at most kMostProved
 };
-/// Beyond these a check would take minutes that nobody asked for.
+/// Limit for automatic judgement, which would take minutes beyond it.
 inline constexpr std::size_t kMostProved = 300;
 
 struct CheckedRules {
   RuleSet rules;
   AnalysisReport report;
   bool analysed = true;
-  std::map<RuleId, RuleJudgement> judgements;  ///< empty where none was asked for
-  bool judgements_left_out = false;            ///< asked for of more than kMostProved rules
-  std::vector<std::string> files;              ///< as they were named
-  /// Returns the warnings of loading, then the findings, each with its graph as a note, then the
-  /// rules that change numbers.
+  std::map<RuleId, RuleJudgement> judgements;  ///< empty if not requested
+  bool judgements_left_out = false;            ///< requested for more than kMostProved rules
+  std::vector<std::string> files;              ///< as named by the user
+  /// Returns the warnings of loading, then the findings, each with its graph as a note, then rules
+  /// that change numbers.
   [[nodiscard]] Diagnostics warnings() const;
   [[nodiscard]] Diagnostics judgement_warnings() const;
 };
 
-/// Every mistake of the files at once.
+/// Loads and checks the files; fails with all mistakes at once.
 Result<CheckedRules> check_rule_files(const ContextPtr& context, const CheckRequest& request,
                                       const Log& log = {});
 
-/// Rules, and of each what is proved of its numbers; passes, pipelines and params; what was found.
+/// Returns rules with their proof verdicts, passes, pipelines, params, and findings.
 [[nodiscard]] Table check_table(const CheckedRules& checked);
-/// "196 of 204 rules are proved to keep the numbers", or why nobody looked; empty where none was
-/// asked for.
+/// Returns a summary such as "196 of 204 rules are proved to keep the numbers", or why there is
+/// none; empty if not requested.
 [[nodiscard]] std::string proofs_line(const CheckedRules& checked);
-/// What the analysis did not look at, a line each.
+/// Returns the limits of the analysis, one line each.
 [[nodiscard]] std::vector<std::string> scope_lines(const AnalysisReport& report);
-/// A rule file with the graphs of the findings as tests.
+/// Returns a rule file with the findings' graphs as tests.
 [[nodiscard]] std::string finding_tests(const AnalysisReport& report,
                                         const std::vector<std::string>& files);
-/// The rules in an order in which each stands behind those that build what it matches.
+/// Returns the rules ordered so that each follows those that enable it.
 [[nodiscard]] Table order_table(const RuleSet& rules);
 [[nodiscard]] std::string order_dot(const RuleSet& rules);
 
-/// A list of rows, each with its `kind`: what is in the files, rules with their verdict; then what
-/// was found, what was not analysed, and a `summary`.
+/// Returns rows, each with its `kind`: the contents of the files, rules with their verdicts,
+/// findings, limits of the analysis, and a `summary`.
 [[nodiscard]] std::string check_to_json(const CheckedRules& checked);
-/// Rows of the kind `error`, of files that do not load, and a `summary`.
+/// Returns rows of kind `error` for files that do not load, and a `summary`.
 [[nodiscard]] std::string mistakes_to_json(const Diagnostics& mistakes, const SourceMap& sources);
 
-/// A `use` of a rule file as it was named, for a file that may stand elsewhere.
+/// Returns a `use` line for a rule file that is valid in another folder.
 [[nodiscard]] std::string use_line(const std::string& file);
 
 }  // namespace pw

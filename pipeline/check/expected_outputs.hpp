@@ -1,4 +1,4 @@
-// Which tensors of a file of --expect are the outputs of a step.
+// Maps the tensors of a --expect file to the outputs of a step.
 #pragma once
 
 #include <string>
@@ -10,16 +10,16 @@
 namespace pw {
 
 struct ExpectedTensors {
-  std::vector<const StoredTensor*> of_output;  ///< what is returned, then what is written
-  bool by_place = false;                       ///< the file has other names
+  std::vector<const StoredTensor*> of_output;  ///< returned outputs first, then written inputs
+  bool by_place = false;                       ///< matched by position because names differ
 };
 
-/// `hidden`, or `hidden@2` of the third of several steps.
+/// Returns `hidden`, or `hidden@2` for the third of several steps.
 [[nodiscard]] std::string stored_output(std::string_view output, std::size_t step,
                                         std::size_t steps);
-/// By name: an output's own, that of its value, or of the input that the graph writes it to. Where
-/// the file has none of these and as many tensors as there are outputs, by their order: that of the
-/// numbers in their names, else of their bytes. PW1272 with the names that there are.
+/// Finds tensors by name: of the output, its value, or the input that it is written to. If no name
+/// matches and the counts agree, uses the order of the numbers in the names, or of the bytes. Fails
+/// with PW1272 and the available names.
 Result<ExpectedTensors> find_expected(const Graph& graph, const Safetensors& file, std::size_t step,
                                       std::size_t steps);
 

@@ -1,4 +1,4 @@
-// A pipeline run in many orders of its rules and matches, and what differs between them.
+// Runs a pipeline in many orders of its rules and matches, and reports differences.
 #pragma once
 
 #include <string>
@@ -12,25 +12,25 @@ namespace pw {
 struct FuzzOrderRequest {
   std::string pipeline;
   FuzzOptions options;
-  bool reduce = true;  ///< look for a smaller graph that shows a difference
+  bool reduce = true;  ///< search for a smaller graph with a difference
 };
 
-/// PW1101 for an unknown pipeline.
+/// Fails with PW1101 for an unknown pipeline.
 Result<FuzzReport> fuzz_orders(const Graph& graph, const LoadedRules& rules,
                                const FuzzOrderRequest& request);
-/// A row an order.
+/// Returns one row for each order.
 [[nodiscard]] Table order_run_table(const FuzzReport& report);
 
-/// Two orders that give different graphs.
+/// Two orders that produce different graphs.
 struct OrderDifference {
-  std::size_t nodes = 0;  ///< of the graph that shows it
-  std::string order;      ///< the other one: "ranks"
+  std::size_t nodes = 0;  ///< of the example graph
+  std::string order;      ///< the second order: "ranks"
   std::uint64_t seed = 0;
-  std::string counts;      ///< "a == 1 instead of a == 2"; empty: the same rules, at other places
-  std::string difference;  ///< of the two graphs, for people
-  std::string tests;       ///< tests that show it, for a rule file that uses the rules
+  std::string counts;      ///< "a == 1 instead of a == 2"; empty if the same rules apply elsewhere
+  std::string difference;  ///< readable diff of the two graphs
+  std::string tests;       ///< failing tests for a file that uses the rules
 };
-/// Of a graph for which fuzz_orders found one.
+/// Finds the difference on a graph for which fuzz_orders reported one.
 Result<OrderDifference> find_difference(const Graph& graph, const LoadedRules& rules,
                                         const FuzzOrderRequest& request, const Log& log);
 

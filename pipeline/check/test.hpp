@@ -1,4 +1,4 @@
-// The tests of rule files and the counts kept in .counts.json files, each file on its own.
+// Runs the tests of rule files and compares .counts.json files, each file separately.
 #pragma once
 
 #include <cstdint>
@@ -14,27 +14,27 @@
 namespace pw {
 
 struct TestRequest {
-  std::vector<std::string> paths;        ///< rule files, files of counts, or folders of them
+  std::vector<std::string> paths;        ///< rule files, count files, or folders
   std::vector<std::string> definitions;  ///< of params, unless a test sets them: tp=2
   std::string only;                      ///< tests whose name contains this
-  std::uint64_t seed = 1;                ///< of the numbers for `expect numeric`
-  bool update = false;                   ///< counts are put right in the files; other failures stay
-  bool verdicts = false;                 ///< judge the rules of the files, too
+  std::uint64_t seed = 1;                ///< seed for `expect numeric`
+  bool update = false;                   ///< correct counts in the files; other failures remain
+  bool verdicts = false;                 ///< also judge the rules of the files
 };
 
 struct TestOutcome {
   TestReport report;                   ///< of all files
-  std::string text;                    ///< a line a test, failures below it
-  std::vector<UnloadedFile> unloaded;  ///< each hides no other
+  std::string text;                    ///< one line for each test, followed by its failures
+  std::vector<UnloadedFile> unloaded;  ///< one bad file does not affect the others
 };
 
-/// What keeps a file from being tested; its places are of the context.
+/// Receives the errors of a file that cannot be tested; their locations refer to the context.
 using UnloadedDone = std::function<void(const Diagnostics&, const ContextPtr&)>;
 
-/// The .pwr and .counts.json files below folders, in order of their names; a file is itself. PW1431
-/// where a folder cannot be read, PW1421 where it has none.
+/// Returns the .pwr and .counts.json files in folders, sorted by name, and files as they are. Fails
+/// with PW1431 for an unreadable folder, PW1421 for one without such files.
 Result<std::vector<std::string>> test_files(const std::vector<std::string>& paths);
-/// PW1422 where no file has a param of the definitions, PW1441 where no test is run.
+/// Fails with PW1422 if no file has a defined param, PW1441 if no test runs.
 Result<TestOutcome> run_test_files(
     const TestRequest& request, const Log& log,
     const UnloadedDone& unloaded = [](const Diagnostics&, const ContextPtr&) {});

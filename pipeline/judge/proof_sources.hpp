@@ -1,4 +1,4 @@
-// One number of all sources that decide a verdict, taken when the program is built.
+// A hash of all sources that influence a verdict, computed at build time.
 #pragma once
 
 namespace pw {

@@ -1,5 +1,5 @@
-// Verdicts on rules by the text of all that they read, in the folder of compiled objects: what is
-// there is not proved again. Without a folder each is proved.
+// Cache of rule verdicts, keyed by the text of everything that they depend on, in the compile
+// cache. Without a cache folder, every rule is proved again.
 #pragma once
 
 #include <functional>
@@ -12,9 +12,10 @@ namespace pw {
 
 class ProofStore {
  public:
-  /// `keep`: look into the user's folder, and write to it.
+  /// `keep`: read and write the user's cache.
   explicit ProofStore(bool keep);
-  /// Returns the stored verdict, or stores what `judge` returns. `kind`: options that decide it.
+  /// Returns the stored verdict, or stores what `judge` returns. `kind` lists the options that
+  /// influence it.
   RuleJudgement get(const LoadedRules& rules, RuleId rule, const std::string& kind,
                     const std::function<RuleJudgement()>& judge);
 

@@ -1,5 +1,5 @@
-// Whether the rewrites of a run are proved: each is an application of a proved rule, whose guards
-// held, or what it changed is compared by itself. What is left is named.
+// Proves the rewrites of a run. Each either applies a proved rule whose guards held, or its change
+// is proved separately. The rest are listed.
 #pragma once
 
 #include <map>
@@ -13,14 +13,13 @@
 
 namespace pw {
 
-/// Of one pipeline, for the graphs that it made of others. Rules are proved once, and what is kept
-/// is not proved again.
+/// Proves the runs of one pipeline. Each rule is proved once, and verdicts are cached.
 class RunProver {
  public:
-  /// `options`: with which the runs were made.
+  /// `options` are those of the runs.
   RunProver(const LoadedRules& rules, std::string pipeline, const RewriteOptions& options,
             const Log& log);
-  /// `graph`: before the run; `otherwise`: it was made without what rules assume.
+  /// `graph` is the input of the run; `otherwise` marks the variant without the rules' assumptions.
   RunProof prove(const Graph& graph, const RewriteReport& report, TokenRange range,
                  bool otherwise = false);
 
@@ -35,16 +34,16 @@ class RunProver {
   std::map<RuleId, RuleJudgement> known_;
 };
 
-/// Of all graphs that the pipeline made of this one.
+/// Proves all graphs that the pipeline produced from this one.
 std::vector<RunProof> prove_variants(const Graph& graph, const LoadedRules& rules,
                                      const std::string& pipeline, const RewriteOptions& options,
                                      const std::vector<GraphVariant>& variants, const Log& log);
-/// "44 rewrites: …", with the variant's name where there are several.
+/// Returns a summary: "44 rewrites: …", with the variant's name if there are several.
 [[nodiscard]] std::string proof_line(const RunProof& proof, const std::string& variant);
-/// A row a rule that fired; a row a rewrite that is left.
+/// Returns a row for each rule that fired and for each unproved rewrite.
 [[nodiscard]] Table run_proof_table(const RunProof& proof);
 [[nodiscard]] Table left_table(const RunProof& proof);
-/// `proofs` and `not_proved`, of all graphs.
+/// Adds `proofs` and `not_proved` of all graphs to the answer.
 void add_proofs(Answer& answer, const std::vector<GraphVariant>& variants,
                 const std::vector<RunProof>& proofs);
 

@@ -1,5 +1,5 @@
-// What single rewrites of a run change, each as a small graph that computes its results in both
-// ways, of the types and attributes that are there.
+// Isolates single rewrites of a run: each becomes a small graph that computes its results both
+// ways, with the actual types and attributes.
 #pragma once
 
 #include <optional>
@@ -13,22 +13,25 @@
 namespace pw {
 
 struct RewriteWindow {
-  RuleId rule;  ///< of the run: those that it opened stand behind those of the set
+  RuleId rule;  ///< numbered as in the run: opened rules follow those of the set
   std::string pass, node;
-  std::optional<Graph> graph;  ///< its outputs are all before, then all after
-  std::string problem;         ///< why there is no graph
-  std::string key;             ///< of windows that are alike
+  std::optional<Graph> graph;  ///< its outputs are the old ones, then the new ones
+  std::string problem;         ///< reason if there is no graph
+  std::string key;             ///< equal for equivalent windows
 };
 
-/// Runs the pipeline on a copy of the graph; the windows of the rewrites by `wanted`, in order.
-/// What is undone has none.
+/// Replays the pipeline on a copy of the graph and returns the windows of the rewrites by `wanted`,
+/// in order. Undone rewrites have none.
 Result<std::vector<RewriteWindow>> windows_of(const Graph& graph, const RuleSet& rules,
                                               const std::string& pipeline, const Env& params,
                                               const RewriteOptions& options,
                                               const std::set<RuleId>& wanted);
 
-/// Proves one rewrite; `prover` is null in a build without the proof lab. The window's graph is
-/// used up.
-WindowVerdict prove_window(RewriteWindow& window, WindowProver* prover);
+struct WindowVerdict {
+  RuleVerdict verdict = RuleVerdict::unknown;
+  std::string reason;  ///< open obligation if unknown
+};
+/// Proves a window for all sizes that the graph's facts allow. Consumes its graph.
+WindowVerdict prove_window(RewriteWindow& window, proof::Solver& solver);
 
 }  // namespace pw

@@ -1,6 +1,6 @@
-// All that a rule's proof and samples read, as text: the rule as it was written and as it was
-// checked, the params and tables, and every op that it or a body names, bodies included. Rules of
-// one text have one verdict.
+// A canonical text of everything that a rule's verdict depends on: the rule as written and as
+// checked, params, tables, and every op in the rule or in a body, with bodies. Equal texts have
+// equal verdicts.
 #pragma once
 
 #include <optional>
@@ -10,10 +10,10 @@
 
 namespace pw {
 
-/// Nothing of a rule that calls an extern: what that does is in no text.
+/// Returns nothing for a rule that calls an extern, whose behavior has no text.
 [[nodiscard]] std::optional<std::string> rule_text(const RuleSet& rules, RuleId rule,
                                                    const Env& params);
-/// Differs between programs that may come to another verdict, and by whether there is a solver.
+/// Returns a version that changes with the program's verdicts and the presence of a solver.
 [[nodiscard]] std::string proof_version();
 
 }  // namespace pw

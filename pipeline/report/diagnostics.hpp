@@ -11,15 +11,15 @@
 
 namespace pw {
 
-/// Where in a file. Lines and columns count from 1; 0: the file as a whole.
+/// A location in a file. Lines and columns count from 1; 0 means the file as a whole.
 struct FilePlace {
   std::string file;  ///< empty: in none
   std::uint32_t line = 0, end_line = 0;
-  std::uint32_t column = 0, end_column = 0;        ///< in bytes; the end is behind the last
+  std::uint32_t column = 0, end_column = 0;        ///< in bytes; the end is exclusive
   std::uint32_t character = 0, end_character = 0;  ///< the same in Unicode characters
 };
 
-/// A diagnostic that needs no sources any more.
+/// A diagnostic that is independent of the sources.
 struct PlacedDiagnostic {
   Severity severity = Severity::error;
   std::string code, message, label, help;
@@ -32,18 +32,18 @@ struct PlacedDiagnostic {
 [[nodiscard]] PlacedDiagnostic placed(const Diagnostic& diagnostic, const SourceMap& sources);
 [[nodiscard]] std::string_view name(Severity severity);
 
-/// What a program said in one run, and how it ended.
+/// The diagnostics of one run of a program, and its exit code.
 struct DiagnosticRun {
   std::string program;  ///< "pwr"
   int exit_code = 0;
   std::vector<PlacedDiagnostic> diagnostics;
 };
 
-/// `piecewise.diagnostics/1`, see docs/formats.md.
+/// Returns the JSON document `piecewise.diagnostics/1`; see docs/formats.md.
 [[nodiscard]] std::string diagnostics_to_json(const DiagnosticRun& run);
-/// SARIF 2.1.0.
+/// Returns a SARIF 2.1.0 document.
 [[nodiscard]] std::string diagnostics_to_sarif(const DiagnosticRun& run);
-/// A line `::error file=…,line=…::message` each, as GitHub's workflows read them.
+/// Returns one line `::error file=…,line=…::message` each, for GitHub workflows.
 [[nodiscard]] std::string github_annotations(const std::vector<PlacedDiagnostic>& diagnostics);
 
 }  // namespace pw

@@ -1,4 +1,4 @@
-// What steps of given sequences get of a plan, and why.
+// Shows how a plan dispatches given steps, and why.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace pw {
 
-/// A row for each step, written as the new tokens of its sequences: `300`, `1,1,5`, `64x1,5`.
-/// PW1402 where one is not.
+/// Returns a row for each step, written as the new tokens of its sequences: `300`, `1,1,5`,
+/// `64x1,5`. Fails with PW1402 for any other text.
 Result<Table> dispatch_table(const Plan& plan, const std::vector<std::string>& steps,
                              std::int64_t loras = 0);
 

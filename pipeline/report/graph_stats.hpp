@@ -1,4 +1,4 @@
-// A graph checked as `pwr import` does, and counted.
+// Checks and counts a graph, as `pwr import` does.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace pw {
 
-/// Reads a graph, says all that its import did, and checks its invariants (PW06xx).
+/// Reads a graph, logs all details of its import, and checks its invariants (PW06xx).
 Result<Graph> import_graph(const ContextPtr& context, const GraphSource& source, const Log& log);
 
 struct GraphStats {
@@ -25,9 +25,9 @@ struct GraphStats {
 };
 GraphStats count_graph(const Graph& graph);
 [[nodiscard]] Table op_count_table(const GraphStats& stats);
-/// ops, nodes, inputs, outputs, written and hash.
+/// Returns ops, nodes, inputs, outputs, written, and hash.
 [[nodiscard]] Answer stats_answer(const GraphStats& stats);
-/// "30 nodes, 7 inputs, 2 outputs, writes cache".
+/// Returns "30 nodes, 7 inputs, 2 outputs, writes cache".
 [[nodiscard]] std::string size_line(const GraphStats& stats);
 
 }  // namespace pw

@@ -1,4 +1,4 @@
-// Every op: its signature, its meaning, its names elsewhere, and what runs it.
+// Lists ops: signature, meaning, foreign names, and backends.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace pw {
 
 struct OpRequest {
   std::vector<std::string> names;  ///< ops, or their names elsewhere; empty: all
-  std::string backend;             ///< only what it runs; empty: whatever runs it
+  std::string backend;             ///< only ops that it runs; all if empty
   bool splitting = false;          ///< only ops at which a graph is cut
 };
 
@@ -21,14 +21,14 @@ struct OpLine {
   std::vector<std::string> backends, foreign;
 };
 
-/// Of the ops that the context knows. PW1425 for a backend, PW1440 for an op that there is not.
+/// Returns the context's ops. Fails with PW1425 for an unknown backend, PW1440 for an unknown op.
 Result<std::vector<OpLine>> list_ops(const Context& context, const OpRequest& request);
 
-/// `whole`: signatures and traits, too.
+/// `whole` adds signatures and traits.
 [[nodiscard]] Table op_table(const std::vector<OpLine>& lines, bool whole);
-/// One op for people, with the lines that map foreign names to it.
+/// Describes one op, with the lines that map foreign names to it.
 [[nodiscard]] std::string op_text(const Context& context, const OpLine& line);
-/// The page docs/ops.md.
+/// Returns the page docs/ops.md.
 [[nodiscard]] std::string op_page(const Context& context, const std::vector<OpLine>& lines);
 
 }  // namespace pw

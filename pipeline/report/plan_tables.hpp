@@ -7,7 +7,7 @@
 
 namespace pw {
 
-/// What each capture will take, in bytes and graph nodes, and what is there in any case.
+/// Returns the predicted bytes and graph nodes of each capture, and the fixed memory.
 [[nodiscard]] Table memory_table(const Plan& plan);
 [[nodiscard]] Table counter_table(const Counters& counters);
 

@@ -10,11 +10,12 @@ namespace pw {
 
 Result<std::string> page_of(const RunRecord& record, const LoadedRules& rules, const Log& log);
 Result<std::string> text_of(const RunRecord& record, const RuleSet& rules);
-/// As Markdown, with the graph as a listing.
+/// Returns the report as Markdown, with a listing of the graph.
 Result<std::string> markdown_of(const RunRecord& record, const RuleSet& rules);
-/// `piecewise.report/1`, see docs/formats.md.
+/// Returns the report as `piecewise.report/1`; see docs/formats.md.
 std::string json_of(const RunRecord& record, const RuleSet& rules);
-/// report.html, report.txt, report.json, plan.json and journal.jsonl; the path of report.html.
+/// Writes report.html, report.txt, report.json, plan.json, and journal.jsonl; returns the path of
+/// report.html.
 Result<std::string> write_report(const RunRecord& record, const LoadedRules& rules,
                                  const std::string& folder, const Log& log);
 

@@ -1,4 +1,4 @@
-// Reports as data: written, read again, and compared with each other.
+// Serializes reports and compares them.
 #pragma once
 
 #include <string>
@@ -10,24 +10,26 @@
 
 namespace pw {
 
-/// `piecewise.report/1`, see docs/formats.md.
+/// Returns the report as `piecewise.report/1`; see docs/formats.md.
 [[nodiscard]] std::string report_to_json(const Report& report);
-/// PW1280 where the text is no such document.
+/// Parses a report. Fails with PW1280 for any other text.
 Result<Report> report_from_json(const std::string& text, const std::string& file);
 
-/// One cell, one row or one line that two reports do not share.
+/// A cell, row, or line that differs between two reports.
 struct ReportChange {
-  std::string section, table, row;  ///< a row by the cells that name it; of prose both are empty
-  std::string column;               ///< empty: the row or line is in one of them only
+  std::string section, table,
+      row;             ///< a row is identified by its key cells; table and row are empty for prose
+  std::string column;  ///< empty if the row or line exists in one report only
   std::string before, after;
 };
-/// Rows of tables of one caption are the same where their first columns are, up to the first that
-/// holds numbers; those that share these in order. Times and the command are compared as all else.
+/// Compares two reports. Rows of tables with the same caption correspond if their columns before
+/// the first numeric one agree; duplicates correspond in order. Times and the command are compared
+/// too.
 [[nodiscard]] std::vector<ReportChange> compare_reports(const Report& before, const Report& after);
-/// Of two files. PW0001, PW1280.
+/// Compares two files. Fails with PW0001 or PW1280.
 Result<std::vector<ReportChange>> compare_report_files(const std::string& before,
                                                        const std::string& after);
-/// "Rewriting, passes, norm: matches 0 → 4"; a line of one report alone begins with − or +.
+/// Prints "Rewriting, passes, norm: matches 0 → 4"; a line in one report only begins with − or +.
 [[nodiscard]] std::string report_change_lines(const std::vector<ReportChange>& changes);
 [[nodiscard]] Table report_change_table(const std::vector<ReportChange>& changes);
 

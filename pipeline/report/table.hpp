@@ -1,4 +1,4 @@
-// Rows with named columns: what commands print, what reports hold, and what programs read as JSON.
+// Rows with named columns, for commands, reports, and JSON.
 #pragma once
 
 #include <concepts>
@@ -11,7 +11,7 @@
 
 namespace pw {
 
-/// A cell: what people read, and the value that programs do.
+/// A cell: the displayed text, and the value in JSON and CSV.
 struct Cell {
   using Counts = std::vector<std::pair<std::string, std::int64_t>>;  ///< an object of numbers
   using Value = std::variant<std::monostate, bool, std::int64_t, double, std::string,
@@ -29,18 +29,18 @@ struct Cell {
   Value value;  ///< monostate: null
 };
 
-/// Seconds, shown as "3.4 ms"; the column's key ends in `_s`.
+/// Returns seconds, displayed as "3.4 ms"; the column's key ends in `_s`.
 [[nodiscard]] Cell seconds_cell(double seconds);
-/// "yes", or what is shown otherwise.
+/// Returns a bool, displayed as "yes" or as `otherwise`.
 [[nodiscard]] Cell yes_cell(bool holds, std::string otherwise = {});
-/// A number that is shown rounded.
+/// Returns a number with a rounded display.
 [[nodiscard]] Cell real_cell(double number, std::string shown);
-/// A list, shown with `separator` between its members.
+/// Returns a list, displayed with `separator` between its members.
 [[nodiscard]] Cell list_cell(std::vector<std::string> members, std::string_view separator = ", ");
 [[nodiscard]] Cell list_cell(std::vector<std::int64_t> numbers, std::string_view separator = ", ");
-/// "N05 × 3, N08 × 1".
+/// Returns counts, displayed as "N05 × 3, N08 × 1".
 [[nodiscard]] Cell counts_cell(Cell::Counts counts);
-/// Null.
+/// Returns null.
 [[nodiscard]] Cell null_cell(std::string shown = {});
 
 struct Column {
@@ -60,8 +60,8 @@ class Table {
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
   void add(std::vector<Cell> row) { rows_.push_back(std::move(row)); }
   [[nodiscard]] bool empty() const { return rows_.empty(); }
-  /// "table": aligned, numbers to the right; "json": an array with an object a row, of values by
-  /// the columns' keys; "csv": the same values.
+  /// Prints as "table" (aligned, numbers to the right), "json" (an array of objects by column key),
+  /// or "csv" (the same values).
   [[nodiscard]] std::string print(const std::string& format) const;
   [[nodiscard]] const std::vector<Column>& columns() const { return columns_; }
   [[nodiscard]] const std::vector<std::vector<Cell>>& rows() const { return rows_; }
@@ -73,7 +73,7 @@ class Table {
   std::vector<std::vector<Cell>> rows_;
 };
 
-/// What a command answers: named tables, values and lists of answers, which are one JSON document.
+/// The answer of a command: named tables, values, and nested answers, which form one JSON document.
 struct Answer {
   using Member = std::variant<Table, Cell, std::vector<Answer>>;
   std::vector<std::pair<std::string, Member>> members;
@@ -81,13 +81,13 @@ struct Answer {
   void add(std::string key, Member member) {
     members.emplace_back(std::move(key), std::move(member));
   }
-  /// "json": one object; "table" and "csv": the tables, with an empty line between them.
+  /// Prints as "json" (one object), or as "table" or "csv" (the tables, separated by empty lines).
   [[nodiscard]] std::string print(const std::string& format) const;
 };
 
 [[nodiscard]] std::string to_json(const Table& table);
 [[nodiscard]] std::string to_json(const Answer& answer);
-/// An array of texts, one a line.
+/// Returns a JSON array of texts, one on each line.
 [[nodiscard]] std::string to_json(const std::vector<std::string>& texts);
 [[nodiscard]] std::string to_json(const std::vector<std::int64_t>& numbers);
 

@@ -15,19 +15,19 @@
 
 namespace pw {
 
-/// That kernels are made for: sm_80, sm_90, sm_100, sm_120.
+/// Returns the supported architectures: sm_80, sm_90, sm_100, sm_120.
 [[nodiscard]] const std::vector<std::string>& cuda_architectures();
-/// PW1429 where one is none of these, or there is none.
+/// Fails with PW1429 for an unsupported architecture or an empty list.
 Status check_architectures(const std::vector<std::string>& archs);
 
 struct CompileRequest {
   PlanRequest plan;
   std::vector<std::string> archs{"sm_90"};
-  bool fuse = true;     ///< neighbouring row ops are one kernel
-  bool strict = false;  ///< the interpreter's bits
+  bool fuse = true;     ///< fuse neighboring row ops into one kernel
+  bool strict = false;  ///< reproduce the interpreter's bits
   bool sources_only = false;
   std::string schedules;    ///< see ScheduleTable::named
-  std::int64_t tokens = 0;  ///< that schedules are taken for; 0: the plan's largest capture size
+  std::int64_t tokens = 0;  ///< token count for schedules; 0: the plan's largest capture size
   std::string output;       ///< the folder for sources, cubins, plan.json and the report
 };
 
@@ -36,13 +36,13 @@ struct CompiledGraph {
   std::string tokens_symbol;
   std::int64_t tokens = 1;    ///< that schedules were taken for
   std::string nvrtc_version;  ///< empty: absent
-  /// What a dump of it holds: passes where the variant has versions, pieces and the plan.
+  /// The contents of a dump: passes if the variant has versions, pieces, and the plan.
   RunRecord record;
-  std::optional<CacheCounts> cache;  ///< where cubins were asked for and NVRTC is there
-  std::string cache_problem;         ///< why cubins are not kept; empty: they are
+  std::optional<CacheCounts> cache;  ///< if cubins were requested and NVRTC is available
+  std::string cache_problem;         ///< why cubins are not cached; empty if they are
 };
-/// Without NVRTC sources are written, and it is said. PW1429 for an architecture that kernels are
-/// not made for.
+/// Compiles the kernels. Without NVRTC, writes sources only and logs that. Fails with PW1429 for an
+/// unsupported architecture.
 Result<CompiledGraph> compile_graph(GraphVariant& variant, const LoadedRules& rules,
                                     const CompileRequest& request, const Log& log);
 
@@ -50,8 +50,8 @@ struct TuneRequest {
   std::vector<std::int64_t> tokens{1, 16, 256, 4096};  ///< each tuned for
   std::vector<std::string> archs{"sm_90"};
   bool strict = false;   ///< the kernels of strict compilations
-  bool measure = false;  ///< on the device that is here; else by the model of one
-  std::string output;    ///< a table: its entries of other kernels stay; empty, or absent: none
+  bool measure = false;  ///< measure on the local device; otherwise use a device model
+  std::string output;    ///< output table, which keeps entries of other kernels; none if empty
 };
 
 struct TunedGraph {
@@ -60,14 +60,14 @@ struct TunedGraph {
     cuda::Tuned tuned;
   };
   std::vector<Row> rows;
-  cuda::ScheduleTable schedules;  ///< with those that were in the output
-  std::size_t gains = 0;          ///< that are not the usual schedule
+  cuda::ScheduleTable schedules;  ///< includes those from the output file
+  std::size_t gains = 0;          ///< entries that improve on the default schedule
 };
 
-/// What tuning needs of the machine, opened before anything is loaded.
+/// The tuner's resources, opened before anything is loaded.
 class Tuner {
  public:
-  /// PW1429 as above, PW1450 without NVRTC, PW1260 where there is no device to measure on.
+  /// Fails with PW1429 as above, PW1450 without NVRTC, PW1260 without a device to measure on.
   static Result<Tuner> open(const TuneRequest& request);
   Result<TunedGraph> tune(const CutGraph& cut, const Log& log);
 

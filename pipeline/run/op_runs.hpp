@@ -1,4 +1,4 @@
-// Which ops a backend runs, and what of a graph it does not.
+// Determines which ops a backend runs, and reports the others in a graph.
 #pragma once
 
 #include <functional>
@@ -10,10 +10,10 @@
 
 namespace pw {
 
-/// Those with a kernel, and those whose bodies are made of such.
+/// The ops with a kernel, and those whose bodies consist of such ops.
 class OpRuns {
  public:
-  /// `kernel`: whether the backend has one for an op. The context outlives this.
+  /// `kernel` returns true if the backend has a kernel for an op. The context must outlive this.
   OpRuns(const Context& context, std::function<bool(const Op&)> kernel);
   bool op(OpId id);
 
@@ -26,8 +26,8 @@ class OpRuns {
   std::map<OpId, bool> known_;
 };
 
-/// PW1201 with each op that has neither kernel, body nor host function, and how many nodes have it:
-/// all of them, before anything is built.
+/// Fails with PW1201 and every op that has neither kernel, body, nor host function, with node
+/// counts, before anything is built.
 Status check_kernels(const Graph& graph, const StepEngineKind& engine);
 
 }  // namespace pw

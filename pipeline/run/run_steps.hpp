@@ -9,23 +9,23 @@
 
 namespace pw {
 
-/// What --save writes: by path, the tensors of a file.
+/// The tensors that --save writes, by file path.
 using SavedOutputs = std::map<std::string, std::map<std::string, Tensor>>;
 
-/// Of the steps that a run is asked for.
+/// Totals over a run's steps.
 struct RunSteps {
   std::size_t count = 0;  ///< of all graphs
   SavedOutputs saved = {};
 };
 
-/// Builds the executable and runs the steps, each compared as the request asks, into the record.
+/// Builds the executable, runs the steps into the record, and compares each as requested.
 /// `original` is the graph before rewriting.
 Status run_steps(const RunRequest& request, const Graph& original, const Graph& graph,
                  StepEngine& engine, const std::vector<PlannedStep>& steps, RunSteps& all,
                  RunRecord& record, const Log& log);
 Status write_saved(const SavedOutputs& saved);
 
-/// The files that the request names, and the rules that are built in as one; none unless wanted.
+/// Returns the files of the request, with the built-in rules as one; empty unless requested.
 Result<std::vector<RunRecord::File>> read_files(const RunRequest& request, const LoadedRules& rules,
                                                 const Context& context);
 

@@ -1,12 +1,12 @@
-// Writes the tensors that a graph's file holds as a file of their own.
+// Extracts the tensors of a graph's file into a separate file.
 #pragma once
 
 #include "pipeline/load.hpp"
 
 namespace pw {
 
-/// Of a PT2 archive: a safetensors file of the names of the graph's inputs. PW1274 where the source
-/// is no archive, or an input's contents cannot be read.
+/// Writes a safetensors file of a PT2 archive's tensors, by input name. Fails with PW1274 if the
+/// source is not an archive, or if an input's contents cannot be read.
 Status save_weights(const GraphSource& source, const std::string& path);
 
 }  // namespace pw

@@ -1,5 +1,4 @@
-// The rows of a graph without a symbol for its tokens: what to do where they are to be others than
-// its inputs say.
+// Diagnoses requests to run a static graph with a number of rows other than that of its inputs.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +10,12 @@
 
 namespace pw {
 
-/// PW1404 where a static graph is to run as many tokens as none of its inputs has rows, or whole
-/// numbers.
+/// Fails with PW1404 if a static graph has no input with that many rows, or a multiple of them.
 Status check_static_rows(const Graph& graph, std::int64_t tokens);
-/// "--symbol n=x.0,y.0 makes …", of the inputs with so many rows.
+/// Returns "--symbol n=x.0,y.0 makes …" for the inputs with that many rows.
 [[nodiscard]] std::string symbol_hint(const Graph& graph, std::int64_t rows);
-/// Of a static graph with very many rows: that it has this one size alone, and the hint. Else
-/// empty.
+/// Returns a note with the hint if a static graph has very many rows and thus only this size;
+/// otherwise an empty text.
 [[nodiscard]] std::string many_rows_note(const Graph& graph);
 
 }  // namespace pw

@@ -1,4 +1,4 @@
-// Whether a graph and those of several ranks compute the same, as rows and lines.
+// Proves a graph and those of several ranks equal, as rows and lines.
 #pragma once
 
 #include <string>
@@ -9,14 +9,14 @@
 
 namespace pw {
 
-/// PW1419: the relation and the graphs do not fit together.
+/// Fails with PW1419 if the relation does not fit the graphs.
 Result<proof::Equality> equal_graphs(const Graph& single, const std::vector<const Graph*>& ranks,
                                      const proof::Relation& relation, const std::string& place);
-/// rows, one a claim; the verdict and how it is known; what was taken for granted.
+/// Returns one row for each claim, the verdict and its source, and the assumptions.
 [[nodiscard]] Answer equality_answer(const proof::Equality& equality);
-/// same_bits, rounds, or unknown.
+/// Returns same_bits, rounds, or unknown.
 [[nodiscard]] std::string equality_verdict(const proof::Equality& equality);
-/// "`div_2` is replicated as `div_2`: not proved: …"
+/// Returns a sentence: "`div_2` is replicated as `div_2`: not proved: …"
 [[nodiscard]] std::string claim_text(const proof::ClaimVerdict& claim);
 
 }  // namespace pw

@@ -1,4 +1,4 @@
-// Relations between the inputs and outputs of graphs, from text: see proof/equal/relation.hpp.
+// Parses relations between inputs and outputs of graphs; see proof/equal/relation.hpp.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace pw {
 
-/// `place` is named in errors: PW1419.
+/// Fails with PW1419; `place` names the source in errors.
 Result<proof::Relation> parse_relation(std::string_view text, const std::string& place);
 
 }  // namespace pw

@@ -308,7 +308,7 @@ def read_memory(module: torch.fx.GraphModule) -> t.Dict[torch.fx.Node, str]:
     """Rewrites calls that address storage so that they read row-major tensors.
 
     Returns the calls without a value that contains all their elements, with reasons: only PyTorch runs them correctly. Raises Refused if even that is
-    that is unknown.
+    unknown.
     """
     reads = _Reads(module.graph)
     reads.run()
