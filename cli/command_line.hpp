@@ -1,4 +1,4 @@
-// The command line of a program: parsed, run, and its messages printed.
+// Parses and runs a command line, and prints its messages.
 #pragma once
 
 #include <functional>
@@ -11,11 +11,12 @@ namespace pw::cli {
 
 struct Options;
 
-/// What pwr and pwviz share: colour, quiet, progress, the form of diagnostics, --watch.
+/// Adds the options common to pwr and pwviz: color, quiet, progress, format of diagnostics,
+/// --watch.
 void add_common_options(CLI::App& app, Options& options);
 
-/// Parses, which runs the subcommand that was named, then runs `body`; the exit code. Every option
-/// takes one value each time it is given, so that a positional argument may follow it.
+/// Parses the arguments, which runs the named subcommand, then runs `body`; returns the exit code.
+/// Every option takes one value at a time, so that a positional argument may follow it.
 int run_command_line(
     CLI::App& app, const Options& options, int argc, char** argv,
     const std::function<void()>& body = [] {});

@@ -1,4 +1,4 @@
-// Commands as a report repeats them.
+// Formats a command for reports.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace pw::cli {
 
-/// The arguments as a shell takes them: absolute paths without their folders (see shown_path), and
-/// without where answers are written to (-o, --output, --report, --save, --dump).
+/// Returns the arguments quoted for a shell. Absolute paths lose their folders (see shown_path),
+/// and output options (-o, --output, --report, --save, --dump) are omitted.
 std::string shown_command(const std::string& program, const std::vector<std::string>& arguments);
 
 }  // namespace pw::cli

@@ -1,4 +1,4 @@
-// One function a command group: each adds its subcommands to the program.
+// Registration of subcommands, one function for each group.
 #pragma once
 
 #include "cli/session.hpp"

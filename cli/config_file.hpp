@@ -10,18 +10,18 @@
 
 namespace pw::cli {
 
-/// Makes options that are declared from here on refuse a value of a found file, but for those
-/// whose declaration ends with `->configurable()`. Called before the first option is added.
+/// Forbids discovered files to set options declared from here on, except those declared with
+/// `->configurable()`. Call it before adding the first option.
 void refuse_found_values(CLI::App& program);
 
-/// Adds --config and --no-config. Values are taken after the command line is read, which wins, and
-/// before anything is checked; they are added to options.arguments, which a report repeats.
-/// `has_commands`: top-level keys are for every command that has the option, `[run]` is for one;
-/// without, only the table of the program's name is read.
+/// Adds --config and --no-config. File values apply after the command line, which takes precedence,
+/// and before any check. They are appended to options.arguments, which a report repeats. With
+/// `has_commands`, top-level keys apply to every command that has the option and `[run]` to one;
+/// otherwise only the table named after the program is read.
 void add_config_options(CLI::App& program, Options& options, bool has_commands);
 
-/// Returns the options that a file sets and a found file may not, in the order of the file. PW1501
-/// to PW1504 where the file has mistakes besides.
+/// Returns the options of a file that a discovered file may not set, in file order. Fails with
+/// PW1501 to PW1504 on other mistakes.
 Result<std::vector<std::string>> values_that_need_trust(const CLI::App& program, SourceMap& sources,
                                                         std::string text, const std::string& path);
 

@@ -1,4 +1,5 @@
-// The keys and values of a piecewise.toml, each with its place. The only place that knows TOML.
+// Parses piecewise.toml into keys and values with locations. No other file depends on the TOML
+// library.
 #pragma once
 
 #include <string>
@@ -19,10 +20,10 @@ struct ConfigValue {
   std::vector<ConfigValue> table = {};  ///< in the order of the file
 };
 
-/// The top level of a text, in its order. PW1501 where it is no TOML.
+/// Returns the top-level values in order. Fails with PW1501 on invalid TOML.
 Result<std::vector<ConfigValue>> parse_config(SourceMap& sources, std::string text,
                                               const std::string& file);
-/// Reads the text of a file, up to a size that no piecewise.toml has.
+/// Reads a file, up to a size limit.
 Result<std::string> read_config(const std::string& path);
 
 }  // namespace pw::cli

@@ -1,5 +1,4 @@
-// Where the diagnostics of a program go: to standard error as they come, or as one document at its
-// end.
+// Output of diagnostics: to standard error immediately, or as one document at exit.
 #pragma once
 
 #include <string>
@@ -14,15 +13,15 @@ namespace pw::cli {
 
 struct Options;
 
-/// The options --diagnostics and --diagnostics-to.
+/// Adds --diagnostics and --diagnostics-to.
 void add_diagnostic_options(CLI::App& program, Options& options);
-/// Whether other messages may stand on standard error.
+/// Returns true if other messages may be written to standard error.
 [[nodiscard]] bool messages_wanted(const Options& options);
-/// Printed at once as text or annotations, kept for the document otherwise.
+/// Prints text and annotations at once; collects all else for the document.
 void report_diagnostics(const Diagnostics& diagnostics, const SourceMap& sources,
                         const Options& options);
-/// Writes the document, where one is asked for. The exit code: the command's, or kInvalidInput
-/// where the command succeeded and the document was lost.
+/// Writes the document, if requested. Returns the command's exit code, or kInvalidInput if the
+/// command succeeded but the document could not be written.
 int finish_diagnostics(const std::string& program, int code, const Options& options);
 
 }  // namespace pw::cli

@@ -1,4 +1,4 @@
-// The options that say which steps of a graph run on what: those of run, report and bench.
+// The options of run, report, and bench that choose steps and engine.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace pw::cli {
 
-/// As they are written; `fill` reads the lists.
+/// Raw option values; `fill` parses the lists.
 struct EngineArgs {
   GraphOptions graph;
   RuleOptions rules;

@@ -1,4 +1,4 @@
-// The options that say what is wrong with a rewrite: those of bisect and reduce.
+// The options of bisect and reduce that describe a failure.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace pw::cli {
 
-/// As they are written; `request` reads the lists.
+/// Raw option values; `request` parses the lists.
 struct FailureOptions {
   FailureRequest stated;
   std::string tokens;

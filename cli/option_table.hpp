@@ -1,5 +1,5 @@
-// The options and commands of a program as rows: what its manual pages, its completions and
-// piecewise.toml know of them, read off CLI11's tables, so that there is one list.
+// A program's options and commands as rows, read from CLI11's tables: the single source for manual
+// pages, completions, and piecewise.toml.
 #pragma once
 
 #include <string>
@@ -33,25 +33,25 @@ struct OptionRow {
   const CLI::Option* option = nullptr;
 };
 
-/// The options of a command, without those that are hidden, in the order in which they were added.
+/// Returns the visible options of a command, in order of registration.
 std::vector<OptionRow> option_rows(const CLI::App& command);
-/// The positional arguments, likewise; `long_name` is what stands for them.
+/// Returns the positional arguments; `long_name` is their placeholder.
 std::vector<OptionRow> positional_rows(const CLI::App& command);
 
-/// A command and those below it: of `pwr cache stats` the path is {"cache", "stats"}, of the
-/// program itself it is empty.
+/// A command and its subcommands. The path of `pwr cache stats` is {"cache", "stats"}, that of the
+/// program is empty.
 struct CommandRow {
   std::vector<std::string> path;
   const CLI::App* command = nullptr;
 };
-/// The program first, then each command before those below it.
+/// Returns the program first, then each command before its subcommands.
 std::vector<CommandRow> command_rows(const CLI::App& program);
 /// "cache stats", or an empty text.
 [[nodiscard]] std::string joined(const std::vector<std::string>& path,
                                  const std::string& separator = " ");
 
-/// A check that takes every value and says which there are, where what reads the value says more of
-/// a wrong one than CLI11 would.
+/// Returns a validator that documents the choices but accepts every value, for options whose own
+/// parser gives better errors than CLI11.
 CLI::Validator offered(const std::vector<std::string>& choices);
 
 }  // namespace pw::cli

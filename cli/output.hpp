@@ -6,24 +6,23 @@
 
 namespace pw::cli {
 
-/// Text on standard output; control characters are escaped, but for line ends and tabs. An error
-/// is told by `finish_output`.
+/// Prints text to standard output with control characters escaped, except line feeds and tabs.
+/// `finish_output` reports errors.
 void print_out(std::string_view text);
-/// The same for text that colours itself, and has escaped what it quotes.
+/// Prints text with its own colors, whose quotations are already escaped.
 void print_rendered(std::string_view text);
-/// Text on standard error that has escaped what it quotes. An error, or a reader that has gone
-/// away, changes nothing for the command.
+/// Prints escaped text to standard error. Ignores errors and closed readers.
 void print_error(std::string_view text);
 
-/// Says that the bytes of a file go to standard output if its path is "-" or /dev/stdout: then what
-/// print_out and print_rendered get goes to standard error, so that the file's bytes stand alone.
+/// Declares that a file's bytes go to standard output if its path is "-" or /dev/stdout. print_out
+/// and print_rendered then write to standard error.
 void take_standard_output_for(std::string_view path);
 
-/// Gives standard streams that the caller closed a descriptor, on which what they are for fails:
-/// else the next file that is opened would take their place.
+/// Opens closed standard streams on a descriptor that fails; otherwise the next opened file would
+/// take their place.
 void open_standard_streams();
-/// Brings standard output to its end. The exit code: the command's, or kInvalidInput with a message
-/// where the command succeeded and its output was lost.
+/// Flushes standard output. Returns the command's exit code, or kInvalidInput with a message if the
+/// command succeeded but its output was lost.
 int finish_output(int code);
 
 }  // namespace pw::cli

@@ -1,4 +1,4 @@
-// What is wrong with a command line, as a diagnostic with a did-you-mean.
+// Converts a command-line error to a diagnostic with a suggestion.
 #pragma once
 
 #include "base/diagnostic.hpp"
@@ -10,7 +10,7 @@ class ParseError;
 
 namespace pw::cli {
 
-/// Of a parse that has failed.
+/// Returns the diagnostic of a failed parse.
 [[nodiscard]] Diagnostic parse_mistake(const CLI::App& program, const CLI::ParseError& error);
 
 }  // namespace pw::cli

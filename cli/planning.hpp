@@ -8,7 +8,7 @@
 
 namespace pw::cli {
 
-/// As they are written; `request` reads the lists.
+/// Raw option values; `request` parses the lists.
 struct PlanArgs {
   PlanRequest stated;
   std::string fold = "auto", ranges, sizes, compile_sizes, loras;
@@ -16,7 +16,7 @@ struct PlanArgs {
   [[nodiscard]] PlanRequest request(const Session& session) const;
 };
 
-/// What split, plan, compile and tune start from.
+/// The common input of split, plan, compile, and tune.
 struct SplitArgs {
   GraphOptions graph;
   RuleOptions rules;

@@ -10,12 +10,12 @@ namespace pw::cli {
 
 struct Options;
 
-/// What is done now; a thread of its own draws it.
+/// Shows the current activity; a background thread draws it.
 void show_progress(const Progress& progress, const Options& options);
-/// Takes the line away, for good.
+/// Removes the line permanently.
 void end_progress();
 
-/// While it lives, the line is gone and other text can be printed.
+/// Hides the line during its lifetime, so that other text can be printed.
 class ProgressPause {
  public:
   ProgressPause();
@@ -24,8 +24,8 @@ class ProgressPause {
   std::unique_lock<std::mutex> held_;
 };
 
-/// "pass fuse: 1200 of 54000 nodes, 4500/s, 12 s left"; "reading model.json, 2 s" where nothing is
-/// counted. `seconds`: since it began.
+/// Returns "pass fuse: 1200 of 54000 nodes, 4500/s, 12 s left", or "reading model.json, 2 s"
+/// without counts. `seconds` is the elapsed time.
 [[nodiscard]] std::string progress_line(const Progress& progress, double seconds);
 
 }  // namespace pw::cli

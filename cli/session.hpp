@@ -1,4 +1,4 @@
-// What every command shares: exit codes, options that name graphs and rules, messages.
+// Common parts of all commands: exit codes, options for graphs and rules, messages.
 #pragma once
 
 #include <memory>
@@ -19,7 +19,7 @@ class App;
 
 namespace pw::cli {
 
-/// A command that ends early throws its exit code. The message is already printed.
+/// Thrown by a command to exit early, after its message was printed.
 struct Exit {
   int code;
 };
@@ -36,7 +36,7 @@ struct Options {
   std::string config;                  ///< the piecewise.toml that is in force; empty: none
 };
 
-/// Whether what goes to standard error is coloured.
+/// Returns true if standard error is colored.
 [[nodiscard]] bool color_on_errors(const Options& options);
 
 class Session {
@@ -48,16 +48,16 @@ class Session {
 
   [[nodiscard]] bool color() const;
   [[nodiscard]] bool json() const { return options.format == "json"; }
-  /// A line to standard error, unless --quiet.
+  /// Prints a line to standard error, unless --quiet.
   void say(const std::string& line) const;
   void report(const Diagnostics& diagnostics) const;
-  /// Of another context than the session's.
+  /// Reports diagnostics of another context.
   void report(const Diagnostics& diagnostics, const SourceMap& sources) const;
   /// Prints the diagnostics and throws Exit.
   [[noreturn]] void die(const Diagnostics& diagnostics, int code) const;
   [[noreturn]] void die(const Diagnostics& diagnostics) const;
   [[noreturn]] void die(const std::string& message, const std::string& help, int code) const;
-  /// Ends with 2 under --format json, for what has no JSON form.
+  /// Exits with code 2 under --format json, for output without a JSON form.
   void refuse_json(const std::string& why) const;
   template <class T>
   T need(Result<T> result) const {
@@ -69,27 +69,27 @@ class Session {
     if (!result) die(result.error(), code);
     return std::move(*result);
   }
-  /// Those of the program, and of the plugins.
+  /// Returns the engines of the program and its plugins.
   [[nodiscard]] EngineList engines() const;
-  /// Says, overwrites and reports what the stages of a pipeline tell.
+  /// Returns a log that prints messages, progress, and diagnostics of the stages.
   [[nodiscard]] Log log() const;
 
  private:
   std::vector<Plugin> plugins_;
 };
 
-/// What a diagnostic ends a program with: 2 where the request is at fault, 1 where what it asks for
-/// is not there, 5 where a capability is missing, 70 where a device has failed, else 3.
+/// Returns the exit code for diagnostics: 2 for an invalid request, 1 for a missing item, 5 for a
+/// missing capability, 70 for a failed device, otherwise 3.
 int exit_code_of(const Diagnostics& diagnostics);
 
-/// What --help says of an argument that is a graph.
+/// Help text for an argument that is a graph.
 constexpr const char* kGraphFiles = "graph.json, .pwg, .pt2, an ONNX model, or a PyTorch FX dump";
 void add_type_option(CLI::App& app, std::vector<std::string>& types);
 /// The options that name a graph.
 struct GraphOptions : GraphSource {
   void add_to(CLI::App& app, bool required = true);
 };
-/// Says what the import of a dump did; `all`: every substitution, too.
+/// Loads a graph and logs the results of its import; `all` includes every substitution.
 Graph load(const Session& session, const GraphSource& source, bool all = false);
 
 /// The options that name rules and what to run of them.

@@ -24,7 +24,7 @@ class VerdictRows {
   VerdictRows(std::string format, std::string_view columns) : format_(std::move(format)) {
     if (format_ == "csv") print_out(std::string(columns) + "\n");
   }
-  /// A row as each of the formats has it; only the one that is wanted is made.
+  /// Prints a row; evaluates only the function of the selected format.
   template <class Json, class Csv, class Text>
   void add(RuleVerdict verdict, const Json& json, const Csv& csv, const Text& text) {
     ++counts_[verdict];
@@ -39,7 +39,7 @@ class VerdictRows {
     if (format_ == "json") print_out(first_ ? "[]\n" : "\n]\n");
   }
   [[nodiscard]] const std::map<RuleVerdict, std::size_t>& counts() const { return counts_; }
-  /// "12 same_bits, 3 rounds".
+  /// Returns "12 same_bits, 3 rounds".
   [[nodiscard]] std::string summary() const {
     std::string out;
     for (const auto& [verdict, count] : counts_)

@@ -1,4 +1,4 @@
-// What an editor can do about a diagnostic: what the diagnostic itself says to write.
+// Code actions for diagnostics: the edits that the diagnostic itself suggests.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace pw::cli {
 
-/// `found` are of the text as it is.
+/// Returns the actions; `found` must refer to the current text.
 [[nodiscard]] std::vector<OfferedAction> offered_actions(const DocumentView& view,
                                                          const std::vector<FoundDiagnostic>& found,
                                                          std::uint32_t begin, std::uint32_t end);

@@ -1,5 +1,5 @@
-// What takes longer than an answer may: checking a document, and then analysing its rules and
-// counting their matches. Each is a function of what it is given, and runs on a thread of its own.
+// Slow computations of the server: checks of a document, analysis of its rules, and match counts.
+// Each is a pure function that runs on its own thread.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,11 @@ struct CheckJob {
   std::string uri, path;
   std::int64_t version = 0;
   SourceTextPtr text;
-  std::map<std::string, std::string> unsaved;  ///< by real path; holds the text itself, too
-  std::string graph;                           ///< lenses count in it; empty: none
+  std::map<std::string, std::string> unsaved;  ///< by real path; includes the text itself
+  std::string graph;                           ///< graph for match counts; none if empty
 };
 
-/// A diagnostic with its place in the text that was checked.
+/// A diagnostic with its range in the checked text.
 struct FoundDiagnostic {
   std::uint32_t begin = 0, end = 0;
   Severity severity = Severity::error;
@@ -34,42 +34,44 @@ struct FoundDiagnostic {
   std::vector<Related> related;
 };
 
-/// What `pwr check` says of the text, in its place.
+/// The results of `pwr check` on the text.
 struct CheckedDocument {
   std::string uri;
   std::int64_t version = 0;
   SourceTextPtr text;
   std::vector<FoundDiagnostic> found;
   std::map<std::string, std::string, std::less<>> types;  ///< by type_key()
-  std::shared_ptr<Draft> draft;  ///< for analyse_document(), if there are no errors; else null
+  std::shared_ptr<Draft>
+      draft;  ///< input of analyse_document() if there are no errors; otherwise null
 };
 [[nodiscard]] CheckedDocument check_document(const CheckJob& job);
-/// Diagnostics of `sources` with their places in the text; one of another text is placed at the
-/// `use` that leads there, or at the beginning.
+/// Returns the diagnostics with ranges in the text. A diagnostic of another file is placed at the
+/// `use` that leads to it, or at the beginning.
 [[nodiscard]] std::vector<FoundDiagnostic> found_in(const SourceText& text,
                                                     const SourceMap& sources,
                                                     const Diagnostics& diagnostics);
 
-/// A name by its item and its scope there, so that a type is found again after the text moved.
+/// Returns a key of a name by its item and scope, which remains valid when the text moves.
 [[nodiscard]] std::string type_key(const SourceText& text, const Mention& mention);
 
 struct RuleCounts {
   std::size_t matches = 0, near_misses = 0;
-  std::string text;  ///< why the nearest places do not match, as `pwr explain` has it
+  std::string text;  ///< explanation of near misses, as from `pwr explain`
 };
-/// "64 matches · 3 near misses in model.json"
+/// Returns "64 matches · 3 near misses in model.json".
 [[nodiscard]] std::string lens_title(const RuleCounts& counts, const std::string& graph);
 struct AnalysedDocument {
   std::string uri;
   std::int64_t version = 0;
-  std::vector<FoundDiagnostic> found;  ///< warnings of rules that compete, never fire, may not end
-  std::string graph;                   ///< its file name
-  std::string graph_problem;           ///< why it was not read
-  std::map<std::string, RuleCounts> counts;  ///< by rule, of this text only
+  std::vector<FoundDiagnostic>
+      found;          ///< warnings about rules that compete, never fire, or may not terminate
+  std::string graph;  ///< its file name
+  std::string graph_problem;                 ///< why it could not be read
+  std::map<std::string, RuleCounts> counts;  ///< by rule of this text
 };
 [[nodiscard]] AnalysedDocument analyse_document(const CheckJob& job, Draft& draft);
 
-/// The verdicts on the rules of a text, which may take seconds.
+/// The verdicts on the rules of a text; may take seconds.
 struct JudgedDocument {
   std::string uri;
   std::int64_t version = 0;

@@ -1,4 +1,4 @@
-// The framing of the language server protocol: `Content-Length: N`, an empty line, N bytes.
+// Frames of the language server protocol: `Content-Length: N`, an empty line, N bytes.
 #pragma once
 
 #include <cstddef>
@@ -13,15 +13,15 @@ inline constexpr std::size_t kMostHeaderBytes = 4096;
 
 struct Frame {
   std::string content;
-  std::string problem;  ///< what is wrong with the header; empty: nothing
+  std::string problem;  ///< error in the header; empty if valid
 };
 
-/// Cuts a stream into frames. Behind a header that cannot be read it goes on at the next one, so
-/// that one bad frame costs no other; whatever the bytes are, it holds less than one frame.
+/// Splits a stream into frames. After an invalid header it resynchronizes at the next one, so a bad
+/// frame affects no other. Buffers less than one frame.
 class FrameReader {
  public:
   void feed(std::string_view bytes);
-  /// The next frame that is whole, or a problem, once each.
+  /// Returns the next complete frame or a problem, each once.
   std::optional<Frame> next();
 
  private:
@@ -29,9 +29,9 @@ class FrameReader {
   std::optional<Frame> refuse(std::string problem, std::size_t from);
 
   std::string buffer_;
-  std::size_t skip_ = 0;               // bytes of a refused content still to come
-  std::optional<std::size_t> length_;  // of the content that comes
-  bool lost_ = false;                  // looking for the next header, which was said
+  std::size_t skip_ = 0;               // remaining bytes of a rejected content
+  std::optional<std::size_t> length_;  // of the current content
+  bool lost_ = false;                  // searching for a header after a reported problem
 };
 
 [[nodiscard]] std::string framed(std::string_view content);

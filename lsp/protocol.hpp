@@ -1,5 +1,5 @@
-// The parts of the language server protocol (3.17) that are spoken here, as plain data. What is
-// read and written as JSON stands in message_json.cpp and answer_json.cpp.
+// The supported subset of the language server protocol (3.17), as plain data. JSON parsing and
+// printing are in message_json.cpp and answer_json.cpp.
 #pragma once
 
 #include <cstdint>
@@ -31,42 +31,42 @@ struct Location {
   TextRange range;
 };
 
-// ---- what a client sends
+// ---- client to server
 
 using MessageId = std::variant<std::monostate, std::int64_t, std::string>;
 
 struct ContentChange {
-  std::optional<TextRange> range;  ///< none: all of it
+  std::optional<TextRange> range;  ///< absent: the whole document
   std::string text;
 };
-/// Settings of initializationOptions or of a configuration.
+/// Settings from initializationOptions or a configuration.
 struct Settings {
-  std::optional<std::string> graph;  ///< the graph that lenses count in
+  std::optional<std::string> graph;  ///< the graph for match counts
   std::optional<std::int64_t> debounce_ms;
 };
 struct ClientCan {
   bool utf8 = false, snippets = false, refresh_hints = false, refresh_lenses = false;
 };
-/// All parameters of all methods; each method has some.
+/// The union of all methods' parameters.
 struct Params {
   std::optional<std::string> uri, text, new_name, query, command;
   std::optional<std::int64_t> version;
   std::optional<TextPlace> position;
   std::optional<TextRange> range;
   std::vector<ContentChange> changes;
-  std::vector<std::string> arguments;  ///< of a command, those that are strings
-  std::vector<std::string> folders;    ///< of the workspace, as URIs
+  std::vector<std::string> arguments;  ///< arguments of a command that are strings
+  std::vector<std::string> folders;    ///< workspace folders as URIs
   std::optional<MessageId> cancelled;
-  bool declaration = true;  ///< references with the declaration
+  bool declaration = true;  ///< references include the declaration
   Settings settings;
   ClientCan client;
 };
 struct Message {
   MessageId id;
-  std::string method;  ///< empty: an answer
+  std::string method;  ///< empty for a response
   Params params;
 };
-/// An error of JSON-RPC.
+/// A JSON-RPC error.
 struct RpcError {
   int code = 0;
   std::string message;
@@ -75,13 +75,13 @@ inline constexpr int kParseError = -32700, kInvalidRequest = -32600, kMethodNotF
                      kInvalidParams = -32602, kRpcInternalError = -32603, kNotInitialized = -32002,
                      kRequestCancelled = -32800, kRequestFailed = -32803;
 
-/// What a frame holds; a batch has several.
+/// The content of a frame; a batch has several messages.
 struct ReadMessages {
   std::vector<std::variant<Message, std::pair<MessageId, RpcError>>> all;
 };
 ReadMessages read_messages(std::string_view content);
 
-// ---- what the server sends
+// ---- server to client
 
 struct PublishedDiagnostic {
   TextRange range;
@@ -107,14 +107,15 @@ struct FoundSymbol {
 struct Completion {
   std::string label, detail, documentation;
   int kind = 1;
-  std::string insert;  ///< empty: the label
+  std::string insert;  ///< empty: same as the label
   bool snippet = false;
   TextRange replaces;
   std::string sort;
 };
 struct SignatureText {
   std::string label, documentation;
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> parameters;  ///< in the label, UTF-16
+  std::vector<std::pair<std::uint32_t, std::uint32_t>>
+      parameters;  ///< ranges in the label, in UTF-16
   std::uint32_t active = 0;
 };
 struct TypeHint {
@@ -124,14 +125,14 @@ struct TypeHint {
 struct OfferedAction {
   std::string title;
   FileEdits edits;
-  std::string code;  ///< of the diagnostic it answers; empty: none
+  std::string code;  ///< of the diagnostic that it fixes; empty: none
 };
 struct RuleLens {
   TextRange range;
   std::string title, uri, rule;
 };
 
-/// Values of JSON, as text.
+/// JSON values as text.
 namespace json_text {
 std::string null();
 std::string initialized(std::string_view version, bool utf8);
@@ -156,10 +157,10 @@ std::string answer_message(const MessageId& id, std::string_view result);
 std::string error_message(const MessageId& id, const RpcError& error);
 std::string diagnostics_message(std::string_view uri, std::int64_t version,
                                 const std::vector<PublishedDiagnostic>& diagnostics);
-/// One that the server asks with, without parameters: workspace/codeLens/refresh.
+/// Returns a server request without parameters, such as workspace/codeLens/refresh.
 std::string request_message(std::int64_t id, std::string_view method);
 
-/// The legend of semantic tokens: a token's type is its place.
+/// The legend of semantic tokens: a token's type is its index.
 inline constexpr std::string_view kTokenTypes[] = {
     "comment", "string",   "number",   "keyword",   "operator",  "function",   "type",
     "class",   "variable", "property", "decorator", "parameter", "enumMember", "macro"};

@@ -1,5 +1,5 @@
-// The language server: messages in, messages out. Answers come from the texts alone, at once;
-// checks run beside them and report when they are done.
+// The language server as a message processor. Responses are computed from the texts immediately;
+// checks run in parallel and report when they finish.
 #pragma once
 
 #include <chrono>
@@ -18,32 +18,31 @@
 
 namespace pw::cli {
 
-/// Everything of the server but its threads and streams; never throws whatever it is given.
+/// The server without threads and streams; never throws.
 class Server {
  public:
   using Clock = std::chrono::steady_clock;
   explicit Server(std::function<void(const std::string&)> send) : send_(std::move(send)) {}
 
-  /// Takes one frame's content: its messages wait for work(). A request that is cancelled before is
-  /// answered so. Changes of a document that follow each other are applied as one.
+  /// Queues a frame's messages for work(). A request cancelled before it runs is answered as
+  /// cancelled. Consecutive changes of a document are merged.
   void receive(const std::string& content);
   void refuse_frame(const std::string& problem);
-  /// Takes up the message that waits longest; false where none does. To be called where no further
-  /// frame is at hand.
-  /// Once `shutdown` has waited for kPatience, the messages before it are refused.
+  /// Processes the oldest message; false if there is none. Call it when no frame is available. Once
+  /// `shutdown` has waited for kPatience, older messages are rejected.
   bool work();
   static constexpr std::chrono::seconds kPatience{2};
-  /// Messages that wait, and the bytes of their frames.
+  /// The queued messages, and the bytes of their frames.
   struct Backlog {
     std::size_t messages = 0, bytes = 0;
   };
   [[nodiscard]] Backlog backlog() const { return {waiting_.size(), waiting_bytes_}; }
-  /// By `exit`: 0 behind `shutdown`, else 1.
+  /// Set by `exit`: 0 after `shutdown`, otherwise 1.
   [[nodiscard]] std::optional<int> exit_code() const { return exit_; }
 
-  // ---- checks; each job is taken once, the newest of a document only
+  // ---- checks; each job is returned once, and only the latest for a document
   [[nodiscard]] std::optional<Clock::time_point> next_check() const;
-  std::optional<CheckJob> take_check();  ///< one whose time has come
+  std::optional<CheckJob> take_check();  ///< returns a job that is due
   void checked(CheckedDocument result);
   struct Analysis {
     CheckJob job;
@@ -51,7 +50,7 @@ class Server {
   };
   std::optional<Analysis> take_analysis();
   void analysed(AnalysedDocument result);
-  /// Returns a document to judge, once no analysis waits.
+  /// Returns a document to judge, once no analysis is pending.
   std::optional<Analysis> take_judging();
   void judged(JudgedDocument result);
 
@@ -67,7 +66,7 @@ class Server {
 
   struct Waiting {
     Message message;
-    std::size_t bytes = 0;  ///< of its frame; a batch is counted with its first message
+    std::size_t bytes = 0;  ///< size of its frame; a batch counts with its first message
   };
   void put(Message message, std::size_t bytes);
   void cancel(const MessageId& id);
@@ -99,7 +98,7 @@ class Server {
   Answer lenses(const Params& params);
   Answer execute(const Params& params);
 
-  /// The document and what is known of it, or why there is none.
+  /// Returns the document and the known facts about it, or an error.
   tl::expected<DocumentView, RpcError> view_of(const Params& params) const;
   struct Placed {
     DocumentView view;
@@ -124,17 +123,17 @@ class Server {
   std::map<std::string, State> states_;  // by URI
   std::deque<Waiting> waiting_;
   std::size_t waiting_bytes_ = 0;
-  std::optional<Clock::time_point> shutdown_due_;  ///< where `shutdown` waits: for how long
-  std::map<std::string, Clock::time_point> due_;   // checks, by URI
+  std::optional<Clock::time_point> shutdown_due_;  ///< deadline of a pending `shutdown`
+  std::map<std::string, Clock::time_point> due_;   // pending checks, by URI
   std::deque<Analysis> analyses_, judgings_;
   Settings settings_;
   ClientCan client_;
   bool initialized_ = false, shut_down_ = false;
   std::optional<int> exit_;
-  std::int64_t asked_ = 0;  // requests of our own
+  std::int64_t asked_ = 0;  // number of server requests
 };
 
-/// Serves on standard input and output until `exit` or the end of the input.
+/// Serves on standard input and output until `exit` or end of input.
 int serve();
 
 }  // namespace pw::cli

@@ -1,4 +1,4 @@
-// Files as URIs: `file:///home/me/my%20rules.pwr`.
+// Conversion between paths and URIs: `file:///home/me/my%20rules.pwr`.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace pw::cli {
 
-/// The path of a file URI; empty for any other.
+/// Returns the path of a file URI; empty for any other.
 [[nodiscard]] std::string path_of_uri(std::string_view uri);
 [[nodiscard]] std::string uri_of_path(std::string_view path);
 

@@ -1,4 +1,4 @@
-// One document as requests see it: its text, what is loaded with it, and what its names refer to.
+// A document as requests see it: its text, the texts loaded with it, and the targets of its names.
 #pragma once
 
 #include <map>
@@ -13,13 +13,13 @@ namespace pw::cli {
 using TypesByName = std::map<std::string, std::string, std::less<>>;
 
 struct DocumentView {
-  /// `types` are those of the last check, by type_key(); must outlive this.
+  /// `types` come from the last check, by type_key(), and must outlive this.
   DocumentView(const Workspace& of, SourceTextPtr document, const TypesByName& known);
 
   [[nodiscard]] std::uint32_t offset(TextPlace place) const {
     return text->lines.offset(place, workspace.unit);
   }
-  /// What stands at a place, and where it is declared: nothing for either.
+  /// The mention at a position, and its declaration; either may be absent.
   struct Named {
     MentionAt mention;
     std::optional<MentionAt> declaration;
@@ -37,20 +37,21 @@ struct DocumentView {
   const TypesByName& types;
 };
 
-/// The item that holds a declaration; null where a text has none there.
+/// Returns the item of a declaration; null if there is none.
 [[nodiscard]] const OutlineItem* item_of(MentionAt declaration);
-/// The lines of comments directly above it, without `//`.
+/// Returns the comment lines directly above an item, without `//`.
 [[nodiscard]] std::string comment_above(const SourceText& text, const OutlineItem& item);
-/// An item's text up to its body.
+/// Returns an item's text before its body.
 [[nodiscard]] std::string_view head_of(const SourceText& text, const OutlineItem& item);
-/// SymbolKind of the protocol.
+/// Returns the protocol's SymbolKind.
 [[nodiscard]] int symbol_kind(Tok item);
 
-// ---- one function a request; nothing where there is nothing to say
+// ---- one function for each request; nothing if there is no result
 
 [[nodiscard]] std::optional<HoverText> hover(const DocumentView& view, std::uint32_t offset);
 [[nodiscard]] std::vector<Location> definition(const DocumentView& view, std::uint32_t offset);
-/// In the document, and in every text that the declaration is loaded into; `texts` keeps them.
+/// Returns the references in the document and in every text that loads the declaration; `texts`
+/// keeps these alive.
 [[nodiscard]] std::vector<MentionAt> references(const DocumentView& view, MentionAt declaration,
                                                 std::vector<SourceTextPtr>& texts);
 [[nodiscard]] std::vector<Location> locations(const Workspace& workspace,
@@ -65,17 +66,17 @@ struct DocumentView {
                                                      std::uint32_t offset);
 [[nodiscard]] std::vector<TypeHint> type_hints(const DocumentView& view, std::uint32_t begin,
                                                std::uint32_t end);
-/// Five numbers a token, as the protocol has them.
+/// Returns the protocol's encoding: five numbers for each token.
 [[nodiscard]] std::vector<std::uint32_t> semantic_tokens(const DocumentView& view,
                                                          std::uint32_t begin, std::uint32_t end);
 
-/// The name that can be changed at a place, or why none can.
+/// The name to be renamed at a position, or why renaming is impossible.
 struct Renaming {
   std::optional<DocumentView::Named> at;
   std::string problem;
 };
 [[nodiscard]] Renaming renaming(const DocumentView& view, std::uint32_t offset);
-/// The edits, or why there are none.
+/// The edits of a rename, or why it is impossible.
 struct Renamed {
   std::vector<FileEdits> files;
   std::string problem;

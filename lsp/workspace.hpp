@@ -1,4 +1,4 @@
-// The texts that an editor has open, those they use, and those of its folders.
+// The open texts, the texts that they use, and those in the workspace folders.
 #pragma once
 
 #include <map>
@@ -15,7 +15,7 @@ namespace pw::cli {
 struct OpenDocument {
   std::string uri;
   std::int64_t version = 0;
-  SourceTextPtr text;  ///< its name is the path, or the URI where that is no file's
+  SourceTextPtr text;  ///< its name is the path, or the URI if it does not denote a file
 };
 
 class Workspace {
@@ -25,22 +25,22 @@ class Workspace {
 
   void open(const std::string& uri, std::int64_t version, std::string text);
   void close(const std::string& uri);
-  /// Applies edits one after another. False where the document is not open.
+  /// Applies edits in order; false if the document is not open.
   bool change(const std::string& uri, std::int64_t version,
               const std::vector<ContentChange>& changes);
   [[nodiscard]] const OpenDocument* find(const std::string& uri) const;
   [[nodiscard]] const std::map<std::string, OpenDocument>& documents() const { return documents_; }
 
-  /// The text and all that is loaded with it: what it uses, over any number of steps, and the ops
-  /// of the library.
+  /// Returns the text with everything that it loads: the transitive closure of `use`, and the
+  /// library's ops.
   [[nodiscard]] std::vector<SourceTextPtr> loaded_with(const SourceTextPtr& root) const;
-  /// Open documents and the rule files of the folders, 2000 at most.
+  /// Returns open documents and rule files of the folders, at most 2000.
   [[nodiscard]] std::vector<SourceTextPtr> all() const;
-  /// By real path: what LoadOptions::unsaved takes.
+  /// Returns the open texts by real path, for LoadOptions::unsaved.
   [[nodiscard]] std::map<std::string, std::string> unsaved() const;
 
-  /// A text of the library is written into the user's cache, unless a folder holds it as it is:
-  /// then a client can open it. Empty where that fails.
+  /// Returns a URI that a client can open. Library texts are written to the user's cache unless a
+  /// folder contains them unchanged. Empty on failure.
   [[nodiscard]] std::string uri_of(const SourceText& text) const;
   [[nodiscard]] TextRange range(const SourceText& text, std::uint32_t begin,
                                 std::uint32_t end) const {
@@ -58,7 +58,7 @@ class Workspace {
   mutable std::map<std::string, Kept> files_;  // by path
 };
 
-/// The text of the library, read once.
+/// Returns a library text, cached.
 [[nodiscard]] SourceTextPtr library_text(const std::string& path);
 
 }  // namespace pw::cli

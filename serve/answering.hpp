@@ -1,15 +1,15 @@
-// Answers one question of the page, in a process of its own: what strangers' rules and graphs do to
-// it ends with it.
+// Answers one request of the page in a separate process, which contains the effects of untrusted
+// rules and graphs.
 #pragma once
 
 #include <cstdint>
 
 namespace pw::cli {
 
-/// Reads two frames, question and graph, from standard input, and writes two, answer and picture,
-/// to standard output; the picture is empty where the page has it, or there is none. Takes away
-/// from this process what no question needs: files, most memory, more than `seconds` of time.
-/// The exit code.
+/// Reads two frames, request and graph, from standard input, and writes two, answer and picture, to
+/// standard output. The picture is empty if the page already has it or there is none. Drops all
+/// privileges that are not needed: files, most memory, more than `seconds` of time. Returns the
+/// exit code.
 int answer_one(std::int64_t seconds);
 
 }  // namespace pw::cli

@@ -1,4 +1,4 @@
-// What the page asks, and what it is answered: plain data. JSON of both is in ask_json.cpp.
+// Requests and answers of the page, as plain data; JSON conversion is in ask_json.cpp.
 #pragma once
 
 #include <optional>
@@ -10,21 +10,21 @@
 
 namespace pw::cli {
 
-/// One question. `share` holds what stands in the page; the graph's text travels behind the JSON.
+/// One request. `share` is the page's content; the graph's text follows the JSON separately.
 struct Ask {
   enum class Kind : std::uint8_t {
-    run,    ///< check the rules, and draw what they do to the graph
-    open,   ///< say what a dropped file is, and what is in it
+    run,    ///< check the rules, and draw their effect on the graph
+    open,   ///< identify and read a dropped file
     share,  ///< write a share file
   } kind = Kind::run;
   Share share;
   std::string picture;  ///< of run: the one that the page shows, by PageAnswer::picture
   std::string file;     ///< of open: its name
 };
-/// PW1603 for what no page of ours sends.
+/// Fails with PW1603 if the JSON is not a valid request.
 Result<Ask> ask_from_json(std::string_view json);
 
-/// A diagnostic where the page shows it. Lines and columns from 0, columns in units of UTF-16.
+/// A diagnostic for the page. Lines and columns count from 0, columns in UTF-16 units.
 struct PageProblem {
   std::string severity, code, message, help;
   std::string where;  ///< "rules", with a place; else "graph" or "run"
@@ -47,11 +47,11 @@ struct PageAnswer {
   std::string document;              ///< of share: the file
 };
 [[nodiscard]] std::string answer_to_json(const PageAnswer& answer);
-/// The answer where there is none but a mistake.
+/// Returns an answer that consists of an error only.
 [[nodiscard]] std::string problem_to_json(std::string_view code, const std::string& message,
                                           const std::string& help);
-/// What the page's script is told: patterns of the language's words, and limits. It may stand in a
-/// <script> element.
+/// Returns settings for the page's script: regular expressions of the language's words, and limits.
+/// Safe inside a <script> element.
 [[nodiscard]] std::string page_settings_json();
 
 }  // namespace pw::cli

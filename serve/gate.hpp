@@ -1,5 +1,5 @@
-// Which requests are let in: those of the page that this server gave out, in a browser of this
-// machine. Other sites, whose pages a browser may show at the same time, are kept out.
+// Request filter: accepts only requests of a page from this server, in a browser on this machine,
+// and rejects those of other sites.
 #pragma once
 
 #include <optional>
@@ -17,17 +17,16 @@ struct Gate {
   std::string token;
   std::size_t most_body = 0;  ///< bytes
 
-  /// The address that lets in.
+  /// Returns the address that grants access.
   [[nodiscard]] std::string address() const;
-  /// The answer to a request that is not let in: by its method, by a Host that names another
-  /// machine (a name that was made to lead here, DNS rebinding), by an Origin that is another site,
-  /// by its size or form, or for want of the token.
+  /// Returns the response to a rejected request. Checks the method, the Host (against DNS
+  /// rebinding), the Origin, the size and form, and the token.
   [[nodiscard]] std::optional<HttpAnswer> refuse(const HttpRequest& request) const;
 };
 
-/// The path of a target, without its query.
+/// Returns the path of a target without its query.
 [[nodiscard]] std::string_view path_of(std::string_view target);
-/// 128 random bits of the system's, as 32 hexadecimal digits.
+/// Returns 128 random bits from the system as 32 hexadecimal digits.
 [[nodiscard]] std::string random_word();
 
 }  // namespace pw::cli

@@ -1,5 +1,5 @@
-// The seam to HTTP: requests and answers as plain data. The library that speaks the protocol is not
-// on every machine, so what is linked with it is a module, which is loaded when a server is wanted.
+// Interface to the HTTP library, with requests and responses as plain data. The library is
+// optional, so the code that links to it is a module that is loaded on demand.
 #pragma once
 
 #include <chrono>
@@ -22,9 +22,9 @@ struct HttpRequest {
   std::vector<std::pair<std::string, std::string>> headers;
   std::string body;
 
-  /// All values of a header, whatever the case of its name.
+  /// Returns all values of a header; names are case-insensitive.
   [[nodiscard]] std::vector<std::string> all(std::string_view name) const;
-  /// The value of a header that is there once; empty otherwise.
+  /// Returns the value of a header that occurs once; otherwise empty.
   [[nodiscard]] std::string one(std::string_view name) const;
 };
 
@@ -35,30 +35,30 @@ struct HttpAnswer {
   std::vector<std::pair<std::string, std::string>> headers = {};
 };
 
-/// Both functions are called by several threads at once.
+/// The callbacks of a server; both are called concurrently.
 struct HttpService {
-  /// Asked before a body is read: the answer to a request that goes no further.
+  /// Called before a body is read; returns the response to a rejected request.
   std::function<std::optional<HttpAnswer>(const HttpRequest&)> refuse;
   std::function<HttpAnswer(const HttpRequest&)> answer;
   std::size_t most_bytes = 0;  ///< of a body; one with more is cut off, as are headers of 64 KiB
 };
 
-/// Serves one request a connection, on 127.0.0.1 and nowhere else.
+/// Serves one request for each connection, on 127.0.0.1 only.
 class HttpServer {
  public:
   virtual ~HttpServer() = default;
-  /// Takes a port, 0: any that is free. 0, or the reason as an `errno`.
+  /// Binds a port (0: any free one). Returns 0 or an `errno`.
   virtual int bind(int port) = 0;
   [[nodiscard]] virtual int port() const = 0;
-  /// Until stop(), which any thread may call.
+  /// Runs until stop(), which any thread may call.
   virtual void serve() = 0;
   virtual void stop() = 0;
 };
 
-/// PW1600 where the module, or the library that it needs, is missing.
+/// Fails with PW1600 if the module or its library is missing.
 Result<std::unique_ptr<HttpServer>> make_http_server(HttpService service);
 
-/// What the module exports.
+/// Signature of the module's entry point.
 using MakeHttpServer = HttpServer* (*)(HttpService* service);
 inline constexpr const char* kMakeHttpServer = "piecewise_http_server";
 

@@ -1,4 +1,4 @@
-// A share file: rules, and a graph to see them work on, in one file. docs/formats.md describes it.
+// A share file: rules and an example graph in one file. docs/formats.md describes it.
 #pragma once
 
 #include <cstddef>
@@ -29,15 +29,16 @@ struct Share {
 };
 
 [[nodiscard]] std::string share_to_json(const Share& share);
-/// PW1602 with the place for what is no share file, of another version, or larger than is shared.
+/// Parses a share file. Fails with PW1602 and the location if it is malformed, of another version,
+/// or too large.
 Result<Share> share_from_json(std::string_view text, const std::string& file);
 
-/// What the page begins with where nothing was named.
+/// Returns the initial content of the page if no file was named.
 [[nodiscard]] Share example_share();
 
-/// Whether a text is UTF-8 without zero bytes.
+/// Returns true if the bytes are UTF-8 without NUL.
 [[nodiscard]] bool is_text(std::string_view bytes);
-/// Whether a name may stand for a file: one line without slashes, of 200 bytes at most.
+/// Returns true for a valid file name: one line without slashes, at most 200 bytes.
 [[nodiscard]] bool is_file_name(std::string_view name);
 
 }  // namespace pw::cli

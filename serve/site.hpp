@@ -14,12 +14,12 @@
 
 namespace pw::cli {
 
-/// Texts by name; the ones that were used last, as many as there is place for.
+/// LRU cache of texts by name, with limited size.
 class Shelf {
  public:
   Shelf(std::size_t most, std::size_t most_bytes) : most_(most), most_bytes_(most_bytes) {}
   void put(const std::string& name, std::string text);
-  /// Null where it is not there, or not any more.
+  /// Returns the text; null if it is absent or was evicted.
   [[nodiscard]] std::shared_ptr<const std::string> find(std::string_view name);
 
  private:
@@ -30,13 +30,13 @@ class Shelf {
 
 class Site {
  public:
-  /// `share`: the document that pages begin with. `token`: what lets them in.
+  /// `share` is the pages' initial document; `token` grants access.
   Site(std::string share, std::string token, std::chrono::seconds most);
 
-  /// The path that leads to the page once: what a program that opens a browser may be told, as its
-  /// arguments are seen by others.
+  /// Returns a path that opens the page once. It may be passed to a program that starts a browser,
+  /// because other users can see its arguments.
   [[nodiscard]] std::string start_path() const { return "/start/" + start_; }
-  /// Of a request that the gate let in.
+  /// Answers a request that the gate accepted.
   HttpAnswer answer(const HttpRequest& request);
   void stop() { workers_.stop(); }
 

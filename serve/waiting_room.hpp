@@ -1,5 +1,5 @@
-// The connections of `pwr serve` that no thread waits for: those whose headers have not all come,
-// and those that have been answered.
+// Idle connections of `pwr serve`, without a thread each: those with incomplete headers, and those
+// that were answered.
 #pragma once
 
 #include <atomic>
@@ -13,32 +13,31 @@
 
 namespace pw::cli {
 
-/// Polls all of them on one thread of its own, and closes what takes too long, so that slow clients
-/// cost a descriptor and no thread. Above kMostClients the oldest is closed.
+/// Polls all connections on one thread and closes late ones, so that a slow client occupies a
+/// descriptor but no thread. Closes the oldest above kMostClients.
 class WaitingRoom {
  public:
   static constexpr std::size_t kMostClients = 256;
   static constexpr std::size_t kMostHeaders = std::size_t{64} << 10;  ///< bytes
-  /// Without a byte sent: a browser opens connections ahead of its requests.
+  /// Limit without any bytes: browsers open connections in advance.
   static constexpr std::chrono::seconds kIdle{30};
   static constexpr std::chrono::seconds kHeaders{3};  ///< from their first byte to their last
   static constexpr std::chrono::seconds kGoodbye{2};
 
-  /// Takes over a connection with what has been read of it: the headers and perhaps more.
+  /// Receives a connection with the bytes read: the headers, and possibly more.
   using Ready = std::function<void(int socket, std::string read)>;
 
-  /// Of a client that has been answered, `most_bytes` more are taken.
+  /// At most `most_bytes` are drained from an answered client.
   WaitingRoom(std::size_t most_bytes, Ready ready);
   WaitingRoom(const WaitingRoom&) = delete;
   WaitingRoom& operator=(const WaitingRoom&) = delete;
   ~WaitingRoom();
 
-  /// Waits for the headers of a new connection.
+  /// Adds a new connection and waits for its headers.
   void await_headers(int socket);
-  /// Takes what an answered client still sends, then closes: a connection that is closed before
-  /// would take the answer along.
+  /// Drains an answered client, then closes. An earlier close would discard the response.
   void say_goodbye(int socket);
-  /// Closes all connections, and any that is still handed over.
+  /// Closes all connections, including later ones.
   void stop();
 
  private:
@@ -55,7 +54,7 @@ class WaitingRoom {
   void put(Client client);
   void wake() const;
   void run();
-  /// Waits until a client sends something, one is late, or one comes.
+  /// Waits for input, a timeout, or a new connection.
   [[nodiscard]] std::vector<bool> wait() const;
   void admit();
   Next receive(Client& client) const;

@@ -1,5 +1,5 @@
-// Processes that answer questions, one each, for a limited time. A page has one at a time: a newer
-// question ends the one before.
+// Worker processes with a time limit, one for each request. A page has at most one; a newer request
+// cancels the previous one.
 #pragma once
 
 #include <chrono>
@@ -27,12 +27,12 @@ struct WorkerResult {
 
 class Workers {
  public:
-  /// Each worker is `pwr serve --answer`, of this program, and lives for so long at most.
+  /// Each worker is `pwr serve --answer` of this program, with this time limit.
   explicit Workers(std::chrono::seconds most) : most_(most) {}
 
-  /// Waits for the answer; called by any thread.
+  /// Runs a request and waits for the answer; thread-safe.
   WorkerResult run(const std::string& page, std::string_view question, std::string_view graph);
-  /// Ends all that run, and lets none begin.
+  /// Ends all workers and prevents new ones.
   void stop();
 
  private:

@@ -14,8 +14,8 @@ namespace pw::cli {
 
 inline const std::vector<std::string> kShells{"bash", "zsh", "fish"};
 
-/// A script for one of kShells: commands, options, and the values of options that take one of a
-/// set; elsewhere names of files.
+/// Returns a script for one of kShells. It completes commands, options, and enumerated values;
+/// elsewhere file names.
 std::string completion_script(const CLI::App& program, std::string_view shell);
 
 }  // namespace pw::cli

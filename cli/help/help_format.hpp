@@ -10,10 +10,10 @@ class App;
 
 namespace pw::cli {
 
-/// For the program and all commands that it has by now.
+/// Applies the layout to the program and its present commands.
 void lay_out_help(CLI::App& program);
 
-/// While it lives, the options that a command gets are of a group of its --help.
+/// Assigns options added during its lifetime to a group of --help.
 class OptionsOf {
  public:
   OptionsOf(CLI::App& command, std::string group);
@@ -27,8 +27,8 @@ class OptionsOf {
   std::size_t before_;
 };
 
-/// Breaks a text at spaces so that no line is longer than `width` characters, each after the first
-/// set in by `indent`. Words that are longer stay whole; so do lines that begin with a space.
+/// Wraps a text at spaces to `width` characters with a hanging indent. Words that are too long, and
+/// lines that begin with a space, remain whole.
 [[nodiscard]] std::string wrapped(const std::string& text, std::size_t width, std::size_t indent);
 
 }  // namespace pw::cli
