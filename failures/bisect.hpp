@@ -1,5 +1,5 @@
-// From a failing pipeline to the one change of it after which it fails: bisection over the numbered
-// rewrites of a run.
+// Finds the change that introduces a failure of a pipeline, by bisection over the numbered rewrites
+// of a run.
 #pragma once
 
 #include <optional>
@@ -14,31 +14,32 @@ namespace pw {
 struct BisectRequest {
   std::string pipeline;
   FailureRequest failure;
-  std::size_t most_runs = 40;  ///< graphs that the failure is looked for in
+  std::size_t most_runs = 40;  ///< maximum number of tested graphs
 };
 
-/// The change after which the failure is there, and was not before.
+/// The first change after which the failure occurs.
 struct Culprit {
-  std::size_t number = 0;  ///< of the change, from 1
-  std::size_t first = 0;   ///< less than `number` where changes between could not be told apart
+  std::size_t number = 0;  ///< number of the change, from 1
+  std::size_t first = 0;   ///< less than `number` if earlier changes were inconclusive
   Change change;
-  Graph before, after;                   ///< the graph without and with it, with the same node ids
-  std::vector<NodeId> matched, created;  ///< alive in `before`, in `after`
+  Graph before, after;  ///< the graph before and after the change, with common node ids
+  std::vector<NodeId> matched, created;  ///< alive in `before` and in `after`, respectively
 };
 struct BisectOutcome {
   std::size_t changes = 0, runs = 0;
-  std::string reason;              ///< of numbers: which output, and how
-  std::optional<Culprit> culprit;  ///< none: the run does not fail
+  std::string reason;              ///< for numbers: the output and its error
+  std::optional<Culprit> culprit;  ///< nothing if the run does not fail
 };
 
-/// At most ⌈log2(changes)⌉ + 2 runs, but for those that cannot be told; see Saying. PW1101 for an
-/// unknown pipeline, PW1407 for one of ranges, PW1417 where the graph fails before any change,
-/// where it cannot be told, or a failure is not of a graph alone.
+/// Bisects with at most ⌈log2(changes)⌉ + 2 runs, plus inconclusive ones; see Saying. Fails with
+/// PW1101 for an unknown pipeline, PW1407 for one with ranges. Fails with PW1417 if the graph fails
+/// before any change, if the result is inconclusive, or if the failure is not a property of a
+/// graph.
 Result<BisectOutcome> bisect(const Graph& graph, const LoadedRules& rules,
                              const BisectRequest& request, const Log& log);
 
-/// `culprit`: no row or one, of change, pass, rule, nodes before and after; `reason`, `changes`,
-/// `runs`.
+/// Returns `culprit` (at most one row of change, pass, rule, nodes before and after), `reason`,
+/// `changes`, and `runs`.
 [[nodiscard]] Answer bisect_answer(const BisectOutcome& outcome);
 
 }  // namespace pw

@@ -1,5 +1,5 @@
-// What is wrong with a rewrite, as something that can be asked of any graph: numbers that are
-// apart, a command that fails, a diagnostic, or a result that depends on the order of rewrites.
+// A testable failure of a rewrite: wrong numbers, a failing command, a diagnostic, or a result that
+// depends on the order of rewrites.
 #pragma once
 
 #include <cstdint>
@@ -20,35 +20,36 @@ enum class FailureKind : std::uint8_t { numeric, command, diagnostic, order };
 [[nodiscard]] std::string_view name(FailureKind kind);
 
 struct FailureRequest {
-  /// Of which kind: a command where there is one, a diagnostic where there is a code, order where
-  /// it is asked for; else numbers.
+  /// Returns the kind: command if there is a command, diagnostic if there is a code, order if
+  /// requested; otherwise numbers.
   [[nodiscard]] FailureKind kind() const;
 
-  std::string command;  ///< see split_words; {before} and {after} are graphs
-  double seconds = 60;  ///< a run of it
-  std::string code;     ///< PW1103: what the rewrite, or the verifier of its result, says
+  std::string command;  ///< see split_words; {before} and {after} are replaced by graph files
+  double seconds = 60;  ///< limit of one run
+  std::string code;     ///< a code such as PW1103 from the rewrite or the verifier of its result
   bool order = false;
-  FuzzOptions orders;                ///< of `order`
-  std::vector<std::int64_t> tokens;  ///< of numbers; empty: 1 and 5
-  std::uint64_t seed = 1;            ///< of weights and inputs
+  FuzzOptions orders;                ///< for `order`
+  std::vector<std::int64_t> tokens;  ///< for numbers; empty: 1 and 5
+  std::uint64_t seed = 1;            ///< for weights and inputs
 };
 
-/// Asks, and counts how often. Numbers are compared by the criterion of `run --check`, on the eager
-/// engine, with as many ranks as the collectives need.
+/// Tests for the failure, and counts the tests. Numbers are compared by the criterion of `run
+/// --check`, on the eager engine, with the world size that the collectives need.
 class FailureCheck {
  public:
-  /// PW1416 for a command that cannot be split.
+  /// Fails with PW1416 if the command cannot be split.
   static Result<FailureCheck> make(const LoadedRules& rules, const FailureRequest& request);
 
-  /// Of two graphs, without what was said while one was made of the other: not of order.
+  /// Tests two graphs. Supports neither diagnostics of the rewrite nor order.
   Result<Saying> of_graphs(const Graph& before, const Graph& after);
-  /// Runs the strategy on the graph. `unclear` where the graph cannot be rewritten, or run.
+  /// Runs the strategy on the graph and tests the result; `unclear` if the graph cannot be
+  /// rewritten or run.
   Result<Saying> of_run(const Graph& graph, const Strategy& strategy);
 
   [[nodiscard]] FailureKind kind() const { return request_.kind(); }
   [[nodiscard]] const FailureRequest& request() const { return request_; }
   [[nodiscard]] std::size_t runs() const { return runs_; }
-  /// Of the last graphs whose numbers failed: which output, and how.
+  /// Describes the failing output of the last graphs whose numbers failed.
   [[nodiscard]] const std::string& reason() const { return reason_; }
 
  private:
@@ -64,12 +65,12 @@ class FailureCheck {
   UserCommand command_;
   std::size_t runs_ = 0;
   std::string reason_;
-  /// Of the graph that was asked about last, by step: bisection asks of one again and again.
+  /// Cache for the last tested graph, by step: bisection tests one graph repeatedly.
   std::uint64_t measured_ = 0;
-  std::map<std::pair<std::int64_t, std::int64_t>, Yardstick> yardsticks_;  ///< by tokens, ranks
+  std::map<std::pair<std::int64_t, std::int64_t>, Yardstick> yardsticks_;  ///< by tokens and ranks
 };
 
-/// The first output that is beyond the criterion, and why; nothing where all pass.
+/// Returns the first failing output and the reason; nothing if all pass.
 [[nodiscard]] std::optional<std::string> number_failure(const NumericReport& report);
 
 }  // namespace pw

@@ -1,5 +1,5 @@
-// From a failing pipeline to a test that shows it: the smallest graph and the fewest rules found on
-// which the failure is still there.
+// Reduces a failing pipeline to a test case: a minimal graph and a minimal set of rules that still
+// fail.
 #pragma once
 
 #include <string>
@@ -13,26 +13,26 @@ namespace pw {
 struct ReduceRequest {
   std::string pipeline;
   FailureRequest failure;
-  std::vector<std::string> files;  ///< of the rules, as they were named: the test uses them
-  std::size_t most_runs = 2000;    ///< graphs that the failure is looked for in
+  std::vector<std::string> files;  ///< rule files as named, which the test uses
+  std::size_t most_runs = 2000;    ///< maximum number of tested graphs
 };
 
 struct ReduceOutcome {
-  bool fails = false;  ///< else the run does not, and nothing below is set
+  bool fails = false;  ///< false if the run does not fail; then nothing below is set
   FailureKind kind = FailureKind::numeric;
-  std::string reason;  ///< of numbers: which output, and how
+  std::string reason;  ///< for numbers: the output and its error
   std::size_t nodes_before = 0, nodes = 0, runs = 0;
   std::vector<std::string> rules;  ///< as written, and built-in passes
   std::string graph;               ///< .pwg
-  std::string test;                ///< .pwr: `use` of the files, a pass of the rules, and a test
+  std::string test;                ///< .pwr: `use` lines, a pass of the rules, and a test
 };
 
-/// The test fails while the fault is there: it was run. PW1101 for an unknown pipeline, PW1407 for
-/// one of ranges, PW1417 where no test that fails can be written.
+/// Returns a test that was verified to fail. Fails with PW1101 for an unknown pipeline, PW1407 for
+/// one with ranges, PW1417 if no failing test can be written.
 Result<ReduceOutcome> reduce(const Graph& graph, const LoadedRules& rules,
                              const ReduceRequest& request, const Log& log);
 
-/// `reduction`: no row or one, of failure, rules, nodes and runs; `reason`, `test`.
+/// Returns `reduction` (at most one row of failure, rules, nodes, and runs), `reason`, and `test`.
 [[nodiscard]] Answer reduce_answer(const ReduceOutcome& outcome);
 
 }  // namespace pw

@@ -1,12 +1,12 @@
-// A graph with smaller numbers in its shapes and attributes.
+// Reduces the numbers in a graph's shapes and attributes.
 #pragma once
 
 #include "rewriter/analysis/orders/reduce.hpp"
 
 namespace pw {
 
-/// Divides the whole numbers of the graph's text, all together and then one value by one, as far as
-/// what comes of it reads as a graph, whose types are inferred again, and shows what is looked for.
+/// Divides the integers in the graph's text, first all together, then one value at a time. A step
+/// is kept if the text still parses, with inferred types, and still shows the failure.
 Graph shrink_dims(const Graph& graph, const StillShows& shows);
 
 }  // namespace pw

@@ -1,4 +1,4 @@
-// A strategy as a list of what can be left out of it, and one made of a part of the list.
+// Decomposes a strategy into removable units, and builds a strategy from a subset of them.
 #pragma once
 
 #include <string>
@@ -8,18 +8,19 @@
 
 namespace pw {
 
-/// A rule in one place of a strategy, or what stands there whole: a built-in pass, a `repeat`, ….
+/// A rule at one place of a strategy, or an indivisible part: a built-in pass, a `repeat`, ….
 struct StrategyUnit {
-  std::string name;       ///< of the rule as written, of the built-in pass, or of the strategy
-  std::size_t place = 0;  ///< units of one place were one greedy, walk or once
-  Strategy strategy;      ///< with this rule only
+  std::string name;       ///< name of the rule as written, the built-in pass, or the strategy
+  std::size_t place = 0;  ///< units with one place came from one greedy, walk, or once
+  Strategy strategy;      ///< restricted to this rule
 };
 
-/// In order, through sequences and named passes; conditions on whole graphs are left out.
+/// Returns the units in order, through sequences and named passes; drops conditions on whole
+/// graphs.
 std::vector<StrategyUnit> units_of(const RuleSet& rules, const Strategy& strategy);
-/// What runs these units, in order.
+/// Returns the strategy that runs these units in order.
 Strategy strategy_of(const std::vector<StrategyUnit>& units);
-/// `pass name = …` or `pipeline name { … }` as the language writes it; empty where a unit is an
+/// Returns `pass name = …` or `pipeline name { … }` in the rule language; empty if a unit is an
 /// unnamed strategy of another kind.
 std::string strategy_text(const RuleSet& rules, const std::vector<StrategyUnit>& units,
                           const std::string& name);

@@ -1,5 +1,5 @@
-// Kernels judged without a device: those of a compiled graph, or of functions that models are made
-// of at chosen widths.
+// Static quality reports of kernels, without a device: for a compiled graph, or for typical model
+// functions at chosen widths.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,10 @@
 
 namespace pw {
 
-/// A function over rows of some width, as the text of a graph with `D` in the width's place.
+/// A function over rows of a given width, as a graph's text with `D` for the width.
 struct QualityFunction {
   std::string_view name, text;
-  std::int64_t whole = 1;  ///< it has widths that this divides
+  std::int64_t whole = 1;  ///< a divisor of all its widths
 };
 [[nodiscard]] const std::vector<QualityFunction>& quality_functions();
 [[nodiscard]] const std::vector<std::int64_t>& quality_widths();
@@ -31,41 +31,41 @@ struct QualityRequest {
 };
 
 struct QualityRow {
-  std::string function;    ///< or the ops of a kernel of a plan
-  std::int64_t width = 0;  ///< 0: of a plan
-  std::size_t uses = 1;    ///< launches of a step
+  std::string function;    ///< or the ops of a plan's kernel
+  std::int64_t width = 0;  ///< 0 for a plan
+  std::size_t uses = 1;    ///< launches in one step
   cuda::Quality quality;
 };
 
-/// What the kernels of a step come to; library calls are none of them.
+/// Totals of a step's kernels, excluding library calls.
 struct QualityStep {
   std::int64_t tokens = 0;
-  std::size_t nodes = 0, launches = 0;  ///< nodes that kernels do, and the kernels
-  std::int64_t least = 0, moved = 0;    ///< bytes, as of a launch
+  std::size_t nodes = 0, launches = 0;  ///< nodes run by kernels, and the number of kernels
+  std::int64_t least = 0, moved = 0;    ///< bytes, as for a launch
 };
 
 struct QualityReport {
-  std::string nvrtc, disassembler;  ///< states
-  std::string nvrtc_version;        ///< instructions are comparable where it is the same
+  std::string nvrtc, disassembler;  ///< status of both tools
+  std::string nvrtc_version;  ///< instruction counts are comparable only between equal versions
   std::vector<QualityRow> rows;
   std::optional<QualityStep> step;
-  std::vector<cuda::TensorReport> tensor = {};  ///< of a plan: in place of library calls
+  std::vector<cuda::TensorReport> tensor = {};  ///< for a plan: kernels that replace library calls
   [[nodiscard]] std::size_t short_rows() const;
 };
 
-/// PW1429 for an architecture, PW1437 for a function that there is not. Without NVRTC and nvdisasm
-/// what needs them is left out, and said.
+/// Fails with PW1429 for an unsupported architecture, PW1437 for an unknown function. Without NVRTC
+/// or nvdisasm, omits the figures that need them and logs that.
 Result<QualityReport> judge_functions(const QualityRequest& request, const Log& log);
-/// The kernels of a compilation, at so many tokens.
+/// Reports the kernels of a compilation, at a token count.
 QualityReport judge_compiled(const CompiledGraph& compiled, std::int64_t tokens, const Log& log);
 
-/// As JSON: `kernels`, `shortcomings`, `step`, and what they were found with.
+/// Returns the JSON answer: `kernels`, `shortcomings`, `step`, and the tools' versions.
 [[nodiscard]] Answer quality_answer(const QualityReport& report);
-/// One HTML file that needs nothing else; the same report gives the same bytes.
+/// Returns a self-contained HTML file; the same report gives the same bytes.
 [[nodiscard]] std::string quality_page(const QualityReport& report, const std::string& title);
-/// Where a report's rows and those of a baseline, the text of what quality_answer gives as JSON,
-/// differ, a line each. The compiler's figures are compared only where its version is the same.
-/// PW1438, at `file`, for a text that is no baseline.
+/// Returns the differences between a report's rows and those of a baseline (quality_answer as
+/// JSON), one line each. Compares the compiler's figures only if its version is the same. Fails
+/// with PW1438, at `file`, if the text is not a baseline.
 Result<std::vector<std::string>> quality_changes(const QualityReport& report,
                                                  const std::string& baseline,
                                                  const std::string& file, const Log& log);

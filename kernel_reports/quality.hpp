@@ -1,5 +1,5 @@
-// What is known of a kernel without a device: registers, spills, occupancy, instructions, and the
-// bytes that a launch moves, beside those that it must.
+// Static figures of a kernel: registers, spills, occupancy, instructions, and the bytes that a
+// launch moves compared with the minimum.
 #pragma once
 
 #include <cstdint>
@@ -13,49 +13,50 @@
 
 namespace pw::cuda {
 
-/// How one argument is accessed by a launch.
+/// The accesses of one launch to one argument.
 struct ArgumentTraffic {
   std::size_t argument = 0;
-  bool result = false, by_row = false;  ///< by_row: another part of it for each row
-  AccessesByWidth accesses;             ///< what all threads of a team touch alike once a team
-  std::int64_t bytes = 0;               ///< of the argument
-  /// How often each byte is touched: of all of it, or, where rows share it, by each row.
+  bool result = false, by_row = false;  ///< by_row: each row accesses a different part
+  AccessesByWidth accesses;  ///< accesses common to all threads of a team count once per team
+  std::int64_t bytes = 0;    ///< size of the argument
+  /// Average number of accesses to each byte: over all launches of a row, if rows share it.
   double passes = 0;
-  bool scalar = false;  ///< one value a row or a group of columns, or one at all
+  bool scalar = false;  ///< one value for a row, a group of columns, or the whole launch
 };
 
-/// What a launch of some rows moves. `least`: each argument once, but of a table that rows share no
-/// more than they touch. `moved`: what is touched by row as often as it is, the rest once, since
-/// later rows find it in the caches.
+/// Bytes that a launch moves. `least`: each argument once, but for a shared table only the part
+/// accessed. `moved`: by-row accesses with repetitions, all others once, because later rows hit the
+/// caches.
 struct LaunchTraffic {
   std::int64_t rows = 0, least = 0, moved = 0;
   AccessCounts accesses;
   std::vector<ArgumentTraffic> arguments;
-  /// Bytes of global memory by accesses of 16 bytes, of all that are no single values of a row.
+  /// Returns the share of global-memory bytes in 16-byte accesses, excluding arguments with single
+  /// values.
   [[nodiscard]] double wide_share() const;
 };
 
-/// At these sizes. Nothing where a size or the kernel's accesses are not known.
+/// Computes the traffic at these sizes; nothing if a size or the kernel's accesses are unknown.
 [[nodiscard]] std::optional<LaunchTraffic> traffic_of(const Kernel& kernel, const Context& context,
                                                       const Symbols& symbols);
 
-/// A kernel for one architecture.
+/// The quality of a kernel for one architecture.
 struct Quality {
-  std::string kernel, op, arch, error;  ///< error: the compiler's, or the disassembler's
+  std::string kernel, op, arch, error;  ///< error of the compiler or the disassembler
   int threads = 0, rows_per_block = 0, column_blocks = 1, team = 0;
-  std::optional<Usage> usage;  ///< nothing: not compiled
+  std::optional<Usage> usage;  ///< nothing if not compiled
   std::int64_t shared_bytes = 0;
-  int resident = 0;      ///< blocks of a multiprocessor
-  double occupancy = 0;  ///< of a multiprocessor's warps
+  int resident = 0;      ///< blocks on a multiprocessor
+  double occupancy = 0;  ///< fraction of a multiprocessor's warps
   std::optional<SassCounts> sass;
   std::optional<LaunchTraffic> traffic;
-  double seconds = 0;  ///< that bandwidth alone takes for `least`
+  double seconds = 0;  ///< lower bound by bandwidth, for `least`
   std::vector<ElementAccess> elements;
-  /// Where it falls short, each with its reason; empty: nowhere.
+  /// Shortcomings with reasons; empty if there are none.
   std::vector<std::string> shortcomings;
 };
 
-/// One entry for each target of the kernel. `disassembler` may be absent.
+/// Returns one entry for each target of the kernel. `disassembler` may be absent.
 [[nodiscard]] std::vector<Quality> quality_of(const KernelReport& report, const Context& context,
                                               const Symbols& symbols,
                                               const Disassembler& disassembler);

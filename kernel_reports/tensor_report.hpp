@@ -1,5 +1,5 @@
-// The tensor-core kernels that a plan has where no library is: what is known of each without a
-// device, beside the bounds by bytes and multiplications and what the models say of its time.
+// Report on the tensor-core kernels of a plan that replace library calls: static figures, lower
+// bounds by bytes and multiplications, and modeled times.
 #pragma once
 
 #include <string>
@@ -16,41 +16,40 @@ namespace pw::cuda {
 struct TensorReport {
   std::string op, arch;
   std::string work;    ///< "4096x4096x6144", or "4096 tokens, 32 heads in 8 groups of 128"
-  std::string kernel;  ///< its name
+  std::string kernel;  ///< kernel name
   std::string tile;    ///< "128x256, 3 stages"
-  int parts = 1;       ///< of k or of the keys, at most
+  int parts = 1;       ///< maximum number of splits of k or of the keys
   std::size_t uses = 0;
   int threads = 0;
   std::int64_t shared_bytes = 0;
-  std::optional<Usage> usage;  ///< nothing: not compiled
-  int resident = 0;            ///< blocks of a multiprocessor
+  std::optional<Usage> usage;  ///< nothing if not compiled
+  int resident = 0;            ///< blocks on a multiprocessor
   double occupancy = 0;
   std::optional<SassCounts> sass;
-  double bound_seconds = 0, seconds = 0;  ///< seconds: by the model
-  double adding = 0;                      ///< of them: pieces of tiles, or parts of the keys
-  std::string bound_by;                   ///< what the model says takes longest
-  /// What no tile can beat, and by what: see ProductFloor and AttentionFloor.
+  double bound_seconds = 0, seconds = 0;  ///< lower bound, and modeled time
+  double adding = 0;                      ///< modeled time to combine partial tiles or key splits
+  std::string bound_by;                   ///< the dominating term of the model
+  /// Lower bound over all tiles, by kind: see ProductFloor and AttentionFloor.
   std::optional<double> floor_seconds = std::nullopt;
   std::string floor_by = {};
-  /// Of its launches for this work, exact; nothing where they are not known beforehand.
+  /// Exact counts over its launches for this work; nothing if they are not known statically.
   std::optional<AccessCounts> accesses;
-  std::string error;  ///< the compiler's, or the disassembler's
+  std::string error;  ///< error of the compiler or the disassembler
 };
 
 struct TensorRequest {
   std::vector<std::string> archs;
   std::string tokens_symbol;
   std::int64_t tokens = 1;
-  std::int64_t query = 1;                    ///< new tokens of each sequence of a decode
-  const ScheduleTable* schedules = nullptr;  ///< tiles that tuning found; null: the model's
-  const Nvrtc* nvrtc = nullptr;              ///< null, or absent: not compiled
+  std::int64_t query = 1;                    ///< new tokens of each sequence in a decode
+  const ScheduleTable* schedules = nullptr;  ///< tuned tiles; null: the model's choice
+  const Nvrtc* nvrtc = nullptr;              ///< null or absent: not compiled
   CompileCache* cache = nullptr;
 };
 
-/// By class of pieces, node and architecture; those that the models do not know are left out. Of
-/// attention a step of up to 256 tokens is one of so many sequences of 4096 keys, and a longer one
-/// the beginning of one sequence; decodes with so many tokens follow where they have another
-/// kernel.
+/// Returns reports by piece class, node, and architecture; omits those unknown to the models. An
+/// attention step of up to 256 tokens has that many sequences with 4096 keys each; a longer one is
+/// the prefill of one sequence. Decodes with as many tokens follow if they use another kernel.
 [[nodiscard]] std::vector<TensorReport> tensor_reports(const StitchedGraph& pieces,
                                                        const TensorRequest& request,
                                                        const Disassembler& disassembler);

@@ -1,12 +1,12 @@
-// An `explore` item of a rule file as a request.
+// Reads an `explore` item of a rule file into a request.
 #pragma once
 
 #include "studies/explore_space.hpp"
 
 namespace pw {
 
-/// What the request leaves open, as its item says, or by default. PW1101 where there is no such
-/// item.
+/// Completes a request from its item, or with defaults. Fails with PW1101 if the item does not
+/// exist.
 Result<ExploreRequest> with_explore_item(const LoadedRules& rules, const ExploreRequest& stated);
 
 }  // namespace pw

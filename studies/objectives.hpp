@@ -1,4 +1,4 @@
-// What graphs cost by each objective: counted, planned, modelled, or measured in turns.
+// Costs of graphs by objective: counted, planned, modeled, or measured in turn.
 #pragma once
 
 #include <vector>
@@ -7,14 +7,14 @@
 
 namespace pw {
 
-/// By graph, in the order of the space's objectives; counts are whole. `source` is the graph before
-/// any pass: its inputs are what runs are given. Times are medians over the request's repeats, in
-/// which the graphs take turns, so that what else the machine does meets all of them. PW07xx where
-/// an objective needs a plan and there is none, PW1405 for a backend that there is not.
+/// Returns the costs by graph, in the order of the space's objectives; counts are integers.
+/// `source` is the graph before any pass and supplies the inputs of runs. Times are medians over
+/// interleaved repeats, so that other load affects all graphs alike. Fails with PW07xx if a plan is
+/// required but impossible, PW1405 for an unknown backend.
 Result<std::vector<std::vector<double>>> objectives_of(
     const std::vector<const Graph*>& graphs, const Graph& source, const std::vector<Objective>& by,
     const LoadedRules& rules, const ExploreRequest& request, const Log& log);
-/// Whether it is counted, and so the same on every machine.
+/// Returns true if the objective is a count, and therefore the same on every machine.
 [[nodiscard]] bool is_whole(Objective objective);
 
 }  // namespace pw

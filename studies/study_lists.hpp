@@ -1,4 +1,4 @@
-// Lists of texts as SQLite holds them: JSON arrays, which its functions and pandas read.
+// Lists of texts as SQLite stores them: JSON arrays, which SQLite's functions and pandas can read.
 #pragma once
 
 #include <string>
@@ -8,10 +8,11 @@
 namespace pw {
 
 [[nodiscard]] std::string text_of_list(const std::vector<std::string>& list);
-/// Empty for a text that is no list; what is no text in it is left out.
+/// Parses a list; empty for any other text. Skips elements that are not texts.
 [[nodiscard]] std::vector<std::string> list_of_text(std::string_view text);
 
-/// A unit as a JSON object: the order as a list, numbers as such, what is not known as null.
+/// Returns a unit as a JSON object: the order as a list, numbers as numbers, unknown values as
+/// null.
 [[nodiscard]] std::string study_row_text(const std::vector<std::string>& names,
                                          const std::vector<std::string>& cells);
 

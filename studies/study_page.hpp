@@ -1,5 +1,5 @@
-// The page of a study: for each graph the states that orders come to with the best path, the ends
-// by two objectives, and over all graphs the best orders and who takes whose nodes.
+// The page of a study: for each graph the reachable states with the best path and the ends by two
+// objectives; over all graphs the best orders and thefts.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace pw {
 
-/// One HTML file that needs nothing else; the same study gives the same bytes.
+/// Returns a self-contained HTML file; the same study gives the same bytes.
 [[nodiscard]] std::string study_page(const StudySummary& summary, const std::string& title);
 
 }  // namespace pw
