@@ -1,4 +1,4 @@
-// Tensors of other libraries, by the DLPack protocol: CPU memory that is copied.
+// Imports tensors of other libraries by the DLPack protocol: CPU memory, copied.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace pw::python {
 
-/// Of an object with __dlpack__ and __dlpack_device__. `what` is named in errors: memory of a
-/// device, and elements that are not of this dtype (for bf16 and fp8 their bits are, too).
+/// Copies an object with __dlpack__ and __dlpack_device__. Raises an error that names `what` for
+/// device memory, or for another dtype (bf16 and fp8 also accept their bits).
 Tensor tensor_of_dlpack(const pybind11::handle& given, DType dtype, const std::string& what);
 
 }  // namespace pw::python

@@ -1,4 +1,4 @@
-// What Python adds to a run.
+// Extensions of a run in Python: backends and hooks.
 #pragma once
 
 #include <memory>
@@ -10,12 +10,12 @@
 
 namespace pw::python {
 
-/// A backend from a callable: `compile(graph)` returns what runs a piece, a callable that takes an
-/// array for each input and returns one for each output, in order.
+/// Returns a backend from a callable. `compile(graph)` returns a callable that takes an array for
+/// each input and returns one for each output, in order.
 StepEngineKind engine_of_python(const std::string& name, const pybind11::object& compile);
-/// A hook from an object with `before(call)`, `after(call)`, or one of them; null of None.
+/// Returns a hook from an object with `before(call)`, `after(call)`, or both; null for None.
 std::unique_ptr<PieceHook> hook_of_python(const pybind11::object& hook);
-/// PieceCall, bind_extern.
+/// Adds PieceCall and bind_extern.
 void add_engines(pybind11::module_& module);
 
 }  // namespace pw::python

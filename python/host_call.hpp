@@ -1,5 +1,4 @@
-// A call of an opaque op as Python makes it: its arguments as they were written, around tensors of
-// any library.
+// Calls opaque ops in Python: converts arguments, with tensors of any library.
 #pragma once
 
 #include <functional>
@@ -13,28 +12,28 @@
 
 namespace pw::python {
 
-/// How tensors reach Python and come back.
+/// Conversion of tensors to and from Python.
 struct HostArrays {
-  /// An array of a view's contents, or over its memory.
+  /// Returns an array with a view's contents, or over its memory.
   std::function<pybind11::object(const TensorView&)> array;
-  /// Copies an array to its place; raises where dtype or extents are others. `what` is named then.
+  /// Copies an array into place; raises an error that names `what` if dtype or extents differ.
   std::function<void(const pybind11::handle& given, const TensorView& place,
                      const std::string& what)>
       keep;
-  bool named = false;  ///< the callable gets the node's name first
+  bool named = false;  ///< pass the node's name as the first argument
 };
 
-/// Calls the function, and keeps what it wrote and returned. Python's exceptions pass through;
-/// PW1214 for another number of results than the op has.
+/// Calls the function and stores written and returned tensors. Propagates Python exceptions; PW1214
+/// for a wrong number of results.
 void call_python(const HostCall& call, const pybind11::object& function, const HostArrays& arrays);
 
-/// The host function of a callable. What the callable raises goes to `raised`, and the call fails
-/// with PW1214; without one it is thrown through the run.
+/// Returns the host function of a callable. With `raised`, an exception is stored there and the
+/// call fails with PW1214; otherwise it propagates through the run.
 HostFunction host_function_of(pybind11::object function, HostArrays arrays,
                               std::shared_ptr<std::exception_ptr> raised = nullptr);
 
-/// The functions of a context while a graph runs, with tensors as arrays of numpy; and the first
-/// exception that one raised.
+/// The functions of a context during a run, with tensors as numpy arrays, and the first exception
+/// that one raised.
 class PythonFunctions {
  public:
   PythonFunctions(const ContextPtr& context,
@@ -43,7 +42,7 @@ class PythonFunctions {
   PythonFunctions(const PythonFunctions&) = delete;
   PythonFunctions& operator=(const PythonFunctions&) = delete;
 
-  /// Python's own exception, where one ended the run.
+  /// Rethrows the Python exception that ended the run, if any.
   void rethrow() const;
 
  private:

@@ -1,5 +1,4 @@
-// What the sources of the extension module share: its error, graphs, rules and arrays as Python
-// holds them.
+// Common declarations of the extension module: its error type, graphs, rules, and arrays.
 #pragma once
 
 #include <memory>
@@ -17,7 +16,7 @@
 
 namespace pw::python {
 
-/// What Python's Error tells of one diagnostic.
+/// One diagnostic of Python's Error.
 struct ErrorItem {
   std::string severity, code, message, hint;
   std::string file;                  ///< empty where it is about no file
@@ -37,10 +36,10 @@ class PiecewiseError : public std::runtime_error {
   std::vector<ErrorItem> items_;
 };
 
-/// A mistake that only Python can make.
+/// Returns an error that only the Python interface can cause.
 PiecewiseError mistake(std::string_view code, std::string message, std::string hint = {});
 
-/// Makes piecewise.Error, with the first diagnostic as its attributes.
+/// Defines piecewise.Error, with the first diagnostic as its attributes.
 void add_error(pybind11::module_& module);
 
 template <class T>
@@ -49,7 +48,7 @@ T need(const ContextPtr& context, Result<T> result) {
   return std::move(*result);
 }
 
-/// A graph and what keeps its names and types alive.
+/// A graph with the owners of its names and types.
 struct PyGraph {
   ContextPtr context;
   Graph graph;
@@ -60,41 +59,40 @@ struct PyRules {
   std::shared_ptr<const RuleSet> set;
 };
 
-/// Rules with params, as a call gives them. `of`: the graph that they are for, where there is one.
-/// Warnings are said.
+/// Returns rules with params. `of` is the graph that they apply to, if any. Logs warnings.
 LoadedRules loaded_rules(const PyRules& rules, const std::vector<std::string>& definitions,
                          const Log& log, const PyGraph* of = nullptr, bool believe = false);
 
-/// Lines that the stages say go to a callable; none where it is None.
+/// Returns a log that passes lines to a callable; silent for None.
 Log log_to(const pybind11::object& callable, const ContextPtr& context);
 
-/// The objects of a JSON text.
+/// Parses JSON into Python objects.
 pybind11::object from_json(const std::string& text);
 
-/// A copy: numpy may keep it.
+/// Copies a view, so that numpy may keep it.
 pybind11::array numpy_of(const TensorView& view);
-/// A copy of a numpy array, or of what exports CPU memory by __dlpack__. `what` is named in errors.
+/// Copies a numpy array, or CPU memory from __dlpack__; errors name `what`.
 Tensor tensor_of(const pybind11::handle& given, DType dtype, const std::string& what);
 
-/// By input name. PW1411 for a name that no input has.
+/// Converts inputs by name. Raises PW1411 for an unknown input name.
 GivenInputs inputs_of(const ContextPtr& context, const Graph& graph, const pybind11::dict& given);
 
-/// Graph.compute: a run on arrays.
+/// Adds Graph.compute, which runs on arrays.
 void add_run(pybind11::class_<PyGraph>& graph);
-/// run_request, bench_request, report_request, engines.
+/// Adds run_request, bench_request, report_request, engines.
 void add_pipeline(pybind11::module_& module);
-/// What the other commands do: check, explain, match, verify, test, …
+/// Adds the other commands: check, explain, match, verify, test, …
 void add_commands(pybind11::module_& module);
-/// What plans graphs: split, plan, sizes, compile, tune.
+/// Adds the planning commands: split, plan, sizes, compile, tune.
 void add_planning(pybind11::module_& module);
-/// Ref, FxGraph: graphs of torch.fx, told call by call.
+/// Adds Ref and FxGraph, which import torch.fx graphs call by call.
 void add_fx_graph(pybind11::module_& module);
 void add_seen_import(pybind11::module_& module);
-/// Compiled: a graph compiled once, run on memory of the caller's.
+/// Adds Compiled: a graph compiled once, which runs on the caller's memory.
 void add_compiled(pybind11::module_& module);
-/// What a run changed.
+/// Adds the changes of a run.
 void add_changes(pybind11::module_& module);
-/// Texts that the compile cache keeps.
+/// Adds texts stored in the compile cache.
 void add_kept(pybind11::class_<Context, ContextPtr>& session);
 
 }  // namespace pw::python

@@ -1,4 +1,4 @@
-// The options that a call gives by name.
+// Keyword options of a Python call.
 #pragma once
 
 #include <set>
@@ -13,7 +13,7 @@
 
 namespace pw::python {
 
-/// Each option that is asked for is one that the call may give.
+/// Tracks the options that the callee reads, to detect unknown ones.
 class Given {
  public:
   Given(std::string function, const pybind11::dict& options)
@@ -35,7 +35,7 @@ class Given {
     return options_.contains(name) ? pybind11::object(options_[name])
                                    : pybind11::object(pybind11::none());
   }
-  /// Python's TypeError where there is another.
+  /// Raises TypeError if an unread option remains.
   void end() const {
     for (const auto& [key, value] : options_)
       if (const auto name = key.cast<std::string>(); !known_.contains(name))
@@ -49,7 +49,7 @@ class Given {
   std::set<std::string> known_;
 };
 
-/// What splits and plans are asked for.
+/// Reads the options of the splitter and the planner.
 inline void take_plan(Given& given, PlanRequest& plan) {
   given.take("split_at", plan.at);
   given.take("fold", plan.fold);

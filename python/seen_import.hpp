@@ -7,7 +7,7 @@
 
 namespace pw::python {
 
-/// The graph of an import, and what it says of it, for Python.
+/// Returns an import's graph and messages as a Python dict.
 pybind11::dict told_of(const ContextPtr& context, FxImport done);
 
 }  // namespace pw::python

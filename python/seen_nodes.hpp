@@ -1,5 +1,5 @@
-// Which nodes of a graph of torch.fx the rules of a pipeline can see, and how little of the others
-// has to be told for the same matches.
+// Selects the nodes of a torch.fx graph that a pipeline's rules can match, and reduces the rest so
+// that the matches stay the same.
 #pragma once
 
 #include <cstdint>
@@ -26,13 +26,13 @@ struct SeenNode {
 
 struct SeenGraph {
   std::vector<SeenNode> nodes;         ///< placeholders and calls, in order
-  std::vector<std::uint32_t> outputs;  ///< those that are no sources
+  std::vector<std::uint32_t> outputs;  ///< outputs that are not sources
 };
 
-/// A candidate is a call that could become an op which some rule names. A match lies within
-/// candidates that read each other or the same values, and a part of the graph that hangs together
-/// so, but lacks ops which every rule requires, is not seen. Nothing where more of the graph
-/// matters: it writes, calls what is no op, or has attributes of its own.
+/// Finds the visible part of a graph. A candidate is a call that may become an op named by a rule.
+/// A match lies within candidates connected by edges or common operands; a component that lacks an
+/// op which every rule requires is invisible. Returns nothing if the whole graph matters: it
+/// writes, calls a non-op, or has its own attributes.
 std::optional<SeenGraph> find_seen(const pybind11::handle& nodes, TorchObjects& torch,
                                    const ContextPtr& context, const std::vector<MatchedOps>& rules);
 

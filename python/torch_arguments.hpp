@@ -1,5 +1,4 @@
-// Arguments of torch's calls as the importer takes them: what walks them, for whatever they are
-// made into.
+// Traverses the arguments of torch calls for the importer, generically in the result type.
 #pragma once
 
 #include <string>
@@ -14,14 +13,13 @@
 
 namespace pw::python {
 
-/// What an argument refers to instead of being it: a value of the graph, or a name of torch's, such
-/// as torch.float32.
+/// A reference in an argument: a value of the graph, or a torch name such as torch.float32.
 struct Ref {
   std::string name;
 };
 
-/// An argument, made by `make`: of type Make::Made, by its functions node, word, none, boolean,
-/// integer, real, text, list, slice and dict. Errors: PW1411, where no call of a graph has it.
+/// Converts an argument to Make::Made by make's functions node, word, none, boolean, integer, real,
+/// text, list, slice, and dict. Fails with PW1411 for an argument that no graph call has.
 template <class Make>
 typename Make::Made torch_argument(const TorchObjects& torch, Make& make,
                                    const pybind11::handle& object, int depth = 0) {

@@ -1,4 +1,4 @@
-// What is asked of torch's objects: nodes of graphs, and tensors that stand for their results.
+// Queries to torch objects: graph nodes, and the fake tensors of their results.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace pw::python {
 
-/// Attributes that every node is asked for, as Python's own strings.
+/// Names of node attributes, as interned Python strings.
 struct NodeNames {
   pybind11::str name{"name"}, target{"target"}, args{"args"}, kwargs{"kwargs"}, meta{"meta"},
       val{"val"}, stack{"stack_trace"}, dtype{"dtype"}, layout{"layout"}, device{"device"},
@@ -19,14 +19,13 @@ struct NodeNames {
 
 pybind11::object attribute(const pybind11::handle& object, const pybind11::str& name);
 std::string_view text_of(const pybind11::handle& value);
-/// PW1411 for a name that no value may have.
+/// Raises PW1411 for a name that no value may have.
 void check_value_name(const std::string& name);
 
-/// What Python says of torch's objects, as `torch` of FxGraph's constructor has it: the types
-/// `node` and `tensor`, `strided`, the names of `dtypes`, and the functions target(target) → its
-/// text, leaf(value) → what stands for a value that no argument can be, and type(value) → its
-/// type's text, and purity(target) → "core" of an op of PyTorch's own that writes nothing, "other"
-/// of another one that writes nothing, "" of all else.
+/// Callbacks from `torch` in FxGraph's constructor: the types `node` and `tensor`, `strided`, and
+/// the names of `dtypes`. The functions are target(target) → text, leaf(value) → placeholder for an
+/// unsupported value, and type(value) → text. purity(target) returns "core" for a pure op of
+/// PyTorch, "other" for another pure op, and "" for all else.
 class TorchObjects {
  public:
   explicit TorchObjects(const pybind11::object& torch)
@@ -46,7 +45,7 @@ class TorchObjects {
   }
   [[nodiscard]] pybind11::object leaf(const pybind11::handle& value) const { return leaf_(value); }
 
-  /// A target's text; asked once.
+  /// Returns a target's text, cached.
   const std::string& target(const pybind11::object& target) {
     const auto [entry, first] = targets_.try_emplace(target.ptr());
     if (first) entry->second = {target, target_(target).cast<std::string>()};
@@ -60,12 +59,12 @@ class TorchObjects {
     return PyType_IsSubtype(Py_TYPE(value.ptr()), type_object(tensor_)) != 0;
   }
 
-  /// As torch prints a type, f32[s0, 64] or Sym(s0); empty for what is neither a tensor nor a
-  /// number.
+  /// Returns a type as torch prints it, f32[s0, 64] or Sym(s0); empty for anything but a tensor or
+  /// a number.
   std::string type(const pybind11::handle& value);
-  /// A node's name, which a value may have; else PW1411.
+  /// Returns a node's name; raises PW1411 if it is not a valid value name.
   [[nodiscard]] std::string name(const pybind11::handle& node) const;
-  /// What a node is said to give: its meta["val"], or None.
+  /// Returns a node's meta["val"], or None.
   [[nodiscard]] pybind11::handle value(const pybind11::handle& node) const;
 
  private:
@@ -75,7 +74,7 @@ class TorchObjects {
   std::string told_type(const pybind11::handle& value) const {
     return type_(value).cast<std::string>();
   }
-  /// Whether it is the processor, of which most tensors have one object.
+  /// Returns true for the CPU device, which most tensors share as one object.
   bool is_known(const pybind11::object& device);
 
   pybind11::object node_, tensor_, strided_, target_, leaf_, type_, purity_, dtypes_, cpu_;
