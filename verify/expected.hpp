@@ -36,7 +36,7 @@ struct ExpectedCheck {
 ExpectedCheck check_expected(const std::string& name, const TensorView& got,
                              const TensorView& expected, const Tolerance& tolerance = {});
 
-/// The same output of the unrewritten graph, on the reference and on the backend.
+/// One output of the unrewritten graph, on the reference and on the backend.
 struct OutputYardstick {
   TensorView reference;  ///< f64
   TensorView before;     ///< on the backend

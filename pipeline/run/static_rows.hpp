@@ -10,7 +10,8 @@
 
 namespace pw {
 
-/// Fails with PW1404 if a static graph has no input with that many rows, or a multiple of them.
+/// Fails with PW1404 if `tokens` is neither the rows nor the integers of an input of a static
+/// graph.
 Status check_static_rows(const Graph& graph, std::int64_t tokens);
 /// Returns "--symbol n=x.0,y.0 makes …" for the inputs with that many rows.
 [[nodiscard]] std::string symbol_hint(const Graph& graph, std::int64_t rows);

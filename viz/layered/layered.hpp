@@ -33,8 +33,8 @@ struct Layered {
   std::vector<double> x, y;         ///< centres, by node
   std::vector<std::uint32_t> rank;  ///< by node
   std::vector<double> top, height;  ///< by rank
-  /// By edge: the x coordinates at the ranks between its ends; empty for edges between neighboring
-  /// ranks and for edges without a lane.
+  /// The x coordinates of each edge at the ranks between its ends; empty for edges between
+  /// neighboring ranks and for edges without a lane.
   std::vector<std::vector<double>> lanes;
   double width = 0, total = 0;  ///< bounding box: 0..width, 0..total
   bool folded = false;          ///< some rank was too wide and was folded

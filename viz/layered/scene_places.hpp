@@ -13,7 +13,8 @@ struct Place {  ///< in points, from the upper left corner
 
 struct ScenePlaces {
   std::vector<Place> boxes, clusters;  ///< an empty cluster has zero width
-  /// By edge: end points and control points of cubic curves, as alternating x and y.
+  /// Control polygons of cubic curves, by edge: alternating x and y of end points and control
+  /// points.
   std::vector<std::vector<double>> edges;
   double width = 0, height = 0;
   /// Edges from far above or from another column, drawn as stubs at their targets.
