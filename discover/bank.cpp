@@ -1,3 +1,8 @@
+// Bottom-up enumeration with pruning by observational equivalence. Values are grouped by
+// fingerprint, a hash of their elements over the prime field at random inputs. Only the first value
+// of a class is used as an operand, so the number of values grows with the classes and not with the
+// graphs. Shared operands count once in the size of a graph. Invariant: level n is complete before
+// level n + 1 begins.
 #include "discover/bank.hpp"
 
 #include <algorithm>

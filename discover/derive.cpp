@@ -1,3 +1,8 @@
+// Tests derivability by equality saturation: both forms are outputs of one graph, and a `saturate`
+// pass with the known rules must merge them. Several passes with increasing limits run in turn, the
+// cheapest first. Only rules whose ops all occur in the forms are loaded, because the limit on
+// nodes would otherwise be reached early. Loaded rule sets are cached by their ops. A negative
+// answer means that the limits were reached or the rules do not suffice.
 #include "discover/derive.hpp"
 
 #include <algorithm>

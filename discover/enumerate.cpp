@@ -1,3 +1,8 @@
+// Enumerates pairs of equal graphs for each multiset of input shapes. The bank (bank.hpp) grows by
+// one node at a time; a new node with the fingerprint of an earlier value yields a candidate pair,
+// as in rule synthesis by observational equivalence (Nandi et al., "Rewrite Rule Inference Using
+// Equality Saturation", 2021). Pairs are deduplicated by a canonical text. The cost is exponential
+// in the number of nodes, which is at most that of the search.
 #include <algorithm>
 #include <set>
 

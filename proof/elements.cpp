@@ -1,3 +1,10 @@
+// Symbolic evaluation of a graph, element by element. For a value and an index expression per axis,
+// a recursive descent over the defining nodes returns a term over input elements. Layout ops
+// rewrite the index: a reshape renumbers mixed-radix digits, a slice or pad adds an offset.
+// Pointwise ops build a call, and reductions bind an index of a deeper level. Invariant: the term
+// has the same bits as the element for all sizes that satisfy the facts. If the meaning depends on
+// the sign of an index that no fact decides, NeedSplit is thrown and the caller proves both cases.
+// Elements are memoized by value and index.
 #include "proof/elements.hpp"
 
 #include <algorithm>

@@ -1,3 +1,8 @@
+// Compares outputs by value numbering (Cocke and Schwartz 1970): nodes with equal op, attributes,
+// operand numbers, and result types share a number. The operands of commutative ops are sorted
+// first. While a pair still differs, every node with a body whose op occurs more often on its own
+// side is inlined, and the numbering is repeated. Invariant: equal numbers imply equal bits. Each
+// level costs O(n log n) in the nodes of the graph, and the number of levels is bounded.
 #include "proof/fold.hpp"
 
 #include <algorithm>

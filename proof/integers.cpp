@@ -1,3 +1,10 @@
+// Decides p ≥ 0 for integer polynomials over sizes, indices, and floor quotients. The problem is
+// undecidable in general (Hilbert's tenth problem), so the search is incomplete, bounded in depth
+// and steps, and sound: true is a proof, false means unknown. Polynomials are hash-consed in normal
+// form. The search combines four rules: the signs of the terms after each size s is written as 1 +
+// s', a fact or quotient bound times a nonnegative factor, the extremes of an index in which p is
+// linear, and an SMT solver. Samples refute most false goals before any search
+// (integers_numbers.cpp). Invariant: after an overflow of 64 bits nothing is proved.
 #include "proof/integers.hpp"
 
 #include <algorithm>

@@ -1,3 +1,8 @@
+// Random testing of integer goals: evaluates a polynomial on samples that satisfy the facts. A
+// negative value refutes the goal p ≥ 0, so no proof search is needed. A sample that violates a
+// fact is repaired by local search: one atom of a linear term is changed so that the fact holds, a
+// bounded number of times. Invariant: sizes are at least 1 and indices stay below their extents.
+// Samples only refute; they never prove.
 #include <algorithm>
 
 #include "base/hash.hpp"

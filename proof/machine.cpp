@@ -1,3 +1,9 @@
+// Evaluates terms on concrete inputs, in the declared dtypes, with a running error analysis
+// (Wilkinson 1963; Higham, "Accuracy and Stability of Numerical Algorithms", section 3.3). Each
+// result has two bounds: one for rounding and one for underflow. Operand errors are propagated by
+// evaluating the op at the ends of the operands' intervals. Invariant: in strict mode the value has
+// the bits that the interpreter computes. Cost is linear in the evaluated elements and bounded;
+// larger terms give no result.
 #include "proof/machine.hpp"
 
 #include <algorithm>

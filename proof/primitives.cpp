@@ -1,3 +1,5 @@
+// The list of pointwise primitives. An op is listed by name and not by its trait, because a term
+// must represent everything that determines the result.
 #include "proof/primitives.hpp"
 
 #include <set>

@@ -1,3 +1,11 @@
+// Proves rules. Each case of a rule becomes a graph with both sides (schema.cpp); Choices
+// enumerates the cases depth first. An output pair is compared in stages of increasing cost, and
+// the first stage that decides ends the comparison: value numbering, equal terms per element, laws
+// of machine integers, laws of the reals, search for a counterexample, and an SMT solver for IEEE
+// arithmetic. Where an element depends on an undecided index, the proof splits into both cases.
+// Invariant: a verdict other than `unknown` holds for every instance of the case, under the granted
+// assumptions. `rounds` also requires that the right side does not round to fewer bits than the
+// left.
 #include "proof/prove.hpp"
 
 #include <algorithm>

@@ -1,3 +1,11 @@
+// Decides equality of terms over the reals by normalization to fractions of polynomials over atoms.
+// Two fractions are equal if the difference of their cross products vanishes, up to rounding of
+// real coefficients. Elementary laws extend this: exponentials merge by adding exponents, squares
+// of booleans and absolute values reduce, and extrema form a distributive lattice in normal form
+// (the least of greatest clauses). Comparisons are functions of the sign of a difference.
+// Denominators that occur on one side only are checked at their zeros. Invariant: true implies the
+// same function wherever either side is defined. Products of sums can grow exponentially, so a
+// limit on terms ends the comparison with too_large.
 #include "proof/reals.hpp"
 
 #include <algorithm>

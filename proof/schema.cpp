@@ -1,3 +1,9 @@
+// Builds the general graph of one case of a rule. The sketch of the left side is completed by
+// applying the rule itself, which adds the right side to the same graph. Guards on sizes become
+// facts of the integers. The construction restarts with a substitution when two sizes must be
+// equal, as in first-order unification, up to a fixed number of restarts. Lists have a fixed length
+// in each case. If both sides' types cannot be shown equal, and no sample refutes it, their
+// equality becomes a fact.
 #include "proof/schema.hpp"
 
 #include <algorithm>

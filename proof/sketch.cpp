@@ -1,3 +1,9 @@
+// Builds a general left side by unification of shapes. Each dim variable of the pattern becomes a
+// symbol, and each type annotation is unified with the inferred type. An equation between sizes is
+// solved for a symbol that occurs linearly; the construction then restarts, because earlier types
+// have changed. The equation a · b = c · d is solved by four new symbols (Euler's four-number
+// theorem). Sequences such as `*b` are one axis of unknown extent, with extra axes only where the
+// rule distinguishes them. Choices that no equation decides become cases.
 #include "proof/sketch.hpp"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// Chooses attributes and the sizes that they imply: lists of axes, sizes of splits and reshapes,
+// and the divisibility that the bodies of ops require. An integer attribute becomes a symbol, or,
+// where sizes of results are computed from its number, one case for each value from 1 to 3.
 #include <algorithm>
 #include <cctype>
 

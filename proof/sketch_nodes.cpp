@@ -1,3 +1,7 @@
+// Adds the pattern's nodes to a general graph, in text order: chooses the types of free operands,
+// the bounds of slices and pads, and numbers that the pattern leaves open. Where the pattern
+// matches any number, constants of several signs and magnitudes that no rule contains stand for it,
+// one case each. Operands that broadcast get one axis for all axes that nothing distinguishes.
 #include <algorithm>
 #include <cctype>
 

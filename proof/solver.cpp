@@ -1,4 +1,5 @@
-// Loads libpw_z3.so where it is installed.
+// Loads libpw_z3.so at run time, if it is installed. Without it every query is answered with
+// `unknown`, which is sound.
 #include "proof/solver.hpp"
 
 #include <dlfcn.h>

@@ -1,5 +1,9 @@
-// Products under one sum are taken apart where their indices have nothing to do with each other,
-// sums of sums are one, and what is summed over has names that its place decides.
+// Normal form of sums over indices. A sum is linear: factors without its index move in front,
+// nested sums merge, and factors that share no index become separate sums. Bound indices are
+// renamed canonically, in the order that gives the least product, so that equality up to renaming
+// (alpha equivalence) is equality of terms. An index that is only read through its quotient and
+// remainder is replaced by two digits. All orders of the tied indices of one sum are tried, so
+// their number is limited.
 #include <algorithm>
 #include <cmath>
 #include <numeric>

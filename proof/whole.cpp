@@ -1,5 +1,7 @@
-// Polynomials modulo 2^k, exact values where intervals fit a dtype, and what is computed from exact
-// values.
+// Integers of the machine in the normal form of reals.cpp. Sums and products of a k-bit dtype are
+// polynomials modulo 2^k, with signed residues as coefficients. Order, division, and casts need the
+// exact value: interval analysis shows when the polynomial cannot wrap, and otherwise the value is
+// an atom. Invariant: a residue is used only where congruent values give equal results.
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -1,3 +1,9 @@
+// Searches for inputs that distinguish two terms, by testing. One or two pointwise inputs are drawn
+// from a grid of critical values; all others are random, with magnitudes at which ops overflow. A
+// second, directed phase scales one input until a chosen step leaves the range of its dtype.
+// Pointwise terms with at most 16 input bits are also enumerated exhaustively, which is a proof of
+// equality. Every witness is confirmed by the strict evaluation of both sides. The number of
+// samples and the size of terms are bounded; no result means nothing.
 #include "proof/witness.hpp"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// Builds the search space of an exploration. Settings are the Cartesian product of params, token
+// ranges, and precedences. A precedence is a relation on rules and must stay acyclic: it is closed
+// transitively after each change, and a cyclic choice is dropped and reported.
 #include "studies/explore_space.hpp"
 
 #include <algorithm>

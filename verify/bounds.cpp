@@ -1,7 +1,7 @@
-// Each value has, beside the exact numbers, a bound on the error of each element. Ops that move
-// elements move their bounds; pointwise ops are evaluated at the ends of their operands' intervals;
-// sums and products bound the sum of the magnitudes of their terms; what is none of these is run on
-// disturbed operands.
+// Running error analysis (Wilkinson 1963) of whole graphs: each value stores its exact elements and
+// a bound on the error of each. Ops that move elements move their bounds. Pointwise ops are
+// evaluated at the ends of their operands' intervals. Sums and products use the classical bound by
+// the sum of the magnitudes of their terms. All other ops are run on perturbed operands.
 #include "verify/bounds.hpp"
 
 #include <algorithm>

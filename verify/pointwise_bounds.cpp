@@ -1,3 +1,7 @@
+// Interval bounds of pointwise functions. A monotone function attains its extremes at the ends of
+// the operands' intervals, so evaluating all corners suffices; step functions and casts to fp8 are
+// treated separately. The rounding of the step itself is added. Invariant: infinity means that
+// nothing is known.
 #include "verify/pointwise_bounds.hpp"
 
 #include <algorithm>

@@ -1,4 +1,7 @@
-// Groups nodes by pieces, layer names, or splitting ops, then folds groups of equal canonical form.
+// Groups nodes by pieces, layer names, or splitting ops, and folds groups with equal canonical
+// forms. A canonical form is a sequence of numbers that describes a group's nodes in order,
+// abstracting from layer names, weights, value names, and outside values. Its length is linear in
+// the nodes and edges of the group.
 #include "viz/fold.hpp"
 
 #include <algorithm>

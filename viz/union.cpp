@@ -1,3 +1,7 @@
+// Merges versions by node id and computes one topological order for all of them. Nodes of a later
+// version are inserted after their predecessor in it. If the edges of all versions together form a
+// cycle, the nodes of its strongly connected component get separate copies from the version that
+// introduced one of its edges. Invariant: every edge of every version points forwards.
 #include "viz/union.hpp"
 
 #include <set>

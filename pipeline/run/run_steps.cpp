@@ -1,3 +1,7 @@
+// Runs the steps of one planned graph and checks each. The unrewritten graph runs on the same
+// inputs, once on the backend and once on the reference, each with its own attention state, which
+// persists across steps. Outputs are compared by rank. A step fails if a file that it read has
+// changed.
 #include "pipeline/run/run_steps.hpp"
 
 #include <map>

@@ -1,3 +1,9 @@
+// Proves that a distributed graph computes the same as a single-device graph. The ranks' graphs are
+// abstractly interpreted over one shared, hash-consed graph of whole values (wholes.hpp,
+// spread.hpp). A node of the ranks is proved if its result is a known layout of a value that the
+// single graph computes, as in SPMD partitioning (Xu et al., "GSPMD", 2021) in reverse. Invariant:
+// a recorded layout holds for all inputs that satisfy the relation. One pass over the nodes. If a
+// claim fails, the first node on a path to it whose operands all agree is reported.
 #include "proof/equal/equal.hpp"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// Decides masked lookups exactly. The rank's index and mask are computed from one integer index by
+// comparisons, sums, and products with constants. They are therefore piecewise affine in it. The
+// breakpoints of all comparisons divide the range into intervals; on each interval both functions
+// are affine, and an evaluation gives their coefficients. A dtype or operation outside this
+// fragment makes the result unknown. Cost is the number of breakpoints times the nodes between
+// index and mask.
 #include "proof/equal/masked.hpp"
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// The keywords of relations.
 #include "proof/equal/relation.hpp"
 
 #include <array>

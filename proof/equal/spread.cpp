@@ -1,3 +1,6 @@
+// Visits the ranks' nodes in order and applies the transfer function of each op (transfer.hpp).
+// Requires all ranks to have the same nodes, so that node i of each rank is one operation on all
+// ranks. Layouts of values are recorded once and never revised.
 #include "proof/equal/spread.hpp"
 
 #include <fmt/format.h>

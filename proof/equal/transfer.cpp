@@ -1,3 +1,8 @@
+// Transfer functions from operand layouts to result layouts, for collectives, elementwise ops, and
+// reductions. The rules for each kind of op are tried in order, and the first applicable one
+// decides. A linear op on a partial sum gives a partial sum; an all-reduce makes it whole; a slice
+// at the rank's own offset cuts a whole value. Invariant: a rule that is inapplicable leaves the
+// layout unknown, which is sound. Each op is visited once.
 #include "proof/equal/transfer.hpp"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// Transfer functions of ops that move elements: reshape, slice, concatenation. A cut axis is traced
+// through a reshape by grouping neighboring axes of both shapes whose products agree, which is the
+// mixed-radix argument of elements.cpp on whole shapes. Invariant: a part must not be cut across
+// two axes; otherwise no layout is known.
 #include <algorithm>
 #include <optional>
 

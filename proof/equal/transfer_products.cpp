@@ -1,3 +1,7 @@
+// Transfer functions of matmuls, lookups, and ops without a meaning. A matmul keeps the cuts of
+// rows, columns, and common leading axes; a cut of the contracted axis gives partial sums. A lookup
+// in a sharded table is recorded until a mask removes the other ranks' rows (masked.hpp). An op
+// without a meaning passes a cut through only along axes that are granted to be independent.
 #include <algorithm>
 #include <set>
 #include <string_view>

@@ -1,3 +1,8 @@
+// A hash-consed graph of whole values with local simplification. Nodes are found by op, attributes,
+// and operands before they are created. Inverse views cancel, slices of slices compose, and
+// neighboring slices that a concatenation joins become one slice. Invariant: each simplification
+// preserves all bits, so equal ids denote equal tensors. Values up to close() belong to the single
+// graph. Each lookup is logarithmic in the number of nodes.
 #include "proof/equal/wholes.hpp"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// Draws shapes, dtypes, and attributes. Extents are drawn from a pool that remembers earlier ones:
+// independent draws would rarely satisfy a pattern's equalities. Profiles of a covering design
+// (pairwise testing) fix the features of a graph.
 #include "verify/samples/draw.hpp"
 
 #include <algorithm>

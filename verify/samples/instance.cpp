@@ -1,4 +1,6 @@
-// Builds the pattern's nodes in text order, drawing what is free.
+// Generates instances by rejection sampling: builds the pattern's nodes in text order, draws what
+// is free, and keeps the graphs that the matcher accepts. Guards direct the draws, because blind
+// draws would rarely satisfy them. Attempts and rejections are limited.
 #include "verify/samples/instance.hpp"
 
 #include <algorithm>

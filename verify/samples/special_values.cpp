@@ -1,3 +1,6 @@
+// Special values of dtypes and their arrangement. Two columns of a sample must contain all pairs of
+// special values. Rows are points of an affine plane over a prime field and columns are lines of
+// different slopes, so any two meet once for each pair, which is an orthogonal array of strength 2.
 #include "verify/samples/special_values.hpp"
 
 #include <algorithm>

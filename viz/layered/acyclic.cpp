@@ -1,3 +1,6 @@
+// Kahn's algorithm with a priority queue gives the lexicographically smallest topological order.
+// Tarjan's algorithm (1972) with an explicit stack finds strongly connected components; the stack
+// avoids deep recursion on long graphs. Arrows are stored as compressed adjacency lists.
 #include "viz/layered/acyclic.hpp"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// Orders groups so that every edge between them points forwards. The quotient graph of the groups
+// must be acyclic; a group on a cycle of it is not convex. Each strongly connected component of the
+// quotient is cut greedily: a maximal prefix of a group's nodes, of which all predecessors are
+// placed, becomes a part. Invariant: the concatenated parts are a topological order of the nodes.
 #include "viz/layered/arrange.hpp"
 
 #include <algorithm>

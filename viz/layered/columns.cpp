@@ -1,3 +1,5 @@
+// Column breaking for tall layouts: ranks are distributed over columns of similar height, in order.
+// A rank is never divided, so a few high ranks limit the balance. Linear in nodes and ranks.
 #include "viz/layered/columns.hpp"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// Layered graph drawing after Sugiyama, Tagawa, and Toda (1981) for graphs that already have a
+// topological order. Four phases: ranks by longest paths; dummy vertices (lanes) for long edges,
+// shared by all edges of one end point; orders within ranks by barycenter sweeps; coordinates by
+// isotonic regression with pooled averages (pool adjacent violators). Optimal orders are NP-hard,
+// so the number of sweeps is fixed. Each sweep is O(n log n) in vertices and lanes; edges above a
+// maximum span have no lane, which bounds their number.
 #include "viz/layered/layered.hpp"
 
 #include <algorithm>

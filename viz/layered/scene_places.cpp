@@ -1,3 +1,7 @@
+// Places a nested scene bottom-up: each cluster is laid out alone, then appears as one node in the
+// layout around it. Edges that cross a cluster's border pass through ports on its top and bottom,
+// so each layout is independent of the others. An edge's path is the concatenation of its routes
+// through ports and lanes, smoothed by cubic curves. Edges without a lane are drawn as stubs.
 #include "viz/layered/scene_places.hpp"
 
 #include <algorithm>
