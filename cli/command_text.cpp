@@ -9,7 +9,7 @@
 namespace pw::cli {
 namespace {
 
-/// 0: it is no output option; 1: it holds its value; 2: the value follows.
+/// Returns 0 if it is not an output option, 1 if it contains its value, 2 if the value follows.
 int output_option(const std::string& argument) {
   for (const std::string_view option : {"-o", "--output", "--report", "--save", "--dump"}) {
     if (argument == option) return 2;

@@ -306,7 +306,7 @@ class Taking {
     }
     return true;
   }
-  /// Paths are relative to the file; names such as llm are none.
+  /// Paths are relative to the file; names such as llm are not paths.
   [[nodiscard]] std::string place(const OptionRow& row, const std::string& value) const {
     const bool path = row.kind == ValueKind::file && value.find_first_of("/.") != std::string::npos;
     if (!path || folder_.empty() || value.starts_with('/')) return value;

@@ -50,7 +50,7 @@ class ProgressLine {
 
  private:
   static void put(const std::string& text) {
-    // A line that is lost is no error.
+    // Losing a line is harmless.
     if (::write(STDERR_FILENO, text.data(), text.size()) < 0) return;
   }
   void erase() {

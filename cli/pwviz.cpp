@@ -21,7 +21,7 @@ struct VizArgs {
   GraphOptions graph;
   RuleOptions rules;
   PlanArgs plan;
-  PictureRequest picture;  ///< what is no option of these
+  PictureRequest picture;  ///< the request's other fields
   std::string collapse = "auto", view = "auto";
 };
 

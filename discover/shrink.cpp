@@ -7,7 +7,7 @@
 namespace pw::discover {
 namespace {
 
-// Halves of the first are no sizes themselves: what an op halves is told from the others.
+// Half of the first is not a size itself: the sizes that an op halves are distinct from the others.
 constexpr std::int64_t kSmall[] = {5, 6, 8, 14, 3, 4, 2, 10, 12, 16, 18, 24, 48};
 constexpr std::size_t kMostTries = 400;
 

@@ -16,7 +16,7 @@ tl::unexpected<Diagnostics> no_command(const std::string& why, const std::string
   return fail(error_in("command", "PW1416", why, help));
 }
 
-/// Whether a path stands in it now.
+/// Returns true if a path stands in it now.
 bool put_path(std::string& word, const std::string& name, const std::string& path) {
   const std::string place = "{" + name + "}";
   bool found = false;

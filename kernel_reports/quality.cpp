@@ -28,7 +28,7 @@ std::optional<std::int64_t> argument_bytes(const Context& context, TypeId type,
   return bytes > kMostArgument ? std::nullopt : std::optional(bytes);
 }
 
-/// Whether an argument grows with the rows.
+/// Returns true if an argument grows with the rows.
 bool grows(const Kernel& kernel, const Context& context, std::size_t argument) {
   const Shape& shape = context.types[kernel.arguments[argument]].shape;
   return std::any_of(shape.begin(), shape.end(), [&](DimId d) { return !context.dims.value(d); });
@@ -42,7 +42,8 @@ std::int64_t width_of(const Kernel& kernel, const Context& context, std::size_t 
   return out;
 }
 
-/// Whether an argument has one value for each row, or for each group of a row; or a few at all.
+/// Returns true if an argument has one value for each row, or for each group of a row; or a few at
+/// all.
 bool is_scalar(const Kernel& kernel, const Context& context, std::size_t argument) {
   constexpr std::int64_t kGroup = 32;  // elements that have a scale in common, at least
   constexpr std::int64_t kFew = 8;

@@ -7,7 +7,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Bytes that are no UTF-8 are replaced.
+/// Replaces bytes that are not UTF-8.
 std::string dumped(const json& value) {
   return value.dump(-1, ' ', false, json::error_handler_t::replace);
 }

@@ -73,7 +73,7 @@ std::optional<Frame> FrameReader::header() {
   }
   const std::size_t end = buffer_.find("\r\n\r\n");
   if (end == std::string::npos) {
-    // A header is short, and begins with a letter; what does not is no header.
+    // A header is short and begins with a letter; anything else is not a header.
     if (buffer_.size() > kMostHeaderBytes) return refuse("a header of over 4096 bytes", 1);
     return {};
   }

@@ -63,7 +63,7 @@ std::string replacement(const Mention& mention, const std::string& name) {
   return print_word(mention.name) + " = " + printed;
 }
 
-/// Whether the scope of a name, or what is declared beside it, has the new name already.
+/// Returns true if the scope of a name, or what is declared beside it, has the new name already.
 bool is_taken(const DocumentView& view, MentionAt declared, const std::string& name) {
   if (declared->kind == MentionKind::name) {
     const std::vector<Mention>& all = declared.text->mentions.all;

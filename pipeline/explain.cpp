@@ -129,7 +129,7 @@ PatternMatch described_match(const Graph& graph, const Match& match, const Env& 
   return out;
 }
 
-/// A family without a variant is no rule of the set.
+/// A family without variants does not occur among the rules of the set.
 bool is_declared(const RuleSet& rules, const std::string& name) {
   for (const ast::File& file : rules.files)
     for (const ast::Item& item : file.items)

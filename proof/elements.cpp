@@ -23,7 +23,7 @@ constexpr std::size_t kMostTerms = 200000;
 constexpr int kDeepestChain =
     400;  // ops behind one another, each of which is a call of this program
 
-/// Counts a call for as long as it lasts.
+/// Counts the depth of a recursive call during its lifetime.
 class Nesting {
  public:
   explicit Nesting(int& depth) : depth_(depth) { ++depth_; }
@@ -37,7 +37,7 @@ class Nesting {
 
 }  // namespace
 
-/// The element of one node's result.
+/// Computes the element of one node's result.
 class NodeElements {
  public:
   NodeElements(Elements& elements, NodeId node, std::size_t result, std::vector<Ix> at, Ix rank,
@@ -135,7 +135,7 @@ class NodeElements {
     return out;
   }
 
-  /// The index of an operand that broadcasts to the result: 0 along its axes of size 1.
+  /// Returns the index of an operand that broadcasts to the result: 0 along its axes of size 1.
   std::vector<Ix> broadcast(std::size_t i) {
     const std::vector<Ix> extents = shape(i);
     if (extents.size() > at_.size()) throw NoMeaning{"an operand of a higher rank"};
@@ -156,7 +156,7 @@ class NodeElements {
     return e_.terms_.call(op, dtype(), std::move(args));
   }
 
-  /// Arithmetic on integers that are indices stays one. Where i64 holds them nothing wraps.
+  /// Computes integer arithmetic on indices as an index. In i64 such values cannot wrap.
   std::optional<TermId> on_indices(const std::string& op, const std::vector<TermId>& args) {
     std::vector<Ix> of;
     bool any = false, all_wide = dtype() == DType::i64;  // i64s that were indices are numbers now
@@ -197,7 +197,7 @@ class NodeElements {
     return std::nullopt;
   }
 
-  /// Whether an integer that a tensor holds is known to lie between 0 and a size.
+  /// Returns true if an integer that a tensor holds is known to lie between 0 and a size.
   bool is_position(TermId term) {
     const DType dtype = e_.terms_[term].dtype;
     if (dtype != DType::i64 && dtype != DType::i32) return false;
@@ -242,7 +242,7 @@ class NodeElements {
 
   // ---- layout
 
-  /// Row-major order: groups of axes with as many elements are renumbered each by itself.
+  /// Renumbers a row-major index, separately for each group of axes with equal numbers of elements.
   TermId reshape() {
     const std::vector<Ix> from = shape(0), to = e_.extents(graph_.result(node_, result_));
     std::vector<Ix> at(from.size(), i_.constant(0));
@@ -272,7 +272,7 @@ class NodeElements {
   }
   void renumber(const std::vector<Ix>& from, std::size_t a0, std::size_t a,
                 const std::vector<Ix>& to, std::size_t b0, std::size_t b, std::vector<Ix>& at) {
-    // Axes of size 1 have the index 0 and play no part.
+    // Axes of size 1 have index 0 and are skipped.
     const auto ones = [&](const std::vector<Ix>& shape, std::size_t from_, std::size_t to_) {
       std::vector<std::size_t> out;
       for (std::size_t k = from_; k < to_; ++k)
@@ -299,7 +299,7 @@ class NodeElements {
     return operand(0, at);
   }
 
-  /// A bound as Python means it.
+  /// Normalizes a slice bound with Python's rules.
   Ix bound(std::string_view name, Ix extent) {
     Ix value = size(name);
     if (!e_.at_least(value)) {
@@ -384,7 +384,7 @@ class NodeElements {
     if (t.kind == Term::Kind::number) return i_.constant(static_cast<std::int64_t>(t.number));
     return i_.value(term.index);
   }
-  /// The place that an integer gives. Sums and products of places do not wrap around.
+  /// Returns the position that an integer gives. Sums and products of positions do not wrap around.
   Ix as_index(TermId term) {
     const Term t = e_.terms_[term];
     const bool wide = t.dtype == DType::i64 || t.dtype == DType::i32;
@@ -460,7 +460,7 @@ class NodeElements {
       return operand(0, at_);
     return operand(1, at);
   }
-  /// Whether a value that it is made of is another one for each place.
+  /// Returns true if a value in the term differs for each position.
   bool reads_level(Ix index) {
     std::set<std::uint32_t> values;
     i_.collect_values(index, values);
@@ -471,7 +471,8 @@ class NodeElements {
 
   // ---- reductions
 
-  /// A sum over the channels of the group and, for each axis, the places of the kernel.
+  /// Computes a convolution: a sum over the channels of the group and the kernel positions of each
+  /// axis.
   TermId convolution() {
     const std::vector<Ix> x = shape(0), w = shape(1);
     const std::size_t axes = w.size() - 2;
@@ -484,7 +485,7 @@ class NodeElements {
     const Ix group = i_.div(at_[1], each);
     e_.granted_.insert("convolutions add in an order that their sizes decide");
     std::vector<Ix> places(axes + 1);
-    // Products are not rounded before they are added up.
+    // Products are not rounded before the summation.
     const auto factors = [&](std::uint32_t level) -> std::vector<TermId> {
       std::vector<Ix> from = {at_[0], i_.add(i_.mul(group, w[1]), places[0])};
       std::vector<Ix> kernel = {at_[1], places[0]};

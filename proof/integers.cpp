@@ -22,7 +22,7 @@ namespace {
 constexpr int kDeepest = 6;
 constexpr std::size_t kMostSteps = 400;  // of one search
 
-/// Reads what Dims::print writes.
+/// Parses the output of Dims::print.
 class DimReader {
  public:
   DimReader(Integers& integers, std::string text) : integers_(integers), text_(std::move(text)) {}
@@ -202,14 +202,14 @@ Ix Integers::mul(Ix a, Ix b) {
   return intern(std::move(terms));
 }
 
-/// a / b where each term of b's product divides each of a's.
+/// Returns a / b if each term of b's product divides each term of a.
 std::optional<Ix> Integers::exact(Ix a, Ix b) {
   const auto [quotient, rest] = split(a, b);
   if (rest != constant(0)) return std::nullopt;
   return quotient;
 }
 
-/// a = quotient * b + rest by the terms alone.
+/// Divides polynomials: a = quotient * b + rest.
 std::pair<Ix, Ix> Integers::split(Ix a, Ix b) {
   const Polynomial divisor = polynomials_[b.index];
   if (divisor.empty()) return {constant(0), a};
@@ -495,7 +495,7 @@ bool Integers::at_least_zero(AtomNumber number, int depth) {
   return false;
 }
 
-/// Each size is 1 and something: no term may be left that takes anything away.
+/// Substitutes 1 + s' for each size s, with s' ≥ 0, and requires all terms to be nonnegative.
 bool Integers::by_signs(Ix p) {
   Polynomial terms = polynomials_[p.index];
   std::set<AtomNumber> sizes;
@@ -569,7 +569,7 @@ bool Integers::by_facts(Ix p, int depth) {
   return false;
 }
 
-/// Each index at the end where p is least.
+/// Substitutes for an index, in which p is linear, the end at which p is least.
 bool Integers::by_extremes(Ix p, int depth) {
   std::set<AtomNumber> atoms;
   for (const auto& [monomial, factor] : polynomials_[p.index])
@@ -607,7 +607,7 @@ SolverTerm Integers::encode(Ix p) {
   return out;
 }
 
-/// With what is known of every atom in it, and of those that these facts speak of.
+/// Queries the solver with the facts and the bounds of every atom that they or p contain.
 bool Integers::by_solver(Ix p) {
   if (!Solver::present() || facts_.empty()) return false;
   std::set<AtomNumber> atoms;

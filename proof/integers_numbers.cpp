@@ -36,7 +36,7 @@ std::optional<std::int64_t> Integers::evaluate(Ix p, const Assign& assign) const
   return sum;
 }
 
-/// Numbers for everything that is unknown; what they refute need not be searched for.
+/// Returns a sample's values of all unknowns. A refuted goal needs no search.
 std::optional<std::int64_t> Integers::sample(AtomNumber number, std::size_t n) {
   const auto found = samples_[n].find(number);
   if (found != samples_[n].end()) return found->second;
@@ -79,7 +79,7 @@ std::optional<std::int64_t> Integers::sample(Ix p, std::size_t n) {
   return sum;
 }
 
-/// Whether a sample meets the facts; where it does not, numbers of it are changed until it does.
+/// Returns true if a sample satisfies the facts, after repairs of its numbers if necessary.
 bool Integers::fit(std::size_t n) {
   constexpr int kMostMends = 12;
   for (int mends = 0; mends <= kMostMends; ++mends) {
@@ -93,7 +93,7 @@ bool Integers::fit(std::size_t n) {
   return false;
 }
 
-/// Another number for one atom of a fact, such that the fact holds.
+/// Changes the value of one atom so that the fact holds.
 bool Integers::mend(Ix fact, std::size_t n) {
   constexpr std::int64_t kFar = 1 << 20;
   const auto value = sample(fact, n);
@@ -118,7 +118,7 @@ bool Integers::mend(Ix fact, std::size_t n) {
   return false;
 }
 
-/// Of a sample of which a number was changed: quotients, and indices beyond their extent.
+/// Removes dependent values of a changed sample: quotients, and indices beyond their extent.
 void Integers::forget_dependent(std::size_t n) {
   std::erase_if(samples_[n], [&](const auto& known) {
     return atoms_[known.first].kind == Atom::Kind::quotient;

@@ -87,7 +87,7 @@ std::int64_t saturated(DType dtype, double value) {
   return static_cast<std::int64_t>(value);
 }
 
-/// What every function of the C library may be wrong by, in units of the last place.
+/// Error bound of every function of the C library, in ulp.
 constexpr double kFunctionUlps = 4;
 
 double unit(DType dtype) { return std::ldexp(1.0, -mantissa_bits(dtype)); }
@@ -225,7 +225,7 @@ std::optional<Machine::Number> Machine::made(TermId id) {
     case Term::Kind::number: {
       const bool real = mode_ == Mode::reals && is_float(term.dtype);
       out.scalar = Scalar::of(real ? DType::f64 : term.dtype, term.number);
-      // Numbers that agree to 12 digits are one.
+      // Numbers that agree to 12 digits are equal.
       if (std::rint(term.number) != term.number) out.error = 1e-12 * std::abs(term.number);
       return out;
     }
@@ -263,7 +263,7 @@ Machine::Number Machine::rounded_sum(const Number& sum, DType dtype) const {
   return out;
 }
 
-/// A sum in `granted`: its terms are added up without a bound.
+/// Evaluates a sum in `granted` mode: partial sums have unlimited range.
 std::optional<Machine::Number> Machine::sum_of_terms(const Term& term) {
   Number out;
   out.scalar.dtype = term.dtype;
@@ -302,7 +302,7 @@ std::optional<Machine::Number> Machine::call(TermId id) {
   return applied(term.name, real ? DType::f64 : term.dtype, x, literal);
 }
 
-/// One op, rounded once.
+/// Evaluates one op and rounds once.
 std::optional<Machine::Number> Machine::applied(const std::string& name, DType dtype,
                                                 const std::vector<Number>& x,
                                                 const std::vector<bool>& literal) {
@@ -320,7 +320,7 @@ std::optional<Machine::Number> Machine::applied(const std::string& name, DType d
   const bool is_cast = op == "cast";
   const Kernel* kernel = is_cast ? nullptr : kernel_of(op);
   if (!is_cast && (kernel == nullptr || kernel->operands != x.size())) return std::nullopt;
-  // The dtype that operands have in common; a literal yields to another float.
+  // The common dtype of the operands; a literal adopts another float dtype.
   bool floats = false, doubles = false, strong = false;
   for (std::size_t i = op == "select" ? 1 : 0; i < x.size(); ++i) {
     if (!is_float(x[i].scalar.dtype)) continue;
@@ -359,7 +359,7 @@ std::optional<Machine::Number> Machine::applied(const std::string& name, DType d
     stored(static_cast<double>(kernel->in_float(narrow.data())));
   }
   if (!is_cast && kernel->in_whole == nullptr && op != "sqrt") ulps = kFunctionUlps;
-  // How far the ends of what each operand may be lie from the middle.
+  // Distance of the results at the ends of the operands' intervals from the computed result.
   const auto spread = [&](auto part) {
     double most = 0;
     std::vector<std::size_t> loose;
@@ -429,7 +429,8 @@ std::optional<Machine::Number> Machine::whole_sum(const Term& term, std::int64_t
   return out;
 }
 
-/// Products are rounded, sums are added up one after the other, in f32 where the dtype is narrower.
+/// Evaluates a matmul: products are rounded, and summed sequentially in f32 if the dtype is
+/// narrower.
 std::optional<Machine::Number> Machine::float_sum(const Term& term, std::int64_t extent) {
   const DType added = mode_ == Mode::reals || term.dtype == DType::f64 ? DType::f64 : DType::f32;
   Number out;
@@ -476,7 +477,7 @@ std::optional<Machine::Number> Machine::float_sum(const Term& term, std::int64_t
   return out;
 }
 
-/// Extremes and products, one element after the other.
+/// Evaluates maxima, minima, and products sequentially.
 std::optional<Machine::Number> Machine::fold(const Term& term, std::int64_t extent) {
   const std::string op = term.name == "amax"   ? "maximum"
                          : term.name == "amin" ? "minimum"

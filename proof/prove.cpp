@@ -43,7 +43,7 @@ RuleVerdict worse(RuleVerdict a, RuleVerdict b) {
 
 constexpr int kMostBits = 53;
 
-/// The least number of bits that anything in it is rounded to.
+/// Returns the least mantissa width of any rounding in the term.
 int least_precision(const Terms& terms, TermId id) {
   int least = kMostBits;
   terms.walk(id, [&](TermId at, std::vector<TermId>& next) {
@@ -70,8 +70,7 @@ std::set<TermId> reads_of(const Terms& terms, TermId id) {
   return reads;
 }
 
-/// What is read and stays f64 on one of its ways; what the result is rounded to last does not
-/// count.
+/// Collects inputs that some path reads in f64; the final rounding of the result is ignored.
 std::set<TermId> read_as_f64(const Terms& terms, TermId id) {
   while (terms[id].name == "cast" && terms[id].args.size() == 1) id = terms[id].args[0];
   std::set<TermId> reads;
@@ -84,7 +83,7 @@ std::set<TermId> read_as_f64(const Terms& terms, TermId id) {
   return reads;
 }
 
-/// Whether no f64 that `a` computes with is narrowed by `b` first, where it may overflow.
+/// Returns true if no f64 that `a` computes with is narrowed by `b` first, where it may overflow.
 bool reads_as_widely(const Terms& terms, TermId b, TermId a) {
   const std::set<TermId> left = read_as_f64(terms, a), right = read_as_f64(terms, b);
   std::set<std::string> narrowed;  // inputs of which some element is
@@ -95,7 +94,7 @@ bool reads_as_widely(const Terms& terms, TermId b, TermId a) {
   });
 }
 
-/// The opaque ops in it whose results are floats.
+/// Returns the opaque ops in the term with float results.
 std::set<TermId> opaque_floats(const Terms& terms, TermId id) {
   std::set<TermId> found;
   terms.walk(id, [&](TermId at, std::vector<TermId>& next) {
@@ -106,7 +105,7 @@ std::set<TermId> opaque_floats(const Terms& terms, TermId id) {
   return found;
 }
 
-/// Whether numbers are added up in it.
+/// Returns true if the term contains a sum.
 bool adds_up(const Terms& terms, TermId id) {
   bool found = false;
   terms.walk(id, [&](TermId at, std::vector<TermId>& next) {
@@ -128,7 +127,7 @@ bool any_float(const Terms& terms, TermId id) {
   return found;
 }
 
-/// Whether integers are computed with in it: only then has it laws that keep every bit.
+/// Returns true if integers are computed with in it: only then has it laws that keep every bit.
 bool computes_with_integers(const Terms& terms, TermId id) {
   bool found = false;
   terms.walk(id, [&](TermId at, std::vector<TermId>& next) {
@@ -145,8 +144,8 @@ bool computes_with_integers(const Terms& terms, TermId id) {
 constexpr const char* kAnyZero =
     "of two zeros of unlike signs, the larger and the smaller may be either";
 
-/// Compares one pair of values element by element; where an index decides what an element is, both
-/// ways are gone.
+/// Compares one pair of values elementwise. Where an undecided index determines an element, both
+/// cases are proved.
 class PairProof {
  public:
   PairProof(Elements& elements, Terms& terms, Reals* reals, ValueId left, ValueId right, int* ieee)
@@ -162,7 +161,7 @@ class PairProof {
     go();
     return out_;
   }
-  /// What was taken for granted beside what its elements take.
+  /// Returns the assumptions, in addition to those of the elements.
   [[nodiscard]] const std::set<std::string>& granted() const { return granted_; }
 
  private:
@@ -212,7 +211,7 @@ class PairProof {
     fail(fmt::format("{} = {}", terms_.print(a), terms_.print(b)));
   }
 
-  /// Of few inputs of 8 bits.
+  /// Compares exhaustively over a few 8-bit inputs.
   bool same_for_all(TermId a, TermId b) {
     return exhaustions_ < kMostExhaustions &&
            WitnessSearch(terms_).same_for_all(a, b, &exhaustions_);
@@ -244,8 +243,8 @@ class PairProof {
     out_.verdict = worse(out_.verdict, RuleVerdict::rounds);
   }
 
-  /// An answer whose element holds for the scalar functions of the interpreter. A solver knows of a
-  /// function such as exp only that it is one.
+  /// Queries the solver and confirms its counterexample with the interpreter's scalar functions.
+  /// The solver treats functions such as exp as uninterpreted.
   FloatAnswer asked(TermId a, TermId b, std::size_t most_nodes) {
     FloatAnswer answer = ask_ieee(a, b, most_nodes);
     if (answer.kind == FloatAnswer::Kind::same || answer.element.empty()) return answer;
@@ -257,7 +256,7 @@ class PairProof {
       if (read == names_.end()) return {};
       auto value = number_of(text);
       if (!value) return {};
-      // A solver's bits have a sign.
+      // The solver's bit vectors are signed.
       if (terms_[read->first].dtype == DType::u8 && *value < 0) *value += 256;
       values[read->first] = Scalar::of(terms_[read->first].dtype, *value);
       inputs.emplace_back(name, values[read->first]);
@@ -276,7 +275,7 @@ class PairProof {
     return end == text.c_str() + text.size() ? std::optional(out) : std::nullopt;
   }
 
-  /// Takes over what a solver proved for all finite inputs.
+  /// Adopts a solver's proof for all finite inputs.
   bool decided(const FloatAnswer& answer) {
     if (answer.kind == FloatAnswer::Kind::same) return true;
     if (answer.kind != FloatAnswer::Kind::special) return false;
@@ -287,7 +286,8 @@ class PairProof {
     return true;
   }
 
-  /// The same arithmetic of elements at places that are equal by what is known of indices.
+  /// Returns true if both are the same arithmetic on elements whose positions are equal under the
+  /// facts.
   bool same(TermId a, TermId b) {
     same_.clear();
     return !terms_.integers().facts().empty() && same_parts(a, b);
@@ -313,7 +313,8 @@ class PairProof {
     return true;
   }
 
-  /// Of small pointwise terms; of what differs over the reals only tiny ones.
+  /// Queries the solver for small pointwise terms; only for tiny ones if they differ over the
+  /// reals.
   FloatAnswer ask_ieee(TermId a, TermId b, std::size_t most_nodes) {
     if (ieee_ == nullptr || *ieee_ <= 0 || !terms_.pointwise(a) || !terms_.pointwise(b)) return {};
     if (parts_of(a, b) > most_nodes || has_function(a) || has_function(b)) return {};
@@ -373,7 +374,7 @@ class PairProof {
     return places.emplace(id, question.nodes.size() - 1).first->second;
   }
 
-  /// As it is printed; two elements never have one name.
+  /// Returns the printed name of an element, unique among all elements.
   std::string own_name(TermId id, const FloatQuestion& question) const {
     std::string name = terms_.print(id);
     const auto taken = [&](const FloatNode& node) {
@@ -401,7 +402,7 @@ class PairProof {
   std::set<std::string> granted_;
 };
 
-/// The effects of nodes, as often as each is there.
+/// Returns the multiset of the nodes' effects.
 std::vector<std::string> effects_of(const Graph& graph, const std::vector<NodeId>& nodes) {
   const Numbering numbers(graph);
   std::vector<std::string> out;
@@ -539,8 +540,8 @@ bool equal_for_any_dtype(Graph& graph, std::size_t pairs, Integers& integers,
   return true;
 }
 
-/// Whether both sides are the same for dtypes that stand for any, given in one way; `several` where
-/// two variables are such.
+/// Returns true if both sides are the same for dtypes that stand for any, given in one way;
+/// `several` where two variables are such.
 bool proved_for_any_dtype(const RuleSet& rules, const RuleSet& unguarded, RuleId id,
                           const Env& params, Solver& solver, std::size_t most, Proof& proof,
                           SchemaOptions options, bool& several) {

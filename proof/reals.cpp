@@ -25,10 +25,10 @@ constexpr int kMostPower = 1 << 16;
 
 struct TooLarge {};
 
-/// Whether a coefficient is an integer that long double holds together with its neighbours.
+/// Returns true if a coefficient is an integer that long double holds together with its neighbours.
 bool is_integral(long double x) { return std::abs(x) < 0x1p63L && std::rint(x) == x; }
 
-/// Integers vanish only if they are 0; other sums once they are rounding errors.
+/// Returns true if a coefficient vanishes: integers only at 0, reals within rounding error.
 bool is_zero_sum(long double sum, long double a, long double b) {
   if (is_integral(a) && is_integral(b)) return sum == 0;
   return std::abs(sum) <= 1e-13L * std::max(std::abs(a), std::abs(b));
@@ -65,7 +65,7 @@ Reals::Polynomial Reals::plus(const Polynomial& a, const Polynomial& b, long dou
   return out;
 }
 
-/// exp(p)^m · exp(q)^n is one exponential; what is 0 or 1 is its own square.
+/// Multiplies monomials: exponentials merge into one, and 0/1-valued atoms are idempotent.
 void Reals::merge_exponentials(Monomial& monomial) {
   std::vector<Factor> exponentials;
   for (auto& [factor, power] : monomial) {
@@ -112,7 +112,7 @@ Reals::Polynomial Reals::product(const Polynomial& a, const Polynomial& b) {
   return out;
 }
 
-/// Takes |x|² out of a monomial; x² where it was there.
+/// Replaces |x|² by x² in a monomial.
 std::optional<Reals::Polynomial> Reals::square_of_absolute(Monomial& monomial) {
   for (auto it = monomial.begin(); it != monomial.end(); ++it) {
     const Atom& a = atoms_[it->first];
@@ -137,8 +137,8 @@ Reals::Fraction Reals::multiply(const Fraction& a, const Fraction& b) {
 
 Reals::Fraction Reals::inverse(const Fraction& a) { return tidy({a.under, a.over}); }
 
-/// Shared powers are taken out of both, exponentials out of a single term below, and the first
-/// coefficient below is 1.
+/// Normalizes a fraction: cancels common powers, moves exponentials out of a one-term denominator,
+/// and scales its first coefficient to 1.
 Reals::Fraction Reals::tidy(Fraction f) {
   if (f.over.empty()) return number(0);
   if (f.under.empty()) return f;
@@ -183,7 +183,7 @@ Reals::Fraction Reals::tidy(Fraction f) {
   };
   const long double first = f.under.begin()->second;
   f = {divide(f.over, first), divide(f.under, first)};
-  // A multiple of what is below is a number.
+  // A multiple of the denominator is a number.
   if (f.over.size() == f.under.size() && f.under.size() > 1) {
     const long double ratio = f.over.begin()->second / f.under.begin()->second;
     const bool multiple = std::equal(
@@ -248,7 +248,7 @@ bool Reals::nonnegative(Factor factor) {
          a.function == "abs";
 }
 
-/// Whether it is above 0 wherever it is defined.
+/// Returns true if it is above 0 wherever it is defined.
 bool Reals::positive(const Polynomial& p) {
   const auto is_never_zero = [&](Factor f) {
     const std::string& function = atoms_[f].function;
@@ -310,7 +310,8 @@ Reals::Fraction Reals::made(TermId id) {
   return number(0);
 }
 
-/// A product of sizes is a product, so that sums over it and over each of them meet.
+/// Converts a product of sizes to a product of atoms, so that a sum over it equals nested sums over
+/// its factors.
 Reals::Fraction Reals::extent_of(Ix extent) {
   if (const auto value = integers_.number(extent)) return number(static_cast<long double>(*value));
   const auto sizes = integers_.symbols_of(extent);
@@ -322,7 +323,7 @@ Reals::Fraction Reals::extent_of(Ix extent) {
   return out;
 }
 
-/// |x|, of which the square is that of x.
+/// Returns |x|, whose square equals that of x.
 Reals::Fraction Reals::absolute(const Fraction& x) {
   if (const auto value = constant(x)) return number(std::abs(*value));
   const long double scale = lead(x);
@@ -340,7 +341,7 @@ Reals::Fraction Reals::call(const Term& term) {
   return laws_ == Laws::bits ? float_bits(term) : float_call(term);
 }
 
-/// A float operation without a law: its operands decide every bit of it.
+/// Returns an atom for a float operation without laws.
 Reals::Fraction Reals::float_bits(const Term& term) {
   std::vector<FractionId> args;
   std::string of_dtypes;
@@ -401,7 +402,7 @@ Reals::Fraction Reals::float_call(const Term& term) {
   return plain();
 }
 
-/// Booleans are 0 and 1.
+/// Converts a boolean to 0 or 1.
 Reals::Fraction Reals::truth(const Term& term) {
   const std::string& op = term.name;
   const Fraction one = number(1);
@@ -442,7 +443,7 @@ Reals::Fraction Reals::truth(const Term& term) {
   return function(op + " b8", args, true);
 }
 
-/// To a float.
+/// Converts a cast to a float.
 Reals::Fraction Reals::cast(const Term& term) {
   const DType to = term.dtype, from = terms_[term.args[0]].dtype;
   const Fraction x = value(term.args[0]);
@@ -484,7 +485,7 @@ Reals::Clauses Reals::clauses_of(const Fraction& f) {
   return {{intern(f)}};
 }
 
-/// The least of the greatest from the greatest of the least.
+/// Converts a maximum of minima to a minimum of maxima.
 Reals::Clauses Reals::dual(const Clauses& clauses) {
   Clauses out = {{}};
   for (const auto& clause : clauses) {
@@ -560,7 +561,8 @@ Reals::Fraction Reals::extreme(bool greatest, const Fraction& a, const Fraction&
   return of_clauses(std::move(both), whole);
 }
 
-/// Scaled so that the first literal that is not a number leads with 1; integers are not scaled.
+/// Scales an extremum so that its first nonconstant literal has coefficient 1; integers are not
+/// scaled.
 Reals::Fraction Reals::of_clauses(Clauses clauses, bool whole) {
   if (clauses.size() == 1 && clauses.begin()->size() == 1)
     return fractions_[*clauses.begin()->begin()];
@@ -614,7 +616,7 @@ Reals::Fraction Reals::of_clauses(Clauses clauses, bool whole) {
   return multiply(number(scale), function("clauses", args));
 }
 
-/// 1 where x is above 0, else 0.
+/// Returns 1 if x > 0, otherwise 0.
 Reals::Fraction Reals::positive_sign(const Fraction& x, bool whole) {
   spend(1);
   if (const auto value = constant(x)) return number(*value > 0 ? 1 : 0);

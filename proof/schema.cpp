@@ -33,7 +33,7 @@ std::vector<ValueId> values_of(const Env& env, const std::string& name) {
   return {};
 }
 
-/// The attributes that `..` copies.
+/// Returns the attributes that `..` copies.
 std::map<std::string, AttributesId, std::less<>> open_attributes(const Graph& graph,
                                                                  const Match& match) {
   std::map<std::string, AttributesId, std::less<>> out;
@@ -133,8 +133,8 @@ tl::expected<Schema, NoSchema> with_right_side(Graph graph, const RuleSet& ungua
   return schema;
 }
 
-/// An application leaves types as they are. Sizes that this asks to be equal are facts, where they
-/// cannot differ. An end of a slice that a guard puts at the size or behind it is solved for.
+/// Requires equal types before and after. Equations between sizes become facts unless they are
+/// refuted. A slice end that a guard places at or beyond the size is solved for.
 std::optional<NoSchema> same_types(const Schema& schema, Integers& integers,
                                    std::map<std::string, DimId, std::less<>>& found) {
   Context& context = schema.graph.context();

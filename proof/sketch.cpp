@@ -23,7 +23,7 @@ void collect_names(const Expr& expr, std::vector<std::string>& names) {
   for (const Expr& arg : expr.args) collect_names(arg, names);
 }
 
-/// A name that dims may be called by.
+/// Returns a valid symbol name for dims.
 std::string plain_name(std::string_view name) {
   std::string out;
   for (char c : name) out += std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' ? c : '_';
@@ -74,7 +74,7 @@ Graph Sketch::build() {
   return std::move(graph_);
 }
 
-/// Whether the rule reads a param where its value matters: in a guard or an attribute.
+/// Returns true if the rule reads a param where its value matters: in a guard or an attribute.
 bool Sketch::read(const std::string& param) const {
   std::vector<std::string> names;
   for (const auto* list : {&rule_.where, &rule_.assume})
@@ -84,7 +84,7 @@ bool Sketch::read(const std::string& param) const {
   return std::find(names.begin(), names.end(), param) != names.end();
 }
 
-/// Asked once a case, however often its construction starts again.
+/// Returns a choice that is made once for each case, across restarts.
 std::size_t Sketch::ask(const std::string& key, std::size_t count) {
   const auto answered = answers_.find(key);
   if (answered != answers_.end()) return answered->second;
@@ -97,7 +97,7 @@ DimId Sketch::symbol(std::string_view name) {
   return found != solved_.end() ? found->second : context_.dims.symbol(plain);
 }
 
-/// The two have to be one number here.
+/// Requires two sizes to be equal in this case.
 void Sketch::equal(DimId a, DimId b) {
   if (a == b) return;
   if (!a.valid() || !b.valid()) throw Mistyped{"a size beyond 64 bits"};
@@ -155,7 +155,7 @@ void Sketch::learn(const std::string& name, Ix value) {
   throw Restart{};
 }
 
-/// `hd == 2 * r` and `n % world == 0` choose a size.
+/// Solves guards such as `hd == 2 * r` and `n % world == 0` for a size.
 void Sketch::equal_dims(const Expr& guard, bool early) {
   if (guard.kind == Expr::Kind::binary && guard.text == "and") {
     for (const Expr& arg : guard.args) equal_dims(arg, early);
@@ -186,7 +186,7 @@ void Sketch::multiple(DimId a, DimId b) {
   equal(a, dims.mul(b, quotient));
 }
 
-/// What a guard compares may be numbers of this case, such as axes: then it holds or it does not.
+/// Evaluates a guard on numbers of this case, such as axes: it holds or it does not.
 void Sketch::admit(const Expr& guard) {
   if (guard.kind != Expr::Kind::binary || guard.args.size() != 2) return;
   if (guard.text == "and") {
@@ -201,7 +201,7 @@ void Sketch::admit(const Expr& guard) {
   if (refused) throw Mistyped{"its guards contradict each other"};
 }
 
-/// Of an integer, or a variable that one is bound to.
+/// Returns the value of an integer, or of a variable bound to one.
 std::optional<std::int64_t> Sketch::number_of(const Expr& expr) const {
   if (expr.kind == Expr::Kind::integer) return expr.integer;
   const auto bound = env_.find(expr.text);
@@ -220,7 +220,7 @@ std::optional<DimId> Sketch::dim_of(const Expr& expr) {
   return std::nullopt;
 }
 
-/// Names of an expression of sizes that are free become symbols.
+/// Binds the free names of a size expression to symbols.
 void Sketch::bind_names(const Expr& expr, Env& env, bool own) {
   if (expr.kind == Expr::Kind::star && !expr.text.empty() && env.count(expr.text) == 0) {
     if (own)
@@ -232,7 +232,7 @@ void Sketch::bind_names(const Expr& expr, Env& env, bool own) {
       expr.text.find('.') == std::string::npos)
     env.emplace(expr.text, own ? symbol(expr.text) : fresh(expr.text));
   for (const Expr& arg : expr.args) bind_names(arg, env, own);
-  // What stands over a fraction is a multiple of what is under it.
+  // The numerator of a fraction is a multiple of its denominator.
   if (expr.kind == Expr::Kind::binary && (expr.text == "/" || expr.text == "//")) {
     const auto over = evaluate(context_, &graph_, expr.args[0], env);
     const auto under = evaluate(context_, &graph_, expr.args[1], env);
@@ -281,8 +281,8 @@ void Sketch::bind_star(const std::string& name) {
   env_.emplace(name, std::move(shape));
 }
 
-/// How many axes the rule names without a number: of a sequence that they may be in, these and
-/// what is before, between and behind are axes of their own.
+/// Returns the number of axes that the rule names without a number. Within a sequence, these axes
+/// and the parts around them are separate axes.
 std::size_t Sketch::axis_variables() const {
   std::set<std::string> names;
   for (const PatternNode& node : rule_.nodes) {
@@ -313,7 +313,7 @@ void Sketch::bind_pair(const std::string& from, const std::string& to) {
   env_.emplace(to, after[way]);
 }
 
-/// A shape that `expand` may give to this one.
+/// Returns a shape that `expand` can produce from this one.
 Shape Sketch::expanded(const Shape& shape, const std::string& base) {
   const DimId one = context_.dims.constant(1);
   const std::size_t way = ask("expanded " + base, 3);
@@ -358,7 +358,7 @@ std::optional<DType> Sketch::any_dtype(const std::string& name) const {
   return first ? kFirst[generic_] : kOther[generic_];
 }
 
-/// Of an attribute that a guard may speak of.
+/// Returns the value of an attribute that a guard may constrain.
 std::size_t Sketch::ask_dtype(const std::string& key, const std::string& name) {
   std::vector<std::size_t> allowed;
   for (std::size_t i = 0; i < std::size(kDTypes); ++i)
@@ -384,7 +384,7 @@ bool Sketch::guard_allows(const std::string& name, DType dtype) const {
   });
 }
 
-/// Sizes of a type that is known by what a text says of them; then the rest is unified.
+/// Solves for sizes of a known type by its annotation, then unifies the rest.
 void Sketch::fit(const TypeExpr& text, TypeId type, Env& env, bool own) {
   if (type == Types::unknown()) return;
   const Type actual = context_.types[type];
@@ -431,7 +431,7 @@ const TypeExpr* Sketch::declared(const Op& op, std::size_t i) {
   return operand.type ? &*operand.type : nullptr;
 }
 
-/// Inputs that the guard `replicated(x, group)` speaks of.
+/// Declares the inputs in a guard `replicated(x, group)`.
 void Sketch::replicate() {
   for (const auto* list : {&rule_.where, &rule_.assume})
     for (const Expr& guard : *list) replicate(guard);

@@ -144,7 +144,7 @@ bool Sketch::broadcasts(const Op& op) {
   return dims.size() == 1 && dims[0].kind == Expr::Kind::call && dims[0].text == "broadcast";
 }
 
-/// Of operands that broadcast, each two axes that meet are equal, or one of them has size 1.
+/// Requires corresponding axes of broadcast operands to be equal, or one of them to have size 1.
 void Sketch::fit_broadcast(const Op& op, const NodeRequest& request) {
   if (!broadcasts(op)) return;
   Shape out;
@@ -169,7 +169,7 @@ void Sketch::fit_broadcast(const Op& op, const NodeRequest& request) {
   }
 }
 
-/// What goes to places of one axis has the sizes of all others.
+/// Requires scattered values to match the sizes of all other axes.
 void Sketch::fit_put(const Op& op, const NodeRequest& request, const Attribute* dim) {
   if (op.name != "index_put" || request.operands.size() < 2) return;
   const Shape to = context_.types[graph_.type(request.operands[0])].shape,
@@ -191,7 +191,7 @@ void Sketch::fit_cat(const Op& op, const NodeRequest& request, const Attribute* 
   }
 }
 
-/// What the sizes of a split and of a reshape say of their operand.
+/// Derives the operand's sizes from those of a split or reshape.
 void Sketch::fit_attributes(const Op& op, const NodeRequest& request, std::size_t results) {
   fit_broadcast(op, request);
   if (request.operands.empty() || !request.operands[0].valid()) return;
@@ -232,8 +232,8 @@ void Sketch::fit_attributes(const Op& op, const NodeRequest& request, std::size_
   }
 }
 
-/// What the body of an op asks of sizes: that fractions are whole, that parts make up their
-/// operand, that its results have the sizes that the signature states.
+/// Imposes the size constraints of an op's body: fractions are integers, parts add up to their
+/// operand, and results have the sizes of the signature.
 void Sketch::fit_body(const Op& op, const NodeRequest& request) {
   Env local;
   std::vector<TypeId> types;
@@ -277,7 +277,7 @@ void Sketch::whole_fractions(const Expr& expr, const Env& env) {
   if (a && b) multiple(*a, *b);
 }
 
-/// The value that an argument names; null where it names none.
+/// Returns the value that an argument names; null if it names none.
 const ValueId* Sketch::value_of(const Expr& arg, const Env& env) {
   const auto bound = env.find(arg.text);
   if (arg.kind != Expr::Kind::path || bound == env.end()) return nullptr;
@@ -285,7 +285,7 @@ const ValueId* Sketch::value_of(const Expr& arg, const Env& env) {
   return value != nullptr && value->valid() ? value : nullptr;
 }
 
-/// Of `{k}`, what k is bound to.
+/// Returns the binding of k in `{k}`.
 Result<Attribute> Sketch::given(const AttributeArg& attribute, const Env& env) {
   if (!attribute.value.empty()) return evaluate(context_, &graph_, attribute.value[0], env);
   Expr own;
@@ -294,7 +294,7 @@ Result<Attribute> Sketch::given(const AttributeArg& attribute, const Env& env) {
   return evaluate(context_, &graph_, own, env);
 }
 
-/// The fractions of an op that a body calls, as far as its operands and attributes are known.
+/// Collects the fractions of an op called in a body, as far as operands and attributes are known.
 void Sketch::fit_called(const Expr& call, const Env& env) {
   const OpId id = context_.ops.find(call.text);
   if (!id.valid() || !context_.ops[id].has_body()) return;

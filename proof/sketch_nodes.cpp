@@ -65,7 +65,8 @@ void Sketch::bind_attribute_names(const Expr& value, const std::string& attribut
   }
 }
 
-/// Bounds of slices begin at 0; what is padded may be less, and so may a number.
+/// Returns the lower bound of a size: 0 for slice bounds; negative values are allowed for padding
+/// and plain numbers.
 void Sketch::may_be_zero(const std::string& attribute, DimId dim) {
   if (attribute == "low" || attribute == "high" || attribute == "value") {
     if (!context_.dims.is_symbol(dim)) return;
@@ -124,7 +125,8 @@ ValueId Sketch::literal(const Attribute& value) {
   return add_constant(graph_, real == nullptr ? 0 : *real, DType::f64);
 }
 
-/// Any number: ones that no rule writes stand for it, of several signs, sizes and orders.
+/// Returns a stand-in for any number: constants of several signs, magnitudes, and orders that no
+/// rule contains.
 double Sketch::any_number() {
   const int n = ++numbers_;
   switch (ask("numbers", 4)) {
@@ -187,7 +189,7 @@ TypeId Sketch::free_type(const PatternValue& pattern, const PatternNode& node, c
   return made_type(*dtype, *shape);
 }
 
-/// A dtype of the op's own.
+/// Chooses a dtype that the op declares itself.
 void Sketch::choose_like(const std::string& name, const PatternNode&, Env& local) {
   if (local.count(name) != 0) return;
   Env own;
@@ -247,7 +249,7 @@ Shape Sketch::open_shape(const PatternNode& node, const Op& op, std::size_t i) {
   return by_axes(node, op, base);
 }
 
-/// The sizes of another operand but along the axes that are written; nothing without any.
+/// Returns another operand's sizes, except along the written axes; nothing if there are none.
 std::optional<Shape> Sketch::but_along_axes(const PatternNode& node, const Op& op, Shape shape,
                                             const std::string& base) {
   bool some = false;
@@ -325,7 +327,7 @@ Shape Sketch::by_axes(const PatternNode& node, const Op& op, const std::string& 
   return shape;
 }
 
-/// Whether it is read, by whatever way, as an array of one rank.
+/// Returns true if it is read, by whatever way, as an array of one rank.
 bool Sketch::rank_is_fixed(const PatternNode& node) const {
   const auto fixed = [](const TypeExpr& type) {
     return !type.any_shape && std::none_of(type.dims.begin(), type.dims.end(), [](const Expr& dim) {

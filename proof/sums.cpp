@@ -21,7 +21,7 @@ constexpr std::size_t kMostIndices = 5;  // of one sum: all their orders are loo
 
 // ---- names of what is summed over
 
-/// The largest name that is bound in it; 0 without.
+/// Returns the largest bound name in it; 0 if there is none.
 std::uint32_t Reals::height(Factor factor) {
   while (heights_.size() <= factor) heights_.push_back(kUnknownHeight);
   if (heights_[factor] != kUnknownHeight) return heights_[factor];
@@ -43,7 +43,7 @@ std::uint32_t Reals::height(const Fraction& f) {
   return out;
 }
 
-/// With something else for the index of a level; nothing where it is read from a tensor by it.
+/// Substitutes for the index of a level; nothing if a tensor is read at it.
 std::optional<Reals::Fraction> Reals::replaced(const Fraction& f, std::uint32_t level, Ix with) {
   const auto of = [&](const Polynomial& p) -> std::optional<Fraction> {
     Fraction out = number(0);
@@ -125,7 +125,7 @@ std::optional<Reals::Fraction> Reals::replaced_sum(const Atom& sum, std::uint32_
   return sum_over(std::move(indices), *changed);
 }
 
-/// What a sum is of, with new names for what it is over.
+/// Returns a sum's body with fresh names for its indices.
 std::optional<Reals::Fraction> Reals::opened(const Atom& sum, Indices& indices) {
   Fraction body = fractions_[sum.args[0]];
   for (std::size_t k = 0; k < sum.at.size(); ++k) {
@@ -139,7 +139,7 @@ std::optional<Reals::Fraction> Reals::opened(const Atom& sum, Indices& indices) 
   return body;
 }
 
-/// A function of a body with one index, which gets the name of its place.
+/// Returns a lambda of a body with one index, named canonically.
 Reals::Fraction Reals::bound(const std::string& function, const Fraction& body, std::uint32_t level,
                              Ix extent) {
   const std::uint32_t name = std::max(kBound - 1, height(body)) + 1;
@@ -151,14 +151,14 @@ Reals::Fraction Reals::bound(const std::string& function, const Fraction& body, 
 
 // ---- sums
 
-/// Linear: factors that the index is not in stand before the sum.
+/// Applies linearity: moves factors without the index in front of the sum.
 Reals::Fraction Reals::sum(const Fraction& body, std::uint32_t level, Ix extent) {
   if (integers_.number(extent) == 1 && !depends(body, level)) return body;
   if (depends(body.under, level)) return bound("sum of fractions", body, level, extent);
   return sum_over({{level, extent}}, body);
 }
 
-/// `body` divides by nothing that an index is in.
+/// Requires that no denominator in `body` contains an index.
 Reals::Fraction Reals::sum_over(Indices indices, const Fraction& body) {
   if (indices.size() > kMostIndices + 3) throw_too_large();
   Fraction out = number(0);
@@ -179,7 +179,7 @@ Reals::Fraction Reals::sum_of_product(const Indices& indices, const Monomial& mo
     return std::any_of(indices.begin(), indices.end(),
                        [&](const Index& i) { return depends(factor, i.level); });
   };
-  // A sum under a sum is one sum.
+  // Nested sums merge into one.
   for (const auto& [factor, power] : monomial) {
     if (power < 1 || atoms_[factor].function != "sum" || !uses(factor)) continue;
     Indices more = indices;
@@ -189,7 +189,7 @@ Reals::Fraction Reals::sum_of_product(const Indices& indices, const Monomial& mo
     if (--rest[factor] == 0) rest.erase(factor);
     return sum_over(std::move(more), multiply(product_of(rest), *inner));
   }
-  // Factors that no index ties together are sums of their own.
+  // Factors that share no index become separate sums.
   std::vector<std::size_t> part(indices.size());
   std::iota(part.begin(), part.end(), std::size_t{0});
   for (const auto& [factor, power] : monomial) {
@@ -238,7 +238,8 @@ void Reals::collect_divisors(Factor factor, std::uint32_t level, std::set<Ix>& o
   }
 }
 
-/// An index of which quotients are read is two digits; two that are read as one number are one.
+/// Splits an index that is read through quotients into two digits, and merges two that are read as
+/// one number.
 std::optional<Reals::Fraction> Reals::renumbered(const Indices& indices, const Monomial& product) {
   const Fraction body = product_of(product);
   for (std::size_t i = 0; i < indices.size(); ++i) {
@@ -279,7 +280,7 @@ std::optional<Reals::Fraction> Reals::renumbered(const Indices& indices, const M
   return std::nullopt;
 }
 
-/// The names go to the indices in the order that makes the least product.
+/// Names the indices in the order that gives the least product.
 Reals::Fraction Reals::tied_sum(const Indices& indices, const Monomial& product) {
   if (auto other = renumbered(indices, product)) return *other;
   const Fraction body = product_of(product);
@@ -305,14 +306,14 @@ Reals::Fraction Reals::tied_sum(const Indices& indices, const Monomial& product)
     best = Atom{"sum", {intern(*named)}, first, extents, false};
   } while (std::next_permutation(order.begin(), order.end()));
   if (best) return atom(*best);
-  // An index that a tensor holds: the names stay.
+  // An index read from a tensor keeps its names.
   Fraction out = body;
   for (auto index = indices.rbegin(); index != indices.rend(); ++index)
     out = atom({"sum of values", {intern(out)}, index->level, {index->extent}, false});
   return out;
 }
 
-/// A sum of booleans is true if one of them is: if their sum over the integers is above 0.
+/// Converts a sum of booleans: true if their integer sum is positive.
 Reals::Fraction Reals::any_of(const Term& term) {
   const auto single = [&](const Fraction& f) -> const Atom* {
     if (f.over.size() != 1 || f.under != number(1).under || f.over.begin()->second != 1)

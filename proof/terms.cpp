@@ -34,7 +34,7 @@ bool idempotent(std::string_view name) {
   return name == "maximum" || name == "minimum" || name == "bitwise_and" || name == "bitwise_or";
 }
 
-/// Bits of the mantissa, the hidden one included, and of the exponent.
+/// Width of the mantissa, including the hidden bit, and of the exponent.
 struct FloatShape {
   int mantissa, exponent;
 };
@@ -192,7 +192,7 @@ TermId Terms::cast(Term term) {
   return intern(std::move(term));
 }
 
-/// Rewrites that keep every bit and ask no dtype but whether two are one.
+/// Applies bit-preserving rewrites that depend on dtypes only through equality.
 std::optional<TermId> Terms::of_any_dtype(const Term& term) {
   const auto arg = [&](std::size_t i) -> const Term& { return terms_[term.args[i].index]; };
   const auto same_dtype = [&](std::size_t i) { return arg(i).dtype == term.dtype; };
@@ -246,7 +246,7 @@ std::optional<TermId> Terms::of_any_dtype(const Term& term) {
   return std::nullopt;
 }
 
-/// Which of two zeros an extreme takes, its order decides.
+/// Records that the order of operands decides which zero an extremum returns.
 void Terms::order_is_lost(const Term& term) {
   const auto never_zero = [&](TermId id) {
     const Term& arg = terms_[id.index];
@@ -263,7 +263,7 @@ void Terms::commute(Term& term) {
   order_is_lost(term);
 }
 
-/// The extreme of x, y and x again is that of x and y: what was taken once is taken again.
+/// Removes repeated operands of an extremum: it is idempotent.
 std::optional<TermId> Terms::taken_again(const Term& term) {
   if (term.name != "maximum" && term.name != "minimum") return std::nullopt;
   for (std::size_t i = 0; i < 2; ++i) {
@@ -277,7 +277,7 @@ std::optional<TermId> Terms::taken_again(const Term& term) {
   return std::nullopt;
 }
 
-/// Rewrites that keep every bit, in every dtype.
+/// Applies rewrites that preserve bits in every dtype.
 TermId Terms::simplified(Term term) {
   if (const auto simple = of_any_dtype(term)) return *simple;
   if (const auto taken = taken_again(term)) return *taken;

@@ -289,7 +289,7 @@ Reals::Fraction Reals::whole_call(const Term& term) {
   return wrapped(out, term.dtype);
 }
 
-/// An operation without a law: the exact values of its operands decide it.
+/// Returns an atom for an operation without laws, over the operands' exact values.
 Reals::Fraction Reals::plain_whole(const Term& term, Interval range) {
   std::vector<FractionId> args;
   std::string floats;
@@ -352,7 +352,7 @@ std::optional<Reals::Fraction> Reals::whole_number(TermId id) {
   return extreme(term.name == "maximum", x[0], x[1], true);
 }
 
-/// |x|, which is negative for the least integer of a dtype.
+/// Returns |x|, which is negative for the least integer of a dtype.
 Reals::Fraction Reals::magnitude(const Term& term) {
   const Fraction x = value(term.args[0]);
   const Interval seen = interval(x), range = range_of(term.dtype);
@@ -369,8 +369,8 @@ Reals::Fraction Reals::magnitude(const Term& term) {
                     range);
 }
 
-/// Quotients truncate, `fmod` has the sign of the dividend, `remainder` that of the divisor. A
-/// division by 0 gives 0.
+/// Evaluates division: quotients truncate, `fmod` has the dividend's sign, `remainder` the
+/// divisor's. Division by 0 gives 0.
 Reals::Fraction Reals::whole_division(const Term& term) {
   Fraction a = value(term.args[0]);
   const Fraction b = value(term.args[1]);
@@ -483,7 +483,7 @@ Reals::Fraction Reals::whole_truth(const Term& term) {
   return function(fmt::format("{} b8 of{}", op, dtypes), args, true);
 }
 
-/// Two integers of one dtype are equal if their difference is 0 modulo 2^k.
+/// Compares integers of one dtype: equal if their difference is 0 modulo 2^k.
 Reals::Fraction Reals::equals_whole(const Term& term) {
   const DType dtype = terms_[term.args[0]].dtype;
   if (dtype != terms_[term.args[1]].dtype || dtype == DType::b8) {
@@ -507,7 +507,7 @@ Reals::Fraction Reals::equals_whole(const Term& term) {
                   {intern(lead(difference) < 0 ? negated : difference)}, true);
 }
 
-/// 1 where the exact difference is 0, else 0.
+/// Returns 1 if the exact difference is 0, otherwise 0.
 Reals::Fraction Reals::unsigned_zero(const std::string& name, const Fraction& difference) {
   if (const auto known = constant(difference)) return number(*known == 0 ? 1 : 0);
   const Interval seen = interval(difference);

@@ -26,7 +26,7 @@ constexpr std::size_t kAimedSamples = 96;
 constexpr std::size_t kMostAimedNodes = 60;  // of terms that a sample is aimed at
 constexpr std::size_t kMostTargets = 8;
 
-/// Finite numbers of a dtype at which scalar functions change their ways.
+/// Returns finite numbers of a dtype at which scalar functions change their behavior.
 std::vector<double> critical_numbers(DType dtype, const std::set<double>& literals) {
   std::vector<double> out;
   if (dtype == DType::b8) return {0, 1};
@@ -91,14 +91,14 @@ std::vector<double> critical_numbers(DType dtype, const std::set<double>& litera
 
 }  // namespace
 
-/// How the numbers of a sample are drawn.
+/// The distribution of a sample's numbers.
 enum class Draw : std::uint8_t {
   grid,    ///< all pairs of critical numbers, for terms of at most two reads
   random,  ///< a critical number for each input or each of its elements
   aimed,   ///< random ones and large ones, of which one input is scaled
 };
 
-/// Numbers for all that two terms read.
+/// A sample: values for all inputs of two terms.
 class Sample {
  public:
   Sample(const Terms& terms, const std::set<double>& literals, std::size_t number, Draw draw,
@@ -113,12 +113,12 @@ class Sample {
       return value;
     };
     out.size = [this](const Integers::Unknown& unknown) { return size(unknown); };
-    // What an opaque op gives is not an input that anybody could choose.
+    // The result of an opaque op cannot be chosen freely.
     out.opaque = [](TermId, const std::vector<std::int64_t>&) { return std::optional<Scalar>(); };
     return out;
   }
   [[nodiscard]] const std::vector<std::pair<std::string, Scalar>>& seen() const { return seen_; }
-  /// Multiplies the numbers of an input by 2 to this power.
+  /// Scales the numbers of an input by a power of two.
   void scale(const std::string& name, double power) {
     scaled_ = name;
     power_ = power;
@@ -156,7 +156,7 @@ class Sample {
       const std::size_t which = order == 0 ? number_ % kGridSide : number_ / kGridSide;
       return Scalar::of(dtype, numbers[which % numbers.size()]);
     }
-    // Half of the samples give all elements of an input one magnitude.
+    // In half of the samples all elements of an input have one magnitude.
     std::uint64_t key = combine(hash_text(name), number_);
     std::uint64_t own = combine(key, 77);
     for (std::int64_t place : at) own = combine(own, static_cast<std::uint64_t>(place) + 1);
@@ -239,7 +239,8 @@ Scope scope_of(const Terms& terms, TermId a, TermId b) {
 
 bool finite(const Scalar& x) { return !is_float(x.dtype) || std::isfinite(x.real); }
 
-/// One is infinite or NaN and the other is not, or both are infinite on unlike sides.
+/// Returns true if one is infinite or NaN and the other is not, or both are infinite with different
+/// signs.
 bool leaves_range(const Scalar& a, const Scalar& b) {
   if (finite(a) != finite(b)) return true;
   return !finite(a) && std::isinf(a.real) && std::isinf(b.real) && a.real != b.real;
@@ -286,7 +287,7 @@ bool WitnessSearch::differs(TermId a, TermId b, Sample& sample) const {
   return !same_bits(left->value, right->value);
 }
 
-/// A step of a term, and the inputs that it reads.
+/// An intermediate result of a term, and the inputs that it depends on.
 struct Target {
   TermId step;
   std::vector<std::string> inputs;

@@ -28,7 +28,7 @@ std::string_view query_of(std::string_view target) {
   return at == std::string_view::npos ? std::string_view() : target.substr(at + 1);
 }
 
-/// Whether its own path lets a request in: the site knows these addresses by heart.
+/// Returns true if the path itself carries an unguessable secret.
 bool has_own_secret(std::string_view path) {
   return path.starts_with("/picture/") || path.starts_with("/start/");
 }

@@ -176,7 +176,7 @@ class Query {
     keep(sqlite().bind_double(handle_, ++bound_, *number));
     return *this;
   }
-  /// Whether there is a row; false at the end, and after a failure.
+  /// Returns true if there is a row; false at the end, and after a failure.
   bool next() {
     if (!good_) return false;
     const int code = sqlite().step(handle_);
@@ -471,7 +471,7 @@ Result<std::vector<StudiedBlock>> StudyStore::read() {
 Result<std::vector<StudiedOrder>> StudyStore::best_orders(const std::string& objective,
                                                           std::size_t most) {
   std::vector<StudiedOrder> out;
-  // The name is one of kObjectiveNames: it is no user's text.
+  // The name is one of kObjectiveNames and never comes from a user.
   Query select(database_->handle, fmt::format(R"(
       WITH cost AS (SELECT block, state, {0} AS c FROM (SELECT * FROM states
                     LEFT JOIN ends USING (block, state)))

@@ -200,7 +200,7 @@ class BoundedRun {
   [[nodiscard]] DType dtype_of(ValueId value) const {
     return graph_.context().types[graph_.type(value)].dtype;
   }
-  /// Whether an operand is numbers that the result is made of, and not an index or a mask.
+  /// Returns true if an operand is numbers that the result is made of, and not an index or a mask.
   [[nodiscard]] bool is_data(const BoundedProgram::Step& step, std::size_t i) const {
     const ValueId value = graph_.operand(step.node, i);
     if (!value.valid()) return false;

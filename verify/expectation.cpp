@@ -85,7 +85,7 @@ std::string reference_of(const Expr& expr) {
   return {};
 }
 
-/// The number an expression of counts stands for; nothing when it names no rule and is no number.
+/// Evaluates an expression of counts; nothing if it names no rule and is not a number.
 std::optional<std::int64_t> number(const RangeRun& run, const Expr& expr) {
   if (expr.kind == Expr::Kind::integer) return expr.integer;
   if (expr.kind == Expr::Kind::call && expr.args.size() == 1) {

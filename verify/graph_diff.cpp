@@ -25,7 +25,7 @@ class Pairing {
   std::map<NodeId, NodeId> nodes;     ///< of the first graph → of the second
   std::map<ValueId, ValueId> values;  ///< the same
 
-  /// Whether a paired node reads what its partner reads.
+  /// Returns true if a paired node reads what its partner reads.
   [[nodiscard]] bool same_operands(NodeId x, NodeId y) const {
     return same_operands(x, y, false) || (commutes(x) && same_operands(x, y, true));
   }

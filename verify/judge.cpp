@@ -191,7 +191,8 @@ class Judge {
     return index.empty() ? "" : fmt::format("[{}]", fmt::join(index, ", "));
   }
 
-  /// The smallest number of the narrowest range among the inputs: results are no better than it.
+  /// Returns the smallest positive number of the narrowest dtype among the inputs: results cannot
+  /// be more accurate.
   [[nodiscard]] static double smallest_among(const SampleRuns& runs) {
     double smallest = 0;
     for (const auto& [name, tensor] : runs.inputs)

@@ -35,7 +35,7 @@ double integer_function(const double* x) {
 }
 double same(const double* x) { return x[0]; }
 
-/// Whether a result of 0 is not the function's own, but what underflow left of it.
+/// Returns true if a result of 0 is not the function's own, but what underflow left of it.
 bool vanished(std::string_view op, const PointwiseElement& e) {
   if (op == "mul") return e.x[0] != 0 && e.x[1] != 0;
   return op == "exp" || ((op == "div" || op == "pow") && e.x[0] != 0);
@@ -82,7 +82,7 @@ bool has_domain(std::string_view op) {
          op == "asin" || op == "acos" || op == "acosh" || op == "atanh";
 }
 
-/// Whether an infinite or undefined result of finite operands is the function's own.
+/// Returns true if an infinite or undefined result of finite operands is the function's own.
 bool is_pole(std::string_view op, const PointwiseElement& e) {
   if (std::isnan(e.result) || has_domain(op)) return true;
   return (op == "div" && e.x[1] == 0) || (op == "pow" && e.x[0] == 0);
@@ -207,7 +207,8 @@ double PointwiseStep::own_rounding(const PointwiseElement& e) const {
   return steps;
 }
 
-/// Whether an f64 number, of a constant say, is none of the dtype that the step computes in.
+/// Returns true if an f64 number, such as a constant, is not representable in the dtype of the
+/// step.
 bool PointwiseStep::leaves_by_reading(double x, std::size_t operand) const {
   if (from[operand] != DType::f64 || function->name == "cast" || common() == DType::f64)
     return false;

@@ -94,9 +94,9 @@ class InstanceCheck {
  private:
   [[nodiscard]] bool going() const { return found_.verdict < RuleVerdict::refuted; }
 
-  /// Whether an input has rank 0 or no elements. Such operands take the dtype of literals, and not
-  /// every op has a type for them: a right side that has none is refused where the rule is applied,
-  /// and changes no number.
+  /// Returns true if an input has rank 0 or no elements. Such operands take the dtype of literals,
+  /// and not every op has a type for them: a right side that has none is refused where the rule is
+  /// applied, and changes no number.
   [[nodiscard]] bool is_degenerate() const {
     const Graph& graph = instance_.graph;
     const std::vector<ValueId>& inputs = graph.inputs();
@@ -357,8 +357,8 @@ double unfolded_size(const RuleSet& rules, const Rule& rule) {
   return std::max(before, unfolded.of(rule.replacement));
 }
 
-/// Whether the largest or smallest of no elements is taken, which has no value: PyTorch raises an
-/// error there.
+/// Returns true if the largest or smallest of no elements is taken, which has no value: PyTorch
+/// raises an error there.
 bool has_empty_extreme(const Graph& graph, const Symbols& symbols) {
   constexpr std::string_view kExtremes[] = {"amax", "amin", "argmax", "argmin"};
   for (NodeId node = graph.first(); node.valid(); node = graph.next(node)) {
@@ -387,7 +387,7 @@ bool small(const Graph& graph, const Symbols& symbols) {
   return true;
 }
 
-/// Whether a graph is long once the bodies of its ops are in their place.
+/// Returns true if a graph is long once the bodies of its ops are in their place.
 bool is_large(const Graph& graph) {
   constexpr std::size_t kMost = 24;
   Graph inlined = graph.compact();
@@ -423,7 +423,8 @@ class Check {
 
  private:
   [[nodiscard]] bool going() const { return report_.judgement.verdict < RuleVerdict::refuted; }
-  /// Whether all groups are all ranks: there the whole check is made, elsewhere a short one.
+  /// Returns true if all groups are all ranks: there the whole check is made, elsewhere a short
+  /// one.
   [[nodiscard]] bool whole() const {
     return layout_.world == layout_.ranks && layout_.unstated == layout_.ranks;
   }

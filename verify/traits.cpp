@@ -100,7 +100,7 @@ std::optional<SampledRun> run_sampled(const Graph& graph, RuleCheck& report) {
                     std::move(*outputs)};
 }
 
-/// Whether all results of a graph of one node hold nothing but elements of its inputs.
+/// Returns true if all results of a graph of one node hold nothing but elements of its inputs.
 void check_view(const Graph& graph, RuleCheck& report) {
   auto ran = run_sampled(graph, report);
   if (!ran) return;
@@ -129,9 +129,9 @@ void put_element(const Tensor& tensor, std::int64_t i, const std::string& bytes)
               bytes.size());
 }
 
-/// Whether an element of a result changes with those in its place alone: one element of an input is
-/// changed, and all results are compared but there. Inputs of other extents broadcast, and are left
-/// as they are. Then every input has one number everywhere, and so must the results.
+/// Returns true if an element of a result changes with those in its place alone: one element of an
+/// input is changed, and all results are compared but there. Inputs of other extents broadcast, and
+/// are left as they are. Then every input has one number everywhere, and so must the results.
 void check_elements(const Graph& graph, RuleCheck& report) {
   auto ran = run_sampled(graph, report);
   if (!ran) return;

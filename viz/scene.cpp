@@ -302,7 +302,8 @@ class Composer {
     }
   }
 
-  /// Whether an edge leaves a copy of a folded group, so that upwards means to the next copy.
+  /// Returns true if an edge leaves a copy of a folded group, so that upwards means to the next
+  /// copy.
   bool repeats(std::uint32_t version, ValueId v, std::uint32_t to) const {
     const Graph& graph = graph_.versions[version]->graph;
     if (graph.is_input(v)) return false;

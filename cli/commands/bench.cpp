@@ -9,7 +9,7 @@ namespace pw::cli {
 namespace {
 
 struct BenchArgs : EngineArgs {
-  BenchRequest bench;  ///< what is no option of EngineArgs
+  BenchRequest bench;  ///< fields without an option in EngineArgs
   bool pieces = false;
 };
 

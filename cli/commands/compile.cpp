@@ -17,7 +17,7 @@ namespace pw::cli {
 namespace {
 
 struct CompileArgs : SplitArgs {
-  CompileRequest compile;  ///< what is no option of SplitArgs
+  CompileRequest compile;  ///< fields without an option in SplitArgs
   std::string grouping = "auto", dump;
   std::string backend = "cpu", driver = "cuda";  ///< of an artifact
   QualityArgs quality;
@@ -89,7 +89,7 @@ void run_compile(const Options& options, const CompileArgs& args) {
 }
 
 struct TuneArgs : SplitArgs {
-  TuneRequest tune;  ///< what is no option of SplitArgs
+  TuneRequest tune;  ///< fields without an option in SplitArgs
   std::string tokens = "1,16,256,4096";
 };
 

@@ -23,7 +23,7 @@ struct PlanCommandArgs : SplitArgs {
   std::int64_t active_loras = 0;
   std::vector<std::string> compared;  ///< two files
   bool memory = false, stats = false;
-  /// Whether something else than the plan goes to standard output.
+  /// Returns true if output other than the plan goes to standard output.
   [[nodiscard]] bool tables() const { return !steps.empty() || memory || stats; }
 };
 

@@ -26,7 +26,7 @@ namespace pw::cli {
 namespace {
 
 struct RunArgs : EngineArgs {
-  RunRequest run;  ///< what is no option of EngineArgs
+  RunRequest run;  ///< fields without an option in EngineArgs
   std::string report, dump;
   RunFailureArgs failure;
   std::string ranks = "1";  ///< a number of this process, or who starts processes

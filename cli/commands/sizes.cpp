@@ -14,7 +14,7 @@ namespace {
 
 struct SizesArgs : SplitArgs {
   std::vector<std::string> histograms{"lognormal", "bimodal", "uniform"};
-  SizesRequest sizes;  ///< what is no option of SplitArgs
+  SizesRequest sizes;  ///< fields without an option in SplitArgs
   bool list = false;
 };
 

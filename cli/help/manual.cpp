@@ -12,7 +12,7 @@
 namespace pw::cli {
 namespace {
 
-/// The code point that begins at `at`, which moves behind it; the byte itself where it is no UTF-8.
+/// Returns the code point at `at` and advances past it; the byte itself if it is not UTF-8.
 std::uint32_t next_code_point(std::string_view text, std::size_t& at) {
   const auto first = static_cast<unsigned char>(text[at++]);
   const int more = first < 0xc0 ? 0 : first < 0xe0 ? 1 : first < 0xf0 ? 2 : 3;

@@ -42,7 +42,7 @@ class Copying {
     for (std::size_t i = 0; i < from_.result_count(node); ++i)
       here_[from_.result(node, i)] = to_.result(made, i);
   }
-  /// An input where it is no value of a node that was added.
+  /// Returns the input for a value that no added node computes.
   ValueId value(ValueId of) {
     const auto known = here_.find(of);
     if (known != here_.end()) return known->second;

@@ -80,7 +80,7 @@ class CheckRows {
  private:
   [[nodiscard]] const Rule& rule(RuleId id) const { return checked_.rules.rules[id]; }
 
-  /// Whether nothing found means that nothing is there, and if not, why.
+  /// Returns whether an empty result is conclusive; if not, the reason.
   [[nodiscard]] std::vector<std::string> reasons_against(const std::string& written) const {
     if (!checked_.analysed) return {"--no-analysis"};
     if (!in_a_pass_.contains(written)) return {"no greedy, walk or once has it"};

@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::int64_t kManyRows = 4096;  // what a step of a served model rarely has
 
-/// Whether an input has one whole number a token, in rows of several, as token ids i64[2, 12] of a
-/// batch.
+/// Returns true if an input has one whole number a token, in rows of several, as token ids i64[2,
+/// 12] of a batch.
 bool has_number_a_token(const Graph& graph, std::int64_t tokens) {
   return std::any_of(graph.inputs().begin(), graph.inputs().end(), [&](ValueId input) {
     if (!rows_of_input(graph, input)) return false;

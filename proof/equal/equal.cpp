@@ -17,7 +17,7 @@
 namespace pw::proof {
 namespace {
 
-/// Without bodies. Names of values stay.
+/// Returns the graph with all bodies inlined; value names are preserved.
 std::string unfold(Graph& graph) {
   if (auto done = inline_bodies(graph); !done) return done.error().front().message;
   return {};
@@ -76,7 +76,7 @@ class Comparison {
                        {{"shape", held.shape}, {"value", number}, {"dtype", held.dtype}});
   }
 
-  /// The single graph is taken like one rank among one: its collectives are of itself alone.
+  /// Treats the single graph as one rank in a world of one: its collectives are local.
   bool first() {
     Spreader alone(wholes_, {&single_}, none_);
     for (ValueId input : single_.inputs()) {
@@ -100,7 +100,7 @@ class Comparison {
 
   // ---- the inputs of the ranks
 
-  /// A `*` on both sides stands for one text, in as many inputs as there are.
+  /// Expands a relation line: `*` on both sides represents one text, for every matching input.
   bool spread_stars() {
     for (const RelationLine& line : relation_.inputs) {
       const std::size_t star = line.left.find('*');
@@ -163,7 +163,7 @@ class Comparison {
     }
     const ValueId left = input_named(single_, name);
     if (!left.valid() || single_.type(left) != rank.type(input)) {
-      // It may be of no account; what reads it is not proved then.
+      // It may be irrelevant; its readers remain unproved otherwise.
       Spread apart;
       for (std::size_t r = 0; r < ranks_.size(); ++r)
         apart.each.push_back(wholes_.input(name, ranks_[r].type(ranks_[r].inputs()[at(input)])));
@@ -313,7 +313,7 @@ class Comparison {
     return held.kind != Spread::Kind::partial || held.join == "sum";
   }
 
-  /// Whether the ranks hold, in parts, what the single graph computes.
+  /// Returns true if the ranks hold, in parts, what the single graph computes.
   bool agrees(ValueId value) const {
     const Spread* spread = spreader_->find(value);
     if (spread == nullptr) return false;
@@ -321,7 +321,7 @@ class Comparison {
     return wholes_.part_of_single(spread->whole) || wholes_.number_of(spread->whole);
   }
 
-  /// Behind the nodes that agree, on the way to the value, the first one that does not.
+  /// Returns the first disagreeing node on the path to the value.
   NodeId parting(ValueId value) const {
     const Graph& rank = ranks_[0];
     std::set<NodeId> seen;
@@ -342,7 +342,7 @@ class Comparison {
     return first.valid() ? first : number;
   }
 
-  /// Integers and truths by which a rank tells its part from that of others.
+  /// Evaluates integers and booleans that a rank uses to select its part.
   bool counts(NodeId node) const {
     const TypeId type = ranks_[0].type(ranks_[0].result(node));
     if (type == Types::unknown()) return false;
@@ -371,7 +371,7 @@ class Comparison {
     }
   }
 
-  /// What stands in the way at a node of which all operands agree.
+  /// Explains why a node fails although all its operands agree.
   std::string why(NodeId node) const {
     const Graph& rank = ranks_[0];
     for (ValueId operand : rank.operands(node)) {

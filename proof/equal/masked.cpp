@@ -14,14 +14,14 @@
 namespace pw::proof {
 namespace {
 
-/// factor * base + rest; of b8: rest is 0 or 1.
+/// An affine function: factor * base + rest; for b8, rest is 0 or 1.
 struct Line {
   std::int64_t factor = 0, rest = 0;
 };
 
 bool is_view(std::string_view op) { return op == "reshape" || op == "cast"; }
 
-/// Sums of truths, bits of numbers, and dtypes that hold few numbers are not understood.
+/// Excludes sums of booleans, bitwise ops on numbers, and narrow dtypes, which are not supported.
 bool keeps_numbers(DType dtype, std::string_view op) {
   const bool truth = dtype == DType::b8;
   if (op.starts_with("bitwise_")) return truth;
@@ -51,8 +51,8 @@ DimId count(const Wholes& wholes, ValueId value) {
   return product;
 }
 
-/// Collects what is no number and computed by nothing that is understood. False where an operation
-/// repeats elements of a tensor.
+/// Collects the leaves: values that are neither constants nor computed by a supported operation.
+/// False if an operation repeats elements of a tensor.
 bool collect(const Wholes& wholes, ValueId value, DimId elements, std::set<ValueId>& leaves,
              std::set<ValueId>& seen) {
   if (!value.valid()) return false;
@@ -72,7 +72,7 @@ bool collect(const Wholes& wholes, ValueId value, DimId elements, std::set<Value
   return true;
 }
 
-/// Evaluates on an interval of the base, on which all comparisons have to be the same.
+/// Evaluates on an interval of the base without breakpoints in its interior.
 class Interval {
  public:
   Interval(const Wholes& wholes, ValueId base, std::int64_t low, std::int64_t high)
@@ -86,7 +86,7 @@ class Interval {
     known_.emplace(value, line);
     return line;
   }
-  /// A comparison is true here and false there.
+  /// Adds the breakpoint of a comparison.
   [[nodiscard]] bool mixed() const { return mixed_; }
 
  private:
@@ -157,7 +157,7 @@ class Interval {
     return out;
   }
 
-  /// Of 0 and 1 alone, which are the same as bits and as numbers.
+  /// Restricted to 0 and 1, for which bitwise and arithmetic ops agree.
   static std::optional<Line> truths(std::string_view op, const std::vector<Line>& in) {
     for (const Line& line : in)
       if (line.factor != 0 || (line.rest != 0 && line.rest != 1)) return std::nullopt;
@@ -215,13 +215,13 @@ bool holds_between(const Wholes& wholes, const MaskedLookup& lookup, ValueId bas
   if (!mask || mask->factor != 0 || counts != inside) return false;
   if (!inside) return true;
   if (!index) return false;
-  // Of one index alone any line through it will do.
+  // For a single index any line through its value works.
   const Line wanted{1, -lookup.first};
   if (low == high && index->factor == 0) return index->rest == low + wanted.rest;
   return index->factor == wanted.factor && index->rest == wanted.rest;
 }
 
-/// 0 for an interval outside, else one number for all of it.
+/// Returns 0 for an outside interval, otherwise the constant value on it.
 std::optional<double> step_between(const Wholes& wholes, const MaskedStep& step, ValueId base,
                                    std::int64_t low, std::int64_t high, bool inside) {
   Interval interval(wholes, base, low, high);

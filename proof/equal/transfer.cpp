@@ -15,7 +15,7 @@
 namespace pw::proof {
 namespace {
 
-/// Collectives that an importer knows no other form of, and how they join.
+/// Opaque collectives, and their reductions.
 std::optional<std::string> foreign_join(const Graph& graph, NodeId node) {
   if (graph.op_of(node).name.rfind("_c10d_functional.all_reduce", 0) != 0) return std::nullopt;
   const auto* how = std::get_if<std::string>(graph.attribute(node, "arg1"));
@@ -181,7 +181,7 @@ ValueId Transfer::made(AttributeList attributes) {
   return results && results->size() == 1 ? results->front() : ValueId();
 }
 
-/// The op on each rank alone, by result and rank.
+/// Evaluates the op on each rank separately, by result and rank.
 std::optional<Wholes::Values> Transfer::each_result(std::size_t result) {
   if (!each_results_) {
     each_results_.emplace();
@@ -251,7 +251,7 @@ Transfer::Found Transfer::by_itself() {
   return out;
 }
 
-/// Rank after rank takes its slice of one value.
+/// Recognizes slices of one value, one for each rank in order.
 std::optional<Spread> Transfer::taken_apart(const Wholes::Values& each) const {
   Dims& dims = wholes_.dims();
   std::optional<Wholes::Slice> first;
@@ -285,7 +285,7 @@ Transfer::Found Transfer::collective() {
   return std::nullopt;
 }
 
-/// What all ranks have added up, where it is no sum that one device computes.
+/// Returns the layout of a reduction over the ranks that is not a sum of the single device.
 std::optional<Wholes::Values> Transfer::joined_sum(const Spread& spread) {
   const auto each = spreader_.each_of(spread);
   if (!each) return std::nullopt;
@@ -347,7 +347,7 @@ Transfer::Found Transfer::shard() {
 
 // ---- elements
 
-/// A tensor that repeats along an axis, with more of it.
+/// Extends a tensor that repeats along an axis.
 ValueId Transfer::widened(ValueId whole, std::size_t axis, DimId extent) {
   const Graph& made = wholes_.graph();
   if (made.is_input(whole)) return {};
@@ -397,7 +397,7 @@ Transfer::Found Transfer::pointwise() {
   return made ? one(cut(made->front(), *at, parts)) : std::nullopt;
 }
 
-/// Sums over ranks that are moved past what is linear in them.
+/// Moves sums over ranks past linear ops.
 Transfer::Found Transfer::linear() {
   if (!some(Spread::Kind::partial) || some(Spread::Kind::each) || some(Spread::Kind::cut))
     return std::nullopt;
@@ -412,7 +412,7 @@ Transfer::Found Transfer::linear() {
   return one(partial(made(), "sum"));
 }
 
-/// A lookup from which the mask leaves out the rows of other ranks is a part of the whole lookup.
+/// Recognizes a masked lookup as one summand of the whole lookup.
 Transfer::Found Transfer::masked() {
   if (!is("select") || in_[0] == nullptr) return std::nullopt;
   for (const std::size_t side : {std::size_t{1}, std::size_t{2}}) {
@@ -435,7 +435,7 @@ Transfer::Found Transfer::masked() {
   return std::nullopt;
 }
 
-/// At the index that the parts have in common, without a mask; invalid where they do not fit.
+/// Returns the lookup at the parts' common index, without a mask; invalid if they do not match.
 ValueId Transfer::looked_up(const Lookup& lookup, const Wholes::Values& masks, bool where) {
   if (!reads_rows(lookup, masks, where)) return {};
   const auto base = common_index(wholes_, lookup.each_at[0], masks[0]);
@@ -452,7 +452,7 @@ ValueId Transfer::looked_up(const Lookup& lookup, const Wholes::Values& masks, b
 
 bool Transfer::reads_rows(const Lookup& lookup, const Wholes::Values& masks, bool where) const {
   std::optional<ValueId> base;
-  // The mask repeats behind the axes of the indices alone.
+  // The mask broadcasts only along axes after those of the indices.
   const Shape result = local_result();
   Dims& dims = wholes_.dims();
   DimId wanted = dims.constant(1), seen = dims.constant(1);

@@ -18,12 +18,12 @@ DimId product(Dims& dims, const Shape& shape, std::size_t from, std::size_t to) 
   return out;
 }
 
-/// Neighbouring axes of both shapes that hold the same elements.
+/// A group of neighboring axes in both shapes with the same elements.
 struct Group {
   std::size_t from = 0, from_end = 0, to = 0, to_end = 0;
 };
 
-/// The narrowest group around an axis. Of symbolic extents only equal ones are told apart.
+/// Returns the narrowest group around an axis. Symbolic extents correspond only if equal.
 std::optional<Group> group_of(Dims& dims, const Shape& from, std::size_t axis, const Shape& to) {
   Group g{0, from.size(), 0, to.size()};
   while (g.from < g.from_end && g.to < g.to_end && from[g.from] == to[g.to]) {
@@ -36,7 +36,7 @@ std::optional<Group> group_of(Dims& dims, const Shape& from, std::size_t axis, c
     --g.to_end;
     if (g.from_end == axis) return Group{axis, axis + 1, g.to_end, g.to_end + 1};
   }
-  // Groups begin where the products of all extents before are equal.
+  // A group begins where the products of all preceding extents agree.
   Group inner = g;
   for (std::size_t i = g.from, j = g.to; i < g.from_end && j < g.to_end;) {
     Group next{i, i + 1, j, j + 1};
@@ -59,7 +59,7 @@ std::optional<Group> group_of(Dims& dims, const Shape& from, std::size_t axis, c
   return std::nullopt;
 }
 
-/// Parts of the axis alone for parts of the group as one axis; nothing where a part would be cut.
+/// Converts parts of the merged group to parts of the axis; nothing if a part would be divided.
 std::optional<Shape> parts_of_axis(Dims& dims, const Shape& flat, DimId outer, DimId inner,
                                    DimId extent) {
   const auto times = dims.value(outer);
@@ -89,7 +89,7 @@ std::vector<std::pair<std::size_t, Shape>> reshaped_cuts(Dims& dims, const Shape
                                                          const Shape& to) {
   auto group = group_of(dims, from, axis, to);
   if (!group) return {};
-  // An axis of one element beside them may hold all of the parts.
+  // An adjacent axis of size 1 may receive all parts.
   while (group->to > 0 && dims.value(to[group->to - 1]) == 1) --group->to;
   while (group->to_end < to.size() && dims.value(to[group->to_end]) == 1) ++group->to_end;
   const auto outer = dims.value(product(dims, from, group->from, axis));
@@ -123,7 +123,7 @@ Transfer::Found Transfer::reshape() {
   std::optional<Spread> best;
   for (const auto& [at, parts] :
        reshaped_cuts(wholes_.dims(), local_operand(0), x.axis, x.parts, to)) {
-    // Where several axes may be the one that is cut, the single device's shape decides.
+    // If several axes qualify, the single device's shape decides.
     const ValueId whole = made(changed("shape", global(to, at, parts)));
     const bool fits = whole.valid() && wholes_.part_of_single(whole);
     if (!best || fits) best = cut(whole, at, parts);
@@ -236,7 +236,7 @@ Transfer::Found Transfer::expand() {
   return one(cut(made(changed("shape", global(to, at, x.parts))), at, x.parts));
 }
 
-/// What moves elements moves those of each summand alike.
+/// Applies data movement to each summand of a partial value.
 Transfer::Found Transfer::layout_of_partial() {
   const bool moves = is("reshape") || is("transpose") || is("slice") || is("expand");
   if (moves && in_[0]->kind == Spread::Kind::partial) return one(partial(made(), in_[0]->join));

@@ -42,8 +42,8 @@ Transfer::Found Transfer::along_axis() {
   return out;
 }
 
-/// Rows of the first and columns of the second go through, and so do axes that both have in front.
-/// What is summed over in parts is a part of the sum.
+/// Propagates cuts of rows, columns, and common leading axes. A cut of the contracted axis gives a
+/// partial sum.
 Transfer::Found Transfer::product() {
   if (!is("mm") && !is("bmm") && !is("addmm")) return std::nullopt;
   const std::size_t first = is("addmm") ? 1 : 0;
@@ -65,7 +65,7 @@ Transfer::Found Transfer::product() {
   return std::nullopt;
 }
 
-/// Rows that are read, or axes that are not indexed.
+/// Propagates cuts of rows that are read, or of axes that are not indexed.
 Transfer::Found Transfer::index() {
   if (!is("index") && !is("embedding")) return std::nullopt;
   const std::size_t dim = is("index") ? axis().value_or(0) : 0;
@@ -92,7 +92,7 @@ Transfer::Found Transfer::index() {
   return taken == nullptr ? std::nullopt : one(cut(made(), dim + place, taken->parts));
 }
 
-/// A lookup in a table whose rows the ranks share out, at an index that differs from rank to rank.
+/// Recognizes a lookup in a sharded table, with a different index on each rank.
 Transfer::Found Transfer::lookup() {
   if ((!is("index") && !is("embedding")) || in_[0]->kind != Spread::Kind::cut) return std::nullopt;
   const Spread& table = *in_[0];
@@ -119,7 +119,7 @@ Transfer::Found Transfer::lookup() {
 
 namespace {
 
-/// values = x[at] - step, of which the step is given back.
+/// Matches values = x[at] - step and returns the step.
 ValueId step_from(const Wholes& wholes, ValueId values, ValueId table, const Wholes::Values& at) {
   const Graph& graph = wholes.graph();
   if (graph.is_input(values) || graph.op_of(graph.producer(values)).name != "sub") return {};

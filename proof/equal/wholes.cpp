@@ -206,7 +206,7 @@ ValueId Wholes::simpler_slice(ValueId x, const AttributeList& attributes) {
   return slice(graph_.operand(inner, 0), at, dims().add(*from, *start), dims().add(*from, *end));
 }
 
-/// Neighbours that are parts of one value, one behind the other, are one part.
+/// Merges adjacent slices of one value into one slice.
 ValueId Wholes::simpler_cat(const Values& operands, const AttributeList& attributes) {
   if (operands.size() == 1) return operands.front();
   const auto* axis = std::get_if<std::int64_t>(get(attributes, "dim"));
@@ -275,7 +275,7 @@ ValueId Wholes::simpler(const Op& op, const Values& operands, const AttributeLis
   return {};
 }
 
-/// Of an index that was widened to 64 bits the one before.
+/// Returns an index before its widening to 64 bits.
 ValueId Wholes::narrow_index(ValueId index) const {
   const NodeId cast = made_by(index, "cast");
   if (!cast.valid() || dtype(index) != DType::i64) return index;

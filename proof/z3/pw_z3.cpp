@@ -1,4 +1,5 @@
-// libpw_z3.so: pw_z3.hpp by the Z3 that this machine has.
+// The implementation of libpw_z3.so: translates queries to Z3's theories of bit vectors, floating
+// point, and nonlinear integers. Results are proofs; timeouts become `unknown`.
 #include "proof/z3/pw_z3.hpp"
 
 #include <algorithm>
@@ -23,7 +24,7 @@ constexpr unsigned kFloatEffort = 2000000;  // of one about floats
 
 struct Unsupported {};
 
-/// Here, since this library links nothing of the project.
+/// Duplicated because this library does not link the project.
 bool is_whole(DType dtype) {
   return dtype == DType::i8 || dtype == DType::i32 || dtype == DType::i64 || dtype == DType::u8;
 }
@@ -71,7 +72,7 @@ class Floats {
     if (to == DType::b8 || x.is_bv() || is_whole(to)) throw Unsupported{};
     return z3::fpa_to_fpa(x, target);
   }
-  /// An integer or boolean as one of so many bits.
+  /// Converts an integer or boolean to a bit vector of this width.
   z3::expr resized(const z3::expr& x, DType from, unsigned bits) {
     if (x.is_bool()) return z3::ite(x, c_.bv_val(1, bits), c_.bv_val(0, bits));
     if (!x.is_bv()) throw Unsupported{};
@@ -175,7 +176,7 @@ class Floats {
     if (op == "fmod" || natural) return rest;
     return z3::ite(rest != zero && (rest < zero) != (y[1] < zero), rest + y[1], rest);
   }
-  /// A comparison of integers with integers or booleans.
+  /// Translates a comparison of integers or booleans.
   z3::expr order(const FloatNode& node, const std::vector<z3::expr>& x,
                  const std::vector<DType>& from) {
     if (node.op == "cast") return x[0] != c_.bv_val(0, x[0].get_sort().bv_size());

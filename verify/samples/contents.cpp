@@ -74,7 +74,7 @@ class Filler {
   FloatFormat format_;
 };
 
-/// Whether a result holds the first operand's own numbers, in another shape or dtype.
+/// Returns true if a result holds the first operand's own numbers, in another shape or dtype.
 bool passes_on(const Op& op) { return op.traits.view || op.name == "cast" || op.name == "clone"; }
 
 /// The rows of the tables that inputs look up, by name: the fewest where there are several.

@@ -140,7 +140,7 @@ class Attempt {
     return rules_.context->dims.constant(std::max<std::int64_t>(near[draw_.below(5)], 1));
   }
 
-  /// Whether the name stands in the guard; the whole numbers of one where it does.
+  /// Returns true if the name occurs in the guard, and adds the guard's integers.
   static bool speaks_of(const Expr& guard, const std::string& name,
                         std::vector<std::int64_t>& numbers) {
     constexpr std::int64_t kMost = 1 << 14;
@@ -593,7 +593,7 @@ Instances make_instances(const RuleSet& rules, RuleId id, const Env& params,
     const std::optional<Rule> plain = lists ? std::optional(unroll(rule, length)) : std::nullopt;
     auto graph = Attempt(rules, plain ? *plain : rule, varied, seed, options).build();
     if (graph) {
-      Graph meaning = graph->compact();  // a graph whose bodies do not type is none
+      Graph meaning = graph->compact();  // a graph whose bodies are not well typed is rejected
       if (auto inlined = inline_bodies(meaning); !inlined) graph = forward(inlined);
     }
     if (!graph) {

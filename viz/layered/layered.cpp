@@ -163,7 +163,7 @@ class Layers {
     return next;
   }
 
-  /// Whether there is room for more, which is then taken.
+  /// Reserves space; returns true if there was enough.
   [[nodiscard]] bool fits(std::vector<double>& width, const std::vector<double>& more) const {
     for (std::size_t k = 0; k < width.size(); ++k)
       if (width[k] + more[k] > options_.wide) return false;
