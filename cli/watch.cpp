@@ -66,7 +66,7 @@ std::string run_child(const std::function<int()>& body) {
   return paths;
 }
 
-/// What tells that a file has changed.
+/// Attributes by which a changed file is detected, by path.
 using Stamps = std::map<std::string, std::string>;
 
 Stamps stamps_of(const std::string& read) {

@@ -24,7 +24,7 @@ bool equal_over_reals(const RuleJudgement& found) {
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-/// Loads each text into a context of its own, so that nothing is left behind.
+/// Loads each text into a separate context, which is discarded.
 class TextJudge {
  public:
   Judged judge(const std::string& text, const std::string& name) {

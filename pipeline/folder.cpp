@@ -19,7 +19,7 @@
 namespace pw {
 namespace {
 
-/// A pass as a part of a file's name: a long one ends in a digest, so that two stay apart.
+/// Returns a pass name as part of a file name; long names end in a digest to stay distinct.
 std::string file_name(const std::string& pass) {
   constexpr std::size_t kMostBytes = 60, kDigest = 8;
   std::string name;

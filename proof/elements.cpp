@@ -355,7 +355,7 @@ class NodeElements {
     return operand(0, at);
   }
 
-  /// The last axis with copies of a value in front, behind and between neighbours.
+  /// Evaluates a pad of the last axis, before, after, and between elements.
   TermId padded() {
     std::vector<Ix> at = at_;
     const Ix n = shape(0).back(), one = i_.constant(1);
@@ -427,7 +427,7 @@ class NodeElements {
     return operand(0, at);
   }
 
-  /// Elements that go to places one behind the other; nothing where another order may be.
+  /// Evaluates an ordered scatter; nothing if the order is not determined.
   std::optional<TermId> index_put() {
     const Attribute* reduce = graph_.attribute(node_, "reduce");
     const auto* how = reduce == nullptr ? nullptr : std::get_if<std::string>(reduce);

@@ -597,7 +597,7 @@ bool proved_for_any_dtype(const RuleSet& rules, const RuleSet& unguarded, RuleId
 
 namespace {
 
-/// A limit comes first: it says nothing about the output.
+/// Returns an obligation with its output. A limit precedes the output, because it is not about it.
 std::string reason_of(const std::string& output, const std::string& obligation) {
   if (obligation.starts_with("limit: ")) return fmt::format("{} (`{}`)", obligation, output);
   return fmt::format("`{}`: {}", output, obligation);

@@ -284,7 +284,7 @@ FailureRequest failure_of(Given& given) {
   return out;
 }
 
-/// What bisect and reduce are asked alike.
+/// Builds the request of bisect or reduce from their common options.
 template <class Request>
 Request failure_request(const char* command, const std::string& pipeline, const py::dict& options) {
   Request out;

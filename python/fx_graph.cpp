@@ -109,7 +109,7 @@ std::string place_of(std::string_view stack) {
   return fmt::format("{}:{}", stack.substr(0, end), line.substr(0, line.find(',')));
 }
 
-/// All that was told, as one text: equal where the graphs are.
+/// Returns a text that is equal for equal graphs.
 class KeyText {
  public:
   void add(std::string_view word) { out_ += fmt::format("{}:{} ", word.size(), word); }
@@ -190,7 +190,7 @@ class FxGraph {
     if (target != "operator.getitem" && !statement.type.starts_with("Sym(")) ++ops_;
     function_.statements.push_back(std::move(statement));
   }
-  /// Those that are no parts of others' results, and no numbers.
+  /// Returns the values that are neither parts of others' results nor numbers.
   [[nodiscard]] std::int64_t ops() const { return ops_; }
   [[nodiscard]] std::string text() const {
     KeyText out;
@@ -206,7 +206,7 @@ class FxGraph {
     out.add(function_);
     return out.take();
   }
-  /// The graph, and what the import says of it.
+  /// Returns the graph with the messages of its import.
   py::dict convert(const py::tuple& outputs) {
     fx::Statement last;
     last.kind = fx::Statement::Kind::return_;

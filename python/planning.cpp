@@ -59,7 +59,7 @@ py::object split_call(const PyGraph& graph, const PyRules& rules, const Texts& p
   return json_rows(piece_table(cut.pieces));
 }
 
-/// What a plan is asked for besides its text.
+/// Questions about a plan in addition to its text.
 struct PlanQuestions {
   Texts steps;  ///< see dispatch_table
   std::int64_t active_loras = 0;

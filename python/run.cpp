@@ -157,7 +157,7 @@ GivenInputs inputs_of(const ContextPtr& context, const Graph& graph, const py::d
     const auto found = known.find(name);
     if (found == known.end()) throw_unknown_input(*context, graph, name);
     const TypeId type = graph.type(found->second);
-    if (type == Types::unknown()) continue;  // it is no tensor here
+    if (type == Types::unknown()) continue;  // not a tensor here
     inputs.emplace(name, tensor_of(value, context->types[type].dtype, "input " + name));
   }
   return inputs;

@@ -43,7 +43,7 @@ class ValueMaker {
   void set(const py::handle& node, Made value) {
     values_.insert_or_assign(node.ptr(), std::move(value));
   }
-  /// Whether all that was made is what a call of the library may have.
+  /// Returns true if all that was made is what a call of the library may have.
   [[nodiscard]] bool complete() const { return complete_; }
 
   Made node(const py::handle& node) {

@@ -33,7 +33,7 @@ bool is_id(std::string_view text) {
          text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
-/// What the page says where a worker brought no answer.
+/// Returns the page's message for a worker without an answer.
 std::string no_answer(WorkerResult::End end, std::chrono::seconds most) {
   if (end == WorkerResult::End::late)
     return problem_to_json(

@@ -182,8 +182,8 @@ class InstanceCheck {
         space_.add(i, *tensor, contents);
   }
 
-  /// A sample that the graph itself does not run on says nothing. The reference runs where all is
-  /// finite: it says what there is to say of infinity and NaN no better than the dtypes do.
+  /// Skips samples on which the original graph itself fails. The reference runs on finite samples
+  /// only: for infinity and NaN it adds nothing to the runs in the dtypes.
   void compare(const DrawnSample& sample, Contents contents, bool first) {
     auto before = before_.run(sample);
     if (!before) return;
@@ -229,7 +229,7 @@ class InstanceCheck {
     return true;
   }
 
-  /// Bounds of both sides on one sample, made when they are asked for.
+  /// Computes the bounds of both sides on one sample on demand.
   class Bounds {
    public:
     Bounds(SampledGraph& before, SampledGraph& after, const DrawnSample& sample)

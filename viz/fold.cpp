@@ -367,7 +367,7 @@ void find_none_equal(Folding& folding) {
   }
 }
 
-/// Of groups that stand beside each other and are equal, the first is drawn.
+/// Among equal sibling groups the first is drawn.
 void fold_beside(const std::vector<Unit>& sequence, Folding& folding) {
   std::map<std::uint32_t, std::uint32_t> drawn;  // by what they are equal to
   for (const Unit& unit : sequence) {

@@ -13,7 +13,7 @@
 namespace pw::viz {
 namespace {
 
-/// Nodes that are told apart from the one they were before, by version and id.
+/// Nodes that were separated from their earlier identity, by version and id.
 using Reborn = std::set<std::pair<std::uint32_t, std::uint32_t>>;
 
 class Uniter {

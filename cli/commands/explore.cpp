@@ -44,7 +44,7 @@ void write_report(const Session& session, const ExploreArgs& args, const StudySu
   session.say("wrote " + shown_path(args.report));
 }
 
-/// Which passes the orders do not tell apart.
+/// Reports the passes that the orders do not distinguish.
 void report_groups(const Session& session, const Exploration& found) {
   if (!found.grouped()) return;
   for (const ExploredSetting& at : found.settings) {
@@ -65,7 +65,7 @@ void report_groups(const Session& session, const Exploration& found) {
   }
 }
 
-/// What a study's file says, as far as it is done.
+/// Prints the results in a study's file so far.
 void show_study(const Session& session, const Options& options, const ExploreArgs& args,
                 const std::string& file) {
   if (args.rows) {

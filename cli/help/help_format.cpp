@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kLeast = 40, kUsual = 80, kMost = 120;  // columns
 constexpr std::size_t kNames = 26;                            // of the left column
 
-/// Of the terminal, else what COLUMNS says.
+/// Returns the width of the terminal, otherwise that of COLUMNS.
 std::size_t terminal_width() {
   winsize size{};
   std::size_t width = kUsual;

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t kTokens = 4096;  // where none are given
 
-/// Prints a report, says how it differs from the baseline, and ends with 1 where it does.
+/// Prints a report and its differences from the baseline; exits with 1 if there are any.
 void print_report(const Session& session, const QualityArgs& args, const QualityReport& report) {
   const Answer answer = quality_answer(report);
   print_out(session.json() ? printable_json(to_json(answer))

@@ -39,7 +39,8 @@ std::optional<std::string> of_step(const std::string& name, std::size_t step, st
   return steps == 1 ? std::optional(name) : std::nullopt;
 }
 
-/// `output_10` stands behind `output_9`: the text before a number at the end, and the number.
+/// Returns a sort key by which `output_10` follows `output_9`: the text before a trailing number,
+/// and the number.
 std::pair<std::string, std::optional<std::uint64_t>> split_number(const std::string& name) {
   const std::size_t digits = name.find_last_not_of("0123456789") + 1;
   if (digits == name.size() || name.size() - digits > 18) return {name, std::nullopt};

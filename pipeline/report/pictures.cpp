@@ -46,7 +46,7 @@ Result<std::vector<std::string>> graph_files(const std::string& given) {
   return out;
 }
 
-/// The journal beside the graphs of a trace, if there is one.
+/// Returns the journal in the folder of a trace, if there is one.
 std::string journal_beside(const std::vector<std::string>& files) {
   if (files.size() < 2) return {};
   const auto path = std::filesystem::path(files.front()).parent_path() / "journal.jsonl";

@@ -128,8 +128,8 @@ class StepLoop {
     }
   }
 
-  /// What another system says the outputs are, against what they are: by the tolerance that is
-  /// named, else by the yardstick of rank 0.
+  /// Compares the outputs with another system's: by the named tolerance, otherwise by the yardstick
+  /// of rank 0.
   Result<std::vector<ExpectedCheck>> compared(std::span<const Tensor> outputs, std::size_t at,
                                               const std::optional<Yardstick>& yardstick) const {
     const std::size_t count = all_.count;

@@ -1,5 +1,6 @@
 // The implementation of libpw_z3.so: translates queries to Z3's theories of bit vectors, floating
-// point, and nonlinear integers. Results are proofs; timeouts become `unknown`.
+// point, and nonlinear integers. Only `unsat` is a proof; a query beyond the effort limit is
+// `unknown`.
 #include "proof/z3/pw_z3.hpp"
 
 #include <algorithm>

@@ -326,7 +326,7 @@ def generate(
 ) -> Graph:
     """Generates a graph of a model family; `pwr generate --help` lists them. Sizes not given are the family's.
 
-    `quant` is none, fp8, fp8-token, fp8-group, or nvfp4. With `opaque`, a mixture of experts and latent attention are single ops that no engine runs.
+    `quant`: none, fp8, fp8-token, fp8-group, or nvfp4. With `opaque`, a mixture of experts and latent attention are single ops that no engine runs.
     `shuffle` is a seed for another node order. Returns the Graph, in the session of load().
     """
     sizes = {

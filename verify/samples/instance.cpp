@@ -126,7 +126,8 @@ class Attempt {
     draw_.remember(std::get<DimId>(env_.at(name)));
   }
 
-  /// What an equality says; else a number of the guards, one beside it, or a multiple; else any.
+  /// Chooses the value of an equality; otherwise a number of the guards, a neighbor, or a multiple;
+  /// otherwise any.
   DimId candidate(const std::string& name, const std::vector<std::int64_t>& numbers) {
     env_.erase(name);
     if (const auto value = by_guard(name)) {
@@ -171,7 +172,8 @@ class Attempt {
     if (names.size() > 1) draw_.remember(sum);
   }
 
-  /// What a guard `name == expr` says of a variable, once the rest of the guard is known.
+  /// Returns the value of a variable in a guard `name == expr`, once the rest of the guard is
+  /// known.
   std::optional<Attribute> by_guard(const std::string& name) {
     for (const Expr& guard : rule_.where) {
       if (guard.kind != Expr::Kind::binary || guard.text != "==" || guard.args.size() != 2)

@@ -294,7 +294,7 @@ class Layers {
     }
   }
 
-  /// Where a rank would have more lanes than can be told apart, the longest are left out.
+  /// Removes the longest lanes from ranks with too many to distinguish.
   bool thin_out(const std::vector<std::uint32_t>& deepest,
                 const std::vector<std::uint32_t>& highest) {
     struct Chain {

@@ -17,7 +17,7 @@ const stage = (() => {
 
   function lay() {
     places = new Level(-1, app.state).move(0, 0);
-    // Here, so that the first frames are no slower than the next.
+    // Here, so that the first frames are as fast as the next.
     places.join();
     places.grid;
     farPlaces(places);

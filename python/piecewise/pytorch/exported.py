@@ -85,7 +85,7 @@ class _Reader:
         self._told = _told(self._program, self._session, options.own_attention)
         self._places: t.Dict[str, t.Tuple[str, int]] = {}  # by placeholder
         self._weights: t.List[torch.Tensor] = []
-        self._arguments: t.List[t.Any] = []  # by the caller's: dtype and extents; None: it is no tensor
+        self._arguments: t.List[t.Any] = []  # by the caller's: dtype and extents; None: not a tensor
 
     def read(self) -> t.Dict[str, t.Any]:
         self._read_inputs()
@@ -292,7 +292,7 @@ def load_compiled(path: t.Union[str, os.PathLike]) -> Program:
         kept = torch.load(path, weights_only=True)
     except OSError:
         raise
-    except Exception as why:  # of many kinds, for a file that is none
+    except Exception as why:  # of many types, for any other file
         raise Error(f"{os.fspath(path)} is no compiled program: {why}") from None
     if not isinstance(kept, dict) or kept.get("format") != _FORMAT:
         raise Error(f"{os.fspath(path)} is no compiled program of this version")

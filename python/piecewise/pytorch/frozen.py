@@ -17,7 +17,7 @@ class _Known:
 
     marks: t.List[t.Tuple[t.Any, ...]]
     held: t.List[torch.Tensor]  # row-major, until the weights change: no others can come to stand at their addresses
-    copies: t.List[int]  # what is held is no memory of theirs
+    copies: t.List[int]  # indices of weights held as copies
     compared: t.List[int]  # copies of what PyTorch does not count writes to
     said: t.Tuple[_piecewise.Frozen, t.List[int]]  # what is kept of them, and which inputs are compared
     alive: t.List[weakref.ref]
