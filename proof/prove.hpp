@@ -39,34 +39,12 @@ struct Comparison {
 /// Compares the pairs. `ieee` is the remaining number of IEEE queries; it is decremented.
 Comparison compare_pairs(Graph& graph, std::size_t pairs, Integers& integers, int* ieee = nullptr);
 
-/// The assumption of a `rounds` proof that evaluates sums.
-inline constexpr const char* kPartialSums = "the partial sums of a sum stay finite";
-
-struct Proof {
-  std::string rule;
-  RuleVerdict verdict = RuleVerdict::unknown;
-  Specials specials;                  ///< for differs_only_for
-  std::string reason;                 ///< the obligation, the element or the counterexample
-  std::set<std::string> granted;      ///< assumptions of the proof
-  std::vector<std::string> needed;    ///< size guards that the proof uses
-  std::vector<std::string> unneeded;  ///< size guards that it does not use
-  std::size_t cases = 0;              ///< general graphs examined
-  /// Cases that could not be made general: the proof covers the others only.
-  std::string uncovered;
-  std::string element;  ///< inputs found by a solver for which the sides differ
-  double seconds = 0;   ///< excluded from deterministic output
-  [[nodiscard]] bool proved() const {
-    return verdict == RuleVerdict::same_bits || verdict == RuleVerdict::rounds ||
-           verdict == RuleVerdict::differs_only_for;
-  }
-};
-
 struct ProveOptions {
   std::size_t cases = 20000;  ///< maximum
 };
 
 /// Proves the rules of one set.
-class Prover {
+class Prover : public RuleProver {
  public:
   Prover(const RuleSet& rules, const Env& params, const ProveOptions& options = {});
   Proof prove(RuleId rule) override;

@@ -15,22 +15,22 @@
 namespace pw {
 namespace proof {
 
-/// The assumption that a proof of `rounds` makes about sums.
+/// The assumption of a `rounds` proof that evaluates sums.
 inline constexpr const char* kPartialSums = "the partial sums of a sum stay finite";
 
 struct Proof {
   std::string rule;
   RuleVerdict verdict = RuleVerdict::unknown;
-  Specials specials;                  ///< of differs_only_for
+  Specials specials;                  ///< for differs_only_for
   std::string reason;                 ///< the obligation, the element or the counterexample
-  std::set<std::string> granted;      ///< what was taken for granted
-  std::vector<std::string> needed;    ///< guards on sizes that the proof rests on
-  std::vector<std::string> unneeded;  ///< those that it does not
-  std::size_t cases = 0;              ///< general graphs looked at
-  /// Some case could not be made general: what holds in the others is proved, this is not.
+  std::set<std::string> granted;      ///< assumptions of the proof
+  std::vector<std::string> needed;    ///< size guards that the proof uses
+  std::vector<std::string> unneeded;  ///< size guards that it does not use
+  std::size_t cases = 0;              ///< general graphs examined
+  /// Cases that could not be made general: the proof covers the others only.
   std::string uncovered;
-  std::string element;  ///< inputs for which the sides differ, found by a solver
-  double seconds = 0;   ///< not part of deterministic output
+  std::string element;  ///< inputs found by a solver for which the sides differ
+  double seconds = 0;   ///< excluded from deterministic output
   [[nodiscard]] bool proved() const {
     return verdict == RuleVerdict::same_bits || verdict == RuleVerdict::rounds ||
            verdict == RuleVerdict::differs_only_for;

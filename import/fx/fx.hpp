@@ -27,8 +27,5 @@ Result<FxImport> import_fx(const ContextPtr& context, fx::Function function,
 
 /// Returns true if the text contains a graph of torch.fx.
 [[nodiscard]] bool looks_like_fx(std::string_view text);
-/// Returns the kind of a file that is not FX text: "an ONNX file", "a zip file: …"; empty if
-/// unclear.
-[[nodiscard]] std::string known_as(std::string_view text);
 
 }  // namespace pw

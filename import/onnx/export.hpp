@@ -10,6 +10,6 @@ namespace pw {
 /// contents the graph holds become initialisers, others inputs. Symbols become parameters of dims,
 /// and writes of the graph follow its outputs. PW0526: a dim that no input's shape gives, an
 /// unknown type, or a model above 2 GiB, which protobuf cannot hold.
-Result<OnnxExport> export_onnx(const Graph& graph);
+Result<WrittenGraph> export_onnx(const Graph& graph);
 
 }  // namespace pw

@@ -2,7 +2,7 @@
 // own. Order of precedence: a counterexample refutes even a proved rule and marks a bug; a proof
 // decides if no sample contradicts it; otherwise the verdict is `unknown`. Proved rules are still
 // sampled lightly to check the prover. Verdicts are cached by the text of the rule.
-#include "pipeline/proof/judge.hpp"
+#include "pipeline/judge/judge.hpp"
 
 #include <algorithm>
 #include <cctype>

@@ -27,11 +27,7 @@ Result<std::vector<RewriteWindow>> windows_of(const Graph& graph, const RuleSet&
                                               const RewriteOptions& options,
                                               const std::set<RuleId>& wanted);
 
-struct WindowVerdict {
-  RuleVerdict verdict = RuleVerdict::unknown;
-  std::string reason;  ///< open obligation if unknown
-};
-/// Proves a window for all sizes that the graph's facts allow. Consumes its graph.
-WindowVerdict prove_window(RewriteWindow& window, proof::Solver& solver);
+/// Proves a window; `prover` is null in a build without the proof lab. Consumes the window's graph.
+WindowVerdict prove_window(RewriteWindow& window, WindowProver* prover);
 
 }  // namespace pw
