@@ -169,6 +169,10 @@ class Codes(ProgramTest):
         self.assertEqual(sorted(used - table), [], "codes without a row")
         self.assertEqual(sorted(table - used), [], "rows that nothing says")
 
+    def test_codes_ascend(self):
+        codes = [row["code"] for row in self.listed() if row["code"].startswith("PW")]
+        self.assertEqual(codes, sorted(set(codes)), "the lookup of a code is a binary search")
+
     def test_each_is_told(self):
         for row in self.listed()[::23]:
             text = self.pwr("explain", row["code"]).stdout
