@@ -23,7 +23,7 @@ bool names_output(const CLI::Option& option) {
 
 /// An empty value would be taken for an absent option.
 std::string refuse_empty(const std::string& value) {
-  return value.empty() ? "the value is empty; leave the option out for its default" : "";
+  return value.empty() ? "the value is empty; leave out the option to use its default" : "";
 }
 
 /// What holds for every option. Lists are greedy by default, and would take the positional
@@ -66,21 +66,22 @@ int parse_and_run(CLI::App& app, const Options& options, int argc, char** argv,
 
 void add_common_options(CLI::App& app, Options& options) {
   const OptionsOf output(app, "Output");
-  app.add_option("--color", options.color, "auto, always or never (NO_COLOR is honoured)")
+  app.add_option("--color", options.color,
+                 "color the output: auto, always or never (NO_COLOR is honored)")
       ->check(CLI::IsMember({"auto", "always", "never"}))
       ->type_name("WHEN")
       ->configurable();
-  app.add_flag("-q,--quiet", options.quiet, "no messages but errors")->configurable();
+  app.add_flag("-q,--quiet", options.quiet, "print no messages except errors")->configurable();
   app.add_option("--progress", options.progress,
-                 "what is being done, how fast and for how long still: auto (on a terminal, after "
-                 "half a second), always or never")
+                 "show progress, rate and remaining time: auto (on a terminal, after half a "
+                 "second), always or never")
       ->check(CLI::IsMember({"auto", "always", "never"}))
       ->type_name("WHEN")
       ->configurable();
   add_diagnostic_options(app, options);
   app.add_flag_function(
       "--watch", [](std::int64_t) {},
-      "run again whenever a file that was read changes, until it is interrupted");
+      "run again whenever an input file changes, until interrupted");
 }
 
 int run_command_line(CLI::App& app, const Options& options, int argc, char** argv,

@@ -59,7 +59,7 @@ struct Access {
 Access found_access(const std::string& path, Trust trust) {
   const std::string folder = folder_of(path);
   return {trust == Trust::in_force,
-          fmt::format("{}if you trust it: `pwr trust {}` once, or --config {} now",
+          fmt::format("{}if you trust it, run `pwr trust {}` once, or pass --config {}",
                       trust == Trust::changed ? "it has changed since it was trusted; " : "",
                       folder.empty() ? "." : folder, path)};
 }
@@ -95,7 +95,7 @@ class StrictConfig final : public CLI::Config {
     Trust trust = named.count() > 0 ? Trust::in_force : Trust::none;
     if (text && trust == Trust::none) trust = trust_of(folder_of(path), *text);
     if (trust != Trust::in_force && !belongs_here(path)) {
-      session.say(path + " belongs to another user and is not read; --config " + path +
+      session.say(path + " is ignored, because it belongs to another user; --config " + path +
                   " reads it");
       return {};
     }
@@ -252,15 +252,15 @@ class Taking {
   void refuse(const OptionRow& row, const ConfigValue& value) {
     if (of_command_line(row)) {
       errors.push_back(error_at(value.span, "PW1503",
-                                "`" + row.long_name + "` is an option of the command line only"));
+                                "`" + row.long_name + "` can be set only on the command line"));
       return;
     }
-    errors.push_back(error_at(
-        value.span, "PW1503",
-        "`" + row.long_name +
-            "` is refused: a piecewise.toml that was found, not named, may not load code, start "
-            "a program or write",
-        "give --" + row.long_name + " on the command line; " + access_.help));
+    errors.push_back(
+        error_at(value.span, "PW1503",
+                 "`" + row.long_name +
+                     "` is refused: a discovered (not explicitly named) piecewise.toml must not "
+                     "load code, start programs or write files",
+                 "pass --" + row.long_name + " on the command line; " + access_.help));
     untrusted.push_back(row.long_name);
   }
 
@@ -288,11 +288,11 @@ class Taking {
     } else {
       const bool named = row.value.starts_with("NAME=");
       return wrong(value, named            ? "\"NAME=VALUE\", a list of them, or { NAME = VALUE }"
-                          : row.repeatable ? "a text or number, or a list of them"
-                                           : "one text or number");
+                          : row.repeatable ? "a string or number, or a list of them"
+                                           : "one string or number");
     }
     if (std::ranges::find(out, "") != out.end())
-      return wrong(value, "no empty text", "leave the line out for the default");
+      return wrong(value, "a non-empty string", "remove the line to use the default");
     return true;
   }
   /// `define = { tp = 2 }` is `define = ["tp=2"]`.
@@ -301,7 +301,7 @@ class Taking {
       std::string text = pair.scalar;
       if (pair.kind == ConfigValue::Kind::flag) text = pair.flag ? "true" : "false";
       if (pair.kind == ConfigValue::Kind::list) text = fmt::format("{}", fmt::join(pair.list, ","));
-      if (text.empty()) return wrong(pair, "a text or number");
+      if (text.empty()) return wrong(pair, "a string or number");
       out.push_back(pair.key + "=" + text);
     }
     return true;
@@ -417,10 +417,10 @@ Result<std::vector<std::string>> values_that_need_trust(const CLI::App& program,
 void add_config_options(CLI::App& program, Options& options, bool has_commands) {
   program
       .set_config("--config", found_file(),
-                  std::string("default values of options; ") + kConfigName +
-                      " of this folder or the nearest one above if left out")
+                  std::string("file with default values of options; default: ") + kConfigName +
+                      " in this folder or the nearest parent")
       ->type_name("FILE");
-  program.add_flag_function("--no-config", [](std::int64_t) {}, "read no piecewise.toml");
+  program.add_flag_function("--no-config", [](std::int64_t) {}, "do not read a piecewise.toml");
   program.config_formatter(std::make_shared<StrictConfig>(program, options, has_commands));
 }
 

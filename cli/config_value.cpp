@@ -108,8 +108,8 @@ class Reader {
 };
 
 tl::unexpected<Diagnostics> no_toml(Span span, const std::string& reason) {
-  return fail(error_at(span, "PW1501", "this is no TOML: " + reason,
-                       "a line is `option = value` or `[command]`; see docs/configuration.md"));
+  return fail(error_at(span, "PW1501", "this is not valid TOML: " + reason,
+                       "each line is `option = value` or `[command]`; see docs/configuration.md"));
 }
 
 /// TOML takes none but tabs and line ends.
@@ -138,7 +138,7 @@ Result<std::vector<ConfigValue>> parse_config(SourceMap& sources, std::string te
     return no_toml(reader.span(parsed.error().source(), 1),
                    std::string(parsed.error().description()));
   } catch (const std::logic_error&) {
-    return no_toml({source, 0, 0}, "a text that its parser gives up on");
+    return no_toml({source, 0, 0}, "the parser cannot read it");
   }
 }
 

@@ -22,15 +22,15 @@ bool is_document(const Options& options) {
 void add_diagnostic_options(CLI::App& program, Options& options) {
   program
       .add_option("--diagnostics", options.diagnostics,
-                  "how errors and warnings are written: text; json or sarif: one document at the "
-                  "end; github: annotations of a workflow")
+                  "format of errors and warnings: text; json or sarif (one document at the end); "
+                  "github (workflow annotations)")
       ->check(CLI::IsMember({"text", "json", "sarif", "github"}))
       ->type_name("FORM")
       ->configurable();
   program
       .add_option("--diagnostics-to", options.diagnostics_to,
-                  "write the document of json or sarif into this file, and text to standard error; "
-                  "the document goes to standard error, and nothing else does, if left out")
+                  "with json or sarif: write the document to this file, and text to standard "
+                  "error; default: only the document, to standard error")
       ->type_name("FILE");
 }
 

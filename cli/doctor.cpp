@@ -7,11 +7,11 @@ namespace pw::cli {
 
 void add_doctor_command(CLI::App& app, const Options& options) {
   auto* sub = app.add_subcommand(
-      "doctor", "Say what this machine has: backends, CUDA compiler, C++ compiler");
+      "doctor", "Show what this machine provides: backends, CUDA compiler, C++ compiler");
   sub->callback([&options] {
     Table table = capability_table(list_capabilities());
     if (!options.config.empty())
-      table.add({"piecewise.toml", options.config, "values of options that are not given"});
+      table.add({"piecewise.toml", options.config, "defaults of options"});
     print_out(table.print(options.format));
   });
 }

@@ -46,34 +46,35 @@ void EngineArgs::add_to(CLI::App& app, bool graph_required) {
       ->capture_default_str()
       ->configurable();
   app.add_option("--driver", stated.engine.driver,
-                 "of cuda. cuda: the first device; host: the same kernels and graphs, run on the "
-                 "host thread by thread (slow)")
+                 "with --backend cuda: `cuda` uses the first GPU, `host` emulates kernels and "
+                 "graphs on the CPU (slow)")
       ->check(CLI::IsMember({"cuda", "host"}))
       ->capture_default_str()
       ->configurable();
   app.add_option("--tokens", tokens,
-                 "a step for each of these token counts; 1,7,16,300 if left out, or the rows of a "
+                 "run a step for each of these token counts; default: 1,7,16,300, or the rows of a "
                  "static graph")
       ->type_name("LIST")
       ->configurable();
-  app.add_option("--steps", stated.steps,
-                 "instead: a line a step, `0:5 1:3` gives 5 tokens to sequence 0 and 3 to 1, `2.` "
-                 "ends 2; attention sees the tokens of earlier steps")
+  app.add_option(
+         "--steps", stated.steps,
+         "run the steps of this file instead, one a line: `0:5 1:3` adds 5 tokens to sequence 0 "
+         "and 3 to sequence 1, `2.` ends sequence 2; attention sees the tokens of earlier steps")
       ->type_name("FILE")
       ->configurable();
-  app.add_option("--cached-tokens", stated.engine.cached_tokens,
-                 "of cuda: tokens of all sequences whose keys and values have a place before the "
-                 "first step, where attention runs there; --max-tokens unless more")
+  app.add_option(
+         "--cached-tokens", stated.engine.cached_tokens,
+         "with --backend cuda: reserve space before the first step for the keys and values of this "
+         "many tokens of all sequences, if attention runs on the GPU; at least --max-tokens")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 32))
       ->configurable();
-  app.add_option(
-         "--schedules", stated.engine.schedules,
-         "of cuda: a table that `pwr tune` wrote, or none; the table of the program if left "
-         "out")
+  app.add_option("--schedules", stated.engine.schedules,
+                 "with --backend cuda: schedule table written by `pwr tune`, or none; default: the "
+                 "built-in table")
       ->type_name("FILE|none")
       ->configurable();
   CLI::Option* given = app.add_option("--plan", stated.planned,
-                                      "run by this plan.json, made by pwr plan or by --report")
+                                      "use this plan.json, written by pwr plan or --report")
                            ->type_name("FILE")
                            ->configurable();
   for (const char* option :
@@ -81,27 +82,26 @@ void EngineArgs::add_to(CLI::App& app, bool graph_required) {
         "--speculative-tokens", "--sequence-parallel", "--loras", "--mode"})
     given->excludes(app.get_option(option));
   CLI::Option* file = app.add_option("--weights", stated.weights,
-                                     "a safetensors file or a .pt2 with the weights, and with "
-                                     "other inputs as far as it has "
-                                     "them; those that are drawn by the seed otherwise")
+                                     "load weights and any other inputs present from this "
+                                     "safetensors file or .pt2; the rest are generated from --seed")
                           ->type_name("FILE")
                           ->configurable();
   app.add_option("--map", stated.map,
-                 "JSON, which tensor of --weights an input is: {\"l{i}_qkv_w\": "
-                 "\"layers.{i}.qkv.weight\"}; without, the one of its name")
+                 "JSON that maps inputs to tensors of --weights: {\"l{i}_qkv_w\": "
+                 "\"layers.{i}.qkv.weight\"}; default: the tensor with the same name")
       ->type_name("FILE")
       ->needs(file)
       ->configurable();
-  app.add_option("--seed", stated.engine.seed, "of weights and inputs")
+  app.add_option("--seed", stated.engine.seed, "seed of generated weights and inputs")
       ->capture_default_str()
       ->configurable();
   app.add_flag("--strict", stated.engine.strict,
-               "of cpu and cuda: bit-equal to the interpreter in single precision; of interpreter: "
-               "that precision")
+               "with --backend cpu or cuda: match the interpreter in single precision bit for bit; "
+               "with interpreter: use that precision")
       ->configurable();
-  app.add_option(
-         "--grouping", grouping,
-         "of cpu and cuda. auto: neighbouring row ops are one kernel; none: an op is a kernel")
+  app.add_option("--grouping", grouping,
+                 "with --backend cpu or cuda: `auto` fuses neighbouring row ops into one kernel, "
+                 "`none` uses one kernel for each op")
       ->check(CLI::IsMember({"auto", "none"}))
       ->capture_default_str()
       ->configurable();

@@ -41,13 +41,13 @@ int run(int argc, char** argv) {
   Options options;
   options.arguments.assign(argv + 1, argv + argc);
   app.add_option("--format", options.format,
-                 "of the answer: table; json: one document; csv: its tables")
+                 "output format: table; json (one document); csv (its tables)")
       ->check(CLI::IsMember({"table", "json", "csv"}))
       ->type_name("FORM")
       ->configurable();
   app.add_option("--plugin", options.plugins,
-                 "a shared library that adds backends, externs of rules, and functions that run "
-                 "ops; it runs with your rights")
+                 "load a shared library that adds backends, externs of rules, and functions that "
+                 "run ops; it runs with your permissions")
       ->type_name("FILE");
   add_common_options(app, options);
   app.set_version_flag("--version", std::string("pwr ") + pw::version());
@@ -55,7 +55,7 @@ int run(int argc, char** argv) {
   app.footer(
       "Examples:\n"
       "  pwr run model.fx.txt --symbol n=arg0_1.0 -r llm -p o2 --tokens 1,7,300 --check\n"
-      "  pwr opt model.json -r llm -p o2 --stats      rewrite; which rule matched how often\n"
+      "  pwr opt model.json -r llm -p o2 --stats      rewrite, and count the matches of each rule\n"
       "  pwr explain rms_quant model.json -r llm      why did it not match?\n"
       "  pwr check my_rules.pwr && pwr test my_rules.pwr\n"
       "Exit codes: 0 ok, 1 negative answer, 2 usage, 3 invalid input, 4 numeric mismatch, 5 "

@@ -69,10 +69,10 @@ Diagnostic parse_mistake(const CLI::App& program, const CLI::ParseError& error) 
   if (word != rest.end() && expects_command) return unknown_command(command, *word);
   if (word != rest.end())
     return error_at({}, "", "`" + line + "` does not expect `" + *word + "`",
-                    "`" + line + " --help` says what it takes");
+                    "`" + line + " --help` shows its usage");
   if (expects_command)
     return error_at({}, "", "`" + line + "` needs a command", "`" + line + " --help` lists them");
-  return error_at({}, "", error.what(), "`" + line + " --help` says what it takes");
+  return error_at({}, "", error.what(), "`" + line + " --help` shows its usage");
 }
 
 }  // namespace pw::cli

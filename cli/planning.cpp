@@ -40,22 +40,22 @@ PlanRequest PlanArgs::request(const Session& session) const {
 
 void PlanArgs::add_to(CLI::App& app) {
   const OptionsOf group(app, "Split and plan");
-  CLI::Option* at = app.add_option("--at", stated.at, "split at this op too (repeatable)")
+  CLI::Option* at = app.add_option("--at", stated.at, "also split at this op (repeatable)")
                         ->type_name("OP")
                         ->configurable();
   if (app.get_option_no_throw("--no-split") == nullptr)  // pwviz draws no pieces then
-    app.add_flag(
-           "!--no-split", stated.split,
-           "do not split: the whole graph, rewritten, is one piece. It is not captured where an op "
-           "of it must not be")
+    app.add_flag("!--no-split", stated.split,
+                 "do not split: the whole rewritten graph is one piece, which is captured only if "
+                 "all of its ops allow it")
         ->excludes(at)
         ->configurable();
-  app.add_option("--fold", fold,
-                 "auto: structurally equal pieces are one class; none: each is its own")
+  app.add_option(
+         "--fold", fold,
+         "auto: structurally equal pieces form one class; none: each piece is its own class")
       ->check(CLI::IsMember({"auto", "none"}))
       ->capture_default_str()
       ->configurable();
-  app.add_option("--max-tokens", stated.max_tokens, "largest token count that is planned for")
+  app.add_option("--max-tokens", stated.max_tokens, "largest token count to plan for")
       ->check(CLI::Range(1, 1 << 24))
       ->capture_default_str()
       ->configurable();
@@ -63,42 +63,43 @@ void PlanArgs::add_to(CLI::App& app) {
       ->type_name("LIST")
       ->configurable();
   CLI::Option* sizes_option =
-      app.add_option("--sizes", sizes, "capture sizes instead of the default ones: 1,2,4,8")
+      app.add_option("--sizes", sizes, "capture sizes to use instead of the default ones: 1,2,4,8")
           ->type_name("LIST")
           ->configurable();
   app.add_option("--size-cap", stated.size_cap,
-                 "largest of the default capture sizes; 512 if left out")
+                 "largest of the default capture sizes; default: 512")
       ->check(CLI::Range(1, 1 << 24))
       ->excludes(sizes_option)
       ->configurable();
   app.add_option("--compile-sizes", compile_sizes,
-                 "compile for exactly these token counts too: 16,64,128")
+                 "also compile for exactly these token counts: 16,64,128")
       ->type_name("LIST")
       ->configurable();
   app.add_option("--max-requests", stated.max_requests,
-                 "sequences of a step, for the default sizes")
+                 "maximum sequences of a step, for the default capture sizes")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str()
       ->configurable();
-  app.add_option("--speculative-tokens", stated.speculative_tokens,
-                 "K: a decode step has 1+K tokens a sequence; captured sizes are multiples of that")
+  app.add_option(
+         "--speculative-tokens", stated.speculative_tokens,
+         "K: a decode step has 1+K tokens for each sequence; capture sizes are multiples of that")
       ->check(CLI::Range(0, 1024))
       ->type_name("K")
       ->capture_default_str()
       ->configurable();
   app.add_option("--sequence-parallel", stated.sequence_parallel,
-                 "ranks that share the tokens of a step: all steps pad to a multiple of them")
+                 "number of ranks that share the tokens of a step; all steps are padded to a "
+                 "multiple of it")
       ->check(CLI::Range(1, 65536))
       ->type_name("RANKS")
       ->capture_default_str()
       ->configurable();
-  app.add_option("--loras", loras, "capture for these numbers of adapters too: 1,4")
+  app.add_option("--loras", loras, "also capture for these numbers of LoRA adapters: 1,4")
       ->type_name("LIST")
       ->configurable();
   app.add_option("--mode", stated.mode,
-                 "what is captured: none, piecewise, full, full_decode_only, full_and_piecewise; "
-                 "the rules' mode if left out, else piecewise. Lowered where an op does not allow "
-                 "it")
+                 "what to capture: none, piecewise, full, full_decode_only, full_and_piecewise; "
+                 "default: the rules' mode, else piecewise. Reduced if an op does not allow it")
       ->check(
           CLI::IsMember({"none", "piecewise", "full", "full_decode_only", "full_and_piecewise"}))
       ->configurable();
@@ -106,13 +107,13 @@ void PlanArgs::add_to(CLI::App& app) {
 
 void add_split_command(CLI::App& app, const Options& options) {
   auto split_args = std::make_shared<SplitArgs>();
-  auto* sub =
-      app.add_subcommand("split", "Cut a graph at attention-like ops into pieces and classes");
+  auto* sub = app.add_subcommand(
+      "split", "Split a graph at attention-like ops into pieces and piece classes");
   split_args->graph.add_to(*sub);
   split_args->rules.add_to(*sub);
   split_args->plan.add_to(*sub);
   sub->add_option("-o,--output", split_args->output,
-                  "write the stitching graph and each piece into this folder")
+                  "write the stitched graph and each piece to this folder")
       ->type_name("DIR");
   sub->footer(
       "Examples:\n  pwr split model.json\n  pwr split model.json -r llm -p o2 -o pieces/\n  pwr "

@@ -36,8 +36,8 @@ void run_pwviz(const Options& options, const VizArgs& args) {
   const bool to_stream = request.output.empty() || names_standard_output(request.output);
   if (to_stream && (request.format == "png" || request.format == "pdf") &&
       ::isatty(STDOUT_FILENO) != 0)
-    session.die("a ." + request.format + " is no text for a terminal", "name a file with -o",
-                kUsage);
+    session.die("a ." + request.format + " picture cannot be written to a terminal",
+                "name a file with -o", kUsage);
   // The outline goes to standard output, messages to standard error: both are looked at.
   request.viz.color = session.color() && request.output.empty() &&
                       (options.color == "always" || ::isatty(STDOUT_FILENO) != 0);
@@ -55,16 +55,16 @@ int run(int argc, char** argv) {
   refuse_found_values(app);
   Options options;
   VizArgs args;
-  app.add_option("files", args.picture.files,
-                 std::string(kGraphFiles) +
-                     "; several to compare; a folder written by pwr opt --trace, or the journal in "
-                     "it")
+  app.add_option(
+         "files", args.picture.files,
+         std::string(kGraphFiles) +
+             "; several to compare them; or a folder written by pwr opt --trace, or its journal")
       ->required();
   app.add_option("-o,--output", args.picture.output,
-                 "the picture; its type follows the extension: .svg .png .pdf .dot .html .txt .md, "
-                 ".me.json and .sync.json for Model Explorer; without it, a text outline");
+                 "output file, in the format of its extension: .svg .png .pdf .dot .html .txt .md, "
+                 "or .me.json and .sync.json for Model Explorer; default: a text outline");
   app.add_option("--format", args.picture.format,
-                 "the type of the picture, whatever the path says; for -o -, or without -o")
+                 "format of the picture, regardless of the extension; for -o -, or without -o")
       ->check(
           CLI::IsMember({"svg", "png", "pdf", "dot", "html", "txt", "md", "me.json", "sync.json"}))
       ->type_name("FORM")
@@ -79,29 +79,31 @@ int run(int argc, char** argv) {
       ->type_name("PASS")
       ->configurable();
   app.add_option("--view", args.view,
-                 fmt::format("where a page opens: {}; overview, all and changes (cropped to what "
-                             "changed) are also forms of the other pictures",
+                 fmt::format("initial view of a page: {}; overview, all and changes (cropped to "
+                             "what changed) also apply to other formats",
                              fmt::join(view_names(), ", ")))
       ->check(CLI::IsMember(view_names()))
       ->capture_default_str()
       ->configurable();
-  app.add_option("--overlay", args.picture.overlay,
-                 "colour nodes by numbers: a JSON object of names of nodes or values")
+  app.add_option(
+         "--overlay", args.picture.overlay,
+         "color nodes by numbers: a JSON object that maps names of nodes or values to numbers")
       ->type_name("FILE")
       ->configurable();
-  app.add_option("--collapse", args.collapse, "what becomes one box: auto, none, pieces, layers")
+  app.add_option("--collapse", args.collapse,
+                 "what to collapse into one box: auto, none, pieces, layers")
       ->check(CLI::IsMember({"auto", "none", "pieces", "layers"}))
       ->capture_default_str()
       ->configurable();
   app.add_option("--most-boxes", args.picture.viz.most_boxes,
-                 "above this many boxes, whole pieces or layers are folded")
+                 "fold whole pieces or layers above this number of boxes")
       ->check(CLI::Range(1, 100000))
       ->capture_default_str()
       ->configurable();
   app.add_flag("--times", args.picture.times,
-               "say how long passes took; without, the same input gives the same page")
+               "include the times of passes in the page, which is otherwise reproducible")
       ->configurable();
-  app.add_flag("!--no-split", args.picture.split, "do not cut the graph at attention-like ops")
+  app.add_flag("!--no-split", args.picture.split, "do not split the graph at attention-like ops")
       ->configurable();
   args.picture.split = true;
   args.plan.add_to(app);
@@ -115,7 +117,7 @@ int run(int argc, char** argv) {
       "  pwviz model.json -o model.svg               the pieces as clusters\n"
       "  pwviz model.json -r llm -p o2 -o o2.html    each pass of o2, one page\n"
       "  pwviz model.json -r llm -p o2 --pass norm_quant -o norm_quant.png\n"
-      "  pwviz trace/ -r llm -o trace.html           a run that pwr opt --trace wrote down\n"
+      "  pwviz trace/ -r llm -o trace.html           a run recorded by pwr opt --trace\n"
       "  pwviz model.json --overlay times.json -o times.html\n"
       "  pwviz before.json after.json -o diff.svg\n"
       "  pwviz model.json --format svg -o - | rsvg-convert > model.png");

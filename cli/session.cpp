@@ -78,7 +78,7 @@ void Session::die(const std::string& message, const std::string& help, int code)
 }
 
 void Session::refuse_json(const std::string& why) const {
-  if (json()) die("there is no JSON of this: " + why, "leave out --format", kUsage);
+  if (json()) die("no JSON output is available: " + why, "leave out --format", kUsage);
 }
 
 Log Session::log() const {
@@ -100,7 +100,7 @@ int exit_code_of(const Diagnostics& diagnostics) {
 
 void add_type_option(CLI::App& app, std::vector<std::string>& types) {
   app.add_option("--type", types,
-                 "the type of an input of a dump that states none: x=bf16[n,64]; repeatable")
+                 "type of an input that the dump does not state: x=bf16[n,64]; repeatable")
       ->type_name("NAME=TYPE")
       ->configurable();
 }
@@ -114,33 +114,34 @@ void GraphOptions::add_to(CLI::App& app, bool required) {
       ->type_name("NAME=DIMS")
       ->configurable();
   add_type_option(app, types);
-  app.add_option(
-         "--graph", number,
-         "of a dump with several graphs, such as a log, or a .pt2 of several models: which, from 1")
+  app.add_option("--graph", number,
+                 "number of the graph, from 1, in a dump with several, such as a log, or a .pt2 "
+                 "with several models")
       ->type_name("N")
       ->configurable();
-  app.add_option("--input", inputs, "an input of a dump that changes from call to call")
+  app.add_option("--input", inputs,
+                 "treat this value of a dump as an input that changes from call to call")
       ->type_name("NAME")
       ->configurable();
-  app.add_option("--weight", weights, "an input of a dump that is a weight")
+  app.add_option("--weight", weights, "treat this input of a dump as a weight")
       ->type_name("NAME")
       ->configurable();
-  app.add_option("--buffer", buffers, "an input of a dump that is a buffer")
+  app.add_option("--buffer", buffers, "treat this input of a dump as a buffer")
       ->type_name("NAME")
       ->configurable();
   app.add_option("--set", values,
-                 "the number of a symbol: s0=4; repeatable, or with commas. Else the tensors of "
-                 "--weights say it")
+                 "set the value of a symbol: s0=4; repeatable, or with commas; default: taken from "
+                 "the tensors of --weights")
       ->delimiter(',')
       ->type_name("SYMBOL=N")
       ->configurable();
   app.add_option("--tokens-symbol", tokens,
-                 "the symbol that counts the tokens of a step, where a graph has several")
+                 "symbol that counts the tokens of a step, if a graph has several symbols")
       ->type_name("SYMBOL")
       ->configurable();
   app.add_option("--replicated", replicated,
-                 "inputs that hold the same on every rank of the groups of collectives: names "
-                 "between commas, or `all`")
+                 "inputs with equal contents on all ranks of a collective's group: comma-separated "
+                 "names, or `all`")
       ->delimiter(',')
       ->type_name("NAMES")
       ->configurable();
@@ -152,14 +153,12 @@ Graph load(const Session& session, const GraphSource& source, bool all) {
 
 void RuleOptions::add_to(CLI::App& app, bool pipeline_too) {
   const OptionsOf group(app, "Rules");
-  app.add_option(
-         "-r,--rules", rules,
-         "a rule file (.pwr); a bare name such as llm is looked up in the built-in library; "
-         "repeatable")
+  app.add_option("-r,--rules", rules,
+                 "rule file (.pwr), or a name in the built-in library, such as llm; repeatable")
       ->type_name("FILE")
       ->configurable();
   if (pipeline_too)
-    app.add_option("-p,--pipeline", pipeline, "the pipeline, pass or rule to run, such as o2")
+    app.add_option("-p,--pipeline", pipeline, "pipeline, pass or rule to run, such as o2")
         ->configurable();
   app.add_option("-D,--define", definitions, "set a param of the rules: -D tp=2")
       ->type_name("NAME=VALUE")

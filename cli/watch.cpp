@@ -116,7 +116,8 @@ int watch(int argc, char** argv, const std::function<int()>& body) {
   std::error_code ignored;
   for (int i = 1; i < argc; ++i) {
     if (std::string_view(argv[i]) == "-") {
-      print_error("error: --watch runs a command again, and standard input can be read once\n");
+      print_error(
+          "error: --watch cannot be used with standard input, which can be read only once\n");
       return kUsage;
     }
     if (std::filesystem::is_directory(argv[i], ignored)) folders.emplace_back(argv[i]);

@@ -109,7 +109,7 @@ class CudaEngine final : public StepEngine {
     std::vector<std::string> out;
     if (const std::uint64_t evicted = kept_->counts().evicted; evicted > 0)
       out.push_back(fmt::format(
-          "  {} damaged objects of the cache, or such as the driver refuses, were thrown away",
+          "  removed {} objects from the cache that are damaged or that the driver rejects",
           evicted));
     const cuda::RuntimeCounters& c = runtime.counters();
     const bool pieces = c.executables > c.whole_steps;
@@ -137,7 +137,7 @@ EngineList builtin_engines() {
   EngineList out;
   for (const BackendKind& kind : backend_kinds()) out.push_back(engine_of(kind));
   out.push_back({.name = "cuda",
-                 .what = "pieces captured and replayed on a device, or on the host in its place",
+                 .what = "captures and replays pieces on a GPU, or emulates it on the CPU",
                  .can = {.strict = true, .fuse = true, .capture = true},
                  .open = CudaEngine::open,
                  .runs = cuda::has_kernel});

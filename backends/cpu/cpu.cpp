@@ -329,8 +329,7 @@ std::vector<std::string> CpuBackend::summary() const {
   if (state_->frozen)
     out.push_back(fmt::format("  frozen: {} packed once", counted(state_->packed_nodes, "weight")));
   if (made.cache.evicted > 0)
-    out.push_back(
-        fmt::format("  {} damaged objects of the cache were thrown away", made.cache.evicted));
+    out.push_back(fmt::format("  removed {} damaged objects from the cache", made.cache.evicted));
   if (!made.cache_problem.empty()) out.push_back("  kernels are not kept: " + made.cache_problem);
   for (const CpuReport::Fallback& f : made.fallbacks)
     out.push_back(fmt::format("  {} × {}: {}", f.nodes, f.op, f.reason));
@@ -339,7 +338,7 @@ std::vector<std::string> CpuBackend::summary() const {
 
 BackendKind cpu_backend() {
   return {.name = "cpu",
-          .what = "row ops as C++ compiled now, the rest as eager does",
+          .what = "compiles row ops as C++, and runs the rest like eager",
           .can = {.ranks = true, .strict = true, .fuse = true},
           .make = [](const BackendOptions& o) { return std::make_unique<CpuBackend>(o); },
           .own_whole = true};

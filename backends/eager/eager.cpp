@@ -56,7 +56,7 @@ std::unique_ptr<Backend> make_eager() { return std::make_unique<Eager>(); }
 
 BackendKind eager_backend() {
   return {.name = "eager",
-          .what = "op by op, by Eigen and by loops",
+          .what = "runs op by op with Eigen and loops",
           .can = {.ranks = true},
           .make = [](const BackendOptions&) { return make_eager(); },
           .runs = has_kernel,

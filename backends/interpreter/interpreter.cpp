@@ -63,7 +63,7 @@ BackendKind interpreter_backend() {
     return make_interpreter(options.strict ? Precision::single : Precision::stated);
   };
   return {.name = "interpreter",
-          .what = "op by op, in double precision (slow)",
+          .what = "runs op by op in double precision (slow)",
           .can = {.ranks = true, .strict = true},
           .make = make,
           .runs = [](const Op& op) { return runs_op(exact_kernels(), op); },

@@ -30,18 +30,21 @@ void run_bench(const Options& options, const BenchArgs& args) {
 void add_bench_command(CLI::App& app, const Options& options) {
   auto args = std::make_shared<BenchArgs>();
   auto* sub = app.add_subcommand(
-      "bench", "Measure steps of a planned graph: as planned, eager, and padded to the most rows");
+      "bench",
+      "Time the steps of a planned graph: as planned, eagerly, and padded to the maximum size");
   args->add_to(*sub);
-  sub->add_option("--histogram", args->bench.histogram,
-                  "instead of --tokens: a step of each token count, the totals weighted by how "
-                  "often it occurs; a file as pwr sizes reads, or lognormal, bimodal, uniform")
+  sub->add_option(
+         "--histogram", args->bench.histogram,
+         "run a step for each token count of this histogram and weight the totals by frequency "
+         "(instead of --tokens): a file in a format of pwr sizes, or lognormal, bimodal, uniform")
       ->type_name("FILE")
       ->configurable();
-  sub->add_option("--repeats", args->bench.repeats, "runs of each step; times are medians")
+  sub->add_option("--repeats", args->bench.repeats, "runs of each step; the median is reported")
       ->check(CLI::Range(1, 100000))
       ->capture_default_str()
       ->configurable();
-  sub->add_flag("--pieces", args->pieces, "times by piece class and size too")->configurable();
+  sub->add_flag("--pieces", args->pieces, "also report times by piece class and size")
+      ->configurable();
   sub->footer(
       "Examples:\n"
       "  pwr bench model.json -r llm -p o2 --backend cpu --tokens 1,7,64\n"

@@ -28,19 +28,20 @@ void run_clear(const Options& options) {
 }  // namespace
 
 void add_cache_commands(CLI::App& app, const Options& options) {
-  auto* sub =
-      app.add_subcommand("cache", "What is kept of compiled kernels, by what they were made from");
+  auto* sub = app.add_subcommand("cache", "Inspect, verify or clear the cache of compiled kernels");
   sub->require_subcommand(1);
-  sub->add_subcommand("stats", "How much there is, and how often it was of use")
+  sub->add_subcommand("stats", "Print the size of the cache and its hit counts")
       ->callback([&options] { run_stats(options); });
-  sub->add_subcommand("verify", "Check every object; throw damaged ones away, and then exit with 1")
+  sub->add_subcommand("verify",
+                      "Check every object; remove damaged ones, and exit with 1 if there are any")
       ->callback([&options] { run_verify(options); });
   sub->add_subcommand("clear", "Remove all objects")->callback([&options] { run_clear(options); });
   sub->footer(
-      "The folder is $PWR_CACHE_DIR, else piecewise under $XDG_CACHE_HOME or ~/.cache; it must be\n"
-      "your own, and closed to others. $PWR_CACHE_READ_ONLY_DIR names one more, which is only "
-      "read.\n"
-      "Example:\n  pwr cache stats --format json");
+      "The folder is $PWR_CACHE_DIR, else piecewise under $XDG_CACHE_HOME or ~/.cache; you must "
+      "own it,\n"
+      "and others must have no access. $PWR_CACHE_READ_ONLY_DIR names a second, read-only cache.\n"
+      "Example:\n"
+      "  pwr cache stats --format json");
 }
 
 }  // namespace pw::cli

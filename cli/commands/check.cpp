@@ -49,22 +49,23 @@ void run_check(const Options& options, const CheckArgs& args) {
 
 void add_check_command(CLI::App& app, const Options& options) {
   auto args = std::make_shared<CheckArgs>();
-  auto* sub = app.add_subcommand("check",
-                                 "Read rule files, report every mistake, and list what is in them");
+  auto* sub =
+      app.add_subcommand("check", "Check rule files, report all errors, and list their contents");
   sub->add_option("files", args->files, "rule files (.pwr)")->required();
   sub->add_flag("--no-analysis", args->no_analysis,
-                "do not look for rules that want the same nodes, rules that never fire, and passes "
-                "that may not end")
+                "skip the search for rules that compete for nodes, rules that never fire, and "
+                "passes that may not terminate")
       ->configurable();
   sub->add_flag("--no-proof", args->no_proof,
-                "do not prove that rules keep the numbers; neither does --no-analysis")
+                "skip the proofs that rules preserve the results (implied by --no-analysis)")
       ->configurable();
   sub->add_flag("--order", args->order,
-                "print the rules in the order in which they enable each other, and nothing else")
+                "only print the rules, in the order in which they enable each other")
       ->configurable();
-  sub->add_option("--tests", args->tests, "write the graphs of the warnings as tests, to run them")
+  sub->add_option("--tests", args->tests, "write the graphs of the warnings to this file as tests")
       ->type_name("FILE");
-  sub->add_option("--format", args->format, "table, json or csv; with --order also dot")
+  sub->add_option("--format", args->format,
+                  "output format: table, json or csv; with --order also dot")
       ->check(CLI::IsMember({"table", "json", "csv", "dot"}))
       ->configurable();
   sub->footer(

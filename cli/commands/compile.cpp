@@ -28,9 +28,8 @@ void say_compiled(const Session& session, const CompiledGraph& done, const std::
     session.say(fmt::format("cubins: {} from the cache, {} compiled now", done.cache->found,
                             done.cache->made));
     if (done.cache->evicted > 0)
-      session.say(
-          fmt::format("  {} damaged objects of the cache were thrown away", done.cache->evicted));
-    if (!done.cache_problem.empty()) session.say("  cubins are not kept: " + done.cache_problem);
+      session.say(fmt::format("  removed {} damaged objects from the cache", done.cache->evicted));
+    if (!done.cache_problem.empty()) session.say("  cubins are not cached: " + done.cache_problem);
   }
   session.say("sources, cubins, plan.json and report are in " + folder);
 }
@@ -107,7 +106,8 @@ void run_tune(const Options& options, const TuneArgs& args) {
                             counted(tuned.schedules.entries().size(), "schedule"),
                             are(tuned.schedules.entries().size()), args.output, args.output));
   }
-  session.say(fmt::format("{} of {} are not the usual schedule", tuned.gains, tuned.rows.size()));
+  session.say(
+      fmt::format("{} of {} differ from the default schedule", tuned.gains, tuned.rows.size()));
 }
 
 }  // namespace
@@ -120,42 +120,43 @@ void add_compile_commands(CLI::App& app, const Options& options) {
   compile->rules.add_to(*sub);
   compile->plan.add_to(*sub);
   sub->add_option("-o,--output", compile->output,
-                  "the folder for sources, cubins, plan.json and the report; or model.pwx: one "
-                  "file that `pwr run` runs where no compiler is")
+                  "output folder for sources, cubins, plan.json and the report; or model.pwx: a "
+                  "single file that `pwr run` executes without a compiler")
       ->type_name("DIR|FILE.pwx");
-  sub->add_option("--dump", compile->dump,
-                  "write the graph before and after each pass, the pieces, all sources, plan.json "
-                  "and stats.json into this folder too; with --quality and no graph, each "
-                  "kernel's cubin")
+  sub->add_option(
+         "--dump", compile->dump,
+         "also write the graph before and after each pass, the pieces, all sources, plan.json and "
+         "stats.json to this folder; with --quality and no graph, write each kernel's cubin")
       ->type_name("DIR");
-  sub->add_option("--arch", compile->compile.archs, "the architectures: sm_80,sm_90,sm_100,sm_120")
+  sub->add_option("--arch", compile->compile.archs,
+                  "target architectures: sm_80,sm_90,sm_100,sm_120")
       ->delimiter(',')
       ->check(CLI::IsMember(cuda_architectures()))
       ->capture_default_str()
       ->configurable();
   sub->add_option("--grouping", compile->grouping,
-                  "auto: neighbouring row ops are one kernel; none: each op is its own, a fused op "
-                  "too")
+                  "auto: fuse neighbouring row ops into one kernel; none: one kernel for each op, "
+                  "including fused ops")
       ->check(CLI::IsMember({"auto", "none"}))
       ->capture_default_str()
       ->configurable();
   sub->add_flag("--strict", compile->compile.strict,
-                "exact division and roots, no fused multiply-add: the interpreter's bits")
+                "use exact division and roots and no fused multiply-add, to match the interpreter "
+                "bit for bit")
       ->configurable();
   sub->add_option("--schedules", compile->compile.schedules,
-                  "a table that `pwr tune` wrote, or none; the table of the program if left out")
+                  "schedule table written by `pwr tune`, or none; default: the built-in table")
       ->type_name("FILE|none")
       ->configurable();
-  sub->add_option(
-         "--tokens", compile->compile.tokens,
-         "tokens that schedules are taken for; the plan's largest capture size if left out")
+  sub->add_option("--tokens", compile->compile.tokens,
+                  "token count to select schedules for; default: the plan's largest capture size")
       ->check(CLI::Range(1, 1 << 24))
       ->configurable();
   sub->add_option("--backend", compile->backend,
-                  "of a .pwx: what it is compiled for, as of `pwr run`")
+                  "with a .pwx: the backend to compile for, as in `pwr run`")
       ->capture_default_str()
       ->configurable();
-  sub->add_option("--driver", compile->driver, "of a .pwx for cuda: cuda, or host")
+  sub->add_option("--driver", compile->driver, "with a .pwx for cuda: the driver, cuda or host")
       ->check(CLI::IsMember({"cuda", "host"}))
       ->capture_default_str()
       ->configurable();
@@ -171,33 +172,34 @@ void add_compile_commands(CLI::App& app, const Options& options) {
   sub->callback([compile, &options] { run_compile(options, *compile); });
 
   auto tune = std::make_shared<TuneArgs>();
-  sub = app.add_subcommand(
-      "tune", "Find each kernel's schedule: compile candidates, drop what spills, time the rest");
+  sub = app.add_subcommand("tune",
+                           "Find the best schedule for each kernel: compile candidates, drop those "
+                           "that spill, time the rest");
   tune->graph.add_to(*sub);
   tune->rules.add_to(*sub);
   tune->plan.add_to(*sub);
   sub->add_option("-o,--output", tune->output,
-                  "the table; entries of other kernels that are there already stay")
+                  "output table; existing entries for other kernels are preserved")
       ->type_name("FILE");
-  sub->add_option("--arch", tune->tune.archs, "the architectures: sm_80,sm_90,sm_100,sm_120")
+  sub->add_option("--arch", tune->tune.archs, "target architectures: sm_80,sm_90,sm_100,sm_120")
       ->delimiter(',')
       ->check(CLI::IsMember(cuda_architectures()))
       ->capture_default_str()
       ->configurable();
-  sub->add_option("--tokens", tune->tokens, "token counts, each tuned for")
+  sub->add_option("--tokens", tune->tokens, "token counts to tune for")
       ->type_name("LIST")
       ->capture_default_str()
       ->configurable();
   sub->add_flag("--strict", tune->tune.strict, "tune the kernels of `pwr compile --strict`")
       ->configurable();
-  sub->add_flag(
-         "--measure", tune->tune.measure,
-         "time candidates on the device that is here instead of by the model of one; name its "
-         "architecture with --arch")
+  sub->add_flag("--measure", tune->tune.measure,
+                "time candidates on the local GPU instead of with a device model; name its "
+                "architecture with --arch")
       ->configurable();
   sub->footer(
-      "A schedule changes how fast a kernel is, and none of its bits.\n"
-      "Example:\n  pwr tune model.json -r llm -p o2 --tokens 1,64,4096 -o schedules.json\n"
+      "A schedule changes the speed of a kernel, but not its results.\n"
+      "Example:\n"
+      "  pwr tune model.json -r llm -p o2 --tokens 1,64,4096 -o schedules.json\n"
       "  pwr compile model.json -r llm -p o2 --schedules schedules.json -o compiled/");
   sub->callback([tune, &options] { run_tune(options, *tune); });
 }

@@ -44,7 +44,7 @@ void run_diff(const Options& options, const DiffArgs& args) {
   if (!diff.equal() || options.format != "table")
     print_out(diff_answer(diff, args.limit).print(options.format));
   if (diff.renamed_inputs > 0)
-    session.say(fmt::format("{} {} called otherwise, and told apart by use",
+    session.say(fmt::format("{} {} named differently, and matched by use",
                             counted(diff.renamed_inputs, "input"), are(diff.renamed_inputs)));
   if (diff.equal()) {
     session.say(fmt::format("the graphs are equal up to names and order ({})",
@@ -60,7 +60,7 @@ void run_diff(const Options& options, const DiffArgs& args) {
 void add_diff_command(CLI::App& app, const Options& options) {
   auto args = std::make_shared<DiffArgs>();
   auto* sub = app.add_subcommand(
-      "diff", "Say what differs between two graphs; exit code 1 where they differ");
+      "diff", "Show the differences between two graphs; exit with 1 if there are any");
   sub->add_option("before", args->before.path, kGraphFiles)->required();
   sub->add_option("after", args->after.path, "the other graph")->required();
   sub->add_option("--symbol", args->symbols,
@@ -68,19 +68,19 @@ void add_diff_command(CLI::App& app, const Options& options) {
       ->type_name("NAME=DIMS")
       ->configurable();
   add_type_option(*sub, args->types);
-  sub->add_option(
-         "--fold", args->fold,
-         "auto: changes that are equal up to names and layers are one row; none: a row each")
+  sub->add_option("--fold", args->fold,
+                  "auto: group changes that are equal up to names and layers in one row; none: one "
+                  "row for each")
       ->check(CLI::IsMember({"auto", "none"}))
       ->capture_default_str()
       ->configurable();
-  sub->add_option("--limit", args->limit, "rows to print at most; 0: all")
+  sub->add_option("--limit", args->limit, "maximum number of rows to print; 0: all")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str()
       ->configurable();
   sub->footer(
-      "Names, groups, sources and the order of nodes are no differences. Inputs are the same where "
-      "both graphs have the same names of inputs, and are told apart by their use where not.\n"
+      "Names, groups, sources and the order of nodes are ignored. Inputs are matched by name if "
+      "both graphs have the same input names, and by use otherwise.\n"
       "Examples:\n"
       "  pwr diff before.json after.json\n"
       "  pwr diff mine.fx.txt theirs.fx.txt --symbol n=arg0_1.0 --format json\n"

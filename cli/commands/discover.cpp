@@ -45,47 +45,49 @@ void run_discover(const Options& options, const DiscoverArgs& args) {
 
 void add_discover_command(CLI::App& app, const Options& options) {
   auto args = std::make_shared<DiscoverArgs>();
-  auto* sub = app.add_subcommand("discover", "Find rules that nobody wrote, and prove them");
-  sub->add_option("--ops", args->request.ops,
-                  fmt::format("ops that graphs are made of, by comma; without --from {}",
-                              fmt::join(kOps, ",")))
+  auto* sub = app.add_subcommand("discover", "Find new rules and prove them");
+  sub->add_option(
+         "--ops", args->request.ops,
+         fmt::format("comma-separated ops to build graphs from; default without --from: {}",
+                     fmt::join(kOps, ",")))
       ->delimiter(',')
       ->configurable();
   sub->add_option("--from", args->from,
-                  "graphs whose windows are looked at: what a few nodes of them equal, and costs "
-                  "less")
+                  "search windows of a few nodes in these graphs for cheaper equivalents")
       ->type_name("GRAPH")
       ->configurable();
-  sub->add_option("--often", args->request.often, "only windows that are there so often")
+  sub->add_option("--often", args->request.often, "only windows that occur at least this often")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str()
       ->configurable();
-  sub->add_option("--symbol", args->symbols, "of a dump: n=arg0_1.0 makes an axis symbolic")
+  sub->add_option("--symbol", args->symbols, "make an axis of a dump symbolic: n=arg0_1.0")
       ->configurable();
   add_type_option(*sub, args->types);
   sub->add_option("--derives", args->derives,
-                  "files of rules, or names of the library: how many of them the rules found "
-                  "derive, and how many it takes")
+                  "rule files or library names: report how many of their rules the discovered "
+                  "rules derive, and how many it takes")
       ->type_name("RULES")
       ->configurable();
-  sub->add_option("--nodes", args->request.nodes, "most nodes of a graph")
+  sub->add_option("--nodes", args->request.nodes, "maximum nodes of a graph")
       ->check(CLI::Range(1, 3))
       ->capture_default_str()
       ->configurable();
-  sub->add_option("--inputs", args->request.inputs, "most inputs of a graph")
+  sub->add_option("--inputs", args->request.inputs, "maximum inputs of a graph")
       ->check(CLI::Range(1, 4))
       ->capture_default_str()
       ->configurable();
-  sub->add_option("--seed", args->request.seed, "of the numbers that tell graphs apart")
+  sub->add_option("--seed", args->request.seed, "seed of the numbers that distinguish graphs")
       ->capture_default_str()
       ->configurable();
   sub->add_option("-o,--output", args->output,
-                  "the .pwr file of the rules, each with a test; - is standard output");
+                  "output .pwr file for the rules, each with a test; - is standard output");
   sub->footer(
-      "Graphs that agree over a prime field, at two sets of shapes, are written as a rule for all\n"
-      "sizes. It stays if it is proved, its test passes, and the rules before it do not derive "
-      "it.\n"
-      "Exit code: 0, whether rules are found or not.\n\nExamples:\n  pwr discover -o found.pwr\n"
+      "Graphs that agree over a prime field, for two sets of shapes, become a rule for all sizes.\n"
+      "A rule is kept if it is proved, its test passes, and earlier rules do not derive it.\n"
+      "Exit code: 0, whether or not rules are found.\n"
+      "\n"
+      "Examples:\n"
+      "  pwr discover -o found.pwr\n"
       "  pwr discover --ops add,mul,neg --nodes 2 -o -\n"
       "  pwr discover --from layer.pwg -o found.pwr\n"
       "  pwr discover --ops relu,cat,split --derives merge --format json");

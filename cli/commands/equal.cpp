@@ -17,13 +17,13 @@ struct EqualArgs {
 };
 
 void say_rest(const Session& session, const proof::Equality& equality) {
-  for (const std::string& granted : equality.granted) session.say("taken for granted: " + granted);
+  for (const std::string& granted : equality.granted) session.say("assumed: " + granted);
   if (!equality.assumed.empty())
-    session.say(fmt::format("taken to be equal, for their names and types: {}",
+    session.say(fmt::format("assumed equal, based on their names and types: {}",
                             fmt::join(equality.assumed, ", ")));
   session.say(fmt::format("{} of {} nodes of a rank are parts of nodes of the first graph",
                           equality.matched, equality.nodes));
-  if (equality.rounds) session.say("sums over ranks are added up in another order");
+  if (equality.rounds) session.say("sums over ranks are added in a different order");
 }
 
 void run_equal(const Options& options, const EqualArgs& args) {
@@ -59,14 +59,15 @@ void run_equal(const Options& options, const EqualArgs& args) {
 void add_equal_command(CLI::App& app, const Options& options) {
   auto args = std::make_shared<EqualArgs>();
   auto* sub = app.add_subcommand(
-      "equal", "Prove that graphs compute the same: one device's against those of several ranks");
+      "equal",
+      "Prove that a single-device graph and those of several ranks compute the same results");
   sub->add_option("single", args->single.path, kGraphFiles)->required();
-  sub->add_option("ranks", args->ranks, "the graphs of the ranks, in order; one: another graph")
+  sub->add_option("ranks", args->ranks, "the graphs of the ranks, in order; or one other graph")
       ->required();
-  sub->add_option(
-         "--relation", args->relation,
-         "what the inputs of the first graph are of those of the ranks, and what is claimed "
-         "of outputs; left out: inputs of one name are equal, and so are all outputs")
+  sub->add_option("--relation", args->relation,
+                  "relation file: how inputs of the first graph correspond to those of the ranks, "
+                  "and claims about outputs; default: inputs with the same name are equal, and so "
+                  "are all outputs")
       ->type_name("FILE")
       ->configurable();
   sub->add_option("--symbol", args->symbols,
@@ -75,18 +76,20 @@ void add_equal_command(CLI::App& app, const Options& options) {
       ->configurable();
   add_type_option(*sub, args->types);
   sub->footer(
-      "A relation has a line an input, the first graph's name first:\n"
+      "A relation has one line for each input, starting with the name in the first graph:\n"
       "  w = gathered(w){dim = 0}     rank after rank along an axis\n"
-      "  qkv = blocks(qkv){dim = 0, sizes = [8, 2, 2]}   of parts\n"
+      "  qkv = blocks(qkv){dim = 0, sizes = [8, 2, 2]}   in parts\n"
       "  ids = replicated(ids)        the same on all ranks\n"
       "  g = partial(g)               the sum over the ranks\n"
-      "  x = cat(x_1, x_2){dim = 0}   several inputs of the second\n"
-      "  *_up_w = gathered(*_up_w){dim = 1}   one text for a star\n"
-      "  zero = 0.0                   an input that holds a number\n"
-      "  granted my_attention along 1   each place by itself\n"
-      "  claim y = replicated(y)      of an output; also gathered,\n"
+      "  x = cat(x_1, x_2){dim = 0}   several inputs of the second graph\n"
+      "  *_up_w = gathered(*_up_w){dim = 1}   a star matches any text\n"
+      "  zero = 0.0                   an input that contains a number\n"
+      "  granted my_attention along 1   assume independence along an axis\n"
+      "  claim y = replicated(y)      about an output; also gathered,\n"
       "                               partial\n"
-      "Exit code: 0 if all claims are proved, else 1, with the node\nwhere the graphs part.\n\n"
+      "Exit code: 0 if all claims are proved, else 1, with the node\n"
+      "where the graphs diverge.\n"
+      "\n"
       "Examples:\n"
       "  pwr equal tp1.json tp2.rank0.json tp2.rank1.json --relation tp2.txt\n"
       "  pwr equal before.pwg after.pwg\n"

@@ -50,8 +50,8 @@ std::string alike(const NearMissGroup& group) {
 std::string match_of(const NearMiss& miss) {
   if (!miss.complete || miss.node_names.empty()) return "";
   std::string out = miss.since.empty()
-                        ? "the match was there from the start: "
-                        : fmt::format("the match came up in pass `{}`: ", miss.since);
+                        ? "the match existed from the start: "
+                        : fmt::format("the match appeared in pass `{}`: ", miss.since);
   for (const std::string& name : miss.node_names)
     out += fmt::format("{}%{}", &name == miss.node_names.data() ? "" : ", ", name);
   return out;
@@ -121,7 +121,7 @@ std::string header(const Explanation& found, const ExplainArgs& args) {
   if (args.expect && *args.expect != found.matches)
     out += fmt::format(", expected {}", *args.expect);
   if (found.range) out += fmt::format(" for {}..{} tokens", found.range->min, found.range->max);
-  if (found.otherwise) out += ", for steps that do not meet what rules assume";
+  if (found.otherwise) out += ", for steps that do not satisfy the assumptions of rules";
   return out;
 }
 
@@ -145,13 +145,13 @@ void run_explain(const Options& options, const ExplainArgs& args) {
   if (explained_code(options, word)) return;
   Session session(options);
   if (word.empty())
-    session.die("there is no rule or code to explain",
+    session.die("no rule or code is given",
                 "pwr explain add_rms model.json -r llm, pwr explain PW0220, pwr explain --codes",
                 kUsage);
   if (args.graph.path.empty() && looks_like_code(word))
     session.die("there is no code `" + word + "`", "`pwr explain --codes` lists them", kUsage);
   if (args.graph.path.empty())
-    session.die("`" + word + "` is no code; to explain a rule, name a graph too",
+    session.die("`" + word + "` is not a code; to explain a rule, name a graph too",
                 "pwr explain " + word + " model.json -r llm", kUsage);
   ExplainRequest request = args.explain;
   request.options.pipeline = args.rules.pipeline;
@@ -194,45 +194,47 @@ void run_match(const Options& options, const MatchArgs& args) {
 
 void add_explain_commands(CLI::App& app, const Options& options) {
   auto args = std::make_shared<ExplainArgs>();
-  auto* sub = app.add_subcommand("explain", "Say why a rule did not match, or what a code means");
+  auto* sub =
+      app.add_subcommand("explain", "Explain why a rule did not match, or what a code means");
   sub->add_option("rule", args->explain.rule,
                   "a rule, family or group; or a code: PW0220 of a diagnostic, " +
                       near_miss_range() + " of a near miss");
   args->graph.add_to(*sub, false);
   args->rules.add_to(*sub);
-  sub->add_option(
-         "--before", args->explain.options.before,
-         "with -p: near misses are those of the graph before this pass (else before the first with "
-         "the rule)")
+  sub->add_option("--before", args->explain.options.before,
+                  "with -p: report near misses in the graph before this pass (default: before the "
+                  "first pass with the rule)")
       ->configurable();
   sub->add_option("--at", args->explain.options.at,
-                  "only what concerns a node of this name; with -p, at whatever time it had it")
+                  "only report on the node with this name; with -p, at any time of the run")
       ->configurable();
-  sub->add_option("--tokens", args->explain.options.tokens,
-                  "with -p: the graph that the pipeline makes for steps of so many tokens")
+  sub->add_option(
+         "--tokens", args->explain.options.tokens,
+         "with -p: explain the graph that the pipeline produces for steps with this many tokens")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24))
       ->configurable();
-  sub->add_option("--expect", args->expect,
-                  "exit with 1 unless it matches so often; then print the odd ones out")
+  sub->add_option(
+         "--expect", args->expect,
+         "exit with 1 unless the rule matches this often, and print the places that differ")
       ->configurable();
   sub->add_option("--most", args->explain.options.most,
-                  "near misses printed at most, after grouping")
+                  "maximum number of near misses to print, after grouping")
       ->configurable();
-  sub->add_flag("--codes", args->codes, "list all codes with what they mean, and stop")
+  sub->add_flag("--codes", args->codes, "list all codes with their meanings, and exit")
       ->configurable();
   sub->add_flag("--pieces", args->explain.pieces,
-                "a match has to lie in one piece of the split graph")
+                "require that a match is within one piece of the split graph")
       ->configurable();
   sub->footer(
-      "Without -p the rule is asked on the graph as it is. With -p the pipeline is run, and every "
-      "match\n"
-      "that stood at some time is followed: applied, in which pass; consumed by which rule, at "
-      "which\n"
-      "step (N10); not in a pass that ran (N11); out of fuel (N12); lost to a rule above or to a "
-      "lower\n"
-      "cost (N16); undone by which `ensures`, because of which node (N17); or with a right side "
-      "that\n"
-      "cannot be built (its code says why).\n"
+      "Without -p the rule is matched on the graph as given. With -p the pipeline is run, and "
+      "every\n"
+      "match that existed at some time is traced: applied (in which pass); consumed by another "
+      "rule\n"
+      "(which, and at which step, N10); not in a pass that ran (N11); out of fuel (N12); lost to "
+      "a\n"
+      "preferred rule or a lower cost (N16); undone by an `ensures` (which, and because of which "
+      "node,\n"
+      "N17); or with a right side that cannot be built (its code gives the reason).\n"
       "Examples:\n"
       "  pwr explain add_rms model.json -r llm\n"
       "  pwr explain rms_quant model.json -r llm -p o2\n"
@@ -248,10 +250,12 @@ void add_explain_commands(CLI::App& app, const Options& options) {
   find->add_option("pattern", match->pattern, "the left side of a rule")->required();
   match->graph.add_to(*find);
   match->rules.add_to(*find, false);
-  find->add_option("--most", match->most, "matches printed at most")->configurable();
+  find->add_option("--most", match->most, "maximum number of matches to print")->configurable();
   find->footer(
-      "Values may have other users: nothing is consumed. Shared patterns of -r files may be used.\n"
-      "Without a match the nearest miss is explained, and the exit code is 1.\n"
+      "Matched values may have other users, because nothing is consumed. The pattern may use "
+      "shared\n"
+      "patterns of -r files. If nothing matches, the nearest miss is explained and the exit code "
+      "is 1.\n"
       "Examples:\n"
       "  pwr match 'y = mul(silu(g), u)' model.json\n"
       "  pwr match 'n = rms(x, w){eps}  q = static_scaled_fp8_quant(n, s)' model.json -r llm\n"

@@ -50,16 +50,16 @@ void report_groups(const Session& session, const Exploration& found) {
   for (const ExploredSetting& at : found.settings) {
     const std::string under = at.name.empty() ? "" : "under " + at.name + ": ";
     const std::size_t all = found.passes.size(), idle = at.results.idle.size();
-    session.say(fmt::format(
-        "{}{} of {} passes change the graph in some order; the other {} commute with all, so they "
-        "are not put in order",
-        under, all - idle, all, idle));
+    session.say(
+        fmt::format("{}{} of {} passes change the graph in some order; the other {} commute with "
+                    "all, so they are not reordered",
+                    under, all - idle, all, idle));
     for (const std::vector<std::size_t>& passes : at.results.together) {
       std::vector<std::string> names;
       for (const std::size_t pass : passes) names.push_back(found.passes[pass]);
       session.say(fmt::format(
-          "{}not all orders were explored: {} run as one, since they commute where the written "
-          "order comes to them; --passes puts fewer in order, one by one",
+          "{}not all orders were explored: {} run as one unit, because they commute where the "
+          "written order reaches them; use --passes to reorder fewer passes individually",
           under, fmt::join(names, ", ")));
     }
   }
@@ -95,7 +95,7 @@ void run_study_command(const Session& session, const Options& options, const Exp
                        session.need(parse_shard(args.shard))};
   const StudyProgress progress =
       session.need(run_study(study_graphs(session, args), rules, request, session.log()));
-  session.say(fmt::format("{}, {} of them were there; {} of a pass",
+  session.say(fmt::format("{}, {} of them already done; {} of a pass",
                           counted(progress.units, "unit"), progress.done,
                           counted(progress.runs, "run")));
   show_study(session, options, args, args.study);
@@ -109,12 +109,11 @@ void run_explore_one(const Session& session, const Options& options, const Explo
   const ExploreRequest request = explore_request(session, args);
   const Exploration found = session.need(explore(graph, rules, request, session.log()));
   print_out(explore_answer(found, args.most).print(options.format));
-  session.say(fmt::format("{}, with {} at their end; {} of a pass",
-                          counted(found.orders(), "order"), counted(found.graphs(), "graph"),
-                          counted(found.runs(), "run")));
+  session.say(fmt::format("{}, ending in {}; {} of a pass", counted(found.orders(), "order"),
+                          counted(found.graphs(), "graph"), counted(found.runs(), "run")));
   report_groups(session, found);
   for (const std::string& circle : found.left_out)
-    session.say("left out, since other precedence makes a circle of it: " + circle);
+    session.say("skipped, because it forms a cycle with other precedence: " + circle);
   const bool more = std::any_of(found.settings.begin(), found.settings.end(),
                                 [&](const auto& at) { return at.ranked.size() > args.most; });
   if (more) session.say(fmt::format("the best {} are shown; --most shows more", args.most));
@@ -137,56 +136,57 @@ void run_explore(const Options& options, const ExploreArgs& args) {
     return show_study(session, options, args, args.study);
   if (!args.study.empty()) return run_study_command(session, options, args);
   if (args.files.size() == 1) return run_explore_one(session, options, args);
-  session.die(args.files.empty() ? "no graph is named" : "several graphs are a study",
-              args.files.empty() ? "name one, or a study that was made: --study FILE"
-                                 : "name a file for it: --study FILE",
+  session.die(args.files.empty() ? "no graph is given" : "several graphs need a study",
+              args.files.empty() ? "name a graph, or an existing study: --study FILE"
+                                 : "name a file for the study: --study FILE",
               kUsage);
 }
 
 void add_space_options(CLI::App& sub, ExploreArgs& args) {
   sub.add_option("--space", args.explore.space,
-                 "an `explore` item of the rules; what options state comes before it")
+                 "use this `explore` item of the rules; options override it")
       ->type_name("NAME")
       ->configurable();
   sub.add_option("--passes", args.explore.passes,
-                 "put these in order, and leave the others of the pipeline where they are: before "
-                 "or behind them; without, all of it")
+                 "reorder only these passes, and run the others of the pipeline before or after "
+                 "them, as written; default: reorder all")
       ->delimiter(',')
       ->type_name("LIST")
       ->configurable();
-  sub.add_option("--before", args.before, "a:b, only orders in which a stands before b")
+  sub.add_option("--before", args.before, "a:b, only orders in which a runs before b")
       ->type_name("A:B")
       ->configurable();
-  sub.add_option("--by", args.explore.by,
-                 "nodes, ops, bytes, launches, peak_bytes, modelled_us, measured_us, compile_ms: "
-                 "what an order costs; the first decides, all make the Pareto front; nodes if "
-                 "left out")
+  sub.add_option(
+         "--by", args.explore.by,
+         "costs of an order: nodes, ops, bytes, launches, peak_bytes, modelled_us, measured_us, "
+         "compile_ms; the first ranks the orders, all form the Pareto front; default: nodes")
       ->delimiter(',')
       ->type_name("COSTS")
       ->configurable();
-  sub.add_flag("--subsets", args.explore.subsets, "passes may be left out, too")->configurable();
-  sub.add_option("--with", args.with, "each of these values of a param: tp=1,2,4; repeatable")
+  sub.add_flag("--subsets", args.explore.subsets, "also try leaving passes out")->configurable();
+  sub.add_option("--with", args.with, "try each of these values of a param: tp=1,2,4; repeatable")
       ->type_name("NAME=VALUES")
       ->configurable();
-  sub.add_option("--token-ranges", args.tokens, "each of these ranges of tokens: 1..256,257..8192")
+  sub.add_option("--token-ranges", args.tokens, "try each of these token ranges: 1..256,257..8192")
       ->type_name("RANGES")
       ->configurable();
   sub.add_option("--over", args.over,
-                 "rules, between commas: each order of precedence among them, beside the written "
-                 "one")
+                 "comma-separated rules: try each order of precedence among them, in addition to "
+                 "the written one")
       ->type_name("RULES")
       ->configurable();
-  sub.add_option("--backend", args.explore.backend, "for measured_us and compile_ms")
+  sub.add_option("--backend", args.explore.backend, "backend for measured_us and compile_ms")
       ->capture_default_str()
       ->type_name("NAME")
       ->configurable();
   sub.add_option("--tokens", args.explore.rows,
-                 "of the step that is modelled or measured; 256 or as many as the graph allows if "
-                 "left out")
+                 "tokens of the step that is modelled or measured; default: 256, or the maximum of "
+                 "the graph if that is less")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24))
       ->type_name("N")
       ->configurable();
-  sub.add_option("--repeats", args.explore.repeats, "of each measured step; times are medians")
+  sub.add_option("--repeats", args.explore.repeats,
+                 "runs of each measured step; the median is reported")
       ->check(CLI::Range(1, 100000))
       ->capture_default_str()
       ->configurable();
@@ -194,27 +194,30 @@ void add_space_options(CLI::App& sub, ExploreArgs& args) {
 
 void add_study_options(CLI::App& sub, ExploreArgs& args) {
   sub.add_option("--study", args.study,
-                 "keep a row for each order of each graph in this SQLite file, and go on where it "
-                 "was interrupted; without graphs, show it")
+                 "store a row for each order of each graph in this SQLite file, and resume if it "
+                 "was interrupted; without graphs, show the study")
       ->type_name("FILE");
   sub.add_option("--sample", args.explore.sample,
-                 "of a study: so many orders, drawn with --seed, instead of all")
+                 "with --study: sample this many orders, drawn with --seed, instead of all")
       ->check(CLI::Range(1, 1'000'000))
       ->type_name("N")
       ->configurable();
-  sub.add_option("--seed", args.seed, "of --sample; 1 if left out")->type_name("N")->configurable();
-  sub.add_option("--shard", args.shard, "only the I-th of N parts of the study: 2/8")
+  sub.add_option("--seed", args.seed, "with --sample: the random seed; default: 1")
+      ->type_name("N")
+      ->configurable();
+  sub.add_option("--shard", args.shard, "only run part I of N of the study: 2/8")
       ->capture_default_str()
       ->type_name("I/N")
       ->configurable();
-  sub.add_option("--merge", args.merge, "join the studies that are named into this file")
+  sub.add_option("--merge", args.merge, "merge the named studies into this file")
       ->type_name("FILE");
-  sub.add_flag("--rows", args.rows, "print a study's units instead: as CSV, or as JSON")
+  sub.add_flag("--rows", args.rows, "print the units of a study instead, as CSV or JSON")
       ->configurable();
   sub.add_option("--report", args.report,
-                 "write a page: states with the best path, the Pareto front, who takes whose nodes")
+                 "write an HTML page with the states, the best path, the Pareto front, and which "
+                 "rule takes whose nodes")
       ->type_name("FILE");
-  sub.add_option("--most", args.most, "show so many end graphs, or orders, the best first")
+  sub.add_option("--most", args.most, "number of final graphs or orders to show, best first")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str()
       ->configurable();
@@ -224,10 +227,9 @@ void add_study_options(CLI::App& sub, ExploreArgs& args) {
 
 void add_explore_command(CLI::App& app, const Options& options) {
   auto args = std::make_shared<ExploreArgs>();
-  auto* sub = app.add_subcommand(
-      "explore",
-      "Run the passes of a pipeline in all orders: which is best, and which rule takes "
-      "whose nodes");
+  auto* sub = app.add_subcommand("explore",
+                                 "Run the passes of a pipeline in all orders to find the best one, "
+                                 "and which rule takes whose nodes");
   args->dump.add_to(*sub, false);
   sub->remove_option(sub->get_option("graph"));  // its one is one of several here
   sub->add_option("graphs", args->files,
@@ -237,12 +239,13 @@ void add_explore_command(CLI::App& app, const Options& options) {
   add_space_options(*sub, *args);
   add_study_options(*sub, *args);
   sub->footer(
-      "A pass is run once on each graph that some order comes to.\n"
-      "Examples:\n  pwr explore model.json -r llm -p o2 --passes norm,rope,activation,norm_quant\n"
+      "A pass runs once on each graph that some order reaches.\n"
+      "Examples:\n"
+      "  pwr explore model.json -r llm -p o2 --passes norm,rope,activation,norm_quant\n"
       "  pwr explore model.json -r mine.pwr -p all --by nodes,bytes --before clean:norm\n"
       "  pwr explore model.json -r mine.pwr --space norms\n"
-      "  pwr explore a.json b.json -r llm -p o2 --passes norm,rope,activation,norm_quant "
-      "--study study.db --shard 1/4\n"
+      "  pwr explore a.json b.json -r llm -p o2 --passes norm,rope,activation,norm_quant --study "
+      "study.db --shard 1/4\n"
       "  pwr explore --merge study.db part1.db part2.db --report study.html");
   sub->callback([args, &options] { run_explore(options, *args); });
 }

@@ -32,8 +32,8 @@ std::vector<Extracted> extract_all(const Session& session, const ExtractArgs& ar
     return out;
   }
   if (args.files.size() != 1 || args.rules.pipeline.empty())
-    session.die("with rules, one graph is saturated by one pass", "name one graph, and -p PASS",
-                kUsage);
+    session.die("with rules, exactly one graph and one pass are needed",
+                "name one graph, and -p PASS", kUsage);
   const LoadedRules rules = load(session, args.rules);
   GraphSource source;
   source.path = args.files.front();
@@ -48,7 +48,7 @@ void run_extract(const Options& options, const ExtractArgs& args) {
   const Session session(options);
   const std::vector<Extracted> found = extract_all(session, args);
   if (found.size() != 1 && !(args.egraph.empty() && args.choices.empty()))
-    session.die("one e-graph is written, and several are read", "name one file", kUsage);
+    session.die("--write-egraph needs a single input", "name one file", kUsage);
   if (!args.egraph.empty()) save(session, args.egraph, write_egraph(found.front().egraph));
   if (!args.choices.empty())
     save(session, args.choices,
@@ -61,41 +61,40 @@ void run_extract(const Options& options, const ExtractArgs& args) {
 
 void add_extract_command(CLI::App& app, const Options& options) {
   auto args = std::make_shared<ExtractArgs>();
-  auto* sub = app.add_subcommand(
-      "extract",
-      "Choose the cheapest graph from e-graphs, and say how much cheaper another could be");
+  auto* sub = app.add_subcommand("extract",
+                                 "Extract the cheapest graph from e-graphs, with a bound on how "
+                                 "much cheaper another could be");
   sub->add_option("files", args->files,
-                  "e-graphs as extraction-gym has them (JSON of egraph-serialize); with -r and -p, "
-                  "one graph that is saturated first")
+                  "e-graphs in the format of extraction-gym (JSON of egraph-serialize); with -r "
+                  "and -p, one graph to saturate first")
       ->required()
       ->type_name("FILES");
   args->rules.add_to(*sub);
   sub->add_option("--solver", args->extract.solver,
-                  "own: branch and bound with a limit of steps; cbc: COIN-OR's CBC, with a limit "
-                  "of time")
+                  "own: branch and bound with a step limit; cbc: COIN-OR's CBC, with a time limit")
       ->check(CLI::IsMember({"own", "cbc"}))
       ->capture_default_str()
       ->configurable();
-  sub->add_option("--steps", args->extract.steps, "of the own solver, at most")
+  sub->add_option("--steps", args->extract.steps, "step limit of the own solver")
       ->capture_default_str()
       ->type_name("N")
       ->configurable();
-  sub->add_option("--seconds", args->extract.seconds, "of CBC, for each independent part")
+  sub->add_option("--seconds", args->extract.seconds, "time limit of CBC for each independent part")
       ->check(CLI::Range(0.01, 1e6))
       ->capture_default_str()
       ->type_name("S")
       ->configurable();
-  sub->add_option("--write-egraph", args->egraph,
-                  "write the e-graph to this file, as extraction-gym has them; - for standard "
-                  "output")
+  sub->add_option(
+         "--write-egraph", args->egraph,
+         "write the e-graph to this file, in the format of extraction-gym; - is standard output")
       ->type_name("FILE");
   sub->add_option("--choices", args->choices,
-                  "write the node that was chosen for each class to this file; - for standard "
-                  "output")
+                  "write the chosen node of each class to this file; - is standard output")
       ->type_name("FILE");
   sub->footer(
-      "A class that several nodes need is paid once.\n"
-      "Examples:\n  pwr extract data/*.json\n"
+      "The cost of a class that several nodes use is counted once.\n"
+      "Examples:\n"
+      "  pwr extract data/*.json\n"
       "  pwr extract egraph.json --choices chosen.json\n"
       "  pwr extract model.json -r mine.pwr -p saturated --write-egraph egraph.json");
   sub->callback([args, &options] { run_extract(options, *args); });

@@ -22,7 +22,7 @@ struct FailureArgs {
     graph.add_to(app);
     rules.add_to(app);
     failure.add_to(app, order);
-    app.add_option("--runs", most_runs, "look at so many graphs at most")
+    app.add_option("--runs", most_runs, "maximum number of graphs to test")
         ->check(CLI::Range(2, 1'000'000))
         ->capture_default_str()
         ->configurable();
@@ -42,7 +42,7 @@ void run_bisect(const Options& options, const FailureArgs& args) {
   }
   const Culprit& culprit = *found.culprit;
   if (culprit.first < culprit.number)
-    session.say(fmt::format("changes {} to {} cannot be told: one of them or {} is at fault",
+    session.say(fmt::format("changes {} to {} cannot be tested: one of them or {} is at fault",
                             culprit.first, culprit.number - 1, culprit.number));
   if (!found.reason.empty()) session.say(found.reason);
   session.say(counted(found.runs, "run"));
@@ -73,33 +73,34 @@ void FailureOptions::add_to(CLI::App& app, bool order) {
   const OptionsOf group(app, "Failure");
   CLI::Option* by_command = app.add_option(
       "--command", stated.command,
-      "instead of numbers: a program and its arguments, run without a shell; {before} and {after} "
-      "stand for files with the graph before and after rewriting; without them, the latter is its "
-      "last argument. Exit code 0: good; 125, or too long: cannot tell; else, or a signal: bad");
+      "test with this command instead of comparing results: a program and its arguments, run "
+      "without a shell; {before} and {after} are replaced by files with the graph before and after "
+      "rewriting; without them, the latter is appended. Exit code 0: good; 125 or a timeout: "
+      "unknown; any other code or a signal: bad");
   by_command->type_name("WORDS");
-  app.add_option("--timeout", stated.seconds, "of --command: seconds that a run of it may take")
+  app.add_option("--timeout", stated.seconds, "with --command: time limit of a run, in seconds")
       ->check(CLI::Range(0.01, 1e6))
       ->needs(by_command)
       ->capture_default_str()
       ->configurable();
-  CLI::Option* by_code =
-      app.add_option("--code", stated.code,
-                     "instead of numbers: a diagnostic of the rewrite, or of the verifier of its "
-                     "result: PW1103")
-          ->type_name("CODE")
-          ->excludes(by_command)
-          ->configurable();
+  CLI::Option* by_code = app.add_option("--code", stated.code,
+                                        "test for this diagnostic of the rewrite or of the graph "
+                                        "verifier instead of comparing results: PW1103")
+                             ->type_name("CODE")
+                             ->excludes(by_command)
+                             ->configurable();
   if (order)
     app.add_flag("--order", stated.order,
-                 "instead of numbers: the result depends on the order of rewrites, as fuzz-order "
-                 "finds")
+                 "test whether the result depends on the order of rewrites, as in fuzz-order, "
+                 "instead of comparing results")
         ->excludes(by_command)
         ->excludes(by_code)
         ->configurable();
-  app.add_option("--tokens", tokens, "of numbers: token counts of the steps that are compared; 1,5")
+  app.add_option("--tokens", tokens,
+                 "token counts of the steps whose results are compared; default: 1,5")
       ->type_name("LIST")
       ->configurable();
-  app.add_option("--seed", stated.seed, "of weights and inputs, and of orders")
+  app.add_option("--seed", stated.seed, "seed of weights, inputs and orders")
       ->capture_default_str()
       ->configurable();
 }
@@ -115,29 +116,28 @@ void add_failure_commands(CLI::App& app, const Options& options) {
   auto bisected = std::make_shared<FailureArgs>();
   bisected->most_runs = BisectRequest{}.most_runs;
   auto* sub = app.add_subcommand(
-      "bisect", "Find the one rewrite of a pipeline after which the numbers, or a command, fail");
+      "bisect", "Find the first rewrite of a pipeline after which the results, or a command, fail");
   bisected->add_to(*sub, false);
   sub->footer(
-      "The rewrites of the run are numbered, and the graph after each of some is looked at: about "
-      "log2 of their number.\n"
-      "It ends with 1 where the run does not fail.\n"
-      "Examples:\n  pwr bisect model.json -r mine.pwr -p all --tokens 1,7\n"
+      "The search tests the graph after about log2(n) of the n rewrites.\n"
+      "Exit code: 1 if the run does not fail.\n"
+      "Examples:\n"
+      "  pwr bisect model.json -r mine.pwr -p all --tokens 1,7\n"
       "  pwr bisect model.json -r mine.pwr -p all --command './compiles.sh {after}' --timeout 20");
   sub->callback([bisected, &options] { run_bisect(options, *bisected); });
 
   auto reduced = std::make_shared<FailureArgs>();
   reduced->most_runs = ReduceRequest{}.most_runs;
-  sub = app.add_subcommand(
-      "reduce", "Make a failing graph and its rules as small as can be, and a test of them");
+  sub = app.add_subcommand("reduce",
+                           "Minimize a failing graph and its rules, and write them as a test");
   reduced->add_to(*sub, true);
   sub->add_option("-o,--output", reduced->output,
-                  "write the test into this file, not to the screen");
+                  "write the test to this file instead of standard output");
   sub->footer(
-      "Each smaller graph is checked to fail as the whole does. The test fails while the fault is "
-      "there.\n"
-      "It ends with 1 where the run does not fail.\n"
-      "Examples:\n  pwr reduce model.json -r mine.pwr -p all -o failure.pwr && pwr test "
-      "failure.pwr\n"
+      "Each smaller graph must fail in the same way. The test fails until the fault is fixed.\n"
+      "Exit code: 1 if the run does not fail.\n"
+      "Examples:\n"
+      "  pwr reduce model.json -r mine.pwr -p all -o failure.pwr && pwr test failure.pwr\n"
       "  pwr reduce model.json -r mine.pwr -p all --code PW1103\n"
       "  pwr reduce model.json -r mine.pwr -p all --order\n"
       "  pwr reduce model.json -r mine.pwr -p all --command './compiles.sh {after}'");

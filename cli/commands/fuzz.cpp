@@ -19,8 +19,9 @@ struct FuzzArgs {
 };
 
 void show(const Session& session, const FuzzArgs& args, const OrderDifference& found) {
-  session.say(fmt::format("with {}, seed {}: {}", found.order, found.seed,
-                          found.counts.empty() ? "the same rules, at other places" : found.counts));
+  session.say(
+      fmt::format("with {}, seed {}: {}", found.order, found.seed,
+                  found.counts.empty() ? "the same rules, at different places" : found.counts));
   session.say("  - as declared\n  + " + found.order);
   session.say(found.difference);
   if (args.output.empty()) {
@@ -44,7 +45,7 @@ void run_fuzz(const Options& options, const FuzzArgs& args) {
   answer.add("orders", order_run_table(report));
   answer.add("different", Cell(report.different.size()));
   print_out(answer.print(options.format));
-  session.say(fmt::format("{}, seed {}: {} with another result",
+  session.say(fmt::format("{}, seed {}: {} with a different result",
                           counted(report.runs.size() - 1, "order"), request.options.seed,
                           report.different.size()));
   if (report.different.empty()) return;
@@ -56,25 +57,28 @@ void run_fuzz(const Options& options, const FuzzArgs& args) {
 
 void add_fuzz_command(CLI::App& app, const Options& options) {
   auto args = std::make_shared<FuzzArgs>();
-  auto* sub = app.add_subcommand(
-      "fuzz-order", "Run a pass in many orders of its rules and matches: is the result the same?");
+  auto* sub = app.add_subcommand("fuzz-order",
+                                 "Run a pass with many orders of its rules and matches, and check "
+                                 "that the result is the same");
   args->graph.add_to(*sub);
   args->rules.add_to(*sub);
-  sub->add_option("--orders", args->fuzz.options.orders, "how many orders are tried")
+  sub->add_option("--orders", args->fuzz.options.orders, "number of orders to try")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str()
       ->configurable();
-  sub->add_option("--seed", args->fuzz.options.seed, "of the orders")
+  sub->add_option("--seed", args->fuzz.options.seed, "seed of the orders")
       ->capture_default_str()
       ->configurable();
   sub->add_option("-o,--output", args->output,
-                  "write the tests that show a difference into this file, not to the screen");
-  sub->add_flag("--keep", args->keep, "do not look for a smaller graph that shows a difference")
+                  "write the tests that show a difference to this file instead of standard output");
+  sub->add_flag("--keep", args->keep, "do not minimize the graph that shows a difference")
       ->configurable();
   sub->footer(
-      "Examples:\n  pwr fuzz-order model.json -r llm -p o2\n  pwr fuzz-order model.json -r "
-      "my_rules.pwr -p mine --orders 100 -o found.pwr && pwr test found.pwr\n"
-      "It ends with 1 when some order gives another graph or other counts.");
+      "Examples:\n"
+      "  pwr fuzz-order model.json -r llm -p o2\n"
+      "  pwr fuzz-order model.json -r my_rules.pwr -p mine --orders 100 -o found.pwr && pwr test "
+      "found.pwr\n"
+      "Exit code: 1 if some order gives a different graph or different counts.");
   sub->callback([args, &options] { run_fuzz(options, *args); });
 }
 

@@ -36,8 +36,10 @@ std::string families() {
 }
 
 void add_model_options(CLI::App& app, ModelRequest& request) {
-  app.add_option("family", request.model.family,
-                 "each with the sizes of the model named unless others are given: " + families())
+  app.add_option(
+         "family", request.model.family,
+         "model family, with the sizes of the model in parentheses unless options set others: " +
+             families())
       ->check(CLI::IsMember(family_names()))
       ->option_text("FAMILY")
       ->required();
@@ -48,33 +50,35 @@ void add_model_options(CLI::App& app, ModelRequest& request) {
   add_number(app, request, "head", "width of a head");
   add_number(app, request, "ffn", "width of the feed-forward layer");
   add_number(app, request, "vocab", "rows of the embedding");
-  add_number(app, request, "max-tokens", "the most tokens that a step may have");
-  app.add_option("--eps", request.model.eps, "of all norms")->configurable();
-  app.add_option(
-         "--quant", request.model.quant,
-         "of linear layers: none, fp8 (a static scale for the tensor), fp8-token (a scale for each "
-         "row), fp8-group (for each --group neighbours), nvfp4 (for each 16)")
+  add_number(app, request, "max-tokens", "maximum tokens of a step");
+  app.add_option("--eps", request.model.eps, "epsilon of all norms")->configurable();
+  app.add_option("--quant", request.model.quant,
+                 "quantization of linear layers: none, fp8 (one static scale for each tensor), "
+                 "fp8-token (one for each row), fp8-group (one for --group neighbours), nvfp4 (one "
+                 "for 16 neighbours)")
       ->check(CLI::IsMember(model_quantisations()))
       ->capture_default_str()
       ->configurable();
-  add_number(app, request, "group", "of fp8-group: neighbours with one scale, 128 unless given");
+  add_number(app, request, "group",
+             "with fp8-group: number of neighbours that share a scale, default 128");
   add_number(app, request, "tp", "tensor-parallel ranks: local widths and all_reduce");
-  add_number(app, request, "rank", "with --tp: the rank that the graph is for, 0 unless given");
+  add_number(app, request, "rank", "with --tp: rank to generate the graph for, default 0");
   add_number(app, request, "experts", "experts of a layer");
-  add_number(app, request, "topk", "experts that a token goes to");
-  add_number(app, request, "expert-ffn", "width of an expert, --ffn unless given");
-  add_number(app, request, "q-rank", "of latent attention: rank of the queries, 0: they have none");
-  add_number(app, request, "kv-rank", "of latent attention: rank of keys and values");
-  app.add_flag("--opaque", request.model.opaque,
-               "a mixture of experts, and latent attention, are one op with weights of its own, as "
-               "vLLM compiles them: to rewrite, split and plan, not to run")
+  add_number(app, request, "topk", "experts for each token");
+  add_number(app, request, "expert-ffn", "width of an expert, default --ffn");
+  add_number(app, request, "q-rank", "latent attention: rank of the queries; 0: full rank");
+  add_number(app, request, "kv-rank", "latent attention: rank of keys and values");
+  app.add_flag(
+         "--opaque", request.model.opaque,
+         "generate mixtures of experts and latent attention as single ops with their own weights, "
+         "as vLLM compiles them; such graphs can be rewritten, split and planned, but not run")
       ->configurable();
   app.add_flag("--separate", request.separate,
-               "of llama and moe: queries, keys and values, and gate and up, have a product each, "
-               "as they are trained")
+               "llama and moe: use a separate matmul for each of queries, keys, values, gate and "
+               "up, as in training")
       ->configurable();
   app.add_option("--shuffle", request.shuffle,
-                 "put the nodes in another topological order, drawn by this seed")
+                 "shuffle the nodes into a random topological order with this seed")
       ->configurable();
 }
 
@@ -105,8 +109,8 @@ void run_generate(const Options& options, const GenerateArgs& args) {
 
 void add_generate_command(CLI::App& app, const Options& options) {
   auto generate = std::make_shared<GenerateArgs>();
-  auto* sub =
-      app.add_subcommand("generate", "Make a graph of a model family, for examples and benchmarks");
+  auto* sub = app.add_subcommand("generate",
+                                 "Generate a graph of a model family, for examples and benchmarks");
   add_model_options(*sub, generate->model);
   sub->add_option("-o,--output", generate->output,
                   "the file to write, .json, .pwg or .pwb; - is standard output (.pwg)");

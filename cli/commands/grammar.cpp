@@ -28,7 +28,7 @@ void print_classes(const Session& session, const std::vector<std::string>& files
 void run_grammar(const Options& options, const GrammarArgs& args) {
   const Session session(options);
   if (args.form == "classes") return print_classes(session, args.files);
-  session.refuse_json("a grammar is a file of the editor's");
+  session.refuse_json("a grammar is an editor file");
   if (args.form == "textmate") print_out(textmate_grammar());
   if (args.form == "pygments") print_out(pygments_lexer());
   if (args.form == "emacs") print_out(emacs_words());
@@ -38,13 +38,14 @@ void run_grammar(const Options& options, const GrammarArgs& args) {
 
 void add_grammar_command(CLI::App& app, const Options& options) {
   auto args = std::make_shared<GrammarArgs>();
-  auto* sub = app.add_subcommand(
-      "grammar", "Print how rules are coloured, for editors and Pygments, from the parser's words");
+  auto* sub =
+      app.add_subcommand("grammar", "Print a syntax highlighting grammar for editors or Pygments");
   sub->add_option("form", args->form,
-                  "textmate, pygments or emacs; or classes, to see those of files")
+                  "textmate, pygments or emacs; or classes, to print the token classes of files")
       ->required()
       ->check(CLI::IsMember({"textmate", "pygments", "emacs", "classes"}));
-  sub->add_option("files", args->files, "rule files or graphs, with `classes`: offsets in bytes");
+  sub->add_option("files", args->files,
+                  "with `classes`: rule files or graphs; offsets are in bytes");
   sub->footer(
       "Examples:\n  pwr grammar textmate > editors/vscode/syntaxes/pwr.tmLanguage.json\n  pwr "
       "grammar "

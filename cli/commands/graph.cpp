@@ -68,31 +68,31 @@ void add_graph_commands(CLI::App& app, const Options& options) {
       "graph.json, .pwg or .pwb");
   import->graph.add_to(*sub);
   import->rules.add_to(*sub, false);
-  sub->add_option(
-      "-o,--output", import->output,
-      "the file to write, .json, .pwg, .pwb or .onnx; - is standard output (.pwg). What an ONNX "
-      "model holds of its weights goes beside it, as .weights.safetensors");
+  sub->add_option("-o,--output", import->output,
+                  "the file to write, .json, .pwg, .pwb or .onnx; - is standard output (.pwg). "
+                  "Weights of an ONNX model are written next to it, as .weights.safetensors");
   sub->add_option("--save-weights", import->weights,
-                  "of a .pt2: a file for its tensors, in the safetensors format")
+                  "with a .pt2: write its tensors to this file, in the safetensors format")
       ->type_name("FILE");
   sub->footer(
-      "Examples:\n  pwr import model.fx.txt --symbol n=arg0_1.0,arg6_1.0 -o model.json\n  pwr "
-      "import model.onnx -o model.pwg       and its weights, as model.weights.safetensors\n  pwr "
-      "import model.json                    print it as text\n  pwr import model.fx.txt -r my.pwr "
-      "          with what my.pwr says of foreign ops\n  pwr import model.pt2 -o model.json "
-      "--save-weights model.safetensors");
+      "Examples:\n"
+      "  pwr import model.fx.txt --symbol n=arg0_1.0,arg6_1.0 -o model.json\n"
+      "  pwr import model.onnx -o model.pwg       and its weights, as model.weights.safetensors\n"
+      "  pwr import model.json                    print it as text\n"
+      "  pwr import model.fx.txt -r my.pwr           with the foreign ops of my.pwr\n"
+      "  pwr import model.pt2 -o model.json --save-weights model.safetensors");
   sub->callback([import, &options] { run_import(options, *import); });
 
   auto exported = std::make_shared<ImportArgs>();
-  sub =
-      app.add_subcommand("export", "Write a graph in another form; the type follows the extension");
+  sub = app.add_subcommand("export", "Convert a graph to the format of the file extension");
   exported->graph.add_to(*sub);
   exported->rules.add_to(*sub, false);
   sub->add_option("-o,--output", exported->output, "the file to write, .json, .pwg, .pwb or .onnx");
   sub->footer(
-      "Examples:\n  pwr export model.json -o model.pwg\n  pwr export model.pwg -o model.onnx\n  "
-      "pwr "
-      "export model.json -o model.pwb      for large graphs: read in a fraction of the time");
+      "Examples:\n"
+      "  pwr export model.json -o model.pwg\n"
+      "  pwr export model.pwg -o model.onnx\n"
+      "  pwr export model.json -o model.pwb      for large graphs: much faster to load");
   sub->callback([exported, &options] { run_import(options, *exported); });
 
   auto stats = std::make_shared<ImportArgs>();

@@ -7,14 +7,16 @@ namespace pw::cli {
 
 void add_lsp_command(CLI::App& app, const Options&) {
   auto* sub = app.add_subcommand(
-      "lsp", "Serve editors: the language server protocol on standard input and output");
+      "lsp", "Run a language server (LSP) for editors on standard input and output");
   sub->add_flag("--stdio")
-      ->description("accepted, as editors pass it; there is no other way")
+      ->description("accepted for editors that pass it; standard input and output are always used")
       ->configurable();
   sub->footer(
       "Settings, as initializationOptions or under `piecewise`: graph (a file in which matches of "
-      "each\nrule are counted), debounce (milliseconds from the last key to a check).\n"
-      "Example:\n  pwr lsp        started by an editor: docs/editors.md");
+      "each\n"
+      "rule are counted), debounce (milliseconds from the last keystroke to a check).\n"
+      "Example:\n"
+      "  pwr lsp        started by an editor: docs/editors.md");
   sub->callback([] { throw Exit{serve()}; });
 }
 

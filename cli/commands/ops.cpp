@@ -39,21 +39,24 @@ void add_ops_command(CLI::App& app, const Options& options) {
   auto* sub = app.add_subcommand(
       "ops",
       "List ops: signature, meaning, names in PyTorch and vLLM, and which backends run them");
-  sub->add_option("names", args->wanted.names, "ops, or their names elsewhere; all when left out");
+  sub->add_option("names", args->wanted.names, "ops, by native or foreign name; default: all");
   args->rules.add_to(*sub, false);
-  sub->add_option("--format", args->format, "text, json, csv, or md for the page docs/ops.md")
+  sub->add_option("--format", args->format,
+                  "output format: text, json, csv, or md for the page docs/ops.md")
       ->check(CLI::IsMember({"text", "json", "csv", "md"}))
       ->configurable();
-  sub->add_option("--backend", args->wanted.backend, "only what this backend runs")
+  sub->add_option("--backend", args->wanted.backend, "only list ops that this backend runs")
       ->type_name("NAME")
       ->configurable();
-  sub->add_flag("--splitting", args->wanted.splitting, "only ops at which a graph is cut")
+  sub->add_flag("--splitting", args->wanted.splitting, "only list ops at which a graph is split")
       ->configurable();
   sub->footer(
-      "Examples:\n  pwr ops                              all of the library\n  pwr ops rms_norm "
-      "aten.relu.default   one op, by its name or a foreign one\n  pwr ops --backend cuda --format "
-      "json\n  pwr ops --splitting                  where graphs are cut\n  pwr ops -r my.pwr "
-      "my_op              with your own declarations");
+      "Examples:\n"
+      "  pwr ops                              all of the library\n"
+      "  pwr ops rms_norm aten.relu.default   one op, by its name or a foreign one\n"
+      "  pwr ops --backend cuda --format json\n"
+      "  pwr ops --splitting                  where graphs are split\n"
+      "  pwr ops -r my.pwr my_op              with your own declarations");
   sub->callback([args, &options] { run_ops(options, *args); });
 }
 

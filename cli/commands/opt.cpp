@@ -63,31 +63,32 @@ void add_opt_command(CLI::App& app, const Options& options) {
   auto* sub = app.add_subcommand("opt", "Rewrite a graph with a pipeline of rules");
   opt->graph.add_to(*sub);
   opt->rules.add_to(*sub);
-  sub->add_option(
-      "-o,--output", opt->output,
-      "the rewritten graph, .json, .pwg or .pwb; a pipeline with ranges of tokens writes one "
-      "file each: out.1-256.pwg");
+  sub->add_option("-o,--output", opt->output,
+                  "output file for the rewritten graph, .json, .pwg or .pwb; a pipeline with token "
+                  "ranges writes one file for each: out.1-256.pwg");
   sub->add_option("--trace", opt->optimize.trace,
-                  "write the graph after each pass and the journal into this folder")
+                  "write the graph after each pass and the journal to this folder")
       ->type_name("DIR");
   sub->add_flag("--stats", opt->optimize.stats,
-                "print passes and rules: rewrites, attempts, rejections by code, time; what each "
-                "`best of` chose; warn of rules that never fired")
+                "print statistics of passes and rules (rewrites, attempts, rejections by code, "
+                "time) and the choice of each `best of`; warn about rules that never fired")
       ->configurable();
   sub->add_option("--limit", opt->optimize.most_rewrites, "stop after this many rewrites")
       ->configurable();
   sub->add_flag("--verify-each", opt->optimize.verify_each,
                 "check the graph's invariants after each pass")
       ->configurable();
-  sub->add_flag("--prove", opt->prove,
-                "prove each rewrite: by its rule, or by itself; name those that are left")
+  sub->add_flag(
+         "--prove", opt->prove,
+         "prove each rewrite, by its rule or individually, and list those that are not proved")
       ->configurable();
   sub->add_option("--engine", opt->engine,
-                  "compiled, or naive: the definition written out, quadratic, to compare with")
+                  "matching engine: compiled, or naive (a quadratic reference implementation, for "
+                  "comparison)")
       ->check(CLI::IsMember({"compiled", "naive"}))
       ->configurable();
   sub->add_option("--emit", opt->emit,
-                  "matcher: print the instructions that each pass compiles to, and stop")
+                  "matcher: print the matcher instructions of each pass, and exit")
       ->check(CLI::IsMember({"matcher"}))
       ->configurable();
   sub->footer(

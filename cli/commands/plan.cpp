@@ -82,19 +82,19 @@ void run_plan(const Options& options, const PlanCommandArgs& args) {
   Session session(options);
   if (!args.compared.empty()) return run_comparison(session, args.compared);
   if (args.graph.path.empty())
-    session.die("there is no graph to plan", "pwr plan model.json, or pwr plan --diff A B", kUsage);
+    session.die("no graph is given", "pwr plan model.json, or pwr plan --diff A B", kUsage);
   if (!args.others.empty() && (!args.tables() || !args.output.empty()))
-    session.die("several graphs have no plan in common",
-                "print their tables with --stats, --memory or --explain-dispatch, or plan each by "
-                "itself",
-                kUsage);
+    session.die(
+        "several graphs cannot share a plan",
+        "print their tables with --stats, --memory or --explain-dispatch, or plan each separately",
+        kUsage);
   const LoadedRules rules = load(session, args.rules);
   const std::vector<NamedVariant> variants = planned_graphs(session, args, rules);
   const PlanRequest request = args.plan.request(session);
   const bool one = args.output.empty() || names_stream(args.output);
   if (variants.size() > 1 && !args.tables() && one)
-    session.die(fmt::format("there are {} plans, and one standard output", variants.size()),
-                "name a file with -o: each plan gets one of its own", kUsage);
+    session.die(fmt::format("{} plans cannot share standard output", variants.size()),
+                "name a file with -o: each plan is written to its own", kUsage);
   std::vector<Answer> answers;  // printed at the end as one JSON document, else at once
   std::map<std::string, Counting> counting;  // what the variants of a graph share is compiled once
   for (const auto& [file, variant] : variants) {
@@ -138,26 +138,24 @@ void add_plan_command(CLI::App& app, const Options& options) {
   auto* sub = app.add_subcommand(
       "plan", "Decide ranges, capture sizes, padding, dispatch and memory; write plan.json");
   args->graph.add_to(*sub, false);
-  sub->add_option("others", args->others, "further graphs: their counters are added up")
+  sub->add_option("others", args->others, "additional graphs, whose counters are added up")
       ->type_name("GRAPH");
   args->rules.add_to(*sub);
   args->plan.add_to(*sub);
-  sub->add_option("-o,--output", args->output, "plan.json; standard output when left out");
+  sub->add_option("-o,--output", args->output, "output file, plan.json; default: standard output");
   sub->add_option("--explain-dispatch", args->steps,
-                  "say what a step gets and why, instead of the plan: the new tokens of its "
-                  "sequences, 300 or 1,1,5 or 64x1,5 (repeatable)")
+                  "explain how a step is dispatched, instead of printing the plan; a step is the "
+                  "new tokens of its sequences: 300 or 1,1,5 or 64x1,5 (repeatable)")
       ->type_name("STEP")
       ->configurable();
-  sub->add_option("--active-loras", args->active_loras, "adapters that these steps use")
+  sub->add_option("--active-loras", args->active_loras, "LoRA adapters that these steps use")
       ->check(CLI::Range(0, 65536))
       ->configurable();
-  sub->add_flag("--memory", args->memory,
-                "print what each captured size will take, in bytes and graph nodes")
+  sub->add_flag("--memory", args->memory, "print the memory and graph nodes of each captured size")
       ->configurable();
   sub->add_flag("--stats", args->stats, "print counters: pieces, classes, compilations, captures")
       ->configurable();
-  sub->add_option("--diff", args->compared,
-                  "compare two plans instead; exit code 1 where they differ")
+  sub->add_option("--diff", args->compared, "compare two plans instead; exit with 1 if they differ")
       ->type_name("A B")
       ->expected(2)
       ->configurable();

@@ -22,7 +22,7 @@ std::string row(const RuleJudgement& judgement, std::size_t width, bool granted)
     text += fmt::format(" ({})", counted(proof.cases, "case"));
   if (!proof.uncovered.empty()) text += "\n  not covered: " + proof.uncovered;
   for (const std::string& guard : proof.unneeded)
-    if (proof.proved()) text += fmt::format("\n  `{}` is not needed for the numbers", guard);
+    if (proof.proved()) text += fmt::format("\n  `{}` is not needed for equal results", guard);
   for (const std::string& what : proof.granted)
     if (granted && proof.proved()) text += "\n  granted: " + what;
   return text + "\n";
@@ -58,27 +58,30 @@ void run_prove(const Options& options, const ProveArgs& args) {
 
 void add_prove_command(CLI::App& app, const Options& options) {
   auto args = std::make_shared<ProveArgs>();
-  auto* sub = app.add_subcommand("prove",
-                                 "Prove that rules keep the numbers, for all sizes, dtypes and "
-                                 "attributes");
+  auto* sub = app.add_subcommand(
+      "prove", "Prove that rules preserve the results for all sizes, dtypes and attributes");
   args->rules.add_to(*sub, false);
-  sub->add_option("only", args->only, "rules, families or groups; all when left out");
-  sub->add_flag("--strict", args->strict, "exit with 1 where a rule is not proved or may overflow")
+  sub->add_option("only", args->only, "rules, families or groups; default: all");
+  sub->add_flag("--strict", args->strict, "exit with 1 if a rule is not proved or may overflow")
       ->configurable();
-  sub->add_flag("!--anew", args->request.keep, "prove what is kept of earlier runs again, too")
+  sub->add_flag("!--anew", args->request.keep, "ignore cached proofs of earlier runs")
       ->configurable();
-  sub->add_flag("--granted", args->granted, "say what each proof takes for granted")
-      ->configurable();
+  sub->add_flag("--granted", args->granted, "print the assumptions of each proof")->configurable();
   sub->footer(
       "Verdicts, the same as those of `pwr verify` and `pwr check`: same_bits; rounds (equal over "
-      "the reals);\ndiffers_only_for NaN, infinity or the sign of zero; may_overflow (equal over "
-      "the reals, but one side\nleaves the range of its dtype for some finite input); refuted, "
-      "with "
-      "a graph; unknown, with what is\nleft to prove. Beside each stands the evidence: proof or "
-      "samples. A sample beats a proof.\nExit code: 1 if any rule is refuted, or with --strict not "
-      "proved; else 0.\n\nExamples:\n  pwr prove -r llm\n  pwr prove -r my_rules.pwr "
-      "add_norm\n  pwr prove --strict --granted -r my_rules.pwr\n  pwr --format json prove -r "
-      "my_rules.pwr");
+      "the reals);\n"
+      "differs_only_for NaN, infinity or the sign of zero; may_overflow (equal over the reals, but "
+      "one side\n"
+      "leaves the range of its dtype for some finite input); refuted, with a graph; unknown, with "
+      "what\n"
+      "remains to be proved. Each has its evidence: proof or samples. A sample overrides a proof.\n"
+      "Exit code: 1 if any rule is refuted, or with --strict not proved; else 0.\n"
+      "\n"
+      "Examples:\n"
+      "  pwr prove -r llm\n"
+      "  pwr prove -r my_rules.pwr add_norm\n"
+      "  pwr prove --strict --granted -r my_rules.pwr\n"
+      "  pwr --format json prove -r my_rules.pwr");
   sub->callback([args, &options] { run_prove(options, *args); });
 }
 

@@ -23,7 +23,7 @@ void run_format(const Options& options, const FormatArgs& args) {
     const auto [formatted, differs] = session.need(format_rules(session.context, path, text));
     if (differs) changed.push_back(path);
     if (args.to_stdout || path == "-") {
-      session.refuse_json("what is read from standard input is printed as rules");
+      session.refuse_json("rules from standard input are printed as rules");
       print_out(formatted);
     } else if (args.check) {
       if (differs && !session.json()) print_out(path + "\n");
@@ -43,12 +43,12 @@ void add_rule_commands(CLI::App& app, const Options& options) {
   add_fuzz_command(app, options);
 
   auto format = std::make_shared<FormatArgs>();
-  auto* sub = app.add_subcommand("fmt", "Lay out rule files in the one canonical way, in place");
+  auto* sub = app.add_subcommand("fmt", "Format rule files in place");
   sub->add_option("files", format->files,
                   "rule files (.pwr); - reads standard input and writes standard output")
       ->required();
   sub->add_flag("--check", format->check,
-                "change nothing; list the files that are not formatted and exit 1")
+                "list the files that are not formatted and exit with 1, without changing them")
       ->configurable();
   sub->add_flag("--stdout", format->to_stdout, "print the result instead of writing the file")
       ->configurable();

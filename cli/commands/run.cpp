@@ -57,7 +57,8 @@ void take_ranks(const Session& session, const std::string& ranks, RunRequest& re
     return;
   }
   request.others = session.need(open_ranks(ranks, request.engine, end_of(session)));
-  if (request.others->size() == 1) session.say("one rank: mpirun or torchrun starts several");
+  if (request.others->size() == 1)
+    session.say("running a single rank; start several with mpirun or torchrun");
 }
 
 /// Ranks say the same, so that one of them does.
@@ -103,6 +104,23 @@ std::vector<std::int64_t> failed_tokens(const RunRecord& record) {
   return out;
 }
 
+/// Writes the smallest test that shows the failure.
+void reduce_failure(const Session& session, const RunArgs& args, const FailedRun& failed) {
+  ReduceRequest request;
+  request.pipeline = args.rules.pipeline;
+  request.files = args.rules.rules;
+  request.failure.tokens = failed.tokens;
+  request.failure.seed = args.stated.engine.seed;
+  const Result<ReduceOutcome> found = reduce(failed.input, failed.rules, request, session.log());
+  if (!found) return session.report(found.error());  // the run has failed already, and says so
+  if (!found->fails)
+    return session.say(
+        "nothing to reduce: the whole graph passes on the eager engine with seeded inputs");
+  session.need(write_file(args.reproducer, found->test));
+  session.say(fmt::format("{} and {} reproduce the failure: {}", counted(found->nodes, "node"),
+                          fmt::join(found->rules, ", "), args.reproducer));
+}
+
 /// As they come, for people; one JSON document is printed at the end.
 void print_results(const Session& session, const RunRecord& record, const Answer& answer) {
   std::size_t ties = 0;
@@ -110,8 +128,8 @@ void print_results(const Session& session, const RunRecord& record, const Answer
     for (const NumericReport& report : step.numbers) ties += report.ties.size();
   if (ties > 0)
     session.say(
-        fmt::format("note: the rewritten run settles {} in another way than the reference, "
-                    "and is the same otherwise",
+        fmt::format("note: the rewritten run resolves {} differently from the reference, and is "
+                    "otherwise the same",
                     counted(ties, "tie")));
   session.say(split_summary(*record.pieces));
   session.say(plan_summary(record.plan));
@@ -161,12 +179,12 @@ void run_run(const Options& options, const RunArgs& args) {
   Session session(options);
   RunRequest request = args.request(session);
   request.hash_files = !args.report.empty();
-  request.check = request.check || args.failure.wanted();
-  if (request.others && args.failure.wanted())
-    session.need(Status(fail(
-        error_in("--ranks " + args.ranks, "PW1201",
-                 "--check-each and --on-failure look at ranks of one process",
-                 "the numbers are the same: --ranks " + std::to_string(request.others->size())))));
+  request.check = request.check || args.check_each || !args.on_failure.empty();
+  if (request.others && (args.check_each || !args.on_failure.empty()))
+    session.need(Status(fail(error_in("--ranks " + args.ranks, "PW1201",
+                                      "--check-each and --on-failure need all ranks in one process",
+                                      "use the same number of ranks in one process: --ranks " +
+                                          std::to_string(request.others->size())))));
   std::vector<Answer> answers;
   std::optional<FailedRun> failed;
   const RunDone done = [&](const RunRecord& record, const LoadedRules& rules) {
@@ -200,8 +218,8 @@ ReportForm report_form(const Session& session, const std::string& path) {
   if (path.ends_with(".md")) return ReportForm::markdown;
   if (path.ends_with(".json")) return ReportForm::json;
   if (!path.ends_with(".txt"))
-    session.die("cannot tell the type of `" + path + "` from its extension",
-                "a report is written as .html, .txt, .md or .json", kUsage);
+    session.die("cannot determine the format of `" + path + "` from its extension",
+                "the extensions of reports are .html, .txt, .md and .json", kUsage);
   return ReportForm::text;
 }
 
@@ -230,8 +248,7 @@ void run_report(const Options& options, const RunArgs& args) {
   Session session(options);
   if (!args.compared.empty()) return run_report_diff(session, args.compared);
   if (args.graph.path.empty())
-    session.die("there is no graph to report on", "pwr report model.json, or pwr report --diff A B",
-                kUsage);
+    session.die("no graph is given", "pwr report model.json, or pwr report --diff A B", kUsage);
   const ReportForm form = report_form(session, args.output);
   RunRequest request = args.request(session);
   request.check = request.execute;
@@ -241,8 +258,8 @@ void run_report(const Options& options, const RunArgs& args) {
   const RunDone done = [&](const RunRecord& record, const LoadedRules& rules) {
     if (!speaks(request)) return Status();
     if (streamed && form == ReportForm::json && !answers.empty())
-      session.die("there are several reports, and one standard output",
-                  "name a file with -o: each graph gets one of its own", kUsage);
+      session.die("several reports cannot share standard output",
+                  "name a file with -o: each report is written to its own", kUsage);
     const std::string path = streamed ? args.output : variant_path(args.output, record.variant);
     session.need(write_file(path, session.need(written(session, record, rules, form))));
     if (!streamed) session.say("report: " + path);
@@ -256,10 +273,9 @@ void run_report(const Options& options, const RunArgs& args) {
 
 void RunArgs::add_to(CLI::App& sub, bool graph_required) {
   EngineArgs::add_to(sub, graph_required);
-  sub.add_option(
-         "--ranks", ranks,
-         "N: ranks in this process, in step, with exact collectives between them; mpi, nccl: "
-         "this process is one of those that mpirun or torchrun started")
+  sub.add_option("--ranks", ranks,
+                 "N: emulate N ranks in this process in lockstep, with exact collectives; mpi, "
+                 "nccl: run as one rank of a job started by mpirun or torchrun")
       ->check([](const std::string& text) {
         return are_processes(text) ? std::string() : CLI::Range(1, 64)(text);
       })
@@ -267,19 +283,20 @@ void RunArgs::add_to(CLI::App& sub, bool graph_required) {
       ->capture_default_str()
       ->configurable();
   sub.add_option("--host-functions", host_functions,
-                 "a Python file whose dict `functions` says what runs ops that have neither a "
-                 "kernel nor a body, by the op's name; python3 runs it, with all rights of yours")
+                 "a Python file whose dict `functions` maps names of ops that have neither a "
+                 "kernel nor a body to functions; it runs in python3 with your full permissions")
       ->type_name("FILE");
-  sub.add_flag("--prove", run.prove,
-               "prove each rewrite: by its rule, or by itself; name those that are left")
+  sub.add_flag(
+         "--prove", run.prove,
+         "prove each rewrite, by its rule or individually, and list those that are not proved")
       ->configurable();
-  sub.add_flag("--no-pad", no_pad, "run each step at its own size")->configurable();
+  sub.add_flag("--no-pad", no_pad, "do not pad steps: run each at its own size")->configurable();
   sub.add_flag("!--no-native", stated.native,
-               "of a .pwx: run its graphs on --backend, and leave its compiled code alone")
+               "with a .pwx: ignore its compiled code, and run its graphs on --backend")
       ->configurable();
-  sub.add_flag("--times", run.times,
-               "say in the report how long passes and steps took; without, the same input gives "
-               "the same report")
+  sub.add_flag(
+         "--times", run.times,
+         "include the times of passes and steps in the report, which is otherwise reproducible")
       ->configurable();
 }
 
@@ -290,38 +307,52 @@ void add_run_commands(CLI::App& app, const Options& options) {
   auto* sub = app.add_subcommand("run", "Rewrite, split, plan and execute a graph");
   args->add_to(*sub);
   sub->add_flag("--check", args->run.check,
-                "compare with the unrewritten graph, both against the double-precision "
-                "interpreter; exit 4 if worse")
+                "compare the errors with those of the unrewritten graph, both against the "
+                "double-precision interpreter; exit with 4 if worse")
       ->configurable();
-  if (labs() != nullptr) labs()->add_run_options(*sub, args->failure);
-  sub->add_option("--save", args->run.save,
-                  "write the outputs to this safetensors file, NAME@STEP where there are several "
-                  "steps")
+  sub->add_flag("--check-each", args->check_each,
+                "also check the graph after each pass, and report the first that fails")
+      ->configurable();
+  CLI::Option* on_failure =
+      sub->add_option(
+             "--on-failure", args->on_failure,
+             "reduce: if a check fails, minimize the graph and its rules, and write them as a test")
+          ->check(CLI::IsMember({"reduce"}));
+  sub->add_option("--reproducer", args->reproducer, "file for the test of --on-failure")
+      ->type_name("FILE")
+      ->needs(on_failure)
+      ->capture_default_str();
+  sub->add_option(
+         "--save", args->run.save,
+         "write the outputs to this safetensors file, as NAME@STEP if there are several steps")
       ->type_name("FILE");
   CLI::Option* expect =
-      sub->add_option("--expect", args->run.expect,
-                      "compare the outputs with those of another system in a safetensors file, by "
-                      "name or else in their order: by the RMS of the difference, beside the "
-                      "errors of the unrewritten graph, which is run twice as by --check; or by "
-                      "--rtol and --atol; exit 4 where one is beyond it")
+      sub->add_option(
+             "--expect", args->run.expect,
+             "compare the outputs with those of another system in this safetensors file, matched "
+             "by name or else by order; the RMS of the difference must not exceed the error of the "
+             "unrewritten graph, measured as with --check, or else each element must be within "
+             "--rtol and --atol; exit with 4 if an output differs by more")
           ->type_name("FILE")
           ->configurable();
-  sub->add_option("--rtol", args->run.tolerance.relative,
-                  "of --expect: each element, of the value; by dtype beside --atol alone")
+  sub->add_option(
+         "--rtol", args->run.tolerance.relative,
+         "with --expect: relative tolerance of each element; default with --atol alone: by dtype")
       ->check(CLI::NonNegativeNumber)
       ->needs(expect)
       ->configurable();
-  sub->add_option("--atol", args->run.tolerance.absolute, "of --expect: each element, added to it")
+  sub->add_option("--atol", args->run.tolerance.absolute,
+                  "with --expect: absolute tolerance of each element, added to the relative one")
       ->check(CLI::NonNegativeNumber)
       ->needs(expect)
       ->configurable();
   sub->add_option("--dump", args->dump,
                   "write the graph before and after each pass, the pieces, generated sources, "
-                  "plan.json and stats.json into this folder")
+                  "plan.json and stats.json to this folder")
       ->type_name("DIR");
   sub->add_option(
          "--report", args->report,
-         "write report.html, report.txt, report.json, plan.json and the journal into this folder")
+         "write report.html, report.txt, report.json, plan.json and the journal to this folder")
       ->type_name("DIR");
   sub->footer(
       "Examples:\n"
@@ -340,23 +371,23 @@ void add_run_commands(CLI::App& app, const Options& options) {
   auto reported = std::make_shared<RunArgs>();
   reported->run.execute = false;
   sub = app.add_subcommand(
-      "report", "Rewrite, split and plan a graph, and say all of it in one page or text");
+      "report", "Rewrite, split and plan a graph, and report all of it as a page or text");
   reported->add_to(*sub, false);
   sub->add_flag("--run", reported->run.execute,
-                "execute the steps too, and compare their numbers as run --check does")
+                "also execute the steps, and compare their results as run --check does")
       ->configurable();
   sub->add_option("-o,--output", reported->output,
-                  "report.html: one page with the graph after each pass; report.txt, or - for "
+                  "report.html: a page with the graph after each pass; report.txt, or - for "
                   "standard output: text; report.md: Markdown; report.json: data, for --diff")
       ->capture_default_str();
   sub->add_option("--diff", reported->compared,
-                  "compare two reports instead, written as .json; exit code 1 where they differ")
+                  "compare two .json reports instead; exit with 1 if they differ")
       ->type_name("A B")
       ->expected(2)
       ->configurable();
   sub->footer(
-      "Nothing of the machine is in it, and the same input gives the same bytes (but for "
-      "--times).\n"
+      "A report contains nothing about the machine; without --times, the same input gives the same "
+      "bytes.\n"
       "Examples:\n"
       "  pwr report model.json -r llm -p o2 -o report.html\n"
       "  pwr report model.json -r llm -p o2 --run --tokens 1,7,300 -o report.html\n"

@@ -43,7 +43,8 @@ std::string file_name(const std::string& path) {
 tl::unexpected<Diagnostics> too_large(const std::string& path, std::size_t bytes,
                                       std::size_t most) {
   return fail(
-      error_in(path, "PW1603", fmt::format("it has {} bytes, and a page takes {}", bytes, most)));
+      error_in(path, "PW1603",
+               fmt::format("the file has {} bytes, but the page accepts at most {}", bytes, most)));
 }
 
 /// A graph as it is if it is text; as graph.json if it is an archive or a model.
@@ -67,7 +68,7 @@ Result<std::string> rule_text(const std::string& given) {
     return fmt::format("use \"{}\"\n", given);
   std::string text = PW_TRY(read_text_file(given, "rules"));
   if (text.size() > kMostRuleBytes) return too_large(given, text.size(), kMostRuleBytes);
-  if (!is_text(text)) return fail(error_in(given, "PW0005", "this is no text"));
+  if (!is_text(text)) return fail(error_in(given, "PW0005", "this is not a text file"));
   return text;
 }
 
@@ -91,10 +92,10 @@ Result<Share> first_share(const ServeArgs& args) {
 [[noreturn]] void no_port(const Session& session, int port, int why) {
   if (why == EADDRINUSE)
     session.die({error_at({}, "PW1601", fmt::format("port {} is in use by another program", port),
-                          "leave out --port, and a free one is taken")});
+                          "leave out --port to use a free one")});
   session.die(
-      {error_at({}, "PW1601", fmt::format("port {} cannot be had: {}", port, std::strerror(why)),
-                port < 1024 ? "ports below 1024 are the system's" : "")});
+      {error_at({}, "PW1601", fmt::format("port {} is not available: {}", port, std::strerror(why)),
+                port < 1024 ? "ports below 1024 are reserved for the system" : "")});
 }
 
 /// No shell is asked. Where there is no screen, nobody would see a browser.
@@ -130,7 +131,7 @@ void serve_until_interrupted(HttpServer& server, Site& site, const std::function
 void run_serve(const Options& options, const ServeArgs& args) {
   if (args.answer) throw Exit{answer_one(args.seconds)};
   Session session(options);
-  session.refuse_json("it serves a page");
+  session.refuse_json("it serves a web page");
   Gate gate{0, random_word(), kMostShareBytes + (std::size_t{1} << 20)};
   Site site(share_to_json(session.need(first_share(args))), gate.token,
             std::chrono::seconds(args.seconds));
@@ -144,11 +145,11 @@ void run_serve(const Options& options, const ServeArgs& args) {
   serve_until_interrupted(*server, site, [&] {
     print_out(gate.address() + "\n");
     push_standard_output();
-    session.say("open this address in a browser of this machine; Ctrl-C ends the server");
+    session.say("open this address in a browser on this machine; press Ctrl-C to stop the server");
     if (!args.no_open)
       open_browser(fmt::format("http://127.0.0.1:{}{}", gate.port, site.start_path()));
   });
-  session.say("the server has ended");
+  session.say("the server has stopped");
 }
 
 }  // namespace
@@ -156,9 +157,9 @@ void run_serve(const Options& options, const ServeArgs& args) {
 void add_serve_command(CLI::App& app, const Options& options) {
   auto args = std::make_shared<ServeArgs>();
   auto* sub = app.add_subcommand(
-      "serve", "Serve a page of this machine: rules beside what they do to a graph, as one types");
+      "serve", "Serve a local web page that shows the effect of rules on a graph as you type");
   sub->add_option("file", args->file,
-                  std::string(kGraphFiles) + "; or a share file that the page has written");
+                  std::string(kGraphFiles) + "; or a share file that the page saved");
   sub->add_option("-r,--rules", args->rules,
                   "a rule file (.pwr), or a name of the built-in library, such as llm")
       ->type_name("FILE")
@@ -169,13 +170,13 @@ void add_serve_command(CLI::App& app, const Options& options) {
   sub->add_option("--symbol", args->symbols, "make input dims of a dump symbolic: n=arg0_1.0")
       ->type_name("NAME=DIMS")
       ->configurable();
-  sub->add_option("--port", args->port, "of 127.0.0.1; 0: any that is free")
+  sub->add_option("--port", args->port, "port on 127.0.0.1; 0: any free port")
       ->check(CLI::Range(0, 65535))
       ->type_name("PORT")
       ->capture_default_str()
       ->configurable();
   sub->add_option("--time-limit", args->seconds,
-                  "seconds that checking, rewriting and drawing may take")
+                  "time limit of checking, rewriting and drawing, in seconds")
       ->check(CLI::Range(1, 3600))
       ->type_name("SECONDS")
       ->capture_default_str()
@@ -183,12 +184,13 @@ void add_serve_command(CLI::App& app, const Options& options) {
   sub->add_flag("--no-open", args->no_open, "do not open a browser")->configurable();
   sub->add_flag("--answer", args->answer)->group("");  // what the server itself starts
   sub->footer(
-      "Only this machine reaches the page, by the address that is printed. Nothing is written to "
-      "disk:\nthe page saves share files through the browser.\nExamples:\n"
-      "  pwr serve                                    an example to begin with\n"
+      "The page can be reached only from this machine, by the printed address. The server writes\n"
+      "nothing to disk: the page saves share files through the browser.\n"
+      "Examples:\n"
+      "  pwr serve                                    start with an example\n"
       "  pwr serve model.json -r my_rules.pwr\n"
       "  pwr serve model.fx.txt --symbol n=arg0_1.0 -r llm -p o2\n"
-      "  pwr serve bug.share --no-open --port 8080    rules and graph that somebody has sent");
+      "  pwr serve bug.share --no-open --port 8080    rules and graph from somebody else");
   sub->callback([args, &options] { run_serve(options, *args); });
 }
 

@@ -22,7 +22,7 @@ void check_args(const Session& session, const SizesArgs& args) {
   if (args.list && args.histograms.size() != 1)
     session.die("--list prints the sizes for one histogram", "name it with --histogram", kUsage);
   if (!args.output.empty() && !args.output.ends_with(".svg") && !names_stream(args.output))
-    session.die("`" + args.output + "` is no .svg file", "the frontier is drawn as SVG", kUsage);
+    session.die("`" + args.output + "` is not a .svg file", "the frontier is drawn as SVG", kUsage);
 }
 
 void print_choices(const Session& session, const SizesArgs& args,
@@ -39,10 +39,10 @@ void print_choices(const Session& session, const SizesArgs& args,
   } else {
     print_out(table.print(format));
   }
-  session.say(
-      fmt::format("{} of {} shown; least is a graph for every count that occurs; times are {}",
-                  table.rows().size() - choices.size(), counted(points, "point"),
-                  args.sizes.times.empty() ? "a roofline's" : "those of " + args.sizes.times));
+  session.say(fmt::format(
+      "{} of {} shown; the least time has a graph for every count that occurs; times are {}",
+      table.rows().size() - choices.size(), counted(points, "point"),
+      args.sizes.times.empty() ? "from a roofline model" : "from " + args.sizes.times));
 }
 
 void run_sizes(const Options& options, const SizesArgs& args) {
@@ -77,14 +77,15 @@ void add_sizes_command(CLI::App& app, const Options& options) {
   args->rules.add_to(*sub);
   args->plan.add_to(*sub);
   sub->add_option("--histogram", args->histograms,
-                  "token counts and how often they occur: text, CSV, JSON, or the table that vLLM "
+                  "token counts with their frequencies: text, CSV, JSON, or the table that vLLM "
                   "logs with --cudagraph-metrics; or lognormal, bimodal, uniform")
       ->type_name("FILE|NAME")
       ->delimiter(',')
       ->capture_default_str()
       ->configurable();
   sub->add_option("--times", args->sizes.times,
-                  "measured seconds of a captured step: `16 0.0021` a line; a roofline if left out")
+                  "measured seconds of a captured step, one size a line: `16 0.0021`; default: a "
+                  "roofline model")
       ->type_name("FILE")
       ->configurable();
   sub->add_option("--graphs", args->sizes.graphs, "capture at most this many sizes")
@@ -92,12 +93,12 @@ void add_sizes_command(CLI::App& app, const Options& options) {
       ->capture_default_str()
       ->configurable();
   sub->add_option("--graph-seconds", args->sizes.graph_seconds,
-                  "what a captured size must save over all steps of the histogram")
+                  "minimum seconds that a captured size must save over all steps of the histogram")
       ->check(CLI::Range(0.0, 1e9))
       ->capture_default_str()
       ->configurable();
-  sub->add_flag("--list", args->list, "print the chosen sizes only, for --sizes")->configurable();
-  sub->add_option("-o,--output", args->output, "draw time against the number of graphs")
+  sub->add_flag("--list", args->list, "only print the chosen sizes, for --sizes")->configurable();
+  sub->add_option("-o,--output", args->output, "write a plot of time against the number of graphs")
       ->type_name("FILE.svg");
   sub->footer(
       "Examples:\n"

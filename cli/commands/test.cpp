@@ -36,27 +36,25 @@ void run_test(const Options& options, const TestArgs& args) {
 void add_test_command(CLI::App& app, const Options& options) {
   auto test = std::make_shared<TestArgs>();
   auto* sub = app.add_subcommand(
-      "test", "Run the tests in rule files, and compare counts kept in .counts.json files");
-  sub->add_option("paths", test->test.paths, "rule files, files of counts, or folders of them")
+      "test", "Run the tests in rule files, and compare the counts in .counts.json files");
+  sub->add_option("paths", test->test.paths, "rule files, count files, or folders of them")
       ->required();
-  sub->add_option("--only", test->test.only, "tests whose name holds this text")
+  sub->add_option("--only", test->test.only, "only run tests whose name contains this text")
       ->type_name("TEXT")
       ->configurable();
   sub->add_option("-D,--define", test->test.definitions,
                   "set a param, unless a test sets it: -D tp=2")
       ->type_name("NAME=VALUE")
       ->configurable();
-  sub->add_flag(
-      "--update", test->test.update,
-      "put the counts of failed `expect R == 3` and of .counts.json files right; other failures "
-      "stay");
-  sub->add_flag(
-         "--verdicts", test->test.verdicts,
-         "judge each rule of the files, as `pwr verify` does: one that changes numbers or may "
-         "overflow fails")
+  sub->add_flag("--update", test->test.update,
+                "correct the counts of failed `expect R == 3` and of .counts.json files; other "
+                "failures are unchanged");
+  sub->add_flag("--verdicts", test->test.verdicts,
+                "also verify each rule of the files, as `pwr verify` does; a rule that changes "
+                "results or may overflow fails")
       ->configurable();
-  sub->add_option("--junit", test->junit, "write the results as JUnit XML too")->type_name("FILE");
-  sub->add_option("--seed", test->test.seed, "of the numbers for `expect numeric`")
+  sub->add_option("--junit", test->junit, "also write the results as JUnit XML")->type_name("FILE");
+  sub->add_option("--seed", test->test.seed, "seed of the inputs for `expect numeric`")
       ->capture_default_str()
       ->configurable();
   sub->footer(
@@ -64,7 +62,7 @@ void add_test_command(CLI::App& app, const Options& options) {
       "  pwr test rules/\n"
       "  pwr test my_rules.pwr --only residual\n"
       "  pwr test my_rules.pwr --verdicts\n"
-      "  pwr test rules/ --update && git diff       look at what the counts became\n"
+      "  pwr test rules/ --update && git diff       review the new counts\n"
       "  pwr test rules/ --junit results.xml\n"
       "  pwr test tests/baselines/          rewrites of generated models, rule by rule");
   sub->callback([test, &options] { run_test(options, *test); });

@@ -23,8 +23,8 @@ void run_add(const Session& session, const CLI::App& program, const std::string&
   const std::string path = config_in(folder);
   const auto text = read_config(path);
   if (!text)
-    session.die({error_in(folder, "PW1505", "there is no piecewise.toml to trust in this folder",
-                          "name the folder that holds it: `pwr trust .`")},
+    session.die({error_in(folder, "PW1505", "this folder has no piecewise.toml to trust",
+                          "name the folder that contains it: `pwr trust .`")},
                 kUsage);
   const auto options =
       session.need(values_that_need_trust(program, session.context->sources, *text, path), kUsage);
@@ -39,7 +39,7 @@ void run_remove(const Session& session, const std::string& folder) {
   const auto removed = session.need(remove_trust(folder));
   print_out(trust_table(removed).print(session.options.format));
   if (!removed.empty()) return;
-  session.say("it is not a trusted folder: " + folder);
+  session.say("the folder is not trusted: " + folder);
   throw Exit{kNegative};
 }
 
@@ -55,21 +55,22 @@ void run_trust(const CLI::App& program, const Options& options, const TrustArgs&
 
 void add_trust_command(CLI::App& app, const Options& options) {
   auto args = std::make_shared<TrustArgs>();
-  auto* sub = app.add_subcommand(
-      "trust", "Let a folder's piecewise.toml set every option: plugins, commands, outputs");
+  auto* sub = app.add_subcommand("trust",
+                                 "Allow a folder's piecewise.toml to set every option, including "
+                                 "plugins, commands and outputs");
   CLI::Option* folder =
-      sub->add_option("folder", args->folder, "the folder that holds the piecewise.toml")
+      sub->add_option("folder", args->folder, "the folder that contains the piecewise.toml")
           ->type_name("DIR");
-  CLI::Option* remove = sub->add_flag("--remove", args->remove, "trust the folder no longer");
+  CLI::Option* remove = sub->add_flag("--remove", args->remove, "stop trusting the folder");
   sub->add_flag("--list", args->list, "list the trusted folders and whether their files changed")
       ->excludes(folder)
       ->excludes(remove);
   sub->footer(
-      "A piecewise.toml that was found, not named by --config, sets no option that loads code, "
-      "starts a program or writes, unless its folder is trusted. Read the file first: it can run "
-      "anything with your rights. The trust holds for the file as it is now, and ends when the "
-      "file changes; files that it names may change.\n"
-      "The list is kept under $XDG_STATE_HOME, or ~/.local/state.\n"
+      "A piecewise.toml that was discovered, not named with --config, must not set options that "
+      "load code, start programs or write files, unless its folder is trusted. Read the file "
+      "first: it can run anything with your permissions. Trust applies to the current contents of "
+      "the file and ends when the file changes; files that it names may change.\n"
+      "The list is stored under $XDG_STATE_HOME, or ~/.local/state.\n"
       "Examples:\n"
       "  pwr trust .\n"
       "  pwr trust --list\n"

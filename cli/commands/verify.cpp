@@ -108,33 +108,38 @@ void run_verify(const Options& options, const VerifyArgs& args) {
 
 void add_verify_command(CLI::App& app, const Options& options) {
   auto args = std::make_shared<VerifyArgs>();
-  auto* sub = app.add_subcommand("verify",
-                                 "Check that rules keep the numbers, on graphs made from their "
-                                 "patterns");
+  auto* sub = app.add_subcommand(
+      "verify", "Check that rules preserve the results, on graphs built from their patterns");
   args->rules.add_to(*sub, false);
-  sub->add_option("only", args->only, "rules, families or groups; all when left out");
+  sub->add_option("only", args->only, "rules, families or groups; default: all");
   sub->add_option("--ranks", args->ranks,
-                  "rules with collectives are checked on each of these numbers of ranks")
+                  "numbers of ranks on which to check rules with collectives")
       ->type_name("LIST")
       ->capture_default_str()
       ->configurable();
   sub->add_option("--graph", args->graph,
-                  "a graph: the traits of the ops that it declares are checked too")
+                  "also check the traits of the ops that this graph declares")
       ->type_name("FILE")
       ->configurable();
-  sub->add_option("--junit", args->junit, "write the verdicts as JUnit XML too")->type_name("FILE");
+  sub->add_option("--junit", args->junit, "also write the verdicts as JUnit XML")
+      ->type_name("FILE");
   sub->footer(
       "Verdicts, the same as those of `pwr prove` and `pwr check`: same_bits; rounds (equal over "
-      "the reals);\ndiffers_only_for NaN, infinity or the sign of zero; may_overflow (equal over "
-      "the reals, but one side\nleaves the range of its dtype for some finite input); refuted, "
-      "with "
-      "the sample; unknown (no sample\ndiffers, and there is no proof); no_instance; cannot_run, "
-      "and which op.\nExit code: 1 if any rule differs, may overflow or is refuted, else 3 for no "
-      "instance, 5 for cannot run.\n\nExamples:\n  pwr verify -r llm\n  pwr verify -r "
-      "my_rules.pwr "
-      "add_norm\n  pwr verify -r my_rules.pwr --ranks 2,4,8\n  pwr verify --graph model.pwg\n  pwr "
-      "--format json verify -r "
-      "my_rules.pwr");
+      "the reals);\n"
+      "differs_only_for NaN, infinity or the sign of zero; may_overflow (equal over the reals, but "
+      "one side\n"
+      "leaves the range of its dtype for some finite input); refuted, with the sample; unknown (no "
+      "sample\n"
+      "differs, and there is no proof); no_instance; cannot_run, with the op.\n"
+      "Exit code: 1 if any rule differs, may overflow or is refuted, else 3 for no instance, 5 for "
+      "cannot run.\n"
+      "\n"
+      "Examples:\n"
+      "  pwr verify -r llm\n"
+      "  pwr verify -r my_rules.pwr add_norm\n"
+      "  pwr verify -r my_rules.pwr --ranks 2,4,8\n"
+      "  pwr verify --graph model.pwg\n"
+      "  pwr --format json verify -r my_rules.pwr");
   sub->callback([args, &options] { run_verify(options, *args); });
 }
 

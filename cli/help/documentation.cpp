@@ -19,7 +19,7 @@ struct DocumentationArgs {
 
 void run_man(const CLI::App& program, const Options& options, const DocumentationArgs& args) {
   const Session session(options);
-  session.refuse_json("a page of the manual is roff");
+  session.refuse_json("manual pages are roff");
   const std::vector<ManualPage> pages = manual_pages(program);
   if (args.output != "-") {
     std::error_code ignored;  // told by the first file that cannot be written
@@ -44,7 +44,7 @@ void run_man(const CLI::App& program, const Options& options, const Documentatio
 
 void add_documentation_commands(CLI::App& program, const Options& options) {
   auto args = std::make_shared<DocumentationArgs>();
-  auto* sub = program.add_subcommand("completion", "Write the completion script for a shell");
+  auto* sub = program.add_subcommand("completion", "Print the completion script for a shell");
   sub->add_option("shell", args->shell, "bash, zsh or fish")
       ->required()
       ->check(CLI::IsMember(kShells));
@@ -55,7 +55,7 @@ void add_documentation_commands(CLI::App& program, const Options& options) {
       "  source <(pwr completion bash)          for this shell\n"
       "  pwr completion zsh -o ~/.zfunc/_pwr\n"
       "  pwr completion fish -o ~/.config/fish/completions/pwr.fish\n"
-      "pwviz --completion SHELL writes those of pwviz.");
+      "pwviz --completion SHELL prints the script for pwviz.");
   sub->callback([args, &options, &program] {
     const Session session(options);
     session.refuse_json("a completion is a script");
@@ -63,9 +63,9 @@ void add_documentation_commands(CLI::App& program, const Options& options) {
   });
 
   auto pages = std::make_shared<DocumentationArgs>();
-  sub = program.add_subcommand("man", "Write the manual page of the program or of a command");
-  sub->add_option("command", pages->command, "the command; the program when left out");
-  sub->add_option("-o,--output", pages->output, "write all pages into this folder")
+  sub = program.add_subcommand("man", "Print the manual page of the program or of a command");
+  sub->add_option("command", pages->command, "the command; default: the program");
+  sub->add_option("-o,--output", pages->output, "write all pages to this folder")
       ->type_name("DIR")
       ->default_str("");
   sub->footer("Examples:\n  pwr man run | man -l -\n  pwr man -o ~/.local/share/man/man1");
@@ -81,11 +81,11 @@ void add_documentation_options(CLI::App& program) {
       .add_option_function<std::string>(
           "--completion",
           [&program, print](const std::string& shell) { print(completion_script(program, shell)); },
-          "print the completion script for a shell, and stop")
+          "print the completion script for a shell, and exit")
       ->check(CLI::IsMember(kShells));
   program.add_flag_callback(
       "--man", [&program, print] { print(manual_pages(program).front().text); },
-      "print the manual page, and stop");
+      "print the manual page, and exit");
 }
 
 }  // namespace pw::cli

@@ -21,8 +21,8 @@ void print_report(const Session& session, const QualityArgs& args, const Quality
   const Answer answer = quality_answer(report);
   print_out(session.json() ? printable_json(to_json(answer))
                            : answer.print(session.options.format));
-  session.say(fmt::format("{} judged, {} with a shortcoming", counted(report.rows.size(), "kernel"),
-                          report.short_rows()));
+  session.say(fmt::format("{} assessed, {} with a shortcoming",
+                          counted(report.rows.size(), "kernel"), report.short_rows()));
   if (args.baseline.empty()) return;
   const std::string baseline = session.need(read_file(args.baseline));
   const std::vector<std::string> changes =
@@ -30,14 +30,14 @@ void print_report(const Session& session, const QualityArgs& args, const Quality
   for (const std::string& change : changes) session.say(change);
   if (!changes.empty())
     session.die(fmt::format("{} from the baseline", counted(changes.size(), "difference")),
-                "where they are wanted, write it anew with -o " + args.baseline, kNegative);
+                "if the differences are intended, update it with -o " + args.baseline, kNegative);
   session.say("no difference from the baseline");
 }
 
 std::string known_functions() {
   std::vector<std::string_view> names;
   for (const QualityFunction& f : quality_functions()) names.push_back(f.name);
-  return fmt::format("all, or of {}", fmt::join(names, ", "));
+  return fmt::format("all, or any of {}", fmt::join(names, ", "));
 }
 
 }  // namespace
@@ -45,22 +45,23 @@ std::string known_functions() {
 void add_quality_options(CLI::App& app, QualityArgs& args) {
   args.widths = quality_widths();
   const OptionsOf group(app, "Quality");
-  app.add_flag("--quality", args.wanted,
-               "judge each kernel without a device: registers, occupancy, instructions, bytes; "
-               "without a graph, those of functions that models are made of")
+  app.add_flag("--quality", wanted,
+               "assess each kernel without a GPU: registers, occupancy, instructions, bytes; "
+               "without a graph, assess the kernels of common model functions")
       ->configurable();
   app.add_option("--functions", args.functions, "without a graph: " + known_functions())
       ->type_name("NAMES")
       ->delimiter(',')
       ->capture_default_str()
       ->configurable();
-  app.add_option("--widths", args.widths, "without a graph: columns of a row")
+  app.add_option("--widths", widths, "without a graph: row widths, in columns")
       ->type_name("LIST")
       ->delimiter(',')
       ->capture_default_str()
       ->configurable();
-  app.add_option("--baseline", args.baseline,
-                 "compare with what --quality -o FILE.json wrote; a difference ends with 1")
+  app.add_option(
+         "--baseline", baseline,
+         "compare with a file written by --quality -o FILE.json; exit with 1 if they differ")
       ->type_name("FILE.json")
       ->configurable();
 }

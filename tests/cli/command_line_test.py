@@ -37,7 +37,7 @@ class Mistakes(ProgramTest):
             (["nothing-like-it"], "`pwr --help` lists them"),
             (["check", "--nothing-like-it", "x"], "`pwr check --help` lists them"),
             ([], "`pwr --help` lists them"),
-            (["opt"], "`pwr opt --help` says what it takes"),
+            (["opt"], "`pwr opt --help` shows its usage"),
         ):
             with self.subTest(args=args):
                 done = self.pwr(*args, code=2)

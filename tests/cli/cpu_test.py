@@ -63,7 +63,7 @@ class Cpu(unittest.TestCase):
         self.assertEqual(self.stats()["damaged objects"], len(objects))
         done = self.run_demo()
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn(f"{len(objects)} damaged objects of the cache were thrown away", done.stderr)
+        self.assertIn(f"removed {len(objects)} damaged objects from the cache", done.stderr)
         self.assertEqual(pwr("cache", "verify", PWR_CACHE_DIR=self.cache).returncode, 0)
         objects[0].write_bytes(b"")
         self.assertEqual(pwr("cache", "verify", PWR_CACHE_DIR=self.cache).returncode, 1)

@@ -194,7 +194,7 @@ class Settings(ProgramTest):
         Path(self.rules).write_text(SETTINGS.replace("rule a_pair {", "rule a_pair over small {").replace("rule small {", "rule small over b_pair {"))
         done = self.pwr("explore", self.graph, "-r", self.rules, "-p", "all", "--over", "a_pair,b_pair", "--format", "json")
         self.assertEqual([row["setting"] for row in json.loads(done.stdout)["settings"]], ["", "a_pair over b_pair"])
-        self.assertIn("circle of it: b_pair over a_pair", done.stderr)
+        self.assertIn("forms a cycle with other precedence: b_pair over a_pair", done.stderr)
 
     def test_every_objective(self):
         names = ["nodes", "ops", "bytes", "launches", "peak_bytes", "modelled_us", "measured_us", "compile_ms"]

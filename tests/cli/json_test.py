@@ -229,7 +229,7 @@ class Answers(ProgramTest):
         ):
             done = self.pwr(*command, "--format", "json", code=2)
             self.assertEqual(done.stdout, "", command)
-            self.assertIn("there is no JSON of this", done.stderr)
+            self.assertIn("no JSON output is available", done.stderr)
 
     def test_values_are_numbers(self):
         steps = self.answer("run", "run", self.path("g.pwg"), "--tokens", "4")["graphs"][0]["steps"]

@@ -422,7 +422,7 @@ class Ends(ProgramTest):
             begin = time.monotonic()
             code, said = server.end(by)
             self.assertEqual(code, 0, said)
-            self.assertIn("the server has ended", said)
+            self.assertIn("the server has stopped", said)
             self.assertLess(time.monotonic() - begin, 20)
             for pid in workers:
                 self.assertFalse(os.path.exists(f"/proc/{pid}"))
@@ -488,7 +488,7 @@ class Ends(ProgramTest):
         self.assertEqual(list(folder.iterdir()), [])
 
     def test_what_has_no_json_says_so(self):
-        self.assertIn("there is no JSON of this", self.pwr("serve", "--format", "json", code=2).stderr)
+        self.assertIn("no JSON output is available", self.pwr("serve", "--format", "json", code=2).stderr)
 
 
 if __name__ == "__main__":
