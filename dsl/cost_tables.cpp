@@ -49,7 +49,7 @@ void check_cost_table(const Program& program, const RuleSet& set, const ast::Tab
       if (!op.valid()) {
         out.push_back(error_at(row.span, "PW0220", "unknown op " + in_ticks(row.name),
                                did_you_mean(row.name, set.context->ops.names(),
-                                            "a row is an op, or `other` for all the rest")));
+                                            "a row names an op, or `other` for all other ops")));
         continue;
       }
       known.merge(names_of(set.context->ops[op]));
@@ -62,8 +62,8 @@ void check_cost_table(const Program& program, const RuleSet& set, const ast::Tab
             error_at(o.span, "PW0439",
                      "the cost of " + in_ticks(row.name) + " cannot read " + in_ticks(o.name),
                      did_you_mean(o.name, names,
-                                  "it reads params, `bytes`, `read` and `written`, and "
-                                  "what the op's signature names")));
+                                  "it may read params, `bytes`, `read`, `written`, and the names "
+                                  "in the op's signature")));
       });
   }
 }

@@ -76,7 +76,8 @@ class Substitution {
     const bool column = call.text.starts_with(prefix_);
     if (const Expr* value = cell(call)) {
       if (value->kind != Expr::Kind::path) {
-        Diagnostic d = error_at(value->span, "PW0371", "this cell is called as an op, and is none",
+        Diagnostic d = error_at(value->span, "PW0371",
+                                "this cell is called as an op, but does not contain one",
                                 "write the name of an op");
         d.secondary.push_back({call.span, "called here"});
         out_.push_back(std::move(d));
@@ -193,8 +194,8 @@ void check_table(Context& context, const ast::Table& table, Diagnostics& out) {
         out.push_back(error_at(cell.span, "PW0375",
                                "column " + in_ticks(table.columns[i]) + " mixes ops and values"));
       if (!op && !cell_value(cell) && !is_cost_table(table))
-        out.push_back(
-            error_at(cell.span, "PW0375", "a cell is a literal, or the name of an op or a dtype"));
+        out.push_back(error_at(cell.span, "PW0375",
+                               "a cell must be a literal, or the name of an op or a dtype"));
     }
   }
 }

@@ -111,7 +111,7 @@ class GraphBuilder {
       if (again)
         out_.push_back(error_at(line_of(name, again), "PW0480",
                                 "a second fact of " + in_ticks(name),
-                                "say all that is known of a symbol in one line"));
+                                "write all facts about a symbol on one line"));
       else if (const auto wrong = problem_of(graph_.facts, name, fact))
         out_.push_back(error_at(line_of(name, again), std::string(wrong->code),
                                 in_ticks(name) + ": " + wrong->message, wrong->help));
@@ -152,7 +152,7 @@ class GraphBuilder {
     out_.push_back(error_at(
         span, "PW0471",
         symbol ? in_ticks(name) + " is a symbol of a dim" : in_ticks(name) + " is bound twice",
-        "give the value another name"));
+        "rename the value"));
     return false;
   }
 
@@ -167,9 +167,9 @@ class GraphBuilder {
     }
     const bool none = input.type.any_shape && input.type.dtype.empty();  // `?`
     if (!none && (input.type.any_shape || input.type.dtype.empty())) {
-      out_.push_back(
-          error_at(input.span, "PW0473", "input " + in_ticks(input.name) + " needs a whole type",
-                   "write `" + input.name + ": bf16[n, 64]`, or `?` for one that is not known"));
+      out_.push_back(error_at(input.span, "PW0473",
+                              "input " + in_ticks(input.name) + " needs a complete type",
+                              "write `" + input.name + ": bf16[n, 64]`, or `?` if it is unknown"));
       return poison(input.name);
     }
     auto type =
@@ -214,7 +214,7 @@ class GraphBuilder {
     const ValueId* value = it == env_.end() ? nullptr : std::get_if<ValueId>(&it->second);
     if (value != nullptr) return value;
     std::vector<std::string> names(names_.begin(), names_.end());
-    out_.push_back(error_at(span, "PW0474", what + in_ticks(name) + " is no value of this graph",
+    out_.push_back(error_at(span, "PW0474", what + in_ticks(name) + " is not a value of this graph",
                             did_you_mean(name, names)));
     return nullptr;
   }
@@ -228,17 +228,17 @@ class GraphBuilder {
     const ValueId* value = value_named(w.value, w.value_span, "");
     if (input == nullptr || value == nullptr) return;
     const std::vector<ValueId>& written = graph_.written_inputs();
-    const char* why = !graph_.is_input(*input) ? " is no input, so nothing is written back to it"
+    const char* why = !graph_.is_input(*input) ? " is not an input, so it cannot be written back"
                       : std::find(written.begin(), written.end(), *input) != written.end()
                           ? " is written twice"
                       : graph_.type(*input) != graph_.type(*value)
-                          ? " has another type than what is written to it"
+                          ? " has a different type than the value written to it"
                           : nullptr;
     if (why == nullptr)
       graph_.add_write(*input, *value);
     else
       out_.push_back(error_at(w.span, "PW0479", in_ticks(w.input) + why,
-                              "write the name of an input, and the value it holds afterwards"));
+                              "name an input, and the value that it holds afterwards"));
   }
 
   /// Returns the statement of a node; the graph, for a node that refinement made of an unknown op.
@@ -280,25 +280,26 @@ const ast::GraphItem* only_graph(const ast::File& file, Diagnostics& out) {
   const ast::GraphItem* graph = nullptr;
   if (file.items.size() > 1 && std::ranges::none_of(file.items, is_graph)) {
     const Span first = std::visit([](const auto& i) { return i.span; }, file.items.front());
-    out.push_back(error_at(first, "PW0476", "these are rules, and a graph is asked for",
-                           "rules are named with -r; a .pwg file holds one graph"));
+    out.push_back(error_at(first, "PW0476", "these are rules, but a graph is expected",
+                           "pass rules with -r; a .pwg file contains one graph"));
     return nullptr;
   }
   for (const ast::Item& item : file.items) {
     const auto* found = std::get_if<ast::GraphItem>(&item);
     if (found == nullptr) {
       const Span span = std::visit([](const auto& i) { return i.span; }, item);
-      out.push_back(error_at(span, "PW0476", "a .pwg file holds one graph, and this is none",
-                             "rules and tests belong into a .pwr file"));
+      out.push_back(error_at(span, "PW0476",
+                             "a .pwg file contains one graph, and this is not a graph",
+                             "move rules and tests to a .pwr file"));
     } else if (graph != nullptr) {
       out.push_back(
-          error_at(found->span, "PW0476", "a .pwg file holds one graph, and this is another"));
+          error_at(found->span, "PW0476", "a .pwg file contains one graph, and this is another"));
     } else {
       graph = found;
     }
   }
   if (graph == nullptr && out.empty())
-    out.push_back(error_at({file.source, 0, 0}, "PW0477", "this text holds no graph",
+    out.push_back(error_at({file.source, 0, 0}, "PW0477", "this text does not contain a graph",
                            "write `graph name { in x: bf16[n, 64] … out y }`"));
   return graph;
 }

@@ -76,7 +76,7 @@ class Loader {
     std::error_code error;
     if (fs::is_directory(path, error)) {
       const std::vector<std::string> paths = files_in(path);
-      if (paths.empty()) out_.push_back(error_in(path, "PW0460", "this folder holds no .pwr file"));
+      if (paths.empty()) out_.push_back(error_in(path, "PW0460", "this folder has no .pwr file"));
       for (const std::string& file : paths) disk(file, true);
     } else if (path == "-" || unsaved(path) != nullptr || fs::exists(path, error)) {
       disk(path, true);
@@ -144,7 +144,7 @@ class Loader {
     auto [file, wrong] = recover_file(context_->sources, source);
     if (root && !has_errors(wrong) && is_a_graph(file)) {
       out_.push_back(error_in(name, "PW0464", "this is a graph",
-                              "rules are written in .pwr files; a graph is named without -r"));
+                              "rules are .pwr files; pass a graph without -r"));
       return;
     }
     if (has_errors(wrong)) {
@@ -153,8 +153,7 @@ class Loader {
       if (foreign)
         out_.push_back(not_quoted(name, used));
       else if (!kind.empty())
-        out_.push_back(
-            error_in(name, "PW0464", "this is " + kind, "rules are written in .pwr files"));
+        out_.push_back(error_in(name, "PW0464", "this is " + kind, "rules are .pwr files"));
       else
         append(out_, std::move(wrong));
       if (foreign || !draft_) return;
@@ -187,10 +186,10 @@ class Loader {
   }
 
   static Diagnostic not_quoted(const std::string& name, Span used) {
-    return error_at(used, "PW0463", in_ticks(name) + " is not written as rules are",
-                    "it lies outside of the folders of the rule files that were named, so nothing "
-                    "of it is shown; `pwr check " +
-                        name + "` says what is wrong in it");
+    return error_at(used, "PW0463", in_ticks(name) + " is not a valid rule file",
+                    "it is outside the folders of the named rule files, so its contents are not "
+                    "shown; `pwr check " +
+                        name + "` shows what is wrong in it");
   }
 
   void follow(const std::string& key, const std::string& user, const ast::Use& use) {
@@ -202,7 +201,7 @@ class Loader {
     }
     out_.push_back(
         error_at(use.span, "PW0462",
-                 "there is no " + in_ticks(use.path) + " beside this file, nor in the library",
+                 "there is no " + in_ticks(use.path) + " next to this file or in the library",
                  did_you_mean(use.path, library_names())));
   }
 

@@ -129,7 +129,7 @@ class Apart {
     if (mine.what == "capture") {
       own_captures_ = true;
       out_.push_back(shadows_library(mine.what, mine.name, mine.place, other->place,
-                                     "the library's sizes are left out"));
+                                     "the library's sizes are ignored"));
       return true;
     }
     if (mine.data && other->data && same_text(mine.whole, other->whole)) return false;
@@ -154,10 +154,10 @@ class Apart {
     if (says_the_same(context_.ops[known], *op)) return false;
     const std::string name = name_beside_library(context_, file_name(files_[file].source), *op);
     own_[file].callees.insert_or_assign(item.name, name);
-    out_.push_back(shadows_library("op", item.name, item.name_span, context_.ops[known].span,
-                                   "graphs call it " + in_ticks(name) +
-                                       "; declare it as the library does to mean the "
-                                       "library's, or give it another name"));
+    out_.push_back(shadows_library(
+        "op", item.name, item.name_span, context_.ops[known].span,
+        "graphs call it " + in_ticks(name) +
+            "; declare it as the library does to use the library's op, or rename it"));
     return true;
   }
 
@@ -169,7 +169,7 @@ class Apart {
     own_[file].callees.insert_or_assign(
         mine.name, name_beside_library(context_, file_name(files_[file].source), named));
     Diagnostic d = shadows_library("pattern", mine.name, mine.place, context_.ops[known].span,
-                                   "give the pattern another name to call the op");
+                                   "rename the pattern to call the op");
     d.message = "pattern " + in_ticks(mine.name) + " has the name of an op of the library";
     out_.push_back(std::move(d));
   }
@@ -213,7 +213,7 @@ class Apart {
     out_.push_back(error_at(
         use_of(files_[file]), "PW0207",
         in_ticks(name) + " means two ops here: " + in_ticks(it->second) + " and " + in_ticks(now),
-        "write the one that is meant, or use one of the two files only"));
+        "write the full name, or use only one of the two files"));
   }
   static Span use_of(const ast::File& file) {
     for (const ast::Item& item : file.items)

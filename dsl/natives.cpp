@@ -36,7 +36,7 @@ Status fits(std::span<const Attribute> arguments, const std::vector<AttributeKin
     if (is_of(arguments[i], kinds[i])) continue;
     const std::string which = "argument " + std::to_string(i + 1);
     if (std::holds_alternative<DimId>(arguments[i]))
-      return fail({}, "PW0334", which + " is a dim that is no number here");
+      return fail({}, "PW0334", which + " is a dim that is not a number here");
     return fail({}, "PW0394", which + " is not of kind " + in_ticks(name(kinds[i])));
   }
   return {};

@@ -10,7 +10,7 @@ namespace {
 Diagnostic twice(std::string_view what, const std::string& name, Span again, Span before) {
   Diagnostic d =
       error_at(again, "PW0401", std::string(what) + " " + in_ticks(name) + " is declared twice",
-               "give one of them another name");
+               "rename one of them");
   d.secondary.push_back({before, "first declared here"});
   return d;
 }
@@ -89,8 +89,8 @@ class Collection {
   void add(const ast::Use&) {}
   void add(const ast::Param& p) {
     if (dtype_named(p.name))
-      out_.push_back(error_at(p.span, "PW0241",
-                              in_ticks(p.name) + " is a dtype, so no param can be called that"));
+      out_.push_back(error_at(
+          p.span, "PW0241", in_ticks(p.name) + " is a dtype, so it cannot be the name of a param"));
     keep(program_.params, "param", p, p.span);
   }
   void add(const ast::Extern& e) { keep(program_.externs, "extern", e, e.span); }
@@ -135,8 +135,8 @@ class Collection {
   }
   void add(const ast::GraphItem& g) {
     program_.graphs.push_back(&g);
-    out_.push_back(error_at(g.span, "PW0402", "a graph stands here by itself",
-                            "put it into a test, or into a .pwg file"));
+    out_.push_back(error_at(g.span, "PW0402", "a graph is not allowed at top level",
+                            "put it in a test, or in a .pwg file"));
   }
 
   void strategy(std::string_view what, const std::string& name, Span span) {

@@ -124,8 +124,8 @@ Diagnostic shadows_library(const std::string& what, const std::string& name, Spa
   Diagnostic out = warning_at(
       mine, "PW0206",
       what + " " + in_ticks(name) + " is not the library's " + what + " of this name", help);
-  out.label = "in this file, and in files that use it, the name means this one";
-  out.secondary.push_back({library, "the library's; its own files go on to mean this one"});
+  out.label = "in this file and in files that use it, the name means this op";
+  out.secondary.push_back({library, "the library's op, which the library's own files still use"});
   return out;
 }
 

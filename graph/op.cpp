@@ -51,8 +51,8 @@ Result<OpId> OpTable::declare(Op op) {
   if (OpId known = find(op.name); known.valid()) {
     if (same_signature(ops_[known], op)) return known;
     Diagnostic d = error_at(op.span, "PW0203",
-                            "op `" + op.name + "` is already declared with another signature",
-                            "ops are declared once; give one of them another name");
+                            "op `" + op.name + "` is already declared with a different signature",
+                            "an op is declared once; rename one of them");
     if (ops_[known].span.valid()) d.secondary.push_back({ops_[known].span, "first declared here"});
     return fail(std::move(d));
   }

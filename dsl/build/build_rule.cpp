@@ -125,7 +125,7 @@ class RuleBuilder {
       case Expr::Kind::fuse: break;
     }
     out_.push_back(
-        error_at(expr.span, "PW0250", "a pattern is made of ops, and this is none",
+        error_at(expr.span, "PW0250", "a pattern consists of ops, and this is not an op",
                  "write `y = op(operands){attributes}`, or an infix expression of values"));
     return {};
   }
@@ -135,9 +135,9 @@ class RuleBuilder {
     if (name.empty() || !op.valid()) {
       out_.push_back(error_at(
           expr.span, "PW0251",
-          name.empty() ? in_ticks(expr.text) + " is no op on values"
+          name.empty() ? in_ticks(expr.text) + " is not an op on values"
                        : "infix needs the op " + in_ticks(name) + ", which is not declared",
-          name.empty() ? "a pattern may use + - * /; conditions go into `where`"
+          name.empty() ? "patterns may use + - * /; write conditions in `where`"
                        : "use \"ops/primitive.pwr\""));
       return {};
     }
@@ -286,15 +286,15 @@ class RuleBuilder {
     const Op& op = context_.ops[rule_.nodes[node].op];
     out_.push_back(error_at(expr.span, "PW0253",
                             in_ticks(op.name) + " has " + std::to_string(results.size()) +
-                                " results, so it cannot stand inside an expression",
-                            "bind its results in a statement of its own"));
+                                " results, so it cannot be used inside an expression",
+                            "bind its results in a separate statement"));
     return {};
   }
 
   PatternValueId named(const Expr& expr) {
     if (expr.text.find('.') != std::string::npos) {
       out_.push_back(error_at(expr.span, "PW0254",
-                              in_ticks(expr.text) + " is no value, so it cannot be an operand"));
+                              in_ticks(expr.text) + " is not a value, so it cannot be an operand"));
       return {};
     }
     if (auto it = by_name_.find(expr.text); it != by_name_.end() && expr.text != "_") {
@@ -306,7 +306,7 @@ class RuleBuilder {
     if (name != nullptr && name->result && negation_ < 0) {
       Diagnostic d = error_at(expr.span, "PW0243",
                               in_ticks(expr.text) + " is read before the statement that binds it",
-                              "write the statement that binds it first");
+                              "move the statement that binds it up");
       d.secondary.push_back({name->span, "bound here"});
       out_.push_back(std::move(d));
       return {};

@@ -49,7 +49,7 @@ void Builder::refuse(Span at, std::string_view code, std::string message, std::s
 void Builder::check_depth(Span at, unsigned depth) {
   if (depth > kMaxDepth)
     refuse(at, "PW0107", "the expression is more than 256 operations deep",
-           "give a part of it a name of its own");
+           "give a part of it its own name");
 }
 
 void Builder::push(Expr e, unsigned depth) {
@@ -114,7 +114,7 @@ std::int64_t Builder::integer(bool negative) const {
   const std::uint64_t limit = std::uint64_t{1} << 63;
   if (magnitude >= limit && !(negative && magnitude == limit))
     refuse(span(last()), "PW0104", "the number is out of range",
-           "an integer has 64 bits with its sign");
+           "integers are signed, with 64 bits");
   return static_cast<std::int64_t>(negative ? 0 - magnitude : magnitude);
 }
 
@@ -217,7 +217,7 @@ bool Builder::negate_literal(Expr& e) const {
   }
   if (e.kind != Expr::Kind::integer) return false;
   if (e.integer == kSmallest && text_[e.span.begin] == '-')
-    refuse(e.span, "PW0104", "the number is out of range", "an integer has 64 bits with its sign");
+    refuse(e.span, "PW0104", "the number is out of range", "integers are signed, with 64 bits");
   if (e.integer != kSmallest) e.integer = -e.integer;
   return true;
 }

@@ -51,8 +51,8 @@ class ForeignCheck {
     op_->body = item_.body;
     if (op_->target.find('.') == std::string::npos)
       error(item_.name_span, "PW0260",
-            in_ticks(item_.target) + " does not say which library's op it is",
-            "write its whole name, as in `aten.relu`");
+            in_ticks(item_.target) + " does not name the library of the op",
+            "write its full name, as in `aten.relu`");
     for (const auto& parameter : item_.parameters) declare(parameter);
     for (const Expr& guard : item_.where) check_guard(guard);
     for (const Statement& statement : item_.body) check(statement);
@@ -75,7 +75,7 @@ class ForeignCheck {
     p.out = parameter.out;
     for (const auto& [name, span] : parameter.names) {
       if (!names_.insert(name).second)
-        error(span, "PW0261", in_ticks(name) + " is an argument of this op already",
+        error(span, "PW0261", in_ticks(name) + " is already an argument of this op",
               "give it another name");
       p.names.push_back(name);
     }
@@ -92,15 +92,14 @@ class ForeignCheck {
         p.kind = word;
       }
       if (p.written() && !p.type)
-        error(parameter.span, "PW0262", "an argument that is written is a tensor",
-              "write `mut " + p.names.front() + "`, or its type behind it");
+        error(parameter.span, "PW0262", "an argument that is written must be a tensor",
+              "write `mut " + p.names.front() + "`, or add its type after the name");
     }
     if (parameter.value) {
       p.default_value = literal(context_, *parameter.value);
       if (!p.default_value)
-        error(parameter.value->span, "PW0217", "this is no literal",
-              "a default is written out: a number, a string, true, false, a dtype, none, or a list "
-              "of them");
+        error(parameter.value->span, "PW0217", "this is not a literal",
+              "a default is a number, a string, true, false, a dtype, none, or a list of them");
     }
     op_->parameters.push_back(std::move(p));
   }
@@ -109,13 +108,12 @@ class ForeignCheck {
     for (ForeignParameter& p : op_->parameters) {
       if (p.names.front() != o.name) continue;
       if (p.out && o.place != Place::property && !bound_.contains(o.name))
-        error(o.span, "PW0263",
-              in_ticks(o.name) + " is written only, so it has no contents to read",
-              "write `mut` for an argument that is read and written; `x.dtype` and `x.shape` are "
+        error(o.span, "PW0263", in_ticks(o.name) + " is write-only, so it has no contents to read",
+              "declare an argument that is read and written as `mut`; `x.dtype` and `x.shape` are "
               "known");
       if (p.ignored)
-        error(o.span, "PW0264", in_ticks(o.name) + " is said not to matter, and is used here",
-              "leave out its `: _`");
+        error(o.span, "PW0264", in_ticks(o.name) + " is declared as ignored, but used here",
+              "remove its `: _`");
       p.used = true;
     }
   }
@@ -184,8 +182,8 @@ class ForeignCheck {
       error(binder.span, "PW0266",
             in_ticks(binder.name) +
                 (read_only ? " is an argument that is not written" : " is bound twice"),
-            read_only ? "write `mut` or `out` before the argument, or give the value another name"
-                      : "give one of them another name");
+            read_only ? "write `mut` or `out` before the argument, or rename the value"
+                      : "rename one of them");
     bound_.insert(binder.name);
     known_.insert(binder.name);
   }
@@ -202,7 +200,8 @@ class ForeignCheck {
         std::none_of(op_->parameters.begin(), op_->parameters.end(),
                      [](const ForeignParameter& p) { return p.written(); }))
       error(item_.name_span, "PW0267", "this op neither returns nor writes anything",
-            "name what it returns, as in `-> y { y = … }`, or mark what it writes `mut` or `out`");
+            "name the result, as in `-> y { y = … }`, or mark the arguments that it writes as "
+            "`mut` or `out`");
   }
 
   void check_written() {
@@ -218,8 +217,7 @@ class ForeignCheck {
       if (!p.used && !p.ignored && !p.written() && !p.default_value)
         error(p.span, "PW0269", "nothing uses argument " + in_ticks(p.names.front()),
               "write `" + p.names.front() +
-                  ": _` if it does not matter, or `= …` behind it for the one value that it must "
-                  "have");
+                  ": _` to ignore it, or `= …` after it to require one value");
   }
 
   Context& context_;

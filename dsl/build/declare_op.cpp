@@ -41,7 +41,7 @@ void set_trait(Traits& traits, const std::string& word, Span span, Diagnostics& 
     if (traits.capturable != Capturable::never)
       out.push_back(error_at(span, "PW0210",
                              "a second trait beside " + in_ticks(name(traits.capturable)) +
-                                 " says when it is captured",
+                                 " already states when it is captured",
                              "leave one of them out"));
     traits.capturable = capturable;
     return;
@@ -99,11 +99,11 @@ void lower_attributes(Context& context, const ast::OpItem& item, Op& op, Diagnos
     if (!kind) {
       std::vector<std::string> names;
       for (AttributeKind k : kKinds) names.emplace_back(name(k));
-      out.push_back(
-          error_at(decl.span, "PW0212", "unknown kind of attribute " + in_ticks(decl.kind),
-                   did_you_mean(decl.kind, names,
-                                "kinds are int, float, bool, str, dtype, axis, ints, dims, "
-                                "floats, strs")));
+      out.push_back(error_at(
+          decl.span, "PW0212", "unknown kind of attribute " + in_ticks(decl.kind),
+          did_you_mean(
+              decl.kind, names,
+              "the kinds are int, float, bool, str, dtype, axis, ints, dims, floats, strs")));
       continue;
     }
     AttributeDecl lowered{decl.name, decl.span, *kind, decl.nullable, {}};
@@ -125,17 +125,17 @@ void lower_results(const ast::OpItem& item, Op& op, Diagnostics& out) {
       } else {
         std::vector<std::string> names;
         for (const OperandDecl& o : op.operands) names.push_back(o.name);
-        out.push_back(
-            error_at(result.span, "PW0213",
-                     "`from " + item.result_from[i] + "` names no operand of " + in_ticks(op.name),
-                     did_you_mean(item.result_from[i], names,
-                                  "`from` says which operand the result aliases")));
+        out.push_back(error_at(
+            result.span, "PW0213",
+            "`from " + item.result_from[i] + "` does not name an operand of " + in_ticks(op.name),
+            did_you_mean(item.result_from[i], names,
+                         "`from` names the operand that the result aliases")));
       }
     }
     if ((!result.type || result.type->any_shape) && item.body.empty() && !item.imported)
       out.push_back(error_at(result.span.valid() ? result.span : item.name_span, "PW0214",
                              "a result of " + in_ticks(op.name) +
-                                 " has neither a whole type nor a body to infer it from",
+                                 " has neither a complete type nor a body to infer it from",
                              "write its type, as in `-> y: T[*s]`"));
     if (result.name.empty() && !item.body.empty())
       out.push_back(error_at(result.span.valid() ? result.span : item.name_span, "PW0215",
@@ -167,11 +167,10 @@ bool same_text(const std::vector<Statement>& a, const std::vector<Statement>& b)
 
 void no_literal(const Expr& expr, AttributeKind kind, Diagnostics& out) {
   const bool dtype = kind == AttributeKind::dtype && expr.kind == Expr::Kind::path;
-  out.push_back(
-      error_at(expr.span, "PW0217", "this is no literal of kind " + in_ticks(name(kind)),
-               dtype ? dtype_hint(expr.text)
-                     : "a default is written out: a number, a string, true, false, a dtype, "
-                       "none, or a list of them"));
+  out.push_back(error_at(
+      expr.span, "PW0217", "this is not a literal of kind " + in_ticks(name(kind)),
+      dtype ? dtype_hint(expr.text)
+            : "a default is a number, a string, true, false, a dtype, none, or a list of them"));
 }
 
 std::optional<Attribute> literal_number(const Expr& expr) {
@@ -281,7 +280,7 @@ std::optional<Op> lower_op(Context& context, const ast::OpItem& item, Diagnostic
   op.imported = item.imported;
   if (dtype_named(op.name))
     out.push_back(error_at(item.name_span, "PW0218",
-                           in_ticks(op.name) + " is a dtype, so no op can be called that"));
+                           in_ticks(op.name) + " is a dtype, so it cannot be the name of an op"));
   UniqueNames names(out);
   for (const OperandDecl& operand : op.operands) names.add(operand.name, operand.span);
   for (const ast::AttributeDecl& attribute : item.attributes)
@@ -306,9 +305,10 @@ OpId declare_op(Context& context, const ast::OpItem& item, Diagnostics& out, boo
   const OpId known = context.ops.find(op->name);
   if (known.valid() && context.ops[known].has_body() && op->has_body() &&
       !same_text(context.ops[known].body, op->body)) {
-    Diagnostic d = error_at(item.name_span, "PW0204",
-                            "op " + in_ticks(op->name) + " is already declared with another body",
-                            "an op means one thing; give one of them another name");
+    Diagnostic d =
+        error_at(item.name_span, "PW0204",
+                 "op " + in_ticks(op->name) + " is already declared with a different body",
+                 "an op has one meaning; rename one of them");
     d.secondary.push_back({context.ops[known].span, "first declared here"});
     out.push_back(std::move(d));
     return {};

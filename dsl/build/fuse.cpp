@@ -106,8 +106,8 @@ class Fusion {
   void check_shape() {
     const Statement& s = rule_.replacement.front();
     if (rule_.replacement.size() != 1 || s.value.kind != Expr::Kind::fuse)
-      refuse(s.span, "PW0390", "`fuse` is the whole right side of a rule",
-             "write `q, r = fuse` and nothing else; shape its results in another rule");
+      refuse(s.span, "PW0390", "`fuse` must be the whole right side of a rule",
+             "write only `q, r = fuse`; reshape its results in another rule");
   }
 
   static bool anonymous(const std::string& name) { return name.empty() || name == "_"; }
@@ -205,9 +205,8 @@ class Fusion {
       if (!id.valid() || !inside(id)) {
         refuse(binder.span, "PW0390",
                in_ticks(binder.name) +
-                   " is no result of the pattern, so the fused op has none "
-                   "for it",
-               "`fuse` gives what the left side computes, under the names it has there");
+                   " is not a result of the pattern, so the fused op does not compute it",
+               "`fuse` returns what the left side computes, with the same names");
         continue;
       }
       ResultDecl decl;
@@ -353,8 +352,8 @@ class Fusion {
                              print_declaration(op_, context_.attributes, " ")) {
       Diagnostic d = error_at(op_.span, "PW0204",
                               "`fuse` makes the op " + in_ticks(op_.name) +
-                                  ", which is already declared with another meaning",
-                              "give the rule another name");
+                                  ", which is already declared with a different meaning",
+                              "rename the rule");
       if (context_.ops[known].span.valid())
         d.secondary.push_back({context_.ops[known].span, "first declared here"});
       out_.push_back(std::move(d));
@@ -464,10 +463,10 @@ bool lower_fused_lists(Context& context, std::set<std::string> params, Rule& rul
                        Diagnostics& out) {
   const Statement& right = rule.replacement.front();
   if (!has_one_length(rule)) {
-    out.push_back(error_at(right.value.span, "PW0391",
-                           "the lists of this rule may have several lengths, and the fused op is "
-                           "one for each length",
-                           "write a rule for one list, or a fixed number of operands"));
+    out.push_back(error_at(
+        right.value.span, "PW0391",
+        "the lists of this rule may have several lengths, and each length needs its own fused op",
+        "write a rule for one list, or a fixed number of operands"));
     return false;
   }
   if (const PatternValue* value = nameless_operand(rule)) {
@@ -504,7 +503,7 @@ bool lower_fused_lists(Context& context, std::set<std::string> params, Rule& rul
       out.push_back(error_at(right.value.span, "PW0391",
                              in_ticks(list_of(rule, attribute.value.front().text)) +
                                  " is a list of attributes, which the fused op cannot have",
-                             "let all members have the same one"));
+                             "use the same attribute for all members"));
       return false;
     }
   call.args = std::move(operands);

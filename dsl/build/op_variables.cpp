@@ -65,9 +65,9 @@ class Choice {
     }
     if (found.empty())
       refuse(variable.span, "PW0378",
-             "no op that is " + in_ticks(variable.trait) + " can be called as " +
+             "no op that is " + in_ticks(variable.trait) + " can be called like " +
                  in_ticks(variable.name) + " is here",
-             "it is asked for the operands, results and attributes of every call");
+             "it must have the operands, results and attributes of every call");
     return found;
   }
 
@@ -79,8 +79,7 @@ class Choice {
   bool is_sound(const ast::OpVariable& variable, const Text& text) {
     if (const OpId op = context_.ops.find(variable.name); op.valid())
       out_.push_back(shadows_library("op variable", variable.name, variable.name_span,
-                                     context_.ops[op].span,
-                                     "give the variable another name to call the op"));
+                                     context_.ops[op].span, "rename the variable to call the op"));
     const std::size_t before = out_.size();
     if (!is_trait(variable.trait))
       refuse(variable.trait_span, "PW0210", "unknown trait " + in_ticks(variable.trait),
@@ -94,8 +93,9 @@ class Choice {
         if (o.place == Place::callee)
           called = called || side == Side::pattern;
         else
-          refuse(o.span, "PW0377", in_ticks(variable.name) + " is an op here, and only called",
-                 "give the value or attribute another name");
+          refuse(o.span, "PW0377",
+                 in_ticks(variable.name) + " is an op here, and can only be called",
+                 "rename the value or attribute");
       });
     });
     if (!called && out_.size() == before)
@@ -154,7 +154,7 @@ std::vector<T> choose(const Context& context, const T& from, Diagnostics& out) {
     if (chosen.size() * ops.size() > kMostChoices) {
       choice.refuse(variable.span, "PW0386",
                     "there are more than " + std::to_string(kMostChoices) + " choices of ops",
-                    "each variable multiplies them; write two rules");
+                    "each variable multiplies their number; write two rules");
       return {};
     }
     std::vector<T> next;

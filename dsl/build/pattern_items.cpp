@@ -82,7 +82,7 @@ class Settling {
     out_.push_back(error_at(type.span, "PW0379",
                             "an alternative of pattern " + in_ticks(pattern_.name) +
                                 " has no node that reads " + in_ticks(name) +
-                                ", so its type is not looked at there",
+                                ", so its type is not checked there",
                             "write the type where the value is read"));
   }
 

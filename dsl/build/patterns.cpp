@@ -42,11 +42,11 @@ class Expansion {
 
  private:
   std::vector<ChosenRule> too_many(const ast::Rule& rule) {
-    out_.push_back(error_at(rule.name_span, "PW0386",
-                            "rule " + in_ticks(rule.name) + " has more than " +
-                                std::to_string(kMostVariants) + " variants",
-                            "each alternative and each optional node doubles them; write two "
-                            "rules"));
+    out_.push_back(
+        error_at(rule.name_span, "PW0386",
+                 "rule " + in_ticks(rule.name) + " has more than " + std::to_string(kMostVariants) +
+                     " variants",
+                 "each alternative and each optional node doubles their number; write two rules"));
     return {};
   }
 
@@ -195,9 +195,9 @@ class Expansion {
     const Expr& call = site.call(rule.body);
     const auto pattern = program_.patterns.find(call.text);
     if (call.optional && call.args.size() != 1) {
-      out_.push_back(
-          error_at(call.span, "PW0387",
-                   "an optional node has one operand, which stands for it when it is absent"));
+      out_.push_back(error_at(
+          call.span, "PW0387",
+          "an optional node must have exactly one operand, which replaces it when it is absent"));
       return 0;
     }
     if (call.optional)
@@ -238,8 +238,8 @@ class Expansion {
     if (why.empty()) return true;
     out_.push_back(
         error_at(call.span, "PW0296",
-                 "pattern " + in_ticks(pattern.name) + why + ", so it cannot stand in " + where,
-                 "write the nodes themselves"));
+                 "pattern " + in_ticks(pattern.name) + why + ", so it cannot be used in " + where,
+                 "write out its nodes"));
     return false;
   }
 

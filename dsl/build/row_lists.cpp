@@ -154,7 +154,7 @@ void forward_attributes(const Context& context, ast::Rule& rule, Diagnostics& ou
         continue;
       }
       out.push_back(error_at(call->span, "PW0278",
-                             "`..` has no place for " + in_ticks(decl.name) + " of " +
+                             "`..` cannot copy " + in_ticks(decl.name) + " of " +
                                  in_ticks(source.text) + " in " + in_ticks(op.name),
                              "declare that attribute, or match a value of it on the left"));
     }

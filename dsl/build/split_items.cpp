@@ -19,7 +19,7 @@ void check_when(const RuleSet& set, const Expr& when, Diagnostics& out) {
     std::vector<std::string> names;
     for (const auto& [name, param] : set.params) names.push_back(name);
     out.push_back(error_at(o.span, "PW0415", "no param is called " + in_ticks(o.name),
-                           did_you_mean(o.name, names, "`when` reads params only")));
+                           did_you_mean(o.name, names, "`when` may read only params")));
   });
 }
 
@@ -27,7 +27,7 @@ void add_sizes(const ast::Capture& capture, const ast::Capture::Sizes& sizes,
                std::vector<std::int64_t>& all, Diagnostics& out) {
   if (sizes.first < 1 || sizes.step < 1 || sizes.last < sizes.first) {
     out.push_back(error_at(capture.span, "PW0451",
-                           "capture sizes go up from at least 1 in steps of at least 1",
+                           "capture sizes must ascend from at least 1 in steps of at least 1",
                            "write `8..256 by 8`"));
     return;
   }
@@ -49,7 +49,7 @@ void build_splits(const Program& program, RuleSet& set, Diagnostics& out) {
       if (other.name == item->name)
         out.push_back(error_at(item->span, "PW0401",
                                "split " + in_ticks(item->name) + " is declared twice",
-                               "give one of them another name"));
+                               "rename one of them"));
     }
     for (const ast::Split::At& at : item->at) {
       SplitRule::At built;
@@ -84,7 +84,7 @@ void build_capture(const Program& program, RuleSet& set, Diagnostics& out) {
     out.push_back(error_at(
         capture.span, "PW0453", "unknown capture mode " + in_ticks(capture.mode),
         did_you_mean(capture.mode, modes,
-                     "modes are none, piecewise, full, full_decode_only, full_and_piecewise")));
+                     "the modes are none, piecewise, full, full_decode_only, full_and_piecewise")));
 }
 
 }  // namespace pw

@@ -54,8 +54,8 @@ class StrategyBuilder {
     }
     if (tree == nullptr) return nullptr;
     if (!entered_.insert(name).second) {
-      out_.push_back(error_at(use, "PW0412", in_ticks(name) + " leads back to itself",
-                              "a pass cannot run itself"));
+      out_.push_back(
+          error_at(use, "PW0412", in_ticks(name) + " runs itself", "remove one of the references"));
       return nullptr;
     }
     Strategy built = build(*tree);
@@ -123,7 +123,7 @@ class StrategyBuilder {
   }
 
   Strategy reference(const ast::Strategy& tree, Strategy s) {
-    PW_ASSERT(!tree.references.empty(), "a reference has a name");
+    PW_ASSERT(!tree.references.empty(), "a reference needs a name");
     const auto& [name, span] = tree.references.front();
     s.label = name;
     if (is_builtin_pass(name)) {
@@ -132,10 +132,11 @@ class StrategyBuilder {
     }
     if (const Strategy* target = named(name, span)) {
       if (!target->ranges.empty())
-        out_.push_back(error_at(span, "PW0434",
-                                in_ticks(name) + " makes a graph for each range of tokens, and is "
-                                                 "no step of anything",
-                                "make a pass of what both do"));
+        out_.push_back(error_at(
+            span, "PW0434",
+            in_ticks(name) +
+                " makes a graph for each token range, so it cannot be a step of another strategy",
+            "move the common part to a pass"));
       return with_options(*target, std::move(s));
     }
     if (entered_.contains(name)) return s;  // a cycle, which has been reported
@@ -181,13 +182,13 @@ class StrategyBuilder {
                                                [&](const ast::Pass* p) { return p->name == name; });
     if (strategy || is_builtin_pass(name)) {
       out_.push_back(error_at(span, "PW0411",
-                              in_ticks(name) + " is a pass, and only rules stand here",
-                              "write it as a step of its own: `a ; " + name + "`"));
+                              in_ticks(name) + " is a pass, and only rules are allowed here",
+                              "write it as a separate step: `a ; " + name + "`"));
       return;
     }
-    out_.push_back(error_at(
-        span, "PW0410", "no rule, group or pass is called " + in_ticks(name),
-        did_you_mean(name, suggestions(), "rules of a group are named with it: `group.rule`")));
+    out_.push_back(
+        error_at(span, "PW0410", "no rule, group or pass is called " + in_ticks(name),
+                 did_you_mean(name, suggestions(), "qualify a rule with its group: `group.rule`")));
   }
 
   [[nodiscard]] std::vector<std::string> suggestions() const {

@@ -18,17 +18,18 @@ class OptionCheck {
       : program_(program), set_(set), tree_(tree), out_(out) {}
 
   void run() {
-    if (tree_.fuel && *tree_.fuel < 1) error("PW0413", "`fuel` is at least 1");
+    if (tree_.fuel && *tree_.fuel < 1) error("PW0413", "`fuel` must be at least 1");
     if (tree_.references.empty() && tree_.parts.empty() && tree_.kind != Kind::sequence)
-      error("PW0414", in_ticks(word(tree_.kind)) + " of nothing", "name the rules it applies");
+      error("PW0414", in_ticks(word(tree_.kind)) + " of nothing", "name the rules that it applies");
     for (const Expr& when : tree_.when) check_params(when);
     for (const Expr& ensures : tree_.ensures) check_ensures(ensures);
     check_places();
     if (tree_.kind == Kind::best) check_cost(tree_.by, "by");
     if (tree_.kind == Kind::saturate && !tree_.cost.empty()) check_cost(tree_.cost, "cost");
     if (tree_.kind == Kind::atomic && tree_.ensures.empty())
-      out_.push_back(warning_at(tree_.span, "PW0419", "`atomic` without `ensures` undoes nothing",
-                                "state what must hold after it: `ensures count(all_reduce) == 0`"));
+      out_.push_back(
+          warning_at(tree_.span, "PW0419", "`atomic` without `ensures` has no effect",
+                     "state what must hold afterwards: `ensures count(all_reduce) == 0`"));
   }
 
  private:
@@ -46,8 +47,8 @@ class OptionCheck {
     only(tree_.nodes.has_value(), "nodes", Kind::saturate);
     only(tree_.rounds.has_value(), "rounds", Kind::saturate);
     only(!tree_.cost.empty(), "cost", Kind::saturate);
-    if (tree_.nodes && *tree_.nodes < 1) error("PW0413", "`nodes` is at least 1");
-    if (tree_.rounds && *tree_.rounds < 1) error("PW0413", "`rounds` is at least 1");
+    if (tree_.nodes && *tree_.nodes < 1) error("PW0413", "`nodes` must be at least 1");
+    if (tree_.rounds && *tree_.rounds < 1) error("PW0413", "`rounds` must be at least 1");
   }
 
   void check_cost(const std::string& name, std::string_view option) {
@@ -58,15 +59,15 @@ class OptionCheck {
     const std::string known =
         "the costs are `nodes`, `ops` and `bytes`, and tables with one column, `cost`";
     if (name.empty())
-      return error("PW0417", "`best of` does not say what is best",
-                   "write `" + std::string(option) + " nodes` behind it; " + known);
+      return error("PW0417", "`best of` has no cost",
+                   "write `" + std::string(option) + " nodes` after it; " + known);
     error("PW0417", "no cost is called " + in_ticks(name),
           did_you_mean(name, {kCostNames.begin(), kCostNames.end()}, known));
   }
 
   void check_params(const Expr& when) {
     visit_scalar(when, Place::guard, [&](const Occurrence& o) {
-      if (o.place != Place::function && !known_name(o)) unknown(o, "`when` reads params only");
+      if (o.place != Place::function && !known_name(o)) unknown(o, "`when` may read only params");
     });
   }
 
@@ -77,14 +78,14 @@ class OptionCheck {
       if (o.place == Place::function) return check_count(o, ops);
       const bool is_op = std::find(ops.begin(), ops.end(), o.expr) != ops.end();
       if (is_op || o.name == "nodes" || known_name(o)) return;
-      unknown(o, "`ensures` reads `nodes`, `count(op)` and params");
+      unknown(o, "`ensures` may read only `nodes`, `count(op)` and params");
     });
   }
 
   void check_count(const Occurrence& o, std::vector<const Expr*>& ops) {
     if (o.name != "count" || o.expr->args.size() != 1) {
-      out_.push_back(error_at(o.span, "PW0418", "`ensures` knows one function, `count(op)`",
-                              "it counts the nodes of the graph that have the op"));
+      out_.push_back(error_at(o.span, "PW0418", "the only function of `ensures` is `count(op)`",
+                              "it counts the nodes of the graph with that op"));
       for (const Expr& arg : o.expr->args) ops.push_back(&arg);
       return;
     }
@@ -139,16 +140,17 @@ void check_strategy_options(const Program& program, const RuleSet& set, const as
 void check_ranges(const ast::Pipeline& pipeline, Diagnostics& out) {
   if (pipeline.ranges.empty()) return;
   if (pipeline.ranges_symbol != "tokens")
-    out.push_back(error_at(pipeline.name_span, "PW0435",
-                           "ranges are of tokens, not of " + in_ticks(pipeline.ranges_symbol),
-                           "write `for tokens in ranges(…)`; a graph says which symbol that is"));
+    out.push_back(
+        error_at(pipeline.name_span, "PW0435",
+                 "ranges must be over tokens, not over " + in_ticks(pipeline.ranges_symbol),
+                 "write `for tokens in ranges(…)`; a graph says which symbol that is"));
   std::int64_t last = 0;
   for (std::int64_t end : pipeline.ranges) {
     if (end <= last)
       return out.push_back(error_at(
           pipeline.name_span, "PW0436",
           "ranges rise: " + std::to_string(end) + " does not come after " + std::to_string(last),
-          "each number is the last number of tokens of its range"));
+          "each number is the last token count of its range"));
     last = end;
   }
 }

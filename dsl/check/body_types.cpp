@@ -386,11 +386,11 @@ class BodyTypes {
     const ResultDecl& result = op_.results[misfit.result];
     Diagnostic d = error_at(
         binder_of(result), "PW0225",
-        fmt::format("the body of `{}` gives {}, and its signature says {}", op_.name, misfit.given,
-                    misfit.declared),
+        fmt::format("the body of `{}` has type {}, but its signature declares {}", op_.name,
+                    misfit.given, misfit.declared),
         misfit.same_shape
-            ? "cast the value, as in `T(x)`, or declare the dtype that the body gives"
-            : "declare the shape that the body gives, or let the body make the declared one");
+            ? "cast the value, as in `T(x)`, or declare the dtype that the body has"
+            : "declare the shape that the body has, or reshape to the declared one in the body");
     d.label = "is " + misfit.given;
     d.secondary.push_back({result.span, "declared here"});
     return d;

@@ -40,12 +40,11 @@ void check_none_operands(const Op& op, const Expr& call, Diagnostics& out) {
     const bool absent =
         arg.kind == Expr::Kind::none || (arg.kind == Expr::Kind::path && arg.optional);
     if (absent && !op.operands[i].optional)
-      out.push_back(
-          with_declaration(error_at(arg.span, "PW0231",
-                                    "operand " + in_ticks(op.operands[i].name) + " of " +
-                                        in_ticks(op.name) + " is never none",
-                                    arg.kind == Expr::Kind::none ? "" : "leave out the `?`"),
-                           op));
+      out.push_back(with_declaration(error_at(arg.span, "PW0231",
+                                              "operand " + in_ticks(op.operands[i].name) + " of " +
+                                                  in_ticks(op.name) + " is not optional",
+                                              arg.kind == Expr::Kind::none ? "" : "remove the `?`"),
+                                     op));
   }
 }
 
@@ -85,10 +84,9 @@ void check_attribute(const Op& op, const AttributeArg& argument, Side side, Diag
     std::vector<std::string> names;
     for (const AttributeDecl& a : op.attributes) names.push_back(a.name);
     out.push_back(with_declaration(
-        error_at(
-            argument.span, "PW0232",
-            in_ticks(op.name) + " has no attribute " + in_ticks(argument.name),
-            did_you_mean(argument.name, names, names.empty() ? "it has no attributes at all" : "")),
+        error_at(argument.span, "PW0232",
+                 in_ticks(op.name) + " has no attribute " + in_ticks(argument.name),
+                 did_you_mean(argument.name, names, names.empty() ? "it has no attributes" : "")),
         op));
     return;
   }
@@ -96,13 +94,13 @@ void check_attribute(const Op& op, const AttributeArg& argument, Side side, Diag
   const Expr& value = argument.value.front();
   if (value.kind == Expr::Kind::none && !decl->nullable) {
     out.push_back(with_declaration(
-        error_at(value.span, "PW0233", "attribute " + in_ticks(argument.name) + " is never none"),
+        error_at(value.span, "PW0233", "attribute " + in_ticks(argument.name) + " is not optional"),
         op));
   } else if (!may_be(value, decl->kind, side)) {
     out.push_back(
         with_declaration(error_at(value.span, "PW0233",
                                   "attribute " + in_ticks(argument.name) + " is of kind " +
-                                      in_ticks(name(decl->kind)) + ", which this is not",
+                                      in_ticks(name(decl->kind)) + ", and this is not",
                                   decl->kind == AttributeKind::dtype ? dtype_hint(value.text) : ""),
                          op));
   }
@@ -146,8 +144,9 @@ void check_result_count(const Op& op, std::size_t count, bool spread, Span span,
   const bool variadic = !op.results.empty() && op.results.back().variadic;
   const std::size_t fixed = variadic ? op.results.size() - 1 : op.results.size();
   if (count == fixed || (variadic && count >= fixed)) return;
-  std::string help =
-      count < fixed && count > 0 ? "bind the others too, as `_` if they do not matter" : "";
+  std::string help = count < fixed && count > 0
+                         ? "bind the others too; use `_` for those that you do not need"
+                         : "";
   out.push_back(with_declaration(error_at(span, "PW0236",
                                           in_ticks(op.name) + " has " + counted(fixed, "result") +
                                               ", here are " + counted(count, "name") + " for them",

@@ -51,11 +51,10 @@ class DirectionCheck {
   void reference(const std::string& name, Span span) {
     const ast::Rule* rule = equivalence_in(name);
     if (rule == nullptr) return;
-    Diagnostic d =
-        error_at(span, "PW0392",
-                 "equivalence " + in_ticks(rule->name) + " would be applied there and back again",
-                 "name a direction, " + in_ticks(name + "[forward]") + " or " +
-                     in_ticks(name + "[backward]") + "; both at once are for `saturate`");
+    Diagnostic d = error_at(
+        span, "PW0392", "equivalence " + in_ticks(rule->name) + " would be applied back and forth",
+        "name a direction, " + in_ticks(name + "[forward]") + " or " +
+            in_ticks(name + "[backward]") + "; only `saturate` can use both directions");
     d.secondary.push_back({rule->name_span, "declared here"});
     out_.push_back(std::move(d));
   }

@@ -55,7 +55,7 @@ class DTypeNames {
     if (!known_.emplace(o.name).second) return;  // an attribute, or reported before
     out_.push_back(error_at(
         o.span, "PW0219",
-        "no dtype is called " + in_ticks(o.name) + ", and as a variable it would be any of them",
+        "no dtype is called " + in_ticks(o.name) + ", and as a variable it would match any dtype",
         dtype_hint(o.name)));
   }
 

@@ -76,11 +76,11 @@ class EqualNodes {
   }
 
   void report(const PatternNode& a, const PatternNode& b) {
-    Diagnostic d = warning_at(b.span, "PW0289",
-                              "this is " + in_ticks(checked_.context.ops[b.op].name) +
-                                  " of the same operands a second time, and asks for a second "
-                                  "node: after `cse` there is one",
-                              "bind it once and read it twice, as in `p = relu(x)  y = add(p, p)`");
+    Diagnostic d = warning_at(
+        b.span, "PW0289",
+        "this is " + in_ticks(checked_.context.ops[b.op].name) +
+            " of the same operands twice, which requires two nodes, but `cse` merges them into one",
+        "bind it once and read it twice, as in `p = relu(x)  y = add(p, p)`");
     d.secondary.push_back({a.span, "the first time"});
     out_.push_back(std::move(d));
   }

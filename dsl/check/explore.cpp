@@ -44,8 +44,8 @@ class ExploreCheck {
     for (const Clause& other : item_.clauses) {
       if (&other == &clause) return;
       if (other.kind != clause.kind) continue;
-      Diagnostic twice = error_at(clause.span, "PW0454", "this clause stands twice",
-                                  "put both into one, or leave one out");
+      Diagnostic twice =
+          error_at(clause.span, "PW0454", "this clause is repeated", "merge them, or remove one");
       twice.secondary.push_back({other.span, "first here"});
       out_.push_back(std::move(twice));
       return;
@@ -67,8 +67,8 @@ class ExploreCheck {
 
   void rules(const Clause& clause) {
     if (clause.names.size() < 2)
-      out_.push_back(error_at(clause.span, "PW0456", "one rule has no precedence",
-                              "name two rules or more: `over a, b`"));
+      out_.push_back(error_at(clause.span, "PW0456", "precedence needs at least two rules",
+                              "name at least two rules: `over a, b`"));
     for (const auto& [name, span] : clause.names) {
       if (!set_.resolve(name).empty() || program_.declares(name)) continue;
       std::vector<std::string> names;
@@ -92,15 +92,14 @@ class ExploreCheck {
       if (literal && wrong.empty()) continue;
       out_.push_back(error_at(value.span, "PW0456",
                               "param " + in_ticks(name) + " is of kind " +
-                                  std::string(pw::name(param->second.kind)) +
-                                  ", which this is not"));
+                                  std::string(pw::name(param->second.kind)) + ", and this is not"));
     }
   }
 
   void ranges(const Clause& clause) {
     for (const auto& [first, last] : clause.numbers)
       if (first < 1 || last < first)
-        out_.push_back(error_at(clause.span, "PW0456", "a range of tokens goes up from at least 1",
+        out_.push_back(error_at(clause.span, "PW0456", "a token range must ascend from at least 1",
                                 "write `tokens in 1..256, 257..8192`"));
   }
 
@@ -109,7 +108,7 @@ class ExploreCheck {
     if (number < 1 || number > kMostSampled)
       out_.push_back(
           error_at(clause.span, "PW0456",
-                   "so many orders cannot be sampled: 1 to " + std::to_string(kMostSampled)));
+                   "the number of samples must be from 1 to " + std::to_string(kMostSampled)));
   }
 
   void objectives(const Clause& clause) {

@@ -47,8 +47,7 @@ class ExternCheck {
     for (const auto& [name, native] : context_.natives) bound.push_back(name);
     std::string listed;
     for (const std::string& name : bound) listed += (listed.empty() ? "bound are " : ", ") + name;
-    out_.push_back(error_at(item.span, "PW0393",
-                            "extern " + in_ticks(item.name) + " is bound to nothing",
+    out_.push_back(error_at(item.span, "PW0393", "extern " + in_ticks(item.name) + " is not bound",
                             did_you_mean(item.name, bound, listed)));
   }
 
@@ -56,8 +55,8 @@ class ExternCheck {
     if (attribute_kind_named(kind)) return;
     out_.push_back(error_at(item.span, "PW0395",
                             kind.empty() ? "extern " + in_ticks(item.name) + " has no result"
-                                         : in_ticks(kind) + " is no kind of an argument or result",
-                            "kinds are int, float, bool, str, dtype, axis, ints, dims, floats, "
+                                         : in_ticks(kind) + " is not a kind of argument or result",
+                            "the kinds are int, float, bool, str, dtype, axis, ints, dims, floats, "
                             "strs; a result is written `-> int`"));
   }
 
@@ -96,7 +95,7 @@ class ExternCheck {
       if (wanted && literal && !may_be(*literal, *wanted))
         report(call.args[i].span, "this argument of " + in_ticks(item.name) + " is of kind " +
                                       in_ticks(item.parameters[i].second) +
-                                      ", which the value is not");
+                                      ", and the value is not");
     }
   }
 

@@ -60,7 +60,7 @@ class GuardKinds {
     if (kind == GuardKind::open || kind == GuardKind::truth) return;
     say(e,
         in_ticks(print(e)) + " is " + std::string(described(kind)) +
-            ", and a guard is true or false",
+            ", but a guard must be true or false",
         kind == GuardKind::number
             ? "compare it, as in " + in_ticks(print(e) + " > 0")
             : "compare it with something, as in " + in_ticks(print(e) + " == …"));
@@ -203,7 +203,7 @@ class GuardKinds {
     kind_at(e.args.front());
     const GuardKind all = kind_at(e.args.back());
     if (all != GuardKind::open && all != GuardKind::list)
-      say(e.args.back(), "`in` looks into a list, and " + what(e.args.back(), all),
+      say(e.args.back(), "`in` needs a list, and " + what(e.args.back(), all),
           "write a set, as in " +
               in_ticks(print(e.args.front()) + " in {" + print(e.args.back()) + "}"));
     return GuardKind::truth;

@@ -40,7 +40,7 @@ void check_guards(const CheckedRule& checked, Diagnostics& out) {
         out.push_back(
             error_at(o.span, "PW0270", in_ticks(o.name) + " is not bound by the pattern",
                      did_you_mean_name(o.name, readable(checked),
-                                       "guards read what the pattern binds, and params")));
+                                       "guards may read params and what the pattern binds")));
       });
     }
   }

@@ -55,10 +55,10 @@ class ListCheck {
       const Binder& binder = s.binders[i];
       if (!binder.spread) continue;
       if (i + 1 != s.binders.size())
-        say(binder.span, "PW0292", "the list of results stands last, and only once");
+        say(binder.span, "PW0292", "a list of results must be the last, and the only one");
       if (s.many)
         say(binder.span, "PW0293", "each member would bind a list, and there are no lists of lists",
-            "a result of `many` is a list already; leave out the `...`");
+            "a result of `many` is a list already; remove the `...`");
     }
     if (!s.binders.empty() && s.binders.back().spread) results(s.value, s.binders.back().span);
   }
@@ -86,7 +86,7 @@ class ListCheck {
     operand_places(expr);
     for (const Expr& arg : expr.args) {
       if (is_member_spread(arg) && inside)
-        say(arg.span, "PW0293", "this is matched many times in each of many members",
+        say(arg.span, "PW0293", "this is a list within each member of a list",
             "one of the two can be `many` or a spread; write two rules");
       spreads(arg, inside || is_member_spread(arg));
     }
@@ -102,7 +102,7 @@ class ListCheck {
       const bool any = is_spread(arg) || arg.kind == Expr::Kind::star;
       if (any && first != nullptr) {
         Diagnostic d = error_at(arg.span, "PW0292", "a list has at most one `...`",
-                                "where the first one ends could not be told");
+                                "the end of the first one would be ambiguous");
         d.secondary.push_back({first->span, "the first one"});
         out_.push_back(std::move(d));
         return;
@@ -121,7 +121,7 @@ class ListCheck {
       if (variadic && i + 1 >= op.operands.size()) continue;
       say(call.args[i].span, "PW0292",
           "this operand of " + in_ticks(op.name) + " is one value, not a list",
-          "`...` stands where an op takes any number of operands");
+          "`...` is allowed only where an op takes any number of operands");
     }
   }
 
@@ -156,13 +156,14 @@ class ListCheck {
     const bool values = lists_.contains(e.args[0].text) ||
                         (name != nullptr && name->list && name->kind == NameKind::value);
     if (values && !element_of(e))
-      say(e.args[1].span, "PW0299", "an element of a list of values is named by a number",
+      say(e.args[1].span, "PW0299", "the index of a list element must be a number",
           "write `" + e.args[0].text + "[0]`, or `" + e.args[0].text + "[-1]` for the last one");
   }
 
   void negated(const Statement& s) {
     if (s.many)
-      say(s.span, "PW0293", "`many` has no place in `unless`", "one such node is enough to refuse");
+      say(s.span, "PW0293", "`many` is not allowed in `unless`",
+          "one such node already excludes the match");
     spreads(s.value, true);
     visit_statement(s, [&](const Occurrence& o) {
       const Name* name = checked_.names.find(o.name);
@@ -175,9 +176,9 @@ class ListCheck {
   }
 
   void bound_in_unless(const Occurrence& o, const Name& name) {
-    Diagnostic d = error_at(o.span, "PW0295",
-                            in_ticks(o.name) + " is bound in `unless`, so there is none to read");
-    d.secondary.push_back({name.span, "bound here, where nothing may match"});
+    Diagnostic d =
+        error_at(o.span, "PW0295", in_ticks(o.name) + " is bound in `unless`, so it has no value");
+    d.secondary.push_back({name.span, "bound here, where no node may match"});
     out_.push_back(std::move(d));
   }
 
@@ -185,7 +186,7 @@ class ListCheck {
 
   void right(const Statement& s) {
     if (s.many)
-      say(s.span, "PW0293", "`many` stands on the left side only",
+      say(s.span, "PW0293", "`many` is allowed only on the left side",
           "on the right, `y... = relu(x)...` makes a node for each element");
     mapped(s.value);
     elements(s.value);
@@ -202,11 +203,11 @@ class ListCheck {
       if (o.element)
         say(o.span, "PW0299",
             "`...` goes through " + in_ticks(o.name) + " here, element by element",
-            "bind the one element before: `first = " + std::string(o.name) + "[0]`");
+            "bind the element in an earlier statement: `first = " + std::string(o.name) + "[0]`");
       const Name* name = checked_.names.find(o.name);
       any = any || lists_.contains(o.name) || (name != nullptr && name->list);
     });
-    if (!any) say(expr.span, "PW0291", "there is no list in this for `...` to go through");
+    if (!any) say(expr.span, "PW0291", "this contains no list for `...` to expand");
   }
 
   void in_right(const Occurrence& o) {
@@ -214,7 +215,7 @@ class ListCheck {
       if (lists_.contains(o.name) && !o.spread && !o.element && o.members == nullptr)
         say(o.span, "PW0290", in_ticks(o.name) + " is a list", "write " + spread_of(o.name));
       if (singles_.contains(o.name) && o.spread)
-        say(o.span, "PW0291", in_ticks(o.name) + " is no list", "leave out the `...`");
+        say(o.span, "PW0291", in_ticks(o.name) + " is not a list", "remove the `...`");
       return;
     }
     const Name* name = checked_.names.find(o.name);
@@ -231,13 +232,14 @@ class ListCheck {
     const Name* name = checked_.names.find(binder.name);
     (binder.spread ? lists_ : singles_).insert(binder.name);
     if (binder.spread && s.binders.size() > 1)
-      say(binder.span, "PW0292", "a list of results stands alone", "name the results one by one");
+      say(binder.span, "PW0292", "a list of results must be the only one",
+          "name the results one by one");
     if (is_member_spread(s.value) && !binder.spread)
       say(binder.span, "PW0290", "this makes a list", "write " + spread_of(binder.name));
     if (name == nullptr || name->list == binder.spread) return;
     Diagnostic d = error_at(binder.span, name->list ? "PW0290" : "PW0291",
-                            in_ticks(binder.name) + (name->list ? " is a list" : " is no list"),
-                            name->list ? "write " + spread_of(binder.name) : "leave out the `...`");
+                            in_ticks(binder.name) + (name->list ? " is a list" : " is not a list"),
+                            name->list ? "write " + spread_of(binder.name) : "remove the `...`");
     d.secondary.push_back({name->span, "bound here"});
     out_.push_back(std::move(d));
   }
@@ -249,7 +251,7 @@ class ListCheck {
   void one_value(const Occurrence& o, const Name& name) {
     const bool guard = o.place == Place::guard || o.place == Place::property;
     Diagnostic d = error_at(
-        o.span, "PW0290", in_ticks(o.name) + " is a list, and one value is wanted here",
+        o.span, "PW0290", in_ticks(o.name) + " is a list, and one value is expected here",
         guard ? "`count(" + std::string(o.name) + ")` is its length"
               : "write " + spread_of(o.name) + " where an op takes any number of operands");
     d.secondary.push_back({name.span, "a list from here on"});
@@ -258,8 +260,8 @@ class ListCheck {
 
   void no_list(const Occurrence& o, const Name& name) {
     Diagnostic d = error_at(
-        o.span, "PW0291", in_ticks(o.name) + " is no list",
-        "only what `many` or `...` on the left binds, and nothing else there names, is a list");
+        o.span, "PW0291", in_ticks(o.name) + " is not a list",
+        "only a name that `many` or `...` on the left binds, and nothing else there, is a list");
     d.secondary.push_back({name.span, "bound here"});
     out_.push_back(std::move(d));
   }
@@ -302,11 +304,11 @@ void check_members(const CheckedRule& checked, Diagnostics& out) {
         });
     hangs = true;
     if (shared) continue;
-    out.push_back(error_at(members.span, "PW0294",
-                           "nothing says where these members are found: no operand is the same "
-                           "for all of them",
-                           "let the op after `many` read a value that the rest of the pattern has, "
-                           "or that is not read with `...`"));
+    out.push_back(error_at(
+        members.span, "PW0294",
+        "nothing determines where to find these members: no operand is the same for all of them",
+        "let the op after `many` read a value that the rest of the pattern has, "
+        "or that is not read with `...`"));
   }
 }
 

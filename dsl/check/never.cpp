@@ -314,7 +314,7 @@ class Never {
     for (const Expr* guard : mine) {
       if (narrowed.contains(guard))
         return out_.push_back(
-            never(*guard, "no dtype that meets it fits the types of the pattern"));
+            never(*guard, "no dtype that satisfies it fits the types of the pattern"));
     }
   }
 
@@ -427,9 +427,9 @@ class Never {
     if (fails({&guard})) return out_.push_back(never(guard, "nothing meets it"));
     const auto other = std::find_if(before.begin(), before.end(),
                                     [&](const Expr* b) { return fails({b, &guard}); });
-    Diagnostic d =
-        never(guard, other == before.end() ? "the guards before it leave nothing that meets it"
-                                           : "nothing meets it and " + in_ticks(print(**other)));
+    Diagnostic d = never(guard, other == before.end()
+                                    ? "the earlier guards leave nothing that satisfies it"
+                                    : "nothing satisfies it and " + in_ticks(print(**other)));
     for (const Expr* b : before)
       if (other == before.end() || b == *other)
         d.secondary.push_back({b->span, "must hold as well"});
@@ -438,7 +438,7 @@ class Never {
 
   static Diagnostic never(const Expr& guard, const std::string& why) {
     return warning_at(guard.span, "PW0280", in_ticks(print(guard)) + " never holds: " + why,
-                      "the rule never matches; widen the guard, or leave the rule out");
+                      "the rule never matches; widen the guard, or remove the rule");
   }
 
   const CheckedRule& checked_;

@@ -77,7 +77,7 @@ class BodyCheck {
     if (binder.name == "_") return;
     if (bound_here_.contains(binder.name) || op_.operand_index(binder.name) >= 0)
       out_.push_back(error_at(binder.span, "PW0223", in_ticks(binder.name) + " is bound twice",
-                              "give one of them another name"));
+                              "rename one of them"));
     bound_here_.insert(binder.name);
     known_.insert(binder.name);
   }
@@ -118,10 +118,10 @@ class RecursionCheck {
   }
 
   void report(OpId id) {
-    out_.push_back(error_at(
-        context_.ops[id].span, "PW0224",
-        "the body of " + in_ticks(context_.ops[id].name) + " leads back to itself",
-        "an op is defined by simpler ones; leave out the body of one of them to make it opaque"));
+    out_.push_back(
+        error_at(context_.ops[id].span, "PW0224",
+                 "the body of " + in_ticks(context_.ops[id].name) + " calls itself",
+                 "define an op by simpler ones; remove one of the bodies to make that op opaque"));
   }
 
   const Context& context_;

@@ -14,7 +14,7 @@ namespace pw {
 namespace {
 
 constexpr std::string_view kKeepsItsType =
-    "an output keeps its type; cast or reshape the new value";
+    "cast or reshape the new value to the type of the output";
 
 class OutputTypes {
  public:
@@ -176,7 +176,7 @@ void warn_of_dims(const CheckedRule& checked, const Rule& rule, std::size_t leng
   out.push_back(warning_at(
       compared.binder(output), "PW0297",
       "output " + in_ticks(output) + " keeps its type only where " + guard,
-      "write the guard " + in_ticks("where " + guard) + ": no other match can be taken"));
+      "add the guard " + in_ticks("where " + guard) + ": no other match can be applied"));
 }
 
 /// Compares the sides with lists of this length; returns false if they could not be compared.
@@ -189,7 +189,7 @@ bool compare_outputs(const CheckedRule& checked, const Rule& rule, std::size_t l
   if (!found.empty())
     if (const std::string guard = missing_guard(checked, rule, length); !guard.empty())
       for (Diagnostic& d : found)
-        d.help = "write the guard " + in_ticks("where " + guard) + ", or " +
+        d.help = "add the guard " + in_ticks("where " + guard) + ", or " +
                  std::string(kKeepsItsType.substr(kKeepsItsType.find("cast")));
   append(out, std::move(found));
   return true;

@@ -38,10 +38,10 @@ class Closure {
 
   void report(const Rule& rule) {
     if (!reported_.insert(rule.base_name).second) return;
-    out_.push_back(
-        error_at(rule.name_span, "PW0431",
-                 "rule " + in_ticks(rule.name) + " is, over some steps, preferred over itself",
-                 "`over` is a partial order; leave out one of the steps"));
+    out_.push_back(error_at(
+        rule.name_span, "PW0431",
+        "rule " + in_ticks(rule.name) + " is, through a chain of `over`, preferred over itself",
+        "`over` is a partial order; remove one link of the chain"));
   }
 
   RuleSet& set_;

@@ -51,16 +51,17 @@ class TypeCheck {
   void check(const TypeExpr& type, bool whole) {
     for (const Expr& dtype : type.dtype) {
       if (dtype.kind != Expr::Kind::path)
-        out_.push_back(error_at(dtype.span, "PW0256", "a pattern's dtype is a dtype or a variable",
+        out_.push_back(error_at(dtype.span, "PW0256",
+                                "a dtype in a pattern must be a dtype or a variable",
                                 "state the condition in `where`"));
     }
     int unbound_sequences = 0;
     for (const Expr& dim : type.dims) {
       if (dim.kind == Expr::Kind::star && ++unbound_sequences == 2 && whole)
         out_.push_back(error_at(dim.span, "PW0257",
-                                "what is matched many times, and what must be absent, has at most "
-                                "one sequence in a shape, or its split would be ambiguous",
-                                "name the dims of one of them"));
+                                "a shape in `many` or `unless` has at most one sequence, because "
+                                "its split would be ambiguous otherwise",
+                                "write the dims of all but one of them"));
       if (dim.kind != Expr::Kind::star && dim.kind != Expr::Kind::path) check_dim(dim);
     }
   }

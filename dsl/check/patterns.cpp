@@ -19,8 +19,8 @@ class PatternCheck {
   void check(const ast::Pattern& pattern) {
     if (context_.ops.find(pattern.name).valid())
       out_.push_back(error_at(pattern.name_span, "PW0380",
-                              "there is an op called " + in_ticks(pattern.name),
-                              "give the pattern another name"));
+                              "an op is already called " + in_ticks(pattern.name),
+                              "rename the pattern"));
     if (pattern.results.empty())
       out_.push_back(error_at(pattern.name_span, "PW0381",
                               "pattern " + in_ticks(pattern.name) + " has no results",
@@ -65,8 +65,8 @@ class PatternCheck {
           std::all_of(path_.begin(), path_.end(), [](const auto* p) { return p->recursive; });
       if (!marked)
         out_.push_back(error_at(pattern.name_span, "PW0382",
-                                "pattern " + in_ticks(pattern.name) + " leads back to itself",
-                                "write `pattern rec`, with a node on the way"));
+                                "pattern " + in_ticks(pattern.name) + " calls itself",
+                                "write `pattern rec`, with a node before the call"));
       return;
     }
     path_.push_back(&pattern);
@@ -137,12 +137,11 @@ class PatternCheck {
         e.kind == Expr::Kind::call ? program_.patterns.find(e.text) : program_.patterns.end();
     if (it != program_.patterns.end() && it->second->recursive && !under_node && !reads_node(e) &&
         !read_by_node(body, s))
-      out_.push_back(error_at(e.span, "PW0388",
-                              "this call of " + in_ticks(e.text) + " in the recursive pattern " +
-                                  in_ticks(pattern.name) + " is no deeper than the pattern itself",
-                              "put a node that is always there around it, as in "
-                              "`y = reshape(" +
-                                  e.text + "(x)){..}`"));
+      out_.push_back(error_at(
+          e.span, "PW0388",
+          "this call of " + in_ticks(e.text) + " in the recursive pattern " +
+              in_ticks(pattern.name) + " is not deeper than the pattern itself",
+          "put a node that is not optional around it, as in `y = reshape(" + e.text + "(x)){..}`"));
     for (const Expr& arg : e.args) descent(pattern, body, s, arg, under_node || is_node(e));
   }
 

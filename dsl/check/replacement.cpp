@@ -45,9 +45,9 @@ class ReplacementCheck {
     }
     if (spread(s)) return;
     if (s.binders.size() != count)
-      out_.push_back(error_at(
-          s.span, "PW0236",
-          "this makes one value, here are " + std::to_string(s.binders.size()) + " names for it"));
+      out_.push_back(error_at(s.span, "PW0236",
+                              "this has one result, but there are " +
+                                  std::to_string(s.binders.size()) + " names for it"));
   }
 
   static bool spread(const Statement& s) { return !s.binders.empty() && s.binders.back().spread; }
@@ -85,11 +85,12 @@ class ReplacementCheck {
     std::vector<std::string> names;
     for (const auto& [name, info] : checked_.names.names) names.push_back(name);
     for (const auto& name : bound_) names.emplace_back(name);
-    out_.push_back(error_at(
-        o.span, "PW0273", in_ticks(o.name) + " is not bound",
-        did_you_mean_name(o.name, names,
-                          "the right side reads what the pattern, or a statement above, binds")));
-    bound_.insert(o.name);  // report it once
+    out_.push_back(
+        error_at(o.span, "PW0273", in_ticks(o.name) + " is not bound",
+                 did_you_mean_name(
+                     o.name, names,
+                     "the right side may read what the pattern or an earlier statement binds")));
+    bound_.insert(o.name);  // say it once
   }
 
   void consumed(const Occurrence& o, const Name& name) {
@@ -101,7 +102,7 @@ class ReplacementCheck {
             : error_at(
                   o.span, "PW0275",
                   in_ticks(o.name) + " is consumed by this rule, so the right side cannot read it",
-                  "put its statement into `given { }` to keep it, or bind " + in_ticks(o.name) +
+                  "put its statement in `given { }` to keep it, or bind " + in_ticks(o.name) +
                       " again on the right");
     d.secondary.push_back({name.span, "bound here, on the left only"});
     if (name.rebound) d.secondary.front().text = "bound here";
@@ -113,7 +114,7 @@ class ReplacementCheck {
     if (bound_.contains(binder.name))
       out_.push_back(error_at(binder.span, "PW0276",
                               in_ticks(binder.name) + " is bound twice on the right",
-                              "give one of them another name"));
+                              "rename one of them"));
     std::string what;
     if (dtype_named(binder.name)) what = "a dtype";
     if (checked_.outer.params.contains(binder.name)) what = "a param";
@@ -121,7 +122,7 @@ class ReplacementCheck {
       out_.push_back(
           error_at(binder.span, "PW0241",
                    in_ticks(binder.name) + " is " + what + ", so it cannot be bound here",
-                   "give the value another name"));
+                   "rename the value"));
     if (const Name* name = checked_.names.find(binder.name)) rebind(binder, *name);
     bound_.insert(binder.name);
   }
@@ -134,8 +135,8 @@ class ReplacementCheck {
                                     : "an input of the pattern";
     Diagnostic d = error_at(binder.span, "PW0277",
                             in_ticks(binder.name) + " is " + what + ", so it cannot be bound again",
-                            name.given ? "take its statement out of `given { }` to replace it"
-                                       : "give the new value another name");
+                            name.given ? "move its statement out of `given { }` to replace it"
+                                       : "rename the new value");
     d.secondary.push_back({name.span, "bound here"});
     out_.push_back(std::move(d));
   }

@@ -48,10 +48,9 @@ void check_consumed(const Rule& rule, Diagnostics& out) {
       const PatternValue& value = rule.values[id];
       Diagnostic d = error_at(node.span, "PW0288",
                               (value.name.empty() ? "a value" : in_ticks(value.name)) +
-                                  " is consumed, and read here in `given`, which survives",
-                              "bind it again on the right, or put the node that makes it into "
-                              "`given` too");
-      d.secondary.push_back({value.span, "bound here, and not on the right"});
+                                  " is consumed, but read here in `given`, which survives",
+                              "bind it again on the right, or put its node in `given` too");
+      d.secondary.push_back({value.span, "bound here, but not on the right"});
       out.push_back(std::move(d));
     }
   }
@@ -65,13 +64,13 @@ void check_rule_shape(const CheckedRule& checked, Diagnostics& out) {
                                     [](const PatternNode& n) { return n.own(); });
   if (!consumes) {
     out.push_back(error_at(rule.name_span, "PW0284",
-                           "this rule replaces nothing: all of its pattern is `given`",
-                           "write the nodes that it replaces outside `given { }`"));
+                           "this rule replaces nothing: its whole pattern is `given`",
+                           "move the nodes that it replaces out of `given { }`"));
   } else if (rule.outputs.empty()) {
     out.push_back(error_at(
         rule.name_span, "PW0285",
-        "this rule binds no result of its pattern again, so it would only delete",
-        "bind the results whose users should read the new value, as in `y = …` on both sides"));
+        "this rule does not rebind any result of its pattern, so it would only delete nodes",
+        "rebind the results whose users should read the new value, as in `y = …` on both sides"));
   } else {
     check_consumed(rule, out);
   }
@@ -87,7 +86,7 @@ void check_connected(const CheckedRule& checked, Diagnostics& out) {
     Diagnostic d = error_at(node.span, "PW0286",
                             "this part of the pattern is not connected to the rest, so it would "
                             "match any pair of places",
-                            "let the parts share a value, or make two rules of them");
+                            "let the parts share a value, or make two rules");
     d.secondary.push_back({rule.nodes[PatternNodeId(0)].span, "the rest starts here"});
     out.push_back(std::move(d));
     return;

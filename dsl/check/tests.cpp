@@ -30,7 +30,7 @@ class TestCheck {
     if (test.expectations.empty())
       out_.push_back(error_at(test.name_span, "PW0442",
                               "test " + in_ticks(test.name) + " expects nothing, so it cannot fail",
-                              "write what it shows: `expect rule == 1`"));
+                              "state what it shows: `expect rule == 1`"));
     const bool error_expected =
         std::any_of(test.expectations.begin(), test.expectations.end(),
                     [](const auto& e) { return e.kind == ast::Expectation::Kind::error; });
@@ -106,10 +106,10 @@ class TestCheck {
     if (o.name == "diagnostics" && argument == Expr::Kind::path) return;
     if (o.name == "orders" && argument == Expr::Kind::integer) return;
     if (o.name != "count" || o.expr->args.size() != 1) {
-      out_.push_back(error_at(o.span, "PW0444",
-                              "a test knows `count(op)`, which counts nodes, `diagnostics(CODE)`, "
-                              "which counts warnings, and `orders(20)`, which counts the results "
-                              "of as many orders of rewrites"));
+      out_.push_back(error_at(
+          o.span, "PW0444",
+          "the functions of a test are `count(op)`, which counts nodes, `diagnostics(CODE)`, which "
+          "counts warnings, and `orders(20)`, which counts the results of 20 orders of rewrites"));
       return;
     }
     const Expr& op = o.expr->args.front();
@@ -135,8 +135,8 @@ class TestCheck {
         std::any_of(rules.begin(), rules.end(), [&](RuleId id) { return reached_.contains(id); });
     if (applied_ && !reachable)
       out_.push_back(error_at(span, "PW0446",
-                              "what this test applies never runs rule " + in_ticks(name),
-                              "apply a pass that holds it, or leave out the expectation"));
+                              "the strategy of this test never runs rule " + in_ticks(name),
+                              "apply a pass that contains it, or remove the expectation"));
   }
 
   const Program& program_;

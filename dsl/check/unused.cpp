@@ -16,9 +16,9 @@ bool unread(const Name& name) {
 void check_dropped(const CheckedRule& checked, Diagnostics& out) {
   for (const auto& [text, name] : checked.names.names) {
     if (!name.captured || !unread(name)) continue;
-    out.push_back(
-        error_at(name.span, "PW0281", "attribute " + in_ticks(text) + " is captured, then dropped",
-                 "write it on the right, or `_ = " + text + "` to say that it does not matter"));
+    out.push_back(error_at(name.span, "PW0281",
+                           "attribute " + in_ticks(text) + " is captured and then dropped",
+                           "write it on the right, or `_ = " + text + "` to ignore it"));
   }
 }
 
@@ -26,7 +26,7 @@ void check_unused(const CheckedRule& checked, Diagnostics& out) {
   for (const auto& [text, name] : checked.names.names) {
     if (name.kind != NameKind::value || name.captured || name.typed || !unread(name)) continue;
     out.push_back(warning_at(name.span, "PW0282", in_ticks(text) + " is never used",
-                             "write `_` to say that it does not matter"));
+                             "write `_` to ignore it"));
   }
   std::set<std::string_view> read;
   for (const Statement& s : checked.ast.replacement) {
@@ -38,7 +38,7 @@ void check_unused(const CheckedRule& checked, Diagnostics& out) {
           checked.names.find(binder.name) != nullptr)
         continue;
       out.push_back(warning_at(binder.span, "PW0283",
-                               in_ticks(binder.name) + " is made here and never used",
+                               in_ticks(binder.name) + " is computed here and never used",
                                "bind a name of the pattern to make it an output, or write `_`"));
     }
   }

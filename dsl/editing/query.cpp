@@ -36,7 +36,7 @@ Result<Query> load_query(const ContextPtr& context, const std::vector<std::strin
   ast::File file = PW_TRY(parse_file(context->sources, source));
   const auto* written = file.items.empty() ? nullptr : std::get_if<ast::Rule>(&file.items.front());
   if (written == nullptr || file.items.size() != 1)
-    return fail({}, "PW0470", "that is no pattern", "write statements: `y = relu(mm(x, w))`");
+    return fail({}, "PW0470", "this is not a pattern", "write statements: `y = relu(mm(x, w))`");
   ast::Rule rule = *written;
   rule.replacement.clear();
 

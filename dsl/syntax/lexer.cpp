@@ -166,7 +166,7 @@ class Lexer {
     if (code != std::errc() || i > std::uint64_t{1}
                                        << 63)  // 2^63 itself may follow a minus; the builder checks
       report(begin, at_, "PW0104", "the number is out of range",
-             real ? "a real number is a 64-bit float" : "an integer has 64 bits with its sign");
+             real ? "real numbers are 64-bit floats" : "integers are signed, with 64 bits");
   }
 
   void string(char quote) {
@@ -176,9 +176,9 @@ class Lexer {
       ++at_;
     } else {
       report(begin, at_, "PW0102",
-             quote == '"' ? "the string does not end on its line"
-                          : "the quoted name does not end on its line",
-             std::string("close it with ") + quote + "; a line end inside is written \\n");
+             quote == '"' ? "the string is not closed on its line"
+                          : "the quoted name is not closed on its line",
+             std::string("close it with ") + quote + "; a newline inside it is written \\n");
     }
     push(quote == '"' ? Tok::string : Tok::quoted, begin);
   }
@@ -198,7 +198,7 @@ class Lexer {
       ++at_;  // the string is unclosed, which is reported anyway
     } else {
       report(at_, std::min(at_ + 2, text_.size()), "PW0103", "unknown escape in a string",
-             "known are \\n \\t \\r \\0 \\\" \\` \\\\ and \\xNN");
+             "the escapes are \\n \\t \\r \\0 \\\" \\` \\\\ and \\xNN");
       ++at_;
     }
   }
@@ -219,8 +219,8 @@ class Lexer {
       open_.push_back(out_.tokens.size() - 1);
       if (open_.size() <= kMaxNesting) return;
       out_.fatal = true;
-      report(at_ - 1, at_, "PW0106", "brackets nest deeper than 64",
-             "give the inner parts names of their own");
+      report(at_ - 1, at_, "PW0106", "brackets are nested more than 64 deep",
+             "give the inner parts their own names");
     } else if ((kind == Tok::rparen || kind == Tok::rbracket || kind == Tok::rbrace) &&
                !open_.empty()) {
       open_.pop_back();
@@ -237,9 +237,9 @@ class Lexer {
     while (at_ < text_.size() && !known(text_[at_]));
     const bool printable = text_[begin] > ' ' && text_[begin] < 127;
     report(begin, at_, "PW0105",
-           printable ? "this character has no meaning here"
-                     : "a byte that is not plain text stands outside a string",
-           printable ? "" : "other alphabets are fine in strings, `quoted names` and comments");
+           printable ? "this character is not allowed here"
+                     : "a byte that is not plain text is not allowed outside a string",
+           printable ? "" : "other alphabets are allowed in strings, `quoted names` and comments");
   }
 
   static constexpr std::size_t kMaxReports = 100;

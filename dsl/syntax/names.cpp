@@ -134,20 +134,21 @@ class Collector {
     if (shadowed_.insert(std::string(o.name)).second)
       out_.push_back(error_at(o.span, "PW0241",
                               in_ticks(o.name) + " is " + what + ", so it cannot be bound here",
-                              "give the variable another name"));
+                              "rename the variable"));
     return true;
   }
 
   void bind_result(Name& name, const Occurrence& o, bool fresh) {
     if (name.result) {
-      Diagnostic d = error_at(o.span, "PW0242", in_ticks(o.name) + " is bound twice in the pattern",
-                              "a pattern binds each result once; to demand equality, use one name");
+      Diagnostic d =
+          error_at(o.span, "PW0242", in_ticks(o.name) + " is bound twice in the pattern",
+                   "a pattern binds each result once; to require equality, use one name");
       d.secondary.push_back({name.span, "bound first here"});
       out_.push_back(std::move(d));
     } else if (!fresh && name.kind == NameKind::value) {
       Diagnostic d = error_at(name.span, "PW0243",
                               in_ticks(o.name) + " is read before the statement that binds it",
-                              "write the statement that binds it first");
+                              "move the statement that binds it up");
       d.secondary.push_back({o.span, "bound here"});
       out_.push_back(std::move(d));
     }
@@ -182,7 +183,7 @@ class Collector {
     Diagnostic d = error_at(
         o.span, "PW0244",
         in_ticks(o.name) + " is used as " + described(kind) + ", but it is " + described(name.kind),
-        "a rule has one namespace; give one of them another name");
+        "a rule has one namespace; rename one of them");
     d.secondary.push_back({name.span, described(name.kind) + " from here on"});
     out_.push_back(std::move(d));
   }

@@ -141,12 +141,11 @@ class Parser {
           span(*at_), "PW0108", "this " + describe(at_->kind) + " closes nothing", "remove it"));
     } else {
       const std::string near = at_->kind == Tok::word ? nearest(text(*at_), kItemWords) : "";
-      diagnostics_.push_back(
-          error_at(span(*at_), "PW0110", "expected an item, found " + found(*at_),
-                   near.empty() ? "items begin with use, param, extern, op, "
-                                  "foreign, table, pattern, rule, group, pass, "
-                                  "pipeline, split, capture, explore, test or graph"
-                                : "did you mean `" + near + "`?"));
+      diagnostics_.push_back(error_at(
+          span(*at_), "PW0110", "expected an item, found " + found(*at_),
+          near.empty() ? "items start with use, param, extern, op, foreign, table, pattern, rule, "
+                         "group, pass, pipeline, split, capture, explore, test or graph"
+                       : "did you mean `" + near + "`?"));
     }
     recover(begin);
   }
@@ -192,13 +191,15 @@ class Parser {
     if (found == Tok::eq && wanted(Tok::assign)) return "a binding is written with one `=`";
     if (found == Tok::assign && wanted(Tok::eq)) return "equality is written `==`";
     if (found == Tok::arrow && wanted(Tok::implies)) return "the right side of a rule follows `=>`";
-    if (found == Tok::rbrace && wanted(Tok::implies)) return "a rule has a right side: `=> y = …`";
-    if (found == Tok::rbrace && wanted(Tok::out)) return "a graph ends with `out` and its outputs";
+    if (found == Tok::rbrace && wanted(Tok::implies))
+      return "a rule needs a right side: `=> y = …`";
+    if (found == Tok::rbrace && wanted(Tok::out))
+      return "a graph must end with `out` and its outputs";
     if (found == Tok::colon && wanted(Tok::implies))
-      return "the type of a result stands behind its name, as in `y: T[n] = …`, that of an operand "
+      return "write the type of a result after its name, as in `y: T[n] = …`, that of an operand "
              "in a call, as in `y = add(x, b: T[m])`";
     if (found == Tok::colon && wanted(Tok::rparen))
-      return "the type of an operand stands behind all of it, as in `add(x, b: T[n])`";
+      return "write the type of an operand after the whole operand, as in `add(x, b: T[n])`";
     if (found == Tok::semicolon) return "statements need no separator";
     return {};
   }

@@ -161,7 +161,7 @@ class OtherFiles(ProgramTest):
                 self.assertEqual(told.count("error["), 1, told)
                 self.assertIn(f"error[PW0481]: this is {kind}", told)
         told = self.pwr("stats", self.file("r.pwr", RULES), code=3).stderr
-        self.assertIn("these are rules, and a graph is asked for", told)
+        self.assertIn("these are rules, but a graph is expected", told)
         self.assertEqual(told.count("error["), 1)
 
     def test_as_anything_else(self):

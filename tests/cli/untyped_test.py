@@ -454,7 +454,7 @@ if __name__ == '__main__':
                 self.assertEqual(Path(first).read_text(), Path(second).read_text())
                 self.pwr("diff", first, second)
         self.assertIn(
-            "`?` for one that is not known", self.pwr("stats", self.file("b.pwg", "graph g { in x: bf16\n y = relu(x) out y }"), code=3).stderr
+            "`?` if it is unknown", self.pwr("stats", self.file("b.pwg", "graph g { in x: bf16\n y = relu(x) out y }"), code=3).stderr
         )
         given = self.file("format.pwr", "test t {\n  graph { in   x: ?,w: bf16[4]\n y = relu(x) out y, w }\n  apply cse\n  expect none\n}\n")
         self.pwr("fmt", given)
