@@ -268,9 +268,8 @@ Result<Builder::Values> Builder::spread(const Expr& e, int depth) {
   const std::size_t size = lists.begin()->second.size();
   for (const auto& [name, list] : lists)
     if (list.size() != size)
-      return error(
-          e, "PW0326",
-          fmt::format("`{}` goes through lists of {} and of {}", print(e), size, list.size()));
+      return error(e, "PW0326",
+                   fmt::format("`{}` expands lists of {} and of {}", print(e), size, list.size()));
   std::optional<Diagnostics> failed;
   for (std::size_t i = 0; i < size && !failed; ++i) {
     for (const auto& [name, list] : lists) env_.insert_or_assign(name, Binding(list[i]));
@@ -366,7 +365,7 @@ Result<ValueId> Builder::operand(const Expr& e, int depth) {
     return error(
         e, "PW0324",
         fmt::format("`{}` has {} results; an operand is one value", e.text, results->size()),
-        "bind them by name in a statement of their own");
+        "bind its results by name in a separate statement");
   return results->front();
 }
 
@@ -385,7 +384,7 @@ Result<AttributeList> Builder::attributes(const Expr& e, const Op& op) {
     if (it == options_.open_attributes.end())
       return error(e, "PW0325",
                    "`..` copies the attributes of the one node on the left side with op `" +
-                       op.name + "`, and there is none");
+                       op.name + "`, but there is none");
     list = context_.attributes[it->second];
   }
   for (const AttributeArg& arg : e.attributes) {
@@ -412,7 +411,7 @@ Result<ValueId> Builder::literal(const Expr& e, const Op& op, std::size_t at,
   const double number = integer != nullptr ? static_cast<double>(*integer) : *real;
   if (holds(*asked, number)) return add_constant(graph_, number, *asked, options_.like);
   return error(e, "PW0336",
-               fmt::format("`{}` is no value of {}, which operand `{}` of op `{}` is here",
+               fmt::format("`{}` is not a value of {}, the dtype of operand `{}` of op `{}` here",
                            print(e), pw::name(*asked),
                            op.operands[std::min(at, op.operands.size() - 1)].name, op.name),
                "write a number of that dtype, or cast the other operands");
@@ -592,7 +591,7 @@ Result<NodeId> build_node(Graph& graph, const NodeRequest& request) {
     if (results[i] != Types::unknown() && !same_type(context, stated, results[i], graph.facts))
       return fail(
           request.span, "PW0329",
-          fmt::format("`{}` is stated as {}, but `{}` gives {}",
+          fmt::format("`{}` is declared as {}, but `{}` gives {}",
                       i < request.result_names.size() ? request.result_names[i] : std::to_string(i),
                       context.types.print(stated), context.ops[request.op].name,
                       context.types.print(results[i])));

@@ -90,7 +90,7 @@ OrReason<ForeignResults> collect(const ForeignOp& op, const Env& env) {
     else if (list)
       out.returned.insert(out.returned.end(), list->begin(), list->end());
     else
-      return because("`" + name + "` is no tensor");
+      return because("`" + name + "` is not a tensor");
   }
   out.tuple = out.returned.size() != 1;
   for (std::size_t i = 0; i < op.parameters.size(); ++i) {
@@ -261,7 +261,7 @@ OrReason<ForeignValues> bind_foreign(const Context& context, const ForeignOp& op
     out = std::move(*bound);
   } else {
     if (arguments.positional.size() > op.parameters.size())
-      return because(fmt::format("there are {} arguments, and its row knows {}",
+      return because(fmt::format("there are {} arguments, but its declaration has {}",
                                  arguments.positional.size(), op.parameters.size()));
     for (std::size_t i = 0; i < arguments.positional.size(); ++i) out[i] = arguments.positional[i];
   }
@@ -269,7 +269,7 @@ OrReason<ForeignValues> bind_foreign(const Context& context, const ForeignOp& op
     auto it = std::find_if(op.parameters.begin(), op.parameters.end(),
                            [&](const ForeignParameter& p) { return p.called(name); });
     if (it == op.parameters.end())
-      return because(fmt::format("argument `{}` is not known to its row", name));
+      return because(fmt::format("its declaration has no argument `{}`", name));
     auto& slot = out[static_cast<std::size_t>(it - op.parameters.begin())];
     if (slot) return because(fmt::format("argument `{}` is given twice", name));
     slot = value;
@@ -281,8 +281,8 @@ OrReason<Env> match_foreign(Graph& graph, const ForeignOp& op, const ForeignValu
   Context& context = graph.context();
   Env env;
   const auto at_fault = [&](const ForeignParameter& p, const ForeignValue& v) {
-    return because(fmt::format("argument `{}` = {} is not known to its row", p.names.front(),
-                               printed(context, v)));
+    return because(fmt::format("its declaration does not accept argument `{}` = {}",
+                               p.names.front(), printed(context, v)));
   };
   for (std::size_t i = 0; i < op.parameters.size(); ++i) {
     const ForeignParameter& p = op.parameters[i];
@@ -313,8 +313,9 @@ OrReason<Env> match_foreign(Graph& graph, const ForeignOp& op, const ForeignValu
       if (type == Types::unknown())
         return because(fmt::format("the type of argument `{}` is not known", p.names.front()));
       if (!unify(context, *p.type, type, env, &why))
-        return because(fmt::format("argument `{}` is {}, and its row takes {}: {}", p.names.front(),
-                                   context.types.print(type), print(*p.type), why));
+        return because(fmt::format("argument `{}` is {}, but its declaration takes {}: {}",
+                                   p.names.front(), context.types.print(type), print(*p.type),
+                                   why));
     }
     bind_value(env, p, given->value);
   }

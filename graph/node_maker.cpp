@@ -80,7 +80,8 @@ const NodeMaker::Call* NodeMaker::infer(std::string_view name, const std::vector
   if (!attributes) return refuse(std::move(attributes.error()));
   auto inferred = infer_types(context_, op, types, *attributes, static_cast<int>(results));
   if (!inferred) return refuse(std::move(inferred.error()));
-  PW_ASSERT(inferred->size() == results, "an op has another number of results than the generator");
+  PW_ASSERT(inferred->size() == results,
+            "an op has a different number of results than the generator");
   return &calls_.emplace(std::move(key), Call{op, *attributes, std::move(*inferred)}).first->second;
 }
 

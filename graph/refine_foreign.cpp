@@ -198,7 +198,7 @@ class Refiner {
       return fail(error_in("op `" + std::string(target) + "`", "PW0514",
                            "a call of `" + std::string(graph_.node_name(node)) +
                                "` does not fit the declaration of this op: " + why,
-                           "mend the declaration, or leave it out to keep the op opaque"));
+                           "correct the declaration, or remove it to keep the op opaque"));
     return std::optional<std::string>(why);
   }
 
@@ -226,7 +226,7 @@ class Refiner {
                                                            returned, built->returned.size())));
     if (now.size() < returned) {
       drop(*built);
-      return fmt::format("it returns {} values, and the graph names {}", built->returned.size(),
+      return fmt::format("it returns {} values, but the graph names {}", built->returned.size(),
                          returned);
     }
     for (std::size_t i = 0; i < writes.size() && returned + i < count; ++i)
@@ -270,7 +270,7 @@ class Refiner {
         continue;
       }
       return fail(error_in("op `" + graph_.op_of(node).name + "`", "PW0515",
-                           fmt::format("`{}` is stated as {}, but what the op is here gives {}",
+                           fmt::format("`{}` is declared as {}, but the mapping of the op gives {}",
                                        graph_.value_name(graph_.result(node, i)),
                                        context_.types.print(stated), context_.types.print(type))));
     }

@@ -60,7 +60,7 @@ class Verifier {
       if (graph_.previous(n) != previous)
         report("PW0601", place(n), "the order list is not linked both ways");
       if (previous.valid() && graph_.label(previous) >= graph_.label(n))
-        report("PW0601", place(n), "the labels of the order list do not rise");
+        report("PW0601", place(n), "the labels of the order list are not ascending");
       previous = n;
     }
     if (previous != graph_.last())
@@ -110,7 +110,7 @@ class Verifier {
       ValueId v = graph_.operand(n, i);
       if (!v.valid()) continue;
       if (!live(v)) {
-        report("PW0602", place(n), fmt::format("operand {} is no value of the graph", i));
+        report("PW0602", place(n), fmt::format("operand {} is not a value of the graph", i));
         ok = false;
       } else if (!graph_.is_input(v) && graph_.label(graph_.producer(v)) >= graph_.label(n)) {
         report("PW0602", place(n),
@@ -141,7 +141,7 @@ class Verifier {
                            graph_.node_name(graph_.user(u))));
     }
     if (count != graph_.use_count(v))
-      report("PW0603", where, "its users are not as many as recorded");
+      report("PW0603", where, "its number of users differs from the recorded one");
   }
 
   bool check_arity(NodeId n) {
@@ -225,7 +225,7 @@ class Verifier {
     for (ValueId v : graph_.outputs()) ++counts[v];
     for (const auto& [v, count] : counts) {
       if (!live(v))
-        report("PW0608", "the outputs", "one of them is no value of the graph");
+        report("PW0608", "the outputs", "one of them is not a value of the graph");
       else if (count != graph_.output_count(v))
         report("PW0608", fmt::format("output `{}`", graph_.value_name(v)),
                "it is not an output as often as recorded");
@@ -241,7 +241,7 @@ class Verifier {
     for (std::size_t i = 0; i < written.size(); ++i) {
       const ValueId input = written[i], value = graph_.outputs()[graph_.returned_count() + i];
       if (!live(input) || !graph_.is_input(input)) {
-        report("PW0609", "the writes", "one of them is of no input");
+        report("PW0609", "the writes", "one of them does not belong to an input");
         continue;
       }
       const std::string place = fmt::format("written input `{}`", graph_.value_name(input));

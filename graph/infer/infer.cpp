@@ -92,7 +92,7 @@ class Instantiator {
     Result<DTypeBinding> found = dtype(e);
     if (found && is_float(found->dtype) != floating)
       return fail(e.span, "PW0306",
-                  fmt::format("{} is {}, and only {} have a meaning here", print(e),
+                  fmt::format("{} is {}, but only {} are supported here", print(e),
                               name(found->dtype), floating ? "floating dtypes" : "integers and b8"),
                   "a cast makes it one: `" + std::string(floating ? "f32" : "i64") + "(x)`");
     return found;
@@ -191,7 +191,8 @@ Status bind_operands(Context& context, const Op& op, std::span<const TypeId> ope
     const OperandDecl& decl = op.operands[std::min(i, op.operands.size() - 1)];
     if (!operands[i].valid()) {
       if (!decl.optional)
-        return fail(span, "PW0305", op_label(op) + ": operand `" + decl.name + "` may not be none");
+        return fail(span, "PW0305",
+                    op_label(op) + ": operand `" + decl.name + "` must not be none");
       continue;
     }
     if (!decl.type) continue;

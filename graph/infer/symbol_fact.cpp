@@ -13,7 +13,7 @@ std::optional<FactProblem> out_of_range(std::string_view member, std::int64_t va
                                         std::int64_t least) {
   if (value >= least && value <= kMost) return std::nullopt;
   return FactProblem{member, "PW1003",
-                     fmt::format("`{}` is from {} to 2^40, not {}", member, least, value), ""};
+                     fmt::format("`{}` must be from {} to 2^40, not {}", member, least, value), ""};
 }
 
 std::optional<FactProblem> wrong_role(const Facts& known, std::string_view symbol,
@@ -25,7 +25,7 @@ std::optional<FactProblem> wrong_role(const Facts& known, std::string_view symbo
     return FactProblem{
         "role", "PW1008",
         fmt::format("a second symbol with the role `tokens`; the first is `{}`", other),
-        "one symbol sizes steps"};
+        "only one symbol can count the tokens of a step"};
   if (fact.role == "tokens" && greatest_value(fact) < 1)
     return FactProblem{"", "PW1008", "no step has tokens: the greatest value is 0",
                        "raise the maximum"};

@@ -40,8 +40,8 @@ Result<std::vector<std::int64_t>> numbers_at(const ShapeCall& call, std::size_t 
   for (DimId d : list) {
     const auto v = call.context.dims.value(d);
     if (!v || *v < least || *v >= kMostOfWindow)
-      return no_window(call, fmt::format("{} of {} axes is {}, where numbers from {} on are taken",
-                                         what, axes, call.context.types.print(list), least));
+      return no_window(call, fmt::format("{} of {} axes is {}, but must be at least {}", what, axes,
+                                         call.context.types.print(list), least));
     out.push_back(*v);
   }
   if (out.size() == axes) return out;
@@ -84,8 +84,9 @@ Result<DimId> places(const ShapeCall& call, DimId extent, DimId kernel, const St
                           dims.print(kernel), steps.dilation[axis], dims.print(extent), padding));
   if (!ceil) return out;
   if (!count || !size)
-    return no_window(call, "places beyond the end are counted for numbers only, not for symbols");
-  // A window begins inside the input or the padding before it.
+    return no_window(call,
+                     "positions beyond the end are supported only for numbers, not for symbols");
+  // A window begins inside of the input, or of the padding before it.
   return (*count - 1) * stride >= *size + padding ? number(*count - 1) : out;
 }
 
@@ -93,7 +94,7 @@ Result<DimId> places(const ShapeCall& call, DimId extent, DimId kernel, const St
 Status check_rank(const ShapeCall& call, const Shape& x, std::size_t rank) {
   if (x.size() == rank && rank > 2 && rank <= 2 + kMostAxes) return {};
   return no_window(
-      call, fmt::format("a convolution of 1 to {} axes is no matter of ranks {} and {}", kMostAxes,
+      call, fmt::format("a convolution of 1 to {} axes does not support ranks {} and {}", kMostAxes,
                         x.size(), rank));
 }
 

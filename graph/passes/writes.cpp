@@ -98,7 +98,7 @@ class Implied {
                           ValueId latest) const {
     const std::string input(graph_.value_name(origin.root)), op = graph_.op_of(node).name;
     const std::string say =
-        fmt::format("say at the end of the graph what it holds then: `write {} = …`", input);
+        fmt::format("state its final contents at the end of the graph: `write {} = …`", input);
     if (origin.part) return {node, fmt::format("`{}` writes into a view of `{}`", op, input), say};
     if (!write.contents.valid())
       return {node, fmt::format("`{}` writes `{}`, and no result is what it holds then", op, input),

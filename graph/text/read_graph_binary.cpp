@@ -92,7 +92,7 @@ class BinaryReader {
     return number_at(bytes_, begin_[column] + 4 * (i * binary::kWidths[column] + k));
   }
   [[nodiscard]] tl::unexpected<Diagnostics> damaged(std::string why) const {
-    return fail(error_in(file_, "PW1040", std::move(why), "copy it again, or write it anew"));
+    return fail(error_in(file_, "PW1040", std::move(why), "copy or write it again"));
   }
   [[nodiscard]] tl::unexpected<Diagnostics> wrong(std::string why) const {
     return fail(error_in(file_, "PW1041", std::move(why), "only a faulty program writes this"));
@@ -117,7 +117,7 @@ class BinaryReader {
     const std::uint64_t stated =
         number_at(bytes_, place) | std::uint64_t{number_at(bytes_, place + 4)} << 32;
     if (checksum(bytes_.substr(binary::kBody)) != stated)
-      return damaged("its checksum is another one: bytes were changed");
+      return damaged("its checksum does not match: bytes were changed");
     return {};
   }
 
@@ -134,7 +134,7 @@ class BinaryReader {
       const std::uint64_t hash = hash_text(texts_.back());
       if (index.find(hash, [&](std::uint32_t k) { return texts_[k] == texts_.back(); }) !=
           HashIndex::kNone)
-        return wrong("a text is there twice");
+        return wrong("a text is duplicated");
       index.insert(hash, i);
       begin = end;
     }
@@ -165,10 +165,9 @@ class BinaryReader {
     for (std::uint32_t i = 0; i < counts_[Counts::patterns]; ++i) {
       const std::string_view before = PW_TRY(text(at(Counts::patterns, i, 0)));
       const std::string_view after = PW_TRY(text(at(Counts::patterns, i, 1)));
-      if (!is_name_pattern(before, after))
-        return wrong("a pattern of names would be taken apart otherwise");
+      if (!is_name_pattern(before, after)) return wrong("a pattern of names is not in normal form");
       if (!known_patterns_.insert({std::string(before), std::string(after)}).second)
-        return wrong("a pattern of names is there twice");
+        return wrong("a pattern of names is duplicated");
       patterns_.push_back({before, after, {}, {}});
     }
     return {};
@@ -312,9 +311,9 @@ class BinaryReader {
         continue;
       }
       if (v >= graph_.value_bound())
-        return wrong(fmt::format("node {} reads what is not there yet", i));
+        return wrong(fmt::format("node {} reads a value before its definition", i));
       if (graph_.type(ValueId(v)) != type)
-        return wrong(fmt::format("node {} reads a value of another type than its kind", i));
+        return wrong(fmt::format("node {} reads a value of a different type than its kind", i));
       operands_.emplace_back(v);
     }
     results_.clear();
@@ -345,7 +344,7 @@ class BinaryReader {
       const ValueId input = PW_TRY(value(at(Counts::writes, i, 0)));
       const ValueId written = PW_TRY(value(at(Counts::writes, i, 1)));
       if (!graph_.is_input(input) || graph_.type(input) != graph_.type(written))
-        return wrong("what is written is no input, or of another type");
+        return wrong("a write is not to an input, or of a different type");
       graph_.add_write(input, written);
     }
     return {};

@@ -298,7 +298,7 @@ class Reader {
       if (symbol.empty() || (symbol[0] >= '0' && symbol[0] <= '9') ||
           !std::all_of(symbol.begin(), symbol.end(), word) || dtype_named(symbol)) {
         check_.error(pointer, "PW1008", "this cannot name a symbol",
-                     "a symbol is a word, such as n, and no dtype");
+                     "a symbol must be a word, such as n, and not a dtype");
         continue;
       }
       SymbolFact fact;
@@ -363,7 +363,7 @@ class Reader {
                                   : fmt::format("/nodes/{}", definition.node);
     check_.error(pointer, "PW1009",
                  fmt::format("the name `{}` is already taken by {}", text(name), first),
-                 "names of inputs and results are unique");
+                 "names of inputs and results must be unique");
   }
 
   void build() {
@@ -460,7 +460,7 @@ class Reader {
         check_.error_at(pointer(n, k), "PW1011",
                         fmt::format("`{}` is used before its definition at /nodes/{}", text(name),
                                     definitions_[name].node),
-                        "nodes stand in topological order");
+                        "list the nodes in topological order");
     }
   }
   // Depth-first search over operands, without recursion; reports the first cycle found.
@@ -648,7 +648,7 @@ class Reader {
         graph_.set_type(v, *stated);
       else
         check_.error(at, "PW1016",
-                     fmt::format("`{}` is stated as {}, but `{}` gives {}", text(result.name),
+                     fmt::format("`{}` is declared as {}, but `{}` gives {}", text(result.name),
                                  context_.types.print(*stated), word(record.op),
                                  context_.types.print(graph_.type(v))));
     }

@@ -49,7 +49,7 @@ class Scanner {
   Status run() {
     if (text_.starts_with("\xef\xbb\xbf")) at_ = 3;
     skip_space();
-    if (!top() || (skip_space(), at_ < text_.size() && !syntax("there is text behind its end")))
+    if (!top() || (skip_space(), at_ < text_.size() && !syntax("text follows its end")))
       return tl::unexpected<Diagnostics>(std::move(errors_));
     return {};
   }
@@ -183,7 +183,7 @@ class Scanner {
       return true;
     }
     std::uint32_t code = 0, low = 0;
-    if (c != 'u' || !hex(code)) return syntax("an escape that JSON does not have");
+    if (c != 'u' || !hex(code)) return syntax("an escape that JSON does not support");
     if (code >= 0xdc00 && code <= 0xdfff) return syntax("half of a surrogate pair");
     if (code >= 0xd800 && code <= 0xdbff) {
       if (peek() != '\\' || (++at_, peek() != 'u') || !hex(low) || low < 0xdc00 || low > 0xdfff)
@@ -208,7 +208,7 @@ class Scanner {
     const std::size_t digits = at_;
     while (is_digit(peek())) ++at_;
     if (at_ == digits) return syntax("a value is expected here");
-    if (text_[digits] == '0' && at_ - digits > 1) return syntax("a number with zeros in front");
+    if (text_[digits] == '0' && at_ - digits > 1) return syntax("a number with leading zeros");
     bool integral = true;
     if (peek() == '.') {
       integral = false;
@@ -319,7 +319,7 @@ class Scanner {
     path_.back().member = true;
     const auto first = open_keys_.begin() + static_cast<std::ptrdiff_t>(begin);
     if (std::find(first, open_keys_.end(), k) != open_keys_.end())
-      return error("PW1004", fmt::format("the key `{}` is there twice", k));
+      return error("PW1004", fmt::format("the key `{}` is duplicated", k));
     if (open_keys_.size() - begin == kMaxMembers)
       return error("PW1002", fmt::format("an object has more than {} members", kMaxMembers));
     open_keys_.push_back(k);

@@ -100,10 +100,10 @@ class Freezer {
     Result<NodeId> made = build_node(graph_, request);
     if (!made) return made;
     if (graph_.result_count(*made) != node.results.size())
-      return fail({}, "N02", "another number of results");
+      return fail({}, "N02", "a different number of results");
     for (std::size_t i = 0; i < node.results.size(); ++i)
       if (!bind(node.results[i], graph_.result(*made, i)))
-        return fail({}, "N06", "a result has another type than is written");
+        return fail({}, "N06", "a result has a different type than written");
     for (const PatternAttribute& attribute : node.attributes) {
       if (attribute.value.kind != Expr::Kind::path) continue;
       const Attribute* value = graph_.attribute(*made, attribute.name);

@@ -38,8 +38,8 @@ Diagnostic describe(const RuleSet& rules, const Repetition& repetition,
   Diagnostic out = warning_of(
       repetition.strategy->span, "PW1152",
       cycle.empty() ? fmt::format("`{}` may not end", repetition.owner)
-                    : fmt::format("`{}` may not end: {}", repetition.owner, arrows(cycle)),
-      "`fuel N` bounds it on purpose");
+                    : fmt::format("`{}` may not terminate: {}", repetition.owner, arrows(cycle)),
+      "limit it on purpose with `fuel N`");
   out.label = "states no `fuel`";
   std::set<std::string> named(cycle.begin(), cycle.end());
   for (RuleId id : repetition.rules) {

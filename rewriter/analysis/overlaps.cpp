@@ -104,7 +104,7 @@ class Overlaps {
     const std::string one = written_name(rules_.rules[a]), other = written_name(rules_.rules[b]);
     analysis_.note_not_analysed(
         {one, other},
-        fmt::format("{}: not all the ways to share a node; {} too large",
+        fmt::format("{}: not all ways to share a node were checked; {} too large",
                     a == b ? "`" + one + "` with itself" : "`" + one + "` with `" + other + "`",
                     a == b ? "it is" : "they are"));
   }
@@ -174,12 +174,13 @@ class Overlaps {
     Diagnostic d = warning_of(
         at.span, "PW1150",
         winner == loser
-            ? fmt::format("two places of `{}` want the same `{}`, and what comes out depends on "
-                          "which goes first",
+            ? fmt::format("two matches of `{}` compete for the same `{}`, and the result depends "
+                          "on which is applied first",
                           a, op)
-            : fmt::format("`{}` and `{}` want the same `{}`, and nothing says which goes first", a,
-                          b, op),
-        winner == loser ? "put the shared node into `given { }`"
+            : fmt::format(
+                  "`{}` and `{}` compete for the same `{}`, and nothing declares which goes first",
+                  a, b, op),
+        winner == loser ? "put the shared node in `given { }`"
                         : fmt::format("write `rule {} over {}` or `rule {} over {}`",
                                       first.base_name, b, second.base_name, a));
     d.label = fmt::format("`{}` takes it today", a);

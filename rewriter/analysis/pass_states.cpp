@@ -18,9 +18,9 @@ Result<std::size_t> PassStates::step(std::size_t state, std::size_t pass) {
   if (const auto known = seen_[state].next.find(pass); known != seen_[state].next.end())
     return known->second;
   if (++runs_ > most_runs_)
-    return fail(
-        error_in("explore", "PW1114", fmt::format("{} runs of a pass are not enough", most_runs_),
-                 "put fewer passes in order, or say with --before which stand before others"));
+    return fail(error_in("explore", "PW1114",
+                         fmt::format("{} runs of a pass are not enough", most_runs_),
+                         "reorder fewer passes, or state with --before which run before others"));
   Graph graph = graphs_[state];
   auto report = PW_TRY(run_strategy(graph, rules_, passes_[pass], params_, {}));
   std::size_t rewrites = 0;

@@ -108,7 +108,7 @@ class Shadows {
         rule.name_span, "PW1151",
         fmt::format("`{}` never fires: `{}` takes its nodes first", row, row_name(by)),
         a == b ? "order or separate the rows by a guard"
-               : fmt::format("write `rule {} over {}`, or leave it out", rule.base_name, a));
+               : fmt::format("write `rule {} over {}`, or remove it", rule.base_name, a));
     d.label = fmt::format("not once on {} made of its own pattern", counted(graphs, "graph"));
     d.secondary.push_back({by.name_span, "goes first in `" + pass.owner + "`"});
     const std::string name = word_of(b) + "_in_the_shadow";

@@ -18,7 +18,7 @@ Variants variants_of(Analysis& analysis, const RulePass& pass) {
       analysis.note_not_analysed(
           {written_name(rule)},
           "`" + written_name(rule) +
-              "`: it has lists or `unless`, so overlaps and loops with it are not looked for");
+              "`: it has lists or `unless`, so its overlaps and loops are not checked");
   }
   for (auto& [name, ids] : out)
     std::stable_sort(ids.begin(), ids.end(), [&](RuleId a, RuleId b) {

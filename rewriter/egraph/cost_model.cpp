@@ -55,12 +55,12 @@ std::int64_t CostModel::of_row(NodeId node, const ast::Table::Row& row) {
   if (cost && *cost >= 0) return *cost;
   if (error_.empty())
     error_.push_back(error_at(cell.span, "PW1115",
-                              fmt::format("the cost of %{} ({}) cannot be told: {}",
+                              fmt::format("the cost of %{} ({}) is not known: {}",
                                           graph_.node_name(node), graph_.op_of(node).name,
                                           !value ? value.error().front().message
                                           : cost ? fmt::format("{} is negative", *cost)
-                                                 : std::string("it is no number")),
-                              "a cost is a number that is not negative, in whole units"));
+                                                 : std::string("it is not a number")),
+                              "a cost is a non-negative integer"));
   return 0;
 }
 

@@ -170,10 +170,10 @@ void warn_of_limit(RunState& run, const Strategy& strategy, const Saturated& fou
     left += fmt::format("{}`{}` {}", left.empty() ? "" : ", ", rule, matches);
   run.report.warnings.push_back(warning_at(
       strategy.span, "PW1116",
-      fmt::format("`saturate` ended at its limit of {}, with {} forms after {} rounds: {}{}",
+      fmt::format("`saturate` stopped at its limit of {}, with {} forms after {} rounds: {}{}",
                   found.stop, found.forms, found.rounds, distance_text(found),
                   left.empty() ? "" : "; matches left unapplied: " + left),
-      "`nodes N` and `rounds K` behind the pass set other limits"));
+      "raise the limits with `nodes N` and `rounds K` after the pass"));
 }
 
 /// Replaces the graph; the applications that led to it become the history.
@@ -206,7 +206,7 @@ Result<StopReason> run_saturation(RunState& run, const Strategy& strategy, PassS
   Graph& graph = run.graph;
   if (run.barriers)
     return fail(strategy.span, "PW1112", "a graph with effects cannot be saturated",
-                "ops that write to their operands have one place; use `greedy`");
+                "ops that write to their operands cannot be moved; use `greedy`");
   CostModel cost(graph, run.rules.set(), strategy.cost, run.params);
   const GreedyRun greedy = try_greedy(run, strategy, cost);
   graph.start_undo();

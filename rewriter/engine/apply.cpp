@@ -312,7 +312,7 @@ Result<MatchEvent> apply_match(Graph& graph, const RunRules& rules, const Match&
   Applied applied = PW_TRY(apply(graph, layout, match, has_barriers(graph)));
   if (!applied.changed)
     return fail(rules[match.rule].name_span, kNoChange,
-                fmt::format("`{}` changes nothing here: its result is what is there already",
+                fmt::format("`{}` changes nothing here: its result equals what it replaces",
                             rules[match.rule].name));
   return std::move(applied.event);
 }

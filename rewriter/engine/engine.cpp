@@ -550,9 +550,9 @@ std::optional<StopReason> RuleEngine::after_rewrite(std::uint32_t index) {
   const std::vector<RuleId> cycle = guard_.after(graph_, rule.layout().id, own_, created_);
   if (cycle.empty()) return std::nullopt;
   Diagnostic warning = error_at(strategy_.span, "PW1103",
-                                fmt::format("the rules {} rewrite each other's results for ever",
+                                fmt::format("the rules {} rewrite each other's results endlessly",
                                             describe_cycle(run_.rules, cycle)),
-                                "make one of them stricter, or leave one out of the pass");
+                                "make one of them stricter, or remove one from the pass");
   warning.severity = Severity::warning;
   for (RuleId r : cycle)
     warning.secondary.push_back({run_.rules[r].name_span, "part of the cycle"});

@@ -60,7 +60,7 @@ Result<std::vector<OutputPair>> outputs_of(const Graph& graph, const RuleLayout&
     const std::vector<ValueId> to = values_of(env, name);
     if (from.size() != to.size() && !to.empty())
       return fail(rule.name_span, "N06",
-                  fmt::format("`{}` is a list of {}, and the right side makes {}", name,
+                  fmt::format("`{}` is a list of {}, but the right side makes {}", name,
                               from.size(), to.size()));
     for (std::size_t k = 0; k < from.size(); ++k) {
       if (to.empty() || !to[k].valid())

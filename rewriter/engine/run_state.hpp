@@ -76,14 +76,13 @@ struct RunState {
   /// Warns once about a rule at which the matcher ran out of steps.
   void warn_given_up(const Rule& rule, const Graph& g, NodeId at, std::uint64_t steps) {
     if (!refused.insert(rule.name + " given up").second) return;
-    Diagnostic warning = error_at(
-        rule.name_span, "PW1113",
-        "`" + rule.name + "` was given up at %" + std::string(g.node_name(at)) + " after " +
-            std::to_string(steps) +
-            " steps of the matcher: its nodes can be tried in too many orders, and what was "
-            "found by then counts",
-        "make its pattern smaller, or say more of its operands: their types, or a common "
-        "value");
+    Diagnostic warning =
+        error_at(rule.name_span, "PW1113",
+                 "`" + rule.name + "` was abandoned at %" + std::string(g.node_name(at)) +
+                     " after " + std::to_string(steps) +
+                     " steps of the matcher: its nodes can be tried in too many orders; matches "
+                     "found so far are used",
+                 "make its pattern smaller, or restrict its operands by types or a common value");
     warning.severity = Severity::warning;
     report.warnings.push_back(std::move(warning));
   }

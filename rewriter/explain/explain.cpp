@@ -64,7 +64,7 @@ class Explainer {
     const bool runs = !options_.pipeline.empty() || !options_.runs.empty();
     const std::vector<RuleId> ids = runs ? asked_ : opened_rules(input_, rules_, asked_, params_);
     if (ids.empty()) {
-      note("N11", fmt::format("`{}` stands for no rule: its family has no variant", reference));
+      note("N11", fmt::format("`{}` has no rules: its family has no variant", reference));
     } else if (!runs) {
       look_at(input_);
     } else
@@ -146,7 +146,7 @@ class Explainer {
     const std::uint32_t first = options_.piece_of(graph, own.front());
     for (NodeId n : own)
       if (const std::uint32_t piece = options_.piece_of(graph, n); piece != first)
-        return fmt::format("%{} lies in piece {}, %{} in piece {}", graph.node_name(own.front()),
+        return fmt::format("%{} is in piece {}, %{} in piece {}", graph.node_name(own.front()),
                            first, graph.node_name(n), piece);
     return std::nullopt;
   }
@@ -195,16 +195,15 @@ class Explainer {
     }
     if (ranges.empty())
       return fail(strategy.span, "PW1109",
-                  fmt::format("the graph's facts leave no range of `{}` over", options_.pipeline));
+                  fmt::format("the graph's facts exclude all ranges of `{}`", options_.pipeline));
     if (options_.tokens)
       return fail(
           strategy.span, "PW1109",
-          fmt::format("no range of `{}` holds {} tokens", options_.pipeline, *options_.tokens),
+          fmt::format("no range of `{}` contains {} tokens", options_.pipeline, *options_.tokens),
           fmt::format("there are {}", list));
-    return fail(
-        strategy.span, "PW1109",
-        fmt::format("`{}` makes a graph for each range of tokens: {}", options_.pipeline, list),
-        fmt::format("`--tokens {}` explains the one for so many", ranges.back().min));
+    return fail(strategy.span, "PW1109",
+                fmt::format("`{}` makes a graph for each token range: {}", options_.pipeline, list),
+                fmt::format("`--tokens {}` explains the one for that many", ranges.back().min));
   }
 
   Status follow(const std::vector<ExplainedRun>& runs) {
@@ -267,11 +266,10 @@ class Explainer {
                       ? fmt::format("`{}` is in no pass that was applied", name)
                       : fmt::format("`{}` is in no pass of `{}`", name, options_.pipeline));
     else if (!history.left_out().empty())
-      note("N11", fmt::format("pass `{}`, which has the rule, was left out: its `when` is not true",
+      note("N11", fmt::format("pass `{}`, which has the rule, was skipped: its `when` is not true",
                               history.left_out()));
     else
-      note("N12",
-           fmt::format("no pass that has `{}` came to run: the rounds around it are none", name));
+      note("N12", fmt::format("no pass that has `{}` ran: the loop around it has no rounds", name));
   }
 
   void tell(const MatchRecord& record, const Graph& after) {
@@ -326,7 +324,7 @@ class Explainer {
     out.missed_by = record.missed_by;
     if (!record.missed_by.empty())
       out.notes.insert(out.notes.begin(),
-                       fmt::format("pass `{}`, which has `{}`, began when the match was gone",
+                       fmt::format("pass `{}`, which has `{}`, began after the match was gone",
                                    record.missed_by, seen.rule_name));
     for (const SeenNode& node : seen.nodes) {
       out.nodes.push_back(node.id);

@@ -43,8 +43,8 @@ std::vector<NodeId> by_id(std::vector<NodeId> nodes) {
 /// Describes what the built-in pass did to a removed node.
 std::string deed(std::string_view builtin) {
   if (builtin == "cse") return "was merged with an equal node";
-  if (builtin == "dce") return "was needed by nothing, and was removed";
-  if (builtin == "elide_clones") return "was a copy that nobody could tell, and was removed";
+  if (builtin == "dce") return "was not used, and was removed";
+  if (builtin == "elide_clones") return "was a redundant copy, and was removed";
   return "was removed";
 }
 
@@ -97,7 +97,7 @@ std::optional<Reason> refusal_of(Graph& scratch, const RuleLayout& layout, const
   Reason out;
   out.code = kNoChange;
   out.at = front;
-  out.message = "it would change nothing: what it makes is there already";
+  out.message = "it would change nothing: its result equals what it replaces";
   out.help = "a guard, `where …`, can rule such matches out";
   return out;
 }
@@ -323,11 +323,11 @@ Reason MatchHistory::taken_reason(const SeenMatch& seen, const RewriteStep& step
   out.message = above ? fmt::format("{} was taken by {}, which is declared over it",
                                     named(seen.nodes[out.at]), where(step))
                       : fmt::format("{} was {} by {}", named(seen.nodes[out.at]),
-                                    consumed ? "consumed" : "left without a reader", where(step));
+                                    consumed ? "consumed" : "left without a user", where(step));
   if (!together)
     out.help = fmt::format(
-        "give `{}` a pass before `{}`, or put both rules into one pass and "
-        "declare which goes first with `over`",
+        "give `{}` a pass before `{}`, or put both rules in one pass and declare which goes first "
+        "with `over`",
         seen.base_name, step.pass);
   return out;
 }
@@ -476,24 +476,23 @@ std::optional<Reason> MatchHistory::stopped(const Strategy& leaf, StopReason sto
   } else if (stop == StopReason::limit || stop == StopReason::interrupted) {
     out.code = "N12";
     out.message = fmt::format("pass `{}` was stopped after {}", state_.pass, rewrites);
-    out.help = "does some rule build what it matches?";
+    out.help = "check whether a rule builds what it matches";
   } else if (stop == StopReason::cycle) {
     out.code = "N12";
     out.message = fmt::format(
-        "pass `{}` was stopped after {}: its rules rewrite each other's "
-        "results for ever",
+        "pass `{}` was stopped after {}: its rules rewrite each other's results endlessly",
         state_.pass, rewrites);
-    out.help = "make one of the rules stricter, or leave one out of the pass";
+    out.help = "make one of the rules stricter, or remove one from the pass";
   } else if (leaf.kind == Kind::saturate) {
     out.code = "N16";
-    out.message = "`saturate` keeps the cheapest graph, and that does without it";
+    out.message = "`saturate` keeps the cheapest graph, which does not contain it";
   } else if (later && (leaf.kind == Kind::once || leaf.kind == Kind::walk)) {
     out.code = "N11";
-    out.message =
-        fmt::format("it came up in pass `{}`, in a `{}`, which {}", state_.pass,
-                    leaf.kind == Kind::once ? "once" : "walk",
-                    leaf.kind == Kind::once ? "leaves alone what it makes" : "never goes back");
-    out.help = "`greedy` goes on until no rule matches";
+    out.message = fmt::format(
+        "it appeared in pass `{}`, in a `{}`, which {}", state_.pass,
+        leaf.kind == Kind::once ? "once" : "walk",
+        leaf.kind == Kind::once ? "does not rewrite its own results" : "never goes back");
+    out.help = "`greedy` continues until no rule matches";
   } else {
     return std::nullopt;
   }
@@ -522,13 +521,11 @@ void MatchHistory::finish() {
     why.at = record.seen->front;
     why.message = record.seen->since.empty()
                       ? std::string("no pass that has the rule ran")
-                      : fmt::format(
-                            "it came up in pass `{}`, and no pass that ran later has the "
-                            "rule",
-                            record.seen->since);
+                      : fmt::format("it appeared in pass `{}`, and no later pass has the rule",
+                                    record.seen->since);
     if (!left_out_.empty())
       why.message +=
-          fmt::format("; `{}`, which has it, was left out: its `when` is not true", left_out_);
+          fmt::format("; `{}`, which has it, was skipped: its `when` is not true", left_out_);
     record.why = std::move(why);
   }
 }

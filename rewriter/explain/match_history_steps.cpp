@@ -131,7 +131,7 @@ std::optional<Reason> MatchHistory::no_longer(const SeenMatch& seen) const {
   Reason out;
   out.code = "N10";
   out.at = seen.front;
-  out.message = "it is no match any more";
+  out.message = "it is no longer a match";
   if (probe == nullptr || !probe->layout().plain()) return out;
   Failure failure;
   if (probe->still_matches(seen.pattern, &failure)) return std::nullopt;

@@ -63,7 +63,7 @@ class Reader {
     double cost = 1;
     if (const auto given = node.find("cost"); given != node.end()) {
       if (!given->is_number() || given->get<double>() < 0 || !std::isfinite(given->get<double>()))
-        return bad(at(name, "cost"), "`cost` is a number that is not negative");
+        return bad(at(name, "cost"), "`cost` must be a non-negative number");
       cost = given->get<double>();
     }
     std::vector<ClassIndex> children;
@@ -74,7 +74,7 @@ class Reader {
             child.is_string() ? class_of_.find(child.get<std::string>()) : class_of_.end();
         if (found == class_of_.end())
           return bad(at(name, "children"),
-                     fmt::format("{} is no node of this e-graph", short_text(child)));
+                     fmt::format("{} is not a node of this e-graph", short_text(child)));
         children.push_back(found->second);
       }
     }
@@ -87,14 +87,14 @@ class Reader {
 
   Status roots(const Json& json) {
     const auto given = json.find("root_eclasses");
-    const std::string hint = "\"root_eclasses\": [\"a class\"] says what is to be extracted";
+    const std::string hint = "\"root_eclasses\": [\"a class\"] names the classes to extract";
     if (given == json.end() || !given->is_array() || given->empty())
       return bad("/root_eclasses", "no root is given", hint);
     for (const Json& root : *given) {
       const auto found = root.is_string() ? classes_.find(root.get<std::string>()) : classes_.end();
       if (found == classes_.end())
         return bad("/root_eclasses",
-                   fmt::format("{} is no class of this e-graph", short_text(root)), hint);
+                   fmt::format("{} is not a class of this e-graph", short_text(root)), hint);
       out_.problem.roots.push_back(found->second);
     }
     return {};

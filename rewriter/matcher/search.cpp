@@ -20,13 +20,13 @@ namespace pw {
 namespace {
 
 constexpr std::string_view kInput =
-    "nothing in the graph makes this value: a pattern matches here only if it takes the value as "
-    "it is";
+    "no node of the graph computes this value: a pattern matches here only if it takes the value "
+    "as given";
 constexpr std::string_view kNoUser =
-    "no node reads the value this way: leave the op out of the pattern, or write a rule for the "
-    "ops that do read it";
+    "no node reads the value this way: remove the op from the pattern, or write a rule for the ops "
+    "that read it";
 constexpr std::string_view kView =
-    "a view stands in between: `views(…)`, or an optional node, would let it pass";
+    "a view is in between: use `views(…)` or an optional node to match it";
 
 }  // namespace
 
@@ -261,7 +261,7 @@ bool Search::admit(const SearchStep& step, NodeId node, State& state) {
   if (!check_op(step, node, state)) return false;
   if (is_taken(step.node, node, state))
     return reject(state, "N07", rule_.nodes[step.node].span, node, [&] {
-      return fmt::format("{} is matched already by another node of the pattern", shown(node));
+      return fmt::format("{} is already matched by another node of the pattern", shown(node));
     });
   ++state.gate;
   return check_arity(step.node, node, state);

@@ -18,7 +18,7 @@ constexpr std::string_view kNotWritten =
     "bind it, `{name}`, if the right side holds for every value; write `{name = value}` for this "
     "one";
 constexpr std::string_view kOtherValue =
-    "the pattern asks for one value: write another rule for this one, or bind the attribute, "
+    "the pattern requires one value: write another rule for this one, or bind the attribute, "
     "`{name}`, if the right side holds for every value";
 constexpr std::string_view kNotBound = "bind the name elsewhere in the pattern";
 

@@ -470,7 +470,7 @@ bool Search::bind_lists(State& state) {
       std::optional<Binding> list = list_of(context(), elements);
       if (!list)
         return reject(state, "N04", rule_.members[id].span, group->nodes.front(), [&] {
-          return fmt::format("`{}` holds what there are no lists of", names[j]);
+          return fmt::format("`{}` contains elements that lists do not support", names[j]);
         });
       state.env.insert_or_assign(names[j], std::move(*list));
     }
@@ -494,8 +494,8 @@ bool Search::check_read(const State& state, const Match& match) {
     for (std::size_t k = 0; k < taken; ++k) read.push_back(graph_.operand(node, *slot + k));
     if (!same(wanted, read))
       return reject(state, "N07", rule_.nodes[id].span, node, [&] {
-        return fmt::format("{} does not read the {} members that there are, in their order",
-                           shown(node), wanted.size());
+        return fmt::format("{} does not read the {} members in their order", shown(node),
+                           wanted.size());
       });
   }
   return true;

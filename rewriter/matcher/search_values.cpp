@@ -268,7 +268,7 @@ bool Search::check_unknown(ValueId value, PatternValueId id, const TypeExpr& wan
       dtype != nullptr && !(dtype->kind == Expr::Kind::path && !dtype_named(dtype->text) &&
                             !layout_.compared.contains(dtype->text));
   const auto message = [&] {
-    return fmt::format("{}: its type is not known, and the rule asks for {}", shown(id, value),
+    return fmt::format("{}: its type is not known, but the rule requires {}", shown(id, value),
                        print(wanted));
   };
   if (asked) {

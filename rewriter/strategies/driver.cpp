@@ -71,12 +71,12 @@ class Driver {
     stats.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     run_.report.journal.add(PassEnd{pass.label, hash(), graph_.node_count(), stats.seconds});
     if (done == StopReason::limit)
-      run_.report.warnings.push_back(
-          warning_at(pass.span, "PW1104",
-                     fmt::format("pass `{}` was stopped after {}{}, with {} in the graph",
-                                 pass.label, counted(stats.rewrites, "rewrite"), mostly(stats),
-                                 counted(stats.nodes_after, "node")),
-                     "does some rule build what it matches? `fuel N` bounds a pass on purpose"));
+      run_.report.warnings.push_back(warning_at(
+          pass.span, "PW1104",
+          fmt::format("pass `{}` was stopped after {}{}, with {} in the graph", pass.label,
+                      counted(stats.rewrites, "rewrite"), mostly(stats),
+                      counted(stats.nodes_after, "node")),
+          "check whether a rule builds what it matches; `fuel N` limits a pass on purpose"));
     if (!sizes.empty()) warn_of_lost(sizes, pass);
     if (!run_.options.verify_each) return {};
     Diagnostics broken = verify(graph_);
@@ -101,9 +101,10 @@ class Driver {
       if (const auto now = said.find(group); now != said.end() && !now->second)
         run_.report.warnings.push_back(warning_at(
             pass.span, "PW1117",
-            fmt::format("pass `{}` leaves no op that says that group `{}` has {}", pass.label,
+            fmt::format("pass `{}` leaves no op that states that group `{}` has {}", pass.label,
                         group, counted(static_cast<std::size_t>(ranks), "rank")),
-            "a run of what is left takes the group for all ranks; keep an op that has a `world`"));
+            "a run of the result would use all ranks for the group; keep an op that has a "
+            "`world`"));
   }
 
   [[nodiscard]] std::uint64_t hash() const {
@@ -166,8 +167,8 @@ Result<RewriteReport> run_pipeline(Graph& graph, const RuleSet& rules, std::stri
   if (!strategy->ranges.empty())
     return fail(
         strategy->span, "PW1109",
-        fmt::format("`{}` makes a graph for each range of tokens, and one is asked for", pipeline),
-        "`pwr opt` writes one file a range; run_ranges returns them all");
+        fmt::format("`{}` makes a graph for each token range, but one graph is needed", pipeline),
+        "`pwr opt` writes one file for each range; run_ranges returns all of them");
   return run_strategy(graph, rules, *strategy, params, options);
 }
 

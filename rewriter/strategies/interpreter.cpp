@@ -58,7 +58,7 @@ Result<bool> Interpreter::decide(const Strategy& strategy) {
     if (truth == Truth::unknown)
       run_.report.warnings.push_back(
           warning_at(condition.span, "PW1102",
-                     fmt::format("`when {}` cannot be decided, so `{}` is left out{}",
+                     fmt::format("`when {}` cannot be decided, so `{}` is skipped{}",
                                  print(condition), strategy.label, why.empty() ? "" : ": " + why)));
     if (truth != Truth::yes) return false;
   }
@@ -143,11 +143,10 @@ void Interpreter::warn_of_cycle(const Strategy& strategy, const std::vector<Rule
     if (std::find(distinct.begin(), distinct.end(), rule) == distinct.end())
       distinct.push_back(rule);
   if (distinct.empty()) return;
-  Diagnostic warning =
-      warning_at(strategy.span, "PW1103",
-                 fmt::format("the rounds bring back a graph that was there before: {}",
-                             describe_cycle(run_.rules, distinct)),
-                 "make one of the rules stricter, or leave one out");
+  Diagnostic warning = warning_at(strategy.span, "PW1103",
+                                  fmt::format("the rounds return to an earlier graph: {}",
+                                              describe_cycle(run_.rules, distinct)),
+                                  "make one of the rules stricter, or remove one");
   for (RuleId r : distinct)
     warning.secondary.push_back({run_.rules[r].name_span, "part of the cycle"});
   run_.report.warnings.push_back(std::move(warning));
@@ -226,7 +225,7 @@ Done Interpreter::run_builtin(const Strategy& strategy, PassStats& stats) {
   } else {
     return fail(strategy.span, "PW1101",
                 fmt::format("there is no built-in pass `{}`", strategy.builtin),
-                "there are dce, cse and elide_clones");
+                "the built-in passes are dce, cse and elide_clones");
   }
   run_.report.journal.add(event);
   return StopReason::fixpoint;

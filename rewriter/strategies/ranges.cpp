@@ -82,11 +82,10 @@ Result<std::vector<TokenRange>> token_ranges(const Graph& graph, const RuleSet& 
   const std::vector<std::int64_t>& ends = strategy->ranges;
   if (ends.empty()) return std::vector<TokenRange>{{fact.min, fact.max}};
   if (symbol.empty())
-    return fail(strategy->span, "PW1109",
-                fmt::format("`{}` rewrites for ranges of tokens, and no symbol of the graph counts "
-                            "tokens",
-                            pipeline),
-                "declare it in the graph: `symbol n in 1..8192 tokens`");
+    return fail(
+        strategy->span, "PW1109",
+        fmt::format("`{}` has token ranges, but no symbol of the graph counts tokens", pipeline),
+        "declare it in the graph: `symbol n in 1..8192 tokens`");
   std::vector<TokenRange> ranges;
   std::int64_t from = 1;
   const auto add = [&](std::int64_t to) {

@@ -101,7 +101,7 @@ class Check(ProgramTest):
         text = "rule deep { " + "\n".join(lines) + "\ny = neg(a199) => y = abs(x) }\npass p = greedy { deep }\n"
         rule = next(row for row in self.rows(self.file("deep.pwr", text)) if row["kind"] == "rule")
         self.assertEqual(rule["verdict"], "not_analysed")
-        self.assertIn("not all the ways to share a node", rule["reasons"][0])
+        self.assertIn("not all ways to share a node", rule["reasons"][0])
 
 
 if __name__ == "__main__":

@@ -56,7 +56,7 @@ class Explain(ProgramTest):
                 text = self.text("late", "p", *args)
                 self.assertIn("note[N10]: `late` matched at %a", text)
                 self.assertIn("%a (neg) was consumed by `early` at step 1 of pass `one`", text)
-                self.assertIn("pass `two`, which has `late`, began when the match was gone", text)
+                self.assertIn("pass `two`, which has `late`, began after the match was gone", text)
                 [miss] = [m for m in self.data("late", "p", *args)["near_misses"] if m["code"] == "N10"]
                 self.assertEqual(miss["taken_by"], {"rule": "early", "builtin": None, "pass": "one", "step": 1, "node": "a"})
                 self.assertEqual((miss["at"], miss["nodes"], miss["missed_by"]), ("a", ["a", "b", "c"], "two"))

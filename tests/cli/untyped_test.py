@@ -332,7 +332,7 @@ class Untyped(ProgramTest):
         self.assertRegex(self.pwr("stats", out).stdout, r"cast +2")
         why = self.pwr("explain", "noop.cast_id", graph, "-r", "llm", "-p", "clean", code=1).stdout
         self.assertIn("N05", why)
-        self.assertIn("its type is not known, and the rule asks for T", why)
+        self.assertIn("its type is not known, but the rule requires T", why)
 
     def test_a_type_that_a_cast_gives_is_known_without_its_extents(self):
         text = f"def forward(self, x):\n    a = {A}._to_copy.default(x, dtype = {F32})\n    b = {A}.exp.default(a)\n    c = {A}._to_copy.default(b, dtype = {F32})\n    return (c,)\n"

@@ -183,7 +183,7 @@ TEST_CASE("json: bad input is diagnosed with its pointer", "[graph][json]") {
       {"\"op\": \"rms_norm\"", "\"op\": \"rms_nrom\"", "PW1014", "/nodes/0/op",
        "did you mean `rms_norm`"},
       {"[\"x\", \"w\"]", "[\"x\"]", "PW0312", "/nodes/0/operands", "takes 2 operands, not 1"},
-      {"[\"x\", \"w\"]", "[\"x\", null]", "PW0305", "/nodes/0/operands", "may not be none"},
+      {"[\"x\", \"w\"]", "[\"x\", null]", "PW0305", "/nodes/0/operands", "must not be none"},
       {"[\"x\", \"w\"]", "[\"x\", \"ww\"]", "PW1010", "/nodes/0/operands/1", "did you mean `w`"},
       {"[\"x\", \"w\"]", "[\"x\", \"x\"]", "PW0306", "/nodes/0/operands", "operand `w`"},
       {"[\"x\", \"w\"]", "[\"x\", 3]", "PW1005", "/nodes/0/operands/1", "expected a string"},
@@ -258,13 +258,13 @@ TEST_CASE("json: bad input is diagnosed with its pointer", "[graph][json]") {
       {"\"small\"", "\"\\ud83dx\"", "PW1001", "at /name", "half of a surrogate pair"},
       {"\"small\"", "\"\\udc00\"", "PW1001", "at /name", "half of a surrogate pair"},
       {"\"small\"", "nul", "PW1001", "at /name", "a value is expected"},
-      {"\"min\": 8", "\"min\": 08", "PW1001", "at /symbols/k/min", "zeros in front"},
+      {"\"min\": 8", "\"min\": 08", "PW1001", "at /symbols/k/min", "leading zeros"},
       {"\"min\": 8", "\"min\": 8.", "PW1001", "at /symbols/k/min", "a digit is expected"},
       {"\"min\": 8", "\"min\": 8e+", "PW1001", "at /symbols/k/min", "a digit is expected"},
       {"\"min\": 8", "\"min\" 8", "PW1001", "at /symbols/k/min", "`:` is expected"},
       {"\"min\": 8", "min: 8", "PW1001", "at /symbols/k", "a key is expected"},
       {"\"c\", \"x\"]", "\"c\" \"x\"]", "PW1001", "at /outputs", "`,` or `]` is expected"},
-      {"\"c\", \"x\"]\n}", "\"c\", \"x\"]\n} {", "PW1001", "g.json:", "behind its end"},
+      {"\"c\", \"x\"]\n}", "\"c\", \"x\"]\n} {", "PW1001", "g.json:", "follows its end"},
   };
   for (const Bad& bad : cases) {
     CAPTURE(bad.from, bad.to);

@@ -71,10 +71,10 @@ TEST_CASE("foreign: an argument that nothing uses must hold its default", "[grap
   REQUIRE(values);
   const auto env = match_foreign(empty, *items[0], *values);
   REQUIRE_FALSE(env);
-  CHECK(env.error() == "argument `exact` = False is not known to its row");
+  CHECK(env.error() == "its declaration does not accept argument `exact` = False");
   const auto wrong = bind_foreign(*context, *items[0], {{}, {{"speed", {Attribute(1.0)}}}});
   REQUIRE_FALSE(wrong);
-  CHECK(wrong.error() == "argument `speed` is not known to its row");
+  CHECK(wrong.error() == "its declaration has no argument `speed`");
 }
 
 TEST_CASE("foreign: the first item whose types and guard hold is taken", "[graph][foreign]") {

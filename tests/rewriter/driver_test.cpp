@@ -311,7 +311,7 @@ TEST_CASE("driver: what says how many ranks a group has is missed when it goes",
     return warned(report, "PW1117") ? report.warnings.front().message : "";
   };
   CHECK(warns("y = all_reduce(x){group = \"tp\"}  out y") ==
-        "pass `dce` leaves no op that says that group `tp` has 2 ranks");
+        "pass `dce` leaves no op that states that group `tp` has 2 ranks");
   CHECK(warns("y = all_reduce(x){group = \"dp\"}  out y") == "");
   CHECK(warns("y = all_reduce(x){group = \"tp\"}  out y, z") == "");
   CHECK(warns("y = all_gather(x){world = 2, group = \"tp\"}  w = all_reduce(y){group = \"tp\"}  "

@@ -252,7 +252,7 @@ TEST_CASE("explain: matches that came up when it was too late", "[rewriter]") {
   const Asked asked("in x: f32[n, 8]  a = cos(x)  out a");
   const NearMiss once = asked.one("early", "once_only");
   CHECK(once.why.code == "N11");
-  CHECK(has(once.why.message, "leaves alone what it makes"));
+  CHECK(has(once.why.message, "does not rewrite its own results"));
   const NearMiss late = asked.one("early", "too_late");
   CHECK(late.why.code == "N11");
   CHECK(late.since == "greedy { made }");

@@ -49,7 +49,7 @@ TEST_CASE("limits: orders of operands are tried up to a number of steps, and the
   const RewriteReport report = world.run(g, "p");
   const auto given_up = of_code(report, "PW1113");
   REQUIRE(given_up.size() == 1);
-  CHECK(given_up[0]->message.find("`deep` was given up") == 0);
+  CHECK(given_up[0]->message.find("`deep` was abandoned") == 0);
   CHECK(given_up[0]->message.find(std::to_string(StepBudget().left)) != std::string::npos);
   CHECK(given_up[0]->span == world.rules.rules[world.rule("deep")].name_span);
   CHECK(report.journal.count(world.rules, "plain") == 1);  // the others go on

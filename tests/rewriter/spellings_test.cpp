@@ -140,10 +140,10 @@ TEST_CASE("spellings: cse merges nodes that read one number", "[rewriter]") {
 TEST_CASE("spellings: the help for a near miss is true where it is given", "[rewriter]") {
   const std::string scores = "rule r { y = relu(neg(x))  => y = abs(x) }";
   CHECK(help_of(scores, "in x: f32[n]  y = relu(x)  out y") ==
-        "N01: %x is an input of the graph, not a result of `neg`: nothing in the graph makes this "
-        "value: a pattern matches here only if it takes the value as it is");
+        "N01: %x is an input of the graph, not a result of `neg`: no node of the graph "
+        "computes this value: a pattern matches here only if it takes the value as given");
   CHECK(help_of(scores, "in x: f32[4]  y = relu(reshape(neg(x)){shape = [2, 2]})  out y")
-            .find("a view stands in between") != std::string::npos);
+            .find("a view is in between") != std::string::npos);
   CHECK(help_of(scores, "in x: f32[4]  y = relu(reshape(abs(x)){shape = [2, 2]})  out y")
             .find("view") == std::string::npos);
   CHECK(help_of(scores, "in x: f32[n]  y = neg(x)  out y").find("no node reads the value") !=

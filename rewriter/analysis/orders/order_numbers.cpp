@@ -25,8 +25,7 @@ Result<OrderNumbers> OrderNumbers::of(
     std::size_t passes, const std::vector<std::pair<std::size_t, std::size_t>>& before,
     bool subsets) {
   if (passes == 0 || passes > kMostOrderedPasses)
-    return fail(error_in("explore", "PW1114",
-                         fmt::format("{} passes are to be put in order", passes),
+    return fail(error_in("explore", "PW1114", fmt::format("{} passes would be reordered", passes),
                          fmt::format("name 1 to {} with --passes", kMostOrderedPasses)));
   OrderNumbers out;
   out.passes_ = passes;
@@ -34,8 +33,8 @@ Result<OrderNumbers> OrderNumbers::of(
   out.after_.resize(passes);
   for (const auto& [first, second] : before) out.after_[second] |= Mask{1} << first;
   if (out.count() == 0)
-    return fail(error_in("explore", "PW1114", "no order keeps what --before asks for",
-                         "leave out one of a circle"));
+    return fail(error_in("explore", "PW1114", "no order satisfies --before",
+                         "remove one constraint of a cycle"));
   return out;
 }
 

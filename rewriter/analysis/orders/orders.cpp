@@ -51,7 +51,7 @@ class OrderSearch {
   Result<OrderResults> run() {
     const std::size_t count = space_.passes.size();
     if (count == 0)
-      return too_much("no passes are to be put in order",
+      return too_much("no passes would be reordered",
                       fmt::format("name 1 to {} with --passes", kMostOrderedPasses));
     if (count > kMostOrderedPasses) return run_acting();
     std::vector<std::size_t> all(count);
@@ -135,7 +135,7 @@ class OrderSearch {
       }
       if (!best)
         return too_much(
-            fmt::format("{} passes that change the graph are to be put in order", units_.size()),
+            fmt::format("{} passes that change the graph would be reordered", units_.size()),
             fmt::format("name 1 to {} with --passes", most));
       Unit& first = units_[*best];
       first.insert(first.end(), units_[*best + 1].begin(), units_[*best + 1].end());
@@ -247,7 +247,7 @@ class OrderSearch {
   }
 
   static tl::unexpected<Diagnostics> no_order() {
-    return too_much("no order keeps what --before asks for", "leave out one of a circle");
+    return too_much("no order satisfies --before", "remove one constraint of a cycle");
   }
 
   Status finish(const std::map<std::size_t, Reached>& ends) {
@@ -265,7 +265,7 @@ class OrderSearch {
     }
     if (out_.ends.empty()) return no_order();
     if (out_.ends[out_.written].graph != *written)
-      return too_much("the written order does not keep what --before asks for",
+      return too_much("the written order does not satisfy --before",
                       "name the passes in an order that does");
     out_.graphs = states_->seen();
     out_.runs = states_->runs();
