@@ -92,7 +92,7 @@ std::optional<Frame> FrameReader::header() {
     const auto [stopped, error] =
         std::from_chars(value.data(), value.data() + value.size(), number);
     if (error != std::errc() || stopped != value.data() + value.size())
-      return refuse("a Content-Length that is no number", 1);
+      return refuse("a Content-Length that is not a number", 1);
     length = number;
   }
   if (!length) return refuse("a header without Content-Length", 1);

@@ -125,7 +125,7 @@ void read_one(const json& value, ReadMessages& out) {
   if (member(value, "jsonrpc") != "2.0") return refuse("\"jsonrpc\" is not \"2.0\"");
   const json& named = member(value, "method");
   if (named.is_null() && (value.contains("result") || value.contains("error"))) return;
-  if (!named.is_string()) return refuse("\"method\" is no string");
+  if (!named.is_string()) return refuse("\"method\" is not a string");
   const json& params = member(value, "params");
   if (!params.is_null() && !params.is_object() && !params.is_array())
     return refuse("\"params\" is neither an object nor a list");
@@ -160,9 +160,9 @@ ReadMessages read_messages(std::string_view content) {
     out.all.emplace_back(std::pair(MessageId(), RpcError{kParseError, std::move(why)}));
     return out;
   };
-  if (too_deep(content)) return refuse("brackets nest deeper than 64");
+  if (too_deep(content)) return refuse("brackets are nested more than 64 deep");
   const json value = json::parse(content, nullptr, false);
-  if (value.is_discarded()) return refuse("the message is no JSON");
+  if (value.is_discarded()) return refuse("the message is not JSON");
   if (!value.is_array()) {
     read_one(value, out);
     return out;

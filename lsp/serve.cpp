@@ -192,8 +192,8 @@ class Service {
       if (auto job = server_.take_check()) {
         CheckedDocument failed{job->uri, job->version, job->text, {}, {}, nullptr};
         failed.found.emplace_back().message =
-            "the check broke off: a bug of this program, which `pwr check` on the saved file "
-            "reports in full";
+            "the check crashed because of a bug in this program; run `pwr check` on the saved file "
+            "for a full report";
         checker_.start([job = std::move(*job)] { return check_document(job); }, std::move(failed));
       }
     if (!analyst_.busy())

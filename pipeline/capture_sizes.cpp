@@ -94,7 +94,7 @@ Result<SizedGraph> size_graph(const CutGraph& cut, const SizesRequest& request, 
   PW_TRY(check_dynamic(cut.graph));
   if (!(request.graph_seconds >= 0 && request.graph_seconds <= 1e9))
     return fail(error_at({}, "PW1402",
-                         fmt::format("graph_seconds is {}, and a number from 0 to 1e9 is asked for",
+                         fmt::format("graph_seconds is {}, but must be a number from 0 to 1e9",
                                      request.graph_seconds)));
   PlanRequest planned = request.plan;
   if (planned.mode.empty()) planned.mode = "piecewise";

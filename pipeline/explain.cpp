@@ -175,7 +175,7 @@ Result<Explanation> explain_rule(const Graph& graph, const LoadedRules& rules,
   PW_TRY(Status(piece_of.state()));
   if (found && !found->at_found)
     return fail(error_at({}, "PW1424", "no node of the graph is called `" + options.at + "`",
-                         "names stand in `pwr export`"));
+                         "`pwr export` shows the names"));
   return found;
 }
 

@@ -26,9 +26,9 @@ Result<Extracted> extract_problem(const std::string& name, extract::NamedProblem
                                   const ExtractRequest& request) {
   const bool cbc = request.solver == "cbc";
   if (cbc && !extract::has_cbc())
-    return fail(
-        error_in("solver", "PW1452", "CBC is not here, or pwr was built without its header",
-                 "leave out --solver, or install coinor-libcbc3; coinor-libcbc-dev to build"));
+    return fail(error_in(
+        "solver", "PW1452", "CBC is missing, or pwr was built without its header",
+        "leave out --solver, or install coinor-libcbc3 to run, coinor-libcbc-dev to build"));
   const auto start = std::chrono::steady_clock::now();
   extract::Limits limits;
   limits.steps = request.steps;
@@ -50,8 +50,8 @@ Result<extract::NamedProblem> saturated_egraph(const Graph& graph, const LoadedR
   options.after_saturation = [&](const extract::NamedProblem& found) { out = found; };
   PW_TRY(rewrite(copy, rules, pipeline, options, log));
   if (!out)
-    return fail(error_in("pipeline", "PW1436", "`" + pipeline + "` runs no `saturate`",
-                         "name a pass that is one: `pass s = saturate { … }`"));
+    return fail(error_in("pipeline", "PW1436", "`" + pipeline + "` does not run `saturate`",
+                         "name a pass that has it: `pass s = saturate { … }`"));
   return std::move(*out);
 }
 

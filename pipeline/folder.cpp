@@ -33,11 +33,12 @@ std::string file_name(const std::string& pass) {
 
 Status make_folder(const std::string& path) {
   if (names_stream(path))
-    return fail(error_in(path, "PW1410", "this is no folder, and several files are written",
-                         "name a folder; it is made where it is absent"));
+    return fail(error_in(path, "PW1410",
+                         "this is not a folder, and several files are to be written",
+                         "name a folder; it is created if it does not exist"));
   std::error_code error;
   std::filesystem::create_directories(path, error);
-  if (error) return fail(error_in(path, "PW0001", "cannot make the folder: " + error.message()));
+  if (error) return fail(error_in(path, "PW0001", "cannot create the folder: " + error.message()));
   return {};
 }
 

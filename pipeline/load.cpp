@@ -118,10 +118,10 @@ Result<ReadGraph> read_graph(const ContextPtr& context, const std::string& text,
   ReadGraph read = PW_TRY(read_graph(context, text, PW_TRY(fx_options(source))));
   if (!read.dump && !source.symbols.empty())
     return fail(error_in(source.path, "PW1401",
-                         "--symbol is for FX dumps, and this graph states its symbols itself"));
+                         "--symbol is for FX dumps, but this graph declares its symbols itself"));
   if (!read.dump && !source.types.empty())
     return fail(error_in(source.path, "PW1401",
-                         "--type is for FX dumps, and this graph states its types itself"));
+                         "--type is for FX dumps, but this graph states its types itself"));
   PW_TRY(refuse_false_traits(read.graph));
   PW_TRY(declare_replicated(read.graph, source.replicated));
   PW_TRY(set_symbols(read.graph, source.values, source.tokens));
@@ -205,9 +205,9 @@ Result<std::pair<std::string, std::string>> parse_definition(const std::string& 
 Status check_number(std::string_view what, std::int64_t number, std::int64_t least,
                     std::int64_t most) {
   if (least <= number && number <= most) return {};
-  return fail(error_at({}, "PW1402",
-                       fmt::format("{} is {}, and a whole number from {} to {} is asked for", what,
-                                   number, least, most)));
+  return fail(error_at(
+      {}, "PW1402",
+      fmt::format("{} is {}, but must be an integer from {} to {}", what, number, least, most)));
 }
 
 Status check_numbers(std::string_view what, const std::vector<std::int64_t>& numbers,

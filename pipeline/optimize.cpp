@@ -141,16 +141,17 @@ Status check_graph_path(const std::string& path) {
   if (path.empty() || path.ends_with(".json") || path.ends_with(".pwg") || path.ends_with(".pwb") ||
       path.ends_with(".onnx") || names_stream(path))
     return {};
-  return fail(error_at({}, "PW1426", "cannot tell the type of `" + path + "` from its extension",
-                       "graphs are written as .json, .pwg, .pwb or .onnx"));
+  return fail(error_at({}, "PW1426",
+                       "cannot determine the format of `" + path + "` from its extension",
+                       "the extensions for graphs are .json, .pwg, .pwb and .onnx"));
 }
 
 Status save_variants(const std::vector<GraphVariant>& variants, const std::string& path,
                      const Log& log) {
   if (names_stream(path) && variants.size() > 1)
-    return fail(error_at(
-        {}, "PW1427", fmt::format("there are {} graphs, and one standard output", variants.size()),
-        "name a file: each graph gets one of its own"));
+    return fail(error_at({}, "PW1427",
+                         fmt::format("{} graphs cannot share standard output", variants.size()),
+                         "name a file: each graph is written to its own"));
   for (const GraphVariant& variant : variants) {
     const RangedResult& result = variant.result;
     const std::string file = variant_path(path, variant.name);

@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 constexpr std::size_t kMostList = std::size_t{1} << 24;
 
 tl::unexpected<Diagnostics> no_list(const std::string& path, const std::string& why) {
-  return fail(error_in(path, "PW1505", "the list of trusted folders cannot be kept: " + why,
+  return fail(error_in(path, "PW1505", "the list of trusted folders cannot be stored: " + why,
                        "set XDG_STATE_HOME to an absolute path of a folder of your own"));
 }
 

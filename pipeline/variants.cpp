@@ -16,7 +16,7 @@ namespace {
 
 Result<const Strategy*> strategy_of(const LoadedRules& rules, const std::string& pipeline) {
   if (pipeline.empty())
-    return fail(error_in("pipeline", "PW1101", "no pipeline is named",
+    return fail(error_in("pipeline", "PW1101", "no pipeline is given",
                          "for example -p o2; `pwr check` lists the pipelines of a rule file"));
   return find_strategy(rules.set, pipeline);
 }
@@ -52,8 +52,8 @@ Result<const Strategy*> one_graph_strategy(const LoadedRules& rules, const std::
   const Strategy* strategy = PW_TRY(strategy_of(rules, pipeline));
   if (!strategy->ranges.empty())
     return fail(error_in("pipeline " + pipeline, "PW1407",
-                         "it makes a graph for each range of tokens, and this takes one",
-                         "`pwr opt` writes one file a range, which can be used here"));
+                         "it makes a graph for each token range, but one graph is needed",
+                         "`pwr opt` writes one file for each range, which can be used here"));
   return strategy;
 }
 
@@ -124,7 +124,7 @@ Result<std::vector<GraphVariant>> make_variants(const Graph& graph, const Loaded
 Status need_one(const std::vector<GraphVariant>& variants, const std::string& why) {
   if (variants.size() == 1) return {};
   return fail(error_in("pipeline", "PW1407",
-                       "it makes a graph for each range of tokens, and this takes one", why));
+                       "it makes a graph for each token range, but one graph is needed", why));
 }
 
 Result<std::size_t> variant_of(const std::vector<GraphVariant>& variants, std::int64_t tokens,
@@ -137,7 +137,7 @@ Result<std::size_t> variant_of(const std::vector<GraphVariant>& variants, std::i
     if (meets(result.graph.context(), result.conditions, sizes)) return i;
   }
   return fail(error_in("pipeline", "PW1408",
-                       fmt::format("no range holds a step of {} tokens", tokens),
+                       fmt::format("no range contains a step of {} tokens", tokens),
                        "the graph's token symbol says how many there may be"));
 }
 

@@ -111,7 +111,7 @@ class NodeElements {
       if (const auto* x = std::get_if<std::int64_t>(a)) return i_.constant(*x);
     if (a != nullptr)
       if (const auto* x = std::get_if<DimId>(a)) return i_.of(context().dims, *x);
-    throw NoMeaning{fmt::format("`{}` of `{}` is no size", name, graph_.op_of(node_).name)};
+    throw NoMeaning{fmt::format("`{}` of `{}` is not a size", name, graph_.op_of(node_).name)};
   }
   [[nodiscard]] std::size_t axis(std::string_view name, std::size_t rank) const {
     const Attribute* a = graph_.attribute(node_, name);
@@ -129,7 +129,7 @@ class NodeElements {
   std::vector<Ix> sizes(std::string_view name) {
     const Attribute* a = graph_.attribute(node_, name);
     const auto* list = a == nullptr ? nullptr : std::get_if<std::vector<DimId>>(a);
-    if (list == nullptr) throw NoMeaning{fmt::format("`{}` is no list of sizes", name)};
+    if (list == nullptr) throw NoMeaning{fmt::format("`{}` is not a list of sizes", name)};
     std::vector<Ix> out;
     for (DimId dim : *list) out.push_back(i_.of(context().dims, dim));
     return out;

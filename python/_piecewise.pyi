@@ -1,4 +1,4 @@
-"""Rewrite tensor dataflow graphs with rules, and look at what happened: what the package piecewise is made of."""
+"""Rewrites tensor dataflow graphs with rules, and shows what happened: the extension module of the package piecewise."""
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from piecewise import Outputs
@@ -11,7 +11,7 @@ _Log = Optional[Callable[[str], Any]]
 _Rows = List[Dict[str, Any]]
 
 class Error(Exception):
-    """What is wrong with the input: attributes of the first diagnostic, None where it has none; all of them as dicts."""
+    """An error in the input: attributes of the first diagnostic (None if absent), and all diagnostics as dicts."""
 
     code: Optional[str]
     message: Optional[str]
@@ -23,7 +23,7 @@ class Error(Exception):
     diagnostics: Tuple[Dict[str, Any], ...]
 
 class Graph:
-    """A graph, and the session that it is of."""
+    """An immutable graph and the session that it belongs to."""
 
     @property
     def name(self) -> str: ...
@@ -68,7 +68,7 @@ class PieceCall:
     def write(self, value: str, array: Any) -> None: ...
 
 class Rules:
-    """Rules of files, and the session that they are of."""
+    """Rules and the session that they belong to."""
 
     @property
     def names(self) -> List[str]: ...
@@ -80,7 +80,7 @@ class Rules:
     def warnings(self) -> str: ...
 
 class Run:
-    """A pipeline that was run: the graph before and after each pass, and counts."""
+    """A completed run of a pipeline: the graph before and after each pass, and counts."""
 
     @property
     def graph(self) -> Graph: ...
@@ -97,7 +97,7 @@ class Run:
     def draw(self, format: str = ..., collapse: str = ..., split: bool = ..., after: Optional[Union[int, str]] = ..., view: str = ...) -> bytes: ...
 
 class Session:
-    """What graphs and rules share: names, types, ops."""
+    """Names, types and ops that graphs and rules share."""
 
     def __init__(self) -> None: ...
     def load(self, path: Path, symbols: Symbols = ...) -> Graph: ...
@@ -112,12 +112,12 @@ class Session:
     def keep(self, kind: str, parts: List[str], make: Callable[[], bytes]) -> bytes: ...
 
 class Ref:
-    """A value of a graph, or a name of torch's, among the arguments of a call."""
+    """A value of a graph, or the name of a torch object, among the arguments of a call."""
 
     def __init__(self, name: str) -> None: ...
 
 class FxGraph:
-    """A graph of torch.fx, told node by node."""
+    """A torch.fx graph, imported node by node."""
 
     def __init__(self, session: Session, name: str, keep_stateful: bool, torch: Any) -> None: ...
     @property
@@ -133,10 +133,10 @@ class FxGraph:
 def import_seen(session: Session, nodes: Any, rules: Rules, pipeline: str, torch: Any) -> Optional[Dict[str, Any]]: ...
 
 class Frozen:
-    """What a compiled graph keeps of weights as they are at one time."""
+    """Snapshot of the weights of a compiled graph."""
 
 class Compiled:
-    """A graph compiled once, which runs on memory that the caller has."""
+    """A compiled graph that runs on memory owned by the caller."""
 
     def __init__(self, graph: Graph, backend: str, functions: Dict[str, Callable[..., Any]], over: Callable[..., Any], frozen: bool = False) -> None: ...
     @property

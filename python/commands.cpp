@@ -446,7 +446,7 @@ void add_rule_commands(py::module_& module) {
   module.def("format_files", &format_files, py::arg("files"), py::arg("check"),
              "see piecewise.fmt");
   module.def("format_rules", &format_text, py::arg("text"), py::arg("name") = "rules.pwr",
-             "Lays a text of rules out in the one canonical way, comments kept.");
+             "Formats a text of rules; comments are preserved.");
 }
 
 void add_graph_commands(py::module_& module) {
@@ -541,16 +541,16 @@ void add_machine_commands(py::module_& module) {
       "see piecewise.ops");
   module.def(
       "cache_stats", [] { return rows(kept_table(need_cache(kept_kernels()))); },
-      "Counts what is kept of compiled kernels: rows of what, number and bytes.");
+      "Counts the cached kernels: rows of what, number and bytes.");
   module.def(
       "cache_verify", [] { return rows(verified_table(need_cache(verify_kept_kernels()))); },
-      "Reads every kept kernel and throws damaged ones away: rows of what and number.");
+      "Reads every cached kernel and removes damaged ones: rows of what and number.");
   module.def(
       "cache_clear", [] { return rows(cleared_table(need_cache(clear_kept_kernels()))); },
-      "Removes all kept kernels: a row of what and number.");
+      "Removes all cached kernels: a row of what and number.");
   module.def(
       "doctor", [] { return rows(capability_table(list_capabilities())); },
-      "Says what this machine has: rows of what, state and used for.");
+      "Lists what this machine provides: rows of what, state and used for.");
 }
 
 }  // namespace

@@ -226,7 +226,7 @@ class Compiled {
   void freeze() {
     auto* cpu = dynamic_cast<CpuBackend*>(&engine_->whole());
     if (cpu == nullptr)
-      throw mistake("PW1406", "weights are frozen by the backend cpu alone",
+      throw mistake("PW1406", "only the backend cpu can freeze weights",
                     "leave out `frozen`, or `backend`");
     slots_ = cpu->freeze();
   }
@@ -311,10 +311,10 @@ void add_compiled(py::module_& module) {
       },
       py::arg("most"), py::arg("openmp") = "",
       "at most so many threads, those of an OpenMP runtime that is loaded already, or its own");
-  py::class_<Frozen, std::shared_ptr<Frozen>>(
-      module, "Frozen", "What a compiled graph keeps of weights as they are at one time.");
+  py::class_<Frozen, std::shared_ptr<Frozen>>(module, "Frozen",
+                                              "Snapshot of the weights of a compiled graph.");
   py::class_<Compiled>(module, "Compiled",
-                       "A graph compiled once, which runs on memory that the caller has.")
+                       "A compiled graph that runs on memory owned by the caller.")
       .def(py::init([](const PyGraph& graph, const std::string& backend,
                        const std::map<std::string, py::object>& functions, const py::object& over,
                        bool frozen) {

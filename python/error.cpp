@@ -97,8 +97,8 @@ PiecewiseError mistake(std::string_view code, std::string message, std::string h
 void add_error(py::module_& module) {
   static py::exception<PiecewiseError> type(module, "Error");
   type.attr("__doc__") =
-      "What is wrong with the input: `code` (PW0123), `message`, `file`, `line`, `column`, `place` "
-      "and `hint` of the first diagnostic, None where it has none; `diagnostics`: all of them as "
+      "An error in the input: `code` (PW0123), `message`, `file`, `line`, `column`, `place` and "
+      "`hint` of the first diagnostic, None where it has none; `diagnostics`: all of them as "
       "dicts. The text is what the command line prints.";
   for (const char* field : kFields) type.attr(field) = py::none();
   type.attr("diagnostics") = py::tuple();

@@ -244,7 +244,7 @@ void add_fx_graph(py::module_& module) {
   py::class_<Ref>(module, "Ref", "A value of a graph, or a name of torch's, among arguments.")
       .def(py::init<std::string>(), py::arg("name"))
       .def("__repr__", [](const Ref& ref) { return "Ref(" + ref.name + ")"; });
-  py::class_<FxGraph>(module, "FxGraph", "A graph of torch.fx, told node by node.")
+  py::class_<FxGraph>(module, "FxGraph", "A torch.fx graph, imported node by node.")
       .def(py::init<ContextPtr, const std::string&, bool, const py::object&>(), py::arg("session"),
            py::arg("name"), py::arg("keep_stateful"), py::arg("torch"),
            "`torch` has `node`, `tensor`, `strided`, `dtypes`, target(), leaf(), type() and "

@@ -137,11 +137,11 @@ std::size_t version_of(const PyRun& run, const std::variant<std::size_t, std::st
 }  // namespace
 
 PYBIND11_MODULE(_piecewise, m) {
-  m.doc() = "Rewrite tensor dataflow graphs with rules, and look at what happened.";
+  m.doc() = "Rewrites tensor dataflow graphs with rules, and shows what happened.";
   add_error(m);
 
   py::class_<PyGraph> graph(m, "Graph", py::dynamic_attr(),
-                            "A graph, and the session that it is of; it never changes.");
+                            "An immutable graph and the session that it belongs to.");
   add_run(graph);
   graph
       .def_property_readonly(
@@ -176,7 +176,7 @@ PYBIND11_MODULE(_piecewise, m) {
           py::arg("format") = "svg", py::arg("collapse") = "auto", py::arg("split") = true,
           "a picture: svg, png, pdf, dot, html or txt");
 
-  py::class_<PyRules>(m, "Rules", "Rules of files, and the session that they are of.")
+  py::class_<PyRules>(m, "Rules", "Rules and the session that they belong to.")
       .def_property_readonly(
           "session", [](const PyRules& r) { return r.context; },
           "what they share names, types and ops with")
@@ -198,10 +198,10 @@ PYBIND11_MODULE(_piecewise, m) {
           "names of the pipelines")
       .def_property_readonly(
           "warnings", [](const PyRules& r) { return render(r.set->warnings, r.context->sources); },
-          "what loading them warned of, as text");
+          "the warnings of loading them, as text");
 
-  py::class_<PyRun>(m, "Run",
-                    "A pipeline that was run: the graph before and after each pass, and counts.")
+  py::class_<PyRun>(
+      m, "Run", "A completed run of a pipeline: the graph before and after each pass, and counts.")
       .def_property_readonly(
           "graph", [](const PyRun& r) { return PyGraph{r.context, r.versions.back().graph}; },
           "the rewritten graph")
@@ -256,7 +256,7 @@ PYBIND11_MODULE(_piecewise, m) {
           "versions; view=\"changes\" crops it to what changed");
 
   py::class_<Context, ContextPtr> session(m, "Session",
-                                          "What graphs and rules share: names, types, ops.");
+                                          "Names, types and ops that graphs and rules share.");
   add_engines(m);
   add_pipeline(m);
   add_commands(m);

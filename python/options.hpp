@@ -39,8 +39,8 @@ class Given {
   void end() const {
     for (const auto& [key, value] : options_)
       if (const auto name = key.cast<std::string>(); !known_.contains(name))
-        throw pybind11::type_error(fmt::format("{}() has no option '{}'; it has {}", function_,
-                                               name, fmt::join(known_, ", ")));
+        throw pybind11::type_error(fmt::format("{}() has no option '{}'; its options are {}",
+                                               function_, name, fmt::join(known_, ", ")));
   }
 
  private:

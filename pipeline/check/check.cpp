@@ -105,12 +105,13 @@ Table check_table(const CheckedRules& checked) {
 
 std::string proofs_line(const CheckedRules& checked) {
   if (checked.judgements_left_out)
-    return fmt::format("more than {} rules: `pwr prove` says which of them keep the numbers",
-                       kMostProved);
+    return fmt::format(
+        "more than {} rules: use `pwr prove` to see which of them preserve the results",
+        kMostProved);
   if (checked.judgements.empty()) return "";
   const auto proved = std::count_if(checked.judgements.begin(), checked.judgements.end(),
                                     [](const auto& entry) { return entry.second.complete(); });
-  return fmt::format("{} of {} {} proved to keep the numbers", proved,
+  return fmt::format("{} of {} {} proved to preserve the results", proved,
                      counted(checked.judgements.size(), "rule"), proved == 1 ? "is" : "are");
 }
 
@@ -118,7 +119,7 @@ std::vector<std::string> scope_lines(const AnalysisReport& report) {
   std::vector<std::string> out;
   for (const NotAnalysed& some : report.not_analysed) out.push_back("not analysed: " + some.line);
   if (report.left_out > 0)
-    out.push_back(fmt::format("{} of rules were looked at, {} more were left out",
+    out.push_back(fmt::format("{} of rules were checked, {} more were skipped",
                               counted(report.pairs, "pair"), report.left_out));
   return out;
 }

@@ -201,7 +201,7 @@ Result<TestOutcome> run_test_files(const TestRequest& request, const Log& log,
   TestOutcome out = files.take();
   if (out.report.tests.empty() && out.unloaded.empty())
     return fail(error_at({}, "PW1441",
-                         request.only.empty() ? std::string("there is no test in what is named")
+                         request.only.empty() ? std::string("the named files have no tests")
                                               : "no test's name holds `" + request.only + "`",
                          request.only.empty() ? "tests begin with `test name {` in a .pwr file"
                                               : "without --only all tests run"));

@@ -148,8 +148,8 @@ std::string RuleJudgement::print() const {
   if (verdict > RuleVerdict::rounds && !reason.empty()) text += ": " + reason;
   if (!contradiction.empty())
     text += fmt::format(
-        "\na proof claims `{}`, which this sample contradicts: a bug of Piecewise, please report "
-        "it",
+        "\na proof claims `{}`, which this sample contradicts: this is a bug of Piecewise, please "
+        "report it",
         contradiction);
   return text;
 }

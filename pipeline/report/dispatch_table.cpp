@@ -47,7 +47,7 @@ Result<Table> dispatch_table(const Plan& plan, const std::vector<std::string>& s
   for (const std::string& text : steps) {
     const std::vector<std::int64_t> tokens = sequences(text);
     if (tokens.empty())
-      return fail(error_in("step", "PW1402", "`" + text + "` is no step",
+      return fail(error_in("step", "PW1402", "`" + text + "` is not a step",
                            "write the new tokens of its sequences: 300, or 1,1,5, or 64x1,5"));
     const StepShape step = shape_of(tokens, loras);
     const Dispatch found = dispatcher.dispatch(step);

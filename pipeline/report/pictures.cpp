@@ -157,7 +157,7 @@ class Picture {
       overlay_ = PW_TRY(overlay_from_json(
           PW_TRY(read_text_file(request_.overlay, "a JSON object of numbers")), request_.overlay));
       overlay_.title = std::filesystem::path(request_.overlay).stem().string();
-      if (is_text()) log_.say("the overlay is left out: " + type() + " has no colours");
+      if (is_text()) log_.say("the overlay is left out: " + type() + " has no colors");
       viz.overlay = &overlay_;
     }
     viz.version = PW_TRY(version_after(input_.versions, request_.pass));

@@ -64,11 +64,11 @@ Result<Report> report_from_json(const std::string& text, const std::string& file
   };
   const Json json = Json::parse(text, nullptr, false);
   if (!json.is_object() || json.value("format", Json()) != kReportFormat)
-    return wrong(fmt::format("this is no report: its `format` is not \"{}\"", kReportFormat));
+    return wrong(fmt::format("this is not a report: its `format` is not \"{}\"", kReportFormat));
   try {
     return report_of(json);
   } catch (const Json::exception&) {
-    return wrong("a member of the report is missing, or of another kind");
+    return wrong("a member of the report is missing, or has the wrong kind");
   }
 }
 

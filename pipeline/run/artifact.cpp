@@ -98,8 +98,8 @@ class Parts {
     out.path_ = path;
     out.bytes_ = PW_TRY(read_file(path, kMostArtifact));
     if (!is_sealed(out.bytes_))
-      return no_artifact(path,
-                         "it is no artifact, or a damaged one: its bytes do not match their seal");
+      return no_artifact(
+          path, "it is not an artifact, or is damaged: its bytes do not match their checksum");
     out.header_ = PW_TRY(parse_safetensors(out.bytes_, path));
     return out;
   }
@@ -114,7 +114,7 @@ class Parts {
   }
   [[nodiscard]] Result<std::string> text(const std::string& name) const {
     const auto found = std::ranges::find(all(), name, &StoredTensor::name);
-    if (found == all().end()) return no_artifact(path_, "it is no artifact: it lacks " + name);
+    if (found == all().end()) return no_artifact(path_, "it is not an artifact: it lacks " + name);
     return text(*found);
   }
 

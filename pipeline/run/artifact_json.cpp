@@ -126,11 +126,11 @@ std::string manifest_to_json(const Artifact& artifact) {
 Result<std::shared_ptr<Artifact>> manifest_from_json(std::string_view text,
                                                      const std::string& file) {
   const auto refuse = [&](std::string why) {
-    return fail(error_in(file, "PW1218", "it is no artifact: " + std::move(why),
+    return fail(error_in(file, "PW1218", "it is not an artifact: " + std::move(why),
                          "`pwr compile -o model.pwx` writes one"));
   };
   const Json json = Json::parse(text, nullptr, false);
-  if (json.is_discarded() || !json.is_object()) return refuse("its manifest is no JSON object");
+  if (json.is_discarded() || !json.is_object()) return refuse("its manifest is not a JSON object");
   std::string error;
   const ManifestReader read(json, "manifest.json", error);
   auto out = std::make_shared<Artifact>();

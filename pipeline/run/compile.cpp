@@ -111,7 +111,7 @@ Result<Tuner> Tuner::open(const TuneRequest& request) {
   Tuner out(request, cuda::Nvrtc::open());
   if (!out.nvrtc_.present())
     return fail(error_at({}, "PW1450", "candidates cannot be compiled: " + out.nvrtc_.state(),
-                         "`pwr doctor` says where NVRTC is sought"));
+                         "`pwr doctor` shows where NVRTC is searched for"));
   out.cache_ = std::make_unique<CompileCache>(CacheOptions::from_environment());
   if (request.measure) {
     cuda::CudaDriverOptions how;

@@ -9,7 +9,7 @@ Result<std::unique_ptr<CompileCache>> users_cache() {
   auto cache = std::make_unique<CompileCache>(CacheOptions::from_environment());
   if (cache->folder().empty())
     return fail(error_at({}, "PW1434", "there is no compile cache: " + cache->problem(),
-                         "set PWR_CACHE_DIR to a folder of your own"));
+                         "set PWR_CACHE_DIR to a folder that you own"));
   return cache;
 }
 

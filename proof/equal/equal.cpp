@@ -219,7 +219,7 @@ class Comparison {
     DimId sum = dims.constant(0);
     const auto ranks = static_cast<std::int64_t>(ranks_.size());
     for (std::int64_t size : line.sizes) {
-      if (size % ranks != 0) return misfit(fmt::format("{} is no multiple of {}", size, ranks));
+      if (size % ranks != 0) return misfit(fmt::format("{} is not a multiple of {}", size, ranks));
       spread.parts.push_back(dims.constant(size / ranks));
     }
     if (line.sizes.empty()) spread.parts.push_back(held[axis]);

@@ -100,7 +100,7 @@ Problem read_settings(LineReader& in, RelationLine& out) {
           in.take(',');
         }
       } else {
-        return fmt::format("`{}` is none of `dim` and `sizes`", key);
+        return fmt::format("`{}` is neither `dim` nor `sizes`", key);
       }
       in.take(',');
       if (in.done()) return "expected `}`";
@@ -121,7 +121,7 @@ Problem read_part(LineReader& in, RelationLine& out) {
   std::size_t at = 0;
   while (at < kParts.size() && name(kParts[at]) != kind) ++at;
   if (at == kParts.size())
-    return fmt::format("`{}` is none of replicated, gathered, blocks, partial, cat", kind);
+    return fmt::format("`{}` is not one of replicated, gathered, blocks, partial, cat", kind);
   out.part = kParts[at];
   if (!in.take('(')) return "expected `(`";
   while (!in.take(')')) {

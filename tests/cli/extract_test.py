@@ -84,7 +84,7 @@ class Extract(ProgramTest):
         (again,) = self.rows(out)
         self.assertEqual((row["cost"], row["exact"]), (3, True))
         self.assertEqual([again[k] for k in ("cost", "bound", "nodes", "classes")], [row[k] for k in ("cost", "bound", "nodes", "classes")])
-        self.assertIn("`plain` runs no `saturate`", self.pwr("extract", model, "-r", rules, "-p", "plain", code=3).stderr)
+        self.assertIn("`plain` does not run `saturate`", self.pwr("extract", model, "-r", rules, "-p", "plain", code=3).stderr)
         done = self.pwr("opt", model, "-r", rules, "-p", "saturated", "--stats")
         self.assertIn("nodes 3 of 4, as the best", done.stderr)
 
