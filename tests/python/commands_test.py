@@ -543,7 +543,7 @@ class Mistakes(unittest.TestCase):
 
     def test_options(self):
         for call in (pw.split, pw.plan, pw.sizes, pw.tune, pw.run_model, pw.bench, pw.report):
-            with self.assertRaisesRegex(TypeError, "no option 'max_token'; it has .*max_tokens"):
+            with self.assertRaisesRegex(TypeError, "no option 'max_token'; its options are .*max_tokens"):
                 call(self.small, max_token=3)
         with self.assertRaisesRegex(TypeError, "option 'max_tokens' cannot be 'many'"):
             pw.plan(self.small, max_tokens="many")
