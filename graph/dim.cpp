@@ -36,6 +36,7 @@ constexpr std::uint32_t kMaxPower = 64;    // of one symbol: 2 to the power of 6
 // them.
 constexpr int kMaxWritten = 1024;
 
+/// Converts to 64 bits; nothing if the number does not fit.
 std::optional<std::int64_t> narrow(Wide x) {
   if (x > INT64_MAX || x < INT64_MIN) return std::nullopt;
   return static_cast<std::int64_t>(x);
@@ -59,6 +60,8 @@ Wide clamp_wide(Wide x) {  // keeps products of products inside 128 bits
   return x > kCap ? kCap : x < -kCap ? -kCap : x;
 }
 
+/// Returns the interval of a product: the extremes of the four corner products if both intervals
+/// are bounded. Large factors saturate, so that a bound may be weak but stays valid.
 Interval times(const Interval& a, const Interval& b) {
   if (a.min && a.max && b.min && b.max) {
     Wide p[] = {clamp_wide(*a.min) * 1, 0, 0, 0};
@@ -82,6 +85,7 @@ Interval times(const Interval& a, const Interval& b) {
   return {};
 }
 
+/// Returns the interval of a product with a constant; a negative constant exchanges the ends.
 Interval scaled(const Interval& a, std::int64_t c) {
   auto by = [&](Limit x) {
     return x ? Limit(clamp_wide(*x) > (Wide(1) << 62) || clamp_wide(*x) < -(Wide(1) << 62)
@@ -111,6 +115,7 @@ Bounds larger(const Bounds& a, const Bounds& b) {
   return out;
 }
 
+/// Returns the bounds of the negated value.
 Bounds opposite(const Bounds& b) {
   auto minus = [](std::optional<std::int64_t> x) {
     return x && *x != INT64_MIN ? std::optional(-*x) : std::nullopt;
@@ -147,6 +152,7 @@ Dims::Dims(const Dims& other, Strings& strings)
       atom_ids_(other.atom_ids_),
       extremes_(other.extremes_) {}
 
+/// Returns the id of a polynomial in normal form, and stores it on first use.
 DimId Dims::intern(Polynomial p) {
   std::uint64_t hash = p.size();
   for (const auto& [monomial, coefficient] : p) {
@@ -162,6 +168,7 @@ DimId Dims::intern(Polynomial p) {
   return id;
 }
 
+/// Removes terms with coefficient 0, and interns the rest. Invalid for more than kMaxTerms terms.
 DimId Dims::intern_checked(Terms terms) {
   std::erase_if(terms, [](const auto& term) { return term.second == 0; });
   if (terms.size() > kMaxTerms) return {};
@@ -296,6 +303,8 @@ std::optional<std::pair<DimId, bool>> Dims::exact_quotient(DimId a, DimId b) {
   return std::pair{q, true};
 }
 
+/// Makes an atom of an operation that does not simplify. Invalid if its text would exceed
+/// kMaxWritten atoms.
 DimId Dims::of_atom(Atom::Kind kind, DimId a, DimId b) {
   if (!a || !b) return {};
   int left = kMaxWritten;
@@ -383,6 +392,9 @@ DimId Dims::nested_quotient(DimId a, DimId b) {
   return div(add(found->a, mul(rest, found->b)), mul(found->b, b));
 }
 
+/// Divides in this order: constants directly; the part that divides exactly; nested quotients
+/// flattened; an atom for the rest. Floor division satisfies (q·b + r) / b = q + r / b, so
+/// splitting off the exact part is sound.
 DimId Dims::div(DimId a, DimId b) {
   if (!a || !b || dims_[b].empty()) return {};
   if (auto va = value(a), vb = value(b); va && vb) {
@@ -424,6 +436,9 @@ DimId Dims::without_remainders(DimId id, std::int64_t by) {
   return intern_checked(std::move(out));
 }
 
+/// Reduces the part that b divides to 0, and removes inner remainders by multiples of b: (x %
+/// (c·b)) % b is x % b. The remainder of a falling dim is written by the quotient, so that equal
+/// sizes have one form.
 DimId Dims::mod(DimId a, DimId b) {
   if (!a || !b || dims_[b].empty()) return {};
   DimId rest = a;
@@ -570,6 +585,7 @@ std::optional<std::int64_t> Dims::evaluate(
   return sum;
 }
 
+/// Evaluates each maximum and minimum whose order the facts decide, from the inside out.
 DimId Dims::decided(DimId id, const Facts& facts) {
   if (!id) return {};
   const Polynomial p = dims_[id];  // copied: interning may move the table
@@ -596,6 +612,8 @@ DimId Dims::decided(DimId id, const Facts& facts) {
   return sum;
 }
 
+/// Substitutes 0 and 1 for the symbol, which gives the candidate line, and compares the line with
+/// the dim. A dim that is not linear in the symbol differs from its candidate.
 std::optional<DimLine> Dims::rising(DimId id, std::string_view symbol, const Facts& facts) {
   const std::string name(symbol);
   const DimId rest = substitute(id, {{name, constant(0)}});
@@ -605,6 +623,9 @@ std::optional<DimLine> Dims::rising(DimId id, std::string_view symbol, const Fac
   return DimLine{factor, rest};
 }
 
+/// Returns the bounds of an atom. A quotient by a positive divisor is monotonic in its dividend,
+/// and a remainder is from 0 to the divisor minus 1. Nested atoms are followed to depth
+/// kMaxQuotients.
 Bounds Dims::bounds(AtomId id, const Facts& facts, int depth) const {
   const Atom& a = atoms_[id];
   if (a.kind == Atom::Kind::symbol) {
@@ -644,6 +665,7 @@ Interval sum_of(const Terms& terms, const OfAtom& of) {
   return sum;
 }
 
+/// Intersects two valid bounds of one value.
 Bounds tighter(const Bounds& a, const Bounds& b) {
   Bounds out = a;
   if (b.min) out.min = std::max(*b.min, a.min.value_or(INT64_MIN));
@@ -667,6 +689,8 @@ Dims::Monomial::const_iterator Dims::cancelling(const Monomial& m, std::int64_t 
   });
 }
 
+/// Intervals lose that y / k and y are related. Writing k · (y / k) as y - r restores it: terms of
+/// y may cancel against others before intervals are added.
 Bounds Dims::opened(DimId id, const Facts& facts) const {
   const Polynomial& p = dims_[id];
   const auto cancels = [&](const auto& term) {
@@ -702,11 +726,15 @@ Bounds Dims::opened(DimId id, const Facts& facts) const {
   return finish({plus(sum.min, rest.min), plus(sum.max, rest.max)});
 }
 
+/// Combines both analyses: the interval of the terms as they are, and that after quotients are
+/// opened.
 Bounds Dims::bounds(DimId id, const Facts& facts) const {
   if (!id) return {};
   return tighter(bounds(id, facts, 0), opened(id, facts));
 }
 
+/// Returns the gcd of the terms' known divisors: the coefficient times the divisors of its symbols.
+/// An overflow gives 1, which is always valid.
 std::int64_t Dims::known_divisor(DimId id, const Facts& facts) const {
   if (!id) return 1;
   std::int64_t divisor = 0;
@@ -724,6 +752,9 @@ std::int64_t Dims::known_divisor(DimId id, const Facts& facts) const {
   return divisor;  // 0 for the zero polynomial: a multiple of everything
 }
 
+/// Decides an order by the bounds of the difference. Decides an equality by its bounds, then by
+/// divisors, and at last by writing symbols as multiples of others. The order of the steps is that
+/// of their cost.
 Truth Dims::prove(Compare op, DimId a, DimId b, const Facts& facts) {
   switch (op) {
     case Compare::ne: return negate(prove(Compare::eq, a, b, facts));
@@ -764,6 +795,8 @@ Truth Dims::prove(Compare op, DimId a, DimId b, const Facts& facts) {
   return rest.valid() && value(rest) == 0 ? Truth::yes : Truth::unknown;
 }
 
+/// Decides divisibility by the remainder in normal form, then by known divisors, and at last by
+/// proving that the remainder is 0.
 Truth Dims::divides(DimId b, DimId a, const Facts& facts) {
   DimId rest = mod(a, b);
   if (!rest) return Truth::unknown;

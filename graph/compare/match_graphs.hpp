@@ -11,7 +11,7 @@
 namespace pw {
 
 struct GraphMatch {
-  /// By node id, or value id, of one graph: that of the other, or an invalid id. Values are results
+  /// Counterpart in the other graph by node id or value id, or an invalid id. Values are results
   /// of matched nodes, and matched inputs.
   std::vector<NodeId> node_after, node_before;
   std::vector<ValueId> value_after, value_before;

@@ -1,6 +1,6 @@
 // Forward data-flow analysis over three truths, evaluated on demand from a value to its operands.
-// Each value is computed once and memoised in the graph for its current edition, so all queries of
-// a pass cost one walk.
+// Each value is computed once and memoised in the graph for its current edition, so repeated
+// queries of one edition cost one walk.
 #include "graph/compare/replication.hpp"
 
 #include <algorithm>

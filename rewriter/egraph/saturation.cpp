@@ -1,7 +1,7 @@
 // Drives equality saturation. A greedy run comes first, and its graph is added to the equal ones,
 // so that the result is never worse than greedy. Then growth (growth.cpp) and extraction
 // (extraction.cpp), and the extracted graph replaces the old one. If the result is not cheaper,
-// everything is rolled back; if greedy's graph is as good, that one is kept.
+// everything is rolled back; if greedy's graph is cheaper, that one is kept.
 #include "rewriter/egraph/saturation.hpp"
 
 #include <algorithm>

@@ -8,9 +8,9 @@
 //  4. replace: outputs are redirected, consumed nodes and what becomes unneeded are erased.
 //
 // Invariant: between begin() and replace() no surviving node reads a new one, so rollback is always
-// possible. Cost: linear in the match and its users, times the depth of new nodes for the
-// comparison. The engine uses recipes (engine_replace.cpp) for rules without lists; this path also
-// serves the naive driver and single matches.
+// possible. Cost: the match, its users and the new nodes, and the local searches of
+// legality.cpp. The engine uses recipes (engine_replace.cpp) for rules without lists; this path
+// also serves the naive driver and single matches.
 #include "rewriter/engine/apply.hpp"
 
 #include <algorithm>

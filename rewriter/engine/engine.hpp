@@ -142,18 +142,29 @@ class RuleEngine {
   [[nodiscard]] bool opens() const;
   void start();
   void collect(const std::vector<RuleId>& ids, std::vector<RuleId>& out) const;
+  /// Derives the data of all rules of the pass, in the order of ranks.
   void prepare();
+  /// Compiles the match program for the statistics of the present graph, and allocates its
+  /// registers.
   void compile();
+  /// Records the operand and result slots of a pattern, for rebind().
   static void note_slots(Prepared& rule);
+  /// Records the own nodes, outputs, reads and consumed values of a rule, for the gates.
   static void note_ends(Prepared& rule);
+  /// Determines for each rule the rules whose matches may block one of its matches.
   void find_rules_above();
+  /// Records the identities of all matches of the input graph, to which `once` is limited.
   void note_first();
+  /// Finds the matches of the rules that are not swept, and sorts them by the total order.
   void seed();
   void seed_by_interpreter();
   void tell(std::size_t done, std::size_t total, std::string_view unit) const;
+  /// Runs the match program at one anchor. Ambiguous matches are chosen after it ends.
   void attempt(NodeId anchor);
   void finish_attempt(NodeId anchor);
   void give_up(std::uint32_t rule, NodeId anchor);
+  /// Handles a structural match that the program has found. Returns true if exchanges of operands
+  /// need not be tried.
   bool accept(std::uint32_t rule, NodeId anchor);
   bool accept_with_care(std::uint32_t rule, NodeId anchor);
   void accept_frontier(std::uint32_t rule, const Candidate& candidate);
@@ -172,17 +183,25 @@ class RuleEngine {
   void forget(const Entry& entry);
   void remember(const Entry& entry);
   [[nodiscard]] bool breaks_tie(const Entry& a, const Entry& b) const;
+  /// Reads the positions of all entries again. Required after labels were spread over the list.
   void rekey();
   Entry next_entry();
+  /// Takes the next match in the total order, from the sweep, the seeds or the heap. Returns a
+  /// reason if the run must stop.
   std::optional<StopReason> step();
+  /// Validates an entry and replaces its match. An entry with a stale position goes back to the
+  /// heap.
   std::optional<StopReason> take(const Entry& entry);
   std::optional<StopReason> take_found(std::uint32_t rule, NodeId anchor, std::uint32_t verdict,
                                        const Entry* entry);
   std::optional<StopReason> after_rewrite(std::uint32_t rule);
+  /// Moves the cursor of `walk` to the place of the last rewrite. Matches before it are not taken.
   void move_cursor();
   bool is_behind(std::uint64_t position);
   void note_conditions(const std::vector<Condition>& conditions);
   void ask_under_new_facts();
+  /// Returns parked matches to the heap when nothing else is left. Returns false if none was
+  /// parked.
   bool release_parked();
   bool ask_refused_again();
   void finish_stats();
@@ -199,6 +218,7 @@ class RuleEngine {
 
   // The first look at a structural match, in the registers (engine_gates.cpp).
   enum class Gate : std::uint8_t { unknown, no, yes };
+  /// Decides closedness, convexity and the verdict from registers alone, if possible.
   Gate pass_gates(Prepared& rule);
   /// Result of the quick legality test. `in_place`: legal, and every value it reads precedes all
   /// nodes that it replaces.
@@ -220,11 +240,14 @@ class RuleEngine {
   const Verdict* fits(std::uint32_t rule, NodeId anchor, const Candidate& c,
                       const Verdict* known = nullptr);
   bool promising(std::uint32_t rule, NodeId anchor, const Candidate& c);
+  /// Runs all gates. Returns the verdict, or null for a refused match, whose anchor may then wait.
   const Verdict* legal(std::uint32_t rule, NodeId anchor, const Candidate& c,
                        const Verdict* known = nullptr);
   bool closed(const Prepared& rule, const Candidate& c) const;
   bool convex(const Prepared& rule, NodeId anchor, const Candidate& c);
+  /// Returns true if the match can be placed without crossing an effect.
   bool clear_of_barriers(const Prepared& rule, NodeId anchor, const Candidate& c);
+  /// Returns true if every output equals the value that it replaces.
   bool changes_nothing(const Recipe& recipe, const Prepared& rule, const Candidate& c) const;
   bool same_as(const Recipe& recipe, Recipe::Source source, ValueId value,
                const Candidate& c) const;
@@ -278,10 +301,13 @@ class RuleEngine {
   // Replacing (engine_replace.cpp).
   /// Replaces a match. `in_place`: the result of Surely, if known.
   void replace(std::uint32_t rule, const Candidate& c, const Recipe& recipe, bool in_place);
+  /// Makes the users of the old outputs read the new values, and moves names.
   void redirect(const Prepared& rule, const Candidate& c, const Recipe& recipe);
+  /// Erases the consumed nodes, users before producers.
   void erase_matched(const Prepared& rule, const Candidate& c, const Recipe& recipe);
   void erase_what_is_unneeded(const Prepared& rule, const Candidate& c);
   [[nodiscard]] bool is_needed(NodeId node) const;
+  /// Returns true if only nodes with changed operands or users need to be touched.
   [[nodiscard]] bool touches_little() const { return local_ && waiters_.empty(); }
   [[nodiscard]] bool stands_for(ValueId made, ValueId old) const;
   void note_touched();
@@ -303,6 +329,7 @@ class RuleEngine {
   }
 
   // Requeueing (engine_requeue.cpp).
+  /// Matches the anchors again that the last rewrite may affect.
   void requeue();
   void follow(const WayBack& way, NodeId node, std::vector<NodeId>& out);
   void follow_far(const WayBack& way, NodeId node, std::vector<NodeId>& out);
@@ -310,7 +337,9 @@ class RuleEngine {
   void leave(const WayBack::SearchStep& step, NodeId node, Arrive&& arrive) const;
   void ask_again(NodeId anchor, std::vector<NodeId>& out);
   static void sort_once(std::vector<NodeId>& nodes);  ///< each of them once, by id
+  /// Matches the anchors again that wait at a node, since the node changed.
   void wake(NodeId node);
+  /// Lets an anchor wait until a node changes.
   void wait_for(NodeId node, NodeId anchor);
 
   RunState& run_;
@@ -325,12 +354,18 @@ class RuleEngine {
   static constexpr std::size_t kTold = 4096;  ///< nodes or matches between two progress reports
   static constexpr std::uint64_t kLeastSteps = std::uint64_t{1} << 14;
   std::uint64_t steps_ = run_.options.limits.matcher_steps;  ///< at an anchor
+  /// Data of all pending matches. Entries refer to it by offset, so that moving an entry in the
+  /// heap is cheap.
   Pool pool_;
   std::vector<std::uint32_t> latest_;  ///< by anchor: of the entries that wait, the last one
+  /// Pending matches found after seeding, as a heap by the total order, and those that are blocked
+  /// by another match.
   std::vector<Entry> heap_, parked_;
   std::vector<Entry> seeds_;  ///< found by seeding, the next one last
   /// once: the matches of the input graph. One that a rewrite blocks may come back.
   std::set<std::vector<std::uint32_t>> first_;
+  /// Anchors of blocked matches, by the node that blocks them. A waiting anchor has no entry for
+  /// the match.
   Waiters waiters_;
   std::vector<NodeId> refused_;  ///< anchors with a match that was refused for a path or a barrier
 
@@ -381,6 +416,7 @@ class RuleEngine {
   std::size_t counted_ = 0;
   bool follow_erased_ = false;  ///< some rule depends on absent nodes, or on the number of nodes
   bool local_ = false;          ///< matches depend on their nodes, types and uses alone
+  /// Detects cycles of rules, for which fuel and limits would be the only other end.
   LoopGuard guard_;
 };
 

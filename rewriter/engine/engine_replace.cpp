@@ -3,9 +3,9 @@
 // combination of types and attributes, and names are derived on request.
 //
 // Every node whose matches may have changed is touched: new nodes, nodes with new operands, and
-// producers that lost a user. If verdicts are local, old nodes next to a new one are omitted, since
-// each new match of theirs contains a new node and is found from it. Cost: linear in the match, its
-// users and the recipe.
+// producers whose users changed. If verdicts are local, old nodes next to a new one are omitted,
+// since each new match of theirs contains a new node and is found from it. Cost: linear in the
+// match, its users and the recipe.
 #include <algorithm>
 
 #include "rewriter/engine/apply.hpp"

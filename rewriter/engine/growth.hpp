@@ -28,6 +28,9 @@ struct EqualApplication {
 /// Reason why the growth ended.
 enum class GrowthStop : std::uint8_t { complete, nodes, rounds, matches };
 
+/// Growth of an e-graph by the rules of one strategy. The order of applications is deterministic:
+/// rounds, then the k-th match of each rule in the order of ranks. A match is applied once; its key
+/// consists of the rule and the values it binds.
 class Growth {
  public:
   Growth(RunState& run, const Strategy& strategy);

@@ -13,6 +13,9 @@
 
 namespace pw {
 
+/// Detector of rewrite cycles. Invariant: `generations_` holds a generation for every node created
+/// by the run; older nodes have generation 0. Memory: four bytes for each created node. A rewrite
+/// costs constant time outside of a window, and the hash of the graph inside one.
 class LoopGuard {
  public:
   /// Records a rewrite; called after each one. Returns the rules of the cycle once a graph occurs a

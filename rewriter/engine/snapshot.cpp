@@ -1,6 +1,6 @@
 // A snapshot costs its counters and facts; the graph and the journal store only a position.
-// Returning to it costs the mutations since then, applied backwards. Invariant: everything that a
-// strategy may change in RunState is either restored here or derived from what is restored.
+// Returning to it costs the mutations since then, applied backwards. Rules that frontiers opened
+// stay, since their ids do not depend on when they were opened (dsl/run_rules.hpp).
 #include "rewriter/engine/snapshot.hpp"
 
 namespace pw {

@@ -1,7 +1,7 @@
 // Alternates between exact search and local search on one part. Prices give a bound and rule nodes
-// out; branch and bound runs on the whole part, or on windows of related classes around the best
-// choice; repair (large neighbourhood search) continues when windows stop improving. Stops when the
-// cost meets the bound or the steps are spent.
+// out. Branch and bound runs on the whole part with an eighth of the steps, then repair (large
+// neighbourhood search), then branch and bound on growing windows of related classes, and on the
+// whole part again. Stops when the cost meets the bound or the steps are spent.
 #include "rewriter/extract/part_solver.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Lagrangian-style lower bound by cost sharing. Let u(c) be the price of class c and w(P, c) the
+// Lower bound by cost sharing. Let u(c) be the price of class c and w(P, c) the
 // part of it that P pays, with Σ_P w(P, c) <= u(c) and u(P) = min over its nodes n of cost(n) + Σ
 // w(P, child). By weak duality Σ u(root) is a lower bound: each class that a solution needs passes
 // on at most its price. On cycles prices rise from zero, sweep by sweep. At any point none exceeds

@@ -75,8 +75,8 @@ class OrderSearch {
 
   // ---- more passes than can be explored
 
-  /// First with 16 units and a part of the runs, since units that commute come to a graph for each
-  /// of their sets; then with fewer units and all runs.
+  /// Explores with 16 units and a part of the runs first, since units that commute reach a graph
+  /// for each of their sets; then with fewer units and all runs.
   Result<OrderResults> run_acting() {
     constexpr std::size_t kFewUnits = 10, kPart = 10;
     for (std::size_t pass = 0; pass < before_.size(); ++pass)
