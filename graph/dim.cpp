@@ -324,6 +324,7 @@ DimId Dims::of_atom(Atom::Kind kind, DimId a, DimId b) {
   return intern({{Monomial{{id, 1}}, 1}});
 }
 
+/// Applies an operation with all simplifications, for dims that are built again from their parts.
 DimId Dims::apply(Atom::Kind kind, DimId a, DimId b) {
   switch (kind) {
     case Atom::Kind::quotient: return div(a, b);
@@ -530,6 +531,8 @@ std::vector<std::string> Dims::symbols(DimId id) const {
   return out;
 }
 
+/// Builds the dim again from its terms, so that quotients and extremes simplify under the
+/// substitution.
 DimId Dims::substitute(DimId id, const std::map<std::string, DimId, std::less<>>& with) {
   if (!id) return {};
   Polynomial p = dims_[id];  // copied: interning may move the table

@@ -19,6 +19,7 @@ namespace pw {
 using DimId = Id<struct DimTag>;
 using AtomId = Id<struct AtomTag>;
 
+/// Result of a decision in Kleene's three-valued logic, ordered so that `and` is the minimum.
 enum class Truth : std::uint8_t { no, unknown, yes };
 [[nodiscard]] Truth negate(Truth t);
 [[nodiscard]] Truth both(Truth a, Truth b);
@@ -44,6 +45,7 @@ class Facts {
   [[nodiscard]] std::string tokens() const;
 };
 
+/// Interval of a dim's values, both ends included.
 struct Bounds {
   std::optional<std::int64_t> min, max;  ///< absent: unbounded
 };
@@ -59,14 +61,19 @@ class Dims {
   /// Copies the dims with the same ids, over a copy of the other's strings.
   Dims(const Dims& other, Strings& strings);
 
+  /// Return the dim of a number, and of a symbol by its name.
   DimId constant(std::int64_t value);
   DimId symbol(std::string_view name);
+  /// Return the sum, the difference and the product. Invalid on overflow, for an invalid operand,
+  /// or beyond the limits of terms and powers.
   DimId add(DimId a, DimId b);
   DimId sub(DimId a, DimId b);
   DimId mul(DimId a, DimId b);
   /// Returns the floor quotient; exact quotients of polynomials are simplified. Invalid for
   /// division by zero.
   DimId div(DimId a, DimId b);
+  /// Returns the remainder of the floor division, with the sign of the divisor. Invalid for
+  /// division by zero.
   DimId mod(DimId a, DimId b);
   /// Return the larger and the smaller of two dims, simplified as far as possible without facts.
   DimId max(DimId a, DimId b) { return extreme(Atom::Kind::maximum, a, b); }
@@ -75,6 +82,7 @@ class Dims {
   [[nodiscard]] std::optional<std::int64_t> value(DimId id) const;  ///< when constant
   [[nodiscard]] bool is_symbol(DimId id) const;  ///< exactly one symbol, coefficient 1
   [[nodiscard]] std::size_t size() const { return dims_.size(); }
+  /// Prints the dim in its normal form, with the constant last: "2*n + 1".
   [[nodiscard]] std::string print(DimId id) const;
   /// Returns the names of all symbols in the dim, sorted.
   [[nodiscard]] std::vector<std::string> symbols(DimId id) const;
@@ -90,6 +98,8 @@ class Dims {
   /// multiplied by itself, is inside a quotient or remainder, or may have a factor below 1.
   std::optional<DimLine> rising(DimId id, std::string_view symbol, const Facts& facts);
   [[nodiscard]] Bounds bounds(DimId id, const Facts& facts) const;
+  /// Returns a number that divides the dim for all values the facts allow; 1 if none is known, 0
+  /// for the dim 0.
   [[nodiscard]] std::int64_t known_divisor(DimId id, const Facts& facts) const;
   /// Decides a comparison. yes: holds for all values the facts allow; no: fails for all; unknown
   /// otherwise.
@@ -101,6 +111,8 @@ class Dims {
   using Monomial = std::vector<std::pair<AtomId, std::uint32_t>>;  // sorted by atom; powers > 0
   using Polynomial =
       std::vector<std::pair<Monomial, std::int64_t>>;  // sorted by monomial; coefficients != 0
+  /// Indivisible factor of a monomial: a symbol, or an operation on two dims that does not
+  /// simplify.
   struct Atom {
     enum class Kind : std::uint8_t { symbol, quotient, remainder, maximum, minimum } kind;
     NameId name;
@@ -132,6 +144,7 @@ class Dims {
   [[nodiscard]] Bounds bounds(DimId id, const Facts& facts, int depth) const;
 
   Strings& strings_;
+  /// All polynomials by id. An id is never reused, so equality of ids is equality of polynomials.
   IdVec<DimId, Polynomial> dims_;
   HashIndex index_;
   IdVec<AtomId, Atom> atoms_;

@@ -186,6 +186,8 @@ void RuleEngine::seed() {
   sort_nearly_sorted(seeds_, Later{this});
 }
 
+/// Seeds by visiting the nodes whose op is the anchor of a rule that is not swept. Reports progress
+/// every kTold nodes.
 void RuleEngine::seed_by_interpreter() {
   std::size_t seen = 0;
   for (NodeId n = graph_.first(); n.valid(); seen += kTold) {
@@ -342,12 +344,14 @@ bool RuleEngine::comes_first(const Prepared& rule, const Candidate& a, const Can
   sweeping_ ? offer(index, anchor, c, verdict) : push_entry(index, anchor, c, verdict);
 }
 
+/// Adds an entry to the heap. While seeding, the heap property is established once at the end.
 [[gnu::flatten]] void RuleEngine::push_entry(std::uint32_t index, NodeId anchor, const Candidate& c,
                                              std::uint32_t verdict) {
   heap_.push_back(keep(index, anchor, c, verdict));
   if (!seeding_) std::push_heap(heap_.begin(), heap_.end(), Later{this});
 }
 
+/// Returns a mask of the nodes whose operands the match exchanges, for the first 32 pattern nodes.
 std::uint32_t RuleEngine::swaps_of(const Candidate& c) {
   std::uint32_t swaps = 0;
   for (std::size_t i = 0; i < c.nodes.size(); ++i)
@@ -463,6 +467,8 @@ std::optional<StopReason> RuleEngine::step() {
   return rules_[entry.rule].lists ? take_listed(entry) : take(entry);
 }
 
+/// Adds the conditions of a match to the run. A condition that changes the facts requires new
+/// verdicts.
 void RuleEngine::note_conditions(const std::vector<Condition>& conditions) {
   for (const Condition& condition : conditions)
     new_facts_ = run_.note_condition(condition) || new_facts_;
@@ -608,6 +614,7 @@ bool RuleEngine::ask_refused_again() {
   return !heap_.empty();
 }
 
+/// Adds the counters of the match program to the statistics of the rules.
 void RuleEngine::finish_stats() {
   for (std::size_t i = 0; i < rules_.size(); ++i) {
     Prepared& rule = rules_[i];

@@ -47,6 +47,7 @@ namespace pw {
   return true;
 }
 
+/// Returns the position: the smallest label of the nodes that the match replaces.
 std::uint64_t RuleEngine::position_of(const Prepared& rule, const Candidate& c) const {
   std::uint64_t out = ~std::uint64_t{0};
   for (PatternNodeId id : rule.layout().own) out = std::min(out, graph_.label(c.nodes[id.index]));
@@ -59,6 +60,7 @@ bool RuleEngine::is_own(const Prepared& rule, const Candidate& c, NodeId node) {
   return false;
 }
 
+/// Counts a rejection by its code, and returns false.
 bool RuleEngine::reject(Prepared& rule, const char* reason) {
   if (near_miss_code(reason) != nullptr) ++rule.rejections[place_of(reason)];
   return false;
@@ -99,6 +101,8 @@ bool RuleEngine::promising(std::uint32_t index, NodeId anchor, const Candidate& 
   return known->yes() || reject(rule, *known);
 }
 
+/// Runs the gates of fits(), then refuses a match that changes nothing or crosses a barrier (N14).
+/// The barrier is the most expensive gate, so it comes last.
 const Verdict* RuleEngine::legal(std::uint32_t index, NodeId anchor, const Candidate& c,
                                  const Verdict* known) {
   const Verdict* verdict = fits(index, anchor, c, known);
@@ -131,6 +135,7 @@ bool RuleEngine::closed(const Prepared& rule, const Candidate& c) const {
   return true;
 }
 
+/// Collects the boundary values, on which convexity depends.
 void RuleEngine::read_boundary(const Prepared& rule, const Candidate& c,
                                std::vector<ValueId>& reads, std::vector<ValueId>& writes) {
   reads.clear();
@@ -213,6 +218,7 @@ bool RuleEngine::same_as(const Recipe& recipe, Recipe::Source source, ValueId va
   return true;
 }
 
+/// Returns a key that is equal for all assignments of a rule to one set of nodes.
 std::vector<std::uint32_t> RuleEngine::identity(std::uint32_t rule,
                                                 const std::vector<NodeId>& nodes) {
   std::vector<std::uint32_t> out{rule};

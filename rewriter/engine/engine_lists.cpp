@@ -84,6 +84,8 @@ void RuleEngine::accept_listed(std::uint32_t index, NodeId anchor, const Candida
   for (NodeId n : search_of(index).in_the_way()) wait_for(n, anchor);
 }
 
+/// Queues a match of lists, unless it is not legal in the input graph under `once`, or the walk has
+/// passed its position. Counts its set of nodes as queued.
 void RuleEngine::push_listed(std::uint32_t index, NodeId anchor, Match match) {
   const auto legal = [&] {
     return try_apply(graph_, rules_[index].layout(), match, run_.barriers) == Trial::changed;
@@ -108,6 +110,7 @@ bool RuleEngine::comes_first(const Match& a, const Match& b) const {
   return x.size() < y.size();
 }
 
+/// Orders entries of rules with lists at equal positions.
 bool RuleEngine::listed_later(const Entry& a, const Entry& b) const {
   const Match &x = listed_[a.at].match, &y = listed_[b.at].match;
   return comes_first(y, x) || (!comes_first(x, y) && a.at > b.at);
@@ -150,6 +153,8 @@ std::optional<Match> RuleEngine::find_again(const Entry& entry) {
   return out;
 }
 
+/// Takes an entry of a rule with lists: searches for the match again, checks whether it is blocked,
+/// and applies it.
 std::optional<StopReason> RuleEngine::take_listed(const Entry& entry) {
   const std::vector<std::uint32_t> set = identity(entry.rule, all_nodes(listed_[entry.at].match));
   if (const auto queued = queued_.find(set); queued != queued_.end() && --queued->second == 0)

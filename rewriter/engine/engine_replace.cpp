@@ -23,6 +23,8 @@ void RuleEngine::collect_own(const Prepared& rule, const Candidate& c) {
     std::sort(own_.begin(), own_.end(), before);
 }
 
+/// Adds the nodes of the recipe and replaces the match. All checks have been made; nothing fails
+/// here.
 [[gnu::flatten]] void RuleEngine::replace(std::uint32_t index, const Candidate& c,
                                           const Recipe& recipe, bool in_place) {
   const Prepared& rule = rules_[index];
@@ -132,6 +134,8 @@ void RuleEngine::erase_matched(const Prepared& rule, const Candidate& c, const R
   if (unneeded) erase_what_is_unneeded(rule, c);
 }
 
+/// Erases what the rewrite left unneeded, transitively: new nodes, matched nodes that survive, and
+/// producers of operands of erased nodes.
 void RuleEngine::erase_what_is_unneeded(const Prepared& rule, const Candidate& c) {
   anchors_.clear();  // here: nodes that may have become unneeded
   for (std::size_t i = first_new_.index; i < graph_.node_bound(); ++i)
@@ -148,6 +152,7 @@ void RuleEngine::erase_what_is_unneeded(const Prepared& rule, const Candidate& c
     for (std::size_t k = 0; k < graph_.operand_count(n); ++k) touch_producer(graph_.operand(n, k));
 }
 
+/// Adds the new nodes to the touched ones, and removes repetitions and erased nodes.
 void RuleEngine::note_touched() {
   for (NodeId n : created_) touch(n);
   if (touched_.size() > 1) sort_once(touched_);

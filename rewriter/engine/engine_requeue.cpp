@@ -34,6 +34,7 @@ void RuleEngine::leave(const WayBack::SearchStep& step, NodeId n, Arrive&& arriv
   if (step.either) through(static_cast<std::size_t>(1 - step.slot));
 }
 
+/// Adds an anchor to those to be matched again, unless it was erased.
 void RuleEngine::ask_again(NodeId anchor, std::vector<NodeId>& out) {
   if (graph_.alive(anchor)) out.push_back(anchor);
 }
@@ -73,6 +74,8 @@ void RuleEngine::wake(NodeId node) {
   waiters_.erase(waiting);
 }
 
+/// Collects the anchors from touched and erased nodes and from waiters, and matches each once, by
+/// id. Anchors that the sweep will reach are left to it.
 void RuleEngine::requeue() {
   anchors_.clear();
   for (NodeId n : touched_) {

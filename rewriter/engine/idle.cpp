@@ -1,3 +1,6 @@
+// A pass is idle if it ran without rewriting; a rule is idle if it never fired in passes that
+// rewrote something. Rules are grouped by their reported name over all passes, so that variants of
+// one family give one warning.
 #include "rewriter/engine/idle.hpp"
 
 #include <algorithm>
@@ -29,6 +32,7 @@ void add(RuleStats& to, const RuleStats& from) {
   for (const auto& [code, count] : from.rejections) to.rejections[code] += count;
 }
 
+/// Returns the attempts and the most frequent rejections as text.
 std::string why(const RuleStats& stats) {
   if (stats.attempts == 0) return "no node of the graph has the op its pattern starts from";
   std::vector<std::pair<std::string, std::size_t>> codes(stats.rejections.begin(),

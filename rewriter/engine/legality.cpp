@@ -37,6 +37,7 @@ ValueId root_of(const Graph& graph, ValueId value) {
   return value;
 }
 
+/// Returns true if the node writes to memory that one of the values shares.
 bool writes_any(const Graph& graph, NodeId node, const std::set<ValueId>& roots) {
   const Op& op = graph.op_of(node);
   for (std::size_t i = 0; i < op.operands.size() && i < graph.operand_count(node); ++i)
@@ -164,6 +165,7 @@ Boundary boundary_of(const Graph& graph, const RuleLayout& layout, const Match& 
 
 namespace {
 
+/// Returns the shortest path by breadth-first search; `came_from` holds the tree of the search.
 std::vector<NodeId> bad_path(const Graph& graph, const NodeSet& own, const Boundary& boundary) {
   std::set<NodeId> producers;
   std::uint64_t last = 0;
@@ -271,6 +273,8 @@ bool has_barriers(const Graph& graph) {
 
 namespace {
 
+/// Returns a barrier between the first and the last own node that the match depends on: any if the
+/// match has an effect, else one that writes to a value it uses.
 std::optional<NodeId> barrier_between(const Graph& graph, const std::vector<NodeId>& own,
                                       const Boundary& boundary) {
   const NodeSet inner(own);
