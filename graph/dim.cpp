@@ -191,6 +191,8 @@ DimId Dims::symbol(std::string_view name) {
   return intern({{Monomial{{id, 1}}, 1}});
 }
 
+/// Adds two polynomials by merging their terms. Constants, the most frequent operands, are added
+/// directly.
 DimId Dims::add(DimId a, DimId b) {
   if (!a || !b) return {};
   if (const auto x = value(a), y = value(b); x && y) {

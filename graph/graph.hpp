@@ -437,7 +437,7 @@ class Graph {
   std::vector<WideUse> wide_uses_;  // of slots from kSlots on
   std::size_t dead_operands_ = 0;   // of uses_
   std::vector<ValueId> inputs_, outputs_, written_inputs_;
-  std::vector<Provenance> provenances_{{}};  // no pair twice; the first is none
+  std::vector<Provenance> provenances_{{}};  // no pair twice; the first has neither
   HashIndex provenance_index_;
   std::unordered_map<std::uint32_t, std::uint32_t> many_results_;  // by node
   std::unordered_map<std::uint32_t, std::uint32_t> first_wide_;    // by node, in wide_uses_

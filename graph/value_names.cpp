@@ -11,7 +11,8 @@ namespace {
 constexpr std::uint32_t kPatternBit = 1u << 31;
 constexpr unsigned kNumberBits = NameParts::kNumberBits, kPoolBits = 31;
 constexpr std::uint32_t kNumbers = NameParts::kNumbers;
-constexpr std::size_t kPatterns = (1u << (31 - kNumberBits)) - 1;  // one less: all bits set is none
+constexpr std::size_t kPatterns =
+    (1u << (31 - kNumberBits)) - 1;  // one less: all bits set marks none
 
 bool is_decimal_digit(char c) { return c >= '0' && c <= '9'; }
 

@@ -24,8 +24,8 @@ class MentionReader {
   static bool closes(Tok t) { return t == Tok::rparen || t == Tok::rbracket || t == Tok::rbrace; }
   /// Returns true if an expression may end with the token: a name after it begins something else.
   static bool ends_expression(Tok t);
-  /// Returns the token after the bracket that closes the one at `i`; the end of the item if there
-  /// is none.
+  /// Returns the token after the bracket that closes the one at `i`; without one, the end of the
+  /// item.
   [[nodiscard]] std::size_t behind(std::size_t i) const;
   /// Returns true for `mut` or `out` before an operand.
   [[nodiscard]] bool modifier(std::size_t i) const;

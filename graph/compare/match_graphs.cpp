@@ -124,7 +124,7 @@ class Matcher {
       std::sort(names[s].begin(), names[s].end());
       steps_ += names[s].size();
     }
-    // A node may be called as one of another's results: a name that is not unique is none.
+    // A node may have the name of another's result: a name that is not unique does not count.
     const auto unique = [](const auto& list, std::size_t i) {
       return (i == 0 || list[i - 1].first != list[i].first) &&
              (i + 1 == list.size() || list[i + 1].first != list[i].first);

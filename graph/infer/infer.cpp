@@ -42,7 +42,7 @@ class Instantiator {
         (e.text == "integral" || e.text == "floating"))
       return of_kind(e.args[0], e.text == "floating");
     if (e.kind == Expr::Kind::call && e.text == "either" &&
-        e.args.size() == 2) {  // either(attribute, T): T if the attribute is none
+        e.args.size() == 2) {  // either(attribute, T): T without the attribute
       Attribute first = PW_TRY(evaluate(context_, nullptr, e.args[0], env_));
       return std::holds_alternative<None>(first) ? dtype(e.args[1]) : dtype(e.args[0]);
     }

@@ -59,7 +59,7 @@ struct Value {
   double real = 0;
   std::string text;  ///< string; other: the path or callee, as "torch.strided"
   DType dtype = DType::f32;
-  std::vector<Value> items;  ///< list; items of a result that were never named are none; other,
+  std::vector<Value> items;  ///< list; items of a result that were never named are `none`; other,
                              ///< "slice": start, end, step
   std::vector<std::string> keys;  ///< of a list that is a dict: the keys of its items
   bool own_name = false;          ///< its tensor's name is known to be the name that it is bound to

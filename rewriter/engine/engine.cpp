@@ -143,6 +143,9 @@ void RuleEngine::tell(std::size_t done, std::size_t total, std::string_view unit
   if (run_.options.progress) run_.options.progress(stats_.pass, done, total, unit);
 }
 
+/// Takes matches until a limit, fuel or a cycle stops the run, or nothing is left. Parked and
+/// refused matches are examined only when nothing else is pending; if neither gives a match, the
+/// graph is a fixpoint.
 StopReason RuleEngine::run() {
   start();
   std::optional<StopReason> stop;
@@ -197,6 +200,8 @@ void RuleEngine::seed_by_interpreter() {
   }
 }
 
+/// Matches all rules at one anchor under a budget of steps. Matches of ambiguous rules are
+/// collected as choices and kept at the end, so that each set of nodes gives one entry.
 void RuleEngine::attempt(NodeId anchor) {
   if (program_.entry_of(graph_.op(anchor)) == Instruction::kNowhere) return;
   choice_count_ = 0;
@@ -455,6 +460,9 @@ RuleEngine::Entry RuleEngine::next_entry() {
   return out;
 }
 
+/// Makes one step: starts again if facts or rules changed, and takes the first match of the sweep
+/// or of the entries, whichever precedes. An entry that turns out to be invalid is dropped, which
+/// is a step as well.
 std::optional<StopReason> RuleEngine::step() {
   if (new_facts_) ask_under_new_facts();
   if (opens()) start();
@@ -484,6 +492,8 @@ void RuleEngine::ask_under_new_facts() {
     rule.verdicts = std::make_unique<Verdicts>(graph_, rule.layout(), rule.rule->base);
 }
 
+/// Takes an entry if it is still valid: it must not be behind the walk, its nodes must match, and
+/// its position must be current.
 std::optional<StopReason> RuleEngine::take(const Entry& entry) {
   forget(entry);
   if (is_behind(entry.position)) return std::nullopt;

@@ -1,5 +1,6 @@
 // Facts about types that the graph does not state: that two values have the same one, and the dtype
 // that a cast gives although its extents are unknown.
+// Both are used only if a type is unknown; a stated type always decides.
 #pragma once
 
 #include <functional>

@@ -1,3 +1,7 @@
+// The pattern's environment becomes that of the right side: statements are built under the bindings
+// of the match, and names that they bind again become the outputs. For a rule with `fuse` the
+// statement is made for the length of the match's lists. Linear in the statements and the elements
+// of lists. Nothing is erased here, so that a caller can compare or discard the new nodes.
 #include "rewriter/engine/right_side.hpp"
 
 #include <algorithm>

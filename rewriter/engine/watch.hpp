@@ -1,5 +1,7 @@
 // Callbacks of a run: the strategies it enters, each rewrite, and what it undoes. A run without a
 // watcher pays one test for each rewrite.
+// Each save() is followed by one release(), with or without a restore() between them; the scopes
+// nest.
 #pragma once
 
 #include <span>

@@ -366,7 +366,7 @@ bool Search::check_arity(PatternNodeId id, NodeId node, State& state) {
                          graph_.operand_count(node), pattern.operands.size() - 1);
     });
   }
-  // An omitted trailing operand is none.
+  // An omitted trailing operand counts as `none`.
   std::size_t both = std::min(graph_.operand_count(node), pattern.operands.size());
   bool fits = true;
   for (std::size_t i = both; i < graph_.operand_count(node); ++i)
