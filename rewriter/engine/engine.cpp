@@ -492,7 +492,7 @@ void RuleEngine::ask_under_new_facts() {
     rule.verdicts = std::make_unique<Verdicts>(graph_, rule.layout(), rule.rule->base);
 }
 
-/// Takes an entry if it is still valid: it must not be behind the walk, its nodes must match, and
+/// Takes an entry if it is still valid: the walk must not have passed it, its nodes must match, and
 /// its position must be current.
 std::optional<StopReason> RuleEngine::take(const Entry& entry) {
   forget(entry);

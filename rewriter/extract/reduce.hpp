@@ -7,8 +7,8 @@
 namespace pw::extract {
 
 struct Reduced {
-  /// The same classes and nodes. Excluded nodes belong to no class, and children that are paid for
-  /// elsewhere are dropped.
+  /// Problem over the same classes and nodes. Excluded nodes belong to no class, and children that
+  /// are paid for elsewhere are dropped.
   Problem problem;
   std::vector<bool> forced;  ///< by class: needed by every solution; these are the roots now
   Choice free;               ///< by class: a node that costs nothing and needs nothing
