@@ -26,7 +26,7 @@ namespace pw::cli {
 namespace {
 
 struct RunArgs : EngineArgs {
-  RunRequest run;  ///< fields without an option in EngineArgs
+  RunRequest run;  ///< what is no option of EngineArgs
   std::string report, dump;
   RunFailureArgs failure;
   std::string ranks = "1";  ///< a number of this process, or who starts processes
@@ -104,23 +104,6 @@ std::vector<std::int64_t> failed_tokens(const RunRecord& record) {
   return out;
 }
 
-/// Writes the smallest test that shows the failure.
-void reduce_failure(const Session& session, const RunArgs& args, const FailedRun& failed) {
-  ReduceRequest request;
-  request.pipeline = args.rules.pipeline;
-  request.files = args.rules.rules;
-  request.failure.tokens = failed.tokens;
-  request.failure.seed = args.stated.engine.seed;
-  const Result<ReduceOutcome> found = reduce(failed.input, failed.rules, request, session.log());
-  if (!found) return session.report(found.error());  // the run has failed already, and says so
-  if (!found->fails)
-    return session.say(
-        "nothing to reduce: the whole graph passes on the eager engine with seeded inputs");
-  session.need(write_file(args.reproducer, found->test));
-  session.say(fmt::format("{} and {} reproduce the failure: {}", counted(found->nodes, "node"),
-                          fmt::join(found->rules, ", "), args.reproducer));
-}
-
 /// As they come, for people; one JSON document is printed at the end.
 void print_results(const Session& session, const RunRecord& record, const Answer& answer) {
   std::size_t ties = 0;
@@ -179,8 +162,8 @@ void run_run(const Options& options, const RunArgs& args) {
   Session session(options);
   RunRequest request = args.request(session);
   request.hash_files = !args.report.empty();
-  request.check = request.check || args.check_each || !args.on_failure.empty();
-  if (request.others && (args.check_each || !args.on_failure.empty()))
+  request.check = request.check || args.failure.wanted();
+  if (request.others && args.failure.wanted())
     session.need(Status(fail(error_in("--ranks " + args.ranks, "PW1201",
                                       "--check-each and --on-failure need all ranks in one process",
                                       "use the same number of ranks in one process: --ranks " +
@@ -310,18 +293,7 @@ void add_run_commands(CLI::App& app, const Options& options) {
                 "compare the errors with those of the unrewritten graph, both against the "
                 "double-precision interpreter; exit with 4 if worse")
       ->configurable();
-  sub->add_flag("--check-each", args->check_each,
-                "also check the graph after each pass, and report the first that fails")
-      ->configurable();
-  CLI::Option* on_failure =
-      sub->add_option(
-             "--on-failure", args->on_failure,
-             "reduce: if a check fails, minimize the graph and its rules, and write them as a test")
-          ->check(CLI::IsMember({"reduce"}));
-  sub->add_option("--reproducer", args->reproducer, "file for the test of --on-failure")
-      ->type_name("FILE")
-      ->needs(on_failure)
-      ->capture_default_str();
+  if (labs() != nullptr) labs()->add_run_options(*sub, args->failure);
   sub->add_option(
          "--save", args->run.save,
          "write the outputs to this safetensors file, as NAME@STEP if there are several steps")

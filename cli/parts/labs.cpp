@@ -23,14 +23,14 @@ void add_commands(CLI::App& app, const Options& options) {
 
 void add_run_options(CLI::App& sub, RunFailureArgs& args) {
   sub.add_flag("--check-each", args.check_each,
-               "compare the graph after each pass, too, and name the first that fails")
+               "also check the graph after each pass, and report the first that fails")
       ->configurable();
   CLI::Option* on_failure =
-      sub.add_option("--on-failure", args.on_failure,
-                     "reduce: where the numbers fail, make the graph and the rules as small as "
-                     "can be, and write a test of them")
+      sub.add_option(
+             "--on-failure", args.on_failure,
+             "reduce: if a check fails, minimize the graph and its rules, and write them as a test")
           ->check(CLI::IsMember({"reduce"}));
-  sub.add_option("--reproducer", args.reproducer, "where --on-failure writes the test")
+  sub.add_option("--reproducer", args.reproducer, "file for the test of --on-failure")
       ->type_name("FILE")
       ->needs(on_failure)
       ->capture_default_str();
@@ -58,9 +58,9 @@ void reduce_failure(const Session& session, const RunFailureArgs& args, const Ru
   if (!found) return session.report(found.error());  // the run has failed already, and says so
   if (!found->fails)
     return session.say(
-        "nothing to reduce: the whole graph passes on the eager engine, with inputs by the seed");
+        "nothing to reduce: the whole graph passes on the eager engine with seeded inputs");
   session.need(write_file(args.reproducer, found->test));
-  session.say(fmt::format("{} and {} show it: {}", counted(found->nodes, "node"),
+  session.say(fmt::format("{} and {} reproduce the failure: {}", counted(found->nodes, "node"),
                           fmt::join(found->rules, ", "), args.reproducer));
 }
 

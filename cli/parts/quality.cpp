@@ -45,7 +45,7 @@ std::string known_functions() {
 void add_quality_options(CLI::App& app, QualityArgs& args) {
   args.widths = quality_widths();
   const OptionsOf group(app, "Quality");
-  app.add_flag("--quality", wanted,
+  app.add_flag("--quality", args.wanted,
                "assess each kernel without a GPU: registers, occupancy, instructions, bytes; "
                "without a graph, assess the kernels of common model functions")
       ->configurable();
@@ -54,13 +54,13 @@ void add_quality_options(CLI::App& app, QualityArgs& args) {
       ->delimiter(',')
       ->capture_default_str()
       ->configurable();
-  app.add_option("--widths", widths, "without a graph: row widths, in columns")
+  app.add_option("--widths", args.widths, "without a graph: row widths, in columns")
       ->type_name("LIST")
       ->delimiter(',')
       ->capture_default_str()
       ->configurable();
   app.add_option(
-         "--baseline", baseline,
+         "--baseline", args.baseline,
          "compare with a file written by --quality -o FILE.json; exit with 1 if they differ")
       ->type_name("FILE.json")
       ->configurable();
