@@ -776,10 +776,4 @@ Ending ending_of(const Diagnostics& diagnostics) {
   return out;
 }
 
-std::string nearest_code(std::string_view word) {
-  std::vector<std::string> codes;
-  for (const DiagnosticCode& row : kCodes) codes.emplace_back(row.code);
-  return nearest(word, codes);
-}
-
 }  // namespace pw

@@ -36,7 +36,5 @@ struct DiagnosticCode {
 /// Returns the ending that the codes of these diagnostics require. Codes missing from the table
 /// count as invalid input.
 [[nodiscard]] Ending ending_of(const Diagnostics& diagnostics);
-/// Returns the code nearest to a word, for did-you-mean hints; empty if none is near.
-[[nodiscard]] std::string nearest_code(std::string_view word);
 
 }  // namespace pw

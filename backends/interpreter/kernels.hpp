@@ -12,8 +12,6 @@ namespace pw {
 
 // Parts of the tables, by file.
 template <class Real>
-[[nodiscard]] KernelTable interpreter_pointwise();
-template <class Real>
 [[nodiscard]] KernelTable interpreter_reductions();
 template <class Real>
 [[nodiscard]] KernelTable interpreter_products();

@@ -337,10 +337,4 @@ ShapeFunction shape_function(std::string_view name) {
   return nullptr;
 }
 
-std::vector<std::string> shape_function_names() {
-  std::vector<std::string> out;
-  for (const Row& row : kTable) out.emplace_back(row.name);
-  return out;
-}
-
 }  // namespace pw

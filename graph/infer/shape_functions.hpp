@@ -29,6 +29,5 @@ using ShapeFunction = Result<std::optional<Shape>> (*)(const ShapeCall& call);
 
 /// Returns the function of that name, or null.
 ShapeFunction shape_function(std::string_view name);
-std::vector<std::string> shape_function_names();
 
 }  // namespace pw
