@@ -178,6 +178,9 @@ std::string op_page(const Context& context, const std::vector<OpLine>& lines) {
       for (const auto& item : items) out += one_line(item->text) + "\n";
   out +=
       "```\n\nThe following targets need more than an expression and are implemented in C++:\n\n";
+  std::set<std::string> converted;
+  for (const auto& [op, targets] : foreign_names(nullptr))
+    converted.insert(targets.begin(), targets.end());
   std::string code;
   for (const std::string& target : converted) code += (code.empty() ? "`" : ", `") + target + "`";
   return out + code + "\n";
