@@ -344,6 +344,9 @@ Result<std::optional<Outcome>> Converter::known_call(std::string_view target,
                 mapping.special == Special::broadcast || mapping.special == Special::meshgrid;
     out.gathered = mapping.special == Special::unfold || mapping.special == Special::as_strided;
     out.copies = mapping.copies;
+    if (const Value* format = bound->find("memory_format");
+        format && format->kind == Value::Kind::other)
+      out.memory_format = format->text;
     for (std::size_t i = 0; i < mapping.parameters.size(); ++i)
       if (mapping.parameters[i].result >= 0 && bound->values[i])
         out.written.emplace_back(
@@ -378,9 +381,24 @@ Value Converter::as_result(const Outcome& outcome, const Arguments& arguments,
     item.handle = outcome.copies     ? memory_.add_storage(result, fresh_strides(result, given))
                   : outcome.gathered ? gathered_view(*given.front(), result, target)
                                      : tensor_of_result(result, given, first_new, target);
+    take_memory_format(item.handle, result, outcome.memory_format, target);
     out.items.push_back(std::move(item));
   }
   return outcome.tuple || out.items.size() != 1 ? out : out.items.front();
+}
+
+// New memory lies as the call says; what else it returns is perhaps a copy, which lies so.
+void Converter::take_memory_format(TensorId made, ValueId result, std::string_view format,
+                                   std::string_view target) {
+  if (format.empty() || format == "torch.preserve_format" || !made.valid()) return;
+  Tensor& tensor = memory_.tensors[made];
+  const bool row_major = format == "torch.contiguous_format";
+  if (!tensor.base.valid()) {
+    tensor.strides = row_major ? dense_strides_of(result) : std::nullopt;
+  } else if (!row_major) {
+    tensor.strides.reset();
+    tensor.unsure = std::string(target);
+  }
 }
 
 Result<Value> Converter::call(std::string_view full_target, const Arguments& arguments,

@@ -106,6 +106,7 @@ struct Outcome {
   /// True if its result shares memory with its first argument, although no view of the library
   /// leads there.
   bool gathered = false;
+  std::string memory_format = {};  ///< as the call names it; empty: it does not
 };
 
 /// Arguments of a call that is kept unchanged.
@@ -334,6 +335,8 @@ class Converter {
                                            const Site& site, std::string& why);
   Result<Value> size_of(const Bound& bound, const Site& site);
   void erase_unused(std::size_t first_new);
+  void take_memory_format(TensorId made, ValueId result, std::string_view format,
+                          std::string_view target);
   Value as_result(const Outcome& outcome, const Arguments& arguments, std::size_t first_new,
                   std::string_view target);
   [[nodiscard]] std::optional<Bound> bind(const Mapping& mapping, const Arguments& arguments,

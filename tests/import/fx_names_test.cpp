@@ -107,6 +107,34 @@ TEST_CASE("fx: as_strided reads memory whose order is known", "[graph][fx]") {
         std::string::npos);
 }
 
+TEST_CASE("fx: as_strided reads copies as their memory format has them", "[graph][fx]") {
+  const auto read = [&](const std::string& made) {
+    return reason("x: \"f32[4, 8, 1, 2]\"",
+                  "        t: \"f32[8, 4, 1, 2]\" = torch.ops.aten.transpose.int(x, 0, 1)\n"
+                  "        c: \"f32[8, 4, 1, 2]\" = " +
+                      made + "\n" +
+                      "        y: \"f32[3]\" = torch.ops.aten.as_strided.default(c, [3], [2], 1)\n"
+                      "        return (y,)");
+  };
+  for (const char* row_major :
+       {"torch.ops.aten.clone.default(t, memory_format = torch.contiguous_format)",
+        "torch.ops.aten._to_copy.default(t, memory_format = torch.contiguous_format)",
+        "torch.ops.aten.clone.default(x.view(8, 4, 1, 2), memory_format = "
+        "torch.preserve_format)"}) {
+    CAPTURE(row_major);
+    CHECK(read(row_major).empty());
+  }
+  for (const char* other :
+       {"torch.ops.aten.clone.default(t)",
+        "torch.ops.aten.clone.default(t, memory_format = torch.preserve_format)",
+        "torch.ops.aten.clone.default(x.view(8, 4, 1, 2), memory_format = torch.channels_last)",
+        "torch.ops.aten.contiguous.default(x.view(8, 4, 1, 2), memory_format = "
+        "torch.channels_last)"}) {
+    CAPTURE(other);
+    CHECK(read(other).find("how its operand lies in memory") != std::string::npos);
+  }
+}
+
 TEST_CASE("fx: collectives in place write their operand, whoever names them", "[graph][fx]") {
   for (const char* call : {"torch.ops.sglang.inplace_all_reduce.default(h, group_name = 'tp:0')",
                            "torch.ops.vllm.inplace_all_reduce.default(h, 'tp:0')",

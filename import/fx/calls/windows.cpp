@@ -2,6 +2,8 @@
 #include <cmath>
 #include <limits>
 
+#include <fmt/format.h>
+
 #include "graph/text/type_text.hpp"
 #include "import/fx/apply.hpp"
 
@@ -75,6 +77,12 @@ Applied Converter::as_strided(const Bound& bound, const std::vector<Wanted>& wan
   if (given.kind == Value::Kind::none && !own.base.valid()) offset = 0;
   if (!sizes || !strides || sizes->size() != strides->size() || !offset || *offset < 0)
     return kNotThis;
+  for (TensorId at = x->handle; at.valid(); at = memory_.tensors[at].base)
+    if (const Tensor& t = memory_.tensors[at]; !t.unsure.empty() && t.inexpressible.empty())
+      return fail(site.span, "PW0512",
+                  fmt::format("how its operand lies in memory is not known, as `{}` may have "
+                              "copied",
+                              t.unsure));
   const TensorId root = memory_.storage_of(x->handle).root;
   Result<ValueId> memory = read(root, site);
   if (!memory) return forward(memory);
