@@ -559,20 +559,23 @@ def of_corpus(models):
     return Corpus
 
 
-def main():
+def main(corpus=None):
+    """Runs the tests of the program; `corpus`: makes more of a corpus of models."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--corpus", type=Path, default=ROOT.parent / "shared/peers/corpus/models.py")
     parser.add_argument("tests", nargs="*", metavar="TEST", help="Writes, Random.test_dropout_in_training, Corpus …")
     arguments = parser.parse_args()
     warnings.filterwarnings("ignore")
     module = sys.modules["__main__"]
-    if arguments.corpus.exists():
+    if corpus is None:
+        pass
+    elif arguments.corpus.exists():
         sys.path.insert(0, str(arguments.corpus.parent))
-        module.Corpus = of_corpus(importlib.import_module(arguments.corpus.stem))
+        module.Corpus = corpus(importlib.import_module(arguments.corpus.stem))
     else:
         print(f"SKIPPED: the corpus of models: there is no {arguments.corpus}", file=sys.stderr)
     unittest.main(module, argv=[sys.argv[0], *arguments.tests], verbosity=2)
 
 
 if __name__ == "__main__":
-    main()
+    main(of_corpus)

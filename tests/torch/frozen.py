@@ -248,7 +248,5 @@ def of_corpus(models):
     return Corpus
 
 
-compiled.of_corpus = of_corpus  # the same command line
-
 if __name__ == "__main__":
-    compiled.main()
+    compiled.main(of_corpus)
