@@ -139,10 +139,15 @@ def _as_it_lies(graph: torch.fx.Graph, node: torch.fx.Node) -> t.Tuple[torch.fx.
     return _copied(graph, _permuted(graph, node, order)), order
 
 
+_COPIES = tuple(
+    getattr(torch.ops.aten, name).default for name in ("copy", "select_scatter", "slice_scatter", "diagonal_scatter", "as_strided_scatter")
+)
+
+
 def _begins(node: torch.fx.Node) -> Number:
     """Returns the offset of a tensor's first element when PyTorch runs the graph; copies keep their source's layout, which fake tensors may not show."""
     while True:
-        if node.target == torch.ops.aten.copy.default:
+        if node.target in _COPIES:
             node = node.args[0]
         elif node.target is operator.getitem and node.args[0].target is torch.ops.higher_order.auto_functionalized_v2:
             call, index = node.args
