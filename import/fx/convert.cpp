@@ -60,6 +60,12 @@ std::string graph_name(std::string file) {
   return file.empty() || std::isdigit(static_cast<unsigned char>(file[0])) ? "graph" + file : file;
 }
 
+// Objects have no text in which an error could be.
+void name_node(Diagnostic& error, std::string_view node) {
+  error.span = {};
+  error.place = fmt::format("node {}", node);
+}
+
 }  // namespace
 
 Converter::Converter(const ContextPtr& context, const FxOptions& options, const Function& function,
@@ -85,6 +91,8 @@ Result<FxImport> Converter::convert() {
     tell(options_.progress, "building", read++, function_.statements.size(), "calls");
     Status done = statement(s);
     if (done) continue;
+    if (options_.computed_types && s.kind == Statement::Kind::assign)
+      for (Diagnostic& error : done.error()) name_node(error, s.targets.front().text);
     std::move(done.error().begin(), done.error().end(), std::back_inserter(errors_));
     if (errors_.size() >= kMaxDiagnostics) break;
     for (const Expr& target : s.targets) env_[target.text];  // one mistake, one message

@@ -30,7 +30,6 @@ from .subgraphs import Body, bodies, listed, spell_attention
 from .telling import Refused, Told
 
 _log = logging.getLogger("piecewise")
-_NO_SLICE = "PW0518"  # the code of a view of a functionalised call's base that slices cannot express
 _NUMBERS = (torch.SymInt, torch.SymFloat, torch.SymBool)
 
 
@@ -239,8 +238,6 @@ class _Culprit(Exception):
 
 def _blamed(why: Error, nodes: t.Mapping[str, torch.fx.Node]) -> t.List[torch.fx.Node]:
     """Returns the nodes that an error names, possibly none."""
-    if why.code == _NO_SLICE:
-        return [node for node in nodes.values() if any(key.endswith("_stride") for key in node.kwargs)]
     place = why.place or ""
     named = nodes.get(place.removeprefix("node ")) if place.startswith("node ") else None
     return [named] if named is not None else []
