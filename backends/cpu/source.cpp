@@ -6,7 +6,12 @@
 namespace pw::cpu {
 namespace {
 
+// GCC 12 threads jumps between comparisons with constants and then loses one of the paths where it
+// turns them into vectors: of i8(minimum(maximum(x, 5), 2)) it made 127.
 constexpr std::string_view kPrologue = R"text(
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("no-thread-jumps")
+#endif
 #define __device__
 #define __forceinline__ inline __attribute__((always_inline))
 )text";

@@ -166,3 +166,19 @@ TEST_CASE("integers: shifts of all bytes by all bytes, and of the wider types by
   check_all(graph, {tensor(DType::i32, {2, 1}, x), tensor(DType::i32, {7}, by)},
             {{-7, -14, end, 0, 0, 0, 0, 5, 10, end, 0, 0, 0, 0}, right, right});
 }
+
+TEST_CASE("casts: bounds that exclude each other are kept before a cast to integers", "[cpu]") {
+  const Graph graph = graph_of(
+      "in x: i8[64], f: f32[64]\n"
+      "a = clamp(x){min = 5.0, max = 2.0}\n"
+      "b = i8(maximum(minimum(f, 2.0), 5.0))\n"
+      "big = select(gt(f, 5.0), f, 5.0)\n"
+      "c = i8(select(lt(big, 2.0), big, 2.0))\n"
+      "out a, b, c");
+  std::vector<double> numbers;
+  for (int i = 0; i < 64; ++i) numbers.push_back(i * 4 - 128);
+  const std::vector<Tensor> inputs{tensor(DType::i8, {64}, numbers),
+                                   tensor(DType::f32, {64}, numbers)};
+  check_all(graph, inputs,
+            {std::vector<double>(64, 2), std::vector<double>(64, 5), std::vector<double>(64, 2)});
+}
