@@ -141,9 +141,6 @@ bool computes_with_integers(const Terms& terms, TermId id) {
   return found;
 }
 
-constexpr const char* kAnyZero =
-    "of two zeros of unlike signs, the larger and the smaller may be either";
-
 /// Compares one pair of values elementwise. Where an undecided index determines an element, both
 /// cases are proved.
 class PairProof {
@@ -597,6 +594,28 @@ bool proved_for_any_dtype(const RuleSet& rules, const RuleSet& unguarded, RuleId
 
 namespace {
 
+/// Returns true if the pattern has an extreme of two values that may both be zero: it matches the
+/// operands in either order, which decides between zeros.
+bool matches_either_zero(const RuleSet& rules, const Rule& rule) {
+  const auto never_zero = [&](PatternValueId id) {
+    const std::optional<Attribute>& literal = rule.values[id].literal;
+    const auto* real = literal ? std::get_if<double>(&*literal) : nullptr;
+    const auto* whole = literal ? std::get_if<std::int64_t>(&*literal) : nullptr;
+    return (real != nullptr && *real != 0) || (whole != nullptr && *whole != 0);
+  };
+  return std::any_of(rule.nodes.begin(), rule.nodes.end(), [&](const PatternNode& node) {
+    const std::string_view op = rules.context->ops[node.op].name;
+    return (op == "maximum" || op == "minimum") &&
+           std::none_of(node.operands.begin(), node.operands.end(), never_zero);
+  });
+}
+
+/// Adds the assumption that the order of matched operands leaves open.
+Proof with_orders(Proof proof, const RuleSet& rules, const Rule& rule) {
+  if (proof.proved() && matches_either_zero(rules, rule)) proof.granted.insert(kAnyZero);
+  return proof;
+}
+
 /// Returns an obligation with its output. A limit precedes the output, because it is not about it.
 std::string reason_of(const std::string& output, const std::string& obligation) {
   if (obligation.starts_with("limit: ")) return fmt::format("{} (`{}`)", obligation, output);
@@ -618,7 +637,7 @@ Proof Prover::prove(RuleId id) {
   }
   if (proved_for_any_dtype(rules_, unguarded_, id, params_, solver_, options_.cases, proof)) {
     proof.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    return proof;
+    return with_orders(std::move(proof), rules_, rule);
   }
   proof = {};
   proof.rule = rule.name;
@@ -693,7 +712,7 @@ Proof Prover::prove(RuleId id) {
   for (const std::string& guard : guards)
     (used.contains(guard) ? proof.needed : proof.unneeded).push_back(guard);
   proof.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  return proof;
+  return with_orders(std::move(proof), rules_, rule);
 }
 
 }  // namespace pw::proof

@@ -86,6 +86,7 @@ class Reals {
   Fraction value_made(TermId term);
   Fraction made_whole(const Term& term);
   Fraction whole_call(const Term& term);
+  std::optional<Fraction> by_number(const Term& term);
   Fraction whole_cast(const Term& term);
   Fraction whole_division(const Term& term);
   Fraction whole_reduce(const Term& term);

@@ -254,6 +254,8 @@ Reals::Fraction Reals::whole_call(const Term& term) {
   if (op == "cast") return whole_cast(term);
   if (!whole_args) return plain_whole(term, range_of(term.dtype));
   if (op == "abs") return magnitude(term);
+  if (op == "shift_left" || op == "pow")
+    if (const auto out = by_number(term)) return *out;
   if (is_one_of({"div", "fmod", "remainder"})) return whole_division(term);
   if (is_one_of({"maximum", "minimum"}))
     return wrapped(extreme(op == "maximum", value(term.args[0]), value(term.args[1]), true),
@@ -285,6 +287,27 @@ Reals::Fraction Reals::whole_call(const Term& term) {
     out = multiply(x[0], x[1]);
   else
     out = add(x[0], x[1]);
+  if (inexact_) throw_too_large();
+  return wrapped(out, term.dtype);
+}
+
+/// Returns a left shift or a small power by a number as a product.
+std::optional<Reals::Fraction> Reals::by_number(const Term& term) {
+  constexpr double kMostFactors = 4;
+  const Term& number_of = terms_[term.args[1]];
+  if (number_of.kind != Term::Kind::number || term.dtype == DType::b8) return std::nullopt;
+  const double by = number_of.number;
+  if (std::rint(by) != by || by < 0) return std::nullopt;
+  const Fraction x = operand(term.args[0], term.dtype);
+  Fraction out = number(1);
+  inexact_ = false;
+  if (term.name == "shift_left") {
+    if (by >= 8 * size_of(term.dtype)) return number(0);
+    out = multiply(number(std::exp2(static_cast<long double>(by))), x);
+  } else {
+    if (by > kMostFactors) return std::nullopt;
+    for (double factor = 0; factor < by; ++factor) out = multiply(out, x);
+  }
   if (inexact_) throw_too_large();
   return wrapped(out, term.dtype);
 }

@@ -26,8 +26,10 @@ constexpr std::size_t kAimedSamples = 96;
 constexpr std::size_t kMostAimedNodes = 60;  // of terms that a sample is aimed at
 constexpr std::size_t kMostTargets = 8;
 
-/// Returns finite numbers of a dtype at which scalar functions change their behavior.
-std::vector<double> critical_numbers(DType dtype, const std::set<double>& literals) {
+/// Returns finite numbers of a dtype at which scalar functions change their behavior, and those of
+/// `ends`.
+std::vector<double> critical_numbers(DType dtype, const std::set<double>& literals,
+                                     const std::set<double>& ends) {
   std::vector<double> out;
   if (dtype == DType::b8) return {0, 1};
   if (!is_float(dtype)) {
@@ -58,6 +60,7 @@ std::vector<double> critical_numbers(DType dtype, const std::set<double>& litera
                                  89.3,
                                  104.7,
                                  460,
+                                 std::log(large) + 0.3,  // exp overflows, sinh not
                                  711,
                                  746,
                                  70001,
@@ -80,6 +83,8 @@ std::vector<double> critical_numbers(DType dtype, const std::set<double>& litera
       for (double x : {size, -size})
         if (const double held = rounded(dtype, x); std::abs(held) <= 0.99 * large)
           out.push_back(held);
+    for (double end : ends)
+      if (end <= large) out.insert(out.end(), {end, -end});
   }
   std::vector<double> unique;
   for (double x : out)
@@ -91,6 +96,16 @@ std::vector<double> critical_numbers(DType dtype, const std::set<double>& litera
 
 }  // namespace
 
+/// The parts of two terms.
+struct Scope {
+  std::set<double> literals;
+  std::set<TermId> computed;  ///< floats, not only cast
+  std::size_t reads = 0, nodes = 0;
+  bool pointwise = true;
+  /// Largest numbers of narrower dtypes that an input is cast to: it may round to infinity.
+  std::set<double> ends;
+};
+
 /// The distribution of a sample's numbers.
 enum class Draw : std::uint8_t {
   grid,    ///< all pairs of critical numbers, for terms of at most two reads
@@ -101,9 +116,8 @@ enum class Draw : std::uint8_t {
 /// A sample: values for all inputs of two terms.
 class Sample {
  public:
-  Sample(const Terms& terms, const std::set<double>& literals, std::size_t number, Draw draw,
-         bool pointwise)
-      : terms_(terms), literals_(literals), number_(number), draw_(draw), pointwise_(pointwise) {}
+  Sample(const Terms& terms, const Scope& scope, std::size_t number, Draw draw)
+      : terms_(terms), scope_(scope), number_(number), draw_(draw) {}
 
   Machine::Inputs inputs(bool reals = false) {
     Machine::Inputs out;
@@ -144,13 +158,13 @@ class Sample {
     std::string out;
     for (std::size_t i = 0; i < at.size(); ++i)
       out += (i == 0 ? "" : ", ") +
-             (pointwise_ ? terms_.integers().print(term.at[i]) : std::to_string(at[i]));
+             (scope_.pointwise ? terms_.integers().print(term.at[i]) : std::to_string(at[i]));
     return fmt::format("{}[{}]", term.name, out);
   }
 
   Scalar drawn(const std::string& name, DType dtype, const std::vector<std::int64_t>& at) {
     auto& numbers = critical_[dtype];
-    if (numbers.empty()) numbers = critical_numbers(dtype, literals_);
+    if (numbers.empty()) numbers = critical_numbers(dtype, scope_.literals, scope_.ends);
     const std::size_t order = reads_.size();
     if (draw_ == Draw::grid) {
       const std::size_t which = order == 0 ? number_ % kGridSide : number_ / kGridSide;
@@ -196,10 +210,9 @@ class Sample {
   }
 
   const Terms& terms_;
-  const std::set<double>& literals_;
+  const Scope& scope_;
   std::size_t number_;
   Draw draw_;
-  bool pointwise_;
   std::string scaled_;
   double power_ = 0;
   std::map<std::string, Scalar> reads_;
@@ -210,16 +223,21 @@ class Sample {
 
 namespace {
 
-struct Scope {
-  std::set<double> literals;
-  std::set<TermId> computed;  // floats, not only cast
-  std::size_t reads = 0, nodes = 0;
-  bool pointwise = true;
-};
+/// Whether it casts an input, perhaps after other casts, to a float that does not hold all of it.
+bool narrows_input(const Terms& terms, TermId id) {
+  const Term& term = terms[id];
+  if (term.kind != Term::Kind::call || term.name != "cast" || !is_float(term.dtype)) return false;
+  TermId from = term.args[0];
+  if (!is_float(terms[from].dtype) || holds_all(term.dtype, terms[from].dtype)) return false;
+  while (terms[from].kind == Term::Kind::call && terms[from].name == "cast")
+    from = terms[from].args[0];
+  return terms[from].kind == Term::Kind::read;
+}
 
 Scope scope_of(const Terms& terms, TermId a, TermId b) {
   Scope out;
   std::set<TermId> seen;
+  bool narrowed = false;
   for (TermId side : {a, b})
     terms.walk(side, [&](TermId id, std::vector<TermId>& next) {
       const Term& term = terms[id];
@@ -227,6 +245,8 @@ Scope scope_of(const Terms& terms, TermId a, TermId b) {
       if (!seen.insert(id).second) return;
       ++out.nodes;
       out.reads += term.kind == Term::Kind::read;
+      if (narrows_input(terms, id)) narrowed = true;
+      if (is_float(term.dtype)) out.ends.insert(pw::format_of(term.dtype).largest);
       if (term.kind == Term::Kind::call && term.name != "cast" && is_float(term.dtype))
         out.computed.insert(id);
       out.pointwise = out.pointwise && term.kind != Term::Kind::reduce &&
@@ -234,6 +254,7 @@ Scope scope_of(const Terms& terms, TermId a, TermId b) {
       if (term.kind == Term::Kind::number && std::isfinite(term.number) && out.literals.size() < 6)
         out.literals.insert(term.number);
     });
+  if (!narrowed) out.ends.clear();
   return out;
 }
 
@@ -363,7 +384,7 @@ std::optional<Witness> WitnessSearch::search(TermId a, TermId b, Parts parts) {
   const Scope scope = scope_of(terms_, a, b);
   if (scope.nodes > kMostNodes) return std::nullopt;
   const auto sample_of = [&](std::size_t number, Draw draw) {
-    return Sample(terms_, scope.literals, number, draw, scope.pointwise);
+    return Sample(terms_, scope, number, draw);
   };
   const bool grid = scope.pointwise && scope.reads > 0 && scope.reads <= 2;
   const std::size_t samples = grid && scope.reads == 2 ? kMostGrid : kRandomSamples;

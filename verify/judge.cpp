@@ -120,6 +120,8 @@ class Judge {
     if (!is_float(both.dtype) && bounds != nullptr && finite() &&
         std::fabs(a - b) <= allowed(*bounds, both, k, 0))
       return out_.rounds(std::fabs(a - b));
+    if (!finite() && bounds != nullptr && is_rounding(*bounds, both, k))
+      return out_.rounds(std::fabs(a - b));
     if (!finite()) return differs_for_these(both, k);
     if (bounds == nullptr) return out_.refute(shown(both, k));
     const auto at = static_cast<std::size_t>(k);
@@ -134,6 +136,17 @@ class Judge {
       case RangeState::left: break;
     }
     out_.overflows(shown(both, k));
+  }
+
+  /// Whether a decision, such as a comparison, is the same on both sides without rounding: the
+  /// infinities and NaNs of a sample are not all that differs in it.
+  [[nodiscard]] static bool is_rounding(const SampleBounds& bounds, const Output& both,
+                                        std::int64_t k) {
+    if (is_float(both.dtype)) return false;
+    const auto exact = [&](const BoundedOutputs& side) {
+      return load(DType::f64, side[both.index].exact.data(), k);
+    };
+    return exact(bounds.before) == exact(bounds.after);
   }
 
   [[nodiscard]] static double allowed(const SampleBounds& bounds, const Output& both,
@@ -179,6 +192,7 @@ class Judge {
   }
   static std::string number(const Tensor& tensor, std::int64_t at) {
     const double value = load(tensor.dtype(), tensor.data(), at);
+    if (std::isnan(value)) return "nan";  // its sign says nothing
     if (is_float(tensor.dtype())) return fmt::format("{:.9g}", value);
     if (tensor.dtype() != DType::i64) return fmt::format("{:.0f}", value);
     std::int64_t whole = 0;

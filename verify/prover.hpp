@@ -17,6 +17,9 @@ namespace proof {
 
 /// The assumption of a `rounds` proof that evaluates sums.
 inline constexpr const char* kPartialSums = "the partial sums of a sum stay finite";
+/// The assumption about extremes of zeros.
+inline constexpr const char* kAnyZero =
+    "of two zeros of unlike signs, the larger and the smaller may be either";
 
 struct Proof {
   std::string rule;

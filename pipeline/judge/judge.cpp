@@ -41,16 +41,20 @@ bool within(const Specials& a, const Specials& b) {
 
 /// Returns true if a sample shows what the proof excludes. A proof of `rounds` leaves special
 /// values open: it is about finite ones; and where it grants that sums stay finite, one that does
-/// not stay so, too.
+/// not stay so, too. One that takes either of two zeros leaves their signs open.
 bool contradicts(const Judgement& seen, const proof::Proof& proof) {
+  Specials excluded = seen.specials;
+  if (proof.granted.contains(proof::kAnyZero)) excluded.zero_sign = false;
   switch (proof.verdict) {
-    case RuleVerdict::same_bits: return seen.verdict != RuleVerdict::same_bits;
+    case RuleVerdict::same_bits:
+      return seen.verdict != RuleVerdict::differs_only_for ? seen.verdict != RuleVerdict::same_bits
+                                                           : excluded.any();
     case RuleVerdict::rounds:
       return seen.verdict >= (proof.granted.contains(proof::kPartialSums)
                                   ? RuleVerdict::refuted
                                   : RuleVerdict::may_overflow);
     case RuleVerdict::differs_only_for:
-      return seen.verdict >= RuleVerdict::may_overflow || !within(seen.specials, proof.specials);
+      return seen.verdict >= RuleVerdict::may_overflow || !within(excluded, proof.specials);
     case RuleVerdict::may_overflow:
     case RuleVerdict::refuted:
     case RuleVerdict::no_instance:
@@ -79,6 +83,11 @@ void take_proof_verdict(RuleJudgement& out) {
   out.verdict = out.proof.verdict;
   out.known = KnownBy::proof;
   out.specials = out.proof.specials;
+  if (out.verdict == RuleVerdict::differs_only_for) {
+    const Specials& seen = out.samples.judgement.specials;
+    out.specials = {out.specials.nan || seen.nan, out.specials.infinity || seen.infinity,
+                    out.specials.zero_sign || seen.zero_sign};
+  }
   out.reason = out.proof.element.empty() ? out.proof.reason : out.proof.element;
 }
 

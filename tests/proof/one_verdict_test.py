@@ -22,6 +22,26 @@ SETS = {
     "taso": ["bench/rules/taso.pwr"],
 }
 
+# Rules whose verdict a zero's sign, an infinity, or the end of a range decides, and the verdict.
+SPECIAL = {
+    # Of two zeros, an extreme takes either.
+    "around_zero": ("y = maximum(minimum(x: f32[*s], 6.0), 0.0) => y = minimum(maximum(x, 0.0), 6.0)", {"differs_only_for"}),
+    "relu_by_select": ("y = maximum(x: f32[*s], 0.0) => y = select(gt(x, 0.0), x, 0.0)", {"differs_only_for"}),
+    # The largest f16 rounds to a bf16 that f16 does not hold.
+    "cast_and_back": ("y = f16(bf16(x: f16[*s])) => y = x", {"may_overflow"}),
+    # exp overflows before sinh does.
+    "hyperbolic_sine": ("y = sinh(x: f32[*s]) => y = mul(sub(exp(x), exp(neg(x))), 0.5)", {"may_overflow"}),
+    # 1 + x rounds to 1 for finite x: it is not infinity that it differs for.
+    "rounded_comparison": ("y = lt(add(x: bf16[*s], 1.0), 1.0) => y = lt(x, 0.0)", {"unknown", "may_overflow", "refuted"}),
+    "shift_of_i8": ("y = shift_left(x: i8[*s], 1) => y = mul(x, 2)", {"same_bits"}),
+    "shift_of_i64": ("y = shift_left(x: i64[*s], 40) => y = mul(x, 1099511627776)", {"same_bits"}),
+    "shift_by_the_width": ("y = shift_left(x: i32[*s], 32) => y = sub(x, x)", {"same_bits"}),
+    "halved_u8": ("y = shift_right(x: u8[*s], 1) => y = div(x, 2)", {"same_bits"}),
+    "halved_i8": ("y = shift_right(x: i8[*s], 1) => y = div(x, 2)", {"refuted"}),
+    "square_of_i64": ("y = pow(x: i64[*s], 2) => y = mul(x, x)", {"same_bits"}),
+    "cube_of_i32": ("y = pow(x: i32[*s], 3) => y = mul(x, mul(x, x))", {"same_bits"}),
+}
+
 # For the largest i64, x + 3 wraps around and has another remainder by 3 than x.
 WRONG = {"divmod.whole_period"}
 
@@ -78,6 +98,18 @@ class OneVerdict(unittest.TestCase):
         for rule in said["verify"]:
             verdicts = [next(line for line in text.splitlines() if line.startswith(rule + " ")).split(" (")[0] for text in lines]
             self.assertEqual(verdicts[0], verdicts[1])
+
+    def test_special_values_and_ends_of_ranges(self):
+        text = "".join(f"rule {name} {{ {rule} }}\n" for name, (rule, _) in SPECIAL.items())
+        file = self.file("special.pwr", text)
+        for command in ("verify", "prove"):
+            for row in self.rows(command, "-r", file):
+                with self.subTest(command, rule=row["rule"]):
+                    self.assertEqual(row["contradiction"], "")
+                    self.assertIn(row["verdict"], SPECIAL[row["rule"]][1], row)
+                    self.assertNotIn("-nan", row["reason"])
+        both_special = next(row for row in self.rows("verify", "-r", file) if row["rule"] == "relu_by_select")
+        self.assertEqual(set(both_special["only_for"]), {"nan", "zero_sign"})
 
     def test_check_warns_of_rules_that_change_numbers(self):
         file = self.file("wrong.pwr", "rule wrong { y = relu(x: f32[*s]) => y = abs(x) }\n")

@@ -91,6 +91,7 @@ class Values {
                                    448.0,
                                    65504.0,
                                    1e5,
+                                   std::log(format.largest) + 0.3,  // exp overflows, sinh not
                                    std::sqrt(format.largest),
                                    format.largest / 2,
                                    format.largest};
