@@ -14,6 +14,7 @@
 #include "base/try.hpp"
 #include "exec/observed_run.hpp"
 #include "tensor/numerics.hpp"
+#include "verify/exact_outputs.hpp"
 
 namespace pw {
 namespace {
@@ -456,6 +457,7 @@ Result<std::vector<NumericReport>> check_but_for_ties(const CheckedRun& run,
   const bool passed = std::all_of(reports.begin(), reports.end(),
                                   [](const NumericReport& report) { return report.passed(); });
   // Ranks that are processes would have to run the reference as often as each other.
+  if (passed) check_exact_outputs(run, yardstick, reports);
   if (passed || run.step.ranks != nullptr) return reports;
   return Ties(run, yardstick, after, limits, std::move(reports)).settle();
 }

@@ -141,3 +141,20 @@ TEST_CASE("numeric: a cast that the rewritten graph drops is an error", "[verify
   CHECK(c.check({right}).outputs[0].before_error == 0);
   CHECK(!c.check({tensor(DType::f32, {4}, {2049, 0.1, -3.3, 7})}).passed());
 }
+
+TEST_CASE("ties: integers that nothing rounds are the reference's in the unrewritten run, too",
+          "[verify]") {
+  TieCase c("in x: i8[4], f: f32[4]  y = clamp(x){min = 5.0, max = 2.0}  z = i8(f * 3.0)  out y, z",
+            {{"x", tensor(DType::i8, {4}, {-7, 0, 3, 9})},
+             {"f", tensor(DType::f32, {4}, {0.1, 1.0 / 3, 2, 5})}});
+  Tensor& y = c.yardstick.before.front()[0];
+  Tensor& z = c.yardstick.before.front()[1];
+  CHECK(c.check({y, z}).passed());
+  z = tensor(DType::i8, {4}, {0, 0, 6, 15});  // 1/3 · 3 may be just below 1
+  CHECK(c.check({y, z}).passed());
+  y = tensor(DType::i8, {4}, {2, 2, 127, 2});
+  const NumericReport wrong = c.check({y, z});
+  CHECK_FALSE(wrong.outputs[0].passed);
+  CHECK(wrong.outputs[0].reason.find("1 of 4 elements") == 0);
+  CHECK(wrong.outputs[1].passed);
+}
