@@ -192,7 +192,7 @@ class Judge {
   }
   static std::string number(const Tensor& tensor, std::int64_t at) {
     const double value = load(tensor.dtype(), tensor.data(), at);
-    if (std::isnan(value)) return "nan";  // its sign says nothing
+    if (std::isnan(value)) return "nan";  // without its sign, which is arbitrary
     if (is_float(tensor.dtype())) return fmt::format("{:.9g}", value);
     if (tensor.dtype() != DType::i64) return fmt::format("{:.0f}", value);
     std::int64_t whole = 0;

@@ -387,7 +387,7 @@ Value Converter::as_result(const Outcome& outcome, const Arguments& arguments,
   return outcome.tuple || out.items.size() != 1 ? out : out.items.front();
 }
 
-// New memory lies as the call says; what else it returns is perhaps a copy, which lies so.
+// Lays out new memory as the call states. Other results may be copies with that layout.
 void Converter::take_memory_format(TensorId made, ValueId result, std::string_view format,
                                    std::string_view target) {
   if (format.empty() || format == "torch.preserve_format" || !made.valid()) return;

@@ -125,7 +125,7 @@ def calls_of(mode, inputs, dims):
 
 
 def truth(exact, given, training):
-    """What the model gives in f64, or in f32 where it has casts to that of its own, which f64 cannot be mixed with."""
+    """Returns the model's results in f64, or in f32 if its own casts to f32 cannot be mixed with f64."""
     for dtype, model in exact.items():
         try:
             return tree_map(torch.Tensor.double, run(model, cast(given, dtype), training))

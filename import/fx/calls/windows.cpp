@@ -80,7 +80,7 @@ Applied Converter::as_strided(const Bound& bound, const std::vector<Wanted>& wan
   for (TensorId at = x->handle; at.valid(); at = memory_.tensors[at].base)
     if (const Tensor& t = memory_.tensors[at]; !t.unsure.empty() && t.inexpressible.empty())
       return fail(site.span, "PW0512",
-                  fmt::format("how its operand lies in memory is not known, as `{}` may have "
+                  fmt::format("the memory layout of its operand is unknown, as `{}` may have "
                               "copied",
                               t.unsure));
   const TensorId root = memory_.storage_of(x->handle).root;
@@ -89,7 +89,7 @@ Applied Converter::as_strided(const Bound& bound, const std::vector<Wanted>& wan
   const Type* type = type_of(*memory);
   const std::optional<Shape>& known = memory_.tensors[root].strides;
   if (!type || !known || !is_dense(context_.dims, type->shape, *known))
-    return fail(site.span, "PW0512", "how its operand lies in memory is not known");
+    return fail(site.span, "PW0512", "the memory layout of its operand is unknown");
   const DimId count = count_of(type->shape);
   Maker make = maker(site);
   const std::optional<ValueId> places = places_of(make, *sizes, *strides, *offset);
