@@ -173,7 +173,9 @@ def _cell(text, svg):
     svg = element.replace("<svg ", '<svg style="max-width: 100%; height: auto" ', 1)
     if _bytes(text) + _bytes(svg) <= _CELL_LIMIT:
         return {"text/plain": text, "image/svg+xml": svg}
-    return {"text/plain": f"{text}\nno picture: it has {_bytes(svg)} bytes, more than a cell may hold; open('picture.svg', 'wb').write(….draw('svg'))"}
+    return {
+        "text/plain": f"{text}\nno picture: it has {_bytes(svg)} bytes, more than a cell may hold; open('picture.svg', 'wb').write(….draw('svg'))"
+    }
 
 
 def _bundle(self, include=None, exclude=None):
@@ -201,7 +203,8 @@ def _show(self) -> _Frame:
     frame = _Frame(self)
     if (size := _bytes(frame._repr_html_())) > _CELL_LIMIT:
         raise Error(
-            f"the page takes {size} bytes, more than the {_CELL_LIMIT} a cell may hold; write it to a file: " "open('page.html', 'wb').write(….draw('html'))"
+            f"the page takes {size} bytes, more than the {_CELL_LIMIT} a cell may hold; write it to a file: "
+            "open('page.html', 'wb').write(….draw('html'))"
         )
     return frame
 

@@ -108,7 +108,9 @@ def _rules(session: _Session, given: RulesLike) -> Rules:
     return given if isinstance(given, Rules) else _piecewise.Session.rules(session, _texts(given))
 
 
-def check(files: Union[Path, Sequence[Path]], *, analysis: bool = True, proof: bool = True, session: Optional[_Session] = None, log: Log = None) -> Rows:
+def check(
+    files: Union[Path, Sequence[Path]], *, analysis: bool = True, proof: bool = True, session: Optional[_Session] = None, log: Log = None
+) -> Rows:
     """Loads rule files and reports their contents, their mistakes, interactions of rules, and which rules are proved.
 
     analysis=False leaves out the last two, proof=False the last.
@@ -738,4 +740,6 @@ def draw(
     split and times. Returns the outline as text, or None where `output` is written.
     """
     named = {**options, "symbols": symbol_texts(symbols)}
-    return _piecewise.draw_files(session or _Session(), _texts(files), _texts(rules), pipeline, _param_texts(params), os.fspath(output or ""), named, log)
+    return _piecewise.draw_files(
+        session or _Session(), _texts(files), _texts(rules), pipeline, _param_texts(params), os.fspath(output or ""), named, log
+    )

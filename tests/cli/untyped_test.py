@@ -453,9 +453,7 @@ if __name__ == '__main__':
                 self.pwr("import", first, "-o", second)
                 self.assertEqual(Path(first).read_text(), Path(second).read_text())
                 self.pwr("diff", first, second)
-        self.assertIn(
-            "`?` if it is unknown", self.pwr("stats", self.file("b.pwg", "graph g { in x: bf16\n y = relu(x) out y }"), code=3).stderr
-        )
+        self.assertIn("`?` if it is unknown", self.pwr("stats", self.file("b.pwg", "graph g { in x: bf16\n y = relu(x) out y }"), code=3).stderr)
         given = self.file("format.pwr", "test t {\n  graph { in   x: ?,w: bf16[4]\n y = relu(x) out y, w }\n  apply cse\n  expect none\n}\n")
         self.pwr("fmt", given)
         self.assertIn("in x: ?, w: bf16[4]", Path(given).read_text())

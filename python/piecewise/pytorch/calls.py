@@ -31,7 +31,9 @@ def over(address: int, dtype: str, extents: t.Tuple[int, ...]) -> torch.Tensor:
 class Call:
     """A compiled graph in AOT autograd's boxed calling convention: takes a list of arguments and empties it. Thread-safe and reentrant."""
 
-    def __init__(self, told: Told, graph: _piecewise.Graph, compiled: _piecewise.Compiled, hosted: HostCalls, frozen: t.Optional[FrozenWeights] = None):
+    def __init__(
+        self, told: Told, graph: _piecewise.Graph, compiled: _piecewise.Compiled, hosted: HostCalls, frozen: t.Optional[FrozenWeights] = None
+    ):
         self._boxed_call = True  # of the object: wrappers copy no attributes of its class
         self._compiled = compiled
         self._frozen = frozen
@@ -54,7 +56,12 @@ class Call:
         extents = [tuple(e) for e in self._compiled.extents(symbols)]
         if extents != [e for _, e, _ in results]:
             raise Error(f"the graph gives tensors of {extents}, and PyTorch of {[e for _, e, _ in results]}")
-        views = {i: (place.at(at), whole.at(at), dtype) for i, (kind, what) in enumerate(self._outputs) if kind == "view" for _, place, whole, dtype in [what]}
+        views = {
+            i: (place.at(at), whole.at(at), dtype)
+            for i, (kind, what) in enumerate(self._outputs)
+            if kind == "view"
+            for _, place, whole, dtype in [what]
+        }
         self._known[key] = results, views
         return results, views
 

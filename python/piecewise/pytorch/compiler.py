@@ -45,7 +45,9 @@ def _static_inputs() -> t.FrozenSet[int]:
     return frozenset(metadata.static_input_indices if metadata is not None else ())
 
 
-def _take(session: _piecewise.Session, rules: _piecewise.Rules, options: Options, module: torch.fx.GraphModule, report: GraphReport) -> t.Callable[..., t.Any]:
+def _take(
+    session: _piecewise.Session, rules: _piecewise.Rules, options: Options, module: torch.fx.GraphModule, report: GraphReport
+) -> t.Callable[..., t.Any]:
     lent_threads()
     if options.frozen and report.kind != "inference":
         options = dataclasses.replace(options, frozen=False)
@@ -118,7 +120,9 @@ class Backend:
         )(module, example_inputs)
         return with_eager_errors(compiled, module)
 
-    def _compile(self, made_for: t.Dict[str, t.Any], kind: str, module: torch.fx.GraphModule, example_inputs: t.Sequence[t.Any]) -> t.Callable[..., t.Any]:
+    def _compile(
+        self, made_for: t.Dict[str, t.Any], kind: str, module: torch.fx.GraphModule, example_inputs: t.Sequence[t.Any]
+    ) -> t.Callable[..., t.Any]:
         start = time.perf_counter()
         session = _piecewise.Session()
         rules = rules_of(self.options, session)

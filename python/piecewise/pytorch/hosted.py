@@ -111,7 +111,9 @@ class _Sites:
             index = kwargs.get(f"_{name}_base_index")
             value = kwargs["_all_bases"][index] if index is not None else kwargs.get(name)
             if isinstance(value, torch.fx.Node):
-                layouts[name] = self._part(node, name, self._layouts(value)._replace(memory=("copy", name if index is None else index), argument=None))
+                layouts[name] = self._part(
+                    node, name, self._layouts(value)._replace(memory=("copy", name if index is None else index), argument=None)
+                )
         return self._site(op, layouts)
 
     def _part(self, node: torch.fx.Node, name: str, base: Layout) -> Layout:

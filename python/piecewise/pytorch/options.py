@@ -42,7 +42,9 @@ class Options:
         for name in values:
             if name not in kinds:
                 near = difflib.get_close_matches(str(name), kinds, 1)
-                raise ValueError(f"piecewise has no option `{name}`; options are {', '.join(kinds)}" + (f": did you mean `{near[0]}`?" if near else ""))
+                raise ValueError(
+                    f"piecewise has no option `{name}`; options are {', '.join(kinds)}" + (f": did you mean `{near[0]}`?" if near else "")
+                )
         for name, value in values.items():
             kind = kinds[name]
             try:

@@ -27,7 +27,9 @@ class Given(t.NamedTuple):
 
     def given(self, values: t.Container[torch.fx.Node]) -> t.Set[int]:
         """Returns the indices of arguments that are among these values in every call."""
-        return {i for i in range(min(map(len, self.operands))) if all(isinstance(one[i], torch.fx.Node) and one[i] in values for one in self.operands)}
+        return {
+            i for i in range(min(map(len, self.operands))) if all(isinstance(one[i], torch.fx.Node) and one[i] in values for one in self.operands)
+        }
 
 
 def _operands(node: torch.fx.Node) -> t.Sequence[t.Any]:
@@ -77,7 +79,8 @@ class Body(torch.nn.Module):
         fakes = [node.meta.get("val") for node in module.graph.find_nodes(op="placeholder")]
         self._types = [_type(fake) for fake in fakes]
         self._extents = [
-            [(dim, extent) for dim, extent in enumerate(fake.shape) if isinstance(extent, int)] if isinstance(fake, torch.Tensor) else [] for fake in fakes
+            [(dim, extent) for dim, extent in enumerate(fake.shape) if isinstance(extent, int)] if isinstance(fake, torch.Tensor) else []
+            for fake in fakes
         ]
 
     def forward(self, *args):
@@ -100,7 +103,9 @@ def _dense(node: torch.fx.Node) -> t.Optional[t.Callable[..., t.Any]]:
     return target.py_kernels.get(torch._C.DispatchKey.CompositeExplicitAutograd)
 
 
-def _traced(module: torch.fx.GraphModule, node: torch.fx.Node, function: t.Callable[..., t.Any]) -> t.Tuple[torch.fx.GraphModule, t.List[torch.fx.Node]]:
+def _traced(
+    module: torch.fx.GraphModule, node: torch.fx.Node, function: t.Callable[..., t.Any]
+) -> t.Tuple[torch.fx.GraphModule, t.List[torch.fx.Node]]:
     """Returns the call in plain ops, and the values that the traced graph takes as arguments."""
     flat, spec = tree_flatten((node.args, node.kwargs))
     given: t.List[torch.fx.Node] = []
