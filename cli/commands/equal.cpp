@@ -81,7 +81,7 @@ void add_equal_command(CLI::App& app, const Options& options) {
       "  qkv = blocks(qkv){dim = 0, sizes = [8, 2, 2]}   in parts\n"
       "  ids = replicated(ids)        the same on all ranks\n"
       "  g = partial(g)               the sum over the ranks\n"
-      "  x = cat(x_1, x_2){dim = 0}   several inputs of the second graph\n"
+      "  x = cat(x_1, x_2){dim = 0}   inputs of the second graph\n"
       "  *_up_w = gathered(*_up_w){dim = 1}   a star matches any text\n"
       "  zero = 0.0                   an input that contains a number\n"
       "  granted my_attention along 1   assume independence along an axis\n"
