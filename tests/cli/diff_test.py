@@ -51,7 +51,7 @@ class Diff(ProgramTest):
             done = self.pwr("diff", self.plain, graph)
             self.assertEqual(done.stdout, "")
             self.assertIn("equal up to names and order (110 nodes)", done.stderr)
-        self.assertIn("41 inputs are called otherwise", done.stderr)
+        self.assertIn("41 inputs are named differently", done.stderr)
         self.assertEqual(json.loads(self.pwr("diff", self.plain, other, "--format", "json").stdout)["rows"], [])
 
     def test_what_a_pipeline_did(self):

@@ -36,7 +36,7 @@ class Equal(unittest.TestCase):
     def test_two_ranks_are_one_device(self):
         done = self.equal(self.single, self.rank, self.rank, "--relation", self.relation)
         self.assertEqual(done.stdout, "`y` is replicated as `y`: proved\n")
-        self.assertIn("another order", done.stderr)
+        self.assertIn("a different order", done.stderr)
         answer = json.loads(self.equal(self.single, self.rank, self.rank, "--relation", self.relation, "--format", "json").stdout)
         self.assertEqual((answer["verdict"], answer["known_by"]), ("rounds", "proof"))
         self.assertEqual(answer["equal_by_name"], [{"input": "x"}])

@@ -67,7 +67,7 @@ class Extract(ProgramTest):
             ("{}", "`nodes`"),
             ('{"nodes": {"a": 1}}', "/nodes/a/eclass"),
             ('{"nodes": {"a": {"eclass": "0", "cost": -1}}}', "non-negative"),
-            ('{"nodes": {"a": {"eclass": "0", "children": ["b"]}}}', '"b" is no node'),
+            ('{"nodes": {"a": {"eclass": "0", "children": ["b"]}}}', '"b" is not a node'),
             ('{"nodes": {"a": {"eclass": "0"}}}', "no root"),
             ('{"nodes": {"a": {"eclass": "0"}}, "root_eclasses": ["1"]}', '"1" is not a class'),
             ('{"nodes": {"a": {"eclass": "0", "children": ["a"]}}, "root_eclasses": ["0"]}', "from itself"),

@@ -86,7 +86,7 @@ class Ranges(unittest.TestCase):
         for command in ("split", "compile"):
             done = self.pwr(command, "-o", "out")
             self.assertEqual(done.returncode, 2, command)
-            self.assertIn("range of tokens", done.stderr)
+            self.assertIn("token range", done.stderr)
 
     def assume(self):
         (self.path / "rules.pwr").write_text(ASSUMES, encoding="utf-8")
