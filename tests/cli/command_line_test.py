@@ -308,7 +308,7 @@ class Progress(ProgramTest):
         leader, follower = pty.openpty()
         cache = tempfile.TemporaryDirectory()  # verdicts that are cached take no time
         self.addCleanup(cache.cleanup)
-        env = {**os.environ, "XDG_CACHE_HOME": cache.name}
+        env = {**os.environ, "PWR_CACHE_DIR": cache.name}
         process = subprocess.Popen([BIN / "pwr", *args], stdout=subprocess.DEVNULL, stderr=follower, env=env)
         os.close(follower)
         text = b""
