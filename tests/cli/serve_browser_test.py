@@ -14,6 +14,7 @@ from serve_client import Serve, require_server, wait_for  # noqa: E402
 
 require_server()
 require_chromium()
+from selenium.common.exceptions import StaleElementReferenceException  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
 
@@ -63,9 +64,17 @@ class Page(unittest.TestCase):
         )
         self.find("#text").send_keys(new)
 
+    def enters_picture(self):
+        """Switches to the picture's frame; False if the page replaced the frame in between."""
+        try:
+            self.driver.switch_to.frame(self.find("#right iframe"))
+        except StaleElementReferenceException:
+            return False
+        return True
+
     def in_picture(self, expression):
         """A value of the viewer's page, once its script has run."""
-        self.driver.switch_to.frame(self.find("#right iframe"))
+        wait_for(self.enters_picture)
         try:
             wait_for(lambda: self.driver.execute_script("return typeof data !== 'undefined'"))
             return self.driver.execute_script(f"return {expression}")
