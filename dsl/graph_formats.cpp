@@ -75,6 +75,18 @@ const std::vector<GraphFormat>& graph_formats() {
   return formats;
 }
 
+const GraphFormat* format_with_tensors(std::string_view bytes) {
+  for (const GraphFormat& format : graph_formats())
+    if (format.tensors != nullptr && format.recognise(bytes)) return &format;
+  return nullptr;
+}
+
+const GraphFormat* format_to_write(std::string_view path) {
+  for (const GraphFormat& format : graph_formats())
+    if (format.write != nullptr && path.ends_with(format.extension)) return &format;
+  return nullptr;
+}
+
 Result<ReadGraph> read_graph(const ContextPtr& context, const std::string& text,
                              const FxOptions& options) {
   PW_TRY(load_op_library(context));

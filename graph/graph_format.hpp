@@ -85,7 +85,7 @@ struct GraphFormat {
   Result<ReadGraph> (*read)(const ContextPtr& context, const std::string& text,
                             const FxOptions& options);
   /// Small texts of this form, of which random mutants are read in tests.
-  std::vector<std::string> examples = {};
+  std::vector<std::string> (*examples)() = nullptr;
   /// Returns the tensors in a file of this form as safetensors; `number` chooses one of its models,
   /// from 1.
   Result<std::string> (*tensors)(std::string_view bytes, const std::string& file,

@@ -43,9 +43,8 @@ Status make_folder(const std::string& path) {
 }
 
 Result<SavedGraph> save_graph(const Graph& graph, const std::string& path, bool as_json) {
-  for (const GraphFormat& format : graph_formats()) {
-    if (format.write == nullptr || !path.ends_with(format.extension)) continue;
-    const WrittenGraph written = PW_TRY(format.write(graph));
+  if (const GraphFormat* format = format_to_write(path)) {
+    const WrittenGraph written = PW_TRY(format->write(graph));
     PW_TRY(write_file(path, written.bytes));
     return SavedGraph{"", written.custom};
   }
@@ -60,7 +59,8 @@ Result<SavedGraph> save_graph(const Graph& graph, const std::string& path, bool 
 
 Result<SavedGraph> save_model(const Graph& graph, const std::string& path, bool as_json) {
   SavedGraph out = PW_TRY(save_graph(graph, path, as_json));
-  if (!graph.contents || graph.contents->empty() || path.ends_with(".onnx") || names_stream(path))
+  if (!graph.contents || graph.contents->empty() || format_to_write(path) != nullptr ||
+      names_stream(path))
     return out;
   const GivenInputs tensors = contents_of_inputs(graph);
   std::vector<std::pair<std::string, TensorView>> named;

@@ -46,10 +46,9 @@ Result<Safetensors> Safetensors::open(const std::string& path, std::size_t numbe
   out.path_ = path;
   auto file = PW_TRY(MappedFile::open(path));
   out.file_ = std::move(file);
-  for (const GraphFormat& format : graph_formats()) {
-    const std::string_view archive = text_of(out.file_);
-    if (format.tensors == nullptr || !format.recognise(archive)) continue;
-    auto tensors = format.tensors(archive, path, number);
+  const std::string_view bytes = text_of(out.file_);
+  if (const GraphFormat* format = format_with_tensors(bytes)) {
+    auto tensors = format->tensors(bytes, path, number);
     PW_TRY(out.file_.check_unchanged());
     if (!tensors) return forward(tensors);
     out.file_ = MappedFile::of(*tensors);

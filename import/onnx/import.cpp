@@ -556,7 +556,7 @@ Result<ReadGraph> read_onnx(const ContextPtr& context, const std::string& bytes,
 namespace pw {
 
 GraphFormat onnx_format() {
-  GraphFormat format{"ONNX", onnx::looks_like_onnx, onnx::read_onnx, onnx::example_models()};
+  GraphFormat format{"ONNX", onnx::looks_like_onnx, onnx::read_onnx, onnx::example_models};
   format.extension = ".onnx";
   format.write = export_onnx;
   return format;

@@ -36,7 +36,9 @@ std::string traits_of(const Op& op) {
 std::map<std::string, std::set<std::string>> foreign_names(const ForeignOps* foreign) {
   std::map<std::string, std::set<std::string>> out;
   for (const GraphFormat& format : graph_formats())
-    if (format.foreign_names != nullptr) out.merge(format.foreign_names(foreign));
+    if (format.foreign_names != nullptr)
+      for (const auto& [op, names] : format.foreign_names(foreign))
+        out[op].insert(names.begin(), names.end());
   return out;
 }
 

@@ -196,8 +196,8 @@ std::vector<Format> formats() {
          return done(safetensors_of_pt2(text, "mutant.pt2"));
        }});
   for (const GraphFormat& format : graph_formats())
-    if (!format.examples.empty())
-      out.push_back({fmt::format("graph_{}", out.size()), format.examples,
+    if (format.examples != nullptr)
+      out.push_back({fmt::format("graph_{}", out.size()), format.examples(),
                      [read = format.read](const ContextPtr& c, const std::string& text) {
                        return done(read(c, text, {.file = "mutant"}));
                      }});
