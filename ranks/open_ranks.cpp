@@ -41,8 +41,7 @@ Result<std::shared_ptr<Communicator>> open(const std::string& by, const EngineOp
       PW_TRY(cuda::open_nccl_ranks(own, PW_TRY(driver_of(options, own)), std::move(lost))));
 }
 
-constexpr RankLibrary kLibrary = {open, [] { return mpi_state(); },
-                                  [] { return cuda::nccl_state(); }};
+constexpr RankLibrary kLibrary = {open, mpi_state, cuda::nccl_state};
 
 }  // namespace
 

@@ -74,7 +74,7 @@ void check_exact_outputs(const CheckedRun& run, const Yardstick& yardstick,
     for (std::size_t i = 0; i < reports[rank].outputs.size(); ++i) {
       const Tensor &before = yardstick.before[rank][i], &reference = yardstick.reference[rank][i];
       OutputCheck& check = reports[rank].outputs[i];
-      if (!check.passed || !any_differs(before, reference)) continue;
+      if (!check.passed || is_float(before.dtype())) continue;
       const std::int64_t wrong = wrong_elements(before, reference, (*bounds)[rank][i]);
       if (wrong == 0) continue;
       check.passed = false;
