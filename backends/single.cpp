@@ -2,7 +2,7 @@
 #include <bit>
 #include <cmath>
 
-#include "graph/primitives.hpp"
+#include "graph/scalar_functions.hpp"
 
 namespace pw::single {
 namespace {

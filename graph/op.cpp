@@ -1,5 +1,7 @@
 #include "graph/op.hpp"
 
+#include "base/assert.hpp"
+
 namespace pw {
 
 PW_DEFAULT_SPECIAL_MEMBERS(Op);
@@ -28,7 +30,9 @@ int index_named(const Decls& decls, std::string_view name) {
 
 }  // namespace
 
-bool Op::does_work() const { return !traits.view && !is_literal() && name != "empty"; }
+bool Op::does_work() const {
+  return !traits.view && !is_literal() && primitive != Primitive::empty;
+}
 
 std::string_view name(Capturable capturable) {
   switch (capturable) {
@@ -56,8 +60,11 @@ Result<OpId> OpTable::declare(Op op) {
     if (ops_[known].span.valid()) d.secondary.push_back({ops_[known].span, "first declared here"});
     return fail(std::move(d));
   }
+  if (!op.imported) op.primitive = primitive_named(op.name);
+  const auto primitive = static_cast<std::size_t>(op.primitive);
   std::string name = op.name;
   OpId id = ops_.push_back(std::move(op));
+  primitives_[primitive] = id;
   ids_.emplace(std::move(name), id);
   return id;
 }
@@ -65,6 +72,11 @@ Result<OpId> OpTable::declare(Op op) {
 OpId OpTable::find(std::string_view name) const {
   auto it = ids_.find(name);
   return it == ids_.end() ? OpId() : it->second;
+}
+
+OpId OpTable::find(Primitive primitive) const {
+  PW_ASSERT(primitive != Primitive::none, "an op that is not a primitive has no row");
+  return primitives_[static_cast<std::size_t>(primitive)];
 }
 
 std::vector<std::string> OpTable::names() const {

@@ -3,6 +3,7 @@
 // generated code.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -12,6 +13,7 @@
 #include "base/diagnostic.hpp"
 #include "base/special_members.hpp"
 #include "graph/attribute.hpp"
+#include "graph/primitive.hpp"
 #include "graph/statement.hpp"
 
 namespace pw {
@@ -81,10 +83,11 @@ struct Op {
   std::vector<Statement> body;  ///< empty: opaque
   bool imported =
       false;  ///< from a dump, unknown to the library: any arity and attributes, stated types
+  Primitive primitive = Primitive::none;  ///< set by OpTable::declare
   bool local = false;  ///< declared by a graph's own text, which therefore prints it again
   [[nodiscard]] bool has_body() const { return !body.empty(); }
   /// Returns true for `constant`, a number of a graph's text.
-  [[nodiscard]] bool is_literal() const { return name == "constant"; }
+  [[nodiscard]] bool is_literal() const { return primitive == Primitive::constant; }
   /// Returns true if a node of the op computes or moves anything: neither a view, nor a literal,
   /// nor reserved memory. Engines launch, cost models count and predictions time such nodes.
   [[nodiscard]] bool does_work() const;
@@ -98,6 +101,7 @@ class OpTable {
   /// Declares an op. Fails (PW0203) if the name belongs to an op with another signature.
   Result<OpId> declare(Op op);
   [[nodiscard]] OpId find(std::string_view name) const;  ///< invalid when absent
+  [[nodiscard]] OpId find(Primitive primitive) const;    ///< invalid when absent
   [[nodiscard]] const Op& operator[](OpId id) const { return ops_[id]; }
   [[nodiscard]] std::vector<std::string> names() const;  ///< sorted
   [[nodiscard]] std::size_t size() const { return ops_.size(); }
@@ -105,6 +109,7 @@ class OpTable {
  private:
   IdVec<OpId, Op> ops_;
   std::map<std::string, OpId, std::less<>> ids_;
+  std::array<OpId, kPrimitives> primitives_ = {};
 };
 
 }  // namespace pw

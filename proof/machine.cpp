@@ -15,7 +15,7 @@
 
 #include <fmt/format.h>
 
-#include "graph/primitives.hpp"
+#include "graph/scalar_functions.hpp"
 #include "proof/index_levels.hpp"
 #include "tensor/numerics.hpp"
 

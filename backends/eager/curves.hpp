@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "graph/primitives.hpp"
+#include "graph/scalar_functions.hpp"
 
 namespace pw::eager {
 

@@ -10,7 +10,7 @@
 
 #include "backends/eager/kernels.hpp"
 #include "base/try.hpp"
-#include "graph/primitives.hpp"
+#include "graph/scalar_functions.hpp"
 #include "tensor/parallel.hpp"
 
 namespace pw::eager {

@@ -1,5 +1,5 @@
 #include "backends/eager/kernels.hpp"
-#include "graph/primitives.hpp"
+#include "graph/scalar_functions.hpp"
 
 namespace pw::eager {
 namespace {

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "backends/interpreter/kernels.hpp"
-#include "graph/primitives.hpp"
+#include "graph/scalar_functions.hpp"
 
 namespace pw {
 namespace {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "backends/interpreter/kernels.hpp"
-#include "graph/primitives.hpp"
+#include "graph/scalar_functions.hpp"
 #include "tensor/numerics.hpp"
 
 namespace pw {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "backends/interpreter/kernels.hpp"
-#include "graph/primitives.hpp"
+#include "graph/scalar_functions.hpp"
 
 namespace pw {
 namespace {

@@ -13,7 +13,7 @@
 
 #include "codegen/rowprogram/index.hpp"
 #include "graph/graph.hpp"
-#include "graph/primitives.hpp"
+#include "graph/scalar_functions.hpp"
 
 namespace pw::rows {
 

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "graph/primitives.hpp"
+#include "graph/scalar_functions.hpp"
 
 namespace pw::test {
 

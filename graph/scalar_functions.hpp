@@ -1,78 +1,13 @@
-// The primitives that compute, one row each, and their scalar definitions. The interpreter, eager
-// and row programs derive their tables from these rows; generated code calls the function pw_NAME
-// of tensor/prelude.cu. `sub` is written once below, and `pw_sub` once there.
+// Scalar definitions of the primitives that compute. The interpreter, eager and row programs derive
+// their tables from the rows of graph/primitive.hpp; generated code calls the function pw_NAME of
+// tensor/prelude.cu. `sub` is written once below, and `pw_sub` once there.
 #pragma once
 
 #include <cmath>
 #include <cstdint>
 #include <type_traits>
 
-/// X(name, operands): computed in the common dtype of the operands, which may be integers. Names
-/// are those of rules/ops/primitive.pwr. Comparisons are contiguous, from eq to ge.
-#define PW_NUMBER_PRIMITIVES(X) \
-  X(add, 2)                     \
-  X(sub, 2)                     \
-  X(mul, 2)                     \
-  X(div, 2)                     \
-  X(pow, 2)                     \
-  X(fmod, 2)                    \
-  X(remainder, 2)               \
-  X(atan2, 2)                   \
-  X(maximum, 2)                 \
-  X(minimum, 2)                 \
-  X(eq, 2)                      \
-  X(ne, 2)                      \
-  X(lt, 2)                      \
-  X(le, 2)                      \
-  X(gt, 2)                      \
-  X(ge, 2)                      \
-  X(select, 3)                  \
-  X(neg, 1)                     \
-  X(abs, 1)                     \
-  X(floor, 1)                   \
-  X(ceil, 1)                    \
-  X(trunc, 1)                   \
-  X(round, 1)
-/// X(name, operands): takes integers and b8 only; of b8 the lowest bit counts.
-#define PW_INTEGER_PRIMITIVES(X) \
-  X(bitwise_and, 2)              \
-  X(bitwise_or, 2)               \
-  X(bitwise_xor, 2)              \
-  X(shift_left, 2)               \
-  X(shift_right, 2)              \
-  X(bitwise_not, 1)
-/// X(name): takes one real, as a function of the C library; integers are converted to reals. In
-/// single precision all engines compute what the prelude does.
-#define PW_LIBM_PRIMITIVES(X) \
-  X(sqrt)                     \
-  X(exp)                      \
-  X(log)                      \
-  X(tanh)                     \
-  X(sin)                      \
-  X(cos)                      \
-  X(tan)                      \
-  X(asin)                     \
-  X(acos)                     \
-  X(atan)                     \
-  X(sinh)                     \
-  X(cosh)                     \
-  X(asinh)                    \
-  X(acosh)                    \
-  X(atanh)                    \
-  X(expm1)                    \
-  X(log1p)                    \
-  X(log2)                     \
-  X(log10)
-/// X(name): all primitives of one real.
-#define PW_REAL_PRIMITIVES(X) \
-  X(rsqrt)                    \
-  PW_LIBM_PRIMITIVES(X)
-/// X(name): reduces along one axis. Their kernels are in the files named reductions.
-#define PW_REDUCTION_PRIMITIVES(X) \
-  X(sum)                           \
-  X(mean)                          \
-  X(amax)                          \
-  X(amin)
+#include "graph/primitive.hpp"
 
 /// Functions that no library provides: those of the prelude, from the same text that generated
 /// kernels use. Compiled into this program without contraction of products and sums.
