@@ -158,7 +158,9 @@ class OrderedInterpreter final : public Backend {
   [[nodiscard]] Result<std::unique_ptr<Executable>> compile(const Graph& piece) override {
     Engine engine{"interpreter", single_kernels(), [](DType declared) { return declared; }};
     engine.special = [order = order_](const Graph& graph, NodeId node) -> RunCall {
-      if (graph.op_of(node).name != "unified_attention" || graph.op_of(node).has_body()) return {};
+      if (graph.op_of(node).primitive != Primitive::unified_attention ||
+          graph.op_of(node).has_body())
+        return {};
       const auto dtype = [&](std::size_t i) {
         return graph.context().types[graph.type(graph.operand(node, i))].dtype;
       };

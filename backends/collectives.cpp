@@ -113,11 +113,11 @@ Status all_gather(std::span<Call> group) {
   return {};
 }
 
-constexpr std::pair<std::string_view, Collective> kCollectives[] = {
-    {"all_reduce", all_reduce},
-    {"reduce_scatter", reduce_scatter},
-    {"all_gather", all_gather},
-    {"shard", shard},
+constexpr std::pair<Primitive, Collective> kCollectives[] = {
+    {Primitive::all_reduce, all_reduce},
+    {Primitive::reduce_scatter, reduce_scatter},
+    {Primitive::all_gather, all_gather},
+    {Primitive::shard, shard},
 };
 
 }  // namespace
@@ -130,9 +130,9 @@ void add_in_order(std::span<const Array> addends, DType declared, const Array& s
   }
 }
 
-Collective find_collective(std::string_view op) {
-  for (const auto& [name, collective] : kCollectives) {
-    if (name == op) return collective;
+Collective find_collective(Primitive op) {
+  for (const auto& [primitive, collective] : kCollectives) {
+    if (primitive == op) return collective;
   }
   return nullptr;
 }

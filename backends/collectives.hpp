@@ -18,7 +18,7 @@ using Collective = Status (*)(std::span<Call> group);
 
 /// Returns the kernel for all_reduce, reduce_scatter, all_gather, or shard (which sends nothing but
 /// depends on the rank); null for any other op.
-[[nodiscard]] Collective find_collective(std::string_view op);
+[[nodiscard]] Collective find_collective(Primitive op);
 /// Returns the group that the node's attribute names, or null if it names none.
 [[nodiscard]] const std::string* group_name(const Graph& graph, NodeId node);
 /// Returns the named groups whose size an op's `world` states; they consist of neighbouring ranks.

@@ -21,8 +21,9 @@ std::int64_t number(const Context& context, const Symbols& symbols, DimId dim) {
 }  // namespace
 
 bool is_library_call(const Op& op) {
-  constexpr std::array kCalls{"mm", "addmm", "scaled_mm", "unified_attention"};
-  return !op.has_body() && std::find(kCalls.begin(), kCalls.end(), op.name) != kCalls.end();
+  return !op.has_body() &&
+         among(op.primitive, {Primitive::mm, Primitive::addmm, Primitive::scaled_mm,
+                              Primitive::unified_attention});
 }
 
 DType Call::operand_dtype(std::size_t i) const {
@@ -114,7 +115,7 @@ Result<std::vector<std::int64_t>> group_ends(const Call& call) {
   return ends;
 }
 
-Kernel find_kernel(KernelTable table, std::string_view op) {
+Kernel find_kernel(KernelTable table, Primitive op) {
   for (const KernelEntry& entry : table) {
     if (entry.op == op) return entry.kernel;
   }
@@ -122,8 +123,9 @@ Kernel find_kernel(KernelTable table, std::string_view op) {
 }
 
 bool runs_op(KernelTable table, const Op& op) {
-  return find_kernel(table, op.name) != nullptr ||
-         find_kernel(layout_kernels(), op.name) != nullptr || find_collective(op.name) != nullptr;
+  return find_kernel(table, op.primitive) != nullptr ||
+         find_kernel(layout_kernels(), op.primitive) != nullptr ||
+         find_collective(op.primitive) != nullptr;
 }
 
 tl::unexpected<Diagnostics> fail_call(const Call& call, std::string_view code, std::string message,

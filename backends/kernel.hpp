@@ -51,7 +51,7 @@ struct Call {
 
 using Kernel = Status (*)(Call&);
 struct KernelEntry {
-  std::string_view op;
+  Primitive op;
   Kernel kernel;
 };
 using KernelTable = std::span<const KernelEntry>;
@@ -65,7 +65,7 @@ using KernelTable = std::span<const KernelEntry>;
 /// do not ascend or exceed the rows of operand 0.
 [[nodiscard]] Result<std::vector<std::int64_t>> group_ends(const Call& call);
 /// Returns the table's kernel for an op, or null.
-[[nodiscard]] Kernel find_kernel(KernelTable table, std::string_view op);
+[[nodiscard]] Kernel find_kernel(KernelTable table, Primitive op);
 /// Returns true if an engine with this table runs a node of the op without expanding its body: from
 /// the table, as a layout op, or as a collective.
 [[nodiscard]] bool runs_op(KernelTable table, const Op& op);

@@ -103,17 +103,17 @@ Status empty(Call& call) {
 }
 
 constexpr KernelEntry kTable[] = {
-    {"reshape", reshape},
-    {"transpose", transpose},
-    {"slice", slice},
-    {"split", split},
-    {"expand", expand},
-    {"cat", cat},
-    {"constant", constant},
-    {"full", constant},
-    {"empty", empty},
-    {"extent", constant},
-    {"unified_kv_cache_update", update_cache},
+    {Primitive::reshape, reshape},
+    {Primitive::transpose, transpose},
+    {Primitive::slice, slice},
+    {Primitive::split, split},
+    {Primitive::expand, expand},
+    {Primitive::cat, cat},
+    {Primitive::constant, constant},
+    {Primitive::full, constant},
+    {Primitive::empty, empty},
+    {Primitive::extent, constant},
+    {Primitive::unified_kv_cache_update, update_cache},
 };
 
 }  // namespace

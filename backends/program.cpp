@@ -66,7 +66,7 @@ bool has_no_tensor(const Graph& graph, ValueId value) {
 
 namespace {
 
-RunCall kernel_of(KernelTable table, std::string_view op) {
+RunCall kernel_of(KernelTable table, Primitive op) {
   Kernel kernel = find_kernel(table, op);
   if (kernel == nullptr) kernel = find_kernel(layout_kernels(), op);
   return kernel == nullptr ? RunCall() : RunCall(kernel);
@@ -160,7 +160,7 @@ void OpProgram::find_output_places() {
     bool reshaped = false;
     for (; !graph_.is_input(value); reshaped = true) {
       const NodeId producer = graph_.producer(value);
-      if (graph_.op_of(producer).name != "reshape") break;
+      if (graph_.op_of(producer).primitive != Primitive::reshape) break;
       value = graph_.operand(producer, 0);
     }
     if (reshaped && !graph_.is_input(value)) reshaped_places_[value].push_back(i);
@@ -175,7 +175,7 @@ Status OpProgram::choose_kernels() {
   std::set<std::string> lacking;
   NodeId first;
   for (NodeId node : graph_.order()) {
-    const std::string& op = graph_.op_of(node).name;
+    const Primitive op = graph_.op_of(node).primitive;
     if (const Collective collective = find_collective(op); collective != nullptr) {
       instructions_.push_back({node, {}, collective, group_of(graph_, node, stated), {}});
       continue;
@@ -192,7 +192,7 @@ Status OpProgram::choose_kernels() {
     }
     if (!kernel) {
       if (lacking.empty()) first = node;
-      lacking.insert(op);
+      lacking.insert(graph_.op_of(node).name);
     }
     instructions_.push_back({node, std::move(kernel), nullptr, {}, {}});
   }

@@ -120,7 +120,7 @@ class ProgramMaker {
       const auto* value = attribute ? std::get_if<std::int64_t>(attribute) : nullptr;
       return value == nullptr ? -1 : (*value + 2) % 2;
     };
-    if (graph_.op_of(n).name != "transpose" || axis("dim0") + axis("dim1") != 1 ||
+    if (graph_.op_of(n).primitive != Primitive::transpose || axis("dim0") + axis("dim1") != 1 ||
         graph_.users(v) != std::vector<NodeId>{user})
       return std::nullopt;
     const bool by_itself = std::any_of(units_.begin(), units_.end(), [&](const rows::RunUnit& u) {

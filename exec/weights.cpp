@@ -126,11 +126,13 @@ std::optional<InputRole> role_of_operand(std::string_view operand) {
   return std::nullopt;
 }
 
-bool is_product(std::string_view op) { return op == "mm" || op == "addmm" || op == "scaled_mm"; }
+bool is_product(Primitive op) {
+  return among(op, {Primitive::mm, Primitive::addmm, Primitive::scaled_mm});
+}
 /// Ops whose result holds the operand's own numbers.
-bool passes_on(std::string_view op) {
-  return op == "transpose" || op == "reshape" || op == "detach" || op == "slice" ||
-         op == "expand" || op == "cast";
+bool passes_on(Primitive op) {
+  return among(op, {Primitive::transpose, Primitive::reshape, Primitive::detach, Primitive::slice,
+                    Primitive::expand, Primitive::cast});
 }
 
 const Type* known_type(const Graph& graph, ValueId value) {
@@ -163,9 +165,9 @@ std::optional<Found> role_at(const Graph& graph, NodeId node, std::size_t operan
   const std::size_t declared = std::min(operand, op.operands.empty() ? 0 : op.operands.size() - 1);
   const std::string_view name =
       op.operands.empty() ? std::string_view() : std::string_view(op.operands[declared].name);
-  if (is_product(op.name) && name == "b")
+  if (is_product(op.primitive) && name == "b")
     return Found{InputRole::matrix, first_dim(graph, graph.operand(node, operand))};
-  if (is_product(op.name) && name == "sb")
+  if (is_product(op.primitive) && name == "sb")
     return Found{InputRole::matrix_scale, first_dim(graph, graph.operand(node, 1))};
   if (const auto role = role_of_operand(name)) {
     const bool looks_up = *role == InputRole::positions || *role == InputRole::indices;
@@ -173,8 +175,8 @@ std::optional<Found> role_at(const Graph& graph, NodeId node, std::size_t operan
   }
   const Type* type = known_type(graph, graph.operand(node, operand));
   const bool vector = type != nullptr && type->shape.size() <= 1;
-  if (op.name == "mul" && vector) return Found{InputRole::gain, {}};
-  if (op.name == "div" && operand == 1) return Found{InputRole::scale, {}};
+  if (op.primitive == Primitive::mul && vector) return Found{InputRole::gain, {}};
+  if (op.primitive == Primitive::div && operand == 1) return Found{InputRole::scale, {}};
   return std::nullopt;
 }
 
@@ -183,7 +185,7 @@ std::optional<Found> role_by_use(const Graph& graph, ValueId value, int depth) {
   for (UseId use = graph.first_use(value); use.valid(); use = graph.next_use(use)) {
     const NodeId node = graph.user(use);
     if (auto found = role_at(graph, node, graph.use_operand(use))) return found;
-    if (depth > 0 && passes_on(graph.op_of(node).name)) {
+    if (depth > 0 && passes_on(graph.op_of(node).primitive)) {
       if (auto found = role_by_use(graph, graph.result(node), depth - 1)) return found;
     }
   }

@@ -221,7 +221,7 @@ Result<ValueId> Builder::number(const Expr& e) {
 /// Builds a number that is known only at run time as an i64 of rank 0. Next to tensors of rank 0
 /// that are narrower than f32 it would determine how the result is rounded.
 Result<ValueId> Builder::extent(DimId value, const Expr& e) {
-  const OpId op = context_.ops.find("extent");
+  const OpId op = context_.ops.find(Primitive::extent);
   const DType type = number_type(DType::i64);
   if (!op.valid() || (options_.scalars && is_float(*options_.scalars)))
     return error(e, "PW0321",
@@ -313,7 +313,7 @@ Result<ValueId> Builder::node_of(OpId op, Values operands, std::string_view attr
 }
 
 Result<ValueId> Builder::cast_value(ValueId from, DType to, const Expr& e) {
-  OpId op = context_.ops.find("cast");
+  OpId op = context_.ops.find(Primitive::cast);
   if (!op.valid()) return error(e, "PW0320", "the op library is not loaded: there is no `cast`");
   return node_of(op, {from}, "dtype", to, e);
 }
@@ -550,7 +550,7 @@ Status Builder::statement(const Statement& s) {
 
 ValueId add_constant(Graph& graph, double value, DType dtype, NodeId like) {
   Context& context = graph.context();
-  OpId op = context.ops.find("constant");
+  OpId op = context.ops.find(Primitive::constant);
   if (!op.valid()) {
     Op decl;
     decl.name = "constant";

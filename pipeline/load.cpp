@@ -80,7 +80,7 @@ std::set<std::string> groups_of(const Graph& graph) {
   for (NodeId n = graph.first(); n.valid(); n = graph.next(n)) {
     const Op& op = graph.op_of(n);
     const std::string* group = group_name(graph, n);
-    if (group != nullptr && (op.traits.collective || find_collective(op.name) != nullptr))
+    if (group != nullptr && (op.traits.collective || find_collective(op.primitive) != nullptr))
       out.insert(*group);
   }
   return out;

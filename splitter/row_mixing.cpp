@@ -22,6 +22,8 @@
 namespace pw {
 namespace {
 
+using P = Primitive;
+
 constexpr int kMaxDepth = 16;  // nesting of bodies
 
 class Search {
@@ -49,7 +51,8 @@ class Search {
   /// Follows parts through a node of the whole graph. Returns how a part meets rows that are not a
   /// part, or empty.
   std::string through(const Graph& graph, NodeId n) {
-    const bool scatters = graph.op_of(n).traits.collective || graph.op_of(n).name == "shard";
+    const bool scatters =
+        graph.op_of(n).traits.collective || graph.op_of(n).primitive == Primitive::shard;
     if (scatters) {
       if (const std::string how = scattered(graph, n); !how.empty()) return how;
     }
@@ -148,49 +151,41 @@ class Search {
   }
 
   std::string of_primitive(const Graph& graph, NodeId n) {
-    const std::string& op = graph.op_of(n).name;
-    constexpr std::array kReductions{"sum", "mean", "amax", "amin", "prod", "argmax", "argmin"};
-    if (std::find(kReductions.begin(), kReductions.end(), op) != kReductions.end())
+    const P op = graph.op_of(n).primitive;
+    if (class_of(op) == PrimitiveClass::reduction || among(op, {P::prod, P::argmax, P::argmin}))
       return of_reduction(graph, n);
-    if (op == "sort" || op == "topk")
+    if (among(op, {P::sort, P::topk}))
       return over(graph, n, 0, axis(graph, n, 0), "it sorts dim {}");
-    if (op == "index" || op == "index_put") return of_indices(graph, n, op == "index" ? 1 : 2);
-    if (op == "keep_topk") return over(graph, n, 0, rank(graph, n, 0) - 1, "it sorts dim {}");
+    if (among(op, {P::index, P::index_put})) return of_indices(graph, n, op == P::index ? 1 : 2);
+    if (op == P::keep_topk) return over(graph, n, 0, rank(graph, n, 0) - 1, "it sorts dim {}");
     if (const auto product = product_of(graph.op_of(n)))
       return over(graph, n, product->a, rank(graph, n, product->a) - 1, "it adds up over dim {}");
-    if (op == "bmm") return over(graph, n, 0, rank(graph, n, 0) - 1, "it adds up over dim {}");
+    if (op == P::bmm) return over(graph, n, 0, rank(graph, n, 0) - 1, "it adds up over dim {}");
     if (const auto first = first_mixed(op))
       return of_window(graph, n, [&](std::size_t ranks) { return ranks == 1 ? 0 : *first; });
     if (const auto last = window_dims(graph, n))
       return of_window(graph, n, [&](std::size_t ranks) { return ranks - std::min(ranks, *last); });
-    if (op == "extent") return of_extent(graph, n);
-    if (op == "slice") return of_slice(graph, n);
+    if (op == P::extent) return of_extent(graph, n);
+    if (op == P::slice) return of_slice(graph, n);
     if (graph.op_of(n).traits.collective) return of_collective(graph, n);
-    if (op == "split") return of_split(graph, n);
-    if (op == "cat") return of_cat(graph, n);
-    if (op == "reshape") return of_reshape(graph, n);
+    if (op == P::split) return of_split(graph, n);
+    if (op == P::cat) return of_cat(graph, n);
+    if (op == P::reshape) return of_reshape(graph, n);
     return "";
   }
 
   /// Returns, for ops that attend or convolve, the operands' first dim whose places interact.
-  static std::optional<std::size_t> first_mixed(const std::string& op) {
-    static const std::map<std::string, std::size_t, std::less<>> kFirst = {
-        {"scaled_attention", 1},
-        {"scaled_attention_gradient", 1},
-        {"convolution", 1},
-        {"transposed_convolution", 1},
-        {"convolution_weight_gradient", 0}};
-    const auto it = kFirst.find(op);
-    return it == kFirst.end() ? std::nullopt : std::optional(it->second);
+  static std::optional<std::size_t> first_mixed(Primitive op) {
+    if (op == P::convolution_weight_gradient) return 0;
+    if (among(op, {P::scaled_attention, P::scaled_attention_gradient, P::convolution,
+                   P::transposed_convolution}))
+      return 1;
+    return std::nullopt;
   }
   /// Returns the number of last dims over which an op moves windows, from the length of its
   /// attribute.
   std::optional<std::size_t> window_dims(const Graph& graph, NodeId n) {
-    constexpr std::array kWindows{"max_pool",         "max_unpool",        "avg_pool",
-                                  "avg_unpool",       "adaptive_avg_pool", "adaptive_avg_unpool",
-                                  "upsample_nearest", "upsample_linear"};
-    const std::string& op = graph.op_of(n).name;
-    if (std::find(kWindows.begin(), kWindows.end(), op) == kWindows.end()) return std::nullopt;
+    if (class_of(graph.op_of(n).primitive) != PrimitiveClass::window) return std::nullopt;
     std::size_t most = 0;
     for (const char* of : {"kernel", "size", "scales"}) {
       const Attribute* given = graph.attribute(n, of);
@@ -288,7 +283,7 @@ class Search {
     if (from == nullptr || type == Types::unknown()) return "";
     const Shape& to = context_.types[type].shape;
     if (*from == to || from->size() != to.size()) return "";
-    const Shape& part = graph.op_of(n).name == "all_gather" ? *from : to;
+    const Shape& part = graph.op_of(n).primitive == Primitive::all_gather ? *from : to;
     for (std::size_t i = 0; i < part.size(); ++i)
       if ((*from)[i] != to[i] && context_.dims.rising(part[i], tokens_, facts_))
         return fmt::format("its parts of dim {} have padding each", context_.dims.print(part[i]));

@@ -26,7 +26,9 @@ bool is_constant(const Graph& graph, NodeId n) {
   return graph.operand_count(n) == 0 && graph.op_of(n).is_literal();
 }
 
-bool is_allocation(const Graph& graph, NodeId n) { return graph.op_of(n).name == "empty"; }
+bool is_allocation(const Graph& graph, NodeId n) {
+  return graph.op_of(n).primitive == Primitive::empty;
+}
 
 /// Returns true if the node may move to any place where its operands exist.
 bool is_pure(const Graph& graph, NodeId n) {

@@ -18,56 +18,24 @@
 namespace pw {
 namespace {
 
+using P = Primitive;
+
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 using Numbers = std::vector<double>;
 
 enum class StepKind : std::uint8_t { move, pointwise, sum, product, extreme, other };
 
-StepKind kind_of(std::string_view op) {
-  static const std::map<std::string_view, StepKind> kKinds = {
-      {"reshape", StepKind::move},
-      {"transpose", StepKind::move},
-      {"slice", StepKind::move},
-      {"split", StepKind::move},
-      {"cat", StepKind::move},
-      {"expand", StepKind::move},
-      {"embedding", StepKind::move},
-      {"index", StepKind::move},
-      {"clone", StepKind::move},
-      {"all_gather", StepKind::move},
-      {"shard", StepKind::move},
-      {"upsample_nearest", StepKind::move},
-      {"constant", StepKind::move},
-      {"full", StepKind::move},
-      {"empty", StepKind::move},
-      {"extent", StepKind::move},
-      {"iota", StepKind::move},
-      {"sum", StepKind::sum},
-      {"mean", StepKind::sum},
-      {"cumsum", StepKind::sum},
-      {"avg_pool", StepKind::sum},
-      {"adaptive_avg_pool", StepKind::sum},
-      {"upsample_linear", StepKind::sum},
-      {"all_reduce", StepKind::sum},
-      {"reduce_scatter", StepKind::sum},
-      {"mm", StepKind::product},
-      {"addmm", StepKind::product},
-      {"bmm", StepKind::product},
-      {"grouped_mm", StepKind::product},
-      {"scaled_mm", StepKind::product},
-      {"prod", StepKind::product},
-      {"cumprod", StepKind::product},
-      {"convolution", StepKind::product},
-      {"transposed_convolution", StepKind::product},
-      {"convolution_weight_gradient", StepKind::product},
-      {"amax", StepKind::extreme},
-      {"amin", StepKind::extreme},
-      {"sort", StepKind::extreme},
-      {"topk", StepKind::extreme},
-      {"max_pool", StepKind::extreme},
-  };
-  if (const auto found = kKinds.find(op); found != kKinds.end()) return found->second;
-  return find_pointwise(op) != nullptr ? StepKind::pointwise : StepKind::other;
+StepKind kind_of(Primitive op) {
+  const PrimitiveClass of = class_of(op);
+  if (of == PrimitiveClass::layout || of == PrimitiveClass::source ||
+      among(op, {P::embedding, P::index, P::all_gather, P::shard, P::upsample_nearest}))
+    return StepKind::move;
+  if (among(op, {P::sum, P::mean, P::cumsum, P::avg_pool, P::adaptive_avg_pool, P::upsample_linear,
+                 P::all_reduce, P::reduce_scatter}))
+    return StepKind::sum;
+  if (of == PrimitiveClass::product || among(op, {P::prod, P::cumprod})) return StepKind::product;
+  if (among(op, {P::amax, P::amin, P::sort, P::topk, P::max_pool})) return StepKind::extreme;
+  return is_pointwise(op) ? StepKind::pointwise : StepKind::other;
 }
 
 /// The element type that an engine adds up in.
@@ -204,8 +172,9 @@ class BoundedRun {
   [[nodiscard]] bool is_data(const BoundedProgram::Step& step, std::size_t i) const {
     const ValueId value = graph_.operand(step.node, i);
     if (!value.valid()) return false;
-    const std::string& op = graph_.op_of(step.node).name;
-    if (kind_of(op) == StepKind::move) return i == 0 || (op != "embedding" && op != "index");
+    const Primitive op = graph_.op_of(step.node).primitive;
+    if (kind_of(op) == StepKind::move)
+      return i == 0 || !among(op, {Primitive::embedding, Primitive::index});
     return is_float(dtype_of(value));
   }
   [[nodiscard]] bool of_integers(const BoundedProgram::Step& step) const {
@@ -252,7 +221,7 @@ class BoundedRun {
     for (std::size_t rank = 0; rank < values_.size(); ++rank)
       for (std::size_t r = 0; r < results[rank].size(); ++r)
         values_[rank][graph_.result(step.node, r).index].exact = std::move(results[rank][r]);
-    const StepKind kind = kind_of(graph_.op_of(step.node).name);
+    const StepKind kind = kind_of(graph_.op_of(step.node).primitive);
     if (of_integers(step) && kind != StepKind::move && kind != StepKind::pointwise)
       return integers(step);
     switch (kind) {
@@ -321,7 +290,7 @@ class BoundedRun {
   void pointwise(const BoundedProgram::Step& step) {
     const ValueId to = graph_.result(step.node);
     PointwiseStep p;
-    p.function = find_pointwise(graph_.op_of(step.node).name);
+    p.function = find_pointwise(graph_.op_of(step.node).primitive);
     p.to = dtype_of(to);
     for (std::size_t i = 0; i < graph_.operand_count(step.node); ++i)
       p.from.push_back(dtype_of(graph_.operand(step.node, i)));
@@ -383,8 +352,9 @@ class BoundedRun {
                  end = format_of(ranged(accumulator)).largest,
                  normal = std::ldexp(1.0, format_of(ranged(accumulator)).smallest),
                  smallest_result = std::ldexp(1.0, format_of(ranged(dtype)).smallest);
-    const std::string& op = graph_.op_of(step.node).name;
-    const bool divides = op == "mean" || op == "avg_pool" || op == "adaptive_avg_pool";
+    const bool divides =
+        among(graph_.op_of(step.node).primitive,
+              {Primitive::mean, Primitive::avg_pool, Primitive::adaptive_avg_pool});
     const Numbers exact = elements_of<double>(y.exact);
     y.error.assign(exact.size(), 0);
     if (y.reach.empty()) y.reach.assign(exact.size(), RangeState::inside);
@@ -483,7 +453,8 @@ class BoundedRun {
                                      })),
                  terms = PW_TRY(apply(
                      step, [](const Traced& x, std::size_t) { return Numbers(x.count(), 1); }));
-    const bool chain = graph_.op_of(step.node).name.find("prod") != std::string::npos;
+    const bool chain =
+        among(graph_.op_of(step.node).primitive, {Primitive::prod, Primitive::cumprod});
     each_result(step, [&](Traced& y, std::size_t rank, std::size_t r) {
       Numbers error = most[rank][r];
       for (std::size_t i = 0; i < error.size(); ++i) error[i] -= least[rank][r][i];
@@ -609,7 +580,7 @@ std::vector<bool> returned_values(const Graph& graph) {
   for (ValueId output : graph.outputs()) out[output.index] = true;
   const std::vector<NodeId> order = graph.order();
   for (auto node = order.rbegin(); node != order.rend(); ++node) {
-    if (kind_of(graph.op_of(*node).name) != StepKind::move) continue;
+    if (kind_of(graph.op_of(*node).primitive) != StepKind::move) continue;
     for (std::size_t r = 0; r < graph.result_count(*node); ++r)
       if (out[graph.result(*node, r).index])
         for (ValueId operand : graph.operands(*node))
@@ -624,8 +595,8 @@ Graph without_fp8(const Graph& graph) {
   Graph out = graph;
   Types& types = graph.context().types;
   for (NodeId node : graph.order()) {
-    const std::string& op = graph.op_of(node).name;
-    if (op == "cast" || kind_of(op) == StepKind::other) continue;
+    const Primitive op = graph.op_of(node).primitive;
+    if (op == Primitive::cast || kind_of(op) == StepKind::other) continue;
     for (std::size_t r = 0; r < graph.result_count(node); ++r) {
       const ValueId value = graph.result(node, r);
       if (graph.type(value) == Types::unknown()) continue;
@@ -649,14 +620,15 @@ Result<BoundedProgram> BoundedProgram::make(const Graph& graph) {
   for (NodeId node : g.order()) {
     Step step;
     step.node = node;
-    const std::string& op = g.op_of(node).name;
+    const Primitive op = g.op_of(node).primitive;
     step.collective = find_collective(op);
     if (step.collective != nullptr) step.group = group_of(g, node, stated);
     if (step.collective == nullptr) step.kernel = find_kernel(exact_kernels(), op);
     if (step.collective == nullptr && step.kernel == nullptr)
       step.kernel = find_kernel(layout_kernels(), op);
     if (step.collective == nullptr && step.kernel == nullptr)
-      return fail(error_in("graph " + g.name, kNoKernel, "no error bound is known of op " + op));
+      return fail(error_in("graph " + g.name, kNoKernel,
+                           "no error bound is known of op " + g.op_of(node).name));
     for (std::size_t r = 0; r < g.result_count(node); ++r)
       step.output = step.output || returned[g.result(node, r).index];
     program.steps_.push_back(step);
@@ -678,14 +650,14 @@ Result<std::vector<BoundedOutputs>> BoundedProgram::run(
 double BoundedProgram::coarsest_step() const {
   double coarsest = 0, of_outputs = 0;
   for (const Step& step : steps_) {
-    const std::string& op = graph_.op_of(step.node).name;
+    const Primitive op = graph_.op_of(step.node).primitive;
     if (kind_of(op) == StepKind::move) continue;
     for (std::size_t r = 0; r < graph_.result_count(step.node); ++r) {
       const ValueId value = graph_.result(step.node, r);
       if (graph_.type(value) == Types::unknown()) continue;
       const DType dtype = graph_.context().types[graph_.type(value)].dtype;
-      if (is_fp8(dtype) && op == "cast") continue;  // exact values round to it
-      double& most = op == "cast" && step.output ? of_outputs : coarsest;
+      if (is_fp8(dtype) && op == Primitive::cast) continue;  // exact values round to it
+      double& most = op == Primitive::cast && step.output ? of_outputs : coarsest;
       most = std::max(most, unit_of(dtype));
     }
   }

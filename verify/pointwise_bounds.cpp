@@ -14,6 +14,8 @@
 namespace pw {
 namespace {
 
+using P = Primitive;
+
 constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 constexpr double kFunctionSteps = 8;  // roundings that an engine's exp, log, … may be off by
 
@@ -36,16 +38,16 @@ double integer_function(const double* x) {
 double same(const double* x) { return x[0]; }
 
 /// Returns true if a result of 0 is not the function's own, but what underflow left of it.
-bool vanished(std::string_view op, const PointwiseElement& e) {
-  if (op == "mul") return e.x[0] != 0 && e.x[1] != 0;
-  return op == "exp" || ((op == "div" || op == "pow") && e.x[0] != 0);
+bool vanished(Primitive op, const PointwiseElement& e) {
+  if (op == P::mul) return e.x[0] != 0 && e.x[1] != 0;
+  return op == P::exp || (among(op, {P::div, P::pow}) && e.x[0] != 0);
 }
 
-#define PW_NUMBERS(name, operands) {#name, number_function<scalar::name, operands>, operands},
-#define PW_INTEGERS(name, operands) {#name, integer_function<scalar::name, operands>, operands},
-#define PW_REALS(name) {#name, number_function<scalar::name, 1>, 1},
+#define PW_NUMBERS(name, operands) {P::name, number_function<scalar::name, operands>, operands},
+#define PW_INTEGERS(name, operands) {P::name, integer_function<scalar::name, operands>, operands},
+#define PW_REALS(name) {P::name, number_function<scalar::name, 1>, 1},
 constexpr PointwiseFunction kFunctions[] = {PW_NUMBER_PRIMITIVES(PW_NUMBERS) PW_INTEGER_PRIMITIVES(
-    PW_INTEGERS) PW_REAL_PRIMITIVES(PW_REALS){"cast", same, 1}};
+    PW_INTEGERS) PW_REAL_PRIMITIVES(PW_REALS){P::cast, same, 1}};
 #undef PW_NUMBERS
 #undef PW_INTEGERS
 #undef PW_REALS
@@ -58,34 +60,30 @@ enum class Way : std::uint8_t {
   bits,      ///< of whole numbers
 };
 
-Way way_of(std::string_view op) {
-  constexpr std::string_view kExact[] = {"neg",   "abs",   "maximum", "minimum",   "floor", "ceil",
-                                         "trunc", "round", "select",  "remainder", "fmod"},
-                             kRounded[] = {"add", "sub", "mul", "div", "sqrt", "cast"},
-                             kCompared[] = {"eq", "ne", "lt", "le", "gt", "ge"};
-  const auto among = [&](const auto& names) {
-    return std::find(std::begin(names), std::end(names), op) != std::end(names);
-  };
-  if (among(kExact)) return Way::exact;
-  if (among(kRounded)) return Way::rounded;
-  if (among(kCompared)) return Way::compared;
-  return op.starts_with("bitwise") ? Way::bits : Way::function;
+Way way_of(Primitive op) {
+  if (among(op, {P::neg, P::abs, P::maximum, P::minimum, P::floor, P::ceil, P::trunc, P::round,
+                 P::select, P::remainder, P::fmod}))
+    return Way::exact;
+  if (among(op, {P::add, P::sub, P::mul, P::div, P::sqrt, P::cast})) return Way::rounded;
+  if (among(op, {P::eq, P::ne, P::lt, P::le, P::gt, P::ge})) return Way::compared;
+  if (among(op, {P::bitwise_and, P::bitwise_or, P::bitwise_xor, P::bitwise_not})) return Way::bits;
+  return Way::function;
 }
 
-bool is_sum(std::string_view op) { return op == "add" || op == "sub"; }
+bool is_sum(Primitive op) { return among(op, {P::add, P::sub}); }
 /// Ops that pass a sum on, as one.
-bool keeps_sum(std::string_view op) { return is_sum(op) || op == "neg" || op == "cast"; }
+bool keeps_sum(Primitive op) { return is_sum(op) || among(op, {P::neg, P::cast}); }
 
 /// Where the function ends: beyond there is no number.
-bool has_domain(std::string_view op) {
-  return op == "log" || op == "log2" || op == "log10" || op == "log1p" || op == "rsqrt" ||
-         op == "asin" || op == "acos" || op == "acosh" || op == "atanh";
+bool has_domain(Primitive op) {
+  return among(
+      op, {P::log, P::log2, P::log10, P::log1p, P::rsqrt, P::asin, P::acos, P::acosh, P::atanh});
 }
 
 /// Returns true if an infinite or undefined result of finite operands is the function's own.
-bool is_pole(std::string_view op, const PointwiseElement& e) {
+bool is_pole(Primitive op, const PointwiseElement& e) {
   if (std::isnan(e.result) || has_domain(op)) return true;
-  return (op == "div" && e.x[1] == 0) || (op == "pow" && e.x[0] == 0);
+  return (op == P::div && e.x[1] == 0) || (op == P::pow && e.x[0] == 0);
 }
 
 }  // namespace
@@ -109,9 +107,9 @@ double rounded_error(DType dtype, double before, double error) {
                   distance(rounded(dtype, before + error), exact));
 }
 
-const PointwiseFunction* find_pointwise(std::string_view op) {
+const PointwiseFunction* find_pointwise(Primitive op) {
   for (const PointwiseFunction& function : kFunctions)
-    if (function.name == op) return &function;
+    if (function.op == op) return &function;
   return nullptr;
 }
 
@@ -124,7 +122,7 @@ DType PointwiseStep::common() const {
 
 /// How far the result may move where all operands move within their errors.
 double PointwiseStep::spread(const PointwiseElement& e) const {
-  const std::string_view op = function->name;
+  const Primitive op = function->op;
   const double total = e.error[0] + (function->operands > 1 ? e.error[1] : 0) +
                        (function->operands > 2 ? e.error[2] : 0);
   if (total == 0) return 0;
@@ -134,12 +132,12 @@ double PointwiseStep::spread(const PointwiseElement& e) const {
   if (way_of(op) == Way::compared)
     return std::fabs(e.x[0] - e.x[1]) <= e.error[0] + e.error[1] ? 1 : 0;
   if (is_sum(op)) return e.error[0] + e.error[1];
-  if (op == "neg" || op == "abs") return e.error[0];
-  if (op == "mul")
+  if (among(op, {P::neg, P::abs})) return e.error[0];
+  if (op == P::mul)
     return std::fabs(e.x[0]) * e.error[1] + std::fabs(e.x[1]) * e.error[0] +
            e.error[0] * e.error[1];
-  if (op == "sin" || op == "cos") return std::min(e.error[0], 2.0);
-  if (op == "select") {
+  if (among(op, {P::sin, P::cos})) return std::min(e.error[0], 2.0);
+  if (op == P::select) {
     const double chosen = e.x[0] != 0 ? e.error[1] : e.error[2];
     return e.error[0] == 0 ? chosen : distance(e.x[1], e.x[2]) + std::max(e.error[1], e.error[2]);
   }
@@ -147,12 +145,12 @@ double PointwiseStep::spread(const PointwiseElement& e) const {
 }
 
 double PointwiseStep::at_ends(const PointwiseElement& e) const {
-  const std::string_view op = function->name;
-  const bool whole = way_of(op) == Way::bits || op == "div";
+  const Primitive op = function->op;
+  const bool whole = way_of(op) == Way::bits || op == P::div;
   if (whole && !is_float(to) && to != DType::b8) return kUnbounded;
-  if (op == "div" && std::fabs(e.x[1]) <= e.error[1]) return kUnbounded;
-  if (op == "cast" && to == DType::b8) return std::fabs(e.x[0]) <= e.error[0] ? 1 : 0;
-  if (op == "fmod" || op == "remainder") {
+  if (op == P::div && std::fabs(e.x[1]) <= e.error[1]) return kUnbounded;
+  if (op == P::cast && to == DType::b8) return std::fabs(e.x[0]) <= e.error[0] ? 1 : 0;
+  if (among(op, {P::fmod, P::remainder})) {
     const double low = std::floor((e.x[0] - e.error[0]) / (std::fabs(e.x[1]) + e.error[1])),
                  high = std::floor((e.x[0] + e.error[0]) / (std::fabs(e.x[1]) - e.error[1]));
     if (low != high) return std::fabs(e.x[1]) + e.error[1];
@@ -164,12 +162,12 @@ double PointwiseStep::at_ends(const PointwiseElement& e) const {
       const auto k = static_cast<std::size_t>(i);
       x[k] += (ends >> i & 1) != 0 ? e.error[k] : -e.error[k];
       if (from[k] == DType::b8) x[k] = std::clamp(x[k], 0.0, 1.0);
-      if (op == "sqrt") x[k] = std::max(x[k], 0.0);
+      if (op == P::sqrt) x[k] = std::max(x[k], 0.0);
     }
     double y = function->of(x.data());
-    if (op == "cast" && !is_float(to)) y = rounded(to, y);
+    if (op == P::cast && !is_float(to)) y = rounded(to, y);
     // Rounding decides between two neighbours, and no more.
-    if (op == "cast" && !is_float(to)) y = std::clamp(y, e.result - 1, e.result + 1);
+    if (op == P::cast && !is_float(to)) y = std::clamp(y, e.result - 1, e.result + 1);
     if (std::isnan(y) && !std::isnan(e.result)) return kUnbounded;
     most = std::max(most, distance(y, e.result));
   }
@@ -180,28 +178,28 @@ double PointwiseStep::at_ends(const PointwiseElement& e) const {
 double PointwiseStep::own_rounding(const PointwiseElement& e) const {
   const double size = std::fabs(e.result);
   if (!is_float(to) || !std::isfinite(size)) return 0;
-  const Way way = way_of(function->name);
+  const Way way = way_of(function->op);
   double steps = 0;
   // Numbers of a wider dtype are read as the dtype that is computed in.
-  if (function->name != "cast" && way != Way::compared) {
+  if (function->op != P::cast && way != Way::compared) {
     for (std::size_t i = 0; i < from.size(); ++i)
       if (from[i] == DType::f64 || from[i] == DType::i64 || from[i] == DType::i32)
-        steps += inner_unit * (is_sum(function->name) ? std::fabs(e.x[i]) : size);
+        steps += inner_unit * (is_sum(function->op) ? std::fabs(e.x[i]) : size);
   }
   if (way == Way::exact) return steps;
   // A cast to a wider float is exact. An integer that a float does not hold is another number, and
   // no matter of rounding.
-  const bool holds = function->name == "cast" &&
+  const bool holds = function->op == P::cast &&
                      (!is_float(from[0]) || (!exact && unit_of(from[0]) >= unit_of(to)));
   if (holds) return 0;
   // A cast to fp8 is a part of the function, so that only what is computed before is uncertain.
-  if (function->name == "cast" && is_fp8(to)) return steps;
+  if (function->op == P::cast && is_fp8(to)) return steps;
   steps += unit * size;
   if (is_fp8(to)) steps += smallest_of(to) / 2;
   if (unit > inner_unit) steps += inner_unit * size;
   if (way == Way::function) {
-    const bool wave = function->name == "sin" || function->name == "cos";
-    const bool steep = function->name == "tan";
+    const bool wave = among(function->op, {P::sin, P::cos});
+    const bool steep = function->op == P::tan;
     steps += kFunctionSteps * inner_unit * (wave ? 1 : steep ? size + size * size : size);
   }
   return steps;
@@ -210,7 +208,7 @@ double PointwiseStep::own_rounding(const PointwiseElement& e) const {
 /// Returns true if an f64 number, such as a constant, is not representable in the dtype of the
 /// step.
 bool PointwiseStep::leaves_by_reading(double x, std::size_t operand) const {
-  if (from[operand] != DType::f64 || function->name == "cast" || common() == DType::f64)
+  if (from[operand] != DType::f64 || function->op == P::cast || common() == DType::f64)
     return false;
   const double size = std::fabs(x);
   return std::isfinite(size) && size != 0 &&
@@ -219,12 +217,12 @@ bool PointwiseStep::leaves_by_reading(double x, std::size_t operand) const {
 }
 
 void PointwiseStep::follow_reach(PointwiseElement& e) const {
-  const std::string_view op = function->name;
+  const Primitive op = function->op;
   for (int i = 0; i < function->operands; ++i) {
     const auto k = static_cast<std::size_t>(i);
     RangeState reach = e.reach[k];
     // What a selection leaves out reaches nothing.
-    if (op == "select" && e.error[0] == 0 && i > 0 && (i == 1) != (e.x[0] != 0)) continue;
+    if (op == P::select && e.error[0] == 0 && i > 0 && (i == 1) != (e.x[0] != 0)) continue;
     if (!exact && leaves_by_reading(e.x[k], k)) reach = RangeState::left;
     const double end = format_of(exact ? DType::f64 : from[k]).largest;
     const bool beyond = reach == RangeState::partial && !(std::fabs(e.x[k]) + e.error[k] <= end);
@@ -232,7 +230,7 @@ void PointwiseStep::follow_reach(PointwiseElement& e) const {
     e.reached = std::max(e.reached, reach);
   }
   if (!is_float(to)) return;
-  const bool saturates = is_fp8(to) && op == "cast";
+  const bool saturates = is_fp8(to) && op == P::cast;
   const FloatFormat format = format_of(exact && !is_fp8(to) ? DType::f64 : to);
   const bool finite = std::all_of(e.x.begin(), e.x.begin() + function->operands,
                                   [](double x) { return std::isfinite(x); });
@@ -247,18 +245,18 @@ void PointwiseStep::follow_reach(PointwiseElement& e) const {
   }
   const bool rounds = !is_sum(op) && way_of(op) != Way::exact && !saturates;
   if (rounds && finite && size < std::ldexp(1.0, format.smallest)) {
-    const bool held = op == "cast" && is_float(from[0]) && rounded(to, e.x[0]) == e.x[0];
+    const bool held = op == P::cast && is_float(from[0]) && rounded(to, e.x[0]) == e.x[0];
     if (size > 0 ? !held : vanished(op, e)) e.reached = RangeState::left;
   }
 }
 
 void PointwiseStep::bound(PointwiseElement& e) const {
   const double moved = spread(e);
-  const std::string_view op = function->name;
+  const Primitive op = function->op;
   if (is_float(to)) {
     const double before = function->of(e.x.data());
     e.bound = known_error(before, moved + own_rounding(e));
-    if (is_fp8(to) && op == "cast") e.bound = rounded_error(to, before, e.bound);
+    if (is_fp8(to) && op == P::cast) e.bound = rounded_error(to, before, e.bound);
   } else {
     e.bound = std::isnan(moved) ? kUnbounded : moved;
   }

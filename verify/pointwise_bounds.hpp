@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "graph/primitive.hpp"
 #include "verify/bounds.hpp"
 
 namespace pw {
@@ -20,12 +21,12 @@ namespace pw {
 [[nodiscard]] double rounded_error(DType dtype, double before, double error);
 
 struct PointwiseFunction {
-  std::string_view name;
+  Primitive op;
   double (*of)(const double* x);
   int operands = 1;
 };
 /// Returns the function of a pointwise op; null for any other op.
-[[nodiscard]] const PointwiseFunction* find_pointwise(std::string_view op);
+[[nodiscard]] const PointwiseFunction* find_pointwise(Primitive op);
 
 /// An element, its operands' bounds, and the resulting bound.
 struct PointwiseElement {

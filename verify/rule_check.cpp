@@ -313,7 +313,7 @@ bool calls_collectives(const Context& context, const std::vector<Statement>& sta
 
 bool op_uses_collectives(const Context& context, OpId id, std::set<OpId>& seen) {
   const Op& op = context.ops[id];
-  if (op.traits.collective || find_collective(op.name) != nullptr) return true;
+  if (op.traits.collective || find_collective(op.primitive) != nullptr) return true;
   return seen.insert(id).second && calls_collectives(context, op.body, seen);
 }
 
@@ -360,10 +360,10 @@ double unfolded_size(const RuleSet& rules, const Rule& rule) {
 /// Returns true if the largest or smallest of no elements is taken, which has no value: PyTorch
 /// raises an error there.
 bool has_empty_extreme(const Graph& graph, const Symbols& symbols) {
-  constexpr std::string_view kExtremes[] = {"amax", "amin", "argmax", "argmin"};
   for (NodeId node = graph.first(); node.valid(); node = graph.next(node)) {
-    const std::string_view op = graph.op_of(node).name;
-    if (std::find(std::begin(kExtremes), std::end(kExtremes), op) == std::end(kExtremes)) continue;
+    if (!among(graph.op_of(node).primitive,
+               {Primitive::amax, Primitive::amin, Primitive::argmax, Primitive::argmin}))
+      continue;
     const auto of = extents_of(graph, graph.operand(node, 0), symbols),
                result = extents_of(graph, graph.result(node), symbols);
     if (of && result && element_count(*of) == 0 && element_count(*result) > 0) return true;

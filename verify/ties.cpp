@@ -19,6 +19,8 @@
 namespace pw {
 namespace {
 
+using P = Primitive;
+
 using Numbers = std::vector<double>;
 
 constexpr int kMostRuns = 48;                               // of the reference
@@ -30,19 +32,17 @@ enum class Kind { none, element, row, rounding };
 /// How a node decides: element by element, row by row, or by rounding, which moves an element by no
 /// more than a step of its dtype.
 Kind kind_of(const Graph& graph, NodeId node) {
-  static const std::set<std::string, std::less<>> kElements{
-      "eq", "ne", "lt", "le", "gt", "ge", "floor", "ceil", "trunc", "round"},
-      kRows{"topk", "keep_topk", "argmax", "argmin", "sort"};
-  const std::string& op = graph.op_of(node).name;
+  const P op = graph.op_of(node).primitive;
   const auto dtype = [&](ValueId v) { return graph.context().types[graph.type(v)].dtype; };
   const std::vector<ValueId> operands = graph.operands(node);
   const bool real = std::any_of(operands.begin(), operands.end(), [&](ValueId v) {
     return v.valid() && graph.type(v) != Types::unknown() && is_float(dtype(v));
   });
   if (!real) return Kind::none;
-  if (kElements.count(op) != 0) return Kind::element;
-  if (kRows.count(op) != 0) return Kind::row;
-  if (op != "cast") return Kind::none;
+  if (among(op, {P::eq, P::ne, P::lt, P::le, P::gt, P::ge, P::floor, P::ceil, P::trunc, P::round}))
+    return Kind::element;
+  if (among(op, {P::topk, P::keep_topk, P::argmax, P::argmin, P::sort})) return Kind::row;
+  if (op != P::cast) return Kind::none;
   return is_float(dtype(graph.result(node))) ? Kind::rounding : Kind::element;
 }
 
@@ -126,7 +126,7 @@ struct Rows {
 
 Rows rows_of(const Call& call) {
   const Extents& extents = call.operand(0).extents;
-  const bool last = call.graph.op_of(call.node).name == "keep_topk";
+  const bool last = call.graph.op_of(call.node).primitive == Primitive::keep_topk;
   const auto rank = static_cast<std::int64_t>(extents.size());
   const std::size_t axis = last ? extents.size() - 1 : call.axis("dim", -1, rank);
   Rows out;
@@ -188,7 +188,7 @@ class Ties {
                                  const Visit& visit) {
     engine.special = [table, visit](const Graph& graph, NodeId node) {
       const Kind kind = kind_of(graph, node);
-      const Kernel kernel = find_kernel(table, graph.op_of(node).name);
+      const Kernel kernel = find_kernel(table, graph.op_of(node).primitive);
       if (kind == Kind::none || kernel == nullptr) return RunCall();
       return RunCall([kernel, kind, visit](Call& call) -> Status {
         PW_TRY(kernel(call));
@@ -267,7 +267,7 @@ class Ties {
 
   /// Where the result changes when the first operand moves by rounding, either way.
   Status find_elements(const Call& call, Kind kind, const Seen& seen, double rounding) {
-    const Kernel kernel = find_kernel(stated_kernels(), call.graph.op_of(call.node).name);
+    const Kernel kernel = find_kernel(stated_kernels(), call.graph.op_of(call.node).primitive);
     Site all = site_of(call, -1, rounding, rounding);
     all.tie.count = 0;
     std::size_t found = 0;
@@ -305,14 +305,14 @@ class Ties {
 
   /// Pairs of a row that change places.
   void find_rows(const Call& call, const Numbers& x, double rounding) {
-    const std::string& op = call.graph.op_of(call.node).name;
+    const P op = call.graph.op_of(call.node).primitive;
     const Rows rows = rows_of(call);
-    const bool descends = op == "keep_topk" || op == "argmax" ||
-                          (op == "topk" && call.integer("largest", 1) != 0) ||
-                          (op == "sort" && call.integer("descending", 0) != 0);
-    const std::int64_t kept = op == "sort"                       ? rows.width
-                              : op == "argmax" || op == "argmin" ? 1
-                                                                 : call.integer("k", 1);
+    const bool descends = among(op, {P::keep_topk, P::argmax}) ||
+                          (op == P::topk && call.integer("largest", 1) != 0) ||
+                          (op == P::sort && call.integer("descending", 0) != 0);
+    const std::int64_t kept = op == P::sort                       ? rows.width
+                              : among(op, {P::argmax, P::argmin}) ? 1
+                                                                  : call.integer("k", 1);
     std::size_t found = 0;
     for (std::int64_t row = 0; row < rows.count && found < kMostSites; ++row) {
       std::vector<std::int64_t> order(static_cast<std::size_t>(rows.width));
@@ -341,7 +341,7 @@ class Ties {
       for (std::size_t i = bound; i-- > 0;)
         for (std::size_t j = bound; j < width && add(i, j); ++j) {
         }
-      if (op != "keep_topk")
+      if (op != P::keep_topk)
         for (std::size_t i = 0; i + 1 < bound; ++i) add(i, i + 1);
     }
   }
@@ -358,7 +358,7 @@ class Ties {
       for (const Site* site : here->second)
         for (const auto& [element, by] : site->moved)
           first[static_cast<std::size_t>(element)] += by;
-      const Kernel kernel = find_kernel(stated_kernels(), call.graph.op_of(call.node).name);
+      const Kernel kernel = find_kernel(stated_kernels(), call.graph.op_of(call.node).primitive);
       give_results(call, PW_TRY(run_with(kernel, call, first, kind)));
       return {};
     });

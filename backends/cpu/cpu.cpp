@@ -41,7 +41,9 @@ PieceKey key_of(const Graph& piece) {
 }
 
 /// Returns true if this backend has a kernel for the op.
-bool is_attention(const Op& op) { return op.name == "unified_attention" && !op.has_body(); }
+bool is_attention(const Op& op) {
+  return op.primitive == Primitive::unified_attention && !op.has_body();
+}
 
 /// Returns true if the piece names a layer. The canonical form ignores layer names, but an op may
 /// identify its state by one.
@@ -120,10 +122,12 @@ namespace {
 /// Returns true if a group only changes how operands are read; eager's arrays do this without
 /// moving data.
 bool only_layout(const Graph& graph, const rows::RunUnit& unit) {
-  constexpr std::array kShown{"reshape", "transpose", "slice", "split", "expand", "full", "empty"};
   return std::all_of(unit.nodes.begin(), unit.nodes.end(), [&](NodeId n) {
     const Op& op = graph.op_of(n);
-    return !op.has_body() && std::find(kShown.begin(), kShown.end(), op.name) != kShown.end();
+    return !op.has_body() &&
+           among(op.primitive,
+                 {Primitive::reshape, Primitive::transpose, Primitive::slice, Primitive::split,
+                  Primitive::expand, Primitive::full, Primitive::empty});
   });
 }
 
@@ -249,7 +253,7 @@ RunCall CpuBackend::State::special(const Graph& graph, NodeId n, KernelTable tab
   if (!run && !options.strict && is_attention(graph.op_of(n))) run = cpu::attention;
   if (!frozen) return run;
   if (!parts || !parts->of(graph)) parts = std::make_shared<cpu::ConstantParts>(graph);
-  const std::string& op = graph.op_of(n).name;
+  const Primitive op = graph.op_of(n).primitive;
   if (!run)
     if (const Kernel kernel = find_kernel(table, op)) run = kernel;
   if (!run)

@@ -20,7 +20,6 @@ namespace pw::cpu {
 namespace {
 
 using rows::Block;
-using rows::Operation;
 using rows::SlotId;
 using rows::Statement;
 using namespace rows::cxx;
@@ -216,7 +215,7 @@ class Emitter {
     if (is_truth(program_, s)) return define(depth, s, value);
     if (!is_narrow(to)) return define(depth, s, rounded(value, s.unit, to));
     const bool wide = to == DType::bf16 || to == DType::f16;
-    const bool stated = s.operation == Operation::cast;
+    const bool stated = s.operation == Primitive::cast;
     const bool keep = options_.strict || stated || !wide || stored_.count(s.slot) != 0;
     if (keep && to == DType::bf16 &&
         read_.count(s.slot) != 0) {  // its bits: the value's upper half
@@ -309,7 +308,7 @@ class Emitter {
 
   void reduce(const Statement& s, int depth, const Phases& phases) {
     const std::string id = std::to_string(s.slot.index), type(type_of(s.unit));
-    const bool mean = s.operation == Operation::mean;
+    const bool mean = s.operation == Primitive::mean;
     const std::string function = fmt::format("pw_{}", mean ? "sum" : name(s.operation));
     const rows::IndexId extent = program_.indices.extent(s.var);
     const std::string width = index(extent);
@@ -350,7 +349,7 @@ class Emitter {
 
   void side_by_side(const Statement& s, int depth, std::int64_t lanes, const std::string& id,
                     const std::string& type, std::string function, const Phases& phases) {
-    if (s.operation == Operation::amax && s.unit == rows::Unit::f32 && of_magnitudes(program_, s))
+    if (s.operation == Primitive::amax && s.unit == rows::Unit::f32 && of_magnitudes(program_, s))
       function = "pw_most";  // by their bits, among which NaN is the largest
     const auto extent = program_.indices.interval(program_.indices.extent(s.var));
     const std::string width = index(program_.indices.extent(s.var));

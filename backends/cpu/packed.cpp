@@ -20,22 +20,22 @@ constexpr std::string_view kPrefix = "packed ";
 
 /// An op with a weight, and where its operands are; -1: it has none.
 struct Form {
-  std::string_view op;
+  Primitive op;
   int x, weight, bias, other;
   Then then;
   bool convolves;
 };
 constexpr Form kForms[] = {
-    {"mm", 0, 1, -1, -1, Then::nothing, false},
-    {"addmm", 1, 2, 0, -1, Then::nothing, false},
-    {"addmm_gelu", 1, 2, 0, -1, Then::gelu, false},
-    {"convolution", 0, 1, 2, -1, Then::nothing, true},
-    {"convolution_relu", 0, 1, 2, -1, Then::relu, true},
-    {"convolution_gelu", 0, 1, 2, -1, Then::gelu, true},
-    {"convolution_add_relu", 0, 1, 2, 3, Then::relu, true},
+    {Primitive::mm, 0, 1, -1, -1, Then::nothing, false},
+    {Primitive::addmm, 1, 2, 0, -1, Then::nothing, false},
+    {Primitive::addmm_gelu, 1, 2, 0, -1, Then::gelu, false},
+    {Primitive::convolution, 0, 1, 2, -1, Then::nothing, true},
+    {Primitive::convolution_relu, 0, 1, 2, -1, Then::relu, true},
+    {Primitive::convolution_gelu, 0, 1, 2, -1, Then::gelu, true},
+    {Primitive::convolution_add_relu, 0, 1, 2, 3, Then::relu, true},
 };
 
-const Form* form_of(std::string_view op) {
+const Form* form_of(Primitive op) {
   const auto* const found = std::find_if(std::begin(kForms), std::end(kForms),
                                          [&](const Form& form) { return form.op == op; });
   return found == std::end(kForms) ? nullptr : found;
@@ -43,7 +43,9 @@ const Form* form_of(std::string_view op) {
 
 const Form* packed_form(const Graph& graph, NodeId node) {
   const std::string_view op = graph.op_of(node).name;
-  return op.substr(0, kPrefix.size()) == kPrefix ? form_of(op.substr(kPrefix.size())) : nullptr;
+  return op.substr(0, kPrefix.size()) == kPrefix
+             ? form_of(primitive_named(op.substr(kPrefix.size())))
+             : nullptr;
 }
 
 bool is_f32(const Graph& graph, ValueId value) {
@@ -244,18 +246,18 @@ Status pool(Call& call, const RunCall& otherwise) {
 }  // namespace
 
 OpId packed_op(const Graph& graph, NodeId node) {
-  const Form* form = form_of(graph.op_of(node).name);
+  const Form* form = form_of(graph.op_of(node).primitive);
   if (form == nullptr || !has_one_group(graph, node)) return {};
   const std::vector<ValueId> operands = graph.operands(node);
   for (ValueId operand : operands)
     if (operand.valid() && !is_f32(graph, operand)) return {};
   const ValueId weight = operands[static_cast<std::size_t>(form->weight)];
   if (!is_f32(graph, graph.result(node)) || is_constant(graph, weight) != Truth::yes) return {};
-  const std::string name = std::string(kPrefix) + std::string(form->op);
+  const std::string packed = std::string(kPrefix) + std::string(name(form->op));
   Context& context = graph.context();
-  if (const OpId known = context.ops.find(name); known.valid()) return known;
+  if (const OpId known = context.ops.find(packed); known.valid()) return known;
   Op op;
-  op.name = name;
+  op.name = packed;
   op.imported = true;
   return context.ops.declare(std::move(op)).value();
 }
@@ -273,7 +275,7 @@ RunCall packed_call(const Graph& graph, NodeId node, const ConstantParts& parts,
         parts.inputs_of(graph.operand(node, static_cast<std::size_t>(form->weight)));
     return PackedCall(*form, inputs ? std::optional(slots.add(*inputs)) : std::nullopt);
   }
-  const bool pools = graph.op_of(node).name == "max_pool" && otherwise &&
+  const bool pools = graph.op_of(node).primitive == Primitive::max_pool && otherwise &&
                      is_f32(graph, graph.operand(node, 0)) && graph.unused(graph.result(node, 1));
   if (!pools) return otherwise;
   return [otherwise = std::move(otherwise)](Call& call) { return pool(call, otherwise); };

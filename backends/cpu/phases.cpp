@@ -10,7 +10,6 @@ namespace pw::cpu {
 namespace {
 
 using rows::Block;
-using rows::Operation;
 using rows::SlotId;
 using rows::Statement;
 using StatementKind = Statement::Kind;
@@ -18,8 +17,8 @@ using StatementKind = Statement::Kind;
 /// Returns true if recomputing costs no more than keeping.
 bool cheap(const Statement& s) {
   if (s.kind != StatementKind::compute) return true;
-  return s.operation == Operation::cast || s.operation == Operation::neg ||
-         s.operation == Operation::abs;
+  return s.operation == Primitive::cast || s.operation == Primitive::neg ||
+         s.operation == Primitive::abs;
 }
 
 class Sharing {

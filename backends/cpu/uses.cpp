@@ -6,7 +6,6 @@
 namespace pw::cpu {
 
 using rows::Block;
-using rows::Operation;
 using rows::SlotId;
 using rows::Statement;
 
@@ -30,11 +29,11 @@ void find_divisions(const rows::RowProgram& program, const Block& block, Divisio
     if (s->kind != Statement::Kind::compute) continue;
     const DType to = program.slots[s->slot];
     const bool coarse = !is_float(to) || size_of(to) == 1;
-    const bool bounds = s->operation == Operation::maximum || s->operation == Operation::minimum ||
-                        s->operation == Operation::cast;
+    const bool bounds = s->operation == Primitive::maximum || s->operation == Primitive::minimum ||
+                        s->operation == Primitive::cast;
     if (coarse || (bounds && halfway.count(s->slot) != 0))
       halfway.insert(s->operands.begin(), s->operands.end());
-    if (s->operation == Operation::div && s->unit == rows::Unit::f32 && !coarse &&
+    if (s->operation == Primitive::div && s->unit == rows::Unit::f32 && !coarse &&
         halfway.count(s->slot) == 0 && inside.count(s->operands[1]) == 0) {
       out.quotients.insert(s->slot);
       out.divisors.insert(s->operands[1]);
@@ -48,8 +47,8 @@ bool of_magnitudes(const rows::RowProgram& program, const Statement& reduce) {
     if (s->slot != operand) continue;
     const bool kept =
         s->kind == Statement::Kind::compute && rows::cxx::held(program.slots[operand]) == "float";
-    if (!kept || s->operation == Operation::abs) return kept;
-    if (s->operation != Operation::cast) return false;
+    if (!kept || s->operation == Primitive::abs) return kept;
+    if (s->operation != Primitive::cast) return false;
     operand = s->operands[0];
   }
   return false;

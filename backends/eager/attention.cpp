@@ -113,7 +113,7 @@ Status unified_attention(Call& call) {
   return {};
 }
 
-constexpr KernelEntry kAttention[] = {{"unified_attention", unified_attention}};
+constexpr KernelEntry kAttention[] = {{Primitive::unified_attention, unified_attention}};
 
 }  // namespace
 

@@ -373,9 +373,9 @@ Status convolution_weight_gradient(Call& call) {
 }
 
 constexpr KernelEntry kConvolutions[] = {
-    {"convolution", convolution},
-    {"transposed_convolution", transposed_convolution},
-    {"convolution_weight_gradient", convolution_weight_gradient}};
+    {Primitive::convolution, convolution},
+    {Primitive::transposed_convolution, transposed_convolution},
+    {Primitive::convolution_weight_gradient, convolution_weight_gradient}};
 
 }  // namespace
 

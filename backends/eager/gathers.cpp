@@ -26,7 +26,7 @@ Status embedding(Call& call) {
   return {};
 }
 
-constexpr KernelEntry kGathers[] = {{"embedding", embedding}};
+constexpr KernelEntry kGathers[] = {{Primitive::embedding, embedding}};
 
 }  // namespace
 

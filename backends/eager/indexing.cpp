@@ -268,7 +268,8 @@ Status iota(Call& call) {
   return {};
 }
 
-constexpr KernelEntry kIndexing[] = {{"iota", iota}, {"index", index}, {"index_put", index_put}};
+constexpr KernelEntry kIndexing[] = {
+    {Primitive::iota, iota}, {Primitive::index, index}, {Primitive::index_put, index_put}};
 
 }  // namespace
 

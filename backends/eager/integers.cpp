@@ -32,10 +32,10 @@ Status bitwise(Call& call) {
   return call.result_dtype() == DType::b8 ? loop<scalar::Truth<F>, N>(call) : loop<F, N>(call);
 }
 
-#define PW_NUMBERS(name, operands) {#name, loop<scalar::name, operands>},
-#define PW_INTEGERS(name, operands) {#name, bitwise<scalar::name, operands>},
+#define PW_NUMBERS(name, operands) {Primitive::name, loop<scalar::name, operands>},
+#define PW_INTEGERS(name, operands) {Primitive::name, bitwise<scalar::name, operands>},
 constexpr KernelEntry kIntegers[] = {PW_NUMBER_PRIMITIVES(PW_NUMBERS) PW_INTEGER_PRIMITIVES(
-    PW_INTEGERS){"cast", loop<scalar::Same, 1>}};
+    PW_INTEGERS){Primitive::cast, loop<scalar::Same, 1>}};
 #undef PW_NUMBERS
 #undef PW_INTEGERS
 
@@ -46,7 +46,7 @@ Status run_integers(Call& call) {
     if (is_float(call.operand_dtype(i)))
       return fail_call(call, "PW1203", "a bitwise op takes integers and b8 only");
   }
-  return find_kernel(kIntegers, call.graph.op_of(call.node).name)(call);
+  return find_kernel(kIntegers, call.graph.op_of(call.node).primitive)(call);
 }
 
 }  // namespace pw::eager

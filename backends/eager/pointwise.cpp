@@ -215,11 +215,11 @@ Status cast(Call& call) {
   return single ? loop<float, scalar::Same, 1>(call) : loop<double, scalar::Same, 1>(call);
 }
 
-#define PW_NUMBERS(name, operands) {#name, kernel<scalar::name, operands>},
-#define PW_INTEGERS(name, operands) {#name, run_integers},
-#define PW_REALS(name) {#name, real_kernel<scalar::name>},
+#define PW_NUMBERS(name, operands) {Primitive::name, kernel<scalar::name, operands>},
+#define PW_INTEGERS(name, operands) {Primitive::name, run_integers},
+#define PW_REALS(name) {Primitive::name, real_kernel<scalar::name>},
 constexpr KernelEntry kPointwise[] = {PW_NUMBER_PRIMITIVES(PW_NUMBERS) PW_INTEGER_PRIMITIVES(
-    PW_INTEGERS) PW_REAL_PRIMITIVES(PW_REALS){"cast", cast}};
+    PW_INTEGERS) PW_REAL_PRIMITIVES(PW_REALS){Primitive::cast, cast}};
 #undef PW_NUMBERS
 #undef PW_INTEGERS
 #undef PW_REALS

@@ -183,11 +183,11 @@ Status scaled_mm(Call& call) {
   });
 }
 
-constexpr KernelEntry kProducts[] = {{"mm", mm},
-                                     {"addmm", addmm},
-                                     {"bmm", bmm},
-                                     {"grouped_mm", grouped_mm},
-                                     {"scaled_mm", scaled_mm}};
+constexpr KernelEntry kProducts[] = {{Primitive::mm, mm},
+                                     {Primitive::addmm, addmm},
+                                     {Primitive::bmm, bmm},
+                                     {Primitive::grouped_mm, grouped_mm},
+                                     {Primitive::scaled_mm, scaled_mm}};
 
 }  // namespace
 

@@ -128,11 +128,11 @@ Status keep_topk(Call& call) {
   return call.operand_dtype(0) == DType::f64 ? topk_rows<double>(call) : topk_rows<float>(call);
 }
 
-constexpr KernelEntry kReductions[] = {{"sum", reduction<Sum>},
-                                       {"mean", reduction<Mean>},
-                                       {"amax", reduction<Amax>},
-                                       {"amin", reduction<Amin>},
-                                       {"keep_topk", keep_topk}};
+constexpr KernelEntry kReductions[] = {{Primitive::sum, reduction<Sum>},
+                                       {Primitive::mean, reduction<Mean>},
+                                       {Primitive::amax, reduction<Amax>},
+                                       {Primitive::amin, reduction<Amin>},
+                                       {Primitive::keep_topk, keep_topk}};
 
 }  // namespace
 

@@ -290,8 +290,8 @@ Status scaled_attention_gradient(Call& call) {
 }
 
 constexpr KernelEntry kScaledAttention[] = {
-    {"scaled_attention", scaled_attention_kernel},
-    {"scaled_attention_gradient", scaled_attention_gradient}};
+    {Primitive::scaled_attention, scaled_attention_kernel},
+    {Primitive::scaled_attention_gradient, scaled_attention_gradient}};
 
 }  // namespace
 

@@ -176,13 +176,13 @@ Status in_order(Call& call, bool descending) {
 Status sort(Call& call) { return in_order(call, call.integer("descending", 0) != 0); }
 Status topk(Call& call) { return in_order(call, call.integer("largest", 1) != 0); }
 
-constexpr KernelEntry kScans[] = {{"cumsum", scan<scalar::add>},
-                                  {"cumprod", scan<scalar::mul>},
-                                  {"sort", sort},
-                                  {"topk", topk},
-                                  {"argmax", arg_extreme<true>},
-                                  {"argmin", arg_extreme<false>},
-                                  {"prod", reduction_of<Prod>}};
+constexpr KernelEntry kScans[] = {{Primitive::cumsum, scan<scalar::add>},
+                                  {Primitive::cumprod, scan<scalar::mul>},
+                                  {Primitive::sort, sort},
+                                  {Primitive::topk, topk},
+                                  {Primitive::argmax, arg_extreme<true>},
+                                  {Primitive::argmin, arg_extreme<false>},
+                                  {Primitive::prod, reduction_of<Prod>}};
 
 }  // namespace
 

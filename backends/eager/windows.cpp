@@ -226,14 +226,14 @@ Status upsample_linear(Call& call) {
                                              : run_upsample<float>(call, true);
 }
 
-constexpr KernelEntry kWindows[] = {{"max_pool", max_pool},
-                                    {"max_unpool", max_unpool},
-                                    {"avg_pool", avg_pool},
-                                    {"avg_unpool", avg_unpool},
-                                    {"adaptive_avg_pool", adaptive_avg_pool},
-                                    {"adaptive_avg_unpool", adaptive_avg_unpool},
-                                    {"upsample_nearest", upsample_nearest},
-                                    {"upsample_linear", upsample_linear}};
+constexpr KernelEntry kWindows[] = {{Primitive::max_pool, max_pool},
+                                    {Primitive::max_unpool, max_unpool},
+                                    {Primitive::avg_pool, avg_pool},
+                                    {Primitive::avg_unpool, avg_unpool},
+                                    {Primitive::adaptive_avg_pool, adaptive_avg_pool},
+                                    {Primitive::adaptive_avg_unpool, adaptive_avg_unpool},
+                                    {Primitive::upsample_nearest, upsample_nearest},
+                                    {Primitive::upsample_linear, upsample_linear}};
 
 }  // namespace
 

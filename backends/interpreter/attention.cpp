@@ -155,8 +155,8 @@ Status scaled_attention_gradient(Call& call) {
 
 template <class Real>
 constexpr KernelEntry kScaledAttention[] = {
-    {"scaled_attention", scaled_attention<Real>},
-    {"scaled_attention_gradient", scaled_attention_gradient<Real>}};
+    {Primitive::scaled_attention, scaled_attention<Real>},
+    {Primitive::scaled_attention_gradient, scaled_attention_gradient<Real>}};
 
 }  // namespace
 

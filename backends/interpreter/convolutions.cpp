@@ -104,9 +104,9 @@ Status convolution_weight_gradient(Call& call) {
 
 template <class Real>
 constexpr KernelEntry kConvolutions[] = {
-    {"convolution", convolution<Real>},
-    {"transposed_convolution", transposed_convolution<Real>},
-    {"convolution_weight_gradient", convolution_weight_gradient<Real>}};
+    {Primitive::convolution, convolution<Real>},
+    {Primitive::transposed_convolution, transposed_convolution<Real>},
+    {Primitive::convolution_weight_gradient, convolution_weight_gradient<Real>}};
 
 }  // namespace
 

@@ -158,8 +158,9 @@ Status iota(Call& call) {
 }
 
 template <class Real>
-constexpr KernelEntry kIndexing[] = {
-    {"iota", iota}, {"index", index<Real>}, {"index_put", index_put<Real>}};
+constexpr KernelEntry kIndexing[] = {{Primitive::iota, iota},
+                                     {Primitive::index, index<Real>},
+                                     {Primitive::index_put, index_put<Real>}};
 
 }  // namespace
 

@@ -123,8 +123,8 @@ Status cache_update(Call& call) {
 }
 
 template <class Real>
-constexpr KernelEntry kLatent[] = {{"unified_mla_attention", latent_attention<Real>},
-                                   {"unified_mla_kv_cache_update", cache_update}};
+constexpr KernelEntry kLatent[] = {{Primitive::unified_mla_attention, latent_attention<Real>},
+                                   {Primitive::unified_mla_kv_cache_update, cache_update}};
 
 }  // namespace
 

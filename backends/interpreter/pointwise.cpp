@@ -114,14 +114,14 @@ Status embedding(Call& call) {
   return {};
 }
 
-#define PW_NUMBERS(name, operands) {#name, pointwise<Real, scalar::name, operands>},
-#define PW_INTEGERS(name, operands) {#name, bitwise<scalar::name, operands>},
-#define PW_REALS(name) {#name, real_unary<Real, scalar::name>},
+#define PW_NUMBERS(name, operands) {Primitive::name, pointwise<Real, scalar::name, operands>},
+#define PW_INTEGERS(name, operands) {Primitive::name, bitwise<scalar::name, operands>},
+#define PW_REALS(name) {Primitive::name, real_unary<Real, scalar::name>},
 template <class Real>
 constexpr KernelEntry kPointwise[] = {PW_NUMBER_PRIMITIVES(PW_NUMBERS)
                                           PW_INTEGER_PRIMITIVES(PW_INTEGERS)
-                                              PW_REAL_PRIMITIVES(PW_REALS){"cast", cast},
-                                      {"embedding", embedding}};
+                                              PW_REAL_PRIMITIVES(PW_REALS){Primitive::cast, cast},
+                                      {Primitive::embedding, embedding}};
 #undef PW_NUMBERS
 #undef PW_INTEGERS
 #undef PW_REALS
@@ -147,7 +147,8 @@ KernelTable whole_table() {
 KernelTable exact_kernels() { return whole_table<double>(); }
 KernelTable stated_kernels() {
   static const std::vector<KernelEntry> table = [] {
-    std::vector<KernelEntry> all{{"cast", stated_cast}};  // the first entry of a name is used
+    std::vector<KernelEntry> all{
+        {Primitive::cast, stated_cast}};  // the first entry of a primitive is used
     const KernelTable rest = exact_kernels();
     all.insert(all.end(), rest.begin(), rest.end());
     return all;

@@ -195,12 +195,12 @@ Status attention(Call& call) {
 }
 
 template <class Real>
-constexpr KernelEntry kProducts[] = {{"mm", mm<Real>},
-                                     {"addmm", addmm<Real>},
-                                     {"bmm", bmm<Real>},
-                                     {"grouped_mm", grouped_mm<Real>},
-                                     {"scaled_mm", scaled_mm<Real>},
-                                     {"unified_attention", attention<Real>}};
+constexpr KernelEntry kProducts[] = {{Primitive::mm, mm<Real>},
+                                     {Primitive::addmm, addmm<Real>},
+                                     {Primitive::bmm, bmm<Real>},
+                                     {Primitive::grouped_mm, grouped_mm<Real>},
+                                     {Primitive::scaled_mm, scaled_mm<Real>},
+                                     {Primitive::unified_attention, attention<Real>}};
 
 }  // namespace
 

@@ -139,11 +139,11 @@ Status keep_topk(Call& call) {
 }
 
 template <class Real>
-constexpr KernelEntry kReductions[] = {{"sum", reduction<Real, Sum>},
-                                       {"mean", reduction<Real, Mean>},
-                                       {"amax", reduction<Real, Amax>},
-                                       {"amin", reduction<Real, Amin>},
-                                       {"keep_topk", keep_topk<Real>}};
+constexpr KernelEntry kReductions[] = {{Primitive::sum, reduction<Real, Sum>},
+                                       {Primitive::mean, reduction<Real, Mean>},
+                                       {Primitive::amax, reduction<Real, Amax>},
+                                       {Primitive::amin, reduction<Real, Amin>},
+                                       {Primitive::keep_topk, keep_topk<Real>}};
 
 }  // namespace
 

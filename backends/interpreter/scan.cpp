@@ -153,13 +153,13 @@ Status arg_extreme(Call& call) {
 }
 
 template <class Real>
-constexpr KernelEntry kScan[] = {{"cumsum", scan<Real, scalar::add>},
-                                 {"cumprod", scan<Real, scalar::mul>},
-                                 {"sort", sort<Real>},
-                                 {"topk", topk<Real>},
-                                 {"argmax", arg_extreme<Real, true>},
-                                 {"argmin", arg_extreme<Real, false>},
-                                 {"prod", prod<Real>}};
+constexpr KernelEntry kScan[] = {{Primitive::cumsum, scan<Real, scalar::add>},
+                                 {Primitive::cumprod, scan<Real, scalar::mul>},
+                                 {Primitive::sort, sort<Real>},
+                                 {Primitive::topk, topk<Real>},
+                                 {Primitive::argmax, arg_extreme<Real, true>},
+                                 {Primitive::argmin, arg_extreme<Real, false>},
+                                 {Primitive::prod, prod<Real>}};
 
 }  // namespace
 

@@ -192,14 +192,14 @@ Status upsample_linear(Call& call) {
 }
 
 template <class Real>
-constexpr KernelEntry kWindows[] = {{"max_pool", max_pool<Real>},
-                                    {"max_unpool", max_unpool<Real>},
-                                    {"avg_pool", avg_pool<Real>},
-                                    {"avg_unpool", avg_unpool<Real>},
-                                    {"adaptive_avg_pool", adaptive_avg_pool<Real>},
-                                    {"adaptive_avg_unpool", adaptive_avg_unpool<Real>},
-                                    {"upsample_nearest", upsample_nearest<Real>},
-                                    {"upsample_linear", upsample_linear<Real>}};
+constexpr KernelEntry kWindows[] = {{Primitive::max_pool, max_pool<Real>},
+                                    {Primitive::max_unpool, max_unpool<Real>},
+                                    {Primitive::avg_pool, avg_pool<Real>},
+                                    {Primitive::avg_unpool, avg_unpool<Real>},
+                                    {Primitive::adaptive_avg_pool, adaptive_avg_pool<Real>},
+                                    {Primitive::adaptive_avg_unpool, adaptive_avg_unpool<Real>},
+                                    {Primitive::upsample_nearest, upsample_nearest<Real>},
+                                    {Primitive::upsample_linear, upsample_linear<Real>}};
 
 }  // namespace
 

@@ -27,10 +27,10 @@ std::string real_literal(double value, bool single) {
   return single ? out + "f" : out;
 }
 
-std::string_view comparison(Operation operation) {
+std::string_view comparison(Primitive operation) {
   constexpr std::string_view kSigns[] = {"==", "!=", "<", "<=", ">", ">="};
-  const bool compares = operation >= Operation::eq && operation <= Operation::ge;
-  return compares ? kSigns[static_cast<int>(operation) - static_cast<int>(Operation::eq)]
+  const bool compares = operation >= Primitive::eq && operation <= Primitive::ge;
+  return compares ? kSigns[static_cast<int>(operation) - static_cast<int>(Primitive::eq)]
                   : std::string_view();
 }
 
@@ -99,7 +99,7 @@ std::string literal(double value, DType dtype) {
 
 bool is_truth(const RowProgram& program, const Statement& s) {
   return !comparison(s.operation).empty() ||
-         (s.operation == Operation::bitwise_not && program.slots[s.slot] == DType::b8);
+         (s.operation == Primitive::bitwise_not && program.slots[s.slot] == DType::b8);
 }
 
 std::string computed(const RowProgram& program, const Statement& s) {
@@ -107,16 +107,16 @@ std::string computed(const RowProgram& program, const Statement& s) {
   for (SlotId o : s.operands) x.push_back(in_unit(program, o, s.unit));
   if (const auto sign = comparison(s.operation); !sign.empty())
     return fmt::format("{} {} {}", x[0], sign, x[1]);
-  if (s.operation == Operation::cast) return x[0];
-  if (s.operation == Operation::select)
+  if (s.operation == Primitive::cast) return x[0];
+  if (s.operation == Primitive::select)
     return fmt::format("({} ? {} : {})", slot(s.operands[0]), x[1], x[2]);
-  if (s.operation == Operation::bitwise_and) return fmt::format("({} & {})", x[0], x[1]);
-  if (s.operation == Operation::bitwise_or) return fmt::format("({} | {})", x[0], x[1]);
-  if (s.operation == Operation::bitwise_xor) return fmt::format("({} ^ {})", x[0], x[1]);
-  if (s.operation == Operation::bitwise_not)
+  if (s.operation == Primitive::bitwise_and) return fmt::format("({} & {})", x[0], x[1]);
+  if (s.operation == Primitive::bitwise_or) return fmt::format("({} | {})", x[0], x[1]);
+  if (s.operation == Primitive::bitwise_xor) return fmt::format("({} ^ {})", x[0], x[1]);
+  if (s.operation == Primitive::bitwise_not)
     return is_truth(program, s) ? "!" + slot(s.operands[0]) : "~" + x[0];
   std::string out = fmt::format("pw_{}({})", name(s.operation), fmt::join(x, ", "));
-  const bool lowest = s.operation == Operation::shift_left || s.operation == Operation::shift_right;
+  const bool lowest = s.operation == Primitive::shift_left || s.operation == Primitive::shift_right;
   return lowest && program.slots[s.slot] == DType::b8 ? out + " & 1" : out;
 }
 

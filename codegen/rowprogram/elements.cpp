@@ -13,28 +13,15 @@
 namespace pw::rows {
 namespace {
 
-#define PW_NAME(name, ...) #name,
-constexpr std::array kNames{PW_NUMBER_PRIMITIVES(PW_NAME) PW_INTEGER_PRIMITIVES(PW_NAME)
-                                PW_REAL_PRIMITIVES(PW_NAME) "cast",
-                            PW_REDUCTION_PRIMITIVES(PW_NAME)};
-#undef PW_NAME
-#define PW_OPERATION(name) Operation::name,
-constexpr std::array kReals{PW_REAL_PRIMITIVES(PW_OPERATION)};
-constexpr std::array kReductions{PW_REDUCTION_PRIMITIVES(PW_OPERATION)};
-#undef PW_OPERATION
+#define PW_PRIMITIVE(name) Primitive::name,
+constexpr std::array kReals{PW_REAL_PRIMITIVES(PW_PRIMITIVE)};
+#undef PW_PRIMITIVE
 
-std::optional<Operation> operation_named(std::string_view name) {
-  for (std::size_t i = 0; i < kNames.size(); ++i) {
-    if (name == kNames[i]) return static_cast<Operation>(i);
-  }
-  return std::nullopt;
-}
-
-bool real_valued(Operation operation) {
+bool real_valued(Primitive operation) {
   return std::find(kReals.begin(), kReals.end(), operation) != kReals.end();
 }
-bool reduces(Operation operation) {
-  return std::find(kReductions.begin(), kReductions.end(), operation) != kReductions.end();
+bool computes(Primitive op) {
+  return is_pointwise(op) || class_of(op) == PrimitiveClass::reduction;
 }
 
 Unit unit_of(DType dtype) {
@@ -54,11 +41,11 @@ Unit cast_unit(DType from, DType to) {
 
 }  // namespace
 
-std::string_view name(Operation operation) { return kNames[static_cast<std::size_t>(operation)]; }
-bool is_row_primitive(std::string_view op) {
-  constexpr std::array kMoved{"reshape", "expand", "cat",      "embedding", "transpose",
-                              "slice",   "split",  "constant", "full",      "empty"};
-  return operation_named(op) || std::find(kMoved.begin(), kMoved.end(), op) != kMoved.end();
+bool is_row_primitive(Primitive op) {
+  return computes(op) ||
+         among(op, {Primitive::reshape, Primitive::expand, Primitive::cat, Primitive::embedding,
+                    Primitive::transpose, Primitive::slice, Primitive::split, Primitive::constant,
+                    Primitive::full, Primitive::empty});
 }
 std::string_view name(Unit unit) {
   return unit == Unit::f32 ? "f32" : unit == Unit::f64 ? "f64" : "i64";
@@ -91,9 +78,10 @@ SlotId Lowering::element(ValueId value, Position at) {
 
 SlotId Lowering::computed(NodeId node, std::size_t result, const Position& at) {
   const Op& op = graph_.op_of(node);
-  if (const auto operation = operation_named(op.name))
-    return reduces(*operation) ? reduction(node, *operation, at) : pointwise(node, *operation, at);
-  if (op.is_literal() || op.name == "full" || op.name == "empty") return number(node);
+  if (is_pointwise(op.primitive)) return pointwise(node, op.primitive, at);
+  if (computes(op.primitive)) return reduction(node, op.primitive, at);
+  if (among(op.primitive, {Primitive::constant, Primitive::full, Primitive::empty}))
+    return number(node);
   return moved(node, result, at);
 }
 
@@ -128,7 +116,7 @@ SlotId Lowering::broadcast(ValueId operand, const Position& at) {
   return element(operand, Position(at.end() - static_cast<std::ptrdiff_t>(rank), at.end()));
 }
 
-SlotId Lowering::pointwise(NodeId node, Operation operation, const Position& at) {
+SlotId Lowering::pointwise(NodeId node, Primitive operation, const Position& at) {
   Statement statement;
   statement.kind = Statement::Kind::compute;
   statement.operation = operation;
@@ -137,7 +125,7 @@ SlotId Lowering::pointwise(NodeId node, Operation operation, const Position& at)
     statement.operands.push_back(broadcast(v, at));
     vars = union_of(vars, slot_vars_[statement.operands.back()]);
   }
-  const std::size_t first = operation == Operation::select ? 1 : 0;
+  const std::size_t first = operation == Primitive::select ? 1 : 0;
   if (statement.operands.size() <= first)
     refuse(fmt::format("primitive {} lacks operands", name(operation)));
   // The common dtype of the operands, so that a comparison of integers is exact.
@@ -151,7 +139,7 @@ SlotId Lowering::pointwise(NodeId node, Operation operation, const Position& at)
   const DType to = dtype(graph_.result(node));
   statement.unit = unit_of(common);
   if (real_valued(operation) && statement.unit == Unit::i64) statement.unit = Unit::f32;
-  if (operation == Operation::cast) statement.unit = cast_unit(common, to);
+  if (operation == Primitive::cast) statement.unit = cast_unit(common, to);
   return emit(std::move(statement), to, vars);
 }
 
@@ -195,7 +183,7 @@ IndexId Lowering::covered(DimId dim) {
   return indices.add(indices.mul(valid_, extent(line->factor)), extent(line->rest));
 }
 
-SlotId Lowering::reduction(NodeId node, Operation operation, const Position& at) {
+SlotId Lowering::reduction(NodeId node, Primitive operation, const Position& at) {
   check_reduction(node, at);
   const ValueId x = graph_.operand(node, 0);
   const std::size_t reduced = axis(node, "dim", shape(x).size());

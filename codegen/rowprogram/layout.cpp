@@ -11,23 +11,24 @@
 namespace pw::rows {
 
 SlotId Lowering::moved(NodeId node, std::size_t result, const Position& at) {
-  const std::string& op = graph_.op_of(node).name;
+  const Op& declared = graph_.op_of(node);
+  const Primitive op = declared.primitive;
   const auto operand = [&]() -> ValueId {
     if (graph_.operand_count(node) == 0 || !graph_.operand(node, 0).valid())
-      refuse(fmt::format("op {} has no operand", op));
+      refuse(fmt::format("op {} has no operand", declared.name));
     return graph_.operand(node, 0);
   };
-  if (op == "reshape")
+  if (op == Primitive::reshape)
     return element(operand(), reshaped(shape(operand()), shape(graph_.result(node)), at));
-  if (op == "expand") return broadcast(operand(), at);
-  if (op == "cat") return concatenated(node, axis(node, "dim", at.size()), 0, at);
-  if (op == "embedding") return gathered(node, at);
+  if (op == Primitive::expand) return broadcast(operand(), at);
+  if (op == Primitive::cat) return concatenated(node, axis(node, "dim", at.size()), 0, at);
+  if (op == Primitive::embedding) return gathered(node, at);
   Position inner = at;
-  if (op == "transpose") {
+  if (op == Primitive::transpose) {
     std::swap(inner[axis(node, "dim0", at.size())], inner[axis(node, "dim1", at.size())]);
     return element(operand(), inner);
   }
-  if (op == "slice") {
+  if (op == Primitive::slice) {
     const std::size_t a = axis(node, "dim", at.size());
     const Attribute* attribute = graph_.attribute(node, "start");
     const auto* number = attribute ? std::get_if<std::int64_t>(attribute) : nullptr;
@@ -41,7 +42,7 @@ SlotId Lowering::moved(NodeId node, std::size_t result, const Position& at) {
     inner[a] = program_.indices.add(inner[a], extent(start));
     return element(operand(), inner);
   }
-  if (op == "split") {
+  if (op == Primitive::split) {
     const std::size_t a = axis(node, "dim", at.size());
     DimId offset = context_.dims.constant(0);
     for (std::size_t i = 0; i < result; ++i)
@@ -49,7 +50,7 @@ SlotId Lowering::moved(NodeId node, std::size_t result, const Position& at) {
     inner[a] = program_.indices.add(inner[a], extent(offset));
     return element(operand(), inner);
   }
-  refuse(fmt::format("op {} has no body and is not a row primitive", op));
+  refuse(fmt::format("op {} has no body and is not a row primitive", declared.name));
 }
 
 /// Returns the element at `at` of the operands from `operand` on: a branch for each, unless the

@@ -22,8 +22,8 @@ constexpr std::size_t kMaxStatements = 20000;
 constexpr int kMaxCuts = 64;
 constexpr std::uint64_t kMaxAddress = 1000;  // maximum operators of one address
 
-bool is_reduction(std::string_view op) {
-  return op == "sum" || op == "mean" || op == "amax" || op == "amin";
+bool is_reduction(const Graph& graph, NodeId node) {
+  return class_of(graph.op_of(node).primitive) == PrimitiveClass::reduction;
 }
 
 }  // namespace
@@ -77,7 +77,7 @@ RowProgram Lowering::attempt() {
 void Lowering::set_arguments() {
   for (ValueId v : graph_.inputs()) program_.arguments.push_back({graph_.type(v), false});
   for (NodeId n = graph_.first(); n.valid() && !program_.valid; n = graph_.next(n)) {
-    if (!is_reduction(graph_.op_of(n).name)) continue;
+    if (!is_reduction(graph_, n)) continue;
     const Shape& s = shape(graph_.operand(n, 0));
     if (!context_.dims.rising(s[axis(n, "dim", s.size())], tokens_, graph_.facts)) continue;
     program_.valid = program_.arguments.size();
@@ -101,7 +101,7 @@ std::size_t Lowering::domain_rank() const {
             std::mismatch(first.begin(), first.end(), s.begin(), s.end()).first - first.begin()));
   }
   for (NodeId n = graph_.first(); n.valid(); n = graph_.next(n)) {
-    if (!is_reduction(graph_.op_of(n).name)) continue;
+    if (!is_reduction(graph_, n)) continue;
     const Shape& s = shape(graph_.operand(n, 0));
     const std::size_t reduced = axis(n, "dim", s.size());
     const bool along =

@@ -80,8 +80,8 @@ class Lowering {
   SlotId computed(NodeId node, std::size_t result, const Position& at);
   SlotId load(std::size_t argument, const Position& at);
   SlotId number(NodeId node);
-  SlotId pointwise(NodeId node, Operation operation, const Position& at);
-  SlotId reduction(NodeId node, Operation operation, const Position& at);
+  SlotId pointwise(NodeId node, Primitive operation, const Position& at);
+  SlotId reduction(NodeId node, Primitive operation, const Position& at);
   void check_reduction(NodeId node, const Position& at);
   /// Returns the extent that a reduction over a dim covers.
   IndexId covered(DimId dim);

@@ -13,21 +13,11 @@
 
 #include "codegen/rowprogram/index.hpp"
 #include "graph/graph.hpp"
-#include "graph/scalar_functions.hpp"
 
 namespace pw::rows {
 
-/// Primitives that compute values.
-enum class Operation : std::uint8_t {
-#define PW_OPERATION(name, ...) name,
-  PW_NUMBER_PRIMITIVES(PW_OPERATION) PW_INTEGER_PRIMITIVES(PW_OPERATION)
-      PW_REAL_PRIMITIVES(PW_OPERATION) cast,
-  PW_REDUCTION_PRIMITIVES(PW_OPERATION)
-#undef PW_OPERATION
-};
-[[nodiscard]] std::string_view name(Operation operation);
 /// Returns true if a row program computes or moves this op directly.
-[[nodiscard]] bool is_row_primitive(std::string_view op);
+[[nodiscard]] bool is_row_primitive(Primitive op);
 
 /// The arithmetic type of a computation.
 enum class Unit : std::uint8_t { f32, f64, i64 };
@@ -49,7 +39,7 @@ struct Statement {
     check,   ///< operands[0] is an index below `bound`, or the run fails
   };
   Kind kind = Kind::constant;
-  Operation operation = Operation::cast;
+  Primitive operation = Primitive::cast;
   Unit unit = Unit::f32;
   SlotId slot;
   std::vector<SlotId> operands;

@@ -68,7 +68,7 @@ class Keeper {
  private:
   using Key = std::size_t;
   /// The parts of an expression; equal expressions have equal keys.
-  using Parts = std::tuple<Kind, rows::Operation, rows::Unit, DType, std::vector<std::size_t>,
+  using Parts = std::tuple<Kind, Primitive, rows::Unit, DType, std::vector<std::size_t>,
                            std::uint64_t, std::vector<std::pair<std::size_t, std::int64_t>>>;
   struct Producer {
     const Phase* phase;

@@ -9,7 +9,6 @@
 
 namespace pw::cuda {
 
-using rows::Operation;
 using rows::Statement;
 using StatementKind = rows::Statement::Kind;
 
@@ -22,7 +21,7 @@ std::int64_t ThreadText::columns(rows::VarId var) const {
 }
 
 std::string ThreadText::function(const Statement& s) {
-  return fmt::format("pw_{}<{}>", s.operation == Operation::mean ? "sum" : name(s.operation),
+  return fmt::format("pw_{}<{}>", s.operation == Primitive::mean ? "sum" : name(s.operation),
                      type_of(s.unit));
 }
 
@@ -35,7 +34,7 @@ void ThreadText::accumulate(const Statement& s, int depth) {
 /// Emits the total. An empty mean of integers divides by zero, for which pw_div defines the result.
 void ThreadText::total(const Statement& s, const std::string& text, int depth) {
   const std::string value =
-      s.operation == Operation::mean
+      s.operation == Primitive::mean
           ? fmt::format("pw_div({}, ({})({}))", text, type_of(s.unit), width(s.var))
           : text;
   text_.line(depth, expressions_.rounded(s.slot, value, s.unit));

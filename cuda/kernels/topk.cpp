@@ -62,7 +62,7 @@ constexpr std::string_view kBody =
 
 std::optional<Kernel> topk_kernel(const Graph& graph, NodeId node) {
   const Op& op = graph.op_of(node);
-  if (op.name != "keep_topk" || op.has_body()) return std::nullopt;
+  if (op.primitive != Primitive::keep_topk || op.has_body()) return std::nullopt;
   Context& context = graph.context();
   const TypeId id = graph.type(graph.result(node));
   if (id == Types::unknown()) return std::nullopt;

@@ -207,7 +207,7 @@ class RuleBuilder {
     const Name* variable = names_.find(call.text);
     const bool is_dtype =
         dtype_named(call.text) || (variable != nullptr && variable->kind == NameKind::dtype);
-    const OpId cast = context_.ops.find("cast");
+    const OpId cast = context_.ops.find(Primitive::cast);
     if (!is_dtype || !cast.valid()) {
       out_.push_back(unknown_op(context_, call.text, call.span));
       return {};

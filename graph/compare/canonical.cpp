@@ -32,7 +32,7 @@ void sort_axes(Attribute* a, Attribute* b) {
 }
 
 bool is_slice_bound(const Op& op, std::string_view attribute) {
-  return op.name == "slice" && (attribute == "start" || attribute == "end");
+  return op.primitive == Primitive::slice && (attribute == "start" || attribute == "end");
 }
 
 /// Clamps a bound to the extent, if their order is known.
@@ -177,9 +177,9 @@ class NumberSettler {
 
 void make_canonical(Context& context, const Op& op, AttributeList& attributes,
                     std::span<const TypeId> operands) {
-  if (op.name == "transpose")
+  if (op.primitive == Primitive::transpose)
     return sort_axes(value_of(context, attributes, "dim0"), value_of(context, attributes, "dim1"));
-  if (op.name != "slice" || operands.empty()) return;
+  if (op.primitive != Primitive::slice || operands.empty()) return;
   const auto size = extent_at(context, operands[0], value_of(context, attributes, "dim"));
   for (const std::string_view bound : {"start", "end"})
     if (Attribute* value = value_of(context, attributes, bound); value != nullptr && size)
@@ -187,7 +187,7 @@ void make_canonical(Context& context, const Op& op, AttributeList& attributes,
 }
 
 std::string_view twin_axis(const Op& op, std::string_view attribute) {
-  if (op.name != "transpose") return {};
+  if (op.primitive != Primitive::transpose) return {};
   return attribute == "dim0" ? "dim1" : attribute == "dim1" ? "dim0" : std::string_view();
 }
 
@@ -207,8 +207,8 @@ Attribute as_in_node(const Graph& graph, NodeId node, std::string_view attribute
 }
 
 void settle_numbers(Graph& graph) {
-  const OpId full = graph.context().ops.find("full");
-  const OpId constant = graph.context().ops.find("constant");
+  const OpId full = graph.context().ops.find(Primitive::full);
+  const OpId constant = graph.context().ops.find(Primitive::constant);
   if (!full.valid() || !constant.valid() || graph.node_count(full) == 0) return;
   NumberSettler(graph, full, constant).run();
 }

@@ -67,8 +67,10 @@ class Query {
     const Op& op = graph_.op_of(node);
     if (op.imported || op.traits.effect) return kUnknown;
     const bool here = over_group(node);
-    if (op.name == "all_reduce" || op.name == "all_gather") return here ? kYes : kUnknown;
-    if (op.name == "shard" || op.name == "reduce_scatter") return here ? kNo : kUnknown;
+    if (among(op.primitive, {Primitive::all_reduce, Primitive::all_gather}))
+      return here ? kYes : kUnknown;
+    if (among(op.primitive, {Primitive::shard, Primitive::reduce_scatter}))
+      return here ? kNo : kUnknown;
     if (op.traits.collective && !op.has_body()) return kUnknown;
     return {};
   }

@@ -16,7 +16,7 @@ bool is_identity(const Op& op) {
 bool keeps_bytes(const Graph& graph, NodeId node) {
   const Op& op = graph.op_of(node);
   if (!op.traits.view || graph.operand_count(node) != 1) return false;
-  if (op.name == "reshape") return true;
+  if (op.primitive == Primitive::reshape) return true;
   if (op.has_body() && !is_identity(op)) return false;
   return graph.attributes(node) == Attributes::empty() &&
          graph.type(graph.operand(node, 0)) == graph.type(graph.result(node));

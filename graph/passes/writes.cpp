@@ -151,7 +151,7 @@ std::vector<WriteProblem> declare_writes(Graph& graph) {
 }
 
 void copy_undeclared_writes(Graph& graph) {
-  const OpId clone = graph.context().ops.find("clone");
+  const OpId clone = graph.context().ops.find(Primitive::clone);
   if (!clone.valid()) return;
   const std::set<ValueId> declared(graph.written_inputs().begin(), graph.written_inputs().end());
   for (const NodeId node : writing_nodes(graph)) {

@@ -157,7 +157,7 @@ void Converter::erase_buffers() {
       if (operand.valid()) work.push_back(operand);
     graph_.erase(n);
   }
-  OpId constant = context_.ops.find("constant");
+  OpId constant = context_.ops.find(Primitive::constant);
   for (NodeId n : graph_.order())  // left by a mapping that did not apply
     if (graph_.op(n) == constant && graph_.unused(graph_.result(n))) graph_.erase(n);
 }

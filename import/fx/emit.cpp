@@ -87,7 +87,7 @@ std::optional<ValueId> Converter::as_operand(const Value& value, const Site& sit
     return std::nullopt;
   }
   NodeRequest request;
-  request.op = context_.ops.find("constant");
+  request.op = context_.ops.find(Primitive::constant);
   request.attributes = {{key("value"), number}, {key("dtype"), dtype}};
   request.result_names = {fresh("c")};
   request.group = group_;

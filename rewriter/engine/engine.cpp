@@ -69,7 +69,7 @@ RuleEngine::RuleEngine(RunState& run, const Strategy& strategy, PassStats& stats
       graph_(run.graph),
       strategy_(strategy),
       stats_(stats),
-      constant_(run.graph.context().ops.find("constant")) {
+      constant_(run.graph.context().ops.find(Primitive::constant)) {
   once_ = strategy.kind == ast::Strategy::Kind::once;
   walk_ = strategy.kind == ast::Strategy::Kind::walk;
   careful_ = once_;  // a match that becomes legal later is not one of the input graph

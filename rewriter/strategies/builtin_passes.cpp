@@ -97,7 +97,7 @@ bool may_merge(const Graph& graph, NodeId n, const std::vector<char>& written) {
   for (ValueId v : graph.operands(n))
     if (v.valid() && written[v.index]) return false;
   // Two returned copies are two tensors.
-  if (op.name == "clone" && graph.is_output(graph.result(n))) return false;
+  if (op.primitive == Primitive::clone && graph.is_output(graph.result(n))) return false;
   for (std::size_t i = 0; i < graph.result_count(n); ++i)
     if (written[graph.result(n, i).index]) return false;
   return true;
@@ -146,7 +146,7 @@ class Roots {
 }  // namespace
 
 std::size_t elide_clones(Graph& graph, std::vector<NodeId>* erased) {
-  const OpId clone = graph.context().ops.find("clone");
+  const OpId clone = graph.context().ops.find(Primitive::clone);
   if (!clone.valid()) return 0;
   const std::vector<char> written = written_values(graph);
   Roots roots(graph);

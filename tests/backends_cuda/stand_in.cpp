@@ -229,7 +229,7 @@ namespace {
 
 int searches = 0, products = 0;
 
-struct Operation {
+struct Primitive {
   int compute = 0, scale = 0;
   std::map<int, std::uint64_t> attributes;
   std::uint64_t get(int a) const { return attributes.count(a) != 0 ? attributes.at(a) : 0; }
@@ -290,7 +290,7 @@ void store(int type, void* to, std::int64_t i, float value) {
 }
 
 /// The extents of the product, or a status: the library's rules, and one more, see below.
-int extents(const Operation* o, const Layout* a, const Layout* b, const Layout* c, const Layout* d,
+int extents(const Primitive* o, const Layout* a, const Layout* b, const Layout* c, const Layout* d,
             Algorithm& out) {
   const bool ta = o->get(3) == 1, tb = o->get(4) == 1;
   const std::uint64_t m = ta ? a->columns : a->rows, k = ta ? a->rows : a->columns;
@@ -323,10 +323,10 @@ const char* cublasLtGetStatusName(int s) { return s == 15 ? "CUBLAS_STATUS_NOT_S
 int cublasLtCreate(void** handle) { *handle = &searches; return 0; }
 int cublasLtDestroy(void*) { return 0; }
 int cublasLtMatmulDescCreate(void** out, int compute, int scale) {
-  *out = new Operation{compute, scale, {}};
+  *out = new Primitive{compute, scale, {}};
   return 0;
 }
-int cublasLtMatmulDescSetAttribute(Operation* o, int attribute, const void* from, size_t bytes) {
+int cublasLtMatmulDescSetAttribute(Primitive* o, int attribute, const void* from, size_t bytes) {
   const std::map<int, size_t> sizes{{3, 4}, {4, 4}, {7, 4}, {8, 8}, {17, 8}, {18, 8}, {26, 4}, {31, 4}, {32, 4}};
   if (sizes.count(attribute) == 0 || sizes.at(attribute) != bytes) return 7;
   std::uint64_t value = 0;
@@ -334,7 +334,7 @@ int cublasLtMatmulDescSetAttribute(Operation* o, int attribute, const void* from
   o->attributes[attribute] = value;
   return 0;
 }
-int cublasLtMatmulDescDestroy(Operation* o) { delete o; return 0; }
+int cublasLtMatmulDescDestroy(Primitive* o) { delete o; return 0; }
 int cublasLtMatrixLayoutCreate(void** out, int type, std::uint64_t rows, std::uint64_t columns, std::int64_t leading) {
   *out = new Layout{type, rows, columns, leading};
   return 0;
@@ -350,7 +350,7 @@ int cublasLtMatmulPreferenceSetAttribute(std::map<int, std::uint64_t>* p, int at
 }
 int cublasLtMatmulPreferenceDestroy(std::map<int, std::uint64_t>* p) { delete p; return 0; }
 /// Not while a graph is being made.
-int cublasLtMatmulAlgoGetHeuristic(void*, const Operation* o, const Layout* a, const Layout* b, const Layout* c,
+int cublasLtMatmulAlgoGetHeuristic(void*, const Primitive* o, const Layout* a, const Layout* b, const Layout* c,
                                    const Layout* d, const std::map<int, std::uint64_t>* p, int wanted, Found* out, int* count) {
   ++searches;
   *count = 0;
@@ -364,7 +364,7 @@ int cublasLtMatmulAlgoGetHeuristic(void*, const Operation* o, const Layout* a, c
   *count = 1;
   return 0;
 }
-int cublasLtMatmul(void*, const Operation* operation, const float* alpha_at, const void* a, const Layout* la, const void* b,
+int cublasLtMatmul(void*, const Primitive* operation, const float* alpha_at, const void* a, const Layout* la, const void* b,
                    const Layout* lb, const float* beta_at, const void* c, const Layout* lc, void* d, const Layout* ld,
                    const Algorithm* algorithm, void* workspace, size_t bytes, Stream* stream) {
   ++products;
@@ -374,7 +374,7 @@ int cublasLtMatmul(void*, const Operation* operation, const float* alpha_at, con
   if (std::memcmp(&own, algorithm, sizeof own) != 0 || workspace == nullptr || bytes < own.workspace) return 7;
   if (reinterpret_cast<std::uint64_t>(workspace) % 256 != 0) return 7;
   // Descriptors and numbers are read now, tensors when the node runs.
-  const Operation o = *operation;
+  const Primitive o = *operation;
   const Layout A = *la, B = *lb, C = *lc, D = *ld;
   const float alpha = *alpha_at, beta = *beta_at;
   auto* sums = static_cast<float*>(workspace);

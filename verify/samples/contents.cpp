@@ -75,7 +75,9 @@ class Filler {
 };
 
 /// Returns true if a result holds the first operand's own numbers, in another shape or dtype.
-bool passes_on(const Op& op) { return op.traits.view || op.name == "cast" || op.name == "clone"; }
+bool passes_on(const Op& op) {
+  return op.traits.view || among(op.primitive, {Primitive::cast, Primitive::clone});
+}
 
 /// The rows of the tables that inputs look up, by name: the fewest where there are several.
 class Lookups {
@@ -88,9 +90,9 @@ class Lookups {
 
  private:
   void at(NodeId node) {
-    const std::string& op = graph_.op_of(node).name;
-    const std::size_t first = op == "index_put" ? 2 : 1;
-    if (op != "embedding" && op != "index" && op != "index_put") return;
+    const Primitive op = graph_.op_of(node).primitive;
+    const std::size_t first = op == Primitive::index_put ? 2 : 1;
+    if (!among(op, {Primitive::embedding, Primitive::index, Primitive::index_put})) return;
     const auto table = extents_of(graph_, graph_.operand(node, 0), symbols_);
     if (!table || table->empty()) return;
     const auto rank = static_cast<std::int64_t>(table->size());

@@ -334,7 +334,7 @@ class Attempt {
   /// What is written need not be an input, which would hold it at the end.
   ValueId copy_of(ValueId input) {
     NodeRequest request;
-    request.op = rules_.context->ops.find("clone");
+    request.op = rules_.context->ops.find(Primitive::clone);
     request.operands = {input};
     if (!request.op.valid()) return input;
     const auto made = build_node(graph_, request);

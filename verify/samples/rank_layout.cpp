@@ -26,7 +26,7 @@ std::vector<std::string> group_names(const Graph& before, const Graph& after) {
   for (const Graph* graph : {&before, &after})
     for (NodeId node = graph->first(); node.valid(); node = graph->next(node))
       if (const std::string* name = group_name(*graph, node);
-          name != nullptr && find_collective(graph->op_of(node).name) != nullptr)
+          name != nullptr && find_collective(graph->op_of(node).primitive) != nullptr)
         add_name(names, *name);
   for (const ValueId input : before.inputs())
     for (const std::string& name : before.replicated_over(input)) add_name(names, name);

@@ -53,8 +53,8 @@ Symbols sample_symbols(const Graph& graph, std::int64_t tokens) {
 
 bool divides_evenly(const Graph& graph, const Symbols& symbols) {
   for (NodeId node = graph.first(); node.valid(); node = graph.next(node)) {
-    const std::string& op = graph.op_of(node).name;
-    if (op != "reduce_scatter" && op != "shard") continue;
+    if (!among(graph.op_of(node).primitive, {Primitive::reduce_scatter, Primitive::shard}))
+      continue;
     const auto whole = extents_of(graph, graph.operand(node, 0), symbols),
                part = extents_of(graph, graph.result(node), symbols);
     const Attribute* world = graph.attribute(node, "world");
@@ -69,7 +69,7 @@ std::int64_t ranks_needed(const Graph& graph) {
   std::int64_t ranks = 1;
   bool collective = false;
   for (NodeId node = graph.first(); node.valid(); node = graph.next(node))
-    collective = collective || find_collective(graph.op_of(node).name) != nullptr;
+    collective = collective || find_collective(graph.op_of(node).primitive) != nullptr;
   const auto groups = stated_groups(graph);
   if (!collective || !groups) return 1;
   for (const auto& [name, group] : *groups)

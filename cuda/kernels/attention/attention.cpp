@@ -100,18 +100,19 @@ std::string pointer(DType dtype, bool written, int number) {
 
 constexpr std::size_t kRead = 4;  // q, k, v and the divisor; later operands are not read
 
-bool is_op(const Graph& piece, NodeId node, std::string_view op) {
-  return node.valid() && piece.op_of(node).name == op && !piece.op_of(node).has_body();
+bool is_op(const Graph& piece, NodeId node, Primitive op) {
+  return node.valid() && piece.op_of(node).primitive == op && !piece.op_of(node).has_body();
 }
 
 /// Returns the attention node of a piece that contains only it and, optionally, the write of the
 /// same keys and values to its layer's cache; invalid for other pieces.
 NodeId attention_node(const Graph& piece) {
   const NodeId first = piece.first();
-  if (is_op(piece, first, "unified_attention") && piece.node_count() == 1) return first;
-  if (!is_op(piece, first, "unified_kv_cache_update") || piece.node_count() != 2) return {};
+  if (is_op(piece, first, Primitive::unified_attention) && piece.node_count() == 1) return first;
+  if (!is_op(piece, first, Primitive::unified_kv_cache_update) || piece.node_count() != 2)
+    return {};
   const NodeId node = piece.next(first);
-  const bool same = is_op(piece, node, "unified_attention") &&
+  const bool same = is_op(piece, node, Primitive::unified_attention) &&
                     piece.operand(node, 1) == piece.operand(first, 0) &&
                     piece.operand(node, 2) == piece.operand(first, 1) &&
                     layer_name(piece, node) == layer_name(piece, first) &&

@@ -246,16 +246,16 @@ const Type* matrix(const Graph& graph, ValueId v) {
 }
 
 /// Maps the operands that rules/ops/matmul.pwr declares.
-std::optional<ProductCall> call_of(std::string_view op) {
+std::optional<ProductCall> call_of(Primitive op) {
   ProductCall out;
-  if (op == "mm") return out;
-  if (op == "addmm") {
+  if (op == Primitive::mm) return out;
+  if (op == Primitive::addmm) {
     out.bias = 0;
     out.a = 1;
     out.b = 2;
     return out;
   }
-  if (op != "scaled_mm") return std::nullopt;
+  if (op != Primitive::scaled_mm) return std::nullopt;
   out.a_scale = 2;
   out.b_scale = 3;
   return out;
@@ -265,7 +265,7 @@ std::optional<ProductCall> call_of(std::string_view op) {
 
 std::optional<ProductCall> product_call(const Graph& graph, NodeId node) {
   const Op& op = graph.op_of(node);
-  auto out = op.has_body() ? std::nullopt : call_of(op.name);
+  auto out = op.has_body() ? std::nullopt : call_of(op.primitive);
   const std::size_t count = out && out->a_scale ? 4 : out && out->bias ? 3 : 2;
   if (!out || graph.operand_count(node) != count) return std::nullopt;
   const Type *a = matrix(graph, graph.operand(node, out->a)),
@@ -290,7 +290,8 @@ std::vector<FoundProduct> tensor_products_of(const Graph& graph) {
     const auto call = product_call(graph, n);
     if (!call) continue;
     const ValueId b = graph.operand(n, call->b);
-    const bool turned = !graph.is_input(b) && graph.op_of(graph.producer(b)).name == "transpose" &&
+    const bool turned = !graph.is_input(b) &&
+                        graph.op_of(graph.producer(b)).primitive == Primitive::transpose &&
                         !graph.is_output(b) && graph.users(b).size() == 1;
     auto product = tensor_product_of(graph, n, turned);
     if (!product) continue;
