@@ -38,7 +38,7 @@ std::optional<double> number_of(const fx::Value& value, const Dims& dims) {
   if (value.kind == fx::Value::Kind::real) return value.real;
   if (value.kind != fx::Value::Kind::integer) return std::nullopt;
   const std::optional<std::int64_t> whole = dims.value(value.dim);
-  if (!whole) throw GiveUp{"a symbolic number beside a tensor"};
+  if (!whole) throw GiveUp{"a symbolic number is combined with a tensor"};
   return static_cast<double>(*whole);
 }
 
@@ -50,11 +50,11 @@ fx::Arguments fill_arguments(fx::Value shape, double value, DType dtype) {
 void check_dims(const Dims& dims, std::string_view op, std::string_view name,
                 const Attribute& value) {
   const auto check = [&](DimId d) {
-    if (!d.valid()) throw GiveUp{"a dim that is too large"};
+    if (!d.valid()) throw GiveUp{"a dim is too large"};
     const std::int64_t least = name != "shape" && name != "size" && name != "sizes" ? INT64_MIN
                                : op == "reshape"                                    ? -1
                                                                                     : 0;
-    if (dims.value(d).value_or(0) < least) throw GiveUp{"a negative extent"};
+    if (dims.value(d).value_or(0) < least) throw GiveUp{"an extent is negative"};
   };
   if (const auto* dim = std::get_if<DimId>(&value)) check(*dim);
   if (const auto* shape = std::get_if<Shape>(&value))
@@ -103,13 +103,13 @@ fx::Value none() { return {}; }
 
 void check_made(std::int64_t count) {
   if (count < 0 || count > kMostMade)
-    throw GiveUp{fmt::format("{} elements that an importer would have to make", count)};
+    throw GiveUp{fmt::format("the importer would have to create {} elements", count)};
 }
 
 std::size_t axis_in(std::int64_t axis, std::size_t rank) {
   const auto r = static_cast<std::int64_t>(rank);
   if (axis < -r || axis >= r)
-    throw GiveUp{fmt::format("there is no axis {} in a tensor of rank {}", axis, rank)};
+    throw GiveUp{fmt::format("axis {} is out of range for a tensor of rank {}", axis, rank)};
   return static_cast<std::size_t>(axis < 0 ? axis + r : axis);
 }
 
@@ -150,7 +150,7 @@ void Constants::count_made(const StoredContents& contents) {
 fx::Value Constants::of_dims(const KnownNumbers& known, const std::string& name) {
   constexpr std::size_t kMostSymbolic = 256;
   if (known.numbers.size() > kMostSymbolic)
-    throw GiveUp{fmt::format("{} symbolic numbers in one tensor", known.numbers.size())};
+    throw GiveUp{fmt::format("one tensor has {} symbolic numbers", known.numbers.size())};
   std::vector<fx::Value> items;
   for (const DimId dim : known.numbers) {
     fx::Value size = value_of_kind(fx::Value::Kind::list);
@@ -166,7 +166,8 @@ fx::Value Constants::of_dims(const KnownNumbers& known, const std::string& name)
         {{ones, axes, truth(!known.extents.empty())}, {{"dtype", type_name(known.dtype)}}}, name)));
   }
   if (known.extents.empty()) return items.front();
-  if (known.extents.size() != 1) throw GiveUp{"symbolic numbers of more than one axis"};
+  if (known.extents.size() != 1)
+    throw GiveUp{"a tensor of symbolic numbers has more than one axis"};
   return or_give_up(to_.try_call("aten.cat", {{tensor_list(std::move(items))}, {}}, name));
 }
 
@@ -182,8 +183,7 @@ const fx::Value& Constants::tensor(ModelValue& value) {
       value.tensor = of_dims(*value.known, value.name);
   }
   if (value.contents) value.tensor = tensor(value.contents, value.name);
-  if (!value.tensor)
-    throw GiveUp{"`" + value.name + "` is no tensor of a dtype that the library has"};
+  if (!value.tensor) throw GiveUp{"`" + value.name + "` is not a tensor of a supported dtype"};
   return *value.tensor;
 }
 
@@ -199,7 +199,7 @@ fx::Value OnnxCall::tensor(std::size_t i) { return constants_.tensor(value(i)); 
 
 Type OnnxCall::type(const fx::Value& x) const {
   const Type* found = x.kind == fx::Value::Kind::tensor ? to_.type(x) : nullptr;
-  if (found == nullptr) throw GiveUp{"the type of an input is not known"};
+  if (found == nullptr) throw GiveUp{"the type of an input is unknown"};
   return *found;
 }
 
@@ -222,7 +222,8 @@ const KnownNumbers* OnnxCall::known(std::size_t i) {
 
 Shape OnnxCall::dims(std::size_t i) {
   const KnownNumbers* numbers = known(i);
-  if (numbers == nullptr) throw GiveUp{fmt::format("input {} is not known while importing", i)};
+  if (numbers == nullptr)
+    throw GiveUp{fmt::format("the value of input {} is unknown at import", i)};
   if (numbers->extents.size() > 1) throw GiveUp{fmt::format("input {} has several axes", i)};
   return numbers->numbers;
 }
@@ -231,18 +232,17 @@ std::vector<std::int64_t> OnnxCall::integers(std::size_t i) { return extents(dim
 
 std::int64_t OnnxCall::integer(std::size_t i) {
   const std::vector<std::int64_t> all = integers(i);
-  if (all.size() != 1) throw GiveUp{fmt::format("input {} is not one number", i)};
+  if (all.size() != 1) throw GiveUp{fmt::format("input {} is not a single number", i)};
   return all.front();
 }
 
 std::vector<double> OnnxCall::reals(std::size_t i) {
   const auto& contents = value(i).contents;
-  if (!contents) throw GiveUp{fmt::format("input {} is not known while importing", i)};
+  if (!contents) throw GiveUp{fmt::format("the value of input {} is unknown at import", i)};
   std::vector<double> out;
   for (std::int64_t k = 0; k < std::min(count_of(*contents), kMostKnown); ++k) {
     const std::optional<double> number = real_at(*contents, k);
-    if (!number)
-      throw GiveUp{fmt::format("input {} is of a dtype that is not read while importing", i)};
+    if (!number) throw GiveUp{fmt::format("input {} has a dtype that cannot be read at import", i)};
     out.push_back(*number);
   }
   return out;
@@ -250,7 +250,7 @@ std::vector<double> OnnxCall::reals(std::size_t i) {
 
 double OnnxCall::real(std::size_t i) {
   const std::vector<double> all = reals(i);
-  if (all.size() != 1) throw GiveUp{fmt::format("input {} is not one number", i)};
+  if (all.size() != 1) throw GiveUp{fmt::format("input {} is not a single number", i)};
   return all.front();
 }
 
@@ -271,21 +271,21 @@ std::int64_t OnnxCall::integer(std::string_view name, std::int64_t otherwise) {
 std::int64_t OnnxCall::integer(std::string_view name) {
   const OnnxAttribute* found = find(name);
   if (found == nullptr) throw GiveUp{fmt::format("attribute `{}` is missing", name)};
-  if (!found->integer) throw GiveUp{fmt::format("attribute `{}` is no whole number", name)};
+  if (!found->integer) throw GiveUp{fmt::format("attribute `{}` is not an integer", name)};
   return *found->integer;
 }
 
 double OnnxCall::real(std::string_view name, double otherwise) {
   const OnnxAttribute* found = find(name);
   if (found == nullptr) return otherwise;
-  if (!found->real) throw GiveUp{fmt::format("attribute `{}` is no real number", name)};
+  if (!found->real) throw GiveUp{fmt::format("attribute `{}` is not a float", name)};
   return double{*found->real};
 }
 
 std::string OnnxCall::text(std::string_view name, std::string otherwise) {
   const OnnxAttribute* found = find(name);
   if (found == nullptr) return otherwise;
-  if (!found->text) throw GiveUp{fmt::format("attribute `{}` is no text", name)};
+  if (!found->text) throw GiveUp{fmt::format("attribute `{}` is not a string", name)};
   return printable(*found->text);  // a word of the operator, which a reason may repeat
 }
 
@@ -298,10 +298,10 @@ std::vector<std::int64_t> OnnxCall::integers(std::string_view name,
 void OnnxCall::check_all_read() const {
   for (const OnnxAttribute& attribute : node_.attributes)
     if (!read_attributes_.contains(attribute.name))
-      throw GiveUp{"attribute `" + attribute.name + "` is not known to its lowering"};
+      throw GiveUp{"attribute `" + attribute.name + "` is not supported"};
   for (std::size_t i = 0; i < inputs_.size(); ++i)
     if (has(i) && !read_inputs_.contains(i))
-      throw GiveUp{fmt::format("input {} is not known to its lowering", i)};
+      throw GiveUp{fmt::format("input {} is not supported", i)};
 }
 
 // ---- calls
@@ -367,7 +367,7 @@ fx::Value OnnxCall::slice(const fx::Value& x, std::size_t axis, DimId begin, Dim
 }
 
 fx::Value OnnxCall::integer_value(DimId dim) {
-  if (!dim.valid()) throw GiveUp{"a dim that is too large"};
+  if (!dim.valid()) throw GiveUp{"a dim is too large"};
   fx::Value out = value_of_kind(fx::Value::Kind::integer);
   out.dim = dim;
   return out;
@@ -389,7 +389,7 @@ std::vector<std::int64_t> OnnxCall::extents(const Shape& shape) const {
   std::vector<std::int64_t> out;
   for (const DimId dim : shape) {
     const std::optional<std::int64_t> number = extent(dim);
-    if (!number) throw GiveUp{"`" + dims().print(dim) + "` is not known while importing"};
+    if (!number) throw GiveUp{"`" + dims().print(dim) + "` is not known at import"};
     out.push_back(*number);
   }
   return out;
@@ -399,7 +399,7 @@ ModelValue OnnxCall::contents_of_attribute(const OnnxTensor& tensor) const {
   ExternalFiles none;
   auto contents = contents_of(tensor, none, node_.name);
   if (!contents) throw GiveUp{contents.error().front().message};
-  if (!*contents) throw GiveUp{element_name(tensor.element) + " is no dtype of the library"};
+  if (!*contents) throw GiveUp{element_name(tensor.element) + " is not a supported dtype"};
   return {"", {}, std::move(*contents)};
 }
 

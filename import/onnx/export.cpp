@@ -87,7 +87,7 @@ class OnnxWriter {
       model.message(8, own.text(1, kDomain).integer(2, 1));
     }
     if (model.str().size() >= kMostBytes)
-      return refuse("the model is larger than 2 GiB, which protobuf cannot hold");
+      return refuse("the model is larger than 2 GiB, the limit of protobuf");
     return WrittenGraph{model.str(), {custom_.begin(), custom_.end()}};
   }
 
@@ -211,7 +211,7 @@ class OnnxWriter {
     if (context_.dims.is_symbol(d)) {
       const auto found = symbols_.find(context_.dims.print(d));
       if (found == symbols_.end()) {
-        why_ = "the shape of no input gives `" + context_.dims.print(d) + "`";
+        why_ = "no input's shape determines `" + context_.dims.print(d) + "`";
         return {};
       }
       return made("Gather", {made("Shape", {found->second.first}), scalar(found->second.second)});
@@ -220,7 +220,7 @@ class OnnxWriter {
       if (const auto line = context_.dims.rising(d, symbol, graph_.facts))
         return made("Add", {made("Mul", {dim(line->factor), dim(context_.dims.symbol(symbol))}),
                             dim(line->rest)});
-    why_ = "the dim `" + context_.dims.print(d) + "` is no sum of products";
+    why_ = "the dim `" + context_.dims.print(d) + "` is not a sum of products";
     return {};
   }
   /// Writes a list of dims as a tensor of rank 1.

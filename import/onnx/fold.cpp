@@ -69,7 +69,7 @@ Folded fold_gather(OnnxCall& c) {
   const auto size = static_cast<std::int64_t>(x->numbers.size());
   for (std::int64_t i : c.extents(at->numbers)) {
     if (i < 0) i += size;
-    if (i < 0 || i >= size) throw GiveUp{"an index is outside of its axis"};
+    if (i < 0 || i >= size) throw GiveUp{"an index is out of range"};
     out.numbers.push_back(x->numbers[static_cast<std::size_t>(i)]);
   }
   return out;
@@ -161,7 +161,7 @@ Folded fold_range(OnnxCall& c) {
   const KnownNumbers* first = c.known(0);
   if (first == nullptr || c.known(1) == nullptr || c.known(2) == nullptr) return std::nullopt;
   const std::int64_t begin = c.integer(0), end = c.integer(1), step = c.integer(2);
-  if (step == 0) throw GiveUp{"a range in steps of 0"};
+  if (step == 0) throw GiveUp{"the step of a range is 0"};
   const auto span = static_cast<__int128>(end) - begin;
   const __int128 count = span / step + (span % step != 0 && (span > 0) == (step > 0) ? 1 : 0);
   if (count > kMostKnown) return std::nullopt;

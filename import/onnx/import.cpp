@@ -87,8 +87,8 @@ class InputTypes {
     const std::optional<DType> dtype = value.tensor ? dtype_of(value.element) : std::nullopt;
     if (!dtype)
       report_.notes.push_back(
-          fmt::format("`{}` is {}: it has no type here", value.name,
-                      value.tensor ? "of " + element_name(value.element) : "no tensor"));
+          fmt::format("`{}` is {}: its type stays unknown", value.name,
+                      value.tensor ? "of " + element_name(value.element) : "not a tensor"));
     if (!dtype || !value.shape) return "?";
     std::string out(pw::name(*dtype));
     out += "[";
@@ -149,7 +149,7 @@ class OnnxImporter {
     PW_TRY(check_opsets(model_.opsets));
     if (model_.graph.sparse)
       return fail(error_in(options_.file, "PW0524",
-                           "the graph has sparse initialisers, which are not read"));
+                           "the graph has sparse initialisers, which are not supported"));
     PW_TRY(to_.begin());
     NodeScope scope;
     scope.opsets = &model_.opsets;
@@ -191,10 +191,11 @@ class OnnxImporter {
   Status check_opsets(const OpsetVersions& opsets) const {
     const std::int64_t version = version_of("", opsets).value_or(1);
     if (version >= 1 && version <= kNewestOpset) return {};
-    return fail(error_in(options_.file, "PW0523",
-                         fmt::format("the model is of opset {}, and opsets 1 to {} are known",
-                                     version, kNewestOpset),
-                         "convert it, with onnx.version_converter for instance"));
+    return fail(
+        error_in(options_.file, "PW0523",
+                 fmt::format("the model uses opset {}, but only opsets 1 to {} are supported",
+                             version, kNewestOpset),
+                 "convert it, for example with onnx.version_converter"));
   }
 
   Status read_values(NodeScope& scope) {
@@ -202,8 +203,7 @@ class OnnxImporter {
       if (const fx::Value* value = to_.input(p.name)) scope.values[p.name] = {p.name, *value};
     for (const OnnxTensor& t : model_.graph.initializers) {
       if (scope.values.contains(t.name))
-        return fail(
-            error_in(options_.file, "PW0522", "there are two initialisers `" + t.name + "`"));
+        return fail(error_in(options_.file, "PW0522", "duplicate initialiser `" + t.name + "`"));
       auto contents = PW_TRY(contents_of(t, files_, options_.file));
       scope.values[t.name] = {t.name, {}, std::move(contents)};
     }
@@ -217,8 +217,8 @@ class OnnxImporter {
     for (const OnnxValue& output : model_.graph.outputs) {
       const auto found = scope.values.find(output.name);
       if (found == scope.values.end())
-        return fail(error_in(options_.file, "PW0522",
-                             "the output `" + output.name + "` is made by no node"));
+        return fail(
+            error_in(options_.file, "PW0522", "no node computes the output `" + output.name + "`"));
       try {
         out.emplace_back(output.name, constants_.tensor(found->second));
       } catch (const GiveUp& why) {
@@ -264,13 +264,13 @@ class OnnxImporter {
     for (const std::string& name : n.inputs) {
       const auto found = scope.values.find(name);
       if (!name.empty() && found == scope.values.end())
-        return fail(error_in(place_of(n), "PW0522",
-                             "nothing before this node makes its input `" + name + "`"));
+        return fail(
+            error_in(place_of(n), "PW0522", "no earlier node computes the input `" + name + "`"));
       inputs.push_back(name.empty() ? nullptr : &found->second);
     }
     for (const std::string& name : n.outputs)
       if (!name.empty() && scope.values.contains(name))
-        return fail(error_in(place_of(n), "PW0522", "there are two values `" + name + "`"));
+        return fail(error_in(place_of(n), "PW0522", "duplicate value `" + name + "`"));
     const auto function = functions_.find({n.domain, n.op, n.overload});
     if (function != functions_.end()) return inlined(*function->second, n, inputs, scope);
     if (scope.depth == 0) to_.set_group(group_of(n.name));
@@ -287,8 +287,8 @@ class OnnxImporter {
     const std::size_t bytes = bytes_of(n) + scope.prefix.size() * n.outputs.size();
     if (bytes > inlined_left_)
       return fail(error_in(place_of(n), "PW0524",
-                           "calls of functions would make too large a graph of this model",
-                           "inline its functions, with onnx.inliner for instance"));
+                           "inlining the model's functions makes the graph too large",
+                           "inline its functions first, for example with onnx.inliner"));
     inlined_left_ -= bytes;
     return {};
   }
@@ -329,7 +329,7 @@ class OnnxImporter {
       return fail(error_in(place_of(n), "PW0524", "functions call each other too deeply"));
     if (inputs.size() > f.inputs.size() || n.outputs.size() > f.outputs.size())
       return fail(
-          error_in(place_of(n), "PW0522", "the call has more inputs or outputs than its function"));
+          error_in(place_of(n), "PW0522", "the call has more inputs or outputs than the function"));
     NodeScope inner;
     inner.opsets = f.opsets.empty() ? scope.opsets : &f.opsets;
     inner.depth = scope.depth + 1;
@@ -353,8 +353,8 @@ class OnnxImporter {
       const auto found = inner.values.find(f.outputs[i]);
       if (n.outputs[i].empty()) continue;
       if (found == inner.values.end())
-        return fail(
-            error_in(place_of(n), "PW0522", "the function makes no `" + f.outputs[i] + "`"));
+        return fail(error_in(place_of(n), "PW0522",
+                             "the function does not compute `" + f.outputs[i] + "`"));
       bind(n.outputs[i], found->second, scope);
     }
     return {};
@@ -376,7 +376,7 @@ class OnnxImporter {
       if (constants_.made_too_much())
         return fail(
             error_in(place_of(n), "PW0524",
-                     fmt::format("the nodes up to here need constants of more than {} bytes",
+                     fmt::format("the constants of the nodes up to this one exceed {} bytes",
                                  Constants::kMostMadeBytes)));
       if (!why.empty()) break;  // there is a meaning at this version, and it does not apply
     }
@@ -433,7 +433,7 @@ class OnnxImporter {
     } catch (const GiveUp& gave) {
       why = gave.reason;
     } catch (const std::out_of_range&) {  // of a list that is shorter than an operator's are
-      why = "it has fewer numbers than it needs";
+      why = "a list of numbers is too short";
     }
     return std::nullopt;
   }
@@ -447,7 +447,7 @@ class OnnxImporter {
     for (const std::string& name : n.outputs) wanted.push_back({name, stated_type(name), {}});
     const std::int64_t version = version_of(n.domain, model_.opsets).value_or(0);
     if (why.empty())
-      why = fmt::format("no rule file and no table says what it is at version {}", version);
+      why = fmt::format("no rule file or built-in table defines it at version {}", version);
     auto done = PW_TRY(to_.keep_call(target_of(n), *arguments, wanted, is_random(n.op), why));
     ModelValues out;
     for (fx::Value& item : done.items) out.push_back({"", std::move(item)});
@@ -488,7 +488,7 @@ class OnnxImporter {
 
   fx::Value attribute_value(const OnnxAttribute& a, OnnxCall& call) {
     if (a.other)
-      throw GiveUp{"attribute `" + a.name + "` holds a graph, or something else that is not read"};
+      throw GiveUp{"attribute `" + a.name + "` holds a graph or another unsupported value"};
     if (std::max({a.integers.size(), a.reals.size(), a.texts.size()}) > kMostListed)
       throw GiveUp{fmt::format("attribute `{}` has more than {} numbers", a.name, kMostListed)};
     if (a.integer) return call.number(*a.integer);
@@ -501,7 +501,7 @@ class OnnxImporter {
     if (!a.tensor) return tensor_list(std::move(items));
     auto contents = contents_of(*a.tensor, files_, options_.file);
     if (!contents || !*contents)
-      throw GiveUp{"attribute `" + a.name + "` is a tensor that is not read"};
+      throw GiveUp{"attribute `" + a.name + "` is an unsupported tensor"};
     return constants_.tensor(*contents, base_of(n_name(a)));
   }
   static OnnxNode n_name(const OnnxAttribute& a) {

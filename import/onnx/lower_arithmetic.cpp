@@ -28,7 +28,7 @@ ModelValues lower_shift(OnnxCall& c) {
   const std::string direction = c.text("direction", "");
   if (is_float(type.dtype) || type.dtype != DType::u8 ||
       (direction != "LEFT" && direction != "RIGHT"))
-    throw GiveUp{"it shifts numbers of dtype " + std::string(name(type.dtype))};
+    throw GiveUp{"unsupported shift of dtype " + std::string(name(type.dtype))};
   const fx::Value x = c.cast(c.tensor(0), DType::i32), by = c.cast(c.tensor(1), DType::i32);
   const fx::Value least = c.op("minimum", {by, c.number(8)});
   const fx::Value factor = c.cast(
@@ -45,11 +45,11 @@ ModelValues lower_shift(OnnxCall& c) {
 ModelValues lower_dropout(OnnxCall& c) {
   c.ignore("seed");
   c.ignore("ratio");
-  if (c.version() < 7 && c.integer("is_test", 0) == 0) throw GiveUp{"it is of training"};
+  if (c.version() < 7 && c.integer("is_test", 0) == 0) throw GiveUp{"it is in training mode"};
   bool training = false, ratio = false;
   if (c.has(1)) ratio = c.real(1) != 0;
   if (c.has(2)) training = c.integer(2) != 0;
-  if (training && (ratio || !c.has(1))) throw GiveUp{"it is of training, and random"};
+  if (training && (ratio || !c.has(1))) throw GiveUp{"it is random (training mode)"};
   ModelValues out{c.value(0)};
   const DType mask = c.version() < 10 ? c.type(0).dtype : DType::b8;
   if (c.node().outputs.size() > 1)
@@ -65,7 +65,7 @@ ModelValues lower_dropout(OnnxCall& c) {
 fx::Value along(OnnxCall& c, const fx::Value& scale, const Shape& shape, std::int64_t axis) {
   const Shape given = c.type(scale).shape;
   if (given.empty()) return scale;
-  if (given.size() != 1) throw GiveUp{"scales by block"};
+  if (given.size() != 1) throw GiveUp{"block scales are not supported"};
   if (c.extent(given[0]) == 1) return c.reshape(scale, {});
   Shape wide(shape.size(), c.dims().constant(1));
   wide[axis_in(axis, shape.size())] = given[0];
@@ -75,7 +75,7 @@ fx::Value along(OnnxCall& c, const fx::Value& scale, const Shape& shape, std::in
 std::pair<double, double> range_of(DType dtype) {
   if (dtype == DType::u8) return {0, 255};
   if (dtype == DType::i8) return {-128, 127};
-  throw GiveUp{"it quantises to " + std::string(name(dtype))};
+  throw GiveUp{"unsupported quantisation to " + std::string(name(dtype))};
 }
 
 /// Computes saturate(round(x / scale) + zero): x and scale of one float dtype, zero a tensor of
@@ -94,13 +94,14 @@ ModelValues lower_quantize(OnnxCall& c) {
   const Shape shape = c.type(x).shape;
   const std::int64_t axis = c.integer("axis", 1);
   if (c.integer("block_size", 0) != 0 || c.integer("precision", 0) != 0)
-    throw GiveUp{"scales by block"};
+    throw GiveUp{"block scales are not supported"};
   std::optional<DType> to =
       c.has(2) ? std::optional(c.type(2).dtype) : dtype_of(c.integer("output_dtype", 2));
   c.ignore("output_dtype");
-  if (!to) throw GiveUp{"the output's dtype is none of the library"};
+  if (!to) throw GiveUp{"the output's dtype is not supported"};
   const bool fp8 = *to == DType::f8e4m3 || *to == DType::f8e5m2;
-  if (c.integer("saturate", 1) == 0 && fp8) throw GiveUp{"a cast to fp8 that does not saturate"};
+  if (c.integer("saturate", 1) == 0 && fp8)
+    throw GiveUp{"a non-saturating cast to fp8 is not supported"};
   const fx::Value scale = c.cast(along(c, c.tensor(1), shape, axis), DType::f32),
                   wide = c.cast(x, DType::f32);
   if (fp8) {
@@ -117,7 +118,7 @@ ModelValues lower_dequantize(OnnxCall& c) {
   const Shape shape = c.type(x).shape;
   const std::int64_t axis = c.integer("axis", 1);
   if (c.integer("block_size", 0) != 0 || c.has("output_dtype"))
-    throw GiveUp{"scales by block, or another output"};
+    throw GiveUp{"block scales, or an unsupported output dtype"};
   const fx::Value scale = along(c, c.tensor(1), shape, axis);
   const DType dtype = c.type(scale).dtype;
   fx::Value out = c.cast(x, DType::f32);

@@ -40,10 +40,10 @@ ModelValues lower_gather_elements(OnnxCall& c) {
 /// Splits the last axis of a tensor of indices into one tensor for each element.
 std::vector<fx::Value> index_columns(OnnxCall& c, const fx::Value& at) {
   Shape shape = c.type(at).shape;
-  if (shape.empty()) throw GiveUp{"its indices have no axis"};
+  if (shape.empty()) throw GiveUp{"its indices are a scalar"};
   const std::size_t last = shape.size() - 1;
   const std::int64_t count = c.extents({shape[last]})[0];
-  if (count > 64) throw GiveUp{"its indices are of more axes than tensors have"};
+  if (count > 64) throw GiveUp{"its indices have more columns than a tensor has axes"};
   shape.pop_back();
   std::vector<fx::Value> out;
   for (std::int64_t i = 0; i < count; ++i)
@@ -57,12 +57,12 @@ ModelValues lower_gather_nd(OnnxCall& c) {
   const Shape shape = c.type(at).shape;
   const auto batches =
       static_cast<std::size_t>(std::max<std::int64_t>(c.integer("batch_dims", 0), 0));
-  if (batches >= shape.size()) throw GiveUp{"it has more batches than axes"};
+  if (batches >= shape.size()) throw GiveUp{"batch_dims is not less than the rank of the indices"};
   std::vector<fx::Value> operands{c.tensor(0)};
   for (std::size_t i = 0; i < batches; ++i)
     operands.push_back(places_along(c, shape[i], i, shape.size() - 1));
   for (fx::Value& column : index_columns(c, at)) operands.push_back(std::move(column));
-  if (operands.size() == 1) throw GiveUp{"its indices have no columns"};
+  if (operands.size() == 1) throw GiveUp{"the last axis of its indices is empty"};
   return {c.result(c.op("index", operands, kFromFront))};
 }
 
@@ -113,10 +113,10 @@ ModelValues lower_one_hot(OnnxCall& c) {
 ModelValues lower_range(OnnxCall& c) {
   const DType dtype = c.type(0).dtype;
   if (dtype != DType::f32 && dtype != DType::f64 && is_float(dtype))
-    throw GiveUp{"a range of 16-bit numbers"};
+    throw GiveUp{"a range of 16-bit floats is not supported"};
   const double begin = c.real(0), end = c.real(1), step = c.real(2);
   const double count = std::max(0.0, std::ceil((end - begin) / step));
-  if (!(count < 1e9)) throw GiveUp{"a range without an end"};
+  if (!(count < 1e9)) throw GiveUp{"the range is too long"};
   const Shape shape{c.dims().constant(static_cast<std::int64_t>(count))};
   const fx::Value places = c.cast(c.op("iota", {}, {{"shape", shape}}), dtype);
   const fx::Value steps = c.op(
@@ -130,7 +130,7 @@ ModelValues lower_trilu(OnnxCall& c) {
   const fx::Value x = c.tensor(0);
   const Type type = c.type(x);
   const std::size_t rank = type.shape.size();
-  if (rank < 2) throw GiveUp{"it takes matrices"};
+  if (rank < 2) throw GiveUp{"its operand is not a matrix"};
   const std::int64_t k = c.has(1) ? c.integer(1) : 0;
   const fx::Value rows = places_along(c, type.shape[rank - 2], 0, 2),
                   columns = places_along(c, type.shape[rank - 1], 1, 2);
@@ -145,7 +145,7 @@ ModelValues lower_eye(OnnxCall& c) {
   const Type type = c.type(0);
   const std::optional<DType> dtype = c.has("dtype") ? dtype_of(c.integer("dtype")) : type.dtype;
   if (type.shape.size() != 2 || !dtype)
-    throw GiveUp{"it takes matrices of a dtype that the library has"};
+    throw GiveUp{"its operand is not a matrix of a supported dtype"};
   const fx::Value rows = places_along(c, type.shape[0], 0, 2),
                   columns = places_along(c, type.shape[1], 1, 2);
   return {c.result(
@@ -159,7 +159,7 @@ ModelValues lower_reverse_sequence(OnnxCall& c) {
   const auto batch = static_cast<std::size_t>(c.integer("batch_axis", 1)),
              time = static_cast<std::size_t>(c.integer("time_axis", 0));
   if (batch > 1 || time > 1 || batch == time || shape.size() < 2)
-    throw GiveUp{"its axes are not the first two"};
+    throw GiveUp{"its axes are not 0 and 1"};
   const fx::Value place = places_along(c, shape[time], time, 2);
   Shape along(2, c.dims().constant(1));
   along[batch] = shape[batch];

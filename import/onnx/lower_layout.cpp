@@ -28,7 +28,7 @@ ModelValues lower_constant(OnnxCall& c) {
   if (const OnnxAttribute* a = c.find("value_ints"))
     return {
         c.result(stored(DType::i64, {static_cast<std::int64_t>(a->integers.size())}, a->integers))};
-  throw GiveUp{"a constant that is no tensor of numbers"};
+  throw GiveUp{"the constant is not a numeric tensor"};
 }
 
 ModelValues lower_fill(OnnxCall& c) {
@@ -36,11 +36,11 @@ ModelValues lower_fill(OnnxCall& c) {
   DType dtype = DType::f32;
   double value = 0;
   if (const OnnxAttribute* a = c.find("value")) {
-    if (!a->tensor) throw GiveUp{"attribute `value` is no tensor"};
+    if (!a->tensor) throw GiveUp{"attribute `value` is not a tensor"};
     const ModelValue one = c.contents_of_attribute(*a->tensor);
     const std::optional<double> number =
         count_of(*one.contents) == 1 ? real_at(*one.contents, 0) : std::nullopt;
-    if (!number) throw GiveUp{"attribute `value` is not one number"};
+    if (!number) throw GiveUp{"attribute `value` is not a single number"};
     dtype = one.contents->dtype;
     value = *number;
   }
@@ -61,7 +61,8 @@ ModelValues lower_reshape(OnnxCall& c) {
   const bool zeros = c.integer("allowzero", 0) != 0;
   for (std::size_t i = 0; i < shape.size() && !zeros; ++i)
     if (c.extent(shape[i]) == 0) {
-      if (i >= type.shape.size()) throw GiveUp{"a 0 stands for an axis that the input has not"};
+      if (i >= type.shape.size())
+        throw GiveUp{"a 0 in the shape copies an axis that the input lacks"};
       shape[i] = type.shape[i];
     }
   return {c.result(c.op("reshape", {c.tensor(0)}, {{"shape", shape}}))};
@@ -70,7 +71,7 @@ ModelValues lower_reshape(OnnxCall& c) {
 DimId product_of(OnnxCall& c, const Shape& shape, std::size_t begin, std::size_t end) {
   DimId out = c.dims().constant(1);
   for (std::size_t i = begin; i < end; ++i) out = c.dims().mul(out, shape[i]);
-  if (!out.valid()) throw GiveUp{"a product of dims is too large"};
+  if (!out.valid()) throw GiveUp{"a product of dims overflows"};
   return out;
 }
 
@@ -99,9 +100,9 @@ ModelValues lower_squeeze(OnnxCall& c) {
   Shape out;
   for (std::size_t i = 0; i < shape.size(); ++i) {
     const bool one = c.extent(shape[i]) == 1;
-    if (axes && gone[i] && !one) throw GiveUp{"an axis that goes is not of size 1"};
+    if (axes && gone[i] && !one) throw GiveUp{"an axis to be removed does not have size 1"};
     if (!axes && !one && !c.extent(shape[i]))
-      throw GiveUp{"whether an axis is of size 1 is not known"};
+      throw GiveUp{"it is unknown whether an axis has size 1"};
     if (!(axes ? gone[i] : one)) out.push_back(shape[i]);
   }
   return {c.result(c.reshape(c.tensor(0), out))};
@@ -114,7 +115,7 @@ ModelValues lower_unsqueeze(OnnxCall& c) {
   std::vector<bool> fresh(shape.size() + axes->size(), false);
   for (const std::int64_t axis : *axes) {
     const std::size_t at = axis_in(axis, fresh.size());
-    if (fresh[at]) throw GiveUp{"an axis is given twice"};
+    if (fresh[at]) throw GiveUp{"duplicate axis"};
     fresh[at] = true;
   }
   Shape out;
@@ -149,7 +150,7 @@ std::int64_t axis_attribute(OnnxCall& c, std::size_t rank, std::int64_t otherwis
 ModelValues lower_concat(OnnxCall& c) {
   std::vector<fx::Value> parts;
   for (std::size_t i = 0; i < c.count(); ++i) parts.push_back(c.tensor(i));
-  if (parts.empty()) throw GiveUp{"there is nothing to join"};
+  if (parts.empty()) throw GiveUp{"it has no inputs to concatenate"};
   const std::int64_t axis = c.version() < 4 ? c.integer("axis", 1) : c.integer("axis");
   return {c.result(
       c.op("cat", parts,
@@ -163,11 +164,11 @@ Shape equal_sizes(OnnxCall& c, DimId extent, std::int64_t parts) {
   if (!count) {
     const DimId part = c.dims().div(extent, c.dims().constant(parts));
     if (c.dims().divides(c.dims().constant(parts), extent, c.facts()) != Truth::yes)
-      throw GiveUp{"whether the axis divides into equal parts is not known"};
+      throw GiveUp{"it is unknown whether the axis divides into equal parts"};
     return Shape(static_cast<std::size_t>(parts), part);
   }
   const std::int64_t size = (*count + parts - 1) / parts;
-  if (size * (parts - 1) > *count) throw GiveUp{"the axis has not enough elements for its parts"};
+  if (size * (parts - 1) > *count) throw GiveUp{"the axis has too few elements for its parts"};
   for (std::int64_t i = 0; i < parts; ++i)
     out.push_back(c.dims().constant(i + 1 < parts ? size : *count - size * (parts - 1)));
   return out;
@@ -215,7 +216,7 @@ DimId forward_bound(OnnxCall& c, DimId given, DimId extent) {
   if (holds(Compare::ge, at, extent)) return extent;
   if (number && *number >= 0) return d.min(given, extent);
   if (!holds(Compare::ge, at, d.constant(0))) {
-    if (!number) throw GiveUp{"whether a bound counts from the end is not known"};
+    if (!number) throw GiveUp{"it is unknown whether a bound counts from the end"};
     return d.max(at, d.constant(0));
   }
   return d.min(at, extent);
@@ -256,12 +257,12 @@ ModelValues lower_slice(OnnxCall& c) {
   }
   if (ends.size() != begins.size() || axes.size() != begins.size() ||
       (!steps.empty() && steps.size() != begins.size()))
-    throw GiveUp{"its lists are not of one length"};
+    throw GiveUp{"its lists differ in length"};
   fx::Value x = c.tensor(0);
   for (std::size_t i = 0; i < axes.size(); ++i) {
     const std::size_t axis = axis_in(axes[i], shape.size());
     const std::int64_t step = steps.empty() ? 1 : steps[i];
-    if (step == 0) throw GiveUp{"a step of 0"};
+    if (step == 0) throw GiveUp{"a step is 0"};
     if (step < 0) {
       x = reversed_slice(c, x, axis, c.extents({begins[i]})[0], c.extents({ends[i]})[0], step,
                          c.extents({shape[axis]})[0]);
@@ -278,7 +279,7 @@ ModelValues lower_slice(OnnxCall& c) {
 ModelValues lower_tile(OnnxCall& c) {
   const Shape shape = c.type(0).shape;
   const std::vector<std::int64_t> repeats = c.integers(1);
-  if (repeats.size() != shape.size()) throw GiveUp{"there is not one repetition an axis"};
+  if (repeats.size() != shape.size()) throw GiveUp{"the number of repeats differs from the rank"};
   // Each axis gets one before it, which is expanded; then the two become one.
   Shape apart, wide, out;
   for (std::size_t i = 0; i < shape.size(); ++i) {
@@ -324,7 +325,7 @@ std::int64_t shown_place(std::int64_t at, std::int64_t size, const std::string& 
 fx::Value pad_by_places(OnnxCall& c, const fx::Value& x, std::size_t axis, AxisPad pad,
                         const std::string& mode) {
   const std::int64_t size = c.extents({c.type(x).shape[axis]})[0];
-  if (size == 0) throw GiveUp{"an empty axis has nothing to be padded with"};
+  if (size == 0) throw GiveUp{"an empty axis cannot be padded in this mode"};
   for (const std::int64_t count : {size, pad.front, pad.behind}) check_made(count);
   std::vector<std::int64_t> places;
   for (std::int64_t at = -pad.front; at < size + pad.behind; ++at)
@@ -353,7 +354,7 @@ ModelValues lower_pad(OnnxCall& c) {
   const std::string mode = c.text("mode", "constant");
   if (mode != "constant" && mode != "edge" && mode != "reflect" && mode != "wrap")
     throw GiveUp{"mode `" + mode + "`"};
-  if (pads.size() != 2 * axes.size()) throw GiveUp{"there are not two numbers an axis"};
+  if (pads.size() != 2 * axes.size()) throw GiveUp{"its pads are not two numbers for each axis"};
   const fx::Value fill =
       c.has(2)
           ? c.reshape(c.tensor(2), {})
@@ -379,7 +380,8 @@ ModelValues lower_center(OnnxCall& c) {
   std::vector<std::int64_t> axes(type.shape.size());
   std::iota(axes.begin(), axes.end(), 0);
   axes = c.integers("axes", axes);
-  if (axes.size() != sizes.size()) throw GiveUp{"there is not one size an axis"};
+  if (axes.size() != sizes.size())
+    throw GiveUp{"the number of sizes differs from the number of axes"};
   for (const std::int64_t size : sizes) check_made(size);
   const fx::Value zero =
       c.op("full", {}, {{"shape", Shape()}, {"value", 0.0}, {"dtype", type.dtype}});
@@ -400,7 +402,8 @@ ModelValues lower_depth_to_space(OnnxCall& c) {
   const Shape s = c.type(0).shape;
   const std::int64_t block = c.integer("blocksize");
   const bool crd = c.text("mode", "DCR") == "CRD";
-  if (s.size() != 4 || block < 1 || block > kMostKnown) throw GiveUp{"it takes tensors of rank 4"};
+  if (s.size() != 4 || block < 1 || block > kMostKnown)
+    throw GiveUp{"its operand is not of rank 4, or the block size is invalid"};
   Dims& d = c.dims();
   const DimId b = d.constant(block), depth = d.div(s[1], d.constant(block * block));
   const Shape apart =
@@ -414,7 +417,8 @@ ModelValues lower_depth_to_space(OnnxCall& c) {
 ModelValues lower_space_to_depth(OnnxCall& c) {
   const Shape s = c.type(0).shape;
   const std::int64_t block = c.integer("blocksize");
-  if (s.size() != 4 || block < 1 || block > kMostKnown) throw GiveUp{"it takes tensors of rank 4"};
+  if (s.size() != 4 || block < 1 || block > kMostKnown)
+    throw GiveUp{"its operand is not of rank 4, or the block size is invalid"};
   Dims& d = c.dims();
   const DimId b = d.constant(block), h = d.div(s[2], b), w = d.div(s[3], b);
   const fx::Value x =
@@ -428,7 +432,8 @@ ModelValues lower_space_to_depth(OnnxCall& c) {
 fx::Value cast_to(OnnxCall& c, DType to) {
   const fx::Value x = c.tensor(0);
   const bool fp8 = to == DType::f8e4m3 || to == DType::f8e5m2;
-  if (c.integer("saturate", 1) == 0 && fp8) throw GiveUp{"a cast to fp8 that does not saturate"};
+  if (c.integer("saturate", 1) == 0 && fp8)
+    throw GiveUp{"a non-saturating cast to fp8 is not supported"};
   if (to == DType::b8) return c.type(x).dtype == DType::b8 ? x : c.op("ne", {x, c.number(0)});
   if (to != DType::f8e5m2 || !is_float(c.type(x).dtype)) return c.cast(x, to);
   constexpr double kLargest = 57344;  // infinity, which this dtype has, saturates, too
@@ -438,7 +443,7 @@ fx::Value cast_to(OnnxCall& c, DType to) {
 ModelValues lower_cast(OnnxCall& c) {
   const std::int64_t element = c.integer("to");
   const std::optional<DType> to = dtype_of(element);
-  if (!to) throw GiveUp{element_name(element) + " is no dtype of the library"};
+  if (!to) throw GiveUp{element_name(element) + " is not a supported dtype"};
   c.ignore("round_mode");  // of a dtype that the library lacks
   if (const KnownNumbers* x = c.known(0);
       x != nullptr && (*to == DType::f32 || *to == DType::f64)) {

@@ -61,7 +61,7 @@ fx::Value class_loss(OnnxCall& c, const ClassLoss& loss) {
 
 ClassLoss stated_loss(OnnxCall& c, fx::Value log_probability) {
   if (c.rank(0) < 2 || c.rank(1) + 1 != c.rank(0) || !is_float(c.type(0).dtype))
-    throw GiveUp{"it is of another form"};
+    throw GiveUp{"the ranks of the scores and labels do not fit, or the scores are not floats"};
   ClassLoss out{std::move(log_probability), c.tensor(1), {}, {}, c.text("reduction", "mean")};
   if (c.has(2)) out.weight = c.tensor(2);
   if (c.has("ignore_index")) out.ignored = c.integer("ignore_index");

@@ -21,7 +21,7 @@ std::vector<NGrams> ngrams_of(OnnxCall& c) {
                                   outputs = c.integers("ngram_indexes", {}),
                                   pool = c.integers("pool_int64s", {});
   const std::int64_t least = c.integer("min_gram_length"), most = c.integer("max_gram_length");
-  if (c.has("pool_strings")) throw GiveUp{"sequences of texts"};
+  if (c.has("pool_strings")) throw GiveUp{"a pool of strings is not supported"};
   const auto end = static_cast<std::int64_t>(pool.size());
   std::vector<NGrams> out;
   std::size_t next = 0;
@@ -29,11 +29,11 @@ std::vector<NGrams> ngrams_of(OnnxCall& c) {
     const auto length = static_cast<std::int64_t>(i + 1);
     const std::int64_t begin = begins[i], stop = i + 1 < begins.size() ? begins[i + 1] : end;
     if (begin < 0 || stop < begin || stop > end || (stop - begin) % length != 0)
-      throw GiveUp{"its pool is of another form"};
+      throw GiveUp{"its pool does not divide into n-grams"};
     NGrams grams{
         length, std::vector<std::vector<std::int64_t>>(static_cast<std::size_t>(length)), {}};
     for (std::int64_t at = begin; at < stop; at += length) {
-      if (next >= outputs.size()) throw GiveUp{"it has more sequences than outputs"};
+      if (next >= outputs.size()) throw GiveUp{"the pool has more n-grams than ngram_indexes"};
       grams.outputs.push_back(outputs[next++]);
       for (std::int64_t k = 0; k < length; ++k)
         grams.columns[static_cast<std::size_t>(k)].push_back(
@@ -71,13 +71,13 @@ std::optional<fx::Value> counted(OnnxCall& c, const fx::Value& x, const NGrams& 
 ModelValues lower_tf_idf(OnnxCall& c) {
   const Type type = c.type(0);
   if (is_float(type.dtype) || type.shape.empty() || type.shape.size() > 2)
-    throw GiveUp{"it is of another form"};
+    throw GiveUp{"its operand is not an integer tensor of rank 1 or 2"};
   const DimId one = c.dims().constant(1), rows = type.shape.size() == 2 ? type.shape[0] : one;
   const fx::Value x = c.reshape(c.cast(c.tensor(0), DType::i64), {rows, type.shape.back()});
   const std::vector<std::int64_t> outputs = c.integers("ngram_indexes", {});
   const std::int64_t skips = c.integer("max_skip_count");
   if (outputs.empty() || *std::min_element(outputs.begin(), outputs.end()) < 0 || skips < 0)
-    throw GiveUp{"it is of another form"};
+    throw GiveUp{"ngram_indexes is empty, or an index or skip count is negative"};
   for (const std::int64_t number : {skips, *std::max_element(outputs.begin(), outputs.end())})
     check_made(number);
   const std::int64_t width = *std::max_element(outputs.begin(), outputs.end()) + 1;
@@ -98,7 +98,8 @@ ModelValues lower_tf_idf(OnnxCall& c) {
   if (mode != "TF" && mode != "IDF" && mode != "TFIDF") throw GiveUp{"mode `" + mode + "`"};
   if (mode == "IDF") y = c.cast(c.op("gt", {y, c.number(0)}), DType::f32);
   if (const OnnxAttribute* weights = c.find("weights"); weights != nullptr && mode != "TF") {
-    if (weights->reals.size() != outputs.size()) throw GiveUp{"it has not one weight a sequence"};
+    if (weights->reals.size() != outputs.size())
+      throw GiveUp{"the number of weights differs from the number of n-grams"};
     std::vector<double> by_output(static_cast<std::size_t>(width), 1);
     for (std::size_t i = 0; i < outputs.size(); ++i)
       by_output[static_cast<std::size_t>(outputs[i])] = double{weights->reals[i]};

@@ -39,14 +39,14 @@ Normed normed(OnnxCall& c, const fx::Value& x, const NormAxes& axes, double epsi
 }
 
 void ask_for_reals(OnnxCall& c) {
-  if (!is_float(c.type(0).dtype)) throw GiveUp{"it normalises whole numbers"};
+  if (!is_float(c.type(0).dtype)) throw GiveUp{"its operand is not a float"};
 }
 
 ModelValues lower_layer_norm(OnnxCall& c) {
   ask_for_reals(c);
   const fx::Value x = c.tensor(0), scale = c.tensor(1);
   const std::size_t rank = c.rank(0);
-  if (c.integer("stash_type", 1) != 1) throw GiveUp{"it computes in another dtype than f32"};
+  if (c.integer("stash_type", 1) != 1) throw GiveUp{"stash_type is not f32"};
   Normed n = normed(c, in_f32(c, x), axes_from(axis_in(c.integer("axis", -1), rank), rank),
                     c.real("epsilon", 1e-5f));
   fx::Value y = c.op("mul", {c.cast(n.y, c.type(x).dtype), scale});
@@ -58,7 +58,7 @@ ModelValues lower_rms_norm(OnnxCall& c) {
   ask_for_reals(c);
   const fx::Value given = c.tensor(0), x = in_f32(c, given);
   const std::size_t rank = c.rank(0);
-  if (c.integer("stash_type", 1) != 1) throw GiveUp{"it computes in another dtype than f32"};
+  if (c.integer("stash_type", 1) != 1) throw GiveUp{"stash_type is not f32"};
   const fx::Value square =
       mean_over(c, c.op("mul", {x, x}), axes_from(axis_in(c.integer("axis", -1), rank), rank));
   const fx::Value factor = c.op("rsqrt", {c.op("add", {square, real(c.real("epsilon", 1e-5f))})});
@@ -69,7 +69,7 @@ ModelValues lower_rms_norm(OnnxCall& c) {
 /// Reshapes a tensor of one axis to axis 1 of `rank`.
 fx::Value by_channel(OnnxCall& c, const fx::Value& x, std::size_t rank) {
   const Shape given = c.type(x).shape;
-  if (given.size() != 1 || rank < 2) throw GiveUp{"it has not one number a channel"};
+  if (given.size() != 1 || rank < 2) throw GiveUp{"it does not have one number for each channel"};
   Shape shape(rank, c.dims().constant(1));
   shape[1] = given[0];
   return c.reshape(x, shape);
@@ -82,9 +82,9 @@ ModelValues lower_batch_norm(OnnxCall& c) {
   const std::size_t rank = c.rank(0);
   const bool training = c.version() >= 14 && c.integer("training_mode", 0) != 0;
   const double momentum = c.real("momentum", 0.9f), epsilon = c.real("epsilon", 1e-5f);
-  if (c.version() < 7 && c.integer("is_test", 0) == 0) throw GiveUp{"it is of training"};
+  if (c.version() < 7 && c.integer("is_test", 0) == 0) throw GiveUp{"it is in training mode"};
   if (c.version() < 9 && c.integer("spatial", 1) != 1)
-    throw GiveUp{"it has statistics for each element"};
+    throw GiveUp{"it has separate statistics for each element"};
   const auto wide = [&](std::size_t i) { return by_channel(c, in_f32(c, c.tensor(i)), rank); };
   fx::Value mean = wide(3), variance = wide(4);
   ModelValues running;
@@ -103,7 +103,7 @@ ModelValues lower_batch_norm(OnnxCall& c) {
     mean = now;
     variance = spread;
   } else if (c.node().outputs.size() > 1) {
-    throw GiveUp{"it returns statistics, and is not of training"};
+    throw GiveUp{"it returns statistics but is not in training mode"};
   }
   const fx::Value deviation = c.op("sqrt", {c.op("add", {variance, real(epsilon)})});
   const fx::Value y = c.op(
@@ -129,7 +129,7 @@ ModelValues lower_group_norm(OnnxCall& c) {
   const Shape shape = c.type(x).shape;
   const std::int64_t groups = c.integer("num_groups");
   if (shape.size() < 3 || groups < 1 || c.integer("stash_type", 1) != 1)
-    throw GiveUp{"it is of another form"};
+    throw GiveUp{"its rank is below 3, num_groups is below 1, or stash_type is not f32"};
   const DimId g = c.dims().constant(groups), part = c.dims().div(shape[1], g),
               one = c.dims().constant(1);
   Shape apart = shape;
@@ -165,7 +165,7 @@ ModelValues lower_lp_norm(OnnxCall& c) {
   const fx::Value given = c.tensor(0), x = in_f32(c, given);
   const auto axis = static_cast<std::int64_t>(axis_in(c.integer("axis", -1), c.rank(0)));
   const std::int64_t p = c.integer("p", 2);
-  if (p != 1 && p != 2) throw GiveUp{"a norm that is neither of 1 nor of 2"};
+  if (p != 1 && p != 2) throw GiveUp{"p is neither 1 nor 2"};
   const fx::Value sum = c.op("sum", {p == 1 ? c.op("abs", {x}) : c.op("mul", {x, x})},
                              {{"dim", axis}, {"keepdim", true}});
   const fx::Value norm = p == 1 ? sum : c.op("sqrt", {sum});
@@ -182,7 +182,8 @@ ModelValues lower_lrn(OnnxCall& c) {
   const fx::Value given = c.tensor(0), x = in_f32(c, given);
   const Shape shape = c.type(x).shape;
   const std::int64_t size = c.integer("size"), before = (size - 1) / 2;
-  if (shape.size() < 2 || size < 1 || size > kMostKnown) throw GiveUp{"it is of another form"};
+  if (shape.size() < 2 || size < 1 || size > kMostKnown)
+    throw GiveUp{"its rank is below 2, or its size is out of range"};
   const std::int64_t channels = c.extents({shape[1]})[0];
   const fx::Value square = c.op("mul", {x, x});
   const auto padding = [&](std::int64_t count) {

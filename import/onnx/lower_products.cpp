@@ -10,7 +10,7 @@ namespace {
 /// Computes NumPy's matmul: vectors become rows, batches broadcast.
 fx::Value matmul_of(OnnxCall& c, fx::Value a, fx::Value b) {
   Shape s = c.type(a).shape, t = c.type(b).shape;
-  if (s.empty() || t.empty()) throw GiveUp{"a product of a number"};
+  if (s.empty() || t.empty()) throw GiveUp{"an operand is a scalar"};
   const DimId one = c.dims().constant(1);
   const bool row = s.size() == 1, column = t.size() == 1;
   if (row) s.insert(s.begin(), one);
@@ -46,7 +46,7 @@ fx::Value matmul_of(OnnxCall& c, fx::Value a, fx::Value b) {
 ModelValues lower_matmul(OnnxCall& c) {
   const fx::Value a = c.tensor(0), b = c.tensor(1);
   const DType dtype = c.type(a).dtype;
-  if (!is_float(dtype)) throw GiveUp{"a product of whole numbers"};
+  if (!is_float(dtype)) throw GiveUp{"an operand is not a float"};
   return {c.result(matmul_of(c, a, b))};
 }
 
@@ -54,11 +54,11 @@ ModelValues lower_matmul(OnnxCall& c) {
 ModelValues lower_gemm(OnnxCall& c) {
   const DType dtype = c.type(0).dtype;
   const bool half = dtype == DType::f16 || dtype == DType::bf16;
-  if (!is_float(dtype)) throw GiveUp{"a product of whole numbers"};
+  if (!is_float(dtype)) throw GiveUp{"an operand is not a float"};
   c.ignore("broadcast");  // of version 6: the shapes say so
   const auto operand = [&](std::size_t i, std::string_view transposed) {
     fx::Value x = half ? c.cast(c.tensor(i), DType::f32) : c.tensor(i);
-    if (c.type(x).shape.size() != 2) throw GiveUp{"it takes matrices"};
+    if (c.type(x).shape.size() != 2) throw GiveUp{"its operand is not a matrix"};
     return c.integer(transposed, 0) != 0 ? c.permute(x, {1, 0}) : x;
   };
   const double alpha = c.real("alpha", 1), beta = c.real("beta", 1);
@@ -106,7 +106,8 @@ ModelValues lower_qlinear_matmul(OnnxCall& c) {
   const fx::Value scale =
       c.op("div", {c.op("mul", {factor(c, 1, true), factor(c, 4, false)}), factor(c, 6, true)});
   const DType to = c.type(7).dtype;
-  if (to != DType::u8 && to != DType::i8) throw GiveUp{"it quantises to " + std::string(name(to))};
+  if (to != DType::u8 && to != DType::i8)
+    throw GiveUp{"unsupported quantisation to " + std::string(name(to))};
   const double least = to == DType::u8 ? 0 : -128;
   fx::Value out = c.op("round", {c.op("mul", {product, scale})});
   out = c.op("add", {out, c.cast(c.tensor(7), DType::f32)});

@@ -60,17 +60,17 @@ ModelValues lower_reduce_square(OnnxCall& c) {
   return reduce(c, "sum", [&](const fx::Value& x) { return c.op("mul", {x, x}); }, kSame);
 }
 ModelValues lower_reduce_l2(OnnxCall& c) {
-  if (!is_float(c.type(0).dtype)) throw GiveUp{"a root of whole numbers"};
+  if (!is_float(c.type(0).dtype)) throw GiveUp{"the square root of integers is not supported"};
   return reduce(
       c, "sum", [&](const fx::Value& x) { return c.op("mul", {x, x}); },
       [&](const fx::Value& x) { return c.op("sqrt", {x}); });
 }
 ModelValues lower_reduce_mean(OnnxCall& c) {
-  if (!is_float(c.type(0).dtype)) throw GiveUp{"a mean of whole numbers"};
+  if (!is_float(c.type(0).dtype)) throw GiveUp{"the mean of integers is not supported"};
   return reduce(c, "mean", kSame, kSame);
 }
 ModelValues lower_reduce_log_sum(OnnxCall& c) {
-  if (!is_float(c.type(0).dtype)) throw GiveUp{"a logarithm of whole numbers"};
+  if (!is_float(c.type(0).dtype)) throw GiveUp{"the logarithm of integers is not supported"};
   return reduce(c, "sum", kSame, [&](const fx::Value& x) { return c.op("log", {x}); });
 }
 
@@ -78,7 +78,7 @@ ModelValues lower_reduce_log_sum(OnnxCall& c) {
 ModelValues lower_reduce_log_sum_exp(OnnxCall& c) {
   const fx::Value given = c.tensor(0), x = wide(c, given);
   const DType dtype = c.type(x).dtype;
-  if (!is_float(dtype)) throw GiveUp{"a logarithm of whole numbers"};
+  if (!is_float(dtype)) throw GiveUp{"the logarithm of integers is not supported"};
   const Reduced reduced = reduced_axes(c);
   const bool empty = std::any_of(reduced.axes.begin(), reduced.axes.end(), [&](std::size_t axis) {
     return c.extent(c.type(x).shape[axis]).value_or(0) == 0;
@@ -102,7 +102,7 @@ double bound_of_dtype(DType dtype, bool largest) {
   if (is_float(dtype))
     return largest ? -std::numeric_limits<double>::infinity()
                    : std::numeric_limits<double>::infinity();
-  throw GiveUp{"an extreme of an empty axis of whole numbers"};
+  throw GiveUp{"the extreme of an empty integer axis is not defined"};
 }
 
 ModelValues extreme(OnnxCall& c, bool largest) {
@@ -137,7 +137,7 @@ fx::Value reversed(OnnxCall& c, const fx::Value& x, std::size_t axis) {
   const DimId size = c.type(x).shape[axis];
   const fx::Value up = c.op("iota", {}, {{"shape", Shape{size}}});
   const fx::Value last = c.integer_value(c.dims().sub(size, c.dims().constant(1)));
-  if (!c.extent(size)) throw GiveUp{"an axis of a symbolic extent is not turned around"};
+  if (!c.extent(size)) throw GiveUp{"an axis of symbolic extent cannot be reversed"};
   return c.op("index", {x, c.op("sub", {last, up})}, {{"dim", whole(axis)}});
 }
 
@@ -160,7 +160,7 @@ ModelValues lower_cumsum(OnnxCall& c) {
   const bool reverse = c.integer("reverse", 0) != 0, exclusive = c.integer("exclusive", 0) != 0;
   if (reverse) x = reversed(c, x, axis);
   fx::Value out = c.op("cumsum", {x}, {{"dim", whole(axis)}});
-  if (exclusive) {  // one place on, behind a 0
+  if (exclusive) {  // shifted by one, after a 0
     Shape one = c.type(x).shape;
     const DimId size = one[axis];
     one[axis] = c.dims().constant(1);
@@ -180,7 +180,7 @@ ModelValues lower_top_k(OnnxCall& c) {
   const bool largest = c.integer("largest", 1) != 0;
   c.ignore("sorted");  // sorted is one of the orders that unsorted allows
   const auto size = c.extent(c.type(x).shape[axis]);
-  if (k < 0 || (size && k > *size)) throw GiveUp{"it wants more elements than there are"};
+  if (k < 0 || (size && k > *size)) throw GiveUp{"it selects more elements than the axis has"};
   const auto sorted = c.ops("sort", {x}, {{"dim", whole(axis)}, {"descending", largest}});
   const auto first = [&](const fx::Value& all) {
     return c.result(c.slice(all, axis, c.dims().constant(0), c.dims().constant(k)));

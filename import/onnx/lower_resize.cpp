@@ -122,7 +122,7 @@ fx::Value extrapolated(OnnxCall& c, const fx::Value& x, std::size_t axis, const 
 
 fx::Value resized(OnnxCall& c, fx::Value x, std::size_t axis, const ResizeForm& form,
                   const AxisResize& a) {
-  if (a.from == 0 || !(a.scale > 0)) throw GiveUp{"an empty axis, or a scale of 0"};
+  if (a.from == 0 || !(a.scale > 0)) throw GiveUp{"an axis is empty, or its scale is not positive"};
   for (const std::int64_t size : {a.from, a.to}) check_made(size);
   if (form.mode == "nearest")
     x = chosen_elements(c, x, axis, form, a);
@@ -161,7 +161,7 @@ std::vector<AxisResize> asked_axes(OnnxCall& c, const std::vector<std::size_t>& 
   if (scales && c.has(*scales)) (void)c.value(*scales);
   if (sizes && c.has(*sizes)) (void)c.value(*sizes);
   if ((by_size ? extents.size() : given.size()) != axes.size())
-    throw GiveUp{"there is not one scale, or size, an axis"};
+    throw GiveUp{"the number of scales or sizes differs from the number of axes"};
   for (std::size_t i = 0; i < out.size(); ++i) {
     AxisResize& a = out[i];
     a.scale = by_size ? static_cast<double>(extents[i]) / static_cast<double>(a.from) : given[i];
@@ -180,7 +180,7 @@ ModelValues resize_all(OnnxCall& c, const ResizeForm& form, const std::vector<st
                        const std::vector<AxisResize>& asked) {
   const fx::Value given = c.tensor(0);
   const DType dtype = c.type(given).dtype;
-  if (form.mode != "nearest" && !is_float(dtype)) throw GiveUp{"it interpolates whole numbers"};
+  if (form.mode != "nearest" && !is_float(dtype)) throw GiveUp{"it interpolates integers"};
   const bool half = dtype == DType::f16 || dtype == DType::bf16;
   fx::Value x = half ? c.cast(given, DType::f32) : given;
   for (std::size_t i = 0; i < axes.size(); ++i)
@@ -207,7 +207,8 @@ ModelValues lower_resize(OnnxCall& c) {
   if (c.has(1)) {
     const std::vector<double> region = c.reals(1);
     for (std::size_t i = 0; form.coordinates == "tf_crop_and_resize" && i < asked.size(); ++i) {
-      if (region.size() != 2 * asked.size()) throw GiveUp{"the region has not two numbers an axis"};
+      if (region.size() != 2 * asked.size())
+        throw GiveUp{"the region of interest is not two numbers for each axis"};
       asked[i].begin = region[i];
       asked[i].end = region[asked.size() + i];
     }
@@ -235,14 +236,14 @@ ModelValues lower_affine_grid(OnnxCall& c) {
   const bool align = c.integer("align_corners", 0) != 0;
   const Type type = c.type(theta);
   if (size.size() < 4 || size.size() > 5 || type.shape.size() != 3)
-    throw GiveUp{"it is of another form"};
+    throw GiveUp{"the size does not have 4 or 5 numbers, or theta is not of rank 3"};
   const std::size_t axes = size.size() - 2;
   std::int64_t count = 1;
   for (std::size_t i = 2; i < size.size(); ++i) {
     check_made(size[i]);
     check_made(count *= size[i]);
   }
-  if (count < 1 || count > (std::int64_t{1} << 24)) throw GiveUp{"it is empty, or large"};
+  if (count < 1 || count > (std::int64_t{1} << 24)) throw GiveUp{"it is empty or too large"};
   std::vector<double> base;
   for (std::int64_t at = 0; at < count; ++at) {
     std::int64_t rest = at;

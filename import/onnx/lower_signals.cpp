@@ -37,7 +37,7 @@ fx::Value transformed(OnnxCall& c, const fx::Value& x, std::size_t axis, const F
   const Shape shape = c.type(x).shape;
   const std::size_t last = shape.size() - 1;
   const std::int64_t parts = c.extents({shape[last]})[0];
-  if (parts != 1 && parts != 2) throw GiveUp{"its last axis is no real or complex number"};
+  if (parts != 1 && parts != 2) throw GiveUp{"its last axis does not have size 1 or 2"};
   const auto part = [&](std::int64_t i) {
     return c.slice(x, last, c.dims().constant(i), c.dims().constant(i + 1));
   };
@@ -80,7 +80,7 @@ fx::Value to_reals(OnnxCall& c, const fx::Value& x, std::size_t axis, std::int64
   }
   const std::size_t last = c.type(x).shape.size() - 1;
   if (c.extents({c.type(x).shape[last]})[0] != 2)
-    throw GiveUp{"its last axis is no complex number"};
+    throw GiveUp{"its last axis does not have size 2"};
   const auto part = [&](std::int64_t i) {
     return c.slice(x, last, c.dims().constant(i), c.dims().constant(i + 1));
   };
@@ -95,11 +95,11 @@ ModelValues lower_dft(OnnxCall& c) {
   const std::int64_t given = attribute ? c.integer("axis", 1) : c.has(2) ? c.integer(2) : -2;
   const std::size_t axis = axis_in(given, rank);
   if (rank < 2 || axis + 1 == rank || (type.dtype != DType::f32 && type.dtype != DType::f64))
-    throw GiveUp{"it is of another form"};
+    throw GiveUp{"its rank, axis or dtype is not supported"};
   const std::int64_t size = c.extents({type.shape[axis]})[0];
   const bool inverse = c.integer("inverse", 0) != 0, half = c.integer("onesided", 0) != 0;
   const std::int64_t length = c.has(1) ? c.integer(1) : half && inverse ? 2 * (size - 1) : size;
-  if (length < 1) throw GiveUp{"a transform of nothing"};
+  if (length < 1) throw GiveUp{"the transform is empty"};
   check_made(length);
   const fx::Value x = c.cast(c.tensor(0), DType::f64);  // sums that cancel each other
   fx::Value y;
@@ -116,7 +116,8 @@ ModelValues lower_dft(OnnxCall& c) {
 ModelValues lower_stft(OnnxCall& c) {
   const Type type = c.type(0);
   const std::int64_t step = c.integer(1);
-  if (type.shape.size() != 3 || step < 1) throw GiveUp{"it is of another form"};
+  if (type.shape.size() != 3 || step < 1)
+    throw GiveUp{"the signal is not of rank 3, or the frame step is below 1"};
   const bool half = c.integer("onesided", 1) != 0;
   const std::int64_t size = c.extents({type.shape[1]})[0];
   const std::int64_t length = c.has(3) ? c.integer(3) : c.extents({c.type(2).shape.at(0)})[0];
@@ -139,7 +140,7 @@ ModelValues cosine_window(OnnxCall& c, double a0, double a1, double a2) {
   const std::int64_t size = c.integer(0), n = c.integer("periodic", 1) != 0 ? size : size - 1;
   const std::optional<DType> dtype = dtype_of(c.integer("output_datatype", 1));
   if (!dtype || (*dtype != DType::f32 && *dtype != DType::f64))
-    throw GiveUp{"it is of another form"};
+    throw GiveUp{"the output dtype is not f32 or f64"};
   check_made(size);
   std::vector<double> out;
   for (std::int64_t i = 0; i < size; ++i) {
@@ -162,7 +163,7 @@ ModelValues lower_mel(OnnxCall& c) {
   const std::optional<DType> dtype = dtype_of(c.integer("output_datatype", 1));
   if (!dtype || (*dtype != DType::f32 && *dtype != DType::f64) || count < 1 || bins < 1 ||
       rate < 1 || count * bins > (1 << 24))
-    throw GiveUp{"it is of another form"};
+    throw GiveUp{"its output dtype or its sizes are not supported"};
   const auto mel = [](double hertz) { return 2595 * std::log10(1 + hertz / 700); };
   std::vector<std::int64_t> corners;
   for (std::int64_t i = 0; i < count + 2;
@@ -174,7 +175,7 @@ ModelValues lower_mel(OnnxCall& c) {
         std::floor(static_cast<double>(length + 1) * hertz / static_cast<double>(rate))));
   }
   if (corners.back() > bins || corners.front() < 0)
-    throw GiveUp{"a frequency above half of the rate"};
+    throw GiveUp{"a frequency exceeds half the sample rate"};
   std::vector<double> out(static_cast<std::size_t>(bins * count), 0);
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int64_t a = corners[static_cast<std::size_t>(i)],

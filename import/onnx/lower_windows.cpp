@@ -24,7 +24,7 @@ std::vector<std::int64_t> per_axis(OnnxCall& c, std::string_view name, std::size
                                    std::int64_t otherwise) {
   std::vector<std::int64_t> out = c.integers(name, std::vector<std::int64_t>(count, otherwise));
   if (out.size() != count)
-    throw GiveUp{"attribute `" + std::string(name) + "` has not one number an axis"};
+    throw GiveUp{"attribute `" + std::string(name) + "` does not have one number for each axis"};
   for (const std::int64_t number : out) check_made(number);
   return out;
 }
@@ -45,13 +45,12 @@ void pad_same(OnnxCall& c, Windows& w, const Shape& extents, bool more_in_front)
 
 /// Reads the attributes; `kernel`: used if they do not state it.
 Windows windows_of(OnnxCall& c, const Shape& x, const std::vector<std::int64_t>& kernel) {
-  if (x.size() < 3 || x.size() > 5)
-    throw GiveUp{"it has not one to three axes behind the channels"};
+  if (x.size() < 3 || x.size() > 5) throw GiveUp{"it does not have one to three spatial axes"};
   const std::size_t count = x.size() - 2;
   Windows w;
   w.kernel = c.integers("kernel_shape", kernel);
   if (w.kernel.size() != count || (!kernel.empty() && w.kernel != kernel))
-    throw GiveUp{"its kernel is of another shape"};
+    throw GiveUp{"its kernel has the wrong shape"};
   for (const std::int64_t extent : w.kernel) check_made(extent);
   w.stride = per_axis(c, "strides", count, 1);
   w.dilation = per_axis(c, "dilations", count, 1);
@@ -67,10 +66,10 @@ Windows windows_of(OnnxCall& c, const Shape& x, const std::vector<std::int64_t>&
     pad_same(c, w, Shape(x.begin() + 2, x.end()), automatic == "SAME_LOWER");
   for (const auto* list : {&w.kernel, &w.stride, &w.dilation})
     if (std::any_of(list->begin(), list->end(), [](std::int64_t n) { return n < 1; }))
-      throw GiveUp{"a kernel, stride or dilation below 1"};
+      throw GiveUp{"a kernel size, stride or dilation is below 1"};
   for (const auto* list : {&w.front, &w.behind})
     if (std::any_of(list->begin(), list->end(), [](std::int64_t n) { return n < 0; }))
-      throw GiveUp{"a negative padding"};
+      throw GiveUp{"a pad is negative"};
   return w;
 }
 
@@ -103,7 +102,7 @@ fx::Value padded_input(OnnxCall& c, fx::Value x, Windows& w, double fill) {
 fx::Value convolved_by(OnnxCall& c, fx::Value x, const fx::Value& w, const fx::Value& bias) {
   const Shape kernel = c.type(w).shape;
   if (kernel.size() != c.type(x).shape.size() || kernel.size() < 3)
-    throw GiveUp{"its kernel is of another rank"};
+    throw GiveUp{"its kernel has the wrong rank"};
   Windows windows =
       windows_of(c, c.type(x).shape, c.extents(Shape(kernel.begin() + 2, kernel.end())));
   if (!windows.even()) x = padded_input(c, x, windows, 0);
@@ -136,7 +135,7 @@ void transposed_sizes(OnnxCall& c, Windows& w, const Shape& x, Shape& size) {
     const DimId to = wanted.empty() ? d.mul(x[i + 2], d.constant(w.stride[i]))
                                     : d.constant(wanted.at(wanted.size() - w.kernel.size() + i));
     const std::int64_t all = c.extents({d.sub(full, to)})[0];
-    if (all < 0) throw GiveUp{"an output that is larger than what it is made of"};
+    if (all < 0) throw GiveUp{"the output is larger than its windows cover"};
     w.front[i] = lower ? all - all / 2 : all / 2;
     w.behind[i] = all - w.front[i];
     size.push_back(to);
@@ -147,14 +146,14 @@ ModelValues lower_conv_transpose(OnnxCall& c) {
   const fx::Value x = c.tensor(0), weight = c.tensor(1);
   const Shape shape = c.type(x).shape, kernel = c.type(weight).shape;
   if (kernel.size() != shape.size() || kernel.size() < 3)
-    throw GiveUp{"its kernel is of another rank"};
+    throw GiveUp{"its kernel has the wrong rank"};
   const std::string automatic = c.text("auto_pad", "NOTSET");
   if (automatic != "NOTSET" && automatic != "VALID" && !automatic.starts_with("SAME"))
     throw GiveUp{"auto_pad `" + automatic + "`"};
   Windows w;
   w.kernel = c.extents(Shape(kernel.begin() + 2, kernel.end()));
   if (c.integers("kernel_shape", w.kernel) != w.kernel || shape.size() < 3 || shape.size() > 5)
-    throw GiveUp{"its kernel is of another shape"};
+    throw GiveUp{"its kernel has the wrong shape"};
   for (const std::int64_t extent : w.kernel) check_made(extent);
   w.stride = per_axis(c, "strides", w.kernel.size(), 1);
   w.dilation = per_axis(c, "dilations", w.kernel.size(), 1);
@@ -201,7 +200,8 @@ ModelValues lower_qlinear_conv(OnnxCall& c) {
   fx::Value y = convolved_by(c, less_zero(c, 0, 2), less_zero(c, 3, 5),
                              c.has(8) ? c.cast(c.tensor(8), DType::f64) : none());
   const DType to = c.type(7).dtype;
-  if (to != DType::u8 && to != DType::i8) throw GiveUp{"it quantises to " + std::string(name(to))};
+  if (to != DType::u8 && to != DType::i8)
+    throw GiveUp{"unsupported quantisation to " + std::string(name(to))};
   const double least = to == DType::u8 ? 0 : -128;
   fx::Value scale = c.op("div", {c.op("mul", {c.tensor(1), c.tensor(4)}), c.tensor(6)});
   if (const Shape shape = c.type(scale).shape; !shape.empty()) {
@@ -221,13 +221,14 @@ ModelValues lower_col2im(OnnxCall& c) {
   const std::vector<std::int64_t> image = c.integers(1), block = c.integers(2);
   const Shape given = c.type(0).shape;
   const std::size_t axes = image.size();
-  if (given.size() != 3 || block.size() != axes || axes == 0) throw GiveUp{"it is of another form"};
+  if (given.size() != 3 || block.size() != axes || axes == 0)
+    throw GiveUp{"its operand is not of rank 3, or its shapes do not have equally many axes"};
   const auto stride = per_axis(c, "strides", axes, 1), dilation = per_axis(c, "dilations", axes, 1),
              pads = per_axis(c, "pads", 2 * axes, 0);
   for (const auto* list : {&image, &block})
     for (const std::int64_t number : *list) check_made(number);
   if (*std::min_element(stride.begin(), stride.end()) < 1 || axes > 8)
-    throw GiveUp{"a stride of 0"};
+    throw GiveUp{"a stride is below 1, or there are more than 8 axes"};
   std::vector<std::int64_t> whole, steps;
   std::int64_t blocks = 1, windows = 1, elements = 1;
   for (std::size_t i = 0; i < axes; ++i) {
@@ -239,7 +240,7 @@ ModelValues lower_col2im(OnnxCall& c) {
     check_made(elements *= whole[i]);
   }
   if (blocks < 1 || windows < 1 || blocks * windows > (std::int64_t{1} << 24))
-    throw GiveUp{"it is empty, or large"};
+    throw GiveUp{"it is empty or too large"};
   std::vector<std::int64_t> places;
   for (std::int64_t at = 0; at < blocks * windows; ++at) {
     std::int64_t b = at / windows, w = at % windows, place = 0, scale = 1;
@@ -281,7 +282,7 @@ OnnxCall::OpAttributes pool_attributes(OnnxCall& c, const Windows& w) {
 Windows pool_windows(OnnxCall& c) {
   Windows w = windows_of(c, c.type(0).shape, {});
   w.ceil = c.integer("ceil_mode", 0) != 0;
-  if (w.ceil && !w.even()) throw GiveUp{"windows that reach beyond a padding that is not even"};
+  if (w.ceil && !w.even()) throw GiveUp{"windows extend beyond asymmetric padding"};
   return w;
 }
 
@@ -303,13 +304,15 @@ fx::Value places_in_all(OnnxCall& c, const fx::Value& index) {
 ModelValues lower_max_pool(OnnxCall& c) {
   Windows w = pool_windows(c);
   const bool places = c.node().outputs.size() > 1 && !c.node().outputs[1].empty();
-  if (c.integer("storage_order", 0) != 0 && places) throw GiveUp{"places by columns"};
+  if (c.integer("storage_order", 0) != 0 && places)
+    throw GiveUp{"indices in column-major order are not supported"};
   fx::Value x = c.tensor(0);
   const bool reaches = std::any_of(w.kernel.begin(), w.kernel.end(), [&](const std::int64_t& k) {
     return 2 * w.front[static_cast<std::size_t>(&k - w.kernel.data())] > k;
   });
   if (!w.even() || reaches) {
-    if (places || w.ceil || !is_float(c.type(x).dtype)) throw GiveUp{"a padding that is not even"};
+    if (places || w.ceil || !is_float(c.type(x).dtype))
+      throw GiveUp{"asymmetric or wide padding is not supported here"};
     x = padded_input(c, x, w, -std::numeric_limits<double>::infinity());
   }
   OnnxCall::OpAttributes attributes = pool_attributes(c, w);
@@ -327,7 +330,7 @@ bool is_dilated(const Windows& w) {
 // What is not even is part of the input, as zeros that count, or whose count is divided by, too.
 ModelValues lower_average_pool(OnnxCall& c) {
   Windows w = pool_windows(c);
-  if (is_dilated(w)) throw GiveUp{"a mean of dilated windows"};
+  if (is_dilated(w)) throw GiveUp{"the mean of dilated windows is not supported"};
   const bool all = c.integer("count_include_pad", 0) != 0;
   const fx::Value x = c.tensor(0);
   OnnxCall::OpAttributes attributes = pool_attributes(c, w);
@@ -336,7 +339,7 @@ ModelValues lower_average_pool(OnnxCall& c) {
     return 2 * w.front[static_cast<std::size_t>(&k - w.kernel.data())] > k;
   });
   if (w.even() && !reaches) return {c.result(c.op("avg_pool", {x}, attributes))};
-  if (w.ceil) throw GiveUp{"a padding that is not even"};
+  if (w.ceil) throw GiveUp{"asymmetric or wide padding is not supported here"};
   const auto mean = [&](const fx::Value& of) {
     Windows own = w;
     const fx::Value wide = padded_input(c, of, own, 0);
@@ -357,7 +360,7 @@ fx::Value norm_by(OnnxCall& c, const fx::Value& x, Sum sum) {
 
 ModelValues lower_lp_pool(OnnxCall& c) {
   Windows w = pool_windows(c);
-  if (is_dilated(w)) throw GiveUp{"a norm of dilated windows"};
+  if (is_dilated(w)) throw GiveUp{"the norm of dilated windows is not supported"};
   return {c.result(norm_by(c, c.tensor(0), [&](fx::Value x) {
     if (!w.even()) x = padded_input(c, x, w, 0);
     OnnxCall::OpAttributes attributes = pool_attributes(c, w);

@@ -14,7 +14,7 @@ constexpr std::int64_t kExternal = 1;  // TensorProto.DataLocation
 
 /// Returns a string. Texts of messages are UTF-8; those of attributes are bytes.
 std::string string_of(const WireField& field) {
-  if (!is_utf8(field.text())) throw Malformed{field.offset, "a name that is no UTF-8"};
+  if (!is_utf8(field.text())) throw Malformed{field.offset, "a name is not UTF-8"};
   return std::string(field.text());
 }
 
@@ -203,8 +203,8 @@ Result<OnnxModel> read_model(std::string_view bytes, const std::string& file) {
     return fail(error_in(file, "PW0520", "the ONNX file has no graph"));
   } catch (const Malformed& at) {
     return fail(error_in(fmt::format("{} at byte {}", file, at.offset), "PW0520",
-                         "this is no ONNX model: " + at.reason,
-                         "the file may be cut off, or damaged"));
+                         "this is not an ONNX model: " + at.reason,
+                         "the file may be truncated or damaged"));
   }
 }
 

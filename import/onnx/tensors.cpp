@@ -106,13 +106,13 @@ class ExternalPart {
     for (const auto& [key, value] : tensor_.external_data) {
       if (key == "location") location = value;
       if (key == "offset" && !number(value, offset))
-        return refuse("its offset `" + value + "` is no number");
+        return refuse("its offset `" + value + "` is not a number");
       if (key == "length" && !number(value, length))
-        return refuse("its length `" + value + "` is no number");
+        return refuse("its length `" + value + "` is not a number");
     }
     if (length != bytes)
       return refuse(
-          fmt::format("its external data has {} bytes, and its shape asks for {}", length, bytes));
+          fmt::format("its external data has {} bytes, but its shape requires {}", length, bytes));
     auto path = PW_TRY(path_of(location));
     return part_of(path, location, offset, length);
   }
@@ -124,29 +124,29 @@ class ExternalPart {
   }
   tl::unexpected<Diagnostics> refuse(std::string why) const {
     return fail(error_in(place_, "PW0521", std::move(why),
-                         "external data lies in files of the model's folder"));
+                         "external data must be in files in the model's folder"));
   }
   /// Returns the path of a file that is inside the folder after following all links.
   Result<std::filesystem::path> path_of(const std::string& location) const {
     namespace fs = std::filesystem;
     const fs::path given(location);
     if (folder_.empty())
-      return refuse("its data lies in another file, and the model has no folder");
+      return refuse("its data is in another file, but the folder of the model is unknown");
     if (location.empty() || location.find('\0') != std::string::npos || given.is_absolute())
       return refuse(
-          fmt::format("its data lies at `{}`, which is no file beside the model", location));
+          fmt::format("its data is at `{}`, which is not a file in the model's folder", location));
     for (const fs::path& part : given)
       if (part == "..")
-        return refuse(
-            fmt::format("its data lies at `{}`, which is no file beside the model", location));
+        return refuse(fmt::format("its data is at `{}`, which is not a file in the model's folder",
+                                  location));
     std::error_code wrong;
     const fs::path root = fs::canonical(folder_, wrong);
     const fs::path file = wrong ? fs::path() : fs::canonical(root / given, wrong);
-    if (wrong) return refuse(fmt::format("there is no `{}` beside the model", location));
+    if (wrong) return refuse(fmt::format("there is no `{}` in the model's folder", location));
     const fs::path within = file.lexically_relative(root);
     if (within.empty() || *within.begin() == ".." || !fs::is_regular_file(file, wrong))
       return refuse(
-          fmt::format("its data lies at `{}`, which is no file beside the model", location));
+          fmt::format("its data is at `{}`, which is not a file in the model's folder", location));
     return file;
   }
   Result<std::string> part_of(const std::filesystem::path& path, const std::string& location,
@@ -154,11 +154,12 @@ class ExternalPart {
     std::error_code wrong;
     const std::uint64_t size = std::filesystem::file_size(path, wrong);
     if (wrong || offset > size || length > size - offset)
-      return refuse(fmt::format("its data are the bytes {} to {} of `{}`, which has {}", offset,
+      return refuse(fmt::format("its data is bytes {} to {} of `{}`, which has {} bytes", offset,
                                 offset + length, location, wrong ? 0 : size));
     if (!files_.count(path.string(), length))
-      return refuse(fmt::format("the tensors up to here take {} bytes of files that hold {}",
-                                files_.read, files_.stored));
+      return refuse(
+          fmt::format("the tensors up to this one read {} bytes of files that hold only {}",
+                      files_.read, files_.stored));
     std::string out(length, '\0');
     std::ifstream file(path, std::ios::binary);
     file.seekg(static_cast<std::streamoff>(offset));
@@ -226,11 +227,11 @@ Result<std::shared_ptr<const StoredContents>> contents_of(const OnnxTensor& tens
     return fail(error_in(place, "PW0521", fmt::format("it has more than {} dims", kMostDims)));
   const std::optional<std::uint64_t> bytes = bytes_of(*dtype, tensor.extents);
   if (!bytes)
-    return fail(error_in(place, "PW0521", "its shape has a negative extent, or is too large"));
+    return fail(error_in(place, "PW0521", "its shape has a negative extent or is too large"));
   if (!typed_as(tensor, *dtype))
     return fail(
         error_in(place, "PW0521",
-                 "its numbers are not written as those of " + element_name(tensor.element)));
+                 "its numbers are not stored in the field for " + element_name(tensor.element)));
   auto out = std::make_shared<StoredContents>();
   out->dtype = *dtype;
   out->extents = tensor.extents;
@@ -242,7 +243,7 @@ Result<std::shared_ptr<const StoredContents>> contents_of(const OnnxTensor& tens
   }
   if (out->bytes.size() != *bytes)
     return fail(error_in(place, "PW0521",
-                         fmt::format("it has {} bytes of elements, and its shape asks for {}",
+                         fmt::format("it has {} bytes of elements, but its shape requires {}",
                                      out->bytes.size(), *bytes)));
   return std::shared_ptr<const StoredContents>(std::move(out));
 }

@@ -19,8 +19,7 @@ std::uint64_t little_endian(std::string_view bytes) {
 }
 
 [[noreturn]] void refuse_kind(const WireField& field) {
-  throw Malformed{field.offset,
-                  fmt::format("field {} is written as another kind of value", field.number)};
+  throw Malformed{field.offset, fmt::format("field {} has the wrong wire type", field.number)};
 }
 
 /// Reads `Bits` of one number; `convert` turns them into a number.
@@ -69,8 +68,8 @@ void WireField::append_to(std::vector<double>& out) const {
 
 std::string_view WireReader::take(std::size_t count) {
   if (count > rest_.size())
-    throw Malformed{
-        offset_, fmt::format("{} bytes are announced here, and {} are left", count, rest_.size())};
+    throw Malformed{offset_, fmt::format("a length of {} bytes exceeds the {} bytes left", count,
+                                         rest_.size())};
   const std::string_view out = rest_.substr(0, count);
   rest_.remove_prefix(count);
   offset_ += count;
@@ -84,7 +83,7 @@ std::uint64_t WireReader::varint() {
     out |= static_cast<std::uint64_t>(byte & 0x7f) << (7 * i);
     if (byte < 0x80) return out;
   }
-  throw Malformed{offset_, "a number of more than ten bytes"};
+  throw Malformed{offset_, "a number has more than ten bytes"};
 }
 
 bool WireReader::next(WireField& field) {
@@ -92,7 +91,7 @@ bool WireReader::next(WireField& field) {
   const std::uint64_t key = varint();
   field = {};
   field.kind = static_cast<WireField::Kind>(key & 7);
-  if (key >> 3 == 0 || key >> 3 > kLastField) throw Malformed{offset_, "no field has this number"};
+  if (key >> 3 == 0 || key >> 3 > kLastField) throw Malformed{offset_, "invalid field number"};
   field.number = static_cast<std::uint32_t>(key >> 3);
   switch (field.kind) {
     case WireField::Kind::varint: field.bits = varint(); break;
@@ -104,7 +103,8 @@ bool WireReader::next(WireField& field) {
       field.bytes = take(count);
       return true;
     }
-    default: throw Malformed{offset_, fmt::format("field {} is of no known kind", field.number)};
+    default:
+      throw Malformed{offset_, fmt::format("field {} has an unknown wire type", field.number)};
   }
   field.offset = offset_;
   return true;
