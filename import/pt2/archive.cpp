@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::string_view kFormatEntry = "archive_format", kModels = "models/", kJson = ".json";
 constexpr std::size_t kShortEntry = 4096;
-constexpr std::string_view kSaveAgain = "load it with its PyTorch, and save it with 2.8 or newer";
+constexpr std::string_view kSaveAgain =
+    "load it with the PyTorch that wrote it, and save it with 2.8 or later";
 
 tl::unexpected<Diagnostics> no_archive(const std::string& file, std::string why,
                                        std::string_view help) {
@@ -27,21 +28,20 @@ tl::unexpected<Diagnostics> something_else(const Zip& zip) {
                        [&](const ZipEntry& entry) { return entry.name.ends_with(end); });
   };
   if (has("serialized_exported_program.json"))
-    return no_archive(zip.file(),
-                      "this is a .pt2 of a PyTorch before 2.8, whose weights are pickled",
+    return no_archive(zip.file(), "this .pt2 is from PyTorch before 2.8 and has pickled weights",
                       kSaveAgain);
   if (has("data.pkl"))
-    return no_archive(zip.file(), "this is a pickle, as torch.save or torch.jit.save wrote it",
-                      "graphs are written by torch.export.save");
-  return no_archive(zip.file(), "this is a zip file, and no PT2 archive",
-                    "graphs are written by torch.export.save");
+    return no_archive(zip.file(), "this is a pickle from torch.save or torch.jit.save",
+                      "write the graph with torch.export.save");
+  return no_archive(zip.file(), "this zip file is not a PT2 archive",
+                    "write the graph with torch.export.save");
 }
 
 Status expect_content(const Zip& zip, const std::string& entry, std::string_view wanted) {
   const std::string content = PW_TRY(zip.read(entry, kShortEntry));
   if (trimmed(content) == wanted) return {};
   return no_archive(zip.file() + " at " + printable(entry),
-                    fmt::format("it says `{}`, and this program reads archives of `{}`",
+                    fmt::format("the archive states `{}`, but only `{}` is supported",
                                 printable(std::string_view(content).substr(0, 80)), wanted),
                     kSaveAgain);
 }
@@ -71,8 +71,8 @@ Result<Archive> open_archive(std::string_view bytes, const std::string& file) {
           entry.name.substr(folder.size(), entry.name.size() - folder.size() - kJson.size()));
   std::sort(out.models.begin(), out.models.end());
   if (out.models.empty())
-    return no_archive(file, "this PT2 archive holds no exported program: there is no models/*.json",
-                      "AOTInductor's packages hold compiled code instead of a graph");
+    return no_archive(file, "this PT2 archive has no exported program (models/*.json)",
+                      "packages of AOTInductor contain compiled code instead of a graph");
   return out;
 }
 
@@ -80,13 +80,13 @@ Result<std::string> choose_model(const Archive& archive, std::size_t number) {
   const std::vector<std::string>& models = archive.models;
   if (number > models.size())
     return fail(error_in(fmt::format("--graph {}", number), "PW0506",
-                         fmt::format("there are {} models in this archive", models.size())));
+                         fmt::format("this archive has {} models", models.size())));
   if (number > 0) return models[number - 1];
   if (models.size() == 1) return models.front();
-  return fail(error_in(
-      archive.zip.file(), "PW0504",
-      fmt::format("there are {} models in this archive; choose one with --graph N", models.size()),
-      printable(fmt::format("{}", fmt::join(models, ", ")).substr(0, 1000))));
+  return fail(
+      error_in(archive.zip.file(), "PW0504",
+               fmt::format("this archive has {} models; choose one with --graph N", models.size()),
+               printable(fmt::format("{}", fmt::join(models, ", ")).substr(0, 1000))));
 }
 
 }  // namespace pw::pt2

@@ -64,8 +64,8 @@ Result<Expr> either(const Part& part, const Reading& in) {
   if (kind == "as_int") return integer(value, in);
   if (kind == "as_float") return real(value, in);
   if (kind == "as_bool") return boolean(value, in);
-  return value.wrong(fmt::format("`{}` is no kind of argument here", printable(kind)), "",
-                     "PW0532");
+  return value.wrong(fmt::format("an argument of kind `{}` is not supported here", printable(kind)),
+                     "", "PW0532");
 }
 
 template <Reader one>
@@ -77,7 +77,8 @@ Result<Expr> each(const Part& part, const Reading& in) {
 
 /// Returns one of PyTorch's own names, by its number.
 Result<Expr> torch_name(const Part& part, std::string_view name, const Reading& in) {
-  if (name.empty()) return part.wrong("PyTorch has nothing of this number", "", "PW0532");
+  if (name.empty())
+    return part.wrong("invalid number: PyTorch defines no such value", "", "PW0532");
   return make_expr(Expr::Kind::name, in.span, std::string(name));
 }
 
@@ -178,9 +179,9 @@ Result<Expr> argument(const Part& part, const Reading& in) {
   const auto [name, value] = PW_TRY(part.choice());
   for (const Form& form : kForms)
     if (form.name == name) return form.read(value, in);
-  return part.wrong(fmt::format("`{}` is no kind of argument that is known",
-                                printable(std::string_view(name).substr(0, 80))),
-                    "the archive may be newer than this program", "PW0532");
+  return part.wrong(
+      fmt::format("unknown kind of argument `{}`", printable(std::string_view(name).substr(0, 80))),
+      "the archive may be from a later PyTorch", "PW0532");
 }
 
 }  // namespace

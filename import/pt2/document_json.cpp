@@ -17,8 +17,8 @@ constexpr std::size_t kAlwaysValues = std::size_t{1} << 19, kBytesOfValue = 20;
 constexpr std::size_t kLongestStep = 120;  // of a pointer, in bytes
 
 std::string_view name_of(Json::Kind kind) {
-  constexpr std::string_view kKinds[] = {"null",   "true or false", "a whole number", "a number",
-                                         "a text", "a list",        "an object"};
+  constexpr std::string_view kKinds[] = {"null",     "true or false", "an integer", "a number",
+                                         "a string", "a list",        "an object"};
   return kKinds[static_cast<std::size_t>(kind)];
 }
 
@@ -47,7 +47,7 @@ class TreeBuilder final : public nlohmann::json_sax<nlohmann::json> {
   }
   bool number_unsigned(number_unsigned_t value) override {
     if (value > static_cast<number_unsigned_t>(std::numeric_limits<std::int64_t>::max()))
-      return stop(fmt::format("the number {} is beyond 64 bits", value));
+      return stop(fmt::format("the number {} does not fit in 64 bits", value));
     return number_integer(static_cast<std::int64_t>(value));
   }
   bool number_float(number_float_t value, const string_t&) override {
@@ -62,7 +62,7 @@ class TreeBuilder final : public nlohmann::json_sax<nlohmann::json> {
     json.text = std::move(value);
     return put(std::move(json));
   }
-  bool binary(binary_t&) override { return stop("it holds binary values"); }
+  bool binary(binary_t&) override { return stop("it contains binary values"); }
   bool start_object(std::size_t) override { return open(Json::Kind::object); }
   bool start_array(std::size_t) override { return open(Json::Kind::list); }
   bool end_array() override { return close(); }
@@ -74,7 +74,7 @@ class TreeBuilder final : public nlohmann::json_sax<nlohmann::json> {
         std::adjacent_find(members.begin(), members.end(),
                            [](const auto& a, const auto& b) { return a.name == b.name; });
     if (twice != members.end())
-      return stop("an object has the member `" + short_text(twice->name) + "` twice");
+      return stop("duplicate member `" + short_text(twice->name) + "` in an object");
     return close();
   }
   bool key(string_t& name) override {
@@ -83,7 +83,7 @@ class TreeBuilder final : public nlohmann::json_sax<nlohmann::json> {
   }
   bool parse_error(std::size_t position, const std::string&,
                    const nlohmann::detail::exception&) override {
-    return stop(fmt::format("this is no JSON text from byte {} on", position));
+    return stop(fmt::format("invalid JSON at byte {}", position));
   }
 
  private:
@@ -97,7 +97,7 @@ class TreeBuilder final : public nlohmann::json_sax<nlohmann::json> {
   }
   bool open(Json::Kind kind) {
     if (open_.size() == kDeepestValue)
-      return stop(fmt::format("it is nested deeper than {}", kDeepestValue));
+      return stop(fmt::format("it is nested deeper than {} levels", kDeepestValue));
     open_.emplace_back().json.kind = kind;
     return true;
   }
@@ -188,7 +188,7 @@ Result<std::string> Part::text() const {
 }
 
 Result<std::int64_t> Part::integer() const {
-  if (json_->kind != Json::Kind::integer) return expected("a whole number");
+  if (json_->kind != Json::Kind::integer) return expected("an integer");
   return json_->integer;
 }
 

@@ -81,9 +81,9 @@ Result<FxImport> import_program(const ContextPtr& context, std::string_view json
                         fmt::format("a PT2 archive of torch.export{}{}",
                                     program.torch.empty() ? "" : ", PyTorch ", program.torch)));
   if (done && !program.tensors.empty())
-    done->report.notes.push_back(fmt::format(
-        "the contents of {} inputs are in the archive: --weights {} gives them to a run",
-        program.tensors.size(), options.file));
+    done->report.notes.push_back(
+        fmt::format("the archive has the contents of {} inputs: pass --weights {} to run with them",
+                    program.tensors.size(), options.file));
   if (done)
     done->report.notes.insert(done->report.notes.end(), program.notes.begin(), program.notes.end());
   return done;

@@ -41,7 +41,7 @@ Result<std::vector<std::int64_t>> numbers(const Part& list) {
   std::vector<std::int64_t> out;
   for (const Part& item : items) {
     out.push_back(PW_TRY(PW_TRY(item.member("as_int")).integer()));
-    if (out.back() < 0) return item.wrong("a negative extent or stride");
+    if (out.back() < 0) return item.wrong("an extent or stride is negative");
   }
   return out;
 }
@@ -90,7 +90,7 @@ class PayloadReader {
     constexpr std::size_t kWord = 64;
     if (trimmed(PW_TRY(archive_.zip.read(entry, kWord))) == "little") return {};
     return fail(error_in(fmt::format("{} at {}", archive_.zip.file(), printable(entry)), "PW0530",
-                         "the tensors were written by a machine of another byte order"));
+                         "the tensors are not little-endian"));
   }
 
   Status add(const std::string& input, const std::string& name, const Folder& folder) {
@@ -101,7 +101,7 @@ class PayloadReader {
     if (!meta)
       return refuse(input, fmt::format("{} lacks `{}`", printable(folder.config), printable(name)));
     if (PW_TRY(PW_TRY(meta->member("use_pickle")).boolean()))
-      return refuse(input, "it is pickled, and pickles are not read");
+      return refuse(input, "it is pickled, and pickles are not supported");
     return describe(input, *meta, folder);
   }
 
@@ -114,8 +114,9 @@ class PayloadReader {
     const Part about = PW_TRY(meta.member("tensor_meta"));
     const Part dtype = PW_TRY(about.member("dtype"));
     const ScalarType* type = scalar_type(PW_TRY(dtype.integer()));
-    if (type == nullptr) return dtype.wrong("PyTorch has no dtype of this number", "", "PW0532");
-    if (!type->dtype) return refuse(input, fmt::format("graphs have no {}", type->torch));
+    if (type == nullptr)
+      return dtype.wrong("invalid dtype number: PyTorch defines no such dtype", "", "PW0532");
+    if (!type->dtype) return refuse(input, fmt::format("dtype {} is not supported", type->torch));
     if (PW_TRY(PW_TRY(about.member("layout")).integer()) != kStrided)
       return refuse(input, "it is not strided");
     const Part offset = PW_TRY(PW_TRY(about.member("storage_offset")).member("as_int"));
@@ -126,9 +127,9 @@ class PayloadReader {
                     PW_TRY(numbers(PW_TRY(about.member("sizes")))),
                     PW_TRY(numbers(strides)),
                     PW_TRY(offset.integer())};
-    if (payload.offset < 0) return offset.wrong("a negative offset");
+    if (payload.offset < 0) return offset.wrong("the offset is negative");
     if (payload.strides.size() != payload.extents.size())
-      return strides.wrong("there is not one stride a dim");
+      return strides.wrong("the number of strides differs from the number of dims");
     PW_TRY(check_size(about, payload));
     out_.read.push_back(std::move(payload));
     return {};
@@ -143,10 +144,10 @@ class PayloadReader {
     if (!count_elements(payload, count, last) || __builtin_mul_overflow(count, size, &bytes))
       return about.wrong("the tensor is larger than any file");
     if (count > 0 && last >= entry->size / size)
-      return about.wrong(fmt::format("the tensor reaches to element {}, and {} has {} bytes", last,
-                                     printable(payload.entry), entry->size));
+      return about.wrong(fmt::format("the tensor extends to element {}, but {} has only {} bytes",
+                                     last, printable(payload.entry), entry->size));
     if (bytes > left_)
-      return about.wrong("the tensors up to here are many times larger than the archive");
+      return about.wrong("the tensors up to this one are many times larger than the archive");
     left_ -= bytes;
     return {};
   }

@@ -44,7 +44,7 @@ Result<std::string> read_target(const Part& part) {
   const auto fits = [](unsigned char c) { return c == '.' || c == '_' || std::isalnum(c) != 0; };
   if (target.find('.') == std::string::npos || target.front() == '.' ||
       !std::all_of(target.begin(), target.end(), fits))
-    return part.wrong(fmt::format("`{}` is no path of a function",
+    return part.wrong(fmt::format("`{}` is not a function path",
                                   printable(std::string_view(target).substr(0, 120))));
   return target.starts_with("_operator.") ? target.substr(1) : target;
 }
@@ -91,8 +91,9 @@ class ProgramReader {
     const std::int64_t major = PW_TRY(version.integer());
     if (major != kSchema)
       return version.wrong(
-          fmt::format("the schema has version {}, and this program reads {}", major, kSchema),
-          "save it with PyTorch 2.8 or newer", "PW0532");
+          fmt::format("the archive has schema version {}, but only {} is supported", major,
+                      kSchema),
+          "save it with PyTorch 2.8 or later", "PW0532");
     if (const auto torch = PW_TRY(top.maybe("torch_version")))
       out_.torch = printable(PW_TRY(torch->text()).substr(0, 40));
     return {};
@@ -111,11 +112,11 @@ class ProgramReader {
   Result<std::string> dim(const Part& size) {
     const auto [kind, value] = PW_TRY(size.choice());
     if (kind == "as_int") return std::to_string(PW_TRY(value.integer()));
-    if (kind != "as_expr") return value.wrong("a dim is as_int or as_expr", "", "PW0532");
+    if (kind != "as_expr") return value.wrong("a dim must be as_int or as_expr", "", "PW0532");
     const Part expression = PW_TRY(value.member("expr_str"));
     const std::string text = PW_TRY(expression.text());
     if (const auto read = dim_of_sympy(text)) return *read;
-    return expression.wrong(fmt::format("`{}` is no expression of symbols that is known",
+    return expression.wrong(fmt::format("unsupported expression of symbols `{}`",
                                         printable(std::string_view(text).substr(0, 120))),
                             "", "PW0532");
   }
@@ -123,10 +124,12 @@ class ProgramReader {
   Result<std::string> tensor_type(const Part& meta) {
     const Part layout = PW_TRY(meta.member("layout"));
     if (PW_TRY(layout.integer()) != kStrided)
-      return layout.wrong("this tensor is not strided, and graphs have no others", "", "PW0532");
+      return layout.wrong("this tensor is not strided; other layouts are not supported", "",
+                          "PW0532");
     const Part dtype = PW_TRY(meta.member("dtype"));
     const ScalarType* type = scalar_type(PW_TRY(dtype.integer()));
-    if (type == nullptr) return dtype.wrong("PyTorch has no dtype of this number", "", "PW0532");
+    if (type == nullptr)
+      return dtype.wrong("invalid dtype number: PyTorch defines no such dtype", "", "PW0532");
     std::vector<std::string> dims;
     for (const Part& size : PW_TRY(PW_TRY(meta.member("sizes")).items()))
       dims.push_back(PW_TRY(dim(size)));
@@ -157,8 +160,8 @@ class ProgramReader {
     const std::vector<Part> inputs = PW_TRY(PW_TRY(graph.member("inputs")).items());
     const std::vector<Part> kinds = PW_TRY(specs.items());
     if (inputs.size() != kinds.size())
-      return specs.wrong(fmt::format("the graph has {} inputs, and its signature {}", inputs.size(),
-                                     kinds.size()));
+      return specs.wrong(fmt::format("the graph has {} inputs, but its signature has {}",
+                                     inputs.size(), kinds.size()));
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       const std::size_t before = out_.module.forward.parameters.size();
       PW_TRY(parameter(graph, inputs[i], out_.module.forward));
@@ -182,7 +185,7 @@ class ProgramReader {
     } else if (kind == "tensor_constant") {
       PW_TRY(stored(about, "tensor_constant_name", input, InputKind::weight, true));
     } else {
-      return about.wrong(fmt::format("an input that is a `{}` is not read", printable(kind)), "",
+      return about.wrong(fmt::format("an input of kind `{}` is not supported", printable(kind)), "",
                          "PW0532");
     }
     return {};
@@ -223,7 +226,7 @@ class ProgramReader {
       const Part kind = PW_TRY(input.member("kind"));
       const std::int64_t how = PW_TRY(kind.integer());
       if (how != kKeyword && (how != kPositional || !call.keywords.empty()))
-        return kind.wrong("an argument is positional (1), before all that have keywords (2)");
+        return kind.wrong("arguments must be positional (1), followed by keyword arguments (2)");
       if (how == kKeyword) call.keywords.push_back(PW_TRY(PW_TRY(input.member("name")).text()));
       call.args.push_back(PW_TRY(read_argument(PW_TRY(input.member("arg")), call.span, take)));
     }
@@ -233,7 +236,8 @@ class ProgramReader {
   /// Adds a subgraph passed to a higher-order op as a submodule.
   Result<std::string> submodule(const Part& argument, fx::Module& parent, int depth) {
     if (depth > kDeepestGraph)
-      return argument.wrong(fmt::format("subgraphs are nested deeper than {}", kDeepestGraph));
+      return argument.wrong(
+          fmt::format("subgraphs are nested deeper than {} levels", kDeepestGraph));
     fx::Module child;
     child.name = PW_TRY(read_value_name(PW_TRY(argument.member("name"))));
     const Part graph = PW_TRY(argument.member("graph"));
@@ -242,7 +246,7 @@ class ProgramReader {
       const std::size_t before = child.forward.parameters.size();
       PW_TRY(parameter(graph, input, child.forward));
       if (child.forward.parameters.size() == before)  // the call's arguments are given in order
-        return input.wrong("an input of a subgraph that is no value is not read", "", "PW0532");
+        return input.wrong("a subgraph input that is not a value is not supported", "", "PW0532");
     }
     PW_TRY(read_nodes(graph, child, depth));
     const Part outputs = PW_TRY(graph.member("outputs"));
@@ -340,8 +344,8 @@ class ProgramReader {
         continue;
       }
       if (!names_value(kind))
-        return value.wrong(fmt::format("a result that is `{}` is not read", printable(kind)), "",
-                           "PW0532");
+        return value.wrong(fmt::format("a result of kind `{}` is not supported", printable(kind)),
+                           "", "PW0532");
       PW_TRY(read_result(graph, kind, value, unnamed(tuple, i, call), function));
     }
     return {};
@@ -371,7 +375,7 @@ class ProgramReader {
     const Part list = PW_TRY(graph.member("outputs"));
     const std::vector<Part> outputs = PW_TRY(list.items()), kinds = PW_TRY(specs.items());
     if (outputs.size() != kinds.size())
-      return specs.wrong(fmt::format("the graph has {} outputs, and its signature {}",
+      return specs.wrong(fmt::format("the graph has {} outputs, but its signature has {}",
                                      outputs.size(), kinds.size()));
     fx::Function& function = out_.module.forward;
     function.span = span_of(list);
@@ -392,7 +396,7 @@ class ProgramReader {
   void note_number(const std::string& kind, std::size_t i) {
     if (kind == "as_tensor" || kind == "as_none") return;
     out_.notes.push_back(
-        fmt::format("output {} is no tensor ({}), and is left out", i, printable(kind)));
+        fmt::format("output {} is dropped: it is not a tensor ({})", i, printable(kind)));
   }
 
   /// Returns the input that receives an output's value at the end; empty if the output is returned.
@@ -403,12 +407,12 @@ class ProgramReader {
     if (kind == "user_input_mutation")
       return PW_TRY(read_value_name(PW_TRY(about.member("user_input_name"))));
     if (kind != "buffer_mutation" && kind != "parameter_mutation")
-      return about.wrong(fmt::format("an output that is a `{}` is not read", printable(kind)), "",
-                         "PW0532");
+      return about.wrong(fmt::format("an output of kind `{}` is not supported", printable(kind)),
+                         "", "PW0532");
     const std::string member = kind == "buffer_mutation" ? "buffer_name" : "parameter_name";
     const Part name = PW_TRY(about.member(member));
     const auto input = written_.find({member, PW_TRY(name.text())});
-    if (input == written_.end()) return name.wrong("no input of the signature has this name");
+    if (input == written_.end()) return name.wrong("the signature has no input of this name");
     return input->second;
   }
 
@@ -427,7 +431,7 @@ class ProgramReader {
       const auto least = PW_TRY(range.maybe("min_val")), most = PW_TRY(range.maybe("max_val"));
       const std::int64_t min = least ? PW_TRY(least->integer()) : 0;
       const std::int64_t max = most ? PW_TRY(most->integer()) : std::max(min, most_);
-      if (min > max) return range.wrong("the least value is more than the greatest");
+      if (min > max) return range.wrong("the minimum exceeds the maximum");
       out_.ranges[symbol] = {std::max<std::int64_t>(min, 0), std::max<std::int64_t>(max, 0)};
     }
     return {};

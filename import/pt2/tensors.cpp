@@ -50,7 +50,7 @@ void gather(const pt2::Payload& payload, const char* storage, std::byte* to) {
 Diagnostics refusals(const std::vector<std::string>& refused, const std::string& file) {
   Diagnostics out;
   for (std::size_t i = 0; i < std::min(refused.size(), kMostRefused); ++i)
-    out.push_back(error_in(file, "PW1274", "there are no contents for the input " + refused[i]));
+    out.push_back(error_in(file, "PW1274", "no contents for the input " + refused[i]));
   return out;
 }
 

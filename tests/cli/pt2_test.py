@@ -123,16 +123,16 @@ class Pt2(ProgramTest):
         broken["graph_module"]["graph"]["nodes"][1]["inputs"][0]["arg"] = tensor("nothing")
         said = self.refused({"models/model.json": json.dumps(broken)}, "PW0509", "unknown name `nothing`")
         self.assertRegex(said, r"wrong\.pt2/m/models/model\.json at /graph_module/graph/nodes/1\n")
-        self.refused({"models/model.json": "{"}, "PW0531", "this is no JSON text")
-        self.refused({"archive_version": "7"}, "PW0530", "it says `7`")
+        self.refused({"models/model.json": "{"}, "PW0531", "invalid JSON at byte")
+        self.refused({"archive_version": "7"}, "PW0530", "the archive states `7`")
 
     def test_pickles_and_places_outside_are_refused(self):
         def config(about):
             return {"data/weights/model_weights_config.json": json.dumps({"config": {"w": about, "n": payload("weight_1", meta([number(2)], [1]))}})}
 
         export = ("import", "-o", self.path("g.json"), "--save-weights", self.path("w.safetensors"))
-        self.refused(config(payload("weight_0", None, True)), "PW1274", "there are no contents for the input p_w: it is pickled", export)
-        self.refused(config(payload("weight_0", meta([number(2)], [3], 1))), "PW0531", "the tensor reaches to element 4", export)
+        self.refused(config(payload("weight_0", None, True)), "PW1274", "no contents for the input p_w: it is pickled", export)
+        self.refused(config(payload("weight_0", meta([number(2)], [3], 1))), "PW0531", "the tensor extends to element 4", export)
         self.refused(config(payload("../../../etc/hostname", meta([number(1)], [1]))), "PW0531", "the archive has no entry", export)
         done = self.pwr("import", self.file("g.pwg", b"graph g { in x: f32[2]\n out x }"), "--save-weights", self.path("w"), code=3)
         self.assertIn("error[PW1274]: there are no weights in this file", done.stderr)

@@ -39,7 +39,7 @@ TEST_CASE("pt2: an archive is read as a graph by its content", "[pt2]") {
   CHECK(graph->dump->guessed.empty());
   CHECK(graph->dump->notes ==
         std::vector<std::string>{
-            "the contents of 2 inputs are in the archive: --weights m.pt2 gives them to a run",
+            "the archive has the contents of 2 inputs: pass --weights m.pt2 to run with them",
             "not read: data/sample_inputs/model.pt"});
 }
 
@@ -47,9 +47,8 @@ TEST_CASE("pt2: of several models one is chosen", "[pt2]") {
   ProgramText other = small_program();
   other.outputs = tensor("next") + "," + tensor("relu");
   const auto two = zip_of(with_entry(small_archive(), "m/models/zweites.json", other.json()));
-  CHECK(refused_archive(two) ==
-        "PW0504: there are 2 models in this archive; choose one with --graph N");
-  CHECK(refused_archive(two, 3) == "PW0506: there are 2 models in this archive");
+  CHECK(refused_archive(two) == "PW0504: this archive has 2 models; choose one with --graph N");
+  CHECK(refused_archive(two, 3) == "PW0506: this archive has 2 models");
   const ContextPtr context = library();
   const auto graph = read_bytes(context, two, 2);
   REQUIRE(graph);
@@ -57,16 +56,15 @@ TEST_CASE("pt2: of several models one is chosen", "[pt2]") {
 }
 
 TEST_CASE("pt2: zips that are something else are called what they are", "[pt2]") {
-  CHECK(refused_archive(zip_of({{"readme", "x"}})) ==
-        "PW0530: this is a zip file, and no PT2 archive");
+  CHECK(refused_archive(zip_of({{"readme", "x"}})) == "PW0530: this zip file is not a PT2 archive");
   CHECK(refused_archive(zip_of({{"m/data.pkl", "x"}})) ==
-        "PW0530: this is a pickle, as torch.save or torch.jit.save wrote it");
+        "PW0530: this is a pickle from torch.save or torch.jit.save");
   CHECK(refused_archive(zip_of({{"serialized_exported_program.json", "{}"}, {"version", "5.1"}})) ==
-        "PW0530: this is a .pt2 of a PyTorch before 2.8, whose weights are pickled");
+        "PW0530: this .pt2 is from PyTorch before 2.8 and has pickled weights");
   CHECK(refused_archive(zip_of(without_entry(small_archive(), "m/models/model.json"))) ==
-        "PW0530: this PT2 archive holds no exported program: there is no models/*.json");
+        "PW0530: this PT2 archive has no exported program (models/*.json)");
   CHECK(refused_archive(zip_of(with_entry(small_archive(), "m/archive_version", "9"))) ==
-        "PW0530: it says `9`, and this program reads archives of `0`");
+        "PW0530: the archive states `9`, but only `0` is supported");
   CHECK(refused_archive(zip_of(with_entry(small_archive(), "m/archive_format", "\x1b[2J"))) ==
-        "PW0530: it says `\\x1b[2J`, and this program reads archives of `pt2`");
+        "PW0530: the archive states `\\x1b[2J`, but only `pt2` is supported");
 }

@@ -283,8 +283,8 @@ TEST_CASE("pt2: subgraphs of one name stay apart, and their inputs are values", 
   program.nodes += wrap("torch.ops.aten.neg.default", R"({"as_int":1})", "c");
   CHECK(refused_program(program) ==
         "PW0532 m.pt2/model.json at "
-        "/graph_module/graph/nodes/6/inputs/1/arg/as_graph/graph/inputs/0: an input of a subgraph "
-        "that is no value is not read");
+        "/graph_module/graph/nodes/6/inputs/1/arg/as_graph/graph/inputs/0: a subgraph input that "
+        "is not a value is not supported");
 }
 
 TEST_CASE("pt2: a user's input that is written holds the new contents", "[pt2]") {
@@ -306,40 +306,40 @@ TEST_CASE("pt2: outputs that are no tensors are left out, and said", "[pt2]") {
   const ContextPtr context = library();
   const FxImport done = imported(context, program);
   CHECK(done.graph.returned_count() == 1);
-  CHECK(done.report.notes.back() == "output 3 is no tensor (as_int), and is left out");
+  CHECK(done.report.notes.back() == "output 3 is dropped: it is not a tensor (as_int)");
 }
 
 TEST_CASE("pt2: a mistake is told with its JSON pointer", "[pt2]") {
   ProgramText program = small_program();
-  CHECK(refused_program("{") == "PW0531 m.pt2/model.json: this is no JSON text from byte 2 on");
+  CHECK(refused_program("{") == "PW0531 m.pt2/model.json: invalid JSON at byte 2");
   CHECK(refused_program("[]") == "PW0531 m.pt2/model.json at /: expected an object, found a list");
   CHECK(refused_program(std::string(200, '[')) ==
-        "PW0531 m.pt2/model.json: it is nested deeper than 100");
+        "PW0531 m.pt2/model.json: it is nested deeper than 100 levels");
   CHECK(refused_program(R"({"a":1,"a":2})") ==
-        "PW0531 m.pt2/model.json: an object has the member `a` twice");
+        "PW0531 m.pt2/model.json: duplicate member `a` in an object");
   CHECK(refused_program(R"({"a":18446744073709551615})") ==
-        "PW0531 m.pt2/model.json: the number 18446744073709551615 is beyond 64 bits");
+        "PW0531 m.pt2/model.json: the number 18446744073709551615 does not fit in 64 bits");
   program.major = 7;
   CHECK(refused_program(program) ==
-        "PW0532 m.pt2/model.json at /schema_version/major: the schema has version 7, and this "
-        "program reads 8");
+        "PW0532 m.pt2/model.json at /schema_version/major: the archive has schema version 7, "
+        "but only 8 is supported");
   program = small_program();
   program.input_specs = "";
   CHECK(refused_program(program) ==
         "PW0531 m.pt2/model.json at /graph_module/signature/input_specs: the graph has 3 inputs, "
-        "and its signature 0");
+        "but its signature has 0");
   program = small_program();
   program.output_specs = R"({"buffer_mutation":{"arg":{"name":"next"},"buffer_name":"none"}},)"
                          R"({"user_output":{"arg":{"as_tensor":{"name":"y"}}}})";
   CHECK(refused_program(program) ==
         "PW0531 m.pt2/model.json at "
-        "/graph_module/signature/output_specs/0/buffer_mutation/buffer_name: no input of the "
-        "signature has this name");
+        "/graph_module/signature/output_specs/0/buffer_mutation/buffer_name: the signature "
+        "has no input of this name");
   program = small_program();
   program.ranges = R"("s0":{"min_val":9,"max_val":3})";
   CHECK(refused_program(program) ==
-        "PW0531 m.pt2/model.json at /range_constraints/s0: the least value is "
-        "more than the greatest");
+        "PW0531 m.pt2/model.json at /range_constraints/s0: the minimum exceeds "
+        "the maximum");
 }
 
 TEST_CASE("pt2: a mistake in a call is told with the call's place", "[pt2]") {
@@ -351,19 +351,20 @@ TEST_CASE("pt2: a mistake in a call is told with the call's place", "[pt2]") {
   CHECK(refused_program(call_of(argument(tensor("a b")))) ==
         "PW0531 " + at + "/inputs/0/arg/as_tensor/name: `a b` cannot name a value");
   CHECK(refused_program(call_of(argument(R"({"as_new":1})"))) ==
-        "PW0532 " + at + "/inputs/0/arg: `as_new` is no kind of argument that is known");
+        "PW0532 " + at + "/inputs/0/arg: unknown kind of argument `as_new`");
   CHECK(refused_program(call_of(argument(R"({"as_scalar_type":99})"))) ==
-        "PW0532 " + at + "/inputs/0/arg/as_scalar_type: PyTorch has nothing of this number");
+        "PW0532 " + at +
+            "/inputs/0/arg/as_scalar_type: invalid number: PyTorch defines no such value");
   CHECK(refused_program(call_of(argument(R"({"as_int":1,"as_none":true})"))) ==
         "PW0531 " + at + "/inputs/0/arg: expected one member, found 2");
   CHECK(refused_program(call_of(argument(tensor("x"), "k") + "," + argument(tensor("x")))) ==
         "PW0531 " + at +
-            "/inputs/1/kind: an argument is positional (1), before all that have keywords (2)");
+            "/inputs/1/kind: arguments must be positional (1), followed by keyword arguments (2)");
   ProgramText program = call_of(argument(tensor("x")));
   program.nodes += "," + node("import os; f", "", "", "g");
   CHECK(refused_program(program) ==
-        "PW0531 m.pt2/model.json at /graph_module/graph/nodes/5/target: `import os; f` is no path "
-        "of a function");
+        "PW0531 m.pt2/model.json at /graph_module/graph/nodes/5/target: `import os; f` is not a "
+        "function path");
 }
 
 TEST_CASE("pt2: a call without an argument that its op needs is not known", "[pt2]") {
@@ -387,7 +388,8 @@ TEST_CASE("pt2: types that graphs do not have are refused", "[pt2]") {
   program.nodes += "," + node("torch.ops.mine.f.default", argument(tensor("x")), tensor("f"), "f");
   const std::string values = "m.pt2/model.json at /graph_module/graph/tensor_values";
   CHECK(refused_program(program) ==
-        "PW0532 " + values + "/f/layout: this tensor is not strided, and graphs have no others");
+        "PW0532 " + values +
+            "/f/layout: this tensor is not strided; other layouts are not supported");
   program = small_program();
   program.nodes += "," + node("torch.ops.mine.f.default", argument(tensor("x")), tensor("f"), "f");
   CHECK(refused_program(program) == "PW0531 " + values + ": the member `f` is missing");
@@ -395,8 +397,8 @@ TEST_CASE("pt2: types that graphs do not have are refused", "[pt2]") {
       ",\"f\":" + meta(7, R"json([{"as_expr":{"expr_str":"__import__('os')","hint":null}}])json");
   CHECK(refused_program(program) ==
         "PW0532 " + values +
-            "/f/sizes/0/as_expr/expr_str: `__import__('os')` is no expression "
-            "of symbols that is known");
+            "/f/sizes/0/as_expr/expr_str: unsupported expression of symbols "
+            "`__import__('os')`");
 }
 
 TEST_CASE("pt2: expressions of symbols", "[pt2]") {

@@ -90,20 +90,20 @@ TEST_CASE("pt2: two inputs may share an entry, and one may be packed", "[pt2][te
 
 TEST_CASE("pt2: pickles are not read", "[pt2][tensors]") {
   CHECK(refused_tensors(with_weight(payload("w", "weight_0", "null", true))) ==
-        "PW1274 m.pt2: there are no contents for the input p_w: it is pickled, and pickles are not "
-        "read");
+        "PW1274 m.pt2: no contents for the input p_w: it is pickled, and pickles are not "
+        "supported");
 }
 
 TEST_CASE("pt2: dtypes that graphs lack, and contents that are not there", "[pt2][tensors]") {
   CHECK(refused_tensors(with_weight(payload("w", "weight_0", meta(3, ints({2}), ints({1}))))) ==
-        "PW1274 m.pt2: there are no contents for the input p_w: graphs have no torch.int16");
+        "PW1274 m.pt2: no contents for the input p_w: dtype torch.int16 is not supported");
   CHECK(refused_tensors(with_weight(payload("v", "weight_0", meta(7, ints({2}), ints({1}))))) ==
-        "PW1274 m.pt2: there are no contents for the input p_w: "
+        "PW1274 m.pt2: no contents for the input p_w: "
         "m/data/weights/model_weights_config.json lacks `w`");
   CHECK(refused_tensors(without_entry(small_archive(), "m/data/weights/model_weights_config.json"))
             .find("there is no m/data/weights/model_weights_config.json") != std::string::npos);
   CHECK(refused_tensors(with_entry(small_archive(), "m/byteorder", "big")) ==
-        "PW0530 m.pt2 at m/byteorder: the tensors were written by a machine of another byte order");
+        "PW0530 m.pt2 at m/byteorder: the tensors are not little-endian");
 }
 
 TEST_CASE("pt2: no element is read outside of its entry", "[pt2][tensors]") {
@@ -111,19 +111,22 @@ TEST_CASE("pt2: no element is read outside of its entry", "[pt2][tensors]") {
     return refused_tensors(with_weight(payload("w", entry, about)));
   };
   const std::string reaches =
-      std::string("PW0531 ") + kConfig + "/tensor_meta: the tensor reaches to element ";
+      std::string("PW0531 ") + kConfig + "/tensor_meta: the tensor extends to element ";
   CHECK(weight(meta(7, ints({4, 4}), ints({4, 1}))) ==
-        reaches + "15, and m/data/weights/weight_0 has 48 bytes");
+        reaches + "15, but m/data/weights/weight_0 has only 48 bytes");
   CHECK(weight(meta(7, ints({4, 3}), ints({3, 1}), 1)) ==
-        reaches + "12, and m/data/weights/weight_0 has 48 bytes");
+        reaches + "12, but m/data/weights/weight_0 has only 48 bytes");
   CHECK(weight(meta(8, ints({4, 3}), ints({3, 1}))) ==
-        reaches + "11, and m/data/weights/weight_0 has 48 bytes");
+        reaches + "11, but m/data/weights/weight_0 has only 48 bytes");
   CHECK(weight(meta(7, ints({2}), ints({-1}))) ==
-        std::string("PW0531 ") + kConfig + "/tensor_meta/strides/0: a negative extent or stride");
+        std::string("PW0531 ") + kConfig +
+            "/tensor_meta/strides/0: an extent or stride is negative");
   CHECK(weight(meta(7, ints({2}), ints({1}), -1)) ==
-        std::string("PW0531 ") + kConfig + "/tensor_meta/storage_offset/as_int: a negative offset");
+        std::string("PW0531 ") + kConfig +
+            "/tensor_meta/storage_offset/as_int: the offset is negative");
   CHECK(weight(meta(7, ints({2, 2}), ints({1}))) ==
-        std::string("PW0531 ") + kConfig + "/tensor_meta/strides: there is not one stride a dim");
+        std::string("PW0531 ") + kConfig +
+            "/tensor_meta/strides: the number of strides differs from the number of dims");
   CHECK(weight(meta(7, ints({2}), ints({1})), "../../etc/passwd") ==
         std::string("PW0531 ") + kConfig +
             "/tensor_meta: the archive has no entry m/data/weights/../../etc/passwd");
@@ -132,5 +135,5 @@ TEST_CASE("pt2: no element is read outside of its entry", "[pt2][tensors]") {
         std::string("PW0531 ") + kConfig + "/tensor_meta: the tensor is larger than any file");
   CHECK(weight(meta(7, ints({100000, 100000}), ints({0, 0}))) ==
         std::string("PW0531 ") + kConfig +
-            "/tensor_meta: the tensors up to here are many times larger than the archive");
+            "/tensor_meta: the tensors up to this one are many times larger than the archive");
 }
