@@ -88,7 +88,8 @@ std::string size_of_data(std::string_view target) {
                                                   "torch.masked_select",
                                                   "aten.unique_dim_consecutive"};
   if (target.ends_with(".default")) target.remove_suffix(8);
-  return kAll.contains(target) ? "how large its result is depends on what its operand holds" : "";
+  return kAll.contains(target) ? "the size of its result depends on the contents of its operand"
+                               : "";
 }
 
 bool makes_view(const std::optional<Schema>& schema) {
@@ -134,8 +135,8 @@ std::optional<Bound> Converter::bind(const Mapping& mapping, const Arguments& ar
   };
   Bound out{&mapping, std::vector<std::optional<Value>>(mapping.parameters.size()), {}};
   if (arguments.positional.size() > mapping.parameters.size())
-    return refuse(fmt::format("it has {} arguments, its row {}", arguments.positional.size(),
-                              mapping.parameters.size()));
+    return refuse(fmt::format("it has {} arguments, but its table row has {}",
+                              arguments.positional.size(), mapping.parameters.size()));
   for (std::size_t i = 0; i < arguments.positional.size(); ++i)
     out.values[i] = arguments.positional[i];
   for (const auto& [name, value] : arguments.keywords) {
@@ -144,8 +145,8 @@ std::optional<Bound> Converter::bind(const Mapping& mapping, const Arguments& ar
     };
     auto it = std::find_if(mapping.parameters.begin(), mapping.parameters.end(), of_name);
     if (it == mapping.parameters.end())
-      return refuse(
-          fmt::format("argument {} = {} is not known to its row", name, shown(context_, value)));
+      return refuse(fmt::format("its table row does not accept argument {} = {}", name,
+                                shown(context_, value)));
     out.values[static_cast<std::size_t>(it - mapping.parameters.begin())] = value;
   }
   for (std::size_t i = 0; i < mapping.parameters.size(); ++i) {
@@ -158,7 +159,7 @@ std::optional<Bound> Converter::bind(const Mapping& mapping, const Arguments& ar
           fmt::format("argument {} is {}", p.names.front(), shown(context_, *out.values[i])));
     if (p.use == Slot::Use::none && out.values[i] &&
         !same_literal(*out.values[i], literal(context_, p.default_text.value_or("None"))))
-      return refuse(fmt::format("argument {} = {} is not known to its row", p.names.front(),
+      return refuse(fmt::format("its table row does not accept argument {} = {}", p.names.front(),
                                 shown(context_, *out.values[i])));
   }
   return out;
@@ -258,7 +259,7 @@ void Converter::drop_buffers(const Bound& bound, const Results& results) {
     if (r >= results.size() || !makers_.contains(buffer)) continue;
     TypeId given = graph_.type(results[r]), made = graph_.type(buffer);
     if (given == made || symbols_.to_old(given) != made) continue;
-    note(fmt::format("{}: {} {} became {}, which `{}` gives", graph_.value_name(buffer),
+    note(fmt::format("{}: {} {} became {}, the result of `{}`", graph_.value_name(buffer),
                      graph_.op_of(graph_.producer(buffer)).name,
                      context_.types.print(context_.types[made].shape),
                      context_.types.print(context_.types[given].shape), bound.mapping->op));
@@ -321,7 +322,7 @@ Result<std::optional<Outcome>> Converter::known_call(std::string_view target,
   for (const Mapping& mapping : *mappings) {
     if (const OpId op = context_.ops.find(mapping.op);
         options_.keep_stateful && op.valid() && context_.ops[op].traits.splitting) {
-      why = "it reads state of the program";
+      why = "it reads program state";
       continue;
     }
     std::optional<Bound> bound = bind(mapping, arguments, why);
@@ -336,7 +337,7 @@ Result<std::optional<Outcome>> Converter::known_call(std::string_view target,
     }
     if (!results || !*results) {
       erase_unused(first_new);
-      if (why.empty()) why = "its arguments are not of a form that its row takes";
+      if (why.empty()) why = "its table row does not accept its arguments";
       continue;
     }
     Outcome out;
@@ -437,11 +438,12 @@ Result<Value> Converter::size_of(const Bound& bound, const Site& site) {
   std::optional<std::int64_t> axis = as_int(*bound.find("dim"));
   const Value* x = bound.find("self");
   const Type* type = x->kind == Value::Kind::tensor ? type_of(x->tensor) : nullptr;
-  if (!axis || !type) return fail(site.span, "PW0512", "the size of a value of unknown type");
+  if (!axis || !type)
+    return fail(site.span, "PW0512", "cannot take the size of a value of unknown type");
   auto rank = static_cast<std::int64_t>(type->shape.size());
   if (*axis < -rank || *axis >= rank)
     return fail(site.span, "PW0512",
-                fmt::format("axis {} is outside a value of rank {}", *axis, rank));
+                fmt::format("axis {} is out of range for a value of rank {}", *axis, rank));
   Value out = integer(0);
   out.dim = type->shape[static_cast<std::size_t>(*axis < 0 ? *axis + rank : *axis)];
   return out;
@@ -463,20 +465,21 @@ Result<std::optional<Value>> Converter::view_in_place(std::string_view target,
   if (!makes_view(schema_of(functional)) && (parts.overload.empty() || parts.overload == "default"))
     functional = functional_of({parts.base, "int"});  // as of transpose
   if (!makes_view(schema_of(functional)))
-    return refuse("changes the memory or the size of a tensor in place, which no view expresses");
+    return refuse("changes the memory or the size of a tensor in place, which no view can express");
   const std::vector<const Value*> given = tensors_in(arguments);
-  if (given.empty() || !given.front()->handle.valid()) return refuse("changes no tensor");
+  if (given.empty() || !given.front()->handle.valid()) return refuse("does not change a tensor");
   const TensorId self = given.front()->handle;
   if (const std::string by = memory_.perhaps_several_names(self); !by.empty())
-    return fail(site.span, "PW0517",
-                fmt::format("whether `{}` returned its argument decides which names `{}` changes",
-                            by, target),
-                "dump the graph after functionalisation (AOT autograd)");
+    return fail(
+        site.span, "PW0517",
+        fmt::format("whether `{}` returned its argument determines which names `{}` changes", by,
+                    target),
+        "dump the graph after functionalisation (AOT autograd)");
   once();
   Value viewed = PW_TRY(call(functional, arguments, site));
   if (viewed.kind != Value::Kind::tensor || !viewed.handle.valid() || viewed.handle == self ||
       memory_.tensors[viewed.handle].storage != memory_.tensors[self].storage)
-    return refuse("gives no view of its argument here");
+    return refuse("does not return a view of its argument here");
   memory_.tensors[self].now = viewed.handle;
   return std::optional(std::move(viewed));
 }

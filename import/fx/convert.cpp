@@ -368,8 +368,9 @@ Result<Value> Converter::evaluate_name(const Expr& e) {
   for (const auto& [name, value] : env_) known.push_back(name);
   std::sort(known.begin(), known.end());  // among equally near names, the first
   std::string near = nearest(e.text, known);
-  return fail(e.span, "PW0509", "unknown name `" + e.text + "`",
-              near.empty() ? "names are defined above their use" : "did you mean `" + near + "`?");
+  return fail(
+      e.span, "PW0509", "unknown name `" + e.text + "`",
+      near.empty() ? "define the name before its first use" : "did you mean `" + near + "`?");
 }
 
 Result<Value> Converter::evaluate(const Expr& e, const Site& site) {
@@ -416,7 +417,7 @@ Result<Value> Converter::element(const Value& tuple, const Value& at, const Site
     auto count = static_cast<std::int64_t>(tuple.items.size());
     if (*index < -count || *index >= count)
       return fail(site.span, "PW0512",
-                  fmt::format("there is no item {}: the op has {}", *index, count));
+                  fmt::format("there is no result {}: the op has {}", *index, count));
     Value item = tuple.items[static_cast<std::size_t>(*index < 0 ? *index + count : *index)];
     PW_TRY(resolve(item, site));
     return item;
@@ -427,7 +428,7 @@ Result<Value> Converter::element(const Value& tuple, const Value& at, const Site
     return subscript(x, position, site);
   }
   if (tuple.kind == Value::Kind::list) return part_of(tuple, at, site);
-  return fail(site.span, "PW0512", "this cannot be indexed");
+  return fail(site.span, "PW0512", "this value cannot be indexed");
 }
 
 Result<Value> Converter::evaluate_index(const Expr& e, const Site& site) {

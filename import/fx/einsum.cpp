@@ -20,7 +20,7 @@ OrReason<EinsumTerms> written_terms(std::string equation) {
   for (const char sign : equation)
     if ((sign < 'a' || sign > 'z') && (sign < 'A' || sign > 'Z') &&
         std::string_view("->.,").find(sign) == std::string_view::npos)
-      return Failure("the equation is of another form");
+      return Failure("the equation has an unsupported character");
   EinsumTerms out;
   const std::size_t arrow = equation.find("->");
   const std::string left = equation.substr(0, arrow);
@@ -46,7 +46,7 @@ OrReason<EinsumTerms> written_terms(std::string equation) {
 OrReason<std::string> spelt_out(const std::string& term, std::size_t axes) {
   const std::size_t at = term.find(kEllipsis);
   if (at == std::string::npos) return term;
-  if (axes > 10) return Failure("an ellipsis of more than ten axes");
+  if (axes > 10) return Failure("the ellipsis covers more than ten axes");
   std::string digits;
   for (std::size_t i = axes; i-- > 0;) digits += static_cast<char>('0' + i);
   return term.substr(0, at) + digits + term.substr(at + kEllipsis.size());
@@ -59,7 +59,7 @@ OrReason<EinsumTerms> einsum_terms(std::string_view equation,
   OrReason<EinsumTerms> terms = written_terms(std::string(equation));
   if (!terms) return terms;
   if (terms->operands.size() != ranks.size())
-    return Failure("the equation has another number of operands");
+    return Failure("the number of terms in the equation differs from the number of operands");
   std::size_t most = 0;
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     std::string& term = terms->operands[i];
@@ -70,8 +70,8 @@ OrReason<EinsumTerms> einsum_terms(std::string_view equation,
     const OrReason<std::string> spelt = spelt_out(term, axes);
     if (!spelt) return Failure(spelt.error());
     term = *spelt;
-    if (stands_twice(term)) return Failure("a letter that stands twice in one term");
-    if (term.size() != ranks[i]) return Failure("a term has not one letter an axis");
+    if (stands_twice(term)) return Failure("a letter occurs twice in one term");
+    if (term.size() != ranks[i]) return Failure("a term does not have one letter for each axis");
   }
   const OrReason<std::string> result = spelt_out(terms->result, most);
   if (!result) return Failure(result.error());
@@ -80,8 +80,8 @@ OrReason<EinsumTerms> einsum_terms(std::string_view equation,
     if (std::none_of(terms->operands.begin(), terms->operands.end(), [&](const std::string& term) {
           return term.find(letter) != std::string::npos;
         }))
-      return Failure("a letter of the result that is in no term");
-  if (stands_twice(terms->result)) return Failure("a letter that stands twice in the result");
+      return Failure("a letter of the result is in no term");
+  if (stands_twice(terms->result)) return Failure("a letter occurs twice in the result");
   return terms;
 }
 

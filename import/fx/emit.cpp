@@ -191,7 +191,7 @@ bool Converter::assume(Compare op, DimId size, std::int64_t bound, std::string_v
   if (!facts) return false;
   once();
   graph_.facts = std::move(*facts);
-  report_.notes.push_back(fmt::format("{} {} {} is assumed, as {}; other sizes are refused",
+  report_.notes.push_back(fmt::format("assumed: {} {} {}, because {}; other sizes are refused",
                                       dims.print(size), op == Compare::le ? "<=" : ">=", bound,
                                       why));
   return true;
@@ -292,7 +292,7 @@ bool Converter::symbolise_maker(ValueId value, std::size_t choice) {
         dim = symbol;
         Type type = context_.types[graph_.type(value)];
         type.shape = *shape;
-        note(fmt::format("{}: {} {} became {}, as its reader needs it", graph_.value_name(value),
+        note(fmt::format("{}: {} {} became {}, as its user requires", graph_.value_name(value),
                          graph_.op_of(node).name, before, context_.types.print(*shape)));
         graph_.set_attributes(node, context_.attributes.intern(attributes));
         graph_.set_type(value, context_.types.get(type.dtype, type.shape));

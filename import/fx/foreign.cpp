@@ -11,7 +11,7 @@ namespace {
 
 std::string text_of(const Value& value) {
   if (value.kind == Value::Kind::other) return value.text;
-  return "a list of more than numbers or tensors";
+  return "a list with items other than numbers and tensors";
 }
 
 // Of the tensors at hand, where all are of rank 0: their common dtype.

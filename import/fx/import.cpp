@@ -13,11 +13,11 @@ constexpr std::size_t kMaxListed = 40;
 
 Diagnostics no_graph(std::string_view text, SourceId source) {
   const std::string known = known_as(text);
-  std::string message = known.empty() ? "there is no graph of torch.fx in this text"
-                                      : "this is " + known + ", not FX text";
+  std::string message =
+      known.empty() ? "this text has no torch.fx graph" : "this is " + known + ", not an FX dump";
   return {
       error_at({source, 0, 1}, "PW0501", std::move(message),
-               "a dump is what print_readable(), str(graph), torch.export or TORCH_LOGS write")};
+               "dumps are written by print_readable(), str(graph), torch.export or TORCH_LOGS")};
 }
 
 std::string line_of(const std::vector<fx::GraphText>& graphs, std::size_t i) {
@@ -33,7 +33,7 @@ Result<std::size_t> choose(const std::vector<fx::GraphText>& graphs, std::size_t
                            SourceId source) {
   if (wanted > graphs.size())
     return fail(error_in(fmt::format("--graph {}", wanted), "PW0506",
-                         fmt::format("there are {} graphs in this text", graphs.size())));
+                         fmt::format("this text has {} graphs", graphs.size())));
   if (wanted > 0) return wanted - 1;
   if (graphs.size() == 1) return std::size_t{0};
   std::string list;
@@ -42,10 +42,9 @@ Result<std::size_t> choose(const std::vector<fx::GraphText>& graphs, std::size_t
   if (graphs.size() > kMaxListed) list += "; …";
   const auto at =
       static_cast<std::uint32_t>(graphs[1].parts.empty() ? 0 : graphs[1].parts.front().first);
-  return fail(
-      Span{source, at, at + 1}, "PW0504",
-      fmt::format("there are {} graphs in this text; choose one with --graph N", graphs.size()),
-      list);
+  return fail(Span{source, at, at + 1}, "PW0504",
+              fmt::format("this text has {} graphs; choose one with --graph N", graphs.size()),
+              list);
 }
 
 }  // namespace
@@ -87,7 +86,7 @@ Result<FxImport> import_fx(const ContextPtr& context, std::string_view given,
   out->report.form = std::move(form);
   if (loaded > 0)
     out->report.notes.push_back(
-        fmt::format("{} inputs have the types that `load_args` states, and its sizes", loaded));
+        fmt::format("{} inputs have the types and sizes that `load_args` states", loaded));
   return out;
 }
 

@@ -98,7 +98,7 @@ Result<TypeId> Converter::stated_type(const std::string& text, Span span) {
   const std::string_view word = trimmed(std::string_view(text).substr(0, text.find('[')));
   if (std::find(std::begin(kOtherDTypes), std::end(kOtherDTypes), word) != std::end(kOtherDTypes)) {
     std::string line =
-        fmt::format("{} is no dtype of the library: values of it have no type", word);
+        fmt::format("{} is not a supported dtype: its values stay without a type", word);
     if (std::find(report_.notes.begin(), report_.notes.end(), line) == report_.notes.end())
       report_.notes.push_back(std::move(line));
     return Types::unknown();
@@ -168,15 +168,15 @@ Status Converter::rename_symbols(const std::string& place, const std::string& na
     for (DimId dim : all)
       for (const std::string& s : context_.dims.symbols(dim))
         if (s == name && !from.contains(s))
-          return fail(error_in(place, "PW0506", "the dump has a symbol `" + name + "` of its own",
-                               "give the symbol another name"));
+          return fail(error_in(place, "PW0506", "the dump already has a symbol `" + name + "`",
+                               "choose another name"));
   }
   for (const std::string& s : from) {
     if (symbols_.renames(s) || graph_.facts.find(s))
-      return fail(error_in(place, "PW0506", "this dim is called `" + s + "` already"));
+      return fail(error_in(place, "PW0506", "this dim is already called `" + s + "`"));
     symbols_.rename(s, context_.dims.symbol(name));
     known_types_.clear();
-    if (s != name) note(fmt::format("{}: is {} now", s, name));
+    if (s != name) note(fmt::format("{}: renamed to {}", s, name));
   }
   SymbolFact fact{options_.symbol_min, options_.symbol_max, 1, ""};
   if (graph_.facts.tokens().empty()) fact.role = "tokens";
@@ -189,9 +189,9 @@ Status Converter::read_symbols() {
     std::string place = "--symbol " + name;
     if (!is_word(name) || dtype_named(name))
       return fail(error_in(place, "PW0506", "`" + name + "` cannot name a symbol",
-                           "a symbol is a word, such as n"));
+                           "use a word, such as n"));
     if (symbols_.counts().contains(name) || graph_.facts.find(name))
-      return fail(error_in(place, "PW0506", "the symbol `" + name + "` is given twice"));
+      return fail(error_in(place, "PW0506", "duplicate symbol `" + name + "`"));
     std::vector<DimId> dims;
     std::optional<std::int64_t> count;
     for (const auto& [input, axis] : places) {
@@ -208,11 +208,11 @@ Status Converter::read_symbols() {
         return fail(error_in(
             place, "PW0506",
             fmt::format("dim {} of `{}` is {}, but another is {}", axis, input, *value, *count),
-            "all dims of one symbol have one count"));
+            "all dims of a symbol must be equal"));
       count = value;
     }
     if (dims.empty())
-      return fail(error_in(place, "PW0506", "the symbol `" + name + "` stands for no dim",
+      return fail(error_in(place, "PW0506", "the symbol `" + name + "` names no dim",
                            "write n=arg0_1.0,arg6_1.0"));
     const auto symbolic = std::count_if(dims.begin(), dims.end(),
                                         [&](DimId d) { return context_.dims.is_symbol(d); });
@@ -280,7 +280,7 @@ Status Converter::read_inputs() {
   std::string guess;  // for the tokens symbol: the leading dim of the first list of integers that
                       // has a symbolic one
   for (const Parameter& p : function_.parameters) {
-    if (env_.contains(p.name)) return fail(p.span, "PW0507", "a second input `" + p.name + "`");
+    if (env_.contains(p.name)) return fail(p.span, "PW0507", "duplicate input `" + p.name + "`");
     if (!symbolic_text(p.type).empty()) {
       if (auto ok = read_symbol_input(p); !ok) return ok;
       continue;
@@ -358,9 +358,9 @@ void Converter::note_untyped() {
   std::string shown;
   for (std::size_t i = 0; i < std::min(kShown, names.size()); ++i)
     shown += fmt::format("{}{}", i > 0 ? ", " : "", names[i]);
-  report_.notes.push_back(fmt::format(
-      "{} {} no known type: {}{}; `--type NAME=TYPE` states an input's", names.size(),
-      names.size() == 1 ? "value has" : "values have", shown, names.size() > kShown ? ", …" : ""));
+  report_.notes.push_back(fmt::format("{} {} no known type: {}{}; pass --type NAME=TYPE for inputs",
+                                      names.size(), names.size() == 1 ? "value has" : "values have",
+                                      shown, names.size() > kShown ? ", …" : ""));
 }
 
 // torch.export's "Range constraints: {s77: VR[2, int_oo], s8: VR[4, 128]}".

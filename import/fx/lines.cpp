@@ -51,7 +51,7 @@ class Cutter {
     }
     if (!open_.empty())
       return fail(at(source_, open_.back(), 0), "PW0502",
-                  std::string("`") + text_[open_.back()] + "` is never closed");
+                  std::string("`") + text_[open_.back()] + "` is not closed");
     finish(text_.size());
     return std::move(lines_);
   }
@@ -113,7 +113,7 @@ class Cutter {
       at_ += text_[at_] == '\\' ? 2 : 1;
     }
     if (at_ >= text_.size() || text_[at_] != quote)
-      return fail(at(source_, begin, 0), "PW0502", "this string is never closed");
+      return fail(at(source_, begin, 0), "PW0502", "this string is not closed");
     ++at_;
     return {};
   }
@@ -168,7 +168,7 @@ class Reader {
     while (open_.size() > 1) leave();
     if (open_.empty() || !open_[0].read)
       return fail(at(source_, 0, 0), "PW0501", "there is no `def forward(…)`",
-                  "an FX dump is what print_readable() writes");
+                  "FX dumps are written by print_readable()");
     return std::move(open_[0].module);
   }
 
@@ -215,8 +215,8 @@ class Reader {
     while (open_.size() > 1 && line.indent <= open_.back().indent && open_.back().read) leave();
     if (open_.empty()) open_.emplace_back();
     if (open_.back().read)
-      return error(line, "PW0504", "a second `forward` of one module",
-                   "give the text of one graph");
+      return error(line, "PW0504", "duplicate `forward` in one module",
+                   "pass the text of one graph");
     open_.back().read = true;
     open_.back().module.forward.span = at(source_, line.begin, line.end);
     auto parameters = parse_header(text_, source_, line);

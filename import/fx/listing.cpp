@@ -133,7 +133,7 @@ class CallReader {
       if (text_[at_] == '\\' && at_ + 1 < end_) ++at_;
       out += text_[at_++];
     }
-    if (at_ == end_) return wrong("this string is never closed");
+    if (at_ == end_) return wrong("this string is not closed");
     ++at_;
     return of_kind(Expr::Kind::string, from(begin), std::move(out));
   }
@@ -379,8 +379,9 @@ std::optional<Builder::Node> node_of(std::string_view line, Range at) {
 }
 
 tl::unexpected<Diagnostics> not_a_node(Span span) {
-  return fail(span, "PW0501", "this is no node of a graph",
-              "a node is %x : [num_users=1] = call_function[target=…](args = (…), kwargs = {})");
+  return fail(
+      span, "PW0501", "this is not a node of a graph",
+      "write a node as %x : [num_users=1] = call_function[target=…](args = (…), kwargs = {})");
 }
 
 }  // namespace
@@ -463,8 +464,8 @@ Result<Function> parse_table(std::string_view text, SourceId source) {
     };
     auto said = [&](Range r) { return std::string(text.substr(r.begin, r.end - r.begin)); };
     if (columns.size() != 5 || at.begin < begin + columns[0]) {
-      errors = {error_at(builder.span(at), "PW0501", "this table has not five columns",
-                         "they are opcode, name, target, args and kwargs")};
+      errors = {error_at(builder.span(at), "PW0501", "this table does not have five columns",
+                         "the columns are opcode, name, target, args and kwargs")};
       return false;
     }
     Builder::Node node{said(cell(1)), said(cell(0)), said(cell(2)), at, cell(3), cell(4)};

@@ -78,7 +78,7 @@ class Inliner {
   Status put(Statement s) {
     if (out_.statements.size() == kMaxStatements)
       return fail(s.span, "PW0503",
-                  "with its submodules the dump has more than 4000000 statements");
+                  "the dump with its submodules has more than 4000000 statements");
     out_.statements.push_back(std::move(s));
     return {};
   }

@@ -170,22 +170,22 @@ void Converter::note_assumed_writes() {
       if (const auto k = context_.dims.value(at))
         operands += fmt::format("{}{}", operands.empty() ? "" : ", ",
                                 graph_.value_name(graph_.operand(n, static_cast<std::size_t>(*k))));
-    report_.notes.push_back(fmt::format(
-        "nothing states what `{}` writes: it is assumed to write its arguments, here {}", name,
-        operands));
+    report_.notes.push_back(
+        fmt::format("`{}` has no known signature: it is assumed to write its arguments, here {}",
+                    name, operands));
   }
   for (const std::string& name : assumed_)
-    report_.notes.push_back(
-        fmt::format("nothing states what `{}` writes: it is assumed to write nothing, as no write "
-                    "to its arguments can be expressed",
-                    name));
+    report_.notes.push_back(fmt::format(
+        "`{}` has no known signature: it is assumed to write nothing, because no write to "
+        "its arguments can be expressed",
+        name));
 }
 
 Result<OpId> Converter::opaque_op(std::string_view target, const std::optional<Schema>& schema) {
   const std::string name = op_name(target);
   if (OpId known = context_.ops.find(name); known.valid()) {
     if (context_.ops[known].imported) return known;
-    return fail(error_in("", "PW0514", fmt::format("`{}` is declared otherwise", name)));
+    return fail(error_in("", "PW0514", fmt::format("`{}` is declared differently", name)));
   }
   Op declared;
   declared.name = name;
@@ -224,7 +224,7 @@ void Converter::make_symbolic(std::vector<Wanted>& wanted, std::string_view op,
         dim = symbols.front();
     TypeId changed = context_.types.get(type.dtype, type.shape);
     if (changed == w.type) continue;
-    note(fmt::format("{}: {} became {}, as `{}` reads the symbol and has no signature", w.name,
+    note(fmt::format("{}: {} became {}, because `{}` reads the symbol and has no signature", w.name,
                      context_.types.print(w.type), context_.types.print(changed), op));
     w.type = changed;
   }
@@ -251,9 +251,9 @@ Result<Value> Converter::opaque(std::string_view target, const Arguments& argume
   Result<OpId> op = opaque_op(target, schema);
   if (!op)
     return fail(site.span, "PW0514",
-                fmt::format("this call does not fit the declaration of `{}`{}{}", op_name(target),
+                fmt::format("this call does not match the declaration of `{}`{}{}", op_name(target),
                             unknown.why.empty() ? "" : ": ", unknown.why),
-                "mend the declaration, or leave it out to keep the op opaque");
+                "correct the declaration, or remove it to keep the op opaque");
   const std::string name = context_.ops[*op].name;
   trace_.opaque.push_back(name);
   if (!unknown.why.empty()) trace_.reasons.push_back(fmt::format("{}: {}", name, unknown.why));

@@ -325,7 +325,7 @@ Result<std::optional<Value>> Converter::python(const std::string& callee,
   if (bookkeeping(callee)) {
     const bool casts = callee.ends_with("_enter_autocast") && args.size() > 2 &&
                        args[2].kind == Value::Kind::boolean && args[2].boolean;
-    const std::string line = "an autocast region: its ops have the types that the dump states";
+    const std::string line = "an autocast region: its ops keep the types stated in the dump";
     if (casts && std::find(report_.notes.begin(), report_.notes.end(), line) == report_.notes.end())
       report_.notes.push_back(line);
     return Maybe(Value());
@@ -399,7 +399,7 @@ Status Converter::assign(const Expr& target, const Value& value, const Site& sit
     return {};
   }
   if (target.kind != Expr::Kind::tuple && target.kind != Expr::Kind::list)
-    return fail(target.span, "PW0508", "only a name can be assigned to here");
+    return fail(target.span, "PW0508", "only a name can be assigned here");
   if (value.kind == Value::Kind::list && value.items.size() != target.args.size())
     return fail(target.span, "PW0512",
                 fmt::format("{} names for {} items", target.args.size(), value.items.size()));
@@ -427,7 +427,7 @@ Result<Value> Converter::part_of(const Value& list, const Value& at, const Site&
   };
   if (at.kind != Value::Kind::other || at.text != "slice" || at.items.size() != 3 ||
       as_int(at.items[2]).value_or(1) != 1)
-    return fail(site.span, "PW0512", "this cannot be indexed");
+    return fail(site.span, "PW0512", "this value cannot be indexed");
   Value out = list;
   const std::int64_t from = bound(at.items[0], 0), to = bound(at.items[1], count);
   out.items.clear();

@@ -113,7 +113,7 @@ Status take_given_types(Context& context, const FxOptions& options, Function& fu
     const std::string place = fmt::format("--type {}={}", name, text);
     const TextResult<TypeId> type = parse_fx_type(context, text);
     if (!type || *type == Types::unknown())
-      return fail(error_in(place, "PW0505", type ? "`?` states no type" : type.error().message,
+      return fail(error_in(place, "PW0505", type ? "`?` is not a type" : type.error().message,
                            type ? "write it like x=bf16[n,64]" : type.error().help));
     for (Parameter& p : function.parameters) {
       if (!names_input(name, p.name)) continue;
@@ -121,8 +121,8 @@ Status take_given_types(Context& context, const FxOptions& options, Function& fu
       const bool stated = before && *before != Types::unknown();
       if (p.type.starts_with("Sym(") || (stated && *before != *type))
         return fail(error_in(place, "PW0506",
-                             fmt::format("the dump states `{}` as {}", p.name, p.type),
-                             "leave the option out: it is for inputs without a type"));
+                             fmt::format("the dump already states `{}` as {}", p.name, p.type),
+                             "leave the option out: it applies only to inputs without a type"));
       if (stated) continue;
       give(p, text);
     }

@@ -108,10 +108,10 @@ Status Converter::write(TensorId id, ValueId value, const Site& site, bool assum
   once();
   const Tensor& t = memory_.tensors[id];
   if (!t.inexpressible.empty())
-    return fail(
-        site.span, "PW0516",
-        fmt::format("a write through a view that `{}` makes cannot be expressed", t.inexpressible),
-        "dump the graph after functionalisation (AOT autograd)");
+    return fail(site.span, "PW0516",
+                fmt::format("a write through a view that `{}` creates cannot be expressed",
+                            t.inexpressible),
+                "dump the graph after functionalisation (AOT autograd)");
   ValueId fitting = PW_TRY(fit(value, t.value, site));
   if (!t.base.valid()) dropped_.insert(t.value);
   Storage& storage = memory_.storage_of(id);
@@ -204,8 +204,8 @@ Result<ValueId> Converter::put_back_step(const ViewStep& step, ValueId old, Valu
   if (op == "reshape") return put_back_unknown(part, site);
   return fail(site.span, "PW0516",
               op == "expand"
-                  ? std::string("a write to elements that `expand` shows more than once")
-                  : fmt::format("a write through a view that `{}` makes cannot be expressed", op),
+                  ? std::string("a write to elements that `expand` repeats")
+                  : fmt::format("a write through a view that `{}` creates cannot be expressed", op),
               "dump the graph after functionalisation (AOT autograd)");
 }
 
@@ -321,17 +321,16 @@ tl::unexpected<Diagnostics> Converter::refuse_unsure(TensorId written, TensorId 
     for (; t.valid() && by.empty(); t = memory_.tensors[t].base) {
       by = memory_.tensors[t].unsure;
       if (!by.empty() && memory_.tensors[t].inexpressible == by)
-        return fail(site.span, "PW0516",
-                    fmt::format("a write that is seen through a view that `{}` makes cannot be "
-                                "expressed",
-                                by),
-                    "dump the graph after functionalisation (AOT autograd)");
+        return fail(
+            site.span, "PW0516",
+            fmt::format("a write visible through a view that `{}` creates cannot be expressed", by),
+            "dump the graph after functionalisation (AOT autograd)");
     }
-  return fail(site.span, "PW0517",
-              fmt::format("whether `{}` copied or not decides what is read here, and the dump does "
-                          "not say which",
-                          by),
-              "dump the graph after functionalisation (AOT autograd), or clone() before the write");
+  return fail(
+      site.span, "PW0517",
+      fmt::format(
+          "the value read here depends on whether `{}` copied, and the dump does not state it", by),
+      "dump the graph after functionalisation (AOT autograd), or clone() before the write");
 }
 
 // ---- sharing

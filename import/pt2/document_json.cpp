@@ -183,7 +183,7 @@ Result<std::vector<std::pair<std::string, Part>>> Part::members() const {
 }
 
 Result<std::string> Part::text() const {
-  if (json_->kind != Json::Kind::text) return expected("a text");
+  if (json_->kind != Json::Kind::text) return expected("a string");
   return json_->text;
 }
 

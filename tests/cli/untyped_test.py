@@ -364,7 +364,7 @@ pass all = greedy { zero, twice, narrow, square, sized }
     def test_the_command_says_what_stayed_untyped(self):
         graph = self.file("mlp.fx.txt", untyped("mlp"))
         said = self.pwr("stats", graph).stderr
-        self.assertRegex(said, r"note: \d+ values have no known type: x, up, down, …; `--type NAME=TYPE` states an input's")
+        self.assertRegex(said, r"note: \d+ values have no known type: x, up, down, …; pass --type NAME=TYPE for inputs")
         self.assertNotIn("no known type", self.pwr("stats", graph, *options("mlp")).stderr)
         one = self.pwr("import", graph, "--type", "x=bf16[n,16]").stderr
         self.assertRegex(one, r"values have no known type: up, down, ")
@@ -388,11 +388,11 @@ pass all = greedy { zero, twice, narrow, square, sized }
             ("x", 2, "there is no `=` between a name and a type"),
             ("x=bf17[4]", 3, "unknown dtype `bf17`"),
             ("xx=bf16[4]", 3, "there is no input `xx`"),
-            ("x=?", 3, "`?` states no type"),
+            ("x=?", 3, "`?` is not a type"),
         ):
             self.assertIn(message, self.pwr("import", graph, "--type", given, code=code).stderr)
         stated = self.file("stated.fx.txt", typed("norm"))
-        self.assertIn("the dump states `x` as bf16[4, 16]", self.pwr("import", stated, "--type", "x=f32[4,16]", code=3).stderr)
+        self.assertIn("the dump already states `x` as bf16[4, 16]", self.pwr("import", stated, "--type", "x=f32[4,16]", code=3).stderr)
         self.pwr("import", stated, "--type", "x=bf16[4,16]")
         out = self.path("g.json")
         self.pwr("import", stated, "-o", out)
@@ -433,7 +433,7 @@ if __name__ == '__main__':
     def test_the_arguments_that_a_script_of_inductor_loads(self):
         graph, out = self.file("repro.py", self.REPRO), self.path("r.pwg")
         said = self.pwr("import", graph, "-o", out).stderr
-        self.assertIn("note: 3 inputs have the types that `load_args` states, and its sizes", said)
+        self.assertIn("note: 3 inputs have the types and sizes that `load_args` states", said)
         self.assertNotIn("no known type", said)
         text = Path(out).read_text()
         for line in ("arg0_1: bf16[4, 8]", "arg1_1: f32[8]", "arg2_1: i64[]"):

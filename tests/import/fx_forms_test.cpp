@@ -106,7 +106,7 @@ TEST_CASE("forms: a table's targets are Python's reprs", "[graph][fx][forms]") {
   CHECK(line_of(fx.graph, "view") == "view: ? = reshape(gelu){shape = [-1, 4]}");
   CHECK(line_of(fx.graph, "relu") == "relu: ? = relu(getitem)");
   CHECK(error_of("opcode name target args kwargs\n---- ---- ----\nplaceholder x x\n") ==
-        "this table has not five columns");
+        "this table does not have five columns");
 }
 
 TEST_CASE("forms: Dynamo's methods, operators and subscripts", "[graph][fx][forms]") {
@@ -273,7 +273,7 @@ TEST_CASE("forms: a log's graphs are found, and one is chosen", "[graph][fx][for
   ContextPtr context = library();
   Result<FxImport> all = import_fx(context, log, {});
   REQUIRE_FALSE(all);
-  CHECK(all.error()[0].message == "there are 4 graphs in this text; choose one with --graph N");
+  CHECK(all.error()[0].message == "this text has 4 graphs; choose one with --graph N");
   CHECK(all.error()[0].help.find("2: Forward graph 0, about") != std::string::npos);
   const std::pair<std::size_t, std::string> cases[] = {
       {1, "y: f32[s77, 8] = sin(l_x_)"},
@@ -291,7 +291,7 @@ TEST_CASE("forms: a log's graphs are found, and one is chosen", "[graph][fx][for
   }
   FxOptions beyond;
   beyond.graph = 5;
-  CHECK(error_of(log, beyond) == "there are 4 graphs in this text");
+  CHECK(error_of(log, beyond) == "this text has 4 graphs");
   FxOptions second;
   second.graph = 2;
   CHECK(import_with(context, log, second).report.form == "AOT autograd (2 of 4), from a log");
@@ -344,8 +344,8 @@ TEST_CASE("forms: values of other dtypes and annotations have no type", "[graph]
   for (const char* name : {"h", "c", "n", "l", "o"})
     CHECK(context->types.print(fx.graph.type(fx.graph.find_value(name))) == "?");
   CHECK(fx.report.notes ==
-        std::vector<std::string>{"i16 is no dtype of the library: values of it have no type",
-                                 "c64 is no dtype of the library: values of it have no type"});
+        std::vector<std::string>{"i16 is not a supported dtype: its values stay without a type",
+                                 "c64 is not a supported dtype: its values stay without a type"});
 }
 
 TEST_CASE("forms: symbols as torch prints them", "[graph][fx][forms]") {
@@ -387,11 +387,11 @@ TEST_CASE("forms: several symbols become one", "[graph][fx][forms]") {
   CHECK(fx.graph.facts.tokens() == "n");
   CHECK(fx.graph.facts.symbols.size() == 1);
   options.symbols = {{"s80", {{"x", 0}}}};
-  CHECK(error_of(text, options) == "the dump has a symbol `s80` of its own");
+  CHECK(error_of(text, options) == "the dump already has a symbol `s80`");
   options.symbols = {{"n", {{"x", 0}, {"x", 1}}}};
   CHECK(error_of(text, options) == "one dim is 8, but another is a symbol");
   options.symbols = {{"n", {{"x", 0}}}, {"m", {{"x", 0}}}};
-  CHECK(error_of(text, options) == "this dim is called `n` already");
+  CHECK(error_of(text, options) == "this dim is already called `n`");
 }
 
 TEST_CASE("forms: kinds that are asked for come before those that are guessed",

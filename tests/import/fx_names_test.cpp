@@ -66,7 +66,7 @@ TEST_CASE("fx: results are taken by key", "[graph][fx]") {
 }
 
 TEST_CASE("fx: what depends on data says so", "[graph][fx]") {
-  const std::string size = "how large its result is depends on what its operand holds";
+  const std::string size = "the size of its result depends on the contents of its operand";
   for (const char* call : {"torch.functional.unique(x)", "torch.ops.aten.nonzero.default(x)"}) {
     const std::string why =
         reason("x: \"f32[4]\"", std::string("        u = ") + call + "\n        return (u,)");
@@ -79,7 +79,7 @@ TEST_CASE("fx: an equation of another form stays PyTorch's, and says why", "[gra
   const std::string why =
       reason("x: \"f32[4, 4]\"", "        y = torch.einsum('ii->i', x)\n        return (y,)");
   CAPTURE(why);
-  CHECK(why.find("a letter that stands twice in one term") != std::string::npos);
+  CHECK(why.find("a letter occurs twice in one term") != std::string::npos);
 }
 
 TEST_CASE("fx: a write that is seen through gathered elements is refused", "[graph][fx]") {

@@ -273,14 +273,14 @@ TEST_CASE("fx: --symbol goes through inference, not by equality of numbers", "[g
   CHECK(kinds(fx.graph) == "ids:input pos:input table:weight rope:buffer wide:weight w:weight");
   CHECK(fx.report.substitutions ==
         std::vector<std::string>{
-            "heads: reshape to [512, 4, 16] became [n, 4, 16], since [n, 64] is viewed",
-            "pairs: reshape to [1024, 32] became [2*n, 32], since [n, 64] is viewed",
-            "tall: reshape to [512, 512] became [n, 512], since [n, 512] is viewed",
-            "head: slice bound 512 became n, the extent it cuts",
-            "zero: full [512, 64] became [n, 64], as its reader needs it",
-            "square: full [512, 512] became [n, 512], as its reader needs it",
-            "rows: expand [512, 64] became [n, 64], as its reader needs it",
-            "out: empty [512, 64] became [n, 64], which `rms_norm` gives",
+            "heads: reshape to [512, 4, 16] became [n, 4, 16], because it views [n, 64]",
+            "pairs: reshape to [1024, 32] became [2*n, 32], because it views [n, 64]",
+            "tall: reshape to [512, 512] became [n, 512], because it views [n, 512]",
+            "head: slice bound 512 became n, the extent of the axis",
+            "zero: full [512, 64] became [n, 64], as its user requires",
+            "square: full [512, 512] became [n, 512], as its user requires",
+            "rows: expand [512, 64] became [n, 64], as its user requires",
+            "out: empty [512, 64] became [n, 64], the result of `rms_norm`",
             "mine: bf16[512, 8] became bf16[n, 8], as `mine.project.default` reads the symbol and "
             "has no signature"});
   round_trip(fx.graph);
@@ -339,39 +339,39 @@ TEST_CASE("fx: malformed texts say line, column and what was expected", "[graph]
     std::string text, place, message;
   };
   const Bad cases[] = {
-      {"", "1:1", "there is no graph of torch.fx in this text"},
-      {"hello world\n", "1:1", "there is no graph of torch.fx in this text"},
+      {"", "1:1", "this text has no torch.fx graph"},
+      {"hello world\n", "1:1", "this text has no torch.fx graph"},
       {"graph():\n  %x : [num_users=1] = placeholder[target=x]\n", "1:1",
        "the function returns no value"},
-      {"def forward(self, x: \"f32[4]\"\n  return x\n", "1:12", "`(` is never closed"},
+      {"def forward(self, x: \"f32[4]\"\n  return x\n", "1:12", "`(` is not closed"},
       {"def forward(self, x: \"f32[4]\")\n  return x\n", "1:31",
        "expected `:` at the end of the header, found the end of the line"},
       {"def forward(self, x: \"f32[4]\" y):\n  return x\n", "1:31",
        "expected `,` or `)`, found `y`"},
       {"def forward(self, x: \"f99[4]\"):\n  return x\n", "1:23", "unknown dtype `f99`"},
       {"def forward(self, x: \"f32[4\"):\n  return x\n", "1:27", "expected `]`"},
-      {"def forward(self, x: \"f32[4]\", x):\n  return x\n", "1:32", "a second input `x`"},
-      {in_function("y = torch.ops.aten.relu.default(x"), "3:40", "`(` is never closed"},
+      {"def forward(self, x: \"f32[4]\", x):\n  return x\n", "1:32", "duplicate input `x`"},
+      {in_function("y = torch.ops.aten.relu.default(x"), "3:40", "`(` is not closed"},
       {in_function("y = torch.ops.aten.relu.default x"), "3:41",
        "expected `;` or the end of the line, found `x`"},
       {in_function("y = torch.ops.aten.relu.default(x y)"), "3:43",
        "expected `,` or `)`, found `y`"},
       {in_function("y = [x, )"), "3:17", "`)` does not close `[`"},
       {in_function("y = f(x))"), "3:17", "`)` closes nothing"},
-      {in_function("y = 'abc"), "3:13", "this string is never closed"},
+      {in_function("y = 'abc"), "3:13", "this string is not closed"},
       {in_function("y = "), "3:12", "expected an expression"},
       {in_function("y: 3 = x"), "3:12", "expected a type, found `3`"},
       {in_function("y = f(a = 1, 2)"), "3:22", "expected `,` or `)`, found `2`"},
       {in_function("y = f(99999999999999999999)"), "3:15", "a number that fits 64 bits"},
       {in_function("y = torch.ops.aten.relu.default(xx)\n        return y"), "3:41",
        "unknown name `xx`"},
-      {in_function("f(x) = k"), "3:9", "only a name can be assigned to here"},
-      {in_function("y = k.shape; y[0] = x"), "3:22", "only an item of a tensor can be assigned"},
+      {in_function("f(x) = k"), "3:9", "only a name can be assigned here"},
+      {in_function("y = k.shape; y[0] = x"), "3:22", "only items of tensors can be assigned"},
       {in_function("a, b = k.shape"), "3:9", "2 names for 1 items"},
       {in_function("y = x + "), "3:16", "expected an expression"},
-      {in_function("y = {1: 2"), "3:13", "`{` is never closed"},
+      {in_function("y = {1: 2"), "3:13", "`{` is not closed"},
       {in_function("t = torch.ops.aten.split.Tensor(x, 4, 1);  y = t[5]\n        return y"), "3:52",
-       "there is no item 5"},
+       "there is no result 5"},
       {in_function(
            "t = torch.ops.higher_order.auto_functionalized_v2(torch.ops._C.rms_norm.default, "
            "_result_base_index = 3, _all_bases = [x])"),
@@ -382,7 +382,7 @@ TEST_CASE("fx: malformed texts say line, column and what was expected", "[graph]
       {in_function("y = torch.ops.aten.relu.default(x)"), "2:5", "the function returns no value"},
       {in_function("return x") +
            "class submod(torch.nn.Module):\n    def forward(self, y):\n        return y\n",
-       "4:1", "there are 2 graphs in this text; choose one with --graph N"},
+       "4:1", "this text has 2 graphs; choose one with --graph N"},
       {in_function("y = " + std::string(100, '(') + std::string(100, ')')), "3:77",
        "nested deeper than 64"},
       {in_function("y: \"f32[99999999999999]\" = torch.ops.aten.relu.default(x)"), "3:17",
@@ -417,7 +417,7 @@ TEST_CASE("fx: symbols that make no sense are refused", "[graph][fx]") {
       {"n", {{"x", 2}}, "has no dim 2"},
       {"n", {{"x", -1}}, "has no dim -1"},
       {"n", {{"x", 0}, {"x", 1}}, "is 8, but another is 4"},
-      {"n", {}, "stands for no dim"},
+      {"n", {}, "names no dim"},
       {"f32", {{"x", 0}}, "cannot name a symbol"},
       {"a b", {{"x", 0}}, "cannot name a symbol"},
   };
@@ -653,8 +653,8 @@ TEST_CASE("fx: a real model's layer, with and without the token symbol", "[graph
     CHECK(fx.report.substitutions.size() == 2);
     CHECK(
         fx.report.substitutions[0] ==
-        (tp2 ? "view_7: reshape to [32768, 768] became [n, 768], since [n, 6, 128] is viewed"
-             : "view_7: reshape to [32768, 1536] became [n, 1536], since [n, 12, 128] is viewed"));
+        (tp2 ? "view_7: reshape to [32768, 768] became [n, 768], because it views [n, 6, 128]"
+             : "view_7: reshape to [32768, 1536] became [n, 1536], because it views [n, 12, 128]"));
     CHECK(context->types.print(fx.graph.type(fx.graph.find_value("arg5_1"))) == "bf16[32768, 128]");
     CHECK(
         line_of(fx.graph, "getitem_29") ==

@@ -41,7 +41,7 @@ OrReason<std::vector<Value>> Converter::try_op(
   std::vector<ValueId> values;
   for (const Value& operand : operands) {
     const std::optional<ValueId> value = as_operand(operand, site);
-    if (!value) return tl::unexpected<std::string>("an operand is no tensor");
+    if (!value) return tl::unexpected<std::string>("an operand is not a tensor");
     values.push_back(*value);
   }
   AttributeList list;

@@ -75,9 +75,9 @@ bool Converter::narrow_to_equal(DimId a, DimId b) {
   fact->second.max = found->max;
   fact->second.multiple = found->multiple;
   if (found->min != before.min || found->max != before.max || found->multiple != 1)
-    report_.notes.push_back(fmt::format("{} is in {}, as {} is to be {}; other sizes are refused",
-                                        symbols.front(), print_range(fact->second), dims.print(a),
-                                        dims.print(b)));
+    report_.notes.push_back(
+        fmt::format("assumed: {} is in {}, because {} must equal {}; other sizes are refused",
+                    symbols.front(), print_range(fact->second), dims.print(a), dims.print(b)));
   return true;
 }
 

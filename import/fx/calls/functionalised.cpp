@@ -11,7 +11,7 @@ namespace pw::fx {
 // Item 0 is what the op returns, then its written arguments in the order of its schema.
 Result<Value> Converter::functionalised(const Arguments& arguments, const Site& site) {
   if (arguments.positional.empty() || arguments.positional[0].kind != Value::Kind::other)
-    return fail(site.span, "PW0512", "auto_functionalized takes an op first");
+    return fail(site.span, "PW0512", "the first argument of auto_functionalized must be an op");
   const std::string target(strip(arguments.positional[0].text));
   Arguments inner{{arguments.positional.begin() + 1, arguments.positional.end()},
                   arguments.keywords};
@@ -88,7 +88,7 @@ void Converter::name_call(std::size_t first_new, const Site& site) {
 // 0`, and for a part of it how it lies there. The items are what the op returns and the new bases.
 Result<Value> Converter::functionalised_v2(const Arguments& arguments, const Site& site) {
   if (arguments.positional.empty() || arguments.positional[0].kind != Value::Kind::other)
-    return fail(site.span, "PW0512", "auto_functionalized_v2 takes an op first");
+    return fail(site.span, "PW0512", "the first argument of auto_functionalized_v2 must be an op");
   const std::string target(strip(arguments.positional[0].text));
   const Value* given = keyword(arguments, "_all_bases");
   if (!given || given->kind != Value::Kind::list)
@@ -96,7 +96,7 @@ Result<Value> Converter::functionalised_v2(const Arguments& arguments, const Sit
   std::vector<Value> bases;  // copies, which are written
   for (const Value& base : given->items) {
     if (base.kind != Value::Kind::tensor)
-      return fail(site.span, "PW0512", "`_all_bases` holds something that is no tensor");
+      return fail(site.span, "PW0512", "`_all_bases` contains an item that is not a tensor");
     Value copy = base;
     copy.handle = memory_.add_storage(base.tensor, dense_strides_of(base.tensor));
     bases.push_back(std::move(copy));
@@ -176,7 +176,7 @@ Result<Value> Converter::strided_view(const Value& base, const Value& size, cons
     return fail(
         site.span, "PW0518",
         fmt::format("an argument of `{}` is a view of its base that slices cannot express", target),
-        "its sizes and strides do not divide the base's");
+        "its sizes and strides do not divide those of the base");
   };
   const Type* type = type_of(base.tensor);
   std::optional<Shape> sizes = as_shape(size), strides = as_shape(stride);

@@ -247,7 +247,7 @@ Applied Converter::pad_edges(const Bound& bound, const std::vector<Wanted>& want
                                                                   : mirror ? most + 1
                                                                            : 1;
     if (dims.prove(Compare::ge, whole, dims.constant(least), graph_.facts) != Truth::yes &&
-        (dims.value(whole) || !assume(Compare::ge, whole, least, "its edges are padded by it")))
+        (dims.value(whole) || !assume(Compare::ge, whole, least, "the padding copies its edges")))
       return kNotThis;
     const auto part = [&](DimId start, DimId count) {
       return part_of_axis(make, out, axis, start, dims.add(start, count));

@@ -50,8 +50,9 @@ Applied Converter::shard_rows(const Bound& bound, const std::vector<Wanted>& wan
     for (const Statement& s : function_.statements) find_ranks(s.value);
   if (ranks_.size() != 1 || ranks_.begin()->second < 1)
     return fail(site.span, "PW0519",
-                ranks_.empty() ? "no collective of the graph says how many ranks share the rows"
-                               : "the graph's collectives have several groups of ranks");
+                ranks_.empty()
+                    ? "no collective of the graph determines how many ranks share the rows"
+                    : "the graph's collectives have several groups of ranks");
   const auto& [group, world] = *ranks_.begin();
   return some(
       emit(bound.mapping->op, {*x}, {{key("group"), group}, {key("world"), world}}, wanted, site));

@@ -121,7 +121,7 @@ Applied Converter::view(const Bound& bound, const std::vector<Wanted>& wanted, c
     Shape from = type->shape;
     std::optional<Shape> shape = symbols_.fit_view(from, *literal);
     if (shape && *shape != *literal)
-      note(fmt::format("{}: reshape to {} became {}, since {} is viewed", site.result.name,
+      note(fmt::format("{}: reshape to {} became {}, because it views {}", site.result.name,
                        context_.types.print(*literal), context_.types.print(*shape),
                        context_.types.print(from)));
     return reshape_to(*x, shape ? *shape : *literal, wanted, site);
@@ -228,7 +228,7 @@ DimId Converter::slice_bound(const Value& v, DimId size, DimId left_out, const S
   if (*i >= kMaxDim) return size;
   if (count) return dims.constant(std::clamp<std::int64_t>(*i < 0 ? *i + *count : *i, 0, *count));
   if (*i >= 0 && *i == old) {
-    note(fmt::format("{}: slice bound {} became {}, the extent it cuts", site.result.name, *i,
+    note(fmt::format("{}: slice bound {} became {}, the extent of the axis", site.result.name, *i,
                      dims.print(size)));
     return size;
   }
@@ -281,7 +281,7 @@ Applied Converter::select(const Bound& bound, const std::vector<Wanted>& wanted,
   const DimId size = shape[*axis], unit = dims.constant(1);
   const std::int64_t least = *index < 0 ? -*index : *index + 1;  // extent that has such an element
   if (dims.value(size).value_or(least) < least) return kNotThis;
-  if (!dims.value(size) && !assume(Compare::ge, size, least, "an element is taken of it") &&
+  if (!dims.value(size) && !assume(Compare::ge, size, least, "an element of it is selected") &&
       *index < 0)
     return kNotThis;
   const DimId at = *index < 0 ? dims.sub(size, dims.constant(least)) : dims.constant(*index);

@@ -115,7 +115,7 @@ Result<Value> Converter::set_item(const Value& x, const Value& at, const Value& 
     return v.kind == Value::Kind::tensor || v.kind == Value::Kind::list;
   });
   if (x.kind != Value::Kind::tensor)
-    return fail(site.span, "PW0508", "only an item of a tensor can be assigned to");
+    return fail(site.span, "PW0508", "only items of tensors can be assigned");
   const bool plain_gather = std::all_of(items.begin(), items.end(), [](const Value& v) {
     return v.kind == Value::Kind::tensor || is_full(v);
   });

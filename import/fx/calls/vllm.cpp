@@ -249,7 +249,7 @@ void Converter::make_equal(DimId from, DimId to, std::string_view target) {
   equal_[old] = to;
   symbols_.rename(old, to);
   for (auto& [symbol, now] : equal_) now = dims.substitute(now, equal_);
-  note(fmt::format("{} is {}: `{}` wants as many of both", old, name, target));
+  note(fmt::format("{} is {}: `{}` requires equal sizes", old, name, target));
   const auto changed = [&](TypeId id) {
     if (id == Types::unknown()) return id;
     Type type = context_.types[id];

@@ -79,10 +79,11 @@ Applied Converter::as_strided(const Bound& bound, const std::vector<Wanted>& wan
     return kNotThis;
   for (TensorId at = x->handle; at.valid(); at = memory_.tensors[at].base)
     if (const Tensor& t = memory_.tensors[at]; !t.unsure.empty() && t.inexpressible.empty())
-      return fail(site.span, "PW0512",
-                  fmt::format("the memory layout of its operand is unknown, as `{}` may have "
-                              "copied",
-                              t.unsure));
+      return fail(
+          site.span, "PW0512",
+          fmt::format(
+              "the memory layout of its operand is unknown, because `{}` may have copied it",
+              t.unsure));
   const TensorId root = memory_.storage_of(x->handle).root;
   Result<ValueId> memory = read(root, site);
   if (!memory) return forward(memory);
