@@ -177,8 +177,8 @@ class Converter {
   Status state_type(const Value& value, const std::string& type);
   Value add_weight(const std::string& name, TypeId type);
   [[nodiscard]] const Value* input(std::string_view name) const;
-  /// Makes a call if a row of its target applies; otherwise returns the reason and leaves nothing
-  /// behind. `name`: the prefix of generated names.
+  /// Makes a call if a row of its target applies; otherwise returns the reason and adds nothing to
+  /// the graph. `name`: the prefix of generated names.
   OrReason<Value> try_call(std::string_view target, const Arguments& arguments,
                            const std::string& name);
   /// Makes a node of an op of the library, with its results; otherwise returns the reason.

@@ -14,7 +14,7 @@ std::string text_of(const Value& value) {
   return "a list with items other than numbers and tensors";
 }
 
-// Of the tensors at hand, where all are of rank 0: their common dtype.
+// Returns the common dtype of the given tensors if all have rank 0.
 std::optional<DType> scalars_of(const Graph& graph, const Env& env) {
   std::optional<DType> out;
   for (const auto& [name, value] : env) {
@@ -56,7 +56,7 @@ ForeignValue Converter::foreign_value(const Value& value) const {
   return {Absent{}, text_of(value)};
 }
 
-// The arguments by parameter. What was left out stays so: the item knows its defaults.
+// Binds arguments to parameters. Omitted ones stay omitted: the item has their defaults.
 std::optional<Bound> Converter::bind_foreign_call(const Mapping& mapping,
                                                   const Arguments& arguments, std::string& why) {
   const ForeignOp& op = *mapping.foreign;
@@ -85,7 +85,8 @@ std::optional<Bound> Converter::bind_foreign_call(const Mapping& mapping,
   return out;
 }
 
-// The item's body at the insertion point. PW0511: a type that the dump states contradicts it.
+// Builds the item's body at the insertion point. PW0511 if a type stated in the dump contradicts
+// it.
 Result<Results> Converter::build_item(const Bound& bound, const std::vector<Wanted>& wanted,
                                       const Site& site) {
   const ForeignOp& op = *bound.mapping->foreign;
@@ -148,7 +149,7 @@ Applied Converter::foreign(const Bound& bound, const std::vector<Wanted>& wanted
   return forward(first);
 }
 
-// Results are called as the dump calls them, what leads to them after the statement.
+// Results get their names from the dump; intermediate values are named after the statement.
 void Converter::name_results(const std::vector<NodeId>& nodes, const Results& results,
                              const std::vector<Wanted>& wanted, const Site& site) {
   const std::string base = site.result.name.empty() ? "v" : site.result.name;
@@ -164,7 +165,7 @@ void Converter::name_results(const std::vector<NodeId>& nodes, const Results& re
     }
 }
 
-// The items of rule files stand before the table's own rows; a declaration is asked last.
+// Items of rule files precede the table's own rows; a declaration comes last.
 const std::vector<Mapping>* Converter::mappings_of(std::string_view target) {
   if (const std::vector<Mapping>* known = table_.find(target)) return known;
   if (auto declared = declared_foreign(context_, target)) {

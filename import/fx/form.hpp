@@ -18,7 +18,7 @@ struct GraphText {
   } kind = Kind::code;
   std::vector<std::pair<std::size_t, std::size_t>> parts;  ///< its bytes, in order
   std::string title;      ///< the name in a log, "Forward graph 0", or the class
-  std::string signature;  ///< of torch.export: what stands below the graph
+  std::string signature;  ///< of torch.export: the text below the graph
   bool exported = false, logged = false;
   std::size_t statements = 0;  ///< roughly
 };

@@ -170,7 +170,7 @@ const x3::rule<struct ParametersOpenId> parameters_open = "`(`";
 const x3::rule<struct HeaderEndId> header_end = "`:` at the end of the header";
 
 // ---- actions
-// Spirit's own annotation does not reach rules with actions, so that places are taken by these two.
+// Spirit's own annotation does not reach rules with actions, so these two record positions.
 const auto begin_here = [](auto& c) {
   const Place& place = x3::get<PlaceTag>(c);
   const char* at = x3::_where(c).begin();
@@ -454,7 +454,7 @@ BOOST_SPIRIT_DEFINE(expr, postfix, primary, name_or_call, list, tuple, subscript
 BOOST_SPIRIT_DEFINE(parameter, stated_type, header, statement, statements, parameters_open,
                     header_end)
 
-// Comments may stand inside a statement that goes over several lines.
+// Comments may occur inside a statement that spans several lines.
 const auto blank = char_(" \t\r\n") | (lit('#') >> *(char_ - '\n'));
 
 template <class Rule, class Out>
@@ -542,7 +542,7 @@ bool only_releases(const Statement& s) {
   return s.kind == Statement::Kind::assign && s.value.kind == Expr::Kind::none && s.type.empty();
 }
 
-// Whether expressions inside expressions go so deep that reading them could exhaust the stack.
+// Returns true if expressions nest so deep that reading them could exhaust the stack.
 bool too_deep(const Expr& root) {
   std::vector<std::pair<const Expr*, std::size_t>> work = {{&root, 0}};
   while (!work.empty()) {

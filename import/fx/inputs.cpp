@@ -110,7 +110,7 @@ Result<TypeId> Converter::stated_type(const std::string& text, Span span) {
   return fail(Span{span.source, at, at + 1}, "PW0505", type.error().message, type.error().help);
 }
 
-// The second brackets of `f32[4, 8][8, 1]`: how a tensor lies in memory, which is one of its own.
+// The second brackets of `f32[4, 8][8, 1]`: the strides of a tensor that has its own storage.
 void Converter::take_strides(const Value& value, std::string_view text) {
   const std::size_t begin = text.find("][");
   if (begin == std::string_view::npos || value.kind != Value::Kind::tensor ||
@@ -130,7 +130,7 @@ void Converter::take_strides(const Value& value, std::string_view text) {
   if (strides.size() == type->shape.size()) memory_.tensors[value.handle].strides = strides;
 }
 
-// The dim that `--symbol` names.
+// Returns the dim that `--symbol` names.
 Result<DimId> Converter::named_dim(const std::string& place, const std::string& input, int axis) {
   auto parameter = std::find_if(function_.parameters.begin(), function_.parameters.end(),
                                 [&](const Parameter& p) { return names_input(input, p.name); });
@@ -153,7 +153,7 @@ Result<DimId> Converter::named_dim(const std::string& place, const std::string& 
   return context_.types[*type].shape[static_cast<std::size_t>(axis)];
 }
 
-// Symbols that become one with the name given; another of that name must not be among the rest.
+// Merges symbols into one with the given name, which no other symbol may have.
 Status Converter::rename_symbols(const std::string& place, const std::string& name,
                                  const std::vector<DimId>& dims) {
   std::set<std::string> from;
@@ -315,7 +315,7 @@ Status Converter::read_inputs() {
   return {};
 }
 
-// The type that an option gives an attribute of the module, by its name without dots.
+// Returns the type that an option gives an attribute of the module, by its name without dots.
 TypeId Converter::given_type(const std::string& attribute) {
   const auto given = options_.types.find(attribute);
   const TextResult<TypeId> type =
@@ -325,7 +325,7 @@ TypeId Converter::given_type(const std::string& attribute) {
   return symbols_.renamed(*type);
 }
 
-// An option that states the type of something else is a mistake.
+// Rejects options that state the type of anything else.
 Status Converter::check_given_types() {
   std::vector<std::string> names;
   for (ValueId v : graph_.inputs()) names.emplace_back(graph_.value_name(v));
@@ -344,7 +344,7 @@ Status Converter::check_given_types() {
   return {};
 }
 
-// What has no type meets no rule that depends on one, and cannot be run.
+// Reports values without a type: rules that need one do not match them, and they cannot be run.
 void Converter::note_untyped() {
   constexpr std::size_t kShown = 3;
   std::vector<std::string_view> names;
@@ -389,8 +389,8 @@ void Converter::read_ranges() {
   }
 }
 
-// What was asked for, or what the dump says: torch.export's signature, and the names that export
-// and Dynamo give.
+// Kinds from the options or the dump: torch.export's signature, and the names that export and
+// Dynamo give.
 std::optional<InputKind> Converter::said_kind(const std::string& name) {
   if (const auto it = options_.kinds.find(name); it != options_.kinds.end()) return it->second;
   for (const auto& [given, kind] : options_.kinds)
@@ -406,7 +406,7 @@ std::optional<InputKind> Converter::said_kind(const std::string& name) {
   return kind_in_name(name, *lifted_);
 }
 
-// What it does not say. In this order:
+// Guesses for the rest, in this order:
 // read as a rotary table: buffer · symbolic dims, or not floating: input · the leading dims of a
 // batch, which is an integer input of rank 2 or more: input · returned and otherwise unread: buffer
 // · else: weight.

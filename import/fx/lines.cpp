@@ -15,7 +15,7 @@ Span at(SourceId source, std::size_t begin, std::size_t end) {
 }
 
 // "# File: model.py:88 in forward, code: …" → "model.py:88"; another comment of FX's own ends it;
-// others say nothing.
+// others are ignored.
 std::optional<std::string> source_of(std::string_view comment) {
   comment.remove_prefix(std::min(comment.find_first_not_of("# \t"), comment.size()));
   if (comment.starts_with("No stacktrace")) return std::string();
@@ -152,8 +152,8 @@ std::string_view first_word(std::string_view line) {
   return line.substr(0, n);
 }
 
-// A class with its `forward`. A class further in is a submodule; one beside the first is too, so
-// that a call may find it.
+// A class with its `forward`. Nested classes are submodules; so are classes next to the first, so
+// that a call may find them.
 class Reader {
  public:
   Reader(std::string_view text, SourceId source, bool by_grammar)
@@ -200,14 +200,14 @@ class Reader {
     open_.push_back(std::move(next));
     skipped_ = false;
   }
-  // Closes the innermost class but the first, which takes in what stands beside it.
+  // Closes the innermost class except the first, which receives the classes next to it.
   void leave() {
     Open last = std::move(open_.back());
     open_.pop_back();
     if (last.read) open_.back().module.children.push_back(std::move(last.module));
   }
   void header(const Line& line) {
-    // `__init__` and other functions of a module that has been written out.
+    // Skips `__init__` and other functions of a written-out module.
     std::string_view name = text_.substr(line.begin + 3, line.end - line.begin - 3);
     name.remove_prefix(std::min(name.find_first_not_of(" \t"), name.size()));
     skipped_ = !open_.empty() && first_word(name) != "forward";

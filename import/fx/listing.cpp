@@ -138,7 +138,7 @@ class CallReader {
     return of_kind(Expr::Kind::string, from(begin), std::move(out));
   }
 
-  // What has neither brackets nor quotes around it: to the `, ` or bracket that ends it.
+  // Reads a bare argument, up to the `, ` or bracket that ends it.
   Result<Expr> word(int depth) {
     const std::size_t begin = at_;
     while (at_ < end_) {
@@ -156,7 +156,7 @@ class CallReader {
   }
 
   Result<Expr> call(std::string callee, std::size_t begin, int depth) {
-    if (callee == "device") {  // its argument is `type='cpu', index=0`, and says nothing here
+    if (callee == "device") {  // its argument, `type='cpu', index=0`, is irrelevant here
       int open = 0;
       do {
         open += peek() == '(' ? 1 : peek() == ')' ? -1 : 0;

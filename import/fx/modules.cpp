@@ -157,7 +157,7 @@ class Inliner {
     return put(std::move(out));
   }
 
-  // A name or a literal stands for itself; what has to be computed gets a name first.
+  // Names and literals are used directly; other expressions are bound to a name first.
   Status bind(Scope& inner, const std::string& name, Expr argument, const Statement& s) {
     const bool plain = argument.kind != Expr::Kind::call && argument.kind != Expr::Kind::index &&
                        argument.kind != Expr::Kind::binary;
@@ -178,7 +178,7 @@ class Inliner {
     return put(std::move(early));
   }
 
-  // A name that a statement gives, made unique in what comes out.
+  // Returns a name that a statement binds, made unique in the output.
   void declare(Expr& target, Scope& scope) {
     if (target.kind != Expr::Kind::name) {
       for (Expr& part : target.args) declare(part, scope);
@@ -205,14 +205,15 @@ class Inliner {
     return out;
   }
 
-  // The names of a scope in an expression; `self.` of a submodule is a path of the whole.
+  // Resolves the names of a scope in an expression; `self.` of a submodule becomes a path from the
+  // root.
   void rename(Expr& e, const Scope& scope) const {
     if (e.kind == Expr::Kind::name || e.kind == Expr::Kind::call) rename_path(e, scope);
     for (Expr& part : e.args) rename(part, scope);
   }
   void rename_path(Expr& e, const Scope& scope) const {
     if (const Module* module = e.kind == Expr::Kind::name ? find(e.text, scope) : nullptr) {
-      e.kind = Expr::Kind::string;  // given to an op that is not looked into
+      e.kind = Expr::Kind::string;  // passed to an opaque op
       e.text = module->name;
       return;
     }
@@ -239,7 +240,7 @@ class Inliner {
 
   Module& root_;
   Function out_;
-  std::set<std::string, std::less<>> used_;  // names of what comes out
+  std::set<std::string, std::less<>> used_;  // names in the output
 };
 
 /// Collects the part before the first dot of names and calls.
@@ -250,7 +251,7 @@ void add_heads(const Expr& e, Strings& heads) {
   for (const Expr& part : e.args) add_heads(part, heads);
 }
 
-/// Collects only those with which a name or a call begins.
+/// Collects only the leading names.
 void add_names(const Expr& target, const Strings& heads, Strings& names) {
   if (target.kind == Expr::Kind::name && heads.find(target.text).valid()) names.intern(target.text);
   for (const Expr& part : target.args) add_names(part, heads, names);

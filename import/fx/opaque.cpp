@@ -140,14 +140,14 @@ std::vector<std::size_t> Converter::written_operands(const Skeleton& call, std::
     const bool named =
         unknown.arguments.empty() || std::find(unknown.arguments.begin(), unknown.arguments.end(),
                                                call.keywords[i]) != unknown.arguments.end();
-    // What is only assumed goes no further than it can be expressed.
+    // An assumed write is limited to what can be expressed.
     const bool said = schema || !unknown.arguments.empty() || (in_place && i == 0);
     if (!again && !no_tensor && named && (said || can_be_written(operand.handle))) out.push_back(i);
   }
   return out;
 }
 
-// Copies of two operands that share memory would not: such a call can be drawn, but not run.
+// Copies of two operands that share memory would be separate: such a call can be drawn, not run.
 std::optional<std::string> Converter::shared_operands(
     const Skeleton& call, const std::vector<std::size_t>& written) const {
   for (std::size_t w : written)
@@ -159,7 +159,7 @@ std::optional<std::string> Converter::shared_operands(
   return std::nullopt;
 }
 
-// What nothing states is said, with the arguments of the first such call.
+// Reports assumed writes, with the arguments of the first such call.
 void Converter::note_assumed_writes() {
   for (NodeId n : graph_.order()) {
     const Attribute* writes = graph_.attribute(n, "writes");
@@ -196,7 +196,7 @@ Result<OpId> Converter::opaque_op(std::string_view target, const std::optional<S
 
 // ---- what it returns
 
-// As the dump names and types the results.
+// Uses the names and types of the results in the dump.
 std::vector<Wanted> Converter::opaque_results(const Site& site) const {
   std::vector<Wanted> wanted;
   if (!site.items.empty()) {
@@ -209,8 +209,8 @@ std::vector<Wanted> Converter::opaque_results(const Site& site) const {
   return wanted;
 }
 
-// Where an operand has the symbol, literals that were its count are the symbol, too, as there is no
-// signature to ask.
+// If an operand has the symbol, literals equal to its old count become the symbol too, because
+// there is no signature to consult.
 void Converter::make_symbolic(std::vector<Wanted>& wanted, std::string_view op,
                               const Skeleton& call) {
   const bool symbolic = std::any_of(
@@ -230,7 +230,8 @@ void Converter::make_symbolic(std::vector<Wanted>& wanted, std::string_view op,
   }
 }
 
-// A view that only the op itself can make: derived anew by calling it again, never written through.
+// Adds a view that only the op itself can create: it is derived by calling the op again, and cannot
+// be written through.
 TensorId Converter::opaque_view(const Value& base, NodeId node, std::size_t result,
                                 std::string_view target) {
   ViewStep step{graph_.op(node), graph_.attributes(node), graph_.type(base.tensor), {}, result};
@@ -260,7 +261,7 @@ Result<Value> Converter::opaque(std::string_view target, const Arguments& argume
   ++report_.opaque[name];
   if (!unknown.why.empty()) ++report_.reasons[trace_.reasons.back()];
 
-  // What the call returns: operands that it wrote, or results of its own.
+  // Determines what the call returns: operands that it wrote, or its own results.
   const std::vector<std::size_t> written = written_operands(call, target, schema, unknown);
   const bool assumed = !schema && unknown.arguments.empty() && !unknown.functional;
   if (assumed && !functional_ && target != "getitem") assumed_.insert(name);
@@ -296,8 +297,8 @@ Result<Value> Converter::opaque(std::string_view target, const Arguments& argume
     wanted.push_back({named ? site.result.name : fresh(std::string(graph_.value_name(old))),
                       graph_.type(old), site.span});
   }
-  // A tensor that stands twice is one tensor: what is written to it is read at both places. In a
-  // functionalised call it is two.
+  // A tensor passed twice is one tensor: a write to it is visible at both positions. In a
+  // functionalised call it is two tensors.
   for (std::size_t i : written)
     for (std::size_t k = 0; k < call.operands.size() && unknown.arguments.empty(); ++k) {
       if (k == i || call.operands[k].handle != call.operands[i].handle) continue;

@@ -12,7 +12,7 @@ struct Row {
   Special special = Special::none;
 };
 
-// What an expression of the language says stands in rules/import/*.pwr; here is what needs code.
+// Ops that an expression can define are in rules/import/*.pwr; these rows need code.
 // A parameter list, in the order of the target's schema. Of `name`:
 //   name:x        is the operand x            name:{k}     is the attribute k
 //   name!0        is a buffer, written: left out; its contents are result 0 from here on

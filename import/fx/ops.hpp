@@ -77,7 +77,7 @@ enum class Special : std::uint8_t {
   variance,
   ir_norm,         ///< of vLLM's own IR
   rotary,          ///< heads may have a separate axis
-  attention,       ///< its output buffer says more than the operands
+  attention,       ///< its output buffer determines more than the operands
   scaled_product,  ///< by one scale, one a row, or one a block
   shard_rows,      ///< of a group that only other calls name
   foreign,         ///< an item of a rule file
@@ -121,7 +121,7 @@ class Table {
   std::vector<Mapping>& rows_of(std::string_view target);
 
   const ForeignOps* foreign_;
-  std::unordered_map<std::string, std::vector<Mapping>> mappings_;  ///< of targets asked for
+  std::unordered_map<std::string, std::vector<Mapping>> mappings_;  ///< of the targets looked up
 };
 
 }  // namespace pw::fx

@@ -10,8 +10,8 @@
 namespace pw::fx {
 namespace {
 
-// Statements about the run, not of the computation. A path that ends in `*` stands for all that
-// begin so.
+// Calls that affect the run, not the computation. A path that ends in `*` matches every path with
+// that prefix.
 constexpr std::string_view kBookkeeping[] = {
     "torch._C._set_grad_enabled",
     "torch._C._log_api_usage_once",
@@ -436,7 +436,7 @@ Result<Value> Converter::part_of(const Value& list, const Value& at, const Site&
   return out;
 }
 
-// `item: "Sym(u0)" = x.item()`: what is stated is what is known of it.
+// `item: "Sym(u0)" = x.item()`: only the stated type is known.
 Result<Value> Converter::as_stated(Value value, const Statement& s) {
   constexpr std::string_view kSym = "Sym(";
   if (value.kind == Value::Kind::integer || !s.type.starts_with(kSym) || !s.type.ends_with(")"))

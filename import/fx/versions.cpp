@@ -121,7 +121,7 @@ Status Converter::write(TensorId id, ValueId value, const Site& site, bool assum
   return {};
 }
 
-// Whether a write to the tensor can be put back into what it is a view of.
+// Returns true if a write to the tensor can be applied to the tensor that it is a view of.
 bool Converter::can_be_written(TensorId id) const {
   static const std::set<std::string, std::less<>> kPutBack = {"detach", "transpose", "reshape",
                                                               "slice", "split"};
@@ -134,7 +134,7 @@ bool Converter::can_be_written(TensorId id) const {
   return true;
 }
 
-// A value in the element type and extents of what it is written to.
+// Converts a value to the element type and extents of the tensor that it is written to.
 Result<ValueId> Converter::fit(ValueId value, ValueId like, const Site& site) {
   if (graph_.type(value) == graph_.type(like) || !type_of(value) || !type_of(like)) return value;
   const Type wanted = *type_of(like);
@@ -159,13 +159,14 @@ DimId Converter::count_of(const Shape& shape) {
   return out;
 }
 
-// What `whole` holds when `write` goes to a view of it, however deep; `old` is what it held before.
+// Returns the contents of `whole` after `write` to a view of it at any depth; `old`: the contents
+// before.
 Result<ValueId> Converter::put_back(TensorId whole, ValueId old, const Write& write,
                                     const Site& site) {
   std::vector<ViewStep> steps;  // from the whole to the view
   for (TensorId at = write.tensor; at != whole; at = memory_.tensors[at].base)
     steps.insert(steps.begin(), memory_.tensors[at].steps.begin(), memory_.tensors[at].steps.end());
-  std::vector<ValueId> before{old};  // the contents in front of each step, as far as needed
+  std::vector<ValueId> before{old};  // the contents before each step, as far as needed
   const auto needs = [&](std::size_t step) {
     const std::string& op = context_.ops[steps[step].op].name;
     return op == "slice" || op == "split";
@@ -261,7 +262,7 @@ Result<ValueId> Converter::put_back_slice(const ViewStep& step, ValueId old, Val
 }
 
 // Every stride-th element from `start` on. All but the last are the first of a group of `stride`
-// elements, so that they are replaced as a column; the last may have fewer behind it.
+// elements, so that they are replaced as a column; the last may have fewer after it.
 Result<ValueId> Converter::put_back_strided(ValueId old, ValueId part, std::int64_t axis,
                                             DimId start, std::int64_t stride, const Site& site) {
   Dims& dims = context_.dims;
@@ -428,7 +429,7 @@ std::optional<Shape> Converter::strides_after(const ViewStep& step, Shape stride
   return std::nullopt;
 }
 
-// Ops give what they make the layout of what they read; products and tables are dense.
+// Results have the layout of the operands; products and tables are dense.
 std::optional<Shape> Converter::fresh_strides(ValueId value,
                                               std::span<const Value* const> arguments) {
   if (options_.no_writes || type_of(value) == nullptr) return std::nullopt;

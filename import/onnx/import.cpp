@@ -22,8 +22,8 @@ namespace {
 constexpr std::int64_t kNewestOpset = 28;  // whose changes the lowerings know
 constexpr std::size_t kMostNodes = std::size_t{1} << 20;
 constexpr int kDeepestFunction = 64;
-// Of the nodes that calls of functions put in their place: bytes of names and attributes, and so
-// many more for each node.
+// Limit for nodes from inlined functions: bytes of names and attributes, plus a constant for each
+// node.
 constexpr std::size_t kNodeBytes = 512, kMostInlined = std::size_t{48} << 20, kInlinedTimes = 8;
 // Numbers that are calculated while importing, of all nodes.
 constexpr std::size_t kMostFolded = std::size_t{1} << 20;

@@ -22,7 +22,7 @@ ModelValues lower_mean(OnnxCall& c) {
   return {c.result(c.op("div", {joined(c, "add"), count}))};
 }
 
-// By 2 to the power of Y; from the number of bits on there is nothing left.
+// Multiplies or divides by 2 to the power of Y; a shift by all bits or more gives 0.
 ModelValues lower_shift(OnnxCall& c) {
   const Type type = c.type(0);
   const std::string direction = c.text("direction", "");
@@ -41,7 +41,7 @@ ModelValues lower_shift(OnnxCall& c) {
   return {c.result(c.cast(moved, DType::u8))};
 }
 
-// In inference the input as it came; the mask keeps all.
+// In inference, returns the input unchanged and a mask of ones.
 ModelValues lower_dropout(OnnxCall& c) {
   c.ignore("seed");
   c.ignore("ratio");

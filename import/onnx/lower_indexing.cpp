@@ -109,7 +109,7 @@ ModelValues lower_one_hot(OnnxCall& c) {
   return {c.result(c.op("select", {hot, value(1), value(0)}))};
 }
 
-// What fold() did not take: reals, and whole numbers that are many.
+// Handles what fold() leaves: reals, and long lists of integers.
 ModelValues lower_range(OnnxCall& c) {
   const DType dtype = c.type(0).dtype;
   if (dtype != DType::f32 && dtype != DType::f64 && is_float(dtype))
@@ -125,7 +125,7 @@ ModelValues lower_range(OnnxCall& c) {
       "add", {steps, is_float(dtype) ? real(begin) : c.number(static_cast<std::int64_t>(begin))}))};
 }
 
-// Column less row says on which side of the diagonal an element is.
+// Column minus row determines the side of the diagonal on which an element is.
 ModelValues lower_trilu(OnnxCall& c) {
   const fx::Value x = c.tensor(0);
   const Type type = c.type(x);
@@ -152,7 +152,7 @@ ModelValues lower_eye(OnnxCall& c) {
       c.cast(c.op("eq", {c.op("sub", {columns, rows}), c.number(c.integer("k", 0))}), *dtype))};
 }
 
-// The first elements of each sequence turned around: place p shows len - 1 - p while p < len.
+// Reverses the first elements of each sequence: position p reads len - 1 - p while p < len.
 ModelValues lower_reverse_sequence(OnnxCall& c) {
   const fx::Value x = c.tensor(0), lengths = c.tensor(1);
   const Shape shape = c.type(x).shape;

@@ -49,7 +49,7 @@ ModelValues lower_fill(OnnxCall& c) {
 
 // ---- shapes
 
-// 0 is the input's own extent, unless `allowzero`; one -1 is what is left.
+// 0 copies the input's extent, unless `allowzero`; a -1 is inferred.
 ModelValues lower_reshape(OnnxCall& c) {
   const Type type = c.type(0);
   Shape shape;
@@ -428,7 +428,7 @@ ModelValues lower_space_to_depth(OnnxCall& c) {
 
 // ---- casts
 
-// To whole numbers ONNX leaves open what does not fit; to fp8, `saturate` says so.
+// For integers, ONNX does not define values that do not fit; for fp8, `saturate` does.
 fx::Value cast_to(OnnxCall& c, DType to) {
   const fx::Value x = c.tensor(0);
   const bool fp8 = to == DType::f8e4m3 || to == DType::f8e5m2;

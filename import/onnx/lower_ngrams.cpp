@@ -67,7 +67,8 @@ std::optional<fx::Value> counted(OnnxCall& c, const fx::Value& x, const NGrams& 
   return c.op("sum", {c.cast(*all, DType::f32)}, {{"dim", std::int64_t{1}}});
 }
 
-// TF counts, IDF says whether there is one, TFIDF counts; the last two times a weight.
+// TF counts; IDF is 1 if there is an occurrence; TFIDF counts. The last two are multiplied by a
+// weight.
 ModelValues lower_tf_idf(OnnxCall& c) {
   const Type type = c.type(0);
   if (is_float(type.dtype) || type.shape.empty() || type.shape.size() > 2)

@@ -75,7 +75,7 @@ fx::Value by_channel(OnnxCall& c, const fx::Value& x, std::size_t rank) {
   return c.reshape(x, shape);
 }
 
-// With the statistics that are given, or, in training, of the batch, which move the running ones.
+// Uses the given statistics or, in training, those of the batch, which update the running ones.
 ModelValues lower_batch_norm(OnnxCall& c) {
   ask_for_reals(c);
   const fx::Value given = c.tensor(0), x = in_f32(c, given);
@@ -147,7 +147,7 @@ ModelValues lower_group_norm(OnnxCall& c) {
   return {c.result(c.cast(c.reshape(y, shape), c.type(given).dtype))};
 }
 
-// Without an epsilon under the root, as the operator's definition has it.
+// The operator's definition has no epsilon under the root.
 ModelValues lower_mean_variance_norm(OnnxCall& c) {
   ask_for_reals(c);
   const fx::Value given = c.tensor(0), x = in_f32(c, given);

@@ -16,8 +16,8 @@ struct Reduced {
   bool keep = true;
 };
 
-// Axes are an attribute, or the second input since 13 (of ReduceSum) or 18. Without any, all; or
-// none, if it says so.
+// Axes are an attribute, or the second input since 13 (of ReduceSum) or 18. If omitted, all axes
+// are reduced, or none if `noop_with_empty_axes` is set.
 Reduced reduced_axes(OnnxCall& c) {
   const std::size_t rank = c.rank(0);
   const std::vector<std::int64_t> given = c.has(1) ? c.integers(1) : c.integers("axes", {});
@@ -74,7 +74,7 @@ ModelValues lower_reduce_log_sum(OnnxCall& c) {
   return reduce(c, "sum", kSame, [&](const fx::Value& x) { return c.op("log", {x}); });
 }
 
-// Less the largest element, so that nothing overflows; where that is infinite, less 0.
+// Subtracts the largest element to avoid overflow, or 0 if it is infinite.
 ModelValues lower_reduce_log_sum_exp(OnnxCall& c) {
   const fx::Value given = c.tensor(0), x = wide(c, given);
   const DType dtype = c.type(x).dtype;

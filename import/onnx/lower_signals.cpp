@@ -154,7 +154,7 @@ ModelValues lower_hann(OnnxCall& c) { return cosine_window(c, 0.5, 0.5, 0); }
 ModelValues lower_hamming(OnnxCall& c) { return cosine_window(c, 25.0 / 46, 21.0 / 46, 0); }
 ModelValues lower_blackman(OnnxCall& c) { return cosine_window(c, 0.42, 0.5, 0.08); }
 
-// Triangles over the bins of a spectrum, whose corners are equally far apart on the mel scale.
+// Triangles over the bins of a spectrum, whose corners are equally spaced on the mel scale.
 ModelValues lower_mel(OnnxCall& c) {
   const std::int64_t count = c.integer(0), length = c.integer(1), rate = c.integer(2),
                      bins = length / 2 + 1;

@@ -162,7 +162,7 @@ ModelValues lower_conv_transpose(OnnxCall& c) {
   w.behind.assign(pads.begin() + static_cast<std::ptrdiff_t>(w.kernel.size()), pads.end());
   Shape size;
   transposed_sizes(c, w, shape, size);
-  // The padding is cut off from what has none, so that it may differ in front and behind.
+  // Padding is cut off the unpadded result, so the two sides may differ.
   Shape whole;
   for (std::size_t i = 0; i < size.size(); ++i)
     whole.push_back(c.dims().add(size[i], c.dims().constant(w.front[i] + w.behind[i])));
@@ -327,7 +327,8 @@ bool is_dilated(const Windows& w) {
   return std::any_of(w.dilation.begin(), w.dilation.end(), [](std::int64_t d) { return d != 1; });
 }
 
-// What is not even is part of the input, as zeros that count, or whose count is divided by, too.
+// Asymmetric padding becomes part of the input, as zeros. Unless the padding counts, the mean is
+// divided by that of an input of ones.
 ModelValues lower_average_pool(OnnxCall& c) {
   Windows w = pool_windows(c);
   if (is_dilated(w)) throw GiveUp{"the mean of dilated windows is not supported"};

@@ -66,7 +66,7 @@ Result<FxImport> import_program(const ContextPtr& context, std::string_view json
   Program program = PW_TRY(read_program(
       context->sources, json, fmt::format("{}/{}", options.file, entry), options.symbol_max));
   FxOptions all = options;
-  all.kinds.merge(program.kinds);  // what the caller says goes first
+  all.kinds.merge(program.kinds);  // the caller's kinds take precedence
   all.ranges.merge(program.ranges);
   all.guards = std::move(program.guards);
   const auto replace = [&](Result<FxImport> result) -> Result<FxImport> {

@@ -101,7 +101,7 @@ Applied Converter::roll(const Bound& bound, const std::vector<Wanted>& wanted, c
     if (!shift || !axis || !now) return kNotThis;
     const DimId size = now->shape[*axis];
     if (dims.value(size) == 0) continue;
-    // With a symbolic extent, the shift is taken modulo the extent.
+    // With a symbolic extent, the shift is reduced modulo the extent.
     const DimId moved = dims.mod(dims.constant(*shift), size);
     const DimId cut = moved.valid() ? dims.sub(size, moved) : moved;
     if (!cut.valid()) return kNotThis;
@@ -206,7 +206,7 @@ Applied Converter::im2col(const Bound& bound, const std::vector<Wanted>& wanted,
     if (!counts[i].valid()) return kNotThis;
     const auto places = places_of(make, {counts[i], kernel[i]}, {stride[i], dilation[i]}, 0);
     if (!places) return kNotThis;
-    // Behind the first two axes of the image, [windows, window] of the rows stand for one.
+    // After the first two axes of the image, [windows, window] of the rows replace one axis.
     const auto axis = static_cast<std::int64_t>(rows + 2 * i);
     out = make("index", {*out, *places}, {{key("dim"), axis}});
   }

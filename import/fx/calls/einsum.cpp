@@ -145,7 +145,7 @@ Applied Converter::einsum(const Bound& bound, const std::vector<Wanted>& wanted,
   return named_term(make, summed(make, out, terms->result), terms->result, wanted);
 }
 
-// Axes of the one go with axes of the other, in order; what is left of both stands in their order.
+// Axes of the first pair with axes of the second, in order; the remaining axes keep their order.
 Applied Converter::tensordot(const Bound& bound, const std::vector<Wanted>& wanted,
                              const Site& site) {
   std::optional<ValueId> x = tensor_of(bound.find("self")), y = tensor_of(bound.find("other"));

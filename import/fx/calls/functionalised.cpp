@@ -85,7 +85,7 @@ void Converter::name_call(std::size_t first_new, const Site& site) {
 }
 
 // v2 names the written arguments by the tensors they are in: `_all_bases = [b]`, `_x_base_index =
-// 0`, and for a part of it how it lies there. The items are what the op returns and the new bases.
+// 0`, and for a part of a base its layout. The items are the op's return value and the new bases.
 Result<Value> Converter::functionalised_v2(const Arguments& arguments, const Site& site) {
   if (arguments.positional.empty() || arguments.positional[0].kind != Value::Kind::other)
     return fail(site.span, "PW0512", "the first argument of auto_functionalized_v2 must be an op");

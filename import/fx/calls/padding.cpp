@@ -109,7 +109,7 @@ std::optional<ValueId> Converter::real_range(Maker& make, const Value& start, co
 
 // ---- repeat
 
-// Each axis behind one of its repetitions, and both as one.
+// Inserts an axis of repetitions before each axis, and merges both.
 Applied Converter::repeat(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site) {
   std::optional<ValueId> x = tensor_of(bound.find("self"));
   const Type* type = x ? type_of(*x) : nullptr;
@@ -363,8 +363,7 @@ std::optional<double> Converter::correction_of(const Bound& bound) const {
   return number_of(context_.dims, *given);
 }
 
-// The squares of what is left without the mean, and the mean where it is asked for; bf16 and f16
-// in f32.
+// Computes the squared deviations from the mean, and the mean if requested; bf16 and f16 in f32.
 Applied Converter::variance(const Bound& bound, const std::vector<Wanted>& wanted,
                             const Site& site) {
   std::optional<ValueId> x = tensor_of(bound.find("self"));

@@ -41,7 +41,7 @@ void Converter::find_ranks(const Expr& e) {
   }
 }
 
-// How many ranks there are, and in which group, only the graph's other collectives say.
+// Only the graph's other collectives determine the group and its number of ranks.
 Applied Converter::shard_rows(const Bound& bound, const std::vector<Wanted>& wanted,
                               const Site& site) {
   std::optional<ValueId> x = tensor_of(bound.find("x"));

@@ -27,7 +27,8 @@ Value dtype_value(DType dtype) {
   return out;
 }
 
-// Whose sizes may be written one by one: view(-1, 8). The number is the place of the first.
+// Methods whose sizes may be separate arguments: view(-1, 8). The number is the position of the
+// first.
 const std::map<std::string_view, std::size_t> kVariadic = {
     {"view", 1},  {"reshape", 1}, {"expand", 1},    {"repeat", 1},   {"permute", 1},
     {"tile", 1},  {"flip", 1},    {"new_zeros", 1}, {"new_ones", 1}, {"new_empty", 1},
@@ -41,7 +42,7 @@ const std::map<std::string_view, DType> kCasts = {
     {"bool", DType::b8},       {"char", DType::i8},    {"byte", DType::u8},
 };
 
-// What gives the tensor itself.
+// Methods that return the tensor itself.
 const Words kSame = {"cpu",      "cuda",     "pin_memory",    "requires_grad_", "data_ptr",
                      "coalesce", "to_dense", "resolve_conj",  "resolve_neg",    "detach",
                      "alias",    "detach_",  "_get_data_attr"};
@@ -74,7 +75,7 @@ const std::map<std::string_view, std::string_view> kOtherNames = {
     {"clip_", "clamp_"},
 };
 
-// Keywords of torch.nn.functional that ATen does not have, where they say nothing.
+// Keywords of torch.nn.functional that ATen lacks, with the values at which they have no effect.
 bool says_nothing(const std::string& name, const Value& value) {
   if (name == "_stacklevel") return true;
   const bool off = value.kind == Value::Kind::boolean && !value.boolean;
@@ -138,7 +139,7 @@ std::optional<Value> take_keyword(Arguments& arguments, std::string_view name) {
   return out;
 }
 
-// The argument at a place, or by its name, taken out; the places behind it move up.
+// Removes and returns the argument at a position, or by its name; later positions move up.
 std::optional<Value> pull_argument(Arguments& arguments, std::size_t place, std::string_view name) {
   if (place >= arguments.positional.size()) return take_keyword(arguments, name);
   Value out = std::move(arguments.positional[place]);
@@ -283,7 +284,7 @@ Result<Value> Converter::to_method(const Arguments& arguments, const Site& site)
   return call("aten.to.dtype", {{x, *dtype}, {}}, site);
 }
 
-// What a method gives that returns the tensor, or another that shows the same elements.
+// Returns the result of a method that returns the tensor, or a view of all its elements.
 Result<Value> Converter::itself(const std::string& method, const Value& x, const Site& site) {
   Result<Value> out = call("aten.detach.default", {{x}, {}}, site);
   if (out && out->handle.valid() && method != "detach" && method != "alias")

@@ -85,7 +85,7 @@ Applied Converter::rotary(const Bound& bound, const std::vector<Wanted>& wanted,
   return std::optional(std::move(out));
 }
 
-// What only the output buffer says: its dtype where that is not the query's, and its width.
+// Reads what only the output buffer determines: its dtype, if not the query's, and its width.
 Applied Converter::attention(const Bound& bound, const std::vector<Wanted>& wanted,
                              const Site& site) {
   Op op = context_.ops[context_.ops.find(bound.mapping->op)];
@@ -216,7 +216,7 @@ Applied Converter::var_mean(const Bound& bound, const std::vector<Wanted>& wante
   return std::optional(Results{*variance, *mean});
 }
 
-// A tensor of rank 0 where the op wants a list of one.
+// Handles a tensor of rank 0 where the op requires a list of one.
 std::optional<ValueId> Converter::as_declared(ValueId value, const OperandDecl& decl,
                                               const Site& site) {
   const Type* type = type_of(value);
@@ -227,8 +227,8 @@ std::optional<ValueId> Converter::as_declared(ValueId value, const OperandDecl& 
   return list->front();
 }
 
-// An input without a type where the op wants a text: the name of a layer, which is that of the
-// input.
+// Handles an input without a type where the op requires a string: the layer's name, which is that
+// of the input.
 std::optional<Attribute> Converter::as_text(const Value& value) {
   if (value.kind != Value::Kind::tensor) return as_attribute(value, AttributeKind::str);
   if (!graph_.is_input(value.tensor) || type_of(value.tensor)) return std::nullopt;
@@ -237,8 +237,8 @@ std::optional<Attribute> Converter::as_text(const Value& value) {
   return Attribute(std::string(graph_.value_name(value.tensor)));
 }
 
-// Two symbols that an op needs to be one. The dump's graph holds only where they are equal; said
-// among the substitutions.
+// Unifies two symbols that an op requires to be equal. The dump's graph is valid only where they
+// are; a note among the substitutions reports it.
 void Converter::make_equal(DimId from, DimId to, std::string_view target) {
   Dims& dims = context_.dims;
   if (from == to || !dims.is_symbol(from) || !dims.is_symbol(to)) return;

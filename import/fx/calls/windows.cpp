@@ -35,7 +35,7 @@ std::optional<ValueId> Converter::places_of(Maker& make, const Shape& sizes, con
   return out;
 }
 
-// Windows of one axis, side by side; each stands along a new last axis.
+// Windows of one axis; each extends along a new last axis.
 Applied Converter::unfold(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site) {
   std::optional<ValueId> x = tensor_of(bound.find("self"));
   const Type* type = x ? type_of(*x) : nullptr;
