@@ -201,7 +201,7 @@ class Decoder : NodeMaker {
   /// Rotates the operands in place, so that later readers of qkv see the rotated values. As in a
   /// functionalised trace, each reader takes its part of the changed tensor. Parts written by
   /// another kernel are extracted again for each use.
-  /// another kernel has written are taken anew for each use.
+  /// another kernel has written are computed again for each use.
   Heads turned_in_place(ValueId qkv, const Shape& sizes) {
     const Values first = split(qkv, sizes, {"q0", "k0", "v0"});
     const Values second = o_.quant == "none" ? first : split(qkv, sizes, {"q1", "k1", "v1"});
@@ -602,18 +602,19 @@ Status check_sizes(const FamilyOptions& o, const ModelParts& p, const ModelSizes
   }
   const auto& known = family_quantisations();
   check.require(std::find(known.begin(), known.end(), o.quant) != known.end(), "quant",
-                fmt::format("`{}` is none of {}", o.quant, fmt::join(known, ", ")));
+                fmt::format("`{}` is not one of {}", o.quant, fmt::join(known, ", ")));
   if (check.failed()) return check.done();
-  check.require(o.rank >= 0 && o.rank < o.tp, "rank", "it is one of the ranks, counted from 0");
+  check.require(o.rank >= 0 && o.rank < o.tp, "rank", "it must be at least 0 and below --tp");
   check.require(s.head % (p.latent ? 4 : 2) == 0, "head",
-                fmt::format("a head of {} elements cannot be turned by pairs", s.head));
-  check.require(s.heads % s.kv_heads == 0, "kv-heads", "the query heads must be a multiple of it");
+                fmt::format("a head of {} elements cannot be rotated in pairs", s.head));
+  check.require(s.heads % s.kv_heads == 0, "kv-heads",
+                "the number of query heads must be a multiple of it");
   check.require(s.heads % o.tp == 0 && s.ffn % o.tp == 0, "tp",
-                "heads and ffn must be multiples of it");
-  check.require(s.vocab % o.tp == 0, "tp", "the rows of the embedding must be a multiple of it");
-  check.require(s.expert_ffn % o.tp == 0, "tp", "the experts' width must be a multiple of it");
+                "--heads and --ffn must be multiples of it");
+  check.require(s.vocab % o.tp == 0, "tp", "--vocab must be a multiple of it");
+  check.require(s.expert_ffn % o.tp == 0, "tp", "--expert-ffn must be a multiple of it");
   check.require(s.kv_heads % o.tp == 0 || o.tp % s.kv_heads == 0, "tp",
-                "the key heads must be a multiple of it, or it of them");
+                "--kv-heads must be a multiple or a divisor of it");
   return check.done();
 }
 
@@ -623,7 +624,7 @@ Status check_groups(const FamilyOptions& o, const ModelParts& p, const ModelSize
   const std::int64_t g = o.group;
   const auto whole = [&](const char* option, std::int64_t width) {
     check.require(width % g == 0, option,
-                  fmt::format("a width of {} is no multiple of --group {}", width, g));
+                  fmt::format("a width of {} is not a multiple of --group {}", width, g));
   };
   whole("hidden", s.hidden);
   whole("ffn", s.ffn / o.tp);

@@ -150,7 +150,7 @@ const ModelFamily* find_family(std::string_view name) {
 Result<ModelSizes> family_sizes(const FamilyOptions& options) {
   const ModelFamily* family = find_family(options.family);
   if (family == nullptr)
-    return fail(error_in("option family", "PW0801", "there is no family `" + options.family + "`"));
+    return fail(error_in("option family", "PW0801", "unknown family `" + options.family + "`"));
   const auto has = [&](const SizeOption& option) {
     return family->sizes.*option.size > 0 || (option.name == "q-rank" && family->parts.latent);
   };
@@ -160,7 +160,8 @@ Result<ModelSizes> family_sizes(const FamilyOptions& options) {
       if (!(options.*option.given)) continue;
       if (!has(option))
         return fail(error_in(fmt::format("option --{}", option.name), "PW0801",
-                             fmt::format("{} has no such part", family->name), "leave it out"));
+                             fmt::format("{} has no such part", family->name),
+                             "remove the option"));
       s.*option.size = *(options.*option.given);
     }
     if (!followed) follow(s, family->sizes, options);

@@ -40,11 +40,13 @@ Status check_options(const LlamaOptions& o) {
           "`" + o.quant + "` is neither none nor fp8");
   if (!errors.empty()) return tl::unexpected(std::move(errors));
   require(o.hidden % o.heads == 0 && (o.hidden / o.heads) % 2 == 0, "heads",
-          "a head of hidden / heads elements must be whole and even");
-  require(o.heads % o.kv_heads == 0, "kv-heads", "the query heads must be a multiple of it");
-  require(o.heads % o.tp == 0 && o.ffn % o.tp == 0, "tp", "heads and ffn must be multiples of it");
+          "--hidden must be an even multiple of --heads");
+  require(o.heads % o.kv_heads == 0, "kv-heads",
+          "the number of query heads must be a multiple of it");
+  require(o.heads % o.tp == 0 && o.ffn % o.tp == 0, "tp",
+          "--heads and --ffn must be multiples of it");
   require(o.kv_heads % o.tp == 0 || o.tp % o.kv_heads == 0, "tp",
-          "the key heads must be a multiple of it, or it of them");
+          "--kv-heads must be a multiple or a divisor of it");
   if (!errors.empty()) return tl::unexpected(std::move(errors));
   return {};
 }

@@ -32,11 +32,11 @@ class Check {
     const auto above = [&](const std::vector<std::int64_t>& sizes) {
       return !sizes.empty() && sizes.back() > plan_.max_tokens;
     };
-    if (plan_.loras.empty() || plan_.loras.front() != 0) wrong("/loras", "0 is not among them");
-    if (above(plan_.compile_sizes)) wrong("/compile_sizes", "the last is above the most tokens");
-    if (above(plan_.capture.sizes)) wrong("/capture_sizes", "the last is above the most tokens");
+    if (plan_.loras.empty() || plan_.loras.front() != 0) wrong("/loras", "0 is missing");
+    if (above(plan_.compile_sizes)) wrong("/compile_sizes", "the last exceeds max_tokens");
+    if (above(plan_.capture.sizes)) wrong("/capture_sizes", "the last exceeds max_tokens");
     if (!plan_.ranges.empty() && plan_.ranges.back().end != plan_.max_tokens)
-      wrong("/ranges", "the last does not end with the most tokens");
+      wrong("/ranges", "the last does not end at max_tokens");
   }
 
   /// A dispatcher looks captures up: those of a size that nothing pads to would never run.
@@ -49,10 +49,10 @@ class Check {
       const bool sized = plan_.tokens.empty()
                              ? capture.key.tokens == 0
                              : std::binary_search(sizes.begin(), sizes.end(), capture.key.tokens);
-      if (!sized) wrong(at + "/tokens", "it is no capture size");
+      if (!sized) wrong(at + "/tokens", "it is not a capture size");
       if (!std::binary_search(plan_.loras.begin(), plan_.loras.end(), capture.key.loras))
-        wrong(at + "/loras", "it is not among the plan's");
-      if (!seen.emplace(capture.mode, capture.key).second) wrong(at, "it is there twice");
+        wrong(at + "/loras", "it is not one of the plan's");
+      if (!seen.emplace(capture.mode, capture.key).second) wrong(at, "it occurs twice");
     }
   }
 
@@ -81,7 +81,7 @@ class Check {
       return check_places(places);
     }
     if (memory.scratch.size() != plan_.steps.size())
-      return wrong("/memory/scratch", "it has not an entry for each step");
+      return wrong("/memory/scratch", "it does not have an entry for each step");
     // The launches of all pieces, one after the other. A slot is alive in whole pieces.
     std::vector<std::size_t> begins{0};
     for (std::size_t i = 0; i < memory.scratch.size(); ++i) {
@@ -132,17 +132,17 @@ class Check {
   std::vector<Contradiction> out_;
 };
 
-/// Why steps of the plan would run with rows that the graph does not declare, or empty.
+/// Returns why steps of the plan would run with row counts that the graph excludes, or empty.
 std::string outside_facts(const Plan& plan, const Graph& source) {
   const SymbolFact* fact = source.facts.find(plan.tokens);
   if (fact == nullptr) return "";
   const std::int64_t multiple = std::max<std::int64_t>(fact->multiple, 1);
   const auto declares = [&](const std::string& what) {
-    return fmt::format("{}, and the graph declares {} in {}", what, plan.tokens,
+    return fmt::format("{}, but the graph declares {} in {}", what, plan.tokens,
                        print_range(*fact));
   };
   if (plan.max_tokens > greatest_value(*fact))
-    return declares(fmt::format("it is made for {}", counted(plan.max_tokens, "token")));
+    return declares(fmt::format("it is planned for {}", counted(plan.max_tokens, "token")));
   const std::vector<std::int64_t>* const both[] = {&plan.compile_sizes, &plan.capture.sizes};
   for (const auto* sizes : both)
     for (const std::int64_t size : *sizes)
@@ -159,7 +159,7 @@ std::vector<Contradiction> contradictions(const Plan& plan) { return Check(plan)
 
 Status check_memory(const Plan& plan, const StitchedGraph& pieces, const Graph& source) {
   const auto refuse = [&](const std::string& at, const std::string& why) {
-    return fail(error_in(at, "PW0745", why, "make the plan anew from this graph"));
+    return fail(error_in(at, "PW0745", why, "create the plan again from this graph"));
   };
   const std::string whole = "plan of " + plan.graph;
   for (const Contradiction& found : contradictions(plan))
@@ -173,22 +173,23 @@ Status check_memory(const Plan& plan, const StitchedGraph& pieces, const Graph& 
   std::map<ValueId, const Slot*> slots;
   for (const Slot& slot : plan.memory.slots) slots.emplace(slot.value, &slot);
   if (slots.size() != needed->slots.size())
-    return refuse(whole, fmt::format("{} values have a place, and {} of the graph need one",
-                                     slots.size(), needed->slots.size()));
+    return refuse(
+        whole, fmt::format("the plan has slots for {} values, but {} values of the graph need one",
+                           slots.size(), needed->slots.size()));
   for (const Slot& need : needed->slots) {
     const std::string at = fmt::format("{} at value {}", whole, need.name);
     const auto found = slots.find(need.value);
-    if (found == slots.end()) return refuse(at, "it has no place");
+    if (found == slots.end()) return refuse(at, "it has no slot");
     const Slot& slot = *found->second;
     const auto alive = [&](const char* unit, std::size_t first, std::size_t last, std::size_t from,
                            std::size_t to) {
-      return fmt::format("it is alive in {} {}..{} of the plan, and needed in {}..{}", unit, from,
+      return fmt::format("it is alive in {} {}..{} of the plan, but needed in {}..{}", unit, from,
                          to, first, last);
     };
-    if (slot.storage != need.storage) return refuse(at, "it shares the place of another value");
+    if (slot.storage != need.storage) return refuse(at, "it shares the slot of another value");
     if (slot.bytes < need.bytes)
       return refuse(at,
-                    fmt::format("its place has {} bytes, and it needs {}", slot.bytes, need.bytes));
+                    fmt::format("its slot has {} bytes, but it needs {}", slot.bytes, need.bytes));
     if (slot.first > need.first || slot.last < need.last)
       return refuse(at, alive("steps", need.first, need.last, slot.first, slot.last));
     if (!launches && (slot.begin > need.begin || slot.end < need.end))

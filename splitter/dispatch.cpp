@@ -101,21 +101,20 @@ std::string Dispatcher::explain(const StepShape& step, const Dispatch& found, bo
     case DispatchReason::captured: break;
     case DispatchReason::no_tokens: return "the step has no tokens";
     case DispatchReason::too_many:
-      return fmt::format("{} tokens are more than the {} that the plan is made for", step.tokens,
-                         max_tokens_);
+      return fmt::format("{} tokens exceed the plan's maximum of {}", step.tokens, max_tokens_);
     case DispatchReason::nothing:
       return mode_is_none_ ? "the capture mode is none" : fmt::format("no size is {}", made);
     case DispatchReason::above_largest:
       return fmt::format("above the largest {} size, {}", made,
                          sizes_.sizes.empty() ? 0 : sizes_.sizes.back());
     case DispatchReason::loras:
-      return fmt::format("{} adapters are in use, and no {} graph has room for more than {}",
+      return fmt::format("{} adapters are in use, but no {} graph has room for more than {}",
                          step.loras, made, loras_.empty() ? 0 : loras_.back());
     case DispatchReason::differ:
       why = decode_query_ == 1
-                ? fmt::format("only steps of one new token a sequence are {} whole", made)
-                : fmt::format("only steps of {} new tokens a sequence are {} whole", decode_query_,
-                              made);
+                ? fmt::format("only steps with one new token per sequence are {} whole", made)
+                : fmt::format("only steps with {} new tokens per sequence are {} whole",
+                              decode_query_, made);
       break;
     case DispatchReason::requests:
       why = fmt::format("no whole graph has room for {} sequences in {}", step.requests,

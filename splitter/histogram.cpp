@@ -45,14 +45,14 @@ class Pairs {
   void add(double tokens, double value, const std::string& place) {
     if (!(tokens >= 1 && tokens <= static_cast<double>(kLargestSize)) ||
         tokens != std::floor(tokens))
-      return fail_at(place, "the number of tokens is not a whole number from 1 to 2^24");
+      return fail_at(place, "the number of tokens is not an integer from 1 to 2^24");
     if (times_ && !(value >= 0 && value <= kMostSeconds))
       return fail_at(place, "the time is not between 0 and a million seconds");
     if (!times_ && (!(value >= 0 && value <= kMostSteps) || value != std::floor(value)))
-      return fail_at(place, "the count is not a whole number from 0 to 2^40");
+      return fail_at(place, "the count is not an integer from 0 to 2^40");
     const auto [at, fresh] = found_.try_emplace(static_cast<std::int64_t>(tokens), value);
     if (fresh) return;
-    if (times_) return fail_at(place, fmt::format("{} tokens have a time already", tokens));
+    if (times_) return fail_at(place, fmt::format("duplicate time for {} tokens", tokens));
     at->second = std::min(at->second + value, kMostSteps);
   }
   void fail_at(const std::string& place, std::string message) {
@@ -62,13 +62,13 @@ class Pairs {
   Result<std::map<std::int64_t, double>> done() {
     if (!times_) std::erase_if(found_, [](const auto& pair) { return pair.second == 0; });
     if (errors_.empty() && found_.empty())
-      fail_at("", times_ ? "it holds no time" : "it holds no step");
+      fail_at("", times_ ? "it has no times" : "it has no steps");
     if (!errors_.empty()) return tl::unexpected(std::move(errors_));
     return std::move(found_);
   }
   [[nodiscard]] std::string help() const {
-    return times_ ? "a token count and seconds a line: `16 0.0021`"
-                  : "a token count and a count a line: `16 120`";
+    return times_ ? "write a token count and seconds on each line: `16 0.0021`"
+                  : "write a token count and a number of steps on each line: `16 120`";
   }
 
  private:
@@ -97,7 +97,7 @@ void read_lines(std::string_view text, Pairs& pairs, bool count_may_lack) {
                        : count_may_lack && cells.size() == 1 ? std::optional(1.0)
                                                              : std::nullopt;
     if (!tokens || !value || cells.size() > 2)
-      pairs.fail_at(at_line(number_of_line), "the line does not hold the two numbers");
+      pairs.fail_at(at_line(number_of_line), "the line does not consist of two numbers");
     else
       pairs.add(*tokens, *value, at_line(number_of_line));
   }
@@ -132,7 +132,7 @@ void read_table(std::string_view text, Pairs& pairs) {
     const auto tokens = cells.size() == columns ? number(cells[tokens_at]) : std::nullopt;
     const auto count = cells.size() == columns ? number(cells[count_at]) : std::nullopt;
     if (!tokens || !count)
-      pairs.fail_at(at_line(number_of_line), "the row does not fit the table's columns");
+      pairs.fail_at(at_line(number_of_line), "the row does not match the table's columns");
     else
       pairs.add(*tokens, *count, at_line(number_of_line));
   }

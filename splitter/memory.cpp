@@ -31,7 +31,7 @@ struct Sizer {
   [[nodiscard]] tl::unexpected<Diagnostics> refuse(ValueId v, const std::string& reason) const {
     return fail(error_in("value " + std::string(graph.value_name(v)), "PW0711",
                          "has no size in bytes: " + reason,
-                         "give the dim a bound, or a stated type to the value"));
+                         "bound the dim, or state the type of the value"));
   }
 
   [[nodiscard]] tl::unexpected<Diagnostics> untyped(ValueId v) const {

@@ -47,14 +47,15 @@ Weakest weakest(const StitchedGraph& pieces, const Graph& source) {
 std::string limits(const Weakest& least) {
   const Op& op = *least.op;
   if (least.lacks_kernel) return fmt::format("op {} has no kernel", op.name);
-  if (op.imported) return fmt::format("nothing is known of op {}", op.name);
+  if (op.imported) return fmt::format("op {} is unknown", op.name);
   switch (op.traits.capturable) {
     case Capturable::never: return fmt::format("op {} is not declared capturable", op.name);
     case Capturable::decode:
-      return fmt::format("op {} is capturable with one new token a sequence only", op.name);
+      return fmt::format("op {} is capturable only with one new token per sequence", op.name);
     case Capturable::uniform:
-      return fmt::format("op {} is capturable with equally many new tokens a sequence only",
-                         op.name);
+      return fmt::format(
+          "op {} is capturable only with the same number of new tokens for every sequence",
+          op.name);
     case Capturable::always: break;
   }
   return "";
@@ -90,7 +91,8 @@ ModeChoice allowed_mode(CaptureMode wanted, const StitchedGraph& pieces, const G
   const std::string no_pieces =
       pieces.pieces.size() == 1 && !pieces.pieces[PieceId(0)].splitting && !has_pieces
           ? limits(least)
-          : "every piece holds a splitting op, or one that no kernel runs or no graph may hold";
+          : "every piece has a splitting op, an op without a kernel, or an op that must not be "
+            "captured";
   if (wanted == CaptureMode::none) return {};
   if (wanted == CaptureMode::full && most == Capturable::always) return {wanted, ""};
   if (wanted == CaptureMode::piecewise || !decodes) {

@@ -14,14 +14,14 @@ namespace pw {
 namespace {
 
 constexpr std::int64_t kUnbounded = std::int64_t{1}
-                                    << 40;  // what a symbol without a stated maximum has
+                                    << 40;  // maximum of a symbol without a stated one
 constexpr std::int64_t kMostSpeculative = 1024, kMostRanks = 65536;
 
 Diagnostic in_graph(const Graph& graph, std::string code, std::string message, std::string help) {
   return error_in("graph " + graph.name, code, std::move(message), std::move(help));
 }
 
-/// Every symbol that a type of the graph mentions.
+/// Returns every symbol in the types of the graph.
 std::vector<std::string> symbols_in_use(const Graph& graph) {
   std::vector<bool> seen;
   std::vector<std::string> symbols;
@@ -43,7 +43,7 @@ std::vector<std::string> symbols_in_use(const Graph& graph) {
   return symbols;
 }
 
-/// The least common multiple of numbers from 1 to 2^40; what is more than 2^40 is of no use.
+/// Returns the least common multiple of numbers from 1 to 2^40; results above 2^40 are not needed.
 std::int64_t common_multiple(std::int64_t a, std::int64_t b) {
   const std::int64_t part = a / std::gcd(a, b);
   return part > kUnbounded / b ? kUnbounded + 1 : part * b;
@@ -54,7 +54,7 @@ SymbolFact tokens_fact(const Graph& graph) {
   return fact == nullptr ? SymbolFact{} : *fact;
 }
 
-/// The fewest rows that a step may have.
+/// Returns the fewest rows that a step may have.
 std::int64_t least_rows(const Graph& graph) {
   return std::max<std::int64_t>(least_value(tokens_fact(graph)), 1);
 }
@@ -65,7 +65,7 @@ std::int64_t rows_multiple(const Graph& graph, const PlanOptions& options) {
                          std::clamp<std::int64_t>(options.sequence_parallel, 1, kMostRanks));
 }
 
-/// Fills max_tokens and eager_multiple, so that what is padded to stays inside the facts.
+/// Fills max_tokens and eager_multiple, so that padded sizes satisfy the facts.
 Status bind_tokens(const Graph& graph, const PlanOptions& options, bool pads, Plan& plan) {
   const SymbolFact fact = tokens_fact(graph);
   const std::int64_t multiple = rows_multiple(graph, options);
@@ -77,12 +77,12 @@ Status bind_tokens(const Graph& graph, const PlanOptions& options, bool pads, Pl
   if (greatest > 0 && plan.max_tokens >= least_value(fact)) return {};
   return fail(in_graph(
       graph, "PW0728",
-      fmt::format("symbol {} is in {}, and no multiple of {} among them is up to {} tokens",
+      fmt::format("symbol {} is in {}, but no multiple of {} in this range is at most {} tokens",
                   plan.tokens, print_range(fact), multiple, options.max_tokens),
       "raise --max-tokens, or declare another range of the symbol"));
 }
 
-/// Fills tokens, bound and what bind_tokens does.
+/// Fills tokens, bound, and the members that bind_tokens fills.
 Status bind_symbols(const Graph& graph, const PlanOptions& options, bool pads, Plan& plan) {
   Diagnostics errors;
   std::vector<std::string> token_symbols;
@@ -93,11 +93,11 @@ Status bind_symbols(const Graph& graph, const PlanOptions& options, bool pads, P
     errors.push_back(in_graph(
         graph, "PW0721",
         "two symbols have the role tokens: " + token_symbols[0] + " and " + token_symbols[1],
-        "a plan has one sized symbol; give the other a maximum instead"));
+        "a plan has one symbol for tokens; give the other a maximum instead"));
   if (token_symbols.empty() && !used.empty())
     errors.push_back(in_graph(
         graph, "PW0722", "no symbol has the role tokens, but dim " + used.front() + " is dynamic",
-        "give one symbol the role tokens: --tokens-symbol, or on import --symbol n=…"));
+        "give one symbol the role tokens: --tokens-symbol; on import: --symbol n=…"));
   if (!errors.empty()) return tl::unexpected(std::move(errors));
   if (!token_symbols.empty()) {
     plan.tokens = token_symbols.front();
@@ -110,7 +110,7 @@ Status bind_symbols(const Graph& graph, const PlanOptions& options, bool pads, P
       errors.push_back(in_graph(graph, "PW0723",
                                 "dim " + symbol +
                                     " is dynamic, is not the tokens symbol, and has "
-                                    "no maximum to be planned at",
+                                    "no maximum",
                                 "give it a number, --set " + symbol +
                                     "=…, or state its maximum in the "
                                     "graph's symbols"));
@@ -163,8 +163,8 @@ void keep_allowed(const Graph& graph, const SizeRules& rules, std::vector<std::i
   if (least > 1 && first <= std::min(rules.cap, rules.max_tokens)) sizes.push_back(first);
 }
 
-/// The requested sizes, or the default ones. Sizes that cannot be kept are noted; it is an error
-/// where nothing is left.
+/// Returns the requested sizes, or the default ones. Sizes that cannot be kept are noted; it is an
+/// error if none is left.
 Result<std::vector<std::int64_t>> choose_sizes(const Graph& graph, const PlanOptions& options,
                                                Plan& plan) {
   const SizeRules rules{plan.max_tokens, options.max_requests, options.speculative_tokens,
@@ -176,10 +176,10 @@ Result<std::vector<std::int64_t>> choose_sizes(const Graph& graph, const PlanOpt
   }
   KeptSizes kept = keep_multiples(options.capture_sizes, rules.multiple(), "capture sizes");
   if (kept.sizes.empty())
-    return fail(in_graph(graph, "PW0726", kept.dropped + "; none is left",
-                         "sequence parallelism asks for multiples of its ranks, speculative "
-                         "decoding for multiples of 1 + its tokens, the graph for what it declares "
-                         "of its tokens symbol"));
+    return fail(
+        in_graph(graph, "PW0726", kept.dropped + "; none is left",
+                 "sizes must be multiples of the ranks of sequence parallelism, of 1 + the "
+                 "speculative tokens, and of what the graph declares for its tokens symbol"));
   if (!kept.dropped.empty()) plan.notes.push_back(kept.dropped);
   return std::move(kept.sizes);
 }
@@ -210,13 +210,13 @@ Status plan_sizes(const Graph& graph, const PlanOptions& options, Plan& plan) {
   return {};
 }
 
-/// Fills mode and mode_reason; whether steps may be padded.
+/// Fills mode and mode_reason; returns true if steps may be padded.
 Result<bool> choose_mode(const StitchedGraph& pieces, const Graph& graph,
                          const PlanOptions& options, Plan& plan) {
   const auto wanted = capture_mode_named(options.mode);
   if (!wanted)
     return fail(
-        in_graph(graph, "PW0725", "no capture mode is called `" + options.mode + "`",
+        in_graph(graph, "PW0725", "unknown capture mode `" + options.mode + "`",
                  "the modes are none, piecewise, full, full_decode_only and full_and_piecewise"));
   const ModeChoice choice = allowed_mode(*wanted, pieces, graph, options.speculative_tokens);
   plan.mode = name(choice.mode);
@@ -224,12 +224,12 @@ Result<bool> choose_mode(const StitchedGraph& pieces, const Graph& graph,
   const bool pads = choice.mode != CaptureMode::none || rows_multiple(graph, options) > 1;
   const auto mixing = pads ? row_mixing(graph) : std::nullopt;
   if (!mixing) return true;
-  // A captured size pads, and what pads would change the rows that are there.
+  // A captured size pads, and the padding would change existing rows.
   if (options.sequence_parallel > 1)
     return fail(in_graph(graph, "PW0727",
-                         fmt::format("steps pad to a multiple of {} ranks, and {}",
+                         fmt::format("steps pad to a multiple of {} ranks, but {}",
                                      options.sequence_parallel, *mixing),
-                         "plan it without sequence parallelism"));
+                         "plan without sequence parallelism"));
   if (choice.mode == CaptureMode::none) return false;
   plan.mode = name(CaptureMode::none);
   plan.mode_reason =
@@ -251,14 +251,14 @@ std::vector<Plan::Step> make_steps(const StitchedGraph& stitched, const Graph& g
     Plan::Step step{PieceId(i), piece.piece_class, false, ""};
     if (!piece.host_op.empty())
       step.reason = fmt::format(
-          "holds op {}, which {}", piece.host_op,
+          "contains op {}, which {}", piece.host_op,
           must_not_be_captured(graph, piece) ? "must not be captured" : "has no kernel");
     else if (mode == CaptureMode::none)
       step.reason = "the mode is none";
     else if (!captures_pieces(mode))
       step.reason = "only whole steps are captured";
     else if (piece.splitting)
-      step.reason = "holds splitting op " + std::string(graph.op_of(piece.nodes.back()).name);
+      step.reason = "contains splitting op " + std::string(graph.op_of(piece.nodes.back()).name);
     else
       step.captured = true;
     steps.push_back(std::move(step));

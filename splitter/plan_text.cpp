@@ -20,7 +20,7 @@ std::vector<std::string> names_of(const Graph& graph, const std::vector<ValueId>
 
 tl::unexpected<Diagnostics> other_graph(const Plan& plan, const std::string& what) {
   return fail(error_in("plan of " + plan.graph, "PW0744", "is for another graph: " + what,
-                       "make the plan anew from this graph, with the same rules and options"));
+                       "create the plan again from this graph, with the same rules and options"));
 }
 
 std::map<std::string, ValueId, std::less<>> values_by_name(const Graph& graph) {
@@ -244,7 +244,7 @@ Result<Plan> bind_plan(const PlanDocument& document, const StitchedGraph& pieces
     if (now.pieces[i] != document.pieces[i])
       return other_graph(plan, now.pieces[i].name + " has other nodes, inputs or outputs");
   if (now.classes != document.classes)
-    return other_graph(plan, "its pieces are equal to others, or have other hashes");
+    return other_graph(plan, "its pieces belong to other classes, or have other hashes");
   const auto values = values_by_name(source);
   std::map<ValueId, ValueId> bound;
   for (const Slot& slot : plan.memory.slots) {
@@ -260,7 +260,7 @@ Result<Plan> bind_plan(const PlanDocument& document, const StitchedGraph& pieces
   const bool pads = plan.mode != name(CaptureMode::none) || plan.eager_multiple > 1;
   if (const auto mixing = pads ? row_mixing(source) : std::nullopt)
     return fail(error_in("plan of " + plan.graph, "PW0745", "steps are padded, and " + *mixing,
-                         "make the plan anew from this graph"));
+                         "create the plan again from this graph"));
   return plan;
 }
 

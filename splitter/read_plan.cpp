@@ -78,7 +78,7 @@ class Reader {
     for (std::size_t i = 0; i < tree.items.size(); ++i) {
       const Pointer here = at / i;
       out.push_back(integer(tree.items[i], here, least, kLargestSize));
-      if (i > 0 && out[i] <= out[i - 1]) wrong(here, "the numbers do not rise");
+      if (i > 0 && out[i] <= out[i - 1]) wrong(here, "the numbers do not ascend");
     }
     return out;
   }
@@ -147,7 +147,7 @@ class Reader {
     } else if (key == "mode") {
       plan.mode = string(tree, at);
       if (!capture_mode_named(plan.mode))
-        wrong(at, fmt::format("no capture mode is called `{}`", plan.mode.substr(0, 80)));
+        wrong(at, fmt::format("unknown capture mode `{}`", plan.mode.substr(0, 80)));
     } else if (key == "mode_reason") {
       plan.mode_reason = string(tree, at);
     } else if (key == "tokens") {
@@ -204,7 +204,7 @@ class Reader {
     const auto [begin, end] = pair(tree, at, 1);
     std::vector<Range>& ranges = out_.plan.ranges;
     if (!ranges.empty() && begin != ranges.back().end + 1)
-      wrong(at, "the range does not begin where the one before it ends");
+      wrong(at, "the range does not begin directly after the previous one");
     ranges.push_back({begin, end});
   }
 
@@ -234,7 +234,7 @@ class Reader {
     PlanDocument::Piece piece{need_string(tree, "piece", at), need_size(tree, "nodes", at),
                               need_strings(tree, "inputs", at), need_strings(tree, "outputs", at)};
     if (!piece_named_.emplace(piece.name, out_.pieces.size()).second)
-      wrong(at / "piece", "two steps run " + piece.name);
+      wrong(at / "piece", "more than one step runs " + piece.name);
     Plan::Step made;
     made.piece = PieceId(out_.pieces.size());
     made.captured = need_bool(tree, "captured", at);
@@ -256,7 +256,7 @@ class Reader {
     made.splitting = need_bool(tree, "splitting", at);
     made.pieces = need_strings(tree, "pieces", at);
     if (!class_named_.emplace(made.name, out_.classes.size()).second)
-      wrong(at / "name", "two classes are called " + made.name);
+      wrong(at / "name", "duplicate class " + made.name);
     out_.classes.push_back(std::move(made));
   }
 
@@ -306,7 +306,8 @@ class Reader {
     place(tree, at, made.offset, made.bytes);
     if (const Tree* launches = need(tree, "launches", at)) {
       const auto [first, last] = pair(*launches, at / "launches", 0);
-      if (last > kMostLaunches) wrong(at / "launches", "no piece launches as much");
+      if (last > kMostLaunches)
+        wrong(at / "launches", "it exceeds the limit of launches of a piece");
       made.first = static_cast<std::size_t>(first);
       made.last = static_cast<std::size_t>(std::min(last, kMostLaunches));
     }
@@ -319,7 +320,7 @@ class Reader {
     offset = need_integer(tree, "offset", at, 0, arena);
     bytes = need_integer(tree, "bytes", at, 0);
     if (offset % kAlignment != 0)
-      wrong(at / "offset", fmt::format("the offset is no multiple of {}", kAlignment));
+      wrong(at / "offset", fmt::format("the offset is not a multiple of {}", kAlignment));
     if (bytes > arena - offset) wrong(at, "the slot ends beyond the arena");
   }
 
@@ -331,7 +332,7 @@ class Reader {
       return;
     made.name = need_string(tree, "value", at);
     if (!slot_named_.emplace(made.name, made.value.index).second)
-      wrong(at / "value", "two slots are of the value " + made.name);
+      wrong(at / "value", "duplicate slot of the value " + made.name);
     place(tree, at, made.offset, made.bytes);
     const Tree *steps = need(tree, "steps", at), *nodes = need(tree, "nodes", at);
     const auto bounds = [&](const Tree* bound, const char* key) {
@@ -350,7 +351,7 @@ class Reader {
     const std::string at = fmt::format("/memory/slots/{}/storage", i);
     const auto found = slot_named_.find(storage_of_[i]);
     if (found == slot_named_.end() || found->second == i || !storage_of_[found->second].empty()) {
-      wrong_at(at, "no other slot of its own is of the value " + storage_of_[i]);
+      wrong_at(at, "no slot with its own storage has the value " + storage_of_[i]);
       return;
     }
     std::vector<Slot>& slots = out_.plan.memory.slots;
@@ -369,7 +370,7 @@ class Reader {
     for (std::size_t i = 0; i < class_of_.size(); ++i) {
       const auto found = class_named_.find(class_of_[i]);
       if (found == class_named_.end())
-        wrong_at(fmt::format("/steps/{}/class", i), "no class is called " + class_of_[i]);
+        wrong_at(fmt::format("/steps/{}/class", i), "unknown class " + class_of_[i]);
       else
         out_.plan.steps[i].piece_class = PieceClassId(found->second);
     }

@@ -63,8 +63,8 @@ class Search {
       const DimId dim = part->second;
       for (ValueId other : graph.operands(n))
         if (other.valid() && parts_.count(other) == 0 && holds(graph, other, dim))
-          return fmt::format("its operand {} is no rank's part of dim {}", graph.value_name(other),
-                             context_.dims.print(dim));
+          return fmt::format("its operand {} is not a rank's part of dim {}",
+                             graph.value_name(other), context_.dims.print(dim));
       for (std::size_t i = 0; i < graph.result_count(n); ++i)
         if (holds(graph, graph.result(n, i), dim)) parts_.emplace(graph.result(n, i), dim);
     }
@@ -77,7 +77,8 @@ class Search {
       for (DimId dim : dims_of(graph, v)) {
         if (!has_tokens(dim) || made_by(graph, n, dim) || parts_.count(v) != 0) continue;
         if (extent(dim) < largest_made(graph, n))
-          return fmt::format("its parts of dim {} have padding each", context_.dims.print(dim));
+          return fmt::format("it has parts of dim {} that are padded separately",
+                             context_.dims.print(dim));
       }
     }
     for (std::size_t i = 0; i < graph.result_count(n); ++i)
@@ -108,8 +109,9 @@ class Search {
   std::optional<std::string> of_outputs(const Graph& graph) {
     for (ValueId v : graph.outputs())
       if (const auto part = parts_.find(v); part != parts_.end())
-        return fmt::format("output {} is a rank's part of dim {}, other rows where it is padded",
-                           graph.value_name(v), context_.dims.print(part->second));
+        return fmt::format(
+            "output {} is a rank's part of dim {}, whose rows differ if it is padded",
+            graph.value_name(v), context_.dims.print(part->second));
     return std::nullopt;
   }
   [[nodiscard]] std::span<const DimId> dims_of(const Graph& graph, ValueId v) const {
@@ -159,8 +161,8 @@ class Search {
     if (among(op, {P::index, P::index_put})) return of_indices(graph, n, op == P::index ? 1 : 2);
     if (op == P::keep_topk) return over(graph, n, 0, rank(graph, n, 0) - 1, "it sorts dim {}");
     if (const auto product = product_of(graph.op_of(n)))
-      return over(graph, n, product->a, rank(graph, n, product->a) - 1, "it adds up over dim {}");
-    if (op == P::bmm) return over(graph, n, 0, rank(graph, n, 0) - 1, "it adds up over dim {}");
+      return over(graph, n, product->a, rank(graph, n, product->a) - 1, "it sums over dim {}");
+    if (op == "bmm") return over(graph, n, 0, rank(graph, n, 0) - 1, "it sums over dim {}");
     if (const auto first = first_mixed(op))
       return of_window(graph, n, [&](std::size_t ranks) { return ranks == 1 ? 0 : *first; });
     if (const auto last = window_dims(graph, n))
@@ -203,7 +205,8 @@ class Search {
   std::string of_window(const Graph& graph, NodeId n, const FirstOf& first_of) {
     for (std::size_t i = 0; i < graph.operands(n).size(); ++i)
       for (std::size_t at = first_of(rank(graph, n, i)); at < rank(graph, n, i); ++at)
-        if (std::string how = over(graph, n, i, at, "it lets places of dim {} meet"); !how.empty())
+        if (std::string how = over(graph, n, i, at, "it combines positions of dim {}");
+            !how.empty())
           return how;
     // If an attribute alone determines the number of places, the contents of each place depend on
     // it.
@@ -211,8 +214,7 @@ class Search {
       const std::span<const DimId> dims = dims_of(graph, graph.result(n, i));
       for (std::size_t at = first_of(dims.size()); at < dims.size(); ++at)
         if (has_tokens(dims[at]))
-          return fmt::format("it lays out as many places as dim {} says",
-                             context_.dims.print(dims[at]));
+          return fmt::format("it sizes an axis by dim {}", context_.dims.print(dims[at]));
     }
     return "";
   }
@@ -254,7 +256,7 @@ class Search {
           over(graph, n, 0, axis(graph, n, 0) + i - first, "it counts from the end of dim {}");
       if (wrap != nullptr && *wrap && !how.empty()) return how;
       for (std::size_t at = 0; first == 2 && at < rank(graph, n, i); ++at)
-        if (std::string put = over(graph, n, i, at, "it puts rows of dim {} to others");
+        if (std::string put = over(graph, n, i, at, "it moves rows of dim {} to others");
             !put.empty())
           return put;
     }
@@ -286,7 +288,8 @@ class Search {
     const Shape& part = graph.op_of(n).primitive == Primitive::all_gather ? *from : to;
     for (std::size_t i = 0; i < part.size(); ++i)
       if ((*from)[i] != to[i] && context_.dims.rising(part[i], tokens_, facts_))
-        return fmt::format("its parts of dim {} have padding each", context_.dims.print(part[i]));
+        return fmt::format("it has parts of dim {} that are padded separately",
+                           context_.dims.print(part[i]));
     return "";
   }
 
@@ -297,7 +300,7 @@ class Search {
     if (list == nullptr || list->empty()) return "";
     for (std::size_t i = 0; i + 1 < list->size(); ++i)
       if (has_tokens((*list)[i]))
-        return fmt::format("it cuts behind row {}", context_.dims.print((*list)[i]));
+        return fmt::format("it cuts after row {}", context_.dims.print((*list)[i]));
     return "";
   }
 
@@ -320,7 +323,7 @@ class Search {
     const auto a = before_tokens(*from), b = before_tokens(to);
     const bool once = count_tokens(*from) == 1 && count_tokens(to) == 1;
     if (count_tokens(*from) == 0 || (once && a.valid() && a == b)) return "";
-    return fmt::format("it makes other rows of dim {}", tokens_);
+    return fmt::format("it forms other rows from dim {}", tokens_);
   }
   DimId before_tokens(const Shape& shape) {
     DimId product = context_.dims.constant(1);

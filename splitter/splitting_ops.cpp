@@ -12,8 +12,8 @@ Result<bool> holds(Context& context, const std::vector<Expr>& guards, const Env&
     std::string why;
     auto truth = PW_TRY(evaluate_guard(context, nullptr, guard, params, Facts{}, &why));
     if (truth == Truth::unknown)
-      return fail(guard.span, "PW0701", "whether to split here is not known: " + why,
-                  "a split condition may read params only");
+      return fail(guard.span, "PW0701", "it is unknown whether to split here: " + why,
+                  "a split condition may read only params");
     if (truth == Truth::no) return false;
   }
   return true;
@@ -48,7 +48,7 @@ Result<std::vector<OpId>> splitting_ops(const ContextPtr& context, const RuleSet
     const OpId id = context->ops.find(name);
     if (!id.valid()) {
       const std::string near = nearest(name, context->ops.names());
-      return fail(error_in("split at " + name, "PW0702", "no op is called `" + name + "`",
+      return fail(error_in("split at " + name, "PW0702", "unknown op `" + name + "`",
                            near.empty() ? "" : "did you mean `" + near + "`?"));
     }
     ids.insert(id);

@@ -26,8 +26,9 @@ Status KvCache::extend(const Layer& layer, std::int64_t sequence, std::int64_t p
   Pool& pool = pools_[layer];
   Sequence& s = pool.sequences[sequence];
   if (past > s.tokens)
-    return refuse(layer, sequence,
-                  fmt::format("has {} tokens in the cache, and the step says {}", s.tokens, past));
+    return refuse(
+        layer, sequence,
+        fmt::format("has {} tokens in the cache, but the step states {}", s.tokens, past));
   s.tokens = past + count;
   const auto wanted = static_cast<std::size_t>((s.tokens + page_tokens_ - 1) / page_tokens_);
   for (; s.pages.size() > wanted; s.pages.pop_back()) pool.free.push_back(s.pages.back());
@@ -53,8 +54,7 @@ Status KvCache::put(const Layer& layer, std::int64_t sequence, std::int64_t past
   }
   if (pool.k_type != k.dtype || pool.v_type != v.dtype || pool.k_row != row_bytes(k) ||
       pool.v_row != row_bytes(v))
-    return refuse(layer, sequence,
-                  "its keys or values are of another type or width than in earlier steps");
+    return refuse(layer, sequence, "its keys or values differ in type or width from earlier steps");
   const std::int64_t count = k.extents[0];
   if (auto done = extend(layer, sequence, past, count); !done) return done;
   const Sequence& s = pool.sequences[sequence];

@@ -65,12 +65,11 @@ Result<MappedFile> MappedFile::open(const std::string& path) {
 Status MappedFile::check_unchanged() const {
   if (!mapping_ || (mapping_->unchanged() && !mapping_->range->lost())) return {};
   return fail(error_in(mapping_->path, "PW1275",
-                       mapping_->unchanged() ? "a part of the file cannot be read"
+                       mapping_->unchanged() ? "part of the file cannot be read"
                                              : "the file changed while it was being read",
-                       mapping_->unchanged()
-                           ? "the system's log has the reason"
-                           : "run it again once nothing writes to the file; a program that "
-                             "replaces it should write another file and rename that"));
+                       mapping_->unchanged() ? "see the system log for the reason"
+                                             : "run again when nothing writes to the file; to "
+                                               "replace a file, write another one and rename it"));
 }
 
 bool MappedFile::maps(const std::byte* memory) const {

@@ -71,7 +71,7 @@ Result<Tensor> Safetensors::tensor(const StoredTensor& stored) const {
   const auto dtype = dtype_stored_as(stored.dtype);
   if (!dtype)
     return fail(error_in(fmt::format("{} at {}", path_, stored.name), "PW1272",
-                         fmt::format("graphs have no tensors of {}", stored.dtype)));
+                         fmt::format("tensors of {} are not supported", stored.dtype)));
   if (stored.begin == stored.end) return Tensor(*dtype, stored.extents);
   auto part = file_.part(header_.data + stored.begin);
   constexpr std::uintptr_t kAligned = 64;

@@ -53,14 +53,14 @@ class Look final : public nlohmann::json_sax<Parsed> {
   bool key(string_t& name) override {
     if (open_.size() == 1) {
       at = shown(name);
-      if (!names_.insert(name).second) return stop("the name is there twice");
+      if (!names_.insert(name).second) return stop("duplicate name");
     }
     return fits(name);
   }
   bool parse_error(std::size_t position, const std::string&,
                    const nlohmann::detail::exception&) override {
     at.clear();
-    return stop(fmt::format("the header is no JSON, at its byte {}", position));
+    return stop(fmt::format("the header is not JSON, at its byte {}", position));
   }
 
  private:
@@ -70,11 +70,11 @@ class Look final : public nlohmann::json_sax<Parsed> {
   }
   bool fits(const std::string& text) {
     return text.size() <= kMostHeaderText ||
-           stop(fmt::format("a text of more than {} bytes", kMostHeaderText));
+           stop(fmt::format("a string has more than {} bytes", kMostHeaderText));
   }
   /// Counts a value of what is open: members of an object, or the numbers of a list.
   bool value() {
-    if (open_.empty()) return stop("the header is no JSON object");
+    if (open_.empty()) return stop("the header is not a JSON object");
     if (open_.size() > kDeepest) return true;
     const std::size_t most = open_.size() < kDeepest ? kMostHeaderMembers : kMostTensorDims;
     if (++open_.back() <= most) return true;
@@ -132,21 +132,22 @@ class Parser {
   bool find_header() {
     if (bytes_.size() < kLength)
       return wrong(
-          "", fmt::format("has {} bytes, and a header's length takes {}", bytes_.size(), kLength),
+          "",
+          fmt::format("has {} bytes, but the length of a header takes {}", bytes_.size(), kLength),
           "is it a safetensors file?");
     std::uint64_t length = 0;
     for (std::size_t i = kLength; i-- > 0;)
       length = length << 8 | static_cast<unsigned char>(bytes_[i]);
     if (const std::string kind = file_kind(bytes_); length > kMostHeader && !kind.empty())
-      return wrong("", "this is " + kind, "weights are a safetensors file, or a .pt2");
+      return wrong("", "this is " + kind, "pass a safetensors file or a .pt2");
     if (length > kMostHeader)
-      return wrong("", fmt::format("a header of {} bytes is larger than {}", length, kMostHeader),
+      return wrong("", fmt::format("its header has {} bytes; the limit is {}", length, kMostHeader),
                    "is it a safetensors file?");
     if (length > bytes_.size() - kLength)
-      return wrong(
-          "",
-          fmt::format("the header of {} bytes ends beyond the file's {}", length, bytes_.size()),
-          "the file may have been cut off");
+      return wrong("",
+                   fmt::format("the header of {} bytes extends beyond the file, which has {}",
+                               length, bytes_.size()),
+                   "the file may be truncated");
     header_ = bytes_.substr(kLength, length);
     out_.data = kLength + length;
     return true;
@@ -164,7 +165,7 @@ class Parser {
     const bool texts =
         entry.is_object() && std::all_of(entry.begin(), entry.end(),
                                          [](const Parsed& value) { return value.is_string(); });
-    if (!texts) wrong(std::string(kMetadata), "metadata are texts by name");
+    if (!texts) wrong(std::string(kMetadata), "metadata must map names to strings");
   }
 
   /// Returns a number from 0 to `most`.
@@ -175,7 +176,7 @@ class Parser {
 
   bool add(const std::string& name, const Parsed& entry) {
     const std::string at = shown(name);
-    if (!entry.is_object()) return wrong(at, "an entry is an object");
+    if (!entry.is_object()) return wrong(at, "an entry must be an object");
     for (const char* key : {"dtype", "shape", "data_offsets"})
       if (!entry.contains(key)) return wrong(at, fmt::format("`{}` is missing", key));
     for (const auto& [key, value] : entry.items())
@@ -183,7 +184,7 @@ class Parser {
         return wrong(at, fmt::format("unknown member `{}`", shown(key)));
     StoredTensor tensor;
     tensor.name = name;
-    if (!entry["dtype"].is_string()) return wrong(at, "the dtype is no text");
+    if (!entry["dtype"].is_string()) return wrong(at, "the dtype is not a string");
     tensor.dtype = entry["dtype"].get<std::string>();
     std::uint64_t size = element_bytes(tensor.dtype);
     if (size == 0)
@@ -192,10 +193,10 @@ class Parser {
                    "and F64 are known");
     constexpr std::uint64_t kMost = std::uint64_t{1} << 56;
     const Parsed& shape = entry["shape"];
-    if (!shape.is_array()) return wrong(at, "the shape is no list");
+    if (!shape.is_array()) return wrong(at, "the shape is not a list");
     for (const Parsed& extent : shape) {
       const auto n = number(extent, kMost);
-      if (!n) return wrong(at, "the shape holds what is no extent: " + shown(extent.dump()));
+      if (!n) return wrong(at, "the shape contains an invalid extent: " + shown(extent.dump()));
       if (__builtin_mul_overflow(size, *n, &size) || size > kMost)
         return wrong(at, "the tensor is larger than any file");
       tensor.extents.push_back(static_cast<std::int64_t>(*n));
@@ -204,17 +205,16 @@ class Parser {
     const auto begin =
         places.is_array() && places.size() == 2 ? number(places[0], kMost) : std::nullopt;
     const auto end = begin ? number(places[1], kMost) : std::nullopt;
-    if (!end || *end < *begin)
-      return wrong(at, "data_offsets are not where the bytes begin and end");
+    if (!end || *end < *begin) return wrong(at, "data_offsets are not a beginning and an end");
     tensor.begin = *begin;
     tensor.end = *end;
     if (tensor.end > bytes_.size() - out_.data)
       return wrong(at,
-                   fmt::format("its bytes end at {}, and the file has {} of tensors", tensor.end,
-                               bytes_.size() - out_.data),
-                   "the file may have been cut off");
+                   fmt::format("its bytes end at {}, but the file has only {} bytes of tensors",
+                               tensor.end, bytes_.size() - out_.data),
+                   "the file may be truncated");
     if (tensor.end - tensor.begin != size)
-      return wrong(at, fmt::format("it has {} bytes, and its shape takes {}",
+      return wrong(at, fmt::format("it has {} bytes, but its shape requires {}",
                                    tensor.end - tensor.begin, size));
     out_.tensors.push_back(std::move(tensor));
     return true;

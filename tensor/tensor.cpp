@@ -11,7 +11,7 @@ std::int64_t element_count(const Extents& extents) {
   std::int64_t count = 1;
   for (std::int64_t extent : extents) {
     PW_ASSERT(extent >= 0 && !__builtin_mul_overflow(count, extent, &count),
-              "an extent is negative, or too large a product");
+              "an extent is negative, or their product is too large");
   }
   return count;
 }

@@ -82,7 +82,8 @@ bool call(Fortran<Scalar>* function, DType dtype, const Matrix& a, const Matrix&
 Status lend_blas(const std::string& library) {
   void* const handle = ::dlopen(library.c_str(), RTLD_LAZY | RTLD_NOLOAD);
   if (handle == nullptr)
-    return fail(error_in(library, "PW1222", "the library is not loaded, so it lends no products"));
+    return fail(
+        error_in(library, "PW1222", "the library is not loaded, so its products cannot be used"));
   Blas found;
   found.sgemm = reinterpret_cast<Fortran<float>*>(::dlsym(handle, "sgemm_"));
   found.dgemm = reinterpret_cast<Fortran<double>*>(::dlsym(handle, "dgemm_"));

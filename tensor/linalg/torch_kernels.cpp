@@ -116,7 +116,8 @@ std::int64_t places(const Window& w, std::size_t axis) {
 Status lend_torch(const std::string& library) {
   void* const handle = ::dlopen(library.c_str(), RTLD_LAZY | RTLD_NOLOAD);
   if (handle == nullptr)
-    return fail(error_in(library, "PW1222", "the library is not loaded, so it lends nothing"));
+    return fail(
+        error_in(library, "PW1222", "the library is not loaded, so its kernels cannot be used"));
   TorchFunctions found;
   FunctionFinder find(handle);
   find(found.float32, "aoti_torch_dtype_float32");
@@ -129,7 +130,7 @@ Status lend_torch(const std::string& library) {
   find(found.convolution, "aoti_torch_cpu_mkldnn__convolution_pointwise");
   find(found.linear, "aoti_torch_cpu__linear_pointwise");
   if (!find.missing().empty())
-    return fail(error_in(library, "PW1222", "it lends nothing: " + find.problem()));
+    return fail(error_in(library, "PW1222", "its kernels cannot be used: " + find.problem()));
   static std::mutex lending;  // several threads may look at once; they find the same
   const std::lock_guard<std::mutex> lock(lending);
   if (!(found == lent_functions())) lent_functions() = found;

@@ -464,7 +464,7 @@ TEST_CASE("host functions: a plan runs them in their pieces", "[backends]") {
   options.max_tokens = 64;
   const Plan plan = make_plan(pieces, graph, options).value();
   CHECK_FALSE(plan.steps[0].captured);
-  CHECK(plan.steps[0].reason == "holds op mine.grow, which has no kernel");
+  CHECK(plan.steps[0].reason == "contains op mine.grow, which has no kernel");
   CHECK(plan.mode == "none");
   const auto eager = make_eager();
   Runner runner = Runner::make(pieces, graph, plan, *eager).value();

@@ -90,10 +90,10 @@ class Families(ProgramTest):
             (["qwen2", "--experts", "4"], "qwen2 has no such part"),
             (["llama3", "--kv-rank", "64"], "llama3 has no such part"),
             (["llama", "--head", "64"], "llama has no such part"),
-            (["llama3", "--kv-heads", "5"], "the query heads must be a multiple of it"),
+            (["llama3", "--kv-heads", "5"], "the number of query heads must be a multiple of it"),
             (["llama3", "--tp", "3"], "must be a multiple"),
-            (["llama3", "--tp", "2", "--rank", "2"], "one of the ranks"),
-            (["llama3", "--hidden", "64", "--heads", "4", "--quant", "fp8-group"], "no multiple of --group 128"),
+            (["llama3", "--tp", "2", "--rank", "2"], "below --tp"),
+            (["llama3", "--hidden", "64", "--heads", "4", "--quant", "fp8-group"], "not a multiple of --group 128"),
             (["mixtral", "--experts", "4", "--topk", "5"], "5 is not in 1..4"),
             (["llama3", "--layers", "100000"], "--layers"),
         ):

@@ -97,7 +97,7 @@ class Unsplit(ProgramTest):
         plan = json.loads(self.pwr("plan", self.breaking(), "--no-split").stdout)
         self.assertEqual(plan["mode"], "none")
         self.assertIn("op running is not declared capturable", plan["mode_reason"])
-        self.assertEqual([step["reason"] for step in plan["steps"]], ["holds op running, which must not be captured"])
+        self.assertEqual([step["reason"] for step in plan["steps"]], ["contains op running, which must not be captured"])
         self.assertEqual(self.counters(self.breaking(), "--no-split"), [1, 0, 0, 0, 0])
         for mode in ("full", "full_decode_only", "full_and_piecewise"):
             lowered = json.loads(self.pwr("plan", self.breaking(), "--mode", mode).stdout)

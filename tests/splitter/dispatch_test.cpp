@@ -74,7 +74,7 @@ TEST_CASE("modes: the reason names the op", "[splitter]") {
   CHECK(never.mode_reason == "full is not possible: op attention is not declared capturable");
   const Plan decode = plan_of(Capturable::decode, {.mode = "full"});
   CHECK(decode.mode_reason ==
-        "full is not possible: op attention is capturable with one new token a sequence only");
+        "full is not possible: op attention is capturable only with one new token per sequence");
 }
 
 TEST_CASE("modes: without pieces to capture nothing, or whole decodes, are left", "[splitter]") {
@@ -179,7 +179,7 @@ TEST_CASE("dispatch: decodes alone are captured up to the largest", "[splitter]"
   CHECK(other.mode == DispatchMode::none);
   CHECK(other.key.tokens == 3);
   CHECK(d.explain(requests_of({2, 1}), other) ==
-        "only steps of one new token a sequence are captured whole");
+        "only steps with one new token per sequence are captured whole");
 }
 
 TEST_CASE("dispatch: adapters take the next number that is captured", "[splitter]") {

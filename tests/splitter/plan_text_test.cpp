@@ -191,7 +191,7 @@ TEST_CASE("plan.json: a place that ends before its value does is refused, whatev
           std::string::npos);
   }
   CHECK(reused > 0);
-  CHECK(refused([&](Plan& plan) { crossing(plan).bytes -= 256; }).find("and it needs") !=
+  CHECK(refused([&](Plan& plan) { crossing(plan).bytes -= 256; }).find("but it needs") !=
         std::string::npos);
   CHECK(refused([&](Plan& plan) { plan.memory.slots.pop_back(); }).find("of the graph need one") !=
         std::string::npos);

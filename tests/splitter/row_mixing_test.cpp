@@ -37,7 +37,7 @@ op widened(x: T[*b, d]) {width: int} -> y: T[*b, width] { y = upsample_linear(x)
 
 TEST_CASE("row mixing: what lets one row act on another is named", "[splitter]") {
   CHECK(found("in a: f32[4, n], b: f32[n, 8]  y = mm(a, b)  out y") ==
-        "node y (mm) mixes rows: it adds up over dim n");
+        "node y (mm) mixes rows: it sums over dim n");
   CHECK(found("in p: f32[4, n]  y = keep_topk(p){k = 2}  out y") ==
         "node y (keep_topk) mixes rows: it sorts dim n");
   CHECK(found("in x: f32[n, 4]  y = slice(x){dim = 0, start = n - 1, end = n}  out y") ==
@@ -47,39 +47,39 @@ TEST_CASE("row mixing: what lets one row act on another is named", "[splitter]")
   CHECK(found("in x: f32[n, 4], y: f32[2, 4]  z = cat(x, y){dim = 0}  out z") ==
         "node z (cat) mixes rows: it appends to dim n");
   CHECK(found("in x: f32[n, 4]  y = transpose(x){dim0 = 0, dim1 = 1}  z = reshape(y){shape = [4 * "
-              "n]}  out z") == "node z (reshape) mixes rows: it makes other rows of dim n");
+              "n]}  out z") == "node z (reshape) mixes rows: it forms other rows from dim n");
   CHECK(found("in a: f32[4, 2, n], b: f32[4, n, 8]  y = bmm(a, b)  out y") ==
-        "node y (bmm) mixes rows: it adds up over dim n");
+        "node y (bmm) mixes rows: it sums over dim n");
   CHECK(found("in a: f32[n, 2, 3], b: f32[n, 3, 8]  y = bmm(a, b)  out y") == "");
   const std::string window = "{kernel = [2], stride = [1], padding = [0]}  out y";
   const std::string square = "{kernel = [2, 2], stride = [1, 1], padding = [0, 0]}  out y";
   CHECK(found("in x: f32[4, n]  y = avg_pool(x)" + window) ==
-        "node y (avg_pool) mixes rows: it lets places of dim n meet");
+        "node y (avg_pool) mixes rows: it combines positions of dim n");
   CHECK(found("in x: f32[n, 4]  y = avg_pool(x)" + window) == "");
   CHECK(found("in x: f32[n, 4]  y = avg_pool(x)" + square) ==
-        "node y (avg_pool) mixes rows: it lets places of dim n meet");
+        "node y (avg_pool) mixes rows: it combines positions of dim n");
   CHECK(found("in x: f32[3, n, 4]  y = avg_pool(x)" + window) == "");
   CHECK(found("in x: f32[n, 4, 4]  y = avg_pool(x)" + square) == "");
   CHECK(found("in x: f32[n, 4]  y = upsample_linear(x){size = [n, 4]}  out y") ==
-        "node y (upsample_linear) mixes rows: it lets places of dim n meet");
+        "node y (upsample_linear) mixes rows: it combines positions of dim n");
   CHECK(found("in x: f32[n, 4]  y = upsample_nearest(x){scales = [2.0, 1.0]}  out y") ==
-        "node y (upsample_nearest) mixes rows: it lets places of dim n meet");
+        "node y (upsample_nearest) mixes rows: it combines positions of dim n");
   CHECK(found("in q: f32[1, 2, n, 4]  y, l = scaled_attention(q, q, q, none)  out y") ==
-        "node y (scaled_attention) mixes rows: it lets places of dim n meet");
+        "node y (scaled_attention) mixes rows: it combines positions of dim n");
   CHECK(found("in y: f32[4, n]  q, s = opposite(y)  out q, s") ==
         "node q (opposite) mixes rows: keep_topk sorts dim n");
 }
 
 TEST_CASE("row mixing: an attribute may say how many tokens there are", "[splitter]") {
   CHECK(found("in x: f32[4, 8]  y = upsample_linear(x){size = [8 * n], align = true}  out y") ==
-        "node y (upsample_linear) mixes rows: it lays out as many places as dim 8*n says");
+        "node y (upsample_linear) mixes rows: it sizes an axis by dim 8*n");
   CHECK(found("in x: f32[4, 8, 8]  y = upsample_nearest(x){size = [3, n]}  out y") ==
-        "node y (upsample_nearest) mixes rows: it lays out as many places as dim n says");
+        "node y (upsample_nearest) mixes rows: it sizes an axis by dim n");
   CHECK(found("in x: f32[n, 8]  y = adaptive_avg_pool(x){size = [n]}  out y") ==
-        "node y (adaptive_avg_pool) mixes rows: it lays out as many places as dim n says");
+        "node y (adaptive_avg_pool) mixes rows: it sizes an axis by dim n");
   CHECK(found("in x: f32[n, 8]  y = upsample_linear(x){size = [16]}  out y") == "");
   CHECK(found("in x: f32[4, 8]  y = widened(x){width = n}  out y") ==
-        "node y (widened) mixes rows: upsample_linear lays out as many places as dim n says");
+        "node y (widened) mixes rows: upsample_linear sizes an axis by dim n");
   CHECK(found("in x: f32[n]  y = shares(){count = n}  z = x * y  out z") ==
         "node y (shares) mixes rows: extent counts the rows of dim n");
   CHECK(found("in x: f32[n]  y = iota(){shape = [n]}  z = x * f32(y)  out z") == "");
@@ -115,9 +115,10 @@ TEST_CASE("row mixing: ranks have parts of the padded rows", "[splitter]") {
       "node s (amax) mixes rows: it reduces over dim 2*((n) / (2)), whose padding may be anywhere");
   // Each rank has n rows of its own: the padding lies between those of one and of the next.
   CHECK(found("in x: f32[n, 4]  y = all_gather(x){dim = 0, world = 2, group = \"g\"}  out y") ==
-        "node y (all_gather) mixes rows: its parts of dim n have padding each");
+        "node y (all_gather) mixes rows: it has parts of dim n that are padded separately");
   CHECK(found("in x: f32[2 * n, 4]  y = reduce_scatter(x){dim = 0, world = 2, group = \"g\"}  out "
-              "y") == "node y (reduce_scatter) mixes rows: its parts of dim n have padding each");
+              "y") ==
+        "node y (reduce_scatter) mixes rows: it has parts of dim n that are padded separately");
 }
 
 TEST_CASE("row mixing: a rank's part of padded rows is other rows than of those that are valid",
@@ -125,7 +126,7 @@ TEST_CASE("row mixing: a rank's part of padded rows is other rows than of those 
   const std::string part = "in x: f32[n, 4]  p = shard(x){dim = 0, world = 2, group = \"g\"}  ",
                     gathered = "){dim = 0, world = 2, group = \"g\"}  out y",
                     returned =
-                        " is a rank's part of dim ((n) / (2)), other rows where it is padded";
+                        " is a rank's part of dim ((n) / (2)), whose rows differ if it is padded";
   CHECK(found(part + "out p") == "output p" + returned);
   CHECK(found(part + "y = p / amax(x){dim = 0}  out y") == "output y" + returned);
   CHECK(found(part + "s = sum(p)  out s") == "output s" + returned);
@@ -133,9 +134,10 @@ TEST_CASE("row mixing: a rank's part of padded rows is other rows than of those 
               "0, world = 2, group = \"g\"}  out y") == "output y" + returned);
   // Rows that came as such are not the part of any rank.
   CHECK(found("in r: f32[n / 2, 4], " + part.substr(3) + "y = all_gather(p + r" + gathered) ==
-        "node v (add) mixes rows: its operand r is no rank's part of dim ((n) / (2))");
-  CHECK(found("in r: f32[n / 2, 4]  y = all_gather(r" + gathered) ==
-        "node y (all_gather) mixes rows: its parts of dim ((n) / (2)) have padding each");
+        "node v (add) mixes rows: its operand r is not a rank's part of dim ((n) / (2))");
+  CHECK(
+      found("in r: f32[n / 2, 4]  y = all_gather(r" + gathered) ==
+      "node y (all_gather) mixes rows: it has parts of dim ((n) / (2)) that are padded separately");
   // Without ranks they are the first rows.
   CHECK(found("in r: f32[n / 2, 4]  y = neg(r)  out y") == "");
   CHECK(found(part + "q = neg(p)  y = all_gather(p * q" + gathered) == "");
@@ -148,7 +150,7 @@ TEST_CASE("row mixing: indices of rows", "[splitter]") {
         "node y (index) mixes rows: it counts from the end of dim n");
   CHECK(found(in + "y = index(t, i){wrap = true}  out y") == "");
   CHECK(found(in + "y = index_put(t, x, i)  out y") ==
-        "node y (index_put) mixes rows: it puts rows of dim n to others");
+        "node y (index_put) mixes rows: it moves rows of dim n to others");
   CHECK(found(in + "v, y = sort(x){dim = 0}  out v") == "node v (sort) mixes rows: it sorts dim n");
   CHECK(found(in + "v, y = sort(x)  out v") == "");
   CHECK(found(in + "y = x / extent(){value = n}  out y") ==
