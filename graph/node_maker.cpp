@@ -9,7 +9,7 @@ namespace pw {
 
 NodeMaker::NodeMaker(const ContextPtr& context, std::string name)
     : graph(context, std::move(name)), context_(*context) {
-  graph.trust_names(true);  // prefixes keep them apart
+  graph.trust_names(true);  // prefixes make them unique
 }
 
 ValueId NodeMaker::call(std::string_view op, std::vector<ValueId> operands, Given given,
@@ -60,7 +60,7 @@ const NodeMaker::Call* NodeMaker::infer(std::string_view name, const std::vector
   const OpId op = context_.ops.find(name);
   if (!op.valid())
     return refuse(
-        {error_in("graph " + graph.name, "PW0802", "no op is called `" + std::string(name) + "`",
+        {error_in("graph " + graph.name, "PW0802", "unknown op `" + std::string(name) + "`",
                   "load the op library first")});
   AttributeList list;
   for (const auto& [attribute, value] : given)

@@ -103,7 +103,7 @@ class Skeleton {
     }
     if (at_ >= text_.size()) return std::nullopt;
     ++at_;
-    if (!plain) return ForeignValue{Absent{}, "a list of more than tensors"};
+    if (!plain) return ForeignValue{Absent{}, "a list with items other than tensors"};
     return ForeignValue{std::move(tensors)};
   }
 
@@ -197,7 +197,7 @@ class Refiner {
     if (twin)
       return fail(error_in("op `" + std::string(target) + "`", "PW0514",
                            "a call of `" + std::string(graph_.node_name(node)) +
-                               "` does not fit the declaration of this op: " + why,
+                               "` does not match the declaration of this op: " + why,
                            "correct the declaration, or remove it to keep the op opaque"));
     return std::optional<std::string>(why);
   }

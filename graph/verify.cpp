@@ -58,7 +58,7 @@ class Verifier {
       }
       if (!graph_.alive(n)) report("PW0601", place(n), "a dead node is in the order list");
       if (graph_.previous(n) != previous)
-        report("PW0601", place(n), "the order list is not linked both ways");
+        report("PW0601", place(n), "the order list is not doubly linked");
       if (previous.valid() && graph_.label(previous) >= graph_.label(n))
         report("PW0601", place(n), "the labels of the order list are not ascending");
       previous = n;
@@ -67,7 +67,7 @@ class Verifier {
       report("PW0601", "the order list", "its last node is not the one recorded");
     if (count != graph_.node_count())
       report("PW0601", "the order list",
-             fmt::format("it has {} nodes, the graph {}", count, graph_.node_count()));
+             fmt::format("it has {} nodes, but the graph has {}", count, graph_.node_count()));
     check_counts();
     return found_.empty();
   }
@@ -79,7 +79,7 @@ class Verifier {
     for (std::size_t i = 0; i < counts.size(); ++i)
       if (const OpId op(i); counts[i] != graph_.node_count(op))
         report("PW0601", "the counts of ops",
-               fmt::format("it has {} nodes of `{}`, the graph {}", counts[i], ops[op].name,
+               fmt::format("it has {} nodes of `{}`, but the graph has {}", counts[i], ops[op].name,
                            graph_.node_count(op)));
   }
 
@@ -191,7 +191,7 @@ class Verifier {
     }
     if (*completed == graph_.attributes(n)) return true;
     report("PW0605", place(n),
-           "its attributes are not complete: " + context_.attributes.print(graph_.attributes(n)) +
+           "its attributes are incomplete: " + context_.attributes.print(graph_.attributes(n)) +
                " should be " + context_.attributes.print(*completed));
     return false;
   }
@@ -237,7 +237,7 @@ class Verifier {
     std::set<ValueId> seen;
     const std::vector<ValueId>& written = graph_.written_inputs();
     if (written.size() > graph_.outputs().size())
-      return report("PW0609", "the writes", "they are more than the outputs");
+      return report("PW0609", "the writes", "there are more writes than outputs");
     for (std::size_t i = 0; i < written.size(); ++i) {
       const ValueId input = written[i], value = graph_.outputs()[graph_.returned_count() + i];
       if (!live(input) || !graph_.is_input(input)) {

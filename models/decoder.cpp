@@ -201,7 +201,6 @@ class Decoder : NodeMaker {
   /// Rotates the operands in place, so that later readers of qkv see the rotated values. As in a
   /// functionalised trace, each reader takes its part of the changed tensor. Parts written by
   /// another kernel are extracted again for each use.
-  /// another kernel has written are computed again for each use.
   Heads turned_in_place(ValueId qkv, const Shape& sizes) {
     const Values first = split(qkv, sizes, {"q0", "k0", "v0"});
     const Values second = o_.quant == "none" ? first : split(qkv, sizes, {"q1", "k1", "v1"});

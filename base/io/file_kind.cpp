@@ -55,7 +55,7 @@ std::string file_kind(std::string_view content) {
   for (const Signature& known : kSignatures)
     if (content.size() >= known.at && content.substr(known.at).starts_with(known.bytes))
       return std::string(known.kind);
-  if (byte(0) == 0x80 && byte(1) >= 2 && byte(1) <= 5) return "a pickle, as torch.save wrote them";
+  if (byte(0) == 0x80 && byte(1) >= 2 && byte(1) <= 5) return "a pickle, as written by torch.save";
   if (content.size() > 9 && byte(8) == '{' && byte(9) == '"' && byte(7) == 0 && byte(6) == 0)
     return "safetensors: weights without a graph";
   // A ModelProto begins with ir_version, followed by the producer's name, the graph or opsets.
@@ -90,7 +90,7 @@ Result<std::string> read_text_file(const std::string& path, std::string_view wan
   if (kind.empty() && stated.starts_with("piecewise.") && stated != format)
     kind = "a JSON document of the format " + stated;
   if (kind.empty()) return text;
-  return fail(error_in(path, "PW0005", "this is " + kind, "asked for is " + std::string(wanted)));
+  return fail(error_in(path, "PW0005", "this is " + kind, "expected: " + std::string(wanted)));
 }
 
 std::string known_as(std::string_view text) {
@@ -103,9 +103,9 @@ std::string known_as(std::string_view text) {
   // A model as it was written, not as it was traced.
   if (has("super().__init__(") && text.find("torch.ops.") == std::string_view::npos &&
       text.find(" = None") == std::string_view::npos)
-    return "Python source that is no dump of a graph";
+    return "Python source, not a dump of a graph";
   if (!has("def forward(") && (has("import torch") || (has("def ") && has("):"))))
-    return "Python source that is no dump of a graph";
+    return "Python source, not a dump of a graph";
   return "";
 }
 

@@ -42,7 +42,7 @@ Status flush_standard_output() {
   failure().told = true;
   return fail(error_in("standard output", "PW0001",
                        std::string("cannot write standard output: ") + std::strerror(failure().why),
-                       "what was printed is not complete"));
+                       "the output is incomplete"));
 }
 
 bool names_standard_output(std::string_view path) {

@@ -34,7 +34,7 @@ Reason write_all(int fd, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t n = ::write(fd, bytes.data(), bytes.size());
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return n == 0 ? "nothing more can be written" : last_error();
+    if (n <= 0) return n == 0 ? "no more data can be written" : last_error();
     bytes.remove_prefix(static_cast<std::size_t>(n));
   }
   return {};

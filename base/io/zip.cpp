@@ -91,8 +91,8 @@ tl::unexpected<Diagnostics> Zip::wrong(std::string_view entry, std::string why) 
 
 Result<Zip> Zip::open(std::string_view bytes, std::string file) {
   if (!libzip().problem.empty())
-    return fail(error_in(file, "PW0003", "libzip is not here: " + libzip().problem,
-                         "it reads archives such as .pt2; Debian's package is libzip4"));
+    return fail(error_in(file, "PW0003", "libzip is missing: " + libzip().problem,
+                         "reading archives such as .pt2 requires it; Debian's package is libzip4"));
   Zip out;
   out.file_ = std::move(file);
   ZipError error;
@@ -100,7 +100,7 @@ Result<Zip> Zip::open(std::string_view bytes, std::string file) {
   zip_t* zip = source == nullptr ? nullptr : libzip().open(source, ZIP_RDONLY, &error.error);
   if (zip == nullptr) {
     libzip().free_source(source);
-    return out.wrong("", "this is no zip archive that can be read: " + error.text());
+    return out.wrong("", "this is not a readable zip archive: " + error.text());
   }
   out.archive_ = std::make_shared<Archive>(zip);
   PW_TRY(out.list(bytes.size()));
@@ -116,18 +116,20 @@ Status Zip::list(std::size_t bytes) {
     constexpr std::uint64_t kNeeded = ZIP_STAT_NAME | ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE;
     if (libzip().stat(archive_->zip, static_cast<zip_uint64_t>(i), 0, &about) != 0 ||
         (about.valid & kNeeded) != kNeeded)
-      return wrong("", fmt::format("what it says of entry {} cannot be read", i));
+      return wrong("", fmt::format("its record of entry {} cannot be read", i));
     const std::string name = about.name;
     if (!places_.emplace(name, entries_.size()).second)
-      return wrong(name, "this entry is there twice");
+      return wrong(name, "this entry is duplicated");
     if (is_encrypted(about)) return wrong(name, "this entry is encrypted");
     if (__builtin_add_overflow(packed, about.comp_size, &packed) || packed > bytes)
-      return wrong(name, "the entries up to here are larger than the archive");
+      return wrong(name, "the entries up to this one are larger than the archive");
     if (__builtin_add_overflow(unpacked, about.size, &unpacked) ||
         unpacked > kSmall + kMostUnpacked * bytes)
-      return wrong(name, fmt::format("the entries up to here unpack to more than {} times the "
-                                     "archive; such an archive is not unpacked",
-                                     kMostUnpacked));
+      return wrong(
+          name,
+          fmt::format(
+              "the entries up to this one unpack to more than {} times the size of the archive",
+              kMostUnpacked));
     entries_.push_back({name, about.size});
   }
   return {};
@@ -140,9 +142,9 @@ const ZipEntry* Zip::find(std::string_view name) const {
 
 Result<std::string> Zip::read(std::string_view name, std::size_t limit) const {
   const ZipEntry* entry = find(name);
-  if (entry == nullptr) return wrong(name, "there is no such entry");
+  if (entry == nullptr) return wrong(name, "the entry does not exist");
   if (entry->size > limit)
-    return wrong(name, fmt::format("it has {} bytes, and at most {} are read", entry->size, limit));
+    return wrong(name, fmt::format("it has {} bytes; the limit is {}", entry->size, limit));
   const std::shared_ptr<zip_file_t> file(
       libzip().open_entry(archive_->zip, static_cast<zip_uint64_t>(entry - entries_.data()), 0),
       [](zip_file_t* opened) {
@@ -153,12 +155,12 @@ Result<std::string> Zip::read(std::string_view name, std::size_t limit) const {
   std::size_t done = 0;
   while (done < out.size()) {
     const std::int64_t n = libzip().read(file.get(), out.data() + done, out.size() - done);
-    if (n <= 0) return wrong(name, "the entry is damaged, or ends early");
+    if (n <= 0) return wrong(name, "the entry is damaged or ends early");
     done += static_cast<std::size_t>(n);
   }
   char more = 0;  // libzip compares the checksum where it finds the end
   if (libzip().read(file.get(), &more, 1) != 0)
-    return wrong(name, "the entry is damaged: its checksum or its size is wrong");
+    return wrong(name, "the entry is damaged: its checksum or size is wrong");
   return out;
 }
 

@@ -6,7 +6,7 @@
 //    or the inputs), of its uses (`down`), of both (`whole`), or of its neighbourhood within 4, 2
 //    or 1 edges (`around`, colour refinement as by Weisfeiler and Leman);
 //  * equal names where more neighbours agree than not;
-//  * neighbours of pairs, where label and slot tell them apart (`spread`);
+//  * neighbours of pairs, where label and slot distinguish them (`spread`);
 //  * equal keys in order, where there are equally many on both sides.
 //
 // The first kind that gives a pair ends a round, since each pair makes the hashes around it more
@@ -64,7 +64,7 @@ std::uint64_t whole(const Side& side, std::uint32_t item) {
   return combine(side.up[item], side.down[item]);
 }
 
-// Items of which a key says something.
+// Filters for the items to which a key applies.
 bool any(const Side& /*side*/, std::uint32_t /*item*/) { return true; }
 bool has_operands(const Side& side, std::uint32_t item) {
   return !side.flat.operands(item).empty();
@@ -149,7 +149,8 @@ class Matcher {
       if (a.namesake[i] == kNoItem) return false;
     return true;
   }
-  /// An input is what its name says: where all have the same names, else where its users agree.
+  /// Pairs inputs of equal names: all of them if both graphs have the same names, else those whose
+  /// users agree.
   void pair_inputs() {
     const bool all = same_input_names();
     for (std::uint32_t i = 0; i < sides_[0].flat.inputs(); ++i) {
@@ -160,7 +161,7 @@ class Matcher {
   }
 
   // ---- stages
-  /// `strict`: op, attributes and types; else the op alone.
+  /// Labels all items. `strict`: by op, attributes and types; otherwise by the op alone.
   void label_all(bool strict) {
     for (Side& side : sides_) {
       side.label.resize(side.flat.size());
@@ -170,8 +171,8 @@ class Matcher {
     }
   }
 
-  /// What has equal labels, until nothing more is found; without `strict` labels only what is told
-  /// by what is matched.
+  /// Pairs items with equal labels until no more are found. Without `strict` labels, only items
+  /// that matched neighbours determine.
   void stage(bool strict) {
     for (Side& side : sides_) {
       side.up = side.down = side.around = side.label;
@@ -309,8 +310,8 @@ class Matcher {
     });
   }
 
-  /// Equals are paired as they come. What reads one of several equals waits, where `ready` is
-  /// asked, for the choice between those.
+  /// Pairs equal items in order. With `ready`, an item that reads one of several equal items waits
+  /// until those are paired.
   template <class Key, class Filter>
   void pair_in_order(const Key& key, const Filter& filter) {
     buckets(key, filter, [&](auto a, auto b) {

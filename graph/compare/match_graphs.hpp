@@ -1,6 +1,6 @@
-// Which inputs and nodes of two graphs correspond, where no journal tells. A pair may still differ;
-// graph_diff says in what. Bounded rounds, each linear in the unmatched items but for sorting. The
-// algorithm is described in match_graphs.cpp.
+// Finds the corresponding inputs and nodes of two graphs without a journal. A pair may still
+// differ; graph_diff reports how. Bounded rounds, each linear in the unmatched items but for
+// sorting. The algorithm is described in match_graphs.cpp.
 #pragma once
 
 #include <cstddef>

@@ -159,7 +159,8 @@ Result<Attribute> Evaluator::repeated(const Expr& e, const Attribute& list,
   constexpr std::int64_t kMost = std::int64_t{1} << 16;
   const auto* count = std::get_if<std::int64_t>(&times);
   if (count == nullptr || *count < 0 || *count > kMost)
-    return error(e, "`" + print(e.args[1]) + "` is how often a list stands here, and is " +
+    return error(e, "`" + print(e.args[1]) +
+                        "` must be the number of repetitions of a list, but is " +
                         context_.attributes.print(times));
   const auto repeat = [&](const auto& items) {
     std::decay_t<decltype(items)> out;
@@ -360,7 +361,7 @@ Result<Truth> Evaluator::replicated(const Expr& e, std::string* why, int depth) 
   Result<Attribute> group = value(e.args[1], depth + 1);
   if (!group) return forward(group);
   const auto* over = std::get_if<std::string>(&*group);
-  if (over == nullptr) return error(e.args[1], "a group of ranks is a string");
+  if (over == nullptr) return error(e.args[1], "a group of ranks must be a string");
   std::vector<ValueId> values = PW_TRY(tensors(e));
   Truth all = Truth::yes;
   for (ValueId v : values) {
@@ -490,7 +491,7 @@ Result<Truth> Evaluator::compare(const Expr& e, std::string* why, int depth) {
                                        : *p >= *q;
       t = holds ? Truth::yes : Truth::no;
     } else {
-      return error(e, "`" + print(e) + "` compares things that have no order");
+      return error(e, "`" + print(e) + "` compares values that have no order");
     }
   }
   if (t != Truth::yes && why)

@@ -94,7 +94,7 @@ class Instantiator {
       return fail(e.span, "PW0306",
                   fmt::format("{} is {}, but only {} are supported here", print(e),
                               name(found->dtype), floating ? "floating dtypes" : "integers and b8"),
-                  "a cast makes it one: `" + std::string(floating ? "f32" : "i64") + "(x)`");
+                  "cast it: `" + std::string(floating ? "f32" : "i64") + "(x)`");
     return found;
   }
   Result<std::optional<Shape>> call(ShapeFunction function, const Expr& e, int result_index) {

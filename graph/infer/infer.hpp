@@ -1,4 +1,4 @@
-// Result types under what a graph knows of its symbols.
+// Result types under the facts of a graph about its symbols.
 #pragma once
 
 #include <span>

@@ -161,7 +161,8 @@ Out sliced(const ShapeCall& call) {  // (*s, dim, start, end, step)
   if (!end) return forward(end);
   Result<std::int64_t> step = int_at(call, 4);
   if (!step) return forward(step);
-  if (*step < 1) return bad(call, fmt::format("the step of a slice is at least 1, not {}", *step));
+  if (*step < 1)
+    return bad(call, fmt::format("the step of a slice must be at least 1, not {}", *step));
   DimId size = s[axis];
   start = slice_bound(call, *start, size);
   end = slice_bound(call, *end, size);
@@ -188,7 +189,7 @@ Out split_part(const ShapeCall& call) {
     for (DimId d : sizes) sum = dims.add(sum, d);
     if (!call.same(sum, s[axis]))
       return bad(
-          call, fmt::format("the sizes {} of a split add up to {}, not to {}",
+          call, fmt::format("the sizes {} of a split sum to {}, not {}",
                             call.context.types.print(sizes), dims.print(sum), dims.print(s[axis])));
   }
   auto i = static_cast<std::size_t>(call.result_index);
@@ -268,13 +269,13 @@ Result<Shape> read_by_indices(const ShapeCall& call, const Shape& s, std::size_t
   const std::size_t count = call.operands.size() - std::min(first, call.operands.size());
   if (count == 0) return bad(call, "there is no tensor of indices");
   if (axis + count > s.size())
-    return bad(call, fmt::format("{} axes are indexed from axis {} on, in a tensor of rank {}",
-                                 count, axis, s.size()));
+    return bad(call, fmt::format("{} axes are indexed from axis {} in a tensor of rank {}", count,
+                                 axis, s.size()));
   Shape indices;
   for (TypeId t : call.operands.subspan(first)) {
     if (t == Types::unknown()) return bad(call, "the type of an index is not known");
     if (is_float(call.context.types[t].dtype) || call.context.types[t].dtype == DType::b8)
-      return bad(call, "an index is an integer");
+      return bad(call, "an index must be an integer");
     PW_TRY(widen(call, indices, call.context.types[t].shape));
   }
   const auto from = s.begin() + static_cast<std::ptrdiff_t>(axis);

@@ -22,13 +22,11 @@ std::optional<FactProblem> wrong_role(const Facts& known, std::string_view symbo
     return FactProblem{"role", "PW1008", "the only role is `tokens`", ""};
   const std::string other = known.tokens();
   if (fact.role == "tokens" && !other.empty() && other != symbol)
-    return FactProblem{
-        "role", "PW1008",
-        fmt::format("a second symbol with the role `tokens`; the first is `{}`", other),
-        "only one symbol can count the tokens of a step"};
+    return FactProblem{"role", "PW1008",
+                       fmt::format("duplicate role `tokens`: `{}` has it already", other),
+                       "only one symbol can count the tokens of a step"};
   if (fact.role == "tokens" && greatest_value(fact) < 1)
-    return FactProblem{"", "PW1008", "no step has tokens: the greatest value is 0",
-                       "raise the maximum"};
+    return FactProblem{"", "PW1008", "no step has tokens: the maximum is 0", "raise the maximum"};
   return std::nullopt;
 }
 
@@ -56,8 +54,7 @@ std::optional<FactProblem> problem_of(const Facts& known, std::string_view symbo
   if (auto wrong = out_of_range("multiple", fact.multiple, 1)) return wrong;
   if (fact.min > fact.max)
     return FactProblem{
-        "", "PW1008",
-        fmt::format("the least value {} is above the greatest {}", fact.min, fact.max), ""};
+        "", "PW1008", fmt::format("the minimum {} exceeds the maximum {}", fact.min, fact.max), ""};
   if (least_value(fact) > greatest_value(fact))
     return FactProblem{
         "", "PW1008",

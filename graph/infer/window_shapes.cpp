@@ -176,7 +176,8 @@ Out unconvolved(const ShapeCall& call) {
   if (!size) return forward(size);
   PW_TRY(check_rank(call, y, w.size()));
   std::int64_t groups = PW_TRY(number_at(call, 6));
-  if (size->size() + 2 != y.size()) return no_window(call, "the size has an extent for each axis");
+  if (size->size() + 2 != y.size())
+    return no_window(call, "the size must have an extent for each axis");
   Dims& dims = call.context.dims;
   Shape x = {y[0], dims.mul(w[1], dims.constant(groups))};
   x.insert(x.end(), size->begin(), size->end());
@@ -192,7 +193,7 @@ Out convolving(const ShapeCall& call) {
   Shape kernel = PW_TRY(list_at(call, 2));
   PW_TRY(check_rank(call, y, x.size()));
   std::int64_t groups = PW_TRY(number_at(call, 6));
-  if (groups < 1) return no_window(call, "there is at least one group");
+  if (groups < 1) return no_window(call, "the number of groups must be at least 1");
   Dims& dims = call.context.dims;
   Shape w = {y[1], dims.div(x[1], dims.constant(groups))};
   if (!w[1].valid()) return no_window(call, "the channels are out of range");

@@ -101,11 +101,11 @@ class Implied {
         fmt::format("state its final contents at the end of the graph: `write {} = …`", input);
     if (origin.part) return {node, fmt::format("`{}` writes into a view of `{}`", op, input), say};
     if (!write.contents.valid())
-      return {node, fmt::format("`{}` writes `{}`, and no result is what it holds then", op, input),
+      return {node, fmt::format("`{}` writes `{}`, but no result has its new contents", op, input),
               fmt::format("declare a result of the op `from {}`", operand_name(node, write))};
     if (write.written != latest)
       return {node,
-              fmt::format("`{}` writes `{}`, which `{}` has written already", op,
+              fmt::format("`{}` writes `{}`, which `{}` has already written", op,
                           graph_.value_name(write.written), graph_.value_name(latest)),
               fmt::format("give it `{}`, or {}", graph_.value_name(latest), say)};
     if (graph_.type(write.contents) != graph_.type(origin.root))

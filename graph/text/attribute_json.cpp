@@ -127,8 +127,9 @@ bool AttributeReader::attribute(const Tree& tree, const Pointer& pointer, Attrib
 bool AttributeReader::object(const Tree& tree, const Pointer& pointer, Attribute& out) {
   if (!check_.known_keys(tree, {"dim", "dtype", "float", "floats", "strs"}, pointer)) return false;
   if (tree.keys.size() != 1)
-    return check_.error(pointer, "PW1005",
-                        "an attribute object has one member: dim, dtype, float, floats or strs");
+    return check_.error(
+        pointer, "PW1005",
+        "an attribute object must have one member: dim, dtype, float, floats or strs");
   const Tree& value = tree.items[0];
   if (tree.keys[0] == "dim") {
     DimId d;

@@ -95,11 +95,12 @@ class BinaryReader {
     return fail(error_in(file_, "PW1040", std::move(why), "copy or write it again"));
   }
   [[nodiscard]] tl::unexpected<Diagnostics> wrong(std::string why) const {
-    return fail(error_in(file_, "PW1041", std::move(why), "only a faulty program writes this"));
+    return fail(
+        error_in(file_, "PW1041", std::move(why), "this is a bug in the program that wrote it"));
   }
 
   Status header() {
-    if (bytes_.size() < binary::kHeader) return damaged("the file is cut off in its header");
+    if (bytes_.size() < binary::kHeader) return damaged("the file ends in its header");
     const std::uint32_t version = number_at(bytes_, binary::kMagic.size());
     if (version != binary::kVersion)
       return fail(error_in(file_, "PW1040", fmt::format("its version is {}", version),
@@ -112,7 +113,7 @@ class BinaryReader {
       end += std::size_t{4} * binary::kWidths[i] * counts_[i];
     }
     if (end != bytes_.size())
-      return damaged(fmt::format("it has {} bytes, and its header says {}", bytes_.size(), end));
+      return damaged(fmt::format("it has {} bytes, but its header states {}", bytes_.size(), end));
     const std::size_t place = binary::kMagic.size() + 4;
     const std::uint64_t stated =
         number_at(bytes_, place) | std::uint64_t{number_at(bytes_, place + 4)} << 32;

@@ -207,9 +207,9 @@ class Reader {
       for (InputKind k : {InputKind::input, InputKind::weight, InputKind::buffer})
         if (word(kind) == name(k)) record.kind = k, found = true;
       if (!found)
-        ok = check_.error(
-            pointer / "kind", "PW1005",
-            fmt::format("a kind is input, weight or buffer, not `{}`", word(kind).substr(0, 40)));
+        ok = check_.error(pointer / "kind", "PW1005",
+                          fmt::format("a kind must be input, weight or buffer, not `{}`",
+                                      word(kind).substr(0, 40)));
     }
     ok = replicated(tree, pointer / "replicated", record) && ok;
     if (ok) inputs_.push_back(std::move(record));

@@ -121,7 +121,7 @@ class Scanner {
       if (c == '\\') return escaped_string(begin);
       if (!plain(c)) return {};
     }
-    return syntax("a string that does not end"), std::string_view();
+    return syntax("the string is not closed"), std::string_view();
   }
   std::string_view fitting(std::string_view text) {
     if (text.size() <= kMaxString) return text;
@@ -171,7 +171,7 @@ class Scanner {
         text += text_.substr(from, at_ - from);
       }
     }
-    return syntax("a string that does not end"), std::string_view();
+    return syntax("the string is not closed"), std::string_view();
   }
   bool escape(std::string& text) {
     ++at_;

@@ -44,7 +44,7 @@ class DimReader {
     return true;
   }
   TextResult<DimId> checked(DimId dim, std::size_t offset) const {
-    if (!dim.valid()) return wrong(offset, "the dim does not fit 64 bits, or divides by zero");
+    if (!dim.valid()) return wrong(offset, "the dim does not fit in 64 bits, or divides by zero");
     return dim;
   }
 
@@ -87,8 +87,7 @@ class DimReader {
     TextResult<DimId> exponent = atom(depth);
     if (!exponent) return exponent;
     std::optional<std::int64_t> times = dims_.value(*exponent);
-    if (!times || *times < 0 || *times > 8)
-      return wrong(offset, "an exponent is a number from 0 to 8");
+    if (!times || *times < 0 || *times > 8) return wrong(offset, "an exponent must be from 0 to 8");
     DimId result = dims_.constant(1);
     for (std::int64_t i = 0; i < *times && result.valid(); ++i) result = dims_.mul(result, *base);
     return checked(result, offset);
@@ -265,7 +264,7 @@ TextResult<Shape> parse_shape(Context& context, std::string_view text, std::size
       return wrong(base + begin + dim.error().offset, dim.error().message, dim.error().help);
     std::optional<std::int64_t> value = context.dims.value(*dim);
     if (value && (*value < 0 || *value > kMaxDim))
-      return wrong(base + begin, "a dim is from 0 to 2^40, not " + std::to_string(*value));
+      return wrong(base + begin, "a dim must be from 0 to 2^40, not " + std::to_string(*value));
     shape.push_back(*dim);
     begin = i + 1;
   }

@@ -17,7 +17,7 @@ inline constexpr std::size_t kMaxRank = 32;
 inline constexpr std::size_t kMaxDimText = 512;  ///< bytes of one dim
 inline constexpr int kMaxDimNesting = 32;        ///< parentheses in one dim
 
-/// Error and the byte of the text where it occurred; the caller knows the text's own place.
+/// Error and the byte of the text where it occurred; the caller has the text's own place.
 struct TextError {
   std::size_t offset = 0;
   std::string message;

@@ -172,7 +172,7 @@ class Memory(ProgramTest):
 
     def test_an_assumed_write_stops_where_sharing_is_not_sure(self):
         text = "def forward(self, x):\n    a = torch.ops.my.make(x)\n    b = torch.ops.aten.reshape.default(a, [6])\n    c = torch.ops.my.use(b)\n    d = torch.ops.aten.neg.default(a)\n    return (c, d)\n"
-        self.assertIn("nothing states what `my.use` writes", self.pwr("import", self.file("m.fx.txt", text)).stderr)
+        self.assertIn("`my.use` has no known signature", self.pwr("import", self.file("m.fx.txt", text)).stderr)
 
     SLICED = """class G(torch.nn.Module):
     def forward(self, s77: "Sym(s77)", x: "f32[s77, 2]"):

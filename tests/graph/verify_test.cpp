@@ -100,7 +100,7 @@ TEST_CASE("verify: attributes are declared, complete, and of their kind", "[grap
   Attributes& attributes = small.context->attributes;
   NameId eps = small.context->strings.intern("eps"), other = small.context->strings.intern("other");
   small.graph.set_attributes(small.norm, Attributes::empty());
-  small.expect("PW0605", "not complete");
+  small.expect("PW0605", "incomplete");
   small.graph.set_attributes(small.norm, attributes.intern({{eps, 1e-6}, {other, true}}));
   small.expect("PW0605", "no attribute `other`");
   small.graph.set_attributes(small.norm, attributes.intern({{eps, std::string("small")}}));

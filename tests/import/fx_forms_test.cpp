@@ -309,14 +309,14 @@ TEST_CASE("forms: files that are no FX text are called what they are", "[graph][
   using namespace std::string_literals;
   const std::pair<std::string, std::string> cases[] = {
       {"PK\x03\x04\x14\0\0"s, "a zip file: torch.export's .pt2, or torch.save's?"},
-      {"\x80\x02}q\0."s, "a pickle, as torch.save wrote them"},
+      {"\x80\x02}q\0."s, "a pickle, as written by torch.save"},
       {"\x08\x0a\x12\x07pytorch\x3a\x10"s, "an ONNX file"},
       {"\x1f\x8b\x08\0"s, "a gzip file"},
-      {"import torch\n\nx = torch.zeros(3)\n", "Python source that is no dump of a graph"},
+      {"import torch\n\nx = torch.zeros(3)\n", "Python source, not a dump of a graph"},
       {"class M(nn.Module):\n    def __init__(self):\n        super().__init__()\n    def "
        "forward(self, "
        "x):\n        return x + 1\nm = M()\n",
-       "Python source that is no dump of a graph"},
+       "Python source, not a dump of a graph"},
       {"graph(%x : Tensor):\n  %y : Tensor = aten::relu(%x)\n  return (%y)\n",
        "TorchScript's graph"},
       {"HloModule jit_f\n", "XLA's HLO"},

@@ -72,12 +72,12 @@ TEST_CASE("writes: where nothing says what an input holds, the place and a way t
     const char *body, *statement, *message, *help;
   };
   const Case cases[] = {
-      {"y = put(c, x)  w = put(c, z)  out y, w", "put(c, z)", "which `y` has written already",
+      {"y = put(c, x)  w = put(c, z)  out y, w", "put(c, z)", "which `y` has already written",
        "give it `y`"},
-      {"p, s, q = both(c, c, x)  out s", "both(c, c, x)", "has written already", "give it `p`"},
+      {"p, s, q = both(c, c, x)  out s", "both(c, c, x)", "has already written", "give it `p`"},
       {"y = flat(reshape(c){shape = [8]}, reshape(x){shape = [8]})  out y", "flat(",
        "a view of `c`", "`write c = …`"},
-      {"y = silent(c, x)  out y", "silent(c, x)", "no result is what it holds then", "`from c`"},
+      {"y = silent(c, x)  out y", "silent(c, x)", "no result has its new contents", "`from c`"},
   };
   for (const auto& [body, statement, message, help] : cases) {
     const auto context = std::make_shared<Context>();

@@ -45,9 +45,8 @@ TEST_CASE("zip: stored and packed entries read back", "[zip]") {
   CHECK(zip->read("a/b", 100).value() == "hello");
   CHECK(zip->read("empty", 0).value().empty());
   CHECK(zip->read("c", 5000).value() == long_text);
-  CHECK(refused_entry(zip->read("c", 4999)) ==
-        "a.zip at c: it has 5000 bytes, and at most 4999 are read");
-  CHECK(refused_entry(zip->read("d", 1)) == "a.zip at d: there is no such entry");
+  CHECK(refused_entry(zip->read("c", 4999)) == "a.zip at c: it has 5000 bytes; the limit is 4999");
+  CHECK(refused_entry(zip->read("d", 1)) == "a.zip at d: the entry does not exist");
 }
 
 TEST_CASE("zip: damage is found by the checksum", "[zip]") {
@@ -59,17 +58,17 @@ TEST_CASE("zip: damage is found by the checksum", "[zip]") {
 
 TEST_CASE("zip: what is no archive, or lies, is refused", "[zip]") {
   const std::string bytes = zip_of({{"first", "1"}, {"other", "2"}});
-  CHECK(refused_zip("PK\x03\x04").find("this is no zip archive that can be read") == 0);
+  CHECK(refused_zip("PK\x03\x04").find("this is not a readable zip archive") == 0);
   CHECK(Zip::open("", "a.zip").value().entries().empty());
-  CHECK(refused_zip(bytes.substr(0, bytes.size() / 2)).find("this is no zip archive") == 0);
-  CHECK(refused_zip(replaced(bytes, "other", "first")) == "this entry is there twice");
+  CHECK(refused_zip(bytes.substr(0, bytes.size() / 2)).find("this is not a readable zip archive") ==
+        0);
+  CHECK(refused_zip(replaced(bytes, "other", "first")) == "this entry is duplicated");
 }
 
 TEST_CASE("zip: an archive that unpacks to far more than it is, is not unpacked", "[zip]") {
   const std::string zeros(std::size_t{70} << 20, '\0');
   CHECK(refused_zip(zip_of({{"a", zeros, true}})) ==
-        "the entries up to here unpack to more than 16 times the archive; such an archive is not "
-        "unpacked");
+        "the entries up to this one unpack to more than 16 times the size of the archive");
 }
 
 TEST_CASE("zip: no cut of an archive does worse than be refused", "[zip]") {

@@ -81,7 +81,7 @@ TEST_CASE("plan: the toy model", "[splitter]") {
   REQUIRE(plan->steps.size() == 5);
   CHECK(plan->steps[0].captured);
   CHECK_FALSE(plan->steps[1].captured);
-  CHECK(plan->steps[1].reason == "holds splitting op attention");
+  CHECK(plan->steps[1].reason == "contains splitting op attention");
   check_plan(plan->memory);
   CHECK(plan->memory.slots.size() == 7);
   CHECK(plan->memory.live_bytes == 3 * 64 * 8 * 4);  // what enters, is inside and leaves a piece
