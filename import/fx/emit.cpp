@@ -197,7 +197,8 @@ bool Converter::assume(Compare op, DimId size, std::int64_t bound, std::string_v
   return true;
 }
 
-// The value's extents under the facts, where they are those that are stated and were not yet.
+// Returns the extents under the facts, if these make the extents equal the stated ones and change
+// them.
 std::optional<Shape> Converter::settled(const Type& have, const Type& stated, const Facts& facts) {
   Shape out;
   for (std::size_t i = 0; i < have.shape.size(); ++i) {
@@ -208,8 +209,8 @@ std::optional<Shape> Converter::settled(const Type& have, const Type& stated, co
   return out == have.shape ? std::nullopt : std::optional(std::move(out));
 }
 
-// A stated type is right: where it depends on how the bounds of a slice compare with a symbol, that
-// is known from it.
+// A stated type is trusted: if it depends on how the bounds of a slice compare with a symbol, it
+// determines that order.
 bool Converter::assume_stated(ValueId value, const Wanted& wanted) {
   const Type have = *type_of(value), stated = context_.types[wanted.type];
   if (have.dtype != stated.dtype || have.shape.size() != stated.shape.size()) return false;

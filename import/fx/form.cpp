@@ -13,7 +13,8 @@ namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// The length of "[rank0]:V1122 14:50:03.198000 17894 torch/x.py:2987] [0/0] [__graph_code] ", or 0.
+// Returns the length of a prefix like
+// "[rank0]:V1122 14:50:03.198000 17894 torch/x.py:2987] [0/0] [__graph_code] ", or 0.
 std::size_t log_prefix(std::string_view line) {
   std::size_t at = 0;
   while (line.substr(at).starts_with("[rank")) {
@@ -42,7 +43,8 @@ std::size_t log_prefix(std::string_view line) {
   return at + after;
 }
 
-// The same of "[2023-04-10 12:28:11,630] torch._functorch.aot_autograd.__aot_graphs: [INFO] ".
+// Returns the length of "[2023-04-10 12:28:11,630] torch._functorch.aot_autograd.__aot_graphs:
+// [INFO] ".
 std::size_t old_log_prefix(std::string_view line) {
   if (line.size() < 30 || line[0] != '[' || !is_digit(line[1]) || line[5] != '-') return 0;
   for (std::string_view level : {"[INFO] ", "[DEBUG] ", "[WARNING] ", "[ERROR] "})
@@ -51,7 +53,7 @@ std::size_t old_log_prefix(std::string_view line) {
   return 0;
 }
 
-// Where `class X(…):` begins; a log puts a path before it.
+// Returns the position of `class X(…):`; a log puts a path before it.
 std::size_t class_at(std::string_view content) {
   if (!content.ends_with(":")) return std::string_view::npos;
   const std::size_t at = content.find("class ");
@@ -104,7 +106,7 @@ class Finder {
   }
 
  private:
-  // What is going on in the lines of one prefix; a log may mix the lines of several threads.
+  // State of the lines with one prefix; a log may mix the lines of several threads.
   struct Stream {
     std::optional<std::size_t> graph;  // open
     std::size_t indent = 0;            // of its class or function
@@ -194,7 +196,7 @@ class Finder {
     keep(s, at, at, end);
   }
 
-  // Whether the graph so far calls a submodule of this name.
+  // Returns true if the graph so far calls a submodule of this name.
   bool calls(const GraphText& graph, const std::string& name) const {
     const std::string call = "self." + name;
     for (const auto& [begin, end] : graph.parts)

@@ -42,8 +42,8 @@ Result<ValueId> Converter::read(TensorId id, const Site& site) {
   return value;
 }
 
-// A view: what it was, where no write since then touched it; what was written to it, if that came
-// last; else its base is read.
+// Reads a view: its old value if no later write touched it, the written value if that write came
+// last, otherwise a part of its base.
 Result<ValueId> Converter::read_view(TensorId id, const Site& site) {
   const std::vector<Write>& writes = memory_.storage_of(id).writes;
   const std::size_t seen = memory_.tensors[id].seen;
@@ -62,7 +62,7 @@ Result<ValueId> Converter::read_view(TensorId id, const Site& site) {
   return derive(*value, memory_.tensors[id].steps, site);
 }
 
-// The contents after the writes from `first` on that are to it or to parts of it.
+// Returns the contents after the writes from `first` on to the tensor or to parts of it.
 Result<ValueId> Converter::replay(TensorId id, std::size_t first, const Site& site) {
   ValueId value = memory_.tensors[id].value;
   for (std::size_t i = std::max(first, memory_.tensors[id].seen);
@@ -261,8 +261,8 @@ Result<ValueId> Converter::put_back_slice(const ViewStep& step, ValueId old, Val
   return whole->front();
 }
 
-// Every stride-th element from `start` on. All but the last are the first of a group of `stride`
-// elements, so that they are replaced as a column; the last may have fewer after it.
+// Replaces every stride-th element from `start` on. All but the last are the first of a group of
+// `stride` elements, so that they are replaced as a column; the last may have fewer after it.
 Result<ValueId> Converter::put_back_strided(ValueId old, ValueId part, std::int64_t axis,
                                             DimId start, std::int64_t stride, const Site& site) {
   Dims& dims = context_.dims;
@@ -336,8 +336,8 @@ tl::unexpected<Diagnostics> Converter::refuse_unsure(TensorId written, TensorId 
 
 // ---- sharing
 
-// What a call returns of what it was given: those results that only views lead to from an argument
-// are views of it in memory, too.
+// Finds results that share memory with arguments: a result that only views connect to an argument
+// is a view of it in memory too.
 TensorId Converter::tensor_of_result(ValueId result, std::span<const Value* const> arguments,
                                      std::size_t first_new, std::string_view target) {
   std::vector<ViewStep> steps;
@@ -360,7 +360,7 @@ TensorId Converter::tensor_of_result(ValueId result, std::span<const Value* cons
   return memory_.add_storage(result, fresh_strides(result, arguments));
 }
 
-// Strides are known where each step's are; `reshape` and `contiguous` copy where they must.
+// Strides are known if those of each step are; `reshape` and `contiguous` copy if they must.
 TensorId Converter::add_view(const Value& base, std::vector<ViewStep> steps, ValueId value,
                              std::string_view target) {
   const std::optional<Shape> known = memory_.tensors[base.handle].strides;
