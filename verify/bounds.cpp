@@ -38,7 +38,7 @@ StepKind kind_of(Primitive op) {
   return is_pointwise(op) ? StepKind::pointwise : StepKind::other;
 }
 
-/// The element type that an engine adds up in.
+/// The element type of an engine's accumulators.
 DType accumulator_of(DType dtype) { return dtype == DType::f64 ? DType::f64 : DType::f32; }
 
 Array array_of(const Numbers& numbers, const Extents& extents) {
@@ -49,12 +49,12 @@ Array array_of(const Numbers& numbers, const Extents& extents) {
 
 }  // namespace
 
-/// A value of one rank. Empty vectors stand for no error, for the magnitudes of `exact`, and for
-/// elements that all stayed inside.
+/// A value of one rank. Empty vectors mean: no error, the magnitudes of `exact`, all elements
+/// inside.
 struct Traced {
   Array exact;
   Numbers error;
-  Numbers sum;  ///< of the magnitudes that the element was added up from
+  Numbers sum;  ///< sum of the magnitudes of the element's terms
   std::vector<RangeState> reach;
 
   [[nodiscard]] std::size_t count() const { return static_cast<std::size_t>(exact.count()); }
@@ -128,7 +128,7 @@ class BoundedRun {
   using Results = std::vector<std::vector<Array>>;          ///< by rank
   using ByRank = std::vector<std::vector<Numbers>>;         ///< of each operand or result
 
-  /// What the step gives for these operands, of f64 or as the interpreter stores them.
+  /// Runs the step on these operands, in f64 or as the interpreter stores them.
   Result<Results> evaluate(const BoundedProgram::Step& step, const Operands& operands) const {
     std::vector<Call> calls;
     for (std::size_t rank = 0; rank < operands.size(); ++rank) {
@@ -168,7 +168,7 @@ class BoundedRun {
   [[nodiscard]] DType dtype_of(ValueId value) const {
     return graph_.context().types[graph_.type(value)].dtype;
   }
-  /// Returns true if an operand is numbers that the result is made of, and not an index or a mask.
+  /// Returns true if an operand contributes numbers to the result, unlike an index or a mask.
   [[nodiscard]] bool is_data(const BoundedProgram::Step& step, std::size_t i) const {
     const ValueId value = graph_.operand(step.node, i);
     if (!value.valid()) return false;
@@ -182,7 +182,7 @@ class BoundedRun {
            !is_float(dtype_of(graph_.operand(step.node, 0)));
   }
 
-  /// Runs the step with other numbers in the place of those that its results are made of.
+  /// Runs the step with other numbers for the operands that contribute numbers.
   template <class Of>
   Result<ByRank> apply(const BoundedProgram::Step& step, const Of& of) const {
     const std::size_t count = graph_.operand_count(step.node);
@@ -272,7 +272,7 @@ class BoundedRun {
     return step.output ? unit_of(dtype) : std::min(unit_of(dtype), options_.coarsest);
   }
 
-  /// Integers are exact, and nothing is known of what is made of uncertain ones.
+  /// Integers are exact; the results of uncertain ones are unknown.
   Status integers(const BoundedProgram::Step& step) {
     PW_TRY(spread_reach(step, true));
     bool exact = true;
@@ -375,7 +375,7 @@ class BoundedRun {
     y.sum = std::move(sum);
   }
 
-  /// Each level of reach that an operand has, where it takes part. Of products, everywhere.
+  /// The worst reach of the operands of each element; of products, over all elements.
   Status spread_reach(const BoundedProgram::Step& step, bool everywhere) {
     RangeState most = RangeState::inside;
     for (std::size_t rank = 0; rank < values_.size(); ++rank)
@@ -407,7 +407,7 @@ class BoundedRun {
   static RangeState worst(const Traced& x) {
     return x.reach.empty() ? RangeState::inside : *std::max_element(x.reach.begin(), x.reach.end());
   }
-  /// A sum that is beyond the range where something else than a sum reads it has left the range.
+  /// Marks a sum beyond the range as having left it if an op other than a sum reads it.
   [[nodiscard]] RangeState consumed(const BoundedProgram::Step& step, const Traced& x,
                                     std::size_t i) const {
     RangeState most = worst(x);
@@ -431,7 +431,7 @@ class BoundedRun {
     return {};
   }
 
-  /// The most terms that an element of a sum has.
+  /// The largest number of terms in an element of a sum.
   [[nodiscard]] double terms_of(const BoundedProgram::Step& step, std::size_t rank,
                                 const Traced& y) const {
     const Traced& x = *operand(step, rank, 0);
@@ -468,7 +468,7 @@ class BoundedRun {
     return {};
   }
 
-  /// Ops of which a larger operand gives no smaller result. Their indices are as of any other op.
+  /// Ops whose results never fall as an operand grows. Their indices are treated as for other ops.
   Status extreme(const BoundedProgram::Step& step) {
     PW_TRY(spread_reach(step, true));
     const auto shifted = [&](double sign) {
@@ -491,7 +491,7 @@ class BoundedRun {
     });
     return {};
   }
-  /// Which element is the largest is not known where elements are closer than their errors.
+  /// The largest element is unknown if elements are closer than their errors.
   [[nodiscard]] double index_error(const BoundedProgram::Step& step, std::size_t rank) const {
     const Traced& x = *operand(step, rank, 0);
     Numbers all = elements_of<double>(x.exact);
@@ -504,8 +504,8 @@ class BoundedRun {
     return 0;
   }
 
-  /// Runs the step on operands that are off by their errors, to either side, and takes several
-  /// times the largest change; its own roundings are those of a short sum of its largest numbers.
+  /// Runs the step on operands shifted by their errors in both directions and returns a multiple of
+  /// the largest change. Its own roundings are those of a short sum of its largest numbers.
   Status disturbed(const BoundedProgram::Step& step) {
     constexpr int kTimes = 4;
     constexpr double kMargin = 4, kSteps = 64;
@@ -604,8 +604,8 @@ std::vector<bool> returned_values(const Graph& graph) {
   return out;
 }
 
-/// The graph with f32 in the place of fp8, which kernels round to, but for what casts give, and ops
-/// such as an attention that quantises what it gives.
+/// The graph with f32 for fp8, except in the results of casts and of ops that quantise their
+/// result, such as some attentions.
 Graph without_fp8(const Graph& graph) {
   Graph out = graph;
   Types& types = graph.context().types;
@@ -642,8 +642,7 @@ Result<BoundedProgram> BoundedProgram::make(const Graph& graph) {
     if (step.collective == nullptr && step.kernel == nullptr)
       step.kernel = find_kernel(layout_kernels(), op);
     if (step.collective == nullptr && step.kernel == nullptr)
-      return fail(error_in("graph " + g.name, kNoKernel,
-                           "no error bound is known of op " + g.op_of(node).name));
+      return fail(error_in("graph " + g.name, kNoKernel, "no error bound is known for op " + op));
     for (std::size_t r = 0; r < g.result_count(node); ++r)
       step.output = step.output || returned[g.result(node, r).index];
     program.steps_.push_back(step);

@@ -12,9 +12,9 @@ namespace pw {
 namespace {
 
 constexpr std::int64_t kMostElements = std::int64_t{1} << 22;  // of all values of a graph
-constexpr double kMostWhole = 0x1p53;                          // beyond it f64 has gaps
+constexpr double kMostWhole = 0x1p53;                          // above it f64 skips integers
 
-/// Bounds hold several numbers for each element of each value.
+/// Each element of each value needs several numbers for its bounds.
 bool is_small(const Graph& graph, const Symbols& symbols) {
   std::int64_t elements = 0;
   for (NodeId node = graph.first(); node.valid(); node = graph.next(node))
@@ -41,7 +41,7 @@ bool any_differs(const Tensor& before, const Tensor& reference) {
   return false;
 }
 
-/// The elements that differ though they are exact.
+/// Counts the exact elements that differ.
 std::int64_t wrong_elements(const Tensor& before, const Tensor& reference,
                             const BoundedTensor& bounded) {
   const TensorView a = before.view(), b = reference.view(), exact = bounded.exact.view();
@@ -79,8 +79,8 @@ void check_exact_outputs(const CheckedRun& run, const Yardstick& yardstick,
       if (wrong == 0) continue;
       check.passed = false;
       check.reason = fmt::format(
-          "{} of {} elements are not the reference's in the unrewritten run either, and nothing is "
-          "rounded: the backend is wrong",
+          "the backend is wrong: {} of {} elements differ from the reference in the unrewritten "
+          "run too, although nothing rounds",
           wrong, check.count);
     }
 }

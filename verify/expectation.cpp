@@ -25,7 +25,7 @@ namespace {
 
 using Verdict = std::optional<TestFailure>;
 
-/// A test's run as one range saw it.
+/// A test's run in one range.
 struct RangeRun {
   const TestRun& test;
   const TestVariant& variant;
@@ -49,7 +49,7 @@ std::int64_t nodes_of(const Graph& graph, std::string_view op) {
                        [&](NodeId node) { return graph.op_of(node).name == op; });
 }
 
-/// What the passes warned of with this code.
+/// The warnings of the passes with this code.
 std::int64_t diagnostics_of(const RangeRun& run, std::string_view code) {
   std::int64_t count = 0;
   for (const RewriteReport& report : run.reports)
@@ -58,8 +58,8 @@ std::int64_t diagnostics_of(const RangeRun& run, std::string_view code) {
   return count;
 }
 
-/// How many results the passes have in so many orders of rules, nodes and matches, and as declared;
-/// nothing where one cannot be run.
+/// The number of distinct results of the passes in the declared order and in other orders of rules,
+/// nodes and matches; nothing if a run fails.
 std::optional<std::int64_t> results_of_orders(const RangeRun& run, std::int64_t orders) {
   Strategy all;
   for (const ExplainedRun& applied : run.variant.runs) {
@@ -77,7 +77,7 @@ std::optional<std::int64_t> results_of_orders(const RangeRun& run, std::int64_t 
   return static_cast<std::int64_t>(results.size());
 }
 
-/// A rule reference as it stands in an expression: `noop.detach`, `rms_quant_dyn[token]`.
+/// A rule reference as written in an expression: `noop.detach`, `rms_quant_dyn[token]`.
 std::string reference_of(const Expr& expr) {
   if (expr.kind == Expr::Kind::path) return expr.text;
   if (expr.kind == Expr::Kind::index && expr.args.size() == 2)
@@ -139,7 +139,7 @@ void add_rules_of(const RuleSet& rules, const Strategy& strategy, std::set<std::
   for (const Strategy& part : strategy.parts) add_rules_of(rules, part, out);
 }
 
-/// Of `expect none`, which names no rule: all that the applied passes have.
+/// The rules of `expect none`, which names none: all rules of the applied passes.
 std::set<std::string> applied_rules(const RangeRun& run) {
   std::set<std::string> out;
   for (const ExplainedRun& applied : run.variant.runs)
@@ -153,8 +153,8 @@ bool is_reason(const Rejection& rejection, const ast::Expectation& expectation) 
   return code && rejection.message.find(expectation.because_text) != std::string::npos;
 }
 
-/// Why matches of the rule were not applied, over all the passes of the test; and how the nearest
-/// miss of the rewritten graph was turned down.
+/// The reasons why matches of the rule were rejected, over all passes of the test, and the
+/// rejection of the nearest miss in the rewritten graph.
 Result<std::vector<Rejection>> reasons_of(const RangeRun& run, const std::string& rule) {
   ExplainOptions options;
   options.runs = run.variant.runs;
@@ -189,19 +189,19 @@ Verdict judge_because(const RangeRun& run, const ast::Expectation& expectation) 
       expectation.because_code +
       (expectation.because_text.empty() ? "" : " \"" + expectation.because_text + "\"");
   return failed(expectation, fmt::format("the rule was not rejected because of {}", expected),
-                met.empty() ? "no node of the graph came near the rule\n" : met);
+                met.empty() ? "no node of the graph comes close to matching the rule\n" : met);
 }
 
 Verdict judge_count(const RangeRun& run, const ast::Expectation& expectation, const Expr& guard) {
   if (guard.kind != Expr::Kind::binary || guard.args.size() != 2)
-    return failed(expectation, fmt::format("`{}` is no comparison of counts", print(guard)));
+    return failed(expectation, fmt::format("`{}` is not a comparison of counts", print(guard)));
   const auto a = number(run, guard.args[0]), b = number(run, guard.args[1]);
   if (!a || !b)
     return failed(expectation,
-                  fmt::format("`{}` is no count: no rule, family or group has that name",
+                  fmt::format("`{}` is not a count: no rule, family or group has that name",
                               print(guard.args[a ? 1 : 0])));
   const auto holds = compare(guard.text, *a, *b);
-  if (!holds) return failed(expectation, fmt::format("`{}` compares nothing", print(guard)));
+  if (!holds) return failed(expectation, fmt::format("`{}` is not a comparison", print(guard)));
   if (*holds) return std::nullopt;
   Verdict verdict = failed(
       expectation, fmt::format("expected {}, got {} {} {}", print(guard), *a, guard.text, *b),
@@ -230,7 +230,7 @@ Verdict judge_none(const RangeRun& run, const ast::Expectation& expectation) {
 Verdict judge_graph(const RangeRun& run, const ast::Expectation& expectation) {
   auto expected = build_graph(run.rules.context, expectation.graph.front());
   if (!expected)
-    return failed(expectation, "the expected graph is not well formed",
+    return failed(expectation, "the expected graph is malformed",
                   render(expected.error(), run.rules.context->sources));
   const std::string difference = graph_difference(*expected, run.after);
   return difference.empty()
@@ -238,7 +238,7 @@ Verdict judge_graph(const RangeRun& run, const ast::Expectation& expectation) {
              : failed(expectation, "the graph differs from the expected one", difference);
 }
 
-/// ‖a − b‖∞ against t · ‖a‖∞; a NaN on one side only is infinitely far.
+/// Compares ‖a − b‖∞ with t · ‖a‖∞; a NaN on one side only counts as an infinite distance.
 Verdict judge_values(const ast::Expectation& expectation, std::string_view name, const Tensor& a,
                      const Tensor& b) {
   if (a.dtype() != b.dtype() || a.extents() != b.extents())
@@ -260,8 +260,8 @@ Verdict judge_values(const ast::Expectation& expectation, std::string_view name,
                             difference, expectation.within, magnitude));
 }
 
-/// Two token counts the graphs are for: of their range, meeting its conditions, and in equal parts
-/// where they are scattered.
+/// Two token counts within the graphs' range that meet its conditions and split evenly where they
+/// are scattered.
 std::vector<std::int64_t> sample_tokens(const RangeRun& run, const Graph& before,
                                         const Graph& after) {
   constexpr std::size_t kWanted = 2;
@@ -287,11 +287,11 @@ Verdict judge_numeric(const RangeRun& run, const ast::Expectation& expectation) 
   const auto backend = make_eager();
   Graph before = run.before.compact(), after = run.after.compact();
   if (!inline_bodies(before) || !inline_bodies(after))
-    return failed(expectation, "the graph has an op whose body does not fit");
+    return failed(expectation, "the body of an op in the graph cannot be inlined");
   const std::vector<std::int64_t> sizes = sample_tokens(run, before, after);
   const std::int64_t ranks = std::lcm(ranks_needed(before), ranks_needed(after));
   if (sizes.empty())
-    return failed(expectation, "no number of tokens meets the conditions of this range");
+    return failed(expectation, "no token count meets the conditions of this range");
   for (std::int64_t tokens : sizes) {
     const Symbols symbols = sample_symbols(run.before, tokens);
     const Step step = sample_step(run.before, symbols);
@@ -321,8 +321,8 @@ Verdict judge_in(const RangeRun& run, const ast::Expectation& expectation) {
     case Kind::graph: return judge_graph(run, expectation);
     case Kind::numeric: return judge_numeric(run, expectation);
     case Kind::error:
-      return failed(expectation, fmt::format("expected the error \"{}\", and there was none",
-                                             expectation.error));
+      return failed(expectation,
+                    fmt::format("expected the error \"{}\", got none", expectation.error));
   }
   return std::nullopt;
 }
@@ -332,7 +332,7 @@ bool names_range(const Expr& guard) {
          guard.args[0].kind == Expr::Kind::binary;
 }
 
-/// The variant whose range holds all of the one that is named, as `in 1..256`.
+/// The variant whose range contains the named one, such as `in 1..256`.
 const TestVariant* named_variant(const TestRun& run, const Expr& guard) {
   const auto bound = [&](const Expr& expr) -> std::int64_t {
     auto value = evaluate(*run.rules.context, nullptr, expr, run.params);
@@ -373,17 +373,18 @@ std::optional<TestFailure> judge(const TestRun& run, const ast::Expectation& exp
     const TestVariant* variant = named_variant(run, guard);
     if (variant == nullptr)
       return failed(expectation, fmt::format("`{}` names no range of this test", print(guard)),
-                    fmt::format("there are {}\n", range_list(run)));
+                    fmt::format("the ranges are {}\n", range_list(run)));
     ast::Expectation one = expectation;
     one.guard = {guard.args[0]};
     if (Verdict verdict = in_variant(run, *variant, one)) return verdict;
   }
   if (everywhere.guard.empty() && !expectation.guard.empty()) return std::nullopt;
   if (run.variants.empty())
-    return failed(expectation, "the graph's facts leave no range of the pipeline over");
+    return failed(expectation, "the graph's facts exclude every range of the pipeline");
   for (const TestVariant& variant : run.variants) {
     Verdict verdict = in_variant(run, variant, everywhere);
-    if (verdict && run.variants.size() > 1) verdict->fix.reset();  // another range has another
+    if (verdict && run.variants.size() > 1)
+      verdict->fix.reset();  // other ranges may have other counts
     if (verdict) return verdict;
   }
   return std::nullopt;

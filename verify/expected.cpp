@@ -29,7 +29,7 @@ Tolerance usual_tolerance(DType dtype) {
 
 namespace {
 
-/// What of an element may differ, by its value.
+/// The difference that an element may have, by its value.
 struct Allowed {
   double absolute, relative;
 };
@@ -40,7 +40,7 @@ Allowed allowed_between(DType got, DType expected, const Tolerance& tolerance) {
           tolerance.relative >= 0 ? tolerance.relative : std::max(own.relative, other.relative)};
 }
 
-/// Everything but whether it is good enough; the reason is set where it cannot be.
+/// Measures everything except the verdict; sets the reason if the output cannot pass.
 ExpectedCheck measured(const std::string& name, const TensorView& got, const TensorView& expected,
                        const Allowed& allowed) {
   ExpectedCheck out;
@@ -48,7 +48,7 @@ ExpectedCheck measured(const std::string& name, const TensorView& got, const Ten
   out.dtype = got.dtype;
   out.expected_dtype = expected.dtype;
   if (got.extents != expected.extents) {
-    out.reason = fmt::format("it is [{}], and [{}] is expected", fmt::join(got.extents, ", "),
+    out.reason = fmt::format("its shape is [{}], expected [{}]", fmt::join(got.extents, ", "),
                              fmt::join(expected.extents, ", "));
     return out;
   }
@@ -73,7 +73,7 @@ ExpectedCheck measured(const std::string& name, const TensorView& got, const Ten
     out.rms_error = std::sqrt(errors / static_cast<double>(finite));
   }
   if (out.not_finite > 0)
-    out.reason = fmt::format("{} elements are NaN or infinite on one side alone", out.not_finite);
+    out.reason = fmt::format("{} elements are NaN or infinite on one side only", out.not_finite);
   return out;
 }
 
@@ -109,9 +109,8 @@ ExpectedCheck check_expected(const std::string& name, const TensorView& got,
   out.bound = (1 + limits.factor) * rounding.before_error + limits.ulps * step;
   if (out.reason.empty() && !(out.rms_error <= out.bound))
     out.reason = fmt::format(
-        "the RMS of the difference is {:.3g} and may be {:.3g}; the largest is {:.3g}, and {} of "
-        "{} "
-        "elements differ by more than {:.3g} + {:.3g} of the value",
+        "the RMS of the difference is {:.3g}, at most {:.3g} is allowed; the largest difference is "
+        "{:.3g}, and {} of {} elements differ by more than {:.3g} + {:.3g} of the value",
         out.rms_error, out.bound, out.largest, out.outside, out.count, allowed.absolute,
         allowed.relative);
   out.passed = out.reason.empty();

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kMostLines = 60;
 
-/// Which nodes and values of two graphs stand for each other.
+/// The pairing of the nodes and values of two graphs.
 class Pairing {
  public:
   Pairing(const Graph& expected, const Graph& actual) : a_(expected), b_(actual) {
@@ -22,7 +22,7 @@ class Pairing {
     pair_backward();
   }
 
-  std::map<NodeId, NodeId> nodes;     ///< of the first graph → of the second
+  std::map<NodeId, NodeId> nodes;     ///< first graph → second graph
   std::map<ValueId, ValueId> values;  ///< the same
 
   /// Returns true if a paired node reads what its partner reads.
@@ -31,8 +31,8 @@ class Pairing {
   }
 
  private:
-  /// What must agree between two nodes, but for their operands; and the operands, as the second
-  /// graph's.
+  /// What must agree between two nodes apart from their operands, and the operands as values of the
+  /// second graph.
   using Key = std::pair<std::vector<std::uint32_t>, std::vector<ValueId>>;
 
   static std::vector<std::uint32_t> shape_of(const Graph& graph, NodeId n) {
@@ -60,7 +60,7 @@ class Pairing {
       values[a_.result(x, i)] = b_.result(y, i);
   }
 
-  /// Nodes that compute the same from the inputs on.
+  /// Pairs nodes that compute the same result, from the inputs forwards.
   void pair_forward() {
     std::map<Key, std::vector<NodeId>> by_key;
     std::vector<NodeId> order = b_.order();
@@ -87,7 +87,7 @@ class Pairing {
     return {shape_of(graph, n), std::move(operands)};
   }
 
-  /// Nodes that do the same with what is still unpaired before them.
+  /// Pairs nodes that are used alike although their operands are not paired yet.
   void pair_backward() {
     std::vector<std::pair<ValueId, ValueId>> work;
     for (std::size_t i = 0; i < a_.outputs().size() && i < b_.outputs().size(); ++i)
@@ -235,7 +235,7 @@ class Listing {
         add('+', node_text(n, false));
         continue;
       }
-      // What only the first graph has stands where its neighbours do.
+      // Nodes of the first graph only are placed next to their neighbours.
       for (; next != expected.end() && *next != known->second; ++next) only_expected(*next);
       const bool same = pairing_.same_operands(known->second, n);
       if (!same) add('-', node_text(known->second, true));
@@ -246,7 +246,7 @@ class Listing {
     sort_runs();
   }
 
-  /// In a run of differences the first graph's come first.
+  /// Within a run of differences, the first graph's lines precede the second's.
   void sort_runs() {
     const auto differs = [](const Line& line) { return line.mark != ' '; };
     for (auto from = lines_.begin(); from != lines_.end();) {
@@ -290,7 +290,7 @@ class Listing {
     add(same ? ' ' : '+', list(b_, false), true);
   }
 
-  /// Wanted lines; gaps as one `…`.
+  /// Prints the selected lines and one `…` for each gap.
   std::string trimmed() const {
     std::string out;
     bool gap = false;
@@ -307,15 +307,15 @@ class Listing {
     }
     const auto all = static_cast<std::size_t>(
         std::count_if(lines_.begin(), lines_.end(), [](const Line& l) { return l.wanted; }));
-    return all > kMostLines ? out + fmt::format("  … and {} lines more\n", all - kMostLines) : out;
+    return all > kMostLines ? out + fmt::format("  … and {} more lines\n", all - kMostLines) : out;
   }
 
   const Graph& a_;
   const Graph& b_;
   Pairing pairing_;
-  std::map<NodeId, NodeId> partner_;  // of the second graph → of the first
-  std::set<ValueId> near_;            // of the second graph: read or made by what differs
-  std::set<ValueId> made_;            // those that are made by it
+  std::map<NodeId, NodeId> partner_;  // second graph → first graph
+  std::set<ValueId> near_;            // of the second graph: read or computed by nodes that differ
+  std::set<ValueId> made_;            // those that they compute
   std::set<NodeId> shown_;            // of the first graph
   std::vector<Line> lines_;
   bool any_ = false;

@@ -1,5 +1,5 @@
-// Both graphs are written in a canonical form, in which a value is numbered by the expression that
-// computes it; equal texts mean equal graphs.
+// Prints both graphs in a canonical form that numbers each value by the expression that computes
+// it. Equal texts mean equal graphs.
 #include "verify/isomorphism.hpp"
 
 #include <algorithm>
@@ -98,8 +98,8 @@ class Canonical {
   std::map<ValueId, std::string> names_;
 };
 
-/// The order of independent nodes does not count: lines are compared as sorted lists, each as often
-/// as it occurs.
+/// Compares the lines as sorted lists with repetitions, so the order of independent nodes is
+/// ignored.
 bool same_lines(Lines a, Lines b) {
   std::sort(a.text.begin(), a.text.end());
   std::sort(b.text.begin(), b.text.end());
@@ -116,8 +116,9 @@ std::string graph_difference(const Graph& expected, const Graph& actual) {
   x.erase_dead();
   y.erase_dead();
   const std::string text = graph_diff(x, y);
-  return text.empty() ? "  the same nodes, but one graph computes twice what the other shares\n"
-                      : text;
+  return text.empty()
+             ? "  the nodes are equal, but one graph computes a value twice that the other shares\n"
+             : text;
 }
 
 }  // namespace pw

@@ -82,7 +82,8 @@ class Judge {
       if (!both.same(k)) element(both, k);
   }
 
-  /// Without rounding both sides are one function: the reference agrees up to its own roundings.
+  /// Without rounding both sides are the same function: the reference runs agree up to their own
+  /// roundings.
   void same_function(const Output& both, std::int64_t count) {
     for (std::int64_t k = 0; k < count && going(); ++k) {
       const double a = both.exact_left(k), b = both.exact_right(k);
@@ -90,7 +91,7 @@ class Judge {
       const SampleBounds* bounds = runs_.bounds ? runs_.bounds(true) : nullptr;
       if (bounds == nullptr) return;
       if (std::fabs(a - b) <= allowed(*bounds, both, k, 0)) continue;
-      // Doubles have an end, too.
+      // The range of f64 is finite too.
       const auto at = static_cast<std::size_t>(k);
       if (bounds->before[both.index].reach[at] != RangeState::inside ||
           bounds->after[both.index].reach[at] != RangeState::inside)
@@ -113,8 +114,8 @@ class Judge {
     unexplained(both, k, bounds);
   }
 
-  /// What rounding does not explain: sums that leave the range do, and steps that leave it say
-  /// more.
+  /// Classifies a difference that rounding does not explain: a sum or a step may have left the
+  /// range.
   void unexplained(const Output& both, std::int64_t k, const SampleBounds* bounds) {
     const double a = both.left(k), b = both.right(k);
     if (!is_float(both.dtype) && bounds != nullptr && finite() &&
@@ -138,8 +139,8 @@ class Judge {
     out_.overflows(shown(both, k));
   }
 
-  /// Whether a decision, such as a comparison, is the same on both sides without rounding: the
-  /// infinities and NaNs of a sample are not all that differs in it.
+  /// Checks that decisions such as comparisons agree on both sides without rounding. If not, a
+  /// sample differs in more than its infinities and NaNs.
   [[nodiscard]] static bool is_rounding(const SampleBounds& bounds, const Output& both,
                                         std::int64_t k) {
     if (is_float(both.dtype)) return false;
@@ -151,15 +152,15 @@ class Judge {
 
   [[nodiscard]] static double allowed(const SampleBounds& bounds, const Output& both,
                                       std::int64_t k, double slack) {
-    constexpr double kOwnRounding = 1.01;  // of the bounds, which are reckoned in f64
+    constexpr double kOwnRounding = 1.01;  // of the bounds, which are computed in f64
     const auto at = static_cast<std::size_t>(k);
     const double sum = bounds.before[both.index].error[at] + bounds.after[both.index].error[at];
     return kOwnRounding * sum + slack;
   }
 
-  /// Of what is zero, and not of what became zero by rounding.
+  /// Applies to exact zeros, not to values that rounding made zero.
   void zero_signs(const Output& both, std::int64_t k) {
-    if (!both.has_exact()) return;  // the finite samples tell
+    if (!both.has_exact()) return;  // the finite samples decide
     if (both.exact_left(k) == 0)
       differs_for({false, false, true}, both, k);
     else
@@ -174,7 +175,7 @@ class Judge {
     out_.differs_for(specials, out_.reason.empty() ? shown(both, k) : std::string());
   }
 
-  /// The element, and the inputs at the same place.
+  /// Describes the element and the inputs at the same place.
   [[nodiscard]] std::string shown(const Output& both, std::int64_t at) const {
     const Extents& extents = both.before.extents();
     std::string text =

@@ -14,8 +14,8 @@
 namespace pw {
 namespace {
 
-/// A root mean square whose squares neither overflow nor vanish: they are kept in units of the
-/// largest number's square.
+/// A root mean square whose squares neither overflow nor vanish: it stores them relative to the
+/// square of the largest number.
 class MeanSquare {
  public:
   void add(double x) {
@@ -80,8 +80,8 @@ class Comparison {
 
   static bool same(double a, double b) { return (std::isnan(a) && std::isnan(b)) || a == b; }
 
-  /// At the end of the dtype's range one rounding makes a number infinite. By the rule for the
-  /// whole output, infinity being the number that comes next; never with a NaN.
+  /// At the end of the dtype's range one rounding makes a number infinite. Applies the rule for the
+  /// whole output, with infinity as the next number. Rejects NaN.
   [[nodiscard]] bool close(double before, double after, double representable) const {
     const DType dtype = check_.dtype;
     const double truth = beyond(dtype, representable);
@@ -121,7 +121,7 @@ std::string reason_of(const OutputCheck& check, const NumericLimits& limits) {
     return fmt::format("{} of {} elements are one fp8 step apart, more than {} %", check.one_step,
                        check.count, 100 * limits.apart);
   }
-  // Written so that a NaN fails.
+  // A NaN fails.
   if (!(check.after_error <= check.bound))
     return fmt::format("the RMS error is {:.4g}, more than {:.4g}", check.after_error, check.bound);
   return "";
@@ -149,7 +149,7 @@ OutputCheck check_output(const std::string& name, const TensorView& reference,
   check.count = before.count();
   if (after.dtype != before.dtype || after.extents != before.extents ||
       reference.extents != before.extents) {
-    check.reason = "the dtype or the shape changed";
+    check.reason = "its dtype or shape changed";
     return check;
   }
   Comparison(check, limits, reference, before, after).run();
@@ -164,7 +164,7 @@ OutputCheck check_settled(const std::string& name, const TensorView& plain,
                           const TensorView& settled, const TensorView& before,
                           const TensorView& after, double leeway, const NumericLimits& limits) {
   if (!is_float(before.dtype) || is_fp8(before.dtype)) {
-    // The unrewritten run may have settled them as `plain` does.
+    // The unrewritten run may have resolved the ties as `plain` does.
     Tensor nearest(before.dtype, before.extents);
     for (std::int64_t i = 0; i < settled.count(); ++i)
       store(before.dtype, nearest.data(), i, load(settled.dtype, settled.data, i));

@@ -17,7 +17,7 @@ namespace {
 using P = Primitive;
 
 constexpr double kUnbounded = std::numeric_limits<double>::infinity();
-constexpr double kFunctionSteps = 8;  // roundings that an engine's exp, log, … may be off by
+constexpr double kFunctionSteps = 8;  // largest error of an engine's exp, log, …, in roundings
 
 template <class F, int operands>
 double number_function(const double* x) {
@@ -37,10 +37,10 @@ double integer_function(const double* x) {
 }
 double same(const double* x) { return x[0]; }
 
-/// Returns true if a result of 0 is not the function's own, but what underflow left of it.
-bool vanished(Primitive op, const PointwiseElement& e) {
-  if (op == P::mul) return e.x[0] != 0 && e.x[1] != 0;
-  return op == P::exp || (among(op, {P::div, P::pow}) && e.x[0] != 0);
+/// Returns true if a result of 0 is due to underflow, not to the function.
+bool vanished(std::string_view op, const PointwiseElement& e) {
+  if (op == "mul") return e.x[0] != 0 && e.x[1] != 0;
+  return op == "exp" || ((op == "div" || op == "pow") && e.x[0] != 0);
 }
 
 #define PW_NUMBERS(name, operands) {P::name, number_function<scalar::name, operands>, operands},
@@ -70,14 +70,14 @@ Way way_of(Primitive op) {
   return Way::function;
 }
 
-bool is_sum(Primitive op) { return among(op, {P::add, P::sub}); }
-/// Ops that pass a sum on, as one.
-bool keeps_sum(Primitive op) { return is_sum(op) || among(op, {P::neg, P::cast}); }
+bool is_sum(std::string_view op) { return op == "add" || op == "sub"; }
+/// Ops whose result is a sum if their operand is one.
+bool keeps_sum(std::string_view op) { return is_sum(op) || op == "neg" || op == "cast"; }
 
-/// Where the function ends: beyond there is no number.
-bool has_domain(Primitive op) {
-  return among(
-      op, {P::log, P::log2, P::log10, P::log1p, P::rsqrt, P::asin, P::acos, P::acosh, P::atanh});
+/// The end of the function's domain.
+bool has_domain(std::string_view op) {
+  return op == "log" || op == "log2" || op == "log10" || op == "log1p" || op == "rsqrt" ||
+         op == "asin" || op == "acos" || op == "acosh" || op == "atanh";
 }
 
 /// Returns true if an infinite or undefined result of finite operands is the function's own.
@@ -120,7 +120,7 @@ DType PointwiseStep::common() const {
   return std::all_of(from.begin(), from.end(), is(DType::f64)) ? DType::f64 : DType::f32;
 }
 
-/// How far the result may move where all operands move within their errors.
+/// The largest change of the result if all operands move within their errors.
 double PointwiseStep::spread(const PointwiseElement& e) const {
   const Primitive op = function->op;
   const double total = e.error[0] + (function->operands > 1 ? e.error[1] : 0) +
@@ -165,35 +165,35 @@ double PointwiseStep::at_ends(const PointwiseElement& e) const {
       if (op == P::sqrt) x[k] = std::max(x[k], 0.0);
     }
     double y = function->of(x.data());
-    if (op == P::cast && !is_float(to)) y = rounded(to, y);
-    // Rounding decides between two neighbours, and no more.
-    if (op == P::cast && !is_float(to)) y = std::clamp(y, e.result - 1, e.result + 1);
+    if (op == "cast" && !is_float(to)) y = rounded(to, y);
+    // Rounding chooses between two neighbours.
+    if (op == "cast" && !is_float(to)) y = std::clamp(y, e.result - 1, e.result + 1);
     if (std::isnan(y) && !std::isnan(e.result)) return kUnbounded;
     most = std::max(most, distance(y, e.result));
   }
   return most;
 }
 
-/// What the step itself rounds by.
+/// The rounding error of the step itself.
 double PointwiseStep::own_rounding(const PointwiseElement& e) const {
   const double size = std::fabs(e.result);
   if (!is_float(to) || !std::isfinite(size)) return 0;
   const Way way = way_of(function->op);
   double steps = 0;
-  // Numbers of a wider dtype are read as the dtype that is computed in.
-  if (function->op != P::cast && way != Way::compared) {
+  // Operands of a wider dtype are converted to the dtype of the computation.
+  if (function->name != "cast" && way != Way::compared) {
     for (std::size_t i = 0; i < from.size(); ++i)
       if (from[i] == DType::f64 || from[i] == DType::i64 || from[i] == DType::i32)
         steps += inner_unit * (is_sum(function->op) ? std::fabs(e.x[i]) : size);
   }
   if (way == Way::exact) return steps;
-  // A cast to a wider float is exact. An integer that a float does not hold is another number, and
-  // no matter of rounding.
-  const bool holds = function->op == P::cast &&
+  // A cast to a wider float is exact. An integer that the float cannot represent changes; that is
+  // not rounding.
+  const bool holds = function->name == "cast" &&
                      (!is_float(from[0]) || (!exact && unit_of(from[0]) >= unit_of(to)));
   if (holds) return 0;
-  // A cast to fp8 is a part of the function, so that only what is computed before is uncertain.
-  if (function->op == P::cast && is_fp8(to)) return steps;
+  // A cast to fp8 is part of the function, so only earlier computations are uncertain.
+  if (function->name == "cast" && is_fp8(to)) return steps;
   steps += unit * size;
   if (is_fp8(to)) steps += smallest_of(to) / 2;
   if (unit > inner_unit) steps += inner_unit * size;
@@ -221,8 +221,8 @@ void PointwiseStep::follow_reach(PointwiseElement& e) const {
   for (int i = 0; i < function->operands; ++i) {
     const auto k = static_cast<std::size_t>(i);
     RangeState reach = e.reach[k];
-    // What a selection leaves out reaches nothing.
-    if (op == P::select && e.error[0] == 0 && i > 0 && (i == 1) != (e.x[0] != 0)) continue;
+    // An unselected operand does not affect the result.
+    if (op == "select" && e.error[0] == 0 && i > 0 && (i == 1) != (e.x[0] != 0)) continue;
     if (!exact && leaves_by_reading(e.x[k], k)) reach = RangeState::left;
     const double end = format_of(exact ? DType::f64 : from[k]).largest;
     const bool beyond = reach == RangeState::partial && !(std::fabs(e.x[k]) + e.error[k] <= end);

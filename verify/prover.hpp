@@ -1,5 +1,5 @@
-// The seam to whatever proves rules and rewrites. A build without that lab has no prover, and
-// judges by samples alone.
+// The interface to the provers of rules and rewrites. A build without the proof lab uses samples
+// only.
 #pragma once
 
 #include <cstddef>
@@ -69,7 +69,7 @@ struct ProofLab {
   /// Returns true if an SMT solver is installed; verdicts may depend on it.
   bool (*has_solver)();
 };
-/// The reason that stands in for a proof in a build without the lab.
+/// The reason given instead of a proof in a build without the lab.
 inline constexpr const char* kNoProofLab = "this build has no proof lab";
 /// Returns the proof lab, or null in a build without it.
 [[nodiscard]] const ProofLab* proof_lab();

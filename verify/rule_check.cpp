@@ -30,7 +30,7 @@ std::string first_message(const Diagnostics& diagnostics) {
   return diagnostics.empty() ? "no reason given" : diagnostics.front().message;
 }
 
-/// The dtypes of the floating inputs, or of the outputs where no input is.
+/// The dtypes of the floating inputs, or of the outputs if no input is floating.
 std::string dtypes_of(const Graph& graph) {
   const Context& context = graph.context();
   const auto names_of = [&](const std::vector<ValueId>& values, bool floats) {
@@ -49,11 +49,11 @@ std::string dtypes_of(const Graph& graph) {
 
 /// The samples of one graph.
 struct Plan {
-  std::vector<std::int64_t> tokens;  ///< all kinds of contents at the last of them
+  std::vector<std::int64_t> tokens;  ///< the last of them with all kinds of contents
   std::vector<Contents> contents;
 };
 
-/// What the rule makes of an instance, in one layout of ranks.
+/// Checks one instance of the rule in one layout of ranks.
 class InstanceCheck {
  public:
   InstanceCheck(const RuleSet& rules, const Instance& instance, Plan plan, const RankLayout& layout,
@@ -95,8 +95,7 @@ class InstanceCheck {
   [[nodiscard]] bool going() const { return found_.verdict < RuleVerdict::refuted; }
 
   /// Returns true if an input has rank 0 or no elements. Such operands take the dtype of literals,
-  /// and not every op has a type for them: a right side that has none is refused where the rule is
-  /// applied, and changes no number.
+  /// and not every op has a type for them. Applying the rule rejects a right side without a type.
   [[nodiscard]] bool is_degenerate() const {
     const Graph& graph = instance_.graph;
     const std::vector<ValueId>& inputs = graph.inputs();
@@ -114,13 +113,13 @@ class InstanceCheck {
     report_.judgement.merge(found_);
   }
 
-  /// The right side is what is there already: the same bits, whatever the numbers.
+  /// The rewrite changes nothing, so all inputs give the same bits.
   void unchanged() {
     ++report_.runs;
     conclude();
   }
 
-  /// A write that the rule adds, or does a second time: no value of the graph shows it.
+  /// A write that the rule adds or repeats, which no value of the graph reveals.
   [[nodiscard]] std::string wrong_write() const {
     const ImpliedWrites implied = implied_writes(after_);
     if (!implied.problems.empty()) return implied.problems.front().message;
@@ -143,7 +142,7 @@ class InstanceCheck {
     conclude();
   }
 
-  /// With one number of tokens: ordinary contents, or those of all kinds.
+  /// Runs one token count with ordinary contents or with all kinds.
   void compare(std::int64_t tokens, bool all) {
     const Graph& before = instance_.graph;
     const Symbols symbols = sample_symbols(before, tokens);
@@ -162,7 +161,7 @@ class InstanceCheck {
     }
   }
 
-  /// As many as bring every input all special values, where no sample before had them.
+  /// The number of rounds that give every input all special values, unless earlier samples did.
   [[nodiscard]] std::uint64_t rounds_of(const SampleInputs& inputs, Contents contents) const {
     const Graph& graph = instance_.graph;
     for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
@@ -244,7 +243,7 @@ class InstanceCheck {
     [[nodiscard]] std::vector<SampleBounds> make(bool exact) {
       BoundOptions options{.exact = exact, .coarsest = 1};
       auto before = before_.bounds(sample_, options);
-      // A dtype coarser than any that the left side computes in explains no difference.
+      // A dtype coarser than those of the left side's computations does not excuse a difference.
       options.coarsest = before_.coarsest_step();
       auto after = after_.bounds(sample_, options);
       std::vector<SampleBounds> out;
@@ -317,7 +316,7 @@ bool op_uses_collectives(const Context& context, OpId id, std::set<OpId>& seen) 
   return seen.insert(id).second && calls_collectives(context, op.body, seen);
 }
 
-/// On either side, or in the body of an op there.
+/// Includes the bodies of ops on both sides.
 bool uses_collectives(const RuleSet& rules, const Rule& rule) {
   std::set<OpId> seen;
   for (const PatternNode& node : rule.nodes)
@@ -327,7 +326,7 @@ bool uses_collectives(const RuleSet& rules, const Rule& rule) {
 
 constexpr double kMostNodes = 20000;
 
-/// How many nodes the bodies of ops unfold to; an op that calls itself counts once.
+/// Number of nodes after inlining all bodies; an op that calls itself counts once.
 class Unfolded {
  public:
   explicit Unfolded(const Context& context) : context_(context) {}
@@ -357,7 +356,7 @@ double unfolded_size(const RuleSet& rules, const Rule& rule) {
   return std::max(before, unfolded.of(rule.replacement));
 }
 
-/// Returns true if the largest or smallest of no elements is taken, which has no value: PyTorch
+/// Returns true if an op computes an extreme of no elements, which has no value: PyTorch
 /// raises an error there.
 bool has_empty_extreme(const Graph& graph, const Symbols& symbols) {
   for (NodeId node = graph.first(); node.valid(); node = graph.next(node)) {
@@ -371,7 +370,7 @@ bool has_empty_extreme(const Graph& graph, const Symbols& symbols) {
   return false;
 }
 
-/// A check is to take moments.
+/// Limit that keeps a check fast.
 bool small(const Graph& graph, const Symbols& symbols) {
   constexpr std::int64_t kMost = 1 << 16;
   const auto fits = [&](ValueId value) {
@@ -387,7 +386,7 @@ bool small(const Graph& graph, const Symbols& symbols) {
   return true;
 }
 
-/// Returns true if a graph is long once the bodies of its ops are in their place.
+/// Returns true if a graph is long after inlining the bodies of its ops.
 bool is_large(const Graph& graph) {
   constexpr std::size_t kMost = 24;
   Graph inlined = graph.compact();
@@ -407,7 +406,7 @@ class Check {
         space_(space),
         report_(report) {}
 
-  /// Why there was no graph to check on, if so.
+  /// Runs the check; returns a verdict if there was no graph to check.
   std::optional<Judgement> run() {
     const Instances instances = make_instances(rules_, id_, params_, instance_options());
     if (instances.found.empty()) return none(instances);
@@ -423,13 +422,12 @@ class Check {
 
  private:
   [[nodiscard]] bool going() const { return report_.judgement.verdict < RuleVerdict::refuted; }
-  /// Returns true if all groups are all ranks: there the whole check is made, elsewhere a short
-  /// one.
+  /// Returns true if every group contains all ranks. Other layouts get a short check only.
   [[nodiscard]] bool whole() const {
     return layout_.world == layout_.ranks && layout_.unstated == layout_.ranks;
   }
 
-  /// What no sample ran on is nothing that was seen to hold.
+  /// Without any run nothing was checked.
   [[nodiscard]] static Judgement never_ran() {
     Judgement judgement;
     judgement.verdict = RuleVerdict::cannot_run;
@@ -450,8 +448,8 @@ class Check {
     return judgement;
   }
 
-  /// Types do not say all that an op asks of its operands, so a graph that does not run as it is
-  /// says nothing about the rule.
+  /// Types do not express all requirements of an op, so an original graph that fails to run is not
+  /// evidence against the rule.
   InstanceOptions instance_options() {
     InstanceOptions options = options_.instances;
     options.world = layout_.world;
@@ -488,8 +486,8 @@ class Check {
     InstanceCheck(rules_, instance, std::move(plan), layout_, space_, report_).run();
   }
 
-  /// Graphs as the rows of a covering design ask for them; those that show nothing new are left
-  /// out. A dtype that no graph was found for is tried less hard from then on.
+  /// Generates graphs for the rows of a covering design and skips those that cover nothing new.
+  /// Makes fewer attempts for a dtype once none was found for it.
   void cover() {
     constexpr std::size_t kAttempts = 24, kFewAttempts = 6;
     constexpr std::int64_t kTokens = 3;
@@ -550,7 +548,7 @@ class Check {
     }
   }
 
-  /// The rules, this one without its guards: what it matches beyond them.
+  /// The rules with this one's guards removed, to find what it would match without them.
   const RuleSet& unguarded() {
     if (!unguarded_) {
       unguarded_ = rules_;
@@ -568,11 +566,11 @@ class Check {
   SampleSpace& space_;
   RuleCheck& report_;
   std::optional<RuleSet> unguarded_;
-  bool large_ = false;   // its graphs have many nodes: fewer of them are made
-  std::string lacking_;  // why a graph did not run that has an op without a kernel and a body
+  bool large_ = false;   // its graphs have many nodes, so fewer are generated
+  std::string lacking_;  // reason if a graph has an op with neither a kernel nor a body
 };
 
-/// In all layouts of so many ranks. A guard may leave out some of them, but not all.
+/// Checks all layouts of this number of ranks. A guard may exclude some of them, but not all.
 void check_on(std::int64_t ranks, const RuleSet& rules, RuleId rule, const Env& params,
               const RuleCheckOptions& options, SampleSpace& space, RuleCheck& report) {
   std::optional<Judgement> none;

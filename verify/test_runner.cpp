@@ -28,9 +28,10 @@ Result<Graph> graph_of(const RuleSet& rules, const ast::Test& test, const std::s
   OwnFolders own;
   own.add_file(file);
   if (graph || own.hold(path)) return graph;
-  return fail(test.span, "PW1310", "`" + path + "` cannot be read as a graph",
-              "it lies outside of the rule file's folder, so nothing of it is shown; `pwr stats " +
-                  path + "` says what is wrong in it");
+  return fail(
+      test.span, "PW1310", "`" + path + "` cannot be read as a graph",
+      "it is outside the rule file's folder, so its contents are not shown; run `pwr stats " +
+          path + "` to see its errors");
 }
 
 Result<Env> params_of(const RuleSet& rules, const ast::Test& test, const TestOptions& options) {
@@ -41,7 +42,7 @@ Result<Env> params_of(const RuleSet& rules, const ast::Test& test, const TestOpt
   return bind_params(rules, definitions);
 }
 
-/// What a diagnostic says, without the source lines it is shown with: those hold the test itself.
+/// The texts of the diagnostics without source lines, which would contain the test itself.
 std::string words_of(const Diagnostics& diagnostics) {
   std::string text;
   for (const Diagnostic& d : diagnostics) {
@@ -62,7 +63,7 @@ class TestCase {
     auto graph = graph_of(rules_, test_, result_.file);
     if (!graph) return stopped("the graph cannot be built", graph.error());
     if (auto kept = refuse_false_traits(*graph); !kept)
-      return stopped("the graph's own ops are not what they are declared to be", kept.error());
+      return stopped("the graph declares a false trait of one of its ops", kept.error());
     auto params = params_of(rules_, test_, options_);
     if (!params) return stopped("the parameters are not valid", params.error());
     const Graph before = graph->compact();
@@ -75,7 +76,7 @@ class TestCase {
     }
     for (const TestVariant& variant : variants)
       if (const Diagnostics broken = verify(variant.after); !broken.empty())
-        return stopped("the rewritten graph is not well formed", broken);
+        return stopped("the rewritten graph is malformed", broken);
     for (const ast::Expectation& expectation : test_.expectations) {
       auto failure = judge({rules_, *params, before, variants, options_.seed}, expectation);
       if (failure) result_.failures.push_back(std::move(*failure));
@@ -83,7 +84,7 @@ class TestCase {
   }
 
  private:
-  /// Each variant after one more pass, which may make several of it.
+  /// Applies one more pass to each variant, which may split it.
   Result<std::vector<TestVariant>> applied(std::vector<TestVariant> variants,
                                            const std::string& pass, const Env& params) const {
     const Strategy* strategy = rules_.strategy(pass);
@@ -106,7 +107,7 @@ class TestCase {
     return out;
   }
 
-  /// A test that stops with diagnostics passes if these are the error it expects.
+  /// A test that stops with diagnostics passes if it expects this error.
   void stopped(const std::string& message, const Diagnostics& diagnostics) {
     const std::string text = render(diagnostics, rules_.context->sources);
     for (const ast::Expectation& expectation : test_.expectations) {
@@ -177,7 +178,8 @@ TestReport run_tests(const RuleSet& rules, const std::vector<SourceId>& sources,
 
 std::optional<std::string> updated_counts(const TestReport& report, const SourceMap& sources,
                                           SourceId source) {
-  std::map<std::uint32_t, CountFix, std::greater<>> fixes;  // from the end on, so that places hold
+  std::map<std::uint32_t, CountFix, std::greater<>>
+      fixes;  // from the end, so that positions stay valid
   for (const TestResult& test : report.tests)
     for (const TestFailure& failure : test.failures)
       if (failure.fix && failure.fix->span.source == source)

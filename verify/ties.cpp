@@ -24,13 +24,13 @@ using P = Primitive;
 using Numbers = std::vector<double>;
 
 constexpr int kMostRuns = 48;                               // of the reference
-constexpr std::size_t kMostNumbers = std::size_t{1} << 27;  // of operands that are kept
+constexpr std::size_t kMostNumbers = std::size_t{1} << 27;  // of stored operands
 constexpr std::size_t kMostSites = 4096;                    // of one node
 
 enum class Kind { none, element, row, rounding };
 
-/// How a node decides: element by element, row by row, or by rounding, which moves an element by no
-/// more than a step of its dtype.
+/// How a node decides: by element, by row, or by rounding, which moves an element by at most one
+/// step of its dtype.
 Kind kind_of(const Graph& graph, NodeId node) {
   const P op = graph.op_of(node).primitive;
   const auto dtype = [&](ValueId v) { return graph.context().types[graph.type(v)].dtype; };
@@ -58,20 +58,19 @@ struct CallPlace {
   }
 };
 
-/// Elements of a decision's first operand, and what is added to them so that it is settled in
-/// another way.
+/// Elements of a decision's first operand, and the offsets that change the decision.
 struct Site {
   CallPlace at;
   std::vector<std::pair<std::int64_t, double>> moved;
   Tie tie;
 };
 
-/// What the reference computes a decision of.
+/// The reference's operands of a decision.
 struct Seen {
   std::vector<Numbers> operands, results;
 };
 
-/// Operands as they are read: of a decision by elements, with the extents of the result.
+/// The operands; for a decision by elements, broadcast to the extents of the result.
 Numbers operand_of(const Call& call, std::size_t i, Kind kind) {
   Array x = call.operand(i);
   if (kind != Kind::row) {
@@ -155,10 +154,10 @@ class Ties {
     seen_.clear();
     if (sites_.empty() && roundings_.empty()) return plain_;
     PW_TRY(find_leeway());
-    accept(compared(yardstick_.reference), {});  // the unrewritten run may be what settles a tie
+    accept(compared(yardstick_.reference), {});  // the unrewritten run may resolve a tie
     PW_TRY(search());
     if (!passed(best_)) best_ = plain_;
-    // The cache keeps what the accepted run put there.
+    // The cache keeps the values of the accepted run.
     if (run_.caches != nullptr) PW_TRY(run_settled(settled_));
     return best_;
   }
@@ -171,7 +170,7 @@ class Ties {
                        [](const NumericReport& report) { return report.passed(); });
   }
 
-  /// How far a run is from what it is compared with.
+  /// The distance of a run from the run it is compared with.
   [[nodiscard]] static double distance(const std::vector<NumericReport>& reports) {
     double out = 0;
     for (const NumericReport& report : reports)
@@ -220,8 +219,8 @@ class Ties {
     return {};
   }
 
-  /// What rounding makes of the operands of each decision: on eager, of which each decision is that
-  /// of the reference, so that operands of later ones differ by rounding only.
+  /// The rounding of each decision's operands. Runs on eager with the reference's decisions, so
+  /// that later operands differ by rounding only.
   Status measure() {
     KvCache cache;
     if (run_.caches != nullptr) cache = run_.caches->before;
@@ -265,7 +264,8 @@ class Ties {
     return {place_of(call), {}, std::move(tie)};
   }
 
-  /// Where the result changes when the first operand moves by rounding, either way.
+  /// The elements whose result changes when the first operand moves by its rounding in either
+  /// direction.
   Status find_elements(const Call& call, Kind kind, const Seen& seen, double rounding) {
     const Kernel kernel = find_kernel(stated_kernels(), call.graph.op_of(call.node).primitive);
     Site all = site_of(call, -1, rounding, rounding);
@@ -280,7 +280,7 @@ class Ties {
         if (before == after || !std::isfinite(before) || !std::isfinite(after)) continue;
         const auto element = static_cast<std::int64_t>(i);
         if (kind == Kind::rounding) {
-          if (std::fabs(after - before) <= 2 * rounding) continue;  // no step, but rounding itself
+          if (std::fabs(after - before) <= 2 * rounding) continue;  // only rounding, not a step
           if (all.tie.count++ == 0) all.tie.place = element;
           all.moved.emplace_back(element, by);
         } else if (++found <= kMostSites) {
@@ -296,14 +296,14 @@ class Ties {
     return {};
   }
 
-  /// How far an element is from the step between two results.
+  /// The distance of an element from the step between two results.
   static double margin_of(double x, double before, double after) {
     const double step = std::max(before, after);
     return std::min({std::fabs(x - before), std::fabs(x - after), std::fabs(x - step),
                      std::fabs(x - (before + after) / 2)});
   }
 
-  /// Pairs of a row that change places.
+  /// Pairs of a row that swap.
   void find_rows(const Call& call, const Numbers& x, double rounding) {
     const P op = call.graph.op_of(call.node).primitive;
     const Rows rows = rows_of(call);
@@ -325,7 +325,7 @@ class Ties {
       std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) {
         return descends ? value(a) > value(b) : value(a) < value(b);
       });
-      // Both move to their middle, and past each other.
+      // Both move to their midpoint and past each other.
       const auto add = [&](std::size_t i, std::size_t j) {
         const double gap = value(order[j]) - value(order[i]), over = rounding * 1e-3,
                      sign = descends ? 1 : -1;
@@ -379,8 +379,8 @@ class Ties {
     return out;
   }
 
-  /// Casts whose operands are at the middle of two numbers: what it moves the outputs by when all
-  /// of them round the other way is what they may be off by.
+  /// Casts whose operands are midway between two numbers. The outputs may differ by their change
+  /// when all of these round the other way.
   Status find_leeway() {
     if (roundings_.empty()) return {};
     const RankOutputs other = PW_TRY(run_settled({}, true));
@@ -409,8 +409,7 @@ class Ties {
     }
   }
 
-  /// Settles groups of ties in the other way, then their halves, as long as that brings the
-  /// reference nearer.
+  /// Flips groups of ties, then their halves, while that brings the reference nearer.
   Status search() {
     std::map<CallPlace, std::vector<std::size_t>> by_place;
     for (std::size_t i = 0; i < sites_.size(); ++i) by_place[sites_[i].at].push_back(i);
@@ -441,7 +440,7 @@ class Ties {
   int runs_ = 0;
   std::size_t numbers_ = 0;
   std::map<CallPlace, Seen> seen_;
-  std::map<CallPlace, double> rounding_;  ///< how far an operand may be moved
+  std::map<CallPlace, double> rounding_;  ///< largest move of an operand
   std::vector<Site> sites_, roundings_;
   std::set<std::size_t> settled_;
   std::vector<std::vector<double>> leeway_;  ///< by rank and output
@@ -456,7 +455,7 @@ Result<std::vector<NumericReport>> check_but_for_ties(const CheckedRun& run,
   auto reports = check_outputs(run.original, yardstick, after, limits);
   const bool passed = std::all_of(reports.begin(), reports.end(),
                                   [](const NumericReport& report) { return report.passed(); });
-  // Ranks that are processes would have to run the reference as often as each other.
+  // Ranks in separate processes would all have to run the reference equally often.
   if (passed) check_exact_outputs(run, yardstick, reports);
   if (passed || run.step.ranks != nullptr) return reports;
   return Ties(run, yardstick, after, limits, std::move(reports)).settle();

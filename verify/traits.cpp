@@ -24,13 +24,13 @@ constexpr const char* kAssociative = "associative";
 constexpr const char* kView = "view";
 constexpr const char* kPointwise = "pointwise";
 
-/// Operands that a call has at least: an empty list needs no more than the first two.
+/// The least number of operands of a call: an empty list needs only the first two.
 std::size_t arity(const Op& op) {
   const bool list = !op.operands.empty() && op.operands.back().variadic;
   return list ? std::max<std::size_t>(op.operands.size() - 1, 2) : op.operands.size();
 }
 
-/// Each by its name, so that two calls have the same.
+/// Attributes named after themselves, so that two calls have the same.
 std::string attributes_of(const Op& op) {
   std::vector<std::string> names;
   for (const AttributeDecl& attribute : op.attributes)
@@ -51,8 +51,7 @@ std::string results_of(const Op& op) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-/// The trait as a rule; that of a view or a pointwise op is there only for the graphs that it
-/// matches.
+/// The trait as a rule. For a view or a pointwise op it serves only to generate matching graphs.
 std::string rule_of(const Op& op, std::string_view trait) {
   std::string before = call_of(op, {}), after = before;
   if (trait == kCommutative) after = call_of(op, {"x1", "x0"});
@@ -65,7 +64,7 @@ std::string rule_of(const Op& op, std::string_view trait) {
                      results, after);
 }
 
-/// The bytes of each element.
+/// The elements as bytes.
 std::string element_at(const Tensor& tensor, std::int64_t i) {
   const auto size = static_cast<std::size_t>(size_of(tensor.dtype()));
   return {reinterpret_cast<const char*>(tensor.data()) + static_cast<std::size_t>(i) * size, size};
@@ -77,7 +76,7 @@ std::set<std::string> elements_of(const Tensor& tensor) {
   return out;
 }
 
-/// A graph that was run on one rank, with contents that are drawn.
+/// A graph run on one rank with generated contents.
 struct SampledRun {
   Symbols symbols;
   Step step;
@@ -85,7 +84,7 @@ struct SampledRun {
   std::unique_ptr<Backend> backend;
   std::vector<Tensor> outputs;
 };
-/// Nothing where it cannot be run.
+/// Nothing if it cannot run.
 std::optional<SampledRun> run_sampled(const Graph& graph, RuleCheck& report) {
   constexpr std::int64_t kTokens = 7;
   const Symbols symbols = sample_symbols(graph, kTokens);
@@ -112,7 +111,7 @@ void check_view(const Graph& graph, RuleCheck& report) {
     for (const std::string& element : elements_of(ran->outputs[i]))
       if (!known.contains(element))
         return report.judgement.refute(fmt::format(
-            "{} holds {}, which is no element of what it is a view of\n{}",
+            "{} contains {}, which is not an element of the viewed value\n{}",
             graph.value_name(graph.outputs()[i]),
             load(ran->outputs[i].dtype(), reinterpret_cast<const std::byte*>(element.data()), 0),
             print_pwg(graph)));
@@ -129,9 +128,9 @@ void put_element(const Tensor& tensor, std::int64_t i, const std::string& bytes)
               bytes.size());
 }
 
-/// Returns true if an element of a result changes with those in its place alone: one element of an
-/// input is changed, and all results are compared but there. Inputs of other extents broadcast, and
-/// are left as they are. Then every input has one number everywhere, and so must the results.
+/// Checks that each element of a result depends only on the elements at its position. Changes one
+/// element of an input and compares all other positions; skips inputs of other extents, which
+/// broadcast. Then gives every input one constant, so that the results must be constant too.
 void check_elements(const Graph& graph, RuleCheck& report) {
   auto ran = run_sampled(graph, report);
   if (!ran) return;
@@ -176,7 +175,7 @@ void check_elements(const Graph& graph, RuleCheck& report) {
   const auto same = run_with(equal);
   for (std::size_t k = 0; same && k < same->size(); ++k)
     if (elements_of((*same)[k]).size() > 1)
-      return refute(fmt::format("{} depends on where an element stands",
+      return refute(fmt::format("{} depends on the position of an element",
                                 graph.value_name(graph.outputs()[k])));
 }
 
@@ -191,11 +190,11 @@ RuleCheck check_each_graph(const RuleSet& rules, RuleId rule, const RuleCheckOpt
   }
   if (report.runs > 0 || !report.judgement.holds()) return report;
   report.judgement.verdict = RuleVerdict::no_instance;
-  report.judgement.reason = "no graph of it runs; " + instances.why;
+  report.judgement.reason = "none of its graphs runs; " + instances.why;
   return report;
 }
 
-/// Nothing where the rule cannot be written: the results are not of the type of the operands.
+/// Nothing if the rule cannot be written because results and operands differ in type.
 void check_trait(const ContextPtr& context, const Op& op, const char* trait,
                  const RuleCheckOptions& options, std::vector<RuleCheck>& out) {
   LoadOptions load;
@@ -241,7 +240,7 @@ std::vector<OpId> declared_in(const RuleSet& rules, bool library) {
   return out;
 }
 
-/// Those that its nodes, and bodies of ops there, are of.
+/// The ops of its nodes and of their bodies.
 std::vector<OpId> declared_in(const Graph& graph) {
   const OpTable& ops = graph.context().ops;
   std::set<OpId> seen;
@@ -263,7 +262,7 @@ std::vector<RuleCheck> check_all(const ContextPtr& context, const std::vector<Op
   return out;
 }
 
-/// Enough to tell that a trait is false of almost all numbers.
+/// Few samples suffice to refute a trait that is false for almost all numbers.
 RuleCheckOptions few_samples() {
   RuleCheckOptions options;
   options.instances.wanted = 3;
@@ -282,10 +281,10 @@ Status refuse(const ContextPtr& context, const std::vector<OpId>& ops) {
       if (check.judgement.verdict != RuleVerdict::refuted) continue;
       const std::string& reason = check.judgement.reason;
       out.push_back(error_at(op.span, "PW1320",
-                             fmt::format("`{}` is declared `{}`, and is not: {}", op.name,
+                             fmt::format("`{}` is declared `{}` but is not: {}", op.name,
                                          check.rule.substr(0, check.rule.find(' ')),
                                          reason.substr(0, reason.find('\n'))),
-                             "leave the word out, or mend the body"));
+                             "remove the trait, or correct the body"));
     }
   }
   if (!out.empty()) return tl::unexpected<Diagnostics>(std::move(out));

@@ -18,8 +18,8 @@ bool reads_dims(const Expr& expr, std::string_view name) {
   return found;
 }
 
-/// The one name of a guard that is neither known nor a dtype; nothing if there are more, or if the
-/// guard calls functions.
+/// The only name in a guard that is neither known nor a dtype; nothing if there are several, or if
+/// the guard calls functions.
 std::optional<std::string> only_unknown(const Expr& guard, const Env& known) {
   std::set<std::string> names;
   bool plain = true;
@@ -52,7 +52,7 @@ class Variable {
         known_(known),
         dim_(is_dim_variable(rule, name_)) {}
 
-  /// Looks at all values up to twice the largest number that the guards name.
+  /// Tests all values up to twice the largest number in the guards.
   std::vector<GuardBoundary> boundaries(std::int64_t most) {
     std::int64_t largest = 1;
     for (const Expr* guard : guards_)

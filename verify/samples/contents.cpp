@@ -18,7 +18,7 @@ namespace {
 
 class Filler {
  public:
-  /// `column`: which of the inputs, from 0. `first`: the row of special values to begin at.
+  /// `column`: index of the input. `first`: first row of special values.
   Filler(DType dtype, Contents contents, std::uint64_t key, std::uint64_t column,
          std::uint64_t first)
       : dtype_(dtype),
@@ -59,7 +59,7 @@ class Filler {
     return (once_in(2) ? -1 : 1) * std::ldexp(1 + random_.uniform(), exponent);
   }
 
-  /// Small, of both signs where the type has them; any number of the type where they are wide.
+  /// Small numbers of both signs if the type has them; any number of the type if contents are wide.
   ElementBits whole() {
     if (contents_ == Contents::wide)
       return random_.next() >> random_.below(static_cast<std::uint64_t>(8 * size_of(dtype_)));
@@ -79,7 +79,8 @@ bool passes_on(const Op& op) {
   return op.traits.view || among(op.primitive, {Primitive::cast, Primitive::clone});
 }
 
-/// The rows of the tables that inputs look up, by name: the fewest where there are several.
+/// The number of rows of the tables that inputs index, by input name; the minimum over several
+/// tables.
 class Lookups {
  public:
   Lookups(const Graph& graph, const Symbols& symbols) : graph_(graph.compact()), symbols_(symbols) {

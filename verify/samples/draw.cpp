@@ -17,7 +17,7 @@ const Shape* shape_of(const Context& context, const std::vector<TypeId>& operand
   return &context.types[operands[i]].shape;
 }
 
-/// Of a convolution, as its input and its weight have channels; 1 where they do not fit.
+/// The groups of a convolution, from the channels of its input and weight; 1 if they do not fit.
 std::int64_t groups_of(const Context& context, const std::vector<TypeId>& operands) {
   const Shape *x = shape_of(context, operands, 0), *w = shape_of(context, operands, 1);
   if (x == nullptr || w == nullptr || x->size() < 2 || w->size() < 2) return 1;
@@ -86,7 +86,7 @@ DimId Draw::dim() {
   return remember(dim);
 }
 
-/// A part of a shape that broadcasts to it: leading axes are left out, others are 1.
+/// A shape that broadcasts to this one: omits leading axes and sets others to 1.
 Shape Draw::smaller(const Shape& shape) {
   Shape out(shape.begin() + static_cast<std::ptrdiff_t>(below(shape.size() + 1)), shape.end());
   for (DimId& dim : out)
@@ -126,7 +126,7 @@ Shape Draw::shape() {
   }
 }
 
-/// Another shape of as many elements: the last axis in two, or the last two in one, or the same.
+/// A shape of equally many elements: splits the last axis, merges the last two, or is unchanged.
 std::vector<DimId> Draw::factored(const Shape& shape) {
   std::vector<DimId> other(shape.begin(), shape.end());
   if (other.empty() || once_in(4)) return other;
@@ -174,7 +174,7 @@ void Draw::bind_factors(const Expr& list, const Shape& operand, Env& env) {
   env.insert_or_assign(unknown.front(), remember(constant(count)));
 }
 
-/// Parts that sum to the last axis, as split wants them.
+/// Sizes that add up to the last axis, for split.
 std::vector<DimId> Draw::parts(const Shape& shape, std::size_t count) {
   std::vector<DimId> sizes;
   const auto total = shape.empty() ? std::nullopt : context_.dims.value(shape.back());

@@ -85,7 +85,7 @@ class Attempt {
     }
   }
 
-  /// The profile's where it is among those of the guard.
+  /// Returns the profile's dtype if the guard allows it.
   std::optional<DType> chosen_dtype(const Expr& guard) {
     const auto at = [&](std::size_t i) {
       const Expr& choice = guard.args[i];
@@ -96,8 +96,8 @@ class Attempt {
     return at(1 + draw_.below(guard.args.size() - 1));
   }
 
-  /// A small search: the dims of a type that guards speak of are drawn until what the guards say of
-  /// them, and of what is known by then, is not refuted.
+  /// A small search: redraws the dims of a type until no guard about them and the known variables
+  /// is refuted.
   void draw_guarded_dims(const TypeExpr& type) {
     for (const Expr& dim : type.dims) {
       std::vector<std::string> names;
@@ -153,8 +153,8 @@ class Attempt {
     return true;
   }
 
-  /// The dims that lists of the pattern name, `[da, dc, dv]`, come first: shapes drawn later often
-  /// fit them or their sum. Those of a reshape come with its operand.
+  /// Draws the dims in lists of the pattern, such as `[da, dc, dv]`, first, so that later shapes
+  /// often fit them or their sum. Those of a reshape are drawn with its operand.
   void draw_list_dims() {
     std::vector<std::string> names;
     for (const PatternNode& node : rule_.nodes) {
@@ -172,8 +172,7 @@ class Attempt {
     if (names.size() > 1) draw_.remember(sum);
   }
 
-  /// Returns the value of a variable in a guard `name == expr`, once the rest of the guard is
-  /// known.
+  /// Returns the value of a variable in a guard `name == expr` once the rest of it is known.
   std::optional<Attribute> by_guard(const std::string& name) {
     for (const Expr& guard : rule_.where) {
       if (guard.kind != Expr::Kind::binary || guard.text != "==" || guard.args.size() != 2)
@@ -221,8 +220,8 @@ class Attempt {
     return {};
   }
 
-  /// The operands of a convolution: their axes, channels and kernel fit each other too seldom where
-  /// each is drawn by itself.
+  /// Draws the operands of a convolution together: independent axes, channels and kernels rarely
+  /// fit.
   void draw_convolution(const PatternNode& node, const Op& op) {
     const bool convolves = op.attribute("dilation") != nullptr && node.operands.size() >= 2 &&
                            declared(op, 1) != nullptr && declared(op, 1)->dims.size() == 3 &&
@@ -235,7 +234,7 @@ class Attempt {
       env_ = std::move(drawn);
   }
 
-  /// The variables of what the pattern says of an operand's type, for it to have this shape.
+  /// Binds the variables of an operand's stated type so that it has this shape.
   bool bind_shape(PatternValueId id, const Shape& shape, Env& env) {
     const std::vector<TypeExpr>& types = rule_.values[id].types;
     return std::all_of(types.begin(), types.end(), [&](const TypeExpr& type) {
@@ -260,7 +259,7 @@ class Attempt {
     }
   }
 
-  /// Attributes that are known already, for operand types that name them: `table: T[m, head]`.
+  /// Attributes that are already known, for operand types that use them: `table: T[m, head]`.
   void bind_attributes(const PatternNode& node, const Op& op, Env& local) {
     for (const PatternAttribute& attribute : node.attributes) {
       std::vector<std::string> names;
@@ -300,8 +299,8 @@ class Attempt {
     return value;
   }
 
-  /// Operands in order; but where the pattern states a type that the op wants of an earlier
-  /// operand, too, the stated ones come first.
+  /// Operands in order, except that stated types come first if the op requires the same type of an
+  /// earlier operand.
   std::vector<std::size_t> drawing_order(const PatternNode& node, const Op& op) const {
     const auto stated = [&](std::size_t i) {
       const std::vector<TypeExpr>& types = rule_.values[node.operands[i]].types;
@@ -331,7 +330,7 @@ class Attempt {
     return operand.mut || operand.out;
   }
 
-  /// What is written need not be an input, which would hold it at the end.
+  /// A written value need not be an input, which would hold it at the end.
   ValueId copy_of(ValueId input) {
     NodeRequest request;
     request.op = rules_.context->ops.find(Primitive::clone);
@@ -348,7 +347,7 @@ class Attempt {
     return add_constant(graph_, real == nullptr ? 0 : *real, DType::f64);
   }
 
-  /// Whole numbers, small ones and one beyond most extents, where the annotation asks for integers.
+  /// Integers if the annotation requires them: small ones, and one that exceeds most extents.
   ValueId variable_constant(PatternValueId id) {
     for (const TypeExpr& type : rule_.values[id].types) {
       if (type.dtype.empty()) continue;
@@ -372,8 +371,8 @@ class Attempt {
     return value;
   }
 
-  /// By the rule's annotation; where that leaves the shape or all open, by the op's signature,
-  /// often like another operand.
+  /// Draws from the rule's annotation; where it leaves the type open, from the op's signature,
+  /// often equal to another operand's.
   Result<TypeId> free_type(const PatternValue& pattern, const PatternNode& node, const Op& op,
                            std::size_t i, Env& local) {
     Context& context = *rules_.context;
@@ -413,7 +412,7 @@ class Attempt {
     env_.emplace(type.dims[0].text, rules_.context->dims.symbol("n"));
   }
 
-  /// The op's dtype variable of a free operand: as annotated; an integer for indices; mostly as the
+  /// The dtype of a free operand: as annotated, an integer for indices, or usually that of the
   /// other operands.
   void bind_dtype(const TypeExpr& type, std::optional<DType> annotated, TypeId like, const Op& op,
                   std::size_t i, Env& local) {
@@ -427,7 +426,7 @@ class Attempt {
     local.insert_or_assign(variable, DTypeBinding{annotated.value_or(dtype), false});
   }
 
-  /// `T[*a]` with `*a` not bound: any shape will do.
+  /// `T[*a]` with an unbound `*a`: any shape.
   static bool is_open(const TypeExpr* type, const Env& local) {
     if (type == nullptr || type->any_shape) return true;
     return type->dims.size() == 1 && type->dims[0].kind == Expr::Kind::star &&
@@ -478,7 +477,7 @@ class Attempt {
     return {};
   }
 
-  /// `{shape = [*s]}` of an op that makes its result from nothing.
+  /// `{shape = [*s]}` of an op without operands.
   void bind_sequences(const Expr& list) {
     for (const Expr& element : list.args)
       if (element.kind == Expr::Kind::star && !element.text.empty() &&
@@ -535,9 +534,9 @@ class Attempt {
   IdVec<PatternValueId, ValueId> values_;
 };
 
-constexpr std::int64_t kLargeParam = 256;  ///< in the place of one that is 0
+constexpr std::int64_t kLargeParam = 256;  ///< replaces a param of 0
 
-/// The params that the rule writes as the `world` of an op, on either side.
+/// The params that the rule uses as the `world` of an op, on either side.
 std::set<std::string> world_params(const Rule& rule, const Env& params) {
   std::vector<std::string> names;
   for (const PatternNode& node : rule.nodes) {
@@ -558,9 +557,9 @@ std::set<std::string> world_params(const Rule& rule, const Env& params) {
   return found;
 }
 
-/// Integer parameters are mostly as given; sometimes larger, so that `where tp > 1` can hold, and
-/// mostly so where 0 switches something off, `n <= most`. Those
-/// that count the ranks of a group are their number.
+/// Integer parameters are usually as given, and sometimes larger, so that `where tp > 1` can hold.
+/// They are usually larger if 0 disables something, as in `n <= most`. Those that count the ranks
+/// of a group equal their number.
 Env vary(const Env& params, Draw& draw, const std::set<std::string>& worlds, std::int64_t world) {
   Env varied = params;
   for (const std::string& name : worlds) varied.insert_or_assign(name, Attribute(world));
@@ -590,12 +589,12 @@ Instances make_instances(const RuleSet& rules, RuleId id, const Env& params,
     const std::uint64_t seed = combine(options.seed, instances.attempts);
     Draw draw(*rules.context, seed);
     const Env varied = vary(params, draw, worlds, options.world);
-    // Lists of two or three, and of the least length that there is.
+    // Lists of two or three elements, and of the minimum length.
     const std::size_t length = lists && !draw.once_in(4) ? 2 + draw.below(2) : 1;
     const std::optional<Rule> plain = lists ? std::optional(unroll(rule, length)) : std::nullopt;
     auto graph = Attempt(rules, plain ? *plain : rule, varied, seed, options).build();
     if (graph) {
-      Graph meaning = graph->compact();  // a graph whose bodies are not well typed is rejected
+      Graph meaning = graph->compact();  // reject graphs with ill-typed bodies
       if (auto inlined = inline_bodies(meaning); !inlined) graph = forward(inlined);
     }
     if (!graph) {

@@ -20,7 +20,7 @@ void add_name(std::vector<std::string>& names, const std::string& name) {
   if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
 }
 
-/// Of collectives, in the order of nodes, then of inputs that are replicated.
+/// Groups of collectives in node order, then of replicated inputs.
 std::vector<std::string> group_names(const Graph& before, const Graph& after) {
   std::vector<std::string> names;
   for (const Graph* graph : {&before, &after})

@@ -92,7 +92,7 @@ std::optional<std::int64_t> fitting_tokens(std::span<const Graph* const> graphs,
 
 namespace {
 
-/// Of a graph without a symbol: the rows that its ops over sequences read, so that none of them is
+/// For a graph without a symbol: the number of rows that its sequence ops read, so that none is
 /// padding.
 std::int64_t static_tokens(const Graph& graph) {
   for (NodeId node = graph.first(); node.valid(); node = graph.next(node)) {

@@ -10,7 +10,7 @@ namespace {
 enum Feature : int { kDType, kRank, kSize, kBroadcast };
 constexpr int kNoBroadcast = 2;
 
-/// Which operands of an op with several are smaller than its result: the first, another one.
+/// Checks which operands of an op with several are smaller than its result: the first or another.
 std::array<bool, 2> smaller_operands(const Graph& graph, NodeId node, const Symbols& symbols) {
   std::array<bool, 2> out = {};
   if (graph.operand_count(node) < 2 || graph.result_count(node) == 0) return out;

@@ -14,7 +14,7 @@ std::vector<TensorView> views_of(const std::vector<Tensor>& tensors) {
   return views;
 }
 
-/// The inputs of each rank, and what keeps them.
+/// The inputs of each rank and their owners.
 struct Inputs {
   std::vector<std::vector<Tensor>> tensors;
   std::vector<std::vector<TensorView>> views;

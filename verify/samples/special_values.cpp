@@ -43,7 +43,7 @@ class Values {
     if (std::find(values_.begin(), values_.end(), bits) == values_.end()) values_.push_back(bits);
   }
 
-  /// As two's complement; what the type does not hold is left out.
+  /// As two's complement; omits values that the type cannot hold.
   void add_whole(std::int64_t value) {
     const int width = 8 * size_of(dtype_);
     const bool has_sign = dtype_ != DType::u8;
@@ -120,8 +120,8 @@ bool is_prime(std::int64_t n) {
   return n > 1;
 }
 
-/// A prime, for the rows to meet in pairs; at least a third of them is ordinary numbers where there
-/// are such.
+/// A prime, so that rows meet in pairs. At least a third of the rows are ordinary numbers if any
+/// exist.
 std::int64_t levels_for(DType dtype, Contents contents, std::size_t values) {
   if (values == 0) return 1;
   const auto count = static_cast<std::int64_t>(values);
