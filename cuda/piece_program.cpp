@@ -75,7 +75,7 @@ class ProgramMaker {
     if (!called && !driver_.calls_libraries()) choose_own(n, transposition);
     if (!called && !refused_.empty())
       out_.notes.push_back(
-          fmt::format("{} is a kernel of our own: {}", graph_.op_of(n).name, refused_));
+          fmt::format("{} runs in a built-in kernel: {}", graph_.op_of(n).name, refused_));
     refused_.clear();
   }
 
@@ -248,9 +248,9 @@ class ProgramMaker {
       add_kernel(std::move(*kernel), {operands.begin(), operands.end()}, {graph_.result(n)});
     } else if (is_library_call(op) && product_of(op)) {
       if (driver_.calls_libraries()) return add_call(call_of({n}));
-      out_.lacks.push_back(op.name + ": no kernel of our own takes its operands");
+      out_.lacks.push_back(op.name + ": no built-in kernel supports its operands");
     } else if (is_library_call(op)) {
-      out_.lacks.push_back(op.name + ": it must be told which rows are whose");
+      out_.lacks.push_back(op.name + ": it requires the sequence of each row");
     } else {
       out_.lacks.push_back(fmt::format("{}: {}", op.name, unit.why.reason));
     }

@@ -40,7 +40,7 @@ class ProductTuner {
       const auto rows = graph_->context().dims.evaluate(found.product.rows, {{symbol_, tokens}});
       if (!rows || *rows < 1) {
         out_.skipped.push_back(
-            fmt::format("{}: its sizes depend on more than the tokens", found.product.op));
+            fmt::format("{}: its sizes depend on more than the token count", found.product.op));
         return;
       }
       tune(found, tokens, *rows);

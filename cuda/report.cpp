@@ -21,7 +21,7 @@ std::string signature(const CompileReport& report, const Kernel& kernel) {
 }
 
 std::string cost(const TargetReport& target) {
-  if (!target.error.empty()) return "NVRTC refused it: " + target.error;
+  if (!target.error.empty()) return "NVRTC rejected it: " + target.error;
   const Usage& u = target.cubin->usage;
   const Traffic& t = target.cubin->traffic;
   return fmt::format(
@@ -84,7 +84,7 @@ std::string print(const CompileReport& report) {
   std::string out = fmt::format(
       "{} for {}, {}. NVRTC: {}.\n", pw::counted(report.kernels.size(), "kernel"),
       fmt::join(report.archs, ", "), pw::counted(report.classes.size(), "class"), report.nvrtc);
-  if (!report.compiled) out += "No cubins were made: sources only.\n";
+  if (!report.compiled) out += "No cubins were compiled: sources only.\n";
   if (report.compiled)
     out += fmt::format("{} refused, {} with spills.\n", report.failed(), report.spilling());
   out += summary(report);
@@ -117,7 +117,7 @@ Status write_compiled(const CompileReport& report, const std::string& folder,
     std::error_code error;
     std::filesystem::create_directories(path, error);
     if (error)
-      return fail(error_in(path, "PW1224", "the folder cannot be made: " + error.message()));
+      return fail(error_in(path, "PW1224", "the folder cannot be created: " + error.message()));
     return {};
   };
   std::vector<std::pair<std::string, std::string>> files;

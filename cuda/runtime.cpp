@@ -183,20 +183,20 @@ Status Runtime::take_memory(const std::vector<PieceSchedule>& needed) {
   const auto refuse = [&](std::size_t piece, const std::string& why) {
     return fail(error_in(
         fmt::format("plan of {} at {}", plan_.graph, stitched_.pieces[PieceId(piece)].name),
-        "PW1256", why, "run without the plan, or with the options that it was made with"));
+        "PW1256", why, "run without the plan, or with the options it was created with"));
   };
   for (std::size_t i = 0; i < needed.size(); ++i) {
     const std::vector<Scratch>&there = plan_.memory.scratch[i], &own = needed[i].scratch;
     if (there.size() != own.size())
-      return refuse(i, fmt::format("it has places for {} values between launches, and {} need one",
+      return refuse(i, fmt::format("it has places for {} values between launches, but {} need one",
                                    there.size(), own.size()));
     for (std::size_t j = 0; j < own.size(); ++j) {
       if (there[j].bytes < own[j].bytes)
-        return refuse(i, fmt::format("value {} needs {} bytes, and its place has {}", own[j].name,
+        return refuse(i, fmt::format("value {} needs {} bytes, but its place has {}", own[j].name,
                                      own[j].bytes, there[j].bytes));
       if (there[j].first > own[j].first || there[j].last < own[j].last)
         return refuse(
-            i, fmt::format("value {} is needed in launches {}..{}, and alive in {}..{}",
+            i, fmt::format("value {} is needed in launches {}..{}, but alive in {}..{}",
                            own[j].name, own[j].first, own[j].last, there[j].first, there[j].last));
     }
   }
@@ -211,8 +211,8 @@ Status Runtime::check_workspace() const {
   const std::int64_t begin = memory.workspace_offset, end = begin + memory.workspace_bytes;
   if (workspace_bytes() == 0 || begin == end) return {};
   const auto refuse = [&](const std::string& why) {
-    return fail(error_in("plan of " + plan_.graph, "PW1256", "the workspace of calls " + why,
-                         "run without the plan"));
+    return fail(error_in("plan of " + plan_.graph, "PW1256",
+                         "the workspace of library calls " + why, "run without the plan"));
   };
   const auto meets = [&](const auto& place) {
     return place.offset < end && begin < place.offset + place.bytes;
@@ -237,7 +237,7 @@ std::string Runtime::memory_table() const {
     ++rows[what].first;
     rows[what].second += bytes;
   }
-  std::string out = "asked for so far:";
+  std::string out = "requested so far:";
   for (const auto& [what, row] : rows)
     out += fmt::format("\n  {}: {} bytes in {}", what, row.second, row.first);
   return out;

@@ -113,7 +113,7 @@ Status Runtime::capture_pieces(std::int64_t size) {
 Status Runtime::capture_step(std::int64_t size, std::int64_t query) {
   std::vector<Segment> made = segments();
   if (const std::string host = breaks(); !host.empty())
-    note(fmt::format("a captured step breaks where the host runs: {}", host));
+    note(fmt::format("a captured step is split where the host runs: {}", host));
   for (Segment& segment : made) {
     auto graph = PW_TRY(record_steps(segment.first, segment.end, size, query));
     segment.graph = instantiate(std::move(graph), hash_of(segment));
@@ -131,8 +131,8 @@ Status Runtime::capture_step(std::int64_t size, std::int64_t query) {
 /// size serves all.
 Status Runtime::capture() {
   if (stepped_)
-    return fail(error_in("capture", "PW1255", "comes after the first step",
-                         "capture before anything is run: memory and addresses are settled then"));
+    return fail(error_in("capture", "PW1255", "it follows the first step",
+                         "capture before the first step: capturing fixes memory and addresses"));
   std::set<std::pair<DispatchMode, std::int64_t>> known;
   for (const Capture& planned : plan_.captures) {
     const std::int64_t size = planned.key.tokens;

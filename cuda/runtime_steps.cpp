@@ -28,8 +28,8 @@ Result<StepReport> Runtime::dispatch(const Step& step, const RunOptions& options
     if (!pieces) {
       report->mode = StepMode::eager;
       report->key.clear();
-      report->reason =
-          recorded ? "a hook stands between the pieces" : "no whole step of this size was captured";
+      report->reason = recorded ? "a hook runs between the pieces"
+                                : "no complete step of this size was captured";
     }
   }
   report->piece_seconds.resize(stitched_.pieces.size());
@@ -160,11 +160,11 @@ Status Runtime::check_due(PieceId piece) const {
   return fail(error_in(stitched_.pieces[piece].name, "PW1254",
                        !live_
                            ? "no step has begun"
-                           : fmt::format("is not the next piece: that is {}",
+                           : fmt::format("is not the next piece, which is {}",
                                          live_->next < plan_.steps.size()
                                              ? stitched_.pieces[plan_.steps[live_->next].piece].name
                                              : "none, the step has ended"),
-                       "pieces share one arena, and run in the plan's order"));
+                       "run pieces in the plan's order, because they share one arena"));
 }
 
 Status Runtime::run_due_piece(PieceId piece) {
@@ -180,7 +180,7 @@ Status Runtime::run_due_piece(PieceId piece) {
 Result<bool> Runtime::replay(Captured& graph, std::uint64_t addresses, const std::string& name) {
   if (graph.addresses != addresses) {
     ++counters_.stale;
-    note(name + " is not replayed: memory it was captured with has moved since");
+    note(name + " is not replayed: its memory has moved since the capture");
     return false;
   }
   ++counters_.replays;
@@ -191,7 +191,7 @@ Result<bool> Runtime::replay(Captured& graph, std::uint64_t addresses, const std
 
 Result<std::vector<Tensor>> Runtime::end_step() {
   if (!live_ || live_->next != plan_.steps.size())
-    return fail(error_in("step", "PW1254", "has not run all its pieces"));
+    return fail(error_in("step", "PW1254", "the step has not run all its pieces"));
   std::vector<Tensor> outputs;
   for (ValueId v : source_.outputs()) {
     auto valid = PW_TRY(extents_of(source_, v, symbols_at(plan_, live_->step.tokens())));

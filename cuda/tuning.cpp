@@ -223,11 +223,12 @@ Result<TuneReport> tune(const CompileReport& report, const std::string& tokens_s
                         const TuneOptions& options, const Nvrtc& nvrtc) {
   const Machine* machine = machine_of(options.arch);
   if (machine == nullptr)
-    return fail(error_in(options.arch, "PW1243", "no machine of this architecture is known",
-                         "sm_80, sm_90, sm_100 and sm_120 are"));
+    return fail(error_in(options.arch, "PW1243", "the architecture is unknown",
+                         "use sm_80, sm_90, sm_100 or sm_120"));
   if (!nvrtc.present())
-    return fail(error_in("NVRTC", "PW1244", "candidates cannot be compiled: " + nvrtc.state(),
-                         "install the CUDA toolkit's NVRTC; `pwr doctor` says where it is sought"));
+    return fail(
+        error_in("NVRTC", "PW1244", "candidates cannot be compiled: " + nvrtc.state(),
+                 "install the CUDA toolkit's NVRTC; `pwr doctor` shows where it is searched for"));
   TuneReport out;
   out.by = options.device != nullptr ? options.device->device()
                                      : fmt::format("model of {}", machine->name);
@@ -240,7 +241,7 @@ Result<TuneReport> tune(const CompileReport& report, const std::string& tokens_s
       const std::optional<Load> load = load_of(*k.program, {{symbol, tokens}});
       if (!load) {
         out.skipped.push_back(
-            fmt::format("{}: its sizes depend on more than the tokens", k.kernel.op));
+            fmt::format("{}: its sizes depend on more than the token count", k.kernel.op));
         break;
       }
       Tuned tuned;

@@ -109,7 +109,7 @@ ExpectedCheck check_expected(const std::string& name, const TensorView& got,
   out.bound = (1 + limits.factor) * rounding.before_error + limits.ulps * step;
   if (out.reason.empty() && !(out.rms_error <= out.bound))
     out.reason = fmt::format(
-        "the RMS of the difference is {:.3g}, at most {:.3g} is allowed; the largest difference is "
+        "the RMS of the difference is {:.3g}, at most {:.3g} is allowed; the largest is "
         "{:.3g}, and {} of {} elements differ by more than {:.3g} + {:.3g} of the value",
         out.rms_error, out.bound, out.largest, out.outside, out.count, allowed.absolute,
         allowed.relative);

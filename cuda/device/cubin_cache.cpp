@@ -95,7 +95,7 @@ Result<Cubin> prepared_cubin(const std::string& folder, const Kernel& kernel,
   return fail(error_in(
       folder, "PW1223",
       fmt::format("holds no cubin of kernel {} ({}) for {}", kernel.name, kernel.op, target.arch),
-      "prepare the folder again, with this version of the program"));
+      "prepare the folder again with this version of the program"));
 }
 
 }  // namespace pw::cuda

@@ -55,16 +55,16 @@ Opened open_library(const CudaDriverOptions& options) {
   if (out.library == nullptr) return is(DriverState::absent, path + " was not found");
   const std::string missing = fill(out.functions, out.library);
   CudaFunctions& f = out.functions;
-  if (f.init == nullptr) return is(DriverState::absent, path + " is no CUDA driver");
+  if (f.init == nullptr) return is(DriverState::absent, path + " is not a CUDA driver");
   const int begun = f.init(0);
   if (begun == kStub)
-    return is(DriverState::stub, path + " is the toolkit's stand-in, made for linking only");
+    return is(DriverState::stub, path + " is the toolkit's stub, which is for linking only");
   int version = 0;
   if (f.version != nullptr) f.version(&version);
   if (!missing.empty() || version < kOldest)
     return is(DriverState::too_old,
-              fmt::format("{} is of CUDA {}{}; 12.0 is needed", path, version_text(version),
-                          missing.empty() ? "" : " and lacks " + missing));
+              fmt::format("{} supports CUDA {}{}; 12.0 or later is required", path,
+                          version_text(version), missing.empty() ? "" : " and lacks " + missing));
   int devices = 0;
   if (begun != 0)
     return is(DriverState::no_device, fmt::format("{} (CUDA {}) cannot start: {}", path,
@@ -77,7 +77,7 @@ Opened open_library(const CudaDriverOptions& options) {
   if (f.device_get(&out.device, 0) != 0 || f.device_name(name, 127, out.device) != 0 ||
       f.device_attribute(&major, kMajor, out.device) != 0 ||
       f.device_attribute(&minor, kMinor, out.device) != 0)
-    return is(DriverState::no_device, path + " does not say what its device is");
+    return is(DriverState::no_device, path + " does not report its device");
   out.version = version;
   out.major = major;
   out.name = name;
@@ -156,7 +156,7 @@ struct CudaDriver::State {
 
   Result<ChosenProduct> choose(const LaunchNode& node) {
     const auto none = [&](const std::string& why) {
-      return fail(error_in(node.name, "PW1261", "no library runs it on this device" + why));
+      return fail(error_in(node.name, "PW1261", "no library supports it on this device" + why));
     };
     if (!node.library->product) return none("");
     const ProductCall& call = *node.library->product;
@@ -246,14 +246,14 @@ Result<std::unique_ptr<CudaDriver>> CudaDriver::open(const CudaDriverOptions& op
   if (status.state != DriverState::ok)
     return fail(error_in("CUDA driver", "PW1260",
                          fmt::format("{}: {}", cuda::name(status.state), status.text),
-                         "`--driver host` runs the same kernels and graphs on the host"));
+                         "use `--driver host` to emulate the kernels and graphs on the CPU"));
   const CudaFunctions& f = state->f();
   void* context = nullptr;
-  PW_TRY(state->check(f.context_retain(&context, state->opened.device), "get a context"));
+  PW_TRY(state->check(f.context_retain(&context, state->opened.device), "retain a context"));
   std::unique_ptr<CudaDriver> driver(new CudaDriver(std::move(state)));
   State& s = *driver->state_;
-  PW_TRY(s.check(f.context_set(context), "enter its context"));
-  PW_TRY(s.check(s.f().stream_create(&s.stream, 1), "make a stream"));
+  PW_TRY(s.check(f.context_set(context), "set the current context"));
+  PW_TRY(s.check(s.f().stream_create(&s.stream, 1), "create a stream"));
   return driver;
 }
 
@@ -339,7 +339,7 @@ Status CudaDriver::load(std::span<const Kernel> kernels) {
     const auto [known, fresh] = state_->kernels.emplace(kernel.name, loaded);
     if (auto ok = state_->check(f.function_set(known->second.function, kMostShared,
                                                static_cast<int>(kernel.shared_bytes)),
-                                "give shared memory to kernel " + kernel.name);
+                                "reserve shared memory for kernel " + kernel.name);
         !ok)
       return ok;
   }
@@ -370,7 +370,7 @@ Result<std::unique_ptr<GraphExecutable>> CudaDriver::instantiate(RecordedGraph g
     products.emplace(&node, chosen);
   }
   void* made = nullptr;
-  PW_TRY(state_->check(f.graph_create(&made, 0), "make a graph"));
+  PW_TRY(state_->check(f.graph_create(&made, 0), "create a graph"));
   const std::unique_ptr<void, int (*)(void*)> owner(made, f.graph_destroy);
   std::vector<void*> nodes;
   for (const LaunchNode& node : graph.nodes) {

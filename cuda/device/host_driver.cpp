@@ -36,7 +36,7 @@ class HostDriver::Replay final : public GraphExecutable {
       return fail(error_in(graph_.name, "PW1253",
                            fmt::format("the device failed at node {} ({})", graph_.nodes.size() - 1,
                                        graph_.nodes.empty() ? "" : graph_.nodes.back().name),
-                           "nothing can be run on it until the process ends"));
+                           "restart the process; the device stays unusable until it ends"));
     Random random(combine(driver_.options_.seed, number));
     std::vector<std::size_t> waiting_for(graph_.nodes.size());
     std::vector<std::vector<std::size_t>> followers(graph_.nodes.size());
@@ -80,7 +80,7 @@ Result<Address> HostDriver::allocate(std::int64_t bytes) {
     block = std::aligned_alloc(kAligned, static_cast<std::size_t>(whole));
   if (block == nullptr)
     return fail(error_in(device(), "PW1250",
-                         fmt::format("{} bytes are asked for, and {} of {} are free", bytes,
+                         fmt::format("{} bytes are requested, but {} of {} are free", bytes,
                                      memory().free, memory().total)));
   std::memset(block, kFresh, static_cast<std::size_t>(whole));
   const auto address = reinterpret_cast<Address>(block);
@@ -103,9 +103,9 @@ Status HostDriver::check(const MemoryRange& range, const std::string& what) cons
     --block;
     if (range.end <= block->first + static_cast<Address>(block->second)) return {};
   }
-  return fail(error_in(
-      what, "PW1252",
-      fmt::format("touches {} bytes of memory that is not allocated", range.end - range.begin)));
+  return fail(
+      error_in(what, "PW1252",
+               fmt::format("accesses {} bytes of unallocated memory", range.end - range.begin)));
 }
 
 Status HostDriver::write(Address to, const void* from, std::int64_t bytes) {
@@ -145,7 +145,7 @@ Status HostDriver::load(std::span<const Kernel> kernels) {
 
 Result<std::unique_ptr<GraphExecutable>> HostDriver::instantiate(RecordedGraph graph) {
   if (graphs_++ == options_.refuse_graph)
-    return fail(error_in(graph.name, "PW1250", "the device refuses the graph"));
+    return fail(error_in(graph.name, "PW1250", "the device rejects the graph"));
   const Ancestors ancestors(graph);
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     const LaunchNode& node = graph.nodes[i];
@@ -155,10 +155,11 @@ Result<std::unique_ptr<GraphExecutable>> HostDriver::instantiate(RecordedGraph g
     }
     for (std::size_t before = 0; before < i; ++before) {
       if (!conflict(graph.nodes[before], node) || ancestors.has(i, before)) continue;
-      return fail(error_in(what, "PW1251",
-                           fmt::format("touches what node {} ({}) touches, and no path orders them",
-                                       before, graph.nodes[before].name),
-                           "an edge between them is missing"));
+      return fail(error_in(
+          what, "PW1251",
+          fmt::format("accesses the same memory as node {} ({}), and no path orders the two",
+                      before, graph.nodes[before].name),
+          "add the missing edge between them"));
     }
   }
   return std::make_unique<Replay>(*this, std::move(graph));

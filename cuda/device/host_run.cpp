@@ -190,7 +190,7 @@ Status HostKernels::run(const std::string& kernel, std::span<void* const> pointe
   if (fault.empty()) return {};
   return fail(error_in("host run", "PW1225",
                        fmt::format("kernel {}, seed {}: {}", kernel, seed, fault),
-                       "on a device this would depend on the order of its threads"));
+                       "on a GPU the result would depend on the order of its threads"));
 }
 
 }  // namespace pw::cuda

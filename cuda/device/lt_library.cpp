@@ -46,7 +46,7 @@ LtLibrary LtLibrary::open(const std::string& path, int newest) {
     if (library == nullptr) continue;
     auto functions = std::make_shared<LtFunctions>();
     if (const std::string missing = fill(*functions, library); !missing.empty()) {
-      out.state_ = fmt::format("{} is there, but lacks {}", file, missing);
+      out.state_ = fmt::format("{} was found but lacks {}", file, missing);
       continue;
     }
     const std::size_t v = functions->version();

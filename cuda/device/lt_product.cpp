@@ -55,7 +55,7 @@ class Reading {
     out_.alignment = {alignment_of(at.a), alignment_of(at.b), alignment_of(at.bias),
                       alignment_of(at.y)};
     if (b.dtype != a.dtype || !lt_type_of(a.dtype) || !lt_type_of(result_.dtype))
-      return refuse(fmt::format("cuBLASLt has no product of {} and {} to {}", name(a.dtype),
+      return refuse(fmt::format("cuBLASLt does not multiply {} by {} to {}", name(a.dtype),
                                 name(b.dtype), name(result_.dtype)));
     if (out_.rows == 0 || out_.depth == 0 || out_.columns == 0) return refuse("it has no elements");
     const std::string why = out_.in == DType::f8e4m3 ? read_narrow() : read_plain();
@@ -68,34 +68,34 @@ class Reading {
   }
 
   std::string read_plain() {
-    if (out_.out != out_.in) return "cuBLASLt is asked for no other dtype than the operands'";
-    if (call_.a_scale || call_.b_scale) return "cuBLASLt multiplies with scales only f8e4m3";
+    if (out_.out != out_.in) return "cuBLASLt is used only if the result has the operands' dtype";
+    if (call_.a_scale || call_.b_scale) return "cuBLASLt supports scales for f8e4m3 only";
     if (!call_.bias) return "";
     const DeviceTensor& bias = reads_[*call_.bias];
     if (bias.dtype != out_.out || count(bias) != out_.columns)
-      return "cuBLASLt adds a bias of the result's dtype, with an element a column";
+      return "cuBLASLt requires a bias of the result's dtype with one element per column";
     out_.biased = true;
     return "";
   }
 
   std::string read_narrow() {
     if (!out_.b_transposed)
-      return "cuBLASLt multiplies f8e4m3 only by the transpose of a stored [columns, depth]";
+      return "cuBLASLt multiplies f8e4m3 only if the second operand is stored as [columns, depth]";
     if (out_.depth % kUnit != 0 || out_.columns % kUnit != 0)
-      return fmt::format("cuBLASLt multiplies f8e4m3 only {} at a time: depth {}, columns {}",
+      return fmt::format("cuBLASLt requires multiples of {} for f8e4m3: depth {}, columns {}",
                          kUnit, out_.depth, out_.columns);
     if (call_.bias || !call_.a_scale || !call_.b_scale || out_.out == DType::f8e4m3)
-      return "cuBLASLt is asked for f8e4m3 with two scales, and a wider result";
+      return "cuBLASLt is used for f8e4m3 only with two scales, a wider result and no bias";
     const DeviceTensor &a = reads_[*call_.a_scale], &b = reads_[*call_.b_scale];
-    if (a.dtype != DType::f32 || b.dtype != DType::f32) return "scales for cuBLASLt are f32";
+    if (a.dtype != DType::f32 || b.dtype != DType::f32) return "cuBLASLt requires f32 scales";
     out_.scales = LtProduct::Scales::tensors;
     if (count(a) == 1 && count(b) == 1) return "";
     out_.scales = LtProduct::Scales::vectors;
     if (count(a) != out_.rows || count(b) != out_.columns)
-      return "cuBLASLt has scales of both tensors, or of all rows and all columns";
+      return "cuBLASLt requires a scale per tensor, or one per row and per column";
     return version_ >= lt::kHasScaleVectors
                ? ""
-               : "cuBLASLt has scales of rows and columns from CUDA 12.9 on";
+               : "cuBLASLt requires CUDA 12.9 for scales per row and column";
   }
 
   const ProductCall& call_;
@@ -198,7 +198,7 @@ Result<LtDescriptors> LtDescriptors::make(const LtLibrary& library, const LtProd
 Result<LtDescriptor> lt_preference(const LtLibrary& library, const LtProduct& p) {
   const LtFunctions& f = library.f();
   void* made = nullptr;
-  PW_TRY(library.check(f.preference_create(&made), "describe a search"));
+  PW_TRY(library.check(f.preference_create(&made), "create search preferences"));
   LtDescriptor out(made, f.preference_destroy);
   Setter<LtPreference> set(library, f.preference_set, made);
   set(LtPreference::workspace_bytes, static_cast<std::uint64_t>(p.workspace_bytes));

@@ -132,12 +132,12 @@ Nvrtc Nvrtc::open() {
     if (!handle) continue;
     auto library = std::make_shared<Library>();
     if (const std::string missing = fill(*library, handle); !missing.empty()) {
-      nvrtc.state_ = fmt::format("{} is there, but lacks {}", path, missing);
+      nvrtc.state_ = fmt::format("{} was found but lacks {}", path, missing);
       continue;
     }
     int major = 0, minor = 0;
     if (library->version(&major, &minor) != 0) {
-      nvrtc.state_ = path + " does not tell its version";
+      nvrtc.state_ = path + " does not report its version";
       continue;
     }
     nvrtc.version_ = fmt::format("{}.{}", major, minor);
@@ -147,8 +147,8 @@ Nvrtc Nvrtc::open() {
   }
   if (nvrtc.state_.empty())
     nvrtc.state_ =
-        "absent: neither libnvrtc.so.13 nor libnvrtc.so.12 was found (CUDA_HOME says where CUDA "
-        "is)";
+        "absent: neither libnvrtc.so.13 nor libnvrtc.so.12 was found (set CUDA_HOME to the CUDA "
+        "folder)";
   return nvrtc;
 }
 
@@ -211,9 +211,9 @@ Result<Cubin> Nvrtc::compile_with(const std::string& source, const std::string& 
   cubin.log = log_of(program);
   cubin.usage = parse_usage(cubin.log);
   std::size_t size = 0;
-  PW_TRY(check(l.cubin_size(program.handle, &size), "size the cubin"));
+  PW_TRY(check(l.cubin_size(program.handle, &size), "measure the cubin"));
   cubin.bytes.resize(size);
-  PW_TRY(check(l.cubin(program.handle, cubin.bytes.data()), "give the cubin"));
+  PW_TRY(check(l.cubin(program.handle, cubin.bytes.data()), "return the cubin"));
   std::string ptx;
   if (l.ptx_size(program.handle, &size) == 0 && size > 1) {
     ptx.resize(size);

@@ -161,7 +161,7 @@ void ThreadBlock::release_exchange(unsigned warp) {
     Thread& t = threads_[first + lane];
     const unsigned other = lane ^ static_cast<unsigned>(distance);
     if (other >= kWarp || !(mask >> other & 1u))
-      return fail(fmt::format("thread {} asks for the value of lane {}, which takes no part",
+      return fail(fmt::format("thread {} reads the value of lane {}, which does not participate",
                               first + lane, other));
     std::memcpy(t.other, values[other], static_cast<std::size_t>(t.bytes));
     t.state = State::ready;
@@ -172,7 +172,7 @@ void ThreadBlock::release_gather(unsigned warp) {
   const std::size_t first = std::size_t{warp} * kWarp;
   if (first + kWarp > threads_.size())
     return fail(
-        fmt::format("warp {} has fewer than {} threads for what all lanes do", warp, kWarp));
+        fmt::format("warp {} has fewer than {} threads in an operation of all lanes", warp, kWarp));
   const auto bytes = static_cast<std::size_t>(threads_[first].bytes);
   for (std::size_t lane = 0; lane < kWarp; ++lane) {
     const Thread& t = threads_[first + lane];
@@ -227,7 +227,7 @@ void ThreadBlock::exchange(unsigned mask, int distance, const void* mine, void* 
   Thread& t = threads_[static_cast<std::size_t>(self())];
   t = {State::exchanging, 0, mask, distance, bytes, mine, other};
   if (!(mask >> static_cast<unsigned>(self()) % kWarp & 1u))
-    fail(fmt::format("thread {} is not in the mask {:08x} that it names", self(), mask));
+    fail(fmt::format("thread {} is not in its own mask {:08x}", self(), mask));
   fibers_.pause();
 }
 
@@ -278,7 +278,7 @@ ThreadBlock::Shared* ThreadBlock::shared(const void* site, const char* name, lon
 
 bool ThreadBlock::inside(const Shared& array, long long i) {
   if (i >= 0 && i < static_cast<long long>(array.words.size())) return true;
-  fail(fmt::format("thread {}: {}[{}] is outside of its {} elements", self(), array.name, i,
+  fail(fmt::format("thread {}: {}[{}] is out of range: {} elements", self(), array.name, i,
                    array.words.size()));
   return false;
 }
@@ -288,9 +288,9 @@ void ThreadBlock::get(Shared& array, long long i, void* value) {
   if (!inside(array, i)) return;
   Word& word = array.words[static_cast<std::size_t>(i)];
   if (word.writer == -1) {
-    fail(fmt::format("thread {} reads {}[{}], which nobody has written", self(), array.name, i));
+    fail(fmt::format("thread {} reads {}[{}], which no thread has written", self(), array.name, i));
   } else if (word.writer != self() && word.written == epoch_) {
-    fail(fmt::format("thread {} reads {}[{}], which thread {} writes with no barrier between",
+    fail(fmt::format("thread {} reads {}[{}], which thread {} writes without a barrier between",
                      self(), array.name, i, word.writer));
   }
   word.reader = word.read == epoch_ && word.reader != self() ? kSeveral : self();
@@ -302,10 +302,10 @@ void ThreadBlock::set(Shared& array, long long i, const void* value) {
   if (!inside(array, i)) return;
   Word& word = array.words[static_cast<std::size_t>(i)];
   if (word.writer != -1 && word.writer != self() && word.written == epoch_) {
-    fail(fmt::format("threads {} and {} write {}[{}] with no barrier between", self(), word.writer,
-                     array.name, i));
+    fail(fmt::format("threads {} and {} write {}[{}] without a barrier between", self(),
+                     word.writer, array.name, i));
   } else if (word.read == epoch_ && word.reader != self()) {
-    fail(fmt::format("thread {} writes {}[{}], which {} reads with no barrier between", self(),
+    fail(fmt::format("thread {} writes {}[{}], which {} reads without a barrier between", self(),
                      array.name, i,
                      word.reader == kSeveral ? "another" : fmt::format("thread {}", word.reader)));
   }

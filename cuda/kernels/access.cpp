@@ -167,9 +167,9 @@ bool AccessPlan::is_static(const ColumnLoop& loop, const Statement& branch) {
 
 /// Returns why an argument does not suit vector accesses at all, or empty.
 std::string AccessPlan::unsuited(const ColumnLoop& loop, std::size_t argument) const {
-  if (loop.columns == 0) return "the number of columns is not known beforehand, or 0";
+  if (loop.columns == 0) return "the number of columns is unknown at compile time, or 0";
   if (loop.columns % kColumns != 0)
-    return fmt::format("{} columns are not whole groups of {}", loop.columns, kColumns);
+    return fmt::format("{} columns are not a multiple of {}", loop.columns, kColumns);
   std::int64_t elements = 1;
   for (DimId d : program_.type(argument).shape) {
     if (const auto value = program_.context->dims.value(d))
@@ -184,7 +184,7 @@ std::string AccessPlan::unsuited(const ColumnLoop& loop, std::size_t argument) c
 /// aligned groups that cover the columns are tried, down to one word.
 Access AccessPlan::load(ColumnLoop& loop, const Statement& s, bool always) {
   if (loop.columns == 0) return one_by_one(unsuited(loop, s.argument));
-  if (reads_inside(s.index)) return one_by_one("its place is read from memory");
+  if (reads_inside(s.index)) return one_by_one("its index is read from memory");
   Places at;
   if (!places(loop, s.index, at))
     return one_by_one("neighbouring columns are not neighbours in it");
@@ -195,9 +195,9 @@ Access AccessPlan::load(ColumnLoop& loop, const Statement& s, bool always) {
     return access;
   }
   if (std::string why = unsuited(loop, s.argument); !why.empty()) return one_by_one(why);
-  if (!always) return one_by_one("it is read under a condition");
+  if (!always) return one_by_one("it is read conditionally");
   const std::int64_t size = size_of(program_.type(s.argument).dtype);
-  std::string why = "its rows do not start at whole groups";
+  std::string why = "its rows are not aligned to whole groups";
   for (std::int64_t width = kColumns; width * size >= 4; width /= 2) {
     if (std::any_of(at.factors[0].begin(), at.factors[0].end(),
                     [&](const auto& f) { return f.second % width != 0; }))
@@ -216,7 +216,7 @@ Access AccessPlan::load(ColumnLoop& loop, const Statement& s, bool always) {
       access.places.push_back(static_cast<int>(place));
     }
     if (groups.size() > kMaxGroups) {
-      why = "neighbouring columns are far apart in it";
+      why = "neighbouring columns are far apart in memory";
       break;
     }
     for (std::size_t& g : access.groups) {
@@ -245,7 +245,7 @@ Access AccessPlan::store(ColumnLoop& loop, const Statement& s) {
   const bool whole = at.constants[0] % kColumns == 0 &&
                      std::all_of(at.factors[0].begin(), at.factors[0].end(),
                                  [](const auto& f) { return f.second % kColumns == 0; });
-  if (!whole) return one_by_one("its rows do not start at whole groups");
+  if (!whole) return one_by_one("its rows are not aligned to whole groups");
   Access access;
   access.kind = Access::Kind::groups;
   const std::int64_t size = size_of(program_.type(s.argument).dtype);

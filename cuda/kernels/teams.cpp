@@ -355,7 +355,7 @@ class TeamEmitter {
         std::string condition = team.size > 1 ? team.place + " == 0" : "";
         if (team.spread) condition += (condition.empty() ? "" : " && ") + std::string("part == 0");
         if (!team.live.empty()) condition += (condition.empty() ? "" : " && ") + team.live;
-        thread_.note({s.argument, true, "one element for a row or a group"});
+        thread_.note({s.argument, true, "one element per row or group"});
         thread_.one_of = team.size * blocks_of(team);
         line(depth, fmt::format("{}{}", condition.empty() ? "" : "if (" + condition + ") ",
                                 thread_.store(s)));

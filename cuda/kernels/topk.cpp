@@ -82,7 +82,7 @@ std::optional<Kernel> topk_kernel(const Graph& graph, NodeId node) {
   out.arguments = {id, id};
   out.rows = rows;
   out.threads = out.rows_per_block = kThreads;
-  out.why = "a thread has a whole row";
+  out.why = "each thread processes a whole row";
   out.signature =
       fmt::format("const {0}* __restrict__ p0, {0}* __restrict__ p1, long long rows", storage);
   out.body = fmt::format(

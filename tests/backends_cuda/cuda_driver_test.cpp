@@ -42,7 +42,7 @@ TEST_CASE("CUDA driver: every state it can be found in", "[cuda]") {
   const PrivateFolder folder;
   const auto other = status_of(folder, "int something() { return 0; }");
   CHECK(other.state == cuda::DriverState::absent);
-  CHECK(other.text.find("is no CUDA driver") != std::string::npos);
+  CHECK(other.text.find("is not a CUDA driver") != std::string::npos);
   const auto stub = status_of(folder, "int cuInit(unsigned) { return 34; }");
   CHECK(stub.state == cuda::DriverState::stub);
   const auto old = status_of(folder,

@@ -84,7 +84,7 @@ TEST_CASE("cuBLASLt: a product is read from tensors, or refused with the reason"
   CHECK(contains(refused(plain(DType::f64, false, false)), "no product of f64"));
   Case c = plain(DType::bf16, false, true);
   c.reads[2].extents = {1};
-  CHECK(contains(refused(c), "a bias of the result's dtype, with an element a column"));
+  CHECK(contains(refused(c), "a bias of the result's dtype with one element per column"));
   c = plain(DType::bf16, false, true);
   c.reads[2].dtype = DType::f32;
   CHECK(contains(refused(c), "a bias of the result's dtype"));
@@ -100,11 +100,11 @@ TEST_CASE("cuBLASLt: a product is read from tensors, or refused with the reason"
   CHECK(contains(refused(c), "only by the transpose"));
   c = scaled(DType::bf16, false);
   c.reads[1].extents = {40, 32};
-  CHECK(contains(refused(c), "only 16 at a time: depth 32, columns 40"));
+  CHECK(contains(refused(c), "multiples of 16 for f8e4m3: depth 32, columns 40"));
   c = scaled(DType::bf16, true);
   CHECK(contains(refused(c, kOld), "from CUDA 12.9 on"));
   c.reads[3].extents = {1};  // of the whole tensor, beside those of rows
-  CHECK(contains(refused(c), "of both tensors, or of all rows and all columns"));
+  CHECK(contains(refused(c), "a scale per tensor, or one per row and per column"));
   c = scaled(DType::bf16, false);
   c.reads[0].dtype = c.reads[1].dtype = DType::bf16;
   CHECK(contains(refused(c), "scales only f8e4m3"));
@@ -129,7 +129,7 @@ TEST_CASE("cuBLASLt: a file that is not there, or not the library, is said to be
   CHECK(nowhere.state() == "/nowhere/libcublasLt.so.13 was not found");
   const LtLibrary other = LtLibrary::open("libm.so.6");
   CHECK_FALSE(other.present());
-  CHECK(other.state() == "libm.so.6 is there, but lacks cublasLtGetVersion");
+  CHECK(other.state() == "libm.so.6 was found but lacks cublasLtGetVersion");
 }
 
 TEST_CASE("cuBLASLt: the library accepts every descriptor, and has in it what was meant",

@@ -138,12 +138,12 @@ TEST_CASE("host run: a thread goes no further than its first fault", "[cuda]") {
   };
   // What it would do with a value that it has not got: read anywhere, loop for ever.
   holds(fault_of("PW_SHARED(long long, s, 4); volatile char c = *(const char*)pw_at(s, 2);", 32),
-        "which nobody has written");
+        "which no thread has written");
   holds(
       fault_of("PW_SHARED(long long, s, 4); volatile char c = *(const char*)pw_at(s, 4 + t);", 32),
-      "is outside of its 4 elements");
+      "is out of range: 4 elements");
   holds(fault_of("PW_SHARED(int, s, 4); while (pw_at(s, 1) != 7) {}", 32),
-        "which nobody has written");
+        "which no thread has written");
   holds(fault_of("PW_SHARED(int, s, 32); pw_put(s, t, t); while (pw_at(s, t ^ 1) != 99) {}", 32),
         " reads s[");
   holds(fault_of("char c[64]; char* p = c + (16 - (unsigned long long)c % 16) + 1;\n"
@@ -176,27 +176,28 @@ TEST_CASE("host run: faults of threads are found in any order, and named", "[cud
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
     const std::string race =
         fault_of("PW_SHARED(float, s, 64); pw_put(s, t, 1.0f); pw_at(s, 63 - t);", 64, seed);
-    CHECK((race.find("with no barrier between") != std::string::npos ||
-           race.find("which nobody has written") != std::string::npos));
+    CHECK((race.find("without a barrier between") != std::string::npos ||
+           race.find("which no thread has written") != std::string::npos));
     holds(race, "s[");
     holds(fault_of("PW_SHARED(int, s, 4); pw_put(s, 1, t);", 32, seed),
-          "write s[1] with no barrier between");
+          "write s[1] without a barrier between");
     holds(fault_of("PW_SHARED(int, s, 64); pw_put(s, t, t);\n__syncthreads();\n"
                    "pw_at(s, t ^ 1); pw_put(s, t, 0);",
                    64, seed),
-          "with no barrier between");
+          "without a barrier between");
   }
   CHECK(fault_of("PW_SHARED(int, s, 64); pw_put(s, t, t);\n__syncthreads();\nif (pw_at(s, 63 - t) "
                  "!= 63 - t) pw_host->fault(\"wrong\");",
                  64) == "");
-  holds(fault_of("PW_SHARED(int, s, 4); if (t == 0) pw_at(s, 2);", 32), "which nobody has written");
-  holds(fault_of("PW_SHARED(int, s, 4); pw_put(s, 4 + t, 1);", 32), "is outside of its 4 elements");
+  holds(fault_of("PW_SHARED(int, s, 4); if (t == 0) pw_at(s, 2);", 32),
+        "which no thread has written");
+  holds(fault_of("PW_SHARED(int, s, 4); pw_put(s, 4 + t, 1);", 32), "is out of range: 4 elements");
   holds(fault_of("if (t < 7)\n__syncthreads();", 32), "25 threads (thread 7 …) ended");
   holds(fault_of("if (t < 7)\n__syncthreads();\nelse\n__syncthreads();", 32),
         "wait at the barrier in line");
   holds(fault_of("if (t < 16) pw_pair<float, pw_sum<float>>(1.0f, 1, t);", 32),
         "16 threads (thread 0 …) wait to exchange 1 lanes apart (mask ffffffff)");
-  holds(fault_of("__shfl_xor_sync(0xffffu, t, 1);", 32), "is not in the mask 0000ffff");
+  holds(fault_of("__shfl_xor_sync(0xffffu, t, 1);", 32), "is not in its own mask 0000ffff");
   holds(fault_of("char c[64]; pw_read<4>(c + (16 - (unsigned long long)c % 16) + 1);", 32),
         "not aligned to");
 }

@@ -83,9 +83,9 @@ TEST_CASE("tuning: a table keeps the tile of a matmul, and refuses what is none"
   CHECK(with("\"own\"", "\"cublas\"") ==
         "PW1242 schedules[0]: `by` is neither \"own\" nor \"library\"");
   CHECK(with("\"columns\": 128", "\"columns\": 120") ==
-        "PW1242 schedules[0]: `product` is no tile that kernels are made with");
+        "PW1242 schedules[0]: `product` is not a tile that kernels support");
   CHECK(with("\"shares\": 3", "\"shares\": -1") ==
-        "PW1242 schedules[0]: `shares` is no whole number from 0 to 65535");
+        "PW1242 schedules[0]: `shares` is not an integer from 0 to 65535");
   CHECK(problem_of("7").find("PW1242 schedules[0]: `rows` is missing") == 0);
 }
 

@@ -237,11 +237,11 @@ TEST_CASE("products: a plan's workspace is taken as it is, or refused where it i
   };
   const Scratch& between = memory.scratch[0].at(0);
   CHECK(refused([&](MemoryPlan& m) { m.workspace_offset = between.offset; }) ==
-        "the workspace of calls is where " + between.name + " is");
+        "the workspace of library calls is where " + between.name + " is");
   CHECK(refused([](MemoryPlan& m) { m.workspace_offset = m.slots[0].offset; }) ==
-        "the workspace of calls is where " + memory.slots[0].name + " is");
+        "the workspace of library calls is where " + memory.slots[0].name + " is");
   CHECK(refused([](MemoryPlan& m) { m.workspace_offset += 16; }) ==
-        "the workspace of calls is not aligned to 256 bytes");
+        "the workspace of library calls is not aligned to 256 bytes");
 }
 
 TEST_CASE("products: one that the library has no algorithm for at some size runs on the host there",
@@ -283,8 +283,8 @@ TEST_CASE("products: what is no call is a kernel of our own, and says why", "[cu
   CHECK(one(fp8) == Kind::kernel);
   REQUIRE(fp8.notes.size() == 1);
   CHECK(fp8.notes[0] ==
-        "scaled_mm is a kernel of our own: cuBLASLt multiplies f8e4m3 only by the transpose of a "
-        "stored [columns, depth]");
+        "scaled_mm runs in a built-in kernel: cuBLASLt multiplies f8e4m3 only if the second "
+        "operand is stored as [columns, depth]");
   // Transposed, but too narrow: that is the reason then, and the transposition is a kernel.
   Products narrow(
       "in x: f8e4m3[n, 48], w: f8e4m3[24, 48], s: f32[1], t: f32[1]\n"
@@ -306,7 +306,7 @@ TEST_CASE("products: what is no call is a kernel of our own, and says why", "[cu
   // What is neither is not captured.
   Products wide("in x: f64[n, 8], w: f64[8, 4]  y = mm(x, w)  out y");
   REQUIRE(wide.program(*driver).lacks.size() == 1);
-  CHECK(wide.program(*driver).lacks[0] == "mm: no kernel of our own takes its operands");
+  CHECK(wide.program(*driver).lacks[0] == "mm: no built-in kernel supports its operands");
   CHECK(wide.program(cuda::HostDriver()).lacks.empty());
 }
 

@@ -156,19 +156,18 @@ TEST_CASE("schedule: what is moved element by element says why", "[cuda]") {
   };
   CHECK(why("in x: bf16[n, 64]  y = neg(x)  out y") == "");
   CHECK(why("in x: bf16[n, 131]  y = neg(x)  out y") ==
-        "p0 read: 131 columns are not whole groups of 8\n"
-        "p1 write: 131 columns are not whole groups of 8\n");
+        "p0 read: 131 columns are not a multiple of 8\n"
+        "p1 write: 131 columns are not a multiple of 8\n");
   CHECK(why("in x: bf16[n, m]  y = neg(x)  out y") ==
-        "p0 read: the number of columns is not known beforehand, or 0\n"
-        "p1 write: the number of columns is not known beforehand, or 0\n");
+        "p0 read: the number of columns is unknown at compile time, or 0\n"
+        "p1 write: the number of columns is unknown at compile time, or 0\n");
   CHECK(why("in x: bf16[n, 65]  y = slice(x){dim = 1, start = 1, end = 65}  out y") ==
         "p0 read: its number of elements is not known to be a multiple of 8\n");
   CHECK(why("in x: bf16[n, 512]  y = slice(x){dim = 1, start = 0, end = 512, step = 32}  out y") ==
-        "p0 read: neighbouring columns are far apart in it\n");
+        "p0 read: neighbouring columns are far apart in memory\n");
   CHECK(why("in x: bf16[n, 8, 16]  y = transpose(x){dim0 = 1, dim1 = 2}  out y") ==
-        "p0 read: its rows do not start at whole groups\n");
-  CHECK(why("in x: f32[n, 64]  y = sum(x)  out y") ==
-        "p1 write: one element for a row or a group\n");
+        "p0 read: its rows are not aligned to whole groups\n");
+  CHECK(why("in x: f32[n, 64]  y = sum(x)  out y") == "p1 write: one element per row or group\n");
 }
 
 TEST_CASE("schedule: a rule of one's own with `fuse` gets one kernel, and nothing else is written",

@@ -399,7 +399,7 @@ class MainJob(unittest.TestCase):
             for command in (tune, ["compile", "examples/gated.pwg", "--schedules", str(table), "-o", str(out)]):
                 done = pwr(*command)
                 self.assertEqual(done.returncode, 3)
-                self.assertIn("schedules[0]: `program` is no text", done.stderr)
+                self.assertIn("schedules[0]: `program` is not a string", done.stderr)
             self.assertEqual(table.read_bytes(), before)
 
     def test_the_examples_of_the_language_pass(self):

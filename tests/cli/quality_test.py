@@ -18,7 +18,7 @@ FUNCTIONS = 16
 ALL = ["--arch", "sm_80,sm_90,sm_100,sm_120"]
 # What no width can change: a cause that every row which falls short has to name.
 REASONS = (
-    "are not whole groups of 8",
+    "are not a multiple of 8",
     "8 neighbouring elements have 8 bytes",
     "one by one are not kept",
     "rows share it",

@@ -114,7 +114,7 @@ class Unsplit(ProgramTest):
     def test_a_step_breaks_where_the_host_runs(self):
         args = (self.breaking("capturable"), "--tokens", "1,7,8,40", "--sizes", "8", "--backend", "cuda", "--driver", "host", "--strict")
         broken, said = self.saved("broken.st", *args, "--mode", "full", "--check")
-        self.assertIn("a captured step breaks where the host runs: piece_1 (running), piece_3 (running)", said)
+        self.assertIn("a captured step is split where the host runs: piece_1 (running), piece_3 (running)", said)
         self.assertRegex(said, r"3 graphs, 3 of them whole steps, 3 executables")
         pieces, said = self.saved("pieces.st", *args, "--mode", "piecewise")
         self.assertNotIn("breaks", said)

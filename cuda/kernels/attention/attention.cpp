@@ -175,7 +175,7 @@ std::optional<AttentionKernels> attention_kernels(const Graph& piece, std::int64
                   pointer(DType::i64, false, 2) + pointer(out.k, true, 3) +
                   pointer(out.v, true, 4) + "long long rows";
   put.body = fmt::format(kPut, fmt::arg("row", out.row), fmt::arg("threads", kThreads));
-  put.why = "rows go where their pages are";
+  put.why = "page tables determine where rows are written";
   put.by_data = put_accesses(sizes, kThreads);
   out.put = written(put);
 
@@ -209,7 +209,7 @@ std::optional<AttentionKernels> attention_kernels(const Graph& piece, std::int64
       fmt::arg("load_v", load(out.v, "pw_load(p2, at + d)")), fmt::arg("divide", divide),
       fmt::arg("out", last),
       fmt::arg("store", rows::cxx::is_narrow(to) ? fmt::format("pw_to_{}(y)", name(to)) : "y"));
-  attend.why = "keys are where their pages are";
+  attend.why = "page tables determine where keys are read";
   attend.by_data = attend_accesses(sizes, kThreads);
   out.attend = written(attend);
   if (dtype(0) == out.k && out.k == out.v) {
@@ -321,7 +321,7 @@ Result<std::vector<std::int64_t>> DeviceAttention::table_of(const Step& step, st
   const KvCache::Layer every{0, "(all)"};
   if (cache.page_tokens() != page_tokens_)
     return fail(error_in("attention", "PW1209",
-                         fmt::format("the cache has pages of {} tokens, and the kernels of {}",
+                         fmt::format("the cache has pages of {} tokens, but the kernels use {}",
                                      cache.page_tokens(), page_tokens_)));
   const auto count = static_cast<std::size_t>(rows);
   std::vector<std::int64_t> out(3 * count, 0);

@@ -61,7 +61,7 @@ class AttentionWriter {
     WrittenKernel text;
     text.op = "unified_attention";
     text.rows = shape_.rows;
-    text.why = "keys are where their pages are";
+    text.why = "page tables determine where keys are read";
     for (std::size_t i = 0; i < shape_.reads.size(); ++i)
       text.add_pointer(context_, shape_.reads[i], fmt::format("p{}", i), false);
     if (shape_.divisor) text.add_pointer(context_, *shape_.divisor, "p6", false);

@@ -196,7 +196,7 @@ class ProductKernel {
     out.threads = kThreads;
     out.rows_per_block = kTile;
     out.column_blocks = static_cast<int>((columns_ + kTile - 1) / kTile);
-    out.why = "a tile is loaded by elements";
+    out.why = "tiles are loaded element by element";
     const bool narrow = rows::cxx::is_narrow(result_.dtype);
     const std::string stored =
         narrow ? fmt::format("pw_to_{}({})", name(result_.dtype), value) : value;

@@ -53,7 +53,7 @@ class EntryReader {
     out.passes = field("passes", 1, 64);
     out.resident = field("resident", 0, 32);
     out.kept_words = field("kept_words", 0, 128);
-    if ((out.block & (out.block - 1)) != 0) wrong("block", "no power of two");
+    if ((out.block & (out.block - 1)) != 0) wrong("block", "not a power of two");
     return out;
   }
 
@@ -73,7 +73,7 @@ class EntryReader {
     const int shares = static_cast<int>(number(from, "shares", 0, 65535));
     const std::vector<ProductTile>& known = product_tiles();
     if (std::find(known.begin(), known.end(), t) == known.end())
-      wrong("product", "no tile that kernels are made with");
+      wrong("product", "not a tile that kernels support");
     t.shares = shares;
     const std::string by = text(from, "by");
     if (by != "own" && by != "library") wrong("by", "neither \"own\" nor \"library\"");
@@ -93,7 +93,7 @@ class EntryReader {
     const Json* f = field(from, name);
     if (f == nullptr) return {};
     if (f->is_string()) return f->get<std::string>();
-    return wrong(name, "no text"), std::string();
+    return wrong(name, "not a string"), std::string();
   }
   std::int64_t number(const Json& from, const char* name, std::int64_t least, std::int64_t most) {
     const Json* f = field(from, name);
@@ -101,14 +101,14 @@ class EntryReader {
     const bool whole = f->is_number_integer();
     const auto n = whole ? f->get<std::int64_t>() : least;
     if (!whole || n < least || n > most)
-      wrong(name, fmt::format("no whole number from {} to {}", least, most));
+      wrong(name, fmt::format("not an integer from {} to {}", least, most));
     return n;
   }
   double seconds(const char* name) {
     const Json* f = field(json_, name);
     if (f == nullptr) return 0;
     const double s = f->is_number() ? f->get<double>() : -1;
-    if (!(s >= 0 && s < 1e6)) wrong(name, "no time in seconds");
+    if (!(s >= 0 && s < 1e6)) wrong(name, "not a time in seconds");
     return s;
   }
 
@@ -121,12 +121,11 @@ class EntryReader {
 Result<ScheduleTable> ScheduleTable::parse(std::string_view text, const std::string& file) {
   const Json json = Json::parse(text, nullptr, false);
   if (json.is_discarded() || !json.is_object())
-    return fail(
-        error_in(file, "PW1240", "a table of schedules is a JSON object, and this is none"));
+    return fail(error_in(file, "PW1240", "a table of schedules must be a JSON object"));
   if (!json.contains("format") || json["format"] != kFormat)
     return fail(error_in(file, "PW1241", fmt::format("`format` is not \"{}\"", kFormat)));
   if (!json.contains("schedules") || !json["schedules"].is_array())
-    return fail(error_in(file, "PW1242", "`schedules` is missing, or no list"));
+    return fail(error_in(file, "PW1242", "`schedules` is missing or not a list"));
   ScheduleTable out;
   for (std::size_t i = 0; i < json["schedules"].size(); ++i) {
     EntryReader reader(json["schedules"][i], fmt::format("schedules[{}]", i));

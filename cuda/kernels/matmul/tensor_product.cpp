@@ -90,7 +90,7 @@ class TensorWriter {
     WrittenKernel text;
     text.op = p_.op;
     text.rows = p_.rows;
-    text.why = "its rows are not aligned to 16 bytes, or one element for a row or column";
+    text.why = "its rows are not aligned to 16 bytes, or it has one element per row or column";
     for (std::size_t i = 0; i < p_.operands.size(); ++i)
       text.add_pointer(context_, p_.operands[i], fmt::format("p{}", i), false);
     if (division_.cut()) {
