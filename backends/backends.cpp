@@ -10,9 +10,9 @@ namespace pw {
 
 Status Executable::run_ranks(std::span<const RankTensors> ranks, const RunContext& context) {
   if (ranks.size() == 1) return run(ranks[0].inputs, ranks[0].outputs, context);
-  return fail(error_in("backend", "PW1201",
-                       fmt::format("runs one rank a process, not {}", ranks.size()),
-                       "`pwr doctor` lists the backends; eager runs several in one process"));
+  return fail(
+      error_in("backend", "PW1201", fmt::format("runs one rank per process, not {}", ranks.size()),
+               "use eager, which runs several in one process; `pwr doctor` lists the backends"));
 }
 
 std::vector<BackendKind> backend_kinds() {

@@ -62,7 +62,7 @@ Status check_parts(const Call& call, const Extents& whole, const Extents& part, 
   return fail_call(call, "PW1203",
                    fmt::format("{} elements along axis {} are not {} parts of {}", whole[axis],
                                axis, ranks, part[axis]),
-                   "run a number of tokens that the ranks divide");
+                   "run a token count that is a multiple of the ranks");
 }
 
 Status all_reduce(std::span<Call> group) {
@@ -151,7 +151,7 @@ Result<RankGroups> stated_groups(const Graph& graph) {
     if (added || known->second.size == named.ranks) continue;
     return fail(error_in(
         fmt::format("graph {} at node {}", graph.name, graph.node_name(named.node)), "PW1208",
-        fmt::format("says that group `{}` has {} ranks; elsewhere in the graph it has {}",
+        fmt::format("states that group `{}` has {} ranks, but elsewhere in the graph it has {}",
                     named.group, named.ranks, known->second.size)));
   }
   return groups;
@@ -281,12 +281,12 @@ Status run_collective(Collective collective, std::span<Call> ranks, RankGroup gr
   if (all == 1 && size != 1) {
     return fail_call(ranks[0], "PW1201",
                      fmt::format("a collective over {} ranks cannot run on one", size),
-                     fmt::format("run it on so many ranks: --ranks {}", size));
+                     fmt::format("run it on this number of ranks: --ranks {}", size));
   }
   if (size < 1 || group.stride < 1 || all % block != 0) {
     return fail_call(ranks[0], "PW1208",
-                     fmt::format("a group of {} ranks is no part of {}", size, all),
-                     "the ranks of a run must be a multiple of every group's");
+                     fmt::format("a group of {} ranks does not divide {}", size, all),
+                     "run on a multiple of every group's ranks");
   }
   if (others != nullptr && size > 1) return Across(ranks[0], group, *others).run(collective);
   if (others != nullptr) return collective(ranks);

@@ -31,11 +31,11 @@ class SkeletonReader {
 
  private:
   tl::unexpected<Diagnostics> refuse() const {
-    return fail(error_in(place_, "PW1213",
-                         fmt::format("the skeleton of its call does not read at `{}`",
-                                     std::string(text_.substr(at_, 20))),
-                         "the attribute `call` holds arguments such as %0, None, [%1, 2], mask = "
-                         "$mask"));
+    return fail(error_in(
+        place_, "PW1213",
+        fmt::format("syntax error in the call's skeleton at `{}`",
+                    std::string(text_.substr(at_, 20))),
+        "write arguments such as %0, None, [%1, 2], mask = $mask in the attribute `call`"));
   }
 
   void skip_space() {

@@ -94,10 +94,10 @@ Result<std::vector<HostArgument>> skeleton_of(const Graph& graph, NodeId node) {
   if (text == nullptr) return plain_skeleton(graph.operand_count(node), attributes);
   auto read = read_skeleton(*text, place_of(graph, node));
   if (!read || fits(*read, graph.operand_count(node), attributes)) return read;
-  return fail(error_in(place_of(graph, node), "PW1213",
-                       fmt::format("the skeleton of its call, `{}`, names an operand or an "
-                                   "attribute that the node lacks",
-                                   *text)));
+  return fail(error_in(
+      place_of(graph, node), "PW1213",
+      fmt::format("the call's skeleton `{}` names an operand or attribute that the node lacks",
+                  *text)));
 }
 
 /// A result without a type is passed as nothing, so nobody may read it.
@@ -106,8 +106,8 @@ Status check_types(const Graph& graph, NodeId node) {
   const auto refuse = [&](ValueId v, const std::string& what) {
     return fail(error_in(
         place_of(graph, node), "PW1213",
-        fmt::format("{} `{}` of op {} has no type, so there is no tensor for it", what,
-                    graph.value_name(v), op),
+        fmt::format("{} `{}` of op {} has no type, so it has no tensor", what, graph.value_name(v),
+                    op),
         fmt::format("declare the types: `op {}(x: T[*s]) -> y: T[*s]` in a .pwr file, with its "
                     "own operands and results",
                     op)));
@@ -314,18 +314,20 @@ Result<RunCall> host_call(const Graph& graph, NodeId node) {
   PW_TRY(check_types(graph, node));
   for (const OperandWrite& write : writes_of(graph, node))
     if (!write.contents.valid())
-      return fail(error_in(place_of(graph, node), "PW1213",
-                           fmt::format("op {} cannot be called: it writes `{}`, and no result is "
-                                       "what it holds then",
-                                       graph.op_of(node).name, graph.value_name(write.written)),
-                           "declare a result of the op `from` that operand"));
+      return fail(error_in(
+          place_of(graph, node), "PW1213",
+          fmt::format(
+              "op {} cannot be called: it writes `{}`, but no result returns the new contents",
+              graph.op_of(node).name, graph.value_name(write.written)),
+          "declare a result of the op `from` that operand"));
   if (const Attribute* shared = graph.attribute(node, kShared)) {
     const auto* which = std::get_if<std::string>(shared);
-    return fail(error_in(place_of(graph, node), "PW1213",
-                         fmt::format("op {} cannot be called: {}, and a function gets a tensor of "
-                                     "its own for each",
-                                     graph.op_of(node).name, which ? *which : "operands overlap"),
-                         "call it with tensors that do not overlap"));
+    return fail(error_in(
+        place_of(graph, node), "PW1213",
+        fmt::format(
+            "op {} cannot be called: {}, but a function receives a separate tensor for each",
+            graph.op_of(node).name, which ? *which : "operands overlap"),
+        "call it with tensors that do not overlap"));
   }
   auto skeleton = PW_TRY(skeleton_of(graph, node));
   Callee callee{
@@ -339,7 +341,7 @@ Result<RunCall> host_call(const Graph& graph, NodeId node) {
   return RunCall([callee = std::move(callee)](Call& call) -> Status {
     const HostFunction* function = host_function(call.graph.context(), callee.op);
     if (function == nullptr)
-      return fail_call(call, "PW1201", "its host function is gone", "give it again");
+      return fail_call(call, "PW1201", "its host function was removed", "register it again");
     return Frame(callee, call).run(*function);
   });
 }

@@ -14,7 +14,7 @@ namespace {
 std::int64_t number(const Context& context, const Symbols& symbols, DimId dim) {
   const auto value = context.dims.evaluate(dim, symbols);
   PW_ASSERT(value.has_value(),
-            "a symbol without a value in an attribute: " + context.dims.print(dim));
+            "an attribute has a symbol without a value: " + context.dims.print(dim));
   return *value;
 }
 
@@ -108,8 +108,8 @@ Result<std::vector<std::int64_t>> group_ends(const Call& call) {
   for (const std::int64_t end : ends) {
     if (end < begin || end > call.operand(0).extents[0])
       return fail_call(call, "PW1204",
-                       fmt::format("a group ends at row {}, where rows {} to {} are left", end,
-                                   begin, call.operand(0).extents[0]));
+                       fmt::format("a group ends at row {}, outside the remaining rows {} to {}",
+                                   end, begin, call.operand(0).extents[0]));
     begin = end;
   }
   return ends;

@@ -26,10 +26,10 @@ Status check_size(DType dtype, const Extents& extents, const std::function<std::
   if (fits && (empty || bytes <= memory_limit())) return {};
   return fail(error_in(
       place(), "PW1215",
-      fmt::format("[{}] of {} needs {} bytes, and there is memory for {}", fmt::join(extents, ", "),
+      fmt::format("[{}] of {} needs {} bytes, but the memory limit is {}", fmt::join(extents, ", "),
                   name(dtype), fits ? std::to_string(bytes) : std::string("more than 2^63"),
                   memory_limit()),
-      "run fewer tokens, or make its dims smaller"));
+      "run fewer tokens, or reduce its dims"));
 }
 
 }  // namespace
@@ -43,8 +43,8 @@ Result<Extents> extents_of(const Graph& graph, ValueId value, const Symbols& sym
 Result<Extents> extents_of(const Context& context, TypeId type, const Symbols& symbols,
                            const std::function<std::string()>& place) {
   if (type == Types::unknown())
-    return fail(error_in(place(), "PW1202",
-                         "the type of this value is not known, so it cannot be computed"));
+    return fail(
+        error_in(place(), "PW1202", "the type of this value is unknown, so it cannot be computed"));
   Extents extents;
   extents.reserve(context.types[type].shape.size());
   for (DimId dim : context.types[type].shape) {
@@ -104,7 +104,7 @@ Diagnostics untyped_reads(const Graph& graph) {
             : fmt::format("declare op {} with the types of its results in a .pwr file",
                           graph.op_of(graph.producer(v)).name);
     out.push_back(error_in(fmt::format("graph {} at value {}", graph.name, name), "PW1202",
-                           "the type of this value is not known, and " + reader, help));
+                           "the type of this value is unknown, but " + reader, help));
   };
   for (ValueId v : graph.inputs()) check(v);
   for (NodeId n = graph.first(); n.valid(); n = graph.next(n))
@@ -236,7 +236,7 @@ Status OpProgram::bind_inputs(std::span<const TensorView> inputs, const RunConte
     if (extents != inputs[i].extents || declared != inputs[i].dtype) {
       return fail(error_in(
           fmt::format("graph {} at input {}", graph_.name, graph_.value_name(value)), "PW1203",
-          fmt::format("a tensor {}[{}] is given for {}", name(inputs[i].dtype),
+          fmt::format("the tensor is {}[{}], but the graph declares {}", name(inputs[i].dtype),
                       fmt::join(inputs[i].extents, ", "),
                       graph_.context().types.print(graph_.type(value)))));
     }
@@ -309,7 +309,7 @@ Result<RankGroup> OpProgram::group_in(const Instruction& instruction,
     return found->second;
   return fail(error_in(
       fmt::format("graph {} at node {}", graph_.name, graph_.node_name(instruction.node)), "PW1208",
-      fmt::format("says that group `{}` has {} ranks, and it has {}", *group,
+      fmt::format("states that group `{}` has {} ranks, but it has {}", *group,
                   instruction.group.size, found->second.size)));
 }
 

@@ -30,13 +30,14 @@ constexpr int kConnectMs = 20000;
 constexpr char kAlive = '.', kDone = 'd', kTold = 't';
 
 tl::unexpected<Diagnostics> no_network(const std::string& what) {
-  return fail(error_in("ranks", "PW1290", fmt::format("{} failed: {}", what, std::strerror(errno)),
-                       "ranks watch each other over TCP, on one machine over its loopback"));
+  return fail(
+      error_in("ranks", "PW1290", fmt::format("{} failed: {}", what, std::strerror(errno)),
+               "allow TCP connections between the ranks; on one machine they use the loopback"));
 }
 
 /// First message of a rank on a connection that it opens.
 struct Hello {
-  std::array<char, 32> secret;  ///< of whom it connects to
+  std::array<char, 32> secret;  ///< secret of the rank it connects to
   std::int64_t rank;
 };
 
@@ -116,7 +117,7 @@ struct Lifeline::State {
       }
       poll_all(known);
       const Clock::time_point now = Clock::now();
-      // Who was stopped itself has heard nobody.
+      // A rank that was itself stopped has heard no one.
       if (now - last > kSilence / 2)
         for (Peer& peer : known) peer.heard = now;
       last = now;
@@ -150,12 +151,12 @@ struct Lifeline::State {
       const std::lock_guard lock(at_mutex);
       where = at.empty() ? "before the first collective" : "the last collective is " + at;
     }
-    const Diagnostics said{error_in(
-        fmt::format("rank {}", rank), "PW1290",
-        fmt::format("rank {} {}: {}", r,
-                    known[r].gone ? "is lost" : "has given no sign of life for 3 s", where),
-        "the ranks that are left end; what rank " + std::to_string(r) +
-            " said last has the cause")};
+    const Diagnostics said{
+        error_in(fmt::format("rank {}", rank), "PW1290",
+                 fmt::format("rank {} {}: {}", r,
+                             known[r].gone ? "is lost" : "has not responded for 3 s", where),
+                 "the remaining ranks exit; the last output of rank " + std::to_string(r) +
+                     " has the cause")};
     send_all(kTold);
     end_with(said);
   }
@@ -218,7 +219,7 @@ Status Lifeline::connect(const std::vector<std::string>& addresses) {
     if (!s.listener.readable(kConnectMs)) return no_network("waiting for the ranks");
     Socket peer = s.listener.accept();
     Hello hello{};
-    // A stranger that happens to connect is sent away.
+    // Reject connections from other programs.
     if (!peer.open() || !peer.receive(&hello, sizeof hello, kConnectMs)) continue;
     const auto r = static_cast<std::size_t>(hello.rank);
     if (std::memcmp(hello.secret.data(), s.secret.data(), hello.secret.size()) != 0 || r <= own ||

@@ -22,7 +22,7 @@ namespace pw {
 namespace {
 
 constexpr const char* kNoMpi =
-    "install MPI and build again (Debian: libopenmpi-dev openmpi-bin); --ranks N needs none";
+    "install MPI and rebuild (Debian: libopenmpi-dev openmpi-bin); --ranks N works without it";
 
 /// Returns candidate paths: next to the binary of this code (build or installation), or in PWR_MPI.
 std::vector<std::string> places() {
@@ -32,9 +32,9 @@ std::vector<std::string> places() {
                        {"libpw_mpi.so", "../lib/piecewise/libpw_mpi.so"});
 }
 
-/// The library stays loaded for as long as the process lives.
+/// The library stays loaded until the process ends.
 Result<const pw_mpi*> load_mpi() {
-  std::string why = "libpw_mpi.so is not there";
+  std::string why = "libpw_mpi.so was not found";
   for (const std::string& path : places()) {
     if (::access(path.c_str(), R_OK) != 0) continue;
     // Global: MPI libraries load parts of themselves, which look for the rest.
@@ -45,9 +45,9 @@ Result<const pw_mpi*> load_mpi() {
     }
     const auto functions = reinterpret_cast<pw_mpi_functions>(::dlsym(library, PW_MPI_SYMBOL));
     if (functions != nullptr && functions()->version == PW_MPI_VERSION) return functions();
-    why = path + " is of another version";
+    why = path + " has another version";
   }
-  return fail(error_in("ranks", "PW1201", "there is no MPI: " + why, kNoMpi));
+  return fail(error_in("ranks", "PW1201", "MPI is unavailable: " + why, kNoMpi));
 }
 
 class MpiRanks final : public HostCommunicator {
@@ -87,7 +87,7 @@ class MpiRanks final : public HostCommunicator {
   Status finish() override {
     PW_TRY(barrier());
     lifeline_->finish();
-    PW_TRY(barrier());  // until here another rank may still check for life
+    PW_TRY(barrier());  // another rank may check for life until here
     ended_ = true;
     return {};
   }
@@ -97,7 +97,7 @@ class MpiRanks final : public HostCommunicator {
     std::array<char, 512> text{};
     mpi_->error(code, text.data(), text.size());
     return fail(error_in(fmt::format("rank {}", rank_), "PW1290",
-                         fmt::format("MPI fails: {}", text.data())));
+                         fmt::format("MPI failed: {}", text.data())));
   }
 
   Result<int> handle(RankGroup group) {
@@ -116,7 +116,7 @@ class MpiRanks final : public HostCommunicator {
               DType dtype, int root, RankGroup group) {
     if (count > INT_MAX)
       return fail(error_in(fmt::format("rank {}", rank_), "PW1290",
-                           fmt::format("a part of {} elements is more than MPI moves", count),
+                           fmt::format("a part of {} elements exceeds MPI's limit", count),
                            "run fewer tokens"));
     const int over = PW_TRY(handle(group));
     if (const int code = mpi_->begin(what, send, receive, static_cast<int>(count),
@@ -125,8 +125,8 @@ class MpiRanks final : public HostCommunicator {
     return wait();
   }
 
-  /// Gives the processor away between looks: there may be more ranks than cores. A rank that is
-  /// lost ends the process from the lifeline's thread.
+  /// Yields the processor between polls, because there may be more ranks than cores. The liveness
+  /// monitor's thread ends the process if a rank is lost.
   Status wait() {
     constexpr int kEager = 100;
     for (int look = 0;; ++look) {
@@ -153,8 +153,9 @@ Result<std::unique_ptr<Communicator>> open_mpi_ranks(Lifeline::Lost lost) {
   const pw_mpi* mpi = PW_TRY(load_mpi());
   int rank = 0, size = 1;
   if (mpi->init(&rank, &size) != 0)
-    return fail(error_in("ranks", "PW1201", "MPI cannot be started",
-                         "mpirun -n 4 pwr run … --ranks mpi; MPI's own message has the reason"));
+    return fail(
+        error_in("ranks", "PW1201", "MPI cannot be started",
+                 "use mpirun -n 4 pwr run … --ranks mpi; MPI's own message has the reason"));
   auto ranks = std::make_unique<MpiRanks>(mpi, rank, size);
   PW_TRY(ranks->watch(std::move(lost)));
   return ranks;

@@ -1,5 +1,5 @@
-// Functions and numbers are those of NVIDIA's nccl.h (2.18), under names of our own, so that
-// nothing is linked or included.
+// Declares the functions and numbers of NVIDIA's nccl.h (2.18) under other names, so that nothing
+// is linked or included.
 #include "ranks/nccl_ranks.hpp"
 
 #include <algorithm>
@@ -63,11 +63,12 @@ Result<NcclFunctions> load_nccl() {
     why = find.problem();
   }
   if (why.empty()) return f;
-  return fail(error_in("ranks", "PW1201", "there is no NCCL: " + why,
-                       "install libnccl2, or name it in PWR_NCCL; --ranks mpi needs none"));
+  return fail(
+      error_in("ranks", "PW1201", "NCCL is unavailable: " + why,
+               "install libnccl2, or set PWR_NCCL to its path; --ranks mpi works without it"));
 }
 
-/// Places on the device that grow with what is sent.
+/// Device buffers that grow with the messages.
 class Places {
  public:
   explicit Places(Driver& driver) : driver_(driver) {}
@@ -169,10 +170,10 @@ class NcclRanks final : public HostCommunicator {
   Status check(int status) const {
     if (status == 0) return {};
     return fail(error_in(fmt::format("rank {}", own_.rank), "PW1290",
-                         fmt::format("NCCL fails: {}", f_.error(status))));
+                         fmt::format("NCCL failed: {}", f_.error(status))));
   }
 
-  /// The array on the device, and a place there for what comes back.
+  /// The array on the device and a buffer for the result.
   Result<std::pair<Address, Address>> staged(const Array& x, std::int64_t bytes) {
     const Address from = PW_TRY(sent_.of(bytes_in(x)));
     PW_TRY(driver_->write(from, x.data, bytes_in(x)));

@@ -12,7 +12,7 @@
 namespace pw {
 namespace {
 
-/// From here on the process sees its own device only: of those it may see, the one of its number.
+/// Restricts the process to one device: the one with its number among the visible devices.
 void see_device(std::int64_t number) {
   std::istringstream seen(environment("CUDA_VISIBLE_DEVICES"));
   std::string device = std::to_string(number);
@@ -34,8 +34,8 @@ Result<std::shared_ptr<Communicator>> open(const std::string& by, const EngineOp
                                            RankLost lost) {
   if (by == "mpi") return std::shared_ptr<Communicator>(PW_TRY(open_mpi_ranks(std::move(lost))));
   if (by != "nccl")
-    return fail(error_in("ranks", "PW1406", "nothing is called `" + by + "` that starts ranks",
-                         "a number, mpi or nccl"));
+    return fail(error_in("ranks", "PW1406", "`" + by + "` is not a way to start ranks",
+                         "use a number, mpi or nccl"));
   const LaunchedRank own = PW_TRY(launched_rank());
   return std::shared_ptr<Communicator>(
       PW_TRY(cuda::open_nccl_ranks(own, PW_TRY(driver_of(options, own)), std::move(lost))));

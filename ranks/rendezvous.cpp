@@ -22,14 +22,15 @@ Result<std::int64_t> number_of_variable(const char* name, std::int64_t most) {
   const std::string text = environment(name);
   if (text.empty())
     return fail(error_in("ranks", "PW1201", fmt::format("{} is not set", name),
-                         "torchrun --no-python --nproc-per-node 4 pwr run … --ranks nccl sets it"));
+                         "start with torchrun --no-python --nproc-per-node 4 pwr run … --ranks "
+                         "nccl, which sets it"));
   std::int64_t out = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
   if (error == std::errc() && end == text.data() + text.size() && out >= 0 && out <= most)
     return out;
   return fail(
       error_in("ranks", "PW1201",
-               fmt::format("{} is `{}`, which is no number from 0 to {}", name, text, most)));
+               fmt::format("{} is `{}`, which is not a number from 0 to {}", name, text, most)));
 }
 
 bool send_text(const Socket& to, const std::string& text) {
@@ -46,7 +47,7 @@ bool receive_text(const Socket& from, std::string& text) {
 
 tl::unexpected<Diagnostics> not_met(const LaunchedRank& own, const std::string& what) {
   return fail(error_in(fmt::format("rank {}", own.rank), "PW1290", what,
-                       "all ranks have to be started, with the same MASTER_ADDR and MASTER_PORT"));
+                       "start all ranks with the same MASTER_ADDR and MASTER_PORT"));
 }
 
 Result<std::vector<std::string>> gather_at(const LaunchedRank& own, const std::string& text,
@@ -58,7 +59,7 @@ Result<std::vector<std::string>> gather_at(const LaunchedRank& own, const std::s
   texts[0] = text;
   for (std::size_t missing = others.size() - 1; missing > 0;) {
     if (!listener.readable(kMeetMs))
-      return not_met(own, fmt::format("{} of {} ranks have not come", missing, own.size));
+      return not_met(own, fmt::format("{} of {} ranks have not connected", missing, own.size));
     Socket other = listener.accept();
     std::int64_t rank = 0;
     std::string said;
@@ -87,7 +88,8 @@ Result<LaunchedRank> launched_rank() {
   out.port = PW_TRY(number_of_variable("MASTER_PORT", kMostPort));
   out.host = environment("MASTER_ADDR");
   if (out.host.empty())
-    return fail(error_in("ranks", "PW1201", "MASTER_ADDR is not set", "torchrun sets it"));
+    return fail(error_in("ranks", "PW1201", "MASTER_ADDR is not set",
+                         "start with torchrun, which sets it"));
   return out;
 }
 
@@ -99,7 +101,7 @@ Result<std::vector<std::string>> meet(const LaunchedRank& own, const std::string
   while (Clock::now() < end) {
     const Socket first = connect_to(own.host, std::to_string(port));
     if (!first.open() || !first.send(&own.rank, sizeof own.rank) || !send_text(first, text)) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));  // rank 0 is not there yet
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));  // rank 0 is not listening yet
       continue;
     }
     std::vector<std::string> texts(static_cast<std::size_t>(own.size));

@@ -31,7 +31,7 @@ Status attention(Call& call) {
   if (kv_heads == 0 || heads % kv_heads != 0)
     return fail_call(
         call, "PW1203",
-        fmt::format("{} query heads do not divide over {} key heads", heads, kv_heads));
+        fmt::format("{} query heads are not a multiple of {} key heads", heads, kv_heads));
   const auto seen = seen_keys(call);
   if (!seen) return tl::unexpected(seen.error());
   const std::vector<float> q = elements_of<float>(query), k = elements_of<float>(seen->k),

@@ -272,10 +272,9 @@ Result<std::unique_ptr<Executable>> CpuBackend::compile(const Graph& piece) {
   const OpId own = cpu::row_kernel_op(piece.context());
   for (NodeId n = piece.first(); n.valid(); n = piece.next(n)) {
     if (piece.op(n) == own)
-      return fail(
-          error_in("graph " + piece.name, "PW1201",
-                   "it holds an op `" + piece.op_of(n).name + "`, which only this backend may make",
-                   "give the op another name"));
+      return fail(error_in("graph " + piece.name, "PW1201",
+                           "op `" + piece.op_of(n).name + "` is reserved for this backend",
+                           "rename the op"));
   }
   engine.special =
       [state = state_.get(), table, parts = std::shared_ptr<const cpu::ConstantParts>()](
@@ -334,7 +333,7 @@ std::vector<std::string> CpuBackend::summary() const {
     out.push_back(fmt::format("  frozen: {} packed once", counted(state_->packed_nodes, "weight")));
   if (made.cache.evicted > 0)
     out.push_back(fmt::format("  removed {} damaged objects from the cache", made.cache.evicted));
-  if (!made.cache_problem.empty()) out.push_back("  kernels are not kept: " + made.cache_problem);
+  if (!made.cache_problem.empty()) out.push_back("  kernels are not cached: " + made.cache_problem);
   for (const CpuReport::Fallback& f : made.fallbacks)
     out.push_back(fmt::format("  {} × {}: {}", f.nodes, f.op, f.reason));
   return out;
@@ -342,7 +341,7 @@ std::vector<std::string> CpuBackend::summary() const {
 
 BackendKind cpu_backend() {
   return {.name = "cpu",
-          .what = "compiles row ops as C++, and runs the rest like eager",
+          .what = "compiles row ops as C++ and runs the rest like eager",
           .can = {.ranks = true, .strict = true, .fuse = true},
           .make = [](const BackendOptions& o) { return std::make_unique<CpuBackend>(o); },
           .own_whole = true};

@@ -45,7 +45,7 @@ Status run(const RowKernel& kernel, Call& call) {
     pointers.push_back(&valid);
   }
   for (std::size_t i = 0; i < call.results.size(); ++i) pointers.push_back(call.result(i).data);
-  PW_ASSERT(pointers.size() == kernel.arguments, "a kernel gets its arguments");
+  PW_ASSERT(pointers.size() == kernel.arguments, "a kernel receives its arguments");
   int failed = 0;
   if (kernel.checks) pointers.push_back(&failed);
   std::vector<long long> params;
@@ -68,8 +68,8 @@ Status run(const RowKernel& kernel, Call& call) {
                  kernel.function(pointers.data(), params.data(), begin, end);
                });
   if (failed != 0)
-    return fail_call(call, "PW1204", "an index is outside the table that it is an index of",
-                     "run it on `eager`, which names the index");
+    return fail_call(call, "PW1204", "an index is outside its table",
+                     "run on `eager`, which reports the index");
   return {};
 }
 

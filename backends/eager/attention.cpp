@@ -101,7 +101,7 @@ Status unified_attention(Call& call) {
   if (h.kv_heads == 0 || h.heads % h.kv_heads != 0) {
     return fail_call(
         call, "PW1203",
-        fmt::format("{} query heads do not divide over {} key heads", h.heads, h.kv_heads));
+        fmt::format("{} query heads are not a multiple of {} key heads", h.heads, h.kv_heads));
   }
   if (call.operands.size() > 3 && call.operands[3] != nullptr)
     h.divisor = elements_of<float>(call.operand(3))[0];

@@ -42,9 +42,9 @@ inline AttentionSizes sizes_of(const Call& call, std::size_t first) {
 
 inline Status check_heads(const Call& call, const AttentionSizes& sizes) {
   if (sizes.key_heads > 0 ? sizes.heads % sizes.key_heads == 0 : sizes.heads == 0) return {};
-  return fail_call(
-      call, "PW1203",
-      fmt::format("{} query heads do not divide over {} key heads", sizes.heads, sizes.key_heads));
+  return fail_call(call, "PW1203",
+                   fmt::format("{} query heads are not a multiple of {} key heads", sizes.heads,
+                               sizes.key_heads));
 }
 
 /// Returns the last `last` dims of an operand, at index `place` of the leading dims in row-major

@@ -44,7 +44,7 @@ constexpr KernelEntry kIntegers[] = {PW_NUMBER_PRIMITIVES(PW_NUMBERS) PW_INTEGER
 Status run_integers(Call& call) {
   for (std::size_t i = 0; i < call.operands.size(); ++i) {
     if (is_float(call.operand_dtype(i)))
-      return fail_call(call, "PW1203", "a bitwise op takes integers and b8 only");
+      return fail_call(call, "PW1203", "a bitwise op requires integers or b8");
   }
   return find_kernel(kIntegers, call.graph.op_of(call.node).primitive)(call);
 }

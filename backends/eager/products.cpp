@@ -172,7 +172,7 @@ Status scaled_mm(Call& call) {
   if ((sa.cols() != 1 && sa.cols() != c.row_count()) ||
       (sb.cols() != 1 && sb.cols() != c.column_count()))
     return fail_call(call, "PW1203",
-                     "the scales have neither one element nor one a row (sa) or a column (sb)");
+                     "the scales need one element, or one per row (sa) and one per column (sb)");
   return c.rows([&](auto& row, std::int64_t i) {
     row *= sa(0, sa.cols() == 1 ? 0 : i);
     if (sb.cols() == 1) {

@@ -124,7 +124,7 @@ Status topk_rows(Call& call) {
 
 Status keep_topk(Call& call) {
   if (!is_float(call.operand_dtype(0)))
-    return fail_call(call, "PW1203", "shares of integers or masks are not known");
+    return fail_call(call, "PW1203", "the operand must be floating");
   return call.operand_dtype(0) == DType::f64 ? topk_rows<double>(call) : topk_rows<float>(call);
 }
 

@@ -93,7 +93,7 @@ Status sorted(Call& call, bool descending) {
   const std::size_t axis = call.axis("dim", -1, x.rank());
   const Lanes lanes = lanes_of(x, axis), kept = lanes_of(values, axis);
   if (kept.width > lanes.width)
-    return fail_call(call, "PW1203", "more elements are asked for than there are along the axis");
+    return fail_call(call, "PW1203", "more elements are requested than the axis has");
   over_lanes(lanes, [&](std::int64_t begin, std::int64_t end) {
     std::vector<T> keys(static_cast<std::size_t>(lanes.width));
     std::vector<std::int64_t> places(static_cast<std::size_t>(kept.width));
@@ -164,7 +164,7 @@ template <bool largest>
 Status arg_extreme(Call& call) {
   const std::size_t axis = call.axis("dim", -1, call.operand(0).rank());
   if (call.covered(0, axis) == 0)
-    return fail_call(call, "PW1203", "an axis without elements has no largest or smallest one");
+    return fail_call(call, "PW1203", "an empty axis has no largest or smallest element");
   return reduction_of<ArgExtreme<largest>>(call);
 }
 

@@ -77,7 +77,7 @@ Status run_max_pool(Call& call) {
   Array &y = call.result(0), &index = call.result(1);
   const Window w = window_of(call, call.dims("kernel"), call.operand(0).extents, y.extents);
   if (y.count() > 0 && w.has_padding_alone())
-    return fail_call(call, "PW1203", "a window holds nothing but padding");
+    return fail_call(call, "PW1203", "a window contains only padding");
   return over_planes<T>(
       call.operand(0), y, w.in_count(), w.out_count(), [&](std::int64_t plane, const T* x, T* out) {
         auto* at = reinterpret_cast<std::int64_t*>(index.at(plane * w.out_count()));
@@ -197,7 +197,7 @@ Status run_upsample(Call& call, bool linear) {
       samples_of(call, x.extents, y.extents, linear, call.operand_dtype(0) == DType::f64);
   const Axes in = last_axes(x.extents, axes), out = last_axes(y.extents, axes);
   if (count_of(in) == 0 && y.count() > 0)
-    return fail_call(call, "PW1203", "an image without elements has no other size");
+    return fail_call(call, "PW1203", "an empty image cannot be resized");
   return over_planes<T>(x, y, count_of(in), count_of(out), [&](std::int64_t, const T* from, T* to) {
     const auto between = [linear](T a, T b, const AxisSample& s) {
       if (!linear || s.first == s.second) return a;

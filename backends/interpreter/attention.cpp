@@ -67,8 +67,9 @@ struct AttentionCall {
 
 tl::unexpected<Diagnostics> heads_do_not_fit(const Call& call, std::int64_t heads,
                                              std::int64_t key_heads) {
-  return fail_call(call, "PW1203",
-                   fmt::format("{} query heads do not divide over {} key heads", heads, key_heads));
+  return fail_call(
+      call, "PW1203",
+      fmt::format("{} query heads are not a multiple of {} key heads", heads, key_heads));
 }
 
 /// Makes exponentials of a row, relative to the largest; gives the logarithm of their sum.

@@ -121,7 +121,7 @@ Status scaled_mm(Call& call) {
              columns = static_cast<std::size_t>(y.extents[1]);
   if ((sa.size() != 1 && sa.size() != rows) || (sb.size() != 1 && sb.size() != columns)) {
     return fail_call(call, "PW1203",
-                     "the scales have neither one element nor one a row (sa) or a column (sb)");
+                     "the scales need one element, or one per row (sa) and one per column (sb)");
   }
   for (std::size_t i = 0; i < rows; ++i) {
     for (std::size_t j = 0; j < columns; ++j)
@@ -166,7 +166,7 @@ Status attention(Call& call) {
   if (kv_heads == 0 || heads % kv_heads != 0)
     return fail_call(
         call, "PW1203",
-        fmt::format("{} query heads do not divide over {} key heads", heads, kv_heads));
+        fmt::format("{} query heads are not a multiple of {} key heads", heads, kv_heads));
   const auto keys = seen_keys(call);
   if (!keys) return tl::unexpected(keys.error());
   const std::vector<Real> q = elements_of<Real>(query), k = elements_of<Real>(keys->k),

@@ -66,7 +66,7 @@ Status sort_as(Call& call, bool descending) {
   const std::size_t axis = call.axis("dim", -1, x.rank());
   const std::int64_t kept = values.extents[axis];
   if (kept > x.extents[axis])
-    return fail_call(call, "PW1203", "more elements are asked for than there are along the axis");
+    return fail_call(call, "PW1203", "more elements are requested than the axis has");
   each_lane(x, axis, [&](std::int64_t lane, std::int64_t from, std::int64_t) {
     const std::vector<T> row = lane_of<T>(x, from, x.strides[axis], x.extents[axis]);
     std::vector<std::int64_t> order(row.size());
@@ -146,7 +146,7 @@ Status arg_extreme(Call& call) {
   const Array& x = call.operand(0);
   const DType dtype = call.operand_dtype(0);
   if (call.covered(0, call.axis("dim", -1, x.rank())) == 0)
-    return fail_call(call, "PW1203", "an axis without elements has no largest or smallest one");
+    return fail_call(call, "PW1203", "an empty axis has no largest or smallest element");
   if (!is_float(dtype)) return arg_extreme_as<std::int64_t, largest>(call);
   return dtype == DType::f64 ? arg_extreme_as<double, largest>(call)
                              : arg_extreme_as<Real, largest>(call);

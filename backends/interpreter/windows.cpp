@@ -41,7 +41,7 @@ Status pool_largest(Call& call) {
   Array &y = call.result(0), &index = call.result(1);
   const Window w = window_of(call, call.dims("kernel"), call.operand(0).extents, y.extents);
   if (y.count() > 0 && w.has_padding_alone())
-    return fail_call(call, "PW1203", "a window holds nothing but padding");
+    return fail_call(call, "PW1203", "a window contains only padding");
   const std::vector<T> x = elements_of<T>(call.operand(0));
   auto* at = reinterpret_cast<std::int64_t*>(index.data);
   return by_place<T>(call, w.in, w.out, [&](std::int64_t plane, std::int64_t place) {
@@ -156,7 +156,7 @@ Status sample(Call& call, bool linear) {
   const std::size_t axes = sampled_axes(call);
   const Axes in = last_axes(x.extents, axes), out = last_axes(y.extents, axes);
   if (product_of(in) == 0 && y.count() > 0)
-    return fail_call(call, "PW1203", "an image without elements has no other size");
+    return fail_call(call, "PW1203", "an empty image cannot be resized");
   const auto samples =
       samples_of(call, x.extents, y.extents, linear, call.operand_dtype(0) == DType::f64);
   const std::vector<T> values = elements_of<T>(x);

@@ -1,4 +1,4 @@
-// libpw_mpi.so: pw_mpi.h by the MPI library that this machine has.
+// libpw_mpi.so: implements pw_mpi.h with this machine's MPI library.
 #include "ranks/mpi/pw_mpi.h"
 
 #include <cstring>

@@ -282,7 +282,7 @@ pipeline ranged { for tokens in ranges(LIMIT) { greedy { small_sum } } }
             self.assertNotEqual(run.returncode, 0)
             told = [line for line in said if "PW1290" in line]
             self.assertEqual(len(told), 1, text)
-            self.assertRegex(told[0], r"rank [0-3] is lost|rank [0-3] has given no sign")
+            self.assertRegex(told[0], r"rank [0-3] is lost|rank [0-3] has not responded")
             self.assertRegex(told[0], r"the last collective is \w+ at node \S+ \(group tp, \d+ bytes\)")
         finally:
             if run.poll() is None:
@@ -335,8 +335,8 @@ class Nccl(RanksTest):
     def test_what_the_launcher_did_not_say(self):
         for name, value, code, said in (
             ("RANK", "", 5, "RANK is not set"),
-            ("RANK", "2", 5, "no number from 0 to 1"),
-            ("PWR_NCCL", "/nonexistent.so", 5, "there is no NCCL"),
+            ("RANK", "2", 5, "not a number from 0 to 1"),
+            ("PWR_NCCL", "/nonexistent.so", 5, "NCCL is unavailable"),
         ):
             run = self.started(0, [*self.arguments("llama", 2), "--driver", "host", "--ranks", "nccl"], **{name: value})
             self.assertIn(said, run.communicate(timeout=600)[1])
@@ -371,7 +371,7 @@ class WithoutMpi(ProgramTest):
             env={**os.environ, "PWR_MPI": "/nonexistent.so"},
         )
         self.assertEqual(done.returncode, 5, done.stderr)
-        self.assertIn("error[PW1201]: there is no MPI", done.stderr)
+        self.assertIn("error[PW1201]: MPI is unavailable", done.stderr)
 
     def test_files_of_one_rank_are_refused_for_several(self):
         graph = self.file("g.pwg", "graph g { symbol n in 1..8 tokens\n in x: f32[n]\n y = relu(x)\n out y }\n")
