@@ -24,8 +24,8 @@ class CudaExecutable final : public StepExecutable {
   Result<RankStepResult> run(const Step& step, std::span<Weights> ranks,
                              const RunOptions& options) override {
     if (ranks.size() != 1)
-      return fail(error_in("backend cuda", "PW1201", "it runs one rank a process",
-                           "the other backends run several"));
+      return fail(error_in("backend cuda", "PW1201", "it runs one rank per process",
+                           "use another backend to run several"));
     StepResult done = PW_TRY(runtime_->run(step, ranks.front(), options));
     return RankStepResult{{std::move(done.outputs)}, std::move(done.report)};
   }
@@ -62,7 +62,7 @@ class CudaExecutable final : public StepExecutable {
   double compile_seconds_;
 };
 
-/// On a device, or on the emulator in its place.
+/// On a device or on its emulator.
 class CudaEngine final : public StepEngine {
  public:
   static Result<std::unique_ptr<StepEngine>> open(const EngineOptions& options) {

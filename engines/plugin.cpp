@@ -31,18 +31,18 @@ Result<Plugin> load_plugin(const std::string& path) {
   if (library == nullptr) {
     const char* why = ::dlerror();
     return refused(path, fmt::format("it cannot be loaded: {}", why == nullptr ? "?" : why),
-                   "a shared library is wanted, built with find_package(Piecewise)");
+                   "name a shared library built with find_package(Piecewise)");
   }
   using Version = const char* (*)();
   using Fill = void (*)(Plugin&);
   const auto stated = reinterpret_cast<Version>(::dlsym(library, "piecewise_plugin_version"));
   const auto fill = reinterpret_cast<Fill>(::dlsym(library, "piecewise_plugin"));
   if (stated == nullptr || fill == nullptr)
-    return refused(path, "it is no plugin: it lacks `piecewise_plugin`",
+    return refused(path, "it is not a plugin: it lacks `piecewise_plugin`",
                    "write PW_PLUGIN(fill) in one of its sources");
   if (const std::string other = stated(); other != version())
     return refused(path, fmt::format("it was built with version {}, this is {}", other, version()),
-                   "build it again");
+                   "rebuild it");
   Plugin plugin;
   plugin.path = path;
   fill(plugin);

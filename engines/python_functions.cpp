@@ -162,7 +162,7 @@ std::string misfit(const PythonAnswer& answer,
     const auto& [what, place] = places[i];
     const PythonAnswer::Array& given = answer.arrays[i];
     if (given.extents != place.extents)
-      return fmt::format("{} has the shape ({}), and its type says ({})", what,
+      return fmt::format("{} has the shape ({}), but its type requires ({})", what,
                          fmt::join(given.extents, ", "), fmt::join(place.extents, ", "));
     if (given.dtype != numpy_dtype(place.dtype))
       return fmt::format("{} is an array of {}, and a {} is one of {}", what, given.dtype,

@@ -29,11 +29,10 @@ Result<StepReport> inside_facts(const Plan& plan, const Graph& source, StepRepor
   if (fact == nullptr || (rows >= fact->min && rows <= fact->max &&
                           rows % std::max<std::int64_t>(fact->multiple, 1) == 0))
     return report;
-  return fail(
-      error_in("step", "PW1207",
-               fmt::format("would run with {} rows, and graph {} declares symbol {} in {}", rows,
-                           source.name, plan.tokens, print_range(*fact)),
-               "let it be padded where padding is off, or give it such a number of tokens"));
+  return fail(error_in("step", "PW1207",
+                       fmt::format("would run with {} rows, but graph {} declares symbol {} in {}",
+                                   rows, source.name, plan.tokens, print_range(*fact)),
+                       "enable padding, or run a token count in that range"));
 }
 
 }  // namespace
@@ -63,10 +62,10 @@ Status check_declared(const Graph& graph, std::int64_t tokens) {
   const SymbolFact* fact = graph.facts.find(symbol);
   if (fact == nullptr || (tokens >= fact->min && tokens <= fact->max)) return {};
   return fail(error_in("graph " + graph.name, "PW1207",
-                       fmt::format("a step has {} tokens, and the graph declares symbol {} in {}",
+                       fmt::format("a step has {} tokens, but the graph declares symbol {} in {}",
                                    tokens, symbol, print_range(*fact)),
-                       tokens < fact->min ? "give it more, or declare a smaller minimum"
-                                          : "give it fewer, or declare a larger maximum"));
+                       tokens < fact->min ? "run more tokens, or declare a smaller minimum"
+                                          : "run fewer tokens, or declare a larger maximum"));
 }
 
 StepShape shape_of(const Step& step) {
@@ -84,9 +83,8 @@ Result<StepReport> dispatched(const Plan& plan, const Graph& source, const Dispa
   const std::int64_t most =
       options.rows > 0 ? std::min(options.rows, plan.max_tokens) : plan.max_tokens;
   if (sized && (tokens < 1 || tokens > most))
-    return fail(
-        error_in("step", "PW1207",
-                 fmt::format("has {} tokens, and the plan is made for 1..{}", tokens, most)));
+    return fail(error_in("step", "PW1207",
+                         fmt::format("has {} tokens, but the plan supports 1..{}", tokens, most)));
   StepReport report{tokens, tokens, StepMode::eager, "padding is off"};
   if (!options.pad && sized) return inside_facts(plan, source, std::move(report));
   const StepShape shape =

@@ -116,11 +116,11 @@ Result<GivenTensors> give_tensors(const Graph& graph, const Safetensors& file, c
     const Type* type = id == Types::unknown() ? nullptr : &graph.context().types[id];
     if (type != nullptr && dtype_stored_as(tensor->dtype) != type->dtype) {
       error(place, "PW1272",
-            fmt::format("it is {}, and the tensor {} is {}", graph.context().types.print(id),
+            fmt::format("it is {}, but the tensor {} is {}", graph.context().types.print(id),
                         wanted, tensor->dtype));
       continue;
     }
-    // Dims of symbols are compared when a step has numbers for them.
+    // Symbolic dims are compared once a step has values for them.
     bool same = type == nullptr || type->shape.size() == tensor->extents.size();
     for (std::size_t i = 0; same && type != nullptr && i < type->shape.size(); ++i) {
       const auto extent = graph.context().dims.value(type->shape[i]);
@@ -128,7 +128,7 @@ Result<GivenTensors> give_tensors(const Graph& graph, const Safetensors& file, c
     }
     if (!same) {
       error(place, "PW1272",
-            fmt::format("it is {}, and the tensor {} is [{}]", graph.context().types.print(id),
+            fmt::format("it is {}, but the tensor {} is [{}]", graph.context().types.print(id),
                         wanted, fmt::join(tensor->extents, ", ")));
       continue;
     }

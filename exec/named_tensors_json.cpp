@@ -6,7 +6,7 @@
 namespace pw {
 namespace {
 
-/// The names in braces; nothing where a brace has no end, or no name.
+/// Returns the names in braces; nothing if a brace is not closed or has no name.
 std::optional<std::vector<std::string>> names_in(std::string_view pattern) {
   std::vector<std::string> out;
   while (true) {
@@ -31,7 +31,7 @@ Result<TensorMap> TensorMap::parse(std::string_view text, const std::string& fil
     if (!errors.empty()) return;
     if (value.kind != json::Tree::Kind::string)
       errors.push_back(error_in(file + " at " + json::step(key), "PW1273",
-                                "the name of a tensor is a text",
+                                "the name of a tensor must be a string",
                                 R"({"input": "tensor", "l{i}_w": "layers.{i}.weight"})"));
     else if (auto done = out.add(std::string(key), std::string(value.text), file); !done)
       errors = std::move(done.error());
@@ -48,13 +48,13 @@ Result<TensorMap> TensorMap::parse(std::string_view text, const std::string& fil
 Status TensorMap::add(const std::string& key, const std::string& value, const std::string& file) {
   const auto refuse = [&](const std::string& why) {
     return fail(error_in(file + " at " + json::step(key), "PW1273", why,
-                         "`{i}` stands for digits of the input's name"));
+                         "`{i}` matches digits in the input's name"));
   };
   const auto in_key = names_in(key), in_value = names_in(value);
-  if (!in_key || !in_value) return refuse("a brace has no end, or no name");
+  if (!in_key || !in_value) return refuse("a brace is not closed, or has no name");
   for (const std::string& name : *in_value)
     if (std::find(in_key->begin(), in_key->end(), name) == in_key->end())
-      return refuse("the tensor's name has {" + name + "}, and the input's has not");
+      return refuse("the tensor's name has {" + name + "}, but the input's does not");
   if (in_key->empty())
     exact_.emplace(key, value);
   else

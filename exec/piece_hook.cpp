@@ -51,7 +51,7 @@ Result<ValueId> PieceCall::find(std::string_view value) const {
       if (source_.value_name(v) == value && !has_no_tensor(source_, v)) return v;
   std::vector<std::string> names = inputs();
   for (std::string& output : outputs()) names.push_back(std::move(output));
-  return refused(piece_, fmt::format("it neither reads nor writes a tensor `{}`", value),
+  return refused(piece_, fmt::format("it does not read or write a tensor `{}`", value),
                  fmt::format("it has {}", fmt::join(names, ", ")));
 }
 
@@ -66,14 +66,14 @@ Status PieceCall::write(std::string_view value, const TensorView& contents) {
   const ValueId v = PW_TRY(find(value));
   if (source_.is_input(v))
     return refused(piece_, fmt::format("`{}` is an input of the graph", value),
-                   "give the step other contents of it");
+                   "pass other contents for it to the step");
   const Extents extents = PW_TRY(extents_of(source_, v, valid_));
   const DType dtype = source_.context().types[source_.type(v)].dtype;
   if (contents.dtype != dtype || contents.extents != extents)
     return refused(piece_,
-                   fmt::format("`{}` is {}, and {} is written", value, shape_of(dtype, extents),
+                   fmt::format("`{}` is {}, but {} is written", value, shape_of(dtype, extents),
                                shape_of(contents.dtype, contents.extents)),
-                   "write a tensor of its own dtype and shape");
+                   "write a tensor of the same dtype and shape");
   const Extents all = PW_TRY(padded_extents(v));
   return write_all(v, padded(cut(contents, extents), all, false));
 }

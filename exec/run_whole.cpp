@@ -1,4 +1,4 @@
-// The unsplit, unpadded counterpart of a runner, and the reference.
+// Runs the whole graph without splitting or padding, as a reference for the runner.
 #include "backends/interpreter/interpreter.hpp"
 #include "backends/program.hpp"
 #include "base/try.hpp"

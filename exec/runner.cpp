@@ -27,12 +27,11 @@ Status check_arena(const Plan& plan) {
       std::max_element(plan.memory.slots.begin(), plan.memory.slots.end(),
                        [](const Slot& a, const Slot& b) { return a.bytes < b.bytes; });
   const std::string largest = most == plan.memory.slots.end() ? "" : most->name;
-  return fail(error_in(
-      fmt::format("graph {} at value {}", plan.graph, largest), "PW1215",
-      fmt::format("what lies between pieces needs {} bytes, {} of them for this value, and there "
-                  "is memory for {}",
-                  bytes, largest.empty() ? 0 : most->bytes, memory_limit()),
-      "plan for fewer tokens, or make its dims smaller"));
+  return fail(error_in(fmt::format("graph {} at value {}", plan.graph, largest), "PW1215",
+                       fmt::format("the values between pieces need {} bytes, {} of them for this "
+                                   "value, but the memory limit is {}",
+                                   bytes, largest.empty() ? 0 : most->bytes, memory_limit()),
+                       "plan for fewer tokens, or reduce its dims"));
 }
 
 }  // namespace
@@ -73,7 +72,7 @@ Result<Runner> Runner::make(const StitchedGraph& stitched, const Graph& source, 
                             Backend& backend) {
   Runner runner(stitched, source, plan);
   Diagnostics errors;
-  std::set<std::string> said;  // the same is often true of many pieces
+  std::set<std::string> said;  // many pieces often have the same error
   for (const Piece& piece : stitched.pieces) {
     auto executable = backend.compile(piece.graph);
     if (executable) {
@@ -108,8 +107,8 @@ Status Runner::bind_inputs(Live& live, Weights& weights) const {
   return {};
 }
 
-/// Places for all values that cross pieces: the plan's slots, and memory of their own for those
-/// without one (literals, and views of inputs).
+/// Allocates all values that cross pieces: in the plan's slots, or separately for those without one
+/// (literals and views of inputs).
 Status Runner::bind_values(Live& live) const {
   std::vector<const Slot*> slots(source_->value_bound(), nullptr);
   for (const Slot& slot : plan_->memory.slots) slots[slot.value.index] = &slot;
@@ -127,8 +126,8 @@ Status Runner::bind_values(Live& live) const {
       if (static_cast<std::int64_t>(view.bytes()) > slot->bytes) {
         return fail(
             error_in(fmt::format("value {}", slot->name), "PW1206",
-                     fmt::format("needs {} bytes, and its slot has {}", view.bytes(), slot->bytes),
-                     "make the plan for more tokens"));
+                     fmt::format("needs {} bytes, but its slot has {}", view.bytes(), slot->bytes),
+                     "create the plan for more tokens"));
       }
       if (live.options.poison) std::memset(view.data, kPoison, view.bytes());
       live.values[value.index] = view;
@@ -140,7 +139,7 @@ Status Runner::bind_values(Live& live) const {
 Status Runner::run_pieces(std::span<Live> ranks, StepReport& report) {
   const Live& first = ranks.front();
   RankGroups groups;
-  std::optional<Step> grouped;  // a copy only where the source states groups
+  std::optional<Step> grouped;  // a copy, only if the source states groups
   if (!groups_.empty()) {
     groups = groups_in(first.step, groups_);
     grouped = first.step;

@@ -27,16 +27,17 @@ class StepsReader {
       PW_TRY(line());
     }
     if (steps_.empty())
-      return fail(error_in(file_, "PW1211", "holds no step",
-                           "a line is a step: `0:5 1:3` gives 5 tokens to sequence 0 and 3 to 1"));
+      return fail(
+          error_in(file_, "PW1211", "the file has no steps",
+                   "write a step per line: `0:5 1:3` gives 5 tokens to sequence 0 and 3 to 1"));
     return std::move(steps_);
   }
 
  private:
   tl::unexpected<Diagnostics> refuse(std::size_t column, const std::string& why) const {
-    return fail(error_in(fmt::format("{}:{}:{}", file_, number_, column + 1), "PW1211", why,
-                         "a line is a step: `0:5 1:3 2.` gives 5 tokens to sequence 0 and 3 to 1, "
-                         "and ends 2"));
+    return fail(error_in(
+        fmt::format("{}:{}:{}", file_, number_, column + 1), "PW1211", why,
+        "write a step per line: `0:5 1:3 2.` gives 5 tokens to sequence 0 and 3 to 1, and ends 2"));
   }
 
   Status line() {
@@ -50,7 +51,7 @@ class StepsReader {
       at = end;
     }
     if (planned.step.sequences.empty() && planned.ended.empty()) return {};
-    if (planned.step.sequences.empty()) return refuse(0, "a step has at least one sequence");
+    if (planned.step.sequences.empty()) return refuse(0, "a step needs at least one sequence");
     for (const Sequence& s : planned.step.sequences) past_[s.id] += s.new_tokens;
     for (std::int64_t id : planned.ended) past_.erase(id);
     steps_.push_back(std::move(planned));
@@ -80,7 +81,7 @@ class StepsReader {
     if (!colon || !number(word, s.new_tokens) || !word.empty() || s.new_tokens < 1)
       return refuse(column, fmt::format("`{}` is neither ID:NEW nor ID.", whole));
     if (!seen.insert(s.id).second)
-      return refuse(column, fmt::format("sequence {} is in this step twice", s.id));
+      return refuse(column, fmt::format("sequence {} occurs twice in this step", s.id));
     const auto past = past_.find(s.id);
     s.past = past == past_.end() ? 0 : past->second;
     if (s.new_tokens > kMostTokens - s.past)

@@ -52,7 +52,7 @@ class TokenRows {
   }
 
  private:
-  std::vector<std::int64_t> rows_;  // after the tokens: each element by its index
+  std::vector<std::int64_t> rows_;  // rows other than tokens: each element by its index
   std::int64_t width_ = 1;
 };
 
@@ -109,7 +109,7 @@ void fill_indices(const Tensor& tensor, std::uint64_t key, std::int64_t limit,
     store(view.dtype, view.data, i, static_cast<double>(bits_at(key, rows.index(i)) % bound));
 }
 
-/// Roles by the name that an op's signature gives the operand.
+/// Roles by the operand's name in the op's signature.
 std::optional<InputRole> role_of_operand(std::string_view operand) {
   static constexpr std::pair<std::string_view, InputRole> kRoles[] = {
       {"w", InputRole::gain},
@@ -126,13 +126,11 @@ std::optional<InputRole> role_of_operand(std::string_view operand) {
   return std::nullopt;
 }
 
-bool is_product(Primitive op) {
-  return among(op, {Primitive::mm, Primitive::addmm, Primitive::scaled_mm});
-}
-/// Ops whose result holds the operand's own numbers.
-bool passes_on(Primitive op) {
-  return among(op, {Primitive::transpose, Primitive::reshape, Primitive::detach, Primitive::slice,
-                    Primitive::expand, Primitive::cast});
+bool is_product(std::string_view op) { return op == "mm" || op == "addmm" || op == "scaled_mm"; }
+/// Ops whose result contains the operand's elements unchanged.
+bool passes_on(std::string_view op) {
+  return op == "transpose" || op == "reshape" || op == "detach" || op == "slice" ||
+         op == "expand" || op == "cast";
 }
 
 const Type* known_type(const Graph& graph, ValueId value) {
@@ -201,7 +199,7 @@ Weights::Weights(const Graph& source, std::uint64_t seed, std::int64_t rank,
   for (ValueId input : source.inputs()) {
     const std::string input_name(source.value_name(input));
     Use use = use_of(source, input);
-    // Equal contents within each declared group: what differs is the number of the group.
+    // Contents are equal within each declared group and depend on the group's index.
     const std::int64_t place =
         replication.holds(input_name) ? 0 : replica_of(source.replicated_over(input), rank, groups);
     use.seed = place == 0 ? seed : combine(seed, static_cast<std::uint64_t>(place));
@@ -319,7 +317,7 @@ Result<Tensor> Weights::tensor(std::string_view input, const Symbols& symbols, c
   const auto found = uses_.find(input);
   const std::string place = fmt::format("input {}", input);
   if (found == uses_.end())
-    return fail(error_in(place, "PW1205", "no graph input of this name has contents"));
+    return fail(error_in(place, "PW1205", "no graph input with contents has this name"));
   const Use& use = found->second;
   auto extents = extents_of(*context_, use.type, symbols, [&] { return place; });
   if (!extents) return forward(extents);
@@ -327,9 +325,9 @@ Result<Tensor> Weights::tensor(std::string_view input, const Symbols& symbols, c
     if (given->second.extents() == *extents) return given->second;
     return fail(
         error_in(place, "PW1272",
-                 fmt::format("this step needs [{}], and the tensor given is [{}]",
+                 fmt::format("this step needs [{}], but the tensor is [{}]",
                              fmt::join(*extents, ", "), fmt::join(given->second.extents(), ", ")),
-                 "run a step of as many tokens as the tensor has rows"));
+                 "run a step with one token per row of the tensor"));
   }
   const std::int64_t size =
       use.size.valid() ? context_->dims.evaluate(use.size, symbols).value_or(0) : 0;

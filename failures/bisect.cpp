@@ -34,12 +34,13 @@ class Bisection {
     const Saying end = PW_TRY(ask(total_, whole.graph));
     out.reason = check_.reason();
     if (end == Saying::unclear)
-      return not_found("the rewritten graph cannot be told to be good or bad",
-                       "numbers need ops that run; a command must not end with 125");
+      return not_found("the rewritten graph cannot be classified as good or bad",
+                       "use ops that can run; a command must not exit with 125");
     if (end == Saying::bad) {
       if (PW_TRY(ask(0, graph_)) != Saying::good)
-        return not_found("the graph is bad, or cannot be told, before any rewrite",
-                         "the failure is not of the rules; `pwr reduce` makes the graph smaller");
+        return not_found(
+            "the graph is bad, or cannot be classified, before any rewrite",
+            "the rules do not cause the failure; use `pwr reduce` to shrink the graph");
       out.culprit = PW_TRY(search());
     }
     out.runs = check_.runs();
@@ -55,8 +56,8 @@ class Bisection {
     return check_.of_graphs(graph_, after);
   }
 
-  /// Keeps: `good` is good, `bad` is bad. One that cannot be told is left out, and the next to it
-  /// is asked.
+  /// Invariant: `good` is good and `bad` is bad. Skips a graph that cannot be classified and tests
+  /// its neighbour.
   Result<Culprit> search() {
     std::size_t good = 0, bad = total_;
     std::vector<char> unclear(total_ + 1);
@@ -125,8 +126,8 @@ Result<BisectOutcome> bisect(const Graph& graph, const LoadedRules& rules,
                              const BisectRequest& request, const Log& log) {
   const Strategy* strategy = PW_TRY(one_graph_strategy(rules, request.pipeline));
   if (request.failure.kind() == FailureKind::order)
-    return not_found("an order of rewrites is no single change",
-                     "`pwr reduce --order` finds the rules that depend on it");
+    return not_found("an order of rewrites is not a single change",
+                     "use `pwr reduce --order` to find the rules that depend on it");
   FailureCheck check = PW_TRY(FailureCheck::make(rules, request.failure));
   return Bisection(graph, rules, *strategy, check, request, log).run();
 }

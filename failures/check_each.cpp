@@ -14,7 +14,7 @@
 namespace pw {
 namespace {
 
-/// What one graph remembers from step to step, on all ranks.
+/// The state of one graph between steps, on all ranks.
 struct PassState {
   const Version* version = nullptr;
   std::size_t number = 0;

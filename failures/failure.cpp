@@ -98,8 +98,8 @@ Result<Saying> FailureCheck::orders(const Graph& graph, const Strategy& strategy
   return report ? bad_if(!report->different.empty()) : Saying::unclear;
 }
 
-/// The first step whose numbers are apart decides. Steps that cannot be run say nothing, nor do
-/// those in which the graph fails by itself: without one finite element.
+/// The first step with different numbers decides. Skips steps that cannot run and steps in which
+/// the original graph fails because no element is finite.
 Saying FailureCheck::numbers(const Graph& before, const Graph& after) {
   const auto backend = make_eager();
   Graph whole_before = before.compact(), whole_after = after.compact();

@@ -27,10 +27,10 @@ namespace pw {
 namespace {
 
 constexpr const char* kTestName = "reduced_failure";
-/// Of `expect numeric`: the largest that the failure is beyond is taken.
+/// Tolerances for `expect numeric`; selects the largest that the failure exceeds.
 constexpr double kTolerances[] = {0.05, 0.02, 0.01, 0.003, 0.001, 1e-4, 1e-5, 1e-6, 1e-7};
 
-/// A failure that is made smaller: a graph, and what is run on it.
+/// A failure to shrink: a graph and its strategy.
 class Reduction {
  public:
   Reduction(const LoadedRules& rules, FailureCheck& check, const ReduceRequest& request,
@@ -47,9 +47,9 @@ class Reduction {
     const Saying said = PW_TRY(check_.of_run(best_, strategy));
     out.runs = check_.runs();
     if (said == Saying::unclear)
-      return fail(error_in("reduce", "PW1417", "the run cannot be told to be good or bad",
-                           "numbers need ops that run, and inputs on which they are finite; a "
-                           "command must not end with 125, or run too long"));
+      return fail(error_in("reduce", "PW1417", "the run cannot be classified as good or bad",
+                           "use ops that can run and inputs that give finite numbers; a command "
+                           "must not exit with 125 or time out"));
     if (said == Saying::good) return out;
     out.fails = true;
     if (!shows(best_, strategy_of(units_))) units_.clear();  // a condition matters, or fuel
@@ -80,7 +80,7 @@ class Reduction {
     return check_.runs() < request_.most_runs ? request_.most_runs - check_.runs() : 0;
   }
 
-  /// The first mistake is kept: then nothing shows it.
+  /// Keeps the first error; no graph shows the failure from then on.
   bool shows(const Graph& graph, const Strategy& strategy) {
     if (!state_ || has_errors(verify(graph))) return false;
     log_.progress({fmt::format("reducing: {}", counted(graph.node_count(), "node")), check_.runs(),
@@ -90,12 +90,12 @@ class Reduction {
     return said && *said == Saying::bad;
   }
 
-  /// The change that makes the difference, with its rule alone, on the nodes that it matched: most
-  /// failures are there already. Else on what is around them, or on the whole graph at that time.
+  /// Applies the culprit change's rule alone to the nodes it matched, which shows most failures.
+  /// Otherwise adds their neighbours, or uses the whole graph at that time.
   Status start_at_culprit() {
     if (check_.kind() != FailureKind::numeric && check_.kind() != FailureKind::command) return {};
     const auto found = bisect(best_, rules_, {request_.pipeline, check_.request()}, log_);
-    if (!found || !found->culprit) return {};  // the search goes on without
+    if (!found || !found->culprit) return {};  // the search continues without it
     const Culprit& culprit = *found->culprit;
     const std::vector<StrategyUnit> units = units_for(culprit.change);
     if (units.empty()) return {};
@@ -137,7 +137,7 @@ class Reduction {
     return {out.begin(), out.end()};
   }
 
-  /// Rules and passes, in ever smaller blocks.
+  /// Removes rules and passes in ever smaller blocks.
   void drop_units() {
     for (std::size_t block = units_.size() / 2; block > 0 && units_.size() > 1;) {
       bool smaller = false;
@@ -158,7 +158,8 @@ class Reduction {
     }
   }
 
-  /// Of a command: an op that there are more of than before, else that the rule does nothing.
+  /// For a command: expects fewer of an op that became more frequent, otherwise that the rule does
+  /// nothing.
   [[nodiscard]] std::string expected_of_command() const {
     Graph after = best_;
     const Strategy strategy = strategy_now();
@@ -189,7 +190,7 @@ class Reduction {
     return {};
   }
 
-  /// The first of the expectations that does not hold now.
+  /// The first expectation that does not hold now.
   Result<std::string> written(const ReduceOutcome& out) const {
     Application applied{strategy_now(), strategy_text(rules_.set, units_, "failing_pass"),
                         "failing_pass"};
@@ -205,11 +206,11 @@ class Reduction {
       if (!tested.unloaded.empty()) why = text;
       if (tested.unloaded.empty() && tested.report.failed() > 0) return text;
     }
-    return fail(error_in("reduce", "PW1417",
-                         why.empty() ? "the failure is no failure of a test: every expectation of "
-                                       "it holds on the smallest graph"
-                                     : "the smallest graph does not read back as a test",
-                         "the graph is:\n" + out.graph));
+    return fail(error_in(
+        "reduce", "PW1417",
+        why.empty() ? "no test shows the failure: every expectation holds on the smallest graph"
+                    : "the smallest graph cannot be read back as a test",
+        "the graph is:\n" + out.graph));
   }
 
   [[nodiscard]] std::string what_fails(const ReduceOutcome& out) const {

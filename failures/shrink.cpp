@@ -18,7 +18,7 @@ constexpr Number kLeast = 8;  ///< numbers below are axes and counts more often 
 
 bool in_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
-/// A whole number that begins at `at`: no part of a name, of a real number, or of a text.
+/// An integer that begins at `at` and is not part of a name, a real number, or a string.
 std::size_t end_of_number(const std::string& line, std::size_t at) {
   std::size_t end = at;
   while (end < line.size() && std::isdigit(static_cast<unsigned char>(line[end])) != 0) ++end;
@@ -28,7 +28,7 @@ std::size_t end_of_number(const std::string& line, std::size_t at) {
   return end;
 }
 
-/// Calls `see` with each number of inputs and statements, and puts what it returns in its place.
+/// Calls `see` with each number of inputs and statements and replaces it by the result.
 std::string with_numbers(const std::string& text, const Smaller& see) {
   std::string out;
   for (std::size_t begin = 0; begin < text.size();) {

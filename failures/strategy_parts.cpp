@@ -32,7 +32,7 @@ void add_units(const RuleSet& rules, const Strategy& strategy, std::size_t& plac
                    unconditional(strategy)});
     return;
   }
-  std::map<std::string, std::vector<RuleId>> by_name;  // what one name writes goes together
+  std::map<std::string, std::vector<RuleId>> by_name;  // rules written by one name stay together
   for (RuleId id : strategy.rules) by_name[written_name(rules.rules[id])].push_back(id);
   for (auto& [name, ids] : by_name) {
     Strategy one = unconditional(strategy);

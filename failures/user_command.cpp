@@ -16,7 +16,7 @@ tl::unexpected<Diagnostics> no_command(const std::string& why, const std::string
   return fail(error_in("command", "PW1416", why, help));
 }
 
-/// Returns true if a path stands in it now.
+/// Returns true if a path was inserted.
 bool put_path(std::string& word, const std::string& name, const std::string& path) {
   const std::string place = "{" + name + "}";
   bool found = false;
@@ -51,8 +51,10 @@ Result<std::vector<std::string>> split_words(const std::string& text) {
     else
       out.back() += c;
   }
-  if (quote != 0) return no_command(fmt::format("a {} is not closed", quote), "close it");
-  if (out.empty()) return no_command("it is empty", "for example --command './check.sh {after}'");
+  if (quote != 0)
+    return no_command(fmt::format("a {} is not closed", quote), "add the closing quote");
+  if (out.empty())
+    return no_command("it is empty", "name a program, for example --command './check.sh {after}'");
   return out;
 }
 
@@ -60,12 +62,11 @@ Result<Saying> run_command(const UserCommand& command, const std::vector<Command
   std::vector<std::string> words = command.words;
   const std::string program = find_executable(words.front());
   if (program.empty())
-    return no_command("`" + words.front() + "` is no program on PATH",
-                      "a script has to be executable, and begins with a line like #!/bin/sh");
+    return no_command("`" + words.front() + "` is not a program on PATH",
+                      "make a script executable, and begin it with a line like #!/bin/sh");
   const PrivateFolder folder;
   if (folder.path().empty())
-    return no_command("no temporary folder could be made",
-                      "set TMPDIR to a folder that can be written");
+    return no_command("a temporary folder cannot be created", "set TMPDIR to a writable folder");
   bool named = false;
   std::string path;
   for (const CommandFile& file : files) {
@@ -83,8 +84,8 @@ Result<Saying> run_command(const UserCommand& command, const std::vector<Command
   if (status == 0) return Saying::good;
   if (status == kCannotTell || status == kTookTooLong) return Saying::unclear;
   if (status == kNotExecutable || status == kNotFound)
-    return no_command(fmt::format("`{}` ended with {}: it could not be run", program, status),
-                      "what runs, and shows the failure, ends with 1");
+    return no_command(fmt::format("`{}` exited with {}: it could not be run", program, status),
+                      "a command that shows the failure must exit with 1");
   return Saying::bad;
 }
 

@@ -42,7 +42,7 @@ Result<ExploredSetting> explore_setting(const Graph& graph, const LoadedRules& r
   log.progress(
       {fmt::format("exploring the orders of {}{}", counted(space.passes.size(), "pass"), under)});
   out.results = PW_TRY(explore_orders(start, own.set, own.params, orders));
-  log.progress({"looking for what takes whose nodes" + under});
+  log.progress({"searching for rules that take each other's nodes" + under});
   out.thefts = PW_TRY(find_thefts(start, own.set, own.params, orders));
   std::vector<const Graph*> ends;
   for (const OrderEnd& end : out.results.ends)
@@ -53,7 +53,7 @@ Result<ExploredSetting> explore_setting(const Graph& graph, const LoadedRules& r
   return out;
 }
 
-/// Above 16 passes: which were left out of the orders, or run as one, and why.
+/// For more than 16 passes: lists those omitted from the orders or run as one, with the reason.
 Table group_table(const Exploration& found) {
   const bool several = found.settings.size() > 1;
   std::vector<Column> columns;
@@ -69,15 +69,15 @@ Table group_table(const Exploration& found) {
       row.emplace_back(why);
       table.add(std::move(row));
     };
-    add(at.results.idle, "commute with all: they change no graph that an order comes to");
+    add(at.results.idle, "commute with all: they change no graph that an order reaches");
     for (const std::vector<std::size_t>& passes : at.results.together)
-      add(passes, "run as one: they commute where the written order comes to them");
+      add(passes, "run as one: they commute where the written order reaches them");
   }
   return table;
 }
 
-/// The best end of all settings that differ in their precedence only, against the written one. Of
-/// several params or ranges the first are judged: what they cost is not the same thing.
+/// Compares the best end of all settings that differ only in precedence with the written one.
+/// Judges only the first of several params or ranges, because their costs are not comparable.
 std::string suggested(const Exploration& found, const ExploreSpace& space) {
   const ExploredSetting& written = found.settings.front();
   const double usual = written.costs[written.results.written].front();
@@ -227,8 +227,8 @@ Result<Exploration> explore(const Graph& graph, const LoadedRules& rules,
   Exploration out;
   ExploreSpace space = PW_TRY(explore_space(rules, request));
   if (space.sample > 0)
-    return fail(error_in("sample", "PW1114", "a sample of orders is looked at by a study",
-                         "name a file for it with --study, or leave `sample` out"));
+    return fail(error_in("sample", "PW1114", "only a study can explore a sample of orders",
+                         "name a file with --study, or omit `sample`"));
   out.passes = space.names;
   out.by = space.by;
   for (const ExploreSetting& setting : space.settings)

@@ -26,14 +26,14 @@ Result<const ast::Explore*> item_named(const RuleSet& set, const std::string& na
       error_in("space", "PW1101", "no `explore` item is called `" + name + "`",
                did_you_mean(name, names,
                             names.empty() ? "the rules declare none"
-                                          : fmt::format("there are {}", fmt::join(names, ", ")))));
+                                          : fmt::format("use one of {}", fmt::join(names, ", ")))));
 }
 
 std::string value_text(const Expr& value) {
   return value.kind == Expr::Kind::string ? value.text : print(value);
 }
 
-/// What the request leaves open is taken from the clause.
+/// Fills in options missing in the request from the clause.
 void take(const Clause& clause, ExploreRequest& out, const ExploreRequest& stated) {
   std::vector<std::string> names;
   for (const auto& [name, span] : clause.names) names.push_back(name);

@@ -59,8 +59,8 @@ Status take_passes(const LoadedRules& rules, const ExploreRequest& request, Expl
 Result<std::size_t> place_of(const std::vector<std::string>& passes, const std::string& name) {
   const auto found = std::find(passes.begin(), passes.end(), name);
   if (found == passes.end())
-    return fail(error_in("before", "PW1101", "`" + name + "` is none of the passes",
-                         fmt::format("they are {}", fmt::join(passes, ", "))));
+    return fail(error_in("before", "PW1101", "`" + name + "` is not one of the passes",
+                         fmt::format("the passes are {}", fmt::join(passes, ", "))));
   return static_cast<std::size_t>(found - passes.begin());
 }
 
@@ -69,8 +69,8 @@ Result<std::vector<Objective>> objectives_named(const std::vector<std::string>& 
   for (const std::string& name : names) {
     const auto at = std::find(kObjectiveNames.begin(), kObjectiveNames.end(), name);
     if (at == kObjectiveNames.end())
-      return fail(error_in("by", "PW1402", "`" + name + "` is no cost",
-                           fmt::format("there are {}", fmt::join(kObjectiveNames, ", "))));
+      return fail(error_in("by", "PW1402", "`" + name + "` is not a cost",
+                           fmt::format("use one of {}", fmt::join(kObjectiveNames, ", "))));
     out.push_back(static_cast<Objective>(at - kObjectiveNames.begin()));
   }
   return out;
@@ -78,14 +78,14 @@ Result<std::vector<Objective>> objectives_named(const std::vector<std::string>& 
 
 // ---- precedence
 
-/// A choice of one setting's dimension: how it is called, and what it does.
+/// A choice in one dimension of the settings: its name and its effect.
 struct Choice {
   std::string name;
   std::function<void(ExploreSetting&)> apply;
 };
 using Choices = std::vector<Choice>;
 
-/// Closes `over` again; false where a rule is then preferred over itself.
+/// Restores the transitive closure of `over`; returns false if a rule then precedes itself.
 bool close_over(RuleSet& set) {
   std::vector<std::set<RuleId>> above(set.rules.size());
   for (std::size_t i = 0; i < set.rules.size(); ++i) {
@@ -104,8 +104,8 @@ bool close_over(RuleSet& set) {
   return true;
 }
 
-/// The rules with those of each reference preferred over those of the next. What was said of their
-/// precedence among each other is forgotten. Null where it is a circle.
+/// The rules with those of each reference preferred over those of the next. Drops earlier
+/// precedence among them. Null if the result is cyclic.
 std::shared_ptr<const RuleSet> preferring(const RuleSet& rules,
                                           const std::vector<std::vector<RuleId>>& order) {
   auto out = std::make_shared<RuleSet>(rules);
@@ -124,9 +124,10 @@ std::shared_ptr<const RuleSet> preferring(const RuleSet& rules,
 Result<Choices> precedences(const LoadedRules& rules, const std::vector<std::string>& names,
                             std::vector<std::string>& left_out) {
   if (names.size() < 2 || names.size() > 6)
-    return fail(error_in("over", "PW1402",
-                         fmt::format("{} rules are to take precedence in all orders", names.size()),
-                         "name 2 to 6"));
+    return fail(error_in(
+        "over", "PW1402",
+        fmt::format("`over` names {} rules, too many or too few to try all orders", names.size()),
+        "name 2 to 6 rules"));
   std::vector<std::vector<RuleId>> found;
   for (const std::string& name : names) {
     found.push_back(rules.set.resolve(name));
@@ -171,7 +172,7 @@ Result<Choices> values_of(const LoadedRules& rules, const std::string& name,
     const auto parsed =
         param == rules.set.params.end() ? std::nullopt : parse_param(param->second.kind, text);
     if (!parsed) {
-      PW_TRY(bind_params(rules.set, {{name, text}}));  // says what is wrong
+      PW_TRY(bind_params(rules.set, {{name, text}}));  // reports an invalid value
       continue;
     }
     const Binding value = binding_of(*parsed);
@@ -196,8 +197,8 @@ Status take_settings(const LoadedRules& rules, const ExploreRequest& request, Ex
     dimensions.push_back(PW_TRY(values_of(rules, name, values)));
   if (!request.tokens.empty()) dimensions.push_back(ranges_of(request.tokens));
   if (request.over.size() > 1)
-    return fail(error_in("over", "PW1402", "precedence is explored of one list of rules at a time",
-                         "put all into one list, or explore one after the other"));
+    return fail(error_in("over", "PW1402", "only one list of rules can be explored for precedence",
+                         "put all rules into one list, or explore the lists separately"));
   for (const std::vector<std::string>& names : request.over)
     dimensions.push_back(PW_TRY(precedences(rules, names, out.left_out)));
   out.settings = {{"", rules.params, {}, nullptr, {}}};
@@ -224,7 +225,7 @@ Status take_settings(const LoadedRules& rules, const ExploreRequest& request, Ex
 Result<std::pair<std::string, std::string>> parse_before(const std::string& text) {
   const std::size_t colon = text.find(':');
   if (colon == std::string::npos)
-    return fail(error_in("before", "PW1418", "`" + text + "` is no pair of passes",
+    return fail(error_in("before", "PW1418", "`" + text + "` is not a pair of passes",
                          "write it like norm:norm_quant"));
   return std::pair(text.substr(0, colon), text.substr(colon + 1));
 }
@@ -258,7 +259,7 @@ Result<std::vector<TokenRange>> parse_token_ranges(const std::string& text) {
     auto last = number(dots == std::string::npos ? "" : part.substr(dots + 2));
     if (!first || !last || first->size() != 1 || last->size() != 1 ||
         last->front() < first->front())
-      return fail(error_in("tokens", "PW1402", "`" + part + "` is no range of tokens",
+      return fail(error_in("tokens", "PW1402", "`" + part + "` is not a range of tokens",
                            "write it like 1..256,257..8192"));
     out.push_back({first->front(), last->front()});
     begin = end + 1;
@@ -298,7 +299,7 @@ Result<Graph> setting_start(const Graph& graph, const ExploreSpace& space,
                            symbol.empty() ? "the graph has no symbol for its tokens"
                                           : fmt::format("the graph has no steps of {} to {} tokens",
                                                         setting.tokens->min, setting.tokens->max),
-                           "leave the range out"));
+                           "omit the range"));
     narrow(start, *setting.tokens);
   }
   if (!space.first.parts.empty())

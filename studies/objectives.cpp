@@ -36,7 +36,7 @@ std::optional<Cost> counted_cost(Objective objective) {
              : std::nullopt;
 }
 
-/// The tokens of the step that is modelled or measured.
+/// The token count of the modelled or measured step.
 std::int64_t step_rows(const Graph& graph, const ExploreRequest& request) {
   if (const auto rows = static_rows(graph); !rows.empty()) return rows.front();
   const SymbolFact* fact = graph.facts.find(tokens_symbol(graph));
@@ -48,10 +48,10 @@ std::int64_t step_rows(const Graph& graph, const ExploreRequest& request) {
 struct Planned {
   StitchedGraph pieces;
   Plan plan;
-  double seconds = 0;  ///< that cutting and planning took
+  double seconds = 0;  ///< time for splitting and planning
 };
 
-/// Kernels and library calls of one step, as a device has them; an op that nothing runs there is
+/// Counts the kernels and library calls of one step on a device; an op without either counts as
 /// one.
 Result<std::int64_t> launches_of(const StitchedGraph& pieces) {
   const auto library = make_eager();
@@ -80,7 +80,7 @@ class Measuring {
             const ExploreRequest& request, const Log& log)
       : graphs_(graphs), source_(source), request_(request), log_(log) {}
 
-  /// Compiles each graph, and with `run` runs all in turns.
+  /// Compiles each graph; with `run`, runs all alternately.
   Result<std::vector<Built>> measure(const std::vector<Planned>& planned, bool run) {
     EngineOptions options;
     const auto engine = PW_TRY(open_engine(builtin_engines(), request_.backend, options));
@@ -98,7 +98,7 @@ class Measuring {
       for (std::size_t turn = 0; turn < out.size(); ++turn) {
         log_.progress({"measuring", static_cast<std::size_t>(round),
                        static_cast<std::size_t>(request_.repeats) + 1, "rounds"});
-        // Each round begins with another graph; the first warms up.
+        // Each round starts with a different graph; the first round is a warm-up.
         Built& built = out[(turn + static_cast<std::size_t>(round)) % out.size()];
         const StepReport report = PW_TRY(built.executable->run(step, weights, {})).report;
         if (round > 0) built.running.push_back(report.seconds);

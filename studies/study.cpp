@@ -20,12 +20,12 @@ namespace {
 constexpr std::uint64_t kMostUnits = 1'000'000;  ///< of a block
 constexpr std::uint64_t kSlice = 128;            ///< units that one process does in a row
 constexpr std::size_t kMostRuns = 1'000'000;     ///< of a pass, on one graph
-constexpr const char* kRest = "(rest)";          ///< what runs behind each order, as a pass
+constexpr const char* kRest = "(rest)";          ///< pass that stands for what follows each order
 
 std::string short_digest(const KeyParts& parts) { return parts.digest().substr(0, 16); }
 std::string state_name(std::uint64_t hash) { return fmt::format("{:016x}", hash); }
 
-/// Of the texts of all files that were loaded, the library's among them.
+/// Digest of the texts of all loaded files, including the library's.
 std::string rules_digest(const LoadedRules& rules) {
   KeyParts parts;
   for (const ast::File& file : rules.set.files)
@@ -37,7 +37,7 @@ void add_strategies(KeyParts& parts, std::string_view name, const std::vector<St
   for (const Strategy& each : list) parts.add(name, each.label);
 }
 
-/// Of all that decides which orders there are and what is known of each.
+/// Digest of everything that determines the orders and the data recorded for each.
 std::string space_digest(const ExploreSpace& space, const ExploreRequest& request) {
   KeyParts parts;
   add_strategies(parts, "first", space.first.parts);
@@ -68,7 +68,7 @@ std::string params_text(const Env& params, const Attributes& attributes) {
   return out;
 }
 
-/// One graph under one setting, as far as it has been looked at.
+/// The explored part of one graph under one setting.
 class Block {
  public:
   Block(const ExploreSpace& space, const LoadedRules& rules, const StudyRequest& request,
@@ -119,7 +119,7 @@ class Block {
   [[nodiscard]] std::size_t runs() const { return states_->runs(); }
   [[nodiscard]] bool has(std::uint64_t number) const { return done_.contains(number); }
 
-  /// The units of a slice that are not there, and the written order's states.
+  /// Computes the missing units of a slice and the states of the written order.
   Status add(const OrderNumbers& numbers, std::span<const std::uint64_t> units) {
     StudyRows rows;
     std::set<std::size_t> ends{written_end_};
@@ -154,7 +154,7 @@ class Block {
   }
 
  private:
-  /// The state that an order ends with; notes the steps on the way.
+  /// Returns the final state of an order and records its steps.
   Result<std::size_t> walk(const std::vector<std::size_t>& order) {
     std::size_t at = 0;
     const auto go = [&](std::size_t pass) -> Status {
@@ -170,7 +170,7 @@ class Block {
     return at;
   }
 
-  /// Those that were walked since the last time.
+  /// The states visited since the last call.
   void add_states(StudyRows& rows) {
     std::set<std::size_t> states{0};
     for (const auto& [at, pass] : fresh_) {
@@ -225,8 +225,8 @@ class Block {
   std::size_t written_end_ = 0;
 };
 
-/// Which of all slices, counted over the blocks, are the shard's: neighbours, so that their orders
-/// begin alike.
+/// Selects the shard's slices, counted over all blocks. They are adjacent, so that their orders
+/// share prefixes.
 struct Share {
   std::uint64_t begin = 0, end = 0;
   [[nodiscard]] bool has(std::uint64_t slice) const { return begin <= slice && slice < end; }
@@ -251,10 +251,11 @@ class Study {
     const OrderNumbers numbers =
         PW_TRY(OrderNumbers::of(space_.passes.size(), space_.before, space_.subsets));
     if (space_.sample == 0 && numbers.count() > kMostUnits)
-      return fail(error_in("study", "PW1114",
-                           fmt::format("a graph has {} orders, and a study at most {} of each",
-                                       numbers.count(), kMostUnits),
-                           "take some of them: --sample 5000"));
+      return fail(
+          error_in("study", "PW1114",
+                   fmt::format("a graph has {} orders, but a study stores at most {} per graph",
+                               numbers.count(), kMostUnits),
+                   "study a sample: --sample 5000"));
     units_ = numbers.sample(space_.sample == 0 ? numbers.count() : space_.sample, space_.seed);
     const std::uint64_t each = (units_.size() + kSlice - 1) / kSlice;
     const Share share = share_of(request_.shard, each * graphs_.size() * space_.settings.size());
@@ -273,7 +274,7 @@ class Study {
                const ExploreSetting& setting, Share share, std::uint64_t slice) {
     Block block(space_, rules_, request_, store, log_);
     PW_TRY(block.begin(graph, setting, numbers, units_));
-    const bool whole = share.has(slice);  // its first slice brings what is of the whole block
+    const bool whole = share.has(slice);  // the first slice includes the data of the whole block
     for (std::size_t i = 0; i < units_.size(); i += kSlice, ++slice) {
       if (!share.has(slice)) continue;
       const std::span<const std::uint64_t> units(units_.data() + i,
@@ -307,8 +308,8 @@ Result<Shard> parse_shard(const std::string& text) {
   auto first = number(text.substr(0, slash));
   auto of = number(slash == std::string::npos ? "" : text.substr(slash + 1));
   if (!first || !of || first->size() != 1 || of->size() != 1 || first->front() > of->front())
-    return fail(
-        error_in("shard", "PW1462", "`" + text + "` is no shard", "the second of eight is 2/8"));
+    return fail(error_in("shard", "PW1462", "`" + text + "` is not a shard",
+                         "write the second of eight as 2/8"));
   return Shard{static_cast<std::uint64_t>(first->front()), static_cast<std::uint64_t>(of->front())};
 }
 

@@ -16,7 +16,8 @@ namespace {
 
 using viz::xml_escaped;
 
-constexpr std::size_t kMostStates = 400;  ///< of a picture; more are not drawn, and it is said
+constexpr std::size_t kMostStates =
+    400;  ///< limit of a picture; above it the page reports the number instead
 
 constexpr const char* kStyle = R"(
 body { font: 14px/1.45 system-ui, sans-serif; margin: 0 auto; max-width: 1180px; padding: 16px 24px 48px;
@@ -65,7 +66,7 @@ NextOf next_of(const StudiedBlock& block) {
   return out;
 }
 
-/// The states on the way of an order, each once in a row.
+/// The states along an order, without consecutive repetitions.
 std::vector<std::pair<std::string, std::string>> path_of(const StudiedBlock& block,
                                                          const NextOf& next,
                                                          std::vector<std::string> order) {
@@ -78,8 +79,8 @@ std::vector<std::pair<std::string, std::string>> path_of(const StudiedBlock& blo
   return out;
 }
 
-/// A column for each number of passes that changed something, on the shortest way; within it the
-/// cheapest on top.
+/// One column for each number of effective passes on the shortest path, with the cheapest state on
+/// top.
 StatePicture place_states(const StudiedBlock& block, Objective by) {
   StatePicture out;
   std::map<std::string, std::set<std::string>> after;

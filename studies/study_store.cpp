@@ -20,7 +20,7 @@ namespace pw {
 
 namespace {
 
-/// What is used of SQLite's library, which is loaded when it is first needed.
+/// The functions of SQLite's library, which is loaded on first use.
 struct Sqlite {
   decltype(&::sqlite3_bind_double) bind_double = nullptr;
   decltype(&::sqlite3_bind_int64) bind_int64 = nullptr;
@@ -42,7 +42,7 @@ struct Sqlite {
   decltype(&::sqlite3_prepare_v2) prepare_v2 = nullptr;
   decltype(&::sqlite3_reset) reset = nullptr;
   decltype(&::sqlite3_step) step = nullptr;
-  std::string problem;  ///< why there is none; empty: there is one
+  std::string problem;  ///< reason why SQLite is unavailable; empty if available
 
   Sqlite();
 };
@@ -80,7 +80,7 @@ const Sqlite& sqlite() {
 }
 
 constexpr const char* kFormat = "piecewise.study/1";
-constexpr int kWaitMs = 60'000;  ///< for another process that writes the same file
+constexpr int kWaitMs = 60'000;  ///< wait for another process that writes the same file
 constexpr std::size_t kCounted = 3, kMeasured = kObjectiveNames.size() - kCounted;
 
 constexpr const char* kSchema = R"(
@@ -136,7 +136,7 @@ struct StudyStore::Database {
 
   [[nodiscard]] tl::unexpected<Diagnostics> failed() const {
     const std::string why = handle == nullptr ? "no memory" : sqlite().errmsg(handle);
-    return fail(error_in(path, "PW1460", "cannot use it as a study: " + why,
+    return fail(error_in(path, "PW1460", "the file cannot be used as a study: " + why,
                          "a study is a SQLite file that `pwr explore --study` made"));
   }
   Status run(const std::string& sql) {
@@ -183,7 +183,7 @@ class Query {
     good_ = code == SQLITE_ROW || code == SQLITE_DONE;
     return code == SQLITE_ROW;
   }
-  /// Runs it, to be bound anew.
+  /// Runs it and resets it for new bindings.
   bool run() {
     while (next()) {
     }
@@ -253,8 +253,8 @@ StudyStore::~StudyStore() = default;
 
 Result<StudyStore> StudyStore::open(const std::string& path, bool write) {
   if (const std::string problem = study_problem(); !problem.empty())
-    return fail(error_in(path, "PW1451", "there is no SQLite: " + problem,
-                         "install it; Debian's package is libsqlite3-0"));
+    return fail(error_in(path, "PW1451", "SQLite is unavailable: " + problem,
+                         "install it (Debian: libsqlite3-0)"));
   auto database = std::make_unique<Database>(path);
   const int flags = write ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READWRITE;
   if (sqlite().open_v2(path.c_str(), &database->handle, flags, nullptr) != SQLITE_OK)
@@ -262,7 +262,7 @@ Result<StudyStore> StudyStore::open(const std::string& path, bool write) {
   sqlite().busy_timeout(database->handle, kWaitMs);
   sqlite().extended_result_codes(database->handle, 1);
   if (write) {
-    // Two shards that begin together: the second waits, and finds the tables.
+    // If two shards start together, the second waits and finds the tables.
     PW_TRY(database->run("BEGIN IMMEDIATE"));
     Query tables(database->handle, "SELECT count(*) FROM sqlite_master");
     const bool fresh = tables.next() && tables.number(0) == 0;
@@ -275,7 +275,7 @@ Result<StudyStore> StudyStore::open(const std::string& path, bool write) {
   Query format(database->handle, "SELECT value FROM study WHERE key = 'format'");
   if (!format.next() || format.text(0) != kFormat)
     return format.good() ? Result<StudyStore>(fail(error_in(
-                               path, "PW1460", "it is no study of this version",
+                               path, "PW1460", "it is not a study of this version",
                                "a study is a SQLite file that `pwr explore --study` made")))
                          : Result<StudyStore>(database->failed());
   format.run();
@@ -377,7 +377,7 @@ Status StudyStore::merge(const std::string& path) {
                          (block, unit) WHERE u.state <> o.state OR u."order" <> o."order" LIMIT 1)");
       if (clash.next())
         return fail(error_in(path, "PW1461",
-                             fmt::format("unit {} of block {} has another result here",
+                             fmt::format("unit {} of block {} has a different result here",
                                          clash.number(1), clash.text(0)),
                              "results depend on the order of rewrites (pwr fuzz-order), or were "
                              "made by different versions"));
@@ -409,8 +409,8 @@ Status StudyStore::write_to(const std::string& path) {
   std::error_code error;
   std::filesystem::rename(fresh, path, error);
   if (error)
-    return fail(error_in(path, "PW1460", "cannot write it: " + error.message(),
-                         "name a file in a folder that can be written"));
+    return fail(error_in(path, "PW1460", "the file cannot be written: " + error.message(),
+                         "name a file in a writable folder"));
   return {};
 }
 
@@ -516,9 +516,9 @@ StudyStore::StudyStore(StudyStore&&) noexcept = default;
 StudyStore& StudyStore::operator=(StudyStore&&) noexcept = default;
 StudyStore::~StudyStore() = default;
 
-// There is no StudyStore but what open() makes, so none of the rest is ever called.
+// Only open() creates a StudyStore, so the functions below are never called.
 Result<StudyStore> StudyStore::open(const std::string& path, bool) {
-  return fail(error_in(path, "PW1451", study_problem(), "install it, and build again"));
+  return fail(error_in(path, "PW1451", study_problem(), "install it and rebuild"));
 }
 Status StudyStore::add_block(const StudyBlock&) { return {}; }
 Result<std::set<std::uint64_t>> StudyStore::done(const std::string&) { return {}; }

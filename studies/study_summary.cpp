@@ -42,7 +42,7 @@ Table order_table(const StudySummary& summary) {
   return table;
 }
 
-/// Over all blocks: in how many, and how much is lost in all.
+/// Over all blocks: their number and the total loss.
 Table theft_table(const StudySummary& summary) {
   struct Sum {
     std::size_t blocks = 0, lost = 0;

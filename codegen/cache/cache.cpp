@@ -76,7 +76,7 @@ CacheOptions CacheOptions::from_environment() {
 
 CompileCache::CompileCache(CacheOptions options) : options_(std::move(options)) {
   if (options_.folder.empty()) {
-    refused_ = "no folder is known for it: set PWR_CACHE_DIR";
+    refused_ = "it has no folder: set PWR_CACHE_DIR";
   } else if (auto taken = take_private_folder(options_.folder); !taken) {
     refused_ = fmt::format("{} {}", options_.folder, taken.error().front().message);
     options_.folder.clear();
@@ -221,9 +221,9 @@ Result<std::string> CompileCache::unsealed(const std::string& kind, const std::s
   }
   ++missing_;
   return fail(error_in("artifact", "PW1226",
-                       there ? "an object of it is damaged, or of another machine"
+                       there ? "an object in it is damaged or was built on another machine"
                              : fmt::format("it has no object for this {} kernel", kind),
-                       "compile it again, here or on a machine like this"));
+                       "compile again on this machine or on a similar one"));
 }
 
 Result<std::string> CompileCache::found_or_made(

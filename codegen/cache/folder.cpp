@@ -16,8 +16,8 @@ namespace {
 namespace fs = std::filesystem;
 
 tl::unexpected<Diagnostics> refuse(const std::string& path, const std::string& why) {
-  return fail(error_in(path, "PW1230", "cannot be the compile cache: " + why,
-                       "set PWR_CACHE_DIR to a folder of your own"));
+  return fail(error_in(path, "PW1230", "the folder cannot be the compile cache: " + why,
+                       "set PWR_CACHE_DIR to a folder that you own"));
 }
 
 }  // namespace
@@ -37,10 +37,10 @@ Status take_private_folder(const std::string& path) {
   if (const fs::path parent = fs::path(path).parent_path(); !parent.empty())
     fs::create_directories(parent, ignored);
   if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
-    return refuse(path, std::string("it cannot be made: ") + std::strerror(errno));
+    return refuse(path, std::string("it cannot be created: ") + std::strerror(errno));
   struct stat info{};
   if (::stat(path.c_str(), &info) != 0) return refuse(path, std::strerror(errno));
-  if (!S_ISDIR(info.st_mode)) return refuse(path, "it is no folder");
+  if (!S_ISDIR(info.st_mode)) return refuse(path, "it is not a folder");
   if (info.st_uid != ::geteuid())
     return refuse(
         path, fmt::format("it belongs to user {}, and this is user {}", info.st_uid, ::geteuid()));
@@ -54,7 +54,7 @@ Status take_private_folder(const std::string& path) {
 std::string distrust(const std::string& path) {
   struct stat info{};
   if (::stat(path.c_str(), &info) != 0) return std::strerror(errno);
-  if (!S_ISDIR(info.st_mode)) return "it is no folder";
+  if (!S_ISDIR(info.st_mode)) return "it is not a folder";
   if (info.st_uid != 0 && info.st_uid != ::geteuid())
     return fmt::format("it belongs to user {}", info.st_uid);
   if ((info.st_mode & 0022) != 0)

@@ -52,8 +52,7 @@ std::string_view name(Unit unit) {
 }
 
 SlotId Lowering::element(ValueId value, Position at) {
-  if (graph_.type(value) == Types::unknown())
-    refuse("the type of a value in its meaning is not known");
+  if (graph_.type(value) == Types::unknown()) refuse("the type of a value in its body is unknown");
   const Shape& s = shape(value);
   for (std::size_t i = 0; i < s.size(); ++i) {
     if (is_one(s[i])) at[i] = program_.indices.constant(0);
@@ -151,18 +150,16 @@ void Lowering::check_reduction(NodeId node, const Position& at) {
   const std::vector<VarId> vars = vars_of(at);
   const auto varies = [&](VarId v) { return std::binary_search(vars.begin(), vars.end(), v); };
   if (!program_.domain.empty() && !varies(program_.row)) {
-    refuse(
-        fmt::format("{} does not run along the rows: every row would compute it over again", op));
+    refuse(fmt::format("{} does not run along the rows: every row would recompute it", op));
   }
   for (IndexId i : at) {
     if (!repeats(i)) continue;
     cut_into_groups(i);
-    refuse(
-        fmt::format("{} over groups of columns would be computed over again for each column", op));
+    refuse(fmt::format("{} over groups of columns would be recomputed for each column", op));
   }
   for (std::size_t i = scope_of(vars); i-- > 1;) {
     if (std::none_of(scopes_[i]->vars.begin(), scopes_[i]->vars.end(), varies))
-      refuse(fmt::format("{} would be computed over again in a loop", op));
+      refuse(fmt::format("{} would be recomputed in a loop", op));
   }
 }
 

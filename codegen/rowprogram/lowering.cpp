@@ -35,11 +35,10 @@ Lowering::Lowering(const Graph& graph, bool checks)
 RowProgram Lowering::run() {
   if (graph_.outputs().empty()) refuse("it has no results");
   if (graph_.node_count() > kMaxNodes)
-    refuse(fmt::format("its meaning has more than {} primitives", kMaxNodes));
+    refuse(fmt::format("its body has more than {} primitives", kMaxNodes));
   for (const auto& values : {graph_.inputs(), graph_.outputs()}) {
     for (ValueId v : values) {
-      if (graph_.type(v) == Types::unknown())
-        refuse("the type of an operand or result is not known");
+      if (graph_.type(v) == Types::unknown()) refuse("the type of an operand or result is unknown");
     }
   }
   for (int cuts = 0; cuts < kMaxCuts; ++cuts) {
@@ -121,7 +120,7 @@ void Lowering::set_domain() {
   for (DimId d : program_.domain) {
     if (rows.valid()) rows = context_.dims.mul(rows, d);
   }
-  if (!rows.valid()) refuse("the number of rows does not fit 64 bits");
+  if (!rows.valid()) refuse("the number of rows exceeds 64 bits");
   program_.params = {rows};
   program_.row = program_.indices.variable(extent(rows));
   IndexId rest = program_.indices.use(program_.row);
@@ -153,7 +152,7 @@ SlotId Lowering::emit(Statement statement, DType dtype, const std::vector<VarId>
 }
 
 IndexId Lowering::extent(DimId dim) {
-  if (!dim.valid()) refuse("a dim does not fit 64 bits");
+  if (!dim.valid()) refuse("a dim exceeds 64 bits");
   if (const auto value = context_.dims.value(dim)) return program_.indices.constant(*value);
   const std::int64_t low = context_.dims.bounds(dim, graph_.facts).min.value_or(0);
   auto found = std::find(program_.params.begin(), program_.params.end(), dim);
@@ -175,7 +174,7 @@ IndexId Lowering::linear(const Shape& shape, const Position& at) {
 std::size_t Lowering::axis(NodeId node, std::string_view name, std::size_t rank) const {
   const Attribute* attribute = graph_.attribute(node, name);
   const auto* value = attribute ? std::get_if<std::int64_t>(attribute) : nullptr;
-  if (!value) refuse(fmt::format("op {} does not say which axis", graph_.op_of(node).name));
+  if (!value) refuse(fmt::format("op {} does not name an axis", graph_.op_of(node).name));
   const std::int64_t a = *value < 0 ? *value + static_cast<std::int64_t>(rank) : *value;
   if (a < 0 || a >= static_cast<std::int64_t>(rank))
     refuse(

@@ -204,7 +204,7 @@ TEST_CASE("runner: what the graph declares of its tokens holds of every step", "
     const auto odd = runner.run(one_sequence(12), weights, alone);
     REQUIRE_FALSE(odd);
     CHECK(odd.error()[0].message ==
-          "would run with 12 rows, and graph g declares symbol n in 8..64 by 8");
+          "would run with 12 rows, but graph g declares symbol n in 8..64 by 8");
   }
 }
 

@@ -267,9 +267,9 @@ TEST_CASE("named tensors: inputs get tensors of their dtype and extents, or it i
   CHECK(refused({{"w0", a.view()}, {"w_1", b.view()}}).find("did you mean `w_1`?") !=
         std::string::npos);
   CHECK(refused({{"w0", half.view()}, {"w1", b.view()}}) ==
-        "PW1272 input w0: it is f32[2], and the tensor w0 is F16 ");
+        "PW1272 input w0: it is f32[2], but the tensor w0 is F16 ");
   CHECK(refused({{"w0", three.view()}, {"w1", b.view()}}) ==
-        "PW1272 input w0: it is f32[2], and the tensor w0 is [3] ");
+        "PW1272 input w0: it is f32[2], but the tensor w0 is [3] ");
   CHECK(refused({{"w0", a.view()}, {"w1", b.view()}}, R"({"v{i}": "w{i}"})")
             .find("PW1273 the map at v{i}: no input of the graph has this name") == 0);
   // Contents of tokens: in a step of as many.

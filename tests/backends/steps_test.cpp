@@ -164,16 +164,16 @@ TEST_CASE("steps: the text, and what is wrong with it", "[backends]") {
   CHECK((*steps)[1].step.sequences[0].past == 5);
   CHECK((*steps)[1].ended == std::vector<std::int64_t>{7});
   CHECK((*steps)[2].step.sequences[0].past == 0);
-  CHECK(problem("") == "s holds no step");
-  CHECK(problem("# none\n") == "s holds no step");
+  CHECK(problem("") == "s the file has no steps");
+  CHECK(problem("# none\n") == "s the file has no steps");
   CHECK(problem("0:5\n1:x").starts_with("s:2:1 `1:x` is neither"));
-  CHECK(problem("0:5 0:1").starts_with("s:1:5 sequence 0 is in this step twice"));
+  CHECK(problem("0:5 0:1").starts_with("s:1:5 sequence 0 occurs twice in this step"));
   CHECK(problem("0:0").starts_with("s:1:1 "));
   CHECK(problem("-1:4").starts_with("s:1:1 "));
   CHECK(problem("0:99999999999999999999").starts_with("s:1:1 "));
   CHECK(problem("0:16777216\n0:1").starts_with("s:2:1 sequence 0 has more than"));
   CHECK(problem("9999999:1").starts_with("s:1:1 "));
-  CHECK(problem("1.").starts_with("s:1:1 a step has"));
+  CHECK(problem("1.").starts_with("s:1:1 a step needs"));
   Random random(3);
   const std::string letters = "0123456789:. #\n-x";
   for (int round = 0; round < 2000; ++round) {

@@ -130,7 +130,7 @@ TEST_CASE("cache: a file in the place of the folder is refused", "[cache]") {
   const std::string path = folder.path() + "/cache";
   std::ofstream(path) << "x";
   const CompileCache cache({path, ""});
-  CHECK(cache.problem().find("it is no folder") != std::string::npos);
+  CHECK(cache.problem().find("it is not a folder") != std::string::npos);
 }
 
 TEST_CASE("cache: a folder that cannot be written to gives what it has", "[cache]") {

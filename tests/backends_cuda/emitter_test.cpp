@@ -122,9 +122,9 @@ TEST_CASE("row program: a reduction that would be repeated is refused", "[rowpro
              "  y = reshape(g - mean(g){dim = 1, keepdim = true}){shape = [size(x, 0), 2*d]}\n}"}}),
        *context);
   CHECK(reason(context, "graph { in x: f32[n, 6]  y = centred(x)  out y }") ==
-        "mean would be computed over again in a loop");
+        "mean would be recomputed in a loop");
   CHECK(reason(context, "graph { in x: f32[n, 6]  y = strided(x)  out y }") ==
-        "mean over groups of columns would be computed over again for each column");
+        "mean over groups of columns would be recomputed for each column");
 }
 
 TEST_CASE("emitter: truths and short integers become floats without doubles", "[cuda]") {

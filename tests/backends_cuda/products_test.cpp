@@ -293,7 +293,7 @@ TEST_CASE("products: what is no call is a kernel of our own, and says why", "[cu
   CHECK(few.launches.size() == 2);
   CHECK(one(few) == Kind::kernel);
   REQUIRE(few.notes.size() == 1);
-  CHECK(few.notes[0].find("only 16 at a time") != std::string::npos);
+  CHECK(few.notes[0].find("multiples of 16 for f8e4m3") != std::string::npos);
   // Strict: kernels, without a word; neither is the library asked.
   Products linear(kLinear);
   const int before = device.searches();

@@ -73,7 +73,7 @@ class HostFunctions(ProgramTest):
     def test_results_of_another_form_are_refused(self):
         for body, said in {
             "x.astype('float64')": "result 0 is an array of float64, and a f32 is one of float32",
-            "x[0]": "result 0 has the shape (3), and its type says (2, 3)",
+            "x[0]": "result 0 has the shape (3), but its type requires (2, 3)",
             "None": "it returned nothing, and the op has 1",
             "(x, x)": "it returned 2 results, and the op has 1",
             "exit(3)": "SystemExit: 3",

@@ -91,7 +91,7 @@ TEST_CASE("plugin: a library that is none is refused", "[plugin]") {
     const auto plugin = load_plugin(path);
     return plugin ? "" : plugin.error().front().code + " " + plugin.error().front().message;
   };
-  CHECK(code_of(variable("PW_TEST_NO_PLUGIN")).find("PW1217 it is no plugin") == 0);
+  CHECK(code_of(variable("PW_TEST_NO_PLUGIN")).find("PW1217 it is not a plugin") == 0);
   CHECK(code_of("build/there_is_none.so").find("PW1217 it cannot be loaded") == 0);
   CHECK(code_of("README.md").find("PW1217 it cannot be loaded") == 0);
 }
