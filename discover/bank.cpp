@@ -56,7 +56,7 @@ void Bank::grow(std::size_t nodes, bool last, const Found& found) {
   for (std::size_t arity = 1; arity <= arity_; ++arity) choose(operands, {}, 0, arity, last);
 }
 
-/// Operands that have `level_ - 1` nodes together.
+/// Operands with `level_ - 1` nodes in total.
 void Bank::choose(std::vector<std::uint32_t>& operands, const Cone& cone, std::size_t size,
                   std::size_t wanted, bool last) {
   if (ended_) return;
@@ -78,7 +78,7 @@ void Bank::choose(std::vector<std::uint32_t>& operands, const Cone& cone, std::s
     choose(operands, joined, count, wanted, last);
     operands.pop_back();
   };
-  if (size + 1 == level_) {  // nothing but inputs and what is there already
+  if (size + 1 == level_) {  // only inputs and existing values
     for (std::uint32_t i = 0; i < inputs_.size(); ++i) take(i);
     Cone sorted = cone;
     std::sort(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(size));
@@ -136,7 +136,7 @@ const Bank::Inferred& Bank::inferred(std::size_t choice, const std::vector<TypeI
   const Op& op = context_->ops[chosen.op];
   std::set<AttributesId> seen;
   for (const AttributeList& list : attribute_lists(chosen, types)) {
-    // Two axes that are exchanged are chosen once.
+    // Choose two swapped axes only once.
     std::vector<std::int64_t> axes;
     for (const AttributeDecl& attribute : op.attributes)
       if (attribute.kind == AttributeKind::axis)

@@ -8,7 +8,7 @@
 namespace pw::discover {
 namespace {
 
-constexpr std::size_t kMostTried = 400000;  // graphs of a window's own ops
+constexpr std::size_t kMostTried = 400000;  // graphs of the window's ops
 
 class Counterparts {
  public:
@@ -60,7 +60,7 @@ class Counterparts {
     place(id, operands, 0);
   }
 
-  /// Each input stands once; operands that may be absent may be.
+  /// Uses each input once; optional operands may be absent.
   void place(OpId id, std::vector<std::size_t>& operands, std::size_t placed) {
     const Op& op = context_->ops[id];
     if (operands.size() == op.operands.size()) {
@@ -85,7 +85,8 @@ class Counterparts {
     operands.pop_back();
   }
 
-  /// Attributes as the window has those of the same name, else their defaults; flags both ways.
+  /// Attributes equal to the window's of the same name, otherwise their defaults; tries both values
+  /// of flags.
   [[nodiscard]] std::vector<AttributeList> lists(const Op& op) const {
     std::vector<AttributeList> out{{}};
     for (const AttributeDecl& attribute : op.attributes) {
@@ -142,7 +143,7 @@ class Counterparts {
     keep(std::move(form));
   }
 
-  /// The same op of the same operands was kept with other flags.
+  /// Returns true if the same op on the same operands was kept with other flags.
   [[nodiscard]] bool result_of_flag(const Form& form) const {
     return std::any_of(out_.begin(), out_.end(), [&](const Form& other) {
       return other.steps.size() == 1 && other.steps[0].op == form.steps[0].op &&
@@ -172,7 +173,7 @@ class Counterparts {
     return out;
   }
 
-  /// Two or three sizes side by side, and what the window takes apart itself.
+  /// Concatenations of two or three sizes, and the splits in the window.
   void add_sums(Vocabulary& out) const {
     std::set<std::int64_t> sizes;
     for (const auto& [size, number] : window_.real) sizes.insert(size);

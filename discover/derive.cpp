@@ -16,8 +16,8 @@
 namespace pw::discover {
 namespace {
 
-/// How far rules are followed. A step from each side comes first: most pairs are cases of one rule,
-/// and with many rules deeper searches end at their limit of nodes before they come to it.
+/// Limits of the search. The first tries one step from each side, because most pairs are instances
+/// of one rule. With many rules, deeper searches reach their node limit before they find it.
 struct Reach {
   const char* pass;
   bool both;  ///< directions; with one there are fewer forms, so that limits reach further
@@ -43,10 +43,10 @@ std::vector<OpId> ops_of(const Graph& graph) {
 void Derivations::add(const std::vector<std::string>& directions, std::vector<OpId> ops) {
   Known rule;
   for (const std::string& text : directions) {
-    // `rule NAME {`: each gets a name of its own here.
+    // `rule NAME {`: assigns a unique name.
     const std::string name = fmt::format("r{}", names_++);
     const std::string renamed = "rule " + name + text.substr(text.find(" {"));
-    // Not every rule can be turned round: `cat(split(x)) => x` has no ops on the right.
+    // Not every rule can be reversed: `cat(split(x)) => x` has no ops on the right.
     if (!load_rule_texts(context_, {{name, renamed}})) continue;
     rule.names.push_back(name);
     rule.text += renamed;

@@ -9,7 +9,7 @@
 namespace pw {
 namespace {
 
-/// Appends the nodes of `from`; gives its values those of `values`, which has the inputs already.
+/// Appends the nodes of `from` and maps its values in `values`, which already contains the inputs.
 void append(const Graph& from, Graph& to, std::map<ValueId, ValueId>& values) {
   for (NodeId n = from.first(); n.valid(); n = from.next(n)) {
     NodeSpec spec;
@@ -25,7 +25,8 @@ void append(const Graph& from, Graph& to, std::map<ValueId, ValueId>& values) {
   }
 }
 
-/// The graph before and after the rule, over the same inputs; nothing where it cannot be applied.
+/// The graph before and after the rule, over the same inputs; nothing if the rule cannot be
+/// applied.
 std::optional<Graph> both_sides(const Instance& instance, const RuleSet& rules) {
   Graph after = instance.graph;
   if (!apply_match(after, RunRules(rules), instance.match)) return std::nullopt;
@@ -57,11 +58,12 @@ Goal goal_of(const LoadedRules& rules, RuleId id, std::uint64_t seed) {
   Goal out;
   for (const Instance& instance : made.found)
     if (auto graph = both_sides(instance, rules.set)) out.graphs.push_back(std::move(*graph));
-  if (out.graphs.empty()) out.why = made.why.empty() ? "no graph could be made for it" : made.why;
+  if (out.graphs.empty())
+    out.why = made.why.empty() ? "no graph could be generated for it" : made.why;
   return out;
 }
 
-/// Leaves out what is not needed of the rules from `first` to `last`, halves at a time.
+/// Removes unneeded rules from `first` to `last`, halving the range each time.
 template <class Enough>
 void leave_out_unneeded(discover::Derivations& others, std::size_t first, std::size_t last,
                         const Enough& enough) {
@@ -71,7 +73,7 @@ void leave_out_unneeded(discover::Derivations& others, std::size_t first, std::s
   for (std::size_t i = first; i < last; ++i) others.leave_out(i, false);
   if (last - first == 1) return;
   const std::size_t middle = first + (last - first) / 2;
-  // Those found last are left out first: the first are the smallest.
+  // Remove the last-found rules first, because the first are the smallest.
   leave_out_unneeded(others, middle, last, enough);
   leave_out_unneeded(others, first, middle, enough);
 }
@@ -101,7 +103,7 @@ Derived derive_rules(const LoadedRules& rules, discover::Derivations& others, st
     if (goal.graphs.empty())
       row.reason = goal.why;
     else if (!row.derived)
-      row.reason = "the sides stay apart";
+      row.reason = "the sides were not merged";
     if (row.derived) reached.push_back(std::move(goal));
     out.rows.push_back(std::move(row));
   }

@@ -16,7 +16,7 @@ using discover::Counts;
 using discover::Judged;
 
 /// Returns true if a proof shows both sides equal over the reals. Such a rule may overflow: the
-/// comment above it says where.
+/// comment above it gives the place.
 bool equal_over_reals(const RuleJudgement& found) {
   return (found.proof.proved() || found.proof.verdict == RuleVerdict::may_overflow) &&
          found.contradiction.empty();
@@ -30,9 +30,9 @@ class TextJudge {
   Judged judge(const std::string& text, const std::string& name) {
     auto context = std::make_shared<Context>();
     auto set = load_rule_texts(context, {{name + ".pwr", text}});
-    if (!set) return {false, "it is no rule: " + set.error().front().message};
+    if (!set) return {false, "it is not a rule: " + set.error().front().message};
     auto params = bind_params(*set, {});
-    if (!params) return {false, "it is no rule"};
+    if (!params) return {false, "it is not a rule"};
     const LoadedRules rules{std::move(*set), std::move(*params)};
     JudgeRequest request;
     request.proved_only = true;
@@ -54,15 +54,15 @@ class TextJudge {
   }
 };
 
-/// How often the graphs have its left side; nothing where it is of no graph.
+/// How often the graphs contain its left side; empty if it came from no graph.
 std::string seen_text(const Discovery& found, const discover::Rule& rule) {
   return found.counts.windows == 0 ? "" : fmt::format("; seen {} times", rule.seen);
 }
 
 std::string file_text(const Discovery& found) {
   std::string text = fmt::format(
-      "// Found by `pwr discover` with seed {}. Above each rule stand its verdict, and the bytes "
-      "that its\n// sides move.\n",
+      "// Found by `pwr discover` with seed {}. The comment above each rule gives its verdict and "
+      "the bytes\n// that its sides move.\n",
       found.seed);
   for (const discover::Rule& rule : found.rules)
     text += fmt::format("\n// {}. Bytes: {} before, {} after{}.\n{}\n{}", rule.verdict,
@@ -142,7 +142,8 @@ std::string discovery_summary(const Discovery& found) {
     reasons += fmt::format("{}{} {}", reasons.empty() ? ": " : ", ", count, reason);
   std::string text = fmt::format(
       "{} graphs, {} pairs that agree, seed {}: {} rules; dropped {} that hold at equal sizes "
-      "only, {} of which a side does not say what the other needs, {} that earlier rules derive, "
+      "only, {} with a side that does not determine the other's needs, {} that earlier rules "
+      "derive, "
       "{} not proved{}",
       counts.graphs, counts.pairs, found.seed, found.rules.size(), counts.other_sizes,
       counts.unwritten, counts.derived, counts.unproved, reasons);

@@ -27,7 +27,7 @@ Result<Vocabulary> vocabulary_of(const ContextPtr& context, const std::vector<st
     const Op& found = context->ops[op];
     if (found.traits.effect || found.traits.collective || found.imported)
       return fail(error_in("--ops", "PW1440",
-                           fmt::format("`{}` is no function of its operands alone", name)));
+                           fmt::format("`{}` is not a function of its operands alone", name)));
     out.choices.push_back({op, {}});
   }
   for (std::int64_t units = 2; units <= 4; ++units)
@@ -87,7 +87,7 @@ class Enumeration {
       known.push_back(equal[i]);
     }
     if (known.empty()) return;
-    // One value twice is nothing to match twice.
+    // Outputs must be distinct values.
     Pair pair{bank.inputs(), {}, bank.form(fresh, &node), bank.form(known, nullptr)};
     pair = without_unused(pair);
     if (!seen_.insert(key_of(*context_, pair)).second) return;

@@ -9,7 +9,7 @@
 namespace pw::discover {
 namespace {
 
-/// All that is known of an op without a meaning: equal operands give equal results.
+/// An op without a body only guarantees equal results for equal operands.
 std::vector<Tensor> unknown_results(const Context& context, const Op& op,
                                     std::span<const Tensor* const> operands,
                                     AttributesId attributes, std::span<const TypeId> results) {

@@ -41,7 +41,7 @@ std::optional<std::size_t> axis_attribute(const PrimitiveCall& call, std::string
   return static_cast<std::size_t>(*axis < 0 ? *axis + rank : *axis);
 }
 
-/// Where the element of an operand stands that broadcasts to the result's element.
+/// Index of the operand's element that broadcasts to the result's element.
 class Broadcast {
  public:
   Broadcast(const Extents& from, const Extents& to) : same_(from == to) {
@@ -97,7 +97,7 @@ Out choose(const PrimitiveCall& call) {
   return one(std::move(out));
 }
 
-/// Floats of 16 bits and more hold what they are given; what is narrower rounds in a way unknown.
+/// Floats of 16 bits or more are exact here; narrower dtypes round in an unknown way.
 Out cast(const PrimitiveCall& call) {
   const DType to = call.context.types[call.results[0]].dtype;
   const DType from = call.context.types[call.types[0]].dtype;
@@ -176,7 +176,7 @@ Out expand(const PrimitiveCall& call) {
   return one(std::move(out));
 }
 
-/// Takes `length` places of an axis from `start` on.
+/// Selects `length` elements of an axis from `start`.
 void take(const Tensor& from, const Folded& fold, std::size_t start, std::size_t step,
           Tensor& out) {
   const std::size_t length = out.elements.size() / (fold.outer * fold.inner);
@@ -238,7 +238,7 @@ Out filled(const PrimitiveCall& call) {
   return one(std::move(out));
 }
 
-/// Of the last two axes, for each index of the others.
+/// Multiplies over the last two axes for each index of the others.
 Out product(const PrimitiveCall& call) {
   const Tensor &a = *call.operands[0], &b = *call.operands[1];
   Tensor out = result_of(call);

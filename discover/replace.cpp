@@ -14,7 +14,7 @@ struct Offer {
   Candidate candidate;
 };
 
-/// Where the sizes as they are do not do, one that an op halves may.
+/// If the given sizes fail, tries one that an op halves.
 std::optional<General> generalised(Context& context, Candidate& candidate) {
   if (auto out = generalised(context, candidate.pair, candidate.parts)) return out;
   for (const auto& [size, number] : candidate.real) {
@@ -30,7 +30,7 @@ std::optional<General> generalised(Context& context, Candidate& candidate) {
   return std::nullopt;
 }
 
-/// The cheapest first.
+/// Sorts the cheapest first.
 std::vector<Offer> offers(const ContextPtr& context, const Window& window, std::size_t number,
                           std::vector<Form> forms, Counts& counts) {
   std::vector<Offer> out;
@@ -67,7 +67,7 @@ std::vector<Candidate> replace_windows(const ContextPtr& context, const std::vec
   Evaluator evaluator(context);
   const std::vector<Window> windows = windows_of(graphs, search.nodes, counts);
   for (std::size_t i = 0; i < windows.size(); ++i) {
-    if (progress) progress("looking for equals", i, windows.size(), "windows");
+    if (progress) progress("searching for equal graphs", i, windows.size(), "windows");
     if (windows[i].seen < often) continue;
     std::vector<Form> forms =
         counterparts(context, evaluator, windows[i], search.seed, counts.graphs);

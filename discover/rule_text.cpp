@@ -15,7 +15,7 @@ namespace {
 
 bool wide_float(DType dtype) { return is_float(dtype) && size_of(dtype) >= 2; }
 
-/// One side, statement by statement.
+/// Prints one side, one statement a line.
 class Writer {
  public:
   Writer(Context& context, const General& general, const TextOptions& options)
@@ -57,9 +57,9 @@ class Writer {
     return text;
   }
 
-  /// Symbols that the left side binds.
+  /// Symbols bound by the left side.
   [[nodiscard]] const std::set<std::string>& bound() const { return bound_; }
-  /// Those that no type of an input has.
+  /// Symbols that occur in no input type.
   [[nodiscard]] std::set<std::string> captured_sizes() const {
     std::set<std::string> out;
     std::set_difference(bound_.begin(), bound_.end(), typed_.begin(), typed_.end(),
@@ -100,7 +100,7 @@ class Writer {
     return out.empty() ? "" : fmt::format("{{{}}}", fmt::join(out, ", "));
   }
 
-  /// A number, a flag or a text that one node of the left side has, and the right side too.
+  /// A number, flag or string that occurs in one node of the left side and in the right side.
   [[nodiscard]] bool captured(const std::string& name, const std::string& text,
                               const Attribute& value) const {
     if (!std::holds_alternative<double>(value) && !std::holds_alternative<bool>(value) &&
@@ -137,12 +137,12 @@ class Writer {
     return fmt::format("{}[{}]", dtype, fmt::join(dims, ", "));
   }
 
-  /// One name for equal sums: that they are equal is a condition of the rule.
+  /// Equal sums share one name, because their equality is a condition of the rule.
   std::string sum_name(DimId dim) {
     return fmt::format("w{}", sums_.emplace(dim, sums_.size()).first->second);
   }
 
-  /// Of the first input that is such a float.
+  /// Dtype of the first such floating input.
   [[nodiscard]] DType general_dtype() const {
     for (TypeId type : general_.pair.inputs)
       if (wide_float(context_.types[type].dtype)) return context_.types[type].dtype;
@@ -171,7 +171,7 @@ void note_symbols(Context& context, const Form& form, std::set<std::string>& out
     }
 }
 
-/// A guard for each weight that the right side computes something of beforehand.
+/// A guard for each weight from which the right side precomputes a value.
 std::string constants(const Context& context, const Pair& pair) {
   std::vector<bool> fixed;
   std::set<std::size_t> guarded;
@@ -222,7 +222,7 @@ std::optional<std::string> rule_text(Context& context, const General& general,
   if (!options.any_rank)
     for (const std::string& symbol : needed)
       if (!writer.bound().contains(symbol)) return std::nullopt;
-  // What only attributes of the left side say has to be let go of by name.
+  // Names bound only by attributes of the left side must be dropped explicitly.
   std::string dropped;
   for (const std::string& symbol : writer.captured_sizes())
     if (!kept.contains(symbol)) dropped += fmt::format("  _ = {}\n", symbol);

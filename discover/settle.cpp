@@ -10,7 +10,7 @@
 namespace pw::discover {
 namespace {
 
-constexpr std::size_t kBeyond = 1000;  // more than inputs and outputs
+constexpr std::size_t kBeyond = 1000;  // exceeds the number of inputs and outputs
 
 std::vector<std::int64_t> sizes_of(std::size_t count, std::size_t turn) {
   constexpr std::int64_t kSizes[] = {2, 3, 5, 4, 7, 6, 9, 8};
@@ -19,7 +19,7 @@ std::vector<std::int64_t> sizes_of(std::size_t count, std::size_t turn) {
   return out;
 }
 
-/// Sizes of which none is a sum or a product of a few others, so that no rule fits by chance.
+/// Sizes of which none is a sum or product of a few others, so that no rule holds by chance.
 std::vector<std::int64_t> unlike_sizes(std::size_t count) {
   constexpr std::int64_t kSizes[] = {3, 7, 17, 37, 79, 163, 331, 673};
   std::vector<std::int64_t> out;
@@ -52,7 +52,7 @@ class Settling {
       return;
     }
     auto [before, after] = *bytes;
-    // A window is what is to be replaced.
+    // A window is the left side.
     if (!candidate.window && std::tuple(after, general->pair.after.steps.size()) >
                                  std::tuple(before, general->pair.before.steps.size())) {
       std::swap(general->pair.before, general->pair.after);
@@ -97,7 +97,7 @@ class Settling {
     return rule_text(*context_, general, name, options);
   }
 
-  /// All inputs alike, and no axis, size or dtype written.
+  /// All inputs have the same type, and no axis, size or dtype is stated.
   bool of_any_rank(const Pair& pair) {
     for (TypeId type : pair.inputs)
       if (type != pair.inputs[0]) return false;
@@ -170,7 +170,7 @@ class Settling {
     return out;
   }
 
-  /// Of the least precise float that is there.
+  /// Tolerance for the least precise float that occurs.
   std::string tolerance_of(const Pair& pair) {
     std::size_t least = 8;
     const auto types = types_of(*context_, pair.before, pair.inputs);
@@ -207,9 +207,9 @@ std::vector<Rule> settle(const ContextPtr& context, std::vector<Candidate> candi
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     const Pair& pair = candidates[i].pair;
     const std::size_t nodes = pair.before.steps.size() + pair.after.steps.size();
-    if (candidates[i].window)  // the cheapest of a window first; those with more outputs do for all
+    if (candidates[i].window)  // the cheapest of a window first; those with more outputs cover all
       order.emplace_back(pair.before.steps.size(), kBeyond - pair.before.outputs.size(), i, "", i);
-    else  // with more inputs first: the others are cases of it, where some are one
+    else  // those with more inputs first; the others are special cases with merged inputs
       order.emplace_back(nodes, kBeyond - pair.inputs.size(), 0, key_of(*context, pair), i);
   }
   std::sort(order.begin(), order.end());

@@ -7,7 +7,7 @@
 namespace pw::discover {
 namespace {
 
-// Half of the first is not a size itself: the sizes that an op halves are distinct from the others.
+// Half of the first is not a size itself, so halved sizes are distinct from the others.
 constexpr std::int64_t kSmall[] = {5, 6, 8, 14, 3, 4, 2, 10, 12, 16, 18, 24, 48};
 constexpr std::size_t kMostTries = 400;
 
@@ -43,7 +43,7 @@ class Shrinking {
     if (!value || *value > 1) all_.insert(dim);
   }
 
-  /// Numbers of attributes are sizes too, unless they are axes.
+  /// Numbers in attributes are sizes too, unless they are axes.
   [[nodiscard]] std::optional<DimId> size_of(const Op& op, NameId key,
                                              const Attribute& value) const {
     const AttributeDecl* declared = op.attribute(context_.strings.text(key));
@@ -69,7 +69,7 @@ class Shrinking {
     }
   }
 
-  /// Gives the free sizes from `next` on a number.
+  /// Assigns numbers to the free sizes from `next` on.
   bool choose(std::size_t next) {
     if (next == free_.size()) return ++tries_ <= kMostTries && complete();
     for (std::int64_t size : kSmall) {

@@ -44,7 +44,7 @@ std::string symbol_name(std::size_t i) {
   return i < kNames.size() ? std::string(1, kNames[i]) : fmt::format("d{}", i);
 }
 
-/// The sizes that ops need to be equal, found op by op.
+/// Sizes that ops require to be equal, collected op by op.
 class Sizes {
  public:
   Sizes(Context& context, const Pair& pair, const Parts& parts, bool backwards)
@@ -98,8 +98,8 @@ class Sizes {
     General out{pair_, {}};
     for (std::size_t i = 0; i < pair_.inputs.size(); ++i) out.pair.inputs[i] = input_type(i);
     const auto before = typed(out.pair.before, out.pair.inputs);
-    // Also where the first needs sizes to be equal: of a sum that is equal to a sum, the other side
-    // may know which parts correspond.
+    // Continue even if the first requires equal sizes: for two equal sums, the other side may
+    // determine which parts correspond.
     const auto after = typed(out.pair.after, out.pair.inputs);
     if (!before || !after) return std::nullopt;
     for (std::size_t i = 0; i < pair_.before.outputs.size(); ++i) {
@@ -113,7 +113,7 @@ class Sizes {
     return out;
   }
 
-  /// Gives the steps' attributes their symbols. Nothing: sizes had to be made equal first.
+  /// Assigns symbols to the steps' attributes; nothing if sizes had to be made equal first.
   std::optional<std::vector<TypeId>> typed(Form& form, const std::vector<TypeId>& inputs) {
     std::vector<TypeId> types = inputs;
     for (Step& step : form.steps) {
@@ -160,7 +160,7 @@ class Sizes {
     std::vector<std::size_t> atoms;
     for (std::size_t atom = 0; atom < values_.size(); ++atom) {
       if (find(atom) != atom) continue;
-      // How often it is in the sum: what the sum grows by where it is one more.
+      // Its coefficient in the sum: the growth of the sum when it grows by one.
       const Substitution none = all_at(0);
       Substitution one = none;
       one[atom_name(atom)] = context_.dims.constant(1);
@@ -192,7 +192,8 @@ class Sizes {
     return out;
   }
 
-  /// Two symbols may differ if some colouring with two sizes that `holds` tells them apart.
+  /// Two symbols may differ if some assignment of two sizes that `holds` gives them different
+  /// sizes.
   template <class Holds>
   void make_equal(const std::vector<TypeId>& types, const Holds& holds) {
     std::set<std::string> names;
@@ -225,8 +226,7 @@ class Sizes {
     changed_ |= merged || pair_up(types, holds);
   }
 
-  /// Where a sum has to be equal to a sum, no two symbols have to: their parts are made equal in
-  /// order.
+  /// If two sums must be equal but no two symbols must, equates their parts in order.
   template <class Holds>
   bool pair_up(const std::vector<TypeId>& types, const Holds& holds) {
     std::vector<std::vector<std::size_t>> sums;
@@ -257,7 +257,7 @@ class Sizes {
   static std::size_t atom_of(std::string_view name) {
     return std::stoul(std::string(name.substr(1)));
   }
-  /// In the order of their numbers, each once.
+  /// Sorted by number, without repetition.
   std::vector<std::size_t> parts_of(DimId dim) {
     std::vector<std::size_t> out;
     for (const std::string& name : context_.dims.symbols(dim)) out.push_back(atom_of(name));

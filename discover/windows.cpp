@@ -11,8 +11,8 @@ namespace pw::discover {
 namespace {
 
 constexpr std::size_t kMostInputs = 6;
-constexpr std::size_t kMostReaders = 16;   // of a value whose readers are taken for siblings
-constexpr std::size_t kMostSteps = 20000;  // of one search for a way back in
+constexpr std::size_t kMostReaders = 16;   // most readers of a value that count as siblings
+constexpr std::size_t kMostSteps = 20000;  // limit of one search for a path back into the piece
 
 using Nodes = std::vector<NodeId>;  // sorted
 
@@ -70,7 +70,7 @@ class Pieces {
     return out;
   }
 
-  /// No way leads out of the piece and back into it.
+  /// Returns true if no path leads out of the piece and back into it.
   [[nodiscard]] bool convex(const Nodes& piece) const {
     std::uint64_t last = 0;
     for (NodeId n : piece) last = std::max(last, graph_.label(n));
@@ -102,7 +102,7 @@ class Pieces {
   std::set<Nodes> out_;
 };
 
-/// At the graph's own sizes; nothing where there are too many inputs, or nobody reads it.
+/// At the graph's own sizes; nothing if there are too many inputs or no readers.
 std::optional<Pair> pair_of(const Graph& graph, Nodes nodes) {
   std::sort(nodes.begin(), nodes.end(),
             [&](NodeId a, NodeId b) { return graph.label(a) < graph.label(b); });

@@ -52,7 +52,8 @@ class Comparison {
     wholes_.graph().facts = single_.facts;
     if (std::string problem = unfold(single_); !problem.empty()) return fail(problem);
     for (Graph& rank : ranks_) {
-      if (&rank.context() != &single_.context()) return fail("graphs of different sessions");
+      if (&rank.context() != &single_.context())
+        return fail("the graphs belong to different sessions");
       if (std::string problem = unfold(rank); !problem.empty()) return fail(problem);
       pointers_.push_back(&rank);
     }
@@ -122,8 +123,8 @@ class Comparison {
         lines_.push_back(std::move(one));
       }
       if (lines_.size() == before)
-        return fail(fmt::format("line {}: no input of the first graph is called `{}`", line.line,
-                                line.left));
+        return fail(
+            fmt::format("line {}: the first graph has no input called `{}`", line.line, line.left));
     }
     return true;
   }
@@ -141,7 +142,7 @@ class Comparison {
           return fail(fmt::format("line {}: the second graph has no input `{}`", line.line, right));
         if (!by_right.emplace(right, &line).second)
           return fail(
-              fmt::format("line {}: `{}` is said to be something else before", line.line, right));
+              fmt::format("line {}: an earlier line relates `{}` differently", line.line, right));
       }
     }
     for (ValueId input : rank.inputs()) {
@@ -189,8 +190,8 @@ class Comparison {
     const Shape wanted = wholes_.context().types[large].shape;
     const Shape held = wholes_.context().types[small].shape;
     const auto misfit = [&](std::string_view why) {
-      return fail(fmt::format("line {}: `{}` is {} and `{}` is {}, which is not {}: {}", line.line,
-                              line.left, wholes_.context().types.print(large),
+      return fail(fmt::format("line {}: `{}` is {} and `{}` is {}, so the second is not {}: {}",
+                              line.line, line.left, wholes_.context().types.print(large),
                               rank.value_name(input), wholes_.context().types.print(small),
                               name(line.part), why));
     };
@@ -210,7 +211,7 @@ class Comparison {
     }
     const auto axis = static_cast<std::size_t>(line.dim);
     if (line.dim < 0 || axis >= wanted.size() || held.size() != wanted.size())
-      return misfit("there is no such axis in both");
+      return misfit("the axis does not exist in both");
     if (line.part == Part::cat) return by_cat(input, line, axis);
     Spread spread = whole(left);
     spread.kind = Spread::Kind::cut;
@@ -266,8 +267,9 @@ class Comparison {
       return;
     }
     if (single_.outputs().size() != rank.outputs().size()) {
-      fail(fmt::format("the graphs have {} and {} outputs: say by `claim` which are compared",
-                       single_.outputs().size(), rank.outputs().size()));
+      fail(fmt::format(
+          "the graphs have {} and {} outputs: add `claim` lines for the pairs to compare",
+          single_.outputs().size(), rank.outputs().size()));
       return;
     }
     for (std::size_t i = 0; i < rank.outputs().size(); ++i)
@@ -377,7 +379,7 @@ class Comparison {
     for (ValueId operand : rank.operands(node)) {
       if (!operand.valid()) continue;
       if (unrelated_.contains(operand))
-        return fmt::format("nothing is said of its operand `{}`", rank.value_name(operand));
+        return fmt::format("no line relates its operand `{}`", rank.value_name(operand));
       const Spread* spread = spreader_->find(operand);
       if (spread == nullptr) continue;
       if (spread->kind == Spread::Kind::partial)
@@ -388,7 +390,7 @@ class Comparison {
       if (spread != nullptr && spread->kind == Spread::Kind::cut)
         return fmt::format("its operand `{}` {}", rank.value_name(operand), described(*spread));
     }
-    return "the first graph computes nothing of the same operands by this op";
+    return "the first graph does not apply this op to the same operands";
   }
 
   std::string described(const Spread& spread) const {
@@ -396,10 +398,10 @@ class Comparison {
       case Spread::Kind::whole: return "is the same on all ranks";
       case Spread::Kind::partial:
         return fmt::format(
-            "is on each rank a part of {}: an all_reduce is missing",
+            "is only a part of {} on each rank: an all_reduce is missing",
             of_first(spread.whole, spread.join == "sum" ? "the sum" : "the extreme"));
       case Spread::Kind::cut:
-        return fmt::format("is cut along axis {}: an all_gather is missing", spread.axis);
+        return fmt::format("is split along axis {}: an all_gather is missing", spread.axis);
       case Spread::Kind::each: break;
     }
     return "differs from rank to rank";

@@ -9,7 +9,7 @@ Result<proof::Equality> equal_graphs(const Graph& single, const std::vector<cons
   proof::Equality equality = proof::prove_equal(single, ranks, relation);
   if (!equality.problem.empty())
     return fail(error_in(place, "PW1419", equality.problem,
-                         "a line is `input = gathered(input){dim = 0}`"));
+                         "write a line like `input = gathered(input){dim = 0}`"));
   return equality;
 }
 
@@ -47,7 +47,7 @@ std::string claim_text(const proof::ClaimVerdict& claim) {
                                  claim.right, claim.proved ? "proved" : "not proved");
   if (claim.proved) return text;
   if (!claim.node.empty())
-    text += fmt::format("\n  they part at `{}` = {}{}", claim.node, claim.op,
+    text += fmt::format("\n  they first differ at `{}` = {}{}", claim.node, claim.op,
                         claim.source.empty() ? "" : fmt::format(" ({})", claim.source));
   return text + "\n  " + claim.reason;
 }

@@ -86,16 +86,16 @@ Problem read_settings(LineReader& in, RelationLine& out) {
   if (in.take('{')) {
     while (!in.take('}')) {
       const std::string key = in.word();
-      if (!in.take('=')) return "expected `=` behind an attribute's name";
+      if (!in.take('=')) return "expected `=` after an attribute's name";
       if (key == "dim") {
         const auto dim = in.integer();
-        if (!dim) return "`dim` is an integer";
+        if (!dim) return "`dim` must be an integer";
         out.dim = *dim;
         has_dim = true;
       } else if (key == "sizes" && in.take('[')) {
         while (!in.take(']')) {
           const auto size = in.integer();
-          if (!size || *size <= 0) return "`sizes` are positive integers";
+          if (!size || *size <= 0) return "`sizes` must be positive integers";
           out.sizes.push_back(*size);
           in.take(',');
         }
@@ -139,7 +139,7 @@ Problem read_granted(LineReader& in, Relation& out) {
   if (op.empty() || in.word() != "along") return "expected `granted OP along AXIS, …`";
   do {
     const auto axis = in.integer();
-    if (!axis || *axis < 0) return "axes are integers from 0 on";
+    if (!axis || *axis < 0) return "an axis must be an integer, 0 or greater";
     out.granted[op].insert(*axis);
   } while (in.take(','));
   return {};
@@ -153,7 +153,7 @@ Problem read_line(LineReader& in, int line, Relation& out) {
   const bool claim = first == "claim";
   entry.left = claim ? in.word() : first;
   if (entry.left.empty()) return "expected a name";
-  if (!in.take('=')) return fmt::format("expected `=` behind `{}`", entry.left);
+  if (!in.take('=')) return fmt::format("expected `=` after `{}`", entry.left);
   if (const auto number = claim ? std::nullopt : in.number()) {
     out.numbers[entry.left] = *number;
     return {};
@@ -161,7 +161,7 @@ Problem read_line(LineReader& in, int line, Relation& out) {
   if (Problem problem = read_part(in, entry); !problem.empty()) return problem;
   if (claim && entry.part != Part::replicated && entry.part != Part::gathered &&
       entry.part != Part::partial)
-    return "an output is claimed to be replicated, gathered or partial";
+    return "a claim about an output must be replicated, gathered or partial";
   (claim ? out.claims : out.inputs).push_back(std::move(entry));
   return {};
 }
@@ -180,7 +180,8 @@ Result<proof::Relation> parse_relation(std::string_view text, const std::string&
     if (problem.empty() && !in.done()) problem = "expected the end of the line";
     if (!problem.empty())
       return fail(error_in(fmt::format("{}:{}:{}", place, line + 1, in.column()), "PW1419",
-                           std::move(problem), "a line is `input = gathered(input){dim = 0}`"));
+                           std::move(problem),
+                           "write a line like `input = gathered(input){dim = 0}`"));
   }
   return out;
 }

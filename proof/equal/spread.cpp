@@ -44,7 +44,7 @@ std::string Spreader::mismatch() const {
       for (std::size_t i = 0; i < first.result_count(a); ++i)
         same[other.result(b, i)] = first.result(a, i);
     }
-    if (a.valid() || b.valid()) return fmt::format("rank {} has another number of nodes", r);
+    if (a.valid() || b.valid()) return fmt::format("rank {} has a different number of nodes", r);
   }
   return {};
 }

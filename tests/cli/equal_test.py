@@ -44,7 +44,7 @@ class Equal(unittest.TestCase):
     def test_the_node_where_they_part(self):
         wrong = self.file("wrong.pwg", RANK.replace("y = m + x", "y = p + x"))
         done = self.equal(self.single, wrong, wrong, "--relation", self.relation, code=1)
-        self.assertIn("they part at `y` = add", done.stdout)
+        self.assertIn("they first differ at `y` = add", done.stdout)
         self.assertIn("an all_reduce is missing", done.stdout)
         self.equal(self.single, self.rank, self.rank, code=1)
 
