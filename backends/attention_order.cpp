@@ -24,9 +24,9 @@ float power2(float x) {
   const auto y = static_cast<float>(std::exp2(static_cast<double>(x)));
   return y < std::numeric_limits<float>::min() ? 0.0F : y;
 }
-/// The base before any key.
+/// The initial base, before any key.
 constexpr float kNoBase = std::numeric_limits<float>::lowest();
-/// Weights up to so large a power of two are let be.
+/// Weights up to this power of two are not rescaled.
 constexpr float kMostPower = 8;
 bool outgrown(float base, float largest, float factor) {
   return !(std::fma(largest, factor, -(base * factor)) <= kMostPower);
@@ -35,11 +35,11 @@ float shrink(float before, float after, float factor) {
   return before == after ? 1.0F : power2(std::fma(before, factor, -(after * factor)));
 }
 
-/// One query row, and what it sees.
+/// One query row and the keys it sees.
 struct OrderedRow {
   const float *q, *k, *v;
   std::int64_t step, seen, width;
-  DType dtype;   ///< of the operands: what weights are rounded to
+  DType dtype;   ///< dtype of the operands, to which weights are rounded
   float factor;  ///< the scale, times log2 e
 };
 
@@ -80,7 +80,7 @@ struct Strand {
   [[nodiscard]] float weights() const { return (totals[0] + totals[1]) + (totals[2] + totals[3]); }
 };
 
-/// Sums, the weights' sum and the largest base of several such, ascending.
+/// Merges several rows in ascending order: sums, the sum of weights and the largest base.
 struct AddedUp {
   float base = kNoBase, total = 0;
   Floats sums;

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::int64_t kRun = 512;
 
-/// Part i of n equal ones along an axis; a view.
+/// Returns part i of n equal parts along an axis, as a view.
 Array part_of(const Array& whole, std::size_t axis, std::int64_t i, std::int64_t n) {
   Array part = whole;
   part.extents[axis] /= n;
@@ -71,7 +71,7 @@ Status all_reduce(std::span<Call> group) {
   return {};
 }
 
-/// Leaves on each rank its part of `whole(rank)`.
+/// Stores on each rank its part of `whole(rank)`.
 template <class F>
 Status scatter(std::span<Call> group, F whole) {
   const auto n = static_cast<std::int64_t>(group.size());
@@ -172,7 +172,7 @@ RankGroup group_of(const Graph& graph, NodeId node, const RankGroups& stated) {
 
 namespace {
 
-/// The calls of one group after another; those of a group with a stride are put side by side.
+/// Orders the calls by group, so that those of a strided group are adjacent.
 Status run_group(Collective collective, std::span<Call> ranks, std::size_t first, RankGroup group) {
   const auto size = static_cast<std::size_t>(group.size),
              stride = static_cast<std::size_t>(group.stride);
@@ -185,7 +185,7 @@ Status run_group(Collective collective, std::span<Call> ranks, std::size_t first
   return done;
 }
 
-/// Entry i along the first axis, without that axis; a view.
+/// Returns entry i along the first axis, without that axis, as a view.
 Array entry(const Array& x, std::int64_t i) {
   Array out = part_of(x, 0, i, x.extents[0]);
   out.extents.erase(out.extents.begin());
@@ -193,7 +193,7 @@ Array entry(const Array& x, std::int64_t i) {
   return out;
 }
 
-/// The parts of an array along an axis, one after the other.
+/// Returns the parts of an array along an axis, in order.
 Array parts_in_order(const Array& x, std::size_t axis, std::int64_t n) {
   Extents extents = x.extents;
   extents[axis] /= n;
@@ -300,7 +300,7 @@ Status run_collective(Collective collective, std::span<Call> ranks, RankGroup gr
 
 namespace {
 
-/// Every rank of a group gets the least number that one of them has. Whether any changed.
+/// Gives every rank of a group the least number among them; returns true if any changed.
 bool spread(const RankGroup& group, std::vector<std::int64_t>& numbers) {
   std::map<std::int64_t, std::int64_t> least;  // by group
   for (std::size_t r = 0; r < numbers.size(); ++r) {

@@ -9,7 +9,7 @@
 namespace pw {
 namespace {
 
-/// Part i of n equal ones of a row-major array, as a vector.
+/// Returns part i of n equal parts of a row-major array, as a vector.
 Array slab(const Array& whole, std::int64_t i, std::int64_t n) {
   Array part = whole;
   part.extents = {whole.count() / n};
@@ -33,7 +33,7 @@ Status HostCommunicator::reduce_scatter(const Array& x, DType declared, const Ar
   return {};
 }
 
-/// Each rank sums a part, and all get the parts: as many bytes as a ring sends.
+/// Each rank sums one part and sends it to all, which moves as many bytes as a ring.
 Status HostCommunicator::all_reduce(const Array& x, DType declared, const Array& sum,
                                     RankGroup group) {
   const std::int64_t n = ranks_in(group, size()), count = x.count();

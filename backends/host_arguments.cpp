@@ -194,7 +194,7 @@ class SkeletonReader {
     return out;
   }
 
-  /// A constant, a call, or a name such as torch.float32, which is a text.
+  /// Parses a constant, a call, or a name such as torch.float32, which becomes a string.
   Result<HostArgument> name(int depth) {
     HostArgument out;
     const std::size_t begin = at_;
@@ -213,7 +213,7 @@ class SkeletonReader {
     if (take('(')) {
       auto inner = items(')', depth + 1);
       if (!inner) return forward(inner);
-      if (text != "slice") {  // device(type='cuda'): its text
+      if (text != "slice") {  // device(type='cuda'): kept as text
         out.value = std::string(text_.substr(begin, at_ - begin));
         return out;
       }
@@ -231,7 +231,7 @@ class SkeletonReader {
   std::size_t at_ = 0, read_ = 0;
 };
 
-/// The position of `arg3`, or none.
+/// Returns the position in a name such as `arg3`, or nothing.
 std::optional<std::size_t> position(std::string_view attribute) {
   if (!attribute.starts_with("arg") || attribute.size() < 4 || attribute.size() > 7) return {};
   std::size_t out = 0;

@@ -35,7 +35,7 @@ struct Callee {
 struct Evaluator {
   const Context& context;
   const Symbols& symbols;
-  DimId& missing;  ///< of no value
+  DimId& missing;  ///< a dim without a value
 
   std::int64_t number(DimId dim) const {
     const auto value = context.dims.evaluate(dim, symbols);
@@ -100,7 +100,7 @@ Result<std::vector<HostArgument>> skeleton_of(const Graph& graph, NodeId node) {
                   *text)));
 }
 
-/// A result without a type is passed as nothing, so nobody may read it.
+/// A result without a type is not passed on, so it must have no readers.
 Status check_types(const Graph& graph, NodeId node) {
   const std::string& op = graph.op_of(node).name;
   const auto refuse = [&](ValueId v, const std::string& what) {
@@ -148,7 +148,7 @@ Symbols valid_symbols(const Call& call) {
   return out;
 }
 
-/// The buffers of one call, and what holds their memory.
+/// The buffers of one call and the owners of their memory.
 class Frame {
  public:
   Frame(const Callee& callee, Call& call)
@@ -191,7 +191,7 @@ class Frame {
     return extents_of(call_.graph, value, symbols_);
   }
 
-  /// Fresh memory of the declared dtype, or the engine's own where that is the same.
+  /// Returns new memory of the declared dtype, or the engine's own if the dtypes agree.
   Status make_results() {
     buffers_.resize(call_.results.size());
     for (std::size_t r = 0; r < buffers_.size(); ++r) {
@@ -219,7 +219,7 @@ class Frame {
     return std::nullopt;
   }
 
-  /// An operand that is written is passed as the buffer of its new contents.
+  /// Passes a written operand as the buffer of its new contents.
   Status pass_operands() {
     const std::vector<ValueId> values = call_.graph.operands(call_.node);
     for (std::size_t i = 0; i < call_.operands.size(); ++i) {
@@ -248,7 +248,7 @@ class Frame {
     }
   }
 
-  /// Padding of contents is what it was, that of results is 0.
+  /// Padding of contents is unchanged; padding of results is 0.
   void fill_padding(std::size_t r, const Array& whole) {
     if (callee_.contents[r])
       copy(call_.operand(*callee_.contents[r]), whole);

@@ -17,7 +17,7 @@ namespace pw {
 namespace {
 
 Status check_size(DType dtype, const Extents& extents, const std::function<std::string()>& place) {
-  // As if no extent were 0, because strides are computed so.
+  // Treats extents of 0 as 1, as the strides do.
   std::int64_t bytes = size_of(dtype);
   bool fits = true;
   for (std::int64_t extent : extents)
@@ -72,7 +72,7 @@ RunCall kernel_of(KernelTable table, Primitive op) {
   return kernel == nullptr ? RunCall() : RunCall(kernel);
 }
 
-/// Values without a type that are read: nothing can be computed of them.
+/// Reports values without a type that are read, because nothing can be computed from them.
 Diagnostics untyped_reads(const Graph& graph) {
   Diagnostics out;
   /// Types that depend on other unknown types are not reported.
@@ -124,7 +124,7 @@ std::vector<bool> standing_alone(std::span<const TensorView> inputs,
   std::vector<Place> places;
   places.reserve(inputs.size() + count);
   const auto add = [&](const TensorView& view, std::size_t output) {
-    const std::size_t bytes = view.data == nullptr ? 0 : view.bytes();  // an input nobody reads
+    const std::size_t bytes = view.data == nullptr ? 0 : view.bytes();  // an unused input
     if (bytes > 0) places.push_back({view.data, view.data + bytes, output});
   };
   for (const TensorView& input : inputs) add(input, count);
@@ -132,7 +132,7 @@ std::vector<bool> standing_alone(std::span<const TensorView> inputs,
   std::sort(places.begin(), places.end(),
             [](const Place& a, const Place& b) { return std::less<>()(a.begin, b.begin); });
   std::vector<bool> out(count, true);
-  const std::byte* end = nullptr;  // of all before
+  const std::byte* end = nullptr;  // end of all previous places
   for (std::size_t i = 0; i < places.size(); ++i) {
     const bool meets = (i > 0 && places[i].begin < end) ||
                        (i + 1 < places.size() && places[i + 1].begin < places[i].end);
@@ -256,7 +256,7 @@ Result<Call> OpProgram::call_of(const Instruction& instruction, const Values& va
   }
   for (std::size_t r = 0; r < results; ++r) {
     const ValueId result = graph_.result(instruction.node, r);
-    if (graph_.type(result) == Types::unknown()) {  // nobody reads it
+    if (graph_.type(result) == Types::unknown()) {  // unused
       call.extents.emplace_back();
       continue;
     }
@@ -276,8 +276,8 @@ void OpProgram::keep_results(const Instruction& instruction, Call& call, Values&
   for (ValueId dead : instruction.dies) values[dead.index] = Array{};
 }
 
-/// Results that are outputs, also reshaped, go to their places at once, where nothing else needs
-/// these places.
+/// Writes results that are outputs, perhaps reshaped, directly to their places if nothing else
+/// needs these.
 void OpProgram::place_results(const Instruction& instruction, Call& call, RankRun& rank) const {
   call.places.resize(call.results.size(), nullptr);
   for (std::size_t r = 0; r < call.results.size(); ++r) {
@@ -297,7 +297,7 @@ void OpProgram::place_results(const Instruction& instruction, Call& call, RankRu
   }
 }
 
-/// The graph's word for the size comes with the step's for the stride.
+/// Combines the graph's group size with the step's stride.
 Result<RankGroup> OpProgram::group_in(const Instruction& instruction,
                                       const RunContext& context) const {
   const std::string* group = group_name(graph_, instruction.node);

@@ -44,7 +44,7 @@ Array by_heads(const Array& x) {
   return out;
 }
 
-/// Rows of k and v go to the sequences of the step that they belong to.
+/// Stores rows of k and v in their sequences of the step.
 Status put_rows(const Call& call, KvCache& cache, const Array& k, const Array& v,
                 const std::vector<RowSpan>& spans) {
   const KvCache::Layer layer{call.on_rank, layer_name(call.graph, call.node)};

@@ -6,7 +6,7 @@
 namespace pw {
 namespace {
 
-/// A list of the call's, moved to the last of three axes.
+/// Returns a list attribute of the call, aligned to the last of three axes.
 Axes list_of(const Call& call, std::string_view name, std::int64_t otherwise) {
   const Extents given = call.dims(name);
   Axes out{otherwise, otherwise, otherwise};
@@ -14,7 +14,7 @@ Axes list_of(const Call& call, std::string_view name, std::int64_t otherwise) {
   return out;
 }
 
-/// The factor from places of the result to those of the source.
+/// Returns the factor from positions in the result to positions in the source.
 template <class T>
 T scale_of(std::int64_t in, std::int64_t out, bool align, double given) {
   if (align) return out > 1 ? static_cast<T>(in - 1) / static_cast<T>(out - 1) : T(0);

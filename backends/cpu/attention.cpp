@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t kQueries = 64;
 
-/// A block of queries of one head: what the cores divide among them.
+/// A block of queries of one head: the unit of work of a core.
 struct Work {
   std::int64_t key, first, rows, head;  ///< key: the first of the sequence
   std::int64_t seen;                    ///< keys that the first row sees
@@ -50,7 +50,7 @@ Status attention(Call& call) {
     }
     keys += (s.end - s.begin) * (own.end - own.begin);
   }
-  // Blocks late in a sequence see more keys: every core takes some of all.
+  // Late blocks of a sequence see more keys, so each core processes blocks from everywhere.
   const auto count = static_cast<std::int64_t>(work.size());
   const std::int64_t stride = 16, lanes = std::min<std::int64_t>(stride, count);
   auto* const attend = for_this_machine<void(const AttentionBlock&)>(PW_VARIANTS(attend_block));

@@ -1,5 +1,5 @@
-// This file is compiled several times, with PW_GEMM naming the variant, as gemm_kernel.cpp is. Keys
-// come in blocks; the softmax runs along, so that scores of a block are all that is held.
+// This file is compiled several times, with PW_GEMM naming the variant, as gemm_kernel.cpp is. It
+// processes keys in blocks with an online softmax, so only one block of scores is stored.
 #define PW_JOIN_(a, b) a##b
 #define PW_JOIN(a, b) PW_JOIN_(a, b)
 #define Eigen PW_JOIN(Eigen_, PW_GEMM)

@@ -1,5 +1,5 @@
-// Groups a piece's row ops, compiles each group, and puts it into the piece as one node; the rest
-// stays as it is.
+// Groups a piece's row ops, compiles each group, and replaces it by one node; other nodes are
+// unchanged.
 #include "backends/cpu/cpu.hpp"
 
 #include <algorithm>

@@ -24,8 +24,8 @@ using rows::SlotId;
 using rows::Statement;
 using namespace rows::cxx;
 
-constexpr std::int64_t kChunk = 8;  // columns that a lane of the tree adds in a row
-constexpr int kRow = 2;             // the depth of what is done once for a row
+constexpr std::int64_t kChunk = 8;  // consecutive columns added by a lane of the tree
+constexpr int kRow = 2;             // indentation of code that runs once per row
 
 /// Returns the pragma that lets a loop run its iterations in parallel.
 std::string simd_loop(const Block& body) {
@@ -49,7 +49,7 @@ class Emitter {
   }
 
  private:
-  /// Elements of an argument, those of even columns first.
+  /// Elements of an argument, even columns first.
   struct Table {
     std::size_t number = 0;
     std::int64_t columns = 0;
@@ -100,7 +100,7 @@ class Emitter {
     return fmt::format("k{}[{}h{}]", shared.first.index, half, var.index);
   }
 
-  /// The body of a loop: what phases share is kept or read at the place of `var`.
+  /// Emits the body of a loop; stores or reads values shared by phases at the place of `var`.
   void inner(const Block& statements, int depth, const Phases& phases, rows::VarId var) {
     if (!is_flat(statements)) return block(statements, depth);
     for (const Statement& s : statements) {
@@ -201,7 +201,7 @@ class Emitter {
     define(depth, s, loaded(from, element));
   }
 
-  /// A division by what stays the same in the loop is a product with its reciprocal.
+  /// Emits a division by a loop invariant as a product with its reciprocal.
   [[nodiscard]] std::string value_of(const Statement& s) const {
     if (divisions_.quotients.count(s.slot) == 0 || reciprocals_.count(s.operands[1]) == 0)
       return computed(program_, s);
@@ -263,7 +263,7 @@ class Emitter {
     return fmt::format("f{}[{}h{}]", table.number, half, table.var.index);
   }
 
-  /// Tables for what every turn of the loop reads, those that are there already aside.
+  /// Emits tables for elements that every iteration reads, unless they exist.
   void make_tables(const Statement& outer, int depth) {
     for (const auto& [loop, load] : read_each_turn(program_, outer)) {
       const std::int64_t columns = indices_.interval(indices_.extent(loop->var)).high;
@@ -295,7 +295,7 @@ class Emitter {
     if (is_flat(body)) line(depth, simd_loop(body));
   }
 
-  /// A negative index is too large as an unsigned one.
+  /// A negative index becomes too large as an unsigned number.
   void check(const Statement& s, int depth) {
     line(depth, fmt::format("bad |= (unsigned long long)(long long){} >= (unsigned long long)({});",
                             slot(s.operands[0]), index(s.bound)));
@@ -389,7 +389,7 @@ class Emitter {
     line(depth, fmt::format("a{0} = pw_met<{1}, {2}<{1}>, {3}>(l{0});", id, type, function, lanes));
   }
 
-  /// The tree without a buffer, for rows of any length.
+  /// Emits the reduction tree without a buffer, for rows of any length.
   template <class Accumulate>
   void in_lanes(const Statement& s, int depth, const std::string& id, const std::string& type,
                 const std::string& function, const std::string& width, Accumulate accumulate) {
@@ -451,11 +451,11 @@ class Emitter {
   const EmitOptions& options_;
   std::set<SlotId> stored_, read_, with_bits_, exact_, late_;
   Divisions divisions_;
-  std::set<SlotId> reciprocals_;                   // the divisors that have theirs
+  std::set<SlotId> reciprocals_;                   // divisors with a reciprocal
   std::set<rows::VarId> paired_;                   // loops that take two columns at a time
-  std::optional<int> half_;                        // of a pair of columns: the one at hand
-  std::map<const Statement*, std::string> words_;  // what moves a pair's elements
-  std::map<const Statement*, Table> tables_;       // what reads one
+  std::optional<int> half_;                        // current column of a pair
+  std::map<const Statement*, std::string> words_;  // statements that move a pair's elements
+  std::map<const Statement*, Table> tables_;       // statements that read one
   /// By argument, first element and columns.
   std::map<std::tuple<std::size_t, rows::IndexId, std::int64_t>, std::size_t> table_numbers_;
   std::string out_;

@@ -56,12 +56,12 @@ FrozenRun::Use FrozenRun::begin() {
   ::pid_t filler = weights_.filler_;
   if (filler == self || !weights_.filler_.compare_exchange_strong(filler, self))
     return Use::nothing;
-  if (weights_.full_) {  // since they were checked
+  if (weights_.full_) {  // filled since the check
     weights_.filler_ = 0;
     return Use::reads;
   }
-  // A run of the process that this one was forked from does not go on here. It may have been
-  // anywhere, so its slots are not even destroyed.
+  // A run of the parent process does not continue after a fork. Its state is unknown, so its slots
+  // are not even destroyed.
   if (filler != 0) {
     const std::size_t count = weights_.slots_->size();
     (void)weights_.slots_.release();

@@ -17,7 +17,7 @@ Kernels::Kernels(Toolchain toolchain, EmitOptions options, std::shared_ptr<Compi
       processor_(processor()),
       flags_(compiler_flags(options, !processor_.empty())) {}
 
-/// All that the bytes of an object depend on.
+/// Everything that determines the bytes of an object.
 std::string Kernels::key(const std::string& source, const std::string& compiler) const {
   KeyParts parts;
   parts.add("schema", "cpu 1").add("compiler", compiler);

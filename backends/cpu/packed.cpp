@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::string_view kPrefix = "packed ";
 
-/// An op with a weight, and where its operands are; -1: it has none.
+/// An op with a weight and the indices of its operands; -1 if absent.
 struct Form {
   Primitive op;
   int x, weight, bias, other;
@@ -53,7 +53,7 @@ bool is_f32(const Graph& graph, ValueId value) {
          graph.context().types[graph.type(value)].dtype == DType::f32;
 }
 
-/// One group: more of them are other kernels' work.
+/// Only one group; other kernels handle several.
 bool has_one_group(const Graph& graph, NodeId node) {
   const Attribute* groups = graph.attribute(node, "groups");
   const auto* number = groups == nullptr ? nullptr : std::get_if<std::int64_t>(groups);
@@ -68,7 +68,7 @@ std::vector<std::size_t> channels_last_order(std::size_t rank) {
   return order;
 }
 
-/// Fresh memory for [n, c, axes…], the channels of a place together.
+/// Allocates [n, c, axes…] with the channels of a place contiguous.
 Array make_channels_last(const Extents& extents) {
   const std::vector<std::size_t> order = channels_last_order(extents.size());
   Extents turned;
@@ -120,7 +120,7 @@ class PackedCall {
   }
 
  private:
-  /// The one that is kept, or else one that is made now: kept too, or left in `fresh`.
+  /// Returns the stored packed weight, or packs it now and stores it in its slot or in `fresh`.
   template <class Make>
   [[nodiscard]] const Weight& packed(const Call& call, Weight& fresh, const Make& make) const {
     FrozenRun* const frozen = slot_ ? call.context.frozen : nullptr;
@@ -172,7 +172,7 @@ class PackedCall {
       finish.bias = floats(bias);
     }
     if (const Array* given = operand(call, form_.other)) {
-      Array whole = *given;  // as `+` broadcasts it
+      Array whole = *given;  // broadcast as by `+`
       whole.strides = broadcast_strides(whole, call.extents[0]);
       whole.extents = call.extents[0];
       other = channels_last(whole);
@@ -198,7 +198,7 @@ class PackedCall {
   std::optional<std::size_t> slot_;
 };
 
-/// The largest elements under a window, by all channels at once.
+/// Computes the maxima under a window for all channels at once.
 void pool_channels(const Window& w, const float* x, std::int64_t channels, std::int64_t row,
                    float* y) {
   const Axes place{row / (w.out[1] * w.out[2]) % w.out[0], row / w.out[2] % w.out[1],
@@ -221,7 +221,7 @@ void pool_channels(const Window& w, const float* x, std::int64_t channels, std::
   }
 }
 
-/// A max_pool whose indices nobody reads.
+/// Returns true for a max_pool whose indices are unused.
 Status pool(Call& call, const RunCall& otherwise) {
   constexpr std::int64_t kWorthIt = 16, kWorthAThread = 1 << 15;
   const Array& x = call.operand(0);

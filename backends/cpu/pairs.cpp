@@ -16,9 +16,9 @@ using rows::Statement;
 using rows::VarId;
 using StatementKind = Statement::Kind;
 
-constexpr std::int64_t kShortest = 64;  // columns that are worth it
+constexpr std::int64_t kShortest = 64;  // minimum number of columns that pays off
 
-/// The next column is the next element.
+/// Returns true if the next column is the next element.
 bool is_next(const Indices& indices, IndexId id, VarId var) {
   const auto terms = indices.terms(id);
   if (!terms) return false;
@@ -31,7 +31,7 @@ bool is_next(const Indices& indices, IndexId id, VarId var) {
   return steps;
 }
 
-/// Operations on vectors that are saved for each 32 columns; nothing where the loop cannot.
+/// Returns the vector operations saved per 32 columns; nothing if the loop cannot use pairs.
 std::optional<int> gain(const rows::RowProgram& program, const Block& body, VarId var) {
   int total = 0;
   for (const Statement& s : body) {

@@ -137,8 +137,8 @@ class Sharing {
   }
 
   const rows::RowProgram& program_;
-  std::map<SlotId, std::string> keys_;             // of the loop at hand
-  std::map<SlotId, const Statement*> statements_;  // of the loop at hand
+  std::map<SlotId, std::string> keys_;             // of the current loop
+  std::map<SlotId, const Statement*> statements_;  // of the current loop
   std::map<std::string, SlotId> first_;            // computed by an earlier loop
   Phases out_;
 };

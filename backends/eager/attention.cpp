@@ -1,5 +1,5 @@
-// Causal inside each sequence of the step, grouped heads; scores, softmax and the weighted sum in
-// f32, a block of query rows at a time.
+// Causal attention inside each sequence of the step with grouped heads. Scores, softmax and the
+// weighted sum are in f32, one block of query rows at a time.
 #include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
@@ -33,7 +33,7 @@ HeadView rows_of(const std::vector<float>& x, std::int64_t begin, std::int64_t r
           Eigen::OuterStride<>(heads * width)};
 }
 
-/// Softmax over the first `keys` of a row of scores; the rest become zero.
+/// Computes softmax over the first `keys` scores of a row and zeroes the rest.
 void softmax(Block& scores, Eigen::Index row, Eigen::Index keys) {
   auto seen = scores.row(row).head(keys).array();
   const float largest = seen.maxCoeff<Eigen::PropagateNaN>();
@@ -45,7 +45,7 @@ void softmax(Block& scores, Eigen::Index row, Eigen::Index keys) {
   scores.row(row).tail(scores.cols() - keys).setZero();
 }
 
-/// The rows of one sequence: its queries, and the keys they see, those of earlier tokens first.
+/// The rows of one sequence: its queries and the keys they see, earlier tokens first.
 struct Rows {
   RowSpan queries, keys;
   std::int64_t past = 0;  ///< keys before those of the first query
@@ -105,7 +105,7 @@ Status unified_attention(Call& call) {
   }
   if (call.operands.size() > 3 && call.operands[3] != nullptr)
     h.divisor = elements_of<float>(call.operand(3))[0];
-  h.out.assign(h.q.size(), 0.0f);  // rows of padding give zero
+  h.out.assign(h.q.size(), 0.0f);  // padding rows become zero
   for (std::size_t s = 0; s < keys->keys.size(); ++s)
     attend_sequence(h, {keys->queries[s], keys->keys[s], keys->past(s)});
   Array& y = call.result();

@@ -8,7 +8,7 @@ struct Places {
   std::int64_t begin, end;
 };
 
-/// The places of an axis at which element k of the kernel is inside.
+/// Positions of an axis at which element k of the kernel is inside the image.
 template <class Scalar>
 Places places_of(const ChannelConvolution<Scalar>& c, int axis, std::int64_t k) {
   const std::int64_t at = k * c.dilation[axis] - c.padding[axis], step = c.stride[axis];

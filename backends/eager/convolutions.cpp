@@ -1,6 +1,6 @@
 // Matrix products with columns of the image's elements under the kernel (Chellapilla, Puri and
-// Simard, 2006), made a block of places at a time. A group of one channel is added up row by row
-// instead. In f32, and of f64 in f64.
+// Simard, 2006), built for one block of places at a time. Groups of one channel are summed row by
+// row instead. Computes in f32, or in f64 for f64.
 #include <algorithm>
 #include <vector>
 
@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::int64_t kColumnBytes = 1 << 19, kProductsWorthAThread = 1 << 18;
 
-/// All elements in the compute type: those of the operand where they are so already.
+/// All elements in the compute type; the operand's own if they already have it.
 template <class T>
 class Elements {
  public:
@@ -38,7 +38,7 @@ class Elements {
   const T* data_ = nullptr;
 };
 
-/// A result to be filled in the compute type, and rounded where its own is another.
+/// A result filled in the compute type and rounded if its dtype differs.
 template <class T>
 class Filled {
  public:
@@ -100,7 +100,7 @@ void over_taps(const Window& w, const Visit& visit) {
       for (std::int64_t x = 0; x < w.kernel[2]; ++x) visit(Axes{z, y, x}, number++);
 }
 
-/// Columns [first, last) of some channels: a row a channel and tap, a column a place.
+/// Columns [first, last) of some channels: one row per channel and tap, one column per place.
 template <class T>
 void make_columns(const Window& w, const T* image, std::int64_t channels, std::int64_t first,
                   std::int64_t last, T* columns) {
@@ -125,7 +125,7 @@ void make_columns(const Window& w, const T* image, std::int64_t channels, std::i
   }
 }
 
-/// The transpose: columns added to the elements that they came from.
+/// The transpose: adds columns to the elements that they came from.
 template <class T>
 void add_columns(const Window& w, const T* columns, std::int64_t channels, std::int64_t first,
                  std::int64_t last, T* image) {
@@ -159,7 +159,7 @@ struct Planes {
   T* y;
 };
 
-/// Places [first, last) of one image and group.
+/// Computes places [first, last) of one image and group.
 template <class T>
 void convolve_block(const Convolution& c, const Planes<T>& p, std::int64_t image,
                     std::int64_t group, std::int64_t first, std::int64_t last,
@@ -205,7 +205,7 @@ void convolve(const Convolution& c, const Planes<T>& p) {
                });
 }
 
-/// A channel of its own, by its planes.
+/// Computes a group of one channel plane by plane.
 template <class T>
 void convolve_planes(const Convolution& c, const T* x, const T* w, T bias, T* y) {
   const Window& g = c.window;
@@ -274,7 +274,7 @@ Status convolution(Call& call) {
                                              : run_convolution<float>(call);
 }
 
-/// One image and group of the transpose: x from y.
+/// Computes one image and group of the transpose: x from y.
 template <class T>
 void unconvolve_plane(const Convolution& c, const T* y, const T* w, T* x, std::vector<T>& columns) {
   const std::int64_t places = c.window.out_count(), taps = c.taps(),
@@ -321,7 +321,8 @@ struct WeightScratch {
   std::vector<T> columns, product, total;
 };
 
-/// The weights of some channels of one group: products of y with their columns, over all images.
+/// Computes the weights of some channels of one group: products of y with their columns, over all
+/// images.
 template <class T>
 void weight_gradient(const Convolution& c, const Planes<T>& p, std::int64_t group,
                      std::int64_t channel, std::int64_t channels, WeightScratch<T>& s) {
@@ -353,7 +354,7 @@ Status run_weight_gradient(Call& call) {
       convolution_of(call, call.operand(1).extents, w.extents, call.operand(0).extents);
   const Elements<T> y(call.operand(0)), x(call.operand(1));
   Filled<T> out(w);
-  // y takes the place of a bias.
+  // y replaces a bias.
   const Planes<T> planes{x.data(), nullptr, y.data(), out.data()};
   constexpr std::int64_t kChannels = 32;  // at once
   const std::int64_t parts = (c.channels + kChannels - 1) / kChannels;

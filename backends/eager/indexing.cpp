@@ -17,9 +17,9 @@ namespace pw::eager {
 namespace {
 
 constexpr std::int64_t kIndexRun = 1024;
-constexpr std::int64_t kIndexGrain = 1 << 14;  ///< elements that are worth a thread
+constexpr std::int64_t kIndexGrain = 1 << 14;  ///< elements that justify a thread
 
-/// The array of a call seen as [outer, indexed axes, inner], row-major.
+/// The array of a call viewed as [outer, indexed axes, inner], row-major.
 struct Split {
   std::int64_t outer = 1, block = 1, inner = 1;  ///< block: elements of the indexed axes and inner
   Extents indexed;                               ///< the extents of the indexed axes
@@ -48,12 +48,12 @@ Extents common_extents(const Call& call, std::size_t first) {
   return out;
 }
 
-/// The tensors of indices of a call: the operands from `first` on.
+/// The index tensors of a call: the operands from `first` on.
 struct Indices {
   const Call& call;
   const Split& split;
   std::size_t first;
-  Extents common;                ///< what they broadcast to
+  Extents common;                ///< broadcast extents
   std::vector<Extents> strides;  ///< of each, and of the places
   bool wrap;
 };
@@ -113,7 +113,8 @@ Result<std::vector<std::int64_t>> chosen(const Call& call, const Split& split, s
   return fail_call(call, "PW1204", fmt::format("index {} is outside an axis of {}", index, extent));
 }
 
-/// to[i] = from[i], of rows of so many bytes; the usual sizes are known to the compiler.
+/// Calls `visit` with a function that copies `bytes` bytes; the usual sizes are compile-time
+/// constants.
 template <class Visit>
 void with_bytes(std::int64_t bytes, const Visit& visit) {
   const auto fixed = [&](auto constant) {
@@ -155,8 +156,8 @@ Status index(Call& call) {
 
 // ---- index_put
 
-/// work(outer, first column, end column) on disjoint parts: of the outer axes, or of the columns,
-/// so that rows that go to one place meet in their order.
+/// Calls work(outer, first column, end column) on disjoint parts of the outer axes or of the
+/// columns, so that rows with one destination are added in order.
 void over_parts(const Split& split, std::int64_t count,
                 const std::function<void(std::int64_t, std::int64_t, std::int64_t)>& work) {
   if (split.outer == 1) {
@@ -182,7 +183,7 @@ void set_rows(const Split& split, const std::vector<std::int64_t>& places, const
   });
 }
 
-/// The elements of an array as T: in place where they are stored so, else in `buffer`.
+/// Returns the elements of an array as T: in place if stored as T, otherwise in `buffer`.
 template <class T>
 T* elements(const Array& x, std::vector<T>& buffer) {
   if (x.dtype == kStoredAs<T>) return reinterpret_cast<T*>(x.data);
@@ -216,7 +217,7 @@ void join(const Split& split, const std::vector<std::int64_t>& places, const Arr
   join_rows<float, F>(split, places, values, y);
 }
 
-/// The values as many as there are elements to write, row-major, in the dtype of the result.
+/// Broadcasts the values to the elements to write, row-major, in the result's dtype.
 Array spread(const Call& call, const Array& x, const Array& values) {
   const std::size_t axis = call.axis("dim", 0, x.rank());
   Extents extents = common_extents(call, 2);

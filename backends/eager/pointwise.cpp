@@ -1,5 +1,5 @@
-// Runs are converted to f32 (f64 for f64), computed, by Eigen where an element's value is the same
-// at each place, and rounded back.
+// Converts runs to f32 (f64 for f64), computes, and rounds back. Uses Eigen if an element's value
+// does not depend on its position.
 #include <Eigen/Core>
 #include <concepts>
 
@@ -29,8 +29,8 @@ struct Each {
     }
   }
 };
-/// Element by element. A primitive has a form over arrays below where Eigen, or a curve, is faster
-/// and gives an element the same value at each place.
+/// Computes element by element. Primitives have an array form below if Eigen, or a curve, is faster
+/// and its results do not depend on the position.
 template <class F>
 struct Vectors : Each<F> {};
 template <>
@@ -137,7 +137,7 @@ template <class T, class F>
 concept OverArrays =
     requires(const T* const (&in)[3], std::int64_t n, T* out) { Vectors<F>::run(in, n, out); };
 
-/// A run as T: in place where it is stored so, else converted into the buffer.
+/// Returns a run as T: in place if stored as T, otherwise converted into the buffer.
 template <class T>
 const T* fetch(const Array& x, std::int64_t offset, std::int64_t step, std::int64_t n, T* buffer) {
   if (x.dtype == kStoredAs<T> && step == 1) return reinterpret_cast<const T*>(x.at(offset));
@@ -175,7 +175,7 @@ void loop_rows(Call& call, const std::vector<Extents>& strides, std::int64_t beg
                     run.length, buffers[i]);
     }
     std::byte* target = y.at(run.offsets[N] + begin * first_step(strides[N]));
-    if (y.dtype == kStoredAs<T> && run.steps[N] == 1)  // computed where it belongs
+    if (y.dtype == kStoredAs<T> && run.steps[N] == 1)  // computed in place
       return compute<T, F, N>(in, run.length, reinterpret_cast<T*>(target));
     compute<T, F, N>(in, run.length, out);
     store_run(y.dtype, target, run.steps[N], run.length, out);
@@ -200,7 +200,7 @@ Status kernel(Call& call) {
   if (!is_float(common)) return run_integers(call);
   return common == DType::f64 ? loop<double, F, N>(call) : loop<float, F, N>(call);
 }
-/// Runs an op that turns integers into reals as well.
+/// Runs an op that also accepts integers and returns reals.
 template <class F>
 Status real_kernel(Call& call) {
   const DType dtype = call.operand_dtype(0);

@@ -15,7 +15,7 @@ Matrix matrix_of(const Array& x) {
   return {x.dtype, x.data, x.extents[0], x.extents[1], x.strides[0], x.strides[1]};
 }
 
-/// All elements of an operand as one row.
+/// Returns all elements of an operand as one row.
 template <class T>
 Values<T> row_of(const Array& x) {
   const Array packed = contiguous(x);
@@ -24,8 +24,8 @@ Values<T> row_of(const Array& x) {
   return row;
 }
 
-/// A product that becomes the call's result: made in its memory where the dtypes are the same, and
-/// rounded into it where not.
+/// A product that becomes the call's result: computed in its memory if the dtypes agree, otherwise
+/// rounded into it.
 template <class T>
 class Product {
  public:
@@ -36,7 +36,7 @@ class Product {
     gemm(matrix_of(call.operand(a)), matrix_of(call.operand(b)), values_);
   }
 
-  /// change(row, its number) of each row, before it is rounded.
+  /// Calls change(row, its number) for each row before rounding.
   template <class Change>
   Status rows(const Change& change) {
     over_rows(y_, [&](std::int64_t begin, std::int64_t end) {
@@ -84,7 +84,7 @@ Status mm(Call& call) {
   return call.operand_dtype(0) == DType::f64 ? run_mm<double>(call) : run_mm<float>(call);
 }
 
-/// The matrices in the last two dims, in row-major order of the others.
+/// Returns the matrices in the last two dims, in row-major order of the others.
 std::vector<Matrix> matrices_of(const Array& x) {
   const std::size_t rows = x.extents.size() - 2;
   const Extents batch(x.extents.begin(), x.extents.end() - 2);

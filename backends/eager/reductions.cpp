@@ -40,7 +40,7 @@ struct Mean {
     return scalar::div::of<T>(Sum::of(row, width), static_cast<T>(width));
   }
 };
-/// A NaN anywhere makes the result NaN; of nothing it is the smallest number.
+/// A NaN anywhere makes the result NaN; an empty row gives the smallest number.
 struct Amax {
   template <class T>
   static T of(const T* row, std::int64_t width) {

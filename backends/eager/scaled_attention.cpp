@@ -38,8 +38,8 @@ Matrix matrix_of_scores(const Scores<T>& x) {
   return {
       kStoredAs<T>, reinterpret_cast<const std::byte*>(x.data()), x.rows(), x.cols(), x.cols(), 1};
 }
-/// Rows in the compute type without gaps: themselves where they are so already. What is lent takes
-/// them then (torch_kernels.hpp, blas.hpp).
+/// Contiguous rows in the compute type; the rows themselves if they already are. The borrowed
+/// kernels (torch_kernels.hpp, blas.hpp) read them.
 template <class T>
 Matrix packed(const Matrix& m, Scores<T>& scratch) {
   if (m.dtype == kStoredAs<T> && m.column_step == 1 && m.row_step == m.columns) return m;
@@ -75,7 +75,7 @@ void apply_mask(const Array& mask, const ScoreBlock& block, Scores<T>& scores) {
   }
 }
 
-/// scores = q · kᵀ · scale, masked.
+/// Computes scores = q · kᵀ · scale, masked.
 template <class T>
 void score(const AttentionSizes& sizes, const Matrix& q, const Matrix& k, const Array* mask,
            const ScoreBlock& block, Scores<T>& scores) {
@@ -91,7 +91,7 @@ void score(const AttentionSizes& sizes, const Matrix& q, const Matrix& k, const 
   }
 }
 
-/// Rows of results while keys go by: not divided by their sums yet.
+/// Rows of results during the loop over keys, not yet divided by their sums.
 template <class T>
 struct RunningSoftmax {
   Scores<T> sum_of_values;
@@ -102,12 +102,12 @@ struct RunningSoftmax {
     largest.setConstant(rows, kNever<T>);
     total.setZero(rows);
   }
-  /// Makes exponentials of the scores, relative to the largest score so far.
+  /// Replaces the scores by exponentials relative to the largest score so far.
   void weigh(Scores<T>& scores) {
     for (Eigen::Index i = 0; i < scores.rows(); ++i) {
       const T here = scores.row(i).template maxCoeff<Eigen::PropagateNaN>();
       const T most = here > largest(i) || std::isnan(here) ? here : largest(i);
-      const T from = most == kNever<T> ? T(0) : most;  // nothing is seen: exp(-inf) is 0
+      const T from = most == kNever<T> ? T(0) : most;  // no visible key: exp(-inf) is 0
       const T factor = std::exp(largest(i) - from);
       sum_of_values.row(i) *= factor;
       total(i) *= factor;
@@ -125,7 +125,7 @@ struct AttentionScratch {
   RunningSoftmax<T> running;
 };
 
-/// One block of queries of one head.
+/// Computes one block of queries of one head.
 template <class T>
 void attend_block(Call& call, const AttentionSizes& sizes, std::int64_t plane, std::int64_t first,
                   AttentionScratch<T>& s) {
@@ -183,7 +183,7 @@ Status scaled_attention_kernel(Call& call) {
   return {};
 }
 
-/// The gradients of one key head, and of the queries that read it.
+/// Computes the gradients of one key head and of the queries that read it.
 template <class T>
 class AttentionGradient {
  public:

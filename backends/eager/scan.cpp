@@ -1,4 +1,4 @@
-// Converts each lane along an axis to the compute type, and scans it from its beginning.
+// Converts each lane along an axis to the compute type and scans it from the start.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -27,7 +27,7 @@ Lanes lanes_of(const Array& x, std::size_t axis) {
   return out;
 }
 
-/// work(first lane, last lane), on several threads where it is worth it.
+/// Calls work(first lane, last lane), on several threads if that pays off.
 void over_lanes(const Lanes& lanes, const std::function<void(std::int64_t, std::int64_t)>& work) {
   constexpr std::int64_t kWorthAThread = 1 << 15;
   parallel_for(lanes.count, 1 + kWorthAThread / (lanes.width + 1), work);
@@ -49,7 +49,7 @@ Status running(Call& call) {
   return {};
 }
 
-/// f32 adds up in f64, as in PyTorch.
+/// f32 sums accumulate in f64, as in PyTorch.
 template <class F>
 Status scan(Call& call) {
   const DType dtype = call.operand_dtype(0);
@@ -64,7 +64,7 @@ struct Placed {
   std::int64_t at;
 };
 
-/// A NaN is larger than any number.
+/// Orders NaN after any number.
 template <class T>
 bool larger(T a, T b) {
   return a > b || (a != a && b == b);
@@ -114,7 +114,7 @@ Status sorted(Call& call, bool descending) {
   return {};
 }
 
-/// R::of(row) of each lane, of as many elements as are valid.
+/// Calls R::of(row) for each lane with its valid elements.
 template <class T, class R>
 Status reduced_lanes(Call& call) {
   const Array x = contiguous(call.operand(0));

@@ -1,4 +1,4 @@
-// Computes plane by plane: f64 in f64, integers in int64, all else in f32.
+// Computes plane by plane: f64 in f64, integers in int64, others in f32.
 #include "backends/windows.hpp"
 
 #include <algorithm>
@@ -35,7 +35,7 @@ Status over_planes(const Array& x, const Array& y, std::int64_t in, std::int64_t
   return {};
 }
 
-/// call with the type that elements of the first operand are computed in.
+/// Calls with the compute type of the first operand's elements.
 template <class Run>
 Status in_compute_type(const Call& call, const Run& run) {
   const DType dtype = call.operand_dtype(0);
@@ -113,7 +113,7 @@ Status max_unpool(Call& call) {
                                              : run_max_unpool<float>(call);
 }
 
-/// visit(place, begin of a row, its end, divisor) of the rows of all windows.
+/// Calls visit(place, begin of a row, its end, divisor) for the rows of all windows.
 template <class Visit>
 void over_means(const Means& m, const Visit& visit) {
   std::int64_t place = 0;

@@ -42,7 +42,7 @@ struct AttentionCall {
     scale = static_cast<Real>(call.real("scale", 1 / std::sqrt(static_cast<double>(width))));
   }
   [[nodiscard]] bool divides() const { return key_heads > 0 ? heads % key_heads == 0 : heads == 0; }
-  /// The first row of the keys that a plane of queries reads.
+  /// Returns the first row of the keys that a plane of queries reads.
   [[nodiscard]] std::int64_t first_key(std::int64_t plane) const {
     return (plane / heads * key_heads + plane % heads / (heads / key_heads)) * keys;
   }
@@ -72,7 +72,7 @@ tl::unexpected<Diagnostics> heads_do_not_fit(const Call& call, std::int64_t head
       fmt::format("{} query heads are not a multiple of {} key heads", heads, key_heads));
 }
 
-/// Makes exponentials of a row, relative to the largest; gives the logarithm of their sum.
+/// Replaces a row by exponentials relative to the largest; returns the logarithm of their sum.
 template <class Real>
 Real weigh(std::vector<Real>& row) {
   Real largest = -INFINITY, total = 0;
@@ -111,7 +111,7 @@ struct AttentionGradients {
   std::vector<Real> dq, dk, dv;
 };
 
-/// Adds what one row of queries gives to all three.
+/// Adds the contribution of one query row to all three gradients.
 template <class Real>
 void add_row(const AttentionCall<Real>& c, const std::vector<Real>& dy, const std::vector<Real>& y,
              Real lse, std::int64_t row, AttentionGradients<Real>& out) {

@@ -6,7 +6,7 @@
 namespace pw {
 namespace {
 
-/// visit(output place, image place, tap) of all elements under the kernel that are not padding.
+/// Calls visit(output place, image place, tap) for all elements under the kernel except padding.
 template <class Visit>
 void over_places(const Window& w, const Visit& visit) {
   const auto at = [](const Axes& extents, std::int64_t z, std::int64_t y, std::int64_t x) {
@@ -25,7 +25,7 @@ void over_places(const Window& w, const Visit& visit) {
   }
 }
 
-/// visit(element of y, element of x, element of w) of all products of a convolution.
+/// Calls visit(element of y, element of x, element of w) for all products of a convolution.
 template <class Visit>
 void over_products(const Convolution& c, const Visit& visit) {
   const Window& w = c.window;
@@ -45,7 +45,7 @@ void over_products(const Convolution& c, const Visit& visit) {
   }
 }
 
-/// The result's elements, before any product: the bias of each channel, or 0.
+/// Returns the result's initial elements: the bias of each channel, or 0.
 template <class Real>
 std::vector<Real> start_of(const Call& call, const Array& y, std::size_t operand) {
   std::vector<Real> out(static_cast<std::size_t>(y.count()), Real(0));

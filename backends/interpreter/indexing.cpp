@@ -10,7 +10,7 @@
 namespace pw {
 namespace {
 
-/// The coordinates of the next element in row-major order.
+/// Advances to the coordinates of the next element in row-major order.
 void advance(Extents& at, const Extents& extents) {
   for (std::size_t i = extents.size(); i-- > 0;) {
     if (++at[i] < extents[i]) return;
@@ -47,7 +47,7 @@ Chooser chooser_of(const Call& call, std::size_t first) {
   return out;
 }
 
-/// The extents of what is chosen of x.
+/// The extents of the selected elements of x.
 Extents chosen_extents(const Chooser& chooser, const Extents& x) {
   Extents out(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(chooser.axis));
   out.resize(chooser.axis + chooser.rank, 1);

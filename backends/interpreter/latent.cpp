@@ -36,7 +36,7 @@ struct Latents {
   [[nodiscard]] std::int64_t plain() const { return std::max<std::int64_t>(width - turned, 0); }
 };
 
-/// A query's head as the latents see it: its part without position times the layer's first matrix.
+/// Projects a query head to the latents: its part without position times the layer's first matrix.
 template <class Real>
 std::vector<Real> seen_by_latents(const Latents<Real>& x, const Real* q, std::int64_t head,
                                   const LayerMatrix<Real>& up) {
@@ -47,7 +47,7 @@ std::vector<Real> seen_by_latents(const Latents<Real>& x, const Real* q, std::in
   return out;
 }
 
-/// The latents of the keys that a query sees, weighed by their scores.
+/// Sums the latents of the keys that a query sees, weighted by their scores.
 template <class Real>
 std::vector<Real> weighed(const Latents<Real>& x, const Real* q, const std::vector<Real>& u,
                           std::int64_t first, std::int64_t keys) {
@@ -116,9 +116,9 @@ Status latent_attention(Call& call) {
   return {};
 }
 
-/// Attention takes the same keys and values as operands, and keeps them.
+/// Does nothing: attention receives the same keys and values as operands and stores them.
 Status cache_update(Call& call) {
-  call.result();  // nothing but a name for what comes after
+  call.result();  // only orders later nodes
   return {};
 }
 

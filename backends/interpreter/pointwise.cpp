@@ -80,7 +80,7 @@ bool holds(DType to, DType from) {
          a.smallest - a.mantissa <= b.smallest - b.mantissa;
 }
 
-/// A cast that rounds though its result is kept in double.
+/// A cast that rounds although its result is stored as double.
 Status stated_cast(Call& call) {
   if (auto done = cast(call); !done) return done;
   const DType to = call.result_dtype();

@@ -45,7 +45,7 @@ Status mm(Call& call) {
   return {};
 }
 
-/// `make(a, b, at)` for each pair of matrices; `at` is where the result's begins.
+/// Calls `make(a, b, at)` for each pair of matrices; `at` is the offset of the result's.
 template <class Make>
 Status each_product(Call& call, const Make& make) {
   Array a = contiguous(call.operand(0)), b = contiguous(call.operand(1));
@@ -137,7 +137,8 @@ Real add_product(Real a, Real b, Real c) {
   if constexpr (std::is_same_v<Real, float>) return std::fma(a, b, c);
   return a * b + c;
 }
-/// One query row against the keys of its sequence up to itself; scores must hold as many.
+/// Attends from one query row to the keys of its sequence up to itself; `scores` must have room for
+/// them.
 template <class Real>
 void attend(const Real* q, const Real* k, const Real* v, std::int64_t step, std::int64_t keys,
             std::int64_t width, Real* scores, Real* out) {

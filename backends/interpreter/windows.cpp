@@ -11,7 +11,7 @@ namespace pw {
 namespace {
 
 std::int64_t product_of(const Axes& axes) { return axes[0] * axes[1] * axes[2]; }
-/// Coordinates of element i of these extents.
+/// Returns the coordinates of element i of these extents.
 Axes place_of(const Axes& extents, std::int64_t i) {
   return {i / extents[2] / extents[1], i / extents[2] % extents[1], i % extents[2]};
 }
@@ -24,7 +24,7 @@ bool is_inside(const Axes& extents, const Axes& at) {
   return true;
 }
 
-/// of(first element of the plane, place) of each element of the result.
+/// Stores of(first element of the plane, place) in each element of the result.
 template <class T, class Of>
 Status by_place(Call& call, const Axes& in, const Axes& out, const Of& of) {
   Array& y = call.results[0];
@@ -87,7 +87,7 @@ Status max_unpool(Call& call) {
   return {};
 }
 
-/// visit(element) of the window at a place; gives what its sum is divided by.
+/// Calls visit(element) for the window at a place; returns the divisor of its sum.
 template <class Visit>
 std::int64_t over_window(const Means& m, std::int64_t place, const Visit& visit) {
   const Axes at = place_of(m.out, place);
@@ -166,7 +166,7 @@ Status sample(Call& call, bool linear) {
     for (unsigned corner = 0; corner < 8; ++corner) {
       Axes at{};
       double share = 1;
-      bool counts = true;  // also where its share is 0, which NaN is not
+      bool counts = true;  // even with a weight of 0, because 0 times NaN is NaN
       for (std::size_t axis = 0; axis < 3; ++axis) {
         const AxisSample& s = samples[axis][static_cast<std::size_t>(to[axis])];
         const bool second = (corner >> axis & 1) != 0;
