@@ -17,9 +17,9 @@ namespace {
 
 using ReportKind = NodeReport::Kind;
 
-constexpr int kMaxDepth = 8;  // of bodies in bodies
+constexpr int kMaxDepth = 8;  // limit of nested bodies
 
-/// A library has it: a matrix product, attention, a collective.
+/// Returns true for ops that libraries implement: matrix products, attention, collectives.
 bool is_library(const Op& op) {
   return is_library_call(op) || (!op.has_body() && op.traits.collective);
 }
@@ -108,7 +108,7 @@ void compile_kernels(CompileReport& report, const CompileOptions& options, const
   for (KernelReport& k : report.kernels) {
     for (const std::string& arch : options.archs) k.targets.push_back({arch, {}, {}});
   }
-  // The longest sources first, so that none of them is left for the end.
+  // Compile the longest sources first, so that none is left for the end.
   std::vector<std::pair<KernelReport*, TargetReport*>> jobs;
   for (KernelReport& k : report.kernels) {
     for (TargetReport& target : k.targets) jobs.emplace_back(&k, &target);

@@ -39,7 +39,7 @@ class ProgramMaker {
   }
 
  private:
-  /// Nodes that one library call does, and what it reads and writes.
+  /// Nodes covered by one library call, with its operands and results.
   struct Call {
     Graph alone;
     std::vector<ValueId> inputs, outputs;
@@ -58,7 +58,7 @@ class ProgramMaker {
     return out;
   }
 
-  /// A product becomes a library call where the driver takes it, b as it is stored if it can be.
+  /// Makes a product a library call if the driver supports it; b stays as stored if possible.
   void choose(NodeId n) {
     const auto product = product_call(graph_, n);
     if (!product) return;
@@ -97,7 +97,7 @@ class ProgramMaker {
     return tuned != nullptr && tuned->product && !tuned->product->library;
   }
 
-  /// A product on tensor cores, b as it is stored if it can be.
+  /// Makes a product a tensor-core kernel; b stays as stored if possible.
   void choose_own(NodeId n, const std::optional<NodeId>& transposition) {
     if (!options_.tensor_cores) return;
     auto kernels = tensor_product_kernels(graph_, n, transposition.has_value(), tensor_choice(n));
@@ -111,7 +111,7 @@ class ProgramMaker {
     own_.emplace(n, std::move(own));
   }
 
-  /// The node that lays out a matrix for this user alone, with its axes exchanged.
+  /// Returns the node that transposes a matrix for this user only.
   [[nodiscard]] std::optional<NodeId> transposition_of(NodeId user, ValueId v) const {
     if (graph_.is_input(v) || graph_.is_output(v)) return std::nullopt;
     const NodeId n = graph_.producer(v);
@@ -135,7 +135,7 @@ class ProgramMaker {
     const NodeId n = nodes.back();
     Call call = call_of(nodes);
     product.b_transposed = nodes.size() > 1;
-    const auto read = [&](std::size_t& operand) {  // its number among what the call reads
+    const auto read = [&](std::size_t& operand) {  // its index among the call's inputs
       ValueId v = graph_.operand(n, operand);
       if (product.b_transposed && operand == product_call(graph_, n)->b)
         v = graph_.operand(nodes.front(), 0);
@@ -172,7 +172,7 @@ class ProgramMaker {
     return !options_.sizes.empty();
   }
 
-  /// A view is where its operand is.
+  /// A view shares its operand's place.
   [[nodiscard]] ValueId root(ValueId v) const {
     while (view_of_[v.index].valid()) v = view_of_[v.index];
     return v;
@@ -187,7 +187,7 @@ class ProgramMaker {
         view_of_[graph_.result(unit.nodes.front()).index] = graph_.operand(unit.nodes.front(), 0);
     for (std::size_t i = 0; i < graph_.inputs().size(); ++i)
       place(graph_.inputs()[i], {Place::Kind::input, i, {}});
-    // What is returned is made where it is returned; what is returned twice is copied.
+    // Outputs are computed in their own place; a value returned twice is copied.
     for (std::size_t i = 0; i < graph_.outputs().size(); ++i) {
       const ValueId v = root(graph_.outputs()[i]);
       if (!placed_[v.index] && !is_literal(v)) place(v, {Place::Kind::output, i, {}});
@@ -201,7 +201,7 @@ class ProgramMaker {
     placed_[v.index] = true;
   }
 
-  /// The place of a value that a launch writes or reads, with the type it has there.
+  /// Returns the place of a value that a launch writes or reads, with its type there.
   Place place_of(ValueId v) {
     const ValueId from = root(v);
     if (!placed_[from.index]) {
@@ -321,7 +321,7 @@ class ProgramMaker {
     return {};
   }
 
-  /// Outputs whose bytes are somewhere else.
+  /// Copies outputs whose bytes are elsewhere.
   void copy_outputs() {
     for (std::size_t i = 0; i < graph_.outputs().size(); ++i) {
       const ValueId v = graph_.outputs()[i];
@@ -342,10 +342,10 @@ class ProgramMaker {
   const Driver& driver_;
   ProgramOptions options_;
   std::vector<rows::RunUnit> units_;
-  std::map<NodeId, Call> calls_;     // products that the driver takes
+  std::map<NodeId, Call> calls_;     // products that the driver supports
   std::map<NodeId, Own> own_;        // products on tensor cores
   std::set<NodeId> read_by_a_call_;  // transpositions that are not run
-  std::string refused_;              // why the driver did not take a product
+  std::string refused_;              // reason why the driver rejected a product
   PieceProgram out_;
   std::vector<ValueId> view_of_;  // by value: the operand whose bytes it is
   std::vector<Place> places_;     // by value, for values that are not views

@@ -19,7 +19,7 @@
 namespace pw::cuda {
 namespace {
 
-constexpr std::size_t kTriedTiles = 8;  // that the model ranks first
+constexpr std::size_t kTriedTiles = 8;  // best by the model
 
 class ProductTuner {
  public:
@@ -119,7 +119,7 @@ class ProductTuner {
                   [&](std::size_t i) { all[i].refused = !compiles(all[i].kernels.product); });
   }
 
-  /// `b`: the operand that comes from memory each time.
+  /// `b`: the operand that is read from memory in each run.
   double seconds_of(const TensorKernels& kernels, std::size_t b, const ProductShape& shape,
                     std::int64_t tokens) {
     if (options_.device == nullptr) return product_time(machine_, shape, kernels.tile).seconds;

@@ -20,11 +20,11 @@ namespace {
 
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 50;  // of an argument
 constexpr int kMostThreads = 2048;                          // of a multiprocessor
-constexpr double kBetter = 0.98;  // of the default's time: less of a gain is noise of the model
+constexpr double kBetter = 0.98;  // of the default's time; smaller gains are model noise
 
 struct Compiled {
   Kernel kernel;
-  std::optional<Usage> usage;  ///< none: refused, or it spills
+  std::optional<Usage> usage;  ///< nothing if rejected, or if it spills
 };
 
 /// Compiles all candidates, several at a time.
@@ -41,7 +41,7 @@ std::vector<Compiled> compile_all(std::vector<Kernel> kernels, const TuneOptions
   return out;
 }
 
-/// The least time of several replays.
+/// Returns the least time of several replays.
 std::optional<double> replay_seconds(Driver& device, const std::vector<LaunchNode>& turns,
                                      std::size_t nodes) {
   constexpr int kReplays = 7;
@@ -71,7 +71,7 @@ std::string symbol_of(const rows::RowProgram& program, const std::string& tokens
   return all.size() == 1 ? *all.begin() : tokens_symbol;
 }
 
-/// Rows and bytes at a number of tokens; nothing if a size is unknown.
+/// Returns rows and bytes at a token count; nothing if a size is unknown.
 std::optional<Load> load_of(const rows::RowProgram& program, const Symbols& symbols) {
   const Context& context = *program.context;
   const auto rows = context.dims.evaluate(program.params.front(), symbols);
@@ -94,7 +94,7 @@ std::optional<Load> load_of(const rows::RowProgram& program, const Symbols& symb
       tables = std::max(tables, whole);
     }
   }
-  // Of a table that rows are gathered from, no more is read than the rows are wide.
+  // From a table of gathered rows, only the bytes of these rows are read.
   out.bytes += std::min(tables, widest);
   return out;
 }
@@ -112,7 +112,7 @@ Status randomize(Driver& device, const DeviceTensor& tensor) {
   std::int64_t done = static_cast<std::int64_t>(numbers.view().bytes());
   const std::int64_t bytes = tensor.bytes();
   if (auto ok = device.write(tensor.address, numbers.data(), done); !ok) return ok;
-  while (done < bytes) {  // what is there, once more
+  while (done < bytes) {  // repeats the existing bytes
     const std::int64_t part = std::min(done, bytes - done);
     LaunchNode copy;
     copy.kind = LaunchNode::Kind::copy;
@@ -184,7 +184,7 @@ std::optional<double> measure_node(Driver& device, const LaunchNode& node,
     const std::int64_t copies = std::clamp<std::int64_t>(kColdBytes / bytes, 1, kMostTurns - 1);
     for (std::int64_t i = 0; i < copies; ++i) {
       const auto address = memory.zeros(bytes);
-      if (!address) break;  // fewer will do
+      if (!address) break;  // fewer suffice
       DeviceTensor copy = first;
       copy.address = *address;
       if (!randomize(device, copy)) return std::nullopt;

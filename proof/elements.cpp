@@ -20,8 +20,7 @@ namespace pw::proof {
 namespace {
 
 constexpr std::size_t kMostTerms = 200000;
-constexpr int kDeepestChain =
-    400;  // ops behind one another, each of which is a call of this program
+constexpr int kDeepestChain = 400;  // ops in a chain; each is one recursive call
 
 /// Counts the depth of a recursive call during its lifetime.
 class Nesting {
@@ -159,7 +158,7 @@ class NodeElements {
   /// Computes integer arithmetic on indices as an index. In i64 such values cannot wrap.
   std::optional<TermId> on_indices(const std::string& op, const std::vector<TermId>& args) {
     std::vector<Ix> of;
-    bool any = false, all_wide = dtype() == DType::i64;  // i64s that were indices are numbers now
+    bool any = false, all_wide = dtype() == DType::i64;  // indices that became i64 numbers
     for (TermId arg : args) {
       const Term& term = e_.terms_[arg];
       all_wide = all_wide && term.dtype == DType::i64;
@@ -216,8 +215,7 @@ class NodeElements {
     return std::any_of(facts.begin(), facts.end(), bounds) && i_.nonnegative(value);
   }
 
-  /// The larger and the smaller of whole numbers, where one of them is an index or a number: which
-  /// it is is a case.
+  /// The extreme of two integers of which one is an index or a number; each choice is a case.
   std::optional<TermId> extreme_of_integers(const std::string& op,
                                             const std::vector<TermId>& args) {
     if (op != "maximum" && op != "minimum") return std::nullopt;
@@ -253,8 +251,8 @@ class NodeElements {
       Ix y = b < to.size() ? to[b++] : i_.constant(1);
       while (!i_.equal(x, y)) {
         if (a == from.size() && b == to.size()) break;
-        // The side that has fewer elements takes one more axis; if that is not known, that whose
-        // product does not divide the other's.
+        // The side with fewer elements adds an axis; if unknown, the side whose product does not
+        // divide the other's.
         const bool more_from = b == to.size() || (a < from.size() && grows(x, y));
         if (more_from)
           x = i_.mul(x, from[a++]);
@@ -373,8 +371,8 @@ class NodeElements {
 
   // ---- by indices
 
-  /// The number that an integer has: an index, a literal, or a value of which nothing is known. A
-  /// whole number is the same one as an i64, which holds all of them.
+  /// Returns the number of an integer value: an index, a literal, or an unknown value. Every
+  /// integer has the same value as an i64, which can represent all.
   Ix exact(TermId term) {
     while (e_.terms_[term].name == "cast" && e_.terms_[term].dtype == DType::i64 &&
            !is_float(e_.terms_[e_.terms_[term].args[0]].dtype))
@@ -688,7 +686,7 @@ TermId Elements::element(ValueId value, const std::vector<Ix>& at, Ix rank, std:
   return out;
 }
 
-/// Where the body parts at a place of the index, the range is cut there.
+/// Splits the range where the body splits at a position of the index.
 TermId Elements::reduce(const std::string& name, DType dtype, Ix extent, std::uint32_t level,
                         const std::function<std::vector<TermId>(Ix, std::uint32_t)>& body) {
   if (integers_.number(extent) == 0 && name != "amax" && name != "amin" && name != "mean")

@@ -20,7 +20,7 @@ namespace pw::proof {
 namespace {
 
 constexpr int kDeepest = 6;
-constexpr std::size_t kMostSteps = 400;  // of one search
+constexpr std::size_t kMostSteps = 400;  // limit of one search
 
 /// Parses the output of Dims::print.
 class DimReader {
@@ -96,7 +96,7 @@ class DimReader {
     if (at_ < text_.size() && text_[at_] == '(') {
       const std::size_t from = at_;
       if (const auto known = extreme(name == "max")) return *known;
-      at_ = from;  // which of them is not known: any number
+      at_ = from;  // unknown choice: any number
       for (int open = 0; at_ < text_.size();) {
         open += text_[at_] == '(' ? 1 : text_[at_] == ')' ? -1 : 0;
         ++at_;
@@ -108,7 +108,7 @@ class DimReader {
     return integers_.symbol(name);
   }
 
-  /// The largest or smallest of a list, where that is decided.
+  /// Returns the largest or smallest of a list, if that is decided.
   std::optional<Ix> extreme(bool largest) {
     std::optional<Ix> best;
     ++at_;

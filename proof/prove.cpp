@@ -28,7 +28,7 @@ namespace {
 
 constexpr int kMostSplits = 256;
 constexpr std::size_t kMostPatternOps = 256;
-constexpr std::size_t kMostExhaustions = 2;  // of small domains, of one pair
+constexpr std::size_t kMostExhaustions = 2;  // limit per pair
 constexpr const char* kTooLarge = "limit: the terms of both sides grow too large to compare";
 
 RuleVerdict worse(RuleVerdict a, RuleVerdict b) {
@@ -83,10 +83,10 @@ std::set<TermId> read_as_f64(const Terms& terms, TermId id) {
   return reads;
 }
 
-/// Returns true if no f64 that `a` computes with is narrowed by `b` first, where it may overflow.
+/// Returns true if `b` narrows no f64 that `a` computes with, which may overflow.
 bool reads_as_widely(const Terms& terms, TermId b, TermId a) {
   const std::set<TermId> left = read_as_f64(terms, a), right = read_as_f64(terms, b);
-  std::set<std::string> narrowed;  // inputs of which some element is
+  std::set<std::string> narrowed;  // inputs with a narrowed element
   for (TermId read : reads_of(terms, b))
     if (!right.contains(read)) narrowed.insert(terms[read].name);
   return std::all_of(left.begin(), left.end(), [&](TermId read) {
@@ -127,7 +127,7 @@ bool any_float(const Terms& terms, TermId id) {
   return found;
 }
 
-/// Returns true if integers are computed with in it: only then has it laws that keep every bit.
+/// Returns true if the term computes with integers; only then do laws preserve every bit.
 bool computes_with_integers(const Terms& terms, TermId id) {
   bool found = false;
   terms.walk(id, [&](TermId at, std::vector<TermId>& next) {
@@ -217,7 +217,7 @@ class PairProof {
   void compare_floats(TermId a, TermId b, bool whole) {
     const bool real = reals_->equal(a, b);
     const bool limited = reals_->too_large();
-    // Before the solver, which takes seconds where this takes none.
+    // Runs before the solver, which takes seconds.
     WitnessSearch search(terms_);
     const auto witness = real ? search.overflow(a, b) : std::nullopt;
     if (witness) {
@@ -321,12 +321,12 @@ class PairProof {
     question.left = encode(a, question, places);
     question.right = encode(b, question, places);
     FloatAnswer answer = terms_.integers().solver().same_bits(question);
-    *ieee_ -= answer.kind == FloatAnswer::Kind::unknown ? 3 : 1;  // which took long
+    *ieee_ -= answer.kind == FloatAnswer::Kind::unknown ? 3 : 1;  // unknown answers take long
     return answer;
   }
 
-  /// Returns true if a function is in it that the solver knows only as one, such as exp. It spends
-  /// its whole budget on those and answers next to nothing.
+  /// Returns true if the term has a function that is uninterpreted for the solver, such as exp. The
+  /// solver spends its budget on these and rarely answers.
   [[nodiscard]] bool has_function(TermId id) const {
     static const std::set<std::string_view> kKnown = {
         "add",    "sub",         "mul",        "div",         "fmod",       "remainder",
@@ -388,7 +388,7 @@ class PairProof {
 
   Elements& elements_;
   Terms& terms_;
-  Reals* reals_;  ///< null: equal terms alone
+  Reals* reals_;  ///< null: compare by equal terms only
   ValueId left_, right_;
   int* ieee_;
   PairVerdict out_;
@@ -411,7 +411,7 @@ std::vector<std::string> effects_of(const Graph& graph, const std::vector<NodeId
   return out;
 }
 
-/// Unfolds ops until none with an effect hides in a body; keeps the list of nodes up to date.
+/// Inlines ops until no body contains an effect; updates the list of nodes.
 Status unfold(Graph& graph, std::vector<NodeId>& nodes) {
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (!graph.alive(nodes[i]) || !graph.op_of(nodes[i]).has_body()) continue;
@@ -446,7 +446,7 @@ bool any_effect(const Graph& graph, const std::vector<NodeId>& nodes) {
   });
 }
 
-/// A fork in which ops with a meaning of their own have no body.
+/// Returns a fork in which ops with a built-in meaning have no body.
 ContextPtr with_own_meanings(const Context& context) {
   ContextPtr out = fork(context);
   OpTable ops;
@@ -510,7 +510,7 @@ Prover::Prover(const RuleSet& rules, const Env& params, const ProveOptions& opti
 
 namespace {
 
-/// Effects of both sides are the same; where there are any, both are unfolded.
+/// Checks that both sides have the same effects; inlines both if there are any.
 bool same_effects(Schema& schema) {
   Graph& graph = schema.graph;
   if (!any_effect(graph, schema.replaced) && !any_effect(graph, schema.fresh)) return true;
@@ -537,8 +537,8 @@ bool equal_for_any_dtype(Graph& graph, std::size_t pairs, Integers& integers,
   return true;
 }
 
-/// Returns true if both sides are the same for dtypes that stand for any, given in one way;
-/// `several` where two variables are such.
+/// Returns true if both sides are equal for one choice of generic dtypes; sets `several` if two
+/// variables are generic.
 bool proved_for_any_dtype(const RuleSet& rules, const RuleSet& unguarded, RuleId id,
                           const Env& params, Solver& solver, std::size_t most, Proof& proof,
                           SchemaOptions options, bool& several) {
@@ -660,7 +660,7 @@ Proof Prover::prove(RuleId id) {
           make_schema(rules_, unguarded_, id, params_, choices, integers, options, proof.granted);
       if (!schema) {
         if (none.empty() || !schema.error().mistyped) none = schema.error().why;
-        // The left side matches there, and the right side cannot stand in its place.
+        // The left side matches there, but the right side cannot replace it.
         if (!schema.error().mistyped) {
           proof.uncovered = fmt::format("{} ({})", schema.error().shapes, schema.error().why);
           proof.verdict = RuleVerdict::unknown;

@@ -153,7 +153,7 @@ Reals::Fraction Reals::tidy(Fraction f) {
       }
     }
   }
-  // An exponential is never 0: of one term below it goes up with its exponent negated.
+  // An exponential is never 0, so in a one-term denominator it moves up with a negated exponent.
   if (f.under.size() == 1) {
     Monomial up;
     for (const auto& [factor, power] : f.under.begin()->first)
@@ -462,7 +462,7 @@ bool Reals::is_extreme(Factor factor) const {
 }
 
 Reals::Clauses Reals::clauses_of(const Fraction& f) {
-  // One atom of clauses alone.
+  // A single atom of clauses.
   if (f.over.size() == 1 && f.under.size() == 1 && f.under.begin()->first.empty()) {
     const auto& [monomial, factor] = *f.over.begin();
     if (monomial.size() == 1 && monomial.begin()->second == 1 &&
@@ -625,7 +625,7 @@ Reals::Fraction Reals::positive_sign(const Fraction& x, bool whole) {
     if (range.low > 0) return number(1);
     if (range.high <= 0) return number(0);
   }
-  // Of one extreme beside other terms: each literal beside these.
+  // For an extreme plus other terms, adds these to each literal.
   if (x.under.size() == 1 && x.under.begin()->first.empty()) {
     for (const auto& [monomial, factor] : x.over) {
       if (monomial.size() != 1 || monomial.begin()->second != 1 ||
@@ -696,7 +696,7 @@ bool Reals::depends(const Polynomial& p, std::uint32_t level) {
 
 // ---- equality
 
-/// What is divided by and may be 0, by its factors.
+/// The factors of denominators that may be 0.
 void Reals::collect_under(TermId id, std::set<std::string>& out, std::set<TermId>& seen) {
   if (!seen.insert(id).second) return;
   const Term term = terms_[id];
@@ -722,7 +722,7 @@ void Reals::collect_under(TermId id, std::set<std::string>& out, std::set<TermId
   out.insert(key(multiply(number(1 / lead(normal)), normal).over));
 }
 
-/// Where only one side divides by an input, both have to be the same where that is 0.
+/// If only one side divides by an input, both must agree where it is 0.
 bool Reals::agree_at_zeros(TermId a, TermId b, const std::set<std::string>& zeros) {
   if (!terms_.pointwise(a) || !terms_.pointwise(b)) return false;
   std::vector<TermId> inputs;

@@ -71,7 +71,7 @@ void assume_guard(const Expr& guard, Schema& schema, Integers& integers) {
   }
   if (guard.kind != Expr::Kind::binary || guard.args.size() != 2) return;
   const auto a = dim(guard.args[0]), b = dim(guard.args[1]);
-  if (!a && !b) {  // of numbers
+  if (!a && !b) {  // both are numbers
     const auto holds =
         evaluate_guard(context, &schema.graph, guard, schema.env, schema.graph.facts);
     if (holds && *holds == Truth::no) integers.assume(integers.constant(-1));

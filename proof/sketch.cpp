@@ -243,7 +243,7 @@ void Sketch::bind_names(const Expr& expr, Env& env, bool own) {
   }
 }
 
-/// `*r` of an operand of `expand`, and `*s` of the shape that it gets; empty: not a sequence.
+/// `*r` of the operand of `expand` and `*s` of its result shape; empty if not a sequence.
 void Sketch::pair_stars() {
   for (const PatternNode& node : rule_.nodes) {
     if (context_.ops[node.op].name != "expand" || node.operands.empty()) continue;
@@ -258,8 +258,8 @@ void Sketch::pair_stars() {
   }
 }
 
-/// One axis of unknown extent stands for any number of them. Of axes that `expand` repeats: the
-/// same, one that repeats, both with one in front, in either order, and none.
+/// One axis of unknown extent represents any number of them. The cases for axes that `expand`
+/// repeats: equal, one repeated, both preceded by one in either order, and none.
 void Sketch::bind_star(const std::string& name) {
   for (const auto& [from, to] : repeated_) {
     if (name != from && name != to) continue;

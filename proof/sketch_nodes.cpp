@@ -228,8 +228,8 @@ std::optional<Shape> Sketch::signature_shape(const TypeExpr& text, const Pattern
   return shape;
 }
 
-/// `T[*s]` and nothing known of `*s`: as many axes as the attributes tell apart, and one for all
-/// that stand before or behind these; beside another operand what broadcasts with it.
+/// `T[*s]` with an unknown `*s`: the axes that the attributes distinguish, plus one for all axes
+/// before and one for all after these. With another operand, a shape that broadcasts with it.
 Shape Sketch::open_shape(const PatternNode& node, const Op& op, std::size_t i) {
   const std::string base = name_of(node.operands[i], i);
   const bool joined = broadcasts(op) || op.operands.back().variadic;
@@ -308,7 +308,7 @@ Shape Sketch::by_axes(const PatternNode& node, const Op& op, const std::string& 
   }
   const auto axis = [&](std::size_t n) { return symbol(fmt::format("{}_{}", base, n)); };
   Shape shape;
-  if (variables > 0) {  // one before, each that is named, one between, one behind
+  if (variables > 0) {  // one before, each named one, one between, one after
     for (std::size_t n = 0; n < 2 * variables + 1; ++n) shape.push_back(axis(n));
     return shape;
   }
@@ -327,7 +327,7 @@ Shape Sketch::by_axes(const PatternNode& node, const Op& op, const std::string& 
   return shape;
 }
 
-/// Returns true if it is read, by whatever way, as an array of one rank.
+/// Returns true if it is read, directly or indirectly, as an array of one rank.
 bool Sketch::rank_is_fixed(const PatternNode& node) const {
   const auto fixed = [](const TypeExpr& type) {
     return !type.any_shape && std::none_of(type.dims.begin(), type.dims.end(), [](const Expr& dim) {

@@ -12,8 +12,8 @@ namespace {
 
 using Make = decltype(&pw_z3_solver);
 
-/// Beside what this code is in, where a build puts it, or where an installation does. The library
-/// stays loaded for as long as the process lives.
+/// Searches next to this binary, in the build folder and in the installation. The library stays
+/// loaded until the process ends.
 Make find_z3() {
   for (const std::string& place :
        places_beside(reinterpret_cast<void*>(&find_z3),

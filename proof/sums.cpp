@@ -13,13 +13,13 @@
 namespace pw::proof {
 namespace {
 
-constexpr std::uint32_t kBound = 3000;   // names of what is summed over
-constexpr std::uint32_t kLoose = 10000;  // of what is on the way to have one
-constexpr std::size_t kMostIndices = 5;  // of one sum: all their orders are looked at
+constexpr std::uint32_t kBound = 3000;   // first name of a bound index
+constexpr std::uint32_t kLoose = 10000;  // first name of an index not yet bound
+constexpr std::size_t kMostIndices = 5;  // of one sum, because all their orders are tried
 
 }  // namespace
 
-// ---- names of what is summed over
+// ---- names of bound indices
 
 /// Returns the largest bound name in it; 0 if there is none.
 std::uint32_t Reals::height(Factor factor) {
@@ -151,7 +151,7 @@ Reals::Fraction Reals::bound(const std::string& function, const Fraction& body, 
 
 // ---- sums
 
-/// Applies linearity: moves factors without the index in front of the sum.
+/// Applies linearity: moves factors without the index out of the sum.
 Reals::Fraction Reals::sum(const Fraction& body, std::uint32_t level, Ix extent) {
   if (integers_.number(extent) == 1 && !depends(body, level)) return body;
   if (depends(body.under, level)) return bound("sum of fractions", body, level, extent);

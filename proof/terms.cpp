@@ -162,7 +162,7 @@ TermId Terms::cast(Term term) {
   if (inner.dtype == term.dtype) return x;
   if (inner.kind == Term::Kind::call && inner.name == "cast") {
     const Term innermost = terms_[inner.args[0].index];
-    // A value that the dtype between holds is cast as if that were not there.
+    // If the intermediate dtype represents the value, the cast skips it.
     if (holds_all(inner.dtype, innermost.dtype)) {
       Term direct = term;
       direct.args = inner.args;
@@ -173,7 +173,8 @@ TermId Terms::cast(Term term) {
       holds_all(term.dtype, DType::f32) &&
       static_cast<double>(static_cast<float>(inner.number)) == inner.number)
     return number(inner.number, term.dtype);
-  // To f8e4m3, which saturates where this does; f8e5m2 keeps infinity, which a bound does not.
+  // Only for f8e4m3, which saturates at the same bounds; f8e5m2 keeps infinity, which a bound does
+  // not.
   const double most = term.dtype == DType::f8e4m3 ? saturation(term.dtype) : 0;
   if (most > 0 && inner.kind == Term::Kind::call && is_float(inner.dtype) &&
       (inner.name == "minimum" || inner.name == "maximum")) {
@@ -181,7 +182,7 @@ TermId Terms::cast(Term term) {
       const double bound = inner.name == "minimum" ? most : -most;
       if (!is_number(inner.args[i], bound)) continue;
       const Term rest = terms_[inner.args[1 - i].index];
-      // A whole number below the bounds is exact in 11 bits, and what is rounded beyond saturates.
+      // An integer below the bounds is exact in 11 bits; larger values saturate.
       const bool whole = !is_float(rest.dtype) && shape_of_float(inner.dtype).mantissa >= 11;
       if (rest.dtype != inner.dtype && !whole) continue;
       Term direct = term;
@@ -204,19 +205,19 @@ std::optional<TermId> Terms::of_any_dtype(const Term& term) {
   if ((op == "div" || op == "mul") && is_number(term.args[1], 1.0) && same_dtype(0))
     return term.args[0];
   if (op == "mul" && is_number(term.args[0], 1.0) && same_dtype(1)) return term.args[1];
-  // |x| is x or -x, of which the squares are one.
+  // |x| is x or -x, whose squares are equal.
   if (op == "mul" && term.args[0] == term.args[1] && is(0, "abs") && same_dtype(0)) {
     const TermId x = arg(0).args[0];
     if (terms_[x.index].dtype == term.dtype) return call(op, term.dtype, {x, x});
   }
-  // What is left is smaller than the divisor, and has the sign of what was divided.
+  // A remainder is smaller than the divisor and has the dividend's sign.
   if (op == "fmod" && is(0, "fmod") && arg(0).args[1] == term.args[1] && same_dtype(0) &&
       arg(0).dtype == terms_[arg(0).args[0].index].dtype)
     return term.args[0];
   if (op == "gt") return call("lt", term.dtype, {term.args[1], term.args[0]});
   if (op == "ge") return call("le", term.dtype, {term.args[1], term.args[0]});
   if (op != "lt") return std::nullopt;
-  // A NaN is below nothing and nothing is below it, and an extreme of it is one.
+  // Comparisons with NaN are false, and an extreme of NaN is NaN.
   if (term.args[0] == term.args[1]) return number(0, DType::b8);
   const auto below = [&](TermId a, TermId b) { return call("lt", term.dtype, {a, b}); };
   const auto of = [&](std::size_t i) { return std::pair(arg(i).args[0], arg(i).args[1]); };
@@ -360,7 +361,7 @@ TermId Terms::simplified(Term term) {
       if (is_number(term.args[i], -0.0) && same_dtype(1 - i)) return term.args[1 - i];
   }
   if (!real && !is_float(arg(0).dtype) && term.args.size() == 2) {
-    // Whole numbers and booleans wrap around, and have no other zero.
+    // Integers and booleans wrap around and have one zero.
     for (std::size_t i = 0; i < 2; ++i) {
       if (!same_dtype(1 - i)) continue;
       if (is_number(term.args[i], 0.0) &&

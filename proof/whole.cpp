@@ -116,7 +116,7 @@ int Reals::exact_bits(Factor factor) {
   return bits;
 }
 
-/// Returns what is the same modulo 2^bits, without the exact values of integers that have as many.
+/// Returns a polynomial equal modulo 2^bits, without the exact values of integers of that width.
 Reals::Fraction Reals::modulo(const Fraction& f, int bits) {
   const auto is_simpler = [&](const auto& part) { return exact_bits(part.first) >= bits; };
   const bool simpler = std::any_of(f.over.begin(), f.over.end(), [&](const auto& summand) {
@@ -400,7 +400,7 @@ Reals::Fraction Reals::whole_division(const Term& term) {
   const bool one = constant(b) == 1;
   std::string op = term.name;
   if (one) return op == "div" ? wrapped(a, term.dtype) : number(0);
-  if (op == "remainder") {  // what is a period more or less has the same one
+  if (op == "remainder") {  // operands a period apart have equal results
     for (const int sign : {1, -1})
       for (Fraction less = add(a, b, -sign); b.over.size() == 1 && less.over.size() < a.over.size();
            less = add(a, b, -sign))
@@ -452,8 +452,8 @@ Reals::Fraction Reals::whole_reduce(const Term& term) {
                     range_of(term.dtype));
 }
 
-/// Returns the greatest or least of exact values over an index. That of an extreme is the extreme
-/// of its parts, and what does not depend on the index stands outside.
+/// Returns the greatest or least of exact values over an index. An extreme of an extreme is taken
+/// over its parts, and terms without the index move outside.
 Reals::Fraction Reals::whole_extreme(bool greatest, const Fraction& body, const Index& index) {
   if (!depends(body, index.level)) return body;
   const Clauses clauses = clauses_of(body);

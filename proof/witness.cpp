@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t kRandomSamples = 240;
 constexpr std::size_t kGridSide = 60;
-constexpr std::size_t kMostGrid = 3600;  // samples of all pairs of critical numbers
+constexpr std::size_t kMostGrid = 3600;  // samples for all pairs of critical numbers
 constexpr std::size_t kMostShown = 6;    // inputs of a printed witness
 constexpr std::size_t kAimedSamples = 96;
 constexpr std::size_t kMostAimedNodes = 60;  // of terms that a sample is aimed at
@@ -153,7 +153,7 @@ class Sample {
     return reads_.emplace(name, out).first->second;
   }
 
-  /// As a reader finds it: at an index of its own for each axis, or at its numbers under a sum.
+  /// Prints the element as a user expects: with one index per axis, or with numbers under a sum.
   std::string place_of(const Term& term, const std::vector<std::int64_t>& at) const {
     std::string out;
     for (std::size_t i = 0; i < at.size(); ++i)
@@ -223,7 +223,8 @@ class Sample {
 
 namespace {
 
-/// Whether it casts an input, perhaps after other casts, to a float that does not hold all of it.
+/// Returns true if it casts an input, perhaps after other casts, to a float that cannot represent
+/// all its values.
 bool narrows_input(const Terms& terms, TermId id) {
   const Term& term = terms[id];
   if (term.kind != Term::Kind::call || term.name != "cast" || !is_float(term.dtype)) return false;
@@ -267,8 +268,7 @@ bool leaves_range(const Scalar& a, const Scalar& b) {
   return !finite(a) && std::isinf(a.real) && std::isinf(b.real) && a.real != b.real;
 }
 
-/// What small numbers may be lost by: a few steps of the least ones, not what a division by them
-/// makes of it.
+/// Allowed error for small numbers: a few steps of the least ones, not amplified by a division.
 double allowed(const Machine::Result& a, const Machine::Result& b) {
   const DType dtype = a.value.dtype;
   const FloatFormat format = pw::format_of(dtype);
@@ -333,8 +333,8 @@ std::vector<Target> targets_of(const Terms& terms, const Scope& scope) {
 
 }  // namespace
 
-/// Scales one input until a step lies beyond the largest or below the least number of its dtype;
-/// returns whether it can.
+/// Scales one input until a step is above the largest or below the least number of its dtype;
+/// returns true on success.
 bool WitnessSearch::aim(const Target& target, std::size_t number, Sample& sample) const {
   const FloatFormat format = pw::format_of(terms_[target.step].dtype);
   const double least = std::ldexp(1.0, format.smallest - format.mantissa);

@@ -13,7 +13,7 @@
 namespace pw::cuda {
 namespace {
 
-/// The source without lines that only people read: an op's name makes no other kernel.
+/// Returns the source without comments, because an op's name does not change the kernel.
 std::string normalised(const std::string& source) {
   std::string out;
   std::istringstream lines(source);
@@ -25,7 +25,7 @@ std::string normalised(const std::string& source) {
   return out;
 }
 
-/// `compiler`: what compiles it, or nothing where any will do.
+/// `compiler`: identity of the compiler; empty if any may be used.
 std::string key_of(const std::string& compiler, const Kernel& kernel, const Target& target) {
   KeyParts parts;
   parts.add("schema", "cuda 1").add("nvrtc", compiler);

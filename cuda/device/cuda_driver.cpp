@@ -19,7 +19,7 @@ constexpr int kMajor = 75, kMinor = 76, kMostShared = 8;  // attributes
 constexpr int kRelaxed = 2;                               // CU_STREAM_CAPTURE_MODE_RELAXED
 constexpr std::int64_t kMiB = std::int64_t{1} << 20;
 
-/// A loaded library, and how far it can be used.
+/// A loaded library and its state.
 struct Opened {
   void* library = nullptr;
   CudaFunctions functions;
@@ -99,7 +99,7 @@ std::string_view name(DriverState state) {
   return "";
 }
 
-/// A product of a node, and how it is computed.
+/// The product of a node and the algorithm that computes it.
 struct ChosenProduct {
   LtProduct product;
   LtAddresses at;
@@ -312,7 +312,7 @@ Status CudaDriver::load(std::span<const Kernel> kernels) {
     State::Loaded loaded;
     loaded.kernel = kernel;
     const CudaFunctions& f = state_->f();
-    std::optional<Status> state;  // of the cubin that was tried last
+    std::optional<Status> state;  // of the last cubin tried
     const auto loads = [&](const Cubin& cubin) {
       if (loaded.module != nullptr) f.module_unload(std::exchange(loaded.module, nullptr));
       state = state_->check(f.module_load(&loaded.module, cubin.bytes.data()),
@@ -363,7 +363,7 @@ std::int64_t CudaDriver::workspace_bytes() const {
 
 Result<std::unique_ptr<GraphExecutable>> CudaDriver::instantiate(RecordedGraph graph) {
   const CudaFunctions& f = state_->f();
-  std::map<const LaunchNode*, ChosenProduct> products;  // all before the first is captured
+  std::map<const LaunchNode*, ChosenProduct> products;  // chosen before the first capture
   for (const LaunchNode& node : graph.nodes) {
     if (node.kind != LaunchNode::Kind::library) continue;
     auto chosen = PW_TRY(state_->choose(node));
@@ -379,8 +379,8 @@ Result<std::unique_ptr<GraphExecutable>> CudaDriver::instantiate(RecordedGraph g
     void* added = nullptr;
     int code = 0;
     if (node.kind == LaunchNode::Kind::library) {
-      // A node that is a graph: what the library launches is its own affair, and drivers from 12.0
-      // on have that (capture into a graph that is there already came with 12.3).
+      // A child graph holds whatever the library launches. Drivers since 12.0 support it; capture
+      // into an existing graph requires 12.3.
       auto child = PW_TRY(state_->captured(products.at(&node)));
       code = f.graph_child(&added, made, after.data(), after.size(), child);  // a copy of it
       f.graph_destroy(child);
@@ -431,7 +431,7 @@ Status CudaDriver::launch(const LaunchNode& node) {
                       "launch " + node.name);
 }
 
-/// On the host, with copies there and back: right for every op, and slow.
+/// Runs on the host with copies in both directions: correct for every op, but slow.
 Status CudaDriver::run(Executable& executable, std::span<const DeviceTensor> inputs,
                        std::span<const DeviceTensor> outputs, const RunContext& context) {
   std::vector<Tensor> tensors;

@@ -39,7 +39,7 @@ void order_nodes(RecordedGraph& graph) {
   for (LaunchNode& node : graph.nodes) node.after.clear();
   Ancestors ancestors(graph);
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
-    for (std::size_t before = i; before-- > 0;) {  // the nearest first: it implies the farther ones
+    for (std::size_t before = i; before-- > 0;) {  // nearest first, because it implies farther ones
       if (ancestors.has(i, before) || !conflict(graph.nodes[before], graph.nodes[i])) continue;
       graph.nodes[i].after.push_back(before);
       ancestors.add(i, before);

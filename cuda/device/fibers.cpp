@@ -1,4 +1,4 @@
-// Switches stacks in nine instructions on x86-64, and by ucontext elsewhere.
+// Switches stacks in nine instructions on x86-64, and with ucontext elsewhere.
 #include "cuda/device/fibers.hpp"
 
 #include <cstdint>
@@ -23,7 +23,8 @@
 #endif
 
 #if defined(__x86_64__)
-// Keeps what a callee must keep, leaves the stack's top in *from, and goes on at the other top.
+// Saves the callee-saved registers, stores the stack pointer in *from, and resumes on the other
+// stack.
 extern "C" void pw_switch_stacks(void** from, void* to);
 asm(R"(
 .text
@@ -139,7 +140,7 @@ void Fibers::start(std::size_t count, std::function<void(std::size_t)> body) {
     fiber.forget();
     fiber.done = false;
 #if defined(__x86_64__)
-    // As if `enter` were about to be returned to, with the alignment that a call leaves.
+    // Prepares a return to `enter` with the alignment of a call.
     auto* top = reinterpret_cast<void**>(static_cast<char*>(fiber.stack) + kStack);
     *--top = nullptr;
     *--top = reinterpret_cast<void*>(&Fibers::enter);

@@ -13,7 +13,7 @@ namespace pw::cuda {
 namespace {
 
 constexpr std::int64_t kAligned = 256;
-constexpr int kFresh = 0xa5;  // what nobody wrote yet
+constexpr int kFresh = 0xa5;  // fills unwritten memory
 
 std::byte* pointer(Address address) { return reinterpret_cast<std::byte*>(address); }
 

@@ -42,7 +42,7 @@ constexpr std::string_view kPrologue = R"cpp(
 #define blockIdx (pw_dim{pw_host->block(), pw_host->block_y(), 0})
 #define blockDim (pw_dim{pw_host->threads(), 1, 1})
 #define __syncthreads() pw_host->barrier(__LINE__)
-  // Accesses of the calling thread by kind and width: what AccessCounts has.
+  // Accesses of the calling thread by kind and width, as in AccessCounts.
   static thread_local long long pw_counted[4][5];
   extern "C" void pw_take_counts(long long* out) {
     __builtin_memcpy(out, pw_counted, sizeof pw_counted);

@@ -105,7 +105,7 @@ class Reading {
   LtProduct out_;
 };
 
-/// Sets attributes of one object, until one is refused.
+/// Sets attributes of one object until one fails.
 template <class Attribute>
 class Setter {
  public:

@@ -30,7 +30,7 @@ int up(int n, int unit) { return (n + unit - 1) / unit * unit; }
 
 /// Bytes that a thread waits for at once: reads of one pass, or all passes where they are kept.
 double under_way(const Kernel& kernel) {
-  constexpr double kMost = 128;  // then the queue of a multiprocessor is full anyway
+  constexpr double kMost = 128;  // the queue of a multiprocessor is full then
   const double reads = 16.0 * std::clamp(kernel.group_reads - kernel.again_reads, 1, 4);
   return std::min(std::max(reads, 4.0 * kernel.kept_words), kMost);
 }
@@ -44,7 +44,7 @@ const Machine* machine_of(std::string_view arch) {
 }
 
 int resident_blocks(const Machine& machine, const Kernel& kernel, const Usage& usage) {
-  // Places where reductions meet: one value a thread and barrier, as far as they do not take turns.
+  // Exchange slots of reductions: one value per thread and barrier, unless slots are reused.
   const std::int64_t meeting =
       std::int64_t{8} * std::min(kernel.team, 256) * std::min(kernel.barriers, 8);
   return resident_blocks(machine, kernel.threads,

@@ -170,8 +170,8 @@ std::vector<std::string> Nvrtc::architectures() const {
   return out;
 }
 
-/// Compiles for as many blocks on a multiprocessor as spill nothing: all that its threads allow,
-/// else a fraction.
+/// Compiles for the most blocks per multiprocessor without spills: as many as its threads allow,
+/// otherwise a fraction.
 Result<Cubin> Nvrtc::compile(const std::string& source, const std::string& name,
                              const Target& target) const {
   if (!present()) return fail(error_in("kernel " + name, "PW1220", "NVRTC is " + state_));

@@ -208,7 +208,7 @@ void ThreadBlock::stuck() {
 }
 
 /// Reports the first fault, which ends the block. The faulting thread does not continue, because it
-/// lacks the value it asked for; its stack is not unwound.
+/// lacks the requested value; its stack is not unwound.
 void ThreadBlock::fail(std::string what) {
   if (fault_.empty()) fault_ = fmt::format("block {}, {}", block_, what);
   std::string().swap(what);  // frees its memory, since the stack is not unwound

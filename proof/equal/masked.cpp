@@ -105,7 +105,7 @@ class Interval {
       in.push_back(*line);
     }
     const auto out = is_view(op) ? view(value, in[0]) : combine(op, in);
-    constexpr std::int64_t kExact = 256;  // whole numbers up to here are held by every float
+    constexpr std::int64_t kExact = 256;  // every float represents integers up to here
     if (out && is_float(wholes_.dtype(value)) &&
         (out->factor != 0 || out->rest > kExact || out->rest < -kExact))
       return std::nullopt;
@@ -182,8 +182,8 @@ class Interval {
       if (op == "ge") return s >= 0;
       return (op == "eq") == (s == 0);
     };
-    // Between ends of one sign all have it; a sign that changes, or is 0 at one end only, need not
-    // decide otherwise everywhere.
+    // If both ends have one sign, all values between have it. A sign that changes, or is 0 at one
+    // end only, decides nothing in between.
     const bool steady = a == b && (a != 0 || d->factor == 0);
     const bool ordered = op != "eq" && op != "ne" && truth(a) == truth(b);
     if (!steady && !ordered) {

@@ -23,7 +23,7 @@ class LineReader {
  public:
   explicit LineReader(std::string_view text) : text_(text) {}
 
-  /// A name as graphs have them; quotes keep any other.
+  /// Reads a name as in graphs; others must be quoted.
   std::string word() {
     blank();
     if (take('`')) {
@@ -78,7 +78,7 @@ class LineReader {
   std::size_t at_ = 0;
 };
 
-/// What is wrong with a line; empty where nothing is.
+/// The error in a line; empty if there is none.
 using Problem = std::string;
 
 Problem read_settings(LineReader& in, RelationLine& out) {

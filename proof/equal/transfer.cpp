@@ -67,7 +67,7 @@ Transfer::Results Transfer::run() {
   return Results(count);
 }
 
-// ---- what all rules read
+// ---- common to all rules
 
 const AttributeList& Transfer::attributes(std::size_t rank) const {
   return wholes_.context().attributes[graph(rank).attributes(nodes_[rank])];
@@ -206,7 +206,7 @@ std::optional<Wholes::Values> Transfer::each_result(std::size_t result) {
   return (*each_results_)[result];
 }
 
-// ---- replicated operands, and what is known of nothing
+// ---- replicated operands, and unknown layouts
 
 Transfer::Found Transfer::replicated() {
   if (!all(Spread::Kind::whole)) return std::nullopt;

@@ -140,14 +140,14 @@ Transfer::Found Transfer::transpose() {
   return one(cut(made(), at == *a ? *b : at == *b ? *a : at, in_[0]->parts));
 }
 
-/// Where the slice of one rank's part is a slice of all of it: from the first to behind the last
-/// part that it takes whole.
+/// Matches a slice of a rank's part with a slice of the whole value: from the first part to the end
+/// of the last part that it contains completely.
 std::optional<std::pair<DimId, DimId>> Transfer::inside_parts(const Spread& x, DimId start,
                                                               DimId end, Shape& kept) const {
   Dims& dims = wholes_.dims();
   DimId before = dims.constant(0);
   std::optional<DimId> from, to;
-  for (std::size_t i = 0; start == end && i <= x.parts.size(); ++i) {  // nothing, but where
+  for (std::size_t i = 0; start == end && i <= x.parts.size(); ++i) {  // an empty slice
     if (before == start) {
       const DimId at = spreader_.times_ranks(before);
       return std::make_pair(at, at);
@@ -209,7 +209,7 @@ Transfer::Found Transfer::split() {
 Transfer::Found Transfer::cat() {
   const auto at = axis();
   if (!is("cat") || !at) return std::nullopt;
-  const Spread* filled = nullptr;  // what is empty adds nothing
+  const Spread* filled = nullptr;  // empty operands add nothing
   std::size_t count = 0;
   for (std::size_t i = 0; i < in_.size(); ++i) {
     if (wholes_.dims().value(local_operand(i)[*at]) == 0) continue;

@@ -141,8 +141,8 @@ bool counts_all(const Wholes& wholes, ValueId at) {
 
 }  // namespace
 
-/// One element of each row is made smaller, at an index of which each rank takes those of its part:
-/// the gradient of a loss.
+/// Recognizes the gradient of a loss: one element of each row is reduced, at an index of which each
+/// rank handles those in its part.
 Transfer::Found Transfer::stepped() {
   if (!is("index_put") || in_.size() != 4 || axis() != std::optional<std::size_t>(0) ||
       *attribute("reduce") != Attribute(std::string("set")))
@@ -188,8 +188,8 @@ Transfer::Found Transfer::stepped() {
   return one(is_cut ? cut(whole, 1, x.parts) : replicated_as(whole));
 }
 
-/// An op without a meaning that takes each place of an axis by itself: because it is said to, or
-/// because its rows are. The single graph has to have it on the whole.
+/// Handles an op without a body that processes each position of an axis independently, because a
+/// line grants it or the op is rowwise. The single graph must apply it to the whole value.
 Transfer::Found Transfer::granted() {
   if (!some(Spread::Kind::cut) || some(Spread::Kind::each) || some(Spread::Kind::partial))
     return std::nullopt;

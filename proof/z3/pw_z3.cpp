@@ -20,8 +20,8 @@ namespace pw::proof {
 
 namespace {
 
-constexpr unsigned kEffort = 200000;        // of a question about whole numbers
-constexpr unsigned kFloatEffort = 2000000;  // of one about floats
+constexpr unsigned kEffort = 200000;        // of a query about integers
+constexpr unsigned kFloatEffort = 2000000;  // of a query about floats
 
 struct Unsupported {};
 
@@ -128,8 +128,7 @@ class Floats {
     return node.dtype == DType::b8 ? truth(node, x) : arithmetic(node, x);
   }
 
-  /// Integers are computed in 64 bits and wrap around when they are stored; of one dtype the bits
-  /// of that are enough.
+  /// Computes integers in 64 bits and wraps on store; for a single dtype its own bits suffice.
   z3::expr whole(const FloatNode& node, const std::vector<z3::expr>& x,
                  const std::vector<DType>& from) {
     const unsigned bits = bits_of(node.dtype);
@@ -233,7 +232,7 @@ class Floats {
       const z3::expr first = node.op == "maximum" ? x[0] > x[1] : x[0] < x[1];
       return z3::ite(x[0].mk_is_nan() || x[1].mk_is_nan(), nan, z3::ite(first, x[0], x[1]));
     }
-    if (x.size() == 1) {  // a function of which only this is known, that it is one
+    if (x.size() == 1) {  // an uninterpreted function
       const z3::sort s = sort(in);
       const z3::func_decl f =
           c_.function((node.op + std::to_string(static_cast<int>(in))).c_str(), s, s);
@@ -248,8 +247,8 @@ class Floats {
   std::map<std::string, z3::expr> inputs_;
 };
 
-/// A value of a model as `verify` writes numbers: NaN, -0, inf, or with as many digits as tell it
-/// from all others.
+/// Prints a model's value as `verify` prints numbers: NaN, -0, inf, or the shortest distinguishing
+/// digits.
 std::string written(z3::context& c, const z3::expr& value) {
   if (value.is_bv() && value.is_numeral()) {
     const unsigned unused = 64 - value.get_sort().bv_size();

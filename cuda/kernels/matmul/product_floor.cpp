@@ -67,11 +67,11 @@ class FloorFinder {
     }
   }
 
-  /// Takes the time for so many tiles on one multiprocessor, so many multiprocessors at work, and
-  /// the seconds after that.
+  /// Considers the time for this number of tiles on one multiprocessor, this number of busy
+  /// multiprocessors, and the seconds after that.
   void take(const Tile& tile, double on_one, std::int64_t busy, double after, bool cut) {
     const auto blocks = static_cast<double>(busy);
-    const double rows = std::min(tile.rows, static_cast<double>(shape_.rows));  // that are there
+    const double rows = std::min(tile.rows, static_cast<double>(shape_.rows));  // existing rows
     const double read = tile.count * (rows + tile.columns) * depth_bytes_;
     const double multiplied = 2 * tile.rows * tile.columns * depth_ * on_one;
     // At `rate`, with the rows and columns of a step that are written to shared memory and loaded.

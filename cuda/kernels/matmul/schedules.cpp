@@ -30,7 +30,7 @@ Result<ScheduleTable> ScheduleTable::read(const std::string& file) {
 Result<std::shared_ptr<const ScheduleTable>> ScheduleTable::named(const std::string& name) {
   using Shared = std::shared_ptr<const ScheduleTable>;
   if (name == "none") return Shared();
-  if (name.empty()) return Shared(Shared(), &builtin());  // which nobody owns
+  if (name.empty()) return Shared(Shared(), &builtin());  // without an owner
   return std::make_shared<const ScheduleTable>(PW_TRY(read(name)));
 }
 
