@@ -84,7 +84,7 @@ class Verify(unittest.TestCase):
             for args in (["opt", "g.pwg", "-r", "noop", "-p", "clean"], ["run", "g.pwg"], ["stats", "g.pwg"]):
                 done = self.pwr(*args, code=code)
                 self.assertEqual("PW1320" in done.stderr, code != 0)
-                self.assertEqual("is declared `commutative`, and is not: " in done.stderr, code != 0)
+                self.assertEqual("is declared `commutative` but is not: " in done.stderr, code != 0)
             done = self.pwr("--format", "json", "verify", "--graph", "g.pwg", code=1 if code else 0)
             rows = {row["rule"]: row["verdict"] for row in json.loads(done.stdout)}
             self.assertEqual(rows, {"commutative mine": "refuted" if code else "same_bits"})

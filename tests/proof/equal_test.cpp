@@ -180,7 +180,7 @@ TEST_CASE("equal: each rank looks up its own rows", "[equal]") {
 TEST_CASE("equal: a relation that does not fit is a problem, with its line", "[equal]") {
   CHECK(twice(kMlp, kMlpRank, "q = gathered(w){dim = 1}").problem.find("line 1") == 0);
   CHECK(twice(kMlp, kMlpRank, "\nw = gathered(w){dim = 0}").problem.find("line 2") == 0);
-  CHECK(twice(kMlp, kMlpRank, "w = gathered(w){dim = 7}").problem.find("no such axis") !=
+  CHECK(twice(kMlp, kMlpRank, "w = gathered(w){dim = 7}").problem.find("the axis does not exist") !=
         std::string::npos);
   for (const std::string text : {"w", "w =", "w = gathered", "w = gathered(w)", "w = cat()",
                                  "w = gathered(w){dim = }", "w = blocks(w){dim = 0, sizes = [0]}",
