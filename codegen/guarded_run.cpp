@@ -1,5 +1,5 @@
-// The guard is forked from a program of many threads, so it calls nothing but what is safe in a
-// signal handler, and allocates nothing.
+// The guard is forked from a multithreaded program, so it calls only async-signal-safe functions
+// and does not allocate.
 #include "codegen/guarded_run.hpp"
 
 #include <cerrno>
@@ -20,10 +20,10 @@ extern char** environ;
 namespace pw {
 namespace {
 
-// Signals that the guard ends with in place of an exit status.
+// Signals that end the guard instead of an exit status.
 constexpr int kLongSignal = SIGUSR1, kMuchSignal = SIGUSR2;
-constexpr int kLifeline = 3;  // its end is closed with this program
-constexpr int kPause = 2;     // milliseconds between two looks
+constexpr int kLifeline = 3;  // closed when this program ends
+constexpr int kPause = 2;     // milliseconds between polls
 
 /// The guard's data, created before the fork.
 struct Job {
@@ -40,7 +40,7 @@ double now() {
   return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
 }
 
-/// Files alone: a compiler makes no folders.
+/// Removes files only, because a compiler creates no folders.
 void remove_folder(const char* path) {
   const int folder = ::open(path, O_RDONLY | O_DIRECTORY);
   if (folder < 0) return;
@@ -71,7 +71,7 @@ void remove_folder(const char* path) {
   ::_exit(127);
 }
 
-/// Ends as the program did, so that who waits for the guard waits for the program.
+/// Ends like the program, so that waiting for the guard waits for the program.
 [[noreturn]] void end_as(int status) {
   if (WIFEXITED(status)) ::_exit(WEXITSTATUS(status));
   ::raise(SIGKILL);
@@ -89,7 +89,7 @@ void remove_folder(const char* path) {
 }
 
 [[noreturn]] void guard(const Job& job, int lifeline) {
-  ::setpgid(0, 0);  // what interrupts this program by the terminal ends it first
+  ::setpgid(0, 0);  // an interrupt from the terminal ends this program first
   if (lifeline != kLifeline) ::dup2(lifeline, kLifeline);
   ::syscall(SYS_close_range, unsigned{kLifeline + 1}, ~0u, 0u);  // other guards' lifelines too
   const pid_t program = ::fork();
@@ -132,7 +132,7 @@ int guarded_run(std::vector<std::string> arguments, const std::string& log,
           limits.log_bytes};
   for (std::string& a : arguments) job.arguments.push_back(a.data());
   job.arguments.push_back(nullptr);
-  std::string temporary = "TMPDIR=" + limits.folder;  // a compiler's own files go there too
+  std::string temporary = "TMPDIR=" + limits.folder;  // a compiler's temporary files go there too
   for (char** e = environ; *e != nullptr; ++e)
     if (limits.folder.empty() || std::strncmp(*e, "TMPDIR=", 7) != 0) job.environment.push_back(*e);
   if (!limits.folder.empty()) job.environment.push_back(temporary.data());

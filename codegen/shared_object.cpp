@@ -13,8 +13,7 @@
 
 namespace pw {
 
-/// The descriptor stays open: its path is the loader's name for the object, and must not come to
-/// mean another one.
+/// The descriptor stays open: its path is the loader's name for the object and must not be reused.
 struct SharedObject::Loaded {
   int fd = -1;
   void* handle = nullptr;
@@ -57,9 +56,9 @@ Result<SharedObject> SharedObject::load(std::string_view bytes) {
   }
   if (loaded.handle) return made;
   const char* why = ::dlerror();
-  return fail(
-      error_in("compiled kernels", "PW1223",
-               fmt::format("they cannot be loaded: {}", why ? why : "no place to put them")));
+  return fail(error_in(
+      "compiled kernels", "PW1223",
+      fmt::format("the kernels cannot be loaded: {}", why ? why : "no writable location")));
 }
 
 void* SharedObject::symbol(const char* name) const {

@@ -25,7 +25,7 @@ namespace {
 constexpr const char* kInterpreter = "python3";
 constexpr std::uint64_t kMostText = std::uint64_t{1} << 26;
 
-/// One process, which answers one call after the other; ranks that run at once wait for each other.
+/// One process that answers calls sequentially; concurrent ranks wait for each other.
 class PythonProcess {
  public:
   PythonProcess() = default;
@@ -33,7 +33,7 @@ class PythonProcess {
   PythonProcess(const PythonProcess&) = delete;
   PythonProcess& operator=(const PythonProcess&) = delete;
 
-  /// False, and `errno`, where it cannot be started.
+  /// Returns false and sets `errno` if it cannot be started.
   bool start(const std::string& path) {
     int both[2];
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, both) != 0) return false;
@@ -89,12 +89,12 @@ class PythonProcess {
     std::uint64_t length = 0;
     if (!take(bytes.data(), bytes.size())) return ended();
     for (std::size_t i = 0; i < bytes.size(); ++i) length |= std::uint64_t{bytes[i]} << (8 * i);
-    if (length > kMostText) return wrong("its process answers in another form");
+    if (length > kMostText) return wrong("its process sent a malformed answer");
     std::string text(length, '\0');
     return take(text.data(), text.size()) ? read_python_answer(text) : ended();
   }
 
-  /// After an answer that does not fit, the bytes that follow it are nobody's.
+  /// After an invalid answer the following bytes cannot be assigned.
   void end() {
     if (channel_ >= 0) ::close(channel_);
     channel_ = -1;
@@ -114,8 +114,8 @@ class PythonProcess {
     const int status = process_ > 0 ? wait_for_end() : 0;
     process_ = 0;
     if (WIFSIGNALED(status))
-      return wrong(fmt::format("its process was ended by signal {}", WTERMSIG(status)));
-    return wrong(fmt::format("its process has ended with {}", WEXITSTATUS(status)));
+      return wrong(fmt::format("its process was killed by signal {}", WTERMSIG(status)));
+    return wrong(fmt::format("its process exited with {}", WEXITSTATUS(status)));
   }
 
  private:
@@ -147,7 +147,7 @@ tl::unexpected<Diagnostics> failed_call(const HostCall& call, const PythonAnswer
 std::vector<std::pair<std::string, TensorView>> places_of(const HostCall& call) {
   std::vector<std::pair<std::string, TensorView>> out;
   for (const std::size_t i : call.writes)
-    out.emplace_back(fmt::format("operand {}, as it is written,", i), *call.operands[i]);
+    out.emplace_back(fmt::format("written operand {}", i), *call.operands[i]);
   for (std::size_t i = 0; i < call.results.size(); ++i)
     if (call.results[i].data != nullptr)
       out.emplace_back(fmt::format("result {}", i), call.results[i]);
@@ -157,7 +157,7 @@ std::vector<std::pair<std::string, TensorView>> places_of(const HostCall& call) 
 /// Returns what is wrong with an answer; empty if it fits.
 std::string misfit(const PythonAnswer& answer,
                    const std::vector<std::pair<std::string, TensorView>>& places) {
-  if (answer.arrays.size() != places.size()) return "another number of arrays came back";
+  if (answer.arrays.size() != places.size()) return "it returned a different number of arrays";
   for (std::size_t i = 0; i < places.size(); ++i) {
     const auto& [what, place] = places[i];
     const PythonAnswer::Array& given = answer.arrays[i];
@@ -165,7 +165,7 @@ std::string misfit(const PythonAnswer& answer,
       return fmt::format("{} has the shape ({}), but its type requires ({})", what,
                          fmt::join(given.extents, ", "), fmt::join(place.extents, ", "));
     if (given.dtype != numpy_dtype(place.dtype))
-      return fmt::format("{} is an array of {}, and a {} is one of {}", what, given.dtype,
+      return fmt::format("{} is an array of {}, but {} requires {}", what, given.dtype,
                          name(place.dtype), numpy_dtype(place.dtype));
   }
   return {};
@@ -197,11 +197,11 @@ Status give_python_functions(Context& context, const std::string& path) {
   };
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(path, ignored))
-    return refused("there is no such file", "a Python file is wanted");
+    return refused("the file does not exist", "name a Python file");
   const auto process = std::make_shared<PythonProcess>();
   if (!process->start(path))
     return refused(fmt::format("{} cannot be started: {}", kInterpreter, std::strerror(errno)),
-                   "a Python with numpy is wanted, the first on PATH");
+                   "put a Python with numpy first on PATH");
   const PythonAnswer answer = process->take_answer();
   if (!answer.error.empty())
     return refused(answer.error, answer.place.empty() ? "" : "at " + answer.place);

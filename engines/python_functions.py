@@ -58,7 +58,7 @@ def as_array(given, what):
         try:
             given = numpy.from_dlpack(given)
         except (TypeError, BufferError, RuntimeError, AttributeError) as reason:
-            raise Wrong(f"{what} cannot be taken from {type(given).__name__}: {reason}") from None
+            raise Wrong(f"{what} cannot be converted from {type(given).__name__}: {reason}") from None
     array = numpy.ascontiguousarray(given).reshape(numpy.shape(given))
     return array.view(OTHERS[array.dtype.name]) if array.dtype.name in OTHERS else array
 
@@ -89,7 +89,7 @@ def results_of(returned, call):
         results = [] if returned is None else [returned]
     if len(results) != wanted:
         number = "nothing" if returned is None else f"{len(results)} results"
-        raise Wrong(f"it returned {number}, and the op has {wanted}")
+        raise Wrong(f"it returned {number}, but the op has {wanted}")
     return [as_array(value, f"result {i}") for i, value in enumerate(results) if call["results"][i]]
 
 
@@ -125,7 +125,7 @@ def failure(error, path):
 
 def load(path):
     if numpy is None:
-        return None, {"error": f"its interpreter, {sys.executable}, has no numpy: {NO_NUMPY}", "place": ""}
+        return None, {"error": f"the interpreter {sys.executable} has no numpy: {NO_NUMPY}", "place": ""}
     sys.path.append(os.path.dirname(path))
     try:
         spec = importlib.util.spec_from_file_location("host_functions", path)

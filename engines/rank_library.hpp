@@ -1,4 +1,5 @@
-// The seam to ranks that are processes: MPI and NCCL. A build without libraries has none.
+// The interface to ranks in separate processes (MPI and NCCL), which a build without libraries
+// lacks.
 #pragma once
 
 #include <functional>
@@ -10,7 +11,8 @@
 
 namespace pw {
 
-/// Ends this process when another rank is lost; the diagnostics say which, if this rank knows.
+/// Ends this process when another rank is lost; the diagnostics name it if this rank has detected
+/// it.
 using RankLost = std::function<void(const Diagnostics&)>;
 
 struct RankLibrary {
@@ -19,7 +21,7 @@ struct RankLibrary {
   /// PW1406 for another name.
   Result<std::shared_ptr<Communicator>> (*open)(const std::string& by, const EngineOptions& options,
                                                 RankLost lost);
-  /// Return the library's version, or why it cannot be used.
+  /// Returns the library's version, or why it cannot be used.
   std::string (*mpi_state)();
   std::string (*nccl_state)();
 };

@@ -28,7 +28,7 @@ class SymbolBinder {
   SymbolBinder(const Graph& graph, Symbols known) : graph_(graph), symbols_(std::move(known)) {}
 
   Result<Symbols> run(const GivenInputs& inputs) {
-    // A dim of two symbols waits for another that fixes one of them.
+    // A dim of two symbols is solved after another dim that determines one of them.
     for (bool changed = true; changed;) {
       changed = false;
       for (ValueId input : graph_.inputs()) {
@@ -70,7 +70,7 @@ class SymbolBinder {
   Symbols symbols_;
 };
 
-/// Kernels evaluate dims of attributes: each must have a value.
+/// Kernels evaluate dims in attributes, so each needs a value.
 Status check_symbols(const Graph& graph, const Symbols& symbols) {
   const Context& context = graph.context();
   std::set<std::string> open;
@@ -88,8 +88,8 @@ Status check_symbols(const Graph& graph, const Symbols& symbols) {
   }
   if (open.empty()) return {};
   return fail(error_in("graph " + graph.name, "PW1202",
-                       fmt::format("no input's extents say what {} is", fmt::join(open, ", ")),
-                       "give its value with the inputs"));
+                       fmt::format("no input's extents determine {}", fmt::join(open, ", ")),
+                       "pass its value with the inputs"));
 }
 
 Result<std::vector<TensorView>> views_of(const Graph& graph, const GivenInputs& inputs) {
@@ -103,8 +103,8 @@ Result<std::vector<TensorView>> views_of(const Graph& graph, const GivenInputs& 
     }
     views.push_back({DType::u8, {0}, nullptr});
     if (!graph.unused(input) && !has_no_tensor(graph, input))
-      missing.push_back(error_in(place_of(graph, input), "PW1203", "no tensor is given for it",
-                                 "it is a " + graph.context().types.print(graph.type(input))));
+      missing.push_back(error_in(place_of(graph, input), "PW1203", "it has no tensor",
+                                 "pass a " + graph.context().types.print(graph.type(input))));
   }
   if (!missing.empty()) return tl::unexpected<Diagnostics>(std::move(missing));
   return views;
@@ -116,26 +116,27 @@ Status check_inputs(const Graph& graph, const GivenInputs& inputs) {
   for (const auto& [name, tensor] : inputs) {
     const auto found = known.find(name);
     if (found == known.end())
-      return fail(error_in("graph " + graph.name, "PW1203",
-                           fmt::format("it has no input `{}`, for which a tensor is given", name)));
+      return fail(
+          error_in("graph " + graph.name, "PW1203",
+                   fmt::format("a tensor is passed for `{}`, which is not an input", name)));
     const TypeId type = graph.type(found->second);
     if (type == Types::unknown() || graph.context().types[type].dtype == tensor.dtype()) continue;
     return fail(error_in(place_of(graph, found->second), "PW1203",
-                         fmt::format("a tensor of {} is given for {}", pw::name(tensor.dtype()),
-                                     graph.context().types.print(type))));
+                         fmt::format("the tensor is {}, but the graph declares {}",
+                                     pw::name(tensor.dtype()), graph.context().types.print(type))));
   }
   return {};
 }
 
-/// Sizes that the graph is not made for would give other numbers.
+/// Sizes outside the graph's facts would give wrong numbers.
 Status check_ranges(const Graph& graph, const Symbols& symbols) {
   for (const auto& [symbol, value] : symbols) {
     const SymbolFact* fact = graph.facts.find(symbol);
     if (fact == nullptr || (value >= fact->min && value <= fact->max)) continue;
     return fail(error_in("graph " + graph.name, "PW1207",
-                         fmt::format("{} is {} here, and the graph declares it in {}", symbol,
+                         fmt::format("{} is {} here, but the graph declares it in {}", symbol,
                                      value, print_range(*fact)),
-                         "give tensors of such a size, or declare another range"));
+                         "pass tensors of a size in that range, or declare another range"));
   }
   return {};
 }
@@ -203,7 +204,7 @@ Result<GivenOutputs> run_given(const Graph& graph, cuda::Driver& driver, const G
                                Symbols symbols) {
   auto bound = PW_TRY(checked_symbols(graph, inputs, std::move(symbols)));
   PW_TRY(views_of(graph, inputs));
-  // Planned for these numbers alone.
+  // Planned for these sizes only.
   Graph own = graph;
   for (auto& [symbol, fact] : own.facts.symbols)
     if (const auto value = bound.find(symbol); value != bound.end())

@@ -86,7 +86,7 @@ Result<std::unique_ptr<StepEngine>> open_engine(const EngineList& engines, const
     EngineList strict = engines;
     std::erase_if(strict, [](const StepEngineKind& engine) { return !engine.can.strict; });
     return fail(error_in("backend " + name, "PW1406", "it has no strict mode",
-                         "leave out --strict, or take one of " + engine_names(strict)));
+                         "omit --strict, or use one of " + engine_names(strict)));
   }
   return found->open(options);
 }

@@ -192,10 +192,9 @@ std::string state_svg(const StudiedBlock& block, const std::vector<StudiedBlock:
                          at.y);
   }
   return out +
-         "</svg>\n<p class=\"quiet\">From the graph on the left, a dot a graph that some order "
-         "comes to, a line a "
-         "pass that changes it. Blue: the best order; orange: the written one. Dark dots are ends, "
-         "with their " +
+         "</svg>\n<p class=\"quiet\">The input graph is on the left. Each dot is a graph that some "
+         "order reaches; each line is a pass that changes it. Blue: the best order; orange: the "
+         "written one. Dark dots are ends, with their " +
          std::string(name_of(counted)) + ".</p>\n";
 }
 
@@ -270,9 +269,8 @@ std::string pareto_svg(const StudiedBlock& block, const std::vector<StudiedBlock
                          x.at(xs[i]), y.at(ys[i]), radius + 3);
   }
   return out +
-         "</svg>\n<p class=\"quiet\">A dot an end, larger with more orders. Blue: no other end is "
-         "better in both; "
-         "the orange ring is the written order.</p>\n";
+         "</svg>\n<p class=\"quiet\">Each dot is an end, larger if more orders reach it. Blue: no "
+         "other end is better in both. Orange ring: the written order.</p>\n";
 }
 
 // ---- tables
@@ -341,13 +339,12 @@ std::string study_page(const StudySummary& summary, const std::string& title) {
            xml_escaped(summary.suggestion) + "</pre>\n";
   if (const Table* orders = table_of(answer, "best_orders"); orders != nullptr && !orders->empty())
     out += fmt::format(
-               "<h2>Best orders</h2>\n<p class=\"quiet\">By the mean, over the graphs, of {} "
-               "against the written "
-               "order's.</p>\n",
+               "<h2>Best orders</h2>\n<p class=\"quiet\">Ranked by {} relative to the written "
+               "order, averaged over the graphs.</p>\n",
                summary.by.empty() ? "nodes" : name_of(summary.by.front())) +
            table_html(*orders);
   if (const Table* thefts = table_of(answer, "thefts"))
-    out += "<h2>Who takes whose nodes</h2>\n" +
+    out += "<h2>Rules that take each other's nodes</h2>\n" +
            (thefts->empty() ? std::string("<p>No rule takes nodes of another's matches.</p>\n")
                             : table_html(*thefts));
   out += "<h2>States and ends</h2>\n";

@@ -140,7 +140,7 @@ bool CompileCache::find(const std::string& base, const std::string& key,
       return true;
     }
   } else if (::access(path.c_str(), F_OK) != 0) {
-    return false;  // somebody removed it just now
+    return false;  // another process has just removed it
   }
   ++evicted_;
   if (base == options_.folder) ::unlink(path.c_str());

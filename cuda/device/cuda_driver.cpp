@@ -119,7 +119,7 @@ struct CudaDriver::State {
   std::map<std::string, Loaded, std::less<>> kernels;
   std::unique_ptr<LtProducts> lt;  ///< null: not searched yet, or absent
   bool looked_for_lt = false;
-  std::string lt_why;  ///< it does not start, though it is there
+  std::string lt_why;  ///< reason if it was found but does not start
 
   [[nodiscard]] const CudaFunctions& f() const { return opened.functions; }
   Status check(int code, const std::string& what) const {

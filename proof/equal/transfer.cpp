@@ -234,7 +234,7 @@ Transfer::Found Transfer::by_itself() {
       continue;
     }
     if (!in_.empty() && in_[0] != nullptr && in_[0]->kind == Spread::Kind::each &&
-        in_[0]->each == *each) {  // a view of all of it
+        in_[0]->each == *each) {  // a view of the whole value
       out.push_back(*in_[0]);
       continue;
     }

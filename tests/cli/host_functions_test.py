@@ -72,10 +72,10 @@ class HostFunctions(ProgramTest):
 
     def test_results_of_another_form_are_refused(self):
         for body, said in {
-            "x.astype('float64')": "result 0 is an array of float64, and a f32 is one of float32",
+            "x.astype('float64')": "result 0 is an array of float64, but f32 requires float32",
             "x[0]": "result 0 has the shape (3), but its type requires (2, 3)",
-            "None": "it returned nothing, and the op has 1",
-            "(x, x)": "it returned 2 results, and the op has 1",
+            "None": "it returned nothing, but the op has 1",
+            "(x, x)": "it returned 2 results, but the op has 1",
             "exit(3)": "SystemExit: 3",
         }.items():
             done = self.run_with("functions = {'mine.mix': lambda x, *_, **__: " + body + "}", code=3)
@@ -84,9 +84,9 @@ class HostFunctions(ProgramTest):
 
     def test_a_process_that_ends_is_told(self):
         done = self.run_with("import os\nfunctions = {'mine.mix': lambda *_, **__: os._exit(9)}", code=3)
-        self.assertIn("its process has ended with 9", done.stderr)
+        self.assertIn("its process exited with 9", done.stderr)
         done = self.run_with("import os\nfunctions = {'mine.mix': lambda *_, **__: os.kill(os.getpid(), 11)}", code=3)
-        self.assertIn("its process was ended by signal 11", done.stderr)
+        self.assertIn("its process was killed by signal 11", done.stderr)
 
     def test_a_file_that_does_not_load_is_refused_at_once(self):
         for text, said in {
@@ -99,7 +99,7 @@ class HostFunctions(ProgramTest):
             self.assertIn("PW1229", done.stderr)
             self.assertIn(said, done.stderr)
         done = self.pwr("run", self.file("g.fx.txt", DUMP), "--host-functions", self.path("none.py"), code=3)
-        self.assertIn("there is no such file", done.stderr)
+        self.assertIn("the file does not exist", done.stderr)
 
     def test_without_one_the_ops_are_named(self):
         done = self.pwr("run", self.file("g.fx.txt", DUMP), code=5)

@@ -207,7 +207,7 @@ class Study(ProgramTest):
         page = self.path("study.html")
         self.pwr("explore", "--study", self.whole, "--report", page)
         text = Path(page).read_text()
-        for word in ("Best orders", "Who takes whose nodes", "<svg", 'class="best"', 'class="front"'):
+        for word in ("Best orders", "Rules that take each other's nodes", "<svg", 'class="best"', 'class="front"'):
             self.assertIn(word, text)
         self.assertNotIn("<script", text)
         again = self.path("again.html")
