@@ -54,7 +54,8 @@ class TextJudge {
   }
 };
 
-/// How often the graphs contain its left side; empty if it came from no graph.
+/// Returns the number of occurrences of its left side in the graphs; empty if it came from no
+/// graph.
 std::string seen_text(const Discovery& found, const discover::Rule& rule) {
   return found.counts.windows == 0 ? "" : fmt::format("; seen {} times", rule.seen);
 }

@@ -9,7 +9,7 @@
 namespace pw {
 
 /// Starts the process and registers its functions with the context, which keeps it alive. Fails
-/// with PW1229 if `python3` or numpy is missing, or if the file does not load.
+/// with PW1229 if `python3` or numpy is missing, or if loading the file fails.
 Status give_python_functions(Context& context, const std::string& path);
 
 }  // namespace pw

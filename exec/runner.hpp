@@ -60,7 +60,7 @@ class Runner {
 
  private:
   struct Live;  ///< the state of one rank's step
-  class Call;   ///< the hook's view of it
+  class Call;   ///< the hook's view of a piece
   Runner(const StitchedGraph& stitched, const Graph& source, const Plan& plan)
       : stitched_(&stitched), source_(&source), plan_(&plan), dispatcher_(plan) {}
 

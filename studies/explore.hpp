@@ -21,7 +21,7 @@ struct ExploredSetting {
 };
 
 struct Exploration {
-  std::vector<std::string> passes;  ///< as they are called
+  std::vector<std::string> passes;  ///< display names
   std::vector<Objective> by;
   std::vector<ExploredSetting> settings;
   std::vector<std::string> left_out;  ///< settings with cyclic precedence

@@ -31,8 +31,7 @@ class Pairing {
   }
 
  private:
-  /// What must agree between two nodes apart from their operands, and the operands as values of the
-  /// second graph.
+  /// The properties that two paired nodes share, and the operands as values of the second graph.
   using Key = std::pair<std::vector<std::uint32_t>, std::vector<ValueId>>;
 
   static std::vector<std::uint32_t> shape_of(const Graph& graph, NodeId n) {

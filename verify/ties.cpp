@@ -29,8 +29,8 @@ constexpr std::size_t kMostSites = 4096;                    // of one node
 
 enum class Kind { none, element, row, rounding };
 
-/// How a node decides: by element, by row, or by rounding, which moves an element by at most one
-/// step of its dtype.
+/// The kind of a node's decision: by element, by row, or by rounding, which moves an element by at
+/// most one step of its dtype.
 Kind kind_of(const Graph& graph, NodeId node) {
   const P op = graph.op_of(node).primitive;
   const auto dtype = [&](ValueId v) { return graph.context().types[graph.type(v)].dtype; };

@@ -84,7 +84,7 @@ struct SampledRun {
   std::unique_ptr<Backend> backend;
   std::vector<Tensor> outputs;
 };
-/// Nothing if it cannot run.
+/// Runs the graph; returns nothing if it cannot run.
 std::optional<SampledRun> run_sampled(const Graph& graph, RuleCheck& report) {
   constexpr std::int64_t kTokens = 7;
   const Symbols symbols = sample_symbols(graph, kTokens);
@@ -194,7 +194,7 @@ RuleCheck check_each_graph(const RuleSet& rules, RuleId rule, const RuleCheckOpt
   return report;
 }
 
-/// Nothing if the rule cannot be written because results and operands differ in type.
+/// Returns nothing if the rule cannot be written because results and operands differ in type.
 void check_trait(const ContextPtr& context, const Op& op, const char* trait,
                  const RuleCheckOptions& options, std::vector<RuleCheck>& out) {
   LoadOptions load;

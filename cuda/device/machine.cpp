@@ -18,7 +18,7 @@ constexpr std::array<Machine, 4> kMachines{{
 
 constexpr int kWarpThreads = 32;
 constexpr int kMostRegisters = 255;         // of a thread, if the compiler did not report it
-constexpr int kRegisterUnit = 256;          // a warp gets multiples of so many
+constexpr int kRegisterUnit = 256;          // a warp gets a multiple of this number
 constexpr std::int64_t kBlockBytes = kKiB;  // of shared memory, the system's own
 constexpr int kParts = 4;                   // of a multiprocessor, each with its registers
 constexpr std::int64_t kSharedUnit = 128;

@@ -447,7 +447,7 @@ class TeamEmitter {
     return fmt::format("{0} % {1} + {0} / {1} * {2}", team.place, kMaxTeam, kMaxTeam * passes);
   }
 
-  /// What the passes do. A reduction by several groups of threads reads its data beforehand.
+  /// The work of a pass. A reduction by several groups of threads reads its data beforehand.
   enum class Part : std::uint8_t { all, reads, rest };
 
   /// Emits a thread's passes over its groups of 8 columns.

@@ -43,7 +43,7 @@ class Values {
     if (std::find(values_.begin(), values_.end(), bits) == values_.end()) values_.push_back(bits);
   }
 
-  /// As two's complement; omits values that the type cannot hold.
+  /// Adds a value in two's complement unless the type cannot hold it.
   void add_whole(std::int64_t value) {
     const int width = 8 * size_of(dtype_);
     const bool has_sign = dtype_ != DType::u8;

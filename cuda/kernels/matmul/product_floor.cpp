@@ -95,7 +95,7 @@ class FloorFinder {
     if (shape_.in_bytes == 1 || machine_.group_flops == 0) return;
     constexpr auto of_group = static_cast<double>(kGroupRows);
     const double groups = std::ceil(tile.rows / of_group);
-    const double part = tile.rows / (groups * of_group);  // of what is multiplied, at most
+    const double part = tile.rows / (groups * of_group);  // largest multiplied fraction
     add_time(
         part * machine_.multiplied_by_groups(on_one > 1 ? 2 * kFullWarps : kFullWarps * groups),
         copied + tile.rows + groups * tile.columns);
