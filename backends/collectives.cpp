@@ -285,7 +285,7 @@ Status run_collective(Collective collective, std::span<Call> ranks, RankGroup gr
   }
   if (size < 1 || group.stride < 1 || all % block != 0) {
     return fail_call(ranks[0], "PW1208",
-                     fmt::format("a group of {} ranks does not divide {}", size, all),
+                     fmt::format("a group of {} ranks does not fit {} ranks", size, all),
                      "run on a multiple of every group's ranks");
   }
   if (others != nullptr && size > 1) return Across(ranks[0], group, *others).run(collective);

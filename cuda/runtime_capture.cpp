@@ -131,7 +131,7 @@ Status Runtime::capture_step(std::int64_t size, std::int64_t query) {
 /// size serves all.
 Status Runtime::capture() {
   if (stepped_)
-    return fail(error_in("capture", "PW1255", "it follows the first step",
+    return fail(error_in("capture", "PW1255", "a step has already run",
                          "capture before the first step: capturing fixes memory and addresses"));
   std::set<std::pair<DispatchMode, std::int64_t>> known;
   for (const Capture& planned : plan_.captures) {

@@ -160,7 +160,7 @@ Status Runtime::check_due(PieceId piece) const {
   return fail(error_in(stitched_.pieces[piece].name, "PW1254",
                        !live_
                            ? "no step has begun"
-                           : fmt::format("is not the next piece, which is {}",
+                           : fmt::format("is not the next piece: next is {}",
                                          live_->next < plan_.steps.size()
                                              ? stitched_.pieces[plan_.steps[live_->next].piece].name
                                              : "none, the step has ended"),

@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 tl::unexpected<Diagnostics> refuse(const std::string& path, const std::string& why) {
-  return fail(error_in(path, "PW1230", "the folder cannot be the compile cache: " + why,
+  return fail(error_in(path, "PW1230", "cannot be the compile cache: " + why,
                        "set PWR_CACHE_DIR to a folder that you own"));
 }
 
