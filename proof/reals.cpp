@@ -383,7 +383,7 @@ Reals::Fraction Reals::float_call(const Term& term) {
     return add(multiply(number(2), inverse(add(one, e))), one, -1);
   }
   if (op == "rsqrt") return inverse(function("sqrt", {intern(x[0])}));
-  if (op == "remainder") {  // operands a period apart have equal results
+  if (op == "remainder") {  // operands that differ by a period give equal results
     for (const int sign : {1, -1})
       for (Fraction less = add(x[0], x[1], -sign);
            x[1].over.size() == 1 && less.over.size() < x[0].over.size();

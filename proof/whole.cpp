@@ -400,7 +400,7 @@ Reals::Fraction Reals::whole_division(const Term& term) {
   const bool one = constant(b) == 1;
   std::string op = term.name;
   if (one) return op == "div" ? wrapped(a, term.dtype) : number(0);
-  if (op == "remainder") {  // operands a period apart have equal results
+  if (op == "remainder") {  // operands that differ by a period give equal results
     for (const int sign : {1, -1})
       for (Fraction less = add(a, b, -sign); b.over.size() == 1 && less.over.size() < a.over.size();
            less = add(a, b, -sign))
