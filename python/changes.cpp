@@ -1,5 +1,5 @@
 // Describes what a pipeline did to a graph, so that another graph of the same calls can be changed
-// alike.
+// in the same way.
 #include <string>
 #include <utility>
 #include <variant>
@@ -15,14 +15,14 @@ namespace py = pybind11;
 namespace pw::python {
 namespace {
 
-/// An attribute of a call of torch's: dims are numbers. Error PW1411 for a symbolic one.
+/// An attribute of a torch call: dims are numbers. Fails with PW1411 for a symbolic dim.
 struct AttributeObject {
   const Context& context;
 
   [[nodiscard]] std::int64_t number(DimId dim) const {
     if (const auto value = context.dims.evaluate(dim, {})) return *value;
     throw mistake("PW1411", "an attribute of a new call is the symbolic dim " +
-                                context.dims.print(dim) + ", which no call of torch can be given");
+                                context.dims.print(dim) + ", which torch calls cannot take");
   }
   py::object operator()(None) const { return py::none(); }
   py::object operator()(DimId dim) const { return py::cast(number(dim)); }
@@ -38,8 +38,8 @@ struct AttributeObject {
   }
 };
 
-/// Two versions of a graph whose nodes have the same ids: the later one was copied of the other,
-/// and rewritten.
+/// Two versions of a graph whose nodes have the same ids: the later one is a rewritten copy of the
+/// other.
 class Changes {
  public:
   Changes(const Graph& before, const Graph& after) : before_(before), after_(after) {}
@@ -65,13 +65,13 @@ class Changes {
 
  private:
   [[nodiscard]] bool is_new(NodeId n) const { return n.index >= before_.node_bound(); }
-  /// Of a value that was there before: its name then; of another a name that no value has.
+  /// Returns the former name of a value that existed before; otherwise a name that no value has.
   [[nodiscard]] std::string reference(ValueId v) const {
     if (v.index < before_.value_bound()) return std::string(before_.value_name(v));
     return fmt::format("#{}", v.index);
   }
 
-  /// (op, operands, attributes, results as (reference, the name it took over)).
+  /// (op, operands, attributes, results as (reference, name taken over)).
   [[nodiscard]] py::tuple call(NodeId n) const {
     py::list operands, results;
     for (ValueId v : after_.operands(n))
@@ -88,7 +88,7 @@ class Changes {
     return py::make_tuple(after_.op_of(n).name, operands, attributes, results);
   }
 
-  /// (the user's first result, what it read, what it reads), for each operand that is another.
+  /// (the user's first result, old operand, new operand), for each operand that changed.
   void tell_moved(NodeId n, py::list& out) const {
     const std::string user = reference(after_.result(n));
     if (after_.op(n) != before_.op(n) || after_.attributes(n) != before_.attributes(n))
@@ -99,7 +99,7 @@ class Changes {
                                   reference(after_.operand(n, i))));
   }
 
-  /// (what was returned, what is returned), for each output that is another.
+  /// (old output, new output), for each output that changed.
   [[nodiscard]] py::list outputs() const {
     py::list out;
     for (std::size_t i = 0; i < after_.outputs().size(); ++i)
@@ -118,14 +118,13 @@ void add_changes(py::module_& module) {
       "changes",
       [](const PyGraph& before, const PyGraph& after) {
         if (before.context != after.context || after.graph.node_bound() < before.graph.node_bound())
-          throw mistake("PW1412", "the second graph is not the first one rewritten");
+          throw mistake("PW1412", "the second graph is not a rewritten version of the first");
         return Changes(before.graph, after.graph).told();
       },
       py::arg("before"), py::arg("after"),
-      "what a run did, by Run.before() and Run.graph: `made` (op, operands, attributes, results "
-      "with "
-      "the names they took over), in order; `moved` (user, what it read, what it reads); `outputs` "
-      "(before, after); `gone`, values by the names they had");
+      "Returns what a run changed between Run.before() and Run.graph: `made` (op, operands, "
+      "attributes, results with the names they took over), in order; `moved` (user, old operand, "
+      "new operand); `outputs` (before, after); `gone`, the former names of removed values.");
 }
 
 }  // namespace pw::python

@@ -121,9 +121,9 @@ py::object equal_call(const PyGraph& single, const std::vector<const PyGraph*>& 
           .print("json"));
 }
 
-/// All files are tested before one that cannot be is an error.
+/// Tests all files, then raises the errors of those that cannot be loaded.
 py::object test(const TestRequest& request, const std::string& junit_path, const py::object& log) {
-  const ContextPtr context = std::make_shared<Context>();  // no place is of it
+  const ContextPtr context = std::make_shared<Context>();  // it has no location
   std::vector<ErrorItem> mistakes;
   const UnloadedDone unloaded = [&](const Diagnostics& diagnostics, const ContextPtr& of) {
     const PiecewiseError error(diagnostics, of->sources);
@@ -139,7 +139,7 @@ py::object test(const TestRequest& request, const std::string& junit_path, const
   return rows(test_table(outcome.report));
 }
 
-/// The files that were laid out otherwise.
+/// Returns the files whose format changed.
 Texts format_files(const Texts& files, bool check_only) {
   Texts changed;
   for (const std::string& path : files) {
@@ -317,7 +317,7 @@ py::object reduce_call(const PyGraph& graph, const PyRules& rules, const Texts& 
       to_json(reduce_answer(need(graph.context, reduce(graph.graph, loaded, request, told)))));
 }
 
-/// The space that explore and study have in common.
+/// Builds the space of explore or study from their common options.
 ExploreRequest take_space(Given& given, const ContextPtr& context, const std::string& pipeline) {
   ExploreRequest out;
   out.pipeline = pipeline;
@@ -356,7 +356,7 @@ py::object explore_call(const PyGraph& graph, const PyRules& rules, const Texts&
 py::dict study_call(const std::vector<std::pair<std::string, PyGraph>>& graphs,
                     const PyRules& rules, const Texts& params, const std::string& pipeline,
                     const std::string& file, const py::dict& options, const py::object& log) {
-  if (graphs.empty()) throw mistake("PW1460", "a study needs a graph");
+  if (graphs.empty()) throw mistake("PW1460", "a study needs at least one graph");
   const PyGraph& first = graphs.front().second;
   StudyRequest request;
   request.file = file;
@@ -372,7 +372,7 @@ py::dict study_call(const std::vector<std::pair<std::string, PyGraph>>& graphs,
   std::vector<StudyGraph> all;
   for (const auto& [name, graph] : graphs) {
     if (graph.context != first.context)
-      throw mistake("PW1412", "the graphs are of different sessions");
+      throw mistake("PW1412", "the graphs belong to different sessions");
     all.push_back({name, graph.graph});
   }
   const LoadedRules loaded = loaded_rules(rules, params, told, &first);
@@ -399,7 +399,7 @@ py::object extract_call(const Texts& files, const py::dict& options) {
 
 py::dict compare(const PyGraph& before, const PyGraph& after, bool fold) {
   if (before.context != after.context)
-    throw mistake("PW1412", "the graphs are of different sessions");
+    throw mistake("PW1412", "the graphs belong to different sessions");
   const GraphDiff diff = compare_graphs(before.graph, after.graph, fold);
   py::dict out;
   out["rows"] = rows(change_table(diff));
@@ -410,7 +410,7 @@ py::dict compare(const PyGraph& before, const PyGraph& after, bool fold) {
   return out;
 }
 
-/// Of the user's compile cache.
+/// Commands on the user's compile cache.
 template <class T>
 T need_cache(Result<T> result) {
   return need(std::make_shared<Context>(), std::move(result));
@@ -426,7 +426,7 @@ void add_rule_commands(py::module_& module) {
              "see piecewise.explain");
   module.def(
       "code_meaning", [](const std::string& code) { return std::string(code_meaning(code)); },
-      py::arg("code"), "what a code N01 … means; empty for another word");
+      py::arg("code"), "Returns the meaning of a code such as N01; empty for any other word.");
   module.def("match", &match, py::arg("graph"), py::arg("pattern"), py::arg("files"),
              py::arg("params"), "see piecewise.match");
   module.def("verify", &verify_call, py::arg("rules"), py::arg("params"), py::arg("only"),

@@ -34,7 +34,7 @@ namespace {
 
 using Address = std::uintptr_t;
 
-/// Tensors over an engine's own memory, by a callable of (address, dtype, extents).
+/// Tensors over an engine's memory, made by a callable of (address, dtype, extents).
 HostArrays arrays_by(const py::object& over) {
   const std::shared_ptr<py::object> held(new py::object(over), [](py::object* f) {
     const py::gil_scoped_acquire holding;
@@ -53,7 +53,7 @@ HostArrays arrays_by(const py::object& over) {
           true};
 }
 
-/// A copy in a context of its own: others may intern in the graph's while it runs.
+/// A copy in a separate context: others may intern in the graph's context while it runs.
 Graph in_own_context(const Graph& graph) {
   Graph out(fork(graph.context()), graph.name);
   out.facts = graph.facts;
@@ -79,14 +79,14 @@ Graph in_own_context(const Graph& graph) {
   return out;
 }
 
-/// What one call runs on: symbols, and the views of inputs and outputs that they give.
+/// The data of one call: symbols, and the resulting views of inputs and outputs.
 struct CallFrame {
   Step step;
   RunContext context;
   std::vector<TensorView> inputs, outputs;
 };
 
-/// Frames of calls that have ended, for those that begin.
+/// Frames of completed calls, for reuse by new calls.
 class FramePool {
  public:
   /// Returns the last frame with these symbols, or null.
@@ -112,7 +112,7 @@ class FramePool {
   std::vector<std::unique_ptr<CallFrame>> free_;
 };
 
-/// A frame that goes back to its pool.
+/// A frame that returns to its pool on destruction.
 class LentFrame {
  public:
   LentFrame(FramePool& pool, std::unique_ptr<CallFrame> frame)
@@ -127,12 +127,12 @@ class LentFrame {
   std::unique_ptr<CallFrame> frame_;
 };
 
-/// One state of the weights: the values cached for it, and the checksums.
+/// One state of the weights: its cached values and checksums.
 class Frozen {
  public:
   explicit Frozen(const cpu::FrozenSlots& slots, std::vector<std::size_t> weights)
       : kept(slots), unsummed_(std::move(weights)) {}
-  /// After a change of some.
+  /// Constructs the state after a change of some weights.
   Frozen(Frozen& before, const cpu::FrozenSlots& slots, const std::vector<std::size_t>& changed)
       : kept(before.kept, slots, changed), unsummed_(changed) {
     const std::lock_guard<std::mutex> lock(before.mutex_);
@@ -140,8 +140,8 @@ class Frozen {
     unsummed_.insert(unsummed_.end(), before.unsummed_.begin(), before.unsummed_.end());
   }
 
-  /// The first of `watched`, and of the pieces whose turn it is, that holds something else than at
-  /// the first call.
+  /// Returns the first of `watched`, and of the pieces due for a check, whose contents changed
+  /// since the first call.
   std::optional<std::size_t> other(std::span<const TensorView> inputs,
                                    const std::vector<std::size_t>& watched) {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -160,8 +160,8 @@ class Frozen {
   Checksums sums_;
 };
 
-/// A graph and what runs it. Nothing of it changes after its construction but the pool, whose
-/// frames each call has for itself; so calls may be in several threads, and within each other.
+/// A graph and its engine. After construction only the pool changes, and each call has its own
+/// frame; so calls may run in several threads, and may be nested.
 class Compiled {
  public:
   Compiled(const PyGraph& g, const std::string& backend, const EngineOptions& options,
@@ -178,7 +178,7 @@ class Compiled {
 
   [[nodiscard]] std::vector<std::string> summary() const { return engine_->whole().summary(); }
 
-  /// Which inputs are weights.
+  /// Returns the indices of inputs that are weights.
   [[nodiscard]] std::vector<std::size_t> weights() const {
     std::vector<std::size_t> out;
     for (std::size_t i = 0; i < graph_.inputs().size(); ++i)
@@ -186,7 +186,7 @@ class Compiled {
     return out;
   }
 
-  /// By output, in order.
+  /// Returns the extents of each output, in order.
   std::vector<Extents> extents(const Symbols& symbols) {
     const LentFrame frame = frame_of(symbols);
     std::vector<Extents> out;
@@ -194,7 +194,7 @@ class Compiled {
     return out;
   }
 
-  /// For weights of which nothing is known, or of which some have changed.
+  /// Freezes new weights, or those of `before` of which some changed.
   [[nodiscard]] std::shared_ptr<Frozen> freeze_weights(
       Frozen* before, const std::vector<std::size_t>& changed) const {
     if (slots_ == nullptr) throw mistake("PW1406", "the graph was compiled without `frozen`");
@@ -231,17 +231,17 @@ class Compiled {
     slots_ = cpu->freeze();
   }
 
-  /// PW1227 for a weight that holds something else although nobody said so.
+  /// Fails with PW1227 if the contents of a weight changed without a counted write.
   void check_written(Frozen& frozen, const std::vector<TensorView>& inputs,
                      const std::vector<std::size_t>& watched) const {
     const auto other = frozen.other(inputs, watched);
     if (!other) return;
     throw mistake(
         "PW1227",
-        fmt::format("weight `{}` was written in a way that PyTorch does not count, through .data, "
-                    "NumPy or a pointer: earlier results may be of what it held before",
+        fmt::format("weight `{}` was written in a way that PyTorch does not count (.data, NumPy or "
+                    "a pointer), so earlier results may have used its old contents",
                     graph_.value_name(graph_.inputs()[*other])),
-        "write it in place under torch.no_grad(); it is read anew now, and calls go on with it");
+        "write it in place under torch.no_grad(); further calls use its current contents");
   }
 
   LentFrame frame_of(const Symbols& symbols) {
@@ -277,7 +277,7 @@ class Compiled {
   static void place(std::vector<TensorView>& views, const std::vector<Address>& addresses,
                     std::string_view what) {
     if (views.size() != addresses.size())
-      throw mistake("PW1411", fmt::format("the graph has {} {}, and {} are given", views.size(),
+      throw mistake("PW1411", fmt::format("the graph has {} {}, but {} were passed", views.size(),
                                           what, addresses.size()));
     for (std::size_t i = 0; i < views.size(); ++i)
       views[i].data = reinterpret_cast<std::byte*>(addresses[i]);
@@ -298,19 +298,19 @@ void add_compiled(py::module_& module) {
       "lend_blas",
       [](const std::string& library) { need(std::make_shared<Context>(), lend_blas(library)); },
       py::arg("library"),
-      "products go to sgemm_ and dgemm_ of this library, which is loaded already");
+      "Runs matmuls with sgemm_ and dgemm_ of this library, which must be loaded already.");
   module.def(
       "lend_torch",
       [](const std::string& library) { need(std::make_shared<Context>(), lend_torch(library)); },
       py::arg("library"),
-      "products and convolutions go to this libtorch_cpu, which is loaded already");
+      "Runs matmuls and convolutions with this libtorch_cpu, which must be loaded already.");
   module.def(
       "use_threads",
       [](std::int64_t most, const std::string& openmp) {
         use_threads(most, openmp.empty() ? TeamRunner() : openmp_threads(openmp));
       },
       py::arg("most"), py::arg("openmp") = "",
-      "at most so many threads, those of an OpenMP runtime that is loaded already, or its own");
+      "Limits the number of threads; they are those of a loaded OpenMP runtime, or its own.");
   py::class_<Frozen, std::shared_ptr<Frozen>>(module, "Frozen",
                                               "Snapshot of the weights of a compiled graph.");
   py::class_<Compiled>(module, "Compiled",
@@ -323,19 +323,21 @@ void add_compiled(py::module_& module) {
            }),
            py::arg("graph"), py::arg("backend"), py::arg("functions"), py::arg("over"),
            py::arg("frozen") = false)
-      .def_property_readonly("summary", &Compiled::summary, "what the backend made of it, in lines")
-      .def_property_readonly("weights", &Compiled::weights, "which inputs are weights, by number")
+      .def_property_readonly("summary", &Compiled::summary,
+                             "a summary of the compiled graph, as lines")
+      .def_property_readonly("weights", &Compiled::weights,
+                             "the indices of inputs that are weights")
       .def("extents", &Compiled::extents, py::arg("symbols"),
-           "the extents of each output at these values of symbols")
+           "Returns the extents of each output for these values of symbols.")
       .def("freeze", &Compiled::freeze_weights, py::arg("before") = nullptr,
            py::arg("changed") = std::vector<std::size_t>(),
-           "what run() keeps of weights from now on; `before`: of the same weights, but for those "
-           "that have changed")
+           "Returns a snapshot of the weights for run(); `before` is a snapshot of the same "
+           "weights, of which those of `changed` have changed.")
       .def("run", &Compiled::run, py::arg("inputs"), py::arg("outputs"), py::arg("symbols"),
            py::arg("frozen") = nullptr, py::arg("watched") = std::vector<std::size_t>(),
-           "runs on row-major tensors at these addresses, of the dtypes and extents of the graph's "
-           "types: nothing here can check them. Of frozen weights: what is kept of them, and those "
-           "whose contents are compared with what they were");
+           "Runs on row-major tensors at these addresses. They must have the dtypes and extents of "
+           "the graph's types, which cannot be checked here. `frozen` is a snapshot of the "
+           "weights; the contents of those in `watched` are compared with it.");
 }
 
 }  // namespace pw::python

@@ -47,7 +47,7 @@ struct Kind {
   std::uint8_t code, bits;
 };
 
-/// Those that hold a dtype; the first is its own.
+/// The kinds that can hold a dtype; the first is its own.
 std::vector<Kind> kinds_of(DType dtype) {
   switch (dtype) {
     case DType::b8: return {{kBool, 8}};
@@ -78,7 +78,7 @@ void check_type(DlType type, DType dtype, const std::string& what) {
   for (const Kind& kind : kinds)
     if (kind.code == type.code && kind.bits == type.bits && type.lanes == 1) return;
   throw mistake("PW1411",
-                fmt::format("{} is a {}, which is a tensor of {}; given is one of {}", what,
+                fmt::format("{} is a {}, which needs a tensor of {}, not of {}", what,
                             name(dtype), shown({kinds[0].code, kinds[0].bits, 1}), shown(type)));
 }
 
@@ -91,7 +91,7 @@ std::vector<std::int64_t> strides_of(const DlTensor& tensor, const Extents& exte
   return out;
 }
 
-/// Copies from dimension `dim` on; `to` moves on by what was written.
+/// Copies from dimension `dim` on, and advances `to` by the bytes written.
 void copy_from(const std::byte* from, std::byte*& to, const Extents& extents,
                const std::vector<std::int64_t>& strides, std::size_t dim, std::int64_t bytes) {
   if (dim == extents.size()) {
@@ -109,7 +109,7 @@ void check_device(const py::handle& given, const std::string& what) {
   if (type != kCpu && type != kPinned)
     throw mistake(
         "PW1411",
-        fmt::format("{} is in the memory of a device (DLPack type {}); give a copy in CPU memory",
+        fmt::format("{} is in the memory of a device (DLPack type {}); pass a copy in CPU memory",
                     what, type));
 }
 
@@ -119,7 +119,7 @@ Tensor tensor_of_dlpack(const py::handle& given, DType dtype, const std::string&
   check_device(given, what);
   const py::object capsule = given.attr("__dlpack__")();  // its destructor ends the export
   if (PyCapsule_IsValid(capsule.ptr(), "dltensor") == 0)
-    throw mistake("PW1411", what + ": its __dlpack__() gave no capsule called dltensor");
+    throw mistake("PW1411", what + ": its __dlpack__() did not return a capsule named dltensor");
   const auto& tensor =
       *static_cast<const DlTensor*>(PyCapsule_GetPointer(capsule.ptr(), "dltensor"));
   check_type(tensor.type, dtype, what);

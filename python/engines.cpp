@@ -17,7 +17,7 @@ namespace py = pybind11;
 namespace pw::python {
 namespace {
 
-/// A piece compiled by a function of Python: called once a step with an array for each input.
+/// A piece compiled by a Python function: called once per step with an array for each input.
 class PyExecutable final : public Executable {
  public:
   PyExecutable(std::string name, const Graph& graph, py::object function)
@@ -37,7 +37,7 @@ class PyExecutable final : public Executable {
       const std::string output(graph_.value_name(graph_.outputs()[i]));
       const Tensor tensor = tensor_of(results[i], outputs[i].dtype, "output " + output);
       if (tensor.extents() != outputs[i].extents)
-        return refused(fmt::format("output {} is [{}] and the array is [{}]", output,
+        return refused(fmt::format("output {} is [{}], but the array is [{}]", output,
                                    fmt::join(outputs[i].extents, ", "),
                                    fmt::join(tensor.extents(), ", ")));
       std::memcpy(outputs[i].data, tensor.data(), outputs[i].bytes());
@@ -48,7 +48,7 @@ class PyExecutable final : public Executable {
  private:
   [[nodiscard]] tl::unexpected<Diagnostics> refused(std::string why) const {
     return fail(error_in("backend " + name_, "PW1414", std::move(why),
-                         "a piece's function returns an array for each output, in order"));
+                         "the function of a piece must return an array for each output, in order"));
   }
 
   std::string name_;
@@ -86,7 +86,7 @@ class PyHook final : public PieceHook {
   py::object hook_;
 };
 
-/// What a call fails with is raised where it was made.
+/// Raises the error of a failed call in the caller.
 template <class T>
 T given(Result<T> result) {
   if (!result) throw PiecewiseError(result.error(), SourceMap());
@@ -127,7 +127,7 @@ py::object python_of(const Attribute& value, const Context& context) {
       value);
 }
 
-/// True, false, a number, a string, or none where the function cannot tell.
+/// Converts a bool, a number, a string, or None, which means unknown.
 Attribute attribute_of(const py::object& value, const std::string& name) {
   if (value.is_none()) return None{};
   if (py::isinstance<py::bool_>(value)) return value.cast<bool>();
@@ -135,7 +135,7 @@ Attribute attribute_of(const py::object& value, const std::string& name) {
   if (py::isinstance<py::float_>(value)) return value.cast<double>();
   if (py::isinstance<py::str>(value)) return value.cast<std::string>();
   throw py::type_error("extern " + name + " returned " + py::repr(value).cast<std::string>() +
-                       ", and may return a bool, a number, a string or None");
+                       ", but must return a bool, a number, a string or None");
 }
 
 AttributeKind kind_of(const std::string& text) {
@@ -178,14 +178,15 @@ std::unique_ptr<PieceHook> hook_of_python(const py::object& hook) {
 void add_engines(py::module_& module) {
   py::class_<PieceCall>(module, "PieceCall",
                         "A piece of a step that is about to run, or has just run, on one rank. "
-                        "Lives as long as the call of the hook.")
+                        "Valid only during the call of the hook.")
       .def_property_readonly(
-          "piece", [](const PieceCall& c) { return c.piece().name; }, "Its name: piece_3.")
-      .def_property_readonly("rank", &PieceCall::rank, "Of this process, from 0.")
+          "piece", [](const PieceCall& c) { return c.piece().name; }, "Its name, such as piece_3.")
+      .def_property_readonly("rank", &PieceCall::rank, "The rank of this process, from 0.")
       .def_property_readonly("sequences", &sequences_of,
                              "The step: a dict of id, past and new for each sequence.")
-      .def_property_readonly("inputs", &PieceCall::inputs, "Names of what the piece reads.")
-      .def_property_readonly("outputs", &PieceCall::outputs, "Names of what it writes.")
+      .def_property_readonly("inputs", &PieceCall::inputs,
+                             "Names of the values that the piece reads.")
+      .def_property_readonly("outputs", &PieceCall::outputs, "Names of the values that it writes.")
       .def(
           "names_of",
           [](const PieceCall& c, const std::string& op) {
@@ -194,14 +195,15 @@ void add_engines(py::module_& module) {
             return out;
           },
           py::arg("op"),
-          "The operands and results of the piece's first op of that name, by their names in the "
-          "op's signature: {'q': 'q_3', 'k': …}; empty where it has none.")
+          "The operands and results of the piece's first op with that name, by their names in the "
+          "op's signature: {'q': 'q_3', 'k': …}; empty if it has no such op.")
       .def(
           "read",
           [](PieceCall& c, const std::string& value) {
             return numpy_of(given(c.read(value)).view());
           },
-          py::arg("value"), "A copy of a tensor's valid rows. Error PW1216 for another name.")
+          py::arg("value"),
+          "Returns a copy of a tensor's valid rows. Raises PW1216 for an unknown name.")
       .def(
           "write",
           [](PieceCall& c, const std::string& value, const py::object& array) {
@@ -209,8 +211,8 @@ void add_engines(py::module_& module) {
             given(c.write(value, tensor_of(array, dtype, value).view()));
           },
           py::arg("value"), py::arg("array"),
-          "Other contents for the valid rows of what a piece made. Error PW1216 for the graph's "
-          "own inputs, and for another shape.");
+          "Replaces the valid rows of a tensor that a piece computed. Raises PW1216 for the "
+          "graph's inputs, and for a different shape.");
   module.def("bind_extern", &bind_extern, py::arg("session"), py::arg("name"), py::arg("kinds"),
              py::arg("function"), "see Session.bind_extern");
 }

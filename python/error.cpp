@@ -11,7 +11,7 @@ namespace py = pybind11;
 namespace pw::python {
 namespace {
 
-/// Of "model.json at /nodes/3": the file; empty where the place is in none.
+/// Returns the file of a place such as "model.json at /nodes/3"; empty if it is in no file.
 std::string file_of(const Diagnostic& diagnostic) {
   const std::string file = diagnostic.place.substr(0, diagnostic.place.find(" at /"));
   std::error_code ignored;
@@ -63,7 +63,7 @@ py::dict dict_of(const ErrorItem& item) {
 
 constexpr const char* kFields[] = {"code", "message", "file", "line", "column", "place", "hint"};
 
-/// The first error is what the exception is about; notes and warnings may stand before it.
+/// The exception describes the first error; notes and warnings may precede it.
 const ErrorItem* first_error(const std::vector<ErrorItem>& items) {
   const auto found = std::find_if(items.begin(), items.end(),
                                   [](const ErrorItem& item) { return item.severity == "error"; });
@@ -124,7 +124,7 @@ Log log_to(const py::object& callable, const ContextPtr& context) {
 LoadedRules loaded_rules(const PyRules& rules, const std::vector<std::string>& definitions,
                          const Log& log, const PyGraph* of, bool believe) {
   if (of != nullptr && of->context != rules.context)
-    throw mistake("PW1412", "the graph and the rules are of different sessions");
+    throw mistake("PW1412", "the graph and the rules belong to different sessions");
   RuleSource source;
   source.loaded = rules.set;
   source.definitions = definitions;

@@ -1,5 +1,5 @@
-// A graph of torch.fx, told node by node, as the importer takes it. What is asked of every node is
-// read here; what Python knows better, once for each object.
+// Feeds a torch.fx graph to the importer node by node. Attributes of every node are read here; for
+// facts that Python determines more easily, Python is called once for each object.
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,7 +20,7 @@ namespace py = pybind11;
 namespace pw::python {
 namespace {
 
-/// Makes arguments of torch's calls expressions of the importer.
+/// Converts arguments of torch calls to expressions of the importer.
 class ExprMaker {
  public:
   using Made = fx::Expr;
@@ -95,7 +95,7 @@ class ExprMaker {
   Span span_;
 };
 
-/// path:line of the innermost frame of a stack as torch writes it; empty: it has none.
+/// Returns path:line of the innermost frame of a stack printed by torch; empty if there is none.
 std::string place_of(std::string_view stack) {
   constexpr std::string_view kFile = "File \"", kLine = "\", line ";
   std::size_t file = stack.rfind('F');  // before the text, a few words from its end
@@ -190,7 +190,7 @@ class FxGraph {
     if (target != "operator.getitem" && !statement.type.starts_with("Sym(")) ++ops_;
     function_.statements.push_back(std::move(statement));
   }
-  /// Returns the values that are neither parts of others' results nor numbers.
+  /// Returns the values that are neither parts of other results nor numbers.
   [[nodiscard]] std::int64_t ops() const { return ops_; }
   [[nodiscard]] std::string text() const {
     KeyText out;
@@ -219,7 +219,7 @@ class FxGraph {
   }
 
  private:
-  /// A number of a tensor's shape, where no symbol is in it.
+  /// A number of a tensor's shape, if it contains no symbol.
   static bool is_known_number(std::string_view target, const py::handle& value) {
     return target.starts_with("torch.ops.aten.sym_") &&
            (PyBool_Check(value.ptr()) || PyLong_CheckExact(value.ptr()));
@@ -241,7 +241,7 @@ class FxGraph {
 }  // namespace
 
 void add_fx_graph(py::module_& module) {
-  py::class_<Ref>(module, "Ref", "A value of a graph, or a name of torch's, among arguments.")
+  py::class_<Ref>(module, "Ref", "A graph value or a torch name in an argument.")
       .def(py::init<std::string>(), py::arg("name"))
       .def("__repr__", [](const Ref& ref) { return "Ref(" + ref.name + ")"; });
   py::class_<FxGraph>(module, "FxGraph", "A torch.fx graph, imported node by node.")
@@ -250,18 +250,19 @@ void add_fx_graph(py::module_& module) {
            "`torch` has `node`, `tensor`, `strided`, `dtypes`, target(), leaf(), type() and "
            "purity()")
       .def("symbol", &FxGraph::symbol, py::arg("name"), py::arg("least"), py::arg("most"),
-           py::arg("multiple") = 1, "a symbol of shapes: its range, and what it is a multiple of")
+           py::arg("multiple") = 1, "Adds a shape symbol with its range and known divisor.")
       .def("equal", &FxGraph::equal, py::arg("a"), py::arg("b"),
-           "two sizes, as torch prints them, that are equal wherever the graph is called")
+           "Adds two sizes, as torch prints them, that are equal in every call of the graph.")
       .def("schema", &FxGraph::schema, py::arg("target"), py::arg("line"),
-           "the schema of an op, as torch prints it")
+           "Adds the schema of an op, as torch prints it.")
       .def("input", &FxGraph::input, py::arg("name"), py::arg("type"), py::arg("kind"),
-           "the next input: its type in torch's notation; a weight, buffer, input or scalar")
-      .def("call", &FxGraph::call, py::arg("node"), "the next node, which calls a function")
-      .def_property_readonly("ops", &FxGraph::ops, "calls so far, without parts and numbers")
-      .def("text", &FxGraph::text, "all that was told: equal where graphs are")
+           "Adds the next input: its type in torch's notation; a weight, buffer, input or scalar.")
+      .def("call", &FxGraph::call, py::arg("node"), "Adds the next node, which calls a function.")
+      .def_property_readonly("ops", &FxGraph::ops,
+                             "the number of calls so far, without parts and numbers")
+      .def("text", &FxGraph::text, "Returns a text that is equal for equal graphs.")
       .def("convert", &FxGraph::convert, py::arg("outputs"),
-           "the graph, and what its import says of it");
+           "Returns the graph, with the messages of its import.");
 }
 
 }  // namespace pw::python

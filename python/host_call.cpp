@@ -53,10 +53,10 @@ class PythonCall {
 
  private:
   std::string what_of_operand(std::size_t i) const {
-    return "operand " + std::to_string(i) + " of " + call_.op + ", as it is written,";
+    return "operand " + std::to_string(i) + " of " + call_.op + ", which the op writes,";
   }
 
-  /// The same tensor twice is one array.
+  /// A tensor that is passed twice becomes one array.
   void pass_operands() {
     std::map<std::tuple<const void*, DType, Extents>, py::object> known;
     for (const auto& operand : call_.operands) {
@@ -106,8 +106,9 @@ class PythonCall {
       results = py::list(returned);
     if (results.size() != call_.results.size())
       throw mistake("PW1214", "the function of " + call_.op + " returned " +
-                                  (returned.is_none() ? "nothing" : "another number of results") +
-                                  ", and the op has " + std::to_string(call_.results.size()));
+                                  (returned.is_none() ? "nothing"
+                                                      : "a different number of results") +
+                                  ", but the op has " + std::to_string(call_.results.size()));
     for (std::size_t i = 0; i < results.size(); ++i) {
       if (call_.results[i].data == nullptr) continue;
       arrays_.keep(results[i], call_.results[i], "result " + std::to_string(i) + " of " + call_.op);
@@ -127,7 +128,7 @@ void call_python(const HostCall& call, const py::object& function, const HostArr
 
 HostFunction host_function_of(py::object function, HostArrays arrays,
                               std::shared_ptr<std::exception_ptr> raised) {
-  // Copied and destroyed with graphs, wherever these are.
+  // Graphs may be copied and destroyed without the GIL.
   const std::shared_ptr<py::object> held(new py::object(std::move(function)), [](py::object* f) {
     const py::gil_scoped_acquire holding;
     delete f;

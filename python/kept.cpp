@@ -18,7 +18,7 @@ namespace py = pybind11;
 namespace pw::python {
 namespace {
 
-/// Of this module's file: what another build makes is not what this one would.
+/// Identifies this module's file: another build may produce different contents.
 std::string module_identity() {
   Dl_info info{};
   if (::dladdr(reinterpret_cast<void*>(&module_identity), &info) == 0 || info.dli_fname == nullptr)
@@ -26,7 +26,7 @@ std::string module_identity() {
   return file_stamp(info.dli_fname);
 }
 
-/// Of the parts, this build, its library, and every rule that the session has loaded.
+/// Returns a digest of the parts, this build, its library, and all rules of the session.
 std::string key_of(const Context& context, const std::vector<std::string>& parts) {
   static const std::string build = module_identity(), library = library_digest();
   KeyParts key;
@@ -58,14 +58,15 @@ py::bytes keep(const ContextPtr& context, const std::string& kind,
 void add_kept(py::class_<Context, ContextPtr>& session) {
   session.def(
       "keep", &keep, py::arg("kind"), py::arg("parts"), py::arg("make"),
-      "the bytes that the compile cache has of these parts, this build and the rules loaded "
-      "so far; else what `make` returns, which it keeps");
+      "Returns the cached bytes for these parts, this build and the rules loaded so far; if "
+      "there are none, calls `make` and caches its result.");
   session.def(
       "digest",
       [](const ContextPtr& context, const std::vector<std::string>& parts) {
         return key_of(*context, parts);
       },
-      py::arg("parts"), "SHA-256 of these parts, this build and the rules loaded so far");
+      py::arg("parts"),
+      "Returns the SHA-256 of these parts, this build and the rules loaded so far.");
 }
 
 }  // namespace pw::python

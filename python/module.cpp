@@ -1,5 +1,5 @@
-// The extension module _piecewise: graphs, rules, pipelines, pictures. Thin: every function is one
-// call of the library.
+// The extension module _piecewise: graphs, rules, pipelines, pictures. It is thin: every function
+// is one call of the library.
 #include "python/module.hpp"
 
 #include <optional>
@@ -37,7 +37,7 @@ struct PyRun {
   Env params;
 };
 
-/// `symbols` as the command line writes them: n=arg0_1.0,arg6_1.0.
+/// `symbols` are written as on the command line: n=arg0_1.0,arg6_1.0.
 PyGraph load_text(const ContextPtr& context, const std::string& text, const std::string& name,
                   const std::vector<std::string>& symbols) {
   GraphSource source;
@@ -56,7 +56,7 @@ py::dict pass_row(const PassStats& pass) {
   return row;
 }
 
-/// What is proved of its rewrites.
+/// Returns the proofs of its rewrites.
 py::dict proofs_of(const PyRun& run, const py::object& log) {
   const Graph& before = run.versions.front().graph;
   const SymbolFact tokens = declared_tokens(before);
@@ -74,7 +74,7 @@ py::dict proofs_of(const PyRun& run, const py::object& log) {
 PyRun run(const PyGraph& input, const PyRules& rules, const std::string& pipeline,
           const std::map<std::string, std::string>& params) {
   if (input.context != rules.context)
-    throw mistake("PW1412", "the graph and the rules are of different sessions");
+    throw mistake("PW1412", "the graph and the rules belong to different sessions");
   Env env = need(rules.context, bind_params(*rules.set, {params.begin(), params.end()}));
   PyRun out{rules.context, rules.set, {}, {}, pipeline, env};
   Graph graph = input.graph;
@@ -94,15 +94,15 @@ VizInput viz_input(const PyRun& run) {
   return input;
 }
 
-/// `version`: what it changed is marked; without one, what all passes changed.
+/// Marks the changes of `version`; without it, those of all passes.
 std::string draw(const ContextPtr& context, VizInput input, const std::string& format,
                  const std::string& collapse, bool split_too, const std::string& view = "auto",
                  std::optional<std::size_t> version = std::nullopt) {
   std::optional<Collapse> how = collapse_named(collapse);
-  if (!how) throw mistake("PW1413", "collapse is auto, none, pieces or layers");
+  if (!how) throw mistake("PW1413", "collapse must be auto, none, pieces or layers");
   std::optional<View> shown = view_named(view);
   if (!shown)
-    throw mistake("PW1413", fmt::format("view is one of {}", fmt::join(view_names(), ", ")));
+    throw mistake("PW1413", fmt::format("view must be one of {}", fmt::join(view_names(), ", ")));
   VizOptions options;
   options.collapse = *how;
   options.view = *shown;
@@ -122,22 +122,22 @@ std::string draw(const ContextPtr& context, VizInput input, const std::string& f
   return need(context, render_as("picture." + format, input, options));
 }
 
-/// The version after a pass: its name (the first of that name), or its place.
+/// Returns the version after a pass, given by name (the first with that name) or by index.
 std::size_t version_of(const PyRun& run, const std::variant<std::size_t, std::string>& pass) {
   if (const auto* number = std::get_if<std::size_t>(&pass)) {
     if (*number < run.versions.size()) return *number;
-    throw mistake("PW1413", "there are versions 0 to " + std::to_string(run.versions.size() - 1));
+    throw mistake("PW1413", "the versions are 0 to " + std::to_string(run.versions.size() - 1));
   }
   const std::string& name = std::get<std::string>(pass);
   for (std::size_t i = 0; i < run.versions.size(); ++i)
     if (run.versions[i].pass == name) return i;
-  throw mistake("PW1413", "there was no pass `" + name + "`");
+  throw mistake("PW1413", "the run has no pass `" + name + "`");
 }
 
 }  // namespace
 
 PYBIND11_MODULE(_piecewise, m) {
-  m.doc() = "Rewrites tensor dataflow graphs with rules, and shows what happened.";
+  m.doc() = "Rewrites tensor dataflow graphs with rules, and shows the changes.";
   add_error(m);
 
   py::class_<PyGraph> graph(m, "Graph", py::dynamic_attr(),
@@ -148,7 +148,7 @@ PYBIND11_MODULE(_piecewise, m) {
           "name", [](const PyGraph& g) { return g.graph.name; }, "the graph's name")
       .def_property_readonly(
           "session", [](const PyGraph& g) { return g.context; },
-          "what it shares names, types and ops with")
+          "the session, which owns its names, types and ops")
       .def("__len__", [](const PyGraph& g) { return g.graph.node_count(); })
       .def(
           "text", [](const PyGraph& g) { return print_pwg(g.graph); }, "the graph as .pwg")
@@ -163,7 +163,7 @@ PYBIND11_MODULE(_piecewise, m) {
               ++counts[g.graph.op_of(n).name];
             return counts;
           },
-          "how often each op occurs")
+          "the number of nodes of each op")
       .def(
           "draw",
           [](const PyGraph& g, const std::string& format, const std::string& collapse,
@@ -174,12 +174,12 @@ PYBIND11_MODULE(_piecewise, m) {
             return out;
           },
           py::arg("format") = "svg", py::arg("collapse") = "auto", py::arg("split") = true,
-          "a picture: svg, png, pdf, dot, html or txt");
+          "Draws a picture: svg, png, pdf, dot, html or txt.");
 
   py::class_<PyRules>(m, "Rules", "Rules and the session that they belong to.")
       .def_property_readonly(
           "session", [](const PyRules& r) { return r.context; },
-          "what they share names, types and ops with")
+          "the session, which owns their names, types and ops")
       .def_property_readonly(
           "names",
           [](const PyRules& r) {
@@ -198,7 +198,7 @@ PYBIND11_MODULE(_piecewise, m) {
           "names of the pipelines")
       .def_property_readonly(
           "warnings", [](const PyRules& r) { return render(r.set->warnings, r.context->sources); },
-          "the warnings of loading them, as text");
+          "the warnings from loading them, as text");
 
   py::class_<PyRun>(
       m, "Run", "A completed run of a pipeline: the graph before and after each pass, and counts.")
@@ -212,7 +212,7 @@ PYBIND11_MODULE(_piecewise, m) {
             for (const PassStats& pass : r.report.passes) rows.append(pass_row(pass));
             return rows;
           },
-          "a dict a pass: pass, rewrites, nodes_before, nodes_after, skipped")
+          "a dict for each pass: pass, rewrites, nodes_before, nodes_after, skipped")
       .def_property_readonly(
           "versions",
           [](const PyRun& r) {
@@ -227,19 +227,20 @@ PYBIND11_MODULE(_piecewise, m) {
             need(r.context, check_rule_name(*r.rules, rule));
             return r.report.journal.count(*r.rules, rule);
           },
-          py::arg("rule"), "rewrites by a rule, family or group")
+          py::arg("rule"), "Returns the number of rewrites by a rule, family or group.")
       .def("prove", &proofs_of, py::arg("log") = py::none(),
-           "proves each rewrite: a dict of proofs, a row a rule that fired; not_proved, a row a "
-           "rewrite that is left; and a summary")
+           "Proves each rewrite. Returns a dict: proofs, a row for each rule that fired; "
+           "not_proved, a row for each rewrite without a proof; and a summary.")
       .def(
           "before", [](const PyRun& r) { return PyGraph{r.context, r.versions.front().graph}; },
-          "the graph as it was")
+          "Returns the graph before any rewriting.")
       .def(
           "after",
           [](const PyRun& r, const std::variant<std::size_t, std::string>& pass) {
             return PyGraph{r.context, r.versions[version_of(r, pass)].graph};
           },
-          py::arg("pass_"), "the graph after a pass, by its name or its place among the versions")
+          py::arg("pass_"),
+          "Returns the graph after a pass, by its name or its index among the versions.")
       .def(
           "draw",
           [](const PyRun& r, const std::string& format, const std::string& collapse, bool split_too,
@@ -252,8 +253,8 @@ PYBIND11_MODULE(_piecewise, m) {
           },
           py::arg("format") = "svg", py::arg("collapse") = "auto", py::arg("split") = true,
           py::arg("after") = py::none(), py::arg("view") = "auto",
-          "a picture of what all passes changed, or one, by its name or its place among the "
-          "versions; view=\"changes\" crops it to what changed");
+          "Draws the changes of all passes, or of one, by its name or its index among the "
+          "versions; view=\"changes\" crops the picture to the changes.");
 
   py::class_<Context, ContextPtr> session(m, "Session",
                                           "Names, types and ops that graphs and rules share.");
@@ -276,7 +277,7 @@ PYBIND11_MODULE(_piecewise, m) {
           [](const ContextPtr& c, const std::vector<std::string>& files) {
             return PyRules{c, std::make_shared<const RuleSet>(need(c, load_rules(c, files)))};
           },
-          py::arg("files"), "rule files, or names of the library such as llm")
+          py::arg("files"), "Loads rule files, or library rules by name such as llm.")
       .def(
           "rules_text",
           [](const ContextPtr& c, const std::string& text, const std::string& name) {
@@ -284,7 +285,7 @@ PYBIND11_MODULE(_piecewise, m) {
                 c, std::make_shared<const RuleSet>(need(c, load_rule_texts(c, {{name, text}})))};
           },
           py::arg("text"), py::arg("name") = "notebook.pwr",
-          "rules from a text; `name` stands in messages")
+          "Loads rules from a text; messages call it `name`.")
       .def(
           "run",
           [](const ContextPtr&, const PyGraph& g, const PyRules& rules, const std::string& pipeline,
@@ -310,5 +311,5 @@ PYBIND11_MODULE(_piecewise, m) {
             return out;
           },
           py::arg("graph"), py::arg("rules"), py::arg("rule"),
-          "a line a variant of the rule: why it did not match");
+          "Explains why the rule did not match, in one line for each variant.");
 }

@@ -19,9 +19,9 @@ namespace pw::python {
 /// One diagnostic of Python's Error.
 struct ErrorItem {
   std::string severity, code, message, hint;
-  std::string file;                  ///< empty where it is about no file
+  std::string file;                  ///< empty: about no file
   std::string place;                 ///< "rules.pwr:3:7", "model.json at /nodes/3/op"
-  std::size_t line = 0, column = 0;  ///< 0: of no line
+  std::size_t line = 0, column = 0;  ///< 0: about no line
 };
 
 class PiecewiseError : public std::runtime_error {

@@ -19,7 +19,7 @@ namespace py = pybind11;
 namespace pw::python {
 namespace {
 
-/// Rows as `--format json` prints them.
+/// Returns rows as `--format json` prints them.
 py::object rows_of(const Table& table) { return from_json(table.print("json")); }
 
 py::list outputs_of(const RunRecord& record) {
@@ -58,8 +58,8 @@ py::dict dict_of(const RunRecord& record) {
   return out;
 }
 
-/// A graph, rules and options as a call names them; `symbols` and `params` as the command line
-/// spells them.
+/// The graph, rules and options of a call; `symbols` and `params` are written as on the command
+/// line.
 struct Named {
   const ContextPtr& context;
   GraphSource graph;
@@ -67,7 +67,7 @@ struct Named {
   py::object log;
 };
 
-/// What lines of the stages are told to: a list for the answer, and the caller.
+/// Returns a log that stores the lines of the stages in a list and passes them to the caller.
 Log log_into(std::vector<std::string>& lines, const Named& named) {
   const Log told = log_to(named.log, named.context);
   Log log;
@@ -82,7 +82,7 @@ Log log_into(std::vector<std::string>& lines, const Named& named) {
   return log;
 }
 
-/// What running and measuring have in common.
+/// The common options of running and measuring.
 void take_execution(Given& given, const Named& named, ExecutionRequest& request) {
   request.graph = named.graph;
   request.rules = named.rules;
@@ -90,7 +90,7 @@ void take_execution(Given& given, const Named& named, ExecutionRequest& request)
   given.take("driver", request.engine.driver);
   if (request.engine.driver != "cuda" && request.engine.driver != "host")
     throw mistake("PW1405", "there is no driver `" + request.engine.driver + "`",
-                  "drivers are cuda and host");
+                  "the drivers are cuda and host");
   given.take("cached_tokens", request.engine.cached_tokens);
   given.take("strict", request.engine.strict);
   given.take("fuse", request.engine.fuse);
@@ -127,7 +127,7 @@ void take_run(Given& given, RunRequest& request) {
   request.replication.all = request.replication.names.erase("all") > 0;
 }
 
-/// The graphs that the pipeline makes, as `described` tells of their records.
+/// Runs the graphs that the pipeline makes; `described` converts their records to Python.
 template <class Described>
 py::dict run_and_describe(const Named& named, const RunRequest& request,
                           const Described& described) {
@@ -240,7 +240,7 @@ GraphSource graph_source(const ContextPtr& context, const AnyGraph& graph, const
   }
   const auto& loaded = std::get<PyGraph>(graph);
   if (loaded.context != context)
-    throw mistake("PW1412", "the graph and the rules are of different sessions");
+    throw mistake("PW1412", "the graph and the rules belong to different sessions");
   out.loaded = std::make_shared<const Graph>(loaded.graph);
   return out;
 }
@@ -254,7 +254,7 @@ RuleSource rule_source(const ContextPtr& context, const AnyRules& rules,
   }
   const auto& loaded = std::get<PyRules>(rules);
   if (loaded.context != context)
-    throw mistake("PW1412", "the graph and the rules are of different sessions");
+    throw mistake("PW1412", "the graph and the rules belong to different sessions");
   out.loaded = loaded.set;
   return out;
 }

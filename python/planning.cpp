@@ -19,7 +19,7 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-/// A graph, what it is rewritten by, and whom the stages tell what they do.
+/// A graph, its rules and pipeline, and the log of the stages.
 struct Job {
   const PyGraph& graph;
   LoadedRules rules;
@@ -148,7 +148,7 @@ py::object compile_call(const PyGraph& graph, const PyRules& rules, const Texts&
   const Job job = job_of(graph, rules, params, pipeline, log);
   auto variants =
       done(job, make_variants(graph.graph, job.rules, pipeline, job.log, !dump.empty()));
-  done(job, need_one(variants, "compile() takes one graph, as opt() makes them"));
+  done(job, need_one(variants, "compile each graph that opt() returns separately"));
   const CompiledGraph compiled =
       done(job, compile_graph(variants.front(), job.rules, request, job.log));
   if (!dump.empty()) done(job, write_dump(compiled.record, job.rules.set, dump, job.log));
@@ -174,7 +174,7 @@ py::object tune_call(const PyGraph& graph, const PyRules& rules, const Texts& pa
   return json_rows(schedule_table(tuned));
 }
 
-/// The outline as text; with an output, the picture in a file.
+/// Returns the outline as text, or writes the picture to a file if there is an output.
 py::object draw_files(const ContextPtr& context, const Texts& files, const Texts& rules,
                       const std::string& pipeline, const Texts& params, const std::string& output,
                       const py::dict& options, const py::object& log) {
@@ -196,9 +196,9 @@ py::object draw_files(const ContextPtr& context, const Texts& files, const Texts
   given.end();
   const auto named_collapse = collapse_named(collapse);
   const auto named_view = view_named(view);
-  if (!named_collapse) throw mistake("PW1413", "collapse is auto, none, pieces or layers");
+  if (!named_collapse) throw mistake("PW1413", "collapse must be auto, none, pieces or layers");
   if (!named_view)
-    throw mistake("PW1413", fmt::format("there is no view `{}`: they are {}", view,
+    throw mistake("PW1413", fmt::format("there is no view `{}`; the views are {}", view,
                                         fmt::join(view_names(), ", ")));
   request.viz.collapse = *named_collapse;
   request.viz.view = *named_view;
@@ -230,8 +230,8 @@ void add_planning(py::module_& module) {
         return need(std::make_shared<Context>(), compare_plans(before, after));
       },
       py::arg("before"), py::arg("after"),
-      "Says what differs between two plan.json files, a line each; an empty list where nothing "
-      "does.");
+      "Returns the differences between two plan.json files, a line each; an empty list if they are "
+      "equal.");
 }
 
 }  // namespace pw::python

@@ -23,29 +23,29 @@ namespace py = pybind11;
 namespace pw::python {
 namespace {
 
-/// What ml_dtypes calls it; null where numpy has it.
+/// Returns its name in ml_dtypes; null if numpy has the dtype.
 const char* extended_name(DType dtype) {
   if (dtype == DType::bf16) return "bfloat16";
   if (dtype == DType::f8e4m3) return "float8_e4m3fn";
   return dtype == DType::f8e5m2 ? "float8_e5m2" : nullptr;
 }
 
-/// Row-major bytes of an array that holds this dtype. `what` is named in errors.
+/// Returns the row-major bytes of an array of this dtype. Errors name `what`.
 py::array row_major_array(const py::handle& given, DType dtype, const std::string& what) {
   py::array array = py::array::ensure(given, py::array::c_style);
   if (!array) {
     PyErr_Clear();
-    throw mistake("PW1411", what + " is no array");
+    throw mistake("PW1411", what + " is not an array");
   }
   const auto found = py::str(array.dtype().attr("name")).cast<std::string>();
   const char* extended = extended_name(dtype);
   if (found == numpy_dtype(dtype) || (extended != nullptr && found == extended)) return array;
   throw mistake(
       "PW1411",
-      what + " is a " + std::string(name(dtype)) + ", which is an array of " +
+      what + " is a " + std::string(name(dtype)) + ", which needs an array of " +
           std::string(numpy_dtype(dtype)) +
           (extended == nullptr ? "" : std::string(" bits (or ml_dtypes.") + extended + ")") +
-          "; given is one of " + found);
+          ", not of " + found);
 }
 
 Extents shape_of(const py::array& array) { return {array.shape(), array.shape() + array.ndim()}; }
@@ -61,7 +61,7 @@ Tensor tensor_of(const py::handle& given, DType dtype, const std::string& what) 
   return out;
 }
 
-/// Made by numpy itself, whose descriptors differ between versions.
+/// Calls numpy to allocate it, because the descriptors of numpy versions differ.
 py::array numpy_of(const TensorView& view) {
   py::tuple shape(view.extents.size());
   for (std::size_t i = 0; i < shape.size(); ++i) shape[i] = view.extents[i];
@@ -73,12 +73,12 @@ py::array numpy_of(const TensorView& view) {
 
 namespace {
 
-/// Arrays of numpy, copied both ways.
+/// Returns conversions to and from numpy arrays, which copy.
 HostArrays numpy_arrays() {
   return {numpy_of, [](const py::handle& given, const TensorView& place, const std::string& what) {
             const Tensor tensor = tensor_of(given, place.dtype, what);
             if (tensor.extents() != place.extents)
-              throw mistake("PW1411", fmt::format("{} has another shape than its type says: ({})",
+              throw mistake("PW1411", fmt::format("{} has a different shape than its type: ({})",
                                                   what, fmt::join(tensor.extents(), ", ")));
             std::memcpy(place.data, tensor.data(), place.bytes());
           }};
@@ -168,7 +168,7 @@ void add_run(py::class_<PyGraph>& graph) {
             py::arg("functions") = std::map<std::string, py::object>{},
             py::arg("backend") = "eager",
             py::arg("symbols") = std::map<std::string, std::int64_t>{},
-            "names and arrays of what the graph returns, and what written inputs hold afterwards; "
+            "Returns the names and arrays of the outputs, and the new contents of written inputs; "
             "see run()");
   graph.def_property_readonly(
       "tokens", [](const PyGraph& g) { return g.graph.facts.tokens(); },

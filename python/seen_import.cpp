@@ -1,5 +1,5 @@
-// What rules see of a graph of torch.fx is read from its nodes into the importer, without a text or
-// a tree of one between them.
+// Imports the part of a torch.fx graph that rules can see, directly from its nodes: there is no
+// intermediate text or syntax tree.
 #include "python/seen_import.hpp"
 
 #include <algorithm>
@@ -33,7 +33,7 @@ bool has_symbols(std::string_view type) {
              std::string_view::npos;
 }
 
-/// Values by node, and arguments of calls made of them.
+/// Values by node, and the arguments of calls that contain them.
 class ValueMaker {
  public:
   using Made = fx::Value;
@@ -43,7 +43,7 @@ class ValueMaker {
   void set(const py::handle& node, Made value) {
     values_.insert_or_assign(node.ptr(), std::move(value));
   }
-  /// Returns true if all that was made is what a call of the library may have.
+  /// Returns true if a library call may have all of the converted arguments.
   [[nodiscard]] bool complete() const { return complete_; }
 
   Made node(const py::handle& node) {
@@ -108,7 +108,7 @@ class SeenImport {
         options_(std::move(options)),
         made_(context->dims) {}
 
-  /// Nothing: the graph must be told whole.
+  /// Returns nothing if the whole graph must be imported.
   std::optional<FxImport> import() {
     function_.span = Span{context_->sources.add(options_.file, ""), 0, 0};
     types_.resize(graph_.nodes.size());
@@ -140,7 +140,7 @@ class SeenImport {
     return torch_.target(attribute(n.node, torch_.names.target));
   }
 
-  // What calls read and none of them makes has a type. False: the type has symbols.
+  // Types the values that calls read but none computes. Returns false for a type with symbols.
   bool read_inputs() {
     for (const SeenNode& n : graph_.nodes) {
       if (n.telling != Telling::call) continue;
@@ -216,9 +216,9 @@ class SeenImport {
     return index < tuple.items.size() ? std::optional(tuple.items[index]) : std::nullopt;
   }
 
-  // A call of which the library knows no meaning has the type that torch computed.
+  // A call that the library does not define has the type that torch computed.
   bool is_typed(const py::handle& node, const fx::Value& value) {
-    if (value.kind == fx::Value::Kind::list) return true;  // its parts will say
+    if (value.kind == fx::Value::Kind::list) return true;  // its parts determine it
     if (value.kind != fx::Value::Kind::tensor) return false;
     if (to_->type(value) != nullptr) return true;
     const std::string type = torch_.type(torch_.value(node));
@@ -236,7 +236,7 @@ class SeenImport {
   fx::Function function_;
   std::optional<fx::Converter> to_;
   ValueMaker made_;
-  std::vector<std::string> types_;                    // of what calls read and none makes
+  std::vector<std::string> types_;                    // of values that calls read but none computes
   std::unordered_set<PyObject*> inputs_;              // the sources among them
   std::map<Index, std::map<int, fx::Wanted>> parts_;  // of calls of several results
 };
@@ -278,10 +278,10 @@ py::dict told_of(const ContextPtr& context, FxImport done) {
 void add_seen_import(py::module_& module) {
   module.def("import_seen", &import_seen, py::arg("session"), py::arg("nodes"), py::arg("rules"),
              py::arg("pipeline"), py::arg("torch"),
-             "A graph of torch.fx, of which the pipeline's rules see only what they can match: of "
-             "calls that none of them sees, what they read. As FxGraph.convert; None where more of "
-             "it matters: writes, symbols, passes over all nodes. `torch` has what FxGraph asks "
-             "for, and schemas().");
+             "Imports the part of a torch.fx graph that the pipeline's rules can match, and the "
+             "operands of calls that no rule can see. Returns the result of FxGraph.convert, or "
+             "None if the whole graph matters: it has writes or symbols, or a pass visits all nodes. "
+             "`torch` has the members that FxGraph requires, and schemas().");
 }
 
 }  // namespace pw::python

@@ -19,10 +19,10 @@ using OpBits = std::uint64_t;
 constexpr std::size_t kMostOps = 64;
 constexpr Index kNone = ~Index{0};
 
-/// The ops that rules name, a bit each.
+/// The ops that rules name, one bit for each.
 class NamedOps {
  public:
-  /// False where they are too many, or among those that are made anywhere.
+  /// Returns false if there are too many, or if imports of other calls also produce one.
   bool add(const OpNames& names) {
     for (const std::string& name : names) {
       bits_.try_emplace(name, bits_.size());
@@ -65,12 +65,12 @@ class Parts {
   std::vector<OpBits> ops_;
 };
 
-/// What calls of a target are to the rules.
+/// The relevance of calls of a target to the rules.
 struct Target {
-  bool blocks = false;   ///< they matter in other ways than by what they read
-  bool is_part = false;  ///< of a call's several results
-  bool kept = false;     ///< they are told, whoever sees them
-  OpBits ops = 0;        ///< that rules name
+  bool blocks = false;   ///< they affect more than their results
+  bool is_part = false;  ///< a part of a call with several results
+  bool kept = false;     ///< always imported
+  OpBits ops = 0;        ///< the ops of the rules
 };
 
 class Finder {
@@ -117,7 +117,7 @@ class Finder {
         return false;
       if (target.blocks) return false;
       SeenNode seen{node, Telling::source, inputs_of(node)};
-      if (target.is_part && !seen.reads.empty()) {  // seen as the call is whose part it is
+      if (target.is_part && !seen.reads.empty()) {  // as visible as the call whose part it is
         target = of_node_[seen.reads.front()];
         target.is_part = true;
       }
@@ -141,7 +141,7 @@ class Finder {
     return true;
   }
 
-  // Candidates in parts where some rule has all that it requires, and what is told anyway.
+  // Chooses candidates in parts that have all ops some rule requires, and calls always imported.
   void choose_calls() {
     const std::size_t count = graph_.nodes.size();
     Parts parts(count);

@@ -13,9 +13,9 @@ namespace pw::python {
 
 struct SeenNode {
   enum class Telling : std::uint8_t {
-    call,    ///< as it is
-    unseen,  ///< as what it reads, so that no match leads through it
-    source,  ///< as an input, where a call reads it: it reads nothing that rules could make
+    call,    ///< unchanged
+    unseen,  ///< as its operands, so that no match crosses it
+    source,  ///< as an input, if a call reads it: it reads nothing that rules could make
     folded   ///< not at all: its one reader is unseen, and reads what it reads
   };
   pybind11::handle node;
@@ -30,7 +30,7 @@ struct SeenGraph {
 };
 
 /// Finds the visible part of a graph. A candidate is a call that may become an op named by a rule.
-/// A match lies within candidates connected by edges or common operands; a component that lacks an
+/// A match is within candidates connected by edges or common operands; a component that lacks an
 /// op which every rule requires is invisible. Returns nothing if the whole graph matters: it
 /// writes, calls a non-op, or has its own attributes.
 std::optional<SeenGraph> find_seen(const pybind11::handle& nodes, TorchObjects& torch,

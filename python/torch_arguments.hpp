@@ -56,7 +56,7 @@ typename Make::Made torch_argument(const TorchObjects& torch, Make& make,
   const py::object told = torch.leaf(object);
   if (!told.is(object)) return inner(told);
   if (PyLong_Check(value)) return make.integer(object.cast<std::int64_t>());
-  throw mistake("PW1411", fmt::format("an argument is a {}, which no call of a graph has",
+  throw mistake("PW1411", fmt::format("an argument is a {}, which graph calls cannot have",
                                       py::str(py::type::of(object)).cast<std::string>()));
 }
 

@@ -20,7 +20,7 @@ std::string_view text_of(const py::handle& value) {
 }
 
 void check_value_name(const std::string& name) {
-  if (!fx::is_word(name)) throw mistake("PW1411", "`" + name + "` cannot name a value");
+  if (!fx::is_word(name)) throw mistake("PW1411", "`" + name + "` is not a valid name of a value");
 }
 
 std::string TorchObjects::name(const py::handle& node) const {

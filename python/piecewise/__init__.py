@@ -108,7 +108,7 @@ def from_onnx(model: _t.Any, symbols: _commands.Symbols = None) -> Graph:
     if hasattr(model, "SerializeToString"):
         model = model.SerializeToString()
     if isinstance(model, bytes):
-        return _commands.shared_session().loads(model, "<bytes>/model.onnx", symbols)  # a folder that there is not: no external data
+        return _commands.shared_session().loads(model, "<bytes>/model.onnx", symbols)  # a folder that does not exist: no external data
     return _commands.shared_session().load(model, symbols)
 
 
@@ -140,10 +140,10 @@ def _run_graph(
 ) -> Outputs:
     """Runs the graph on arrays by input name: numpy arrays, or objects with __dlpack__ in CPU memory. Returns Outputs of numpy arrays.
 
-    backend: eager, interpreter (exact), cpu, or cuda-host (planned and captured, on the emulated device). Values of symbols are read off the arrays' shapes; `symbols` gives others, `tokens` that of
-    the tokens. bf16 goes in and out as uint16, fp8 as uint8: the bits (ml_dtypes arrays, and bfloat16 tensors by DLPack, are taken too).
-    functions: what runs opaque ops, {"mine.f": callable}. A callable gets the call as it was written, tensors as arrays of its own; it may
-    write into the arrays of operands that the op writes, and returns the result, a tuple of results, or None where the op has none.
+    backend: eager, interpreter (exact), cpu, or cuda-host (planned and captured, on the emulated device). Values of symbols come from the arrays' shapes; `symbols` sets others, `tokens` that of
+    the tokens. bf16 goes in and out as uint16, fp8 as uint8: the bits (ml_dtypes arrays, and bfloat16 tensors through DLPack, are also accepted).
+    functions: callables that run opaque ops, {"mine.f": callable}. A callable receives the arguments of the call, with tensors as copied arrays. It may
+    write into the arrays of operands that the op writes. It returns the result, a tuple of results, or None if the op has no results.
     """
     values = dict(symbols or {})
     if tokens is not None:
@@ -229,7 +229,7 @@ class _Step:
 
 def _step(self, pass_: _t.Union[int, str]) -> _Step:
     """Draws the changes of a pass, given by name or by index in run.versions."""
-    self.after(pass_)  # complains of one that there was not
+    self.after(pass_)  # raises for an unknown pass
     return _Step(self, pass_)
 
 

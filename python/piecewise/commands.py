@@ -86,7 +86,7 @@ def _param_texts(params: Params) -> List[str]:
 def _texts(given: Union[Path, Sequence[Path]]) -> List[str]:
     """Returns a list of paths for one path or several."""
     if isinstance(given, Rules):
-        raise TypeError("this takes rules as files or names of the library, not as Rules")
+        raise TypeError("pass rules as files or library names, not as Rules")
     return [os.fspath(given)] if isinstance(given, (str, os.PathLike)) else [os.fspath(path) for path in given]
 
 
@@ -169,7 +169,7 @@ def match(
 ) -> Rows:
     """Lists where a pattern, the left side of a rule, matches a graph; `rules` are files whose shared patterns it may use.
 
-    Returns a row a match: `match` (its number), `nodes` and `bindings`, both as text; none where it does not match.
+    Returns a row for each match: `match` (its number), `nodes` and `bindings`, both as text; no rows if it does not match.
     """
     context = _session_of(session, graph)
     return _piecewise.match(_graph(context, graph, symbols, log), pattern, _texts(rules), _param_texts(params))
@@ -242,8 +242,8 @@ def test(
 ) -> Rows:
     """Runs the tests in rule files and compares .counts.json files. update=True corrects counts; junit names a file for the results as JUnit XML.
 
-    Returns a row a test: `file`, `test`, `expectations`, `negative` and `result` ("ok", or what failed). Files that cannot be loaded are raised when all others
-    have been tested.
+    Returns a row for each test: `file`, `test`, `expectations`, `negative` and `result` ("ok", or what failed). Raises the errors of files that cannot be loaded after
+    testing all others.
     """
     return _piecewise.test(_texts(paths), _param_texts(params), only, seed, update, os.fspath(junit or ""), log)
 
@@ -251,7 +251,7 @@ def test(
 def fmt(files: Union[Path, Sequence[Path]], check: bool = False) -> List[str]:
     """Formats rule files in place; check=True only reports.
 
-    Returns the files that were laid out otherwise.
+    Returns the files that are not formatted.
     """
     return _piecewise.format_files(_texts(files), check)
 
@@ -272,7 +272,7 @@ def import_(
 ) -> Graph:
     """Imports a graph of any format, checks its invariants, and reports details of the import to `log`.
 
-    `types` of inputs, as {"x": "bf16[n, 64]"}, `number`, `inputs`, `weights` and `buffers` are of FX dumps; `replicated` inputs hold the same on every rank of the groups of collectives; `rules` say what foreign ops are. Returns the Graph; without rules it is of the session of load().
+    `types` of inputs, as {"x": "bf16[n, 64]"}, `number`, `inputs`, `weights` and `buffers` apply to FX dumps; `replicated` inputs are equal on all ranks of a collective's group; `rules` define foreign ops. Returns the Graph; without rules it belongs to the session of load().
     """
     context = _session_of(session or (None if rules else shared_session()), rules)
     if rules:
@@ -326,7 +326,7 @@ def generate(
     shuffle: Optional[int] = None,
     session: Optional[_Session] = None,
 ) -> Graph:
-    """Generates a graph of a model family; `pwr generate --help` lists them. Sizes not given are the family's.
+    """Generates a graph of a model family; `pwr generate --help` lists them. Other sizes are the defaults of the family.
 
     `quant`: none, fp8, fp8-token, fp8-group, or nvfp4. With `opaque`, a mixture of experts and latent attention are single ops that no engine runs.
     `shuffle` is a seed for another node order. Returns the Graph, in the session of load().
@@ -359,7 +359,7 @@ def ops(
 ) -> Rows:
     """Lists ops: those named, by their own or foreign names, or all, including those of `rules`.
 
-    Returns a row an op: `op`, `signature`, `meaning` (body, native, none), `traits`, `splits` ("yes" or ""), `backends` and `foreign`.
+    Returns a row for each op: `op`, `signature`, `meaning` (body, native, none), `traits`, `splits` ("yes" or ""), `backends` and `foreign`.
     """
     loaded = _rules(_session_of(session, rules), rules)
     return _piecewise.ops(loaded, [names] if isinstance(names, str) else list(names), backend, splitting)
@@ -383,7 +383,7 @@ def opt(
 ) -> Dict[str, Any]:
     """Rewrites a graph with a pipeline and returns statistics. `output` is a file for the graph, `trace` a folder for the graph after each pass and the journal.
 
-    Returns `graphs` (for each that the pipeline makes `variant`, "1-256" or "", and `graph`), and rows: `passes`, `rules` and `choices`, as `pwr opt --stats` prints them;
+    Returns `graphs` (for each graph of the pipeline, `variant`, "1-256" or "", and `graph`), and rows: `passes`, `rules` and `choices`, as `pwr opt --stats` prints them;
     with `prove` also `proofs` and `not_proved`, as `pwr opt --prove` does.
     """
     context = _session_of(session, graph, rules)
@@ -413,8 +413,8 @@ def fuzz_order(
 ) -> Dict[str, Any]:
     """Runs a pipeline in many orders of its rules and matches; reduce=False skips the search for a smaller graph that shows a difference.
 
-    Returns `orders` (rows of order, seed, nodes, hash and counts that differ), `different` (how many orders have another result), and `difference`: None, or `order`,
-    `seed`, `nodes`, `counts`, `difference` and `tests` (a text of .pwr that shows it).
+    Returns `orders` (rows of order, seed, nodes, hash and counts that differ), `different` (how many orders have a different result), and `difference`: None, or `order`,
+    `seed`, `nodes`, `counts`, `difference` and `tests` (.pwr text that shows it).
     """
     context = _session_of(session, graph, rules)
     loaded = _rules(context, rules)
@@ -443,7 +443,7 @@ def bisect(
 ) -> Dict[str, Any]:
     """Finds the change in a pipeline's run that introduces a failure: of numbers, of `command` (words, no shell; {before}, {after} are graphs), or with `code`.
 
-    Returns `culprit` (no row, or one of change, of, pass, rule, before and after), `reason`, `changes` and `runs`.
+    Returns `culprit` (at most one row: change, of, pass, rule, before and after), `reason`, `changes` and `runs`.
     """
     context = _session_of(session, graph, rules)
     loaded = _rules(context, rules)
@@ -468,9 +468,9 @@ def reduce(
     session: Optional[_Session] = None,
     log: Log = None,
 ) -> Dict[str, Any]:
-    """Reduces a failing graph and its rules. The failure is one of numbers, of `command`, of the diagnostic `code`, or of the `order` of rewrites.
+    """Reduces a failing graph and its rules. The failure is in the numbers, of `command`, of the diagnostic `code`, or from the `order` of rewrites.
 
-    Returns `reduction` (no row, or one of failure, rules, nodes_before, nodes and runs), `reason`, and `test`: a text of .pwr that fails while the fault is there.
+    Returns `reduction` (at most one row: failure, rules, nodes_before, nodes and runs), `reason`, and `test`: .pwr text that fails until the fault is fixed.
     """
     context = _session_of(session, graph)
     files = _texts(rules)
@@ -487,8 +487,8 @@ def extract(
 ) -> Dict[str, Any]:
     """Extracts the cheapest graph from e-graphs in the JSON of extraction-gym; shared nodes count once.
 
-    `solver` is "own", with a limit of `steps`, or "cbc", with `seconds` for each part; without CBC an Error of code PW1452. Returns `extractions`: a row a file
-    of cost, bound, gap and exact.
+    `solver` is "own", with a limit of `steps`, or "cbc", with `seconds` for each part; without CBC it raises PW1452. Returns `extractions`: a row for each file
+    with cost, bound, gap and exact.
     """
     return _piecewise.extract(_texts(files), {"solver": solver, "steps": steps, "seconds": seconds})
 
@@ -524,7 +524,7 @@ def split(
 ) -> Rows:
     """Splits a graph, after an optional pipeline, at attention-like ops. `output` is a folder for the stitching graph and each piece.
 
-    options: split_at (ops), fold, split (False: the whole graph is one piece). Returns a row a piece, as `pwr split` prints them.
+    options: split_at (ops), fold, split (False: the whole graph is one piece). Returns a row for each piece, as `pwr split` prints them.
     """
     return _planned(_piecewise.split, graph, rules, pipeline, params, symbols, session, log, options, os.fspath(output or ""))
 
@@ -542,9 +542,9 @@ def plan(
 ) -> Dict[str, Any]:
     """Plans a graph: ranges, capture sizes, padding, dispatch, and memory.
 
-    options: split_at, fold, split, max_tokens, ranges, sizes, size_cap, compile_sizes, max_requests, speculative_tokens, sequence_parallel, loras and mode mean what those of
-    `pwr plan` do, with lists of numbers; `steps` (texts such as "64x1,5") and `active_loras` ask what steps get.
-    Returns `counters` (rows of counter, number and vllm, its name there), and `graphs`: for each that the pipeline makes `variant`, `plan` (the text of plan.json), `memory` (rows),
+    options: split_at, fold, split, max_tokens, ranges, sizes, size_cap, compile_sizes, max_requests, speculative_tokens, sequence_parallel, loras and mode are those of
+    `pwr plan`, with lists of numbers; `steps` (texts such as "64x1,5") and `active_loras` select steps to dispatch.
+    Returns `counters` (rows of counter, number and vllm, its name there), and `graphs`: for each graph of the pipeline, `variant`, `plan` (the text of plan.json), `memory` (rows),
     `dispatch` (a row for each of `steps`) and `summary`.
     """
     return _planned(_piecewise.plan, graph, rules, pipeline, params, symbols, session, log, options)
@@ -570,8 +570,8 @@ def sizes(
 ) -> Dict[str, Any]:
     """Chooses capture sizes for histograms of token counts, each a file or lognormal, bimodal or uniform; `output` is an .svg file.
 
-    options: those of plan(), and times (a file), graphs (captured at most) and graph_seconds (what each must save).
-    Returns `rows` (traffic, graphs, set, us a step, % above least, % padding, % eager), and `chosen`: a histogram to its sizes.
+    options: those of plan(), and times (a file), graphs (their maximum number) and graph_seconds (the minimum savings of each).
+    Returns `rows` (traffic, graphs, set, us a step, % above least, % padding, % eager), and `chosen`: the sizes for each histogram.
     """
     names = [histograms] if isinstance(histograms, str) else list(histograms)
     return _planned(_piecewise.sizes, graph, rules, pipeline, params, symbols, session, log, options, names, os.fspath(output or ""))
@@ -589,9 +589,9 @@ def compile(
     log: Log = None,
     **options: Any,
 ) -> Dict[str, Any]:
-    """Emits the kernels of each piece as CUDA C++ and, where NVRTC is there, cubins, into the folder `output`.
+    """Emits the kernels of each piece as CUDA C++ and, if NVRTC is available, cubins, into the folder `output`.
 
-    options: those of plan(), and archs (a list), fuse, strict, sources_only, schedules, tokens and dump. Returns what report.json holds.
+    options: those of plan(), and archs (a list), fuse, strict, sources_only, schedules, tokens and dump. Returns the contents of report.json.
     """
     return _planned(_piecewise.compile, graph, rules, pipeline, params, symbols, session, log, options, os.fspath(output))
 
@@ -607,10 +607,10 @@ def tune(
     log: Log = None,
     **options: Any,
 ) -> Rows:
-    """Finds each kernel's schedule; needs NVRTC, and with measure=True a device (Error with code PW1450 or PW1260 where there is none).
+    """Finds each kernel's schedule; needs NVRTC, and with measure=True a device (otherwise raises PW1450 or PW1260).
 
     options: those of plan(), and tokens (a list), archs (a list), strict, measure and output (the table of schedules, a file).
-    Returns a row a kernel, architecture and token count, as `pwr tune` prints them.
+    Returns a row for each kernel, architecture and token count, as `pwr tune` prints them.
     """
     return _planned(_piecewise.tune, graph, rules, pipeline, params, symbols, session, log, options)
 
@@ -653,11 +653,11 @@ def run_model(
     """Loads, rewrites, splits, plans, builds, and runs a model as `pwr run` does; check=True compares the outputs with the unrewritten graph.
 
     options: backend, driver, cached_tokens, strict, fuse, schedules, seed, tokens, steps, weights, map, plan, those of plan(), execute, check, prove, pad, native, ranks, replicated (a list), save,
-    expect, rtol and atol; they mean what the options of `pwr run` of these names do (execute=False: as `pwr report`). `given` are contents of inputs, by name: numpy
-    arrays, or what has __dlpack__ in CPU memory. `backends`: others than the program's, by name, each a callable: backend(graph) is called once for each piece, and returns what runs
-    it, a callable that takes an array for each input and returns one for each output, in order. `hook`: an object with before(call), after(call) or one of them, called around each
-    piece of each step with a PieceCall. `functions`: what runs ops that have neither a kernel nor a body, by the op's name, as for Graph.run().
-    Returns a dict: `steps` and `failed`, how many ran and how many differ by more than they may; `log`, what `pwr run` says; `graphs`, for each graph that the pipeline makes
+    expect, rtol and atol; they equal the options of `pwr run` with these names (execute=False: as `pwr report`). `given` has contents of inputs, by name: numpy
+    arrays, or objects with __dlpack__ in CPU memory. `backends` adds backends by name, each a callable: backend(graph) is called once for each piece. It returns
+    a callable that takes an array for each input and returns one for each output, in order. `hook`: an object with before(call), after(call) or both, called around
+    each piece of each step with a PieceCall. `functions` runs ops that have neither a kernel nor a body, by the op's name, as in Graph.run().
+    Returns a dict: `steps` and `failed`, how many ran and how many exceed the tolerance; `log`, the output of `pwr run`; `graphs`, for each graph of the pipeline
     a dict of `variant`, `graph`, `passes`, `rules`, `pieces`, `steps`, `numbers` (rows as dicts), `plan` (its JSON), `kernels` (sources by name), `counters` and `outputs`
     (for each step arrays by name).
     """
@@ -678,7 +678,7 @@ def compile_model(
 ) -> List[str]:
     """Compiles a model into one file, as `pwr compile -o model.pwx` does; run_model(output) then runs it without a compiler.
 
-    options: those of run_model() up to those of plan(). Returns the lines that were said.
+    options: those of run_model() up to those of plan(). Returns the lines of the log.
     """
     return _request(_piecewise.artifact_request, graph, rules, pipeline, params, symbols, session, {**options, "output": str(output)}, log)
 
@@ -715,8 +715,8 @@ def report(
 ) -> Dict[str, Any]:
     """Rewrites, splits, and plans a graph and returns a text report; page=True: one HTML page with the graph after each pass.
 
-    options: those of run_model() but for execute, save and expect; run=True executes the steps and checks them; times; command (that it repeats).
-    Returns `steps`, `failed`, `log`, and `graphs`: for each that the pipeline makes `variant` and `text`.
+    options: those of run_model() except execute, save and expect; run=True executes the steps and checks them; times; command (to print in the report).
+    Returns `steps`, `failed`, `log`, and `graphs`: for each graph of the pipeline, `variant` and `text`.
     """
     call = _piecewise.report_page if page else _piecewise.report_text
     return _request(call, graph, rules, pipeline, params, symbols, session, options, log)
@@ -736,8 +736,8 @@ def draw(
 ) -> Optional[str]:
     """Draws files as `pwviz` does: a graph, the effect of a pipeline on it, a trace folder, or several graphs compared.
 
-    `output` is the picture, whose extension is its type. options: those of plan(), and after (a pass, by its name or number), view, collapse, most_boxes, overlay (a file),
-    split and times. Returns the outline as text, or None where `output` is written.
+    `output` is the picture file, whose extension selects the format. options: those of plan(), and after (a pass, by its name or number), view, collapse, most_boxes, overlay (a file),
+    split and times. Returns the outline as text, or None if `output` is written.
     """
     named = {**options, "symbols": symbol_texts(symbols)}
     return _piecewise.draw_files(

@@ -13,7 +13,7 @@ __all__ = ["explore", "merge_studies", "read_study", "study", "study_page", "stu
 
 
 def _space_options(**options: Any) -> Dict[str, Any]:
-    """Returns the options common to explore and study. None is omitted, so that the item of `space` decides."""
+    """Returns the options common to explore and study. None is omitted, so that the item of `space` applies."""
     out = {name: value for name, value in options.items() if value is not None}
     for name in ("passes", "before", "by"):
         if name in out:
@@ -55,8 +55,8 @@ def explore(
 ) -> Dict[str, Any]:
     """Explores the orders of a pipeline's passes, or those that satisfy `before` ("a:b"): their costs, and which rules consume nodes of others' matches.
 
-    `space` is an `explore` item of the rules; what is given beside it comes first. `values` are of params, `over` lists of rules. Returns
-    rows: `ends` (the best first, at most `most`), `thefts` and `pairs`; `settings`, where there are several; and `orders`, `graphs`,
+    `space` is an `explore` item of the rules; other arguments override it. `values` are of params, `over` lists of rules. Returns
+    rows: `ends` (the best first, at most `most`), `thefts` and `pairs`; `settings`, if there are several; and `orders`, `graphs`,
     `runs`, `suggestion`.
     """
     context = _session_of(session, graph, rules)

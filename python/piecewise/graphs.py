@@ -25,8 +25,8 @@ class Input(NamedTuple):
 
 
 class Node(NamedTuple):
-    """A call of an op. `operands` are names of values, None for one that is left out; `attributes` are as in graph.json
-    (docs/formats.md): numbers, texts, lists, {"dim": "n"}, {"dtype": "bf16"}; `group` and `source` are None where nothing is known."""
+    """A call of an op. `operands` are names of values, or None if absent; `attributes` are as in graph.json
+    (docs/formats.md): numbers, texts, lists, {"dim": "n"}, {"dtype": "bf16"}; `group` and `source` are None if unknown."""
 
     name: str
     op: str

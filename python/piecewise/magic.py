@@ -10,7 +10,7 @@ from IPython.display import display
 from . import colours
 from .counting import counted
 
-NAME = "cell.pwr"  # of the cell, in messages
+NAME = "cell.pwr"  # name of the cell in messages
 
 
 class CellError(Exception):
@@ -46,9 +46,9 @@ class _Parser(argparse.ArgumentParser):
 def _parser():
     parser = _Parser("%%pwr", description="Checks a cell of rules; with a graph, runs them on it and shows what each pass changed.", add_help=False)
     parser.add_argument("graph", nargs="?", help="a variable that holds a Graph, or a file; without it the rules are only checked")
-    parser.add_argument("-p", "--pipeline", help="a pipeline, pass or rule of the cell; the cell's pipeline, or else all of its rules, if left out")
+    parser.add_argument("-p", "--pipeline", help="a pipeline, pass or rule of the cell; default: the cell's pipeline, or else all of its rules")
     parser.add_argument("-D", dest="params", action="append", default=[], metavar="NAME=VALUE", help="a param of the rules")
-    parser.add_argument("-o", "--output", metavar="NAME", help="a variable for the Run, or for the Rules where there is no graph")
+    parser.add_argument("-o", "--output", metavar="NAME", help="a variable for the Run, or for the Rules if there is no graph")
     return parser
 
 
@@ -58,7 +58,7 @@ def _graph(session, name, variables):
     if isinstance(held, Graph):
         return session.loads(held.json(), name)
     if held is not None and not os.path.exists(name):
-        raise UsageError(f"`{name}` is no Graph, but a {type(held).__name__}")
+        raise UsageError(f"`{name}` is not a Graph, but a {type(held).__name__}")
     if not os.path.exists(name):
         raise UsageError(f"there is no variable and no file `{name}`")
     return session.load(name)
@@ -97,7 +97,7 @@ def run_cell(shell, line, cell):
     """Runs a `%%pwr` cell; `shell` holds the variables. Displays its results, or stores them under the name in -o."""
     args = _parser().parse_args(shlex.split(line))
     params = dict(param.partition("=")[::2] for param in args.params)
-    session = Session()  # of the cell alone, so that an op may be written anew in the next run of it
+    session = Session()  # separate for each run of the cell, so that an op may be redefined
     try:
         rules = session.rules_text(cell, NAME)
         if rules.warnings:

@@ -4,9 +4,9 @@ import re
 import torch
 import torch.fx.node
 
-OUTSIDE = ("c10d", "profiler", "streams", "symm_mem")  # what their ops do is not seen in tensors alone
+OUTSIDE = ("c10d", "profiler", "streams", "symm_mem")  # their ops have effects beyond tensors
 
-# Batch norm in training updates its running statistics, and its schema does not say so.
+# Batch norm in training updates its running statistics, which its schema omits.
 BATCH_NORMS = (
     "aten::batch_norm",
     "aten::_batch_norm_impl_index",
@@ -16,7 +16,7 @@ BATCH_NORMS = (
     "aten::native_batch_norm",
 )
 RUNNING = ("running_mean", "running_var")
-# Their results may be their arguments, or views of them, and their schemas do not say so.
+# Their results may be their arguments, or views of them, which their schemas omit.
 MAY_ALIAS = (
     "aten::broadcast_tensors",
     "aten::einsum",

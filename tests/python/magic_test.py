@@ -127,7 +127,7 @@ class Cell(unittest.TestCase):
 
     def test_what_is_no_graph_is_named(self):
         self.shell.user_ns["number"] = 3
-        self.assertIn("`number` is no Graph, but a int", str(self.run_cell("number", RELU)[2]))
+        self.assertIn("`number` is not a Graph, but a int", str(self.run_cell("number", RELU)[2]))
         self.assertIn("no variable and no file `nothing`", str(self.run_cell("nothing", RELU)[2]))
         self.assertIn("unrecognized arguments: --depth", str(self.run_cell("g --depth 3", RELU)[2]))
 

@@ -51,7 +51,7 @@ class MainJob(unittest.TestCase):
         np.testing.assert_array_equal(done["graphs"][0]["outputs"][0]["relu"], np.maximum(x * 2, 0))
         with self.assertRaisesRegex(KeyError, "no such"):
             pw.run_model(graph, given={"x": x}, functions={"mine.mix": lambda x, k: {}["no such"]})
-        with self.assertRaisesRegex(pw.Error, "has another shape"):
+        with self.assertRaisesRegex(pw.Error, "has a different shape"):
             pw.run_model(graph, given={"x": x}, functions={"mine.mix": lambda x, k: x[0]})
         with self.assertRaisesRegex(pw.Error, "PW1201"):
             pw.run_model(graph, given={"x": x})

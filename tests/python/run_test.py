@@ -127,9 +127,9 @@ class Runs(unittest.TestCase):
         graph = pw.load("graph { in x: f32[2]  y = add(x, x)  out y }\n")
         with self.assertRaisesRegex(pw.Error, "input x is in the memory of a device"):
             graph.run({"x": Exported(np.ones(2, np.float32), device=2)})
-        with self.assertRaisesRegex(pw.Error, "input x is a f32, which is a tensor of float32; given is one of float64"):
+        with self.assertRaisesRegex(pw.Error, "input x is a f32, which needs a tensor of float32, not of float64"):
             graph.run({"x": Exported(np.ones(2))})
-        with self.assertRaisesRegex(pw.Error, "given is one of bfloat16"):
+        with self.assertRaisesRegex(pw.Error, "not of bfloat16"):
             graph.run({"x": Exported(np.ones(2, np.uint16), code=4)})
         with self.assertRaises(pw.Error):
             graph.run({"x": Exported(np.ones(3, np.float32))})
@@ -166,7 +166,7 @@ class Runs(unittest.TestCase):
             graph.run({"z": self.x})
         with self.assertRaisesRegex(pw.Error, "it has no tensor"):
             graph.run({"x": self.x}, functions={"mine.scale_": self.scale})
-        with self.assertRaisesRegex(pw.Error, "result 0 of mine.scale_ has another shape"):
+        with self.assertRaisesRegex(pw.Error, "result 0 of mine.scale_ has a different shape"):
             graph.run(self.inputs, functions={"mine.scale_": lambda a, b, scale: np.ones(3, np.float32)})
         with self.assertRaisesRegex(pw.Error, "returned nothing"):
             graph.run(self.inputs, functions={"mine.scale_": lambda a, b, scale: None})

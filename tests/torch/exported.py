@@ -121,7 +121,7 @@ class Programs(unittest.TestCase):
             path = Path(folder, "some.pwt")
             for content in (b"", b"no program", b"PK\x03\x04" + b"x" * 100):
                 path.write_bytes(content)
-                with self.assertRaisesRegex(piecewise.Error, "no compiled program"):
+                with self.assertRaisesRegex(piecewise.Error, "not a compiled program"):
                     front.load_compiled(path)
             torch.save({"format": 0}, path)
             with self.assertRaisesRegex(piecewise.Error, "of this version"):

@@ -36,20 +36,20 @@ class Options(Case):
 
     def test_names(self):
         self.refused("no option `pipelin`.*did you mean `pipeline`", options={"pipelin": "o2"})
-        self.refused("give them to it", options={"check": True}, backend=front.Backend())
+        self.refused("pass them to it", options={"check": True}, backend=front.Backend())
 
     def test_values(self):
         for name, value, said in (
-            ("check", "yes", "`check` is True or False, and not 'yes'"),
-            ("frozen", 1, "`frozen` is True or False"),
-            ("prove", None, "`prove` is True or False"),
-            ("pipeline", None, "`pipeline` is a text"),
-            ("backend", 3, "`backend` is a text"),
-            ("rules", 5, "`rules` is a path"),
-            ("rules", ["llm", 5], "`rules` is a path"),
-            ("params", 5, "`params` is a dict"),
-            ("params", {"tp": [2]}, "`params` is a dict"),
-            ("report", 5, "`report` is a path"),
+            ("check", "yes", "`check` must be True or False, not 'yes'"),
+            ("frozen", 1, "`frozen` must be True or False"),
+            ("prove", None, "`prove` must be True or False"),
+            ("pipeline", None, "`pipeline` must be a text"),
+            ("backend", 3, "`backend` must be a text"),
+            ("rules", 5, "`rules` must be a path"),
+            ("rules", ["llm", 5], "`rules` must be a path"),
+            ("params", 5, "`params` must be a dict"),
+            ("params", {"tp": [2]}, "`params` must be a dict"),
+            ("report", 5, "`report` must be a path"),
         ):
             self.refused(said, options={name: value})
             with self.assertRaisesRegex(ValueError, said):
@@ -288,7 +288,7 @@ class NearMisses(compiled.WithRules):
         self.assertEqual(done.rewrites, {})
         self.assertTrue(done.near_misses["norm"])
         self.assertIn("norm: no match", str(done))
-        self.assertRegex(str(done), r"the cast %\w+ stands between")
+        self.assertRegex(str(done), r"the cast %\w+ is in between")
 
     def test_a_rule_that_matches(self):
         (done,) = self.done(compiled.Inductor.norm, torch.randn(4, 8), torch.randn(8))

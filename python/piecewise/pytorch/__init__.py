@@ -7,9 +7,9 @@
     torch.compile(model, options={"post_grad_custom_pre_pass": piecewise.pytorch.inductor_pass("my.pwr", "fuse")})
     piecewise.pytorch.compile_export(torch.export.export(model, inputs)).save("model.pwt")   # ahead of time; then load_compiled("model.pwt")
 
-Graphs are taken as AOT autograd makes them, functional and of core ATen, call by call through the importer that reads dumps. A call of an op that Piecewise has no
-meaning for stays a call of PyTorch inside the graph. Where it has no values for what a call reads or gives, the graph is cut into parts around that call. A graph
-of which nothing can be taken runs in PyTorch, and says why.
+The importer for dumps reads the graphs of AOT autograd, which are functional and in core ATen, call by call. PyTorch runs calls of ops that Piecewise does not
+define, inside the graph. If Piecewise has no values for the operands or results of a call, it cuts the graph into parts around that call. A graph of which it
+supports nothing runs in PyTorch, and the report states the reason.
 """
 import torch._dynamo as _dynamo
 

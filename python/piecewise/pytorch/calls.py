@@ -34,7 +34,7 @@ class Call:
     def __init__(
         self, told: Told, graph: _piecewise.Graph, compiled: _piecewise.Compiled, hosted: HostCalls, frozen: t.Optional[FrozenWeights] = None
     ):
-        self._boxed_call = True  # of the object: wrappers copy no attributes of its class
+        self._boxed_call = True  # stored on the object: wrappers do not copy class attributes
         self._compiled = compiled
         self._frozen = frozen
         self._run = compiled.run if frozen is None else frozen.run
@@ -55,7 +55,7 @@ class Call:
             results.append((dtype, place.sizes, None if row_major(place) else place))
         extents = [tuple(e) for e in self._compiled.extents(symbols)]
         if extents != [e for _, e, _ in results]:
-            raise Error(f"the graph gives tensors of {extents}, and PyTorch of {[e for _, e, _ in results]}")
+            raise Error(f"the graph returns tensors of {extents}, but PyTorch of {[e for _, e, _ in results]}")
         views = {
             i: (place.at(at), whole.at(at), dtype)
             for i, (kind, what) in enumerate(self._outputs)
@@ -106,7 +106,7 @@ def _view(of: torch.Tensor, place: Place, whole: Place, dtype: torch.dtype) -> t
     """Returns a part of a tensor's memory, by offset in elements of the dtype. The tensor must have the layout of `whole`."""
     for size, stride, told in zip(whole.sizes, of.stride(), whole.strides):
         if size > 1 and stride != told:
-            raise Error(f"an argument has the strides {tuple(of.stride())}, and the graph is for {whole.strides}")
+            raise Error(f"an argument has the strides {tuple(of.stride())}, but the graph was compiled for {whole.strides}")
     return part_of(of, place, dtype)
 
 
@@ -162,6 +162,6 @@ class Checked:
         difference, most = _difference(want.detach(), got.detach()), _TOLERANCE.get(want.dtype, 0.0)
         if difference > most:
             raise Error(
-                f"result {i}, {want.dtype} of {tuple(want.shape)}, is not PyTorch's: relative RMS error {difference:.3g}, at most {most:.3g} may be; "
+                f"result {i}, {want.dtype} of {tuple(want.shape)}, differs from PyTorch's: relative RMS error {difference:.3g}, but at most {most:.3g} is allowed; "
                 'find the rule with options={"pipeline": ""} or fewer rules'
             )

@@ -9,7 +9,7 @@ import torch
 from _piecewise import Error
 
 _log = logging.getLogger("piecewise")
-_FAILED = "PW1204"  # the code of a run that met an index outside of its axis or table, as divisors that are 0 are
+_FAILED = "PW1204"  # the code of a run with an index outside its axis or table, or a divisor of 0
 _LIBRARY = torch.library.Library("piecewise", "DEF")
 _LIBRARY.define("below(Tensor x, SymInt n) -> Tensor", tags=(torch.Tag.pt2_compliant_tag,))
 
@@ -55,7 +55,7 @@ def as_pytorch(run: t.Callable[[], t.Any], why: Error) -> t.Any:
             out = run()
     except Exception as raised:
         raise raised from why
-    _log.warning("PyTorch ran a call in which a check failed, and found nothing: %s", why)
+    _log.warning("a check failed in a call, but PyTorch ran the same call without an error: %s", why)
     return out
 
 
@@ -72,6 +72,6 @@ def with_eager_errors(compiled: t.Callable[..., t.Any], module: torch.fx.GraphMo
         module.forward(*(args[0] if len(args) == 1 and isinstance(args[0], list) else args))
         raise found
 
-    # All but what leads Dynamo from a wrapper to what it wraps.
+    # All attributes except those that lead Dynamo from a wrapper to the wrapped function.
     run.__dict__.update({key: value for key, value in compiled.__dict__.items() if not key.startswith(("__", "_torchdynamo"))})
     return run

@@ -35,7 +35,7 @@ _AUTOGRAD_CACHE = (
     "force_autograd_cache",
     "strict_autograd_cache",
     "bundled_autograd_cache",
-)  # it keeps Inductor's code alone
+)  # it only caches Inductor's code
 
 
 def _static_inputs() -> t.FrozenSet[int]:
@@ -101,15 +101,15 @@ class Backend:
         """Compiles a graph for torch.compile; raises ValueError for a mode, or for options in addition to these."""
         check_mode(mode)
         if options:
-            raise ValueError("piecewise.pytorch.Backend has its options: give them to it, and not to torch.compile")
-        if torch._functorch.config.bundled_autograd_cache:  # of a function that is to be saved
-            saved = saved_graph(module, example_inputs)  # as Dynamo made it
+            raise ValueError("piecewise.pytorch.Backend already has options: pass them to it, not to torch.compile")
+        if torch._functorch.config.bundled_autograd_cache:  # for a function that will be saved
+            saved = saved_graph(module, example_inputs)  # the graph that Dynamo traced
             with torch._functorch.config.patch(dict.fromkeys(_AUTOGRAD_CACHE, False)):
                 return Portable(self.options, saved, self._compiled(module, example_inputs))
         return self._compiled(module, example_inputs)
 
     def _compiled(self, module: torch.fx.GraphModule, example_inputs: t.Sequence[t.Any]) -> t.Callable[..., t.Any]:
-        made_for = {"origin": origin(), "weights": {}}  # what reports of its graphs share
+        made_for = {"origin": origin(), "weights": {}}  # shared by the reports of its graphs
         compilers = {kind: functools.partial(self._compile, made_for, kind) for kind in ("forward", "backward", "inference")}
         keep_checks(module)
         compiled = aot_autograd(

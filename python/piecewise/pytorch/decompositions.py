@@ -8,7 +8,7 @@ import torch
 from torch._decomp import core_aten_decompositions
 
 _FOREACH = "aten::_foreach_"
-# What is done to each tensor, where that has another name than the op on lists.
+# The op for each tensor, if its name differs from that of the op on lists.
 _EACH = {"maximum": "clamp_min", "minimum": "clamp_max", "norm": "linalg_vector_norm", "zero": "zeros_like"}
 
 
@@ -44,7 +44,7 @@ def _overload(name: str) -> torch._ops.OpOverload:
     return getattr(getattr(torch.ops.aten, packet), overload or "default")
 
 
-# Attention has a kernel here. The others are taken apart without their checks, or without the strides of their results.
+# Attention has a kernel here. Decompositions of the others lose their checks, or the strides of their results.
 _WHOLE = ("_scaled_dot_product_flash_attention_for_cpu", "binary_cross_entropy", "index_add", "index_copy", "select_scatter")
 
 

@@ -54,7 +54,7 @@ def _compiled(function: t.Callable[..., t.Any], dynamic, enable_if, options) -> 
         for name, varying in dims.items():
             for tensor in _tensors(given.get(name)):
                 for dim in varying:
-                    if tensor.shape[dim] > 1:  # PyTorch compiles 1 by itself
+                    if tensor.shape[dim] > 1:  # PyTorch specializes on size 1
                         torch._dynamo.mark_dynamic(tensor, dim % tensor.dim())
         return compiled(*args, **kwargs)
 
@@ -73,10 +73,10 @@ def support(
         @piecewise.pytorch.support(dynamic={"x": 0}, enable_if=lambda self: self.large, pipeline="o2")
         class Model(torch.nn.Module): ...
 
-    `dynamic`: by parameter of forward, the dims that vary from call to call, so that no size is compiled anew; without it, dim 0 of each
-    parameter that is annotated as a tensor. `enable_if` is asked at each call, with the object where there is one. The others are
-    torch.compile's options of this backend, see Options. A subclass with the same forward is compiled too, unless it is marked with `ignore`. Inside of what is
-    being compiled already nothing is compiled by itself. ValueError for parameters and options that there are none of.
+    `dynamic`: for each parameter of forward, the dims that vary from call to call, so that new sizes need no compilation; by default, dim 0 of
+    each parameter that is annotated as a tensor. `enable_if` is called at each call, with the object for a class. The others are torch.compile's
+    options of this backend, see Options. A subclass with the same forward is compiled too, unless it is marked with `ignore`. A call inside a
+    function that is being compiled is not compiled separately. Raises ValueError for unknown parameters and options.
     """
     if target is None:
         return functools.partial(support, dynamic=dynamic, enable_if=enable_if, **options)

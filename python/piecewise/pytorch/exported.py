@@ -66,7 +66,7 @@ def _extent(number: t.Any, what: str) -> t.Union[int, str]:
         return size
     if isinstance(size, sympy.Symbol):
         return size.name
-    raise Error(f"{what} has an extent of {size}: a number or a symbol alone is taken")
+    raise Error(f"{what} has the extent {size}: only a number or a single symbol is supported")
 
 
 def _order(fake: torch.Tensor) -> t.List[int]:
@@ -155,7 +155,7 @@ class _Reader:
             least, most = known.lower, known.upper
             out[symbol.name] = [int(least) if isinstance(least, sympy.Integer) else 0, int(most) if isinstance(most, sympy.Integer) else 1 << 40, 1]
         env = shape_env(self._program.graph_module.graph)
-        for name in self._told.symbols if env is not None else ():  # as the graph was told
+        for name in self._told.symbols if env is not None else ():  # as the graph was imported
             known, (least, most, _) = symbol_range(env, name), out.get(name, (0, 1 << 40, 1))
             out[name] = [max(known.least, least), min(known.most, most), known.multiple]
         return out
@@ -199,7 +199,7 @@ class Program:
         self._frozen = FrozenWeights(self._compiled, kept["check"]) if kept["frozen"] else None
         self._run = self._compiled.run if self._frozen is None else self._frozen.run
         if len(kept["inputs"]) != len(self.graph.inputs):
-            raise Error("the file's graph has other inputs than the file says")
+            raise Error("the file is damaged: its graph has a different number of inputs than it lists")
 
     def __getstate__(self) -> t.Dict[str, t.Any]:
         return self._kept
@@ -216,7 +216,7 @@ class Program:
     def __call__(self, *args: t.Any, **kwargs: t.Any) -> t.Any:
         flat, spec = pytree.tree_flatten((args, kwargs))
         if spec != self._in:
-            raise Error(f"the arguments are {spec}, and those of the program {self._in}")
+            raise Error(f"the arguments have the structure {spec}, but the program takes {self._in}")
         symbols = self._symbols(flat)
         places = {"weight": self._kept["weights"], "argument": flat}
         given = [places[kind][i] for kind, i in self._kept["inputs"]]
@@ -257,15 +257,15 @@ class Program:
                 continue
             dtype, extents = wanted
             if not isinstance(value, torch.Tensor) or value.dtype != DTYPES[dtype] or value.dim() != len(extents) or value.device.type != "cpu":
-                raise Error(f"argument {i} is no {DTYPES[dtype]} tensor of rank {len(extents)} in CPU memory")
+                raise Error(f"argument {i} is not a {DTYPES[dtype]} tensor of rank {len(extents)} in CPU memory")
         symbols = {name: flat[i] if dim < 0 else flat[i].shape[dim] for name, (i, dim) in self._kept["symbols"].items()}
         for name, (least, most, multiple) in self._kept["ranges"].items():
             if name in symbols and not (least <= symbols[name] <= most and symbols[name] % multiple == 0):
                 steps = f" by {multiple}" if multiple > 1 else ""
-                raise Error(f"{name} is {symbols[name]}, and was exported for {least} to {most}{steps}")
+                raise Error(f"{name} is {symbols[name]}, but was exported for {least} to {most}{steps}")
         for i, (value, wanted) in enumerate(zip(flat, self._kept["arguments"])):
             if wanted is not None and [symbols.get(e, e) for e in wanted[1]] != list(value.shape):
-                raise Error(f"argument {i} is of {list(value.shape)}, and the program takes {wanted[1]}")
+                raise Error(f"argument {i} has the shape {list(value.shape)}, but the program takes {wanted[1]}")
         return symbols
 
 
@@ -274,14 +274,15 @@ def _operator(name: str) -> torch._ops.OpOverload:
     for part in name.split("."):
         found = getattr(found, part, None)
     if not isinstance(found, torch._ops.OpOverload):
-        raise Error(f"the program calls `{name}`, which is no op of this PyTorch: register it first")
+        raise Error(f"the program calls `{name}`, which is not an op of this PyTorch: register it first")
     return found
 
 
 def compile_export(program: torch.export.ExportedProgram, **options: t.Any) -> Program:
     """Compiles a program of torch.export: imports it, rewrites it by the options' rules (see Options), and builds its kernels.
 
-    It shares the weights that it was exported with, but for buffers that it writes, of which it has its own. Error where it cannot be taken, and for mistakes in the options.
+    The result shares the weights of the exported program, but has its own copies of buffers that it writes. Raises Error for an unsupported program, and for
+    mistakes in the options.
     """
     return Program(_Reader(program, Options.of(options)).read())
 
@@ -292,8 +293,8 @@ def load_compiled(path: t.Union[str, os.PathLike]) -> Program:
         kept = torch.load(path, weights_only=True)
     except OSError:
         raise
-    except Exception as why:  # of many types, for any other file
-        raise Error(f"{os.fspath(path)} is no compiled program: {why}") from None
+    except Exception as why:  # other files raise exceptions of many types
+        raise Error(f"{os.fspath(path)} is not a compiled program: {why}") from None
     if not isinstance(kept, dict) or kept.get("format") != _FORMAT:
-        raise Error(f"{os.fspath(path)} is no compiled program of this version")
+        raise Error(f"{os.fspath(path)} is not a compiled program of this version")
     return Program(kept)

@@ -16,34 +16,34 @@ class _Known:
     """The weights at one call, by index; immutable."""
 
     marks: t.List[t.Tuple[t.Any, ...]]
-    held: t.List[torch.Tensor]  # row-major, until the weights change: no others can come to stand at their addresses
+    held: t.List[torch.Tensor]  # row-major, kept until the weights change, so that their addresses are not reused
     copies: t.List[int]  # indices of weights held as copies
-    compared: t.List[int]  # copies of what PyTorch does not count writes to
-    said: t.Tuple[_piecewise.Frozen, t.List[int]]  # what is kept of them, and which inputs are compared
+    compared: t.List[int]  # copies of weights whose writes PyTorch does not count
+    said: t.Tuple[_piecewise.Frozen, t.List[int]]  # their prepacked forms, and the inputs that are compared
     alive: t.List[weakref.ref]
 
 
 def _marks(weights: t.Sequence[torch.Tensor]) -> t.List[t.Tuple[t.Any, ...]]:
     try:
         return [(w.data_ptr(), w._version, w.stride()) for w in weights]
-    except RuntimeError:  # one was made in inference mode, and has no version
+    except RuntimeError:  # a tensor from inference mode has no version
         return [(w.data_ptr(), None if w.is_inference() else w._version, w.stride()) for w in weights]
 
 
 class FrozenWeights:
     """The prepacked weights of one compiled graph, as of the last call with them; one set for each layer that shares the graph.
 
-    A weight has changed where it has other memory, or where PyTorch has counted a write since: in place, load_state_dict, an optimizer's step. Weights whose
-    writes PyTorch does not count, those made in inference mode, are compared at each call.
+    A weight has changed if it has other memory, or if PyTorch has counted a write since: in place, by load_state_dict, or by an optimizer's step.
+    PyTorch does not count writes to weights made in inference mode, so these are compared at each call.
 
-    Calls may come from several threads: each replaces what is known as a whole, and goes on with what it has itself.
+    Thread-safe: each call replaces the shared state as a whole, and continues with its own.
     """
 
     def __init__(self, compiled: _piecewise.Compiled, check: bool):
         self._compiled = compiled
         self._indices = list(compiled.weights)
         self._check = check
-        self._known: t.Dict[t.Tuple[int, ...], _Known] = {}  # by the tensors' identities, while all of them live
+        self._known: t.Dict[t.Tuple[int, ...], _Known] = {}  # by the tensors' identities, while all of them are alive
         self._last: t.Optional[_Known] = None
 
     def place(self, given: t.List[torch.Tensor]) -> t.Tuple[_piecewise.Frozen, t.List[int]]:
@@ -71,7 +71,7 @@ class FrozenWeights:
 
     def _renewed(self, weights, marks, before: t.Optional[_Known], written: t.Sequence[int] = ()) -> _Known:
         if before is None and self._last is not None and any(ref() is None for ref in self._last.alive):
-            before = self._last  # of tensors made for one call, as these may be
+            before = self._last  # the tensors may have been made for one call
         changed, kept = range(len(weights)), None
         if before is not None:
             kept = before.said[0]

@@ -8,8 +8,8 @@ import sympy
 import torch
 from torch.utils._sympy.functions import Mod, PythonMod
 
-_MOST = 1 << 40  # the largest extent of the library
-_MOST_TRIED = 512  # values of a symbol that are tried one by one
+_MOST = 1 << 40  # the largest extent that the library supports
+_MOST_TRIED = 512  # maximum values of a symbol to try individually
 
 
 class Range(t.NamedTuple):

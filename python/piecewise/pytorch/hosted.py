@@ -34,17 +34,17 @@ def meant(value: t.Any) -> t.Any:
 class Layout(t.NamedTuple):
     """The layout of a tensor that a call receives."""
 
-    memory: t.Hashable  # equal for those that share memory
+    memory: t.Hashable  # equal for tensors that share memory
     dtype: torch.dtype
     place: Place
-    argument: t.Optional[t.Tuple[int, Place]] = None  # of the graph's, whose memory it is, and how that one lies
+    argument: t.Optional[t.Tuple[int, Place]] = None  # the graph's argument that owns the memory, and its layout
 
 
 class _Site(t.NamedTuple):
     """A call site in a graph."""
 
     layouts: t.Dict[str, t.Any]  # by argument: a layout, None, or a list of them
-    plain: bool  # tensors over the engine's memory do
+    plain: bool  # tensors over the engine's memory suffice
 
 
 def _leaves(layouts: t.Any) -> t.Iterator[Layout]:
@@ -171,7 +171,7 @@ def laid_out(tensor: torch.Tensor, place: Place, memory: t.Optional[torch.Tensor
     to = memory.as_strided(tensor.shape, place.strides, place.offset)
     if torch._debug_has_internal_overlap(to) == 0:
         to.copy_(tensor)
-    else:  # windows: an element stands at several places
+    else:  # overlapping windows: an element is at several places
         memory[torch.arange(memory.numel()).as_strided(tensor.shape, place.strides, place.offset).flatten()] = tensor.flatten()
     return out
 
@@ -217,7 +217,7 @@ class _Given:
     def _copy(self, given: torch.Tensor, layout: Layout) -> torch.Tensor:
         place, key = self._place(layout.place), (layout.memory, layout.dtype)
         if place.sizes != tuple(given.shape):
-            raise Error(f"a call of a tensor of {list(place.sizes)} was given one of {list(given.shape)}")
+            raise Error(f"a call expects a tensor of {list(place.sizes)}, but was given one of {list(given.shape)}")
         if key not in self._memory:
             self._memory[key] = torch.empty(self._spans[key], dtype=layout.dtype)
         return laid_out(given, place, self._memory[key])
@@ -270,7 +270,7 @@ class HostCalls:
             args, kwargs = meant(args), meant(kwargs)
             with torch.no_grad():
                 if site is None and not self.plain:
-                    raise Error(f"`{node}` of {op} is no call of the graph that was compiled: how its arguments lie is not known")
+                    raise Error(f"`{node}` of {op} is not a call of the compiled graph: the layout of its arguments is unknown")
                 if site.plain if site is not None else core:
                     return op(*args, **kwargs)
                 layouts = site.layouts if site is not None else {}

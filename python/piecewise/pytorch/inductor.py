@@ -24,7 +24,7 @@ from .telling import DTYPES, Refused, Told, seen
 
 _log = logging.getLogger("piecewise")
 
-# What torch calls the primitives of rules' right sides, and what it calls their attributes.
+# The names that torch has for the primitives of rules' right sides, and for their attributes.
 _CALLS: t.Dict[str, t.Tuple[t.Any, t.Dict[str, str]]] = {
     op: (getattr(torch.ops.aten, name).default, {})
     for op, name in {
@@ -44,7 +44,7 @@ class Rewritten:
     """The effect of the pass on one graph."""
 
     rewrites: t.Dict[str, int]  # by rule or pass
-    refused: str = ""  # why the graph stays as it was; empty: it does not
+    refused: str = ""  # why the graph is unchanged; empty: it was rewritten
     explained: t.Callable[[], Explanations] = dataclasses.field(default=Explanations, repr=False, compare=False)
 
     @functools.cached_property
@@ -82,7 +82,7 @@ def _note_casts(graph: _piecewise.Graph, misses: t.List[t.Dict[str, t.Any]]) -> 
         around = [name for value in (at["results"] if at else ()) for name in sorted(read.get(value["name"], ()))]
         casts = [name for name in [miss["at"], *around] if nodes.get(name, {}).get("op") == "cast"]
         if casts:
-            miss["notes"] = [*miss["notes"], f"the cast %{casts[0]} stands between: the pattern has none there"]
+            miss["notes"] = [*miss["notes"], f"the cast %{casts[0]} is in between: the pattern has none there"]
 
 
 @functools.lru_cache(maxsize=None)
@@ -94,11 +94,11 @@ def _operator(op: str) -> t.Tuple[torch._ops.OpOverload, t.Dict[str, str]]:
     for part in op.split("."):
         found = getattr(found, part, None)
         if found is None:
-            raise Refused(f"a rule makes `{op}`, which is no op of torch: register one of that name, or write the rule with aten's")
+            raise Refused(f"a rule makes `{op}`, which is not an op of torch: register an op with that name, or write the rule with aten's ops")
     if isinstance(found, torch._ops.OpOverloadPacket):
         found = found.default
     if not isinstance(found, torch._ops.OpOverload):
-        raise Refused(f"a rule makes `{op}`, which is no op of torch")
+        raise Refused(f"a rule makes `{op}`, which is not an op of torch")
     return found, {argument.name: argument.name for argument in found._schema.arguments}
 
 
@@ -155,8 +155,8 @@ class _Back:
         self._graph = graph
         self._nodes = {node.name: node for node in graph.nodes}
         self._made: t.Dict[str, torch.fx.Node] = {}  # by reference
-        self._moved = False  # a call was made where its users may stand before it
-        self._views: t.Dict[str, t.List[torch.fx.Node]] = {}  # by value: those that change nothing of it
+        self._moved = False  # a new call may come after its users
+        self._views: t.Dict[str, t.List[torch.fx.Node]] = {}  # by value: its no-op views
         for name, value in aliases.items():
             self._views.setdefault(value, []).append(self._nodes[name])
 
@@ -189,7 +189,7 @@ class _Back:
         read += [[o for o in operands if o and not o.startswith("#")] for _, operands, _, _ in changes["made"]]
         for name in (name for names in read for name in names):
             if name not in self._nodes and name not in self._views:
-                raise Refused(f"`{name}` is a part of one of torch's calls, and none of its own")
+                raise Refused(f"`{name}` is only a part of a torch call, so it cannot be replaced separately")
 
     def _make(self, last, op, args, kwargs, results):
         args, kwargs = self._meant(args), self._meant(kwargs)
@@ -307,7 +307,7 @@ class InductorPass(CustomGraphPass):
         said = said or told().convert()
         run = self._session.run(said["graph"], self._rules, self._pipeline, self._params)
         missed = [rule for rule in self._own if run.count(rule) == 0]
-        before = said["graph"] if whole or not missed else told().convert()["graph"]  # as it is now; what rules see may be less than what they miss
+        before = said["graph"] if whole or not missed else told().convert()["graph"]  # the current graph: near misses may involve nodes that the seen part omits
         _Back(graph, said["aliases"]).change(_piecewise.changes(run.before(), run.graph))
         rewrites = {row["pass"]: row["rewrites"] for row in run.passes if row["rewrites"]}
         return rewrites, functools.partial(self._explain, before, missed)
@@ -335,7 +335,7 @@ def inductor_pass(rules: t.Union[str, t.Sequence[str]], pipeline: str, params: t
 
         torch.compile(model, options={"post_grad_custom_pre_pass": piecewise.pytorch.inductor_pass("my.pwr", "fuse")})
 
-    What rules make must be ops of torch: registered ones by their names (`mine.norm`), or primitives that aten has. A graph that cannot be
-    changed so stays as it is, which `done` of the pass says with the reason. Error for mistakes in the rules.
+    Rules may only make ops of torch: registered ops by name (`mine.norm`), or primitives that aten has. Any other graph is left unchanged, and
+    `done` of the pass has the reason. Raises Error for mistakes in the rules.
     """
     return InductorPass([rules] if isinstance(rules, str) else list(rules), pipeline, params or {})

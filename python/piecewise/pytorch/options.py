@@ -10,7 +10,7 @@ Path = str
 Paths = t.Tuple[str, ...]
 Params = t.Tuple[t.Tuple[str, str], ...]
 
-FROZEN = "frozen"  # the rules, and the pipeline of theirs, for weights that are kept
+FROZEN = "frozen"  # the rules for frozen weights, and their pipeline
 
 
 @dataclasses.dataclass(frozen=True)
@@ -18,10 +18,11 @@ class Options:
     """The options of the backend; two backends with equal options are equal.
 
     rules: files, or names of the library. pipeline: one of theirs; "" rewrites nothing. params of the rules as {"tp": 2}. backend: eager, cpu, interpreter.
-    own_attention: calls of vLLM's attention are Piecewise's, each of a new sequence; without it they are the program's, as their caches are.
-    frozen: weights are kept in a form of the backend's own; changes that PyTorch counts are seen at once, others by and by, as an Error. Not in training.
-    prove: each rewrite is proved, by its rule or by itself; the report names those that are left.
-    check: the first call at each size runs in PyTorch too, and other numbers raise Error; with `frozen`, all weights are compared at each call. report: a folder, which gets a page for each graph.
+    own_attention: Piecewise runs calls of vLLM's attention, each as a new sequence; by default the program runs them, because it owns their caches.
+    frozen: the backend prepacks weights. Changes that PyTorch counts take effect at once; others raise Error at a later call. Not for training.
+    prove: prove each rewrite, by its rule or individually; the report names those that are not proved.
+    check: also run the first call at each size in PyTorch, and raise Error if the numbers differ; with `frozen`, compare all weights at each call.
+    report: a folder for a page for each graph.
     """
 
     rules: Paths = ("llm",)
@@ -50,16 +51,16 @@ class Options:
             try:
                 values[name] = kind.read(value)
             except (TypeError, ValueError):
-                raise ValueError(f"piecewise's option `{name}` is {kind.words}, and not {value!r}") from None
+                raise ValueError(f"piecewise's option `{name}` must be {kind.words}, not {value!r}") from None
         if values.get("frozen") and values.get("backend", "cpu") != "cpu":
-            raise ValueError("piecewise freezes weights with the backend `cpu` alone: leave out `frozen`, or `backend`")
+            raise ValueError("piecewise can freeze weights only with the backend `cpu`: leave out `frozen`, or `backend`")
         return cls(**values)
 
 
 def check_mode(mode: t.Any) -> None:
     """Raises ValueError for any mode of torch.compile: Piecewise has none."""
     if mode not in (None, "default"):
-        raise ValueError(f"piecewise has no mode `{mode}`: leave it out; what Piecewise does is said by its options, such as {{'frozen': True}}")
+        raise ValueError(f"piecewise has no mode `{mode}`: leave it out, and use options instead, such as {{'frozen': True}}")
 
 
 class _Kind(t.NamedTuple):

@@ -84,7 +84,7 @@ class Stages:
         return [node for node in self.graph.nodes if self.of.get(node) == stage and node in self.stays]
 
     def _place(self):
-        last: t.Optional[Node] = None  # call that is seen when it runs
+        last: t.Optional[Node] = None  # call whose order is observable
         barrier = _BEFORE  # the stage of the last write of an argument
         for node in self.graph.nodes:
             if not node.op.startswith("call_"):

@@ -20,8 +20,8 @@ from .options import Options
 class Part:
     """Report on calls that are compiled together: a whole graph, or a part between calls that remain PyTorch's."""
 
-    graph: _piecewise.Graph  # as it runs
-    summary: t.List[str]  # what the backend made of it
+    graph: _piecewise.Graph  # the graph that runs
+    summary: t.List[str]  # the summary of the backend
     read: t.Callable[[], _piecewise.Graph]
 
     @functools.cached_property
@@ -36,17 +36,17 @@ class GraphReport:
 
     kind: str  # forward, backward, inference
     options: Options
-    ops: int = 0  # calls of the graph and of the graphs that these are given, without views of tuples and sizes
-    left: t.Dict[str, int] = dataclasses.field(default_factory=dict)  # calls that stay PyTorch's, by op
-    reasons: t.Dict[str, int] = dataclasses.field(default_factory=dict)  # why, where that is known
-    refused: str = ""  # why the graph runs in PyTorch as a whole; empty: it does not
+    ops: int = 0  # calls of the graph and of its subgraphs, without tuple items and sizes
+    left: t.Dict[str, int] = dataclasses.field(default_factory=dict)  # calls that PyTorch runs, by op
+    reasons: t.Dict[str, int] = dataclasses.field(default_factory=dict)  # the reasons, if known
+    refused: str = ""  # why the whole graph runs in PyTorch; empty: it does not
     seconds: float = 0.0  # to compile it
     rewrites: t.Dict[str, int] = dataclasses.field(default_factory=dict)  # by pass
-    proofs: t.List[t.Dict[str, t.Any]] = dataclasses.field(default_factory=list)  # with `prove`, a row a rule that fired, as of `pwr opt --prove`
-    not_proved: t.List[t.Dict[str, t.Any]] = dataclasses.field(default_factory=list)  # with `prove`, a row a rewrite that is left
-    warm: bool = False  # it was rewritten by an earlier process
-    parts: t.List[Part] = dataclasses.field(default_factory=list)  # one, where nothing that stays PyTorch's stands between
-    origin: t.Callable[[], t.Any] = lambda: None  # the function or module it is a part of, while that lives
+    proofs: t.List[t.Dict[str, t.Any]] = dataclasses.field(default_factory=list)  # with `prove`, a row for each rule that fired, as in `pwr opt --prove`
+    not_proved: t.List[t.Dict[str, t.Any]] = dataclasses.field(default_factory=list)  # with `prove`, a row for each rewrite that is not proved
+    warm: bool = False  # an earlier process rewrote it
+    parts: t.List[Part] = dataclasses.field(default_factory=list)  # a single part if no PyTorch call separates the calls
+    origin: t.Callable[[], t.Any] = lambda: None  # the function or module it is a part of, while that is alive
     weights: t.Dict[int, weakref.ref] = dataclasses.field(default_factory=dict)  # the first one of each model that called it, by identity
 
     @property
@@ -190,7 +190,7 @@ class Explanations(t.List[t.Dict[str, t.Any]]):
 def explain(function: t.Any, rule: str, **how: t.Any) -> Explanations:
     """Explains a rule in the graphs of a function or module from torch.compile, part by part; `how` as in piecewise.explain.
 
-    Graphs that run in PyTorch as a whole are left out. Error where there is no such rule, or no graph.
+    Graphs that run entirely in PyTorch are left out. Raises Error if there is no such rule, or no graph.
     """
     out = Explanations()
     unknown = None
@@ -198,12 +198,12 @@ def explain(function: t.Any, rule: str, **how: t.Any) -> Explanations:
         options = one.options
         try:
             out.append(commands.explain(part.imported, list(options.rules), rule, options.pipeline, dict(options.params), **how))
-        except _piecewise.Error as error:  # of a graph that was compiled with other rules
+        except _piecewise.Error as error:  # the graph was compiled with other rules
             if error.code != "PW1420":
                 raise
             unknown = error
     if not out and unknown is not None:
         raise unknown
     if not out:
-        raise _piecewise.Error("no graph of it was compiled: call it first; piecewise.report says what became of its graphs")
+        raise _piecewise.Error("no graph of it was compiled: call it first; piecewise.report describes its graphs")
     return out

@@ -34,7 +34,7 @@ class _Input:
         if isinstance(value, (int, torch.SymInt)):
             return cls(None, [_hint(value)], [], [isinstance(value, torch.SymInt)], False)
         if not isinstance(value, torch.Tensor) or value.layout != torch.strided or value.device.type != "cpu":
-            raise Error("a function is saved whose arguments are strided tensors in CPU memory, and sizes")
+            raise Error("a function can be saved only if its arguments are strided tensors in CPU memory, and sizes")
         varies = [isinstance(extent, torch.SymInt) for extent in value.shape]
         return cls(value.dtype, list(map(_hint, value.shape)), list(map(_hint, value.stride())), varies, value.requires_grad)
 
@@ -95,7 +95,7 @@ class Portable(SerializableCallable):
 
     @classmethod
     def deserialize_compile_artifacts(cls, data: bytes) -> "Portable":
-        from .compiler import loaded  # which saves by this module
+        from .compiler import loaded  # which saves through this module
 
         options, saved = pickle.loads(data)
         mode = FakeTensorMode(shape_env=ShapeEnv())

@@ -8,7 +8,7 @@ from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from .telling import Refused, type_text
 
-# Higher-order ops that are calls of one op each.
+# Higher-order ops that each call a single op.
 _PLAIN = ("auto_functionalized", "auto_functionalized_v2", "triton_kernel_wrapper_functional")
 _WORDS = (bool, int, float, str, torch.dtype, torch.layout, torch.memory_format, torch._ops.OpOverload, type(None), type(Ellipsis))
 
@@ -63,7 +63,7 @@ def _reason_of_target(node: torch.fx.Node) -> str:
     if node.op != "call_function":
         return f"it calls the {node.op.removeprefix('call_')} {node.target}"
     if isinstance(node.target, torch._ops.HigherOrderOperator) and node.target._name not in _PLAIN:
-        return "it has effects" if node.target._name == "with_effects" else "it calls functions that it is given"
+        return "it has effects" if node.target._name == "with_effects" else "it calls functions that are its arguments"
     return ""
 
 
@@ -80,7 +80,7 @@ class Staying:
         self._module = module
         self._given = {memory_of(node) for node in module.graph.find_nodes(op="placeholder")} - {None}
         self.reasons: t.Dict[torch.fx.Node, str] = {}
-        self.again: t.Set[torch.fx.Node] = set()  # calls that a part has, too
+        self.again: t.Set[torch.fx.Node] = set()  # calls that are also in a part
         for node in module.graph.nodes:
             reason = self._reason(node) if node.op.startswith("call_") else ""
             if reason:

@@ -64,7 +64,7 @@ def kept_number(number: Number) -> t.Any:
             if base == 1:
                 continue
             if not isinstance(base, sympy.Symbol) or not power.is_Integer or power < 0:
-                raise Refused(f"a stride of {number} is no sum of products of symbols")
+                raise Refused(f"the stride {number} is not a sum of products of symbols")
             names += [base.name] * int(power)
         out.append([int(coefficient), names])
     return out
@@ -196,7 +196,7 @@ class _Reads:
             return offset
         if isinstance(offset, int) and isinstance(first, int):
             return offset - first
-        raise Refused(f"where {node.name} begins in memory is known when it runs")
+        raise Refused(f"the offset of {node.name} in its storage is only known at run time")
 
     def _strided(self, node: torch.fx.Node) -> None:
         """Rewrites a strided read to read the value that owns the storage."""
@@ -210,12 +210,12 @@ class _Reads:
                 base, _ = _as_it_lies(self._graph, root)
             offset = self._offset(node, 3, root, self._first[root])
             if _leaves(fake, layout, offset):
-                raise _Gaps  # an argument is a part of more memory
+                raise _Gaps  # the argument is a part of a larger storage
         except _Gaps:
             if root.op != "placeholder":
-                raise Refused(f"{node.name} reads memory around elements of {root.name}, which nothing here knows") from None
+                raise Refused(f"{node.name} reads memory between the elements of {root.name}, whose contents are unknown here") from None
             base, offset = root, self._offset(node, 3, root, 0)
-            self.left[node] = f"it reads memory around elements of {root.name}"
+            self.left[node] = f"it reads memory between the elements of {root.name}"
         node.args, node.kwargs = (base, *layout, offset), {}
 
     def _scattered(self, node: torch.fx.Node) -> None:
@@ -229,8 +229,8 @@ class _Reads:
                 base, order = _as_it_lies(self._graph, given)
         except _Gaps:
             if given.op != "placeholder":
-                raise Refused(f"{node.name} writes memory around elements of {given.name}, which nothing here knows") from None
-            self.left[node] = f"it writes memory around elements of {given.name}"
+                raise Refused(f"{node.name} writes memory between the elements of {given.name}, whose contents are unknown here") from None
+            self.left[node] = f"it writes memory between the elements of {given.name}"
             return
         node.args, node.kwargs = (base, *node.args[1:4], offset), {}
         if order != sorted(order):
@@ -247,9 +247,9 @@ class _Reads:
                 with self._graph.inserting_before(node):
                     other, order = _as_it_lies(self._graph, base)
             except _Gaps:
-                if base.op != "placeholder" and not _equal(first, 0):  # it lies at the beginning of its memory when it runs
-                    raise Refused(f"{node.name} writes memory around elements of {base.name}, which nothing here knows") from None
-                self.left[node] = f"it writes memory around elements of {base.name}"
+                if base.op != "placeholder" and not _equal(first, 0):  # at run time it begins at offset 0
+                    raise Refused(f"{node.name} writes memory between the elements of {base.name}, whose contents are unknown here") from None
+                self.left[node] = f"it writes memory between the elements of {base.name}"
                 continue
             if other is base and _equal(first, 0):
                 continue
@@ -273,7 +273,7 @@ class _Reads:
             reach, span = _reach(layout, offset - first), Place.of(base.meta["val"])._replace(offset=0)
             known = all(isinstance(n, int) for n in (*span.sizes, *span.strides))
             if offset < first or (reach is not None and known and reach > span.span):
-                raise Refused(f"{node.name} writes memory around elements of {base.name}, which nothing here knows")
+                raise Refused(f"{node.name} writes memory between the elements of {base.name}, whose contents are unknown here")
 
     @staticmethod
     def _views(node: torch.fx.Node, index: int, first: Number, turned: bool) -> t.Dict[str, t.Any]:

@@ -15,7 +15,7 @@ from torch.utils._pytree import tree_flatten, tree_unflatten
 from .decompositions import decompositions
 from .staying import attribute
 
-# Those whose bodies are called with the very types that they were traced with.
+# Higher-order ops that call their bodies with exactly the traced types.
 _CALL_BODIES = ("cond", "invoke_subgraph", "map_impl", "scan", "while_loop", "while_loop_stack_output")
 
 

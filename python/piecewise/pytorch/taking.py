@@ -129,7 +129,7 @@ class Taking:
         weights = {node for i, node in enumerate(module.graph.find_nodes(op="placeholder")) if i in static}
         partition = Partition(module, staying)
         if unread := [node for part in partition.parts if not part.gives for _, node in part.nodes]:
-            raise _Culprit(dict.fromkeys(unread, "its part of the graph computes nothing that is read"))
+            raise _Culprit(dict.fromkeys(unread, "nothing reads the results of its part of the graph"))
         taken = [self._part(part, weights) for part in partition.parts]
         inside = self._bodies(module, weights)
         if not taken and not inside:
@@ -163,7 +163,7 @@ class Taking:
             runs_body = node.target is torch.ops.higher_order.invoke_subgraph and node.args[0].target in inside
             if node not in calls_of(node.graph) or node in staying.again:
                 continue
-            if runs_body:  # a call of ours, and none of PyTorch's
+            if runs_body:  # our own call, not one of PyTorch's
                 self._report.ops -= 1
             else:
                 self._leave_one(node, reason)
@@ -193,7 +193,7 @@ class Taking:
         options = self._options
         told = Told(module.graph, module, self._session, static, own_attention=options.own_attention, views=shared_outputs)
         if not told.results:
-            raise Refused("it computes nothing that it returns")
+            raise Refused("it returns nothing that it computes")
         rewritten, warm = self._rewritten(told)
         graph = self._session.loads(rewritten.graph, "torch")
         if graph.writes:

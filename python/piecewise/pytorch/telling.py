@@ -40,10 +40,10 @@ def type_text(value: t.Any) -> str:
     """Formats a type as torch prints it: f32[s0, 64], Sym(s0); empty for anything but a tensor or a number."""
     if isinstance(value, torch.Tensor):
         if value.layout != torch.strided or value.device.type != "cpu":
-            raise Refused(f"a tensor is {value.layout} on {value.device}; strided ones in CPU memory are taken")
+            raise Refused(f"a tensor is {value.layout} on {value.device}: only strided tensors in CPU memory are supported")
         dtype = _NAMES.get(value.dtype)
         if dtype is None:
-            raise Refused(f"a tensor is one of {value.dtype}, which Piecewise lacks")
+            raise Refused(f"a tensor has the dtype {value.dtype}, which Piecewise lacks")
         return f"{dtype}[{', '.join(map(str, value.shape))}]"
     if isinstance(value, torch.SymInt):
         return f"Sym({value})"
@@ -101,7 +101,7 @@ class _Torch:
         if isinstance(value, torch._ops.OpOverload):
             return Ref(self.target(value))
         if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
-            raise Refused("an argument is a symbolic number that no node makes")
+            raise Refused("an argument is a symbolic number that no node computes")
         return value
 
 
@@ -137,7 +137,7 @@ class Told:
         views: t.Optional[t.Callable[[torch.fx.Graph], t.Mapping[torch.fx.Node, t.Any]]] = None,
         guarded: bool = True,
     ):
-        """`owner` has the attributes that the graph reads; `static`: which arguments are weights. See Options.own_attention. `views`: see storage.shared_outputs. `guarded`: the graph is called only where PyTorch's guards hold."""
+        """`owner` has the attributes that the graph reads; `static`: which arguments are weights. See Options.own_attention. `views`: see storage.shared_outputs. `guarded`: the graph is called only if PyTorch's guards hold."""
         self.graph = graph
         self._owner = owner
         self.symbols: t.Dict[str, t.Tuple[int, int]] = {}  # by symbol: the argument, and its dim; -1: the argument itself
@@ -145,8 +145,8 @@ class Told:
         self.constants: t.Dict[str, torch.Tensor] = {}  # by input
         self.outputs: t.List[
             t.Any
-        ] = []  # ("argument", i), ("result", k), ("number", expression), ("value", v), ("view", (of such a one, place, its own, dtype))
-        self.results: t.List[torch.Tensor] = []  # fake, of what is computed
+        ] = []  # ("argument", i), ("result", k), ("number", expression), ("value", v), or ("view", (argument or result, place, that of its base, dtype))
+        self.results: t.List[torch.Tensor] = []  # fake tensors of computed results
         self._count = 0  # of arguments so far
         self._torch = _Torch()
         self._told = _piecewise.FxGraph(session, "torch", not own_attention, self._torch)
