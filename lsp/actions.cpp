@@ -14,7 +14,7 @@ class Offering {
   Offering(const DocumentView& view, std::vector<OfferedAction>& out)
       : view_(view), text_(*view.text), out_(out) {}
 
-  /// The word that the message calls wrong, in the place of the diagnostic.
+  /// Returns the word that the message reports, within the range of the diagnostic.
   void other_name(const FoundDiagnostic& d) {
     const std::string name = suggested_name(d.help);
     if (name.empty()) return;
@@ -32,7 +32,7 @@ class Offering {
     offer(fmt::format("Replace by `{}`", name), d, d.begin, d.end, name);
   }
 
-  /// `rule a over b`, for each that the help offers.
+  /// Adds `rule a over b` for each alternative in the help.
   void precedence(const FoundDiagnostic& d) {
     for (const std::string& code : ticked(d.help)) {
       if (!code.starts_with("rule ")) continue;
@@ -45,7 +45,7 @@ class Offering {
     }
   }
 
-  /// `where T == f32` before the arrow of the rule.
+  /// Adds `where T == f32` before the arrow of the rule.
   void guard(const FoundDiagnostic& d) {
     const std::int32_t number = text_.item_at(d.begin);
     if (number < 0) return;
@@ -63,7 +63,7 @@ class Offering {
     }
   }
 
-  /// `{eps}` of an attribute that has to be written.
+  /// Adds `{eps}` for an attribute that must be written.
   void attribute(const FoundDiagnostic& d) {
     if (!d.help.starts_with("write `{")) return;
     for (const std::string& code : ticked(d.help)) {
@@ -79,14 +79,14 @@ class Offering {
     }
   }
 
-  /// A reserved word as a name.
+  /// Quotes a reserved word that is used as a name.
   void backquotes(const FoundDiagnostic& d) {
     if (!d.help.ends_with("in backquotes")) return;
     const std::string word(text_.text_of(d.begin, d.end));
     offer(fmt::format("Write `{}` in backquotes", word), d, d.begin, d.end, "`" + word + "`");
   }
 
-  /// "compare it, as in `d > 0`".
+  /// Applies help such as "compare it, as in `d > 0`".
   void comparison(const FoundDiagnostic& d) {
     const std::vector<std::string> code = ticked(d.help);
     if (d.help.starts_with("compare it, as in `") && code.size() == 1)
@@ -101,7 +101,7 @@ class Offering {
     out_.push_back({std::move(title), std::move(edits), d.code});
   }
 
-  /// Where `over` goes in a rule of this text, and whether the rule has one already.
+  /// The position of `over` in a rule of this text, and whether the rule already has one.
   [[nodiscard]] std::optional<std::pair<std::uint32_t, bool>> end_of_rule_head(
       const std::string& name) const {
     const std::vector<Token>& tokens = text_.mentions.tokens;

@@ -13,7 +13,7 @@
 namespace pw::cli {
 namespace {
 
-/// Every near miss, however many there are.
+/// No limit on near misses.
 constexpr std::size_t kAllMisses = std::size_t{1} << 20;
 constexpr std::size_t kShownMisses = 5;
 
@@ -21,7 +21,7 @@ class Placing {
  public:
   Placing(const SourceMap& sources, const SourceText& text) : sources_(sources), text_(text) {}
 
-  /// In the text itself; elsewhere at the `use` that leads there, or at the beginning.
+  /// Returns the range in the text, or for another file that of its `use`, or the beginning.
   FoundDiagnostic operator()(const Diagnostic& d) const {
     FoundDiagnostic out;
     out.severity = d.severity;

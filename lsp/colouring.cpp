@@ -13,7 +13,7 @@ constexpr std::uint32_t type_number(std::string_view type) {
   return 0;
 }
 constexpr std::uint32_t kNoType = 0xffffffffu;
-constexpr std::uint32_t kDeclaration = 1, kOfLibrary = 2;  // bits, as kTokenModifiers has them
+constexpr std::uint32_t kDeclaration = 1, kOfLibrary = 2;  // bits in the order of kTokenModifiers
 
 std::uint32_t type_of(const Mention& m) {
   switch (m.kind) {
@@ -55,7 +55,7 @@ std::uint32_t type_of(LexicalClass kind) {
     case LexicalClass::reserved:
     case LexicalClass::contextual:
     case LexicalClass::call:
-    case LexicalClass::name: return type_number("keyword");  // a name that means nothing is a word
+    case LexicalClass::name: return type_number("keyword");  // an unresolved name is a plain word
     case LexicalClass::dtype: return type_number("type");
     case LexicalClass::operation: return type_number("operator");
     case LexicalClass::quoted: return type_number("variable");
@@ -78,8 +78,8 @@ std::vector<std::uint32_t> semantic_tokens(const DocumentView& view, std::uint32
   std::vector<std::uint32_t> out;
   auto mention = text.mentions.all.begin();
   const auto last = text.mentions.all.end();
-  TextPlace before;                     // of the token before
-  std::size_t line = 0, column_at = 0;  // the line at hand, and the offset its column counts to
+  TextPlace before;                     // of the previous token
+  std::size_t line = 0, column_at = 0;  // current line, and offset of its last column
   std::uint32_t column = 0;
   for (const LexicalSpan& span : lexical_spans(text.text)) {
     while (mention != last && mention->end <= span.begin) ++mention;
@@ -99,7 +99,7 @@ std::vector<std::uint32_t> semantic_tokens(const DocumentView& view, std::uint32
       }
     }
     if (type == kNoType) continue;
-    // Columns are counted on from the token before: a line may be as long as the text.
+    // Columns continue from the previous token, because a line may be as long as the text.
     for (std::size_t i = column_at; i < span.begin; ++i) {
       const bool carriage = text.text[i] == '\r' && i + 1 < span.begin && text.text[i + 1] == '\n';
       if ((text.text[i] != '\n' && text.text[i] != '\r') || carriage) continue;

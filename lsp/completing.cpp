@@ -1,5 +1,5 @@
-// A name is put where the cursor is, and read as any other: what it would stand for says which
-// names fit. Words of the language come from the grammar.
+// Completion inserts a name at the cursor and resolves it like any other: its kind determines which
+// names fit. Keywords come from the grammar.
 #include <algorithm>
 #include <filesystem>
 #include <set>
@@ -97,7 +97,7 @@ class Completing {
       if (it->path().extension() == ".pwr" && it->path().generic_string() != view_.text->name)
         beside.push_back(it->path().filename().string());
     std::sort(beside.begin(), beside.end());
-    for (const std::string& name : beside) put(name, kFile, "beside this file", "1");
+    for (const std::string& name : beside) put(name, kFile, "next to this file", "1");
     for (const std::string& name : library_names())
       if (name.ends_with(".pwr")) put(name, kFile, "of the library", "2");
   }
@@ -140,7 +140,7 @@ class Completing {
     for (const auto& [name, at] : names) put(name, kind, "", "1");
   }
 
-  /// With the operands that an op has, as a snippet; `inside`: names of values stand there as well.
+  /// Adds ops with their operands as a snippet; `inside`: values are also allowed there.
   void callees(bool inside) {
     for (const auto& [name, at] : view_.symbols.callees()) {
       const OutlineItem* item = item_of(at);
@@ -195,9 +195,9 @@ class Completing {
       put(a->name, kField, "of " + callee, "1");
   }
 
-  /// Names of the scope that fit the place.
+  /// Adds names of the scope that fit the position.
   void names(const SourceText& probe, const Mention& m) {
-    if (m.shorthand) return;  // the attribute says what fits
+    if (m.shorthand) return;  // the attribute determines what fits
     const bool type = m.place == NamePlace::dtype;
     if (m.scope != kNoScope)
       for (const Mention& other : probe.mentions.all)

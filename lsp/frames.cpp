@@ -17,7 +17,7 @@ bool is_length(std::string_view name) {
                     [](char a, char b) { return lowered(a) == b; });
 }
 
-/// Where the next header may begin, behind `from`; npos where none is in sight.
+/// Returns where the next header may begin, after `from`; npos if no header is found.
 std::size_t next_header(std::string_view text, std::size_t from) {
   const auto it =
       std::search(text.begin() + static_cast<std::ptrdiff_t>(from), text.end(), kLength.begin(),
@@ -49,12 +49,12 @@ std::optional<Frame> FrameReader::next() {
   }
 }
 
-/// Drops what cannot be a header and says so, once for each stretch of such bytes.
+/// Drops bytes that cannot be a header, and reports each such stretch once.
 std::optional<Frame> FrameReader::refuse(std::string problem, std::size_t from) {
   const std::size_t at = next_header(buffer_, std::min(from, buffer_.size()));
   const bool said = lost_;
   if (at == std::string::npos) {
-    // The beginning of a header may be the last that came.
+    // The last bytes may be the beginning of a header.
     const std::size_t kept = std::min(buffer_.size(), kLength.size() - 1);
     buffer_.erase(0, buffer_.size() - kept);
     lost_ = true;
@@ -74,10 +74,10 @@ std::optional<Frame> FrameReader::header() {
   const std::size_t end = buffer_.find("\r\n\r\n");
   if (end == std::string::npos) {
     // A header is short and begins with a letter; anything else is not a header.
-    if (buffer_.size() > kMostHeaderBytes) return refuse("a header of over 4096 bytes", 1);
+    if (buffer_.size() > kMostHeaderBytes) return refuse("the header has more than 4096 bytes", 1);
     return {};
   }
-  if (end > kMostHeaderBytes) return refuse("a header of over 4096 bytes", 1);
+  if (end > kMostHeaderBytes) return refuse("the header has more than 4096 bytes", 1);
   std::optional<std::size_t> length;
   std::string_view lines(buffer_.data(), end);
   while (!lines.empty()) {
@@ -85,22 +85,22 @@ std::optional<Frame> FrameReader::header() {
     const std::string_view line = lines.substr(0, stop);
     lines.remove_prefix(std::min(stop + 2, lines.size()));
     const std::size_t colon = line.find(':');
-    if (colon == std::string_view::npos) return refuse("a header line without `:`", 1);
+    if (colon == std::string_view::npos) return refuse("a header line has no `:`", 1);
     if (!is_length(trimmed(line.substr(0, colon)))) continue;
     const std::string_view value = trimmed(line.substr(colon + 1));
     std::size_t number = 0;
     const auto [stopped, error] =
         std::from_chars(value.data(), value.data() + value.size(), number);
     if (error != std::errc() || stopped != value.data() + value.size())
-      return refuse("a Content-Length that is not a number", 1);
+      return refuse("Content-Length is not a number", 1);
     length = number;
   }
-  if (!length) return refuse("a header without Content-Length", 1);
+  if (!length) return refuse("the header has no Content-Length", 1);
   if (*length > kMostFrameBytes) {
     buffer_.erase(0, end + 4);
     skip_ = *length - std::min(*length, buffer_.size());
     buffer_.erase(0, std::min(*length, buffer_.size()));
-    return Frame{{}, "a message of over 64 MiB"};
+    return Frame{{}, "the message has more than 64 MiB"};
   }
   buffer_.erase(0, end + 4);
   length_ = length;

@@ -13,13 +13,13 @@ namespace {
 constexpr std::size_t kMostLines = 40;  // of a declaration that is shown whole
 
 std::string code_block(std::string_view code) {
-  // A fence that no line of the code can close.
+  // A fence that is longer than any in the code.
   std::string fence = "```";
   while (code.find(fence) != std::string_view::npos) fence += '`';
   return fence + "pwr\n" + std::string(code) + "\n" + fence;
 }
 
-/// Comments are prose of their author's, who may not mean markup.
+/// Escapes markup in comments, because their authors may not intend it.
 std::string as_text(std::string_view prose) {
   std::string out;
   for (const char c : prose) {
@@ -41,7 +41,7 @@ std::string place_of(const SourceText& text, const OutlineItem& item) {
                      text.lines.place(item.begin, ColumnUnit::utf8).line + 1);
 }
 
-/// The declaration with its body, what stands above it, and where it is.
+/// Returns the declaration with its body, the comment above it, and its location.
 std::string of_item(MentionAt declaration) {
   const OutlineItem* item = item_of(declaration);
   if (item == nullptr) return {};
@@ -64,7 +64,7 @@ std::string_view described(const Mention& declared) {
   return "";
 }
 
-/// `eps: float = 1e-6`, as an op declares it.
+/// Returns the declaration of an attribute, such as `eps: float = 1e-6`.
 std::string declared_attribute(MentionAt attribute) {
   const std::vector<Token>& tokens = attribute.text->mentions.tokens;
   std::size_t depth = 0;
@@ -101,19 +101,20 @@ std::string of_name(const DocumentView& view, const DocumentView::Named& named) 
   return out;
 }
 
-/// What the language itself has.
+/// Describes dtypes and functions of the language.
 std::string of_builtin(const Mention& mention) {
   if (dtype_named(mention.name)) {
     const DType dtype = *dtype_named(mention.name);
     return fmt::format("`{}`: element type of {} bytes", mention.name, size_of(dtype));
   }
   constexpr std::pair<std::string_view, std::string_view> kFunctions[] = {
-      {"count", "`count(x)`: how many elements the list `x` has; of an op, how many nodes"},
+      {"count",
+       "`count(x)`: the number of elements of the list `x`; of an op, the number of nodes"},
       {"size", "`size(x, i)`: the dim `i` of `x`"},
-      {"rank", "`rank(x)`: how many dims `x` has"},
-      {"min", "`min(a, b)`: the smaller one"},
-      {"max", "`max(a, b)`: the larger one"},
-      {"replicated", "`replicated(x, group)`: whether all ranks of the group hold the same `x`"},
+      {"rank", "`rank(x)`: the number of dims of `x`"},
+      {"min", "`min(a, b)`: the smaller value"},
+      {"max", "`max(a, b)`: the larger value"},
+      {"replicated", "`replicated(x, group)`: true if `x` is equal on all ranks of the group"},
   };
   if (mention.kind != MentionKind::callee) return {};
   for (const auto& [name, text] : kFunctions)
@@ -121,7 +122,7 @@ std::string of_builtin(const Mention& mention) {
   return {};
 }
 
-/// N08 of `because N08`.
+/// Describes N08 in `because N08`.
 std::optional<HoverText> of_code(const DocumentView& view, std::uint32_t offset) {
   for (const Token& t : view.text->mentions.tokens) {
     if (t.begin > offset) break;
@@ -142,7 +143,7 @@ struct OpenCall {
   bool attributes = false;
 };
 
-/// The innermost call whose operands or attributes hold the place.
+/// Returns the innermost call whose operands or attributes contain the position.
 std::optional<OpenCall> call_around(const SourceText& text, std::uint32_t offset) {
   const std::vector<Token>& tokens = text.mentions.tokens;
   auto end = std::partition_point(tokens.begin(), tokens.end() - 1,
@@ -170,7 +171,7 @@ std::optional<OpenCall> call_around(const SourceText& text, std::uint32_t offset
       --depth;
       continue;
     }
-    if (t == Tok::lbracket) {  // an index or a type inside of an operand
+    if (t == Tok::lbracket) {  // an index or a type inside an operand
       out = {};
       first = true;
       continue;

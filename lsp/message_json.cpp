@@ -11,7 +11,7 @@ using nlohmann::json;
 
 constexpr int kMostDepth = 64;
 
-/// Null where there is no such member.
+/// Returns the member, or null if there is none.
 const json& member(const json& of, const char* key) {
   static const json kNull;
   if (!of.is_object()) return kNull;
@@ -22,8 +22,7 @@ const json& member(const json& of, const char* key) {
 std::optional<std::string> string_of(const json& value) {
   return value.is_string() ? std::optional(value.get<std::string>()) : std::nullopt;
 }
-/// A number of a client's is a JSON number without a fraction, in the range of 32 bits where it is
-/// a place.
+/// Accepts a JSON number without a fraction, in the range of 32 bits if it is a position.
 std::optional<std::int64_t> integer_of(const json& value) {
   if (value.is_number_unsigned()) {
     const auto number = value.get<std::uint64_t>();
@@ -121,7 +120,7 @@ void read_one(const json& value, ReadMessages& out) {
   const auto refuse = [&](std::string why) {
     out.all.emplace_back(std::pair(id, RpcError{kInvalidRequest, std::move(why)}));
   };
-  if (!value.is_object()) return refuse("a message is an object");
+  if (!value.is_object()) return refuse("a message must be an object");
   if (member(value, "jsonrpc") != "2.0") return refuse("\"jsonrpc\" is not \"2.0\"");
   const json& named = member(value, "method");
   if (named.is_null() && (value.contains("result") || value.contains("error"))) return;
@@ -132,7 +131,7 @@ void read_one(const json& value, ReadMessages& out) {
   out.all.emplace_back(Message{id, named.get<std::string>(), params_of(params)});
 }
 
-/// Before a tree is made of it: brackets that are open at once.
+/// Returns true if too many brackets are nested; runs before the text is parsed.
 bool too_deep(std::string_view text) {
   int depth = 0;
   bool inside = false;
@@ -168,7 +167,7 @@ ReadMessages read_messages(std::string_view content) {
     return out;
   }
   if (value.empty())
-    out.all.emplace_back(std::pair(MessageId(), RpcError{kInvalidRequest, "an empty batch"}));
+    out.all.emplace_back(std::pair(MessageId(), RpcError{kInvalidRequest, "the batch is empty"}));
   for (const json& one : value) read_one(one, out);
   return out;
 }

@@ -14,7 +14,7 @@ constexpr std::size_t kMostFound = 500;
 
 bool of_library(const SourceText& text) { return is_of_library(text.name); }
 
-/// What a `use` at the place names.
+/// Returns the file of a `use` at the position.
 std::vector<Location> used_at(const DocumentView& view, std::uint32_t offset) {
   for (const UseOf& use : view.text->mentions.uses) {
     if (offset < use.begin || offset > use.end) continue;
@@ -28,7 +28,7 @@ std::vector<Location> used_at(const DocumentView& view, std::uint32_t offset) {
   return {};
 }
 
-/// Letters in order, whatever stands between them.
+/// Returns true if the letters occur in this order, possibly with others between them.
 bool holds_letters(std::string_view name, std::string_view query) {
   std::size_t at = 0;
   for (const char c : name)
@@ -54,7 +54,7 @@ OutlineSymbol symbol_of(const Workspace& workspace, const SourceText& text,
   return out;
 }
 
-/// What is put for one mention; a shorthand is two mentions, of which one keeps its name.
+/// Returns the replacement of one mention. A shorthand is two mentions; one keeps its name.
 std::string replacement(const Mention& mention, const std::string& name) {
   const std::string printed =
       mention.kind == MentionKind::attribute ? print_word(name) : print_name(name);
@@ -63,7 +63,7 @@ std::string replacement(const Mention& mention, const std::string& name) {
   return print_word(mention.name) + " = " + printed;
 }
 
-/// Returns true if the scope of a name, or what is declared beside it, has the new name already.
+/// Returns true if the scope of a name, or a declaration next to it, already has the new name.
 bool is_taken(const DocumentView& view, MentionAt declared, const std::string& name) {
   if (declared->kind == MentionKind::name) {
     const std::vector<Mention>& all = declared.text->mentions.all;
@@ -108,7 +108,7 @@ std::vector<MentionAt> references(const DocumentView& view, MentionAt declaratio
                                   std::vector<SourceTextPtr>& texts) {
   std::vector<MentionAt> out = view.symbols.references(declaration);
   texts = view.texts;
-  // A name of a scope is used there only, unless it is an attribute of an op or a pattern.
+  // A name of a scope is only used there, unless it is an attribute of an op or a pattern.
   const bool local =
       declaration->kind == MentionKind::name && declaration->place != NamePlace::attribute;
   for (const SourceTextPtr& other : local ? std::vector<SourceTextPtr>() : view.workspace.all()) {
@@ -165,11 +165,11 @@ std::vector<FoundSymbol> find_symbols(const Workspace& workspace, const std::str
 }
 
 Renaming renaming(const DocumentView& view, std::uint32_t offset) {
-  // Of a shorthand the name is meant that the rule binds, not the op's attribute.
+  // A shorthand refers to the name that the rule binds, not to the op's attribute.
   std::optional<DocumentView::Named> at;
   for (const DocumentView::Named& named : view.named_at(offset))
     if (named.declaration) at = named;
-  if (!at) return {{}, "nothing that a rule file declares stands here"};
+  if (!at) return {{}, "there is no name here that a rule file declares"};
   if (of_library(*at->declaration->text))
     return {{}, fmt::format("`{}` is declared in the library", at->mention->name)};
   return {at, {}};
@@ -182,9 +182,9 @@ Renamed rename(const DocumentView& view, std::uint32_t offset, const std::string
   const bool plain = std::all_of(name.begin(), name.end(), [](char c) {
     return static_cast<unsigned char>(c) >= ' ' && c != 127;
   });
-  if (name.empty() || !plain) return {{}, "a name is one line of text"};
+  if (name.empty() || !plain) return {{}, "a name must be one non-empty line of text"};
   if (name == declared->name) return {};
-  if (is_taken(view, declared, name)) return {{}, fmt::format("`{}` is taken", name)};
+  if (is_taken(view, declared, name)) return {{}, fmt::format("`{}` is already in use", name)};
   std::map<const SourceText*, FileEdits> files;
   std::vector<SourceTextPtr> texts;
   for (MentionAt m : references(view, declared, texts)) {

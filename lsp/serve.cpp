@@ -1,5 +1,5 @@
-// The server's streams and threads. One thread reads frames, one checks, one analyses; this one
-// answers. What they bring comes in one queue.
+// The server's streams and threads. One thread reads frames, one checks, one analyses; the main
+// thread answers. Their results arrive in one queue.
 #include <condition_variable>
 #include <cstdio>
 #include <mutex>
@@ -16,7 +16,7 @@ namespace {
 struct EndOfInput {};
 using Event = std::variant<Frame, EndOfInput, CheckedDocument, AnalysedDocument, JudgedDocument>;
 
-// What a client may send ahead of the server: then it waits until a message has been handled.
+// Limit of unhandled input: above it, reading waits until a message has been handled.
 constexpr std::size_t kMostQueuedMessages = 1000, kMostQueuedBytes = std::size_t{64} << 20;
 
 class Events {
@@ -28,7 +28,7 @@ class Events {
     }
     some_.notify_one();
   }
-  /// Waits for room: what is here, and what the server has not handled yet, is bounded.
+  /// Waits for room: the queue and the unhandled messages of the server are bounded.
   void put_frame(Frame frame) {
     std::unique_lock lock(mutex_);
     room_.wait(lock, [&] {
@@ -41,7 +41,7 @@ class Events {
     lock.unlock();
     some_.notify_one();
   }
-  /// Returns nothing at the deadline; without one it waits as long as it takes.
+  /// Returns nothing at the deadline; without a deadline it waits indefinitely.
   std::optional<Event> take(std::optional<Server::Clock::time_point> deadline) {
     std::unique_lock lock(mutex_);
     const auto there = [&] { return !all_.empty(); };
@@ -57,7 +57,7 @@ class Events {
     }
     return out;
   }
-  /// Notes what the server has taken and not handled yet.
+  /// Updates the messages that the server has not handled yet.
   void set_backlog(Server::Backlog backlog) {
     {
       const std::lock_guard lock(mutex_);
@@ -73,8 +73,8 @@ class Events {
   Server::Backlog frames_, backlog_;  // in `all_`; in the server
 };
 
-/// Runs one job at a time on a thread of its own. A job that fails beyond its own errors brings
-/// what it was started with, so that the server goes on.
+/// Runs one job at a time on a separate thread. A job that crashes returns its input, so that the
+/// server continues.
 class Worker {
  public:
   explicit Worker(Events& events) : events_(events), thread_([this] { run(); }) {}
@@ -108,7 +108,7 @@ class Worker {
       }
       {
         const std::lock_guard lock(mutex_);
-        busy_ = false;  // before the event: whoever takes it may start the next job
+        busy_ = false;  // before the event, whose receiver may start the next job
       }
       events_.put(std::move(result));
     }
@@ -127,7 +127,7 @@ void write_all(const std::string& text) {
   for (std::size_t at = 0; at < text.size();) {
     const ssize_t wrote = ::write(STDOUT_FILENO, text.data() + at, text.size() - at);
     if (wrote < 0 && errno == EINTR) continue;
-    if (wrote <= 0) ::_exit(1);  // nobody reads answers any more
+    if (wrote <= 0) ::_exit(1);  // the client no longer reads answers
     at += static_cast<std::size_t>(wrote);
   }
 }
@@ -150,8 +150,8 @@ class Service {
     std::thread(read_frames, std::ref(events_)).detach();
     while (!server_.exit_code()) {
       start_jobs();
-      // What has come is taken before a message is handled, since it may cancel that. The bound on
-      // the messages that wait lets one be handled, at the latest, for each that comes.
+      // Reads pending input before it handles a message, because the input may cancel it. The bound
+      // on waiting messages ensures that one is handled for each that arrives.
       const bool waiting = server_.backlog().messages > 0;
       std::optional<Event> event = events_.take(waiting ? Server::Clock::now() : deadline());
       if (event && !take(std::move(*event))) break;
@@ -218,7 +218,7 @@ class Service {
 }  // namespace
 
 int serve() {
-  // Threads may be in the middle of their work at the end, and nothing waits for it.
+  // Threads may still be working at the end; nothing waits for them.
   static auto* service = new Service;
   ::_exit(service->run());
 }

@@ -22,7 +22,7 @@ tl::unexpected<RpcError> refusal(int code, std::string why) {
   return tl::unexpected(RpcError{code, std::move(why)});
 }
 
-/// One edit from the first line that differs to the last, so that the rest stays where it is.
+/// Returns one edit from the first different line to the last, so that other lines do not move.
 std::vector<TextEdit> difference(const Workspace& workspace, const SourceText& from,
                                  const std::string& to) {
   const std::string& a = from.text;
@@ -33,7 +33,7 @@ std::vector<TextEdit> difference(const Workspace& workspace, const SourceText& f
   while (same < a.size() - begin && same < to.size() - begin &&
          a[a.size() - 1 - same] == to[to.size() - 1 - same])
     ++same;
-  // Whole lines, so that no character is cut.
+  // Whole lines, so that no character is split.
   while (begin > 0 && a[begin - 1] != '\n') --begin;
   while (same > 0 && a[a.size() - same - 1] != '\n') --same;
   const std::size_t end = a.size() - same;
@@ -51,7 +51,7 @@ PublishedDiagnostic published(const Workspace& workspace, const SourceText& text
   out.message = d.message;
   for (const FoundDiagnostic::Related& r : d.related) {
     const auto place = [](LineColumn at) { return TextPlace{at.line - 1, at.column - 1}; };
-    TextRange range{place(r.begin), place(r.end)};  // in bytes, where the text is not at hand
+    TextRange range{place(r.begin), place(r.end)};  // in bytes, if the text is not available
     const SourceTextPtr library =
         r.file.starts_with(kLibrary) ? library_text(r.file.substr(kLibrary.size())) : nullptr;
     const SourceText* at = r.file == text.name ? &text : library.get();
@@ -65,7 +65,7 @@ PublishedDiagnostic published(const Workspace& workspace, const SourceText& text
   return out;
 }
 
-/// Notifications of changes are one if the same document is meant: only the last text is read.
+/// Merges consecutive changes of the same document: only the last text is read.
 bool join(Message& last, Message& next) {
   constexpr std::string_view kChange = "textDocument/didChange";
   if (last.method != kChange || next.method != kChange || !last.params.uri ||
@@ -135,7 +135,7 @@ bool Server::work() {
   if (!overdue || method == "shutdown" || method == "exit" || method == "initialize")
     handle(next.message);
   else if (next.message.id.index() != 0)
-    send_(error_message(next.message.id, {kRequestCancelled, "the server shuts down"}));
+    send_(error_message(next.message.id, {kRequestCancelled, "the server is shutting down"}));
   return true;
 }
 
@@ -181,9 +181,10 @@ void Server::handle(const Message& message) {
   const auto it = std::find_if(methods().begin(), methods().end(),
                                [&](const Method& m) { return m.name == message.method; });
   const bool first = message.method == "initialize", last = message.method == "exit";
-  if (shut_down_ && !last) return refuse(kInvalidRequest, "the server is shut down");
-  if (!initialized_ && !first && !last) return refuse(kNotInitialized, "initialize comes first");
-  if (initialized_ && first) return refuse(kInvalidRequest, "initialize comes once");
+  if (shut_down_ && !last) return refuse(kInvalidRequest, "the server has shut down");
+  if (!initialized_ && !first && !last)
+    return refuse(kNotInitialized, "initialize must come first");
+  if (initialized_ && first) return refuse(kInvalidRequest, "initialize may be sent only once");
   if (it == methods().end()) {
     return refuse(kMethodNotFound, "there is no method " + message.method);
   }
@@ -201,7 +202,7 @@ void Server::handle(const Message& message) {
     send_(error_message(message.id, answer.error()));
 }
 
-// ---- the life of a server
+// ---- life cycle
 
 Server::Answer Server::initialize(const Params& params) {
   initialized_ = true;
@@ -213,7 +214,7 @@ Server::Answer Server::initialize(const Params& params) {
       workspace_.folders.push_back(path);
   return json_text::initialized(version(), client_.utf8);
 }
-/// Reads what answers will need, while the editor still starts.
+/// Loads data for answers while the editor starts.
 Server::Answer Server::initialized(const Params&) {
   static_cast<void>(workspace_.all());
   return json_text::null();
@@ -239,7 +240,7 @@ Server::Answer Server::configure(const Params& params) {
 
 Server::Answer Server::open(const Params& params) {
   if (!params.uri || !params.text)
-    return refusal(kInvalidParams, "a document has a uri and a text");
+    return refusal(kInvalidParams, "the document has no uri or no text");
   workspace_.open(*params.uri, params.version.value_or(0), *params.text);
   states_.erase(*params.uri);
   ask_checks({});
@@ -248,7 +249,7 @@ Server::Answer Server::open(const Params& params) {
 }
 
 Server::Answer Server::change(const Params& params) {
-  if (!params.uri) return refusal(kInvalidParams, "a document has a uri");
+  if (!params.uri) return refusal(kInvalidParams, "the document has no uri");
   if (!workspace_.change(*params.uri, params.version.value_or(0), params.changes))
     return refusal(kInvalidParams, "the document is not open");
   ask_checks(*params.uri);
@@ -275,7 +276,7 @@ Server::Answer Server::close(const Params& params) {
 
 tl::expected<DocumentView, RpcError> Server::view_of(const Params& params) const {
   static const TypesByName kNone;
-  if (!params.uri) return refusal(kInvalidParams, "a document has a uri");
+  if (!params.uri) return refusal(kInvalidParams, "the document has no uri");
   const OpenDocument* document = workspace_.find(*params.uri);
   if (document == nullptr) return refusal(kInvalidParams, "the document is not open");
   const auto state = states_.find(*params.uri);
@@ -286,7 +287,7 @@ tl::expected<DocumentView, RpcError> Server::view_of(const Params& params) const
 tl::expected<Server::Placed, RpcError> Server::placed(const Params& params) const {
   auto view = view_of(params);
   if (!view) return tl::unexpected(view.error());
-  if (!params.position) return refusal(kInvalidParams, "a position has a line and a character");
+  if (!params.position) return refusal(kInvalidParams, "the position has no line or no character");
   const std::uint32_t offset = view->offset(*params.position);
   return Placed{std::move(*view), offset};
 }
@@ -393,7 +394,7 @@ Server::Answer Server::prepare_rename(const Params& params) {
 Server::Answer Server::rename_at(const Params& params) {
   const auto at = placed(params);
   if (!at) return tl::unexpected(at.error());
-  if (!params.new_name) return refusal(kInvalidParams, "a new name is needed");
+  if (!params.new_name) return refusal(kInvalidParams, "newName is missing");
   const Renamed renamed = rename(at->view, at->offset, *params.new_name);
   if (!renamed.problem.empty()) return refusal(kRequestFailed, renamed.problem);
   return json_text::workspace_edit(renamed.files);
@@ -411,7 +412,7 @@ Server::Answer Server::tokens(const Params& params) {
 Server::Answer Server::hints(const Params& params) {
   const auto view = view_of(params);
   if (!view) return tl::unexpected(view.error());
-  if (!params.range) return refusal(kInvalidParams, "a range is needed");
+  if (!params.range) return refusal(kInvalidParams, "range is missing");
   return json_text::hints(
       type_hints(*view, view->offset(params.range->start), view->offset(params.range->end)));
 }
@@ -419,12 +420,12 @@ Server::Answer Server::hints(const Params& params) {
 Server::Answer Server::actions(const Params& params) {
   const auto view = view_of(params);
   if (!view) return tl::unexpected(view.error());
-  if (!params.range) return refusal(kInvalidParams, "a range is needed");
+  if (!params.range) return refusal(kInvalidParams, "range is missing");
   const auto state = states_.find(*params.uri);
   std::vector<FoundDiagnostic> found;
   if (state != states_.end()) {
     const auto& [checked, analysed, judged] = state->second;
-    // Places are of the text that was checked.
+    // Positions refer to the checked text.
     if (checked && checked->text == view->text) found = checked->found;
     if (checked && checked->text == view->text && analysed && analysed->version == checked->version)
       found.insert(found.end(), analysed->found.begin(), analysed->found.end());
@@ -461,7 +462,7 @@ Server::Answer Server::lenses(const Params& params) {
 
 Server::Answer Server::execute(const Params& params) {
   if (params.command != "piecewise.explain" || params.arguments.size() != 2)
-    return refusal(kInvalidParams, "piecewise.explain takes a document and a rule");
+    return refusal(kInvalidParams, "piecewise.explain requires a document and a rule");
   const auto state = states_.find(params.arguments[0]);
   if (state == states_.end() || !state->second.analysed)
     return refusal(kRequestFailed, "nothing was counted in this document");
@@ -476,7 +477,7 @@ Server::Answer Server::execute(const Params& params) {
 
 void Server::ask_check(const std::string& uri, Clock::time_point due) { due_[uri] = due; }
 
-/// The one that changed, and all others, which may use it, a little later.
+/// Schedules the changed document, and later all others, which may use it.
 void Server::ask_checks(const std::string& changed) {
   const std::chrono::milliseconds wait = settings_.debounce_ms
                                              ? std::chrono::milliseconds(std::clamp<std::int64_t>(
@@ -582,8 +583,8 @@ void Server::publish(const std::string& uri) {
 
 void Server::refresh(std::string_view method) { send_(request_message(++asked_, method)); }
 
-/// The one that is set, from the document's folder or the workspace's; else one beside the rules
-/// that has their name.
+/// Returns the configured graph, relative to the document's or the workspace's folder; otherwise a
+/// graph next to the rules with the same name.
 std::string Server::graph_of(const OpenDocument& document) const {
   namespace fs = std::filesystem;
   const fs::path path(document.text->name);

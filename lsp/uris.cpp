@@ -35,7 +35,7 @@ std::string path_of_uri(std::string_view uri) {
       out += uri[i];
     }
   }
-  // A path ends at a NUL for the system, so what follows one would not be what was checked.
+  // The system ends a path at a NUL, so the file would differ from the one that was checked.
   return out.find('\0') == std::string::npos ? out : std::string();
 }
 

@@ -64,7 +64,7 @@ std::string_view head_of(const SourceText& text, const OutlineItem& item) {
   for (auto t = std::partition_point(tokens.begin(), tokens.end() - 1,
                                      [&](const Token& token) { return token.begin < item.begin; });
        t->kind != Tok::end && t->begin < item.end; ++t) {
-    // The attributes of an op follow its operands; its body, and that of others, does not.
+    // Includes the attributes of an op after its operands, but no body.
     const bool attributes = item.kind == Tok::op && t > tokens.begin() &&
                             t[-1].kind == Tok::rparen && is_word(t[1].kind) &&
                             t[2].kind == Tok::colon;

@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kMostFiles = 2000;
-constexpr std::size_t kMostEntries = 50000;  // of a folder, which may be a whole disk
+constexpr std::size_t kMostEntries = 50000;  // limit for a folder, which may be a whole disk
 constexpr std::size_t kMostFileSize = std::size_t{16} << 20;
 
 std::string name_of_uri(const std::string& uri) {
@@ -24,7 +24,7 @@ std::string name_of_uri(const std::string& uri) {
   return path.empty() ? uri : fs::path(path).lexically_normal().generic_string();
 }
 
-/// Where texts of the library are written for editors to open; empty where there is no home.
+/// Returns the folder where library texts are written for editors; empty without a home folder.
 fs::path library_folder() {
   const std::string cache = environment("XDG_CACHE_HOME"), home = environment("HOME");
   fs::path base = !cache.empty() ? fs::path(cache)
@@ -83,7 +83,7 @@ const OpenDocument* Workspace::find(const std::string& uri) const {
   return it == documents_.end() ? nullptr : &it->second;
 }
 
-/// As it is open, else as it is on disk; null where it cannot be read.
+/// Returns the open text, else that on disk; null if it cannot be read.
 SourceTextPtr Workspace::file(const std::string& path) const {
   const std::string name = fs::path(path).lexically_normal().generic_string();
   for (const auto& [uri, document] : documents_)
@@ -105,7 +105,7 @@ std::vector<SourceTextPtr> Workspace::loaded_with(const SourceTextPtr& root) con
   };
   add(root);
   for (std::size_t i = 0; i < out.size() && out.size() < kMostFiles; ++i) {
-    const SourceText& user = *out[i];  // which `out` keeps where it grows
+    const SourceText& user = *out[i];  // stable while `out` grows
     for (const UseOf& use : user.mentions.uses) {
       const UsedFile used = find_used(user.name, use.path);
       if (used.embedded != nullptr) add(library_text(std::string(used.embedded->path)));

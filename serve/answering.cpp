@@ -47,14 +47,14 @@ void limit(decltype(RLIMIT_CPU) what, rlim_t most) {
 
 void give_up_rights(std::int64_t seconds) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  limit(RLIMIT_NOFILE, 0);  // no file is opened from here on
+  limit(RLIMIT_NOFILE, 0);  // opens no file from here on
   limit(RLIMIT_FSIZE, 0);
   limit(RLIMIT_CORE, 0);
   limit(RLIMIT_AS, kMostMemory);
   limit(RLIMIT_CPU, static_cast<rlim_t>(seconds) + 1);
 }
 
-/// "rules:4:3: …", or the file of the library.
+/// Returns "rules:4:3: …", or the file of the library.
 std::string related_line(const FoundDiagnostic::Related& related) {
   const std::string file = related.file == kRulesName ? "rules" : related.file;
   return fmt::format("{}:{}:{}: {}", file, related.begin.line, related.begin.column, related.text);
@@ -100,7 +100,7 @@ PageProblem shown(const Diagnostic& diagnostic, const SourceMap& sources, std::s
           {}};
 }
 
-/// The items of the text that can be run, the pipelines first; else what it uses offers.
+/// Returns the items of the text that can be run, pipelines first; otherwise those of used files.
 std::vector<PageAnswer::Strategy> strategies_of(const SourceText& text, const RuleSet& rules) {
   std::vector<PageAnswer::Strategy> out;
   const auto add = [&](Tok kind, const char* word) {
@@ -118,7 +118,7 @@ std::vector<PageAnswer::Strategy> strategies_of(const SourceText& text, const Ru
   return out;
 }
 
-/// Answers a question of the kind run.
+/// Answers a request of kind run.
 class Runner {
  public:
   Runner(const Ask& ask, const std::string& graph)
@@ -126,7 +126,7 @@ class Runner {
         graph_(graph),
         text_(std::make_shared<SourceText>(std::string(kRulesName), ask.share.rules)) {}
 
-  /// The picture; empty where there is none, or the page has it.
+  /// Returns the picture; empty if there is none, or if the page already has it.
   std::string run(PageAnswer& answer) {
     const CheckJob job{
         "", std::string(kRulesName), 0, text_, {{real_path(kRulesName).string(), text_->text}}, ""};
@@ -185,7 +185,7 @@ class Runner {
         answer.problems.push_back(std::move(problem));
     }
   }
-  /// In the rules, where it has a place there.
+  /// Adds diagnostics of a run, in the rules if they have a location there.
   void add_run(PageAnswer& answer, const Diagnostics& said, const SourceMap& sources) {
     for (const Diagnostic& d : said) {
       if (d.span.valid() && sources.name(d.span.source) == kRulesName)
@@ -232,16 +232,16 @@ void open_file(const Ask& ask, const std::string& content, PageAnswer& answer) {
   if (!is_text(content)) {
     const std::string kind = file_kind(content);
     return refuse_file(
-        answer, ask.file + " is " + (kind.empty() ? "no text" : kind),
-        "dumps, graph.json, .pwg, rules and share files are opened here; `pwr import "
-        "FILE -o model.json` makes graph.json of the others");
+        answer, ask.file + " is " + (kind.empty() ? "not a text file" : kind),
+        "the page opens dumps, graph.json, .pwg, rules and share files; convert others with `pwr "
+        "import FILE -o model.json`");
   }
   const bool rules = ask.file.ends_with(".pwr");
   if (ask.file.ends_with(".share") || stated_format(content).starts_with("piecewise.share/"))
     return open_share(ask, content, answer);
   if (content.size() > (rules ? kMostRuleBytes : kMostGraphBytes))
     return refuse_file(answer,
-                       fmt::format("{} has {} bytes, and {} are the most here", ask.file,
+                       fmt::format("{} has {} bytes, but the page accepts at most {}", ask.file,
                                    content.size(), rules ? kMostRuleBytes : kMostGraphBytes),
                        "pwviz draws larger ones");
   if (!rules) return open_graph(ask, content, answer);
@@ -249,7 +249,7 @@ void open_file(const Ask& ask, const std::string& content, PageAnswer& answer) {
   answer.share = Share{content, "", std::nullopt};
 }
 
-/// Question and graph.
+/// Reads the request and the graph.
 std::optional<std::pair<std::string, std::string>> read_question() {
   FrameReader reader;
   std::vector<std::string> frames;

@@ -18,8 +18,8 @@ struct Ask {
     share,  ///< write a share file
   } kind = Kind::run;
   Share share;
-  std::string picture;  ///< of run: the one that the page shows, by PageAnswer::picture
-  std::string file;     ///< of open: its name
+  std::string picture;  ///< for run: the picture that the page shows, as PageAnswer::picture
+  std::string file;     ///< for open: its name
 };
 /// Fails with PW1603 if the JSON is not a valid request.
 Result<Ask> ask_from_json(std::string_view json);
@@ -28,7 +28,7 @@ Result<Ask> ask_from_json(std::string_view json);
 struct PageProblem {
   std::string severity, code, message, help;
   std::string where;  ///< "rules", with a place; else "graph" or "run"
-  std::string place;  ///< of those: "model.txt:12:3"; may be empty
+  std::string place;  ///< for graph and run: "model.txt:12:3"; may be empty
   std::uint32_t line = 0, column = 0, end_line = 0, end_column = 0;
   std::vector<std::string> related;  ///< "rules:4:3: it is bound here"
 };
@@ -38,13 +38,13 @@ struct PageAnswer {
   struct Strategy {
     std::string name, kind;  ///< "pipeline", "pass", "rule"
   };
-  std::vector<Strategy> strategies;  ///< what can be run
-  std::string ran;                   ///< of these; empty: none
-  std::vector<std::string> log;      ///< what the import and the run said
-  std::string picture;               ///< what tells pictures apart; empty: none was drawn
-  std::string opened;                ///< of open: "share", "rules", "graph"; empty: it was refused
-  std::optional<Share> share;        ///< of open
-  std::string document;              ///< of share: the file
+  std::vector<Strategy> strategies;  ///< items that can be run
+  std::string ran;                   ///< the one that was run; empty: none
+  std::vector<std::string> log;      ///< messages of the import and the run
+  std::string picture;               ///< identifies the picture; empty: none was drawn
+  std::string opened;                ///< for open: "share", "rules", "graph"; empty: rejected
+  std::optional<Share> share;        ///< for open
+  std::string document;              ///< for share: the file
 };
 [[nodiscard]] std::string answer_to_json(const PageAnswer& answer);
 /// Returns an answer that consists of an error only.

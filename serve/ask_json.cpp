@@ -16,7 +16,7 @@ std::string document(const Json& json) {
 }
 
 tl::unexpected<Diagnostics> no_ask(const std::string& why) {
-  return fail(error_in("the request", "PW1603", why, "open the page anew"));
+  return fail(error_in("the request", "PW1603", why, "reload the page"));
 }
 
 std::string text_in(const Json& of, const char* key) {
@@ -36,7 +36,7 @@ Json problem_json(const PageProblem& p) {
   return out;
 }
 
-/// In a <script> element nothing ends it.
+/// Escapes the text so that nothing in it ends a <script> element.
 std::string in_script(std::string json) {
   std::string out;
   for (const char c : json) out += c == '<' ? std::string("\\u003c") : std::string(1, c);
@@ -47,19 +47,19 @@ std::string in_script(std::string json) {
 
 Result<Ask> ask_from_json(std::string_view text) {
   const Json json = Json::parse(text, nullptr, false);
-  if (!json.is_object()) return no_ask("this is no JSON object");
+  if (!json.is_object()) return no_ask("this is not a JSON object");
   Ask out;
   const std::string kind = text_in(json, "ask");
   if (kind == "open") {
     out.kind = Ask::Kind::open;
     out.file = text_in(json, "file");
-    return is_file_name(out.file) ? Result<Ask>(out) : no_ask("this is no name of a file");
+    return is_file_name(out.file) ? Result<Ask>(out) : no_ask("this is not a file name");
   }
-  if (kind != "run" && kind != "share") return no_ask("it asks for nothing that is known");
+  if (kind != "run" && kind != "share") return no_ask("its `ask` is not run, open or share");
   out.kind = kind == "run" ? Ask::Kind::run : Ask::Kind::share;
   out.picture = text_in(json, "picture");
   const auto share = json.find("share");
-  if (share == json.end()) return no_ask("it holds no rules");
+  if (share == json.end()) return no_ask("it has no `share`");
   out.share = PW_TRY(share_from_json(share->dump(), "the request"));
   return out;
 }

@@ -15,7 +15,7 @@ HttpAnswer no(int status, std::string_view why) {
   return {status, "text/plain; charset=utf-8", fmt::format("{}\n", why)};
 }
 
-/// In the same time wherever they differ.
+/// Compares in constant time.
 bool same(std::string_view a, std::string_view b) {
   unsigned char different = a.size() == b.size() ? 0 : 1;
   for (std::size_t i = 0; i < a.size() && i < b.size(); ++i)
@@ -34,21 +34,21 @@ bool has_own_secret(std::string_view path) {
 }
 
 std::optional<HttpAnswer> refuse_body(const HttpRequest& request, std::size_t most) {
-  if (!request.all("Transfer-Encoding").empty()) return no(411, "a body states its length here");
-  if (!request.all("Content-Encoding").empty()) return no(415, "a body is sent as it is here");
+  if (!request.all("Transfer-Encoding").empty()) return no(411, "Content-Length is required");
+  if (!request.all("Content-Encoding").empty()) return no(415, "Content-Encoding is not supported");
   const std::vector<std::string> lengths = request.all("Content-Length");
   if (lengths.empty())
-    return request.method == "POST" ? std::optional(no(411, "a body states its length here"))
+    return request.method == "POST" ? std::optional(no(411, "Content-Length is required"))
                                     : std::nullopt;
   std::size_t length = 0;
   const std::string& text = lengths.front();
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), length);
   if (lengths.size() > 1 || error != std::errc() || end != text.data() + text.size())
-    return no(400, "Content-Length is no number");
+    return no(400, "Content-Length is not a number");
   if (length > (request.method == "POST" ? most : 0))
-    return no(413, fmt::format("more than {} bytes", most));
+    return no(413, fmt::format("the body has more than {} bytes", most));
   if (request.method == "POST" && request.one("Content-Type") != "application/octet-stream")
-    return no(415, "a body is application/octet-stream here");
+    return no(415, "Content-Type must be application/octet-stream");
   return {};
 }
 
@@ -59,7 +59,7 @@ std::string_view path_of(std::string_view target) { return target.substr(0, targ
 std::string random_word() {
   std::array<unsigned char, 16> bytes{};
   const ssize_t got = ::getrandom(bytes.data(), bytes.size(), 0);
-  PW_ASSERT(got == static_cast<ssize_t>(bytes.size()), "the system gives no random bytes");
+  PW_ASSERT(got == static_cast<ssize_t>(bytes.size()), "the system provides no random bytes");
   std::string out;
   for (const unsigned char byte : bytes) out += fmt::format("{:02x}", byte);
   return out;
@@ -71,15 +71,15 @@ std::string Gate::address() const {
 
 std::optional<HttpAnswer> Gate::refuse(const HttpRequest& request) const {
   if (request.method != "GET" && request.method != "POST")
-    return no(405, "GET and POST are answered here");
+    return no(405, "only GET and POST are supported");
   const std::string host = request.one("Host");
   if (host != fmt::format("127.0.0.1:{}", port) && host != fmt::format("localhost:{}", port))
-    return no(403, "this server is called 127.0.0.1 and localhost, and by no other name");
+    return no(403, "the Host must be 127.0.0.1 or localhost, with the port of this server");
   const std::vector<std::string> origins = request.all("Origin");
   const std::string site = request.one("Sec-Fetch-Site");
   const bool foreign = request.method == "POST" && !site.empty() && site != "same-origin";
   if (origins.size() > 1 || (origins.size() == 1 && origins.front() != "http://" + host) || foreign)
-    return no(403, "this request comes from another site");
+    return no(403, "the request comes from another site");
   if (auto refused = refuse_body(request, most_body)) return refused;
   const std::string_view path = path_of(request.target);
   if (request.method == "GET" && has_own_secret(path)) return {};
@@ -88,7 +88,7 @@ std::optional<HttpAnswer> Gate::refuse(const HttpRequest& request) const {
   const std::string header = request.one(kTokenHeader);
   if (same(opens ? shown : std::string_view(header), opens ? "token=" + token : token)) return {};
   return no(403,
-            "the token is missing or another server's: open the address that `pwr serve` said");
+            "the token is missing or wrong: open the address that `pwr serve` printed");
 }
 
 }  // namespace pw::cli

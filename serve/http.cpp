@@ -10,7 +10,7 @@
 namespace pw::cli {
 namespace {
 
-/// Beside the program, in a build folder as where it is installed.
+/// Returns the path relative to the program, both in a build folder and when installed.
 std::string module_path() {
   std::error_code unknown;
   const auto program = std::filesystem::read_symlink("/proc/self/exe", unknown);
@@ -18,8 +18,9 @@ std::string module_path() {
 }
 
 tl::unexpected<Diagnostics> missing(const std::string& why) {
-  return fail(error_at({}, "PW1600", "pages cannot be served here: " + why,
-                       "Debian's package is libcpp-httplib0.11; `pwviz -o page.html` needs none"));
+  return fail(error_at({}, "PW1600", "cannot serve pages: " + why,
+                       "install cpp-httplib (Debian: libcpp-httplib0.11), or write a page with "
+                       "`pwviz -o page.html`"));
 }
 
 }  // namespace

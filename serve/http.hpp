@@ -18,7 +18,7 @@ namespace pw::cli {
 
 struct HttpRequest {
   std::string method;
-  std::string target;  ///< path and query, as they were sent
+  std::string target;  ///< path and query, as sent
   std::vector<std::pair<std::string, std::string>> headers;
   std::string body;
 

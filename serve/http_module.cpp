@@ -1,7 +1,7 @@
-// The HttpServer of cpp-httplib. What the library leaves open is closed here: the address, how much
-// and how long a client may send, and connections that wait.
+// HttpServer on cpp-httplib. Adds limits that the library lacks: the address, how much and how long
+// a client may send, and the number of idle connections.
 
-// Debian builds the library with it, and a Request has one member more then.
+// Debian builds the library with it, which adds a member to Request.
 #define CPPHTTPLIB_OPENSSL_SUPPORT
 #include <cstring>
 
@@ -17,16 +17,15 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kMostTime = std::chrono::seconds(30);  // to send a body; to take an answer
+constexpr auto kMostTime = std::chrono::seconds(30);  // to send a body; to receive an answer
 constexpr auto kSlice = std::chrono::milliseconds(100);
-constexpr std::size_t kThreads = 32;  // requests that are answered at a time
-constexpr int kMostPending = 128;     // connections that are still to be accepted
+constexpr std::size_t kThreads = 32;  // concurrent requests
+constexpr int kMostPending = 128;     // connections that wait to be accepted
 
-/// A connection whose headers have come. A client cannot hold it for long, nor fill the memory
-/// through it.
+/// A connection whose headers have arrived. Its time and memory are limited.
 class BoundedStream : public httplib::Stream {
  public:
-  /// `read`: what has been read of it already.
+  /// `read`: the bytes already read from it.
   BoundedStream(int socket, std::string read, std::size_t most_bytes,
                 const std::atomic<bool>& stopped)
       : socket_(socket), read_(std::move(read)), most_bytes_(most_bytes), stopped_(stopped) {}
@@ -58,7 +57,7 @@ class BoundedStream : public httplib::Stream {
   socket_t socket() const override { return socket_; }
 
  private:
-  /// The library reads headers byte by byte, so that none of the body is counted with them.
+  /// The library reads headers byte by byte, so the count excludes the body.
   void count(std::string_view bytes) {
     left_ -= bytes.size();
     for (const char byte : bytes) end_ = end_ << 8 | static_cast<unsigned char>(byte);
@@ -100,7 +99,7 @@ void fill(httplib::Response& to, const HttpAnswer& from) {
   to.set_content(from.body, from.type);
 }
 
-/// Accepted connections go to the waiting room at once.
+/// Passes accepted connections to the waiting room.
 class AtOnce : public httplib::TaskQueue {
  public:
   void enqueue(std::function<void()> task) override { task(); }
@@ -124,14 +123,14 @@ class Server : public HttpServer, private httplib::Server {
     Post(".*", answer);
     set_exception_handler(
         [](const httplib::Request&, httplib::Response& to, const std::exception_ptr&) {
-          fill(to, {500, "text/plain; charset=utf-8", "this request has failed\n"});
+          fill(to, {500, "text/plain; charset=utf-8", "the request failed\n"});
         });
   }
 
   int bind(int port) override {
     const int taken = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (taken < 0) return errno;
-    const int yes = 1;  // a port of a server that has just ended is free
+    const int yes = 1;  // reuse the port of a server that has just ended
     ::setsockopt(taken, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
     sockaddr_in at{};
     at.sin_family = AF_INET;
@@ -154,7 +153,7 @@ class Server : public HttpServer, private httplib::Server {
     if (!stopped_) accept_all();
     ended_ = true;
   }
-  /// The library's stop() is lost on a server that is about to listen.
+  /// The library ignores stop() while a server is about to listen.
   void stop() override {
     stopped_ = true;
     while (!is_running() && !ended_) std::this_thread::sleep_for(std::chrono::milliseconds(1));

@@ -6,8 +6,8 @@
 namespace pw::cli {
 namespace {
 
-constexpr std::string_view kRules = R"(// A rule is a pattern, =>, and what stands in its place.
-// Change something: the graph on the right follows.
+constexpr std::string_view kRules = R"(// A rule is a pattern, =>, and its replacement.
+// Edit the rule: the graph on the right updates.
 rule add_norm {
   r = add(x, res)
   y = rms_norm(r, w){eps}

@@ -17,14 +17,14 @@ inline constexpr std::size_t kMostGraphBytes = std::size_t{24} << 20;
 inline constexpr std::size_t kMostShareBytes = 2 * (kMostRuleBytes + kMostGraphBytes);
 
 struct SharedGraph {
-  std::string name;                       ///< of the file it was in: "model.fx.txt"
-  std::vector<std::string> symbols = {};  ///< of a dump: n=arg0_1.0
+  std::string name;                       ///< name of its file: "model.fx.txt"
+  std::vector<std::string> symbols = {};  ///< for a dump: n=arg0_1.0
   std::string text = {};
 };
 
 struct Share {
   std::string rules;
-  std::string pipeline;  ///< what is run; empty: what the rules declare
+  std::string pipeline;  ///< what to run; empty: what the rules declare
   std::optional<SharedGraph> graph;
 };
 

@@ -23,13 +23,13 @@ class ShareReader {
                                     const std::string& help = {}) const {
     return fail(error_in(at.empty() ? file_ : file_ + " at " + at, "PW1602", why, help));
   }
-  /// The members of an object, all known.
+  /// Checks that the value is an object, and that all its members are known.
   Status object(const Json& value, const std::string& at,
                 const std::vector<std::string>& known) const {
-    if (!value.is_object()) return wrong(at, "this is no object");
+    if (!value.is_object()) return wrong(at, "this is not an object");
     for (const auto& [key, member] : value.items())
       if (std::find(known.begin(), known.end(), key) == known.end())
-        return wrong(at + "/" + printable(key), "a share file has no such member");
+        return wrong(at + "/" + printable(key), "unknown member of a share file");
     return {};
   }
   Result<std::string> text(const Json& of, const std::string& at, const char* key,
@@ -37,11 +37,11 @@ class ShareReader {
     const auto it = of.find(key);
     const std::string place = at + "/" + key;
     if (it == of.end()) return wrong(at, fmt::format("`{}` is missing", key));
-    if (!it->is_string()) return wrong(place, "this is no text");
+    if (!it->is_string()) return wrong(place, "this is not a string");
     std::string out = it->get<std::string>();
     if (out.size() > most) return wrong(place, fmt::format("this is larger than {} bytes", most));
     if (out.find('\0') != std::string::npos)
-      return wrong(place, "there is a zero byte in this text");
+      return wrong(place, "this string contains a NUL byte");
     return out;
   }
   Result<SharedGraph> graph(const Json& value) const {
@@ -49,16 +49,16 @@ class ShareReader {
     PW_TRY(object(value, at, {"name", "symbols", "text"}));
     SharedGraph out;
     out.name = PW_TRY(text(value, at, "name", 200));
-    if (!is_file_name(out.name)) return wrong(at + "/name", "this is no name of a file");
+    if (!is_file_name(out.name)) return wrong(at + "/name", "this is not a file name");
     out.text = PW_TRY(text(value, at, "text", kMostGraphBytes));
     const auto symbols = value.find("symbols");
     if (symbols == value.end()) return out;
     if (!symbols->is_array() || symbols->size() > kMostSymbols)
       return wrong(at + "/symbols",
-                   fmt::format("this is no list of at most {} texts", kMostSymbols));
+                   fmt::format("this is not a list of at most {} strings", kMostSymbols));
     for (const Json& symbol : *symbols) {
       if (!symbol.is_string() || symbol.get_ref<const std::string&>().size() > kMostSymbolBytes)
-        return wrong(at + "/symbols", "a symbol is a text: `n=arg0_1.0`");
+        return wrong(at + "/symbols", "a symbol is a string such as `n=arg0_1.0`");
       out.symbols.push_back(symbol.get<std::string>());
     }
     return out;
@@ -85,14 +85,16 @@ Result<Share> share_from_json(std::string_view text, const std::string& file) {
     return read.wrong("", fmt::format("this is larger than {} bytes", kMostShareBytes));
   const Json json = Json::parse(text, nullptr, false);
   if (json.is_discarded())
-    return read.wrong("", "this is no JSON document", "`pwr serve` writes share files");
-  if (!json.is_object()) return read.wrong("", "this is no object");
+    return read.wrong("", "this is not JSON", "`pwr serve` writes share files");
+  if (!json.is_object()) return read.wrong("", "this is not an object");
   const std::string format = PW_TRY(read.text(json, "", "format", 200));
   if (format != kShareFormat)
     return read.wrong(
         "/format",
-        fmt::format("this is `{}`, and {} is read here", printable(format), kShareFormat),
-        format.starts_with("piecewise.share/") ? "it is of another version of pwr" : "");
+        fmt::format("the format is `{}`, but this version reads {}", printable(format),
+                    kShareFormat),
+        format.starts_with("piecewise.share/") ? "the file was saved by another version of pwr"
+                                               : "");
   PW_TRY(read.object(json, "", {"format", "rules", "pipeline", "graph"}));
   Share out;
   out.rules = PW_TRY(read.text(json, "", "rules", kMostRuleBytes));

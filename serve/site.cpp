@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kGraphs = 8, kPictures = 16, kShelfBytes = std::size_t{256} << 20;
 constexpr const char* kJson = "application/json";
 
-/// Answers are for the page alone, and for now.
+/// Adds headers that restrict an answer to the page and forbid caching.
 HttpAnswer kept_private(HttpAnswer answer) {
   const std::pair<std::string, std::string> own[] = {
       {"Cache-Control", "no-store"},
@@ -37,14 +37,14 @@ bool is_id(std::string_view text) {
 std::string no_answer(WorkerResult::End end, std::chrono::seconds most) {
   if (end == WorkerResult::End::late)
     return problem_to_json(
-        "PW1604", fmt::format("this took longer than {} s, and was ended", most.count()),
-        "do the rules come to an end? A larger graph may take longer: `pwr serve --time-limit`");
+        "PW1604", fmt::format("this took longer than {} s and was stopped", most.count()),
+        "check that the rules terminate, or set a larger limit with `pwr serve --time-limit`");
   if (end == WorkerResult::End::busy)
-    return problem_to_json("PW1604", "other pages of this server are at work", "try it again");
+    return problem_to_json("PW1604", "other pages of this server are busy", "try again");
   return problem_to_json("PW1604",
-                         "this ended without an answer: it took more than 4 GiB of memory, "
-                         "or met a bug of pwr",
-                         "`pwr check` and `pwviz` of the same files say more");
+                         "this ended without an answer: it used more than 4 GiB of memory, "
+                         "or triggered a bug in pwr",
+                         "run `pwr check` and `pwviz` on the same files for details");
 }
 
 }  // namespace
@@ -96,7 +96,7 @@ HttpAnswer Site::start(std::string_view word) {
   const std::lock_guard lock(mutex_);
   if (start_.empty() || word != start_)
     return {403, "text/plain; charset=utf-8",
-            "this address leads here once: open the one that `pwr serve` said\n"};
+            "this address works only once: open the one that `pwr serve` printed\n"};
   start_.clear();
   return {303, "text/plain; charset=utf-8", "", {{"Location", "/?token=" + token_}}};
 }
@@ -121,8 +121,8 @@ HttpAnswer Site::page() const {
                         nonce)}}};
 }
 
-/// An origin of its own, that may fetch nothing: whatever a stranger's graph did to its page would
-/// stay in it.
+/// Sandboxes the picture in a separate origin without network access, because the graph is
+/// untrusted.
 HttpAnswer Site::picture(std::string_view name) {
   const auto found = pictures_.find(name);
   if (!found) return not_there();
@@ -135,27 +135,27 @@ HttpAnswer Site::picture(std::string_view name) {
             "form-action 'none'; frame-ancestors 'self'"}}};
 }
 
-/// The body is a line of JSON, and behind it the graph, where the server does not keep it already.
+/// The body is a line of JSON, followed by the graph unless the server already stores it.
 HttpAnswer Site::ask(const HttpRequest& request) {
   const std::string page = request.one("X-Piecewise-Page");
   const std::string graph = request.one("X-Piecewise-Graph");
   if (!is_id(page) || (!graph.empty() && !is_id(graph)))
-    return {400, "text/plain; charset=utf-8", "an id is missing, or is none\n"};
+    return {400, "text/plain; charset=utf-8", "an id is missing or invalid\n"};
   const std::size_t end = request.body.find('\n');
   if (end == std::string::npos)
-    return {400, "text/plain; charset=utf-8", "the body is no question\n"};
+    return {400, "text/plain; charset=utf-8", "the body does not start with a line of JSON\n"};
   const std::string_view question = std::string_view(request.body).substr(0, end);
   auto content = std::make_shared<const std::string>(request.body.substr(end + 1));
   if (!graph.empty()) {
     if (!content->empty()) graphs_.put(graph, *content);
     content = graphs_.find(graph);
-    if (!content) return {410, "text/plain; charset=utf-8", "this graph is not kept any more\n"};
+    if (!content) return {410, "text/plain; charset=utf-8", "this graph is no longer stored\n"};
   }
   WorkerResult result = workers_.run(page, question, *content);
   if (result.end == WorkerResult::End::cancelled)
-    return {409, "text/plain; charset=utf-8", "a newer question has come\n"};
+    return {409, "text/plain; charset=utf-8", "a newer request replaced this one\n"};
   if (result.end == WorkerResult::End::stopped)
-    return {503, "text/plain; charset=utf-8", "the server has been stopped\n"};
+    return {503, "text/plain; charset=utf-8", "the server has stopped\n"};
   if (result.end != WorkerResult::End::answered) return {200, kJson, no_answer(result.end, most_)};
   HttpAnswer out{200, kJson, std::move(result.answer)};
   if (!result.picture.empty()) {

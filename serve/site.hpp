@@ -1,5 +1,5 @@
-// What the server serves: its page, the share that it began with, answers, and pictures. It reads
-// nothing of what a page sends but an id: the rest goes to a process of its own (workers.hpp).
+// The resources of the server: its page, the initial share, answers, and pictures. It only reads
+// the ids of a request: a separate process reads the rest (workers.hpp).
 #pragma once
 
 #include <list>
@@ -25,7 +25,7 @@ class Shelf {
  private:
   std::size_t most_, most_bytes_;
   std::mutex mutex_;
-  std::list<std::pair<std::string, std::shared_ptr<const std::string>>> texts_;  // the newest first
+  std::list<std::pair<std::string, std::shared_ptr<const std::string>>> texts_;  // newest first
 };
 
 class Site {
@@ -49,7 +49,7 @@ class Site {
   std::string share_, token_;
   std::chrono::seconds most_;
   std::mutex mutex_;
-  std::string start_;  // empty once it was used
+  std::string start_;  // empty after its use
   Shelf graphs_, pictures_;
   Workers workers_;
 };

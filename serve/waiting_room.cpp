@@ -120,14 +120,14 @@ WaitingRoom::Next WaitingRoom::receive(Client& client) const {
   return take_headers(client, size);
 }
 
-/// `size`: of the bytes that have just come.
+/// `size`: the number of bytes just received.
 WaitingRoom::Next WaitingRoom::take_headers(Client& client, std::size_t size) const {
   constexpr std::string_view kEmptyLine = "\r\n\r\n";
   const std::size_t before = client.read.size() - size;
   const std::size_t from = before - std::min(before, kEmptyLine.size() - 1);
   if (client.read.find(kEmptyLine, from) != std::string::npos) return Next::hand_over;
   if (client.read.size() < kMostHeaders) return Next::stay;
-  // Too many: it learns that nothing more is read, and the rest is dropped.
+  // Too many: closes the connection without reading the rest.
   ::shutdown(client.socket, SHUT_WR);
   client.answered = true;
   client.read = {};

@@ -66,7 +66,7 @@ class WaitingRoom {
   std::atomic<bool> stopped_ = false;
   std::mutex mutex_;
   std::vector<Client> coming_;   // under the mutex
-  std::vector<Client> clients_;  // of the thread, the oldest first
+  std::vector<Client> clients_;  // owned by the thread, oldest first
   std::thread thread_;
 };
 

@@ -20,7 +20,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t kMostWorkers = 4;
 constexpr std::size_t kMostAnswer = 2 * kMostFrameBytes;
 
-/// Only the three standard streams, and no signal blocked, as a program begins.
+/// Leaves only the three standard streams open, and unblocks all signals.
 pid_t start_worker(int input, int output, std::chrono::seconds most) {
   posix_spawn_file_actions_t files;
   posix_spawnattr_t how;
@@ -47,7 +47,7 @@ pid_t start_worker(int input, int output, std::chrono::seconds most) {
   return process;
 }
 
-/// Sends one text and takes another, both at once. False at the deadline.
+/// Sends one text and receives another concurrently. Returns false at the deadline.
 class Exchange {
  public:
   Exchange(int to, int from, std::string question)
@@ -77,7 +77,7 @@ class Exchange {
   [[nodiscard]] const std::string& answer() const { return answer_; }
 
  private:
-  /// False at the end, or where the answer is larger than any.
+  /// Returns false at the end, or if the answer exceeds the maximum size.
   bool take() {
     char buffer[1 << 16];
     const ssize_t got = ::read(from_, buffer, sizeof buffer);
@@ -146,8 +146,8 @@ std::shared_ptr<Workers::Running> Workers::begin(const std::string& page, int& t
   return running;
 }
 
-/// Nobody else kills a process that has left the map, so its number is its own until it is waited
-/// for.
+/// Nothing else kills a process that was removed from the map, so its pid stays valid until it is
+/// waited for.
 void Workers::end(const std::string& page, const std::shared_ptr<Running>& running,
                   WorkerResult& out) {
   {

@@ -16,11 +16,11 @@ namespace pw::cli {
 struct WorkerResult {
   enum class End : std::uint8_t {
     answered,
-    late,       ///< it took longer than it may
-    cancelled,  ///< by a newer question of its page
+    late,       ///< it exceeded the time limit
+    cancelled,  ///< by a newer request of its page
     stopped,    ///< by stop()
-    failed,     ///< it ended without an answer: memory, or a bug
-    busy,       ///< as many as there may be are at work for other pages
+    failed,     ///< no answer: out of memory, or a bug
+    busy,       ///< all workers are busy with other pages
   } end = End::failed;
   std::string answer, picture;
 };

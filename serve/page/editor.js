@@ -1,4 +1,4 @@
-// The rules: a plain text field, and behind it the same text in colours, with marks at what is wrong.
+// The rule editor: a plain text field above a colored copy of its text, with marks at mistakes.
 const editor = (() => {
   const words = settings.words.map(([kind, pattern]) => [kind, new RegExp(pattern, 'y')]);
   const field = make('textarea', {
@@ -15,7 +15,7 @@ const editor = (() => {
   const sheet = make('div', {id: 'sheet'}, colours, field);
   const box = make('div', {id: 'editor'}, sheet);
   let marks = [];       // {line, column, end_line, end_column, severity, message}
-  let shown = [];       // by line: what it was drawn from
+  let shown = [];       // by line: the text and marks that it was drawn from
   let before = [''];    // lines at the last change
   let leaving = false;  // Escape lets Tab leave the field
 
@@ -38,7 +38,7 @@ const editor = (() => {
     return out;
   }
   const marksOf = number => marks.filter(m => m.line <= number && number <= Math.min(m.end_line, m.line + 50));
-  /// Where a mark begins and ends in a line.
+  /// Returns the columns where a mark begins and ends in a line.
   const within = (mark, number, length) =>
       [mark.line === number ? Math.min(mark.column, length) : 0,
        mark.end_line === number ? Math.min(mark.end_column, length) : length];
@@ -74,7 +74,7 @@ const editor = (() => {
     if (!line && !said.length) element.append('​');
     return element;
   }
-  /// Draws the lines that differ from what is there.
+  /// Draws the lines that changed.
   function draw() {
     const lines = field.value.split('\n'), next = [];
     lines.forEach((line, number) => {
@@ -92,7 +92,7 @@ const editor = (() => {
     while (colours.children.length > lines.length) colours.lastChild.remove();
     shown = next;
   }
-  /// Until the next check, marks stay with their lines.
+  /// Moves marks with their lines until the next check.
   function follow() {
     const lines = field.value.split('\n');
     let same = 0;
@@ -141,7 +141,7 @@ const editor = (() => {
       marks = problems;
       draw();
     },
-    /// Puts the cursor to a place, and it into view.
+    /// Moves the cursor to a location and scrolls it into view.
     go(line, column) {
       field.focus({preventScroll: true});
       const at = offset(line, column);

@@ -1,6 +1,6 @@
-// Puts the page together: asks the server when something has changed, opens files, writes share files.
+// Assembles the page: sends changes to the server, opens files, saves share files.
 const page = (() => {
-  const pause = 150;  // milliseconds from the last key to a question
+  const pause = 150;  // milliseconds from the last key to a request
   let graph = null;   // {name, symbols, text, id, sent}
   let pipeline = '', timer = 0, drawn = '', edited = false;
 
@@ -11,7 +11,7 @@ const page = (() => {
   const symbols = make('input', {
     id: 'symbols',
     placeholder: 'n=arg0_1.0',
-    title: 'input dims of a dump that become symbolic: name=input.axis,…',
+    title: 'make input dims of a dump symbolic: name=input.axis,…',
     oninput: () => later()
   });
   const symbolsLabel = make('label', {hidden: true}, 'symbol', symbols);
@@ -28,11 +28,11 @@ const page = (() => {
     id: 'middle',
     role: 'separator',
     tabIndex: 0,
-    title: 'drag to share the width',
+    title: 'drag to resize',
     'aria-label': 'width of the rules',
     'aria-orientation': 'vertical'
   });
-  const drop = make('div', {id: 'drop', hidden: true}, 'drop it: a dump, graph.json, .pwg, .pwr or a share file');
+  const drop = make('div', {id: 'drop', hidden: true}, 'drop a dump, graph.json, .pwg, .pwr or a share file');
   const two = make(
       'div', {id: 'two'}, make('section', {id: 'left', 'aria-label': 'rules'}, editor.box, problems.box), middle,
       picture.box);
@@ -75,7 +75,7 @@ const page = (() => {
     clearTimeout(timer);
     timer = setTimeout(now, after);
   }
-  /// Asks, with the graph's text only where the server has not got it.
+  /// Sends a request, with the graph's text only if the server lacks it.
   async function question() {
     const ask = whole => server.ask(
         'run', {ask: 'run', picture: drawn, share: shared()}, whole && graph ? graph.text : '', graph ? graph.id : '');
@@ -87,7 +87,7 @@ const page = (() => {
   async function now() {
     clearTimeout(timer);
     if (new Blob([editor.text()]).size > settings.most_rules)
-      return problems.say('the rules are longer than this page takes: ' + settings.most_rules + ' bytes', 'bad');
+      return problems.say('the rules are too long: at most ' + settings.most_rules + ' bytes', 'bad');
     problems.say('checking…', 'busy');
     const began = performance.now(), answer = await question();
     if (answer) show(answer, Math.round(performance.now() - began));
@@ -111,7 +111,7 @@ const page = (() => {
       picture.stale();
     }
   }
-  /// What can be run; the empty value is the page's own choice.
+  /// Lists what can be run; the empty value selects the default.
   function offer(strategies, ran) {
     const option = (value, text) => make('option', {value}, text),
           own = strategies.filter(s => s.kind !== 'used pipeline');
@@ -126,7 +126,7 @@ const page = (() => {
   async function open(given) {
     chosen.value = '';
     if (given.size > settings.most_share)
-      return refuse(given.name + ' has ' + given.size + ' bytes, and ' + settings.most_share + ' are the most here');
+      return refuse(given.name + ' has ' + given.size + ' bytes, but the page accepts at most ' + settings.most_share);
     problems.say('opening ' + given.name + '…', 'busy');
     const answer = await server.ask('file', {ask: 'open', file: given.name}, given);
     if (!answer) return;
@@ -159,7 +159,7 @@ const page = (() => {
   }
 
   editor.field.addEventListener('input', () => later());
-  // Files are dropped anywhere.
+  // Files can be dropped anywhere.
   const hasFiles = event => [...(event.dataTransfer?.types || [])].includes('Files');
   for (const kind of ['dragenter', 'dragover'])
     window.addEventListener(kind, event => {
@@ -176,7 +176,7 @@ const page = (() => {
     event.preventDefault();
     drop.hidden = true;
     picture.shield(false);
-    if (event.dataTransfer.files.length !== 1) return refuse('one file at a time');
+    if (event.dataTransfer.files.length !== 1) return refuse('open one file at a time');
     open(event.dataTransfer.files[0]);
   });
   window.addEventListener('keydown', event => {
@@ -188,7 +188,7 @@ const page = (() => {
   window.addEventListener('beforeunload', event => {
     if (edited) event.preventDefault();
   });
-  // The width of the two halves, by pointer and by keys.
+  // Resizes the two halves with the pointer or with keys.
   const widen = percent => {
     const width = Math.min(75, Math.max(15, percent));
     two.style.setProperty('--left', width + '%');

@@ -1,8 +1,8 @@
 'use strict';
-// What the other files share: elements, and what the server said of itself.
+// Shared by the other files: elements, and the settings of the server.
 const settings = JSON.parse(document.getElementById('settings').textContent);
 const $ = id => document.getElementById(id);
-/// An element with properties and children; texts are never markup.
+/// Returns an element with properties and children; texts are never markup.
 const make = (tag, properties = {}, ...children) => {
   const element = document.createElement(tag);
   for (const [key, value] of Object.entries(properties))
@@ -16,13 +16,13 @@ const make = (tag, properties = {}, ...children) => {
 const randomId =
     () => [...crypto.getRandomValues(new Uint8Array(16))].map(b => b.toString(16).padStart(2, '0')).join('');
 
-/// Questions to the server, see docs/serve.md. Each lane has one at a time there: a newer one ends the one before.
+/// Requests to the server, see docs/serve.md. Each lane has one at a time: a newer request cancels the previous one.
 const server = (() => {
   const token = new URLSearchParams(location.search).get('token');
   const lanes = {run: randomId(), file: randomId()};
   const waiting = {};
   async function get(path) { return fetch(path, {headers: {'X-Piecewise-Token': token}}); }
-  /// The answer, or null where a newer question has taken its place.
+  /// Returns the answer, or null if a newer request replaced this one.
   async function ask(lane, question, content = '', graph = '') {
     waiting[lane]?.abort();
     const mine = waiting[lane] = new AbortController();
@@ -44,7 +44,7 @@ const server = (() => {
       return mine.signal.aborted ? null : answer;
     } catch (error) {
       if (mine.signal.aborted) return null;
-      return refused('the server does not answer: has `pwr serve` ended?');
+      return refused('the server does not answer: check that `pwr serve` is running');
     }
   }
   const refused = message => ({

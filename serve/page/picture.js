@@ -1,16 +1,16 @@
-// The graph and its passes: the viewer's own page, in a frame that can reach nothing. A new one is loaded behind the
-// old one and takes its place when it is there; what one looks at stays.
+// The graph and its passes: the viewer's page in a sandboxed frame. A new page loads in a hidden frame and replaces the
+// old one when it is ready, with the same view.
 const picture = (() => {
   const shield = make('div', {id: 'shield', hidden: true});
-  const old = make('p', {id: 'old', hidden: true}, 'of the rules before the mistake');
+  const old = make('p', {id: 'old', hidden: true}, 'result of the last valid rules');
   const nothing = make(
       'div', {id: 'nothing'}, make('p', {}, 'Drop a graph here: a torch.fx dump, graph.json or .pwg.'),
       make('p', {}, 'Rules (.pwr) and share files open the same way.'));
   const box = make('section', {id: 'right', 'aria-label': 'graph and passes'}, nothing, old, shield);
   let frame = null, coming = null;
-  let seen = '', touched = false;  // what the frame shows, and whether somebody chose to see it
+  let seen = '', touched = false;  // the view of the frame, and whether the user chose it
 
-  /// Where to look at the next picture: as before where somebody looked around, else its own beginning on the same tab.
+  /// Returns the view of the next picture: the user's current view if they chose one, else the start of the same tab.
   const place = () => touched ? seen : seen.split(';')[0];
   window.addEventListener('message', event => {
     if (frame && event.source === frame.contentWindow && typeof event.data?.seen === 'string' &&
@@ -19,8 +19,8 @@ const picture = (() => {
       touched ||= document.activeElement === frame;
     }
   });
-  // A file that is dragged in would fall into the frame, which takes none: from another window it meets the shield
-  // first.
+  // The frame would swallow a dropped file, so a shield covers it while a file is dragged in from another
+  // window.
   window.addEventListener('blur', () => setTimeout(() => {
                                     shield.hidden = document.hasFocus();
                                   }));

@@ -1,9 +1,9 @@
-// What is wrong, in words: below the rules, each with its place, its code and what to do.
+// The diagnostics below the rules, each with its location, its code and a hint.
 const problems = (() => {
   const state = make('p', {id: 'state', role: 'status'});
   const list = make('ul', {id: 'problems'});
   const log =
-      make('details', {id: 'log', hidden: true}, make('summary', {}, 'what the import and the run said'), make('pre'));
+      make('details', {id: 'log', hidden: true}, make('summary', {}, 'messages of the import and the run'), make('pre'));
   const box = make('div', {id: 'below'}, state, list, log);
   const rank = p => p.severity === 'error' ? 0 : 1;
   function row(p) {

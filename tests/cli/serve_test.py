@@ -146,9 +146,9 @@ class Files(ProgramTest):
             ("p.png", b"\x89PNG\r\n\x1a\n" + bytes(20), "PNG"),
             ("m.pt2", b"PK\x03\x04" + bytes(30), "zip"),
             ("n.txt", "nothing of interest\n", ""),
-            ("e.txt", b"\xff\xfe\xfa", "no text"),
+            ("e.txt", b"\xff\xfe\xfa", "not a text file"),
             ("s.share", '{"format": "piecewise.share/9", "rules": "", "pipeline": ""}', "piecewise.share/9"),
-            ("s.share", "{", "no JSON"),
+            ("s.share", "{", "not JSON"),
             ("plan.json", '{"format": "piecewise.plan/1"}', "piecewise.plan/1"),
         ):
             with self.subTest(name=name):
@@ -393,7 +393,7 @@ class Ends(ProgramTest):
             status, _, text = outcome[0]
             problem = json.loads(text)["problems"][0]
             self.assertEqual((status, problem["code"]), (200, "PW1604"))
-            self.assertIn("longer than 1 s,", problem["message"])
+            self.assertIn("longer than 1 s ", problem["message"])
             wait_for(lambda: not server.workers())
 
     def test_rules_without_an_end_stop_at_a_limit(self):
